@@ -1,0 +1,19 @@
+//! The TileDB storage format, versions 1 to 23: bytes to values and back.
+//!
+//! Every structure that TileDB keeps on disk has a module with its decoder and, under it, its encoder. Nothing here
+//! does IO: callers bring bytes and take bytes.
+#![deny(unsafe_code)]
+
+pub mod datatype;
+pub mod error;
+pub mod filter;
+pub mod range;
+pub mod schema;
+pub mod version;
+pub mod wire;
+
+pub use datatype::{CellValNum, Datatype, Physical};
+pub use error::DecodeError;
+pub use range::{NdRectangle, Range};
+pub use schema::ArraySchema;
+pub use version::FormatVersion;
