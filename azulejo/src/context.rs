@@ -1,0 +1,79 @@
+//! What queries share: settings, storages, the compute pool, the encryption key.
+
+use crate::config::Config;
+use crate::error::{Error, Result};
+use crate::storage::{LocalStorage, MemoryStorage, Storage, StorePath, Uri};
+use azulejo_format::filter::EncryptionKey;
+use std::sync::Arc;
+
+/// Settings and resources of a family of queries; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Context {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    config: Config,
+    key: Option<EncryptionKey>,
+    local: Arc<dyn Storage>,
+    memory: Arc<dyn Storage>,
+    pool: rayon::ThreadPool,
+}
+
+/// An object or folder, and the storage that keeps it.
+#[derive(Debug, Clone)]
+pub struct Location {
+    /// The storage.
+    pub storage: Arc<dyn Storage>,
+    /// The path in it.
+    pub path: StorePath,
+}
+
+impl Context {
+    /// A context with the given settings and, for encrypted arrays, a key.
+    pub fn new(config: Config, key: Option<EncryptionKey>) -> Result<Self> {
+        Self::with_storages(config, key, Arc::new(LocalStorage::new()), Arc::new(MemoryStorage::new()))
+    }
+
+    /// A context whose `file://` and `mem://` URIs go to the given storages (tests wrap them to count requests or fail).
+    pub fn with_storages(
+        config: Config,
+        key: Option<EncryptionKey>,
+        local: Arc<dyn Storage>,
+        memory: Arc<dyn Storage>,
+    ) -> Result<Self> {
+        let pool = rayon::ThreadPoolBuilder::new()
+            .num_threads(config.threads)
+            .thread_name(|i| format!("azulejo-{i}"))
+            .build()
+            .map_err(|e| Error::Internal(format!("cannot start threads: {e}")))?;
+        Ok(Self { inner: Arc::new(Inner { config, key, local, memory, pool }) })
+    }
+
+    /// The settings.
+    #[must_use]
+    pub fn config(&self) -> &Config {
+        &self.inner.config
+    }
+
+    /// The encryption key, if one was given.
+    #[must_use]
+    pub fn key(&self) -> Option<&EncryptionKey> {
+        self.inner.key.as_ref()
+    }
+
+    /// Which storage keeps a URI, and under which path.
+    pub fn locate(&self, uri: &Uri) -> Result<Location> {
+        let storage = match uri {
+            Uri::Local(_) => Arc::clone(&self.inner.local),
+            Uri::Memory(_) => Arc::clone(&self.inner.memory),
+        };
+        Ok(Location { storage, path: uri.path().clone() })
+    }
+
+    /// Runs CPU work on the context's threads.
+    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        self.inner.pool.install(work)
+    }
+}

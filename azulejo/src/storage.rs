@@ -1,0 +1,130 @@
+//! Where objects lie: the one seam through which the engine does IO.
+
+mod coalesce;
+mod local;
+mod memory;
+mod request_log;
+mod uri;
+
+pub use local::LocalStorage;
+pub use memory::MemoryStorage;
+pub use request_log::{RequestLog, RequestLogStorage};
+pub use uri::{StorePath, Uri};
+
+use crate::error::Result;
+use bytes::Bytes;
+use std::fmt::Debug;
+use std::ops::Range;
+
+/// One entry of a listing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The entry's last path component.
+    pub name: String,
+    /// Whether it is a folder.
+    pub is_dir: bool,
+    /// Size in bytes of an object; 0 for a folder.
+    pub size: u64,
+}
+
+/// A range of bytes of one object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReadRequest {
+    /// The object.
+    pub path: StorePath,
+    /// Which bytes of it.
+    pub range: ReadRange,
+}
+
+/// Which bytes of an object to read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ReadRange {
+    /// All of it.
+    All,
+    /// These bytes; it is an error if the object is shorter.
+    Bytes(Range<u64>),
+    /// At most this many bytes at its end (fewer where the object is shorter).
+    Tail(u64),
+}
+
+/// A range of bytes of one object, to be read into memory that the caller already has.
+#[derive(Debug)]
+pub struct ReadInto<'a> {
+    /// The object.
+    pub path: StorePath,
+    /// Offset of the first byte.
+    pub offset: u64,
+    /// Where the bytes go; filled whole or an error is returned.
+    pub out: &'a mut [u8],
+}
+
+/// A read under way; [`PendingRead::wait`] gives its bytes.
+#[derive(Debug)]
+pub struct PendingRead {
+    receiver: std::sync::mpsc::Receiver<Result<Vec<Bytes>>>,
+}
+
+impl PendingRead {
+    /// A read whose result will arrive over a channel.
+    #[must_use]
+    pub fn new(receiver: std::sync::mpsc::Receiver<Result<Vec<Bytes>>>) -> Self {
+        Self { receiver }
+    }
+
+    /// A read that is done.
+    #[must_use]
+    pub fn ready(result: Result<Vec<Bytes>>) -> Self {
+        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
+        // The receiver lives in this function, so the send cannot fail.
+        let _ = sender.send(result);
+        Self { receiver }
+    }
+
+    /// Waits for the bytes, in the order of the requests.
+    pub fn wait(self) -> Result<Vec<Bytes>> {
+        self.receiver
+            .recv()
+            .unwrap_or_else(|_| Err(crate::Error::Internal("a prefetch ended without a result".into())))
+    }
+}
+
+/// A place that keeps objects under paths. Implementations are synchronous and may be used from many threads.
+///
+/// Errors are [`Error::NotFound`](crate::Error::NotFound) for a missing object and
+/// [`Error::Storage`](crate::Error::Storage) otherwise.
+pub trait Storage: Send + Sync + Debug {
+    /// The direct children of a folder, sorted by name; an empty list if the folder does not exist.
+    fn list(&self, dir: &StorePath) -> Result<Vec<Entry>>;
+
+    /// Reads ranges of many objects as one concurrent, coalesced batch; results in the order of the requests.
+    fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>>;
+
+    /// Reads ranges into the caller's memory, as one concurrent batch.
+    fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
+        let plain: Vec<_> = requests
+            .iter()
+            .map(|r| ReadRequest {
+                path: r.path.clone(),
+                range: ReadRange::Bytes(r.offset..r.offset + r.out.len() as u64),
+            })
+            .collect();
+        for (request, bytes) in requests.iter_mut().zip(self.read(&plain)?) {
+            request.out.copy_from_slice(&bytes);
+        }
+        Ok(())
+    }
+
+    /// Starts a read in the background where the storage can.
+    fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
+        PendingRead::ready(self.read(&requests))
+    }
+
+    /// The size of an object in bytes.
+    fn size(&self, path: &StorePath) -> Result<u64>;
+
+    /// Writes a whole object: afterwards all of it is visible, or nothing.
+    fn put(&self, path: &StorePath, body: Bytes) -> Result<()>;
+
+    /// Deletes objects, and folders with all that they hold; those that do not exist are no error.
+    fn delete(&self, paths: &[StorePath]) -> Result<()>;
+}
