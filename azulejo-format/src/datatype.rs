@@ -185,7 +185,9 @@ impl Datatype {
         match self {
             // TileDB's empty char is `std::numeric_limits<char>::min()`, on platforms where char is signed.
             Self::Char => i8::MIN.to_le_bytes().to_vec(),
-            _ if self.is_string() || self.is_byte() || matches!(self, Self::Any | Self::Bool) => vec![0; self.size()],
+            _ if self.is_string() || self.is_byte() || matches!(self, Self::Any | Self::Bool) => {
+                vec![0; self.size()]
+            }
             _ => match self.physical() {
                 Physical::I8 => i8::MIN.to_le_bytes().to_vec(),
                 Physical::I16 => i16::MIN.to_le_bytes().to_vec(),

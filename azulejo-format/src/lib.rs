@@ -9,6 +9,7 @@ pub mod error;
 pub mod filter;
 pub mod range;
 pub mod schema;
+pub mod timestamped_name;
 pub mod version;
 pub mod wire;
 

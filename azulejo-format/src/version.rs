@@ -126,7 +126,10 @@ mod tests {
             FormatVersion::new(0, "schema"),
             Err(DecodeError::UnsupportedVersion { found: 0, .. })
         ));
-        assert!(matches!(FormatVersion::new(24, "schema"), Err(DecodeError::UnsupportedVersion { max: 23, .. })));
+        assert!(matches!(
+            FormatVersion::new(24, "schema"),
+            Err(DecodeError::UnsupportedVersion { max: 23, .. })
+        ));
         assert!(FormatVersion::new(u32::MAX, "schema").is_err());
         assert_eq!(FormatVersion::all().count(), 23);
     }

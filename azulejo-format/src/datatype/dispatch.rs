@@ -8,7 +8,9 @@ mod sealed {
 }
 
 /// One of the ten machine types that lie under TileDB's datatypes.
-pub trait Native: sealed::Sealed + Copy + PartialOrd + PartialEq + Default + Send + Sync + std::fmt::Debug + 'static {
+pub trait Native:
+    sealed::Sealed + Copy + PartialOrd + PartialEq + Default + Send + Sync + std::fmt::Debug + 'static
+{
     /// The type's tag.
     const PHYSICAL: Physical;
     /// Bytes of a value.
