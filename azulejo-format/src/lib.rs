@@ -7,6 +7,7 @@
 pub mod datatype;
 pub mod error;
 pub mod filter;
+pub mod path;
 pub mod range;
 pub mod schema;
 pub mod timestamped_name;
