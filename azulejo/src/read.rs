@@ -1,12 +1,26 @@
 //! Reading: from a selection to batches of cells.
 
+mod gather;
+mod pool;
+mod unfilter;
+
+pub use gather::{FillCell, gather_slabs};
+pub use pool::{BufferPool, PoolBuffer};
+pub use unfilter::{Cells, Tile, TileRequest, load_tiles};
+
 use crate::array::Array;
-use crate::column::{ColumnMut, ColumnSet};
-use crate::error::Result;
+use crate::column::{ColumnMut, ColumnSet, ColumnType};
+use crate::error::{Error, Result};
 use crate::space::{Layout, Subarray};
 use azulejo_format::condition::Condition;
+use azulejo_format::fragment::Field;
 
 /// What to read.
+///
+/// ```
+/// use azulejo::read::ReadOptions;
+/// let options = ReadOptions::new().fields(["a", "b"]).memory_budget(64 << 20);
+/// ```
 #[derive(Debug, Clone)]
 pub struct ReadOptions {
     /// Which cells.
@@ -22,6 +36,148 @@ pub struct ReadOptions {
     pub memory_budget: Option<u64>,
 }
 
+impl Default for ReadOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl ReadOptions {
+    /// Everything, in row-major order.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            subarray: Subarray::all(),
+            fields: Vec::new(),
+            condition: None,
+            layout: Layout::RowMajor,
+            memory_budget: None,
+        }
+    }
+
+    /// Selects cells.
+    #[must_use]
+    pub fn subarray(mut self, subarray: Subarray) -> Self {
+        self.subarray = subarray;
+        self
+    }
+
+    /// Chooses the columns.
+    #[must_use]
+    pub fn fields<S: Into<String>>(mut self, fields: impl IntoIterator<Item = S>) -> Self {
+        self.fields = fields.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Only cells that meet a condition.
+    #[must_use]
+    pub fn condition(mut self, condition: Condition) -> Self {
+        self.condition = Some(condition);
+        self
+    }
+
+    /// The order of the result.
+    #[must_use]
+    pub fn layout(mut self, layout: Layout) -> Self {
+        self.layout = layout;
+        self
+    }
+
+    /// The bytes that the query may hold.
+    #[must_use]
+    pub fn memory_budget(mut self, bytes: u64) -> Self {
+        self.memory_budget = Some(bytes);
+        self
+    }
+}
+
+/// One column of a query, found in the array's latest schema.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BoundField {
+    /// Name, type and shape.
+    pub column_type: ColumnType,
+    /// Which attribute or dimension of the latest schema it is. Fragments may number attributes otherwise: look the
+    /// name up with `Fragment::field`.
+    pub field: Field,
+    /// What missing cells read as.
+    pub fill: FillCell,
+}
+
+/// Options checked against an array: the subarray has a selection per dimension (or points) of the right types with
+/// `start <= end`; fields exist; the layout suits the array.
+#[derive(Debug, Clone)]
+pub struct BoundOptions {
+    /// Which cells; validated.
+    pub subarray: Subarray,
+    /// The columns asked for, in order.
+    pub fields: Vec<BoundField>,
+    /// As given.
+    pub condition: Option<Condition>,
+    /// Order of the result.
+    pub layout: Layout,
+    /// Bytes that the query may hold.
+    pub memory_budget: u64,
+}
+
+/// What one call of [`Reader::read_into`] did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Progress {
+    /// Cells written to every buffer.
+    pub cells: usize,
+    /// Bytes written, for each field.
+    pub written: Vec<PartBytes>,
+    /// Whether the query is done; otherwise call again.
+    pub complete: bool,
+}
+
+/// Bytes written to the three buffers of one field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct PartBytes {
+    /// Bytes of values.
+    pub data: usize,
+    /// Bytes of offsets: 8 a cell.
+    pub offsets: usize,
+    /// Bytes of validity: 1 a cell.
+    pub validity: usize,
+}
+
 /// A query under way: an iterator of batches, each within the memory budget, in the order asked for.
 #[derive(Debug)]
-pub struct Reader {}
+pub struct Reader {
+    options: BoundOptions,
+}
+
+impl Reader {
+    /// Checks the options and plans; reads nothing but metadata.
+    pub fn new(array: &Array, options: ReadOptions) -> Result<Self> {
+        let _ = (array, options);
+        Err(Error::Unsupported("reading is not there yet".into()))
+    }
+
+    /// What is read.
+    #[must_use]
+    pub fn options(&self) -> &BoundOptions {
+        &self.options
+    }
+
+    /// All that is left, in one piece. The result itself must fit in the memory budget.
+    pub fn read_all(self) -> Result<ColumnSet> {
+        Err(Error::Unsupported("reading is not there yet".into()))
+    }
+
+    /// Fills the caller's buffers, one for each field asked for, with as many whole cells as fit; call again for more.
+    ///
+    /// Errors with [`Error::BufferTooSmall`] if not one cell fits; nothing is lost then.
+    pub fn read_into(&mut self, columns: &mut [ColumnMut<'_>]) -> Result<Progress> {
+        let _ = columns;
+        Err(Error::Unsupported("reading is not there yet".into()))
+    }
+}
+
+impl Iterator for Reader {
+    type Item = Result<ColumnSet>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        None
+    }
+}

@@ -10,4 +10,5 @@ mod subarray;
 mod tile_grid;
 
 pub use azulejo_format::schema::Layout;
-pub use subarray::{DimSelection, Points, Subarray};
+pub use cell_slab::CellSlab;
+pub use subarray::{DimSelection, PointColumn, Points, Subarray};

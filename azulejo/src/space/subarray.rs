@@ -37,8 +37,21 @@ pub struct PointColumn {
 /// The selected part of a domain: a selection per dimension, or a list of points.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Subarray {
-    /// The cross product of what is selected along each dimension.
+    /// The cross product of what is selected along each dimension; missing dimensions are selected whole.
     Box(Vec<DimSelection>),
     /// Exactly these cells.
     Points(Points),
+}
+
+impl Subarray {
+    /// Everything.
+    #[must_use]
+    pub const fn all() -> Self {
+        Self::Box(Vec::new())
+    }
+
+    /// One inclusive range a dimension.
+    pub fn ranges(ranges: impl IntoIterator<Item = Range>) -> Self {
+        Self::Box(ranges.into_iter().map(|r| DimSelection::Ranges(vec![r])).collect())
+    }
 }

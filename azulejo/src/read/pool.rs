@@ -1,0 +1,127 @@
+//! Reusable memory: touching fresh pages costs ten times what reusing old ones does.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Buffers smaller than this are left to the allocator.
+const SMALLEST: usize = 32 * 1024;
+
+/// Keeps the memory of dropped [`PoolBuffer`]s for the next ones; cheap to clone, shared by threads.
+#[derive(Debug, Clone)]
+pub struct BufferPool {
+    shelf: Arc<Mutex<Shelf>>,
+}
+
+#[derive(Debug)]
+struct Shelf {
+    /// Kept buffers, every byte of them initialised.
+    buffers: Vec<Vec<u8>>,
+    /// Bytes in `buffers`.
+    kept: usize,
+    /// `kept` never exceeds this.
+    limit: usize,
+}
+
+impl BufferPool {
+    /// A pool that keeps at most `limit` bytes of unused buffers.
+    #[must_use]
+    pub fn new(limit: usize) -> Self {
+        Self { shelf: Arc::new(Mutex::new(Shelf { buffers: Vec::new(), kept: 0, limit })) }
+    }
+
+    /// A buffer of `len` bytes whose content is unspecified (zeros, or what a former user left).
+    #[must_use]
+    pub fn take(&self, len: usize) -> PoolBuffer {
+        let bytes = if len < SMALLEST { None } else { self.shelf().best_fit(len) };
+        let bytes = bytes.unwrap_or_else(|| vec![0; len]);
+        PoolBuffer { bytes, len, pool: Some(self.clone()) }
+    }
+
+    fn shelf(&self) -> std::sync::MutexGuard<'_, Shelf> {
+        self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Shelf {
+    /// The smallest kept buffer of at least `len` bytes that does not waste more than it serves.
+    fn best_fit(&mut self, len: usize) -> Option<Vec<u8>> {
+        let fits = |b: &Vec<u8>| b.len() >= len && b.len() / 4 <= len;
+        let (index, _) =
+            self.buffers.iter().enumerate().filter(|(_, b)| fits(b)).min_by_key(|(_, b)| b.len())?;
+        let buffer = self.buffers.swap_remove(index);
+        self.kept -= buffer.len();
+        Some(buffer)
+    }
+
+    fn put(&mut self, buffer: Vec<u8>) {
+        if self.kept + buffer.len() <= self.limit {
+            self.kept += buffer.len();
+            self.buffers.push(buffer);
+        }
+    }
+}
+
+/// Bytes that return to their pool when dropped.
+#[derive(Debug, Default)]
+pub struct PoolBuffer {
+    /// At least `len` bytes long.
+    bytes: Vec<u8>,
+    len: usize,
+    pool: Option<BufferPool>,
+}
+
+impl PoolBuffer {
+    /// Shortens the buffer; does nothing if it is not longer than `len`.
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+}
+
+impl From<Vec<u8>> for PoolBuffer {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self { len: bytes.len(), bytes, pool: None }
+    }
+}
+
+impl Deref for PoolBuffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes[..self.len]
+    }
+}
+
+impl DerefMut for PoolBuffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        &mut self.bytes[..self.len]
+    }
+}
+
+impl Drop for PoolBuffer {
+    fn drop(&mut self) {
+        if self.bytes.len() >= SMALLEST
+            && let Some(pool) = &self.pool
+        {
+            pool.shelf().put(std::mem::take(&mut self.bytes));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_reused_and_bounded() {
+        let pool = BufferPool::new(200_000);
+        let mut first = pool.take(100_000);
+        first.fill(7);
+        drop(first);
+        assert_eq!(pool.take(90_000)[0], 7, "the same memory again");
+        assert_eq!(pool.take(10)[0], 0, "small buffers are fresh");
+        drop((pool.take(100_000), pool.take(100_000), pool.take(100_000)));
+        assert!(pool.shelf().kept <= 200_000);
+        assert_eq!(pool.take(SMALLEST).bytes.len(), SMALLEST.max(100_000), "at most four times too large");
+        assert_eq!(pool.take(SMALLEST + 1).len(), SMALLEST + 1);
+    }
+}

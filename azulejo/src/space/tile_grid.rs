@@ -1,0 +1,1 @@
+//! Space tiles of dense arrays.
