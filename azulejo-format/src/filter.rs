@@ -2,6 +2,17 @@
 //!
 //! Pages: *Filter Pipeline*, *Tile*, and one page for each of the newer filters.
 
+mod context;
+mod key;
+mod options;
+mod pipeline;
+mod scratch;
+mod typing;
+
+pub use context::FilterContext;
+pub use key::EncryptionKey;
+pub use scratch::Scratch;
+
 use crate::datatype::Datatype;
 
 /// A filter with its options. The id on disk is in parentheses.
@@ -25,7 +36,10 @@ pub enum Filter {
         level: i32,
     },
     /// Run lengths (4).
-    Rle,
+    Rle {
+        /// Stored; run lengths have no level.
+        level: i32,
+    },
     /// Bzip2 (5).
     Bzip2 {
         /// 1 to 9, -1 for the default.
@@ -33,6 +47,8 @@ pub enum Filter {
     },
     /// Second differences, bit-packed (6).
     DoubleDelta {
+        /// Stored; ignored.
+        level: i32,
         /// Type that the values are taken as; `None` (stored as ANY) for their own.
         reinterpret: Option<Datatype>,
     },
@@ -50,12 +66,17 @@ pub enum Filter {
         /// Window size in bytes.
         max_window: u32,
     },
+    /// AES-256-GCM (11). Stored only in the headers of generic tiles; elsewhere a key implies it, see [`FilterContext`].
+    Aes256Gcm,
     /// MD5 checksums (12).
     ChecksumMd5,
     /// SHA-256 checksums (13).
     ChecksumSha256,
     /// Strings as indices into a dictionary (14).
-    Dictionary,
+    Dictionary {
+        /// Stored; ignored.
+        level: i32,
+    },
     /// Floats as scaled integers (15).
     FloatScale {
         /// What values are divided by.
@@ -75,11 +96,15 @@ pub enum Filter {
         input_format: u8,
         /// Whether the encoding loses nothing.
         lossless: bool,
-        /// Extents of the picture in x (bytes a row) and y, as stored.
-        extents: (u16, u16),
+        /// Extent of the first dimension: rows of a picture.
+        y_extent: u16,
+        /// Extent of the second dimension: bytes (not pixels) of a row.
+        x_extent: u16,
     },
     /// First differences (19).
     Delta {
+        /// Stored; ignored.
+        level: i32,
         /// Type that the values are taken as; `None` (stored as ANY) for their own.
         reinterpret: Option<Datatype>,
     },
@@ -92,6 +117,60 @@ pub struct Pipeline {
     pub max_chunk_size: u32,
     /// The filters.
     pub filters: Vec<Filter>,
+}
+
+impl Filter {
+    /// The id on disk.
+    #[must_use]
+    pub const fn id(&self) -> u8 {
+        match self {
+            Self::None => 0,
+            Self::Gzip { .. } => 1,
+            Self::Zstd { .. } => 2,
+            Self::Lz4 { .. } => 3,
+            Self::Rle { .. } => 4,
+            Self::Bzip2 { .. } => 5,
+            Self::DoubleDelta { .. } => 6,
+            Self::BitWidthReduction { .. } => 7,
+            Self::Bitshuffle => 8,
+            Self::Byteshuffle => 9,
+            Self::PositiveDelta { .. } => 10,
+            Self::Aes256Gcm => 11,
+            Self::ChecksumMd5 => 12,
+            Self::ChecksumSha256 => 13,
+            Self::Dictionary { .. } => 14,
+            Self::FloatScale { .. } => 15,
+            Self::Xor => 16,
+            Self::Webp { .. } => 18,
+            Self::Delta { .. } => 19,
+        }
+    }
+
+    /// The name that TileDB prints, such as `ZSTD`.
+    #[must_use]
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::None => "NONE",
+            Self::Gzip { .. } => "GZIP",
+            Self::Zstd { .. } => "ZSTD",
+            Self::Lz4 { .. } => "LZ4",
+            Self::Rle { .. } => "RLE",
+            Self::Bzip2 { .. } => "BZIP2",
+            Self::DoubleDelta { .. } => "DOUBLE_DELTA",
+            Self::BitWidthReduction { .. } => "BIT_WIDTH_REDUCTION",
+            Self::Bitshuffle => "BITSHUFFLE",
+            Self::Byteshuffle => "BYTESHUFFLE",
+            Self::PositiveDelta { .. } => "POSITIVE_DELTA",
+            Self::Aes256Gcm => "AES_256_GCM",
+            Self::ChecksumMd5 => "CHECKSUM_MD5",
+            Self::ChecksumSha256 => "CHECKSUM_SHA256",
+            Self::Dictionary { .. } => "DICTIONARY_ENCODING",
+            Self::FloatScale { .. } => "SCALE_FLOAT",
+            Self::Xor => "XOR",
+            Self::Webp { .. } => "WEBP",
+            Self::Delta { .. } => "DELTA",
+        }
+    }
 }
 
 impl Pipeline {

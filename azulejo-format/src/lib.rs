@@ -10,6 +10,7 @@ pub mod filter;
 pub mod path;
 pub mod range;
 pub mod schema;
+pub mod tile;
 pub mod timestamped_name;
 pub mod version;
 pub mod wire;

@@ -1,0 +1,129 @@
+//! Which types filters take, and which they hand on.
+
+use super::{Filter, FilterContext, Pipeline};
+use crate::datatype::{CellValNum, Datatype};
+use crate::error::{DecodeError, Result};
+use crate::version::FormatVersion;
+
+impl Filter {
+    /// Whether this is one of the compressors, which also compress the metadata of the filters before them.
+    #[must_use]
+    pub const fn is_compressor(&self) -> bool {
+        matches!(
+            self,
+            Self::Gzip { .. }
+                | Self::Zstd { .. }
+                | Self::Lz4 { .. }
+                | Self::Rle { .. }
+                | Self::Bzip2 { .. }
+                | Self::DoubleDelta { .. }
+                | Self::Dictionary { .. }
+                | Self::Delta { .. }
+        )
+    }
+
+    /// The type of the values that this filter hands on when it takes values of `input`.
+    #[must_use]
+    pub fn output_datatype(&self, input: Datatype) -> Datatype {
+        match self {
+            Self::DoubleDelta { reinterpret, .. } | Self::Delta { reinterpret, .. } => {
+                reinterpret.unwrap_or(input)
+            }
+            Self::FloatScale { byte_width, .. } => match byte_width {
+                1 => Datatype::Int8,
+                2 => Datatype::Int16,
+                4 => Datatype::Int32,
+                _ => Datatype::Int64,
+            },
+            Self::Xor => match input.size() {
+                1 => Datatype::Int8,
+                2 => Datatype::Int16,
+                4 => Datatype::Int32,
+                _ => Datatype::Int64,
+            },
+            Self::Aes256Gcm => Datatype::Blob,
+            _ => input,
+        }
+    }
+
+    /// Whether this filter takes values of `input`.
+    #[must_use]
+    pub fn accepts_datatype(&self, input: Datatype) -> bool {
+        match self {
+            Self::DoubleDelta { reinterpret, .. } | Self::Delta { reinterpret, .. } => {
+                let taken = reinterpret.unwrap_or(input);
+                !taken.is_real() && input.size().is_multiple_of(taken.size())
+            }
+            Self::BitWidthReduction { .. } | Self::PositiveDelta { .. } => {
+                input.is_integer() || input.is_datetime() || input.is_time() || input.is_byte()
+            }
+            Self::FloatScale { .. } => matches!(input.size(), 4 | 8),
+            Self::Webp { .. } => input == Datatype::UInt8,
+            _ => true,
+        }
+    }
+}
+
+impl Pipeline {
+    /// Checks that the filters fit a field's type and each other, as a schema that is about to be created must.
+    ///
+    /// Stored schemas are not held to this: early versions were more permissive.
+    pub fn check(&self, datatype: Datatype, cell_val_num: CellValNum) -> Result<()> {
+        let refuse = |filter: &Filter, reason: String| Err(DecodeError::filter(filter.name(), reason));
+        let utf8_var =
+            cell_val_num.is_var() && matches!(datatype, Datatype::StringAscii | Datatype::StringUtf8);
+        let mut taken = datatype;
+        for (i, filter) in self.filters.iter().enumerate() {
+            if !filter.accepts_datatype(taken) {
+                return refuse(filter, format!("it does not accept values of {taken}"));
+            }
+            match filter {
+                Filter::Rle { .. } if utf8_var && i > 0 => {
+                    return refuse(filter, "it must be the first filter of variable-length strings".into());
+                }
+                Filter::Dictionary { .. } if !utf8_var || i > 0 => {
+                    return refuse(filter, "it must be the first filter, of variable-length strings".into());
+                }
+                Filter::FloatScale { scale, offset, byte_width } => {
+                    if !matches!(byte_width, 1 | 2 | 4 | 8) {
+                        return refuse(filter, format!("byte width {byte_width} is not 1, 2, 4 or 8"));
+                    }
+                    if !scale.is_normal() || !offset.is_finite() {
+                        return refuse(
+                            filter,
+                            format!("scale {scale} or offset {offset} is no usable number"),
+                        );
+                    }
+                }
+                Filter::Webp { .. } if i > 0 => return refuse(filter, "it must be the first filter".into()),
+                Filter::Aes256Gcm => {
+                    return refuse(filter, "it comes with the key and cannot be asked for".into());
+                }
+                _ => {}
+            }
+            taken = filter.output_datatype(taken);
+        }
+        Ok(())
+    }
+
+    /// Whether the offsets of variable-length cells lie inside the data tile, because the first filter encodes strings as
+    /// such. The offsets file then holds a tile without chunks.
+    #[must_use]
+    pub fn keeps_offsets_in_data(&self, ctx: &FilterContext<'_>) -> bool {
+        ctx.cell_val_num.is_var() && self.encodes_strings(ctx.datatype, ctx.version)
+    }
+
+    fn encodes_strings(&self, datatype: Datatype, version: FormatVersion) -> bool {
+        let has = |wanted: fn(&Filter) -> bool| self.filters.iter().any(wanted);
+        let rle = || has(|f| matches!(f, Filter::Rle { .. }));
+        let dictionary = || has(|f| matches!(f, Filter::Dictionary { .. }));
+        match datatype {
+            Datatype::StringAscii => {
+                version.rle_ascii_keeps_offsets() && rle()
+                    || version.dictionary_ascii_keeps_offsets() && dictionary()
+            }
+            Datatype::StringUtf8 => version.utf8_keeps_offsets() && (rle() || dictionary()),
+            _ => false,
+        }
+    }
+}

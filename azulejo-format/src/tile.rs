@@ -1,0 +1,8 @@
+//! Tiles as stored: chunks that were filtered one by one. Page: *Tile*.
+
+mod chunk;
+mod coords;
+pub mod var_offsets;
+
+pub use chunk::{Chunk, TileChunks, encode_no_chunks};
+pub use coords::{coords_are_split, zip_coords};
