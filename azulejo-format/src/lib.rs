@@ -4,9 +4,12 @@
 //! does IO: callers bring bytes and take bytes.
 #![deny(unsafe_code)]
 
+pub mod commit;
+pub mod condition;
 pub mod datatype;
 pub mod error;
 pub mod filter;
+pub mod fragment;
 pub mod path;
 pub mod range;
 pub mod schema;

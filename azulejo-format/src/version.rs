@@ -45,6 +45,12 @@ impl FormatVersion {
         self.0
     }
 
+    /// Whether fragments of this version exist with and without statistics of the whole fragment.
+    #[must_use]
+    pub const fn may_lack_fragment_stats(self) -> bool {
+        self.0 == 11
+    }
+
     /// All versions, oldest first.
     pub fn all() -> impl Iterator<Item = Self> {
         (Self::OLDEST.0..=Self::NEWEST.0).map(Self)
@@ -78,6 +84,8 @@ capabilities! {
     has_schema_evolution: 10;
     /// Fragment metadata holds min, max, sum and null count of tiles (v11).
     has_tile_stats: 11;
+    /// Fragment metadata holds min, max, sum and null count of the fragment; the earliest writers left them out (v11).
+    has_fragment_stats: 11;
     /// A cell is never split across chunks (v11).
     keeps_cells_whole: 11;
     /// Fragments, commits and consolidated metadata have folders of their own; commits end in `.wrt` (v12).

@@ -1,0 +1,48 @@
+//! Commits: what makes writes visible, and files that stand for many of them.
+//!
+//! | file | content | module |
+//! |---|---|---|
+//! | `.wrt`, `.ok` | nothing: the fragment of that name exists | |
+//! | `.del` | a condition on cells to delete, in a generic tile | [`Condition`](crate::condition::Condition) |
+//! | `.upd` | a condition and new values, in a generic tile | [`Update`] |
+//! | `.con` | many of the above | [`ConsolidatedCommits`] |
+//! | `.ign` | names in `.con` files that count no more | [`IgnoreList`] |
+//! | `.vac` | fragments or files that can be vacuumed | [`VacuumList`] |
+//!
+//! The payload of `.del` and `.upd` is that of a generic tile, unfiltered by the caller.
+
+mod consolidated;
+mod delete;
+mod ignore;
+mod update;
+mod vacuum;
+
+pub use consolidated::{ConsolidatedCommit, ConsolidatedCommits};
+pub use delete::Delete;
+pub use ignore::IgnoreList;
+pub use update::{Update, UpdateValue};
+pub use vacuum::VacuumList;
+
+/// What follows the last `/` of a URI (one at its end apart): the name of a fragment or commit wherever it once lay.
+///
+/// Old vacuum and consolidated files hold absolute URIs; arrays move, so they are resolved by name.
+#[must_use]
+pub fn last_component(uri: &str) -> &str {
+    crate::fragment::last_component(uri)
+}
+
+/// Splits text into lines, the last of which may lack its end.
+fn lines(bytes: &[u8], what: &'static str) -> crate::error::Result<Vec<String>> {
+    let text = std::str::from_utf8(bytes)
+        .map_err(|e| crate::error::DecodeError::invalid(what, e.valid_up_to(), "not UTF-8"))?;
+    Ok(text.lines().filter(|line| !line.is_empty()).map(String::from).collect())
+}
+
+fn join_lines(lines: &[String]) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(lines.iter().map(|line| line.len() + 1).sum());
+    for line in lines {
+        bytes.extend_from_slice(line.as_bytes());
+        bytes.push(b'\n');
+    }
+    bytes
+}

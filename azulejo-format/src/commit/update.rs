@@ -1,0 +1,57 @@
+//! Update commits (`.upd`), which TileDB writes experimentally and never applies. Page: *Update Commit File*.
+
+use crate::condition::Condition;
+use crate::error::Result;
+use crate::wire::{ByteReader, ByteWriter};
+
+/// New values for the cells that meet a condition.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Update {
+    /// Which cells.
+    pub condition: Condition,
+    /// What they get.
+    pub values: Vec<UpdateValue>,
+}
+
+/// The new value of one attribute.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UpdateValue {
+    /// The attribute's name.
+    pub field: String,
+    /// The bytes of one cell.
+    pub value: Vec<u8>,
+}
+
+impl Update {
+    /// Decodes the unfiltered payload of the file's generic tile.
+    pub fn decode(payload: &[u8]) -> Result<Self> {
+        let mut r = ByteReader::new(payload);
+        let condition = Condition::read(&mut r)?;
+        let num = r.u64("number of update values")?;
+        let num = r.check_count(num, 16, "update values")?;
+        let mut values = Vec::with_capacity(num);
+        for _ in 0..num {
+            let len = r.u64("update field name length")?;
+            let field = r.text(len, "update field name")?;
+            let len = r.u64("update value length")?;
+            let value = r.bytes_u64(len, "update value")?.to_vec();
+            values.push(UpdateValue { field, value });
+        }
+        r.finish("update")?;
+        Ok(Self { condition, values })
+    }
+
+    /// Encodes the payload, unfiltered.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut w = ByteWriter::new();
+        self.condition.write(&mut w);
+        w.u64(self.values.len() as u64);
+        for UpdateValue { field, value } in &self.values {
+            w.text64(field);
+            w.u64(value.len() as u64);
+            w.bytes(value);
+        }
+        w.into_bytes()
+    }
+}

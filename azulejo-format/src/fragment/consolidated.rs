@@ -1,0 +1,88 @@
+//! Consolidated fragment metadata (`.meta`): the footers of many fragments in one file.
+//!
+//! Page: *Consolidated Fragment Metadata File*.
+
+use crate::error::{DecodeError, Result};
+use crate::wire::{ByteReader, ByteWriter};
+
+/// The footer of one fragment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConsolidatedFooter<'a> {
+    /// The fragment as it is written down: its name since v9, before that its absolute URI at that time.
+    pub fragment: &'a str,
+    /// The bytes of its footer, without length.
+    pub footer: &'a [u8],
+}
+
+impl ConsolidatedFooter<'_> {
+    /// The fragment's name, whether it is written down with a path before it or not: arrays move.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        last_component(self.fragment)
+    }
+}
+
+/// The footers in one consolidated fragment metadata file.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ConsolidatedFragmentMetadata<'a> {
+    /// In stored order.
+    pub footers: Vec<ConsolidatedFooter<'a>>,
+}
+
+impl<'a> ConsolidatedFragmentMetadata<'a> {
+    /// Decodes the unfiltered generic tile that the file consists of.
+    pub fn decode(payload: &'a [u8]) -> Result<Self> {
+        let mut r = ByteReader::new(payload);
+        let mut entries: Vec<(&str, u64)> = Vec::new();
+        // The table has no length: it ends where the first footer begins.
+        let mut table_end = payload.len() as u64;
+        while (r.offset() as u64) < table_end {
+            let len = r.u64("fragment name length")?;
+            let at = r.offset();
+            let name = std::str::from_utf8(r.bytes_u64(len, "fragment name")?)
+                .map_err(|_| DecodeError::invalid("fragment name", at, "not UTF-8"))?;
+            let offset = r.u64("footer offset")?;
+            table_end = table_end.min(offset);
+            entries.push((name, offset));
+        }
+        if r.offset() as u64 != table_end {
+            return Err(r.invalid("consolidated fragment metadata", "the table runs into the footers"));
+        }
+        let mut starts: Vec<u64> = entries.iter().map(|(_, offset)| *offset).collect();
+        starts.sort_unstable();
+        let mut footers = Vec::with_capacity(entries.len());
+        for (fragment, start) in entries {
+            let next = starts.partition_point(|other| *other <= start);
+            let end = starts.get(next).copied().unwrap_or(payload.len() as u64);
+            let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
+            let footer = range.and_then(|(start, end)| payload.get(start..end)).ok_or_else(|| {
+                DecodeError::invalid("footer offset", 0, format!("{start} lies behind the end"))
+            })?;
+            footers.push(ConsolidatedFooter { fragment, footer });
+        }
+        Ok(Self { footers })
+    }
+
+    /// Encodes the generic tile's payload, unfiltered.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let table: usize = self.footers.iter().map(|f| 16 + f.fragment.len()).sum();
+        let mut offset = table as u64;
+        let mut w = ByteWriter::new();
+        for footer in &self.footers {
+            w.text64(footer.fragment);
+            w.u64(offset);
+            offset += footer.footer.len() as u64;
+        }
+        for footer in &self.footers {
+            w.bytes(footer.footer);
+        }
+        w.into_bytes()
+    }
+}
+
+/// What follows the last `/` of a URI (a `/` at its end apart).
+pub(crate) fn last_component(uri: &str) -> &str {
+    let uri = uri.trim_end_matches('/');
+    uri.rsplit(['/', '\\']).next().unwrap_or(uri)
+}

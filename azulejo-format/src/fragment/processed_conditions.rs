@@ -1,0 +1,39 @@
+//! The delete conditions that a consolidated fragment has already applied (since v16).
+//!
+//! Page: *Fragment, Tile Processed Conditions*.
+
+use crate::error::Result;
+use crate::wire::{ByteReader, ByteWriter};
+
+/// File names of delete commits, sorted; [`Field::DeleteConditions`](super::Field::DeleteConditions) indexes them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ProcessedConditions {
+    /// The names, such as `__commits/__1_1_ab..cd_22.del`, relative to the array.
+    pub names: Vec<String>,
+}
+
+impl ProcessedConditions {
+    /// Decodes the unfiltered section.
+    pub fn decode(payload: &[u8]) -> Result<Self> {
+        let mut r = ByteReader::new(payload);
+        let num = r.u64("number of processed conditions")?;
+        let num = r.check_count(num, 8, "processed conditions")?;
+        let mut names = Vec::with_capacity(num);
+        for _ in 0..num {
+            let len = r.u64("processed condition length")?;
+            names.push(r.text(len, "processed condition")?);
+        }
+        Ok(Self { names })
+    }
+
+    /// Encodes the section, unfiltered.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut w = ByteWriter::new();
+        w.u64(self.names.len() as u64);
+        for name in &self.names {
+            w.text64(name);
+        }
+        w.into_bytes()
+    }
+}

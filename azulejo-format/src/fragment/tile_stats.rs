@@ -1,0 +1,340 @@
+//! Min, max, sum and null count of tiles and of whole fragments (since v11).
+//!
+//! Pages: *Fragment, Tile Mins Maxes*, *Tile Sums*, *Tile Null Count*, *Tile Fragment Min Max Sum Null Count*. The first
+//! of them shows another layout than the one on disk: the lengths in bytes of the fixed and of the var buffer come first.
+
+use super::tile_index::{decode_u64s, encode_u64s};
+use super::{Field, Slots};
+use crate::datatype::{CellValNum, Datatype, Physical};
+use crate::error::{DecodeError, Result};
+use crate::schema::ArraySchema;
+use crate::version::FormatVersion;
+use crate::wire::{ByteReader, ByteWriter};
+
+/// How far the stored min and max of a field's tiles can be relied on. Null cells never count; in a tile of only nulls
+/// the values mean nothing, so compare the null count with the number of cells first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum StatsTrust {
+    /// There are none, or wrong ones.
+    Untrusted,
+    /// Fully.
+    Exact,
+    /// Only in tiles whose stored sum is a number within (-`f64::MAX`, `f64::MAX`): NaN cells make the min or the max
+    /// that of the cells behind them, and show in the sum.
+    IfSumIsFinite,
+    /// As bounds of the text before the first zero byte: values are compared like C strings, byte by byte, unsigned.
+    UpToZeroByte,
+}
+
+impl StatsTrust {
+    /// The trust that a fragment's tile min and max of `field` deserve. `dense` is the fragment's.
+    #[must_use]
+    pub fn of(field: Field, schema: &ArraySchema, version: FormatVersion, dense: bool) -> Self {
+        let Field::Attribute(_) = field else { return Self::Untrusted };
+        let Some((datatype, cell_val_num)) = field.layout(schema) else { return Self::Untrusted };
+        if !version.has_tile_stats() || !has_min_max(datatype, cell_val_num) {
+            return Self::Untrusted;
+        }
+        if is_text(datatype) {
+            let suspect = dense && !cell_val_num.is_var() && field.is_nullable(schema);
+            if suspect && !version.trusts_dense_nullable_string_stats() {
+                return Self::Untrusted;
+            }
+            return Self::UpToZeroByte;
+        }
+        if datatype.is_real() { Self::IfSumIsFinite } else { Self::Exact }
+    }
+}
+
+const fn is_text(datatype: Datatype) -> bool {
+    matches!(datatype, Datatype::Char | Datatype::StringAscii)
+}
+
+/// Whether tiles of an attribute of this type have a stored min and max. Dimensions have R-trees instead.
+#[must_use]
+pub fn has_min_max(datatype: Datatype, cell_val_num: CellValNum) -> bool {
+    is_text(datatype)
+        || (cell_val_num == CellValNum::ONE
+            && !datatype.is_string()
+            && !datatype.is_byte()
+            && datatype != Datatype::Any)
+}
+
+/// What kind of number the stored sums of a field are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum SumKind {
+    /// Of signed integers, dates and times.
+    Signed,
+    /// Of unsigned integers and booleans.
+    Unsigned,
+    /// Of reals.
+    Real,
+}
+
+impl SumKind {
+    /// The kind for fields of this type; `None` if they have no sums.
+    #[must_use]
+    pub fn of(datatype: Datatype, cell_val_num: CellValNum) -> Option<Self> {
+        if cell_val_num != CellValNum::ONE
+            || datatype.is_string()
+            || datatype.is_byte()
+            || datatype == Datatype::Any
+        {
+            return None;
+        }
+        Some(match datatype.physical() {
+            Physical::I8 | Physical::I16 | Physical::I32 | Physical::I64 => Self::Signed,
+            Physical::U8 | Physical::U16 | Physical::U32 | Physical::U64 => Self::Unsigned,
+            Physical::F32 | Physical::F64 => Self::Real,
+        })
+    }
+
+    /// The sum with these eight bytes.
+    #[must_use]
+    pub const fn sum(self, bits: u64) -> TileSum {
+        match self {
+            Self::Signed => TileSum::Signed(bits.cast_signed()),
+            Self::Unsigned => TileSum::Unsigned(bits),
+            Self::Real => TileSum::Real(f64::from_bits(bits)),
+        }
+    }
+}
+
+/// A sum over non-null cells; one that overflows stays at the type's limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum TileSum {
+    /// Of signed integers, dates and times.
+    Signed(i64),
+    /// Of unsigned integers and booleans.
+    Unsigned(u64),
+    /// Of reals.
+    Real(f64),
+}
+
+impl TileSum {
+    /// The sum's eight bytes as a number.
+    #[must_use]
+    pub const fn bits(self) -> u64 {
+        match self {
+            Self::Signed(sum) => sum.cast_unsigned(),
+            Self::Unsigned(sum) => sum,
+            Self::Real(sum) => sum.to_bits(),
+        }
+    }
+
+    /// Whether the sum stopped at its type's limit, or may have: then it is not the sum.
+    #[must_use]
+    pub fn may_have_overflowed(self) -> bool {
+        match self {
+            Self::Signed(sum) => sum == i64::MIN || sum == i64::MAX,
+            Self::Unsigned(sum) => sum == u64::MAX,
+            Self::Real(sum) => sum.is_nan() || sum.abs() >= f64::MAX,
+        }
+    }
+}
+
+/// The least or the greatest value of each tile of a field.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TileBounds {
+    /// One cell a tile.
+    Fixed {
+        /// Bytes of a cell.
+        cell_size: usize,
+        /// The values.
+        values: Vec<u8>,
+    },
+    /// One string a tile.
+    Var {
+        /// Where each begins in `values`, never decreasing.
+        offsets: Vec<u64>,
+        /// The strings.
+        values: Vec<u8>,
+    },
+}
+
+impl TileBounds {
+    /// Decodes the unfiltered section of a field with cells of this shape ([`Field::layout`]).
+    pub fn decode(payload: &[u8], datatype: Datatype, cell_val_num: CellValNum) -> Result<Self> {
+        let mut r = ByteReader::new(payload);
+        let fixed_len = r.u64("tile min/max length")?;
+        let var_len = r.u64("tile min/max var length")?;
+        let at = r.offset();
+        let fixed = r.bytes_u64(fixed_len, "tile min/max values")?;
+        let var = r.bytes_u64(var_len, "tile min/max var values")?;
+        r.finish("tile min/max")?;
+        let Some(cell_size) = cell_val_num.cell_size(datatype) else {
+            let (offsets, rest) = fixed.as_chunks::<8>();
+            let offsets: Vec<u64> = offsets.iter().map(|b| u64::from_le_bytes(*b)).collect();
+            let ends = offsets.iter().skip(1).chain([&var_len]);
+            if !rest.is_empty() || offsets.iter().zip(ends).any(|(start, end)| start > end) {
+                return Err(DecodeError::invalid("tile min/max values", at, "not a list of offsets"));
+            }
+            return Ok(Self::Var { offsets, values: var.to_vec() });
+        };
+        if !fixed.len().is_multiple_of(cell_size) || !var.is_empty() {
+            return Err(DecodeError::invalid("tile min/max values", at, "not a whole number of cells"));
+        }
+        Ok(Self::Fixed { cell_size, values: fixed.to_vec() })
+    }
+
+    /// Encodes the section, unfiltered.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut w = ByteWriter::new();
+        match self {
+            Self::Fixed { values, .. } => {
+                w.u64(values.len() as u64);
+                w.u64(0);
+                w.bytes(values);
+            }
+            Self::Var { offsets, values } => {
+                w.u64(8 * offsets.len() as u64);
+                w.u64(values.len() as u64);
+                w.u64s(offsets);
+                w.bytes(values);
+            }
+        }
+        w.into_bytes()
+    }
+
+    /// How many tiles have a value; 0 for fields without.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Fixed { cell_size, values } => values.len().checked_div(*cell_size).unwrap_or(0),
+            Self::Var { offsets, .. } => offsets.len(),
+        }
+    }
+
+    /// Whether no tile has a value.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The value of a tile.
+    #[must_use]
+    pub fn get(&self, tile: usize) -> Option<&[u8]> {
+        match self {
+            Self::Fixed { cell_size, values } => {
+                let start = tile.checked_mul(*cell_size)?;
+                values.get(start..start.checked_add(*cell_size)?)
+            }
+            Self::Var { offsets, values } => {
+                let start = usize::try_from(*offsets.get(tile)?).ok()?;
+                let end = match offsets.get(tile + 1) {
+                    Some(end) => usize::try_from(*end).ok()?,
+                    None => values.len(),
+                };
+                values.get(start..end)
+            }
+        }
+    }
+}
+
+/// The sum of each tile of a field.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TileSums {
+    /// The eight bytes of each sum; see [`SumKind::sum`].
+    pub bits: Vec<u64>,
+}
+
+impl TileSums {
+    /// Decodes the unfiltered section.
+    pub fn decode(payload: &[u8]) -> Result<Self> {
+        Ok(Self { bits: decode_u64s(payload, "tile sums")? })
+    }
+
+    /// Encodes the section, unfiltered.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        encode_u64s(&self.bits)
+    }
+
+    /// The sum of a tile.
+    #[must_use]
+    pub fn get(&self, tile: usize, kind: SumKind) -> Option<TileSum> {
+        self.bits.get(tile).map(|bits| kind.sum(*bits))
+    }
+}
+
+/// The number of null cells in each tile of a nullable attribute.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct TileNullCounts {
+    /// By tile.
+    pub counts: Vec<u64>,
+}
+
+impl TileNullCounts {
+    /// Decodes the unfiltered section.
+    pub fn decode(payload: &[u8]) -> Result<Self> {
+        Ok(Self { counts: decode_u64s(payload, "tile null counts")? })
+    }
+
+    /// Encodes the section, unfiltered.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        encode_u64s(&self.counts)
+    }
+}
+
+/// Statistics of one field in a whole fragment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FieldStats {
+    /// The least value; empty if there is none.
+    pub min: Vec<u8>,
+    /// The greatest value; empty if there is none.
+    pub max: Vec<u8>,
+    /// The eight bytes of the sum; see [`SumKind::sum`].
+    pub sum_bits: u64,
+    /// The number of nulls.
+    pub null_count: u64,
+}
+
+/// Statistics of all fields of a fragment.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FragmentStats {
+    /// By slot.
+    pub fields: Vec<FieldStats>,
+}
+
+impl FragmentStats {
+    /// Decodes the unfiltered section.
+    pub fn decode(payload: &[u8], slots: Slots) -> Result<Self> {
+        let mut r = ByteReader::new(payload);
+        let num = r.check_count(slots.len() as u64, 32, "fragment statistics")?;
+        let mut fields = Vec::with_capacity(num);
+        for _ in 0..num {
+            let len = r.u64("fragment min length")?;
+            let min = r.bytes_u64(len, "fragment min")?.to_vec();
+            let len = r.u64("fragment max length")?;
+            let max = r.bytes_u64(len, "fragment max")?.to_vec();
+            let sum_bits = r.u64("fragment sum")?;
+            let null_count = r.u64("fragment null count")?;
+            fields.push(FieldStats { min, max, sum_bits, null_count });
+        }
+        r.finish("fragment statistics")?;
+        Ok(Self { fields })
+    }
+
+    /// Encodes the section, unfiltered.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let mut w = ByteWriter::new();
+        for field in &self.fields {
+            w.u64(field.min.len() as u64);
+            w.bytes(&field.min);
+            w.u64(field.max.len() as u64);
+            w.bytes(&field.max);
+            w.u64(field.sum_bits);
+            w.u64(field.null_count);
+        }
+        w.into_bytes()
+    }
+
+    /// The statistics of a field.
+    #[must_use]
+    pub fn get(&self, field: Field, slots: Slots) -> Option<&FieldStats> {
+        self.fields.get(slots.of(field)?)
+    }
+}
