@@ -4,8 +4,14 @@
 pub mod arrow;
 mod fill;
 
-use arrow_buffer::{Buffer, MutableBuffer};
+pub use fill::repeat_cell;
+
+use crate::error::{Error, Result};
+use arrow_buffer::{ArrowNativeType, Buffer, MutableBuffer};
+use azulejo_format::datatype::Native;
 use azulejo_format::{CellValNum, Datatype};
+use std::ops::Range;
+use std::str::Utf8Error;
 use std::sync::Arc;
 
 /// What a column holds.
@@ -48,6 +54,38 @@ pub struct ColumnSet {
 }
 
 impl ColumnSet {
+    /// Bytes that the columns take.
+    #[must_use]
+    pub fn memory_size(&self) -> usize {
+        self.columns.iter().map(ColumnBuffers::memory_size).sum()
+    }
+
+    /// The cells `cells` of every column, cut to those that there are; see [`ColumnBuffers::slice`].
+    #[must_use]
+    pub fn slice(&self, cells: Range<usize>) -> Self {
+        let end = cells.end.min(self.cell_num);
+        let start = cells.start.min(end);
+        let columns = self.columns.iter().map(|c| c.slice(start..end)).collect();
+        Self { cell_num: end - start, columns }
+    }
+
+    /// One set of the cells of several batches of one query.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if their columns differ.
+    pub fn concat(batches: &[Self]) -> Result<Self> {
+        let Some(first) = batches.first() else { return Ok(Self::default()) };
+        let columns = (0..first.columns.len())
+            .map(|i| {
+                let parts: Option<Vec<_>> = batches.iter().map(|b| b.columns.get(i)).collect();
+                let parts = parts
+                    .ok_or_else(|| Error::InvalidArgument("batches with different columns cannot be joined".into()))?;
+                ColumnBuffers::concat(&parts)
+            })
+            .collect::<Result<_>>()?;
+        Ok(Self { cell_num: batches.iter().map(|b| b.cell_num).sum(), columns })
+    }
+
     /// The column of a field.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&ColumnBuffers> {
@@ -103,6 +141,10 @@ pub struct ColumnMut<'a> {
 }
 
 /// A growing column.
+///
+/// The buffers are open to stages that write into them in bulk; they keep these lengths in step: `data` holds
+/// `cell_num` cells (or as many bytes as the last offset says), `offsets` `cell_num + 1` `u64`s, `validity` `cell_num`
+/// bytes.
 #[derive(Debug)]
 pub struct ColumnBuilder {
     /// What the column holds.
@@ -115,4 +157,316 @@ pub struct ColumnBuilder {
     pub validity: Option<MutableBuffer>,
     /// Number of cells.
     pub cell_num: usize,
+}
+
+impl ColumnType {
+    /// A field with one value a cell that cannot be null.
+    #[must_use]
+    pub fn new(name: impl Into<Arc<str>>, datatype: Datatype) -> Self {
+        Self { name: name.into(), datatype, cell_val_num: CellValNum::ONE, nullable: false, enumeration: None }
+    }
+
+    /// The same with another number of values a cell.
+    #[must_use]
+    pub fn with_cell_val_num(mut self, cell_val_num: CellValNum) -> Self {
+        self.cell_val_num = cell_val_num;
+        self
+    }
+
+    /// The same, nullable.
+    #[must_use]
+    pub fn with_nulls(mut self) -> Self {
+        self.nullable = true;
+        self
+    }
+
+    /// Bytes of a fixed-length cell; 0 for var-length ones.
+    #[must_use]
+    pub fn cell_size(&self) -> usize {
+        self.cell_val_num.cell_size(self.datatype).unwrap_or(0)
+    }
+
+    /// Whether cells vary in length.
+    #[must_use]
+    pub fn is_var(&self) -> bool {
+        self.cell_val_num.is_var()
+    }
+}
+
+impl ColumnBuilder {
+    /// An empty column.
+    #[must_use]
+    pub fn new(column_type: ColumnType) -> Self {
+        Self::with_capacity(column_type, 0, 0)
+    }
+
+    /// An empty column with room for `cells` cells and, if they vary in length, `var_bytes` bytes of values.
+    #[must_use]
+    pub fn with_capacity(column_type: ColumnType, cells: usize, var_bytes: usize) -> Self {
+        let var = column_type.is_var();
+        let data = if var { var_bytes } else { cells.saturating_mul(column_type.cell_size()) };
+        let offsets = var.then(|| {
+            let mut offsets = MutableBuffer::with_capacity((cells + 1).saturating_mul(8));
+            offsets.push(0u64);
+            offsets
+        });
+        let validity = column_type.nullable.then(|| MutableBuffer::with_capacity(cells));
+        Self { column_type, data: MutableBuffer::with_capacity(data), offsets, validity, cell_num: 0 }
+    }
+
+    /// Appends one cell. Fixed-length cells must have the column's cell size: others are cut or padded with 0.
+    /// `valid` matters to nullable columns only.
+    pub fn append_cell(&mut self, cell: &[u8], valid: bool) {
+        if let Some(offsets) = &mut self.offsets {
+            self.data.extend_from_slice(cell);
+            offsets.push(self.data.len() as u64);
+        } else {
+            let size = self.column_type.cell_size();
+            let cell = cell.get(..size).unwrap_or(cell);
+            self.data.extend_from_slice(cell);
+            self.data.extend_zeros(size - cell.len());
+        }
+        if let Some(validity) = &mut self.validity {
+            validity.push(u8::from(valid));
+        }
+        self.cell_num += 1;
+    }
+
+    /// Appends `count` equal cells.
+    pub fn append_repeated(&mut self, cell: &[u8], valid: bool, count: usize) {
+        if let Some(offsets) = &mut self.offsets {
+            let mut end = self.data.len() as u64;
+            offsets.reserve(count.saturating_mul(8));
+            for _ in 0..count {
+                end += cell.len() as u64;
+                offsets.push(end);
+            }
+        }
+        let cell_len = if self.offsets.is_some() { cell.len() } else { self.column_type.cell_size() };
+        let start = self.data.len();
+        self.data.resize(start + cell_len.saturating_mul(count), 0);
+        if cell.len() >= cell_len {
+            repeat_cell(&mut self.data.as_slice_mut()[start..], &cell[..cell_len]);
+        }
+        if let Some(validity) = &mut self.validity {
+            validity.resize(self.cell_num + count, u8::from(valid));
+        }
+        self.cell_num += count;
+    }
+
+    /// Appends the cells `cells` of a view of the same type.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] if the view has not these cells or another shape.
+    pub fn append_view(&mut self, view: &FieldView<'_>, cells: Range<usize>) -> Result<()> {
+        let lacking = || Error::Internal(format!("column {}: a view lacks cells", self.column_type.name));
+        let count = cells.len();
+        let size = self.column_type.cell_size();
+        let added = match (&self.offsets, view.offsets) {
+            (Some(_), Some(offsets)) => {
+                let offsets = offsets.get(cells.start..=cells.end).ok_or_else(lacking)?;
+                let (first, last) = (offsets[0], offsets[count]);
+                let data = view.data.get(first as usize..last as usize).ok_or_else(lacking)?;
+                Some((data, first, &offsets[1..]))
+            }
+            (None, None) => {
+                let (start, end) = (cells.start.checked_mul(size), cells.end.checked_mul(size));
+                let (Some(start), Some(end)) = (start, end) else { return Err(lacking()) };
+                Some((view.data.get(start..end).ok_or_else(lacking)?, 0, &[][..]))
+            }
+            _ => None,
+        };
+        let Some((data, first, ends)) = added else { return Err(lacking()) };
+        let valid = match (&self.validity, view.validity) {
+            (Some(_), Some(v)) => Some(v.get(cells).ok_or_else(lacking)?),
+            _ => None,
+        };
+        if let Some(offsets) = &mut self.offsets {
+            let base = self.data.len() as u64;
+            offsets.reserve(count * 8);
+            for end in ends {
+                offsets.push(base + (end - first));
+            }
+        }
+        self.data.extend_from_slice(data);
+        if let Some(validity) = &mut self.validity {
+            match valid {
+                Some(bytes) => validity.extend_from_slice(bytes),
+                None => validity.resize(self.cell_num + count, 1),
+            }
+        }
+        self.cell_num += count;
+        Ok(())
+    }
+
+    /// The finished column; nothing is copied.
+    #[must_use]
+    pub fn finish(self) -> ColumnBuffers {
+        ColumnBuffers {
+            column_type: self.column_type,
+            cell_num: self.cell_num,
+            data: self.data.into(),
+            offsets: self.offsets.map(Into::into),
+            validity: self.validity.map(Into::into),
+        }
+    }
+}
+
+impl ColumnBuffers {
+    /// A column without cells.
+    #[must_use]
+    pub fn empty(column_type: ColumnType) -> Self {
+        ColumnBuilder::new(column_type).finish()
+    }
+
+    /// Checks that the buffers have the lengths that `cell_num` and the type ask for and that offsets are in order.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] naming the field and what does not fit.
+    pub fn validate(&self) -> Result<()> {
+        let wrong = |what: &str| {
+            Err(Error::InvalidArgument(format!("column {}: {what}", self.column_type.name)))
+        };
+        match &self.offsets {
+            Some(_) if !self.column_type.is_var() => return wrong("offsets for fixed-length cells"),
+            Some(_) => {
+                let offsets = self.offsets_slice().unwrap_or(&[]);
+                if offsets.len() != self.cell_num + 1 {
+                    return wrong("the offsets do not match the number of cells");
+                }
+                if !offsets.is_sorted() || offsets[self.cell_num] > self.data.len() as u64 {
+                    return wrong("the offsets are not in order or pass the end of the data");
+                }
+            }
+            None if self.column_type.is_var() => return wrong("var-length cells need offsets"),
+            None => {
+                if Some(self.data.len()) != self.cell_num.checked_mul(self.column_type.cell_size()) {
+                    return wrong("the data does not match the number of cells");
+                }
+            }
+        }
+        match &self.validity {
+            Some(_) if !self.column_type.nullable => wrong("validity for a field that cannot be null"),
+            Some(v) if v.len() != self.cell_num => wrong("the validity does not match the number of cells"),
+            None if self.column_type.nullable => wrong("a nullable field needs validity"),
+            _ => Ok(()),
+        }
+    }
+
+    /// The cells as slices; offsets that are not aligned `u64`s count as absent.
+    #[must_use]
+    pub fn view(&self) -> FieldView<'_> {
+        FieldView {
+            cell_num: self.cell_num,
+            data: self.data.as_slice(),
+            offsets: self.offsets_slice(),
+            validity: self.validity.as_deref(),
+            cell_size: self.column_type.cell_size(),
+        }
+    }
+
+    /// The offsets as numbers: `cell_num + 1` of them, in bytes.
+    #[must_use]
+    pub fn offsets_slice(&self) -> Option<&[u64]> {
+        self.offsets.as_ref().and_then(typed::<u64>)
+    }
+
+    /// All values of all cells as `T`; `None` if `T` is not the datatype's physical type.
+    ///
+    /// ```
+    /// # use azulejo::column::{ColumnBuilder, ColumnType};
+    /// # use azulejo::format::{CellValNum, Datatype};
+    /// let mut column = ColumnBuilder::new(ColumnType::new("a", Datatype::Int32));
+    /// column.append_cell(&7i32.to_le_bytes(), true);
+    /// assert_eq!(column.finish().values::<i32>(), Some(&[7][..]));
+    /// ```
+    #[must_use]
+    pub fn values<T: Native + ArrowNativeType>(&self) -> Option<&[T]> {
+        if T::PHYSICAL != self.column_type.datatype.physical() {
+            return None;
+        }
+        typed::<T>(&self.data)
+    }
+
+    /// The cells' bytes, `None` for null cells.
+    pub fn cells(&self) -> impl ExactSizeIterator<Item = Option<&[u8]>> {
+        let view = self.view();
+        (0..self.cell_num).map(move |i| view.is_valid(i).then(|| view.cell(i)))
+    }
+
+    /// The cells as text, `None` for null cells; an error where the bytes are not UTF-8.
+    pub fn strings(&self) -> impl ExactSizeIterator<Item = Option<Result<&str, Utf8Error>>> {
+        self.cells().map(|cell| cell.map(std::str::from_utf8))
+    }
+
+    /// Bytes that the cells take.
+    #[must_use]
+    pub fn memory_size(&self) -> usize {
+        let part = |b: &Option<Buffer>| b.as_ref().map_or(0, Buffer::len);
+        self.data.len() + part(&self.offsets) + part(&self.validity)
+    }
+
+    /// The cells `cells`, cut to those that there are. Values and validity are shared, not copied; offsets are copied
+    /// if they would not start at 0.
+    #[must_use]
+    pub fn slice(&self, cells: Range<usize>) -> Self {
+        let end = cells.end.min(self.cell_num);
+        let start = cells.start.min(end);
+        let count = end - start;
+        let (data, offsets) = match self.offsets_slice().and_then(|o| o.get(start..=end)) {
+            Some(offsets) => {
+                let (first, last) = (offsets[0], offsets[count]);
+                let buffer = match (&self.offsets, first) {
+                    (Some(buffer), 0) => buffer.slice_with_length(start * 8, (count + 1) * 8),
+                    _ => Buffer::from_vec(offsets.iter().map(|o| o - first).collect::<Vec<u64>>()),
+                };
+                (part(&self.data, first as usize, last.saturating_sub(first) as usize), Some(buffer))
+            }
+            None => {
+                let size = self.column_type.cell_size();
+                (part(&self.data, start * size, count * size), None)
+            }
+        };
+        let validity = self.validity.as_ref().map(|v| part(v, start, count));
+        Self { column_type: self.column_type.clone(), cell_num: count, data, offsets, validity }
+    }
+
+    /// One column of the cells of several with one type. A single column is shared, not copied.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if there is no column or their types differ.
+    pub fn concat(columns: &[&Self]) -> Result<Self> {
+        let Some((&first, others)) = columns.split_first() else {
+            return Err(Error::InvalidArgument("no columns to join".into()));
+        };
+        if others.is_empty() {
+            return Ok(first.clone());
+        }
+        let cells = columns.iter().map(|c| c.cell_num).sum();
+        let bytes = columns.iter().map(|c| c.data.len()).sum();
+        let mut joined = ColumnBuilder::with_capacity(first.column_type.clone(), cells, bytes);
+        for column in columns {
+            if column.column_type != first.column_type {
+                return Err(Error::InvalidArgument(format!(
+                    "columns {} and {} cannot be joined: their types differ",
+                    first.column_type.name, column.column_type.name
+                )));
+            }
+            joined.append_view(&column.view(), 0..column.cell_num)?;
+        }
+        Ok(joined.finish())
+    }
+}
+
+/// A part of a buffer, cut to what there is.
+fn part(buffer: &Buffer, start: usize, len: usize) -> Buffer {
+    let start = start.min(buffer.len());
+    buffer.slice_with_length(start, len.min(buffer.len() - start))
+}
+
+/// A buffer as numbers; `None` if it is not aligned for them or its length is odd.
+fn typed<T: ArrowNativeType>(buffer: &Buffer) -> Option<&[T]> {
+    let size = size_of::<T>();
+    let fits = buffer.as_ptr().addr().is_multiple_of(align_of::<T>()) && buffer.len().is_multiple_of(size);
+    fits.then(|| buffer.typed_data())
 }

@@ -1,0 +1,98 @@
+//! Conditions on cells: binding a tree to a schema, evaluating it over columns, pruning tiles by their statistics, and
+//! reading it from text.
+//!
+//! A [`Condition`] holds bytes of the fields' own types (for an enumerated attribute: of the enumeration's type). Binding
+//! checks names and types, turns labels into indices, pushes negations down to the comparisons and leaves a tree that
+//! evaluates column by column.
+//!
+//! Meaning, as in the reference: a comparison or set test with a null cell is false, and so is its negation (`not a > 3`
+//! is `a <= 3`); NaN meets nothing but `!=` and `not in`; a test of an attribute that a fragment does not have is false.
+
+mod bind;
+mod evaluate;
+mod parse;
+mod prune;
+
+pub use azulejo_format::condition::{CompareOp, Condition, SetOp};
+pub use parse::{format, parse};
+pub use prune::{FieldStats, Tri};
+
+use crate::column::FieldView;
+use crate::error::Result;
+use azulejo_format::ArraySchema;
+use azulejo_format::schema::Enumeration;
+use std::sync::Arc;
+
+/// Finds an enumeration by its name, loading it if need be.
+pub type EnumerationLookup<'a> = &'a dyn Fn(&str) -> Result<Arc<Enumeration>>;
+
+/// A condition that fits a schema, ready to run over cells.
+#[derive(Debug, Clone)]
+pub struct BoundCondition {
+    fields: Vec<Arc<str>>,
+    root: bind::Node,
+}
+
+impl BoundCondition {
+    /// Binds a condition to the array's schema. Labels of enumerated attributes become indices; the lookup is called for
+    /// those enumerations only.
+    ///
+    /// # Errors
+    /// A field that does not exist, a value whose size does not fit the field, a comparison that the type does not have,
+    /// `<` and the like on an enumeration without order.
+    pub fn bind(condition: &Condition, schema: &ArraySchema, enumerations: EnumerationLookup<'_>) -> Result<Self> {
+        bind::bind(condition, schema, enumerations, false)
+    }
+
+    /// Binds the negation: the cells that a delete condition keeps. Cells for which a comparison is neither true nor
+    /// false (nulls) meet neither the condition nor its negation, so such cells are deleted, as the reference does.
+    ///
+    /// # Errors
+    /// Those of [`Self::bind`].
+    pub fn bind_negated(
+        condition: &Condition,
+        schema: &ArraySchema,
+        enumerations: EnumerationLookup<'_>,
+    ) -> Result<Self> {
+        bind::bind(condition, schema, enumerations, true)
+    }
+
+    /// The same condition for the cells of one fragment: tests of attributes that its schema lacks are false. Fields keep
+    /// their places in [`Self::fields`] of the result, which names only those still needed.
+    #[must_use]
+    pub fn for_fragment(&self, schema: &ArraySchema) -> Self {
+        bind::for_fragment(self, schema)
+    }
+
+    /// Names of the fields whose cells [`Self::evaluate`] looks at, each once.
+    #[must_use]
+    pub fn fields(&self) -> &[Arc<str>] {
+        &self.fields
+    }
+
+    /// The outcome if it is the same for every cell.
+    #[must_use]
+    pub fn constant(&self) -> Option<bool> {
+        match self.root {
+            bind::Node::Constant(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Clears `mask` (one byte a cell, 0 or 1) for the cells that do not meet the condition.
+    ///
+    /// `views` are the cells of [`Self::fields`], in that order, all as long as the mask. Bytes already 0 stay 0.
+    ///
+    /// # Errors
+    /// Views that do not fit the fields.
+    pub fn evaluate(&self, views: &[FieldView<'_>], mask: &mut [u8]) -> Result<()> {
+        evaluate::evaluate(&self.root, views, mask)
+    }
+
+    /// What statistics alone say about a tile. `stats` is asked by index into [`Self::fields`]; `None` if nothing about
+    /// that field is known or trusted.
+    #[must_use]
+    pub fn prune<'a>(&self, stats: &dyn Fn(usize) -> Option<FieldStats<'a>>) -> Tri {
+        prune::prune(&self.root, stats)
+    }
+}
