@@ -3,21 +3,29 @@
 //! Page: *Array Schema*.
 
 mod attribute;
+mod check;
 mod current_domain;
 mod dimension;
 mod dimension_label;
 mod domain;
 mod enumeration;
+mod field;
+mod tile_axis;
 
 pub use attribute::{Attribute, DataOrder};
+pub use check::SchemaError;
 pub use current_domain::CurrentDomain;
 pub use dimension::Dimension;
 pub use dimension_label::DimensionLabel;
 pub use domain::Domain;
-pub use enumeration::Enumeration;
+pub use enumeration::{Enumeration, EnumerationIndex};
+pub use field::FieldIndex;
+pub use tile_axis::{Coordinate, TileAxis};
 
+use crate::error::{DecodeError, Result};
 use crate::filter::Pipeline;
 use crate::version::FormatVersion;
+use crate::wire::{ByteReader, ByteWriter};
 
 /// Whether every cell of the domain exists, or only those written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -84,4 +92,149 @@ pub struct EnumerationRef {
     pub name: String,
     /// File name in `__schema/__enumerations`.
     pub file_name: String,
+}
+
+const WHAT: &str = "array schema";
+
+impl Layout {
+    /// The layout with an id read at `offset`.
+    pub fn from_id(id: u8, offset: usize) -> Result<Self> {
+        match id {
+            0 => Ok(Self::RowMajor),
+            1 => Ok(Self::ColMajor),
+            2 => Ok(Self::Global),
+            3 => Ok(Self::Unordered),
+            4 => Ok(Self::Hilbert),
+            _ => Err(DecodeError::UnknownId { what: "layout", id: id.into(), offset }),
+        }
+    }
+}
+
+impl ArraySchema {
+    /// Reads a schema of any version from the unfiltered payload of its generic tile.
+    ///
+    /// # Errors
+    /// Bytes that are not a schema, and schemas that no engine could work with ([`Self::check`]).
+    pub fn decode(bytes: &[u8]) -> Result<Self> {
+        let r = &mut ByteReader::new(bytes);
+        let version = FormatVersion::new(r.u32("schema version")?, WHAT)?;
+        let allows_dups = if version.has_separate_dimensions() { r.flag("allows dups")? } else { false };
+        let at = r.offset();
+        let array_type = match r.u8("array type")? {
+            0 => ArrayType::Dense,
+            1 => ArrayType::Sparse,
+            id => return Err(DecodeError::UnknownId { what: "array type", id: id.into(), offset: at }),
+        };
+        let at = r.offset();
+        let tile_order = Layout::from_id(r.u8("tile order")?, at)?;
+        let at = r.offset();
+        let cell_order = Layout::from_id(r.u8("cell order")?, at)?;
+        let capacity = r.u64("capacity")?;
+        let coords_filters = Pipeline::decode(r, version)?;
+        let offsets_filters = Pipeline::decode(r, version)?;
+        let validity_filters =
+            if version.has_nullable() { Pipeline::decode(r, version)? } else { Pipeline::default() };
+        let domain = Domain::decode(r, version)?;
+        let count = r.u32("number of attributes")?;
+        let count = r.check_count(count.into(), 17, "attributes")?;
+        let attributes = (0..count).map(|_| Attribute::decode(r, version)).collect::<Result<_>>()?;
+        let dimension_labels = if version.has_dimension_labels() {
+            let count = r.u32("number of dimension labels")?;
+            let count = r.check_count(count.into(), 28, "dimension labels")?;
+            (0..count).map(|_| DimensionLabel::decode(r)).collect::<Result<_>>()?
+        } else {
+            Vec::new()
+        };
+        let enumerations = if version.has_enumerations() {
+            let count = r.u32("number of enumerations")?;
+            let count = r.check_count(count.into(), 8, "enumerations")?;
+            (0..count).map(|_| EnumerationRef::decode(r)).collect::<Result<_>>()?
+        } else {
+            Vec::new()
+        };
+        let current_domain = if version.has_current_domain() {
+            CurrentDomain::decode(r, &domain)?
+        } else {
+            CurrentDomain::Empty
+        };
+        r.finish(WHAT)?;
+        let schema = Self {
+            version,
+            array_type,
+            allows_dups,
+            tile_order,
+            cell_order,
+            capacity,
+            coords_filters,
+            offsets_filters,
+            validity_filters,
+            domain,
+            attributes,
+            dimension_labels,
+            enumerations,
+            current_domain,
+        };
+        schema.check().map_err(|error| DecodeError::invalid(WHAT, r.offset(), error.to_string()))?;
+        Ok(schema)
+    }
+
+    /// Writes the schema in its version, as the payload of a generic tile; what that version lacks is left out.
+    #[must_use]
+    pub fn encode(&self) -> Vec<u8> {
+        let w = &mut ByteWriter::new();
+        let version = self.version;
+        w.u32(version.number());
+        if version.has_separate_dimensions() {
+            w.flag(self.allows_dups);
+        }
+        w.u8(match self.array_type {
+            ArrayType::Dense => 0,
+            ArrayType::Sparse => 1,
+        });
+        w.u8(self.tile_order as u8);
+        w.u8(self.cell_order as u8);
+        w.u64(self.capacity);
+        self.coords_filters.encode(w, version);
+        self.offsets_filters.encode(w, version);
+        if version.has_nullable() {
+            self.validity_filters.encode(w, version);
+        }
+        self.domain.encode(w, version);
+        w.u32(count(&self.attributes));
+        for attribute in &self.attributes {
+            attribute.encode(w, version);
+        }
+        if version.has_dimension_labels() {
+            w.u32(count(&self.dimension_labels));
+            for label in &self.dimension_labels {
+                label.encode(w);
+            }
+        }
+        if version.has_enumerations() {
+            w.u32(count(&self.enumerations));
+            for enumeration in &self.enumerations {
+                w.text32(&enumeration.name);
+                w.text32(&enumeration.file_name);
+            }
+        }
+        if version.has_current_domain() {
+            self.current_domain.encode(w, &self.domain);
+        }
+        std::mem::take(w).into_bytes()
+    }
+}
+
+impl EnumerationRef {
+    fn decode(r: &mut ByteReader<'_>) -> Result<Self> {
+        let len = r.u32("enumeration name length")?;
+        let name = r.text(len.into(), "enumeration name")?;
+        let len = r.u32("enumeration file name length")?;
+        let file_name = r.text(len.into(), "enumeration file name")?;
+        Ok(Self { name, file_name })
+    }
+}
+
+/// The stored number of items; a schema in memory never holds four billion.
+fn count<T>(items: &[T]) -> u32 {
+    u32::try_from(items.len()).unwrap_or(u32::MAX)
 }

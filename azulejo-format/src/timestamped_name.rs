@@ -152,7 +152,7 @@ fn shorten(name: &str) -> String {
 
 /// 32 hexadecimal digits: 8 of a counter that starts at random, then 24 at random. Within a process later ones sort
 /// after earlier ones, so that the later of two writes with one timestamp wins.
-fn new_uuid() -> String {
+pub(crate) fn new_uuid() -> String {
     static COUNTER: LazyLock<AtomicU32> =
         LazyLock::new(|| AtomicU32::new(uuid::Uuid::new_v4().as_fields().0 & 0x3fff_ffff));
     let count = COUNTER.fetch_add(1, Memory::Relaxed);

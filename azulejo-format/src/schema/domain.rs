@@ -1,10 +1,54 @@
 //! The domain. Page: *Array Schema, Domain*.
 
 use super::Dimension;
+use crate::datatype::Datatype;
+use crate::error::Result;
+use crate::version::FormatVersion;
+use crate::wire::{ByteReader, ByteWriter};
 
 /// The dimensions of an array, in order.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Domain {
     /// The dimensions.
     pub dimensions: Vec<Dimension>,
+}
+
+impl Domain {
+    /// The number of dimensions.
+    #[must_use]
+    pub fn ndim(&self) -> usize {
+        self.dimensions.len()
+    }
+
+    /// The index of the dimension with a name.
+    #[must_use]
+    pub fn index_of(&self, name: &str) -> Option<usize> {
+        self.dimensions.iter().position(|d| d.name == name)
+    }
+
+    /// Reads the domain of a schema of `version`.
+    pub(super) fn decode(r: &mut ByteReader<'_>, version: FormatVersion) -> Result<Self> {
+        let shared = if version.has_separate_dimensions() {
+            None
+        } else {
+            let at = r.offset();
+            Some(Datatype::from_id(r.u8("domain datatype")?, at)?)
+        };
+        let count = r.u32("number of dimensions")?;
+        // A dimension has at least a name's length, a domain or its size, and a flag.
+        let count = r.check_count(count.into(), 7, "dimensions")?;
+        let dimensions = (0..count).map(|_| Dimension::decode(r, version, shared)).collect::<Result<_>>()?;
+        Ok(Self { dimensions })
+    }
+
+    /// Writes the domain as a schema of `version` holds it.
+    pub(super) fn encode(&self, w: &mut ByteWriter, version: FormatVersion) {
+        if !version.has_separate_dimensions() {
+            w.u8(self.dimensions.first().map_or(Datatype::Int32, |d| d.datatype).id());
+        }
+        w.u32(u32::try_from(self.dimensions.len()).unwrap_or(u32::MAX));
+        for dimension in &self.dimensions {
+            dimension.encode(w, version);
+        }
+    }
 }
