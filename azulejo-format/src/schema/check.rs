@@ -316,15 +316,11 @@ impl Dimension {
                 axis.cells()
             ));
         }
-        // The highest offset that the type can hold, counted from the domain's start.
-        let start = axis.coordinate(0);
-        let room = dispatch!(self.datatype.physical(), T => room_above::<T>(&start));
+        // The last tile may leave a narrow type's range, but not that of 64 bits.
         let expanded = axis.tiles().saturating_mul(axis.extent());
-        if expanded > room + 1 {
-            return Err(format!(
-                "has a domain that, rounded up to whole tiles, leaves the range of {}: end it one tile earlier",
-                self.datatype
-            ));
+        let room = dispatch!(self.datatype.physical(), T => room_above::<T>(&axis.coordinate(0)));
+        if expanded > axis.cells() && expanded > room + 1 {
+            return Err("has a domain that, rounded up to whole tiles, does not fit in 64 bits".to_owned());
         }
         Ok(())
     }
@@ -448,9 +444,17 @@ fn top<T: Native>() -> u128 {
     u128::MAX >> (128 - 8 * T::SIZE)
 }
 
-/// The distance from a value to the type's highest.
+/// The distance from a value to the highest one in 64 bits of the same kind, signed or unsigned.
 fn room_above<T: super::Coordinate>(start: &[u8]) -> u128 {
-    T::HIGHEST.offset_from(T::read(start)).into()
+    let top = if T::LOWEST < T::default() { i64::MAX.cast_unsigned() } else { u64::MAX };
+    let start = T::read(start);
+    // The distance from 0, which wraps around for negative numbers: so does the subtraction.
+    let low = if start < T::default() {
+        u128::from(T::default().offset_from(start)).wrapping_neg()
+    } else {
+        start.offset_from(T::default()).into()
+    };
+    u128::from(top).wrapping_sub(low)
 }
 
 fn check_current_domain(domain: &Domain, ranges: &[Range]) -> Result<(), String> {
