@@ -16,6 +16,8 @@ mod legacy;
 mod name;
 mod processed_conditions;
 mod rtree;
+#[cfg(test)]
+pub(crate) mod sample;
 mod section;
 mod tile_index;
 mod tile_stats;
@@ -166,5 +168,31 @@ impl Slots {
     /// How many entries lists of var-length files have: zipped coordinates, which come last below v5, have none there.
     pub(crate) const fn var_len(self, version: FormatVersion) -> usize {
         if version.has_separate_dimensions() { self.len() } else { self.attributes }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_number_the_fields() {
+        for version in FormatVersion::all() {
+            let schema = sample::schema(version, &[Datatype::Int64, Datatype::Int64]);
+            for (timestamps, deletes) in [(false, false), (true, false), (false, true), (true, true)] {
+                let slots = Slots::new(version, &schema, timestamps, deletes);
+                let fields: Vec<Field> = slots.fields().collect();
+                assert_eq!(fields.len(), slots.len());
+                for (slot, field) in fields.iter().enumerate() {
+                    assert_eq!(slots.of(*field), Some(slot));
+                }
+                assert_eq!(slots.of(Field::ZippedCoords), Some(3));
+                assert_eq!(slots.of(Field::Attribute(3)), None);
+                assert_eq!(slots.of(Field::Dimension(2)), None);
+                assert_eq!(slots.of(Field::Dimension(1)).is_some(), version.has_separate_dimensions());
+                assert_eq!(slots.of(Field::Timestamps).is_some(), timestamps);
+                assert_eq!(slots.of(Field::DeleteConditions).is_some(), deletes);
+            }
+        }
     }
 }

@@ -310,7 +310,8 @@ impl Footer {
     /// fragment have the cells of a space tile.
     #[must_use]
     pub fn sparse_tile_cell_num(&self, tile: u64, capacity: u64) -> u64 {
-        match (tile + 1).cmp(&self.sparse_tile_num) {
+        let Some(last) = self.sparse_tile_num.checked_sub(1) else { return 0 };
+        match tile.cmp(&last) {
             std::cmp::Ordering::Less => capacity,
             // Some writers store 0 for a full tile.
             std::cmp::Ordering::Equal if self.last_tile_cell_num == 0 => capacity,
@@ -497,3 +498,6 @@ fn write_optional_sections(w: &mut ByteWriter, sections: &[OptionalSection]) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
