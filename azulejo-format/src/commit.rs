@@ -46,3 +46,32 @@ fn join_lines(lines: &[String]) -> Vec<u8> {
     }
     bytes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_round_trip() {
+        let uris = vec!["__commits/__1_1_ab_22.wrt".to_string(), "__commits/__2_2_cd_22.del".into()];
+        let ignore = IgnoreList { uris: uris.clone() };
+        assert_eq!(IgnoreList::decode(&ignore.encode()).unwrap(), ignore);
+        assert!(IgnoreList::decode(b"__commits/\xff").is_err());
+        let vacuum = VacuumList { uris };
+        assert_eq!(VacuumList::decode(&vacuum.encode()).unwrap(), vacuum);
+        assert_eq!(VacuumList::decode(b"").unwrap(), VacuumList::default());
+    }
+
+    #[test]
+    fn a_list_may_lack_its_last_line_end() {
+        let vacuum = VacuumList::decode(b"file:///gone/array/__1_1_ab_3/\ns3://bucket/__2_2_cd").unwrap();
+        assert_eq!(vacuum.names().collect::<Vec<_>>(), ["__1_1_ab_3", "__2_2_cd"]);
+    }
+
+    #[test]
+    fn names_are_the_last_part_of_uris() {
+        assert_eq!(last_component("C:\\data\\__1_1_ab"), "__1_1_ab");
+        assert_eq!(last_component("__1_1_ab"), "__1_1_ab");
+        assert_eq!(last_component(""), "");
+    }
+}

@@ -403,3 +403,6 @@ fn write_children<C: std::borrow::Borrow<Condition>>(w: &mut ByteWriter, op: u8,
         child.borrow().write(w);
     }
 }
+
+#[cfg(test)]
+mod tests;

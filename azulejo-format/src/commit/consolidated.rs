@@ -99,3 +99,44 @@ fn read_tile<'a>(r: &mut ByteReader<'a>) -> Result<&'a [u8]> {
     let len = r.u64("consolidated commit length")?;
     r.bytes_u64(len, "consolidated commit")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn round_trip_and_damage() {
+        let commits = ConsolidatedCommits {
+            commits: vec![
+                ConsolidatedCommit::Fragment { uri: "__commits/__1_1_ab_22.wrt" },
+                ConsolidatedCommit::Delete { uri: "__commits/__2_2_cd_22.del", tile: b"a\nb" },
+                ConsolidatedCommit::Fragment { uri: "__3_3_ef_9.ok" },
+                ConsolidatedCommit::Update { uri: "__commits/__4_4_01_22.upd", tile: b"" },
+            ],
+        };
+        let bytes = commits.encode();
+        assert_eq!(ConsolidatedCommits::decode(&bytes).unwrap(), commits);
+        assert_eq!(commits.commits[1].name(), "__2_2_cd_22.del");
+        let mut boundaries = 0;
+        for len in 0..bytes.len() {
+            boundaries += usize::from(ConsolidatedCommits::decode(&bytes[..len]).is_ok());
+        }
+        assert_eq!(boundaries, 4, "only whole commits are accepted");
+        let mut changed = bytes.clone();
+        for i in 0..bytes.len() {
+            for bits in [0xff, 0x80, 0x01] {
+                changed[i] ^= bits;
+                let _ = ConsolidatedCommits::decode(&changed);
+                changed[i] = bytes[i];
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_commit_is_refused() {
+        assert!(ConsolidatedCommits::decode(b"__1_1_ab_22.tdb\n").is_err());
+        assert!(ConsolidatedCommits::decode(b"\n").is_err());
+        assert!(ConsolidatedCommits::decode(b"__1_1_\xff_22.wrt\n").is_err());
+        assert!(ConsolidatedCommits::decode(b"").unwrap().commits.is_empty());
+    }
+}

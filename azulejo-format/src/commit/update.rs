@@ -55,3 +55,22 @@ impl Update {
         w.into_bytes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::condition::Comparison;
+    use crate::fragment::sample::damage;
+
+    #[test]
+    fn round_trip_and_damage() {
+        let value = |field: &str, value: &[u8]| UpdateValue { field: field.into(), value: value.into() };
+        let update = Update {
+            condition: Condition::compare("a", Comparison::Gt, 7i32.to_le_bytes()),
+            values: vec![value("a", &[1, 2, 3, 4]), value("s", b"")],
+        };
+        let bytes = update.encode();
+        assert_eq!(Update::decode(&bytes).unwrap(), update);
+        damage(&bytes, Update::decode);
+    }
+}

@@ -86,3 +86,32 @@ pub(crate) fn last_component(uri: &str) -> &str {
     let uri = uri.trim_end_matches('/');
     uri.rsplit(['/', '\\']).next().unwrap_or(uri)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fragment::sample::damage;
+
+    #[test]
+    fn round_trip_and_damage() {
+        let metadata = ConsolidatedFragmentMetadata {
+            footers: vec![
+                ConsolidatedFooter { fragment: "file:///old/place/__1_2_ab", footer: b"first" },
+                ConsolidatedFooter { fragment: "__3_4_cd_22", footer: b"the second" },
+            ],
+        };
+        let bytes = metadata.encode();
+        assert_eq!(ConsolidatedFragmentMetadata::decode(&bytes).unwrap(), metadata);
+        let names: Vec<&str> = metadata.footers.iter().map(ConsolidatedFooter::name).collect();
+        assert_eq!(names, ["__1_2_ab", "__3_4_cd_22"]);
+        // The last footer has no length of its own, so cutting it short shows only in the footer.
+        let table = bytes.len() - b"the second".len();
+        let decode = |bytes: &[u8]| match ConsolidatedFragmentMetadata::decode(bytes) {
+            Ok(metadata) if !metadata.footers.is_empty() => Ok(()),
+            Ok(_) => Err(None),
+            Err(error) => Err(Some(error)),
+        };
+        damage(&bytes[..table], decode);
+        assert!(ConsolidatedFragmentMetadata::decode(&[]).unwrap().footers.is_empty());
+    }
+}

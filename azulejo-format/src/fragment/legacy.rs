@@ -190,3 +190,76 @@ fn read_lists(r: &mut ByteReader<'_>, num: usize, what: &'static str) -> Result<
     }
     Ok(lists)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datatype::Datatype;
+    use crate::fragment::sample::{damage, schema};
+
+    fn metadata(version: FormatVersion, schema: &ArraySchema, dense: bool) -> LegacyMetadata {
+        let slots = Slots::new(version, schema, false, false);
+        let mut builder = RTreeBuilder::new(&schema.domain);
+        let tiles = if dense { 0 } else { 12 };
+        for tile in 0..tiles {
+            let ranges = [Range::of(tile, tile + 3), Range::of(-tile, tile)];
+            builder.push(&ranges.each_ref().map(Range::as_ref)).unwrap();
+        }
+        let offsets = |size: u64| TileOffsets::new((0..12).map(|i| i * 4).collect(), size).unwrap();
+        LegacyMetadata {
+            footer: Footer {
+                version,
+                schema_name: None,
+                dense,
+                non_empty_domain: Some(NdRectangle { ranges: vec![Range::of(0, 14), Range::of(-11, 11)] }),
+                sparse_tile_num: tiles as u64,
+                last_tile_cell_num: 7,
+                has_timestamps: false,
+                has_delete_metadata: false,
+                slots,
+                file_sizes: vec![100, 101, 102, 103],
+                file_var_sizes: vec![0, 90, 0],
+                file_validity_sizes: Vec::new(),
+                sections: SectionOffsets::default(),
+                optional_sections: Vec::new(),
+                offset: None,
+            },
+            rtree: builder.build(),
+            tile_offsets: vec![offsets(100), offsets(101), offsets(102), offsets(103)],
+            tile_var_offsets: vec![TileOffsets::default(), offsets(90), TileOffsets::default()],
+            tile_var_sizes: vec![
+                TileSizes::default(),
+                TileSizes { sizes: vec![5; 12] },
+                TileSizes::default(),
+            ],
+            bounding_coords: vec![1; tiles as usize * 16],
+        }
+    }
+
+    #[test]
+    fn round_trip_and_damage() {
+        for version in FormatVersion::all().filter(|version| !version.has_footer()) {
+            let schema = schema(version, &[Datatype::Int32, Datatype::Int32]);
+            for dense in [false, true] {
+                let metadata = metadata(version, &schema, dense);
+                let bytes = metadata.encode(&schema).unwrap();
+                let decoded = LegacyMetadata::decode(&bytes, &schema, dense).unwrap();
+                assert_eq!(decoded, metadata);
+                assert_eq!(decoded.offsets(Field::ZippedCoords).unwrap().range(11), Some(44..103));
+                assert_eq!(decoded.var_offsets(Field::ZippedCoords), None);
+                assert_eq!(decoded.var_sizes(Field::Attribute(1)).unwrap().sizes.len(), 12);
+                damage(&bytes, |bytes| LegacyMetadata::decode(bytes, &schema, dense));
+            }
+        }
+    }
+
+    #[test]
+    fn an_empty_domain_round_trips() {
+        let version = FormatVersion::OLDEST;
+        let schema = schema(version, &[Datatype::Int32, Datatype::Int32]);
+        let mut metadata = metadata(version, &schema, true);
+        metadata.footer.non_empty_domain = None;
+        let bytes = metadata.encode(&schema).unwrap();
+        assert_eq!(LegacyMetadata::decode(&bytes, &schema, true).unwrap(), metadata);
+    }
+}

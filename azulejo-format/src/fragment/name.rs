@@ -116,3 +116,50 @@ fn percent_encode(name: &str) -> Cow<'_, str> {
     }
     Cow::Owned(encoded)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datatype::Datatype;
+    use crate::fragment::sample::schema;
+
+    fn names(version: u32, attribute: &str) -> [Option<String>; 3] {
+        let version = FormatVersion::new(version, "test").unwrap();
+        let mut schema = schema(version, &[Datatype::Int32, Datatype::StringAscii]);
+        schema.attributes[1].name = attribute.into();
+        schema.domain.dimensions[1].name = "x/y".into();
+        let name = |field, part| data_file_name(field, part, &schema, version);
+        [
+            name(Field::Attribute(1), FilePart::Var),
+            name(Field::Dimension(1), FilePart::Data),
+            name(Field::Attribute(3), FilePart::Data),
+        ]
+    }
+
+    #[test]
+    fn files_are_named_after_fields_or_their_index() {
+        let all = |a: &str, b: &str| [Some(a.to_string()), Some(b.to_string()), None];
+        assert_eq!(names(7, "a b"), all("a b_var.tdb", "x/y.tdb"));
+        assert_eq!(names(8, "a <b>"), all("a %20b%2D_var.tdb", "x%2Fy.tdb"));
+        assert_eq!(names(9, "a b"), all("a1_var.tdb", "d1.tdb"));
+        assert_eq!(names(22, "a b"), all("a1_var.tdb", "d1.tdb"));
+        assert_eq!(names(1, ""), all("_var.tdb", "x/y.tdb"));
+    }
+
+    #[test]
+    fn special_fields_have_fixed_names() {
+        let version = FormatVersion::CURRENT;
+        let schema = schema(version, &[Datatype::Int32]);
+        let names = [
+            (Field::ZippedCoords, "__coords.tdb"),
+            (Field::Timestamps, "t.tdb"),
+            (Field::DeleteTimestamps, "dt.tdb"),
+            (Field::DeleteConditions, "dci.tdb"),
+        ];
+        for (field, name) in names {
+            assert_eq!(data_file_name(field, FilePart::Data, &schema, version).as_deref(), Some(name));
+        }
+        let validity = data_file_name(Field::Attribute(2), FilePart::Validity, &schema, version);
+        assert_eq!(validity.as_deref(), Some("a2_validity.tdb"));
+    }
+}

@@ -23,6 +23,7 @@ impl ProcessedConditions {
             let len = r.u64("processed condition length")?;
             names.push(r.text(len, "processed condition")?);
         }
+        r.finish("processed conditions")?;
         Ok(Self { names })
     }
 
@@ -35,5 +36,21 @@ impl ProcessedConditions {
             w.text64(name);
         }
         w.into_bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fragment::sample::damage;
+
+    #[test]
+    fn round_trip_and_damage() {
+        let conditions = ProcessedConditions {
+            names: vec!["__commits/__1_1_ab_22.del".into(), String::new(), "__2_2_cd_22.del".into()],
+        };
+        let bytes = conditions.encode();
+        assert_eq!(ProcessedConditions::decode(&bytes).unwrap(), conditions);
+        damage(&bytes, ProcessedConditions::decode);
     }
 }

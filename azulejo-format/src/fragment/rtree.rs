@@ -331,3 +331,6 @@ impl RTreeBuilder {
         RTree { fanout: RTree::FANOUT, datatypes: self.datatypes, levels }
     }
 }
+
+#[cfg(test)]
+mod tests;

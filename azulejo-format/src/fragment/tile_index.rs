@@ -94,3 +94,37 @@ pub(super) fn encode_u64s(values: &[u64]) -> Vec<u8> {
     w.u64s(values);
     w.into_bytes()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fragment::sample::damage;
+
+    #[test]
+    fn offsets_round_trip_and_damage() {
+        let offsets = TileOffsets::new(vec![0, 10, 10, 500], 777).unwrap();
+        let bytes = offsets.encode();
+        assert_eq!(TileOffsets::decode(&bytes, 777).unwrap(), offsets);
+        assert_eq!(offsets.range(0), Some(0..10));
+        assert_eq!(offsets.range(1), Some(10..10));
+        assert_eq!(offsets.range(3), Some(500..777));
+        assert_eq!(offsets.range(4), None);
+        damage(&bytes, |bytes| TileOffsets::decode(bytes, 777));
+    }
+
+    #[test]
+    fn offsets_that_decrease_or_leave_the_file_are_refused() {
+        assert!(TileOffsets::new(vec![0, 10, 9], 10).is_err());
+        assert!(TileOffsets::new(vec![0, 10, 11], 10).is_err());
+        assert!(TileOffsets::new(vec![1], 0).is_err());
+        assert!(TileOffsets::new(vec![], 0).unwrap().is_empty());
+    }
+
+    #[test]
+    fn sizes_round_trip_and_damage() {
+        let sizes = TileSizes { sizes: vec![3, u64::MAX, 0] };
+        let bytes = sizes.encode();
+        assert_eq!(TileSizes::decode(&bytes).unwrap(), sizes);
+        damage(&bytes, TileSizes::decode);
+    }
+}

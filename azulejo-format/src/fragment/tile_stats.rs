@@ -338,3 +338,103 @@ impl FragmentStats {
         self.fields.get(slots.of(field)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fragment::sample::{attribute, damage, schema};
+
+    #[test]
+    fn bounds_round_trip_and_damage() {
+        let fixed = TileBounds::Fixed { cell_size: 4, values: vec![1, 0, 0, 0, 2, 0, 0, 0] };
+        let bytes = fixed.encode();
+        let decode = |bytes: &[u8]| TileBounds::decode(bytes, Datatype::Int32, CellValNum::ONE);
+        assert_eq!(decode(&bytes).unwrap(), fixed);
+        assert_eq!((fixed.len(), fixed.get(1), fixed.get(2)), (2, Some(&[2, 0, 0, 0][..]), None));
+        damage(&bytes, decode);
+
+        let var = TileBounds::Var { offsets: vec![0, 3, 3], values: b"abcde".to_vec() };
+        let bytes = var.encode();
+        let decode = |bytes: &[u8]| TileBounds::decode(bytes, Datatype::StringAscii, CellValNum::Var);
+        assert_eq!(decode(&bytes).unwrap(), var);
+        assert_eq!((var.len(), var.get(0), var.get(1)), (3, Some(&b"abc"[..]), Some(&b""[..])));
+        assert_eq!((var.get(2), var.get(3)), (Some(&b"de"[..]), None));
+        damage(&bytes, decode);
+    }
+
+    #[test]
+    fn bounds_of_other_cells_are_refused() {
+        let three = TileBounds::Fixed { cell_size: 3, values: vec![1; 3] }.encode();
+        assert!(TileBounds::decode(&three, Datatype::Int32, CellValNum::ONE).is_err());
+        assert!(TileBounds::decode(&three, Datatype::Char, CellValNum::Var).is_err());
+        let decreasing = TileBounds::Var { offsets: vec![2, 1], values: vec![1; 3] }.encode();
+        assert!(TileBounds::decode(&decreasing, Datatype::Char, CellValNum::Var).is_err());
+    }
+
+    #[test]
+    fn sums_counts_and_fragment_statistics_round_trip() {
+        let sums = TileSums { bits: vec![1, (-2.5f64).to_bits()] };
+        assert_eq!(TileSums::decode(&sums.encode()).unwrap(), sums);
+        assert_eq!(sums.get(1, SumKind::Real), Some(TileSum::Real(-2.5)));
+        assert_eq!(SumKind::Signed.sum(u64::MAX), TileSum::Signed(-1));
+        damage(&sums.encode(), TileSums::decode);
+        let counts = TileNullCounts { counts: vec![0, 7] };
+        assert_eq!(TileNullCounts::decode(&counts.encode()).unwrap(), counts);
+
+        let version = FormatVersion::CURRENT;
+        let slots = Slots::new(version, &schema(version, &[Datatype::Int32]), false, false);
+        let field = |i: u8| FieldStats {
+            min: vec![i; usize::from(i)],
+            max: vec![9; 3],
+            sum_bits: 4,
+            null_count: i.into(),
+        };
+        let stats = FragmentStats { fields: (0..5).map(field).collect() };
+        let bytes = stats.encode();
+        assert_eq!(FragmentStats::decode(&bytes, slots).unwrap(), stats);
+        assert_eq!(stats.get(Field::Attribute(2), slots).map(|s| s.null_count), Some(2));
+        damage(&bytes, |bytes| FragmentStats::decode(bytes, slots));
+    }
+
+    #[test]
+    fn sums_that_hit_their_limit_are_none() {
+        let overflowed = [
+            TileSum::Signed(i64::MIN),
+            TileSum::Unsigned(u64::MAX),
+            TileSum::Real(f64::MAX),
+            TileSum::Real(f64::NAN),
+        ];
+        assert!(overflowed.into_iter().all(TileSum::may_have_overflowed));
+        assert!(!TileSum::Unsigned(i64::MAX as u64).may_have_overflowed());
+        for kind in [SumKind::Signed, SumKind::Unsigned, SumKind::Real] {
+            assert_eq!(kind.sum(12345).bits(), 12345);
+        }
+    }
+
+    #[test]
+    fn trust_depends_on_type_version_and_density() {
+        let trust = |version, datatype, cell_val_num, nullable, dense| {
+            let version = FormatVersion::new(version, "test").unwrap();
+            let mut schema = schema(version, &[Datatype::Int32]);
+            schema.attributes[0] = attribute("x", datatype, cell_val_num, nullable);
+            StatsTrust::of(Field::Attribute(0), &schema, version, dense)
+        };
+        let (one, two, var) = (CellValNum::ONE, CellValNum::Fixed(2), CellValNum::Var);
+        use Datatype::{Blob, Bool, Char, DateTimeDay, Float32, Int8, StringAscii, StringUtf8};
+        assert_eq!(trust(10, Int8, one, false, true), StatsTrust::Untrusted);
+        assert_eq!(trust(11, Int8, one, true, true), StatsTrust::Exact);
+        assert_eq!(trust(22, DateTimeDay, one, true, true), StatsTrust::Exact);
+        assert_eq!(trust(22, Bool, one, true, true), StatsTrust::Exact);
+        assert_eq!(trust(22, Int8, two, false, false), StatsTrust::Untrusted);
+        assert_eq!(trust(22, Int8, var, false, false), StatsTrust::Untrusted);
+        assert_eq!(trust(22, Float32, one, false, false), StatsTrust::IfSumIsFinite);
+        assert_eq!(trust(22, StringUtf8, var, false, false), StatsTrust::Untrusted);
+        assert_eq!(trust(22, Blob, one, false, false), StatsTrust::Untrusted);
+        assert_eq!(trust(22, StringAscii, var, true, true), StatsTrust::UpToZeroByte);
+        assert_eq!(trust(20, Char, two, true, true), StatsTrust::Untrusted);
+        assert_eq!(trust(20, Char, var, true, true), StatsTrust::UpToZeroByte);
+        assert_eq!(trust(20, Char, two, true, false), StatsTrust::UpToZeroByte);
+        assert_eq!(trust(20, Char, two, false, true), StatsTrust::UpToZeroByte);
+        assert_eq!(trust(21, Char, two, true, true), StatsTrust::UpToZeroByte);
+    }
+}
