@@ -1,6 +1,8 @@
 //! Where objects lie: the one seam through which the engine does IO.
 
 mod coalesce;
+#[cfg(test)]
+mod conformance;
 mod local;
 mod memory;
 mod request_log;
@@ -8,7 +10,7 @@ mod uri;
 
 pub use local::LocalStorage;
 pub use memory::MemoryStorage;
-pub use request_log::{RequestLog, RequestLogStorage};
+pub use request_log::{Request, RequestLog, RequestLogStorage};
 pub use uri::{StorePath, Uri};
 
 use crate::error::Result;
@@ -23,8 +25,8 @@ pub struct Entry {
     pub name: String,
     /// Whether it is a folder.
     pub is_dir: bool,
-    /// Size in bytes of an object; 0 for a folder.
-    pub size: u64,
+    /// Size in bytes of an object, 0 for a folder; `None` where a listing does not tell and asking would cost.
+    pub size: Option<u64>,
 }
 
 /// A range of bytes of one object.
@@ -93,19 +95,19 @@ impl PendingRead {
 /// Errors are [`Error::NotFound`](crate::Error::NotFound) for a missing object and
 /// [`Error::Storage`](crate::Error::Storage) otherwise.
 pub trait Storage: Send + Sync + Debug {
-    /// The direct children of a folder, sorted by name; an empty list if the folder does not exist.
+    /// The direct children of a folder, sorted by name; an empty list if the folder does not exist or is an object.
     fn list(&self, dir: &StorePath) -> Result<Vec<Entry>>;
 
     /// Reads ranges of many objects as one concurrent, coalesced batch; results in the order of the requests.
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>>;
 
-    /// Reads ranges into the caller's memory, as one concurrent batch.
+    /// Reads ranges into the caller's memory, as one concurrent batch. The requests may change places.
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
         let plain: Vec<_> = requests
             .iter()
             .map(|r| ReadRequest {
                 path: r.path.clone(),
-                range: ReadRange::Bytes(r.offset..r.offset + r.out.len() as u64),
+                range: ReadRange::Bytes(r.offset..r.offset.saturating_add(r.out.len() as u64)),
             })
             .collect();
         for (request, bytes) in requests.iter_mut().zip(self.read(&plain)?) {

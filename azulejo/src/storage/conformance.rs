@@ -1,0 +1,142 @@
+//! What every storage must do: one suite, run by each of them.
+
+use super::{ReadInto, ReadRange, ReadRequest, Storage, StorePath};
+use crate::error::Error;
+use bytes::Bytes;
+
+fn names(storage: &dyn Storage, dir: &StorePath) -> Vec<(String, bool)> {
+    storage.list(dir).unwrap().into_iter().map(|e| (e.name, e.is_dir)).collect()
+}
+
+fn read(path: &StorePath, range: ReadRange) -> ReadRequest {
+    ReadRequest { path: path.clone(), range }
+}
+
+/// Runs the suite below `root`, where nothing may lie yet.
+pub(crate) fn check(storage: &dyn Storage, root: &StorePath) {
+    listings(storage, &root.join("list"));
+    reads(storage, &root.join("read"));
+    big_batches(storage, &root.join("batch"));
+    writes_and_deletes(storage, &root.join("write"));
+}
+
+fn listings(storage: &dyn Storage, root: &StorePath) {
+    assert_eq!(storage.list(root).unwrap(), []);
+    for name in ["b/z", "a", "b-c", "b/y/x", "c"] {
+        storage.put(&root.join(name), Bytes::from_static(b"xy")).unwrap();
+    }
+    let listed = names(storage, root);
+    let expected = [("a", false), ("b", true), ("b-c", false), ("c", false)];
+    assert_eq!(listed, expected.map(|(name, dir)| (name.to_owned(), dir)));
+    assert_eq!(names(storage, &root.join("b")), [("y".to_owned(), true), ("z".to_owned(), false)]);
+    for entry in storage.list(root).unwrap() {
+        assert!(matches!(entry.size, None | Some(2)) || entry.is_dir, "{entry:?}");
+    }
+    // A file has no children.
+    assert_eq!(storage.list(&root.join("a")).unwrap(), []);
+}
+
+fn reads(storage: &dyn Storage, root: &StorePath) {
+    let (path, other, empty) = (root.join("x"), root.join("y"), root.join("empty"));
+    let body: Vec<u8> = (0..=255).cycle().take(300_000).collect();
+    storage.put(&path, Bytes::from(body.clone())).unwrap();
+    storage.put(&other, Bytes::from_static(b"0123456789")).unwrap();
+    storage.put(&empty, Bytes::new()).unwrap();
+    assert_eq!(storage.size(&path).unwrap(), 300_000);
+    assert_eq!(storage.size(&empty).unwrap(), 0);
+
+    let requests = [
+        read(&other, ReadRange::Bytes(8..10)),
+        read(&path, ReadRange::Bytes(299_990..300_000)),
+        read(&path, ReadRange::Bytes(5..9)),
+        read(&other, ReadRange::All),
+        read(&path, ReadRange::Bytes(7..12)),
+        read(&path, ReadRange::Tail(3)),
+        read(&other, ReadRange::Tail(1000)),
+        read(&empty, ReadRange::All),
+        read(&empty, ReadRange::Tail(8)),
+        read(&path, ReadRange::Bytes(40..40)),
+        read(&path, ReadRange::All),
+    ];
+    let expected: Vec<&[u8]> = vec![
+        b"89",
+        &body[299_990..],
+        &body[5..9],
+        b"0123456789",
+        &body[7..12],
+        &body[299_997..],
+        b"0123456789",
+        b"",
+        b"",
+        b"",
+        &body,
+    ];
+    assert_eq!(storage.read(&requests).unwrap(), expected);
+    assert_eq!(storage.start_read(requests.to_vec()).wait().unwrap(), expected);
+    assert_eq!(storage.read(&[]).unwrap(), Vec::<Bytes>::new());
+
+    let (mut a, mut b, mut c) = (vec![0; 5], vec![0; 2], vec![]);
+    storage
+        .read_into(&mut [
+            ReadInto { path: path.clone(), offset: 100, out: &mut a },
+            ReadInto { path: other.clone(), offset: 3, out: &mut b },
+            ReadInto { path: path.clone(), offset: 0, out: &mut c },
+        ])
+        .unwrap();
+    assert_eq!((a.as_slice(), b.as_slice()), (&body[100..105], b"34".as_slice()));
+
+    for missing in [root.join("nothing"), other.join("below"), root.clone()] {
+        for range in [ReadRange::All, ReadRange::Tail(1), ReadRange::Bytes(0..1)] {
+            let error = storage.read(&[read(&path, ReadRange::All), read(&missing, range.clone())]).unwrap_err();
+            let directory = missing == *root && matches!(error, Error::Storage { .. });
+            assert!(matches!(error, Error::NotFound { .. }) || directory, "{missing} {range:?}: {error}");
+            assert!(error.to_string().contains(&missing.to_string()), "{error}");
+        }
+        assert!(matches!(storage.size(&missing), Err(Error::NotFound { .. })), "{missing}");
+        assert!(storage.start_read(vec![read(&missing, ReadRange::All)]).wait().is_err());
+    }
+    let past = storage.read(&[read(&other, ReadRange::Bytes(5..11))]).unwrap_err();
+    assert!(matches!(past, Error::Storage { op: "read", .. }), "{past}");
+    let mut out = [0; 4];
+    let past = storage.read_into(&mut [ReadInto { path: other, offset: 8, out: &mut out }]).unwrap_err();
+    assert!(matches!(past, Error::Storage { op: "read", .. }), "{past}");
+}
+
+fn big_batches(storage: &dyn Storage, root: &StorePath) {
+    let files: Vec<_> = (0..40u8).map(|i| (root.join(&format!("f{i}")), vec![i; 50_000 + usize::from(i)])).collect();
+    for (path, body) in &files {
+        storage.put(path, Bytes::from(body.clone())).unwrap();
+    }
+    let requests: Vec<_> = files.iter().rev().map(|(path, _)| read(path, ReadRange::All)).collect();
+    let bodies: Vec<_> = files.iter().rev().map(|(_, body)| Bytes::from(body.clone())).collect();
+    assert_eq!(storage.read(&requests).unwrap(), bodies);
+    let pending: Vec<_> = (0..8).map(|_| storage.start_read(requests.clone())).collect();
+    for read in pending {
+        assert_eq!(read.wait().unwrap(), bodies);
+    }
+    let mut outs: Vec<_> = files.iter().map(|(_, body)| vec![0xff; body.len()]).collect();
+    let mut into: Vec<_> = files
+        .iter()
+        .zip(&mut outs)
+        .flat_map(|((path, _), out)| {
+            let (head, tail) = out.split_at_mut(10_000);
+            let offset = head.len() as u64;
+            [ReadInto { path: path.clone(), offset, out: tail }, ReadInto { path: path.clone(), offset: 0, out: head }]
+        })
+        .collect();
+    storage.read_into(&mut into).unwrap();
+    assert!(files.iter().zip(&outs).all(|((_, body), out)| body == out));
+}
+
+fn writes_and_deletes(storage: &dyn Storage, root: &StorePath) {
+    let path = root.join("d/x");
+    storage.put(&path, Bytes::from_static(b"first")).unwrap();
+    storage.put(&path, Bytes::from_static(b"2nd")).unwrap();
+    assert_eq!(storage.read(&[read(&path, ReadRange::All)]).unwrap(), [Bytes::from_static(b"2nd")]);
+    storage.put(&root.join("d/e/y"), Bytes::from_static(b"y")).unwrap();
+    storage.put(&root.join("dd"), Bytes::from_static(b"dd")).unwrap();
+    storage.delete(&[root.join("d/e"), root.join("nothing")]).unwrap();
+    assert_eq!(names(storage, &root.join("d")), [("x".to_owned(), false)]);
+    storage.delete(&[root.join("d"), path]).unwrap();
+    assert_eq!(names(storage, root), [("dd".to_owned(), false)]);
+}

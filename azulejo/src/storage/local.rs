@@ -1,0 +1,397 @@
+//! Local files: positioned reads, whole-file writes that appear at once.
+
+use super::coalesce::coalesce;
+use super::memory::{not_found, too_short};
+use super::{Entry, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath};
+use crate::error::{Error, Result};
+use bytes::Bytes;
+use rayon::prelude::*;
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind, Write};
+use std::ops::Range;
+use std::path::Path;
+use std::sync::mpsc::sync_channel;
+use std::sync::{Arc, OnceLock};
+
+/// Two requests of one file closer than this are read together: from the page cache a gap of this size costs about as
+/// much as another system call, from a disk less.
+const DEFAULT_GAP: u64 = 64 * 1024;
+/// Reads are joined up to this size, so that slices of a result do not keep much more memory alive than they need.
+const MAX_MERGED: u64 = 16 << 20;
+/// Batches below both limits are read on the caller's thread.
+const PARALLEL_FILES: usize = 8;
+const PARALLEL_BYTES: u64 = 1 << 20;
+
+/// Files below the local file system's root. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct LocalStorage {
+    gap: u64,
+    pool: Arc<OnceLock<Option<rayon::ThreadPool>>>,
+}
+
+impl Default for LocalStorage {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl LocalStorage {
+    /// Local files, read with the default coalescing gap.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::with_gap(DEFAULT_GAP)
+    }
+
+    /// Local files, where two ranges of one file at most `gap` bytes apart are read as one.
+    #[must_use]
+    pub fn with_gap(gap: u64) -> Self {
+        Self { gap, pool: Arc::default() }
+    }
+
+    /// Threads that only read: a caller may wait for them from any thread, also one of its compute pool.
+    fn pool(&self) -> Option<&rayon::ThreadPool> {
+        let start = || {
+            let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
+            let builder = rayon::ThreadPoolBuilder::new().num_threads(cores.clamp(2, 8));
+            builder.thread_name(|i| format!("azulejo-io-{i}")).build().ok()
+        };
+        self.pool.get_or_init(start).as_ref()
+    }
+
+    /// Reads the requests of one file, in any order, and hands each result to `sink`.
+    fn read_file(&self, requests: &[ReadRequest], indices: &[usize]) -> Vec<(usize, Result<Bytes>)> {
+        let Some(path) = indices.first().and_then(|&i| requests.get(i)).map(|r| &r.path) else {
+            return Vec::new();
+        };
+        match self.read_ranges(path, requests, indices) {
+            Ok(results) => results,
+            Err(error) => {
+                // Only the first result of a failed file carries the error: a batch reports one.
+                let mut failed: Vec<_> = indices.iter().map(|&i| (i, Ok(Bytes::new()))).collect();
+                if let Some(first) = failed.first_mut() {
+                    first.1 = Err(error);
+                }
+                failed
+            }
+        }
+    }
+
+    fn read_ranges(
+        &self,
+        path: &StorePath,
+        requests: &[ReadRequest],
+        indices: &[usize],
+    ) -> Result<Vec<(usize, Result<Bytes>)>> {
+        let file = open(path)?;
+        let ranges: Vec<&ReadRange> = indices.iter().map(|&i| &requests[i].range).collect();
+        let needs_size = ranges.iter().any(|range| !matches!(range, ReadRange::Bytes(_)));
+        // The size also bounds what a damaged file can make us allocate.
+        let asked: u64 = ranges.iter().map(|r| if let ReadRange::Bytes(r) = r { r.end - r.start.min(r.end) } else { 0 }).sum();
+        let size = if needs_size || asked > PARALLEL_BYTES { Some(file_size(path, &file)?) } else { None };
+        let mut spans = Vec::with_capacity(ranges.len());
+        for range in ranges {
+            spans.push(match (range, size) {
+                (ReadRange::Bytes(range), _) if range.is_empty() => 0..0,
+                (ReadRange::Bytes(range), Some(size)) if range.end > size => {
+                    return Err(too_short(path, range.end, size));
+                }
+                (ReadRange::Bytes(range), _) => range.clone(),
+                (ReadRange::All, size) => 0..size.unwrap_or(0),
+                (ReadRange::Tail(len), size) => {
+                    let size = size.unwrap_or(0);
+                    size - size.min(*len)..size
+                }
+            });
+        }
+        let mut results: Vec<_> = indices.iter().map(|&i| (i, Ok(Bytes::new()))).collect();
+        for merged in coalesce(&spans, self.gap, MAX_MERGED) {
+            let bytes = Bytes::from(read_range(path, &file, merged.range.clone())?);
+            for member in merged.members {
+                let start = (spans[member].start - merged.range.start) as usize;
+                let end = (spans[member].end - merged.range.start) as usize;
+                results[member].1 = Ok(bytes.slice(start..end));
+            }
+        }
+        Ok(results)
+    }
+}
+
+impl Storage for LocalStorage {
+    fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
+        let failed = |source| storage_error("list", dir, source);
+        let children = match fs::read_dir(dir.to_native()) {
+            Ok(children) => children,
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Vec::new()),
+            Err(e) => return Err(failed(e)),
+        };
+        let mut entries = Vec::new();
+        for child in children {
+            let child = child.map_err(failed)?;
+            // Names that are not UTF-8 cannot be TileDB's.
+            let Ok(name) = child.file_name().into_string() else { continue };
+            let mut kind = child.file_type().map_err(failed)?;
+            if kind.is_symlink() {
+                // A dangling link is nobody's file.
+                let Ok(metadata) = fs::metadata(child.path()) else { continue };
+                kind = metadata.file_type();
+            }
+            entries.push(Entry { name, is_dir: kind.is_dir(), size: kind.is_dir().then_some(0) });
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
+    fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
+        if let [request] = requests {
+            return self.read_file(requests, &[0]).pop().map_or_else(
+                || Err(Error::Internal(format!("no result for {}", request.path))),
+                |(_, result)| result.map(|bytes| vec![bytes]),
+            );
+        }
+        let mut files: Vec<Vec<usize>> = Vec::new();
+        let mut places: HashMap<&StorePath, usize> = HashMap::new();
+        for (i, request) in requests.iter().enumerate() {
+            let place = *places.entry(&request.path).or_insert_with(|| {
+                files.push(Vec::new());
+                files.len() - 1
+            });
+            files[place].push(i);
+        }
+        let bytes: u64 = requests
+            .iter()
+            .map(|r| match &r.range {
+                ReadRange::Bytes(range) => range.end.saturating_sub(range.start),
+                ReadRange::Tail(len) => *len,
+                ReadRange::All => 0,
+            })
+            .fold(0, u64::saturating_add);
+        let pool = if files.len() >= PARALLEL_FILES || (files.len() > 1 && bytes >= PARALLEL_BYTES) {
+            self.pool()
+        } else {
+            None
+        };
+        let read = |indices: &Vec<usize>| self.read_file(requests, indices);
+        let results: Vec<(usize, Result<Bytes>)> = match pool {
+            Some(pool) => pool.install(|| files.par_iter().flat_map_iter(read).collect()),
+            None => files.iter().flat_map(read).collect(),
+        };
+        let mut sorted = vec![Bytes::new(); requests.len()];
+        for (i, result) in results {
+            sorted[i] = result?;
+        }
+        Ok(sorted)
+    }
+
+    fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
+        requests.sort_by(|a, b| (&a.path, a.offset).cmp(&(&b.path, b.offset)));
+        let bytes: usize = requests.iter().map(|r| r.out.len()).sum();
+        let read_run = |run: &mut [ReadInto<'_>]| {
+            let Some(path) = run.first().map(|r| r.path.clone()) else { return Ok(()) };
+            let file = open(&path)?;
+            for request in run {
+                read_exact_at(&file, request.out, request.offset)
+                    .map_err(|source| storage_error("read", &path, source))?;
+            }
+            Ok(())
+        };
+        let pool = if requests.len() > 1 && bytes as u64 >= PARALLEL_BYTES { self.pool() } else { None };
+        match pool {
+            // Several runs a thread, so that one long file is read by all of them.
+            Some(pool) => {
+                let part = requests.len().div_ceil(pool.current_num_threads() * 2).max(1);
+                let runs: Vec<_> =
+                    requests.chunk_by_mut(|a, b| a.path == b.path).flat_map(|run| run.chunks_mut(part)).collect();
+                pool.install(|| runs.into_par_iter().try_for_each(read_run))
+            }
+            None => requests.chunk_by_mut(|a, b| a.path == b.path).try_for_each(read_run),
+        }
+    }
+
+    fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
+        let Some(pool) = self.pool() else { return PendingRead::ready(self.read(&requests)) };
+        let (sender, receiver) = sync_channel(1);
+        let storage = self.clone();
+        pool.spawn(move || {
+            // Nobody may be waiting any more, which is no error.
+            let _ = sender.send(storage.read(&requests));
+        });
+        PendingRead::new(receiver)
+    }
+
+    fn size(&self, path: &StorePath) -> Result<u64> {
+        match fs::metadata(path.to_native()) {
+            Ok(metadata) if metadata.is_file() => Ok(metadata.len()),
+            Ok(_) => Err(not_found(path)),
+            Err(e) => Err(io_error("read", path, e)),
+        }
+    }
+
+    fn put(&self, path: &StorePath, body: Bytes) -> Result<()> {
+        let failed = |source| storage_error("write", path, source);
+        let Some(parent) = path.parent() else {
+            return Err(Error::InvalidArgument(format!("{path}: not the name of a file")));
+        };
+        fs::create_dir_all(parent.to_native()).map_err(failed)?;
+        let temporary = temporary_path(path, &parent);
+        let native = temporary.to_native();
+        let write = || -> io::Result<()> {
+            let mut file = File::create_new(&native)?;
+            file.write_all(&body)?;
+            file.sync_all()?;
+            drop(file);
+            fs::rename(&native, path.to_native())?;
+            sync_dir(&parent.to_native())
+        };
+        write().map_err(|source| {
+            // What is left of a failed write is of no use; that it cannot be removed changes nothing.
+            let _ = fs::remove_file(&native);
+            failed(source)
+        })
+    }
+
+    fn delete(&self, paths: &[StorePath]) -> Result<()> {
+        for path in paths {
+            let native = path.to_native();
+            let result = match fs::symlink_metadata(&native) {
+                Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&native),
+                Ok(_) => fs::remove_file(&native),
+                Err(e) => Err(e),
+            };
+            match result {
+                Err(e) if e.kind() != ErrorKind::NotFound => return Err(storage_error("delete", path, e)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Where the bytes of `path` are written before they get its name. Other programs list folders such as `__schema` and
+/// take every file for theirs, so the file lies one folder up if the parent's name is one of TileDB's (same file system:
+/// a rename must do).
+fn temporary_path(path: &StorePath, parent: &StorePath) -> StorePath {
+    let name = format!(".azulejo-{}.tmp", uuid::Uuid::new_v4().simple());
+    let above = if parent.name().starts_with("__") { parent.parent() } else { None };
+    let folder = above.unwrap_or_else(|| parent.clone());
+    debug_assert_ne!(folder.join(&name), *path);
+    folder.join(&name)
+}
+
+fn open(path: &StorePath) -> Result<File> {
+    File::open(path.to_native()).map_err(|e| io_error("read", path, e))
+}
+
+fn file_size(path: &StorePath, file: &File) -> Result<u64> {
+    let metadata = file.metadata().map_err(|e| io_error("read", path, e))?;
+    if metadata.is_dir() { Err(not_found(path)) } else { Ok(metadata.len()) }
+}
+
+fn read_range(path: &StorePath, file: &File, range: Range<u64>) -> Result<Vec<u8>> {
+    let len = usize::try_from(range.end - range.start)
+        .map_err(|_| Error::InvalidArgument(format!("{path}: a read of {range:?} does not fit into memory")))?;
+    let mut bytes = vec![0; len];
+    read_exact_at(file, &mut bytes, range.start).map_err(|source| storage_error("read", path, source))?;
+    Ok(bytes)
+}
+
+fn storage_error(op: &'static str, path: &StorePath, source: io::Error) -> Error {
+    Error::Storage { op, uri: path.to_string(), source }
+}
+
+fn io_error(op: &'static str, path: &StorePath, source: io::Error) -> Error {
+    match source.kind() {
+        ErrorKind::NotFound | ErrorKind::NotADirectory => not_found(path),
+        _ => storage_error(op, path, source),
+    }
+}
+
+#[cfg(unix)]
+fn read_exact_at(file: &File, out: &mut [u8], offset: u64) -> io::Result<()> {
+    std::os::unix::fs::FileExt::read_exact_at(file, out, offset)
+}
+
+#[cfg(windows)]
+fn read_exact_at(file: &File, mut out: &mut [u8], mut offset: u64) -> io::Result<()> {
+    use std::os::windows::fs::FileExt;
+    while !out.is_empty() {
+        match file.seek_read(out, offset) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(n) => {
+                out = &mut out[n..];
+                offset += n as u64;
+            }
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
+}
+
+/// Makes a rename in `dir` last through a power failure.
+#[cfg(unix)]
+fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+#[cfg(not(unix))]
+fn sync_dir(_dir: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::{Uri, conformance};
+
+    fn scratch() -> (tempfile::TempDir, StorePath) {
+        let dir = tempfile::tempdir().unwrap();
+        let path = Uri::parse(dir.path().to_str().unwrap()).unwrap().path().clone();
+        (dir, path)
+    }
+
+    #[test]
+    fn meets_the_contract() {
+        let (_dir, root) = scratch();
+        conformance::check(&LocalStorage::new(), &root.join("a b%é"));
+    }
+
+    #[test]
+    fn a_write_leaves_nothing_else_behind() {
+        let (_dir, root) = scratch();
+        let storage = LocalStorage::new();
+        storage.put(&root.join("__schema/x"), Bytes::from_static(b"1")).unwrap();
+        storage.put(&root.join("y"), Bytes::from_static(b"2")).unwrap();
+        let names = |path: &StorePath| -> Vec<String> {
+            storage.list(path).unwrap().into_iter().map(|e| e.name).collect()
+        };
+        assert_eq!(names(&root), ["__schema", "y"]);
+        assert_eq!(names(&root.join("__schema")), ["x"]);
+    }
+
+    #[test]
+    fn a_huge_range_is_an_error_before_it_is_an_allocation() {
+        let (_dir, root) = scratch();
+        let storage = LocalStorage::new();
+        let path = root.join("x");
+        storage.put(&path, Bytes::from_static(b"123")).unwrap();
+        let request = ReadRequest { path, range: ReadRange::Bytes(1..1 << 60) };
+        assert!(matches!(storage.read(&[request]), Err(Error::Storage { op: "read", .. })));
+    }
+
+    #[test]
+    #[cfg(unix)]
+    fn links_count_as_what_they_point_at() {
+        let (_dir, root) = scratch();
+        let storage = LocalStorage::new();
+        storage.put(&root.join("real/x"), Bytes::from_static(b"1")).unwrap();
+        std::os::unix::fs::symlink(root.join("real").to_native(), root.join("link").to_native()).unwrap();
+        std::os::unix::fs::symlink(root.join("gone").to_native(), root.join("lost").to_native()).unwrap();
+        let entries = storage.list(&root).unwrap();
+        let found: Vec<_> = entries.iter().map(|e| (e.name.as_str(), e.is_dir)).collect();
+        assert_eq!(found, [("link", true), ("real", true)]);
+        // Deleting a link leaves what it points at.
+        storage.delete(&[root.join("link")]).unwrap();
+        assert_eq!(storage.list(&root.join("real")).unwrap().len(), 1);
+    }
+}

@@ -1,0 +1,115 @@
+//! Objects in memory: for tests and for data that need not outlive the process.
+
+use super::{Entry, ReadRange, ReadRequest, Storage, StorePath};
+use crate::error::{Error, Result};
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Bound;
+use std::sync::{PoisonError, RwLock};
+
+/// Keeps objects in memory. Folders exist as long as something lies in them.
+#[derive(Debug, Default)]
+pub struct MemoryStorage {
+    objects: RwLock<BTreeMap<String, Bytes>>,
+}
+
+impl MemoryStorage {
+    /// An empty storage.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn get(&self, path: &StorePath) -> Result<Bytes> {
+        let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
+        objects.get(path.as_str()).cloned().ok_or_else(|| not_found(path))
+    }
+}
+
+pub(super) fn not_found(path: &StorePath) -> Error {
+    Error::NotFound { uri: path.to_string(), what: "no such file" }
+}
+
+pub(super) fn too_short(path: &StorePath, end: u64, size: u64) -> Error {
+    let text = format!("the file has {size} bytes, but byte {end} is asked for");
+    Error::Storage {
+        op: "read",
+        uri: path.to_string(),
+        source: io::Error::new(io::ErrorKind::UnexpectedEof, text),
+    }
+}
+
+impl Storage for MemoryStorage {
+    fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
+        let prefix = match dir.as_str() {
+            "" => String::new(),
+            path => format!("{path}/"),
+        };
+        let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
+        let mut entries: Vec<Entry> = Vec::new();
+        for (path, body) in objects.range::<str, _>((Bound::Included(prefix.as_str()), Bound::Unbounded)) {
+            let Some(rest) = path.strip_prefix(&prefix) else { break };
+            let (name, is_dir) = rest.split_once('/').map_or((rest, false), |(name, _)| (name, true));
+            // Everything in one folder is one run of keys.
+            if entries.last().is_some_and(|last| is_dir && last.is_dir && last.name == name) {
+                continue;
+            }
+            let size = Some(if is_dir { 0 } else { body.len() as u64 });
+            entries.push(Entry { name: name.to_owned(), is_dir, size });
+        }
+        entries.sort_by(|a, b| (&a.name, a.is_dir).cmp(&(&b.name, b.is_dir)));
+        Ok(entries)
+    }
+
+    fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
+        let read = |request: &ReadRequest| {
+            let body = self.get(&request.path)?;
+            let size = body.len() as u64;
+            let range = match &request.range {
+                ReadRange::All => 0..size,
+                ReadRange::Tail(len) => size - size.min(*len)..size,
+                ReadRange::Bytes(range) if range.is_empty() => 0..0,
+                ReadRange::Bytes(range) if range.end > size => {
+                    return Err(too_short(&request.path, range.end, size));
+                }
+                ReadRange::Bytes(range) => range.clone(),
+            };
+            // Both ends are at most the size of a buffer in memory.
+            Ok(body.slice(range.start as usize..range.end as usize))
+        };
+        requests.iter().map(read).collect()
+    }
+
+    fn size(&self, path: &StorePath) -> Result<u64> {
+        Ok(self.get(path)?.len() as u64)
+    }
+
+    fn put(&self, path: &StorePath, body: Bytes) -> Result<()> {
+        let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
+        objects.insert(path.as_str().to_owned(), body);
+        Ok(())
+    }
+
+    fn delete(&self, paths: &[StorePath]) -> Result<()> {
+        let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
+        for path in paths {
+            objects.retain(|key, _| {
+                key.strip_prefix(path.as_str())
+                    .is_none_or(|rest| !(rest.is_empty() || rest.starts_with('/') || path.as_str().is_empty()))
+            });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::conformance;
+
+    #[test]
+    fn meets_the_contract() {
+        conformance::check(&MemoryStorage::new(), &StorePath::memory("root"));
+    }
+}

@@ -1,0 +1,208 @@
+//! A storage that writes down what is asked of another: the IO plan of a query as a test sees it.
+
+use super::{Entry, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath};
+use crate::error::Result;
+use bytes::Bytes;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What was asked of a [`RequestLogStorage`], in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Request {
+    /// A folder was listed.
+    List(StorePath),
+    /// Bytes of an object were read.
+    Read {
+        /// The object.
+        path: StorePath,
+        /// What was asked for.
+        range: ReadRange,
+        /// How many bytes came.
+        bytes: u64,
+        /// Which batch it was part of, counted from 0.
+        batch: usize,
+    },
+    /// The size of an object.
+    Size(StorePath),
+    /// An object was written.
+    Put(StorePath),
+    /// Objects or folders were deleted.
+    Delete(StorePath),
+}
+
+#[derive(Debug, Default)]
+struct Log {
+    requests: Vec<Request>,
+    batches: usize,
+}
+
+/// The requests that reached a [`RequestLogStorage`]; clones share one log.
+#[derive(Debug, Clone, Default)]
+pub struct RequestLog {
+    log: Arc<Mutex<Log>>,
+}
+
+impl RequestLog {
+    /// Everything asked for since the log was made or cleared.
+    #[must_use]
+    pub fn requests(&self) -> Vec<Request> {
+        self.lock(|log| log.requests.clone())
+    }
+
+    /// Takes everything out of the log.
+    #[must_use]
+    pub fn take(&self) -> Vec<Request> {
+        self.lock(|log| {
+            log.batches = 0;
+            std::mem::take(&mut log.requests)
+        })
+    }
+
+    /// Number of ranges read.
+    #[must_use]
+    pub fn read_num(&self) -> usize {
+        self.lock(|log| log.requests.iter().filter(|r| matches!(r, Request::Read { .. })).count())
+    }
+
+    /// Number of batches that reads came in.
+    #[must_use]
+    pub fn batch_num(&self) -> usize {
+        self.lock(|log| log.batches)
+    }
+
+    /// Number of folders listed.
+    #[must_use]
+    pub fn list_num(&self) -> usize {
+        self.lock(|log| log.requests.iter().filter(|r| matches!(r, Request::List(_))).count())
+    }
+
+    /// Number of bytes read.
+    #[must_use]
+    pub fn bytes_read(&self) -> u64 {
+        self.lock(|log| {
+            let bytes = |r: &Request| if let Request::Read { bytes, .. } = r { *bytes } else { 0 };
+            log.requests.iter().map(bytes).sum()
+        })
+    }
+
+    fn push(&self, request: Request) {
+        self.lock(|log| log.requests.push(request));
+    }
+
+    fn push_batch(&self, reads: impl IntoIterator<Item = (StorePath, ReadRange, u64)>) {
+        self.lock(|log| {
+            let batch = log.batches;
+            log.batches += 1;
+            let reads = reads.into_iter();
+            log.requests.extend(reads.map(|(path, range, bytes)| Request::Read { path, range, bytes, batch }));
+        });
+    }
+
+    fn lock<R>(&self, work: impl FnOnce(&mut Log) -> R) -> R {
+        work(&mut self.log.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// Passes everything on to another storage and logs it. Failed reads are logged with the bytes asked for as 0.
+#[derive(Debug, Clone)]
+pub struct RequestLogStorage {
+    inner: Arc<dyn Storage>,
+    log: RequestLog,
+}
+
+impl RequestLogStorage {
+    /// Wraps a storage.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Storage>) -> Self {
+        Self { inner, log: RequestLog::default() }
+    }
+
+    /// The log that it writes.
+    #[must_use]
+    pub fn log(&self) -> RequestLog {
+        self.log.clone()
+    }
+
+    fn log_reads(&self, requests: &[ReadRequest], result: &Result<Vec<Bytes>>) {
+        let sizes = result.as_deref().unwrap_or(&[]).iter().map(|b| b.len() as u64);
+        let sizes = sizes.chain(std::iter::repeat(0));
+        self.log.push_batch(requests.iter().zip(sizes).map(|(r, n)| (r.path.clone(), r.range.clone(), n)));
+    }
+}
+
+impl Storage for RequestLogStorage {
+    fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
+        self.log.push(Request::List(dir.clone()));
+        self.inner.list(dir)
+    }
+
+    fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
+        let result = self.inner.read(requests);
+        self.log_reads(requests, &result);
+        result
+    }
+
+    fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
+        let whole = |r: &ReadInto<'_>| {
+            let len = r.out.len() as u64;
+            (r.path.clone(), ReadRange::Bytes(r.offset..r.offset.saturating_add(len)), len)
+        };
+        let reads: Vec<_> = requests.iter().map(whole).collect();
+        self.log.push_batch(reads);
+        self.inner.read_into(requests)
+    }
+
+    fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
+        // Sizes are logged when the read starts, so that the order of the log does not depend on threads.
+        let asked = |r: &ReadRequest| match &r.range {
+            ReadRange::Bytes(range) => range.end.saturating_sub(range.start),
+            ReadRange::All | ReadRange::Tail(_) => 0,
+        };
+        self.log.push_batch(requests.iter().map(|r| (r.path.clone(), r.range.clone(), asked(r))));
+        self.inner.start_read(requests)
+    }
+
+    fn size(&self, path: &StorePath) -> Result<u64> {
+        self.log.push(Request::Size(path.clone()));
+        self.inner.size(path)
+    }
+
+    fn put(&self, path: &StorePath, body: Bytes) -> Result<()> {
+        self.log.push(Request::Put(path.clone()));
+        self.inner.put(path, body)
+    }
+
+    fn delete(&self, paths: &[StorePath]) -> Result<()> {
+        for path in paths {
+            self.log.push(Request::Delete(path.clone()));
+        }
+        self.inner.delete(paths)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::{MemoryStorage, conformance};
+
+    #[test]
+    fn meets_the_contract() {
+        let storage = RequestLogStorage::new(Arc::new(MemoryStorage::new()));
+        conformance::check(&storage, &StorePath::memory("root"));
+    }
+
+    #[test]
+    fn requests_are_logged_in_batches() {
+        let storage = RequestLogStorage::new(Arc::new(MemoryStorage::new()));
+        let log = storage.log();
+        let path = StorePath::memory("x");
+        storage.put(&path, Bytes::from_static(b"12345")).unwrap();
+        let _ = log.take();
+        let read = |range| ReadRequest { path: path.clone(), range };
+        storage.read(&[read(ReadRange::Bytes(1..3)), read(ReadRange::Tail(9))]).unwrap();
+        storage.start_read(vec![read(ReadRange::Bytes(0..1))]).wait().unwrap();
+        assert_eq!((log.read_num(), log.batch_num(), log.bytes_read(), log.list_num()), (3, 2, 8, 0));
+        let first = Request::Read { path: path.clone(), range: ReadRange::Bytes(1..3), bytes: 2, batch: 0 };
+        assert_eq!(log.take()[0], first);
+        assert!(log.requests().is_empty());
+    }
+}

@@ -1,0 +1,374 @@
+//! URIs and the paths that they name.
+
+use crate::error::{Error, Result};
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+
+/// Which kind of storage a path belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+enum Scheme {
+    File,
+    Memory,
+}
+
+/// An object or folder in a storage: absolute, `/` between components, none at the end. Cheap to clone.
+///
+/// Prints as a URI that [`Uri::parse`] reads back.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct StorePath {
+    scheme: Scheme,
+    path: Arc<str>,
+}
+
+impl StorePath {
+    /// A path of local files. Components are separated by `/`; on Windows it begins with a drive (`C:/..`) or `//host`.
+    #[must_use]
+    pub fn local(path: &str) -> Self {
+        Self { scheme: Scheme::File, path: tidy(path, true).into() }
+    }
+
+    /// A path in a [`MemoryStorage`](super::MemoryStorage).
+    #[must_use]
+    pub fn memory(path: &str) -> Self {
+        Self { scheme: Scheme::Memory, path: tidy(path, false).into() }
+    }
+
+    /// The path of a child: `name` is one component or several with `/` between them.
+    #[must_use]
+    pub fn join(&self, name: &str) -> Self {
+        let name = name.trim_matches('/');
+        let mut path = String::with_capacity(self.path.len() + 1 + name.len());
+        path.push_str(&self.path);
+        if !name.is_empty() {
+            if !path.is_empty() && !path.ends_with('/') {
+                path.push('/');
+            }
+            path.push_str(name);
+        }
+        Self { scheme: self.scheme, path: path.into() }
+    }
+
+    /// The folder that holds it; `None` for a root.
+    #[must_use]
+    pub fn parent(&self) -> Option<Self> {
+        let (parent, name) = match self.path.rsplit_once('/') {
+            Some(split) => split,
+            None if self.scheme == Scheme::Memory && !self.path.is_empty() => ("", &*self.path),
+            None => return None,
+        };
+        if name.is_empty() {
+            return None;
+        }
+        let parent = if parent.is_empty() && self.scheme == Scheme::File { "/" } else { parent };
+        Some(Self { scheme: self.scheme, path: parent.into() })
+    }
+
+    /// The last component; empty for a root.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.path.rsplit_once('/').map_or(&*self.path, |(_, name)| name)
+    }
+
+    /// The path as text, without a scheme and not escaped.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.path
+    }
+
+    /// This path relative to `base`; `None` if it does not lie below it. Empty if both are the same.
+    #[must_use]
+    pub fn relative_to(&self, base: &Self) -> Option<&str> {
+        if self.scheme != base.scheme {
+            return None;
+        }
+        let rest = self.path.strip_prefix(&*base.path)?;
+        match rest.strip_prefix('/') {
+            Some(rest) => Some(rest),
+            None if rest.is_empty() || base.path.is_empty() || base.path.ends_with('/') => Some(rest),
+            None => None,
+        }
+    }
+
+    /// The path for the operating system.
+    #[must_use]
+    pub fn to_native(&self) -> PathBuf {
+        PathBuf::from(&*self.path)
+    }
+}
+
+impl fmt::Display for StorePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.scheme {
+            // A Windows drive needs a third slash, a host on the network (`//host`) brings its own two.
+            Scheme::File if self.path.starts_with("//") => write!(f, "file:{}", Escaped(&self.path)),
+            Scheme::File if self.path.starts_with('/') => write!(f, "file://{}", Escaped(&self.path)),
+            Scheme::File => write!(f, "file:///{}", Escaped(&self.path)),
+            Scheme::Memory => write!(f, "mem://{}", self.path),
+        }
+    }
+}
+
+impl fmt::Debug for StorePath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A parsed URI.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Uri {
+    /// Local files: a plain path or `file://`.
+    Local(StorePath),
+    /// Objects in memory: `mem://`.
+    Memory(StorePath),
+}
+
+impl Uri {
+    /// Parses a URI or a path. Relative paths are taken from the current directory.
+    ///
+    /// `%XX` in a `file://` URI stands for that byte; what is no such escape stays as it is. Plain paths are not escaped.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for schemes that this build has no storage for, [`Error::InvalidArgument`] for an empty
+    /// text or a bad URI.
+    pub fn parse(text: &str) -> Result<Self> {
+        if text.is_empty() {
+            return Err(Error::InvalidArgument("an empty URI: give a path, file:// or mem://".into()));
+        }
+        if text.contains('\0') {
+            return Err(Error::InvalidArgument(format!("{text:?}: a URI cannot contain a zero byte")));
+        }
+        let Some((scheme, rest)) = split_scheme(text) else { return local(text, text) };
+        match scheme.to_ascii_lowercase().as_str() {
+            "file" => {
+                let rest = unescape(rest)
+                    .ok_or_else(|| Error::InvalidArgument(format!("{text}: its escapes are not UTF-8")))?;
+                let rest = rest.strip_prefix("localhost/").map_or(rest.clone(), |path| format!("/{path}"));
+                if rest.is_empty() {
+                    return Err(Error::InvalidArgument(format!("{text}: the path is missing")));
+                }
+                local(without_drive_slash(&rest), text)
+            }
+            "mem" => Ok(Self::Memory(StorePath::memory(rest))),
+            "s3" | "s3a" | "gs" | "gcs" | "azure" | "az" | "abfs" | "abfss" | "http" | "https" => {
+                Err(Error::Unsupported(format!(
+                    "{text}: {scheme}:// needs the object store feature, which this build does not have"
+                )))
+            }
+            "tiledb" => Err(Error::Unsupported(format!(
+                "{text}: tiledb:// is TileDB Cloud's service, which is not supported; use the array's own location"
+            ))),
+            "hdfs" => Err(Error::Unsupported(format!("{text}: HDFS is not supported"))),
+            _ => Err(Error::Unsupported(format!(
+                "{text}: unknown scheme {scheme}://; a path, file:// and mem:// are supported"
+            ))),
+        }
+    }
+
+    /// The path that it names.
+    #[must_use]
+    pub fn path(&self) -> &StorePath {
+        match self {
+            Self::Local(path) | Self::Memory(path) => path,
+        }
+    }
+
+    /// The URI of a path.
+    #[must_use]
+    pub fn from_path(path: StorePath) -> Self {
+        match path.scheme {
+            Scheme::File => Self::Local(path),
+            Scheme::Memory => Self::Memory(path),
+        }
+    }
+}
+
+impl fmt::Display for Uri {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.path().fmt(f)
+    }
+}
+
+impl FromStr for Uri {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::parse(text)
+    }
+}
+
+fn local(path: &str, text: &str) -> Result<Uri> {
+    let absolute = std::path::absolute(path)
+        .map_err(|source| Error::Storage { op: "resolve", uri: text.to_owned(), source })?;
+    let Some(absolute) = absolute.to_str() else {
+        return Err(Error::InvalidArgument(format!("{text}: the current directory's name is not UTF-8")));
+    };
+    let absolute = if cfg!(windows) { absolute.replace('\\', "/") } else { absolute.to_owned() };
+    Ok(Uri::Local(StorePath::local(&absolute)))
+}
+
+/// `scheme://rest`, with a scheme of at least two letters (one is a Windows drive).
+fn split_scheme(text: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = text.split_once("://")?;
+    let named = scheme.len() > 1
+        && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+    named.then_some((scheme, rest))
+}
+
+/// `/C:/x`, the path of `file:///C:/x`, is `C:/x` on Windows.
+fn without_drive_slash(path: &str) -> &str {
+    match path.strip_prefix('/') {
+        Some(rest) if cfg!(windows) && rest.as_bytes().get(1) == Some(&b':') => rest,
+        _ => path,
+    }
+}
+
+/// Drops empty and `.` components and slashes at the end. `..` stays: what it means is up to the file system.
+fn tidy(path: &str, rooted: bool) -> String {
+    let root = match path {
+        _ if !rooted => "",
+        path if path.starts_with("//") && !path.starts_with("///") => "//",
+        path if path.starts_with('/') => "/",
+        _ => "",
+    };
+    let mut tidied = String::with_capacity(path.len());
+    tidied.push_str(root);
+    for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+        if tidied.len() > root.len() {
+            tidied.push('/');
+        }
+        tidied.push_str(part);
+    }
+    tidied
+}
+
+/// Undoes `%XX`; `None` if the bytes are not UTF-8.
+fn unescape(text: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let digit = |b: u8| char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok());
+        match (first, tail) {
+            (b'%', [high, low, behind @ ..]) if digit(*high).is_some() && digit(*low).is_some() => {
+                bytes.push(digit(*high)? << 4 | digit(*low)?);
+                rest = behind;
+            }
+            _ => {
+                bytes.push(first);
+                rest = tail;
+            }
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// Prints a path so that [`unescape`] gives it back.
+struct Escaped<'a>(&'a str);
+
+impl fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write;
+        for c in self.0.chars() {
+            match c {
+                ' ' | '%' | '#' | '?' | '"' | '<' | '>' => write!(f, "%{:02X}", c as u32)?,
+                c if c.is_ascii_control() => write!(f, "%{:02X}", c as u32)?,
+                c => f.write_char(c)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[cfg(unix)]
+    fn paths_and_file_uris_name_the_same_place() {
+        for (text, path, printed) in [
+            ("/a/b", "/a/b", "file:///a/b"),
+            ("/a//b/", "/a/b", "file:///a/b"),
+            ("/a/./b", "/a/b", "file:///a/b"),
+            ("file:///a/b", "/a/b", "file:///a/b"),
+            ("FILE:///a/b", "/a/b", "file:///a/b"),
+            ("file://localhost/a/b", "/a/b", "file:///a/b"),
+            ("file:///a%20b/%C3%A9", "/a b/é", "file:///a%20b/é"),
+            ("file:///100%/x%zz", "/100%/x%zz", "file:///100%25/x%25zz"),
+            ("/a b", "/a b", "file:///a%20b"),
+            ("/a%20b", "/a%20b", "file:///a%2520b"),
+            ("/", "/", "file:///"),
+        ] {
+            let uri = Uri::parse(text).unwrap();
+            assert_eq!(uri.path().as_str(), path, "{text}");
+            assert_eq!(uri.to_string(), printed, "{text}");
+            assert_eq!(Uri::parse(&uri.to_string()).unwrap(), uri, "{text}");
+        }
+    }
+
+    #[test]
+    fn relative_paths_become_absolute() {
+        let here = std::env::current_dir().unwrap().to_str().unwrap().replace('\\', "/");
+        assert_eq!(Uri::parse("x/y").unwrap().path().as_str(), format!("{here}/x/y"));
+        assert_eq!(Uri::parse("./x").unwrap().path().as_str(), format!("{here}/x"));
+    }
+
+    #[test]
+    fn memory_paths() {
+        let uri = Uri::parse("mem://a/b/").unwrap();
+        assert_eq!(uri.to_string(), "mem://a/b");
+        assert_eq!(uri.path().parent().unwrap().parent().unwrap().as_str(), "");
+        assert_eq!(uri.path().parent().unwrap().parent().unwrap().parent(), None);
+        assert_eq!(uri.path().parent().unwrap().parent().unwrap().join("z").as_str(), "z");
+    }
+
+    #[test]
+    fn other_schemes_say_what_is_missing() {
+        for (text, part) in [
+            ("s3://bucket/a", "object store feature"),
+            ("gs://bucket/a", "object store feature"),
+            ("tiledb://ns/a", "not supported"),
+            ("ftp://x/a", "unknown scheme"),
+        ] {
+            let error = Uri::parse(text).unwrap_err();
+            assert!(matches!(error, Error::Unsupported(_)), "{text}");
+            assert!(error.to_string().contains(part), "{error}");
+            assert!(error.to_string().contains(text), "{error}");
+        }
+        assert!(matches!(Uri::parse(""), Err(Error::InvalidArgument(_))));
+        assert!(matches!(Uri::parse("a\0b"), Err(Error::InvalidArgument(_))));
+        assert!(matches!(Uri::parse("file://"), Err(Error::InvalidArgument(_))));
+        assert!(matches!(Uri::parse("file:///%ff"), Err(Error::InvalidArgument(_))));
+    }
+
+    #[test]
+    fn children_and_parents() {
+        let root = StorePath::local("/");
+        let a = root.join("a");
+        assert_eq!(a.as_str(), "/a");
+        assert_eq!(a.join("b/c").as_str(), "/a/b/c");
+        assert_eq!(a.join("/b/").as_str(), "/a/b");
+        assert_eq!(a.join("").as_str(), "/a");
+        assert_eq!(a.join("b").name(), "b");
+        assert_eq!(a.join("b").parent(), Some(a.clone()));
+        assert_eq!(a.parent(), Some(root.clone()));
+        assert_eq!(root.parent(), None);
+        assert_eq!(a.join("b/c").relative_to(&a), Some("b/c"));
+        assert_eq!(a.relative_to(&a), Some(""));
+        assert_eq!(a.relative_to(&root), Some("a"));
+        assert_eq!(StorePath::local("/ab").relative_to(&a), None);
+        assert_eq!(StorePath::memory("a/b").relative_to(&a), None);
+    }
+
+    #[test]
+    fn windows_paths_print_as_uris() {
+        assert_eq!(StorePath::local("C:/x/y").to_string(), "file:///C:/x/y");
+        assert_eq!(StorePath::local("//host/share/y").to_string(), "file://host/share/y");
+        assert_eq!(StorePath::local("C:/x").parent().unwrap().as_str(), "C:");
+        assert!(split_scheme("C:\\x").is_none());
+        assert!(split_scheme("C://x").is_none());
+    }
+}
