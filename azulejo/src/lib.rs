@@ -1,23 +1,23 @@
 //! Azulejo: TileDB's multi-dimensional array engine, written afresh in Rust.
 #![deny(unsafe_code)]
 
-// pub mod array;
-// pub mod column;
-// pub mod condition;
+pub mod array;
+pub mod column;
+pub mod condition;
 pub mod config;
-// pub mod context;
+pub mod context;
 pub mod error;
-// pub mod fragment_info;
-// pub mod group;
-// pub mod read;
-// pub mod space;
+pub mod fragment_info;
+pub mod group;
+pub mod read;
+pub mod space;
 pub mod storage;
 
-// pub use array::{Array, TimeRange};
+pub use array::{Array, TimeRange};
 pub use azulejo_format as format;
-// pub use column::{ColumnBuffers, ColumnSet};
+pub use column::{ColumnBuffers, ColumnSet};
 pub use config::Config;
-// pub use context::Context;
+pub use context::Context;
 pub use error::{Error, Result};
-// pub use read::Reader;
-// pub use space::Subarray;
+pub use read::Reader;
+pub use space::Subarray;

@@ -1,0 +1,1 @@
+//! Groups: folders that name arrays and other groups.
