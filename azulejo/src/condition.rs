@@ -13,7 +13,7 @@ mod evaluate;
 mod parse;
 mod prune;
 
-pub use azulejo_format::condition::{CompareOp, Condition, SetOp};
+pub use azulejo_format::condition::{Comparison, Condition};
 pub use parse::{format, parse};
 pub use prune::{FieldStats, Tri};
 

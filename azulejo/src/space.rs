@@ -3,9 +3,9 @@
 //! Coordinates of integer and datetime dimensions are handled as `u64` indices from the start of the domain, so that
 //! negative domains and bounds at `i64::MIN` or `u64::MAX` need no special cases.
 
-mod cell_order;
+// mod cell_order;
 mod cell_slab;
-mod hilbert;
+// mod hilbert;
 mod subarray;
 mod tile_grid;
 
