@@ -278,7 +278,7 @@ class Generated:
                 self.c("tiledb_array_schema_evolution_set_timestamp_range", e, C.c_uint64(t), C.c_uint64(t))
                 self.c("tiledb_array_evolve", uri, e)
                 self.attrs.pop(0)
-            elif kind == "delete" and not self.dense:
+            elif kind == "delete" and not self.dense and self.conditional():
                 tree, text = random_condition(R, self.conditional(), self.words, 1)
                 t = self.tick()
                 a = capi.open_array(self.c, self.uri, capi.DELETE, (0, t))
@@ -305,7 +305,7 @@ class Generated:
     def conditional(self):
         """fields that the reference compares without special rules"""
         plain = [f for f in self.attrs + ([] if self.dense else self.dims) if (f.num == 1 and f.datatype not in (BLOB, BOOL, CHAR) and not f.enumeration) or (f.var and f.datatype in (ASCII, UTF8))]
-        return plain or [f for f in self.attrs]
+        return plain
 
     def query(self, number):
         R = self.R
@@ -318,7 +318,7 @@ class Generated:
         multi = R.random() < 0.4 and not (layout == GLOBAL and self.dense)
         for d in self.dims:
             mine = []
-            if self.dense or R.random() < 0.7:
+            if self.dense or R.random() < 0.45:
                 for _ in range(R.randint(1, 3) if multi else 1):
                     if d.var:
                         x, y = sorted("".join(R.choice("ACGT") for _ in range(R.randint(1, 3))).encode() for _ in range(2))
@@ -327,13 +327,13 @@ class Generated:
                         x, y = sorted(R.randint(-1000, 1000) * 0.25 for _ in range(2))
                         mine.append((pack(d.datatype, x), pack(d.datatype, y)))
                     else:
-                        x, y = (d.lo, d.hi) if R.random() < 0.3 else sorted(R.randint(d.lo, d.hi) for _ in range(2))
+                        x, y = (d.lo, d.hi) if R.random() < 0.4 else sorted(R.randint(d.lo, d.hi) for _ in range(2))
                         mine.append((pack(d.datatype, x), pack(d.datatype, y)))
             ranges.append((d.var, mine))
         tree = text = None
-        if R.random() < 0.35:
+        if R.random() < 0.35 and self.conditional():
             tree, text = random_condition(R, self.conditional(), self.words)
-        t = (0, R.randint(self.start - 10, self.last)) if R.random() < 0.25 else (R.randint(self.start - 10, self.last), self.last) if R.random() < 0.1 else None
+        t = (0, R.randint(self.start - 10, self.last)) if R.random() < 0.2 else (R.randint(self.start - 10, self.last), self.last) if R.random() < 0.1 else (0, self.last)
         line = dict(array=self.name, seed=self.seed, number=number, key=self.key, dense=self.dense, dups=bool(self.dups), layout=LAYOUTS[layout], t=t, condition=text,
                     ranges=[[[lo.hex(), hi.hex()] for lo, hi in mine] for _, mine in ranges], fields=[f.name for f in fields], dims=[d.name for d in self.dims], log=self.log)
         try:

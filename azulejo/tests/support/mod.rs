@@ -1,0 +1,6 @@
+//! What the fixture tests and the interop tasks share.
+#![allow(dead_code, reason = "each test binary uses a part")]
+
+pub mod cells;
+pub mod expected;
+pub mod facts;
