@@ -1,2 +1,57 @@
-//! Placeholder.
-fn main() {}
+//! The project's own tasks: `cargo xtask TASK`.
+#![expect(clippy::print_stdout, reason = "a program for a terminal")]
+
+mod corpus;
+mod fences;
+mod fixtures;
+mod interop;
+mod reference;
+mod versus;
+
+#[path = "../../azulejo/tests/support/mod.rs"]
+mod support;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+cargo xtask TASK
+
+  fences                      checks that dependencies point down (ARCHITECTURE.md)
+  interop                     corpus, then read: everything that needs the reference or its arrays
+  interop corpus [DIR]        every array of a corpus reads as its expected files say
+  interop read [--seed N] [--count N] [--keep]
+                              random arrays that the reference writes read identically
+  fixtures DIR                packs a selection of a corpus into azulejo/tests/fixtures
+  versus [--quick]            the reference beside us on the same files, in turn; prints ratios
+";
+
+/// What a task says when it fails.
+type Outcome = Result<(), String>;
+
+/// The root of the project.
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+}
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["fences"] => fences::check(&root()),
+        ["interop"] => corpus::run(None).and_then(|()| interop::run(&[])),
+        ["interop", "corpus"] => corpus::run(None),
+        ["interop", "corpus", dir] => corpus::run(Some(Path::new(dir))),
+        ["interop", "read", rest @ ..] => interop::run(rest),
+        ["fixtures", dir] => fixtures::pack(Path::new(dir)),
+        ["versus", rest @ ..] => versus::run(rest),
+        _ => Err(USAGE.into()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(text) => {
+            eprintln!("{text}");
+            ExitCode::FAILURE
+        }
+    }
+}

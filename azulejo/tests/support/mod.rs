@@ -2,5 +2,6 @@
 #![allow(dead_code, reason = "each test binary uses a part")]
 
 pub mod cells;
+pub mod check;
 pub mod expected;
 pub mod facts;

@@ -1,0 +1,117 @@
+//! `cargo xtask fences`: the dependency rules of ARCHITECTURE.md, held by looking at the sources.
+
+use crate::Outcome;
+use std::path::{Path, PathBuf};
+
+/// A rule: what must not occur in which files.
+struct Fence {
+    /// What the rule keeps.
+    reason: &'static str,
+    /// Folders or files that it holds in, relative to the root.
+    inside: &'static [&'static str],
+    /// Folders or files in there that it does not hold in.
+    except: &'static [&'static str],
+    /// Text that must not occur in code (comments apart).
+    forbidden: &'static [&'static str],
+}
+
+const FENCES: &[Fence] = &[
+    Fence {
+        reason: "the format crate does no IO, threads or async",
+        inside: &["azulejo-format/src"],
+        except: &[],
+        forbidden: &["std::fs", "std::net", "std::thread", "std::process", "rayon", "tokio", "object_store"],
+    },
+    Fence {
+        reason: "only storage/ touches files",
+        inside: &["azulejo/src"],
+        except: &["azulejo/src/storage"],
+        forbidden: &["std::fs", "tokio", "object_store"],
+    },
+    Fence {
+        reason: "rayon only in context, array, storage and the CPU stages of a read",
+        inside: &["azulejo/src"],
+        except: &[
+            "azulejo/src/context.rs",
+            "azulejo/src/array.rs",
+            "azulejo/src/array",
+            "azulejo/src/storage",
+            "azulejo/src/read",
+        ],
+        forbidden: &["rayon"],
+    },
+    Fence {
+        reason: "no version number outside the format crate: ask for a capability",
+        inside: &["azulejo/src", "azulejo-cli/src"],
+        except: &[],
+        forbidden: &[
+            "version.number() <", "version.number() >", "version.number() ==", "version().number() <",
+            "version().number() >", "version().number() ==", "FormatVersion::new(",
+        ],
+    },
+    Fence {
+        reason: "reading does not know the edges above it",
+        inside: &["azulejo/src/read", "azulejo/src/read.rs", "azulejo/src/space", "azulejo/src/column", "azulejo/src/condition"],
+        except: &[],
+        forbidden: &["crate::group", "crate::fragment_info", "crate::write", "crate::consolidate"],
+    },
+    Fence {
+        reason: "storage knows nothing of arrays",
+        inside: &["azulejo/src/storage", "azulejo/src/storage.rs"],
+        except: &[],
+        forbidden: &["crate::array", "crate::read", "crate::column", "crate::space", "azulejo_format::schema"],
+    },
+    Fence {
+        reason: "the order of stages is known to the reader alone: stages do not call the reader",
+        inside: &["azulejo/src/space", "azulejo/src/condition", "azulejo/src/column"],
+        except: &[],
+        forbidden: &["read::Reader", "read::load_tiles"],
+    },
+];
+
+/// Checks every fence; the error lists each breach with its line.
+pub fn check(root: &Path) -> Outcome {
+    let mut breaches = Vec::new();
+    let mut files_seen = 0;
+    for fence in FENCES {
+        let mut files = Vec::new();
+        for place in fence.inside {
+            rust_files(&root.join(place), &mut files);
+        }
+        for file in files {
+            let relative = file.strip_prefix(root).unwrap_or(&file).to_path_buf();
+            if fence.except.iter().any(|e| relative.starts_with(e)) {
+                continue;
+            }
+            files_seen += 1;
+            let text = std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+            for (number, line) in text.lines().enumerate() {
+                let code = line.split("//").next().unwrap_or_default();
+                if let Some(word) = fence.forbidden.iter().find(|w| code.contains(**w)) {
+                    breaches.push(format!("{}:{}: `{word}`: {}", relative.display(), number + 1, fence.reason));
+                }
+            }
+        }
+    }
+    if files_seen == 0 {
+        return Err("no source file found: the fences stand in the wrong place".into());
+    }
+    if breaches.is_empty() {
+        println!("fences: {} rules hold", FENCES.len());
+        return Ok(());
+    }
+    Err(breaches.join("\n"))
+}
+
+fn rust_files(place: &Path, out: &mut Vec<PathBuf>) {
+    if place.is_file() {
+        out.push(place.to_path_buf());
+        return;
+    }
+    let Ok(entries) = std::fs::read_dir(place) else { return };
+    for path in entries.flatten().map(|e| e.path()) {
+        if path.is_dir() || path.extension().is_some_and(|e| e == "rs") {
+            rust_files(&path, out);
+        }
+    }
+}
