@@ -3,6 +3,7 @@
 //! Coordinates of integer and datetime dimensions are handled as `u64` indices from the start of the domain, so that
 //! negative domains and bounds at `i64::MIN` or `u64::MAX` need no special cases.
 
+mod axis_selection;
 // mod cell_order;
 mod cell_slab;
 // mod hilbert;
@@ -10,5 +11,7 @@ mod subarray;
 mod tile_grid;
 
 pub use azulejo_format::schema::Layout;
+pub(crate) use axis_selection::{AxisSelection, Span};
 pub use cell_slab::CellSlab;
 pub use subarray::{DimSelection, PointColumn, Points, Subarray};
+pub use tile_grid::{FragmentGrid, TileGrid, dimension_order};

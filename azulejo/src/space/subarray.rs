@@ -1,6 +1,10 @@
 //! What part of the domain a query selects.
 
-use azulejo_format::Range;
+use crate::error::{Error, Result};
+use azulejo_format::range::compare;
+use azulejo_format::schema::{Dimension, TileAxis};
+use azulejo_format::{ArraySchema, Range};
+use std::cmp::Ordering;
 
 /// What is selected along one dimension.
 #[derive(Debug, Clone, PartialEq)]
@@ -39,8 +43,43 @@ pub struct PointColumn {
 pub enum Subarray {
     /// The cross product of what is selected along each dimension; missing dimensions are selected whole.
     Box(Vec<DimSelection>),
-    /// Exactly these cells.
+    /// Exactly these cells. Dense results keep the order of the points.
     Points(Points),
+}
+
+impl PointColumn {
+    /// The coordinate of a point; `None` behind the last one. `size` is that of a fixed-length coordinate.
+    #[must_use]
+    pub fn get(&self, point: usize, size: usize) -> Option<&[u8]> {
+        match &self.offsets {
+            Some(offsets) => {
+                let (start, end) = (*offsets.get(point)?, *offsets.get(point + 1)?);
+                self.data.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
+            }
+            None => self.data.get(point.checked_mul(size)?..(point + 1).checked_mul(size)?),
+        }
+    }
+
+    /// Number of points, given the size of a fixed-length coordinate.
+    #[must_use]
+    pub fn len(&self, size: usize) -> usize {
+        match &self.offsets {
+            Some(offsets) => offsets.len().saturating_sub(1),
+            None => self.data.len() / size.max(1),
+        }
+    }
+}
+
+impl Points {
+    /// Number of points.
+    #[must_use]
+    pub fn len(&self, schema: &ArraySchema) -> usize {
+        let first = schema.domain.dimensions.first();
+        match (self.coordinates.first(), first) {
+            (Some(column), Some(d)) => column.len(d.datatype.size()),
+            _ => 0,
+        }
+    }
 }
 
 impl Subarray {
@@ -53,5 +92,221 @@ impl Subarray {
     /// One inclusive range a dimension.
     pub fn ranges(ranges: impl IntoIterator<Item = Range>) -> Self {
         Self::Box(ranges.into_iter().map(|r| DimSelection::Ranges(vec![r])).collect())
+    }
+
+    /// Checks the selection against a schema and returns it with one selection for each dimension.
+    ///
+    /// # Errors
+    /// More selections than dimensions, bounds of another size than the dimension's type, `start > end`, NaN, bounds
+    /// outside the domain or the current domain, a stride along a dimension that is not of an integer kind, coordinate
+    /// columns of different lengths.
+    pub fn bind(&self, schema: &ArraySchema) -> Result<Self> {
+        let dimensions = &schema.domain.dimensions;
+        let current = schema.current_domain.ranges();
+        let within = |d: usize| current.and_then(|ranges| ranges.get(d));
+        match self {
+            Self::Box(selections) => {
+                if selections.len() > dimensions.len() {
+                    return Err(Error::InvalidArgument(format!(
+                        "{} dimensions are selected from, the array has {}",
+                        selections.len(),
+                        dimensions.len()
+                    )));
+                }
+                for (d, (selection, dimension)) in selections.iter().zip(dimensions).enumerate() {
+                    match selection {
+                        DimSelection::All => {}
+                        DimSelection::Ranges(ranges) => {
+                            for range in ranges {
+                                check_range(range, dimension, within(d))?;
+                            }
+                        }
+                        DimSelection::Strided { range, step } => {
+                            if dimension.axis().is_none() {
+                                return Err(refuse(dimension, "only integer dimensions can be strided"));
+                            }
+                            if *step == 0 {
+                                return Err(refuse(dimension, "a step must be at least 1"));
+                            }
+                            check_range(range, dimension, within(d))?;
+                        }
+                    }
+                }
+                let missing = dimensions.len() - selections.len();
+                let rest = std::iter::repeat_n(DimSelection::All, missing);
+                Ok(Self::Box(selections.iter().cloned().chain(rest).collect()))
+            }
+            Self::Points(points) => {
+                if points.coordinates.len() != dimensions.len() {
+                    return Err(Error::InvalidArgument(format!(
+                        "points have {} coordinates, the array has {} dimensions",
+                        points.coordinates.len(),
+                        dimensions.len()
+                    )));
+                }
+                let len = points.len(schema);
+                for (column, dimension) in points.coordinates.iter().zip(dimensions) {
+                    let size = dimension.datatype.size();
+                    let whole = if dimension.is_var() {
+                        column.offsets.is_some()
+                    } else {
+                        column.offsets.is_none() && column.data.len().is_multiple_of(size)
+                    };
+                    if !whole || column.len(size) != len {
+                        return Err(refuse(dimension, "the points' coordinates do not fit its type or number"));
+                    }
+                    if (0..len).any(|point| column.get(point, size).is_none()) {
+                        return Err(refuse(dimension, "the offsets of the points' coordinates leave the data"));
+                    }
+                }
+                Ok(self.clone())
+            }
+        }
+    }
+
+    /// Number of cells that a dense array has in the selection, repetitions counted. `None` where a dimension is not of an
+    /// integer kind or the number exceeds 128 bits.
+    #[must_use]
+    pub fn cell_num(&self, schema: &ArraySchema) -> Option<u128> {
+        let selections = match self {
+            Self::Box(selections) => selections,
+            Self::Points(points) => return Some(points.len(schema) as u128),
+        };
+        let current = schema.current_domain.ranges();
+        let mut cells = 1u128;
+        for (d, dimension) in schema.domain.dimensions.iter().enumerate() {
+            let axis = dimension.axis()?;
+            let selection = selections.get(d).unwrap_or(&DimSelection::All);
+            let within = current.and_then(|ranges| ranges.get(d));
+            cells = cells.checked_mul(selected(selection, &axis, within)?)?;
+        }
+        Some(cells)
+    }
+}
+
+/// Coordinates that a selection takes along one axis.
+fn selected(selection: &DimSelection, axis: &TileAxis, within: Option<&Range>) -> Option<u128> {
+    let count = |range: &Range| axis.offsets_of(range).map_or(0, |(first, last)| u128::from(last - first) + 1);
+    match selection {
+        DimSelection::All => Some(within.map_or(axis.cells(), count)),
+        DimSelection::Ranges(ranges) => ranges.iter().map(count).try_fold(0u128, u128::checked_add),
+        DimSelection::Strided { range, step } => Some(count(range).div_ceil(u128::from((*step).max(1)))),
+    }
+}
+
+fn refuse(dimension: &Dimension, why: &str) -> Error {
+    Error::InvalidArgument(format!("dimension {:?} ({}): {why}", dimension.name, dimension.datatype))
+}
+
+/// Checks type, order and bounds of one range. String ranges may be open on either side.
+fn check_range(range: &Range, dimension: &Dimension, within: Option<&Range>) -> Result<()> {
+    let datatype = dimension.datatype;
+    let less = |a: &[u8], b: &[u8]| compare(datatype, a, b) == Ordering::Less;
+    if dimension.is_var() {
+        if !range.start.is_empty() && !range.end.is_empty() && less(&range.end, &range.start) {
+            return Err(refuse(dimension, "a range ends before it starts"));
+        }
+        return Ok(());
+    }
+    if range.start.len() != datatype.size() || range.end.len() != datatype.size() {
+        return Err(refuse(dimension, &format!("bounds must have {} bytes", datatype.size())));
+    }
+    if datatype.is_real() && !is_number(&range.start, &range.end) {
+        return Err(refuse(dimension, "a bound is not a number"));
+    }
+    if less(&range.end, &range.start) {
+        return Err(refuse(dimension, "a range ends before it starts"));
+    }
+    let leaves = |limits: &Range| less(&range.start, &limits.start) || less(&limits.end, &range.end);
+    if dimension.domain.as_ref().is_some_and(leaves) {
+        return Err(refuse(dimension, &format!("a range leaves the domain {}", describe(dimension))));
+    }
+    if within.is_some_and(leaves) {
+        return Err(refuse(dimension, "a range leaves the current domain"));
+    }
+    Ok(())
+}
+
+fn is_number(start: &[u8], end: &[u8]) -> bool {
+    fn nan(bytes: &[u8]) -> bool {
+        match (bytes.first_chunk::<8>(), bytes.first_chunk::<4>()) {
+            (Some(b), _) => f64::from_le_bytes(*b).is_nan(),
+            (None, Some(b)) => f32::from_le_bytes(*b).is_nan(),
+            _ => true,
+        }
+    }
+    !nan(start) && !nan(end)
+}
+
+/// The domain of a dimension as text.
+fn describe(dimension: &Dimension) -> String {
+    use azulejo_format::datatype::{Native, dispatch};
+    fn bounds<T: Native>(range: &Range) -> String {
+        let (start, end) = range.bounds::<T>();
+        format!("[{start:?}, {end:?}]")
+    }
+    match &dimension.domain {
+        Some(range) => dispatch!(dimension.datatype.physical(), T => bounds::<T>(range)),
+        None => "of all strings".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::space::tile_grid::tests::{dimension, schema};
+    use azulejo_format::Datatype;
+    use azulejo_format::schema::{CurrentDomain, Layout};
+
+    fn two_dimensions() -> ArraySchema {
+        let dims = vec![dimension(Datatype::Int32, 0i32, 99, 10), dimension(Datatype::Int32, -50i32, 49, 10)];
+        schema(dims, Layout::RowMajor, Layout::RowMajor)
+    }
+
+    #[test]
+    fn selections_are_checked_and_completed() {
+        let schema = two_dimensions();
+        let bound = Subarray::ranges([Range::of(3i32, 5)]).bind(&schema).unwrap();
+        assert_eq!(
+            bound,
+            Subarray::Box(vec![DimSelection::Ranges(vec![Range::of(3i32, 5)]), DimSelection::All])
+        );
+        assert_eq!(bound.cell_num(&schema), Some(300));
+        assert_eq!(Subarray::all().cell_num(&schema), Some(10_000));
+        let strided = DimSelection::Strided { range: Range::of(1i32, 9), step: 3 };
+        assert_eq!(Subarray::Box(vec![strided]).cell_num(&schema), Some(300));
+        for bad in [
+            Subarray::ranges([Range::of(5i32, 3)]),
+            Subarray::ranges([Range::of(5i32, 100)]),
+            Subarray::ranges([Range::of(5i64, 6)]),
+            Subarray::ranges(vec![Range::of(5i32, 6); 3]),
+            Subarray::Box(vec![DimSelection::Strided { range: Range::of(1i32, 9), step: 0 }]),
+        ] {
+            assert!(matches!(bad.bind(&schema), Err(Error::InvalidArgument(_))), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn points_must_have_whole_coordinates() {
+        let schema = two_dimensions();
+        let points = |lens: &[usize]| {
+            let coordinates =
+                lens.iter().map(|&n| PointColumn { data: vec![0; n], offsets: None }).collect();
+            Subarray::Points(Points { coordinates })
+        };
+        assert_eq!(points(&[8, 8]).bind(&schema).unwrap().cell_num(&schema), Some(2));
+        for bad in [points(&[8]), points(&[8, 4]), points(&[7, 7])] {
+            assert!(bad.bind(&schema).is_err());
+        }
+    }
+
+    #[test]
+    fn the_current_domain_is_a_bound() {
+        let mut schema = two_dimensions();
+        let ranges = vec![Range::of(0i32, 9), Range::of(0i32, 9)];
+        schema.current_domain = CurrentDomain::NdRectangle(azulejo_format::NdRectangle { ranges });
+        assert_eq!(Subarray::all().cell_num(&schema), Some(100));
+        assert!(Subarray::ranges([Range::of(0i32, 10)]).bind(&schema).is_err());
+        assert!(Subarray::ranges([Range::of(0i32, 9)]).bind(&schema).is_ok());
     }
 }

@@ -1,0 +1,287 @@
+//! What is selected along one integer dimension, in offsets from the start of its domain.
+
+use crate::error::{Error, Result};
+use crate::space::DimSelection;
+use azulejo_format::Range;
+use azulejo_format::schema::{Dimension, TileAxis};
+
+/// Evenly spaced offsets, in ascending order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// First offset.
+    pub start: u64,
+    /// Distance between neighbours; at least 1.
+    pub step: u64,
+    /// Number of offsets; at least 1.
+    pub count: u64,
+    /// Position of the first among all selected.
+    pub position: u64,
+}
+
+impl Run {
+    /// The last offset.
+    #[must_use]
+    pub const fn last(&self) -> u64 {
+        self.start + (self.count - 1) * self.step
+    }
+}
+
+/// The part of a run that lies in one tile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Span {
+    /// The tile's coordinate.
+    pub tile: u64,
+    /// First offset, counted from the start of the domain.
+    pub start: u64,
+    /// Distance between neighbours; at least 1.
+    pub step: u64,
+    /// Number of offsets; at least 1.
+    pub count: u64,
+    /// Position of the first, counted from the start of the positions asked for.
+    pub position: u64,
+}
+
+/// The offsets selected along one dimension, in the order of the result.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AxisSelection {
+    runs: Vec<Run>,
+    len: u64,
+}
+
+impl AxisSelection {
+    /// What `selection` means along `dimension`. Unless everything is selected, all of it must lie in the domain (and in
+    /// the current domain, `within`, if there is one).
+    pub fn resolve(
+        dimension: &Dimension,
+        axis: &TileAxis,
+        selection: &DimSelection,
+        within: Option<&Range>,
+    ) -> Result<Self> {
+        let outside = |range: &Range| {
+            Error::InvalidArgument(format!(
+                "a range of dimension {:?} is empty or leaves its domain: {range:?}",
+                dimension.name
+            ))
+        };
+        let limits = match within {
+            Some(range) => axis.offsets_of(range).ok_or_else(|| outside(range))?,
+            None => (0, axis.last_offset()),
+        };
+        let bounds = |range: &Range| {
+            let (first, last) = axis.offset_of(&range.start).zip(axis.offset_of(&range.end))?;
+            (first <= last && first >= limits.0 && last <= limits.1).then_some((first, last))
+        };
+        let mut selected = Self { runs: Vec::new(), len: 0 };
+        match selection {
+            DimSelection::All => selected.push(limits.0, limits.1, 1)?,
+            DimSelection::Ranges(ranges) => {
+                for range in ranges {
+                    let (first, last) = bounds(range).ok_or_else(|| outside(range))?;
+                    selected.push(first, last, 1)?;
+                }
+            }
+            DimSelection::Strided { range, step } => {
+                let (first, last) = bounds(range).ok_or_else(|| outside(range))?;
+                selected.push(first, last, (*step).max(1))?;
+            }
+        }
+        Ok(selected)
+    }
+
+    /// Appends the offsets `first..=last` that are `step` apart.
+    fn push(&mut self, first: u64, last: u64, step: u64) -> Result<()> {
+        let too_many = || Error::InvalidArgument("2^64 cells or more are selected along a dimension".into());
+        let count = ((last - first) / step).checked_add(1).ok_or_else(too_many)?;
+        let position = self.len;
+        self.len = self.len.checked_add(count).ok_or_else(too_many)?;
+        if let Some(run) = self.runs.last_mut()
+            && (run.step, step) == (1, 1)
+            && run.last().checked_add(1) == Some(first)
+        {
+            run.count += count;
+        } else {
+            self.runs.push(Run { start: first, step, count, position });
+        }
+        Ok(())
+    }
+
+    /// Number of offsets, repetitions counted.
+    #[must_use]
+    pub const fn len(&self) -> u64 {
+        self.len
+    }
+
+    /// The runs, in the order of the result.
+    #[must_use]
+    pub fn runs(&self) -> &[Run] {
+        &self.runs
+    }
+
+    /// The smallest and the largest offset; `None` if nothing is selected.
+    #[must_use]
+    pub fn bounds(&self) -> Option<(u64, u64)> {
+        let first = self.runs.iter().map(|r| r.start).min()?;
+        Some((first, self.runs.iter().map(Run::last).max()?))
+    }
+
+    /// Whether offsets never repeat nor go back.
+    #[must_use]
+    pub fn is_ascending(&self) -> bool {
+        self.runs.windows(2).all(|pair| matches!(pair, [a, b] if a.last() < b.start))
+    }
+
+    /// The offset at a position; 0 behind the end.
+    #[must_use]
+    pub fn offset_at(&self, position: u64) -> u64 {
+        let run = self.runs.partition_point(|r| r.position <= position);
+        match run.checked_sub(1).and_then(|i| self.runs.get(i)) {
+            Some(run) => run.start + (position - run.position).min(run.count - 1) * run.step,
+            None => 0,
+        }
+    }
+
+    /// Calls `each` with every position (within `from..to`, counted from `from`) at which `offset` is selected.
+    pub fn positions_of(&self, offset: u64, from: u64, to: u64, mut each: impl FnMut(u64)) {
+        let first = self.runs.partition_point(|r| r.position + (r.count - 1) < from);
+        for run in self.runs.get(first..).unwrap_or(&[]) {
+            if run.position >= to {
+                break;
+            }
+            let Some(distance) = offset.checked_sub(run.start) else { continue };
+            if distance.is_multiple_of(run.step) && distance / run.step < run.count {
+                let position = run.position + distance / run.step;
+                if (from..to).contains(&position) {
+                    each(position - from);
+                }
+            }
+        }
+    }
+
+    /// The positions `from..to`, cut where tiles of `extent` end, sorted by tile; several spans of one tile keep the order
+    /// of the result.
+    #[must_use]
+    pub fn spans(&self, from: u64, to: u64, extent: u64) -> Vec<Span> {
+        let mut spans = Vec::new();
+        let first = self.runs.partition_point(|r| r.position + (r.count - 1) < from);
+        for run in self.runs.get(first..).unwrap_or(&[]) {
+            if run.position >= to {
+                break;
+            }
+            let end = (to - run.position).min(run.count);
+            let mut i = from.saturating_sub(run.position);
+            while i < end {
+                let start = run.start + i * run.step;
+                let tile = start / extent;
+                let tile_last = tile.saturating_mul(extent).saturating_add(extent - 1);
+                let count = ((tile_last - start) / run.step + 1).min(end - i);
+                spans.push(Span { tile, start, step: run.step, count, position: run.position + i - from });
+                i += count;
+            }
+        }
+        if !spans.is_sorted_by_key(|s| s.tile) {
+            spans.sort_by_key(|s| s.tile);
+        }
+        spans
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::space::tile_grid::tests::dimension;
+    use azulejo_format::Datatype;
+    use proptest::prelude::*;
+
+    fn resolve(selection: &DimSelection) -> Result<AxisSelection> {
+        let d = dimension(Datatype::Int8, -100i8, 100, 7);
+        AxisSelection::resolve(&d, &d.axis().unwrap(), selection, None)
+    }
+
+    #[test]
+    fn neighbouring_ranges_become_one_run() {
+        let ranges = vec![Range::of(-5i8, 3), Range::of(4i8, 9), Range::of(-5i8, -5)];
+        let selected = resolve(&DimSelection::Ranges(ranges)).unwrap();
+        assert_eq!(selected.runs().len(), 2);
+        assert_eq!((selected.len(), selected.bounds()), (16, Some((95, 109))));
+        assert!(!selected.is_ascending());
+        assert!(resolve(&DimSelection::Ranges(vec![Range::of(5i8, 4)])).is_err());
+        assert!(resolve(&DimSelection::Ranges(vec![Range::of(5i8, 101)])).is_err());
+        assert_eq!(resolve(&DimSelection::All).unwrap().len(), 201);
+        assert_eq!(resolve(&DimSelection::Ranges(vec![])).unwrap().len(), 0);
+    }
+
+    #[test]
+    fn the_current_domain_bounds_what_is_selected() {
+        let d = dimension(Datatype::Int8, -100i8, 100, 7);
+        let axis = d.axis().unwrap();
+        let within = Range::of(-10i8, 10);
+        let all = AxisSelection::resolve(&d, &axis, &DimSelection::All, Some(&within)).unwrap();
+        assert_eq!((all.len(), all.bounds()), (21, Some((90, 110))));
+        let beyond = DimSelection::Ranges(vec![Range::of(0i8, 11)]);
+        assert!(AxisSelection::resolve(&d, &axis, &beyond, Some(&within)).is_err());
+    }
+
+    #[test]
+    fn the_widest_domains_work() {
+        let d = dimension(Datatype::UInt64, 0u64, u64::MAX, 1 << 40);
+        let axis = d.axis().unwrap();
+        assert!(AxisSelection::resolve(&d, &axis, &DimSelection::All, None).is_err());
+        let range = Range::of(u64::MAX - 10, u64::MAX);
+        let selected =
+            AxisSelection::resolve(&d, &axis, &DimSelection::Strided { range, step: 4 }, None).unwrap();
+        assert_eq!(
+            selected.spans(0, 3, 1 << 40),
+            [Span { tile: (1 << 24) - 1, start: u64::MAX - 10, step: 4, count: 3, position: 0 }]
+        );
+    }
+
+    fn selections() -> impl Strategy<Value = DimSelection> {
+        let range = (-100i8..=100, -100i8..=100).prop_map(|(a, b)| Range::of(a.min(b), a.max(b)));
+        prop_oneof![
+            Just(DimSelection::All),
+            proptest::collection::vec(range.clone(), 0..5).prop_map(DimSelection::Ranges),
+            (range, 1u64..30).prop_map(|(range, step)| DimSelection::Strided { range, step }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn spans_cover_every_position_once(selection in selections(), a in 0u64..500, b in 0u64..500, extent in 1u64..40) {
+            let selected = resolve(&selection).unwrap();
+            let naive: Vec<u64> = match &selection {
+                DimSelection::All => (0..=200).collect(),
+                DimSelection::Ranges(ranges) => ranges.iter().flat_map(|r| {
+                    let (lo, hi) = r.bounds::<i8>();
+                    (lo..=hi).map(|c| (i64::from(c) + 100) as u64)
+                }).collect(),
+                DimSelection::Strided { range, step } => {
+                    let (lo, hi) = range.bounds::<i8>();
+                    (lo..=hi).step_by(*step as usize).map(|c| (i64::from(c) + 100) as u64).collect()
+                }
+            };
+            prop_assert_eq!(selected.len(), naive.len() as u64);
+            let (from, to) = (a.min(b).min(selected.len()), a.max(b).min(selected.len()));
+            let mut seen = vec![None; (to - from) as usize];
+            let spans = selected.spans(from, to, extent);
+            prop_assert!(spans.is_sorted_by_key(|s| s.tile));
+            for span in spans {
+                for i in 0..span.count {
+                    let offset = span.start + i * span.step;
+                    prop_assert_eq!(offset / extent, span.tile);
+                    prop_assert_eq!(seen[(span.position + i) as usize].replace(offset), None);
+                }
+            }
+            for (position, offset) in seen.iter().enumerate() {
+                let wanted = naive[from as usize + position];
+                prop_assert_eq!(*offset, Some(wanted));
+                prop_assert_eq!(selected.offset_at(from + position as u64), wanted);
+            }
+            for offset in 0..=200 {
+                let mut positions = Vec::new();
+                selected.positions_of(offset, from, to, |p| positions.push(p));
+                let wanted: Vec<u64> = (from..to).filter(|&p| naive[p as usize] == offset).map(|p| p - from).collect();
+                prop_assert_eq!(positions, wanted);
+            }
+        }
+    }
+}
