@@ -10,6 +10,8 @@ pub mod datatype;
 pub mod error;
 pub mod filter;
 pub mod fragment;
+pub mod group;
+pub mod metadata;
 pub mod path;
 pub mod range;
 pub mod schema;
