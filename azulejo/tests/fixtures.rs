@@ -34,7 +34,7 @@ fn every_packed_array_reads_as_expected() {
     let files = unpack();
     let memory = Arc::new(MemoryStorage::new());
     for (path, bytes) in files.iter().filter(|(p, _)| p.starts_with("made/")) {
-        memory.put(&StorePath::new(&format!("/{path}")), bytes.clone()).expect("memory takes it");
+        memory.put(&StorePath::memory(path), bytes.clone()).expect("memory takes it");
     }
     let keys: Value = serde_json::from_slice(&files["keys.json"]).expect("keys");
     let local: Arc<dyn Storage> = Arc::new(azulejo::storage::LocalStorage::new());
@@ -46,7 +46,7 @@ fn every_packed_array_reads_as_expected() {
         let context =
             Context::with_storages(Config::default(), key, Arc::clone(&local), Arc::clone(&memory) as Arc<dyn Storage>).expect("a context");
         let parquet = files.get(&format!("expected/{name}.parquet")).cloned();
-        match check::object(&context, &format!("mem:///{name}"), &json, parquet) {
+        match check::object(&context, &format!("mem://{name}"), &json, parquet) {
             Ok(()) => passed += 1,
             Err(text) => failures.push(format!("{name}: {}", text.chars().take(300).collect::<String>())),
         }

@@ -5,7 +5,7 @@ use crate::{Outcome, reference, root};
 use azulejo::format::Range;
 use azulejo::format::filter::EncryptionKey;
 use azulejo::read::ReadOptions;
-use azulejo::space::Layout;
+use azulejo::space::{DimSelection, Layout};
 use azulejo::{Array, Config, Context, Subarray, TimeRange};
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -124,16 +124,16 @@ fn unhex(text: &str) -> Result<Vec<u8>, String> {
 }
 
 fn answer(dir: &Path, query: &Query) -> Outcome {
-    let key = query.key.as_ref().map(|k| EncryptionKey::from_bytes(k.as_bytes())).transpose().map_err(|e| e.to_string())?;
+    let key = query.key.as_ref().map(|k| EncryptionKey::from_slice(k.as_bytes())).transpose().map_err(|e| e.to_string())?;
     let context = Context::new(Config { threads: 2, ..Config::default() }, key).map_err(|e| e.to_string())?;
     let uri = dir.join(&query.array).to_string_lossy().into_owned();
     let time = query.t.map_or(TimeRange::ALL, |[start, end]| TimeRange { start, end });
     let array = Array::open_at(&context, &uri, time).map_err(|e| e.to_string())?;
-    let mut subarray = Subarray::all();
-    for (i, ranges) in query.ranges.iter().enumerate() {
-        for [lo, hi] in ranges {
-            subarray = subarray.range(i, Range::new(unhex(lo)?, unhex(hi)?));
-        }
+    let mut dims = Vec::new();
+    for ranges in &query.ranges {
+        let ranges: Vec<Range> =
+            ranges.iter().map(|[lo, hi]| Ok(Range::new(unhex(lo)?, unhex(hi)?))).collect::<Result<_, String>>()?;
+        dims.push(if ranges.is_empty() { DimSelection::All } else { DimSelection::Ranges(ranges) });
     }
     let layout = match query.layout.as_str() {
         "row" => Layout::RowMajor,
@@ -141,7 +141,7 @@ fn answer(dir: &Path, query: &Query) -> Outcome {
         "global" => Layout::Global,
         _ => Layout::Unordered,
     };
-    let mut options = ReadOptions::new().fields(query.fields.clone()).layout(layout).subarray(subarray);
+    let mut options = ReadOptions::new().fields(query.fields.clone()).layout(layout).subarray(Subarray::Box(dims));
     if let Some(text) = &query.condition {
         options = options.condition(azulejo::condition::parse(text, array.schema()).map_err(|e| e.to_string())?);
     }

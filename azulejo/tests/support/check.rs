@@ -2,7 +2,9 @@
 
 use super::{cells, expected, facts};
 use azulejo::format::filter::EncryptionKey;
+use azulejo::format::Range;
 use azulejo::read::ReadOptions;
+use azulejo::space::DimSelection;
 use azulejo::{Array, Config, Context, Subarray};
 use serde_json::Value;
 
@@ -11,7 +13,7 @@ pub fn key_of(name: &str, keys: &Value) -> Result<Option<EncryptionKey>, String>
     keys.as_object()
         .and_then(|k| k.iter().find(|(part, _)| name.contains(part.as_str())))
         .and_then(|(_, v)| v.as_str())
-        .map(|k| EncryptionKey::from_bytes(k.as_bytes()))
+        .map(|k| EncryptionKey::from_slice(k.as_bytes()))
         .transpose()
         .map_err(|e| e.to_string())
 }
@@ -56,16 +58,16 @@ fn check_cells(array: &Array, json: &Value, parquet: bytes::Bytes) -> Result<(),
 }
 
 fn read_box(array: &Array, json: &Value) -> Result<Subarray, String> {
-    let mut out = Subarray::all();
+    let mut dims = Vec::new();
     for (i, d) in array.schema().domain.dimensions.iter().enumerate() {
         let bound = |k: usize| -> Vec<u8> {
             let v = &json[i][k];
             let wide = v.as_i64().map_or_else(|| v.as_u64().unwrap_or(0).to_le_bytes(), i64::to_le_bytes);
             wide[..d.datatype.size()].to_vec()
         };
-        out = out.range(i, azulejo::format::Range::new(bound(0), bound(1)));
+        dims.push(DimSelection::Ranges(vec![Range::new(bound(0), bound(1))]));
     }
-    Ok(out)
+    Ok(Subarray::Box(dims))
 }
 
 fn group(context: &Context, uri: &str, json: &Value) -> Result<(), String> {

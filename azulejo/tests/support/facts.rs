@@ -211,7 +211,7 @@ pub fn compare_array(expected: &Value, array: &Array) -> Result<(), String> {
         .fragments()
         .iter()
         .map(|f| {
-            let (t0, t1) = (f.timestamp_range().start, f.timestamp_range().end);
+            let (t0, t1) = (f.time_range().start, f.time_range().end);
             Ok(json!({"name": f.name(), "version": f.version().number(), "sparse": !f.is_dense(), "t": [t0, t1], "cells": f.total_cells().map_err(text)?}))
         })
         .collect::<Result<_, String>>()?;
