@@ -10,6 +10,8 @@ mod dimension_label;
 mod domain;
 mod enumeration;
 mod field;
+#[cfg(test)]
+mod tests;
 mod tile_axis;
 
 pub use attribute::{Attribute, DataOrder};

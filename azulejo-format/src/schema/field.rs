@@ -97,15 +97,17 @@ impl ArraySchema {
     }
 
     /// The filters of a field's data: a dimension without its own has the schema's `coords_filters`.
+    ///
+    /// Not so in a schema below v5, which filters its zipped coordinates by `coords_filters` (whatever this says): a newer
+    /// fragment in such an array has unfiltered dimensions.
     #[must_use]
     pub fn filters_of(&self, field: FieldIndex) -> &Pipeline {
         match field {
             FieldIndex::Attribute(i) => self.attribute(i).map_or(&self.coords_filters, |a| &a.filters),
-            FieldIndex::Dimension(i) => self
-                .dimension(i)
-                .map(|d| &d.filters)
-                .filter(|filters| !filters.filters.is_empty())
-                .unwrap_or(&self.coords_filters),
+            FieldIndex::Dimension(i) => match self.dimension(i).map(|d| &d.filters) {
+                Some(own) if !own.filters.is_empty() || !self.version.has_separate_dimensions() => own,
+                _ => &self.coords_filters,
+            },
         }
     }
 }
