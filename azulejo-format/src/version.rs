@@ -45,7 +45,7 @@ impl FormatVersion {
         self.0
     }
 
-    /// Whether fragments of this version exist with and without statistics of the whole fragment.
+    /// Whether footers of this version exist with and without an offset of fragment statistics, which are never there.
     #[must_use]
     pub const fn may_lack_fragment_stats(self) -> bool {
         self.0 == 11
@@ -84,7 +84,7 @@ capabilities! {
     has_schema_evolution: 10;
     /// Fragment metadata holds min, max, sum and null count of tiles (v11).
     has_tile_stats: 11;
-    /// Fragment metadata holds min, max, sum and null count of the fragment; the earliest writers left them out (v11).
+    /// Footers say where min, max, sum and null count of the whole fragment lie; in v11 not always, and never rightly (v11).
     has_fragment_stats: 11;
     /// A cell is never split across chunks (v11).
     keeps_cells_whole: 11;

@@ -1,6 +1,6 @@
 //! Consolidated fragment metadata (`.meta`): the footers of many fragments in one file.
 //!
-//! Page: *Consolidated Fragment Metadata File*.
+//! Page: *Consolidated Fragment Metadata File*, which leaves out the number of fragments at the beginning.
 
 use crate::error::{DecodeError, Result};
 use crate::wire::{ByteReader, ByteWriter};
@@ -31,22 +31,20 @@ pub struct ConsolidatedFragmentMetadata<'a> {
 
 impl<'a> ConsolidatedFragmentMetadata<'a> {
     /// Decodes the unfiltered generic tile that the file consists of.
+    ///
+    /// Footers are not looked into. Should one not decode, take the fragment's own: the reference misplaces footers
+    /// behind one of v11, which it writes 8 bytes longer than it reads it.
     pub fn decode(payload: &'a [u8]) -> Result<Self> {
         let mut r = ByteReader::new(payload);
-        let mut entries: Vec<(&str, u64)> = Vec::new();
-        // The table has no length: it ends where the first footer begins.
-        let mut table_end = payload.len() as u64;
-        while (r.offset() as u64) < table_end {
+        let num = r.u32("number of consolidated fragments")?;
+        let num = r.check_count(num.into(), 16, "consolidated fragments")?;
+        let mut entries: Vec<(&str, u64)> = Vec::with_capacity(num);
+        for _ in 0..num {
             let len = r.u64("fragment name length")?;
             let at = r.offset();
             let name = std::str::from_utf8(r.bytes_u64(len, "fragment name")?)
                 .map_err(|_| DecodeError::invalid("fragment name", at, "not UTF-8"))?;
-            let offset = r.u64("footer offset")?;
-            table_end = table_end.min(offset);
-            entries.push((name, offset));
-        }
-        if r.offset() as u64 != table_end {
-            return Err(r.invalid("consolidated fragment metadata", "the table runs into the footers"));
+            entries.push((name, r.u64("footer offset")?));
         }
         let mut starts: Vec<u64> = entries.iter().map(|(_, offset)| *offset).collect();
         starts.sort_unstable();
@@ -67,8 +65,9 @@ impl<'a> ConsolidatedFragmentMetadata<'a> {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let table: usize = self.footers.iter().map(|f| 16 + f.fragment.len()).sum();
-        let mut offset = table as u64;
+        let mut offset = 4 + table as u64;
         let mut w = ByteWriter::new();
+        w.u32(u32::try_from(self.footers.len()).unwrap_or(u32::MAX));
         for footer in &self.footers {
             w.text64(footer.fragment);
             w.u64(offset);
@@ -106,12 +105,8 @@ mod tests {
         assert_eq!(names, ["__1_2_ab", "__3_4_cd_22"]);
         // The last footer has no length of its own, so cutting it short shows only in the footer.
         let table = bytes.len() - b"the second".len();
-        let decode = |bytes: &[u8]| match ConsolidatedFragmentMetadata::decode(bytes) {
-            Ok(metadata) if !metadata.footers.is_empty() => Ok(()),
-            Ok(_) => Err(None),
-            Err(error) => Err(Some(error)),
-        };
-        damage(&bytes[..table], decode);
-        assert!(ConsolidatedFragmentMetadata::decode(&[]).unwrap().footers.is_empty());
+        damage(&bytes[..table], |bytes| ConsolidatedFragmentMetadata::decode(bytes).map(|_| ()));
+        let none = ConsolidatedFragmentMetadata::default().encode();
+        assert!(ConsolidatedFragmentMetadata::decode(&none).unwrap().footers.is_empty());
     }
 }

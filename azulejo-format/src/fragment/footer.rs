@@ -63,7 +63,7 @@ pub enum LocatedFooter<'a> {
 impl Footer {
     /// Finds the footer of a metadata file in `tail`, its last bytes (64 KiB are usually enough).
     ///
-    /// `version` is the one in the fragment's name. Below v10 the length of the footer may follow from the schema,
+    /// `version` is the one in the fragment's name; names without one belong to v3 or v4, for which v3 will do. Below v10 the length of the footer may follow from the schema,
     /// which there is always the array's only one; from v10 on `schema` is not looked at.
     pub fn locate<'a>(
         tail: &'a [u8],
@@ -277,11 +277,16 @@ impl Footer {
     }
 
     /// Where a section lies; `None` if the fragment has no such section.
+    ///
+    /// The range holds the section's generic tile from its start, but may be longer than it: some writers leave
+    /// other bytes behind it, even a second copy of all sections. Offsets are checked against the file's size.
     #[must_use]
     pub fn section_range(&self, section: Section) -> Option<SectionRange> {
         let start = match section {
             Section::GlobalOrderMins(d) => self.global_order_bounds()?.0.get(d).copied(),
             Section::GlobalOrderMaxs(d) => self.global_order_bounds()?.1.get(d).copied(),
+            // What v11 writers put there, if anything, leads nowhere.
+            Section::FragmentStats if self.version.may_lack_fragment_stats() => None,
             _ => self.sections.get(section, self.slots),
         }?;
         let end = self.all_offsets().filter(|offset| *offset > start).min().or(self.offset);
@@ -346,7 +351,8 @@ impl Footer {
 
     fn all_offsets(&self) -> impl Iterator<Item = u64> {
         let (mins, maxs) = self.global_order_bounds().unwrap_or_default();
-        self.sections.all().chain(mins.iter().copied()).chain(maxs.iter().copied())
+        let stats = self.sections.fragment_stats.filter(|_| !self.version.may_lack_fragment_stats());
+        self.sections.all().chain(stats).chain(mins.iter().copied()).chain(maxs.iter().copied())
     }
 
     fn check_offsets(&self) -> Result<()> {

@@ -92,7 +92,7 @@ impl SectionOffsets {
         }
     }
 
-    /// All offsets, in no particular order.
+    /// All offsets but that of the fragment statistics, in no particular order.
     pub(crate) fn all(&self) -> impl Iterator<Item = u64> {
         let lists = [
             &self.tile_offsets,
@@ -104,13 +104,7 @@ impl SectionOffsets {
             &self.tile_sums,
             &self.tile_null_counts,
         ];
-        lists
-            .into_iter()
-            .flatten()
-            .copied()
-            .chain([self.rtree])
-            .chain(self.fragment_stats)
-            .chain(self.processed_conditions)
+        lists.into_iter().flatten().copied().chain([self.rtree]).chain(self.processed_conditions)
     }
 }
 
