@@ -2,12 +2,35 @@
 //!
 //! Pages: *Filter Pipeline*, *Tile*, and one page for each of the newer filters.
 
+mod aes_gcm;
+mod bit_width_reduction;
+mod bitshuffle;
+mod byteshuffle;
+mod bzip2;
+mod checksum;
+mod chunking;
+mod compression;
 mod context;
+mod delta;
+mod dictionary;
+mod double_delta;
+mod float_scale;
+mod gzip;
+mod integer;
 mod key;
+mod lz4;
 mod options;
+mod parts;
 mod pipeline;
+mod positive_delta;
+mod rle;
 mod scratch;
+mod shuffle;
+mod strings;
 mod typing;
+mod webp;
+mod xor;
+mod zstd;
 
 pub use context::FilterContext;
 pub use key::EncryptionKey;

@@ -1,8 +1,29 @@
 //! Buffers and codec state that a thread keeps from chunk to chunk.
 
+use libdeflater::{Compressor, Decompressor};
+use zstd_safe::{CCtx, DCtx};
+
 /// What filtering needs beside input and output. Keep one a thread: then chunks cost no allocation once it has grown.
 #[derive(Default)]
-pub struct Scratch {}
+pub struct Scratch {
+    /// Whether checksums are not compared (`sm.skip_checksum_validation`).
+    pub skip_checksum_validation: bool,
+    pub(super) codecs: Codecs,
+    pub(super) data: [Vec<u8>; 2],
+    pub(super) metadata: [Vec<u8>; 2],
+    /// Lengths of the parts in `metadata` while encoding, the newest filter's first.
+    pub(super) part_lens: [Vec<usize>; 2],
+}
+
+/// Codec contexts: costly to make, cheap to reuse.
+#[derive(Default)]
+pub(super) struct Codecs {
+    pub(super) zstd_decompress: Option<DCtx<'static>>,
+    pub(super) zstd_compress: Option<CCtx<'static>>,
+    pub(super) inflate: Option<Decompressor>,
+    /// With the level that it was made for.
+    pub(super) deflate: Option<(i32, Compressor)>,
+}
 
 impl Scratch {
     /// An empty scratch; it grows with use.
@@ -16,4 +37,12 @@ impl std::fmt::Debug for Scratch {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Scratch").finish_non_exhaustive()
     }
+}
+
+/// The first `len` bytes of a buffer that only grows: what is overwritten anyway is not zeroed again.
+pub(super) fn sized(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
+    if buffer.len() < len {
+        buffer.resize(len, 0);
+    }
+    buffer.get_mut(..len).unwrap_or_default()
 }
