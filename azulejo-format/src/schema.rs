@@ -9,6 +9,7 @@ mod dimension;
 mod dimension_label;
 mod domain;
 mod enumeration;
+mod evolution;
 mod field;
 #[cfg(test)]
 mod tests;
@@ -21,6 +22,7 @@ pub use dimension::Dimension;
 pub use dimension_label::DimensionLabel;
 pub use domain::Domain;
 pub use enumeration::{Enumeration, EnumerationIndex};
+pub use evolution::SchemaEvolution;
 pub use field::FieldIndex;
 pub use tile_axis::{Coordinate, TileAxis};
 

@@ -163,7 +163,7 @@ impl Attribute {
 }
 
 /// One cell of the datatype's default fill, or one value where cells vary.
-fn default_fill(datatype: Datatype, cell_val_num: CellValNum) -> Vec<u8> {
+pub(super) fn default_fill(datatype: Datatype, cell_val_num: CellValNum) -> Vec<u8> {
     let values = match cell_val_num {
         CellValNum::Fixed(n) => n as usize,
         CellValNum::Var => 1,

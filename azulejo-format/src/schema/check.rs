@@ -10,6 +10,7 @@ use crate::datatype::{CellValNum, Datatype, Native, dispatch};
 use crate::error::DecodeError;
 use crate::filter::{Filter, Pipeline};
 use crate::range::{Range, compare};
+use crate::version::FormatVersion;
 use std::cmp::Ordering;
 use std::collections::HashSet;
 
@@ -77,6 +78,14 @@ pub enum SchemaError {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// A feature that the schema's version cannot store.
+    #[error("{feature} cannot be stored in format version {version}")]
+    Version {
+        /// The feature.
+        feature: &'static str,
+        /// The schema's version.
+        version: FormatVersion,
+    },
     /// A tile of a dense array with more than 2^64 - 1 cells.
     #[error("a tile would have more than 2^64 - 1 cells")]
     TileTooLarge,
@@ -140,6 +149,7 @@ impl ArraySchema {
     /// Checks [`Self::check`] and all else that an array must keep to when it is created or evolved.
     pub fn validate(&self) -> Check {
         self.check()?;
+        self.check_version()?;
         if self.is_dense() && self.allows_dups {
             return Err(SchemaError::DenseDuplicates);
         }
@@ -163,6 +173,43 @@ impl ArraySchema {
             }
         }
         Ok(())
+    }
+
+    /// Encoding leaves out what the version lacks: a new schema must have nothing of that.
+    fn check_version(&self) -> Check {
+        let v = self.version;
+        let attributes = |has: fn(&Attribute) -> bool| self.attributes.iter().any(has);
+        let mut dimensions = self.domain.dimensions.iter();
+        let uniform = dimensions.all(|d| {
+            d.filters.filters.is_empty() && Some(d.datatype) == self.dimension(0).map(|first| first.datatype)
+        });
+        let strings = self.domain.dimensions.iter().any(Dimension::is_var);
+        let default_fill =
+            |a: &Attribute| a.fill_value == super::attribute::default_fill(a.datatype, a.cell_val_num);
+        let rules = [
+            (v.has_separate_dimensions() || !self.allows_dups, "a sparse array with duplicates"),
+            (
+                v.has_separate_dimensions() || (uniform && !strings),
+                "dimensions with their own types or filters",
+            ),
+            (v.has_fill_value() || self.attributes.iter().all(default_fill), "a fill value"),
+            (v.has_nullable() || !attributes(|a| a.nullable), "a nullable attribute"),
+            (
+                v.has_attribute_order() || !attributes(|a| a.order != DataOrder::Unordered),
+                "an ordered attribute",
+            ),
+            (v.has_dimension_labels() || self.dimension_labels.is_empty(), "a dimension label"),
+            (
+                v.has_enumerations()
+                    || (self.enumerations.is_empty() && !attributes(|a| a.enumeration.is_some())),
+                "an enumeration",
+            ),
+            (v.has_current_domain() || self.current_domain.ranges().is_none(), "a current domain"),
+        ];
+        match rules.into_iter().find(|(kept, _)| !kept) {
+            Some((_, feature)) => Err(SchemaError::Version { feature, version: v }),
+            None => Ok(()),
+        }
     }
 
     fn check_orders(&self) -> Check {

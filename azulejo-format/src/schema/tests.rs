@@ -161,6 +161,8 @@ fn a_version_leaves_out_what_it_lacks() {
         );
         assert_eq!(decoded.enumerations.is_empty(), !version.has_enumerations());
         assert_eq!(decoded.current_domain.ranges().is_some(), version.has_current_domain());
+        let refused = matches!(newest.validate(), Err(SchemaError::Version { .. }));
+        assert_eq!(refused, !version.has_current_domain(), "v{version}");
     }
 }
 

@@ -1,0 +1,289 @@
+//! Schema evolution: changes to a schema as a value, and what they make of it.
+
+use super::{ArraySchema, Attribute, CurrentDomain, Enumeration, EnumerationRef, SchemaError};
+use crate::datatype::{Datatype, Physical};
+use crate::range::NdRectangle;
+
+/// Changes that turn one schema of an array into the next. Applying it writes nothing: the caller stores the schema that
+/// comes out, and before it the enumerations that were added or extended.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct SchemaEvolution {
+    /// Attributes to add behind those that are there.
+    pub add_attributes: Vec<Attribute>,
+    /// Names of attributes to drop.
+    pub drop_attributes: Vec<String>,
+    /// Enumerations to add.
+    pub add_enumerations: Vec<Enumeration>,
+    /// Enumerations to put in the place of shorter ones of the same name, each made by [`Enumeration::extend`].
+    pub extend_enumerations: Vec<Enumeration>,
+    /// Names of enumerations to drop; names that the schema has not are passed by.
+    pub drop_enumerations: Vec<String>,
+    /// The current domain to set, which must cover the one that is set.
+    pub expand_current_domain: Option<NdRectangle>,
+}
+
+impl SchemaEvolution {
+    /// Makes the next schema. `enumerations` are those of `schema` that are loaded: all that are extended, and all that
+    /// added attributes refer to.
+    ///
+    /// # Errors
+    /// Changes that contradict the schema or each other, and a schema that breaks [`ArraySchema::validate`].
+    pub fn apply(
+        &self,
+        schema: &ArraySchema,
+        enumerations: &[Enumeration],
+    ) -> Result<ArraySchema, SchemaError> {
+        if !schema.version.has_schema_evolution() {
+            return Err(SchemaError::Version { feature: "schema evolution", version: schema.version });
+        }
+        let mut next = schema.clone();
+        for enumeration in &self.add_enumerations {
+            add_enumeration(&mut next, enumeration)?;
+        }
+        for enumeration in &self.extend_enumerations {
+            extend_enumeration(&mut next, enumeration, enumerations)?;
+        }
+        for (i, attribute) in self.add_attributes.iter().enumerate() {
+            let twice = self.add_attributes.iter().take(i).any(|other| other.name == attribute.name);
+            if twice || self.drop_attributes.contains(&attribute.name) {
+                return Err(attribute_error(
+                    &attribute.name,
+                    "is added and dropped, or added twice, at once",
+                ));
+            }
+            next.attributes.push(attribute.clone());
+        }
+        for name in &self.drop_attributes {
+            let Some(at) = next.attributes.iter().position(|a| a.name == *name) else {
+                return Err(attribute_error(name, "is to be dropped and not there"));
+            };
+            if name.is_empty() {
+                return Err(attribute_error(name, "has no name and cannot be dropped"));
+            }
+            next.attributes.remove(at);
+        }
+        for name in &self.drop_enumerations {
+            if next.attributes.iter().any(|a| a.enumeration.as_ref() == Some(name)) {
+                return Err(enumeration_error(name, "is in use and cannot be dropped"));
+            }
+            next.enumerations.retain(|e| e.name != *name);
+        }
+        if let Some(expanded) = &self.expand_current_domain {
+            expand_current_domain(&mut next, expanded)?;
+        }
+        self.check_enumerated(&next, enumerations)?;
+        next.validate()?;
+        Ok(next)
+    }
+
+    /// Attributes must be able to hold every index of their enumeration.
+    fn check_enumerated(&self, next: &ArraySchema, loaded: &[Enumeration]) -> Result<(), SchemaError> {
+        for attribute in &next.attributes {
+            let Some(name) = &attribute.enumeration else { continue };
+            let changed = self.extend_enumerations.iter().chain(&self.add_enumerations);
+            let enumeration = changed.chain(loaded).find(|e| e.name == *name);
+            let added = self.add_attributes.iter().any(|a| a.name == attribute.name);
+            match enumeration {
+                None if added && next.enumeration(name).is_some() => {
+                    return Err(attribute_error(
+                        &attribute.name,
+                        "refers to an enumeration that is not loaded",
+                    ));
+                }
+                Some(enumeration) if max_index(attribute.datatype) <= enumeration.len() as u64 => {
+                    return Err(attribute_error(
+                        &attribute.name,
+                        "has a type too small for the indices of its enumeration",
+                    ));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn add_enumeration(next: &mut ArraySchema, enumeration: &Enumeration) -> Result<(), SchemaError> {
+    enumeration.check()?;
+    if next.enumeration(&enumeration.name).is_some() {
+        return Err(enumeration_error(&enumeration.name, "is to be added and already there"));
+    }
+    let (name, file_name) = (enumeration.name.clone(), enumeration.file_name.clone());
+    next.enumerations.push(EnumerationRef { name, file_name });
+    Ok(())
+}
+
+fn extend_enumeration(
+    next: &mut ArraySchema,
+    enumeration: &Enumeration,
+    loaded: &[Enumeration],
+) -> Result<(), SchemaError> {
+    enumeration.check()?;
+    let error = |reason| Err(enumeration_error(&enumeration.name, reason));
+    if next.enumerations.iter().any(|e| e.file_name == enumeration.file_name) {
+        return error("is extended under a file name that is taken");
+    }
+    let Some(place) = next.enumerations.iter_mut().find(|e| e.name == enumeration.name) else {
+        return error("is to be extended and not there");
+    };
+    let Some(old) = loaded.iter().find(|e| e.name == enumeration.name && e.file_name == place.file_name)
+    else {
+        return error("is to be extended and not loaded");
+    };
+    if !enumeration.is_extension_of(old) {
+        return error("does not begin with the values that it is to extend");
+    }
+    place.file_name.clone_from(&enumeration.file_name);
+    Ok(())
+}
+
+fn expand_current_domain(next: &mut ArraySchema, expanded: &NdRectangle) -> Result<(), SchemaError> {
+    let error = |reason: &str| Err(SchemaError::CurrentDomain { reason: reason.to_owned() });
+    if expanded.ranges.len() != next.domain.ndim() {
+        return error("has not one range for each dimension");
+    }
+    if let Some(ranges) = next.current_domain.ranges() {
+        let covered = (next.domain.dimensions.iter())
+            .zip(ranges.iter().zip(&expanded.ranges))
+            .all(|(dimension, (old, new))| new.as_ref().contains(old.as_ref(), dimension.datatype));
+        if !covered {
+            return error("can only be expanded");
+        }
+    }
+    next.current_domain = CurrentDomain::NdRectangle(expanded.clone());
+    Ok(())
+}
+
+/// The largest value of an integer type; 0 for other types, which cannot be enumerated.
+fn max_index(datatype: Datatype) -> u64 {
+    match datatype.physical() {
+        Physical::I8 => i8::MAX.cast_unsigned().into(),
+        Physical::U8 => u8::MAX.into(),
+        Physical::I16 => i16::MAX.cast_unsigned().into(),
+        Physical::U16 => u16::MAX.into(),
+        Physical::I32 => i32::MAX.cast_unsigned().into(),
+        Physical::U32 => u32::MAX.into(),
+        Physical::I64 => i64::MAX.cast_unsigned(),
+        Physical::U64 => u64::MAX,
+        Physical::F32 | Physical::F64 => 0,
+    }
+}
+
+fn attribute_error(name: &str, reason: &str) -> SchemaError {
+    SchemaError::Attribute { name: name.to_owned(), reason: reason.to_owned() }
+}
+
+fn enumeration_error(name: &str, reason: &'static str) -> SchemaError {
+    SchemaError::Enumeration { name: name.to_owned(), reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datatype::CellValNum;
+    use crate::range::Range;
+    use crate::schema::{ArrayType, Dimension, Domain, FieldIndex, Layout};
+    use crate::{FormatVersion, filter::Pipeline};
+
+    fn schema() -> (ArraySchema, Vec<Enumeration>) {
+        let words = Enumeration::of_strings("words", Datatype::StringUtf8, false, ["a", "b"]).unwrap();
+        let (name, file_name) = (words.name.clone(), words.file_name.clone());
+        let mut word = Attribute::new("word", Datatype::Int8, CellValNum::ONE);
+        word.enumeration = Some("words".to_owned());
+        let d = Dimension {
+            name: "d".to_owned(),
+            datatype: Datatype::Int32,
+            cell_val_num: CellValNum::ONE,
+            filters: Pipeline::default(),
+            domain: Some(Range::of(0i32, 999)),
+            tile_extent: Some(10i32.to_le_bytes().to_vec()),
+        };
+        let schema = ArraySchema {
+            version: FormatVersion::CURRENT,
+            array_type: ArrayType::Dense,
+            allows_dups: false,
+            tile_order: Layout::RowMajor,
+            cell_order: Layout::RowMajor,
+            capacity: 1,
+            coords_filters: Pipeline::default(),
+            offsets_filters: Pipeline::default(),
+            validity_filters: Pipeline::default(),
+            domain: Domain { dimensions: vec![d] },
+            attributes: vec![word, Attribute::new("x", Datatype::Int8, CellValNum::ONE)],
+            dimension_labels: Vec::new(),
+            enumerations: vec![EnumerationRef { name, file_name }],
+            current_domain: CurrentDomain::NdRectangle(NdRectangle { ranges: vec![Range::of(0i32, 9)] }),
+        };
+        schema.validate().unwrap();
+        (schema, vec![words])
+    }
+
+    fn refused(change: impl FnOnce(&mut SchemaEvolution, &Enumeration)) -> String {
+        let (schema, loaded) = schema();
+        let mut evolution = SchemaEvolution::default();
+        change(&mut evolution, &loaded[0]);
+        evolution.apply(&schema, &loaded).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn everything_at_once() {
+        let (schema, loaded) = schema();
+        let more = loaded[0].extend(["c"]).unwrap();
+        let numbers = Enumeration::of_fixed("n", Datatype::Int64, CellValNum::ONE, true, vec![0; 8]).unwrap();
+        let mut added = Attribute::new("y", Datatype::UInt16, CellValNum::ONE);
+        added.enumeration = Some("n".to_owned());
+        added.nullable = true;
+        let evolution = SchemaEvolution {
+            add_attributes: vec![added.clone()],
+            drop_attributes: vec!["x".to_owned()],
+            add_enumerations: vec![numbers],
+            extend_enumerations: vec![more.clone()],
+            drop_enumerations: vec!["never there".to_owned()],
+            expand_current_domain: Some(NdRectangle { ranges: vec![Range::of(0i32, 99)] }),
+        };
+        let next = evolution.apply(&schema, &loaded).unwrap();
+        assert_eq!(next.attributes[1], added);
+        assert_eq!((next.attributes.len(), next.field("x")), (2, None));
+        assert_eq!(next.field("y"), Some(FieldIndex::Attribute(1)));
+        assert_eq!(next.enumeration("words").unwrap().file_name, more.file_name);
+        assert_eq!(next.current_domain.ranges().unwrap(), [Range::of(0i32, 99)]);
+        assert_eq!(ArraySchema::decode(&next.encode()).unwrap(), next);
+        assert_eq!(SchemaEvolution::default().apply(&schema, &loaded).unwrap(), schema);
+    }
+
+    #[test]
+    fn contradictions_are_refused() {
+        let x = || Attribute::new("x", Datatype::Int8, CellValNum::ONE);
+        let y = || Attribute::new("y", Datatype::Int8, CellValNum::ONE);
+        assert!(refused(|e, _| e.add_attributes = vec![x()]).contains("\"x\""));
+        assert!(refused(|e, _| e.add_attributes = vec![y(), y()]).contains("twice"));
+        assert!(refused(|e, _| e.drop_attributes = vec!["d".to_owned()]).contains("not there"));
+        let both = |e: &mut SchemaEvolution, _: &Enumeration| {
+            e.add_attributes = vec![x()];
+            e.drop_attributes = vec!["x".to_owned()];
+        };
+        assert!(refused(both).contains("at once"));
+        let all = vec!["x".to_owned(), "word".to_owned()];
+        assert!(refused(|e, _| e.drop_attributes = all).contains("at least one attribute"));
+        assert!(refused(|e, _| e.drop_enumerations = vec!["words".to_owned()]).contains("in use"));
+        assert!(refused(|e, words| e.add_enumerations = vec![words.clone()]).contains("already there"));
+        assert!(refused(|e, words| e.extend_enumerations = vec![words.clone()]).contains("file name"));
+        let other = Enumeration::of_strings("words", Datatype::StringUtf8, false, ["b", "a", "c"]).unwrap();
+        assert!(refused(|e, _| e.extend_enumerations = vec![other]).contains("begin with"));
+        let unknown = Enumeration::of_strings("w", Datatype::StringUtf8, false, ["b"]).unwrap();
+        assert!(refused(|e, _| e.extend_enumerations = vec![unknown]).contains("not there"));
+        let many = |e: &mut SchemaEvolution, words: &Enumeration| {
+            e.extend_enumerations = vec![words.extend((0..125).map(|i| i.to_string())).unwrap()];
+        };
+        assert!(refused(many).contains("too small"));
+        for (low, high) in [(1i32, 99), (0, 8), (-1, 99), (0, 1000)] {
+            let ranges = vec![Range::of(low, high)];
+            assert!(
+                refused(|e, _| e.expand_current_domain = Some(NdRectangle { ranges })).contains("domain")
+            );
+        }
+        let (mut old, loaded) = schema();
+        old.version = FormatVersion::new(9, "test").unwrap();
+        assert!(matches!(SchemaEvolution::default().apply(&old, &loaded), Err(SchemaError::Version { .. })));
+    }
+}
