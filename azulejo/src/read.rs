@@ -1,7 +1,10 @@
 //! Reading: from a selection to batches of cells.
 
 mod gather;
+mod merge;
 mod pool;
+mod select;
+pub(crate) mod sparse;
 mod unfilter;
 
 pub use gather::{FillCell, gather_slabs};

@@ -4,9 +4,10 @@
 //! negative domains and bounds at `i64::MIN` or `u64::MAX` need no special cases.
 
 mod axis_selection;
-// mod cell_order;
+pub(crate) mod cell_order;
 mod cell_slab;
-// mod hilbert;
+pub(crate) mod hilbert;
+pub(crate) mod ordinal;
 mod subarray;
 mod tile_grid;
 

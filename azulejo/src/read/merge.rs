@@ -1,0 +1,147 @@
+//! From keys to slabs: the cells of a batch in order, without those that later writes replaced.
+//!
+//! Tiles whose key ranges do not meet are independent of each other; only groups of tiles that interleave are sorted
+//! together. Keys hold their cells in the low bits, so sorting moves nothing but integers, and the sort finds the runs
+//! that sorted tiles make.
+
+use super::sparse::keys::{CellBits, KeySet, Keys, Word};
+use crate::space::CellSlab;
+use rayon::prelude::*;
+
+/// How long a list is sorted by one thread.
+const SERIAL_SORT: usize = 32 * 1024;
+
+/// What decides among cells of equal coordinates.
+#[derive(Clone, Copy)]
+pub(crate) enum Duplicates<'a> {
+    /// All of them stay, in the order of their slots.
+    Keep,
+    /// The one with the least slot stays.
+    First,
+    /// The one with the latest timestamp stays, among those the one with the least slot. The function is given slot
+    /// and place in the tile.
+    Latest(&'a (dyn Fn(u32, u32) -> u64 + Sync)),
+}
+
+/// Puts the cells of a batch in order. `kept` says, by slot, which cells of a tile are results (one byte a cell; `None`:
+/// all); it is asked after duplicates are gone, so that a cell that is no result still replaces older ones.
+pub(crate) fn merge(set: KeySet, duplicates: Duplicates<'_>, kept: &[Option<&[u8]>]) -> Vec<CellSlab> {
+    match set.keys {
+        Keys::Narrow(keys) => merge_words(keys, set.cell_bits, duplicates, kept),
+        Keys::Wide(keys) => merge_words(keys, set.cell_bits, duplicates, kept),
+    }
+}
+
+fn merge_words<W: Word>(
+    mut runs: Vec<Vec<W>>,
+    bits: CellBits,
+    duplicates: Duplicates<'_>,
+    kept: &[Option<&[u8]>],
+) -> Vec<CellSlab> {
+    runs.retain(|run| !run.is_empty());
+    let mut groups = group(runs, bits);
+    let slabs: Vec<Vec<CellSlab>> = if let [group] = groups.as_mut_slice() {
+        vec![merge_group(std::mem::take(group), bits, duplicates, kept)]
+    } else {
+        groups.into_par_iter().map(|group| merge_group(group, bits, duplicates, kept)).collect()
+    };
+    let mut slabs = slabs.into_iter();
+    let mut all = slabs.next().unwrap_or_default();
+    for more in slabs {
+        all.extend(more);
+    }
+    all
+}
+
+/// Lists of keys that do not share coordinates with, nor lie between, those of another group; in order.
+fn group<W: Word>(runs: Vec<Vec<W>>, bits: CellBits) -> Vec<Vec<Vec<W>>> {
+    let low = bits.total();
+    let mut ranges: Vec<(W, W, Vec<W>)> = runs
+        .into_par_iter()
+        .map(|run| {
+            let sorted = run.is_sorted();
+            let (least, most) = match (run.first(), run.last()) {
+                (Some(&first), Some(&last)) if sorted => (first, last),
+                _ => (
+                    run.iter().min().copied().unwrap_or_default(),
+                    run.iter().max().copied().unwrap_or_default(),
+                ),
+            };
+            (least, most, run)
+        })
+        .collect();
+    ranges.sort_unstable_by_key(|(least, ..)| *least);
+    let mut groups: Vec<Vec<Vec<W>>> = Vec::new();
+    let mut reach: Option<W> = None;
+    for (least, most, run) in ranges {
+        match (groups.last_mut(), reach) {
+            (Some(group), Some(far)) if least.drop_low(low) <= far.drop_low(low) => {
+                group.push(run);
+                reach = Some(far.max(most));
+            }
+            _ => {
+                groups.push(vec![run]);
+                reach = Some(most);
+            }
+        }
+    }
+    groups
+}
+
+fn merge_group<W: Word>(
+    group: Vec<Vec<W>>,
+    bits: CellBits,
+    duplicates: Duplicates<'_>,
+    kept: &[Option<&[u8]>],
+) -> Vec<CellSlab> {
+    let total: usize = group.iter().map(Vec::len).sum();
+    let mut lists = group.into_iter();
+    let mut keys = lists.next().unwrap_or_default();
+    keys.reserve_exact(total - keys.len());
+    for list in lists {
+        keys.extend(list);
+    }
+    if !keys.is_sorted() {
+        // Stable sorts merge the runs that are there; every key is unique.
+        if keys.len() > SERIAL_SORT { keys.par_sort() } else { keys.sort() }
+    }
+    let is_kept = |slot: u32, place: u32| {
+        kept.get(slot as usize).copied().flatten().is_none_or(|mask| mask.get(place as usize) == Some(&1))
+    };
+    let mut slabs = Vec::new();
+    let mut push = |key: W| {
+        let (slot, place) = bits.cell(key);
+        if is_kept(slot, place) {
+            CellSlab::push_onto(&mut slabs, slot, place.into(), 1);
+        }
+    };
+    let low = bits.total();
+    let same = |a: &W, b: &W| a.drop_low(low) == b.drop_low(low);
+    match duplicates {
+        Duplicates::Keep => keys.into_iter().for_each(push),
+        Duplicates::First => {
+            let mut previous: Option<W> = None;
+            for key in keys {
+                if previous.is_none_or(|previous| !same(&previous, &key)) {
+                    push(key);
+                }
+                previous = Some(key);
+            }
+        }
+        Duplicates::Latest(timestamp) => {
+            for cells in keys.chunk_by(same) {
+                let time = |key: &W| {
+                    let (slot, place) = bits.cell(*key);
+                    timestamp(slot, place)
+                };
+                let winner = match cells {
+                    [only] => Some(*only),
+                    // Of equal timestamps `max_by_key` gives the last, so it looks from behind.
+                    _ => cells.iter().rev().max_by_key(|key| time(key)).copied(),
+                };
+                winner.into_iter().for_each(&mut push);
+            }
+        }
+    }
+    slabs
+}

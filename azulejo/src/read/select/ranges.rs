@@ -1,0 +1,305 @@
+//! Ranges along one dimension.
+
+use crate::column::FieldView;
+use crate::space::DimSelection;
+use crate::space::ordinal::Ordinal;
+use azulejo_format::datatype::{Datatype, Physical};
+use azulejo_format::range::RangeRef;
+use azulejo_format::{Range, dispatch};
+
+/// What is selected along one dimension.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum DimensionFilter {
+    /// Everything.
+    All,
+    /// Ordinals within disjoint, ascending, inclusive ranges.
+    Numbers {
+        /// The type of coordinates.
+        physical: Physical,
+        /// The ranges.
+        ranges: Vec<(u64, u64)>,
+    },
+    /// Every `step`-th ordinal from `low` to `high`.
+    Strided {
+        /// The type of coordinates.
+        physical: Physical,
+        /// The first.
+        low: u64,
+        /// An upper bound.
+        high: u64,
+        /// At least 1.
+        step: u64,
+    },
+    /// Strings within disjoint, ascending, inclusive ranges; `None` is no upper bound. Bytes compare unsigned.
+    Strings(Vec<(Vec<u8>, Option<Vec<u8>>)>),
+}
+
+impl DimensionFilter {
+    /// Prepares a selection.
+    pub(crate) fn new(selection: &DimSelection, datatype: Datatype) -> Self {
+        let physical = datatype.physical();
+        match selection {
+            DimSelection::All => Self::All,
+            DimSelection::Ranges(ranges) if datatype.is_string() => {
+                let open = |end: &Vec<u8>| (!end.is_empty()).then(|| end.clone());
+                Self::strings(ranges.iter().map(|r| (r.start.clone(), open(&r.end))).collect())
+            }
+            DimSelection::Ranges(ranges) => Self::numbers(ranges, physical),
+            DimSelection::Strided { range, step } => {
+                let (low, high) = (ordinal(physical, &range.start), ordinal(physical, &range.end));
+                Self::Strided { physical, low, high, step: (*step).max(1) }
+            }
+        }
+    }
+
+    /// Ranges whose bounds are all meant as they are: an empty upper bound is the empty string.
+    pub(crate) fn exact(ranges: &[Range], datatype: Datatype) -> Self {
+        if datatype.is_string() {
+            return Self::strings(ranges.iter().map(|r| (r.start.clone(), Some(r.end.clone()))).collect());
+        }
+        Self::numbers(ranges, datatype.physical())
+    }
+
+    fn numbers(ranges: &[Range], physical: Physical) -> Self {
+        let mut sorted: Vec<(u64, u64)> = ranges
+            .iter()
+            .map(|r| (ordinal(physical, &r.start), ordinal(physical, &r.end)))
+            .filter(|(low, high)| low <= high)
+            .collect();
+        sorted.sort_unstable();
+        let mut merged: Vec<(u64, u64)> = Vec::with_capacity(sorted.len());
+        for (low, high) in sorted {
+            match merged.last_mut() {
+                Some(last) if low <= last.1.saturating_add(1) => last.1 = last.1.max(high),
+                _ => merged.push((low, high)),
+            }
+        }
+        Self::Numbers { physical, ranges: merged }
+    }
+
+    fn strings(mut ranges: Vec<(Vec<u8>, Option<Vec<u8>>)>) -> Self {
+        ranges.retain(|(low, high)| high.as_ref().is_none_or(|high| low <= high));
+        ranges.sort_unstable_by(|a, b| a.0.cmp(&b.0));
+        let mut merged: Vec<(Vec<u8>, Option<Vec<u8>>)> = Vec::with_capacity(ranges.len());
+        for (low, high) in ranges {
+            match merged.last_mut() {
+                Some((_, last)) if last.as_ref().is_none_or(|last| low <= *last) => {
+                    if let (Some(old), Some(new)) = (&*last, &high) {
+                        if new > old {
+                            *last = high;
+                        }
+                    } else {
+                        *last = None;
+                    }
+                }
+                _ => merged.push((low, high)),
+            }
+        }
+        Self::Strings(merged)
+    }
+
+    /// Whether a range of coordinates holds selected ones (for strides: may hold).
+    pub(crate) fn meets(&self, range: RangeRef<'_>) -> bool {
+        match self {
+            Self::All => true,
+            Self::Numbers { physical, ranges } => {
+                let (low, high) = (ordinal(*physical, range.start), ordinal(*physical, range.end));
+                last_at_or_before(ranges, high).is_some_and(|r| r.1 >= low)
+            }
+            Self::Strided { physical, low, high, .. } => {
+                ordinal(*physical, range.start) <= *high && ordinal(*physical, range.end) >= *low
+            }
+            Self::Strings(ranges) => string_at_or_before(ranges, range.end)
+                .is_some_and(|(_, end)| end.as_ref().is_none_or(|end| end.as_slice() >= range.start)),
+        }
+    }
+
+    /// Whether all coordinates of a range are selected.
+    pub(crate) fn covers(&self, range: RangeRef<'_>) -> bool {
+        match self {
+            Self::All => true,
+            Self::Numbers { physical, ranges } => {
+                let (low, high) = (ordinal(*physical, range.start), ordinal(*physical, range.end));
+                last_at_or_before(ranges, low).is_some_and(|r| r.1 >= high)
+            }
+            Self::Strided { step, physical, low, high } => {
+                *step == 1
+                    && ordinal(*physical, range.start) >= *low
+                    && ordinal(*physical, range.end) <= *high
+            }
+            Self::Strings(ranges) => string_at_or_before(ranges, range.start)
+                .is_some_and(|(_, end)| end.as_ref().is_none_or(|end| end.as_slice() >= range.end)),
+        }
+    }
+
+    /// Clears the mask (one byte a cell, 0 or 1) of cells that are not selected.
+    pub(crate) fn apply(&self, view: FieldView<'_>, mask: &mut [u8]) {
+        match self {
+            Self::All => {}
+            Self::Numbers { physical, ranges } => {
+                dispatch!(*physical, T => apply_numbers::<T>(ranges, view, mask))
+            }
+            Self::Strided { physical, low, high, step } => {
+                dispatch!(*physical, T => apply_stride::<T>((*low, *high, *step), view, mask));
+            }
+            Self::Strings(ranges) => apply_strings(ranges, view, mask),
+        }
+    }
+}
+
+/// The ordinal of a number's bytes.
+pub(crate) fn ordinal(physical: Physical, bytes: &[u8]) -> u64 {
+    fn of<T: Ordinal>(bytes: &[u8]) -> u64 {
+        T::read(bytes).ordinal()
+    }
+    dispatch!(physical, T => of::<T>(bytes))
+}
+
+fn last_at_or_before(ranges: &[(u64, u64)], value: u64) -> Option<(u64, u64)> {
+    ranges.partition_point(|r| r.0 <= value).checked_sub(1).and_then(|i| ranges.get(i)).copied()
+}
+
+fn string_at_or_before<'a>(
+    ranges: &'a [(Vec<u8>, Option<Vec<u8>>)],
+    value: &[u8],
+) -> Option<&'a (Vec<u8>, Option<Vec<u8>>)> {
+    ranges.partition_point(|r| r.0.as_slice() <= value).checked_sub(1).and_then(|i| ranges.get(i))
+}
+
+fn apply_numbers<T: Ordinal>(ranges: &[(u64, u64)], view: FieldView<'_>, mask: &mut [u8]) {
+    let values = view.data.chunks_exact(T::SIZE).map(|v| T::read(v).ordinal());
+    match ranges {
+        [] => mask.fill(0),
+        [(low, high)] => {
+            for (m, value) in mask.iter_mut().zip(values) {
+                *m &= u8::from(value >= *low && value <= *high);
+            }
+        }
+        _ => {
+            // Neighbours in a sorted tile usually fall into the same range, or into the same gap.
+            let mut near = 0..=0;
+            let mut inside = false;
+            let mut known = false;
+            for (m, value) in mask.iter_mut().zip(values) {
+                if *m == 0 {
+                    continue;
+                }
+                if !(known && near.contains(&value)) {
+                    let after = ranges.partition_point(|r| r.0 <= value);
+                    let before = after.checked_sub(1).and_then(|i| ranges.get(i));
+                    inside = before.is_some_and(|r| r.1 >= value);
+                    near = match before {
+                        Some(&(low, high)) if inside => low..=high,
+                        _ => {
+                            let low = before.map_or(0, |r| r.1.saturating_add(1));
+                            low..=ranges.get(after).map_or(u64::MAX, |r| r.0 - 1)
+                        }
+                    };
+                    known = true;
+                }
+                *m = u8::from(inside);
+            }
+        }
+    }
+}
+
+fn apply_stride<T: Ordinal>((low, high, step): (u64, u64, u64), view: FieldView<'_>, mask: &mut [u8]) {
+    for (m, value) in mask.iter_mut().zip(view.data.chunks_exact(T::SIZE)) {
+        let value = T::read(value).ordinal();
+        *m &= u8::from(value >= low && value <= high && value.wrapping_sub(low) % step == 0);
+    }
+}
+
+fn apply_strings(ranges: &[(Vec<u8>, Option<Vec<u8>>)], view: FieldView<'_>, mask: &mut [u8]) {
+    let mut last: Option<(&[u8], u8)> = None;
+    for (cell, m) in mask.iter_mut().enumerate() {
+        if *m == 0 {
+            continue;
+        }
+        let text = view.cell(cell);
+        *m = match last {
+            Some((same, answer)) if same == text => answer,
+            _ => u8::from(
+                string_at_or_before(ranges, text)
+                    .is_some_and(|(_, end)| end.as_ref().is_none_or(|end| end.as_slice() >= text)),
+            ),
+        };
+        last = Some((text, *m));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn view<'a>(data: &'a [u8], size: usize) -> FieldView<'a> {
+        FieldView { cell_num: data.len() / size, data, offsets: None, validity: None, cell_size: size }
+    }
+
+    proptest! {
+        #[test]
+        fn ranges_select_what_lies_in_one(
+            ranges in prop::collection::vec((-50i16..50, 0i16..20), 0..12),
+            cells in prop::collection::vec(-80i16..80, 0..200),
+        ) {
+            let ranges: Vec<(i16, i16)> = ranges.into_iter().map(|(a, n)| (a, a + n)).collect();
+            let selection = DimSelection::Ranges(ranges.iter().map(|&(a, b)| Range::of(a, b)).collect());
+            let filter = DimensionFilter::new(&selection, Datatype::Int16);
+            let data: Vec<u8> = cells.iter().flat_map(|c| c.to_le_bytes()).collect();
+            let mut mask = vec![1; cells.len()];
+            filter.apply(view(&data, 2), &mut mask);
+            for (cell, m) in cells.iter().zip(&mask) {
+                prop_assert_eq!(*m == 1, ranges.iter().any(|(a, b)| a <= cell && cell <= b));
+            }
+            for (a, b) in [(-80i16, -51), (-50, 0), (3, 3), (7, 30)] {
+                let range = Range::of(a, b);
+                let count = (a..=b).filter(|c| ranges.iter().any(|(x, y)| x <= c && c <= y)).count();
+                prop_assert_eq!(filter.meets(range.as_ref()), count > 0);
+                prop_assert_eq!(filter.covers(range.as_ref()), count == (a..=b).count());
+            }
+        }
+
+        #[test]
+        fn string_ranges_select_what_lies_in_one(
+            ranges in prop::collection::vec(("[a-c]{0,3}", "[a-c]{0,3}"), 0..6),
+            cells in prop::collection::vec("[a-d]{0,3}", 0..50),
+        ) {
+            let ranges: Vec<Range> = ranges.iter().filter(|(a, b)| b.is_empty() || a <= b)
+                .map(|(a, b)| Range::new(a.as_bytes(), b.as_bytes())).collect();
+            let filter = DimensionFilter::new(&DimSelection::Ranges(ranges.clone()), Datatype::StringAscii);
+            let data: Vec<u8> = cells.iter().flat_map(|c| c.bytes()).collect();
+            let mut offsets = vec![0u64];
+            for cell in &cells {
+                offsets.push(offsets.last().unwrap() + cell.len() as u64);
+            }
+            let view = FieldView { cell_num: cells.len(), data: &data, offsets: Some(&offsets), validity: None, cell_size: 0 };
+            let mut mask = vec![1; cells.len()];
+            filter.apply(view, &mut mask);
+            for (cell, m) in cells.iter().zip(&mask) {
+                let inside = ranges.iter().any(|r| {
+                    r.start.as_slice() <= cell.as_bytes() && (r.end.is_empty() || cell.as_bytes() <= r.end.as_slice())
+                });
+                prop_assert_eq!(*m == 1, inside);
+            }
+        }
+    }
+
+    #[test]
+    fn strides_and_floats() {
+        let stride = DimSelection::Strided { range: Range::of(-3i32, 9), step: 4 };
+        let filter = DimensionFilter::new(&stride, Datatype::Int32);
+        let data: Vec<u8> = (-5..12i32).flat_map(i32::to_le_bytes).collect();
+        let mut mask = vec![1; 17];
+        filter.apply(view(&data, 4), &mut mask);
+        let hits: Vec<i32> = (-5..12).zip(&mask).filter(|(_, m)| **m == 1).map(|(c, _)| c).collect();
+        assert_eq!(hits, [-3, 1, 5, 9]);
+        let filter =
+            DimensionFilter::new(&DimSelection::Ranges(vec![Range::of(0.0f64, 1.0)]), Datatype::Float64);
+        let data: Vec<u8> =
+            [-0.0f64, 1.0, 1.1, f64::NAN, -1e-300].iter().flat_map(|v| v.to_le_bytes()).collect();
+        let mut mask = vec![1; 5];
+        filter.apply(view(&data, 8), &mut mask);
+        assert_eq!(mask, [1, 1, 0, 0, 0]);
+    }
+}

@@ -1,0 +1,707 @@
+//! Sort keys: the cells of a batch as integers whose order is the cells' order.
+//!
+//! Each segment of the order gives a column of numbers: coordinates and tile indices counted from the least in the batch,
+//! positions on the Hilbert curve, strings by their rank among those of the batch. The columns are packed into one
+//! integer a cell, the deciding one on top; behind them follow the cell's tile and its place in it, so that an integer
+//! alone says which cell it is, and equal coordinates keep the order of the tiles. Where the columns do not fit in 128
+//! bits, the leading ones are replaced by the rank of their combination.
+
+use crate::column::FieldView;
+use crate::error::{Error, Result};
+use crate::space::cell_order::{BoundPart, CellBound, CellOrder, DimensionOrder, Segment, TileSplit};
+use crate::space::hilbert::HilbertCurve;
+use crate::space::ordinal::Ordinal;
+use azulejo_format::dispatch;
+use rayon::prelude::*;
+use std::cmp::Ordering;
+
+/// Which cells of a tile take part.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Picked {
+    /// The first this many: all of the tile's.
+    All(u32),
+    /// These, ascending.
+    List(Vec<u32>),
+}
+
+impl Picked {
+    /// Number of cells.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::All(n) => *n as usize,
+            Self::List(list) => list.len(),
+        }
+    }
+
+    /// Calls `f` with the place in the output and the cell, for each cell.
+    #[inline]
+    fn for_each(&self, mut f: impl FnMut(usize, usize)) {
+        match self {
+            Self::All(n) => (0..*n as usize).for_each(|i| f(i, i)),
+            Self::List(list) => list.iter().enumerate().for_each(|(i, &cell)| f(i, cell as usize)),
+        }
+    }
+}
+
+/// A tile whose cells get keys.
+#[derive(Debug, Clone)]
+pub(crate) struct KeyTile<'a> {
+    /// Coordinates by dimension.
+    pub(crate) coordinates: Vec<FieldView<'a>>,
+    /// The cells that take part.
+    pub(crate) picked: &'a Picked,
+    /// What stands for the tile in keys; less means first among cells of equal coordinates.
+    pub(crate) slot: u32,
+}
+
+/// An unsigned integer that keys are packed in.
+pub(crate) trait Word: Copy + Ord + Send + Sync + Default + std::fmt::Debug + 'static {
+    /// Its width.
+    const BITS: u32;
+    /// `self` with `bits` bits more at the bottom, which hold `value`; the top bits that fall out are 0.
+    fn append(self, bits: u32, value: u64) -> Self;
+    /// The value without its last `bits` bits.
+    fn drop_low(self, bits: u32) -> Self;
+    /// The last `bits` bits, at most 64.
+    fn low(self, bits: u32) -> u64;
+}
+
+impl Word for u64 {
+    const BITS: u32 = 64;
+    #[inline]
+    fn append(self, bits: u32, value: u64) -> Self {
+        if bits >= 64 { value } else { self << bits | value }
+    }
+    #[inline]
+    fn drop_low(self, bits: u32) -> Self {
+        if bits >= 64 { 0 } else { self >> bits }
+    }
+    #[inline]
+    fn low(self, bits: u32) -> u64 {
+        if bits >= 64 { self } else { self & ((1 << bits) - 1) }
+    }
+}
+
+impl Word for u128 {
+    const BITS: u32 = 128;
+    #[inline]
+    fn append(self, bits: u32, value: u64) -> Self {
+        self << bits | Self::from(value)
+    }
+    #[inline]
+    fn drop_low(self, bits: u32) -> Self {
+        self >> bits
+    }
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
+    fn low(self, bits: u32) -> u64 {
+        (self as u64).low(bits)
+    }
+}
+
+/// How cells are written in the low bits of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct CellBits {
+    /// Bits of the slot.
+    pub(crate) slot: u32,
+    /// Bits of the place in the tile.
+    pub(crate) place: u32,
+}
+
+impl CellBits {
+    /// Enough for these tiles.
+    fn of(tiles: &[KeyTile<'_>]) -> Self {
+        let slots = tiles.iter().map(|t| u64::from(t.slot)).max().unwrap_or(0);
+        let places = tiles.iter().map(|t| match t.picked {
+            Picked::All(n) => u64::from(n.saturating_sub(1)),
+            Picked::List(list) => list.last().map_or(0, |&last| u64::from(last)),
+        });
+        Self { slot: width(slots), place: width(places.max().unwrap_or(0)) }
+    }
+
+    /// All low bits.
+    pub(crate) const fn total(self) -> u32 {
+        self.slot + self.place
+    }
+
+    /// Slot and place of a key.
+    #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "both were u32 when they were packed")]
+    pub(crate) fn cell<W: Word>(self, key: W) -> (u32, u32) {
+        (key.drop_low(self.place).low(self.slot) as u32, key.low(self.place) as u32)
+    }
+}
+
+/// Keys of each tile, in the order of its cells.
+#[derive(Debug)]
+pub(crate) enum Keys {
+    /// In 64 bits.
+    Narrow(Vec<Vec<u64>>),
+    /// In 128 bits.
+    Wide(Vec<Vec<u128>>),
+}
+
+/// The keys of a batch and how to read them.
+#[derive(Debug)]
+pub(crate) struct KeySet {
+    /// The keys, by tile.
+    pub(crate) keys: Keys,
+    /// Their low bits.
+    pub(crate) cell_bits: CellBits,
+    /// Whether a string holds a byte that is no ASCII: its order is not that of the R-tree's bounds.
+    pub(crate) non_ascii: bool,
+}
+
+/// Bits that a number takes.
+fn width(value: u64) -> u32 {
+    u64::BITS - value.leading_zeros()
+}
+
+/// One column of numbers.
+#[derive(Debug)]
+struct Column {
+    bits: u32,
+    source: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// Ordinals of a dimension, counted from `base`.
+    Ordinal { dimension: usize, base: u64 },
+    /// Indices of space tiles along a dimension, counted from `base`.
+    TileIndex { dimension: usize, split: TileSplit, base: u64 },
+    /// Places within the space tile along a dimension whose tile index comes before.
+    Place { dimension: usize, split: TileSplit },
+    /// Positions on the Hilbert curve, by tile and cell.
+    Hilbert(Vec<Vec<u64>>),
+    /// Ranks of strings, by tile and cell; `distinct` are the strings in order, each by tile and cell.
+    Text { dimension: usize, ranks: Vec<Vec<u32>>, distinct: Vec<(u32, u32)> },
+    /// Ranks of the combinations of some columns.
+    Fold { inner: Vec<Column>, ranks: Vec<Vec<u32>>, distinct: Vec<u128> },
+}
+
+/// Makes the keys of tiles, those within `[from, to)` if bounds are given.
+pub(crate) fn build(
+    order: &CellOrder,
+    tiles: &[KeyTile<'_>],
+    from: Option<&CellBound>,
+    to: Option<&CellBound>,
+) -> Result<KeySet> {
+    let cell_bits = CellBits::of(tiles);
+    let mut non_ascii = false;
+    let mut columns = columns(order, tiles, &mut non_ascii)?;
+    while total(&columns) + cell_bits.total() > 128 {
+        columns = fold(order, tiles, columns);
+    }
+    fn keep<W: Word>(keys: &mut Vec<Vec<W>>, from: Option<Option<W>>, to: Option<Option<W>>) {
+        if let Some(from) = from {
+            keys.par_iter_mut().for_each(|keys| keys.retain(|key| from.is_some_and(|from| *key >= from)));
+        }
+        if let Some(Some(to)) = to {
+            keys.par_iter_mut().for_each(|keys| keys.retain(|key| *key < to));
+        }
+    }
+    fn all<W: Word>(
+        order: &CellOrder,
+        tiles: &[KeyTile<'_>],
+        columns: &[Column],
+        bits: CellBits,
+        bounds: [Option<&CellBound>; 2],
+    ) -> Vec<Vec<W>> {
+        let mut keys: Vec<Vec<W>> =
+            tiles.par_iter().enumerate().map(|(t, tile)| pack(order, columns, t, tile, Some(bits))).collect();
+        let limit =
+            |bound: Option<&CellBound>| bound.map(|b| key_of_bound(order, tiles, columns, b, bits.total()));
+        keep(&mut keys, limit(bounds[0]), limit(bounds[1]));
+        keys
+    }
+    let narrow = total(&columns) + cell_bits.total() <= 64;
+    let keys = if narrow {
+        Keys::Narrow(all(order, tiles, &columns, cell_bits, [from, to]))
+    } else {
+        Keys::Wide(all(order, tiles, &columns, cell_bits, [from, to]))
+    };
+    Ok(KeySet { keys, cell_bits, non_ascii })
+}
+
+fn total(columns: &[Column]) -> u32 {
+    columns.iter().map(|c| c.bits).sum()
+}
+
+/// Columns for the order's segments, as narrow as the cells allow.
+fn columns(order: &CellOrder, tiles: &[KeyTile<'_>], non_ascii: &mut bool) -> Result<Vec<Column>> {
+    let mut columns = Vec::with_capacity(order.segments().len());
+    let mut tiled = vec![false; order.dimensions().len()];
+    let unfit = || Error::Internal("an order does not fit its domain".into());
+    for segment in order.segments() {
+        let column = match *segment {
+            Segment::Hilbert => {
+                let curve = order.curve().ok_or_else(unfit)?;
+                let positions = hilbert_positions(order, curve, tiles);
+                let most = positions.iter().flatten().copied().max().unwrap_or(0);
+                Column { bits: width(most), source: Source::Hilbert(positions) }
+            }
+            Segment::Tile(dimension) => {
+                let of = order.dimensions().get(dimension).ok_or_else(unfit)?;
+                let Some(split) = of.split else { continue };
+                if let Some(tiled) = tiled.get_mut(dimension) {
+                    *tiled = true;
+                }
+                let Some((base, most)) = extremes(of, dimension, tiles, Some(split)) else { continue };
+                Column { bits: width(most - base), source: Source::TileIndex { dimension, split, base } }
+            }
+            Segment::Coordinate(dimension) => {
+                let of = order.dimensions().get(dimension).ok_or_else(unfit)?;
+                if of.is_string() {
+                    let (ranks, distinct) = rank_strings(dimension, tiles, non_ascii);
+                    let bits = width((distinct.len() as u64).saturating_sub(1));
+                    columns.push(Column { bits, source: Source::Text { dimension, ranks, distinct } });
+                    continue;
+                }
+                let Some((base, most)) = extremes(of, dimension, tiles, None) else { continue };
+                match of.split {
+                    Some(split @ TileSplit::Integer { extent, .. })
+                        if tiled.get(dimension) == Some(&true) && width(extent - 1) < width(most - base) =>
+                    {
+                        Column { bits: width(extent - 1), source: Source::Place { dimension, split } }
+                    }
+                    _ => Column { bits: width(most - base), source: Source::Ordinal { dimension, base } },
+                }
+            }
+        };
+        columns.push(column);
+    }
+    Ok(columns)
+}
+
+/// The least and greatest ordinal (or tile index) of the cells along a dimension; `None` without cells.
+fn extremes(
+    of: &DimensionOrder,
+    dimension: usize,
+    tiles: &[KeyTile<'_>],
+    split: Option<TileSplit>,
+) -> Option<(u64, u64)> {
+    fn of_tile<T: Ordinal>(view: FieldView<'_>, picked: &Picked) -> Option<(u64, u64)> {
+        let (mut least, mut most) = (u64::MAX, 0);
+        let values = view.data.chunks_exact(T::SIZE);
+        match picked {
+            Picked::All(n) => {
+                for value in values.take(*n as usize) {
+                    let ordinal = T::read(value).ordinal();
+                    least = least.min(ordinal);
+                    most = most.max(ordinal);
+                }
+            }
+            Picked::List(list) => {
+                for &cell in list {
+                    let ordinal = value::<T>(view.data, cell as usize).ordinal();
+                    least = least.min(ordinal);
+                    most = most.max(ordinal);
+                }
+            }
+        }
+        (least <= most).then_some((least, most))
+    }
+    fn indices<T: Ordinal>(view: FieldView<'_>, picked: &Picked, split: TileSplit) -> Option<(u64, u64)> {
+        let (mut least, mut most) = (u64::MAX, 0);
+        picked.for_each(|_, cell| {
+            let index = split.index(value::<T>(view.data, cell));
+            least = least.min(index);
+            most = most.max(index);
+        });
+        (least <= most).then_some((least, most))
+    }
+    tiles
+        .par_iter()
+        .filter_map(|tile| {
+            let view = *tile.coordinates.get(dimension)?;
+            match split {
+                None => dispatch!(of.datatype.physical(), T => of_tile::<T>(view, tile.picked)),
+                Some(split) => dispatch!(of.datatype.physical(), T => indices::<T>(view, tile.picked, split)),
+            }
+        })
+        .reduce_with(|a, b| (a.0.min(b.0), a.1.max(b.1)))
+}
+
+#[inline]
+fn value<T: Ordinal>(data: &[u8], cell: usize) -> T {
+    T::read(data.get(cell * T::SIZE..).unwrap_or(&[]))
+}
+
+fn hilbert_positions(order: &CellOrder, curve: HilbertCurve, tiles: &[KeyTile<'_>]) -> Vec<Vec<u64>> {
+    fn buckets<T: Ordinal>(
+        curve: HilbertCurve,
+        of: &DimensionOrder,
+        view: FieldView<'_>,
+        picked: &Picked,
+        out: &mut [u64],
+        stride: usize,
+    ) {
+        let domain =
+            of.domain.as_ref().map_or((T::LOWEST, T::HIGHEST), |(low, high)| (T::read(low), T::read(high)));
+        picked.for_each(|i, cell| {
+            if let Some(out) = out.get_mut(i * stride) {
+                *out = curve.number_bucket(value::<T>(view.data, cell), domain);
+            }
+        });
+    }
+    let dims = order.dimensions().len();
+    tiles
+        .par_iter()
+        .map(|tile| {
+            let mut x = vec![0u64; tile.picked.len() * dims];
+            for (d, (of, view)) in order.dimensions().iter().zip(&tile.coordinates).enumerate() {
+                let Some(out) = x.get_mut(d..) else { continue };
+                if of.is_string() {
+                    tile.picked.for_each(|i, cell| {
+                        if let Some(out) = out.get_mut(i * dims) {
+                            *out = curve.string_bucket(view.cell(cell));
+                        }
+                    });
+                } else {
+                    dispatch!(of.datatype.physical(), T => buckets::<T>(curve, of, *view, tile.picked, out, dims));
+                }
+            }
+            x.chunks_exact_mut(dims).map(|x| curve.position(x)).collect()
+        })
+        .collect()
+}
+
+/// The first bytes of a string, such that unequal prefixes decide and equal ones do unless both strings are longer than
+/// seven bytes: bytes with their sign bit flipped, then the length up to 8.
+fn prefix(text: &[u8]) -> u64 {
+    let mut bytes = [0u8; 8];
+    for (out, byte) in bytes.iter_mut().zip(text).take(7) {
+        *out = byte ^ 0x80;
+    }
+    bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)) | text.len().min(8) as u64
+}
+
+/// Compares strings as arrays of signed `char`.
+pub(crate) fn compare_text(a: &[u8], b: &[u8]) -> Ordering {
+    match a.iter().zip(b).position(|(a, b)| a != b) {
+        Some(i) => a.get(i).map(|b| b ^ 0x80).cmp(&b.get(i).map(|b| b ^ 0x80)),
+        None => a.len().cmp(&b.len()),
+    }
+}
+
+type Ranks = (Vec<Vec<u32>>, Vec<(u32, u32)>);
+
+/// Ranks the strings of a dimension. Runs of equal strings, as sorted fragments have them, are looked at once.
+#[expect(clippy::cast_possible_truncation, reason = "tiles and their cells are counted in u32 here")]
+fn rank_strings(dimension: usize, tiles: &[KeyTile<'_>], non_ascii: &mut bool) -> Ranks {
+    let text = |(tile, cell): (u32, u32)| -> &[u8] {
+        tiles
+            .get(tile as usize)
+            .and_then(|t| t.coordinates.get(dimension))
+            .map_or(&[], |view| view.cell(cell as usize))
+    };
+    let runs: Vec<(Vec<(u64, u32, u32)>, Vec<u32>, bool)> = tiles
+        .par_iter()
+        .enumerate()
+        .map(|(t, tile)| {
+            let Some(view) = tile.coordinates.get(dimension) else { return (Vec::new(), Vec::new(), false) };
+            let (mut runs, mut starts) = (Vec::new(), Vec::new());
+            let (mut last, mut foreign): (Option<&[u8]>, bool) = (None, false);
+            tile.picked.for_each(|i, cell| {
+                let text = view.cell(cell);
+                if last != Some(text) {
+                    runs.push((prefix(text), t as u32, cell as u32));
+                    starts.push(i as u32);
+                    foreign |= !text.is_ascii();
+                    last = Some(text);
+                }
+            });
+            (runs, starts, foreign)
+        })
+        .collect();
+    *non_ascii |= runs.iter().any(|(.., foreign)| *foreign);
+    // What was a run in its tile is found again by the run's number, kept where the cell was.
+    let mut sorted: Vec<(u64, u32, u32)> = Vec::new();
+    for (t, (runs, ..)) in runs.iter().enumerate() {
+        sorted.extend(runs.iter().enumerate().map(|(r, (prefix, ..))| (*prefix, t as u32, r as u32)));
+    }
+    let cell_of = |t: u32, r: u32| -> (u32, u32) {
+        runs.get(t as usize)
+            .and_then(|(runs, ..)| runs.get(r as usize))
+            .map_or((t, 0), |&(_, t, cell)| (t, cell))
+    };
+    let compare = |a: &(u64, u32, u32), b: &(u64, u32, u32)| {
+        a.0.cmp(&b.0).then_with(|| {
+            if a.0 & 0xff < 8 {
+                Ordering::Equal
+            } else {
+                compare_text(text(cell_of(a.1, a.2)), text(cell_of(b.1, b.2)))
+            }
+        })
+    };
+    sorted.par_sort_by(compare);
+    let mut by_run: Vec<Vec<u32>> = runs.iter().map(|(runs, ..)| vec![0; runs.len()]).collect();
+    let mut distinct = Vec::new();
+    let mut previous: Option<&(u64, u32, u32)> = None;
+    for entry in &sorted {
+        if previous.is_none_or(|previous| compare(previous, entry) != Ordering::Equal) {
+            distinct.push(cell_of(entry.1, entry.2));
+        }
+        previous = Some(entry);
+        if let Some(rank) = by_run.get_mut(entry.1 as usize).and_then(|ranks| ranks.get_mut(entry.2 as usize))
+        {
+            *rank = distinct.len() as u32 - 1;
+        }
+    }
+    let ranks = tiles
+        .par_iter()
+        .zip(&runs)
+        .zip(&by_run)
+        .map(|((tile, (_, starts, _)), ranks)| {
+            let len = tile.picked.len();
+            let mut out = Vec::with_capacity(len);
+            for (i, rank) in ranks.iter().enumerate() {
+                out.resize(starts.get(i + 1).map_or(len, |&next| next as usize), *rank);
+            }
+            out
+        })
+        .collect();
+    (ranks, distinct)
+}
+
+/// Packs the columns of one tile, with the cells in the low bits if asked for.
+fn pack<W: Word>(
+    order: &CellOrder,
+    columns: &[Column],
+    t: usize,
+    tile: &KeyTile<'_>,
+    bits: Option<CellBits>,
+) -> Vec<W> {
+    fn ordinals<T: Ordinal, W: Word>(
+        out: &mut [W],
+        view: FieldView<'_>,
+        picked: &Picked,
+        bits: u32,
+        base: u64,
+    ) {
+        match picked {
+            Picked::All(_) => {
+                for (out, value) in out.iter_mut().zip(view.data.chunks_exact(T::SIZE)) {
+                    *out = out.append(bits, T::read(value).ordinal() - base);
+                }
+            }
+            Picked::List(list) => {
+                for (out, &cell) in out.iter_mut().zip(list) {
+                    *out = out.append(bits, value::<T>(view.data, cell as usize).ordinal() - base);
+                }
+            }
+        }
+    }
+    fn mapped<T: Ordinal, W: Word>(
+        out: &mut [W],
+        view: FieldView<'_>,
+        picked: &Picked,
+        bits: u32,
+        map: impl Fn(T) -> u64,
+    ) {
+        picked.for_each(|i, cell| {
+            if let Some(out) = out.get_mut(i) {
+                *out = out.append(bits, map(value::<T>(view.data, cell)));
+            }
+        });
+    }
+    fn given<W: Word, V: Copy + Into<u64>>(out: &mut [W], values: Option<&Vec<V>>, bits: u32) {
+        for (out, value) in out.iter_mut().zip(values.into_iter().flatten()) {
+            *out = out.append(bits, (*value).into());
+        }
+    }
+    let mut out = vec![W::default(); tile.picked.len()];
+    for column in columns.iter().filter(|column| column.bits > 0) {
+        let bits = column.bits;
+        let of = |dimension: &usize| {
+            order
+                .dimensions()
+                .get(*dimension)
+                .zip(tile.coordinates.get(*dimension))
+                .map(|(of, view)| (of.datatype.physical(), *view))
+        };
+        match &column.source {
+            Source::Ordinal { dimension, base } => {
+                let Some((physical, view)) = of(dimension) else { continue };
+                dispatch!(physical, T => ordinals::<T, W>(&mut out, view, tile.picked, bits, *base));
+            }
+            Source::TileIndex { dimension, split, base } => {
+                let Some((physical, view)) = of(dimension) else { continue };
+                dispatch!(physical, T => mapped::<T, W>(&mut out, view, tile.picked, bits, |v| split.index(v) - base));
+            }
+            Source::Place { dimension, split } => {
+                let Some((physical, view)) = of(dimension) else { continue };
+                dispatch!(physical, T =>
+                    mapped::<T, W>(&mut out, view, tile.picked, bits, |v| split.place(v.ordinal())));
+            }
+            Source::Hilbert(positions) => given(&mut out, positions.get(t), bits),
+            Source::Text { ranks, .. } | Source::Fold { ranks, .. } => given(&mut out, ranks.get(t), bits),
+        }
+    }
+    if let Some(bits) = bits {
+        let slot = u64::from(tile.slot);
+        tile.picked.for_each(|i, cell| {
+            if let Some(out) = out.get_mut(i) {
+                *out = out.append(bits.slot, slot).append(bits.place, cell as u64);
+            }
+        });
+    }
+    out
+}
+
+/// Replaces as many leading columns as fit in 128 bits by the rank of their combination.
+#[expect(clippy::cast_possible_truncation, reason = "a batch has fewer than 2^32 cells")]
+fn fold(order: &CellOrder, tiles: &[KeyTile<'_>], mut columns: Vec<Column>) -> Vec<Column> {
+    let mut sum = 0;
+    let fitting = columns.iter().take_while(|column| {
+        sum += column.bits;
+        sum <= 128
+    });
+    let rest = columns.split_off(fitting.count());
+    let inner = columns;
+    let packed: Vec<Vec<u128>> =
+        tiles.par_iter().enumerate().map(|(t, tile)| pack(order, &inner, t, tile, None)).collect();
+    let mut distinct: Vec<u128> = packed.iter().flatten().copied().collect();
+    distinct.par_sort_unstable();
+    distinct.dedup();
+    let ranks = packed
+        .par_iter()
+        .map(|values| values.iter().map(|v| distinct.partition_point(|d| d < v) as u32).collect())
+        .collect();
+    let bits = width((distinct.len() as u64).saturating_sub(1));
+    let mut columns = vec![Column { bits, source: Source::Fold { inner, ranks, distinct } }];
+    columns.extend(rest);
+    columns
+}
+
+/// A bound in the making: what was packed so far, and whether it still agrees with the bound.
+struct Packing {
+    value: u128,
+    /// The remaining columns may be anything: the value is the least key that is not below the bound.
+    decided: bool,
+    /// No key reaches the bound.
+    above_all: bool,
+}
+
+/// The least key not below a bound, with `low` zero bits at its end; `None` if every key of the batch is below it.
+fn key_of_bound<W: Word>(
+    order: &CellOrder,
+    tiles: &[KeyTile<'_>],
+    columns: &[Column],
+    bound: &CellBound,
+    low: u32,
+) -> Option<W> {
+    let mut parts = bound.parts().iter();
+    let packing = pack_bound(order, tiles, columns, &mut parts);
+    if packing.above_all {
+        return None;
+    }
+    let width = total(columns);
+    // One more than the highest key: the increment below may have carried out of the columns.
+    if width < 128 && packing.value >> width != 0 {
+        return None;
+    }
+    let high = (packing.value >> 64) as u64;
+    #[expect(clippy::cast_possible_truncation, reason = "split in two halves")]
+    let word = W::default()
+        .append(if W::BITS > 64 { 64 } else { 0 }, high)
+        .append(64.min(W::BITS), packing.value as u64);
+    Some(shift(word, low))
+}
+
+fn shift<W: Word>(word: W, bits: u32) -> W {
+    word.append(bits, 0)
+}
+
+fn pack_bound<'b>(
+    order: &CellOrder,
+    tiles: &[KeyTile<'_>],
+    columns: &[Column],
+    parts: &mut impl Iterator<Item = &'b BoundPart>,
+) -> Packing {
+    let mut packing = Packing { value: 0, decided: false, above_all: false };
+    for column in columns {
+        let most = if column.bits == 0 { 0 } else { u64::MAX >> (64 - column.bits) };
+        let mut next = |packing: &mut Packing, place: Place| match place {
+            Place::At(value) if value <= most => packing.value = append(packing.value, column.bits, value),
+            Place::Before(value) if value <= most => {
+                packing.value = append(packing.value, column.bits, value);
+                packing.decided = true;
+            }
+            // All keys that agree so far are below the bound: continue with the next prefix.
+            Place::At(_) | Place::Before(_) | Place::Above => match packing.value.checked_add(1) {
+                Some(value) if packing.value != 0 || column_is_not_first(columns, column) => {
+                    packing.value = append(value, column.bits, 0);
+                    packing.decided = true;
+                }
+                _ => packing.above_all = true,
+            },
+        };
+        if packing.decided {
+            packing.value = append(packing.value, column.bits, 0);
+            continue;
+        }
+        if let Source::Fold { inner, distinct, .. } = &column.source {
+            let inside = pack_bound(order, tiles, inner, parts);
+            let place = if inside.above_all {
+                Place::Above
+            } else {
+                let rank = distinct.partition_point(|d| *d < inside.value);
+                let exact = !inside.decided && distinct.get(rank) == Some(&inside.value);
+                if exact { Place::At(rank as u64) } else { Place::rank(rank, distinct.len()) }
+            };
+            next(&mut packing, place);
+        } else {
+            let place = match (parts.next(), &column.source) {
+                (None, _) => Place::Before(0),
+                (Some(BoundPart::Infinity), _) => Place::Above,
+                (
+                    Some(BoundPart::Number(n)),
+                    Source::Ordinal { base, .. } | Source::TileIndex { base, .. },
+                ) => n.checked_sub(*base).map_or(Place::Before(0), Place::At),
+                (Some(BoundPart::Number(n)), Source::Place { split, .. }) => Place::At(split.place(*n)),
+                (Some(BoundPart::Number(n)), Source::Hilbert(_)) => Place::At(*n),
+                (Some(BoundPart::Text(key)), Source::Text { dimension, distinct, .. }) => {
+                    let text = |&(tile, cell): &(u32, u32)| {
+                        let view = tiles.get(tile as usize).and_then(|t| t.coordinates.get(*dimension));
+                        crate::space::cell_order::text_key(view.map_or(&[], |view| view.cell(cell as usize)))
+                    };
+                    let rank = distinct.partition_point(|at| text(at) < *key);
+                    let exact = distinct.get(rank).is_some_and(|at| text(at) == *key);
+                    if exact { Place::At(rank as u64) } else { Place::rank(rank, distinct.len()) }
+                }
+                (Some(_), _) => Place::Before(0),
+            };
+            next(&mut packing, place);
+        }
+        if packing.above_all {
+            break;
+        }
+    }
+    packing
+}
+
+/// Where a bound lies among the values of a column.
+enum Place {
+    /// At this value.
+    At(u64),
+    /// Below this value and above the one before.
+    Before(u64),
+    /// Above all values.
+    Above,
+}
+
+impl Place {
+    fn rank(rank: usize, len: usize) -> Self {
+        if rank < len { Self::Before(rank as u64) } else { Self::Above }
+    }
+}
+
+fn append(value: u128, bits: u32, low: u64) -> u128 {
+    if bits >= 128 { u128::from(low) } else { value << bits | u128::from(low) }
+}
+
+fn column_is_not_first(columns: &[Column], column: &Column) -> bool {
+    columns.first().is_some_and(|first| !std::ptr::eq(first, column))
+}

@@ -1,0 +1,375 @@
+//! Orders of cells as lists of comparisons, and bounds of boxes in them.
+//!
+//! Every order that TileDB has is lexicographic over *segments*: the space tile's index along a dimension, the
+//! coordinate along one, the position on the Hilbert curve. Orders that differ in general may coincide within a box
+//! (all cells in one space tile, one dimension); [`CellOrder::within`] drops what cannot decide there, so that equal
+//! lists mean equal orders.
+
+use super::hilbert::HilbertCurve;
+use super::ordinal::Ordinal;
+use azulejo_format::datatype::{Datatype, Physical};
+use azulejo_format::dispatch;
+use azulejo_format::schema::{ArraySchema, Dimension, Layout};
+
+/// One comparison of a lexicographic order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Segment {
+    /// By position on the Hilbert curve.
+    Hilbert,
+    /// By index of the space tile along this dimension.
+    Tile(usize),
+    /// By coordinate along this dimension.
+    Coordinate(usize),
+}
+
+/// The space tiles along a numeric dimension.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum TileSplit {
+    /// Tiles of `extent` from the ordinal `low` on; ordinals have `mask`'s bits.
+    Integer {
+        /// Ordinal of the domain's lower bound.
+        low: u64,
+        /// At least 1.
+        extent: u64,
+        /// The bits of an ordinal.
+        mask: u64,
+    },
+    /// As for integers, computed in `f32`.
+    Float32 {
+        /// The domain's lower bound.
+        low: f32,
+        /// The extent.
+        extent: f32,
+    },
+    /// As for integers, computed in `f64`.
+    Float64 {
+        /// The domain's lower bound.
+        low: f64,
+        /// The extent.
+        extent: f64,
+    },
+}
+
+impl TileSplit {
+    /// The index of the tile with a coordinate.
+    #[inline]
+    pub fn index<T: Ordinal>(self, value: T) -> u64 {
+        match self {
+            Self::Integer { low, extent, mask } => (value.ordinal().wrapping_sub(low) & mask) / extent,
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "f32 again, then an index"
+            )]
+            Self::Float32 { low, extent } => ((value.as_f64() as f32 - low) / extent) as u64,
+            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
+            Self::Float64 { low, extent } => ((value.as_f64() - low) / extent) as u64,
+        }
+    }
+
+    /// The place of a coordinate in its tile, given its ordinal; the ordinal itself for floats.
+    #[inline]
+    pub fn place(self, ordinal: u64) -> u64 {
+        match self {
+            Self::Integer { low, extent, mask } => (ordinal.wrapping_sub(low) & mask) % extent,
+            Self::Float32 { .. } | Self::Float64 { .. } => ordinal,
+        }
+    }
+}
+
+/// What an order needs to know about a dimension.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DimensionOrder {
+    /// The type of coordinates; strings are compared as C `char`s, which are signed.
+    pub datatype: Datatype,
+    /// The space tiles, if the dimension has an extent.
+    pub split: Option<TileSplit>,
+    /// The domain's bounds as stored, if it has one.
+    pub domain: Option<(Vec<u8>, Vec<u8>)>,
+}
+
+impl DimensionOrder {
+    fn new(dimension: &Dimension) -> Self {
+        let domain = dimension.domain.as_ref().map(|d| (d.start.clone(), d.end.clone()));
+        let split = match (&domain, &dimension.tile_extent) {
+            (Some((low, _)), Some(extent)) if !dimension.cell_val_num.is_var() => {
+                split(dimension.datatype.physical(), low, extent)
+            }
+            _ => None,
+        };
+        Self { datatype: dimension.datatype, split, domain }
+    }
+
+    /// Whether coordinates are strings.
+    #[must_use]
+    pub fn is_string(&self) -> bool {
+        self.datatype.is_string()
+    }
+
+    /// The ordinal of a number's bytes.
+    #[must_use]
+    pub fn ordinal(&self, value: &[u8]) -> u64 {
+        fn of<T: Ordinal>(value: &[u8]) -> u64 {
+            T::read(value).ordinal()
+        }
+        dispatch!(self.datatype.physical(), T => of::<T>(value))
+    }
+
+    /// The index of the space tile with a number; 0 without an extent.
+    #[must_use]
+    pub fn tile_index(&self, value: &[u8]) -> u64 {
+        fn of<T: Ordinal>(split: TileSplit, value: &[u8]) -> u64 {
+            split.index(T::read(value))
+        }
+        self.split.map_or(0, |split| dispatch!(self.datatype.physical(), T => of::<T>(split, value)))
+    }
+}
+
+fn split(physical: Physical, low: &[u8], extent: &[u8]) -> Option<TileSplit> {
+    fn integer<T: Ordinal>(low: &[u8], extent: &[u8]) -> Option<TileSplit> {
+        let extent = T::read(extent).unsigned();
+        let mask = u64::MAX >> (64 - T::BITS);
+        (extent != 0).then(|| TileSplit::Integer { low: T::read(low).ordinal(), extent, mask })
+    }
+    use azulejo_format::datatype::Native;
+    match physical {
+        Physical::F32 => Some(TileSplit::Float32 { low: f32::read(low), extent: f32::read(extent) }),
+        Physical::F64 => Some(TileSplit::Float64 { low: f64::read(low), extent: f64::read(extent) }),
+        _ => dispatch!(physical, T => integer::<T>(low, extent)),
+    }
+}
+
+/// An order of cells.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CellOrder {
+    dimensions: Vec<DimensionOrder>,
+    segments: Vec<Segment>,
+}
+
+/// A bound on the cells of a box, comparable with other bounds of the same order.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct CellBound(Vec<BoundPart>);
+
+/// The bound in one segment. The variants' order matters: nothing is above [`BoundPart::Infinity`].
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum BoundPart {
+    /// A tile index, or the ordinal of a coordinate.
+    Number(u64),
+    /// A string, each byte with its sign bit flipped.
+    Text(Vec<u8>),
+    /// Above everything.
+    Infinity,
+}
+
+impl CellBound {
+    /// Below every cell.
+    pub const LOWEST: Self = Self(Vec::new());
+
+    /// Above every cell.
+    #[must_use]
+    pub fn highest() -> Self {
+        Self(vec![BoundPart::Infinity])
+    }
+
+    /// The parts, by segment; a bound of fewer parts is below all that agree with it so far.
+    #[must_use]
+    pub fn parts(&self) -> &[BoundPart] {
+        &self.0
+    }
+}
+
+/// The bytes of a string such that comparing them unsigned compares the string as signed `char`s.
+#[must_use]
+pub fn text_key(text: &[u8]) -> Vec<u8> {
+    text.iter().map(|b| b ^ 0x80).collect()
+}
+
+impl CellOrder {
+    /// The order of `layout` in an array; [`Layout::Unordered`] counts as [`Layout::Global`], the order within
+    /// fragments.
+    #[must_use]
+    pub fn new(schema: &ArraySchema, layout: Layout) -> Self {
+        let dimensions: Vec<DimensionOrder> =
+            schema.domain.dimensions.iter().map(DimensionOrder::new).collect();
+        let dims = dimensions.len();
+        let coordinates = |layout: Layout| -> Vec<Segment> {
+            match layout {
+                Layout::ColMajor => (0..dims).rev().map(Segment::Coordinate).collect(),
+                _ => (0..dims).map(Segment::Coordinate).collect(),
+            }
+        };
+        let segments = match (layout, schema.cell_order) {
+            (Layout::RowMajor | Layout::ColMajor, _) => coordinates(layout),
+            (_, Layout::Hilbert) => {
+                [Segment::Hilbert].into_iter().chain(coordinates(Layout::RowMajor)).collect()
+            }
+            (_, cell_order) => {
+                let mut tiled: Vec<usize> = (0..dims).filter(|d| dimensions[*d].split.is_some()).collect();
+                if schema.tile_order == Layout::ColMajor {
+                    tiled.reverse();
+                }
+                tiled.into_iter().map(Segment::Tile).chain(coordinates(cell_order)).collect()
+            }
+        };
+        let mut order = Self { dimensions, segments };
+        order.drop_redundant();
+        order
+    }
+
+    /// The dimensions.
+    #[must_use]
+    pub fn dimensions(&self) -> &[DimensionOrder] {
+        &self.dimensions
+    }
+
+    /// The comparisons, the deciding first.
+    #[must_use]
+    pub fn segments(&self) -> &[Segment] {
+        &self.segments
+    }
+
+    /// The Hilbert curve, if positions on it decide.
+    #[must_use]
+    pub fn curve(&self) -> Option<HilbertCurve> {
+        self.segments.contains(&Segment::Hilbert).then(|| HilbertCurve::new(self.dimensions.len())).flatten()
+    }
+
+    /// The same order as far as cells within a box go: one lower and upper bound a dimension.
+    #[must_use]
+    pub fn within(&self, bounds: &[(&[u8], &[u8])]) -> Self {
+        let mut order = self.clone();
+        let one_tile = |d: usize| match (self.dimensions.get(d), bounds.get(d)) {
+            (Some(dimension), Some((low, high))) => dimension.tile_index(low) == dimension.tile_index(high),
+            _ => false,
+        };
+        order.segments.retain(|s| !matches!(s, Segment::Tile(d) if one_tile(*d)));
+        order.drop_redundant();
+        order
+    }
+
+    /// Drops tile indices that the coordinate of the same dimension follows at once: it says the same and more.
+    fn drop_redundant(&mut self) {
+        let mut kept: Vec<Segment> = Vec::with_capacity(self.segments.len());
+        for segment in self.segments.iter().rev() {
+            match (segment, kept.last()) {
+                (Segment::Tile(d), Some(Segment::Coordinate(next))) if d == next => {}
+                _ => kept.push(*segment),
+            }
+        }
+        kept.reverse();
+        self.segments = kept;
+    }
+
+    /// A bound below every cell of a box, given the box's lower corner.
+    #[must_use]
+    pub fn lower_bound(&self, corner: &[&[u8]]) -> CellBound {
+        self.bound(corner, None)
+    }
+
+    /// A bound that no cell of a box is above, given the box's upper corner.
+    #[must_use]
+    pub fn upper_bound(&self, corner: &[&[u8]]) -> CellBound {
+        self.bound(corner, Some(BoundPart::Infinity))
+    }
+
+    /// Corners bound a box's cells as all segments but Hilbert's never decrease along any dimension.
+    fn bound(&self, corner: &[&[u8]], unknown: Option<BoundPart>) -> CellBound {
+        let mut parts = Vec::with_capacity(self.segments.len());
+        for segment in &self.segments {
+            let part = match segment {
+                Segment::Hilbert => None,
+                Segment::Tile(d) => self
+                    .dimensions
+                    .get(*d)
+                    .zip(corner.get(*d))
+                    .map(|(dimension, value)| BoundPart::Number(dimension.tile_index(value))),
+                Segment::Coordinate(d) => {
+                    self.dimensions.get(*d).zip(corner.get(*d)).map(|(dimension, value)| {
+                        if dimension.is_string() {
+                            BoundPart::Text(text_key(value))
+                        } else {
+                            BoundPart::Number(dimension.ordinal(value))
+                        }
+                    })
+                }
+            };
+            match part {
+                Some(part) => parts.push(part),
+                None => {
+                    parts.extend(unknown);
+                    break;
+                }
+            }
+        }
+        CellBound(parts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Segment::{Coordinate, Tile};
+
+    fn dimension<T: Ordinal>(datatype: Datatype, low: T, extent: Option<T>) -> DimensionOrder {
+        let bytes = |value: T| {
+            let mut bytes = vec![0; T::SIZE];
+            value.write(&mut bytes);
+            bytes
+        };
+        let split = extent.and_then(|e| split(datatype.physical(), &bytes(low), &bytes(e)));
+        DimensionOrder { datatype, split, domain: Some((bytes(low), bytes(T::HIGHEST))) }
+    }
+
+    fn order(dimensions: Vec<DimensionOrder>, segments: Vec<Segment>) -> CellOrder {
+        let mut order = CellOrder { dimensions, segments };
+        order.drop_redundant();
+        order
+    }
+
+    #[test]
+    fn tiles_count_from_the_start_of_the_domain() {
+        let d = dimension(Datatype::Int8, -128i8, Some(100));
+        assert_eq!(d.tile_index(&(-128i8).to_le_bytes()), 0);
+        assert_eq!(d.tile_index(&(-28i8).to_le_bytes()), 1);
+        assert_eq!(d.tile_index(&127i8.to_le_bytes()), 2);
+        assert_eq!(d.split.unwrap().place(127i8.ordinal()), 55);
+        let d = dimension(Datatype::UInt64, 1u64, Some(u64::MAX));
+        assert_eq!(d.tile_index(&u64::MAX.to_le_bytes()), 0);
+        let d = dimension(Datatype::Float64, -1.0f64, Some(0.5));
+        assert_eq!(d.tile_index(&0.75f64.to_le_bytes()), 3);
+        assert_eq!(dimension(Datatype::Int8, 0i8, Some(0)).split, None, "an extent of 0 is none");
+    }
+
+    #[test]
+    fn orders_that_coincide_in_a_box_are_equal_there() {
+        let dims =
+            || vec![dimension(Datatype::Int32, 0i32, Some(10)), dimension(Datatype::Int32, 0i32, Some(10))];
+        let global = order(dims(), vec![Tile(0), Tile(1), Coordinate(0), Coordinate(1)]);
+        let rows = order(dims(), vec![Coordinate(0), Coordinate(1)]);
+        let (zero, nine, ten) = (0i32.to_le_bytes(), 9i32.to_le_bytes(), 10i32.to_le_bytes());
+        assert_eq!(global.segments().len(), 4);
+        let flat = [(&zero[..], &ten[..]), (&zero[..], &nine[..])];
+        assert_eq!(global.within(&flat), rows.within(&flat), "one column of space tiles");
+        let wide = [(&zero[..], &nine[..]), (&zero[..], &ten[..])];
+        assert_eq!(global.within(&wide).segments(), [Tile(1), Coordinate(0), Coordinate(1)]);
+        let single = order(vec![dimension(Datatype::Int32, 0i32, Some(3))], vec![Tile(0), Coordinate(0)]);
+        assert_eq!(single.segments(), [Coordinate(0)], "one dimension");
+    }
+
+    #[test]
+    fn bounds_of_unknown_segments_are_open() {
+        let dims = vec![dimension(Datatype::Int32, 0i32, None)];
+        let hilbert = order(dims, vec![Segment::Hilbert, Coordinate(0)]);
+        let corner = [&5i32.to_le_bytes()[..]];
+        assert_eq!(hilbert.lower_bound(&corner), CellBound::LOWEST);
+        assert_eq!(hilbert.upper_bound(&corner), CellBound::highest());
+        let number = CellBound(vec![BoundPart::Number(u64::MAX), BoundPart::Text(b"z".to_vec())]);
+        assert!(CellBound::LOWEST < number && number < CellBound::highest());
+    }
+
+    #[test]
+    fn strings_compare_as_signed_chars() {
+        assert!(text_key(b"a\x80") < text_key(b"aa"));
+        assert!(text_key(b"a") < text_key(b"a\x80"));
+    }
+}
