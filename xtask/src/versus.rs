@@ -1,3 +1,130 @@
-//! Placeholder.
-use crate::Outcome;
-pub fn run(_: &[&str]) -> Outcome { Err("later".into()) }
+//! `cargo xtask versus`: the reference beside us on the same files, in turn, and the ratio of the times.
+//!
+//! Each side runs in a process of its own that times its phases and reports them with a checksum of what it read; sides
+//! alternate round by round, and the median of the per-round ratios counts. Times themselves are not worth quoting:
+//! machines are noisy.
+
+mod library;
+mod ours;
+mod phases;
+mod theirs;
+
+use crate::{Outcome, reference, root};
+use phases::{Engine, Phase};
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::process::Command;
+
+/// One phase of one run: seconds, and what was read.
+#[derive(Debug, Clone, Copy, serde::Serialize, serde::Deserialize)]
+struct Timing {
+    seconds: f64,
+    cells: u64,
+    checksum: u64,
+}
+
+/// Timings by phase, and the peak memory of the process.
+#[derive(Debug, serde::Serialize, serde::Deserialize)]
+struct Run {
+    phases: BTreeMap<String, Timing>,
+    peak_mb: u64,
+}
+
+/// Options: `--quick` (smaller arrays, fewer rounds), `--rounds N`.
+pub fn run(options: &[&str]) -> Outcome {
+    if let ["one", side, array, dir] = options {
+        return one(side, array, Path::new(dir));
+    }
+    let quick = options.contains(&"--quick");
+    let rounds = match options.iter().position(|o| *o == "--rounds") {
+        Some(i) => options.get(i + 1).and_then(|n| n.parse().ok()).ok_or("--rounds wants a number")?,
+        None => if quick { 3 } else { 5 },
+    };
+    let python = reference::python()?;
+    let dir = root().join("target").join(if quick { "versus-quick" } else { "versus" });
+    if !dir.join("done").is_file() {
+        println!("the reference writes the arrays ..");
+        reference::run(Command::new(python).arg(root().join("xtask/python/versus_data.py")).arg(&dir).args(quick.then_some("--quick")))?;
+    }
+    let exe = std::env::current_exe().map_err(|e| e.to_string())?;
+    let side = |side: &str, array: &str| -> Result<Run, String> {
+        let out = Command::new(&exe).args(["versus", "one", side, array]).arg(&dir).output().map_err(|e| e.to_string())?;
+        if !out.status.success() {
+            return Err(format!("{side} {array}: {}", String::from_utf8_lossy(&out.stderr)));
+        }
+        serde_json::from_slice(&out.stdout).map_err(|e| format!("{side} {array}: {e}"))
+    };
+    let (mut ratios, mut different) = (Vec::new(), 0);
+    println!("{:18} {:14} {:>9}  {:>11} {:>11}  peak MB ours/reference", "array", "phase", "ratio", "ours", "reference");
+    for array in phases::ARRAYS {
+        let mut pairs = Vec::new();
+        for _ in 0..rounds {
+            pairs.push((side("ours", array)?, side("reference", array)?));
+        }
+        let Some((first, _)) = pairs.first() else { continue };
+        for phase in first.phases.keys() {
+            let timings: Vec<(Timing, Timing)> =
+                pairs.iter().filter_map(|(o, r)| Some((*o.phases.get(phase)?, *r.phases.get(phase)?))).collect();
+            let mut each: Vec<f64> = timings.iter().map(|(o, r)| r.seconds / o.seconds).collect();
+            each.sort_by(f64::total_cmp);
+            let Some(&ratio) = each.get(each.len() / 2) else { continue };
+            let same = timings.iter().all(|(o, r)| o.cells == r.cells && o.checksum == r.checksum);
+            different += usize::from(!same);
+            let best = |f: fn(&(Timing, Timing)) -> f64| timings.iter().map(f).fold(f64::INFINITY, f64::min);
+            let peak = |f: fn(&(Run, Run)) -> u64| pairs.iter().map(f).max().unwrap_or(0);
+            println!(
+                "{array:18} {phase:14} {ratio:8.2}x  {:9.2}ms {:9.2}ms  {}/{}{}",
+                best(|(o, _)| o.seconds) * 1e3,
+                best(|(_, r)| r.seconds) * 1e3,
+                peak(|(o, _)| o.peak_mb),
+                peak(|(_, r)| r.peak_mb),
+                if same { "" } else { "  RESULTS DIFFER" }
+            );
+            ratios.push(ratio);
+        }
+    }
+    let mean = (ratios.iter().map(|r| r.ln()).sum::<f64>() / ratios.len().max(1) as f64).exp();
+    println!(
+        "geometric mean {mean:.2}x over {} phases; {} slower than the reference; {different} with different results",
+        ratios.len(),
+        ratios.iter().filter(|r| **r < 1.0).count()
+    );
+    if different == 0 { Ok(()) } else { Err("results differ".into()) }
+}
+
+/// Runs all phases of one array on one side and prints them as JSON.
+fn one(side: &str, array: &str, dir: &Path) -> Outcome {
+    let uri = dir.join(array).to_string_lossy().into_owned();
+    let mut engine: Box<dyn Engine> = match side {
+        "ours" => Box::new(ours::Azulejo::new(&uri)?),
+        _ => Box::new(theirs::Reference::new(&uri)?),
+    };
+    let mut timings = BTreeMap::new();
+    for phase in phases::of(array) {
+        timings.insert(phase.name.to_owned(), time(engine.as_mut(), &phase)?);
+    }
+    let run = Run { phases: timings, peak_mb: peak_mb() };
+    println!("{}", serde_json::to_string(&run).map_err(|e| e.to_string())?);
+    Ok(())
+}
+
+/// The best of three.
+fn time(engine: &mut dyn Engine, phase: &Phase) -> Result<Timing, String> {
+    let mut best: Option<Timing> = None;
+    for _ in 0..3 {
+        let start = std::time::Instant::now();
+        let (cells, checksum, summing) = engine.run(phase)?;
+        let seconds = start.elapsed().as_secs_f64() - summing;
+        if best.is_none_or(|b| seconds < b.seconds) {
+            best = Some(Timing { seconds, cells, checksum });
+        }
+    }
+    best.ok_or_else(|| "no run".into())
+}
+
+/// Peak resident memory of this process; 0 where the system does not tell.
+fn peak_mb() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|l| l.starts_with("VmHWM:")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|kb| kb.parse::<u64>().ok()).unwrap_or(0) / 1024
+}

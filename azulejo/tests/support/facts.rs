@@ -77,7 +77,7 @@ fn pipeline(p: &Pipeline) -> Value {
                 Filter::Gzip { level } => json!({"filter": "GZIP", "level": level}),
                 Filter::Zstd { level } => json!({"filter": "ZSTD", "level": level}),
                 Filter::Lz4 { level } => json!({"filter": "LZ4", "level": level}),
-                Filter::Rle => json!({"filter": "RLE"}),
+                Filter::Rle { .. } => json!({"filter": "RLE"}),
                 Filter::Bzip2 { level } => json!({"filter": "BZIP2", "level": level}),
                 Filter::DoubleDelta { .. } => json!({"filter": "DOUBLE_DELTA"}),
                 Filter::BitWidthReduction { max_window } => json!({"filter": "BIT_WIDTH_REDUCTION", "window": max_window}),
@@ -86,7 +86,7 @@ fn pipeline(p: &Pipeline) -> Value {
                 Filter::PositiveDelta { max_window } => json!({"filter": "POSITIVE_DELTA", "window": max_window}),
                 Filter::ChecksumMd5 => json!({"filter": "CHECKSUM_MD5"}),
                 Filter::ChecksumSha256 => json!({"filter": "CHECKSUM_SHA256"}),
-                Filter::Dictionary => json!({"filter": "DICTIONARY_ENCODING"}),
+                Filter::Dictionary { .. } => json!({"filter": "DICTIONARY_ENCODING"}),
                 Filter::FloatScale { scale, offset, byte_width } => {
                     json!({"filter": "SCALE_FLOAT", "bytewidth": byte_width, "factor": scale, "offset": offset})
                 }
@@ -212,7 +212,7 @@ pub fn compare_array(expected: &Value, array: &Array) -> Result<(), String> {
         .iter()
         .map(|f| {
             let (t0, t1) = (f.time_range().start, f.time_range().end);
-            Ok(json!({"name": f.name(), "version": f.version().number(), "sparse": !f.is_dense(), "t": [t0, t1], "cells": f.total_cells().map_err(text)?}))
+            Ok(json!({"name": f.name(), "version": f.footer().version.number(), "sparse": !f.is_dense(), "t": [t0, t1], "cells": f.total_cells().map_err(text)?}))
         })
         .collect::<Result<_, String>>()?;
     found.insert("fragments".into(), Value::Array(fragments));
