@@ -3,7 +3,7 @@
 //! | file | content | module |
 //! |---|---|---|
 //! | `.wrt`, `.ok` | nothing: the fragment of that name exists | |
-//! | `.del` | a condition on cells to delete, in a generic tile | [`Condition`](crate::condition::Condition) |
+//! | `.del` | a condition on the cells to keep, in a generic tile | [`Delete`] |
 //! | `.upd` | a condition and new values, in a generic tile | [`Update`] |
 //! | `.con` | many of the above | [`ConsolidatedCommits`] |
 //! | `.ign` | names in `.con` files that count no more | [`IgnoreList`] |

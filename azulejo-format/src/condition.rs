@@ -120,7 +120,7 @@ impl<B: AsRef<[u8]>> FromIterator<B> for ValueSet {
     }
 }
 
-/// A condition that each cell meets or not.
+/// A condition that each cell meets or not. Delete commits store the cells to keep: see [`Delete`](crate::commit::Delete).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Condition {
     /// Compares a field with a value.
@@ -132,8 +132,11 @@ pub enum Condition {
         /// The value's bytes: one cell of the field's type, or a string.
         value: Vec<u8>,
     },
-    /// Whether a field is null (or not null, if `negated`). Stored as EQ (or NE) with an empty value, which is
-    /// also how comparisons with an empty string are stored, and decodes as such a [`Condition::Compare`].
+    /// Whether a field is null (or not null, if `negated`).
+    ///
+    /// Stored as EQ (or NE) with an empty value, just like a comparison with the empty string, and decodes as that
+    /// [`Condition::Compare`]. What it meant shows only in the schema: for a fixed-size field it is a null test (the
+    /// reference refuses to open such an array), for strings the reference takes it as the comparison.
     IsNull {
         /// The field.
         field: FieldRef,

@@ -44,7 +44,8 @@ impl BoundCondition {
         bind::bind(condition, schema, enumerations, false)
     }
 
-    /// Binds the negation: the cells that a delete condition keeps. Cells for which a comparison is neither true nor
+    /// Binds the negation: the cells that a delete condition, as a user gives it, keeps. (A stored delete commit holds the
+    /// negation already: bind its [`Delete::kept`](azulejo_format::commit::Delete::kept) with [`Self::bind`].) Cells for which a comparison is neither true nor
     /// false (nulls) meet neither the condition nor its negation, so such cells are deleted, as the reference does.
     ///
     /// # Errors

@@ -4,11 +4,11 @@ use crate::condition::Condition;
 use crate::error::Result;
 use crate::wire::{ByteReader, ByteWriter};
 
-/// New values for the cells that meet a condition.
+/// New values for some cells. As in [`Delete`](super::Delete), the stored condition is negated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Update {
-    /// Which cells.
-    pub condition: Condition,
+    /// Cells that meet this keep their values, all others get the new ones.
+    pub kept: Condition,
     /// What they get.
     pub values: Vec<UpdateValue>,
 }
@@ -26,7 +26,7 @@ impl Update {
     /// Decodes the unfiltered payload of the file's generic tile.
     pub fn decode(payload: &[u8]) -> Result<Self> {
         let mut r = ByteReader::new(payload);
-        let condition = Condition::read(&mut r)?;
+        let kept = Condition::read(&mut r)?;
         let num = r.u64("number of update values")?;
         let num = r.check_count(num, 16, "update values")?;
         let mut values = Vec::with_capacity(num);
@@ -38,14 +38,14 @@ impl Update {
             values.push(UpdateValue { field, value });
         }
         r.finish("update")?;
-        Ok(Self { condition, values })
+        Ok(Self { kept, values })
     }
 
     /// Encodes the payload, unfiltered.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut w = ByteWriter::new();
-        self.condition.write(&mut w);
+        self.kept.write(&mut w);
         w.u64(self.values.len() as u64);
         for UpdateValue { field, value } in &self.values {
             w.text64(field);
@@ -66,7 +66,7 @@ mod tests {
     fn round_trip_and_damage() {
         let value = |field: &str, value: &[u8]| UpdateValue { field: field.into(), value: value.into() };
         let update = Update {
-            condition: Condition::compare("a", Comparison::Gt, 7i32.to_le_bytes()),
+            kept: Condition::compare("a", Comparison::Gt, 7i32.to_le_bytes()),
             values: vec![value("a", &[1, 2, 3, 4]), value("s", b"")],
         };
         let bytes = update.encode();
