@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Read;
 use std::sync::Arc;
-use support::check;
+use support::{cells, check};
 
 /// The pack: path in it to bytes.
 fn unpack() -> BTreeMap<String, bytes::Bytes> {
@@ -45,8 +45,8 @@ fn every_packed_array_reads_as_expected() {
         let key = check::key_of(name, &keys).expect("a key");
         let context =
             Context::with_storages(Config::default(), key, Arc::clone(&local), Arc::clone(&memory) as Arc<dyn Storage>).expect("a context");
-        let parquet = files.get(&format!("expected/{name}.parquet")).cloned();
-        match check::object(&context, &format!("mem://{name}"), &json, parquet) {
+        let want = files.get(&format!("expected/{name}.cells")).map(|bytes| cells::decode(bytes));
+        match check::object(&context, &format!("mem://{name}"), &json, want) {
             Ok(()) => passed += 1,
             Err(text) => failures.push(format!("{name}: {}", text.chars().take(300).collect::<String>())),
         }

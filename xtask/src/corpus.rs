@@ -4,7 +4,7 @@
 //! and `.parquet`. An array without expectation is a failure: nothing is passed over in silence.
 
 use crate::support::check;
-use crate::{Outcome, root};
+use crate::{Outcome, expected, root};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
@@ -71,5 +71,6 @@ fn check_one(dir: &Path, relative: &Path, keys: &Value) -> Outcome {
     let uri = dir.join(relative).to_string_lossy().into_owned();
     let parquet = with("parquet");
     let parquet = parquet.is_file().then(|| std::fs::read(&parquet)).transpose().map_err(|e| e.to_string())?;
-    check::object(&context, &uri, &json, parquet.map(Into::into))
+    let want = parquet.map(|bytes| expected::parquet_cells(bytes.into())).transpose()?;
+    check::object(&context, &uri, &json, want)
 }

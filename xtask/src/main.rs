@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, reason = "a program for a terminal")]
 
 mod corpus;
+mod expected;
 mod fences;
 mod fixtures;
 mod interop;

@@ -77,3 +77,51 @@ fn sorted(cells: &[Cells]) -> Vec<Cells> {
         .map(|c| Cells { name: c.name.clone(), values: order.iter().map(|&i| c.values[i].clone()).collect() })
         .collect()
 }
+
+/// Cells as bytes, for fixtures: counts and lengths as `u32`, `u32::MAX` for null; the mirror of [`decode`].
+#[must_use]
+pub fn encode(cells: &[Cells]) -> Vec<u8> {
+    let mut out = Vec::new();
+    let number = |out: &mut Vec<u8>, n: usize| out.extend((n as u32).to_le_bytes());
+    number(&mut out, cells.len());
+    for column in cells {
+        number(&mut out, column.name.len());
+        out.extend(column.name.as_bytes());
+        number(&mut out, column.values.len());
+        for value in &column.values {
+            number(&mut out, value.as_ref().map_or(u32::MAX as usize, Vec::len));
+        }
+        for value in column.values.iter().flatten() {
+            out.extend(value);
+        }
+    }
+    out
+}
+
+/// The mirror of [`encode`].
+#[must_use]
+pub fn decode(mut bytes: &[u8]) -> Vec<Cells> {
+    fn take<'a>(bytes: &mut &'a [u8], n: usize) -> &'a [u8] {
+        let (head, tail) = bytes.split_at(n);
+        *bytes = tail;
+        head
+    }
+    fn number(bytes: &mut &[u8]) -> usize {
+        let b = take(bytes, 4);
+        u32::from_le_bytes([b[0], b[1], b[2], b[3]]) as usize
+    }
+    let columns = number(&mut bytes);
+    (0..columns)
+        .map(|_| {
+            let len = number(&mut bytes);
+            let name = String::from_utf8_lossy(take(&mut bytes, len)).into_owned();
+            let count = number(&mut bytes);
+            let lengths: Vec<usize> = (0..count).map(|_| number(&mut bytes)).collect();
+            let values = lengths
+                .into_iter()
+                .map(|n| if n == u32::MAX as usize { None } else { Some(take(&mut bytes, n).to_vec()) })
+                .collect();
+            Cells { name, values }
+        })
+        .collect()
+}

@@ -1,6 +1,7 @@
 //! One object of the corpus against its expectation.
 
-use super::{cells, expected, facts};
+use super::cells::{self, Cells};
+use super::facts;
 use azulejo::format::filter::EncryptionKey;
 use azulejo::format::Range;
 use azulejo::read::ReadOptions;
@@ -24,7 +25,7 @@ pub fn context(key: Option<EncryptionKey>) -> Result<Context, String> {
 }
 
 /// The array or group at `uri`: schema, fragments, metadata and cells as expected; the first difference.
-pub fn object(context: &Context, uri: &str, json: &Value, parquet: Option<bytes::Bytes>) -> Result<(), String> {
+pub fn object(context: &Context, uri: &str, json: &Value, want: Option<Vec<Cells>>) -> Result<(), String> {
     if json["kind"] == "group" {
         return group(context, uri, json);
     }
@@ -35,12 +36,11 @@ pub fn object(context: &Context, uri: &str, json: &Value, parquet: Option<bytes:
     }
     let array = Array::open(context, uri).map_err(|e| e.to_string())?;
     facts::compare_array(json, &array)?;
-    parquet.map_or(Ok(()), |parquet| check_cells(&array, json, parquet))
+    want.map_or(Ok(()), |want| check_cells(&array, json, want))
 }
 
-/// All cells of `array` against the expected Parquet file. Dense: over `read_box`, in row-major order.
-fn check_cells(array: &Array, json: &Value, parquet: bytes::Bytes) -> Result<(), String> {
-    let mut want = expected::parquet_cells(parquet)?;
+/// All cells of `array` against the expected ones. Dense: over `read_box`, in row-major order.
+fn check_cells(array: &Array, json: &Value, mut want: Vec<Cells>) -> Result<(), String> {
     let mut options = ReadOptions::new();
     let dense = json["schema"]["array_type"] == "dense";
     if dense && json["read_box"].is_array() {

@@ -3,5 +3,4 @@
 
 pub mod cells;
 pub mod check;
-pub mod expected;
 pub mod facts;

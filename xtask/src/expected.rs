@@ -1,6 +1,6 @@
 //! The expected files of the corpus: Parquet with the cells, JSON with everything else.
 
-use super::cells::Cells;
+use crate::support::cells::Cells;
 use arrow_array::cast::AsArray;
 use arrow_array::{Array as _, ArrayRef, RecordBatchReader as _};
 use arrow_schema::DataType;
