@@ -132,7 +132,11 @@ impl ArraySchema {
         let at = r.offset();
         let tile_order = Layout::from_id(r.u8("tile order")?, at)?;
         let at = r.offset();
-        let cell_order = Layout::from_id(r.u8("cell order")?, at)?;
+        let cell_order = match (Layout::from_id(r.u8("cell order")?, at)?, array_type) {
+            // The reference lets sparse arrays be created with this order, and sorts their cells in column-major order.
+            (Layout::Global, ArrayType::Sparse) => Layout::ColMajor,
+            (order, _) => order,
+        };
         let capacity = r.u64("capacity")?;
         let coords_filters = Pipeline::decode(r, version)?;
         let offsets_filters = Pipeline::decode(r, version)?;

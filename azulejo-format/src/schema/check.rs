@@ -99,8 +99,8 @@ pub enum SchemaError {
 
 type Check = Result<(), SchemaError>;
 
-/// Dimensions that a Hilbert curve can run through: 64 bits are dealt out among them.
-const MAX_HILBERT_DIMENSIONS: usize = 15;
+/// Dimensions that a Hilbert curve can run through: 63 bits are dealt out among them.
+const MAX_HILBERT_DIMENSIONS: usize = 16;
 
 impl ArraySchema {
     /// Checks what decoding enforces and every reader may rely on.
@@ -223,7 +223,7 @@ impl ArraySchema {
             Layout::RowMajor | Layout::ColMajor => Ok(()),
             Layout::Hilbert if self.is_dense() => Err(cell_order("only cells of sparse arrays can be")),
             Layout::Hilbert if self.domain.ndim() > MAX_HILBERT_DIMENSIONS => {
-                Err(cell_order("the domain has more than 15 dimensions"))
+                Err(cell_order("the domain has more than 16 dimensions"))
             }
             Layout::Hilbert => Ok(()),
             Layout::Global | Layout::Unordered => {

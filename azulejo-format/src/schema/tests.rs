@@ -251,10 +251,10 @@ fn schemas_that_no_engine_can_work_with_are_refused_on_loading() {
     assert!(r(dense, |s| s.cell_order = Layout::Hilbert).contains("cell order"));
     assert!(r(sparse, |s| s.cell_order = Layout::Unordered).contains("cell order"));
     assert!(r(sparse, |s| s.capacity = 0).contains("capacity"));
-    let sixteen = |s: &mut ArraySchema| {
-        s.domain.dimensions = (0..16).map(|i| text_dimension(&format!("d{i}"))).collect();
+    let seventeen = |s: &mut ArraySchema| {
+        s.domain.dimensions = (0..17).map(|i| text_dimension(&format!("d{i}"))).collect();
     };
-    assert!(r(sparse, sixteen).contains("15 dimensions"));
+    assert!(r(sparse, seventeen).contains("16 dimensions"));
     fn first<T: crate::datatype::Native>(
         s: &mut ArraySchema,
         datatype: Datatype,
@@ -337,6 +337,17 @@ fn new_schemas_meet_more_rules() {
     })
     .validate()
     .unwrap();
+}
+
+#[test]
+fn global_cell_order_reads_as_what_it_means() {
+    let mut schema = sparse(FormatVersion::CURRENT);
+    schema.cell_order = Layout::Global;
+    assert_eq!(ArraySchema::decode(&schema.encode()).unwrap().cell_order, Layout::ColMajor);
+    assert!(schema.check().is_err());
+    let mut schema = dense(FormatVersion::CURRENT);
+    schema.cell_order = Layout::Global;
+    assert!(ArraySchema::decode(&schema.encode()).is_err());
 }
 
 #[test]

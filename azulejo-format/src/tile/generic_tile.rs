@@ -118,7 +118,8 @@ impl GenericTileHeader {
     fn context<'a>(&self, key: Option<&'a EncryptionKey>) -> Result<FilterContext<'a>> {
         let value_size = self.datatype.size() as u64;
         let values = self.cell_size / value_size;
-        let cell_val_num = u32::try_from(values).ok().filter(|n| *n > 0 && self.cell_size % value_size == 0);
+        let cell_val_num =
+            u32::try_from(values).ok().filter(|n| *n > 0 && self.cell_size.is_multiple_of(value_size));
         let Some(cell_val_num) = cell_val_num.filter(|n| *n != CellValNum::VAR_ID) else {
             let reason = format!("{} bytes of {}", self.cell_size, self.datatype);
             return Err(DecodeError::invalid("generic tile cell size", 0, reason));
