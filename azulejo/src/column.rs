@@ -78,8 +78,9 @@ impl ColumnSet {
         let columns = (0..first.columns.len())
             .map(|i| {
                 let parts: Option<Vec<_>> = batches.iter().map(|b| b.columns.get(i)).collect();
-                let parts = parts
-                    .ok_or_else(|| Error::InvalidArgument("batches with different columns cannot be joined".into()))?;
+                let parts = parts.ok_or_else(|| {
+                    Error::InvalidArgument("batches with different columns cannot be joined".into())
+                })?;
                 ColumnBuffers::concat(&parts)
             })
             .collect::<Result<_>>()?;
@@ -163,7 +164,13 @@ impl ColumnType {
     /// A field with one value a cell that cannot be null.
     #[must_use]
     pub fn new(name: impl Into<Arc<str>>, datatype: Datatype) -> Self {
-        Self { name: name.into(), datatype, cell_val_num: CellValNum::ONE, nullable: false, enumeration: None }
+        Self {
+            name: name.into(),
+            datatype,
+            cell_val_num: CellValNum::ONE,
+            nullable: false,
+            enumeration: None,
+        }
     }
 
     /// The same with another number of values a cell.
@@ -324,9 +331,8 @@ impl ColumnBuffers {
     /// # Errors
     /// [`Error::InvalidArgument`] naming the field and what does not fit.
     pub fn validate(&self) -> Result<()> {
-        let wrong = |what: &str| {
-            Err(Error::InvalidArgument(format!("column {}: {what}", self.column_type.name)))
-        };
+        let wrong =
+            |what: &str| Err(Error::InvalidArgument(format!("column {}: {what}", self.column_type.name)));
         match &self.offsets {
             Some(_) if !self.column_type.is_var() => return wrong("offsets for fixed-length cells"),
             Some(_) => {

@@ -13,7 +13,7 @@ mod evaluate;
 mod parse;
 mod prune;
 
-pub use azulejo_format::condition::{Comparison, Condition};
+pub use azulejo_format::condition::{Comparison, Condition, FieldRef, ValueSet};
 pub use parse::{format, parse};
 pub use prune::{FieldStats, Tri};
 
@@ -30,6 +30,7 @@ pub type EnumerationLookup<'a> = &'a dyn Fn(&str) -> Result<Arc<Enumeration>>;
 #[derive(Debug, Clone)]
 pub struct BoundCondition {
     fields: Vec<Arc<str>>,
+    shapes: Vec<bind::Shape>,
     root: bind::Node,
 }
 
@@ -40,7 +41,11 @@ impl BoundCondition {
     /// # Errors
     /// A field that does not exist, a value whose size does not fit the field, a comparison that the type does not have,
     /// `<` and the like on an enumeration without order.
-    pub fn bind(condition: &Condition, schema: &ArraySchema, enumerations: EnumerationLookup<'_>) -> Result<Self> {
+    pub fn bind(
+        condition: &Condition,
+        schema: &ArraySchema,
+        enumerations: EnumerationLookup<'_>,
+    ) -> Result<Self> {
         bind::bind(condition, schema, enumerations, false)
     }
 
@@ -58,8 +63,8 @@ impl BoundCondition {
         bind::bind(condition, schema, enumerations, true)
     }
 
-    /// The same condition for the cells of one fragment: tests of attributes that its schema lacks are false. Fields keep
-    /// their places in [`Self::fields`] of the result, which names only those still needed.
+    /// The same condition for the cells of one fragment: tests of attributes that its schema lacks are false. The
+    /// result's [`Self::fields`] are those still needed: ask it, not the original, which views to bring.
     #[must_use]
     pub fn for_fragment(&self, schema: &ArraySchema) -> Self {
         bind::for_fragment(self, schema)

@@ -1,24 +1,504 @@
-//! From a condition tree to one that fits a schema.
+//! From a condition tree to one that fits a schema: names resolved, labels as indices, no negations.
 
-use super::{BoundCondition, Condition, EnumerationLookup};
+use super::{BoundCondition, Comparison, Condition, EnumerationLookup, FieldRef};
 use crate::error::{Error, Result};
-use azulejo_format::ArraySchema;
+use azulejo_format::condition::ValueSet;
+use azulejo_format::schema::Enumeration;
+use azulejo_format::{ArraySchema, CellValNum, Datatype, Physical};
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
-/// A bound tree without negations.
-#[derive(Debug, Clone)]
+/// A bound tree. `And` and `Or` have at least two children, none of them constant.
+#[derive(Debug, Clone, PartialEq)]
 pub(super) enum Node {
+    /// The same for every cell.
     Constant(bool),
+    /// A test of one field.
+    Leaf(Leaf),
+    /// All children hold.
+    And(Vec<Node>),
+    /// At least one child holds.
+    Or(Vec<Node>),
+}
+
+/// A test of one field. A null cell fails every test but [`Test::Null`].
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Leaf {
+    /// Index into [`BoundCondition::fields`].
+    pub field: usize,
+    /// The question.
+    pub test: Test,
+}
+
+/// The question that a leaf asks of a cell.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Test {
+    /// Is the cell null?
+    Null,
+    /// Is the cell not null?
+    NotNull,
+    /// Compares the first value of a cell as a number.
+    Number {
+        /// How the number lies in memory.
+        physical: Physical,
+        /// Never `AlwaysTrue` or `AlwaysFalse`.
+        op: Comparison,
+        /// The number, little-endian.
+        value: Vec<u8>,
+        /// Whether the cell has more values, which do not count.
+        first_of_many: bool,
+    },
+    /// Compares a cell as a string of bytes.
+    Bytes {
+        /// Never `AlwaysTrue` or `AlwaysFalse`.
+        op: Comparison,
+        /// The string.
+        value: Vec<u8>,
+    },
+    /// Looks a cell's bytes up in a set.
+    Set {
+        /// The members.
+        members: Members,
+        /// Whether cells outside the set are asked for.
+        negated: bool,
+        /// For single numbers: how they lie in memory.
+        physical: Option<Physical>,
+    },
+}
+
+/// The members of a set, for quick lookup.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Members {
+    /// Cells of 1, 2, 4 or 8 bytes, as little-endian numbers: few ones, to be tried in turn.
+    Few {
+        /// The members.
+        values: Vec<u64>,
+        /// Bytes of each.
+        size: usize,
+    },
+    /// The same, many.
+    Many {
+        /// The members.
+        values: HashSet<u64>,
+        /// Bytes of each.
+        size: usize,
+    },
+    /// Cells of any other length.
+    Strings(HashSet<Box<[u8]>>),
+}
+
+/// Sets up to this size are tried member by member, which vectorises.
+const FEW: usize = 8;
+
+impl Members {
+    fn new(values: Vec<&[u8]>, cell_size: Option<usize>) -> Self {
+        match cell_size {
+            Some(size @ (1 | 2 | 4 | 8)) => {
+                let mut numbers: Vec<u64> =
+                    values.iter().filter(|v| v.len() == size).map(|v| little_endian(v)).collect();
+                numbers.sort_unstable();
+                numbers.dedup();
+                if numbers.len() <= FEW {
+                    Self::Few { values: numbers, size }
+                } else {
+                    Self::Many { values: numbers.into_iter().collect(), size }
+                }
+            }
+            _ => Self::Strings(values.into_iter().map(Into::into).collect()),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Few { values, .. } => values.is_empty(),
+            Self::Many { values, .. } => values.is_empty(),
+            Self::Strings(values) => values.is_empty(),
+        }
+    }
+}
+
+/// Up to eight bytes as a number.
+pub(super) fn little_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().take(8).rev().fold(0, |n, b| n << 8 | u64::from(*b))
+}
+
+/// A field as the schema has it.
+struct Target<'a> {
+    datatype: Datatype,
+    cell_val_num: CellValNum,
+    nullable: bool,
+    enumeration: Option<&'a str>,
+}
+
+impl<'a> Target<'a> {
+    fn find(schema: &'a ArraySchema, name: &str) -> Option<Self> {
+        if let Some(a) = schema.attributes.iter().find(|a| a.name == name) {
+            return Some(Self {
+                datatype: a.datatype,
+                cell_val_num: a.cell_val_num,
+                nullable: a.nullable,
+                enumeration: a.enumeration.as_deref(),
+            });
+        }
+        let d = schema.domain.dimensions.iter().find(|d| d.name == name)?;
+        Some(Self { datatype: d.datatype, cell_val_num: d.cell_val_num, nullable: false, enumeration: None })
+    }
+}
+
+/// Whether cells of a type compare as strings of bytes: the kinds that the reference compares so.
+pub(super) const fn is_text(datatype: Datatype) -> bool {
+    matches!(datatype, Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8)
+}
+
+struct Binder<'a> {
+    schema: &'a ArraySchema,
+    enumerations: EnumerationLookup<'a>,
+    fields: Vec<Arc<str>>,
+    shapes: Vec<Shape>,
+    places: HashMap<String, usize>,
+    loaded: HashMap<String, Arc<Enumeration>>,
+}
+
+/// What the cells of a field must look like for a bound test to read them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shape {
+    physical: Physical,
+    cell_val_num: CellValNum,
+}
+
+impl Shape {
+    fn of(target: &Target<'_>) -> Self {
+        Self { physical: target.datatype.physical(), cell_val_num: target.cell_val_num }
+    }
 }
 
 pub(super) fn bind(
-    _condition: &Condition,
-    _schema: &ArraySchema,
-    _enumerations: EnumerationLookup<'_>,
-    _negated: bool,
+    condition: &Condition,
+    schema: &ArraySchema,
+    enumerations: EnumerationLookup<'_>,
+    negated: bool,
 ) -> Result<BoundCondition> {
-    Err(Error::Internal("not yet".into()))
+    let mut binder = Binder {
+        schema,
+        enumerations,
+        fields: Vec::new(),
+        shapes: Vec::new(),
+        places: HashMap::new(),
+        loaded: HashMap::new(),
+    };
+    let root = binder.node(condition, negated)?;
+    Ok(compact(&binder.fields, &binder.shapes, root))
 }
 
-pub(super) fn for_fragment(bound: &BoundCondition, _schema: &ArraySchema) -> BoundCondition {
-    bound.clone()
+/// The condition over the fields that its tree still uses.
+fn compact(fields: &[Arc<str>], shapes: &[Shape], mut root: Node) -> BoundCondition {
+    let mut places = vec![None; fields.len()];
+    let mut bound = BoundCondition { fields: Vec::new(), shapes: Vec::new(), root: Node::Constant(false) };
+    root.visit(&mut |leaf| {
+        let old = leaf.field;
+        leaf.field = *places[old].get_or_insert_with(|| {
+            bound.fields.push(Arc::clone(&fields[old]));
+            bound.shapes.push(shapes[old]);
+            bound.fields.len() - 1
+        });
+    });
+    bound.root = root;
+    bound
+}
+
+pub(super) fn for_fragment(bound: &BoundCondition, fragment: &ArraySchema) -> BoundCondition {
+    // A field that was dropped and added again with cells of another shape counts as absent: its cells cannot be
+    // compared with values of the new type.
+    let fields = bound.fields.iter().zip(&bound.shapes);
+    let present: Vec<bool> = fields
+        .map(|(name, shape)| Target::find(fragment, name).is_some_and(|t| Shape::of(&t) == *shape))
+        .collect();
+    if present.iter().all(|p| *p) {
+        return bound.clone();
+    }
+    let root = bound.root.without(&|field| !present.get(field).copied().unwrap_or(false));
+    compact(&bound.fields, &bound.shapes, root)
+}
+
+impl Node {
+    fn visit(&mut self, act: &mut impl FnMut(&mut Leaf)) {
+        match self {
+            Self::Constant(_) => {}
+            Self::Leaf(leaf) => act(leaf),
+            Self::And(children) | Self::Or(children) => {
+                for child in children {
+                    child.visit(act);
+                }
+            }
+        }
+    }
+
+    /// The tree with tests of absent fields turned false.
+    fn without(&self, absent: &impl Fn(usize) -> bool) -> Self {
+        match self {
+            Self::Leaf(leaf) if absent(leaf.field) => Self::Constant(false),
+            Self::And(children) => Self::all(children.iter().map(|c| c.without(absent))),
+            Self::Or(children) => Self::any(children.iter().map(|c| c.without(absent))),
+            other => other.clone(),
+        }
+    }
+
+    fn all(children: impl IntoIterator<Item = Self>) -> Self {
+        let mut kept = Vec::new();
+        for child in children {
+            match child {
+                Self::Constant(true) => {}
+                Self::Constant(false) => return child,
+                Self::And(inner) => kept.extend(inner),
+                child => kept.push(child),
+            }
+        }
+        Self::combine(kept, true, Self::And)
+    }
+
+    fn any(children: impl IntoIterator<Item = Self>) -> Self {
+        let mut kept = Vec::new();
+        for child in children {
+            match child {
+                Self::Constant(false) => {}
+                Self::Constant(true) => return child,
+                Self::Or(inner) => kept.extend(inner),
+                child => kept.push(child),
+            }
+        }
+        Self::combine(kept, false, Self::Or)
+    }
+
+    /// Cheap tests come first: they may settle all cells.
+    fn combine(mut children: Vec<Self>, neutral: bool, make: fn(Vec<Self>) -> Self) -> Self {
+        children.sort_by_key(Self::cost);
+        match children.len() {
+            0 => Self::Constant(neutral),
+            1 => children.pop().unwrap_or(Self::Constant(neutral)),
+            _ => make(children),
+        }
+    }
+
+    fn cost(&self) -> u32 {
+        match self {
+            Self::Constant(_) => 0,
+            Self::Leaf(leaf) => match &leaf.test {
+                Test::Null | Test::NotNull => 1,
+                Test::Number { .. } => 2,
+                Test::Set { members: Members::Few { .. }, .. } => 3,
+                Test::Bytes { .. } => 8,
+                Test::Set { .. } => 10,
+            },
+            Self::And(children) | Self::Or(children) => children.iter().map(Self::cost).sum(),
+        }
+    }
+}
+
+impl<'a> Binder<'a> {
+    fn node(&mut self, condition: &Condition, negate: bool) -> Result<Node> {
+        match condition {
+            Condition::And(children) | Condition::Or(children) => {
+                let nodes = children.iter().map(|c| self.node(c, negate)).collect::<Result<Vec<_>>>()?;
+                let and = matches!(condition, Condition::And(_)) != negate;
+                Ok(if and { Node::all(nodes) } else { Node::any(nodes) })
+            }
+            Condition::Not(child) => self.node(child, !negate),
+            Condition::IsNull { field, negated } => {
+                let target = self.target(field)?;
+                Ok(self.null_test(field, &target, negated != &negate))
+            }
+            Condition::Compare { field, op, value } => {
+                let op = if negate { op.negated() } else { *op };
+                self.compare(field, op, value)
+            }
+            Condition::In { field, negated, values } => self.set(field, values, negated != &negate),
+        }
+    }
+
+    fn target(&self, field: &FieldRef) -> Result<Target<'a>> {
+        Target::find(self.schema, &field.name).ok_or_else(|| unknown_field(self.schema, &field.name))
+    }
+
+    fn leaf(&mut self, field: &FieldRef, target: &Target<'_>, test: Test) -> Node {
+        let next = self.fields.len();
+        let place = *self.places.entry(field.name.clone()).or_insert(next);
+        if place == next {
+            self.fields.push(field.name.as_str().into());
+            self.shapes.push(Shape::of(target));
+        }
+        Node::Leaf(Leaf { field: place, test })
+    }
+
+    /// What every cell that is not null answers alike.
+    fn always(&mut self, field: &FieldRef, target: &Target<'_>, answer: bool) -> Node {
+        match answer {
+            true if target.nullable => self.leaf(field, target, Test::NotNull),
+            answer => Node::Constant(answer),
+        }
+    }
+
+    fn null_test(&mut self, field: &FieldRef, target: &Target<'_>, negated: bool) -> Node {
+        if !target.nullable {
+            return Node::Constant(negated);
+        }
+        self.leaf(field, target, if negated { Test::NotNull } else { Test::Null })
+    }
+
+    fn compare(&mut self, field: &FieldRef, op: Comparison, value: &[u8]) -> Result<Node> {
+        let target = self.target(field)?;
+        match op {
+            Comparison::AlwaysTrue => return Ok(self.always(field, &target, true)),
+            Comparison::AlwaysFalse => return Ok(Node::Constant(false)),
+            _ => {}
+        }
+        let equality = matches!(op, Comparison::Eq | Comparison::Ne);
+        if let Some(enumeration) = self.enumeration(field, &target)? {
+            if !equality && !enumeration.ordered {
+                return Err(Error::SchemaMismatch(format!(
+                    "{} has labels without an order: compare them with =, != or in",
+                    field.name
+                )));
+            }
+            return match index_of(&enumeration, value) {
+                Some(index) => self.number(field, &target, op, &index_bytes(index, &target)),
+                None => Ok(self.always(field, &target, op == Comparison::Ne)),
+            };
+        }
+        // Stored conditions write null tests as comparisons with nothing, which is a value for strings only.
+        if value.is_empty() && equality && !is_text(target.datatype) {
+            return Ok(self.null_test(field, &target, op == Comparison::Ne));
+        }
+        check_comparable(field, &target)?;
+        // One fixed-length CHAR compares as a signed number, several by the first of them: so does the reference.
+        if is_text(target.datatype) && (target.cell_val_num.is_var() || target.datatype != Datatype::Char) {
+            return Ok(self.leaf(field, &target, Test::Bytes { op, value: value.to_vec() }));
+        }
+        self.number(field, &target, op, value)
+    }
+
+    fn number(
+        &mut self,
+        field: &FieldRef,
+        target: &Target<'_>,
+        op: Comparison,
+        value: &[u8],
+    ) -> Result<Node> {
+        let physical = target.datatype.physical();
+        let mut value = value.to_vec();
+        if target.datatype == Datatype::Char {
+            value.resize(1, 0);
+        }
+        if value.len() != physical.size() {
+            return Err(Error::SchemaMismatch(format!(
+                "{} is compared with a value of {} bytes, but its type {} has {}",
+                field.name,
+                value.len(),
+                target.datatype,
+                physical.size()
+            )));
+        }
+        let first_of_many = target.cell_val_num != CellValNum::ONE;
+        Ok(self.leaf(field, target, Test::Number { physical, op, value, first_of_many }))
+    }
+
+    fn set(&mut self, field: &FieldRef, values: &ValueSet, negated: bool) -> Result<Node> {
+        let target = self.target(field)?;
+        let indices: Vec<Vec<u8>>;
+        let enumerated = self.enumeration(field, &target)?;
+        let members: Vec<&[u8]> = match &enumerated {
+            Some(enumeration) => {
+                let places = places(enumeration);
+                let found = values.iter().filter_map(|v| places.get(v).copied());
+                indices = found.map(|index| index_bytes(index, &target)).collect();
+                indices.iter().map(Vec::as_slice).collect()
+            }
+            None => {
+                check_comparable(field, &target)?;
+                values.iter().collect()
+            }
+        };
+        let cell_size = target.cell_val_num.cell_size(target.datatype);
+        if let Some(size) = cell_size
+            && !is_text(target.datatype)
+            && let Some(member) = members.iter().find(|m| m.len() != size)
+        {
+            return Err(Error::SchemaMismatch(format!(
+                "{} is compared with a value of {} bytes, but its type {} has {size}",
+                field.name,
+                member.len(),
+                target.datatype
+            )));
+        }
+        let members = Members::new(members, cell_size);
+        if members.is_empty() {
+            return Ok(self.always(field, &target, negated));
+        }
+        let number = target.cell_val_num == CellValNum::ONE && !is_text(target.datatype);
+        let physical = number.then(|| target.datatype.physical());
+        Ok(self.leaf(field, &target, Test::Set { members, negated, physical }))
+    }
+
+    /// The enumeration whose labels the values of a test are.
+    fn enumeration(&mut self, field: &FieldRef, target: &Target<'_>) -> Result<Option<Arc<Enumeration>>> {
+        let Some(name) = target.enumeration.filter(|_| !field.raw) else { return Ok(None) };
+        if let Some(known) = self.loaded.get(name) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let enumeration = (self.enumerations)(name)?;
+        self.loaded.insert(name.into(), Arc::clone(&enumeration));
+        Ok(Some(enumeration))
+    }
+}
+
+/// The error for a name that is no field, with the names that are.
+pub(super) fn unknown_field(schema: &ArraySchema, name: &str) -> Error {
+    let dimensions = schema.domain.dimensions.iter().map(|d| d.name.as_str());
+    let names: Vec<&str> = dimensions.chain(schema.attributes.iter().map(|a| a.name.as_str())).collect();
+    Error::SchemaMismatch(format!("there is no field {name:?}; the array has {}", names.join(", ")))
+}
+
+fn check_comparable(field: &FieldRef, target: &Target<'_>) -> Result<()> {
+    let why = if is_text(target.datatype) {
+        return Ok(());
+    } else if target.datatype.is_string() || target.datatype.is_byte() || target.datatype == Datatype::Any {
+        "can only be tested for null"
+    } else if target.cell_val_num != CellValNum::ONE {
+        "has several values a cell and can only be tested for null"
+    } else {
+        return Ok(());
+    };
+    Err(Error::SchemaMismatch(format!("{} ({}) {why}", field.name, target.datatype)))
+}
+
+/// The bytes of an index as a value of the attribute.
+fn index_bytes(index: u64, target: &Target<'_>) -> Vec<u8> {
+    let bytes = index.to_le_bytes();
+    bytes.get(..target.datatype.size()).unwrap_or(&bytes).to_vec()
+}
+
+/// The entries of an enumeration, in order.
+pub(super) fn entries(enumeration: &Enumeration) -> impl Iterator<Item = &[u8]> {
+    let size = enumeration.cell_val_num.cell_size(enumeration.datatype);
+    let num = match size {
+        Some(size) => enumeration.data.len().checked_div(size).unwrap_or(0),
+        None => enumeration.offsets.len(),
+    };
+    (0..num).map(move |i| {
+        let (start, end) = match size {
+            Some(size) => (i * size, (i + 1) * size),
+            None => {
+                let bound = |i| enumeration.offsets.get(i).and_then(|o| usize::try_from(*o).ok());
+                (bound(i).unwrap_or(0), bound(i + 1).unwrap_or(enumeration.data.len()))
+            }
+        };
+        enumeration.data.get(start..end).unwrap_or(&[])
+    })
+}
+
+fn index_of(enumeration: &Enumeration, label: &[u8]) -> Option<u64> {
+    entries(enumeration).zip(0u64..).find(|(entry, _)| *entry == label).map(|(_, index)| index)
+}
+
+fn places(enumeration: &Enumeration) -> HashMap<&[u8], u64> {
+    entries(enumeration).zip(0u64..).collect()
 }

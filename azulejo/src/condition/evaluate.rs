@@ -1,9 +1,193 @@
-//! Masks of cells that meet a condition.
+//! Masks of cells that meet a condition: one pass over a column per test, dispatched once.
 
-use super::bind::Node;
+use super::Comparison;
+use super::bind::{Leaf, Members, Node, Test, little_endian};
 use crate::column::FieldView;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use azulejo_format::datatype::{Native, dispatch};
 
-pub(super) fn evaluate(_root: &Node, _views: &[FieldView<'_>], _mask: &mut [u8]) -> Result<()> {
+/// Clears the bytes of `mask` for the cells that `node` does not hold for.
+pub(super) fn evaluate(node: &Node, views: &[FieldView<'_>], mask: &mut [u8]) -> Result<()> {
+    match node {
+        Node::Constant(true) => Ok(()),
+        Node::Constant(false) => {
+            mask.fill(0);
+            Ok(())
+        }
+        Node::Leaf(leaf) => evaluate_leaf(leaf, views, mask),
+        Node::And(children) => {
+            for child in children {
+                evaluate(child, views, mask)?;
+                if !any(mask) {
+                    break;
+                }
+            }
+            Ok(())
+        }
+        Node::Or(children) => {
+            // `open` holds the cells for which no child has held so far; what a child holds for is taken out.
+            let mut open = mask.to_vec();
+            let mut held = Vec::with_capacity(mask.len());
+            for child in children {
+                held.clear();
+                held.extend_from_slice(&open);
+                evaluate(child, views, &mut held)?;
+                for (open, held) in open.iter_mut().zip(&held) {
+                    *open &= !held;
+                }
+                if !any(&open) {
+                    break;
+                }
+            }
+            for (mask, open) in mask.iter_mut().zip(&open) {
+                *mask &= !open;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn any(mask: &[u8]) -> bool {
+    mask.iter().any(|m| *m != 0)
+}
+
+fn evaluate_leaf(leaf: &Leaf, views: &[FieldView<'_>], mask: &mut [u8]) -> Result<()> {
+    let unfit = || Error::Internal("a condition was given cells that do not fit its fields".into());
+    let view = views.get(leaf.field).ok_or_else(unfit)?;
+    let fits = match view.offsets {
+        Some(offsets) => offsets.len() == mask.len() + 1,
+        None => view.cell_size.checked_mul(mask.len()).is_some_and(|need| view.data.len() >= need),
+    };
+    if view.cell_num != mask.len() || view.validity.is_some_and(|v| v.len() != mask.len()) || !fits {
+        return Err(unfit());
+    }
+    match &leaf.test {
+        Test::Null => match view.validity {
+            Some(validity) => keep_if(validity.iter(), mask, |v| *v == 0),
+            None => mask.fill(0),
+        },
+        Test::NotNull => keep_valid(view, mask),
+        Test::Number { physical, op, value, first_of_many } => {
+            let cell_size = view.cell_size;
+            if view.offsets.is_some()
+                || cell_size < physical.size()
+                || (cell_size > physical.size() && !first_of_many)
+            {
+                return Err(unfit());
+            }
+            dispatch!(*physical, T => compare_numbers::<T>(*op, value, view, mask));
+            keep_valid(view, mask);
+        }
+        Test::Bytes { op, value } => {
+            keep_valid(view, mask);
+            compare_bytes(*op, value, view, mask);
+        }
+        Test::Set { members, negated, .. } => {
+            keep_valid(view, mask);
+            match (members, view.offsets) {
+                (Members::Few { values, size }, None) if *size == view.cell_size => match size {
+                    1 => few::<1>(values, *negated, view.data, mask),
+                    2 => few::<2>(values, *negated, view.data, mask),
+                    4 => few::<4>(values, *negated, view.data, mask),
+                    _ => few::<8>(values, *negated, view.data, mask),
+                },
+                (Members::Many { values, size }, None) if *size == view.cell_size => {
+                    keep_cells(view, mask, |cell| values.contains(&little_endian(cell)) != *negated);
+                }
+                (Members::Strings(values), _) => {
+                    keep_cells(view, mask, |cell| values.contains(cell) != *negated);
+                }
+                _ => return Err(unfit()),
+            }
+        }
+    }
     Ok(())
+}
+
+#[inline]
+fn keep_if<T>(values: impl Iterator<Item = T>, mask: &mut [u8], holds: impl Fn(T) -> bool) {
+    for (mask, value) in mask.iter_mut().zip(values) {
+        *mask &= u8::from(holds(value));
+    }
+}
+
+fn keep_valid(view: &FieldView<'_>, mask: &mut [u8]) {
+    if let Some(validity) = view.validity {
+        keep_if(validity.iter(), mask, |v| *v != 0);
+    }
+}
+
+fn compare_numbers<T: Native>(op: Comparison, value: &[u8], view: &FieldView<'_>, mask: &mut [u8]) {
+    let value = T::read(value);
+    if view.cell_size == T::SIZE {
+        let cells = view.data.chunks_exact(T::SIZE).map(T::read);
+        compare_values(op, value, cells, mask);
+    } else if view.cell_size > 0 {
+        let cells = view.data.chunks_exact(view.cell_size).map(T::read);
+        compare_values(op, value, cells, mask);
+    }
+}
+
+#[inline]
+fn compare_values<T: Native>(op: Comparison, value: T, cells: impl Iterator<Item = T>, mask: &mut [u8]) {
+    match op {
+        Comparison::Lt => keep_if(cells, mask, |c| c < value),
+        Comparison::Le => keep_if(cells, mask, |c| c <= value),
+        Comparison::Gt => keep_if(cells, mask, |c| c > value),
+        Comparison::Ge => keep_if(cells, mask, |c| c >= value),
+        Comparison::Eq => keep_if(cells, mask, |c| c == value),
+        Comparison::Ne => keep_if(cells, mask, |c| c != value),
+        Comparison::AlwaysTrue => {}
+        Comparison::AlwaysFalse => mask.fill(0),
+    }
+}
+
+fn compare_bytes(op: Comparison, value: &[u8], view: &FieldView<'_>, mask: &mut [u8]) {
+    match op {
+        Comparison::Lt => keep_cells(view, mask, |c| c < value),
+        Comparison::Le => keep_cells(view, mask, |c| c <= value),
+        Comparison::Gt => keep_cells(view, mask, |c| c > value),
+        Comparison::Ge => keep_cells(view, mask, |c| c >= value),
+        Comparison::Eq => keep_cells(view, mask, |c| c == value),
+        Comparison::Ne => keep_cells(view, mask, |c| c != value),
+        Comparison::AlwaysTrue => {}
+        Comparison::AlwaysFalse => mask.fill(0),
+    }
+}
+
+/// Keeps the cells, still in the mask, whose bytes pass a test that costs more than skipping a cell.
+#[inline]
+fn keep_cells(view: &FieldView<'_>, mask: &mut [u8], holds: impl Fn(&[u8]) -> bool) {
+    if let Some(offsets) = view.offsets {
+        for (mask, ends) in mask.iter_mut().zip(offsets.windows(2)) {
+            if *mask != 0 {
+                // Offsets that leave the data are ruled out where tiles are decoded; such a cell would read as empty.
+                let cell = view.data.get(ends[0] as usize..ends[1] as usize).unwrap_or(&[]);
+                *mask = u8::from(holds(cell));
+            }
+        }
+    } else if view.cell_size > 0 {
+        for (mask, cell) in mask.iter_mut().zip(view.data.chunks_exact(view.cell_size)) {
+            if *mask != 0 {
+                *mask = u8::from(holds(cell));
+            }
+        }
+    }
+}
+
+/// Set membership for a handful of numbers: one comparison each, without branches.
+fn few<const N: usize>(members: &[u64], negated: bool, data: &[u8], mask: &mut [u8]) {
+    let members: Vec<[u8; N]> = members
+        .iter()
+        .map(|m| {
+            let mut bytes = [0; N];
+            bytes.copy_from_slice(&m.to_le_bytes()[..N]);
+            bytes
+        })
+        .collect();
+    let (cells, _) = data.as_chunks::<N>();
+    for (mask, cell) in mask.iter_mut().zip(cells) {
+        let found = members.iter().fold(false, |found, member| found | (cell == member));
+        *mask &= u8::from(found != negated);
+    }
 }

@@ -10,6 +10,10 @@ pub fn parse(_text: &str, _schema: &ArraySchema, _enumerations: EnumerationLooku
 }
 
 /// Writes a condition as [`parse`] reads it.
-pub fn format(_condition: &Condition, _schema: &ArraySchema, _enumerations: EnumerationLookup<'_>) -> Result<String> {
+pub fn format(
+    _condition: &Condition,
+    _schema: &ArraySchema,
+    _enumerations: EnumerationLookup<'_>,
+) -> Result<String> {
     Err(Error::Internal("not yet".into()))
 }

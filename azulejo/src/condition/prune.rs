@@ -1,6 +1,9 @@
 //! What a tile's statistics say about a condition.
 
-use super::bind::Node;
+use super::Comparison;
+use super::bind::{Leaf, Members, Node, Test};
+use azulejo_format::datatype::{Native, dispatch};
+use std::cmp::Ordering;
 
 /// An answer that may be unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -13,19 +16,208 @@ pub enum Tri {
     Unknown,
 }
 
-/// Trusted statistics of one field over one tile.
-#[derive(Debug, Clone, Copy, Default)]
+/// Statistics of one field over one tile, as far as they are known and can be trusted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FieldStats<'a> {
     /// Cells in the tile.
     pub cell_num: u64,
-    /// Smallest value that is not null (and not NaN), as bytes of the field; `None` if unknown.
+    /// The least value of the cells that are not null, as bytes of the field; `None` if unknown. For reals, knowing it
+    /// means that no cell is NaN.
     pub min: Option<&'a [u8]>,
-    /// Largest value that is not null (and not NaN); `None` if unknown.
+    /// The greatest such value.
     pub max: Option<&'a [u8]>,
-    /// Number of null cells; 0 for fields that cannot be null; `None` if unknown.
+    /// The bounds are those of the text before each cell's first zero byte (`StatsTrust::UpToZeroByte`).
+    pub up_to_zero_byte: bool,
+    /// Null cells; 0 for fields that cannot be null; `None` if unknown.
     pub null_count: Option<u64>,
 }
 
-pub(super) fn prune<'a>(_root: &Node, _stats: &dyn Fn(usize) -> Option<FieldStats<'a>>) -> Tri {
-    Tri::Unknown
+impl Tri {
+    const fn of(answer: bool) -> Self {
+        if answer { Self::AllTrue } else { Self::AllFalse }
+    }
+
+    const fn not(self) -> Self {
+        match self {
+            Self::AllTrue => Self::AllFalse,
+            Self::AllFalse => Self::AllTrue,
+            Self::Unknown => Self::Unknown,
+        }
+    }
+}
+
+pub(super) fn prune<'a>(node: &Node, stats: &dyn Fn(usize) -> Option<FieldStats<'a>>) -> Tri {
+    match node {
+        Node::Constant(answer) => Tri::of(*answer),
+        Node::Leaf(leaf) => stats(leaf.field).map_or(Tri::Unknown, |stats| prune_leaf(leaf, &stats)),
+        Node::And(children) => combine(children, stats, Tri::AllFalse),
+        Node::Or(children) => combine(children, stats, Tri::AllTrue),
+    }
+}
+
+/// Of several answers: `settles` wins, else an unknown one, else they all agree.
+fn combine<'a>(children: &[Node], stats: &dyn Fn(usize) -> Option<FieldStats<'a>>, settles: Tri) -> Tri {
+    let mut answer = settles.not();
+    for child in children {
+        match prune(child, stats) {
+            child if child == settles => return settles,
+            Tri::Unknown => answer = Tri::Unknown,
+            _ => {}
+        }
+    }
+    answer
+}
+
+fn prune_leaf(leaf: &Leaf, stats: &FieldStats<'_>) -> Tri {
+    if stats.cell_num == 0 {
+        return Tri::Unknown;
+    }
+    let nulls = match stats.null_count {
+        Some(0) => Tri::AllFalse,
+        Some(n) if n == stats.cell_num => Tri::AllTrue,
+        _ => Tri::Unknown,
+    };
+    let values = match &leaf.test {
+        Test::Null => return nulls,
+        Test::NotNull => return nulls.not(),
+        // The bounds of a tile of nulls mean nothing.
+        _ if nulls == Tri::AllTrue => return Tri::AllFalse,
+        Test::Number { first_of_many: true, .. } => Tri::Unknown,
+        Test::Number { physical, op, value, .. } => {
+            dispatch!(*physical, T => prune_number::<T>(*op, value, stats))
+        }
+        Test::Bytes { op, value } => prune_bytes(*op, value, stats),
+        Test::Set { members, negated, physical } => {
+            let outside = match (members, physical) {
+                (Members::Few { values, .. }, Some(physical)) => {
+                    dispatch!(*physical, T => all_outside::<T>(&mut values.iter(), stats))
+                }
+                (Members::Many { values, .. }, Some(physical)) => {
+                    dispatch!(*physical, T => all_outside::<T>(&mut values.iter(), stats))
+                }
+                (Members::Strings(values), _) => values.iter().all(|v| {
+                    let place = place(v, stats);
+                    place == Place::Below || place == Place::Above
+                }),
+                _ => false,
+            };
+            match (outside, negated) {
+                (true, false) => Tri::AllFalse,
+                (true, true) => Tri::AllTrue,
+                (false, _) => Tri::Unknown,
+            }
+        }
+    };
+    // Null cells fail the test whatever the others do.
+    if values == Tri::AllTrue && nulls != Tri::AllFalse { Tri::Unknown } else { values }
+}
+
+/// Both bounds as numbers, if they are known and in order.
+fn bounds<T: Native>(stats: &FieldStats<'_>) -> Option<(T, T)> {
+    let (min, max) = (stats.min?, stats.max?);
+    if min.len() != T::SIZE || max.len() != T::SIZE || stats.up_to_zero_byte {
+        return None;
+    }
+    let (min, max) = (T::read(min), T::read(max));
+    // Not so for NaN.
+    (min <= max).then_some((min, max))
+}
+
+fn prune_number<T: Native>(op: Comparison, value: &[u8], stats: &FieldStats<'_>) -> Tri {
+    let Some((min, max)) = bounds::<T>(stats) else { return Tri::Unknown };
+    let value = T::read(value);
+    let (all, none) = match op {
+        Comparison::Lt => (max < value, min >= value),
+        Comparison::Le => (max <= value, min > value),
+        Comparison::Gt => (min > value, max <= value),
+        Comparison::Ge => (min >= value, max < value),
+        Comparison::Eq => (min == value && max == value, value < min || value > max),
+        Comparison::Ne => (value < min || value > max, min == value && max == value),
+        Comparison::AlwaysTrue => (true, false),
+        Comparison::AlwaysFalse => (false, true),
+    };
+    match (all, none) {
+        (true, _) => Tri::AllTrue,
+        (_, true) => Tri::AllFalse,
+        _ => Tri::Unknown,
+    }
+}
+
+fn all_outside<T: Native>(members: &mut dyn Iterator<Item = &u64>, stats: &FieldStats<'_>) -> bool {
+    let Some((min, max)) = bounds::<T>(stats) else { return false };
+    for member in members {
+        let value = T::read(&member.to_le_bytes());
+        if value >= min && value <= max {
+            return false;
+        }
+    }
+    true
+}
+
+/// Where a string lies, seen from all cells of a tile.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Less than every cell.
+    Below,
+    /// Greater than every cell.
+    Above,
+    /// At most as great as every cell.
+    AtMin,
+    /// At least as great as every cell.
+    AtMax,
+    /// Equal to every cell.
+    Only,
+    Unknown,
+}
+
+fn place(value: &[u8], stats: &FieldStats<'_>) -> Place {
+    let (Some(min), Some(max)) = (stats.min, stats.max) else { return Place::Unknown };
+    if stats.up_to_zero_byte {
+        // A cell c with text t before its first zero byte has t <= c, so that the least text bounds all cells from
+        // below. Above the greatest text m there may be m, a zero byte and anything: only a string whose own text
+        // is greater than m is greater than that.
+        let (min, max) = (text(min), text(max));
+        if min > max {
+            return Place::Unknown;
+        }
+        return match (value.cmp(min), text(value).cmp(max)) {
+            (Ordering::Less, _) => Place::Below,
+            (_, Ordering::Greater) => Place::Above,
+            (Ordering::Equal, _) => Place::AtMin,
+            _ => Place::Unknown,
+        };
+    }
+    if min > max {
+        return Place::Unknown;
+    }
+    match (value.cmp(min), value.cmp(max)) {
+        (Ordering::Less, _) => Place::Below,
+        (_, Ordering::Greater) => Place::Above,
+        (Ordering::Equal, Ordering::Equal) => Place::Only,
+        (Ordering::Equal, _) => Place::AtMin,
+        (_, Ordering::Equal) => Place::AtMax,
+        _ => Place::Unknown,
+    }
+}
+
+/// A string up to its first zero byte.
+fn text(bytes: &[u8]) -> &[u8] {
+    bytes.split(|b| *b == 0).next().unwrap_or(bytes)
+}
+
+fn prune_bytes(op: Comparison, value: &[u8], stats: &FieldStats<'_>) -> Tri {
+    use Comparison::{Eq, Ge, Gt, Le, Lt, Ne};
+    match (op, place(value, stats)) {
+        (Gt | Ge | Ne, Place::Below)
+        | (Lt | Le | Ne, Place::Above)
+        | (Ge, Place::AtMin)
+        | (Le, Place::AtMax)
+        | (Ge | Le | Eq, Place::Only) => Tri::AllTrue,
+        (Lt | Le | Eq, Place::Below)
+        | (Gt | Ge | Eq, Place::Above)
+        | (Lt, Place::AtMin)
+        | (Gt, Place::AtMax)
+        | (Lt | Gt | Ne, Place::Only) => Tri::AllFalse,
+        _ => Tri::Unknown,
+    }
 }
