@@ -9,8 +9,13 @@ mod interop;
 mod reference;
 mod versus;
 
-#[path = "../../azulejo/tests/support/mod.rs"]
-mod support;
+/// What the fixture tests of the engine use too.
+#[path = "../../azulejo/tests/support"]
+mod support {
+    pub mod cells;
+    pub mod check;
+    pub mod facts;
+}
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

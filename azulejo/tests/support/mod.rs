@@ -4,3 +4,4 @@
 pub mod cells;
 pub mod check;
 pub mod facts;
+pub mod pack;

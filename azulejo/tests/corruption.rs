@@ -1,0 +1,126 @@
+//! Damaged arrays: every byte flipped, every file cut off at every length. A read gives an error or cells; it never panics,
+//! hangs, or allocates beyond its budget.
+
+mod support;
+
+use azulejo::read::{ReadOptions, Reader};
+use azulejo::storage::{MemoryStorage, Storage, StorePath};
+use azulejo::{Array, Config, Context};
+use bytes::Bytes;
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+use support::pack;
+
+/// The largest single allocation since it was last reset.
+struct LargestAllocation;
+
+static LARGEST: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: passes everything on to the system's allocator.
+#[expect(unsafe_code, reason = "a global allocator cannot be written without")]
+unsafe impl GlobalAlloc for LargestAllocation {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LARGEST.fetch_max(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(ptr, layout) }
+    }
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        LARGEST.fetch_max(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        LARGEST.fetch_max(new_size, Ordering::Relaxed);
+        // SAFETY: the caller's promise.
+        unsafe { System.realloc(ptr, layout, new_size) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: LargestAllocation = LargestAllocation;
+
+/// What a read may hold.
+const BUDGET: u64 = 16 << 20;
+
+/// Small arrays of every shape of the format: legacy metadata, footers of several ages, var-length, deletes, timestamps.
+const ARRAYS: &[&str] = &[
+    "made/old/1.4.0/sparse1d_f64",
+    "made/old/1.6.3/dense3d_col",
+    "made/old/2.0.2/sparse1d_f64",
+    "made/feat/2.12.3/deletes_consolidated",
+    "made/feat/2.30.0/consolidate_timestamps",
+];
+
+/// Opens and reads a damaged array; whether it read.
+fn attempt(context: &Context, what: &dyn Fn() -> String) -> bool {
+    LARGEST.store(0, Ordering::Relaxed);
+    let start = Instant::now();
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| -> azulejo::Result<usize> {
+        let array = Array::open(context, "mem://a")?;
+        array.metadata()?;
+        array.non_empty_domain()?;
+        let mut cells = 0;
+        // A damaged domain can be huge: a few batches suffice.
+        for batch in Reader::new(&array, ReadOptions::new())?.take(4) {
+            cells += batch?.cell_num;
+        }
+        Ok(cells)
+    }));
+    let outcome = outcome.unwrap_or_else(|_| panic!("{}: panicked", what()));
+    let largest = LARGEST.load(Ordering::Relaxed) as u64;
+    assert!(largest <= 2 * BUDGET, "{}: allocated {largest} bytes at once", what());
+    assert!(start.elapsed() < Duration::from_secs(20), "{}: took {:?}", what(), start.elapsed());
+    outcome.is_ok()
+}
+
+/// Applies `damage` (which gives all damaged forms of a file) to each file of each array.
+fn damaged(damage: fn(&[u8]) -> Box<dyn Iterator<Item = (usize, Vec<u8>)> + '_>) {
+    let all = pack::files();
+    let (mut read, mut refused) = (0, 0);
+    for name in ARRAYS {
+        let files: BTreeMap<String, Bytes> = all
+            .iter()
+            .filter_map(|(p, b)| Some((format!("a{}", p.strip_prefix(name).filter(|r| r.starts_with('/'))?), b.clone())))
+            .collect();
+        assert!(!files.is_empty(), "{name} is not in the pack");
+        let memory = Arc::new(MemoryStorage::new());
+        for (path, bytes) in &files {
+            memory.put(&StorePath::memory(path), bytes.clone()).expect("memory takes it");
+        }
+        let config = Config { memory_budget: BUDGET, threads: 1, ..Config::default() };
+        let context = pack::context(config, None, Arc::clone(&memory) as Arc<dyn Storage>);
+        assert!(attempt(&context, &|| format!("{name}, whole")), "{name} does not read when whole");
+        for (path, bytes) in &files {
+            for (at, changed) in damage(bytes) {
+                memory.put(&StorePath::memory(path), changed.into()).expect("memory takes it");
+                let what = || format!("{name}: {path} damaged at {at}");
+                if attempt(&context, &what) { read += 1 } else { refused += 1 }
+            }
+            memory.put(&StorePath::memory(path), bytes.clone()).expect("memory takes it");
+        }
+    }
+    assert!(refused > 1000, "only {refused} damaged arrays were refused ({read} read): is the damage done?");
+}
+
+#[test]
+fn every_byte_flipped() {
+    damaged(|bytes| {
+        Box::new((0..bytes.len()).map(|at| {
+            let mut changed = bytes.to_vec();
+            changed[at] ^= 0xff;
+            (at, changed)
+        }))
+    });
+}
+
+#[test]
+fn every_file_cut_off_at_every_length() {
+    damaged(|bytes| Box::new((0..bytes.len()).map(|at| (at, bytes[..at].to_vec()))));
+}
