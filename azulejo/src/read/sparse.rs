@@ -1,24 +1,134 @@
-//! Reading sparse arrays.
+//! Reading sparse arrays: plan, then batch after batch within the memory budget.
 
+mod batch;
 pub(crate) mod keys;
+mod plan;
+mod prune;
+mod query;
 
-use super::BoundOptions;
+use super::{BoundOptions, BufferPool};
 use crate::array::Array;
 use crate::column::ColumnSet;
 use crate::error::{Error, Result};
+use crate::space::cell_order::CellBound;
+use batch::Portion;
+use plan::{Cluster, Plan};
+use query::Query;
+
+/// Cells in one batch, however small they are.
+const MAX_CELLS: u64 = 1 << 30;
 
 /// A sparse read under way.
 #[derive(Debug)]
-pub(crate) struct SparseReader {}
+pub(crate) struct SparseReader {
+    query: Query,
+    plan: Plan,
+    pool: BufferPool,
+    /// The next cluster.
+    next: usize,
+    /// Where to continue in that cluster.
+    from: Option<CellBound>,
+}
 
 impl SparseReader {
     /// Plans the read of a sparse array; reads nothing but metadata.
-    pub(crate) fn new(_array: &Array, _options: &BoundOptions) -> Result<Self> {
-        Err(Error::Unsupported("sparse reads are not there yet".into()))
+    pub(crate) fn new(array: &Array, options: &BoundOptions) -> Result<Self> {
+        let query = Query::new(array, options)?;
+        let plan = Plan::new(&query)?;
+        let pool = BufferPool::new(usize::try_from(query.budget / 8).unwrap_or(usize::MAX));
+        Ok(Self { query, plan, pool, next: 0, from: None })
     }
 
     /// The next cells, at least one; `None` at the end.
     pub(crate) fn next_batch(&mut self) -> Result<Option<ColumnSet>> {
+        while self.next < self.plan.clusters.len() {
+            let first = self.next == 0 && self.from.is_none();
+            let step = self.step()?;
+            let several = !first || step.next < self.plan.clusters.len();
+            let cells = batch::read(&self.query, &self.pool, &step.portions, several)?;
+            let (next, from) = (step.next, step.from);
+            self.next = next;
+            self.from = from;
+            if cells.is_some() {
+                return Ok(cells);
+            }
+        }
         Ok(None)
     }
+
+    /// Cuts the next batch out of the plan: as many clusters as the budget allows, or a part of one.
+    fn step(&self) -> Result<Step<'_>> {
+        let mut portions: Vec<Portion<'_>> = Vec::new();
+        let (mut cost, mut cells) = (0u64, 0u64);
+        let mut next = self.next;
+        let mut from = self.from.clone();
+        while let Some(cluster) = self.plan.clusters.get(next) {
+            let tiles = self.plan.tiles.get(cluster.start..cluster.end).unwrap_or_default();
+            let remaining = |tile: &&plan::PlannedTile| from.as_ref().is_none_or(|from| tile.upper >= *from);
+            let more = tiles.iter().filter(remaining).fold(0u64, |sum, tile| sum.saturating_add(tile.cost));
+            let more_cells: u64 = tiles.iter().filter(remaining).map(|tile| u64::from(tile.cell_num)).sum();
+            if cost.saturating_add(more) > self.query.budget || cells + more_cells > MAX_CELLS {
+                if portions.is_empty() {
+                    return self.split(cluster, next, from);
+                }
+                break;
+            }
+            cost += more;
+            cells += more_cells;
+            let selected = tiles.iter().filter(remaining);
+            match portions.last_mut() {
+                Some(last)
+                    if last.keyed == cluster.keyed && last.bounds == (None, None) && from.is_none() =>
+                {
+                    last.tiles.extend(selected);
+                }
+                _ => portions.push(Portion {
+                    tiles: selected.collect(),
+                    keyed: cluster.keyed,
+                    bounds: (from.clone(), None),
+                }),
+            }
+            from = None;
+            next += 1;
+        }
+        Ok(Step { portions, next, from })
+    }
+
+    /// The first part of a cluster that does not fit in the budget: the tiles with the lowest bounds, and of their cells
+    /// those below all other tiles.
+    fn split(&self, cluster: &Cluster, next: usize, from: Option<CellBound>) -> Result<Step<'_>> {
+        let tiles = self.plan.tiles.get(cluster.start..cluster.end).unwrap_or_default();
+        let remaining = tiles.iter().filter(|tile| from.as_ref().is_none_or(|from| tile.upper >= *from));
+        let (mut cost, mut cells) = (0u64, 0u64);
+        let mut taken = Vec::new();
+        let mut to = None;
+        for tile in remaining {
+            cost = cost.saturating_add(tile.cost);
+            cells += u64::from(tile.cell_num);
+            if cost > self.query.budget || cells > MAX_CELLS {
+                to = Some(tile.lower.clone());
+                break;
+            }
+            taken.push(tile);
+        }
+        // What begins at the bound too is taken with it later.
+        let progress = to.as_ref().is_none_or(|to| match &from {
+            Some(from) => to > from,
+            None => taken.iter().any(|tile| tile.lower < *to),
+        });
+        if taken.is_empty() || !progress {
+            let what = format!("{} overlapping tiles of {}", taken.len() + 1, self.query.array.uri());
+            return Err(Error::Budget { what, need: cost, budget: self.query.budget });
+        }
+        let portions = vec![Portion { tiles: taken, keyed: cluster.keyed, bounds: (from, to.clone()) }];
+        let next = if to.is_some() { next } else { next + 1 };
+        Ok(Step { portions, next, from: to })
+    }
+}
+
+/// One batch, and where the next begins.
+struct Step<'a> {
+    portions: Vec<Portion<'a>>,
+    next: usize,
+    from: Option<CellBound>,
 }

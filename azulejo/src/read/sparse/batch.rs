@@ -1,0 +1,431 @@
+//! One batch: key fields first, then masks, order, and the other fields of what is left.
+
+use super::keys::{self, KeyTile, Picked};
+use super::plan::PlannedTile;
+use super::query::{FragmentQuery, Query};
+use crate::array::Fragment;
+use crate::column::{ColumnSet, FieldView};
+use crate::error::{Error, Result};
+use crate::read::merge::{Duplicates, merge};
+use crate::read::{BufferPool, Cells, Tile, TileRequest, gather_slabs, load_tiles};
+use crate::space::CellSlab;
+use crate::space::cell_order::CellBound;
+use azulejo_format::fragment::{Field, RTree};
+use rayon::prelude::*;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Tiles of one batch that follow others in the result.
+#[derive(Debug, Clone)]
+pub(super) struct Portion<'a> {
+    /// The tiles; in the order of the result where they are not keyed.
+    pub(super) tiles: Vec<&'a PlannedTile>,
+    /// Whether cells have to be brought in order.
+    pub(super) keyed: bool,
+    /// Only cells from this bound on, and below that one.
+    pub(super) bounds: (Option<CellBound>, Option<CellBound>),
+}
+
+/// A tile of a batch and what is known of its cells. Its place in the batch is its *slot*.
+struct Slot<'a> {
+    tile: &'a PlannedTile,
+    of: &'a FragmentQuery,
+    fragment: &'a Fragment,
+    tree: &'a RTree,
+    keyed: bool,
+    /// Decoded so far.
+    loaded: BTreeMap<Field, Arc<Tile>>,
+    /// The cells that exist and are selected, before duplicates are gone.
+    picked: Picked,
+    /// Which of them are results once duplicates are gone; `None`: all.
+    kept: Option<Vec<u8>>,
+}
+
+impl<'a> Slot<'a> {
+    fn new(query: &'a Query, tile: &'a PlannedTile, keyed: bool) -> Result<Self> {
+        let of =
+            query.fragments.get(tile.part).ok_or_else(|| Error::Internal("a tile of no fragment".into()))?;
+        let fragment = query.fragment(of)?;
+        Ok(Self {
+            tile,
+            of,
+            fragment,
+            tree: fragment.rtree()?,
+            keyed,
+            loaded: BTreeMap::new(),
+            picked: Picked::All(tile.cell_num),
+            kept: None,
+        })
+    }
+
+    fn request(&self, field: Field, cells: Cells) -> TileRequest {
+        TileRequest { fragment: self.of.index, field, tile: self.tile.tile as u64, cells }
+    }
+
+    fn view(&self, field: Field) -> Option<FieldView<'_>> {
+        self.loaded.get(&field).map(|tile| tile.view())
+    }
+
+    /// Fields that say which cells exist and are selected, and in which order.
+    fn key_fields(&self, query: &Query) -> Vec<Field> {
+        let mut fields: Vec<Field> = if self.keyed {
+            (0..query.order.dimensions().len()).map(Field::Dimension).collect()
+        } else {
+            self.tile.dimensions.iter().copied().map(Field::Dimension).collect()
+        };
+        let decides = self.keyed && !query.allows_dups;
+        if self.fragment.has_timestamps() && (decides || self.of.tests_timestamps()) {
+            fields.push(Field::Timestamps);
+        }
+        fields
+    }
+
+    /// Fields that say which cells are results.
+    fn test_fields(&self) -> Vec<Field> {
+        let tests = self.tile.tests.iter().filter_map(|test| self.of.tests.get(*test));
+        let tested =
+            tests.flat_map(|test| &test.fields).filter_map(|at| self.of.test_fields.get(*at)).copied();
+        let deleted = self.of.deleted_until.filter(|_| !self.tile.none_kept).map(|_| Field::DeleteTimestamps);
+        tested.chain(deleted).collect()
+    }
+
+    /// Picks the cells that are selected and were written while the array was open.
+    fn select(&mut self, query: &Query) -> Result<()> {
+        if self.tile.dimensions.is_empty() && self.of.within.is_none() {
+            return Ok(());
+        }
+        let mut mask = vec![1u8; self.tile.cell_num as usize];
+        query.selection.apply(
+            &self.tile.dimensions,
+            &|d| self.view(Field::Dimension(d)),
+            &|d| self.tree.tile_range(self.tile.tile, d),
+            &mut mask,
+        )?;
+        if let Some(within) = self.of.within {
+            for (m, time) in mask.iter_mut().zip(self.times(Field::Timestamps)?) {
+                *m &= u8::from(within.start <= time && time <= within.end);
+            }
+        }
+        self.picked = pick(&mask);
+        Ok(())
+    }
+
+    /// The values of a field of timestamps.
+    fn times(&self, field: Field) -> Result<impl Iterator<Item = u64> + '_> {
+        let view = self.view(field).ok_or_else(|| Error::Internal("timestamps were not loaded".into()))?;
+        Ok(view.data.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)))
+    }
+
+    /// Finds the cells that are no results though they exist: deleted, or failing the query's condition.
+    fn test(&mut self, query: &Query) -> Result<()> {
+        let cells = self.tile.cell_num as usize;
+        if self.tile.none_kept {
+            self.kept = Some(vec![0; cells]);
+            return Ok(());
+        }
+        if self.tile.tests.is_empty() && self.of.deleted_until.is_none() {
+            return Ok(());
+        }
+        let mut mask = vec![1u8; cells];
+        if let Picked::List(list) = &self.picked {
+            mask.fill(0);
+            for &cell in list {
+                if let Some(m) = mask.get_mut(cell as usize) {
+                    *m = 1;
+                }
+            }
+        }
+        if let Some(until) = self.of.deleted_until {
+            for (m, time) in mask.iter_mut().zip(self.times(Field::DeleteTimestamps)?) {
+                *m &= u8::from(time > until || time == u64::MAX);
+            }
+        }
+        for test in self.tile.tests.iter().filter_map(|test| self.of.tests.get(*test)) {
+            let views = test.fields.iter().filter_map(|at| self.of.test_fields.get(*at)).map(|field| {
+                self.view(*field).ok_or_else(|| Error::Internal("a condition's field was not loaded".into()))
+            });
+            let views = views.collect::<Result<Vec<_>>>()?;
+            match test.until {
+                None => test.condition.evaluate(&views, &mut mask)?,
+                Some(until) => {
+                    let mut met = mask.clone();
+                    test.condition.evaluate(&views, &mut met)?;
+                    for ((m, met), time) in mask.iter_mut().zip(met).zip(self.times(Field::Timestamps)?) {
+                        *m &= u8::from(met != 0 || time > until);
+                    }
+                }
+            }
+        }
+        if self.of.merges && self.keyed && !query.allows_dups {
+            self.kept = Some(mask);
+        } else {
+            self.picked = pick(&mask);
+        }
+        Ok(())
+    }
+}
+
+/// The cells whose bytes are not 0.
+fn pick(mask: &[u8]) -> Picked {
+    let count: usize = mask.iter().map(|m| usize::from(*m != 0)).sum();
+    #[expect(clippy::cast_possible_truncation, reason = "tiles have fewer than 2^32 cells")]
+    if count == mask.len() {
+        Picked::All(count as u32)
+    } else {
+        let mut list = Vec::with_capacity(count);
+        list.extend((0u32..).zip(mask).filter(|(_, m)| **m != 0).map(|(cell, _)| cell));
+        Picked::List(list)
+    }
+}
+
+/// Reads a batch; `None` if no cell of it is a result. `several` says that there are other batches, so that the bounds
+/// between them must hold.
+pub(super) fn read(
+    query: &Query,
+    pool: &BufferPool,
+    portions: &[Portion<'_>],
+    several: bool,
+) -> Result<Option<ColumnSet>> {
+    let mut slots: Vec<Slot<'_>> = Vec::new();
+    for portion in portions {
+        let start = slots.len();
+        for tile in &portion.tiles {
+            slots.push(Slot::new(query, tile, portion.keyed)?);
+        }
+        if let Some(slots) = slots.get_mut(start..).filter(|_| portion.keyed) {
+            // Among cells of equal coordinates the latest fragment's come first.
+            slots.sort_by(|a, b| b.tile.part.cmp(&a.tile.part).then(a.tile.tile.cmp(&b.tile.tile)));
+        }
+    }
+    load(query, pool, &mut slots, |slot| slot.key_fields(query))?;
+    slots.par_iter_mut().try_for_each(|slot| slot.select(query))?;
+    load(
+        query,
+        pool,
+        &mut slots,
+        |slot| if slot.picked.len() == 0 { Vec::new() } else { slot.test_fields() },
+    )?;
+    slots.par_iter_mut().filter(|slot| slot.picked.len() > 0).try_for_each(|slot| slot.test(query))?;
+    let mut slabs: Vec<CellSlab> = Vec::new();
+    let mut start = 0;
+    for portion in portions {
+        let end = start + portion.tiles.len();
+        let members = slots.get(start..end).unwrap_or_default();
+        if portion.keyed {
+            ordered(query, start, members, &portion.bounds, several, &mut slabs)?;
+        } else {
+            stored(start, members, &mut slabs);
+        }
+        start = end;
+    }
+    if slabs.is_empty() {
+        return Ok(None);
+    }
+    columns(query, pool, slots, &slabs).map(Some)
+}
+
+/// Loads fields of slots, as one batch of IO.
+fn load(
+    query: &Query,
+    pool: &BufferPool,
+    slots: &mut [Slot<'_>],
+    fields: impl Fn(&Slot<'_>) -> Vec<Field>,
+) -> Result<()> {
+    let mut wanted: Vec<(usize, Field)> = Vec::new();
+    let mut requests = Vec::new();
+    for (at, slot) in slots.iter().enumerate() {
+        for field in fields(slot) {
+            if !slot.loaded.contains_key(&field) && !wanted.contains_from_end(&(at, field)) {
+                wanted.push((at, field));
+                requests.push(slot.request(field, Cells::All));
+            }
+        }
+    }
+    if requests.is_empty() {
+        return Ok(());
+    }
+    let tiles = load_tiles(&query.array, &requests, pool)?;
+    for ((at, field), tile) in wanted.into_iter().zip(tiles) {
+        if let Some(slot) = slots.get_mut(at) {
+            if tile.cell_num != slot.tile.cell_num as usize {
+                return Err(Error::Internal(format!(
+                    "a tile of {} cells, {} expected",
+                    tile.cell_num, slot.tile.cell_num
+                )));
+            }
+            slot.loaded.insert(field, tile);
+        }
+    }
+    Ok(())
+}
+
+/// Searching a list whose matches can only be near its end.
+trait ContainsFromEnd<T> {
+    fn contains_from_end(&self, item: &T) -> bool;
+}
+
+impl ContainsFromEnd<(usize, Field)> for Vec<(usize, Field)> {
+    fn contains_from_end(&self, item: &(usize, Field)) -> bool {
+        self.iter().rev().take_while(|(at, _)| *at == item.0).any(|other| other == item)
+    }
+}
+
+/// The cells of slots in the order in which they are stored.
+#[expect(clippy::cast_possible_truncation, reason = "a batch has fewer than 2^32 tiles")]
+fn stored(start: usize, members: &[Slot<'_>], slabs: &mut Vec<CellSlab>) {
+    for (i, slot) in members.iter().enumerate() {
+        let at = (start + i) as u32;
+        match &slot.picked {
+            Picked::All(0) => {}
+            Picked::All(n) => CellSlab::push_onto(slabs, at, 0, *n),
+            Picked::List(list) => {
+                list.iter().for_each(|&cell| CellSlab::push_onto(slabs, at, cell.into(), 1))
+            }
+        }
+    }
+}
+
+/// The cells of slots in the order asked for.
+#[expect(clippy::cast_possible_truncation, reason = "a batch has fewer than 2^32 tiles")]
+fn ordered(
+    query: &Query,
+    start: usize,
+    members: &[Slot<'_>],
+    (from, to): &(Option<CellBound>, Option<CellBound>),
+    several: bool,
+    slabs: &mut Vec<CellSlab>,
+) -> Result<()> {
+    let mut tiles = Vec::with_capacity(members.len());
+    for (i, slot) in members.iter().enumerate().filter(|(_, slot)| slot.picked.len() > 0) {
+        let view = |d| {
+            slot.view(Field::Dimension(d))
+                .ok_or_else(|| Error::Internal("coordinates were not loaded".into()))
+        };
+        let coordinates = (0..query.order.dimensions().len()).map(view).collect::<Result<Vec<_>>>()?;
+        tiles.push(KeyTile { coordinates, picked: &slot.picked, slot: i as u32 });
+    }
+    let set =
+        query.array.context().install(|| keys::build(&query.order, &tiles, from.as_ref(), to.as_ref()))?;
+    if set.non_ascii && several {
+        return Err(Error::Unsupported(
+            "strings that are not ASCII lie along a dimension; raise the memory budget so that one batch takes all".into(),
+        ));
+    }
+    let times: Vec<Result<&[[u8; 8]], u64>> = members
+        .iter()
+        .map(|slot| match slot.loaded.get(&Field::Timestamps) {
+            Some(tile) => Ok(tile.data.as_chunks::<8>().0),
+            None => Err(slot.fragment.time_range().start),
+        })
+        .collect();
+    let latest = |slot: u32, cell: u32| match times.get(slot as usize) {
+        Some(Ok(times)) => times.get(cell as usize).map_or(0, |bytes| u64::from_le_bytes(*bytes)),
+        Some(Err(start)) => *start,
+        None => 0,
+    };
+    let duplicates = if query.allows_dups || !members.iter().any(|slot| slot.of.merges) {
+        Duplicates::Keep
+    } else if times.iter().any(Result::is_ok) {
+        Duplicates::Latest(&latest)
+    } else {
+        Duplicates::First
+    };
+    let kept: Vec<Option<&[u8]>> = members.iter().map(|slot| slot.kept.as_deref()).collect();
+    let merged = query.array.context().install(|| merge(set, duplicates, &kept));
+    slabs.extend(merged.into_iter().map(|slab| CellSlab { tile: slab.tile + start as u32, ..slab }));
+    Ok(())
+}
+
+/// Loads the columns of the cells in `slabs` and gathers them.
+fn columns(
+    query: &Query,
+    pool: &BufferPool,
+    mut slots: Vec<Slot<'_>>,
+    slabs: &[CellSlab],
+) -> Result<ColumnSet> {
+    let mut used: Vec<u64> = vec![0; slots.len()];
+    for slab in slabs {
+        if let Some(used) = used.get_mut(slab.tile as usize) {
+            *used += u64::from(slab.len);
+        }
+    }
+    // Coordinates that only decided the order are not needed any more.
+    for slot in &mut slots {
+        let wanted = &slot.of.fields;
+        slot.loaded.retain(|field, _| wanted.contains(&Some(*field)));
+        slot.kept = None;
+    }
+    let spans = spans(&slots, slabs, &used);
+    let cell_num =
+        usize::try_from(CellSlab::total(slabs)).map_err(|_| Error::Internal("too many cells".into()))?;
+    let mut columns = Vec::with_capacity(query.fields.len());
+    for (i, bound) in query.fields.iter().enumerate() {
+        let mut tiles: Vec<Option<Arc<Tile>>> = vec![None; slots.len()];
+        let mut requests = Vec::new();
+        let mut places = Vec::new();
+        for (at, ((slot, used), cells)) in slots.iter().zip(&used).zip(&spans).enumerate() {
+            let Some(field) = slot.of.fields.get(i).copied().flatten().filter(|_| *used > 0) else {
+                continue;
+            };
+            match slot.loaded.get(&field) {
+                Some(tile) => {
+                    if let Some(place) = tiles.get_mut(at) {
+                        *place = Some(Arc::clone(tile));
+                    }
+                }
+                None => {
+                    requests.push(slot.request(field, cells.clone()));
+                    places.push(at);
+                }
+            }
+        }
+        if !requests.is_empty() {
+            for (at, tile) in places.into_iter().zip(load_tiles(&query.array, &requests, pool)?) {
+                if let Some(place) = tiles.get_mut(at) {
+                    *place = Some(tile);
+                }
+            }
+        }
+        columns.push(gather_slabs(query.array.context(), slabs, &tiles, &bound.column_type, &bound.fill)?);
+        for slot in &mut slots {
+            if let Some(Some(field)) = slot.of.fields.get(i) {
+                let again = slot.of.fields.iter().skip(i + 1).any(|later| later.as_ref() == Some(field));
+                if !again {
+                    slot.loaded.remove(field);
+                }
+            }
+        }
+    }
+    Ok(ColumnSet { cell_num, columns })
+}
+
+/// Which cells of each slot are needed: all where most are.
+fn spans(slots: &[Slot<'_>], slabs: &[CellSlab], used: &[u64]) -> Vec<Cells> {
+    let sparse = |at: usize| match (slots.get(at), used.get(at)) {
+        (Some(slot), Some(used)) => *used > 0 && *used < u64::from(slot.tile.cell_num) / 4,
+        _ => false,
+    };
+    let mut lists: Vec<Vec<std::ops::Range<u64>>> = vec![Vec::new(); slots.len()];
+    for slab in slabs.iter().filter(|slab| sparse(slab.tile as usize)) {
+        if let Some(list) = lists.get_mut(slab.tile as usize) {
+            list.push(slab.start..slab.start + u64::from(slab.len));
+        }
+    }
+    lists
+        .into_iter()
+        .map(|mut list| {
+            if list.is_empty() {
+                return Cells::All;
+            }
+            list.sort_unstable_by_key(|span| span.start);
+            let mut merged: Vec<std::ops::Range<u64>> = Vec::with_capacity(list.len());
+            for span in list {
+                match merged.last_mut() {
+                    Some(last) if span.start <= last.end => last.end = last.end.max(span.end),
+                    _ => merged.push(span),
+                }
+            }
+            Cells::Spans(merged)
+        })
+        .collect()
+}

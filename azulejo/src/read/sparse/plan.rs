@@ -1,0 +1,283 @@
+//! Which tiles a sparse read needs, in which order, and which of them have to be merged with each other.
+//!
+//! Tiles are found by the R-trees and thinned out by their statistics. In the order asked for, a tile's cells lie between
+//! two bounds; tiles whose bounds do not meet are independent. They make *clusters*, which follow one another in the
+//! result. Where a cluster's cells are stored in the order asked for, nothing needs to be compared: its coordinates are
+//! not even read, unless they are asked for.
+
+use super::prune::tile_verdict;
+use super::query::{FragmentQuery, Query};
+use crate::array::Fragment;
+use crate::condition::Tri;
+use crate::error::{Error, Result};
+use crate::space::cell_order::{CellBound, CellOrder};
+use azulejo_format::CellValNum;
+use azulejo_format::fragment::{Field, RTree};
+use std::collections::BTreeSet;
+
+/// A tile that may hold results.
+#[derive(Debug, Clone)]
+pub(super) struct PlannedTile {
+    /// Index in [`Query::fragments`].
+    pub(super) part: usize,
+    /// Index in the fragment.
+    pub(super) tile: usize,
+    /// Number of cells.
+    pub(super) cell_num: u32,
+    /// Dimensions by whose coordinates cells must be selected.
+    pub(super) dimensions: Vec<usize>,
+    /// Conditions to be evaluated, by index in the fragment's tests.
+    pub(super) tests: Vec<usize>,
+    /// Statistics say that no cell is a result, though some may replace others.
+    pub(super) none_kept: bool,
+    /// Bytes that the tile takes in a batch, as far as is known beforehand.
+    pub(super) cost: u64,
+    /// Below all its cells.
+    pub(super) lower: CellBound,
+    /// Not below any of its cells.
+    pub(super) upper: CellBound,
+}
+
+/// Tiles that have to be looked at together, or that are independent and need no keys.
+#[derive(Debug, Clone)]
+pub(super) struct Cluster {
+    /// By index in [`Plan::tiles`]: from here,
+    pub(super) start: usize,
+    /// to before here.
+    pub(super) end: usize,
+    /// Whether cells have to be brought in order.
+    pub(super) keyed: bool,
+}
+
+/// What to read, in the order of the result.
+#[derive(Debug, Default)]
+pub(super) struct Plan {
+    pub(super) tiles: Vec<PlannedTile>,
+    pub(super) clusters: Vec<Cluster>,
+}
+
+impl Plan {
+    /// Plans a query.
+    pub(super) fn new(query: &Query) -> Result<Self> {
+        query.preload_boxes()?;
+        let same_order = query.order == query.stored_order;
+        let mut parts: Vec<Vec<PlannedTile>> = Vec::with_capacity(query.fragments.len());
+        for (part, of) in query.fragments.iter().enumerate() {
+            parts.push(tiles_of(query, part, of)?);
+        }
+        let used: BTreeSet<usize> = query
+            .fragments
+            .iter()
+            .zip(&parts)
+            .filter(|(_, tiles)| !tiles.is_empty())
+            .map(|(of, _)| of.index)
+            .collect();
+        query.preload_offsets(&used)?;
+        let independent = query.fragments.iter().all(|of| !of.merges);
+        let sequence = independent && (query.any_order || (same_order && used.len() <= 1));
+        for (of, tiles) in query.fragments.iter().zip(&mut parts) {
+            let fragment = query.fragment(of)?;
+            let costs = Costs::new(query, of, fragment, !sequence)?;
+            for tile in tiles.iter_mut() {
+                tile.cost = costs.of(of, fragment, tile)?;
+            }
+            if !sequence {
+                let tree = fragment.rtree()?;
+                for tile in tiles.iter_mut() {
+                    bound(&query.order, tree, tile);
+                }
+                if same_order {
+                    tighten(tiles);
+                }
+            }
+        }
+        let mut tiles: Vec<PlannedTile> = parts.into_iter().flatten().collect();
+        if sequence {
+            let clusters = (0..tiles.len()).map(|i| Cluster { start: i, end: i + 1, keyed: false }).collect();
+            return Ok(Self { tiles, clusters });
+        }
+        tiles.sort_by(|a, b| a.lower.cmp(&b.lower).then_with(|| (a.part, a.tile).cmp(&(b.part, b.tile))));
+        let clusters = clusters(query, &tiles)?;
+        Ok(Self { tiles, clusters })
+    }
+}
+
+/// The tiles of a fragment that may hold results, or cells that replace some, ascending.
+fn tiles_of(query: &Query, part: usize, of: &FragmentQuery) -> Result<Vec<PlannedTile>> {
+    let fragment = query.fragment(of)?;
+    let tree = fragment.rtree()?;
+    let mut tiles = Vec::new();
+    for test in query.selection.tiles(tree) {
+        let cells = fragment.tile_cell_num(test.tile as u64);
+        let cell_num = u32::try_from(cells).map_err(|_| {
+            Error::Unsupported(format!(
+                "tile {} of fragment {} has {cells} cells",
+                test.tile,
+                fragment.name()
+            ))
+        })?;
+        let mut tests = Vec::with_capacity(of.tests.len());
+        let mut none_kept = false;
+        for (i, cell_test) in of.tests.iter().enumerate() {
+            match tile_verdict(fragment, of, cell_test, test.tile, cells)? {
+                Tri::AllTrue => {}
+                Tri::AllFalse if cell_test.until.is_none() => none_kept = true,
+                Tri::AllFalse | Tri::Unknown => tests.push(i),
+            }
+        }
+        if cell_num == 0 || (none_kept && !of.merges) {
+            continue;
+        }
+        if none_kept {
+            tests.clear();
+        }
+        tiles.push(PlannedTile {
+            part,
+            tile: test.tile,
+            cell_num,
+            dimensions: test.dimensions,
+            tests,
+            none_kept,
+            cost: 0,
+            lower: CellBound::LOWEST,
+            upper: CellBound::highest(),
+        });
+    }
+    Ok(tiles)
+}
+
+fn bound(order: &CellOrder, tree: &RTree, tile: &mut PlannedTile) {
+    let ranges: Option<Vec<_>> =
+        (0..order.dimensions().len()).map(|d| tree.tile_range(tile.tile, d)).collect();
+    if let Some(ranges) = ranges {
+        tile.lower = order.lower_bound(&ranges.iter().map(|r| r.start).collect::<Vec<_>>());
+        tile.upper = order.upper_bound(&ranges.iter().map(|r| r.end).collect::<Vec<_>>());
+    }
+}
+
+/// In a fragment that is stored in the order, tiles follow one another: no tile begins before its predecessor does, none
+/// ends after its successor does.
+fn tighten(tiles: &mut [PlannedTile]) {
+    let mut lower = CellBound::LOWEST;
+    for tile in tiles.iter_mut() {
+        if tile.lower < lower {
+            tile.lower.clone_from(&lower);
+        } else {
+            lower.clone_from(&tile.lower);
+        }
+    }
+    let mut upper = CellBound::highest();
+    for tile in tiles.iter_mut().rev() {
+        if tile.upper > upper {
+            tile.upper.clone_from(&upper);
+        } else {
+            upper.clone_from(&tile.upper);
+        }
+    }
+}
+
+/// Cuts tiles, sorted by lower bound, where no bounds meet.
+fn clusters(query: &Query, tiles: &[PlannedTile]) -> Result<Vec<Cluster>> {
+    let same_order = query.order == query.stored_order;
+    let mut clusters = Vec::new();
+    let mut start = 0;
+    while let Some(first) = tiles.get(start) {
+        let mut reach = &first.upper;
+        let mut end = start + 1;
+        while let Some(tile) = tiles.get(end).filter(|tile| tile.lower <= *reach) {
+            reach = reach.max(&tile.upper);
+            end += 1;
+        }
+        let members = tiles.get(start..end).unwrap_or_default();
+        let one_fragment = members.iter().all(|tile| tile.part == first.part);
+        let merges = query.fragments.get(first.part).is_none_or(|of| of.merges) && !query.allows_dups;
+        let versions = match query.fragments.get(first.part) {
+            // Within a fragment only cell timestamps tell of several versions of a cell.
+            Some(of) => merges && query.fragment(of)?.has_timestamps(),
+            None => true,
+        };
+        if one_fragment && !versions && (same_order || (members.len() == 1 && stored_in_order(query, first)?))
+        {
+            clusters.extend((start..end).map(|i| Cluster { start: i, end: i + 1, keyed: false }));
+        } else {
+            clusters.push(Cluster { start, end, keyed: true });
+        }
+        start = end;
+    }
+    Ok(clusters)
+}
+
+/// Whether the cells of a tile are stored in the order asked for, though those of a fragment are not.
+fn stored_in_order(query: &Query, tile: &PlannedTile) -> Result<bool> {
+    let Some(of) = query.fragments.get(tile.part) else { return Ok(false) };
+    let tree = query.fragment(of)?.rtree()?;
+    let ranges =
+        (0..query.order.dimensions().len()).map(|d| tree.tile_range(tile.tile, d).map(|r| (r.start, r.end)));
+    let Some(ranges) = ranges.collect::<Option<Vec<_>>>() else { return Ok(false) };
+    Ok(query.order.within(&ranges) == query.stored_order.within(&ranges))
+}
+
+/// What cells and tiles of a fragment cost.
+struct Costs {
+    /// Bytes a cell.
+    cell: u64,
+    /// Var-length fields, each with how many times its values are held.
+    var: Vec<(Field, u64)>,
+}
+
+impl Costs {
+    /// Bytes of a cell's key and of the memory that sorting takes.
+    const KEY: u64 = 40;
+
+    fn new(query: &Query, of: &FragmentQuery, fragment: &Fragment, keyed: bool) -> Result<Self> {
+        let schema = fragment.schema();
+        let mut costs = Self { cell: 8, var: Vec::new() };
+        let dims = schema.domain.dimensions.len();
+        // Decoded tiles are held once, columns once more.
+        let decoded: BTreeSet<Field> =
+            of.test_fields.iter().chain(of.fields.iter().flatten()).copied().collect();
+        let coordinates = (0..dims).map(Field::Dimension).filter(|d| keyed && !decoded.contains(d));
+        let held = coordinates.map(|d| (d, 1)).chain(decoded.iter().map(|field| {
+            let column = of.fields.contains(&Some(*field));
+            (*field, 1 + u64::from(column))
+        }));
+        for (field, times) in held {
+            match field.layout(schema) {
+                Some((datatype, CellValNum::Fixed(n))) => {
+                    costs.cell += times * u64::from(n).saturating_mul(datatype.size() as u64);
+                }
+                Some((_, CellValNum::Var)) => {
+                    costs.cell += times * 8;
+                    costs.var.push((field, times));
+                }
+                None => {}
+            }
+            costs.cell += times * u64::from(field.is_nullable(schema));
+        }
+        if fragment.has_timestamps() {
+            costs.cell += 8;
+        }
+        if fragment.has_delete_metadata() {
+            costs.cell += 8;
+        }
+        if keyed {
+            costs.cell += Self::KEY;
+        }
+        // Columns of fields that the fragment has not are filled.
+        for (bound, field) in query.fields.iter().zip(&of.fields) {
+            if field.is_none() {
+                costs.cell += bound.fill.bytes.len() as u64 + 9;
+            }
+        }
+        Ok(costs)
+    }
+
+    fn of(&self, _of: &FragmentQuery, fragment: &Fragment, tile: &PlannedTile) -> Result<u64> {
+        let mut cost = self.cell.saturating_mul(tile.cell_num.into());
+        for (field, times) in &self.var {
+            let size = fragment.var_tile_size(*field, tile.tile as u64)?;
+            cost = cost.saturating_add(times.saturating_mul(size));
+        }
+        Ok(cost)
+    }
+}

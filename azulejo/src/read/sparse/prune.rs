@@ -1,0 +1,72 @@
+//! What the statistics of a tile say about a condition.
+
+use super::query::{CellTest, FragmentQuery};
+use crate::array::Fragment;
+use crate::condition::{FieldStats, Tri};
+use crate::error::Result;
+use azulejo_format::fragment::{Field, StatsTrust, SumKind, TileSum};
+
+/// Whether all, no or some cells of a tile meet a condition.
+pub(super) fn tile_verdict(
+    fragment: &Fragment,
+    of: &FragmentQuery,
+    test: &CellTest,
+    tile: usize,
+    cell_num: u64,
+) -> Result<Tri> {
+    if let Some(constant) = test.condition.constant() {
+        return Ok(if constant { Tri::AllTrue } else { Tri::AllFalse });
+    }
+    let stats = test
+        .fields
+        .iter()
+        .map(|at| {
+            of.test_fields.get(*at).map_or(Ok(None), |field| field_stats(fragment, *field, tile, cell_num))
+        })
+        .collect::<Result<Vec<_>>>()?;
+    Ok(test.condition.prune(&|i| stats.get(i).copied().flatten()))
+}
+
+/// What is known for certain about a field's values in a tile.
+fn field_stats(
+    fragment: &Fragment,
+    field: Field,
+    tile: usize,
+    cell_num: u64,
+) -> Result<Option<FieldStats<'_>>> {
+    if let Field::Dimension(d) = field {
+        let Some(range) = fragment.rtree()?.tile_range(tile, d) else { return Ok(None) };
+        let bounds =
+            FieldStats { cell_num, min: Some(range.start), max: Some(range.end), null_count: Some(0) };
+        // NaN coordinates leave no trace in a box.
+        let real = field.layout(fragment.schema()).is_none_or(|(datatype, _)| datatype.is_real());
+        return Ok((!real).then_some(bounds));
+    }
+    let nullable = field.is_nullable(fragment.schema());
+    let Some(stats) = fragment.tile_stats(field)? else { return Ok(None) };
+    let null_count = match stats.null_counts {
+        _ if !nullable => Some(0),
+        Some(counts) => counts.counts.get(tile).copied(),
+        None => None,
+    };
+    let trusted =
+        match StatsTrust::of(field, fragment.schema(), fragment.footer().version, fragment.is_dense()) {
+            StatsTrust::Exact => true,
+            StatsTrust::IfSumIsFinite => stats.sums.is_some_and(|sums| {
+                let kind =
+                    field.layout(fragment.schema()).and_then(|(datatype, num)| SumKind::of(datatype, num));
+                kind.and_then(|kind| sums.get(tile, kind)).is_some_and(|sum| match sum {
+                    TileSum::Real(sum) => sum.abs() < f64::MAX,
+                    TileSum::Signed(_) | TileSum::Unsigned(_) => true,
+                })
+            }),
+            StatsTrust::Untrusted | StatsTrust::UpToZeroByte => false,
+        };
+    let known = trusted && null_count.is_some_and(|nulls| nulls < cell_num);
+    Ok(Some(FieldStats {
+        cell_num,
+        min: stats.mins.filter(|_| known).and_then(|mins| mins.get(tile)),
+        max: stats.maxs.filter(|_| known).and_then(|maxs| maxs.get(tile)),
+        null_count,
+    }))
+}

@@ -1,0 +1,338 @@
+//! What a sparse read asks of each fragment: bound once, before any tile is looked at.
+
+use super::super::select::Selection;
+use super::super::{BoundField, BoundOptions};
+use crate::array::{Array, Fragment, TimeRange};
+use crate::condition::BoundCondition;
+use crate::error::{Error, Result};
+use crate::space::Layout;
+use crate::space::cell_order::CellOrder;
+use azulejo_format::NdRectangle;
+use azulejo_format::fragment::{Field, Section};
+use azulejo_format::range::compare;
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
+
+/// A condition that cells of one fragment must meet to be results.
+#[derive(Debug)]
+pub(super) struct CellTest {
+    pub(super) condition: BoundCondition,
+    /// The condition's fields, by index in [`FragmentQuery::test_fields`].
+    pub(super) fields: Vec<usize>,
+    /// Only cells with a timestamp up to this one are tested, others pass.
+    pub(super) until: Option<u64>,
+}
+
+/// What is asked of one fragment.
+#[derive(Debug)]
+pub(super) struct FragmentQuery {
+    /// Index in [`Array::fragments`].
+    pub(super) index: usize,
+    /// Whether its cells may replace or be replaced by cells of other fragments, or of itself.
+    pub(super) merges: bool,
+    /// Cells whose timestamp lies outside do not exist.
+    pub(super) within: Option<TimeRange>,
+    /// Cells deleted at or before this time are gone.
+    pub(super) deleted_until: Option<u64>,
+    /// Conditions, to be met after duplicates are gone.
+    pub(super) tests: Vec<CellTest>,
+    /// Fields that the tests look at.
+    pub(super) test_fields: Vec<Field>,
+    /// The columns asked for; `None` where the fragment has no such field.
+    pub(super) fields: Vec<Option<Field>>,
+}
+
+impl FragmentQuery {
+    /// Whether some test needs the cells' timestamps.
+    pub(super) fn tests_timestamps(&self) -> bool {
+        self.within.is_some() || self.tests.iter().any(|test| test.until.is_some())
+    }
+}
+
+/// A bound query.
+#[derive(Debug)]
+pub(super) struct Query {
+    pub(super) array: Array,
+    pub(super) fields: Vec<BoundField>,
+    pub(super) budget: u64,
+    pub(super) selection: Selection,
+    /// The order asked for, within the box around all cells that take part.
+    pub(super) order: CellOrder,
+    /// The order of cells in fragments, within the same box.
+    pub(super) stored_order: CellOrder,
+    /// Whether any order of the result will do.
+    pub(super) any_order: bool,
+    /// Whether cells of equal coordinates all stay.
+    pub(super) allows_dups: bool,
+    /// The fragments that take part, ascending.
+    pub(super) fragments: Vec<FragmentQuery>,
+}
+
+impl Query {
+    pub(super) fn new(array: &Array, options: &BoundOptions) -> Result<Self> {
+        let schema = array.schema();
+        let selection = Selection::new(&options.subarray, schema)?;
+        let boxes: Vec<(usize, &NdRectangle)> = array
+            .fragments()
+            .iter()
+            .enumerate()
+            .filter(|(_, fragment)| !fragment.is_dense())
+            .filter_map(|(index, fragment)| Some((index, fragment.footer().non_empty_domain.as_ref()?)))
+            .filter(|(_, bounds)| selection.meets(bounds))
+            .collect();
+        let dims = schema.domain.dimensions.len();
+        if let Some((index, _)) = boxes.iter().find(|(_, bounds)| bounds.ranges.len() != dims) {
+            let name = array.fragments().get(*index).map_or("", Fragment::name);
+            return Err(Error::Internal(format!("the box of fragment {name} does not fit the domain")));
+        }
+        let merging = merging(array, &boxes);
+        let around = bounding_box(array, &boxes);
+        let bounds: Vec<(&[u8], &[u8])> =
+            around.ranges.iter().map(|r| (r.start.as_slice(), r.end.as_slice())).collect();
+        let within = |layout: Layout| CellOrder::new(schema, layout).within(&bounds);
+        if !array.deletes().is_empty() {
+            let consolidated = |(index, _): &&(usize, _)| {
+                array.fragments().get(*index).is_some_and(Fragment::has_delete_metadata)
+            };
+            let sections =
+                boxes.iter().filter(consolidated).map(|(index, _)| (*index, Section::ProcessedConditions));
+            array.preload(&sections.collect::<Vec<_>>())?;
+        }
+        let conditions = Conditions::bind(array, options)?;
+        let fragments = boxes
+            .iter()
+            .zip(merging)
+            .map(|((index, _), merges)| bind_fragment(array, options, &conditions, *index, merges))
+            .collect::<Result<Vec<_>>>()?;
+        Ok(Self {
+            array: array.clone(),
+            fields: options.fields.clone(),
+            budget: options.memory_budget,
+            selection,
+            order: within(options.layout),
+            stored_order: within(Layout::Global),
+            any_order: options.layout == Layout::Unordered,
+            allows_dups: schema.allows_dups,
+            fragments,
+        })
+    }
+
+    /// The fragment of a fragment query.
+    pub(super) fn fragment(&self, of: &FragmentQuery) -> Result<&Fragment> {
+        self.array
+            .fragments()
+            .get(of.index)
+            .ok_or_else(|| Error::Internal("a fragment that the array does not have".into()))
+    }
+
+    /// Loads the parts of metadata that planning looks at.
+    pub(super) fn preload_boxes(&self) -> Result<()> {
+        let mut sections: Vec<(usize, Section)> = Vec::new();
+        for of in &self.fragments {
+            sections.push((of.index, Section::RTree));
+            let tested: BTreeSet<Field> = of
+                .tests
+                .iter()
+                .flat_map(|t| &t.fields)
+                .filter_map(|f| of.test_fields.get(*f))
+                .copied()
+                .collect();
+            for field in tested.into_iter().filter(|field| matches!(field, Field::Attribute(_))) {
+                let stats: [fn(Field) -> Section; 4] =
+                    [Section::TileMins, Section::TileMaxs, Section::TileSums, Section::TileNullCounts];
+                sections.extend(stats.map(|section| (of.index, section(field))));
+            }
+        }
+        self.array.preload(&sections)
+    }
+
+    /// Loads the parts of metadata that say where the tiles of fields lie.
+    pub(super) fn preload_offsets(&self, fragments: &BTreeSet<usize>) -> Result<()> {
+        let dims = self.array.schema().domain.dimensions.len();
+        let mut sections: Vec<(usize, Section)> = Vec::new();
+        for of in self.fragments.iter().filter(|of| fragments.contains(&of.index)) {
+            let fragment = self.fragment(of)?;
+            let mut fields: BTreeSet<Field> =
+                of.fields.iter().flatten().chain(&of.test_fields).copied().collect();
+            fields.extend((0..dims).map(Field::Dimension));
+            if !fragment.footer().version.has_separate_dimensions() {
+                fields.insert(Field::ZippedCoords);
+                fields.retain(|field| !matches!(field, Field::Dimension(_)));
+            }
+            if fragment.has_timestamps() {
+                fields.insert(Field::Timestamps);
+            }
+            if fragment.has_delete_metadata() {
+                fields.insert(Field::DeleteTimestamps);
+            }
+            for field in fields {
+                sections.push((of.index, Section::TileOffsets(field)));
+                if field.layout(fragment.schema()).is_some_and(|(_, cell)| cell.is_var()) {
+                    sections.push((of.index, Section::TileVarOffsets(field)));
+                    sections.push((of.index, Section::TileVarSizes(field)));
+                }
+                if field.is_nullable(fragment.schema()) {
+                    sections.push((of.index, Section::TileValidityOffsets(field)));
+                }
+            }
+        }
+        self.array.preload(&sections)
+    }
+}
+
+/// Whether each fragment can hold cells with coordinates that another cell has too, where that matters.
+fn merging(array: &Array, boxes: &[(usize, &NdRectangle)]) -> Vec<bool> {
+    let schema = array.schema();
+    let mut merges = vec![false; boxes.len()];
+    if schema.allows_dups {
+        return merges;
+    }
+    for ((index, _), merges) in boxes.iter().zip(&mut merges) {
+        *merges = array.fragments().get(*index).is_some_and(Fragment::has_timestamps);
+    }
+    let datatypes: Vec<_> = schema.domain.dimensions.iter().map(|d| d.datatype).collect();
+    let first = datatypes.first().copied();
+    let start = |i: usize| boxes.get(i).and_then(|(_, b)| b.ranges.first()).map_or(&[][..], |r| &r.start);
+    let end = |i: usize| boxes.get(i).and_then(|(_, b)| b.ranges.first()).map_or(&[][..], |r| &r.end);
+    let Some(first) = first else { return merges };
+    let mut by_start: Vec<usize> = (0..boxes.len()).collect();
+    by_start.sort_by(|a, b| compare(first, start(*a), start(*b)));
+    for (at, &a) in by_start.iter().enumerate() {
+        let later = by_start.iter().skip(at + 1);
+        for &b in later.take_while(|b| compare(first, start(**b), end(a)) != Ordering::Greater) {
+            if merges.get(a) == Some(&true) && merges.get(b) == Some(&true) {
+                continue;
+            }
+            let (Some((_, x)), Some((_, y))) = (boxes.get(a), boxes.get(b)) else { continue };
+            let overlap = x
+                .ranges
+                .iter()
+                .zip(&y.ranges)
+                .zip(&datatypes)
+                .all(|((x, y), t)| x.as_ref().overlaps(y.as_ref(), *t));
+            if overlap {
+                for i in [a, b] {
+                    if let Some(merges) = merges.get_mut(i) {
+                        *merges = true;
+                    }
+                }
+            }
+        }
+    }
+    merges
+}
+
+/// The box around boxes.
+fn bounding_box(array: &Array, boxes: &[(usize, &NdRectangle)]) -> NdRectangle {
+    let mut all = boxes.iter().map(|(_, bounds)| *bounds);
+    let Some(mut around) = all.next().cloned() else { return NdRectangle::default() };
+    for bounds in all {
+        for ((range, more), dimension) in
+            around.ranges.iter_mut().zip(&bounds.ranges).zip(&array.schema().domain.dimensions)
+        {
+            if compare(dimension.datatype, &more.start, &range.start) == Ordering::Less {
+                range.start.clone_from(&more.start);
+            }
+            if compare(dimension.datatype, &more.end, &range.end) == Ordering::Greater {
+                range.end.clone_from(&more.end);
+            }
+        }
+    }
+    around
+}
+
+/// The query's own condition and those of the deletes (of the cells that they keep), bound to the latest schema.
+struct Conditions {
+    query: Option<BoundCondition>,
+    /// As [`Array::deletes`].
+    deletes: Vec<BoundCondition>,
+}
+
+impl Conditions {
+    fn bind(array: &Array, options: &BoundOptions) -> Result<Self> {
+        let schema = array.schema();
+        let enumerations = |name: &str| array.enumeration(name);
+        let query =
+            options.condition.as_ref().map(|c| BoundCondition::bind(c, schema, &enumerations)).transpose()?;
+        let deletes = array.deletes().iter();
+        let deletes = deletes.map(|d| BoundCondition::bind(&d.condition, schema, &enumerations));
+        Ok(Self { query, deletes: deletes.collect::<Result<_>>()? })
+    }
+}
+
+fn bind_fragment(
+    array: &Array,
+    options: &BoundOptions,
+    conditions: &Conditions,
+    index: usize,
+    merges: bool,
+) -> Result<FragmentQuery> {
+    let fragment = array
+        .fragments()
+        .get(index)
+        .ok_or_else(|| Error::Internal("a fragment that the array does not have".into()))?;
+    let (opened, written) = (array.time_range(), fragment.time_range());
+    let partly = fragment.has_timestamps() && (written.start < opened.start || written.end > opened.end);
+    let mut query = FragmentQuery {
+        index,
+        merges,
+        within: partly.then_some(opened),
+        deleted_until: fragment.has_delete_metadata().then_some(opened.end),
+        tests: Vec::new(),
+        test_fields: Vec::new(),
+        fields: options.fields.iter().map(|f| field_of(fragment, f)).collect(),
+    };
+    if let Some(condition) = &conditions.query {
+        add_test(&mut query, fragment, condition, None)?;
+    }
+    for (delete, condition) in array.deletes().iter().zip(&conditions.deletes) {
+        if delete.timestamp < written.start {
+            continue;
+        }
+        let applied =
+            fragment.has_delete_metadata() && fragment.processed_conditions()?.contains(&delete.name);
+        if !applied {
+            let later = fragment.has_timestamps() && delete.timestamp <= written.end;
+            add_test(&mut query, fragment, condition, later.then_some(delete.timestamp))?;
+        }
+    }
+    Ok(query)
+}
+
+/// The field of a column in a fragment.
+fn field_of(fragment: &Fragment, bound: &BoundField) -> Option<Field> {
+    match bound.field {
+        Field::Attribute(_) | Field::Dimension(_) | Field::ZippedCoords => {
+            fragment.field(&bound.column_type.name)
+        }
+        Field::Timestamps => fragment.has_timestamps().then_some(bound.field),
+        Field::DeleteTimestamps | Field::DeleteConditions => {
+            fragment.has_delete_metadata().then_some(bound.field)
+        }
+    }
+}
+
+fn add_test(
+    query: &mut FragmentQuery,
+    fragment: &Fragment,
+    bound: &BoundCondition,
+    until: Option<u64>,
+) -> Result<()> {
+    let condition = bound.for_fragment(fragment.schema());
+    if condition.constant() == Some(true) {
+        return Ok(());
+    }
+    let mut fields = Vec::with_capacity(condition.fields().len());
+    for name in condition.fields() {
+        let field = fragment.field(name).ok_or_else(|| {
+            Error::Internal(format!("a condition on {name:?}, which the fragment does not have"))
+        })?;
+        let at = query.test_fields.iter().position(|f| *f == field).unwrap_or_else(|| {
+            query.test_fields.push(field);
+            query.test_fields.len() - 1
+        });
+        fields.push(at);
+    }
+    query.tests.push(CellTest { condition, fields, until });
+    Ok(())
+}
