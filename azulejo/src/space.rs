@@ -9,7 +9,7 @@ mod cell_slab;
 pub(crate) mod hilbert;
 pub(crate) mod ordinal;
 mod subarray;
-mod tile_grid;
+pub(crate) mod tile_grid;
 
 pub use azulejo_format::schema::Layout;
 pub(crate) use axis_selection::{AxisSelection, Span};

@@ -145,3 +145,6 @@ fn merge_group<W: Word>(
     }
     slabs
 }
+
+#[cfg(test)]
+mod tests;

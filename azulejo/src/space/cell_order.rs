@@ -128,7 +128,7 @@ impl DimensionOrder {
 fn split(physical: Physical, low: &[u8], extent: &[u8]) -> Option<TileSplit> {
     fn integer<T: Ordinal>(low: &[u8], extent: &[u8]) -> Option<TileSplit> {
         let extent = T::read(extent).unsigned();
-        let mask = u64::MAX >> (64 - T::BITS);
+        let mask = u64::MAX >> (64 - T::ORDINAL_BITS);
         (extent != 0).then(|| TileSplit::Integer { low: T::read(low).ordinal(), extent, mask })
     }
     use azulejo_format::datatype::Native;

@@ -5,7 +5,7 @@ use azulejo_format::datatype::Native;
 /// A number that maps to a `u64` keeping its order: -0.0 and 0.0 to the same, every NaN to the greatest.
 pub trait Ordinal: Native {
     /// The bits that ordinals of this type use; those above are 0.
-    const BITS: u32 = Self::SIZE as u32 * 8;
+    const ORDINAL_BITS: u32 = Self::SIZE as u32 * 8;
 
     /// The number's place in the order of its type.
     fn ordinal(self) -> u64;
@@ -53,8 +53,8 @@ macro_rules! float {
             fn ordinal(self) -> u64 {
                 // Adding 0.0 turns -0.0 into 0.0.
                 let bits = (self + 0.0).to_bits();
-                let ordered = if bits >> (Self::BITS - 1) == 0 { bits | 1 << (Self::BITS - 1) } else { !bits };
-                if self.is_nan() { u64::MAX >> (64 - Self::BITS) } else { u64::from(ordered) }
+                let ordered = if bits >> (Self::ORDINAL_BITS - 1) == 0 { bits | 1 << (Self::ORDINAL_BITS - 1) } else { !bits };
+                if self.is_nan() { u64::MAX >> (64 - Self::ORDINAL_BITS) } else { u64::from(ordered) }
             }
             #[inline]
             fn unsigned(self) -> u64 {
@@ -72,7 +72,7 @@ mod tests {
 
     fn keeps_order<T: Ordinal>(a: T, b: T) {
         assert_eq!(a.ordinal().cmp(&b.ordinal()), a.total_order(&b), "{a:?} {b:?}");
-        assert!(T::BITS == 64 || a.ordinal() >> T::BITS == 0);
+        assert!(T::ORDINAL_BITS == 64 || a.ordinal() >> T::ORDINAL_BITS == 0);
     }
 
     #[test]
