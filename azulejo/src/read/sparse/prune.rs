@@ -36,8 +36,13 @@ fn field_stats(
 ) -> Result<Option<FieldStats<'_>>> {
     if let Field::Dimension(d) = field {
         let Some(range) = fragment.rtree()?.tile_range(tile, d) else { return Ok(None) };
-        let bounds =
-            FieldStats { cell_num, min: Some(range.start), max: Some(range.end), null_count: Some(0) };
+        let bounds = FieldStats {
+            cell_num,
+            min: Some(range.start),
+            max: Some(range.end),
+            null_count: Some(0),
+            up_to_zero_byte: false,
+        };
         // NaN coordinates leave no trace in a box.
         let real = field.layout(fragment.schema()).is_none_or(|(datatype, _)| datatype.is_real());
         return Ok((!real).then_some(bounds));
@@ -49,24 +54,24 @@ fn field_stats(
         Some(counts) => counts.counts.get(tile).copied(),
         None => None,
     };
-    let trusted =
-        match StatsTrust::of(field, fragment.schema(), fragment.footer().version, fragment.is_dense()) {
-            StatsTrust::Exact => true,
-            StatsTrust::IfSumIsFinite => stats.sums.is_some_and(|sums| {
-                let kind =
-                    field.layout(fragment.schema()).and_then(|(datatype, num)| SumKind::of(datatype, num));
-                kind.and_then(|kind| sums.get(tile, kind)).is_some_and(|sum| match sum {
-                    TileSum::Real(sum) => sum.abs() < f64::MAX,
-                    TileSum::Signed(_) | TileSum::Unsigned(_) => true,
-                })
-            }),
-            StatsTrust::Untrusted | StatsTrust::UpToZeroByte => false,
-        };
+    let trust = StatsTrust::of(field, fragment.schema(), fragment.footer().version, fragment.is_dense());
+    let trusted = match trust {
+        StatsTrust::Exact | StatsTrust::UpToZeroByte => true,
+        StatsTrust::IfSumIsFinite => stats.sums.is_some_and(|sums| {
+            let kind = field.layout(fragment.schema()).and_then(|(datatype, num)| SumKind::of(datatype, num));
+            kind.and_then(|kind| sums.get(tile, kind)).is_some_and(|sum| match sum {
+                TileSum::Real(sum) => sum.abs() < f64::MAX,
+                TileSum::Signed(_) | TileSum::Unsigned(_) => true,
+            })
+        }),
+        StatsTrust::Untrusted => false,
+    };
     let known = trusted && null_count.is_some_and(|nulls| nulls < cell_num);
     Ok(Some(FieldStats {
         cell_num,
         min: stats.mins.filter(|_| known).and_then(|mins| mins.get(tile)),
         max: stats.maxs.filter(|_| known).and_then(|maxs| maxs.get(tile)),
         null_count,
+        up_to_zero_byte: trust == StatsTrust::UpToZeroByte,
     }))
 }
