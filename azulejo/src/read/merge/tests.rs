@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::column::FieldView;
-use crate::read::sparse::keys::{KeyTile, Picked, build, compare_text};
+use crate::read::sparse::keys::{KeyTile, Picked, build};
 use crate::space::cell_order::CellOrder;
 use crate::space::tile_grid::tests::{dimension, schema};
 use azulejo_format::schema::{ArraySchema, Dimension, Layout};
@@ -295,10 +295,5 @@ proptest! {
         let cells: Vec<(u32, u32)> = slabs.iter()
             .flat_map(|slab| (0..slab.len).map(|i| (slab.tile, slab.start as u32 + i))).collect();
         prop_assert_eq!(cells, model(&case));
-    }
-
-    #[test]
-    fn text_compares_as_signed_chars(a: Vec<u8>, b: Vec<u8>) {
-        prop_assert_eq!(compare_text(&a, &b), Value::Text(a).compare(&Value::Text(b)));
     }
 }

@@ -12,7 +12,7 @@ use crate::space::CellSlab;
 use crate::space::cell_order::CellBound;
 use azulejo_format::fragment::{Field, RTree};
 use rayon::prelude::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// Tiles of one batch that follow others in the result.
@@ -234,11 +234,11 @@ fn load(
     let mut wanted: Vec<(usize, Field)> = Vec::new();
     let mut requests = Vec::new();
     for (at, slot) in slots.iter().enumerate() {
-        for field in fields(slot) {
-            if !slot.loaded.contains_key(&field) && !wanted.contains_from_end(&(at, field)) {
-                wanted.push((at, field));
-                requests.push(slot.request(field, Cells::All));
-            }
+        let missing: BTreeSet<Field> =
+            fields(slot).into_iter().filter(|f| !slot.loaded.contains_key(f)).collect();
+        for field in missing {
+            wanted.push((at, field));
+            requests.push(slot.request(field, Cells::All));
         }
     }
     if requests.is_empty() {
@@ -257,17 +257,6 @@ fn load(
         }
     }
     Ok(())
-}
-
-/// Searching a list whose matches can only be near its end.
-trait ContainsFromEnd<T> {
-    fn contains_from_end(&self, item: &T) -> bool;
-}
-
-impl ContainsFromEnd<(usize, Field)> for Vec<(usize, Field)> {
-    fn contains_from_end(&self, item: &(usize, Field)) -> bool {
-        self.iter().rev().take_while(|(at, _)| *at == item.0).any(|other| other == item)
-    }
 }
 
 /// The cells of slots in the order in which they are stored.

@@ -6,14 +6,18 @@
 //! alone says which cell it is, and equal coordinates keep the order of the tiles. Where the columns do not fit in 128
 //! bits, the leading ones are replaced by the rank of their combination.
 
+mod bound;
+mod text;
+
 use crate::column::FieldView;
 use crate::error::{Error, Result};
-use crate::space::cell_order::{BoundPart, CellBound, CellOrder, DimensionOrder, Segment, TileSplit};
+use crate::space::cell_order::{CellBound, CellOrder, DimensionOrder, Segment, TileSplit};
 use crate::space::hilbert::HilbertCurve;
 use crate::space::ordinal::Ordinal;
 use azulejo_format::dispatch;
+use bound::key_of_bound;
 use rayon::prelude::*;
-use std::cmp::Ordering;
+use text::rank_strings;
 
 /// Which cells of a tile take part.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -367,104 +371,6 @@ fn hilbert_positions(order: &CellOrder, curve: HilbertCurve, tiles: &[KeyTile<'_
         .collect()
 }
 
-/// The first bytes of a string, such that unequal prefixes decide and equal ones do unless both strings are longer than
-/// seven bytes: bytes with their sign bit flipped, then the length up to 8.
-fn prefix(text: &[u8]) -> u64 {
-    let mut bytes = [0u8; 8];
-    for (out, byte) in bytes.iter_mut().zip(text).take(7) {
-        *out = byte ^ 0x80;
-    }
-    bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)) | text.len().min(8) as u64
-}
-
-/// Compares strings as arrays of signed `char`.
-pub(crate) fn compare_text(a: &[u8], b: &[u8]) -> Ordering {
-    match a.iter().zip(b).position(|(a, b)| a != b) {
-        Some(i) => a.get(i).map(|b| b ^ 0x80).cmp(&b.get(i).map(|b| b ^ 0x80)),
-        None => a.len().cmp(&b.len()),
-    }
-}
-
-type Ranks = (Vec<Vec<u32>>, Vec<(u32, u32)>);
-
-/// Ranks the strings of a dimension. Runs of equal strings, as sorted fragments have them, are looked at once.
-#[expect(clippy::cast_possible_truncation, reason = "tiles and their cells are counted in u32 here")]
-fn rank_strings(dimension: usize, tiles: &[KeyTile<'_>], non_ascii: &mut bool) -> Ranks {
-    let text = |(tile, cell): (u32, u32)| -> &[u8] {
-        tiles
-            .get(tile as usize)
-            .and_then(|t| t.coordinates.get(dimension))
-            .map_or(&[], |view| view.cell(cell as usize))
-    };
-    let runs: Vec<(Vec<(u64, u32, u32)>, Vec<u32>, bool)> = tiles
-        .par_iter()
-        .enumerate()
-        .map(|(t, tile)| {
-            let Some(view) = tile.coordinates.get(dimension) else { return (Vec::new(), Vec::new(), false) };
-            let (mut runs, mut starts) = (Vec::new(), Vec::new());
-            let (mut last, mut foreign): (Option<&[u8]>, bool) = (None, false);
-            tile.picked.for_each(|i, cell| {
-                let text = view.cell(cell);
-                if last != Some(text) {
-                    runs.push((prefix(text), t as u32, cell as u32));
-                    starts.push(i as u32);
-                    foreign |= !text.is_ascii();
-                    last = Some(text);
-                }
-            });
-            (runs, starts, foreign)
-        })
-        .collect();
-    *non_ascii |= runs.iter().any(|(.., foreign)| *foreign);
-    // What was a run in its tile is found again by the run's number, kept where the cell was.
-    let mut sorted: Vec<(u64, u32, u32)> = Vec::new();
-    for (t, (runs, ..)) in runs.iter().enumerate() {
-        sorted.extend(runs.iter().enumerate().map(|(r, (prefix, ..))| (*prefix, t as u32, r as u32)));
-    }
-    let cell_of = |t: u32, r: u32| -> (u32, u32) {
-        runs.get(t as usize)
-            .and_then(|(runs, ..)| runs.get(r as usize))
-            .map_or((t, 0), |&(_, t, cell)| (t, cell))
-    };
-    let compare = |a: &(u64, u32, u32), b: &(u64, u32, u32)| {
-        a.0.cmp(&b.0).then_with(|| {
-            if a.0 & 0xff < 8 {
-                Ordering::Equal
-            } else {
-                compare_text(text(cell_of(a.1, a.2)), text(cell_of(b.1, b.2)))
-            }
-        })
-    };
-    sorted.par_sort_by(compare);
-    let mut by_run: Vec<Vec<u32>> = runs.iter().map(|(runs, ..)| vec![0; runs.len()]).collect();
-    let mut distinct = Vec::new();
-    let mut previous: Option<&(u64, u32, u32)> = None;
-    for entry in &sorted {
-        if previous.is_none_or(|previous| compare(previous, entry) != Ordering::Equal) {
-            distinct.push(cell_of(entry.1, entry.2));
-        }
-        previous = Some(entry);
-        if let Some(rank) = by_run.get_mut(entry.1 as usize).and_then(|ranks| ranks.get_mut(entry.2 as usize))
-        {
-            *rank = distinct.len() as u32 - 1;
-        }
-    }
-    let ranks = tiles
-        .par_iter()
-        .zip(&runs)
-        .zip(&by_run)
-        .map(|((tile, (_, starts, _)), ranks)| {
-            let len = tile.picked.len();
-            let mut out = Vec::with_capacity(len);
-            for (i, rank) in ranks.iter().enumerate() {
-                out.resize(starts.get(i + 1).map_or(len, |&next| next as usize), *rank);
-            }
-            out
-        })
-        .collect();
-    (ranks, distinct)
-}
-
 /// Packs the columns of one tile, with the cells in the low bits if asked for.
 fn pack<W: Word>(
     order: &CellOrder,
@@ -573,135 +479,4 @@ fn fold(order: &CellOrder, tiles: &[KeyTile<'_>], mut columns: Vec<Column>) -> V
     let mut columns = vec![Column { bits, source: Source::Fold { inner, ranks, distinct } }];
     columns.extend(rest);
     columns
-}
-
-/// A bound in the making: what was packed so far, and whether it still agrees with the bound.
-struct Packing {
-    value: u128,
-    /// The remaining columns may be anything: the value is the least key that is not below the bound.
-    decided: bool,
-    /// No key reaches the bound.
-    above_all: bool,
-}
-
-/// The least key not below a bound, with `low` zero bits at its end; `None` if every key of the batch is below it.
-fn key_of_bound<W: Word>(
-    order: &CellOrder,
-    tiles: &[KeyTile<'_>],
-    columns: &[Column],
-    bound: &CellBound,
-    low: u32,
-) -> Option<W> {
-    let mut parts = bound.parts().iter();
-    let packing = pack_bound(order, tiles, columns, &mut parts);
-    if packing.above_all {
-        return None;
-    }
-    let width = total(columns);
-    // One more than the highest key: the increment below may have carried out of the columns.
-    if width < 128 && packing.value >> width != 0 {
-        return None;
-    }
-    let high = (packing.value >> 64) as u64;
-    #[expect(clippy::cast_possible_truncation, reason = "split in two halves")]
-    let word = W::default()
-        .append(if W::BITS > 64 { 64 } else { 0 }, high)
-        .append(64.min(W::BITS), packing.value as u64);
-    Some(shift(word, low))
-}
-
-fn shift<W: Word>(word: W, bits: u32) -> W {
-    word.append(bits, 0)
-}
-
-fn pack_bound<'b>(
-    order: &CellOrder,
-    tiles: &[KeyTile<'_>],
-    columns: &[Column],
-    parts: &mut impl Iterator<Item = &'b BoundPart>,
-) -> Packing {
-    let mut packing = Packing { value: 0, decided: false, above_all: false };
-    for column in columns {
-        let most = if column.bits == 0 { 0 } else { u64::MAX >> (64 - column.bits) };
-        let mut next = |packing: &mut Packing, place: Place| match place {
-            Place::At(value) if value <= most => packing.value = append(packing.value, column.bits, value),
-            Place::Before(value) if value <= most => {
-                packing.value = append(packing.value, column.bits, value);
-                packing.decided = true;
-            }
-            // All keys that agree so far are below the bound: continue with the next prefix.
-            Place::At(_) | Place::Before(_) | Place::Above => match packing.value.checked_add(1) {
-                Some(value) if packing.value != 0 || column_is_not_first(columns, column) => {
-                    packing.value = append(value, column.bits, 0);
-                    packing.decided = true;
-                }
-                _ => packing.above_all = true,
-            },
-        };
-        if packing.decided {
-            packing.value = append(packing.value, column.bits, 0);
-            continue;
-        }
-        if let Source::Fold { inner, distinct, .. } = &column.source {
-            let inside = pack_bound(order, tiles, inner, parts);
-            let place = if inside.above_all {
-                Place::Above
-            } else {
-                let rank = distinct.partition_point(|d| *d < inside.value);
-                let exact = !inside.decided && distinct.get(rank) == Some(&inside.value);
-                if exact { Place::At(rank as u64) } else { Place::rank(rank, distinct.len()) }
-            };
-            next(&mut packing, place);
-        } else {
-            let place = match (parts.next(), &column.source) {
-                (None, _) => Place::Before(0),
-                (Some(BoundPart::Infinity), _) => Place::Above,
-                (
-                    Some(BoundPart::Number(n)),
-                    Source::Ordinal { base, .. } | Source::TileIndex { base, .. },
-                ) => n.checked_sub(*base).map_or(Place::Before(0), Place::At),
-                (Some(BoundPart::Number(n)), Source::Place { split, .. }) => Place::At(split.place(*n)),
-                (Some(BoundPart::Number(n)), Source::Hilbert(_)) => Place::At(*n),
-                (Some(BoundPart::Text(key)), Source::Text { dimension, distinct, .. }) => {
-                    let text = |&(tile, cell): &(u32, u32)| {
-                        let view = tiles.get(tile as usize).and_then(|t| t.coordinates.get(*dimension));
-                        crate::space::cell_order::text_key(view.map_or(&[], |view| view.cell(cell as usize)))
-                    };
-                    let rank = distinct.partition_point(|at| text(at) < *key);
-                    let exact = distinct.get(rank).is_some_and(|at| text(at) == *key);
-                    if exact { Place::At(rank as u64) } else { Place::rank(rank, distinct.len()) }
-                }
-                (Some(_), _) => Place::Before(0),
-            };
-            next(&mut packing, place);
-        }
-        if packing.above_all {
-            break;
-        }
-    }
-    packing
-}
-
-/// Where a bound lies among the values of a column.
-enum Place {
-    /// At this value.
-    At(u64),
-    /// Below this value and above the one before.
-    Before(u64),
-    /// Above all values.
-    Above,
-}
-
-impl Place {
-    fn rank(rank: usize, len: usize) -> Self {
-        if rank < len { Self::Before(rank as u64) } else { Self::Above }
-    }
-}
-
-fn append(value: u128, bits: u32, low: u64) -> u128 {
-    if bits >= 128 { u128::from(low) } else { value << bits | u128::from(low) }
-}
-
-fn column_is_not_first(columns: &[Column], column: &Column) -> bool {
-    columns.first().is_some_and(|first| !std::ptr::eq(first, column))
 }

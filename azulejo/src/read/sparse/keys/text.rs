@@ -1,0 +1,121 @@
+//! Ranks of strings.
+
+use super::KeyTile;
+use rayon::prelude::*;
+use std::cmp::Ordering;
+
+/// The first bytes of a string, such that unequal prefixes decide and equal ones do unless both strings are longer than
+/// seven bytes: bytes with their sign bit flipped, then the length up to 8.
+fn prefix(text: &[u8]) -> u64 {
+    let mut bytes = [0u8; 8];
+    for (out, byte) in bytes.iter_mut().zip(text).take(7) {
+        *out = byte ^ 0x80;
+    }
+    bytes.iter().fold(0, |sum, byte| sum << 8 | u64::from(*byte)) | text.len().min(8) as u64
+}
+
+/// Compares strings as arrays of signed `char`.
+fn compare_text(a: &[u8], b: &[u8]) -> Ordering {
+    match a.iter().zip(b).position(|(a, b)| a != b) {
+        Some(i) => a.get(i).map(|b| b ^ 0x80).cmp(&b.get(i).map(|b| b ^ 0x80)),
+        None => a.len().cmp(&b.len()),
+    }
+}
+
+/// Ranks by tile and cell, and the distinct strings in order, each by tile and cell.
+pub(super) type Ranks = (Vec<Vec<u32>>, Vec<(u32, u32)>);
+
+/// Ranks the strings of a dimension. Runs of equal strings, as sorted fragments have them, are looked at once.
+#[expect(clippy::cast_possible_truncation, reason = "tiles and their cells are counted in u32 here")]
+pub(super) fn rank_strings(dimension: usize, tiles: &[KeyTile<'_>], non_ascii: &mut bool) -> Ranks {
+    let text = |(tile, cell): (u32, u32)| -> &[u8] {
+        tiles
+            .get(tile as usize)
+            .and_then(|t| t.coordinates.get(dimension))
+            .map_or(&[], |view| view.cell(cell as usize))
+    };
+    let runs: Vec<(Vec<(u64, u32, u32)>, Vec<u32>, bool)> = tiles
+        .par_iter()
+        .enumerate()
+        .map(|(t, tile)| {
+            let Some(view) = tile.coordinates.get(dimension) else { return (Vec::new(), Vec::new(), false) };
+            let (mut runs, mut starts) = (Vec::new(), Vec::new());
+            let (mut last, mut foreign): (Option<&[u8]>, bool) = (None, false);
+            tile.picked.for_each(|i, cell| {
+                let text = view.cell(cell);
+                if last != Some(text) {
+                    runs.push((prefix(text), t as u32, cell as u32));
+                    starts.push(i as u32);
+                    foreign |= !text.is_ascii();
+                    last = Some(text);
+                }
+            });
+            (runs, starts, foreign)
+        })
+        .collect();
+    *non_ascii |= runs.iter().any(|(.., foreign)| *foreign);
+    // What was a run in its tile is found again by the run's number, kept where the cell was.
+    let mut sorted: Vec<(u64, u32, u32)> = Vec::new();
+    for (t, (runs, ..)) in runs.iter().enumerate() {
+        sorted.extend(runs.iter().enumerate().map(|(r, (prefix, ..))| (*prefix, t as u32, r as u32)));
+    }
+    let cell_of = |t: u32, r: u32| -> (u32, u32) {
+        runs.get(t as usize)
+            .and_then(|(runs, ..)| runs.get(r as usize))
+            .map_or((t, 0), |&(_, t, cell)| (t, cell))
+    };
+    let compare = |a: &(u64, u32, u32), b: &(u64, u32, u32)| {
+        a.0.cmp(&b.0).then_with(|| {
+            if a.0 & 0xff < 8 {
+                Ordering::Equal
+            } else {
+                compare_text(text(cell_of(a.1, a.2)), text(cell_of(b.1, b.2)))
+            }
+        })
+    };
+    sorted.par_sort_by(compare);
+    let mut by_run: Vec<Vec<u32>> = runs.iter().map(|(runs, ..)| vec![0; runs.len()]).collect();
+    let mut distinct = Vec::new();
+    let mut previous: Option<&(u64, u32, u32)> = None;
+    for entry in &sorted {
+        if previous.is_none_or(|previous| compare(previous, entry) != Ordering::Equal) {
+            distinct.push(cell_of(entry.1, entry.2));
+        }
+        previous = Some(entry);
+        if let Some(rank) = by_run.get_mut(entry.1 as usize).and_then(|ranks| ranks.get_mut(entry.2 as usize))
+        {
+            *rank = distinct.len() as u32 - 1;
+        }
+    }
+    let ranks = tiles
+        .par_iter()
+        .zip(&runs)
+        .zip(&by_run)
+        .map(|((tile, (_, starts, _)), ranks)| {
+            let len = tile.picked.len();
+            let mut out = Vec::with_capacity(len);
+            for (i, rank) in ranks.iter().enumerate() {
+                out.resize(starts.get(i + 1).map_or(len, |&next| next as usize), *rank);
+            }
+            out
+        })
+        .collect();
+    (ranks, distinct)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn text_compares_as_signed_chars(a: Vec<u8>, b: Vec<u8>) {
+            let signed = |t: &[u8]| t.iter().map(|b| b.cast_signed()).collect::<Vec<_>>();
+            prop_assert_eq!(compare_text(&a, &b), signed(&a).cmp(&signed(&b)));
+            let (x, y) = (prefix(&a), prefix(&b));
+            prop_assert!(x == y || x.cmp(&y) == compare_text(&a, &b));
+            prop_assert!(x != y || x & 0xff == 8 || a == b);
+        }
+    }
+}
