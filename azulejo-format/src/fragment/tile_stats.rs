@@ -11,8 +11,12 @@ use crate::schema::ArraySchema;
 use crate::version::FormatVersion;
 use crate::wire::{ByteReader, ByteWriter};
 
-/// How far the stored min and max of a field's tiles can be relied on. Null cells never count; in a tile of only nulls
-/// the values mean nothing, so compare the null count with the number of cells first.
+/// How far the stored min and max of a field's tiles can be relied on.
+///
+/// Null cells never count; in a tile of only nulls the values mean nothing, so compare the null count with the number
+/// of cells first. A dense tile that reaches out of its fragment's non-empty domain holds cells that were not written:
+/// below v16 they may count (which widens the bounds), later they do not. So its bounds can rule it out, but only
+/// tiles inside the non-empty domain have bounds that are cell values, and sums and null counts to answer from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StatsTrust {
     /// There are none, or wrong ones.
@@ -30,19 +34,42 @@ impl StatsTrust {
     /// The trust that a fragment's tile min and max of `field` deserve. `dense` is the fragment's.
     #[must_use]
     pub fn of(field: Field, schema: &ArraySchema, version: FormatVersion, dense: bool) -> Self {
-        let Field::Attribute(_) = field else { return Self::Untrusted };
         let Some((datatype, cell_val_num)) = field.layout(schema) else { return Self::Untrusted };
-        if !version.has_tile_stats() || !has_min_max(datatype, cell_val_num) {
+        match field {
+            Field::Attribute(_) if version.has_tile_stats() => {}
+            Field::Timestamps | Field::DeleteTimestamps | Field::DeleteConditions
+                if version.has_delete_metadata() =>
+            {
+                return Self::Exact;
+            }
+            _ => return Self::Untrusted,
+        }
+        if !has_min_max(datatype, cell_val_num) {
             return Self::Untrusted;
         }
         if is_text(datatype) {
-            let suspect = dense && !cell_val_num.is_var() && field.is_nullable(schema);
-            if suspect && !version.trusts_dense_nullable_string_stats() {
-                return Self::Untrusted;
-            }
-            return Self::UpToZeroByte;
+            // Writers of dense fragments remember where in a growing buffer the least string stood, and store what
+            // they find there in the end.
+            let misplaced = dense && cell_val_num.is_var();
+            let early = dense && field.is_nullable(schema) && !version.trusts_dense_nullable_string_stats();
+            return if misplaced || early { Self::Untrusted } else { Self::UpToZeroByte };
         }
         if datatype.is_real() { Self::IfSumIsFinite } else { Self::Exact }
+    }
+
+    /// Whether the stored null counts of `field` are right. Writers count nothing in var-length fields without min and
+    /// max, and count cells of dense tiles several times where they keep no min and max of fixed-size cells.
+    #[must_use]
+    pub fn in_null_counts(field: Field, schema: &ArraySchema, version: FormatVersion, dense: bool) -> bool {
+        let Some((datatype, cell_val_num)) = field.layout(schema) else { return false };
+        if !version.has_tile_stats() || !field.is_nullable(schema) {
+            return false;
+        }
+        if dense {
+            Self::of(field, schema, version, dense) != Self::Untrusted
+        } else {
+            has_min_max(datatype, cell_val_num) || !cell_val_num.is_var()
+        }
     }
 }
 
@@ -278,7 +305,7 @@ impl TileNullCounts {
     }
 }
 
-/// Statistics of one field in a whole fragment.
+/// Statistics of one field in a whole fragment, as trustworthy as those of its tiles that they are made of.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FieldStats {
     /// The least value; empty if there is none.
@@ -430,11 +457,35 @@ mod tests {
         assert_eq!(trust(22, Float32, one, false, false), StatsTrust::IfSumIsFinite);
         assert_eq!(trust(22, StringUtf8, var, false, false), StatsTrust::Untrusted);
         assert_eq!(trust(22, Blob, one, false, false), StatsTrust::Untrusted);
-        assert_eq!(trust(22, StringAscii, var, true, true), StatsTrust::UpToZeroByte);
+        assert_eq!(trust(22, StringAscii, var, true, false), StatsTrust::UpToZeroByte);
+        assert_eq!(trust(22, StringAscii, var, false, true), StatsTrust::Untrusted);
         assert_eq!(trust(20, Char, two, true, true), StatsTrust::Untrusted);
-        assert_eq!(trust(20, Char, var, true, true), StatsTrust::UpToZeroByte);
         assert_eq!(trust(20, Char, two, true, false), StatsTrust::UpToZeroByte);
         assert_eq!(trust(20, Char, two, false, true), StatsTrust::UpToZeroByte);
         assert_eq!(trust(21, Char, two, true, true), StatsTrust::UpToZeroByte);
+
+        let counted = |version, datatype, cell_val_num, dense| {
+            let version = FormatVersion::new(version, "test").unwrap();
+            let mut schema = schema(version, &[Datatype::Int32]);
+            schema.attributes[0] = attribute("x", datatype, cell_val_num, true);
+            StatsTrust::in_null_counts(Field::Attribute(0), &schema, version, dense)
+        };
+        assert!(counted(11, Int8, one, true) && counted(11, StringAscii, var, false));
+        assert!(counted(22, Int8, two, false) && counted(22, StringUtf8, two, false));
+        assert!(!counted(22, Int8, two, true) && !counted(22, StringUtf8, var, false));
+        assert!(!counted(22, StringAscii, var, true) && !counted(10, Int8, one, false));
+    }
+
+    #[test]
+    fn cells_own_timestamps_have_bounds() {
+        let trust = |version, field| {
+            let version = FormatVersion::new(version, "test").unwrap();
+            StatsTrust::of(field, &schema(version, &[Datatype::Int32]), version, false)
+        };
+        assert_eq!(trust(15, Field::Timestamps), StatsTrust::Exact);
+        assert_eq!(trust(22, Field::DeleteTimestamps), StatsTrust::Exact);
+        assert_eq!(trust(14, Field::Timestamps), StatsTrust::Untrusted);
+        assert_eq!(trust(22, Field::Dimension(0)), StatsTrust::Untrusted);
+        assert_eq!(trust(22, Field::Attribute(9)), StatsTrust::Untrusted);
     }
 }
