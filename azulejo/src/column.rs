@@ -2,6 +2,7 @@
 
 #[cfg(feature = "arrow")]
 pub mod arrow;
+pub mod datetime;
 mod fill;
 
 pub use fill::repeat_cell;

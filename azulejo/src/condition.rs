@@ -10,6 +10,7 @@
 
 mod bind;
 mod evaluate;
+mod literal;
 mod parse;
 mod prune;
 

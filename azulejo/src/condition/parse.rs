@@ -1,19 +1,539 @@
 //! Conditions as text.
 
-use super::{Condition, EnumerationLookup};
+use super::bind::unknown_field;
+use super::literal::{Literal, literal, quoted};
+use super::{Comparison, Condition, EnumerationLookup, FieldRef};
 use crate::error::{Error, Result};
-use azulejo_format::ArraySchema;
+use azulejo_format::schema::Enumeration;
+use azulejo_format::{ArraySchema, CellValNum, Datatype};
+use std::sync::Arc;
+
+/// Deeper than anyone nests, and no trouble for the stack.
+const MAX_DEPTH: usize = 128;
 
 /// Reads a condition such as `a > 3 and b in ("x", "y") and c is null`.
-pub fn parse(_text: &str, _schema: &ArraySchema, _enumerations: EnumerationLookup<'_>) -> Result<Condition> {
-    Err(Error::Internal("not yet".into()))
+///
+/// - Comparisons: `=` or `==`, `!=` or `<>`, `<`, `<=`, `>`, `>=`; `in (..)`, `not in (..)`; `is null`, `is not null`.
+/// - `and`, `or`, `not` (or `&&`, `||`, `!`) and parentheses; `not` binds strongest, then `and`. Keywords in any case.
+/// - Names stand as they are if they are words (letters, digits, `_`, `.`, not beginning with a digit), else in backticks
+///   or quotes. `raw(name)` compares the stored index of an enumerated attribute instead of its label.
+/// - Numbers: `-3`, `1_000`, `0xff`, `2.5e-3`, `inf`, `nan`; `true` and `false`; strings in single or double quotes, with
+///   `\n \r \t \0 \\ \' \" \xFF \u{1F600}`, a doubled quote standing for one; dates and times as strings (`'2020-01-31'`).
+///
+/// # Errors
+/// [`Error::InvalidArgument`] that shows the place in the text; [`Error::SchemaMismatch`] for names that the array lacks.
+pub fn parse(text: &str, schema: &ArraySchema, enumerations: EnumerationLookup<'_>) -> Result<Condition> {
+    let mut parser = Parser { text, tokens: tokenize(text)?, next: 0, schema, enumerations };
+    let condition = parser.either(0)?;
+    match parser.peek() {
+        Token::End => Ok(condition),
+        _ => Err(parser.unexpected("`and`, `or` or the end")),
+    }
+}
+
+#[derive(Debug, Clone, PartialEq)]
+enum Token {
+    /// A word: a name or a keyword.
+    Word(String),
+    /// A name in backticks.
+    Name(String),
+    Literal(Literal),
+    Compare(Comparison),
+    And,
+    Or,
+    Not,
+    Open,
+    Close,
+    Comma,
+    End,
+}
+
+fn syntax_error(text: &str, at: usize, what: &str) -> Error {
+    let column = text.get(..at).map_or(0, |before| before.chars().count());
+    Error::InvalidArgument(format!("{what}, at character {}:\n  {text}\n  {:column$}^", column + 1, ""))
+}
+
+/// The tokens with where they begin; the last is [`Token::End`].
+fn tokenize(text: &str) -> Result<Vec<(usize, Token)>> {
+    let mut tokens = Vec::new();
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        let rest = &text[at..];
+        if c.is_whitespace() {
+            at += c.len_utf8();
+            continue;
+        }
+        const SYMBOLS: [(&str, Token); 16] = [
+            ("==", Token::Compare(Comparison::Eq)),
+            ("!=", Token::Compare(Comparison::Ne)),
+            ("<>", Token::Compare(Comparison::Ne)),
+            ("<=", Token::Compare(Comparison::Le)),
+            (">=", Token::Compare(Comparison::Ge)),
+            ("&&", Token::And),
+            ("||", Token::Or),
+            ("=", Token::Compare(Comparison::Eq)),
+            ("<", Token::Compare(Comparison::Lt)),
+            (">", Token::Compare(Comparison::Gt)),
+            ("!", Token::Not),
+            ("(", Token::Open),
+            ("[", Token::Open),
+            (")", Token::Close),
+            ("]", Token::Close),
+            (",", Token::Comma),
+        ];
+        let (len, token) = if let Some((symbol, token)) = SYMBOLS.into_iter().find(|(s, _)| rest.starts_with(s)) {
+            (symbol.len(), token)
+        } else if let '"' | '\'' | '`' = c {
+            let (len, bytes) = string(text, at, c)?;
+            match c {
+                '`' => match String::from_utf8(bytes) {
+                    Ok(name) => (len, Token::Name(name)),
+                    Err(_) => return Err(syntax_error(text, at, "this name is not UTF-8")),
+                },
+                _ => (len, Token::Literal(Literal::Text(bytes))),
+            }
+        } else if let Some(len) = number_len(rest) {
+            (len, Token::Literal(Literal::Number(rest[..len].replace('_', ""))))
+        } else {
+            let len = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
+            if len == 0 {
+                return Err(syntax_error(text, at, &format!("{c:?} means nothing here")));
+            }
+            (len, word(&rest[..len]))
+        };
+        tokens.push((at, token));
+        at += len;
+    }
+    tokens.push((text.len(), Token::End));
+    Ok(tokens)
+}
+
+fn word(word: &str) -> Token {
+    match word.to_ascii_lowercase().as_str() {
+        "and" => Token::And,
+        "or" => Token::Or,
+        "not" => Token::Not,
+        "true" => Token::Literal(Literal::Bool(true)),
+        "false" => Token::Literal(Literal::Bool(false)),
+        "null" | "none" => Token::Literal(Literal::Null),
+        "nan" | "inf" | "infinity" => Token::Literal(Literal::Number(word.into())),
+        _ => Token::Word(word.into()),
+    }
+}
+
+/// Words that stand for something other than a field.
+fn is_keyword(name: &str) -> bool {
+    let keyword = ["in", "is", "raw"].iter().any(|k| name.eq_ignore_ascii_case(k));
+    keyword || !matches!(word(name), Token::Word(_))
+}
+
+/// The length of a number at the front of a text, if there is one.
+fn number_len(text: &str) -> Option<usize> {
+    let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
+    let sign = text.len() - unsigned.len();
+    let word_len = unsigned.find(|c: char| !is_word(c)).unwrap_or(unsigned.len());
+    let head = &unsigned[..word_len];
+    if sign == 1 && ["inf", "infinity", "nan"].iter().any(|w| head.eq_ignore_ascii_case(w)) {
+        return Some(sign + word_len);
+    }
+    let mut chars = head.chars();
+    let starts = match chars.next() {
+        Some('.') => chars.next().is_some_and(|c| c.is_ascii_digit()),
+        first => first.is_some_and(|c| c.is_ascii_digit()),
+    };
+    if !starts {
+        return None;
+    }
+    // The sign of an exponent is no part of a word.
+    let hexadecimal = head.starts_with("0x") || head.starts_with("0X");
+    if !hexadecimal && head.ends_with(['e', 'E']) && unsigned[word_len..].starts_with(['-', '+']) {
+        let digits = &unsigned[word_len + 1..];
+        let more = digits.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(digits.len());
+        return Some(sign + word_len + 1 + more);
+    }
+    Some(sign + word_len)
+}
+
+/// The length of a quoted string with its quotes, and what it says.
+fn string(text: &str, at: usize, quote: char) -> Result<(usize, Vec<u8>)> {
+    let mut bytes = Vec::new();
+    let mut chars = text[at..].char_indices().skip(1).peekable();
+    while let Some((i, c)) = chars.next() {
+        if c == quote {
+            if chars.next_if(|(_, c)| *c == quote).is_some() {
+                push(&mut bytes, c);
+                continue;
+            }
+            return Ok((i + 1, bytes));
+        }
+        if c != '\\' {
+            push(&mut bytes, c);
+            continue;
+        }
+        let wrong = || syntax_error(text, at + i, "this is no escape: there are \\n \\r \\t \\0 \\\\ \\' \\\" \\xFF \\u{1F600}");
+        match chars.next().map(|(_, c)| c) {
+            Some('n') => push(&mut bytes, '\n'),
+            Some('r') => push(&mut bytes, '\r'),
+            Some('t') => push(&mut bytes, '\t'),
+            Some('0') => push(&mut bytes, '\0'),
+            Some(c @ ('\\' | '\'' | '"' | '`')) => push(&mut bytes, c),
+            Some('x') => {
+                let mut digit = || chars.next().and_then(|(_, c)| c.to_digit(16));
+                let (Some(high), Some(low)) = (digit(), digit()) else { return Err(wrong()) };
+                let byte = u8::try_from(high * 16 + low).map_err(|_| wrong())?;
+                bytes.push(byte);
+            }
+            Some('u') => {
+                let open = chars.next().is_some_and(|(_, c)| c == '{');
+                let digits: String = chars.by_ref().map(|(_, c)| c).take_while(|c| *c != '}').collect();
+                let code = u32::from_str_radix(&digits, 16).ok().filter(|_| open && digits.len() <= 6);
+                push(&mut bytes, code.and_then(char::from_u32).ok_or_else(wrong)?);
+            }
+            _ => return Err(wrong()),
+        }
+    }
+    Err(syntax_error(text, at, "this quote is not closed"))
+}
+
+fn push(bytes: &mut Vec<u8>, c: char) {
+    bytes.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+}
+
+/// What literals are compared with a field: the field's own type or that of its labels.
+struct Operand {
+    field: FieldRef,
+    datatype: Datatype,
+    cell_val_num: CellValNum,
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    tokens: Vec<(usize, Token)>,
+    next: usize,
+    schema: &'a ArraySchema,
+    enumerations: EnumerationLookup<'a>,
+}
+
+impl Parser<'_> {
+    fn peek(&self) -> &Token {
+        self.tokens.get(self.next).map_or(&Token::End, |(_, token)| token)
+    }
+
+    fn at(&self) -> usize {
+        self.tokens.get(self.next).map_or(self.text.len(), |(at, _)| *at)
+    }
+
+    fn take(&mut self) -> Token {
+        let token = self.peek().clone();
+        self.next += 1;
+        token
+    }
+
+    fn eat(&mut self, token: &Token) -> bool {
+        let found = self.peek() == token;
+        self.next += usize::from(found);
+        found
+    }
+
+    fn eat_keyword(&mut self, keyword: &str) -> bool {
+        let found = matches!(self.peek(), Token::Word(w) if w.eq_ignore_ascii_case(keyword));
+        self.next += usize::from(found);
+        found
+    }
+
+    fn error(&self, at: usize, what: &str) -> Error {
+        syntax_error(self.text, at, what)
+    }
+
+    fn unexpected(&self, wanted: &str) -> Error {
+        let what = if *self.peek() == Token::End { "the condition ends too early" } else { "this is out of place" };
+        self.error(self.at(), &format!("{what}: expected {wanted}"))
+    }
+
+    fn either(&mut self, depth: usize) -> Result<Condition> {
+        let first = self.both(depth)?;
+        if *self.peek() != Token::Or {
+            return Ok(first);
+        }
+        let mut any = vec![first];
+        while self.eat(&Token::Or) {
+            any.push(self.both(depth)?);
+        }
+        Ok(Condition::Or(any))
+    }
+
+    fn both(&mut self, depth: usize) -> Result<Condition> {
+        let first = self.one(depth)?;
+        if *self.peek() != Token::And {
+            return Ok(first);
+        }
+        let mut all = vec![first];
+        while self.eat(&Token::And) {
+            all.push(self.one(depth)?);
+        }
+        Ok(Condition::And(all))
+    }
+
+    fn one(&mut self, depth: usize) -> Result<Condition> {
+        if depth > MAX_DEPTH {
+            return Err(self.error(self.at(), "this is nested too deep"));
+        }
+        if self.eat(&Token::Not) {
+            return Ok(Condition::Not(Box::new(self.one(depth + 1)?)));
+        }
+        if self.eat(&Token::Open) {
+            let inner = self.either(depth + 1)?;
+            if !self.eat(&Token::Close) {
+                return Err(self.unexpected("a closing parenthesis"));
+            }
+            return Ok(inner);
+        }
+        let after = self.tokens.get(self.next + 1).map_or(&Token::End, |(_, token)| token);
+        let (value, ends) = (self.peek().clone(), !matches!(after, Token::Compare(_)));
+        if let (Token::Literal(Literal::Bool(value)), true) = (&value, ends) {
+            self.next += 1;
+            return Ok(if *value { Condition::And(vec![]) } else { Condition::Or(vec![]) });
+        }
+        self.test()
+    }
+
+    /// A comparison, a set test or a null test.
+    fn test(&mut self) -> Result<Condition> {
+        let third = self.tokens.get(self.next + 2).map_or(&Token::End, |(_, token)| token);
+        let flipped = match (self.peek(), third) {
+            (Token::Literal(Literal::Text(_)), Token::Word(_) | Token::Name(_)) => {
+                matches!(self.tokens.get(self.next + 1), Some((_, Token::Compare(_))))
+            }
+            (Token::Literal(Literal::Text(_)), _) => false,
+            (Token::Literal(_), _) => true,
+            _ => false,
+        };
+        if flipped {
+            let (value_at, value) = (self.at(), self.take());
+            let Token::Compare(op) = *self.peek() else { return Err(self.unexpected("a comparison")) };
+            self.next += 1;
+            let operand = self.operand()?;
+            let Token::Literal(value) = value else { return Err(self.unexpected("a value")) };
+            return self.compare(operand, mirrored(op), &value, value_at);
+        }
+        let operand = self.operand()?;
+        if let Token::Compare(op) = *self.peek() {
+            self.next += 1;
+            let (at, value) = self.value()?;
+            return self.compare(operand, op, &value, at);
+        }
+        if self.eat_keyword("is") {
+            let negated = self.eat(&Token::Not);
+            if !self.eat(&Token::Literal(Literal::Null)) {
+                return Err(self.unexpected(if negated { "`null`" } else { "`null` or `not null`" }));
+            }
+            return Ok(Condition::IsNull { field: operand.field, negated });
+        }
+        let negated = self.eat(&Token::Not);
+        if self.eat_keyword("in") {
+            return self.set(operand, negated);
+        }
+        Err(self.unexpected(if negated { "`in`" } else { "a comparison, `in`, `not in` or `is`" }))
+    }
+
+    fn compare(&self, operand: Operand, op: Comparison, value: &Literal, at: usize) -> Result<Condition> {
+        if *value == Literal::Null {
+            return match op {
+                Comparison::Eq => Ok(Condition::IsNull { field: operand.field, negated: false }),
+                Comparison::Ne => Ok(Condition::IsNull { field: operand.field, negated: true }),
+                _ => Err(self.error(at, "null is neither less nor greater than a value: use `is null`")),
+            };
+        }
+        let value = self.bytes(&operand, value, at)?;
+        Ok(Condition::Compare { field: operand.field, op, value })
+    }
+
+    fn bytes(&self, operand: &Operand, value: &Literal, at: usize) -> Result<Vec<u8>> {
+        let bytes = value.to_bytes(operand.datatype, operand.cell_val_num);
+        bytes.map_err(|what| self.error(at, &format!("{}: {what}", operand.field.name)))
+    }
+
+    fn set(&mut self, operand: Operand, negated: bool) -> Result<Condition> {
+        if !self.eat(&Token::Open) {
+            return Err(self.unexpected("a list in parentheses"));
+        }
+        let mut values = Vec::new();
+        while !self.eat(&Token::Close) {
+            if !values.is_empty() && !self.eat(&Token::Comma) {
+                return Err(self.unexpected("a comma or a closing parenthesis"));
+            }
+            if !values.is_empty() && self.eat(&Token::Close) {
+                break;
+            }
+            let (at, value) = self.value()?;
+            values.push(self.bytes(&operand, &value, at)?);
+        }
+        Ok(Condition::In { field: operand.field, negated, values: values.into_iter().collect() })
+    }
+
+    fn value(&mut self) -> Result<(usize, Literal)> {
+        let at = self.at();
+        match self.peek().clone() {
+            Token::Literal(value) => {
+                self.next += 1;
+                Ok((at, value))
+            }
+            Token::Word(word) => {
+                Err(self.error(at, &format!("{word} is not a value: strings and dates stand in quotes")))
+            }
+            _ => Err(self.unexpected("a value")),
+        }
+    }
+
+    fn operand(&mut self) -> Result<Operand> {
+        let at = self.at();
+        let name = match self.take() {
+            Token::Word(word) if word.eq_ignore_ascii_case("raw") && *self.peek() == Token::Open => {
+                self.next += 1;
+                let mut operand = self.operand()?;
+                if !self.eat(&Token::Close) {
+                    return Err(self.unexpected("a closing parenthesis"));
+                }
+                operand.field.raw = true;
+                let own = shape(self.schema, &operand.field, self.enumerations)?;
+                (operand.datatype, operand.cell_val_num) = own;
+                return Ok(operand);
+            }
+            Token::Word(name) | Token::Name(name) => name,
+            Token::Literal(Literal::Text(bytes)) => match String::from_utf8(bytes) {
+                Ok(name) => name,
+                Err(_) => return Err(self.error(at, "this name is not UTF-8")),
+            },
+            _ => {
+                self.next -= 1;
+                return Err(self.unexpected("the name of a field"));
+            }
+        };
+        let field = FieldRef::from(name);
+        let (datatype, cell_val_num) = shape(self.schema, &field, self.enumerations)?;
+        Ok(Operand { field, datatype, cell_val_num })
+    }
+}
+
+/// `3 < a` is `a > 3`.
+const fn mirrored(op: Comparison) -> Comparison {
+    match op {
+        Comparison::Lt => Comparison::Gt,
+        Comparison::Le => Comparison::Ge,
+        Comparison::Gt => Comparison::Lt,
+        Comparison::Ge => Comparison::Le,
+        other => other,
+    }
+}
+
+/// The type of the values that a field is compared with.
+fn shape(
+    schema: &ArraySchema,
+    field: &FieldRef,
+    enumerations: EnumerationLookup<'_>,
+) -> Result<(Datatype, CellValNum)> {
+    if let Some(attribute) = schema.attributes.iter().find(|a| a.name == field.name) {
+        return match &attribute.enumeration {
+            Some(name) if !field.raw => {
+                let enumeration: Arc<Enumeration> = enumerations(name)?;
+                Ok((enumeration.datatype, enumeration.cell_val_num))
+            }
+            _ => Ok((attribute.datatype, attribute.cell_val_num)),
+        };
+    }
+    let dimension = schema.domain.dimensions.iter().find(|d| d.name == field.name);
+    let dimension = dimension.ok_or_else(|| unknown_field(schema, &field.name))?;
+    Ok((dimension.datatype, dimension.cell_val_num))
 }
 
 /// Writes a condition as [`parse`] reads it.
-pub fn format(
-    _condition: &Condition,
-    _schema: &ArraySchema,
-    _enumerations: EnumerationLookup<'_>,
-) -> Result<String> {
-    Err(Error::Internal("not yet".into()))
+///
+/// # Errors
+/// [`Error::SchemaMismatch`] for names that the array lacks.
+pub fn format(condition: &Condition, schema: &ArraySchema, enumerations: EnumerationLookup<'_>) -> Result<String> {
+    let mut out = String::new();
+    write(&mut out, condition, schema, enumerations)?;
+    Ok(out)
+}
+
+fn write(
+    out: &mut String,
+    condition: &Condition,
+    schema: &ArraySchema,
+    enumerations: EnumerationLookup<'_>,
+) -> Result<()> {
+    match condition {
+        Condition::Compare { op: Comparison::AlwaysTrue, .. } => out.push_str("true"),
+        Condition::Compare { op: Comparison::AlwaysFalse, .. } => out.push_str("false"),
+        Condition::Compare { field, op, value } => {
+            let symbol = match op {
+                Comparison::Lt => "<",
+                Comparison::Le => "<=",
+                Comparison::Gt => ">",
+                Comparison::Ge => ">=",
+                Comparison::Eq => "=",
+                _ => "!=",
+            };
+            let (datatype, _) = shape(schema, field, enumerations)?;
+            out.push_str(&format!("{} {symbol} {}", name(field), literal(value, datatype)));
+        }
+        Condition::IsNull { field, negated } => {
+            shape(schema, field, enumerations)?;
+            out.push_str(&format!("{} is {}null", name(field), if *negated { "not " } else { "" }));
+        }
+        Condition::In { field, negated, values } => {
+            let (datatype, _) = shape(schema, field, enumerations)?;
+            let values: Vec<String> = values.iter().map(|v| literal(v, datatype)).collect();
+            let not = if *negated { "not " } else { "" };
+            out.push_str(&format!("{} {not}in ({})", name(field), values.join(", ")));
+        }
+        Condition::And(children) if children.is_empty() => out.push_str("true"),
+        Condition::Or(children) if children.is_empty() => out.push_str("false"),
+        Condition::And(children) | Condition::Or(children) => {
+            let joint = if matches!(condition, Condition::And(_)) { " and " } else { " or " };
+            for (i, child) in children.iter().enumerate() {
+                if i > 0 {
+                    out.push_str(joint);
+                }
+                nested(out, child, schema, enumerations)?;
+            }
+        }
+        Condition::Not(child) => {
+            out.push_str("not ");
+            nested(out, child, schema, enumerations)?;
+        }
+    }
+    Ok(())
+}
+
+/// A part of a condition, in parentheses unless it is a single test.
+fn nested(
+    out: &mut String,
+    condition: &Condition,
+    schema: &ArraySchema,
+    enumerations: EnumerationLookup<'_>,
+) -> Result<()> {
+    let bare = match condition {
+        Condition::And(children) | Condition::Or(children) => children.is_empty(),
+        _ => true,
+    };
+    if bare {
+        return write(out, condition, schema, enumerations);
+    }
+    out.push('(');
+    write(out, condition, schema, enumerations)?;
+    out.push(')');
+    Ok(())
+}
+
+fn name(field: &FieldRef) -> String {
+    let starts = field.name.starts_with(|c: char| is_word(c) && !c.is_ascii_digit() && c != '.');
+    let plain = starts && field.name.chars().all(is_word) && !is_keyword(&field.name);
+    let name = if plain { field.name.clone() } else { quoted(field.name.as_bytes(), '`') };
+    if field.raw { format!("raw({name})") } else { name }
+}
+
+/// What words are made of.
+fn is_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_' || c == '.'
 }

@@ -1,0 +1,182 @@
+//! Values in text: from a literal to the bytes of a field's type and back.
+
+use crate::column::datetime::{format_ticks, parse_ticks};
+use azulejo_format::datatype::{Native, dispatch};
+use azulejo_format::{CellValNum, Datatype, Physical};
+use std::fmt::Write;
+
+/// A value as written.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Literal {
+    /// A number, its sign and digits as written, without `_`.
+    Number(String),
+    /// A quoted string, unescaped: any bytes.
+    Text(Vec<u8>),
+    /// `true` or `false`.
+    Bool(bool),
+    /// `null`.
+    Null,
+}
+
+impl Literal {
+    /// The value as bytes of a type: one cell, or a string. The error says what does not fit.
+    pub fn to_bytes(&self, datatype: Datatype, cell_val_num: CellValNum) -> Result<Vec<u8>, String> {
+        let text_type = datatype.is_string() || datatype.is_byte() || matches!(datatype, Datatype::Char);
+        match self {
+            Self::Null => Err("null is neither less nor greater than a value: use `is null`".into()),
+            Self::Bool(value) => match datatype {
+                Datatype::Bool => Ok(vec![u8::from(*value)]),
+                _ => Err(format!("{value} is no value of type {datatype}")),
+            },
+            Self::Text(bytes) if text_type => Ok(padded(bytes, datatype, cell_val_num)),
+            Self::Text(bytes) => {
+                let text = std::str::from_utf8(bytes).map_err(|_| "this string is not UTF-8".to_owned())?;
+                if datatype.is_datetime() || datatype.is_time() {
+                    return Ok(parse_ticks(text, datatype)?.to_le_bytes().to_vec());
+                }
+                // Shells and query builders like to quote numbers.
+                number(text.trim(), datatype).map_err(|_| format!("{text:?} is a string, but the type is {datatype}"))
+            }
+            Self::Number(text) if text_type => {
+                Err(format!("{text} is a number, but the type is {datatype}: write it in quotes"))
+            }
+            Self::Number(text) => number(text, datatype),
+        }
+    }
+}
+
+/// A string for fixed-length cells ends in zero bytes, as the writers of fixed-length strings do.
+fn padded(bytes: &[u8], datatype: Datatype, cell_val_num: CellValNum) -> Vec<u8> {
+    let mut bytes = bytes.to_vec();
+    if let Some(size) = cell_val_num.cell_size(datatype)
+        && bytes.len() < size
+    {
+        bytes.resize(size, 0);
+    }
+    bytes
+}
+
+fn number(text: &str, datatype: Datatype) -> Result<Vec<u8>, String> {
+    let physical = datatype.physical();
+    let real = |text: &str| text.parse::<f64>().map_err(|_| format!("{text} is not a number"));
+    match physical {
+        // Straight to the nearest f32: by way of f64 it could be rounded twice.
+        Physical::F32 => match integer(text) {
+            Some(value) => Ok((value as f32).to_le_bytes().to_vec()),
+            None => match text.parse::<f32>() {
+                Ok(value) => Ok(value.to_le_bytes().to_vec()),
+                Err(_) => Err(format!("{text} is not a number")),
+            },
+        },
+        Physical::F64 => match integer(text) {
+            // `-0` keeps its sign.
+            Some(0) if text.starts_with('-') => Ok((-0.0f64).to_le_bytes().to_vec()),
+            Some(value) => Ok((value as f64).to_le_bytes().to_vec()),
+            None => Ok(real(text)?.to_le_bytes().to_vec()),
+        },
+        _ => {
+            let value = match integer(text) {
+                Some(value) => value,
+                None => {
+                    let value = real(text)?;
+                    if value.fract() != 0.0 || value.abs() > 9e15 {
+                        return Err(format!("{text} is not a whole number, but the type is {datatype}"));
+                    }
+                    value as i128
+                }
+            };
+            dispatch!(physical, T => integer_bytes::<T>(value)).ok_or_else(|| {
+                let (low, high) = dispatch!(physical, T => limits::<T>());
+                format!("{text} does not fit {datatype} ({low} to {high})")
+            })
+        }
+    }
+}
+
+/// A whole number, decimal, `0x`, `0o` or `0b`, with a sign.
+fn integer(text: &str) -> Option<i128> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
+    let radix = match digits.get(..2) {
+        Some("0x" | "0X") => 16,
+        Some("0o" | "0O") => 8,
+        Some("0b" | "0B") => 2,
+        _ => 10,
+    };
+    let digits = if radix == 10 { digits } else { &digits[2..] };
+    if !digits.starts_with(|c: char| c.is_digit(radix)) {
+        return None;
+    }
+    let value = i128::from_str_radix(digits, radix).ok()?;
+    Some(if negative { -value } else { value })
+}
+
+fn integer_bytes<T: Native>(value: i128) -> Option<Vec<u8>> {
+    let bytes = value.to_le_bytes();
+    let (low, high) = limits::<T>();
+    (low..=high).contains(&value).then(|| bytes[..T::SIZE].to_vec())
+}
+
+/// The limits of an integer type.
+fn limits<T: Native>() -> (i128, i128) {
+    let bits = 8 * u32::try_from(T::SIZE).unwrap_or(8);
+    match T::PHYSICAL {
+        Physical::I8 | Physical::I16 | Physical::I32 | Physical::I64 => {
+            (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
+        }
+        _ => (0, (1i128 << bits) - 1),
+    }
+}
+
+/// Bytes of a type as a literal that reads as the same bytes.
+pub(super) fn literal(bytes: &[u8], datatype: Datatype) -> String {
+    if datatype.is_string() || datatype.is_byte() || matches!(datatype, Datatype::Char | Datatype::Any) {
+        return quoted(bytes, '"');
+    }
+    if datatype.is_datetime() || datatype.is_time() {
+        return format!("\"{}\"", format_ticks(i64::read(bytes), datatype));
+    }
+    match datatype.physical() {
+        _ if datatype == Datatype::Bool && bytes == [0] => "false".into(),
+        _ if datatype == Datatype::Bool && bytes == [1] => "true".into(),
+        Physical::F32 => real(f32::read(bytes)),
+        Physical::F64 => real(f64::read(bytes)),
+        physical => dispatch!(physical, T => format!("{:?}", T::read(bytes))),
+    }
+}
+
+fn real(value: impl std::fmt::Debug) -> String {
+    // Rust writes NaN with capitals, and infinities as `inf`.
+    format!("{value:?}").to_lowercase()
+}
+
+/// A string in quotes, with escapes for what is not printable.
+pub(super) fn quoted(bytes: &[u8], quote: char) -> String {
+    let mut out = String::from(quote);
+    for chunk in bytes.utf8_chunks() {
+        for c in chunk.valid().chars() {
+            match c {
+                '\\' => out.push_str("\\\\"),
+                '\n' => out.push_str("\\n"),
+                '\r' => out.push_str("\\r"),
+                '\t' => out.push_str("\\t"),
+                '\0' => out.push_str("\\0"),
+                c if c == quote => {
+                    out.push('\\');
+                    out.push(c);
+                }
+                c if c.is_control() => {
+                    let _ = write!(out, "\\u{{{:x}}}", u32::from(c));
+                }
+                c => out.push(c),
+            }
+        }
+        for byte in chunk.invalid() {
+            let _ = write!(out, "\\x{byte:02x}");
+        }
+    }
+    out.push(quote);
+    out
+}
