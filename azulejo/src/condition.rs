@@ -13,6 +13,8 @@ mod evaluate;
 mod literal;
 mod parse;
 mod prune;
+#[cfg(test)]
+mod tests;
 
 pub use azulejo_format::condition::{Comparison, Condition, FieldRef, ValueSet};
 pub use parse::{format, parse};

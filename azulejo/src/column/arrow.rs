@@ -1,1 +1,506 @@
-//! Columns as Arrow arrays.
+//! Columns as Arrow arrays, without copying the values where Arrow has a type for them.
+//!
+//! | TileDB | Arrow | raw |
+//! |---|---|---|
+//! | integers, reals | the same | the same |
+//! | `BOOL` | Boolean (copied into bits) | UInt8 |
+//! | `STRING_ASCII`, `STRING_UTF8`, `GEOM_WKT` | LargeUtf8 | LargeBinary; UTF-8: LargeUtf8 |
+//! | `CHAR`, `BLOB`, `ANY`, `GEOM_WKB`, other strings, var-length | LargeBinary | the same |
+//! | the same and all strings, fixed length | FixedSizeBinary; text: LargeUtf8 | FixedSizeBinary |
+//! | several numbers a cell | FixedSizeList, var-length LargeList | the same |
+//! | `DATETIME_SEC`, `_MS`, `_US`, `_NS` | Timestamp of the unit, without time zone | Int64 |
+//! | `DATETIME_DAY` | Date32 (converted) | Int64 |
+//! | `DATETIME_YEAR`, `_MONTH`, `_WEEK`, `_HR`, `_MIN` | Timestamp(s) (converted) | Int64 |
+//! | `TIME_SEC`, `_MS`, `_US`, `_NS` | Duration of the unit | Int64 |
+//! | `TIME_HR`, `_MIN` | Duration(s) (converted) | Int64 |
+//! | datetimes and times in `PS`, `FS`, `AS` | Int64 ticks | Int64 |
+//! | enumerated attributes | Dictionary with the labels | the index's type |
+//!
+//! Converted values that Arrow's type cannot hold (the least tick, which is no time, and those far away) become null, and
+//! so do indices without a label; such columns are nullable in Arrow whatever they are in TileDB. The type of a column
+//! follows from the schema alone, never from the values: text that is not UTF-8 is an error, which names the column and
+//! the cell; the raw form takes it.
+//!
+//! Every field carries its TileDB type as metadata: `tiledb_type`, `tiledb_cell_val_num` and, where there is one,
+//! `tiledb_enumeration`.
+
+use super::{ColumnBuffers, ColumnSet, ColumnType, part, typed};
+use crate::error::{Error, Result};
+use arrow_array::types::{
+    ArrowDictionaryKeyType, ArrowPrimitiveType, Date32Type, DurationMicrosecondType, DurationMillisecondType,
+    DurationNanosecondType, DurationSecondType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type,
+    UInt16Type, UInt32Type, UInt64Type,
+};
+use arrow_array::{
+    ArrayRef, BooleanArray, DictionaryArray, FixedSizeBinaryArray, FixedSizeListArray, LargeBinaryArray,
+    LargeListArray, LargeStringArray, PrimitiveArray, RecordBatch, RecordBatchOptions,
+};
+use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
+use azulejo_format::schema::Enumeration;
+use azulejo_format::{CellValNum, Datatype, Physical};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// How columns become Arrow arrays.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ArrowOptions {
+    /// Stored values: ticks, enumeration indices, bytes.
+    pub raw: bool,
+}
+
+/// Turns the batches of one query into record batches of one schema.
+///
+/// ```
+/// # use azulejo::column::{ColumnBuilder, ColumnSet, ColumnType};
+/// # use azulejo::column::arrow::{ArrowConverter, ArrowOptions};
+/// # use azulejo::format::Datatype;
+/// let mut column = ColumnBuilder::new(ColumnType::new("a", Datatype::Int32));
+/// column.append_cell(&7i32.to_le_bytes(), true);
+/// let set = ColumnSet { cell_num: 1, columns: vec![column.finish()] };
+/// let converter = ArrowConverter::new(set.columns.iter().map(|c| &c.column_type), ArrowOptions::default())?;
+/// assert_eq!(converter.convert(&set)?.num_rows(), 1);
+/// # Ok::<(), azulejo::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct ArrowConverter {
+    schema: SchemaRef,
+    options: ArrowOptions,
+    /// For each column, its labels.
+    labels: Vec<Option<ArrayRef>>,
+}
+
+impl ArrowConverter {
+    /// Prepares for columns of these types, in this order.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for cells too long for Arrow, or labels that are not UTF-8 though their type says text.
+    pub fn new<'a>(types: impl IntoIterator<Item = &'a ColumnType>, options: ArrowOptions) -> Result<Self> {
+        let (mut fields, mut labels) = (Vec::new(), Vec::new());
+        for column in types {
+            fields.push(field_of(column, options)?);
+            labels.push(match &column.enumeration {
+                Some(enumeration) if !options.raw => Some(labels_of(enumeration)?),
+                _ => None,
+            });
+        }
+        Ok(Self { schema: Arc::new(Schema::new(fields)), options, labels })
+    }
+
+    /// The schema of the record batches.
+    #[must_use]
+    pub fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    /// One batch.
+    ///
+    /// # Errors
+    /// Columns other than those prepared for, text that is not UTF-8, buffers whose lengths do not fit.
+    pub fn convert(&self, columns: &ColumnSet) -> Result<RecordBatch> {
+        if columns.columns.len() != self.labels.len() {
+            return Err(Error::InvalidArgument(format!(
+                "{} columns given, {} expected",
+                columns.columns.len(),
+                self.labels.len()
+            )));
+        }
+        let arrays = columns
+            .columns
+            .iter()
+            .zip(&self.labels)
+            .map(|(column, labels)| array_of(column, self.options, labels.as_ref()))
+            .collect::<Result<Vec<_>>>()?;
+        let rows = RecordBatchOptions::new().with_row_count(Some(columns.cell_num));
+        RecordBatch::try_new_with_options(self.schema(), arrays, &rows)
+            .map_err(|e| Error::InvalidArgument(format!("these columns make no record batch: {e}")))
+    }
+}
+
+impl ColumnSet {
+    /// The columns as an Arrow record batch; see [`crate::column::arrow`] for the types. For many batches of one query an
+    /// [`ArrowConverter`] prepares labels once.
+    ///
+    /// # Errors
+    /// Those of [`ArrowConverter::new`] and [`ArrowConverter::convert`].
+    pub fn to_record_batch(&self, options: ArrowOptions) -> Result<RecordBatch> {
+        ArrowConverter::new(self.columns.iter().map(|c| &c.column_type), options)?.convert(self)
+    }
+}
+
+/// What becomes of a column's values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// Numbers as they are.
+    Numbers,
+    /// 64-bit ticks that Arrow names.
+    Ticks(Ticks),
+    /// Bits.
+    Bits,
+    /// Text.
+    Text,
+    /// Strings of bytes.
+    Bytes,
+    /// Indices of labels.
+    Labels,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ticks {
+    Timestamp(TimeUnit),
+    Duration(TimeUnit),
+    /// Days in 32 bits.
+    Days,
+    /// Timestamp in seconds, this many a tick.
+    Seconds(i64),
+    /// Duration in seconds, this many a tick.
+    DurationSeconds(i64),
+    Months,
+    Years,
+}
+
+fn form_of(column: &ColumnType, options: ArrowOptions) -> Form {
+    use Datatype as D;
+    let datatype = column.datatype;
+    if column.enumeration.is_some() && !options.raw && column.cell_val_num == CellValNum::ONE {
+        return Form::Labels;
+    }
+    let text = if options.raw {
+        // Raw text in cells of varying length is text if the type vouches for it.
+        datatype == D::StringUtf8 && column.is_var()
+    } else {
+        matches!(datatype, D::StringAscii | D::StringUtf8 | D::GeomWkt)
+    };
+    if text {
+        return Form::Text;
+    }
+    if datatype.is_string() || datatype.is_byte() || matches!(datatype, D::Char | D::Any) {
+        return Form::Bytes;
+    }
+    if options.raw {
+        return Form::Numbers;
+    }
+    Form::Ticks(match datatype {
+        D::Bool if column.cell_val_num == CellValNum::ONE => return Form::Bits,
+        D::DateTimeSecond => Ticks::Timestamp(TimeUnit::Second),
+        D::DateTimeMilli => Ticks::Timestamp(TimeUnit::Millisecond),
+        D::DateTimeMicro => Ticks::Timestamp(TimeUnit::Microsecond),
+        D::DateTimeNano => Ticks::Timestamp(TimeUnit::Nanosecond),
+        D::TimeSecond => Ticks::Duration(TimeUnit::Second),
+        D::TimeMilli => Ticks::Duration(TimeUnit::Millisecond),
+        D::TimeMicro => Ticks::Duration(TimeUnit::Microsecond),
+        D::TimeNano => Ticks::Duration(TimeUnit::Nanosecond),
+        D::DateTimeDay => Ticks::Days,
+        D::DateTimeYear => Ticks::Years,
+        D::DateTimeMonth => Ticks::Months,
+        D::DateTimeWeek => Ticks::Seconds(7 * 86_400),
+        D::DateTimeHour => Ticks::Seconds(3_600),
+        D::DateTimeMinute => Ticks::Seconds(60),
+        D::TimeHour => Ticks::DurationSeconds(3_600),
+        D::TimeMinute => Ticks::DurationSeconds(60),
+        _ => return Form::Numbers,
+    })
+}
+
+fn number_type(physical: Physical) -> DataType {
+    match physical {
+        Physical::I8 => DataType::Int8,
+        Physical::I16 => DataType::Int16,
+        Physical::I32 => DataType::Int32,
+        Physical::I64 => DataType::Int64,
+        Physical::U8 => DataType::UInt8,
+        Physical::U16 => DataType::UInt16,
+        Physical::U32 => DataType::UInt32,
+        Physical::U64 => DataType::UInt64,
+        Physical::F32 => DataType::Float32,
+        Physical::F64 => DataType::Float64,
+    }
+}
+
+/// The type of one value of a column of numbers.
+fn value_type(form: Form, physical: Physical) -> DataType {
+    match form {
+        Form::Ticks(Ticks::Timestamp(unit)) => DataType::Timestamp(unit, None),
+        Form::Ticks(Ticks::Duration(unit)) => DataType::Duration(unit),
+        Form::Ticks(Ticks::Days) => DataType::Date32,
+        Form::Ticks(Ticks::DurationSeconds(_)) => DataType::Duration(TimeUnit::Second),
+        Form::Ticks(_) => DataType::Timestamp(TimeUnit::Second, None),
+        _ => number_type(physical),
+    }
+}
+
+/// Whether conversion can leave values out.
+const fn is_converted(form: Form) -> bool {
+    match form {
+        Form::Ticks(Ticks::Timestamp(_) | Ticks::Duration(_)) => false,
+        Form::Ticks(_) | Form::Labels => true,
+        _ => false,
+    }
+}
+
+fn too_long(column: &ColumnType) -> Error {
+    Error::Unsupported(format!("cells of {} are too long for Arrow", column.name))
+}
+
+/// The item of lists.
+fn item(form: Form, physical: Physical) -> Field {
+    Field::new_list_field(value_type(form, physical), is_converted(form))
+}
+
+fn field_of(column: &ColumnType, options: ArrowOptions) -> Result<Field> {
+    let form = form_of(column, options);
+    let physical = column.datatype.physical();
+    let data_type = match (form, column.cell_val_num) {
+        (Form::Text, _) => DataType::LargeUtf8,
+        (Form::Bytes, CellValNum::Var) => DataType::LargeBinary,
+        (Form::Bytes, CellValNum::Fixed(_)) => {
+            let size = i32::try_from(column.cell_size()).map_err(|_| too_long(column))?;
+            DataType::FixedSizeBinary(size)
+        }
+        (Form::Bits, _) => DataType::Boolean,
+        (Form::Labels, _) => {
+            let labels = column.enumeration.as_ref().map_or(DataType::Null, |e| label_type(e));
+            DataType::Dictionary(Box::new(number_type(physical)), Box::new(labels))
+        }
+        (_, CellValNum::ONE) => value_type(form, physical),
+        (_, CellValNum::Var) => DataType::LargeList(Arc::new(item(form, physical))),
+        (_, CellValNum::Fixed(n)) => {
+            let n = i32::try_from(n).map_err(|_| too_long(column))?;
+            DataType::FixedSizeList(Arc::new(item(form, physical)), n)
+        }
+    };
+    let whole = column.cell_val_num == CellValNum::ONE;
+    let nullable = column.nullable || (whole && is_converted(form));
+    let mut metadata = HashMap::from([
+        ("tiledb_type".to_owned(), column.datatype.name().to_owned()),
+        (
+            "tiledb_cell_val_num".to_owned(),
+            match column.cell_val_num {
+                CellValNum::Var => "var".to_owned(),
+                CellValNum::Fixed(n) => n.to_string(),
+            },
+        ),
+    ]);
+    if let Some(enumeration) = &column.enumeration {
+        metadata.insert("tiledb_enumeration".to_owned(), enumeration.name.clone());
+    }
+    let ordered = matches!(form, Form::Labels) && column.enumeration.as_ref().is_some_and(|e| e.ordered);
+    let field = Field::new(&*column.name, data_type, nullable).with_metadata(metadata);
+    Ok(field.with_dict_is_ordered(ordered))
+}
+
+/// An enumeration's values as a column of their own.
+fn label_column(enumeration: &Enumeration) -> ColumnType {
+    ColumnType::new(enumeration.name.as_str(), enumeration.datatype).with_cell_val_num(enumeration.cell_val_num)
+}
+
+fn label_type(enumeration: &Enumeration) -> DataType {
+    let column = label_column(enumeration);
+    field_of(&column, ArrowOptions::default()).map_or(DataType::Null, |f| f.data_type().clone())
+}
+
+fn labels_of(enumeration: &Enumeration) -> Result<ArrayRef> {
+    let mut column = super::ColumnBuilder::new(label_column(enumeration));
+    for value in enumeration.values() {
+        column.append_cell(value, true);
+    }
+    array_of(&column.finish(), ArrowOptions::default(), None)
+}
+
+fn array_of(column: &ColumnBuffers, options: ArrowOptions, labels: Option<&ArrayRef>) -> Result<ArrayRef> {
+    column.validate()?;
+    let kind = &column.column_type;
+    let form = form_of(kind, options);
+    let nulls = column.validity.as_ref().map(|validity| {
+        let validity = validity.as_slice();
+        NullBuffer::new(BooleanBuffer::collect_bool(column.cell_num, |i| validity[i] != 0))
+    });
+    let wrong = |e: arrow_schema::ArrowError| Error::InvalidArgument(format!("column {}: {e}", kind.name));
+    match (form, kind.cell_val_num) {
+        (Form::Text, _) => text_array(column, nulls),
+        (Form::Bytes, CellValNum::Var) => {
+            let array = LargeBinaryArray::try_new(byte_offsets(column)?, column.data.clone(), nulls);
+            Ok(Arc::new(array.map_err(wrong)?))
+        }
+        (Form::Bytes, CellValNum::Fixed(_)) => {
+            let size = i32::try_from(kind.cell_size()).map_err(|_| too_long(kind))?;
+            let data = part(&column.data, 0, column.cell_num * kind.cell_size());
+            let array = FixedSizeBinaryArray::try_new_with_len(size, data, nulls, column.cell_num);
+            Ok(Arc::new(array.map_err(wrong)?))
+        }
+        (Form::Bits, _) => {
+            let bytes = column.data.as_slice();
+            let bits = BooleanBuffer::collect_bool(column.cell_num, |i| bytes[i] != 0);
+            Ok(Arc::new(BooleanArray::new(bits, nulls)))
+        }
+        (Form::Labels, _) => match labels {
+            Some(labels) => label_array(column, labels, nulls),
+            None => Err(Error::Internal(format!("column {} has no labels", kind.name))),
+        },
+        (_, CellValNum::ONE) => number_array(form, kind.datatype.physical(), &column.data, nulls),
+        (_, CellValNum::Fixed(n)) => {
+            let n = i32::try_from(n).map_err(|_| too_long(kind))?;
+            let field = Arc::new(item(form, kind.datatype.physical()));
+            let values = number_array(form, kind.datatype.physical(), &column.data, None)?;
+            let list = FixedSizeListArray::try_new_with_length(field, n, values, nulls, column.cell_num);
+            Ok(Arc::new(list.map_err(wrong)?))
+        }
+        (_, CellValNum::Var) => {
+            let size = kind.datatype.size() as u64;
+            let offsets = column.offsets_slice().unwrap_or(&[0]);
+            let end = offsets.last().copied().unwrap_or(0);
+            if offsets.iter().any(|o| !o.is_multiple_of(size)) {
+                return Err(Error::InvalidArgument(format!("column {}: a cell ends within a value", kind.name)));
+            }
+            let offsets: Vec<i64> = offsets.iter().map(|o| (o / size).cast_signed()).collect();
+            let field = Arc::new(item(form, kind.datatype.physical()));
+            let data = part(&column.data, 0, end as usize);
+            let values = number_array(form, kind.datatype.physical(), &data, None)?;
+            let list = LargeListArray::try_new(field, OffsetBuffer::new(offsets.into()), values, nulls);
+            Ok(Arc::new(list.map_err(wrong)?))
+        }
+    }
+}
+
+/// The offsets of a column that was found valid. TileDB's 64 bits are Arrow's, but for the sign.
+fn byte_offsets(column: &ColumnBuffers) -> Result<OffsetBuffer<i64>> {
+    let too_far = || Error::InvalidArgument(format!("column {}: offsets beyond 2^63", column.column_type.name));
+    let (Some(buffer), Some(offsets)) = (&column.offsets, column.offsets_slice()) else {
+        return Err(Error::Internal(format!("column {} has no offsets", column.column_type.name)));
+    };
+    if offsets.last().is_some_and(|o| i64::try_from(*o).is_err()) {
+        return Err(too_far());
+    }
+    Ok(OffsetBuffer::new(ScalarBuffer::new(buffer.clone(), 0, offsets.len())))
+}
+
+fn text_array(column: &ColumnBuffers, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+    let kind = &column.column_type;
+    let offsets = if kind.is_var() {
+        byte_offsets(column)?
+    } else {
+        let size = kind.cell_size() as i64;
+        OffsetBuffer::new((0..=column.cell_num as i64).map(|i| i * size).collect::<Vec<_>>().into())
+    };
+    match LargeStringArray::try_new(offsets, column.data.clone(), nulls) {
+        Ok(array) => Ok(Arc::new(array)),
+        Err(_) => {
+            let cell = column.view();
+            let bad = (0..column.cell_num).find(|i| std::str::from_utf8(cell.cell(*i)).is_err()).unwrap_or(0);
+            Err(Error::InvalidArgument(format!(
+                "column {}: cell {bad} is not UTF-8; ask for raw values to get its bytes",
+                kind.name
+            )))
+        }
+    }
+}
+
+/// Numbers as an array that shares their memory, if it is aligned for them.
+fn shared<T: ArrowPrimitiveType>(data: &Buffer, nulls: Option<NullBuffer>) -> PrimitiveArray<T>
+where
+    T::Native: ArrowNativeType,
+{
+    let size = size_of::<T::Native>();
+    let len = data.len() / size;
+    let data = match typed::<T::Native>(data) {
+        Some(_) => data.clone(),
+        None => Buffer::from(&data.as_slice()[..len * size]),
+    };
+    PrimitiveArray::new(ScalarBuffer::new(data, 0, len), nulls)
+}
+
+/// Ticks converted one by one; those that have no counterpart become null.
+fn converted<T: ArrowPrimitiveType>(
+    data: &Buffer,
+    nulls: Option<&NullBuffer>,
+    convert: impl Fn(i64) -> Option<T::Native>,
+) -> PrimitiveArray<T> {
+    let (ticks, _) = data.as_slice().as_chunks::<8>();
+    let ticks = ticks.iter().map(|t| i64::from_le_bytes(*t)).enumerate();
+    ticks.map(|(i, t)| convert(t).filter(|_| nulls.is_none_or(|n| n.is_valid(i)))).collect()
+}
+
+fn number_array(form: Form, physical: Physical, data: &Buffer, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+    let times = |n: i64| move |t: i64| (t != i64::MIN).then(|| t.checked_mul(n)).flatten();
+    // The first day of a month, counted from January 1970.
+    let month = |m: i128| {
+        let days = super::datetime::days_from_date(1970 + m.div_euclid(12), m.rem_euclid(12) + 1, 1);
+        i64::try_from(days * 86_400).ok()
+    };
+    Ok(match form {
+        Form::Ticks(ticks) => match ticks {
+            Ticks::Timestamp(TimeUnit::Second) => Arc::new(shared::<TimestampSecondType>(data, nulls)),
+            Ticks::Timestamp(TimeUnit::Millisecond) => Arc::new(shared::<TimestampMillisecondType>(data, nulls)),
+            Ticks::Timestamp(TimeUnit::Microsecond) => Arc::new(shared::<TimestampMicrosecondType>(data, nulls)),
+            Ticks::Timestamp(TimeUnit::Nanosecond) => Arc::new(shared::<TimestampNanosecondType>(data, nulls)),
+            Ticks::Duration(TimeUnit::Second) => Arc::new(shared::<DurationSecondType>(data, nulls)),
+            Ticks::Duration(TimeUnit::Millisecond) => Arc::new(shared::<DurationMillisecondType>(data, nulls)),
+            Ticks::Duration(TimeUnit::Microsecond) => Arc::new(shared::<DurationMicrosecondType>(data, nulls)),
+            Ticks::Duration(TimeUnit::Nanosecond) => Arc::new(shared::<DurationNanosecondType>(data, nulls)),
+            Ticks::Days => {
+                Arc::new(converted::<Date32Type>(data, nulls.as_ref(), |t| i32::try_from(t).ok()))
+            }
+            Ticks::Seconds(n) => Arc::new(converted::<TimestampSecondType>(data, nulls.as_ref(), times(n))),
+            Ticks::DurationSeconds(n) => {
+                Arc::new(converted::<DurationSecondType>(data, nulls.as_ref(), times(n)))
+            }
+            Ticks::Months => Arc::new(converted::<TimestampSecondType>(data, nulls.as_ref(), |t| {
+                (t != i64::MIN).then(|| month(t.into())).flatten()
+            })),
+            Ticks::Years => Arc::new(converted::<TimestampSecondType>(data, nulls.as_ref(), |t| {
+                (t != i64::MIN).then(|| month(i128::from(t) * 12)).flatten()
+            })),
+        },
+        _ => match physical {
+            Physical::I8 => Arc::new(shared::<Int8Type>(data, nulls)),
+            Physical::I16 => Arc::new(shared::<Int16Type>(data, nulls)),
+            Physical::I32 => Arc::new(shared::<Int32Type>(data, nulls)),
+            Physical::I64 => Arc::new(shared::<Int64Type>(data, nulls)),
+            Physical::U8 => Arc::new(shared::<UInt8Type>(data, nulls)),
+            Physical::U16 => Arc::new(shared::<UInt16Type>(data, nulls)),
+            Physical::U32 => Arc::new(shared::<UInt32Type>(data, nulls)),
+            Physical::U64 => Arc::new(shared::<UInt64Type>(data, nulls)),
+            Physical::F32 => Arc::new(shared::<Float32Type>(data, nulls)),
+            Physical::F64 => Arc::new(shared::<Float64Type>(data, nulls)),
+        },
+    })
+}
+
+fn label_array(column: &ColumnBuffers, labels: &ArrayRef, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+    match column.column_type.datatype.physical() {
+        Physical::I8 => dictionary::<Int8Type>(column, labels, nulls),
+        Physical::I16 => dictionary::<Int16Type>(column, labels, nulls),
+        Physical::I32 => dictionary::<Int32Type>(column, labels, nulls),
+        Physical::I64 => dictionary::<Int64Type>(column, labels, nulls),
+        Physical::U8 => dictionary::<UInt8Type>(column, labels, nulls),
+        Physical::U16 => dictionary::<UInt16Type>(column, labels, nulls),
+        Physical::U32 => dictionary::<UInt32Type>(column, labels, nulls),
+        Physical::U64 => dictionary::<UInt64Type>(column, labels, nulls),
+        Physical::F32 | Physical::F64 => Err(Error::SchemaMismatch(format!(
+            "column {} has labels, but its values are no indices",
+            column.column_type.name
+        ))),
+    }
+}
+
+fn dictionary<K: ArrowDictionaryKeyType>(
+    column: &ColumnBuffers,
+    labels: &ArrayRef,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef> {
+    let keys = shared::<K>(&column.data, None);
+    // Negative indices become the greatest numbers here.
+    let labelled = |key: K::Native| key.as_usize() < labels.len();
+    let known = if keys.values().iter().all(|key| labelled(*key)) {
+        None
+    } else {
+        let values = keys.values();
+        Some(NullBuffer::new(BooleanBuffer::collect_bool(keys.values().len(), |i| labelled(values[i]))))
+    };
+    let nulls = NullBuffer::union(nulls.as_ref(), known.as_ref());
+    let keys = PrimitiveArray::<K>::new(keys.values().clone(), nulls);
+    let array = DictionaryArray::try_new(keys, Arc::clone(labels))
+        .map_err(|e| Error::InvalidArgument(format!("column {}: {e}", column.column_type.name)))?;
+    Ok(Arc::new(array))
+}

@@ -46,7 +46,7 @@ struct Instant {
 const ATTOS: i128 = 10i128.pow(18);
 
 /// The days from 1970-01-01 to a date.
-fn days_from_date(year: i128, month: i128, day: i128) -> i128 {
+pub(super) fn days_from_date(year: i128, month: i128, day: i128) -> i128 {
     // Years are counted from March, so that a leap day ends them.
     let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));

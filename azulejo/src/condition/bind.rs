@@ -359,7 +359,8 @@ impl<'a> Binder<'a> {
                     field.name
                 )));
             }
-            return match index_of(&enumeration, value) {
+            let index = enumeration.values().zip(0u64..).find(|(label, _)| *label == value);
+            return match index.map(|(_, index)| index) {
                 Some(index) => self.number(field, &target, op, &index_bytes(index, &target)),
                 None => Ok(self.always(field, &target, op == Comparison::Ne)),
             };
@@ -407,8 +408,8 @@ impl<'a> Binder<'a> {
         let enumerated = self.enumeration(field, &target)?;
         let members: Vec<&[u8]> = match &enumerated {
             Some(enumeration) => {
-                let places = places(enumeration);
-                let found = values.iter().filter_map(|v| places.get(v).copied());
+                let labels = enumeration.index();
+                let found = values.iter().filter_map(|v| labels.get(v));
                 indices = found.map(|index| index_bytes(index, &target)).collect();
                 indices.iter().map(Vec::as_slice).collect()
             }
@@ -474,31 +475,4 @@ fn check_comparable(field: &FieldRef, target: &Target<'_>) -> Result<()> {
 fn index_bytes(index: u64, target: &Target<'_>) -> Vec<u8> {
     let bytes = index.to_le_bytes();
     bytes.get(..target.datatype.size()).unwrap_or(&bytes).to_vec()
-}
-
-/// The entries of an enumeration, in order.
-pub(super) fn entries(enumeration: &Enumeration) -> impl Iterator<Item = &[u8]> {
-    let size = enumeration.cell_val_num.cell_size(enumeration.datatype);
-    let num = match size {
-        Some(size) => enumeration.data.len().checked_div(size).unwrap_or(0),
-        None => enumeration.offsets.len(),
-    };
-    (0..num).map(move |i| {
-        let (start, end) = match size {
-            Some(size) => (i * size, (i + 1) * size),
-            None => {
-                let bound = |i| enumeration.offsets.get(i).and_then(|o| usize::try_from(*o).ok());
-                (bound(i).unwrap_or(0), bound(i + 1).unwrap_or(enumeration.data.len()))
-            }
-        };
-        enumeration.data.get(start..end).unwrap_or(&[])
-    })
-}
-
-fn index_of(enumeration: &Enumeration, label: &[u8]) -> Option<u64> {
-    entries(enumeration).zip(0u64..).find(|(entry, _)| *entry == label).map(|(_, index)| index)
-}
-
-fn places(enumeration: &Enumeration) -> HashMap<&[u8], u64> {
-    entries(enumeration).zip(0u64..).collect()
 }

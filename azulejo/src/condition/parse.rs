@@ -386,32 +386,28 @@ impl Parser<'_> {
     }
 
     fn operand(&mut self) -> Result<Operand> {
-        let at = self.at();
-        let name = match self.take() {
-            Token::Word(word) if word.eq_ignore_ascii_case("raw") && *self.peek() == Token::Open => {
-                self.next += 1;
-                let mut operand = self.operand()?;
-                if !self.eat(&Token::Close) {
-                    return Err(self.unexpected("a closing parenthesis"));
-                }
-                operand.field.raw = true;
-                let own = shape(self.schema, &operand.field, self.enumerations)?;
-                (operand.datatype, operand.cell_val_num) = own;
-                return Ok(operand);
-            }
-            Token::Word(name) | Token::Name(name) => name,
-            Token::Literal(Literal::Text(bytes)) => match String::from_utf8(bytes) {
-                Ok(name) => name,
-                Err(_) => return Err(self.error(at, "this name is not UTF-8")),
-            },
-            _ => {
-                self.next -= 1;
-                return Err(self.unexpected("the name of a field"));
-            }
-        };
-        let field = FieldRef::from(name);
+        let call = matches!(self.tokens.get(self.next + 1), Some((_, Token::Open)));
+        let raw = call && self.eat_keyword("raw");
+        self.next += usize::from(raw);
+        let field = FieldRef { name: self.name()?, raw };
+        if raw && !self.eat(&Token::Close) {
+            return Err(self.unexpected("a closing parenthesis"));
+        }
         let (datatype, cell_val_num) = shape(self.schema, &field, self.enumerations)?;
         Ok(Operand { field, datatype, cell_val_num })
+    }
+
+    fn name(&mut self) -> Result<String> {
+        let at = self.at();
+        let name = match self.peek().clone() {
+            Token::Word(name) | Token::Name(name) => name,
+            Token::Literal(Literal::Text(bytes)) => {
+                String::from_utf8(bytes).map_err(|_| self.error(at, "this name is not UTF-8"))?
+            }
+            _ => return Err(self.unexpected("the name of a field")),
+        };
+        self.next += 1;
+        Ok(name)
     }
 }
 
