@@ -1,5 +1,6 @@
 //! Reading: from a selection to batches of cells.
 
+pub mod aggregate;
 mod gather;
 mod merge;
 mod pool;

@@ -4,9 +4,8 @@
 //! |---|---|---|
 //! | integers, reals | the same | the same |
 //! | `BOOL` | Boolean (copied into bits) | UInt8 |
-//! | `STRING_ASCII`, `STRING_UTF8`, `GEOM_WKT` | LargeUtf8 | LargeBinary; UTF-8: LargeUtf8 |
-//! | `CHAR`, `BLOB`, `ANY`, `GEOM_WKB`, other strings, var-length | LargeBinary | the same |
-//! | the same and all strings, fixed length | FixedSizeBinary; text: LargeUtf8 | FixedSizeBinary |
+//! | `STRING_ASCII`, `STRING_UTF8`, `CHAR`, `GEOM_WKT` | LargeUtf8 | LargeBinary, FixedSizeBinary; `STRING_UTF8` of varying length: LargeUtf8 |
+//! | `BLOB`, `ANY`, `GEOM_WKB`, other strings | LargeBinary, FixedSizeBinary | the same |
 //! | several numbers a cell | FixedSizeList, var-length LargeList | the same |
 //! | `DATETIME_SEC`, `_MS`, `_US`, `_NS` | Timestamp of the unit, without time zone | Int64 |
 //! | `DATETIME_DAY` | Date32 (converted) | Int64 |
@@ -28,9 +27,9 @@ use super::{ColumnBuffers, ColumnSet, ColumnType, part, typed};
 use crate::error::{Error, Result};
 use arrow_array::types::{
     ArrowDictionaryKeyType, ArrowPrimitiveType, Date32Type, DurationMicrosecondType, DurationMillisecondType,
-    DurationNanosecondType, DurationSecondType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
-    TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType, TimestampSecondType, UInt8Type,
-    UInt16Type, UInt32Type, UInt64Type,
+    DurationNanosecondType, DurationSecondType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
+    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
+    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{
     ArrayRef, BooleanArray, DictionaryArray, FixedSizeBinaryArray, FixedSizeListArray, LargeBinaryArray,
@@ -119,6 +118,14 @@ impl ArrowConverter {
 }
 
 impl ColumnSet {
+    /// The columns as an Arrow record batch, with values as people want them.
+    ///
+    /// # Errors
+    /// Those of [`Self::to_record_batch`].
+    pub fn into_record_batch(self) -> Result<RecordBatch> {
+        self.to_record_batch(ArrowOptions::default())
+    }
+
     /// The columns as an Arrow record batch; see [`crate::column::arrow`] for the types. For many batches of one query an
     /// [`ArrowConverter`] prepares labels once.
     ///
@@ -170,7 +177,7 @@ fn form_of(column: &ColumnType, options: ArrowOptions) -> Form {
         // Raw text in cells of varying length is text if the type vouches for it.
         datatype == D::StringUtf8 && column.is_var()
     } else {
-        matches!(datatype, D::StringAscii | D::StringUtf8 | D::GeomWkt)
+        matches!(datatype, D::StringAscii | D::StringUtf8 | D::Char | D::GeomWkt)
     };
     if text {
         return Form::Text;
@@ -292,7 +299,8 @@ fn field_of(column: &ColumnType, options: ArrowOptions) -> Result<Field> {
 
 /// An enumeration's values as a column of their own.
 fn label_column(enumeration: &Enumeration) -> ColumnType {
-    ColumnType::new(enumeration.name.as_str(), enumeration.datatype).with_cell_val_num(enumeration.cell_val_num)
+    ColumnType::new(enumeration.name.as_str(), enumeration.datatype)
+        .with_cell_val_num(enumeration.cell_val_num)
 }
 
 fn label_type(enumeration: &Enumeration) -> DataType {
@@ -351,7 +359,10 @@ fn array_of(column: &ColumnBuffers, options: ArrowOptions, labels: Option<&Array
             let offsets = column.offsets_slice().unwrap_or(&[0]);
             let end = offsets.last().copied().unwrap_or(0);
             if offsets.iter().any(|o| !o.is_multiple_of(size)) {
-                return Err(Error::InvalidArgument(format!("column {}: a cell ends within a value", kind.name)));
+                return Err(Error::InvalidArgument(format!(
+                    "column {}: a cell ends within a value",
+                    kind.name
+                )));
             }
             let offsets: Vec<i64> = offsets.iter().map(|o| (o / size).cast_signed()).collect();
             let field = Arc::new(item(form, kind.datatype.physical()));
@@ -365,7 +376,8 @@ fn array_of(column: &ColumnBuffers, options: ArrowOptions, labels: Option<&Array
 
 /// The offsets of a column that was found valid. TileDB's 64 bits are Arrow's, but for the sign.
 fn byte_offsets(column: &ColumnBuffers) -> Result<OffsetBuffer<i64>> {
-    let too_far = || Error::InvalidArgument(format!("column {}: offsets beyond 2^63", column.column_type.name));
+    let too_far =
+        || Error::InvalidArgument(format!("column {}: offsets beyond 2^63", column.column_type.name));
     let (Some(buffer), Some(offsets)) = (&column.offsets, column.offsets_slice()) else {
         return Err(Error::Internal(format!("column {} has no offsets", column.column_type.name)));
     };
@@ -421,7 +433,12 @@ fn converted<T: ArrowPrimitiveType>(
     ticks.map(|(i, t)| convert(t).filter(|_| nulls.is_none_or(|n| n.is_valid(i)))).collect()
 }
 
-fn number_array(form: Form, physical: Physical, data: &Buffer, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+fn number_array(
+    form: Form,
+    physical: Physical,
+    data: &Buffer,
+    nulls: Option<NullBuffer>,
+) -> Result<ArrayRef> {
     let times = |n: i64| move |t: i64| (t != i64::MIN).then(|| t.checked_mul(n)).flatten();
     // The first day of a month, counted from January 1970.
     let month = |m: i128| {
@@ -431,16 +448,24 @@ fn number_array(form: Form, physical: Physical, data: &Buffer, nulls: Option<Nul
     Ok(match form {
         Form::Ticks(ticks) => match ticks {
             Ticks::Timestamp(TimeUnit::Second) => Arc::new(shared::<TimestampSecondType>(data, nulls)),
-            Ticks::Timestamp(TimeUnit::Millisecond) => Arc::new(shared::<TimestampMillisecondType>(data, nulls)),
-            Ticks::Timestamp(TimeUnit::Microsecond) => Arc::new(shared::<TimestampMicrosecondType>(data, nulls)),
-            Ticks::Timestamp(TimeUnit::Nanosecond) => Arc::new(shared::<TimestampNanosecondType>(data, nulls)),
-            Ticks::Duration(TimeUnit::Second) => Arc::new(shared::<DurationSecondType>(data, nulls)),
-            Ticks::Duration(TimeUnit::Millisecond) => Arc::new(shared::<DurationMillisecondType>(data, nulls)),
-            Ticks::Duration(TimeUnit::Microsecond) => Arc::new(shared::<DurationMicrosecondType>(data, nulls)),
-            Ticks::Duration(TimeUnit::Nanosecond) => Arc::new(shared::<DurationNanosecondType>(data, nulls)),
-            Ticks::Days => {
-                Arc::new(converted::<Date32Type>(data, nulls.as_ref(), |t| i32::try_from(t).ok()))
+            Ticks::Timestamp(TimeUnit::Millisecond) => {
+                Arc::new(shared::<TimestampMillisecondType>(data, nulls))
             }
+            Ticks::Timestamp(TimeUnit::Microsecond) => {
+                Arc::new(shared::<TimestampMicrosecondType>(data, nulls))
+            }
+            Ticks::Timestamp(TimeUnit::Nanosecond) => {
+                Arc::new(shared::<TimestampNanosecondType>(data, nulls))
+            }
+            Ticks::Duration(TimeUnit::Second) => Arc::new(shared::<DurationSecondType>(data, nulls)),
+            Ticks::Duration(TimeUnit::Millisecond) => {
+                Arc::new(shared::<DurationMillisecondType>(data, nulls))
+            }
+            Ticks::Duration(TimeUnit::Microsecond) => {
+                Arc::new(shared::<DurationMicrosecondType>(data, nulls))
+            }
+            Ticks::Duration(TimeUnit::Nanosecond) => Arc::new(shared::<DurationNanosecondType>(data, nulls)),
+            Ticks::Days => Arc::new(converted::<Date32Type>(data, nulls.as_ref(), |t| i32::try_from(t).ok())),
             Ticks::Seconds(n) => Arc::new(converted::<TimestampSecondType>(data, nulls.as_ref(), times(n))),
             Ticks::DurationSeconds(n) => {
                 Arc::new(converted::<DurationSecondType>(data, nulls.as_ref(), times(n)))
@@ -504,3 +529,6 @@ fn dictionary<K: ArrowDictionaryKeyType>(
         .map_err(|e| Error::InvalidArgument(format!("column {}: {e}", column.column_type.name)))?;
     Ok(Arc::new(array))
 }
+
+#[cfg(test)]
+mod tests;

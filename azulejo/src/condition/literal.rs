@@ -35,7 +35,8 @@ impl Literal {
                     return Ok(parse_ticks(text, datatype)?.to_le_bytes().to_vec());
                 }
                 // Shells and query builders like to quote numbers.
-                number(text.trim(), datatype).map_err(|_| format!("{text:?} is a string, but the type is {datatype}"))
+                number(text.trim(), datatype)
+                    .map_err(|_| format!("{text:?} is a string, but the type is {datatype}"))
             }
             Self::Number(text) if text_type => {
                 Err(format!("{text} is a number, but the type is {datatype}: write it in quotes"))

@@ -81,26 +81,27 @@ fn tokenize(text: &str) -> Result<Vec<(usize, Token)>> {
             ("]", Token::Close),
             (",", Token::Comma),
         ];
-        let (len, token) = if let Some((symbol, token)) = SYMBOLS.into_iter().find(|(s, _)| rest.starts_with(s)) {
-            (symbol.len(), token)
-        } else if let '"' | '\'' | '`' = c {
-            let (len, bytes) = string(text, at, c)?;
-            match c {
-                '`' => match String::from_utf8(bytes) {
-                    Ok(name) => (len, Token::Name(name)),
-                    Err(_) => return Err(syntax_error(text, at, "this name is not UTF-8")),
-                },
-                _ => (len, Token::Literal(Literal::Text(bytes))),
-            }
-        } else if let Some(len) = number_len(rest) {
-            (len, Token::Literal(Literal::Number(rest[..len].replace('_', ""))))
-        } else {
-            let len = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
-            if len == 0 {
-                return Err(syntax_error(text, at, &format!("{c:?} means nothing here")));
-            }
-            (len, word(&rest[..len]))
-        };
+        let (len, token) =
+            if let Some((symbol, token)) = SYMBOLS.into_iter().find(|(s, _)| rest.starts_with(s)) {
+                (symbol.len(), token)
+            } else if let '"' | '\'' | '`' = c {
+                let (len, bytes) = string(text, at, c)?;
+                match c {
+                    '`' => match String::from_utf8(bytes) {
+                        Ok(name) => (len, Token::Name(name)),
+                        Err(_) => return Err(syntax_error(text, at, "this name is not UTF-8")),
+                    },
+                    _ => (len, Token::Literal(Literal::Text(bytes))),
+                }
+            } else if let Some(len) = number_len(rest) {
+                (len, Token::Literal(Literal::Number(rest[..len].replace('_', ""))))
+            } else {
+                let len = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
+                if len == 0 {
+                    return Err(syntax_error(text, at, &format!("{c:?} means nothing here")));
+                }
+                (len, word(&rest[..len]))
+            };
         tokens.push((at, token));
         at += len;
     }
@@ -170,7 +171,13 @@ fn string(text: &str, at: usize, quote: char) -> Result<(usize, Vec<u8>)> {
             push(&mut bytes, c);
             continue;
         }
-        let wrong = || syntax_error(text, at + i, "this is no escape: there are \\n \\r \\t \\0 \\\\ \\' \\\" \\xFF \\u{1F600}");
+        let wrong = || {
+            syntax_error(
+                text,
+                at + i,
+                "this is no escape: there are \\n \\r \\t \\0 \\\\ \\' \\\" \\xFF \\u{1F600}",
+            )
+        };
         match chars.next().map(|(_, c)| c) {
             Some('n') => push(&mut bytes, '\n'),
             Some('r') => push(&mut bytes, '\r'),
@@ -246,7 +253,8 @@ impl Parser<'_> {
     }
 
     fn unexpected(&self, wanted: &str) -> Error {
-        let what = if *self.peek() == Token::End { "the condition ends too early" } else { "this is out of place" };
+        let what =
+            if *self.peek() == Token::End { "the condition ends too early" } else { "this is out of place" };
         self.error(self.at(), &format!("{what}: expected {wanted}"))
     }
 
@@ -446,7 +454,11 @@ fn shape(
 ///
 /// # Errors
 /// [`Error::SchemaMismatch`] for names that the array lacks.
-pub fn format(condition: &Condition, schema: &ArraySchema, enumerations: EnumerationLookup<'_>) -> Result<String> {
+pub fn format(
+    condition: &Condition,
+    schema: &ArraySchema,
+    enumerations: EnumerationLookup<'_>,
+) -> Result<String> {
     let mut out = String::new();
     write(&mut out, condition, schema, enumerations)?;
     Ok(out)

@@ -66,9 +66,7 @@ fn everything() -> ArraySchema {
 
 fn labels(name: &str) -> Result<Arc<Enumeration>> {
     let ordered = name == "e";
-    Ok(Arc::new(
-        Enumeration::of_strings(name, Datatype::StringUtf8, ordered, ["lo", "mid", "hi"]).unwrap(),
-    ))
+    Ok(Arc::new(Enumeration::of_strings(name, Datatype::StringUtf8, ordered, ["lo", "mid", "hi"]).unwrap()))
 }
 
 fn parsed(text: &str) -> Condition {
@@ -115,8 +113,9 @@ fn check(cells: &[Option<Vec<u8>>], cases: &[(&str, &[usize])]) {
 
 #[test]
 fn null_cells_meet_neither_a_test_nor_its_negation() {
-    let cells: Vec<_> =
-        [Some(1), None, Some(5), None, Some(3), Some(4i32)].map(|v| v.map(|v| v.to_le_bytes().to_vec())).into();
+    let cells: Vec<_> = [Some(1), None, Some(5), None, Some(3), Some(4i32)]
+        .map(|v| v.map(|v| v.to_le_bytes().to_vec()))
+        .into();
     check(
         &cells,
         &[
@@ -187,7 +186,12 @@ fn strings_compare_byte_by_byte() {
     );
     check(
         &strings(&["abc", "ab\0", "b\0\0", "\0\0\0"]),
-        &[("t = 'ab'", &[1]), ("t < 'abc'", &[1, 3]), ("t in ('b', 'abc', 'longer')", &[0, 2]), ("t = 'abcd'", &[])],
+        &[
+            ("t = 'ab'", &[1]),
+            ("t < 'abc'", &[1, 3]),
+            ("t in ('b', 'abc', 'longer')", &[0, 2]),
+            ("t = 'abcd'", &[]),
+        ],
     );
 }
 
@@ -250,8 +254,14 @@ fn dates_and_booleans() {
             ("day in ('2021-01-01')", &[1]),
         ],
     );
-    check(&values([[1u8], [0], [1]]), &[("yes = true", &[0, 2]), ("yes = 0", &[1]), ("yes in (true)", &[0, 2])]);
-    check(&values([[1u8], [2], [250]]), &[("u >= 0x02", &[1, 2]), ("u in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)", &[0, 1])]);
+    check(
+        &values([[1u8], [0], [1]]),
+        &[("yes = true", &[0, 2]), ("yes = 0", &[1]), ("yes in (true)", &[0, 2])],
+    );
+    check(
+        &values([[1u8], [2], [250]]),
+        &[("u >= 0x02", &[1, 2]), ("u in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)", &[0, 1])],
+    );
 }
 
 #[test]

@@ -1,0 +1,590 @@
+//! Aggregates: count, sum, min, max, mean and null count, over cells or over what is known of whole tiles.
+//!
+//! Cells that count are those that exist, are selected and meet the condition. Null cells count for `count` and the null
+//! count only. The cells of a dense array that were never written count for `count` alone: their fill values are not
+//! data.
+//!
+//! - Sums of integers are exact inside; one that does not fit its type (64 bits) comes out as that type's limit.
+//! - `mean` is the sum over the number of values, exact but for one rounding (integers).
+//! - NaN is neither least nor greatest, unless there is nothing else; it does make sums and means NaN.
+//! - Strings compare byte by byte.
+//! - Without a value to look at, `min`, `max` and `mean` are null, and so is the `sum` of a nullable field; that of another
+//!   is 0.
+
+mod accumulate;
+
+use crate::column::{ColumnType, FieldView};
+use crate::error::{Error, Result};
+use accumulate::{Number, Sum, bounds};
+use azulejo_format::fragment::{SumKind, TileSum};
+use azulejo_format::{CellValNum, Datatype, Physical};
+use std::cmp::Ordering;
+use std::fmt;
+use std::str::FromStr;
+
+/// What to compute.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Aggregate {
+    /// The number of cells, null or not.
+    Count,
+    /// The sum of a field's values.
+    Sum(String),
+    /// The least value of a field.
+    Min(String),
+    /// The greatest value of a field.
+    Max(String),
+    /// The mean of a field's values.
+    Mean(String),
+    /// The number of a field's cells that are null.
+    NullCount(String),
+}
+
+impl Aggregate {
+    /// The field that it looks at.
+    #[must_use]
+    pub fn field(&self) -> Option<&str> {
+        match self {
+            Self::Count => None,
+            Self::Sum(f) | Self::Min(f) | Self::Max(f) | Self::Mean(f) | Self::NullCount(f) => Some(f),
+        }
+    }
+}
+
+impl fmt::Display for Aggregate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Count => f.write_str("count"),
+            Self::Sum(field) => write!(f, "sum:{field}"),
+            Self::Min(field) => write!(f, "min:{field}"),
+            Self::Max(field) => write!(f, "max:{field}"),
+            Self::Mean(field) => write!(f, "mean:{field}"),
+            Self::NullCount(field) => write!(f, "nulls:{field}"),
+        }
+    }
+}
+
+impl FromStr for Aggregate {
+    type Err = Error;
+
+    /// Reads `count`, `sum:a`, `min:a`, `max:a`, `mean:a`, `nulls:a`.
+    fn from_str(text: &str) -> Result<Self> {
+        let (name, field) = text.split_once(':').map_or((text, None), |(name, field)| (name, Some(field)));
+        let field = field.map(str::to_owned);
+        match (name, field) {
+            // A field makes no difference to the number of cells.
+            ("count", _) => Ok(Self::Count),
+            ("sum", Some(field)) => Ok(Self::Sum(field)),
+            ("min", Some(field)) => Ok(Self::Min(field)),
+            ("max", Some(field)) => Ok(Self::Max(field)),
+            ("mean", Some(field)) => Ok(Self::Mean(field)),
+            ("nulls" | "null_count", Some(field)) => Ok(Self::NullCount(field)),
+            ("sum" | "min" | "max" | "mean" | "nulls" | "null_count", None) => {
+                Err(Error::InvalidArgument(format!("{name} of what? Write {name}:FIELD")))
+            }
+            _ => Err(Error::InvalidArgument(format!(
+                "{text:?} is no aggregate: there are count, sum:A, min:A, max:A, mean:A and nulls:A"
+            ))),
+        }
+    }
+}
+
+/// What was computed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum AggregateValue {
+    /// There was nothing to compute it from.
+    Null,
+    /// A count, or the sum of unsigned integers.
+    Unsigned(u64),
+    /// The sum of signed integers, datetimes or times.
+    Signed(i64),
+    /// A mean, or the sum of reals.
+    Real(f64),
+    /// The least or the greatest cell.
+    Cell {
+        /// Its type.
+        datatype: Datatype,
+        /// Its bytes: one value, or a string.
+        bytes: Vec<u8>,
+    },
+}
+
+/// Statistics of the cells of one field in a whole tile, as far as they are known and exact.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct TileFacts<'a> {
+    /// Cells in the tile.
+    pub cell_num: u64,
+    /// The sum of the values; only if it did not overflow.
+    pub sum: Option<TileSum>,
+    /// The least value that is not null.
+    pub min: Option<&'a [u8]>,
+    /// The greatest value that is not null.
+    pub max: Option<&'a [u8]>,
+    /// The number of nulls.
+    pub null_count: Option<u64>,
+}
+
+/// What is wanted of one field.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Wanted {
+    sum: bool,
+    min: bool,
+    max: bool,
+    nulls: bool,
+}
+
+/// Running aggregates of one field.
+#[derive(Debug, Clone)]
+pub struct Aggregator {
+    column_type: ColumnType,
+    wanted: Wanted,
+    /// Values: cells that are not null.
+    values: u64,
+    nulls: u64,
+    integer: i128,
+    real: f64,
+    min: Option<Vec<u8>>,
+    max: Option<Vec<u8>>,
+}
+
+/// Whether values compare as strings of bytes.
+const fn is_text(datatype: Datatype) -> bool {
+    matches!(datatype, Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8 | Datatype::GeomWkt)
+}
+
+/// Calls a generic function for a [`Physical`], where the trait is [`Number`].
+macro_rules! by_number {
+    ($physical:expr, $T:ident => $call:expr) => {
+        azulejo_format::datatype::dispatch!($physical, $T => $call)
+    };
+}
+
+impl Aggregator {
+    /// Aggregates of a field, which must be [`Aggregate::field`] of them all.
+    ///
+    /// # Errors
+    /// [`Error::SchemaMismatch`] for aggregates that the type does not have: sums of strings, anything but the null count
+    /// of cells with several values.
+    pub fn new<'a>(
+        column_type: ColumnType,
+        aggregates: impl IntoIterator<Item = &'a Aggregate>,
+    ) -> Result<Self> {
+        let mut wanted = Wanted::default();
+        let datatype = column_type.datatype;
+        let sums = SumKind::of(datatype, column_type.cell_val_num).is_some();
+        let bounds = sums || is_text(datatype);
+        for aggregate in aggregates {
+            let (possible, what) = match aggregate {
+                Aggregate::Count => (true, "count"),
+                Aggregate::NullCount(_) => {
+                    wanted.nulls = true;
+                    (true, "null count")
+                }
+                Aggregate::Sum(_) | Aggregate::Mean(_) => {
+                    wanted.sum = true;
+                    (sums, "sum or mean")
+                }
+                Aggregate::Min(_) => {
+                    wanted.min = true;
+                    (bounds, "minimum")
+                }
+                Aggregate::Max(_) => {
+                    wanted.max = true;
+                    (bounds, "maximum")
+                }
+            };
+            if !possible {
+                let several = column_type.cell_val_num != CellValNum::ONE && !is_text(datatype);
+                return Err(Error::SchemaMismatch(format!(
+                    "{} ({datatype}{}) has no {what}",
+                    column_type.name,
+                    if several { ", several values a cell" } else { "" }
+                )));
+            }
+        }
+        Ok(Self { column_type, wanted, values: 0, nulls: 0, integer: 0, real: 0.0, min: None, max: None })
+    }
+
+    /// The field.
+    #[must_use]
+    pub fn column_type(&self) -> &ColumnType {
+        &self.column_type
+    }
+
+    /// The same aggregates without any cells, to be filled elsewhere and [merged](Self::merge).
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        Self { values: 0, nulls: 0, integer: 0, real: 0.0, min: None, max: None, ..self.clone() }
+    }
+
+    /// Takes in cells: those for which `mask` is not 0, or all.
+    ///
+    /// # Errors
+    /// Cells that do not fit the field or the mask.
+    pub fn update(&mut self, view: &FieldView<'_>, mask: Option<&[u8]>) -> Result<()> {
+        let unfit =
+            || Error::Internal(format!("cells do not fit the aggregates of {}", self.column_type.name));
+        let fits = match view.offsets {
+            Some(offsets) => self.column_type.is_var() && offsets.len() == view.cell_num + 1,
+            None => {
+                let size = self.column_type.cell_size();
+                view.cell_size == size
+                    && size > 0
+                    && view.cell_num.checked_mul(size).is_some_and(|need| view.data.len() >= need)
+            }
+        };
+        if !fits || mask.is_some_and(|m| m.len() != view.cell_num) {
+            return Err(unfit());
+        }
+        if view.validity.is_some_and(|v| v.len() != view.cell_num) {
+            return Err(unfit());
+        }
+        let combined: Vec<u8>;
+        let keep = match (mask, view.validity) {
+            (None, None) => None,
+            (Some(keep), None) | (None, Some(keep)) => Some(keep),
+            (Some(mask), Some(validity)) => {
+                combined =
+                    mask.iter().zip(validity).map(|(m, v)| u8::from(*m != 0) & u8::from(*v != 0)).collect();
+                Some(&combined[..])
+            }
+        };
+        let selected = mask.map_or(view.cell_num as u64, count);
+        let values = keep.map_or(view.cell_num as u64, count);
+        self.values += values;
+        self.nulls += selected - values;
+        if values == 0 {
+            return Ok(());
+        }
+        if is_text(self.column_type.datatype) {
+            self.update_text(view, keep);
+        } else if self.wanted.sum || self.wanted.min || self.wanted.max {
+            let physical = self.column_type.datatype.physical();
+            let data = view.data.get(..view.cell_num * view.cell_size).unwrap_or(view.data);
+            by_number!(physical, T => self.update_numbers::<T>(data, keep));
+        }
+        Ok(())
+    }
+
+    fn update_numbers<T: Number>(&mut self, data: &[u8], keep: Option<&[u8]>) {
+        if self.wanted.sum {
+            match T::sum(data, keep) {
+                Sum::Integer(sum) => self.integer += sum,
+                Sum::Real(sum) => self.real += sum,
+            }
+        }
+        if self.wanted.min || self.wanted.max {
+            let (min, max, numbers) = bounds::<T>(data, keep);
+            if numbers > 0 {
+                let bytes = |value: T| {
+                    let mut bytes = vec![0; T::SIZE];
+                    value.write(&mut bytes);
+                    bytes
+                };
+                self.lower(bytes(min));
+                self.raise(bytes(max));
+            }
+        }
+    }
+
+    fn update_text(&mut self, view: &FieldView<'_>, keep: Option<&[u8]>) {
+        let kept = (0..view.cell_num).filter(|i| keep.is_none_or(|k| k[*i] != 0)).map(|i| view.cell(i));
+        let (mut min, mut max): (Option<&[u8]>, Option<&[u8]>) = (None, None);
+        for cell in kept {
+            if min.is_none_or(|min| cell < min) {
+                min = Some(cell);
+            }
+            if max.is_none_or(|max| cell > max) {
+                max = Some(cell);
+            }
+        }
+        if let (Some(min), Some(max)) = (min, max) {
+            self.lower(min.to_vec());
+            self.raise(max.to_vec());
+        }
+    }
+
+    fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
+        fn numbers<T: Number>(a: &[u8], b: &[u8]) -> Ordering {
+            T::read(a).total_order(&T::read(b))
+        }
+        if is_text(self.column_type.datatype) {
+            return a.cmp(b);
+        }
+        by_number!(self.column_type.datatype.physical(), T => numbers::<T>(a, b))
+    }
+
+    fn lower(&mut self, min: Vec<u8>) {
+        if self.wanted.min && self.min.as_ref().is_none_or(|old| self.compare(&min, old).is_lt()) {
+            self.min = Some(min);
+        }
+    }
+
+    fn raise(&mut self, max: Vec<u8>) {
+        if self.wanted.max && self.max.as_ref().is_none_or(|old| self.compare(&max, old).is_gt()) {
+            self.max = Some(max);
+        }
+    }
+
+    /// Takes in all cells of a tile by what is known of them. `false`, and nothing is taken in, if that is not enough:
+    /// then the cells have to be looked at.
+    pub fn update_from_stats(&mut self, facts: &TileFacts<'_>) -> bool {
+        let nulls = if self.column_type.nullable { facts.null_count } else { Some(0) };
+        let Some(nulls) = nulls.filter(|n| *n <= facts.cell_num) else { return false };
+        let values = facts.cell_num - nulls;
+        let wanted = self.wanted;
+        if values > 0 {
+            let fits = |bytes: Option<&[u8]>| {
+                bytes.is_some_and(|b| self.column_type.is_var() || b.len() == self.column_type.cell_size())
+            };
+            let sum = facts.sum.filter(|sum| !sum.may_have_overflowed());
+            if wanted.sum && sum.is_none() || wanted.min && !fits(facts.min) || wanted.max && !fits(facts.max)
+            {
+                return false;
+            }
+            if let (true, Some(sum)) = (wanted.sum, sum) {
+                match sum {
+                    TileSum::Signed(sum) => self.integer += i128::from(sum),
+                    TileSum::Unsigned(sum) => self.integer += i128::from(sum),
+                    TileSum::Real(sum) => self.real += sum,
+                }
+            }
+            if let Some(min) = facts.min {
+                self.lower(min.to_vec());
+            }
+            if let Some(max) = facts.max {
+                self.raise(max.to_vec());
+            }
+        }
+        self.values += values;
+        self.nulls += nulls;
+        true
+    }
+
+    /// Adds what another aggregator of the same field found.
+    pub fn merge(&mut self, other: Self) {
+        self.values += other.values;
+        self.nulls += other.nulls;
+        self.integer += other.integer;
+        self.real += other.real;
+        if let Some(min) = other.min {
+            self.lower(min);
+        }
+        if let Some(max) = other.max {
+            self.raise(max);
+        }
+    }
+
+    /// The result of one of the aggregates asked for; counts are those of the cells taken in.
+    #[must_use]
+    pub fn finish(&self, aggregate: &Aggregate) -> AggregateValue {
+        let datatype = self.column_type.datatype;
+        let bound = |bytes: &Option<Vec<u8>>| match bytes {
+            Some(bytes) => AggregateValue::Cell { datatype, bytes: bytes.clone() },
+            None if self.values > 0 => AggregateValue::Cell { datatype, bytes: nan(datatype) },
+            None => AggregateValue::Null,
+        };
+        let kind = SumKind::of(datatype, self.column_type.cell_val_num);
+        match aggregate {
+            Aggregate::Count => AggregateValue::Unsigned(self.values + self.nulls),
+            Aggregate::NullCount(_) => AggregateValue::Unsigned(self.nulls),
+            Aggregate::Min(_) => bound(&self.min),
+            Aggregate::Max(_) => bound(&self.max),
+            Aggregate::Sum(_) if self.values == 0 && self.column_type.nullable => AggregateValue::Null,
+            Aggregate::Sum(_) => match kind {
+                Some(SumKind::Real) => AggregateValue::Real(self.real),
+                Some(SumKind::Unsigned) => {
+                    AggregateValue::Unsigned(u64::try_from(self.integer).unwrap_or(u64::MAX))
+                }
+                _ => {
+                    let limit = if self.integer < 0 { i64::MIN } else { i64::MAX };
+                    AggregateValue::Signed(i64::try_from(self.integer).unwrap_or(limit))
+                }
+            },
+            Aggregate::Mean(_) if self.values == 0 => AggregateValue::Null,
+            Aggregate::Mean(_) => AggregateValue::Real(match kind {
+                Some(SumKind::Real) => self.real / self.values as f64,
+                _ => integer_mean(self.integer, self.values),
+            }),
+        }
+    }
+}
+
+/// The quotient, rounded as little as possible: whole part and remainder apart, as the sum may need more bits than a
+/// double has.
+fn integer_mean(sum: i128, count: u64) -> f64 {
+    let count = i128::from(count);
+    (sum / count) as f64 + (sum % count) as f64 / count as f64
+}
+
+/// Where all values are NaN, so are the least and the greatest.
+fn nan(datatype: Datatype) -> Vec<u8> {
+    match datatype.physical() {
+        Physical::F32 => f32::NAN.to_le_bytes().to_vec(),
+        _ => f64::NAN.to_le_bytes().to_vec(),
+    }
+}
+
+fn count(mask: &[u8]) -> u64 {
+    // In blocks whose counts fit 32 bits: such sums vectorise well.
+    mask.chunks(1 << 30).map(|block| u64::from(block.iter().map(|m| u32::from(*m != 0)).sum::<u32>())).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::column::{ColumnBuffers, ColumnBuilder};
+
+    fn aggregates() -> Vec<Aggregate> {
+        ["count", "sum:a", "min:a", "max:a", "mean:a", "nulls:a"].map(|t| t.parse().unwrap()).into()
+    }
+
+    fn column<const N: usize>(
+        datatype: Datatype,
+        cells: &[Option<[u8; N]>],
+        nullable: bool,
+    ) -> ColumnBuffers {
+        let mut column_type = ColumnType::new("a", datatype);
+        column_type.nullable = nullable;
+        let mut column = ColumnBuilder::new(column_type);
+        for cell in cells {
+            column.append_cell(&cell.unwrap_or([0x77; N]), cell.is_some());
+        }
+        column.finish()
+    }
+
+    fn results(column: &ColumnBuffers, mask: Option<&[u8]>) -> Vec<AggregateValue> {
+        let all = aggregates();
+        let mut aggregator = Aggregator::new(column.column_type.clone(), &all).unwrap();
+        aggregator.update(&column.view(), mask).unwrap();
+        // In two parts, the same comes out.
+        let half = column.cell_num / 2;
+        let (left, right) = (column.slice(0..half), column.slice(half..column.cell_num));
+        let mut parts = aggregator.fork();
+        parts.update(&left.view(), mask.map(|m| &m[..half])).unwrap();
+        let mut other = aggregator.fork();
+        other.update(&right.view(), mask.map(|m| &m[half..])).unwrap();
+        parts.merge(other);
+        for aggregate in &all {
+            let (a, b) = (parts.finish(aggregate), aggregator.finish(aggregate));
+            assert_eq!(format!("{a:?}"), format!("{b:?}"), "{aggregate}");
+        }
+        all.iter().map(|a| aggregator.finish(a)).collect()
+    }
+
+    fn cell<const N: usize>(datatype: Datatype, bytes: [u8; N]) -> AggregateValue {
+        AggregateValue::Cell { datatype, bytes: bytes.to_vec() }
+    }
+
+    use AggregateValue::{Null, Real, Signed, Unsigned};
+
+    #[test]
+    fn nulls_and_masks_do_not_count() {
+        let cells = [None, Some(3i32), None, Some(5), Some(-9)].map(|c| c.map(i32::to_le_bytes));
+        let column = column(Datatype::Int32, &cells, true);
+        let int = |v: i32| cell(Datatype::Int32, v.to_le_bytes());
+        assert_eq!(
+            results(&column, None),
+            [Unsigned(5), Signed(-1), int(-9), int(5), Real(-1.0 / 3.0), Unsigned(2)]
+        );
+        assert_eq!(
+            results(&column, Some(&[1, 1, 0, 1, 0])),
+            [Unsigned(3), Signed(8), int(3), int(5), Real(4.0), Unsigned(1)]
+        );
+        assert_eq!(
+            results(&column, Some(&[1, 0, 1, 0, 0])),
+            [Unsigned(2), Null, Null, Null, Null, Unsigned(2)]
+        );
+        let none = ColumnBuffers::empty(ColumnType::new("a", Datatype::Int32));
+        assert_eq!(results(&none, None), [Unsigned(0), Signed(0), Null, Null, Null, Unsigned(0)]);
+    }
+
+    #[test]
+    fn sums_stop_at_their_limits() {
+        let column_of =
+            |values: [i64; 3]| column(Datatype::Int64, &values.map(|v| Some(v.to_le_bytes())), false);
+        let results_of = |values| results(&column_of(values), None);
+        assert_eq!(results_of([i64::MAX, 1, -5])[1], Signed(i64::MAX - 4));
+        assert_eq!(results_of([i64::MAX, 1, 5])[1], Signed(i64::MAX));
+        assert_eq!(results_of([i64::MIN, -1, -5])[1], Signed(i64::MIN));
+        assert_eq!(results_of([i64::MAX, i64::MAX, i64::MAX])[4], Real(i64::MAX as f64));
+        let unsigned = column(Datatype::UInt64, &[Some([0xff; 8]), Some([1; 8])], false);
+        assert_eq!(results(&unsigned, None)[1], Unsigned(u64::MAX));
+        let bools = column(Datatype::Bool, &[Some([1]), Some([0]), Some([1])], false);
+        assert_eq!(results(&bools, None)[1], Unsigned(2));
+    }
+
+    #[test]
+    fn nan_counts_in_sums_only() {
+        let column_of = |values: &[f64]| {
+            let cells: Vec<_> = values.iter().map(|v| Some(v.to_le_bytes())).collect();
+            column(Datatype::Float64, &cells, false)
+        };
+        let some = results(&column_of(&[f64::NAN, 1.0, 3.0, 2.0]), None);
+        assert!(matches!(some[1], Real(sum) if sum.is_nan()));
+        assert_eq!(some[2], cell(Datatype::Float64, 1f64.to_le_bytes()));
+        assert_eq!(some[3], cell(Datatype::Float64, 3f64.to_le_bytes()));
+        let none = results(&column_of(&[f64::NAN]), None);
+        assert_eq!(none[2], cell(Datatype::Float64, f64::NAN.to_le_bytes()));
+    }
+
+    #[test]
+    fn strings_have_bounds_and_no_sums() {
+        let kind = ColumnType::new("a", Datatype::StringAscii).with_cell_val_num(CellValNum::Var);
+        let mut column = ColumnBuilder::new(kind.clone());
+        for text in ["b", "", "zz", "a", "\u{e9}"] {
+            column.append_cell(text.as_bytes(), true);
+        }
+        let column = column.finish();
+        let (min, max) = (Aggregate::Min("a".into()), Aggregate::Max("a".into()));
+        let mut aggregator = Aggregator::new(kind.clone(), [&min, &max]).unwrap();
+        aggregator.update(&column.view(), Some(&[1, 0, 1, 1, 0])).unwrap();
+        assert_eq!(aggregator.finish(&min), cell(Datatype::StringAscii, *b"a"));
+        assert_eq!(aggregator.finish(&max), cell(Datatype::StringAscii, *b"zz"));
+        let error = Aggregator::new(kind, [&Aggregate::Sum("a".into())]).unwrap_err().to_string();
+        assert_eq!(error, "a (STRING_ASCII) has no sum or mean");
+        let many = ColumnType::new("a", Datatype::Int32).with_cell_val_num(CellValNum::Fixed(2));
+        assert!(Aggregator::new(many.clone(), [&min]).is_err());
+        assert!(Aggregator::new(many, [&Aggregate::NullCount("a".into())]).is_ok());
+    }
+
+    #[test]
+    fn tiles_are_taken_by_their_statistics() {
+        let all = aggregates();
+        let mut aggregator =
+            Aggregator::new(ColumnType::new("a", Datatype::Int32).with_nulls(), &all).unwrap();
+        let (min, max) = ((-3i32).to_le_bytes(), 9i32.to_le_bytes());
+        let facts = TileFacts {
+            cell_num: 10,
+            sum: Some(TileSum::Signed(12)),
+            min: Some(&min),
+            max: Some(&max),
+            null_count: Some(4),
+        };
+        assert!(aggregator.update_from_stats(&facts));
+        for lacking in [
+            TileFacts { sum: None, ..facts },
+            TileFacts { sum: Some(TileSum::Signed(i64::MAX)), ..facts },
+            TileFacts { min: None, ..facts },
+            TileFacts { max: Some(&[1, 2]), ..facts },
+            TileFacts { null_count: None, ..facts },
+            TileFacts { null_count: Some(11), ..facts },
+        ] {
+            assert!(!aggregator.update_from_stats(&lacking), "{lacking:?}");
+        }
+        // Bounds of nulls mean nothing.
+        assert!(aggregator.update_from_stats(&TileFacts { null_count: Some(10), sum: None, ..facts }));
+        let int = |bytes| cell(Datatype::Int32, bytes);
+        let found: Vec<_> = all.iter().map(|a| aggregator.finish(a)).collect();
+        assert_eq!(found, [Unsigned(20), Signed(12), int(min), int(max), Real(2.0), Unsigned(14)]);
+    }
+
+    #[test]
+    fn aggregates_as_text() {
+        for aggregate in aggregates() {
+            assert_eq!(aggregate.to_string().parse::<Aggregate>().unwrap(), aggregate);
+        }
+        assert!("sum".parse::<Aggregate>().unwrap_err().to_string().contains("sum:FIELD"));
+        assert!("median:a".parse::<Aggregate>().unwrap_err().to_string().contains("no aggregate"));
+        assert_eq!("sum:a:b".parse::<Aggregate>().unwrap(), Aggregate::Sum("a:b".into()));
+    }
+}
