@@ -27,6 +27,8 @@ mod rle;
 mod scratch;
 mod shuffle;
 mod strings;
+#[cfg(test)]
+mod tests;
 mod typing;
 mod webp;
 mod xor;

@@ -7,11 +7,11 @@ use super::compression::Compression;
 use super::float_scale::FloatScale;
 use super::parts::{PartList, decode_each, original_len};
 use super::scratch::sized;
-use super::strings::{StringHeader, StringSink, strings};
+use super::strings::{self, EncodedStrings};
 use super::webp::Webp;
 use super::{
-    Filter, FilterContext, Pipeline, Scratch, bit_width_reduction, bitshuffle, byteshuffle, dictionary,
-    positive_delta, rle, xor,
+    Filter, FilterContext, Pipeline, Scratch, bit_width_reduction, bitshuffle, byteshuffle, positive_delta,
+    xor,
 };
 use crate::datatype::Datatype;
 use crate::error::{DecodeError, Result};
@@ -107,13 +107,56 @@ impl Pipeline {
         scratch: &mut Scratch,
     ) -> Result<()> {
         let tile = TileChunks::parse_sized(stored, data.len() as u64)?;
+        let limit = growth_limit(data.len() as u64 + offsets.len() as u64 * 8);
+        let strings = self.undo_to_strings(ctx, &tile, limit, scratch)?;
+        strings.header.check(data.len(), offsets.len())?;
+        strings.decode(data, offsets)
+    }
+
+    /// As [`Self::decode_string_tile`], where the sizes are not known: makes data and offsets of at most `limit` bytes each.
+    pub fn decode_string_tile_owned(
+        &self,
+        ctx: &FilterContext<'_>,
+        stored: &[u8],
+        limit: u64,
+        scratch: &mut Scratch,
+    ) -> Result<(Vec<u8>, Vec<u64>)> {
+        let tile = TileChunks::parse(stored)?;
+        let data_len = tile.original_len();
+        let growth = growth_limit(data_len.min(limit).saturating_add(limit));
+        let strings = self.undo_to_strings(ctx, &tile, growth, scratch)?;
+        let cells = strings.header.cells()?;
+        let what = "string tile";
+        for asked in [data_len, cells as u64 * 8] {
+            if asked > limit {
+                return Err(DecodeError::LimitExceeded { what, asked, limit });
+            }
+        }
+        let too_large = |_| DecodeError::LimitExceeded { what, asked: data_len, limit };
+        let mut data = vec![0; usize::try_from(data_len).map_err(too_large)?];
+        let mut offsets = vec![0; cells];
+        strings.header.check(data.len(), cells)?;
+        strings.decode(&mut data, &mut offsets)?;
+        Ok((data, offsets))
+    }
+
+    /// Undoes all filters but the first of a tile that is one chunk of strings with their offsets.
+    fn undo_to_strings<'a>(
+        &'a self,
+        ctx: &FilterContext<'_>,
+        tile: &TileChunks<'a>,
+        limit: u64,
+        scratch: &'a mut Scratch,
+    ) -> Result<EncodedStrings<'a>> {
         let [chunk] = tile.chunks() else {
             let reason = format!("{} chunks of strings with offsets instead of one", tile.chunks().len());
             return Err(DecodeError::invalid("tile", 0, reason));
         };
-        let limit = growth_limit(data.len() as u64 + offsets.len() as u64 * 8);
+        let Some(filter @ (Filter::Rle { .. } | Filter::Dictionary { .. })) = self.filters.first() else {
+            return Err(DecodeError::invalid("filter pipeline", 0, "its first filter encodes no strings"));
+        };
         let (held, metadata_at) = self.undo(ctx, chunk, 1, Goal::KeepInScratch, limit, scratch)?;
-        let encoded = match held {
+        let data = match held {
             Held::Scratch(len) => scratch.data[0].get(..len).unwrap_or_default(),
             Held::Stored | Held::Out => chunk.data,
         };
@@ -121,27 +164,7 @@ impl Pipeline {
             MetadataAt::Stored(at) => chunk.metadata.get(at..),
             MetadataAt::Scratch(at, len) => scratch.metadata[0].get(at..len),
         };
-        let mut metadata = ByteReader::new(metadata.unwrap_or_default());
-        let header = StringHeader::read(&mut metadata, data.len(), offsets.len())?;
-        let encoded = encoded.get(..header.encoded_len).ok_or(DecodeError::Truncated {
-            what: "encoded strings",
-            offset: 0,
-            need: header.encoded_len as u64,
-            have: encoded.len() as u64,
-        })?;
-        match self.filters.first() {
-            Some(filter @ Filter::Rle { .. }) => {
-                let mut sink = StringSink::new(filter.name(), data, offsets);
-                rle::decode_strings(encoded, &mut metadata, &mut sink)?;
-                sink.finish()
-            }
-            Some(filter @ Filter::Dictionary { .. }) => {
-                let mut sink = StringSink::new(filter.name(), data, offsets);
-                dictionary::decode_strings(encoded, &mut metadata, &mut sink)?;
-                sink.finish()
-            }
-            _ => Err(DecodeError::invalid("filter pipeline", 0, "its first filter encodes no strings")),
-        }
+        EncodedStrings::read(filter, data, metadata.unwrap_or_default())
     }
 
     /// The filter at place `i`; behind the last one encryption, where the context has a key.
@@ -278,7 +301,7 @@ impl Pipeline {
                         bit_width_reduction::decode(stage.datatype, input, &mut m, target)?;
                     }
                     Filter::PositiveDelta { .. } => {
-                        positive_delta::decode(stage.datatype, input, &mut m, target)?
+                        positive_delta::decode(stage.datatype, input, &mut m, target)?;
                     }
                     Filter::Byteshuffle => byteshuffle::decode(size, input, &mut m, target)?,
                     Filter::Bitshuffle => bitshuffle::decode(size, input, &mut m, target)?,
@@ -432,7 +455,7 @@ impl Pipeline {
                 ));
             }
             if let (Some(offsets), 0) = (offsets, i) {
-                encode_strings(stage.filter, input, offsets, metadata_to, data_to)?;
+                strings::encode(stage.filter, input, offsets, metadata_to, data_to)?;
                 lens_to.push(metadata_to.len());
             } else if compresses || *stage.filter == Filter::Aes256Gcm {
                 metadata_to.extend((lens_from.len() as u32).to_le_bytes());
@@ -516,27 +539,4 @@ fn keep_old_parts(to: &mut Vec<u8>, lens_to: &mut Vec<usize>, from: &[u8], lens_
     lens_to.push(to.len());
     to.extend_from_slice(from);
     lens_to.extend_from_slice(lens_from);
-}
-
-fn encode_strings(
-    filter: &Filter,
-    data: &[u8],
-    offsets: &[u64],
-    metadata: &mut Vec<u8>,
-    out: &mut Vec<u8>,
-) -> Result<()> {
-    let strings = strings(data, offsets);
-    let mut own = Vec::new();
-    match filter {
-        Filter::Rle { .. } => rle::encode_strings(strings, &mut own, out),
-        Filter::Dictionary { .. } => dictionary::encode_strings(strings, &mut own, out)?,
-        _ => return Err(DecodeError::filter(filter.name(), "RLE or dictionary must come before it")),
-    }
-    let too_long = |_| DecodeError::filter(filter.name(), "more than 4 GiB of strings or offsets");
-    let data_len = u32::try_from(data.len()).map_err(too_long)?;
-    let encoded_len = u32::try_from(out.len()).map_err(too_long)?;
-    let offsets_len = u32::try_from(offsets.len() * 8).map_err(too_long)?;
-    StringHeader::write(data_len, encoded_len, offsets_len, metadata);
-    metadata.extend_from_slice(&own);
-    Ok(())
 }

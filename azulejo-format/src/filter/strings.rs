@@ -3,6 +3,7 @@
 //! Their metadata begin with: number of metadata parts (0), number of data parts (1), bytes of the strings, bytes of the
 //! encoded data, bytes of the offsets (all `u32`). Everything inside the encoded data is big-endian.
 
+use super::{Filter, dictionary, rle};
 use crate::error::{DecodeError, Result};
 use crate::wire::ByteReader;
 
@@ -69,34 +70,111 @@ impl Width {
 }
 
 /// What precedes the filter's own metadata.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct StringHeader {
-    /// Bytes of the encoded data.
-    pub(super) encoded_len: usize,
+    data_len: u32,
+    encoded_len: u32,
+    offsets_len: u32,
 }
 
 impl StringHeader {
-    /// Reads the header and checks it against the sizes that the caller expects.
-    pub(super) fn read(r: &mut ByteReader<'_>, data_len: usize, cells: usize) -> Result<Self> {
+    fn read(r: &mut ByteReader<'_>) -> Result<Self> {
         let offset = r.offset();
         let parts = (r.u32("number of metadata parts")?, r.u32("number of data parts")?);
-        let original_len = r.u32("bytes of the strings")? as usize;
-        let encoded_len = r.u32("bytes of the encoded strings")? as usize;
-        let offsets_len = r.u32("bytes of the offsets")?;
-        if parts != (0, 1) || original_len != data_len || u64::from(offsets_len) != cells as u64 * 8 {
-            let reason = format!(
-                "{parts:?} parts, {original_len} bytes and {offsets_len} bytes of offsets, expected {data_len} bytes in {cells} cells"
-            );
+        if parts != (0, 1) {
+            let reason = format!("{} metadata parts and {} data parts instead of 0 and 1", parts.0, parts.1);
             return Err(DecodeError::invalid("string tile metadata", offset, reason));
         }
-        Ok(Self { encoded_len })
+        Ok(Self {
+            data_len: r.u32("bytes of the strings")?,
+            encoded_len: r.u32("bytes of the encoded strings")?,
+            offsets_len: r.u32("bytes of the offsets")?,
+        })
     }
 
-    /// Appends the header.
-    pub(super) fn write(data_len: u32, encoded_len: u32, offsets_len: u32, metadata: &mut Vec<u8>) {
-        for number in [0, 1, data_len, encoded_len, offsets_len] {
+    fn write(self, metadata: &mut Vec<u8>) {
+        for number in [0, 1, self.data_len, self.encoded_len, self.offsets_len] {
             metadata.extend(number.to_le_bytes());
         }
     }
+
+    /// How many strings there are.
+    pub(super) fn cells(self) -> Result<usize> {
+        if !self.offsets_len.is_multiple_of(8) {
+            let reason = format!("{} bytes are no offsets", self.offsets_len);
+            return Err(DecodeError::invalid("string tile metadata", 16, reason));
+        }
+        Ok(self.offsets_len as usize / 8)
+    }
+
+    /// Checks the sizes that the tile states against those that the caller has made room for.
+    pub(super) fn check(self, data_len: usize, cells: usize) -> Result<()> {
+        if self.data_len as usize == data_len && self.cells()? == cells {
+            return Ok(());
+        }
+        let reason = format!(
+            "{} bytes and {} bytes of offsets, expected {data_len} bytes in {cells} cells",
+            self.data_len, self.offsets_len
+        );
+        Err(DecodeError::invalid("string tile metadata", 8, reason))
+    }
+}
+
+/// The encoded strings of a tile, all later filters undone.
+pub(super) struct EncodedStrings<'a> {
+    filter: &'a Filter,
+    pub(super) header: StringHeader,
+    encoded: &'a [u8],
+    metadata: ByteReader<'a>,
+}
+
+impl<'a> EncodedStrings<'a> {
+    /// Reads the header; `filter` is the one that encoded the strings.
+    pub(super) fn read(filter: &'a Filter, data: &'a [u8], metadata: &'a [u8]) -> Result<Self> {
+        let mut metadata = ByteReader::new(metadata);
+        let header = StringHeader::read(&mut metadata)?;
+        let encoded = ByteReader::new(data).bytes(header.encoded_len as usize, "encoded strings")?;
+        Ok(Self { filter, header, encoded, metadata })
+    }
+
+    /// Fills `data` and `offsets`.
+    pub(super) fn decode(mut self, data: &mut [u8], offsets: &mut [u64]) -> Result<()> {
+        let mut sink = StringSink::new(self.filter.name(), data, offsets);
+        match self.filter {
+            Filter::Rle { .. } => rle::decode_strings(self.encoded, &mut self.metadata, &mut sink)?,
+            _ => dictionary::decode_strings(self.encoded, &mut self.metadata, &mut sink)?,
+        }
+        sink.finish()
+    }
+}
+
+/// Appends the encoded strings of a tile, with (validated) `offsets`, to `out`; header and metadata of the filter to
+/// `metadata`.
+pub(super) fn encode(
+    filter: &Filter,
+    data: &[u8],
+    offsets: &[u64],
+    metadata: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
+    let mut own = Vec::new();
+    match filter {
+        Filter::Rle { .. } => rle::encode_strings(cells(data, offsets), &mut own, out),
+        Filter::Dictionary { .. } => dictionary::encode_strings(cells(data, offsets), &mut own, out)?,
+        _ => return Err(DecodeError::filter(filter.name(), "RLE or dictionary must come before it")),
+    }
+    let len32 = |len: usize| {
+        u32::try_from(len)
+            .map_err(|_| DecodeError::filter(filter.name(), "more than 4 GiB of strings or offsets"))
+    };
+    let header = StringHeader {
+        data_len: len32(data.len())?,
+        encoded_len: len32(out.len())?,
+        offsets_len: len32(offsets.len() * 8)?,
+    };
+    header.write(metadata);
+    metadata.extend_from_slice(&own);
+    Ok(())
 }
 
 /// Where decoded strings go: data and offsets of known sizes, both to be filled.
@@ -163,7 +241,7 @@ impl<'a> StringSink<'a> {
 }
 
 /// The strings of a tile by their (validated) offsets.
-pub(super) fn strings<'a>(data: &'a [u8], offsets: &'a [u64]) -> impl Iterator<Item = &'a [u8]> + Clone {
+fn cells<'a>(data: &'a [u8], offsets: &'a [u64]) -> impl Iterator<Item = &'a [u8]> + Clone {
     let ends = offsets.iter().skip(1).copied().chain(std::iter::once(data.len() as u64));
     offsets.iter().zip(ends).map(|(start, end)| data.get(*start as usize..end as usize).unwrap_or_default())
 }
