@@ -5,6 +5,7 @@ pub(crate) mod keys;
 mod plan;
 mod prune;
 mod query;
+mod sift;
 
 use super::{BoundOptions, BufferPool};
 use crate::array::Array;
@@ -12,11 +13,14 @@ use crate::column::ColumnSet;
 use crate::error::{Error, Result};
 use crate::space::cell_order::CellBound;
 use batch::Portion;
-use plan::{Cluster, Plan};
+use plan::{Cluster, Plan, PlannedTile};
 use query::Query;
 
 /// Cells in one batch, however small they are.
 const MAX_CELLS: u64 = 1 << 30;
+
+/// Parts smaller than this many bytes are not cut again.
+const MIN_SIFT: u64 = 1024;
 
 /// A sparse read under way.
 #[derive(Debug)]
@@ -28,6 +32,8 @@ pub(crate) struct SparseReader {
     next: usize,
     /// Where to continue in that cluster.
     from: Option<CellBound>,
+    /// Bytes of cells to sift out of tiles at a time.
+    sift_target: u64,
 }
 
 impl SparseReader {
@@ -36,7 +42,8 @@ impl SparseReader {
         let query = Query::new(array, options)?;
         let plan = Plan::new(&query)?;
         let pool = BufferPool::new(usize::try_from(query.budget / 8).unwrap_or(usize::MAX));
-        Ok(Self { query, plan, pool, next: 0, from: None })
+        let sift_target = query.budget / 4;
+        Ok(Self { query, plan, pool, next: 0, from: None, sift_target })
     }
 
     /// The next cells, at least one; `None` at the end.
@@ -45,7 +52,18 @@ impl SparseReader {
             let first = self.next == 0 && self.from.is_none();
             let step = self.step()?;
             let several = !first || step.next < self.plan.clusters.len();
-            let cells = batch::read(&self.query, &self.pool, &step.portions, several)?;
+            let cells = match step.portions.as_slice() {
+                [portion] if step.sift => sift::read(&self.query, &self.pool, portion),
+                portions => batch::read(&self.query, &self.pool, portions, several),
+            };
+            let cells = match cells {
+                // The bounds of tiles promised fewer cells than there are: try a smaller part.
+                Err(Error::Budget { .. }) if step.sift && self.sift_target > MIN_SIFT => {
+                    self.sift_target /= 4;
+                    continue;
+                }
+                cells => cells?,
+            };
             let (next, from) = (step.next, step.from);
             self.next = next;
             self.from = from;
@@ -64,7 +82,7 @@ impl SparseReader {
         let mut from = self.from.clone();
         while let Some(cluster) = self.plan.clusters.get(next) {
             let tiles = self.plan.tiles.get(cluster.start..cluster.end).unwrap_or_default();
-            let remaining = |tile: &&plan::PlannedTile| from.as_ref().is_none_or(|from| tile.upper >= *from);
+            let remaining = |tile: &&PlannedTile| from.as_ref().is_none_or(|from| tile.upper >= *from);
             let more = tiles.iter().filter(remaining).fold(0u64, |sum, tile| sum.saturating_add(tile.cost));
             let more_cells: u64 = tiles.iter().filter(remaining).map(|tile| u64::from(tile.cell_num)).sum();
             if cost.saturating_add(more) > self.query.budget || cells + more_cells > MAX_CELLS {
@@ -91,7 +109,7 @@ impl SparseReader {
             from = None;
             next += 1;
         }
-        Ok(Step { portions, next, from })
+        Ok(Step { portions, next, from, sift: false })
     }
 
     /// The first part of a cluster that does not fit in the budget: the tiles with the lowest bounds, and of their cells
@@ -117,12 +135,31 @@ impl SparseReader {
             None => taken.iter().any(|tile| tile.lower < *to),
         });
         if taken.is_empty() || !progress {
+            if let Some(step) = self.sift(cluster, next, from.as_ref()) {
+                return Ok(step);
+            }
             let what = format!("{} overlapping tiles of {}", taken.len() + 1, self.query.array.uri());
             return Err(Error::Budget { what, need: cost, budget: self.query.budget });
         }
         let portions = vec![Portion { tiles: taken, keyed: cluster.keyed, bounds: (from, to.clone()) }];
         let next = if to.is_some() { next } else { next + 1 };
-        Ok(Step { portions, next, from: to })
+        Ok(Step { portions, next, from: to, sift: false })
+    }
+
+    /// The next part of a cluster too many of whose tiles overlap.
+    fn sift(&self, cluster: &Cluster, next: usize, from: Option<&CellBound>) -> Option<Step<'_>> {
+        let tiles = self.plan.tiles.get(cluster.start..cluster.end).filter(|_| cluster.keyed)?;
+        let remaining: Vec<&PlannedTile> =
+            tiles.iter().filter(|tile| from.is_none_or(|from| tile.upper >= *from)).collect();
+        if remaining.iter().any(|tile| tile.cost > self.query.budget / 2) {
+            return None;
+        }
+        let to = sift::next_bound(&self.query, &remaining, from, self.sift_target)?;
+        let tiles: Vec<&PlannedTile> = remaining.into_iter().filter(|tile| tile.lower < to).collect();
+        let portion = Portion { tiles, keyed: true, bounds: (from.cloned(), Some(to.clone())) };
+        let done = self.plan.tiles.get(cluster.start..cluster.end)?.iter().all(|tile| tile.upper < to);
+        let (next, from) = if done { (next + 1, None) } else { (next, Some(to)) };
+        Some(Step { portions: vec![portion], next, from, sift: true })
     }
 }
 
@@ -131,4 +168,6 @@ struct Step<'a> {
     portions: Vec<Portion<'a>>,
     next: usize,
     from: Option<CellBound>,
+    /// Whether the tiles do not fit in memory at a time.
+    sift: bool,
 }

@@ -171,6 +171,12 @@ impl CellBound {
         Self(vec![BoundPart::Infinity])
     }
 
+    /// Below all cells whose first segment is `number` or more, above all others.
+    #[must_use]
+    pub fn at(number: u64) -> Self {
+        Self(vec![BoundPart::Number(number)])
+    }
+
     /// The parts, by segment; a bound of fewer parts is below all that agree with it so far.
     #[must_use]
     pub fn parts(&self) -> &[BoundPart] {

@@ -1,6 +1,6 @@
 //! One batch: key fields first, then masks, order, and the other fields of what is left.
 
-use super::keys::{self, KeyTile, Picked};
+use super::keys::{self, KeySet, KeyTile, Picked};
 use super::plan::PlannedTile;
 use super::query::{FragmentQuery, Query};
 use crate::array::Fragment;
@@ -27,18 +27,18 @@ pub(super) struct Portion<'a> {
 }
 
 /// A tile of a batch and what is known of its cells. Its place in the batch is its *slot*.
-struct Slot<'a> {
-    tile: &'a PlannedTile,
-    of: &'a FragmentQuery,
+pub(super) struct Slot<'a> {
+    pub(super) tile: &'a PlannedTile,
+    pub(super) of: &'a FragmentQuery,
     fragment: &'a Fragment,
     tree: &'a RTree,
     keyed: bool,
     /// Decoded so far.
-    loaded: BTreeMap<Field, Arc<Tile>>,
+    pub(super) loaded: BTreeMap<Field, Arc<Tile>>,
     /// The cells that exist and are selected, before duplicates are gone.
-    picked: Picked,
+    pub(super) picked: Picked,
     /// Which of them are results once duplicates are gone; `None`: all.
-    kept: Option<Vec<u8>>,
+    pub(super) kept: Option<Vec<u8>>,
 }
 
 impl<'a> Slot<'a> {
@@ -58,7 +58,7 @@ impl<'a> Slot<'a> {
         })
     }
 
-    fn request(&self, field: Field, cells: Cells) -> TileRequest {
+    pub(super) fn request(&self, field: Field, cells: Cells) -> TileRequest {
         TileRequest { fragment: self.of.index, field, tile: self.tile.tile as u64, cells }
     }
 
@@ -67,7 +67,7 @@ impl<'a> Slot<'a> {
     }
 
     /// Fields that say which cells exist and are selected, and in which order.
-    fn key_fields(&self, query: &Query) -> Vec<Field> {
+    pub(super) fn key_fields(&self, query: &Query) -> Vec<Field> {
         let mut fields: Vec<Field> = if self.keyed {
             (0..query.order.dimensions().len()).map(Field::Dimension).collect()
         } else {
@@ -188,24 +188,9 @@ pub(super) fn read(
 ) -> Result<Option<ColumnSet>> {
     let mut slots: Vec<Slot<'_>> = Vec::new();
     for portion in portions {
-        let start = slots.len();
-        for tile in &portion.tiles {
-            slots.push(Slot::new(query, tile, portion.keyed)?);
-        }
-        if let Some(slots) = slots.get_mut(start..).filter(|_| portion.keyed) {
-            // Among cells of equal coordinates the latest fragment's come first.
-            slots.sort_by(|a, b| b.tile.part.cmp(&a.tile.part).then(a.tile.tile.cmp(&b.tile.tile)));
-        }
+        slots.extend(slots_of(query, portion)?);
     }
-    load(query, pool, &mut slots, |slot| slot.key_fields(query))?;
-    slots.par_iter_mut().try_for_each(|slot| slot.select(query))?;
-    load(
-        query,
-        pool,
-        &mut slots,
-        |slot| if slot.picked.len() == 0 { Vec::new() } else { slot.test_fields() },
-    )?;
-    slots.par_iter_mut().filter(|slot| slot.picked.len() > 0).try_for_each(|slot| slot.test(query))?;
+    examine(query, pool, &mut slots)?;
     let mut slabs: Vec<CellSlab> = Vec::new();
     let mut start = 0;
     for portion in portions {
@@ -222,6 +207,26 @@ pub(super) fn read(
         return Ok(None);
     }
     columns(query, pool, slots, &slabs).map(Some)
+}
+
+/// The tiles of a portion in the order of their slots: among cells of equal coordinates the latest fragment's come first.
+pub(super) fn slots_of<'a>(query: &'a Query, portion: &Portion<'a>) -> Result<Vec<Slot<'a>>> {
+    let slots = portion.tiles.iter().map(|tile| Slot::new(query, tile, portion.keyed));
+    let mut slots = slots.collect::<Result<Vec<_>>>()?;
+    if portion.keyed {
+        slots.sort_by(|a, b| b.tile.part.cmp(&a.tile.part).then(a.tile.tile.cmp(&b.tile.tile)));
+    }
+    Ok(slots)
+}
+
+/// Loads what says which cells are results, and finds these.
+pub(super) fn examine(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>]) -> Result<()> {
+    let context = query.array.context();
+    load(query, pool, slots, |slot| slot.key_fields(query))?;
+    context.install(|| slots.par_iter_mut().try_for_each(|slot| slot.select(query)))?;
+    load(query, pool, slots, |slot| if slot.picked.len() == 0 { Vec::new() } else { slot.test_fields() })?;
+    let tested = |slot: &&mut Slot<'_>| slot.picked.len() > 0;
+    context.install(|| slots.par_iter_mut().filter(tested).try_for_each(|slot| slot.test(query)))
 }
 
 /// Loads fields of slots, as one batch of IO.
@@ -274,16 +279,15 @@ fn stored(start: usize, members: &[Slot<'_>], slabs: &mut Vec<CellSlab>) {
     }
 }
 
-/// The cells of slots in the order asked for.
+/// The keys of the cells that slots have picked, those within `[from, to)` if bounds are given.
 #[expect(clippy::cast_possible_truncation, reason = "a batch has fewer than 2^32 tiles")]
-fn ordered(
+pub(super) fn keys_of(
     query: &Query,
-    start: usize,
     members: &[Slot<'_>],
-    (from, to): &(Option<CellBound>, Option<CellBound>),
+    from: Option<&CellBound>,
+    to: Option<&CellBound>,
     several: bool,
-    slabs: &mut Vec<CellSlab>,
-) -> Result<()> {
+) -> Result<KeySet> {
     let mut tiles = Vec::with_capacity(members.len());
     for (i, slot) in members.iter().enumerate().filter(|(_, slot)| slot.picked.len() > 0) {
         let view = |d| {
@@ -293,13 +297,26 @@ fn ordered(
         let coordinates = (0..query.order.dimensions().len()).map(view).collect::<Result<Vec<_>>>()?;
         tiles.push(KeyTile { coordinates, picked: &slot.picked, slot: i as u32 });
     }
-    let set =
-        query.array.context().install(|| keys::build(&query.order, &tiles, from.as_ref(), to.as_ref()))?;
+    let set = query.array.context().install(|| keys::build(&query.order, &tiles, from, to))?;
     if set.non_ascii && several {
         return Err(Error::Unsupported(
             "strings that are not ASCII lie along a dimension; raise the memory budget so that one batch takes all".into(),
         ));
     }
+    Ok(set)
+}
+
+/// The cells of slots in the order asked for.
+#[expect(clippy::cast_possible_truncation, reason = "a batch has fewer than 2^32 tiles")]
+pub(super) fn ordered(
+    query: &Query,
+    start: usize,
+    members: &[Slot<'_>],
+    (from, to): &(Option<CellBound>, Option<CellBound>),
+    several: bool,
+    slabs: &mut Vec<CellSlab>,
+) -> Result<()> {
+    let set = keys_of(query, members, from.as_ref(), to.as_ref(), several)?;
     let times: Vec<Result<&[[u8; 8]], u64>> = members
         .iter()
         .map(|slot| match slot.loaded.get(&Field::Timestamps) {

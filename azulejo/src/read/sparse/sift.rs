@@ -1,0 +1,221 @@
+//! Batches out of more tiles than the memory budget can hold at a time.
+//!
+//! Where the order asked for has little to do with the stored one, as in a row-major read of an array along a Hilbert
+//! curve, the next cells of the result may lie in any tile. Then all tiles are looked at, some at a time, and of each only
+//! the cells that come next are kept. Every batch decodes coordinates anew: slow, but within the budget.
+
+use super::batch::{Portion, Slot, examine, keys_of, ordered, slots_of};
+use super::keys::{KeySet, Keys, Picked};
+use super::plan::PlannedTile;
+use super::query::Query;
+use crate::column::ColumnSet;
+use crate::error::{Error, Result};
+use crate::read::{BufferPool, Cells, PoolBuffer, Tile, gather_slabs, load_tiles};
+use crate::space::CellSlab;
+use crate::space::cell_order::{BoundPart, CellBound, Segment};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A bound such that the cells from `from` up to it take about `target` bytes, judging by the tiles' bounds in the first
+/// segment of the order; `None` if these do not say.
+pub(super) fn next_bound(
+    query: &Query,
+    tiles: &[&PlannedTile],
+    from: Option<&CellBound>,
+    target: u64,
+) -> Option<CellBound> {
+    if !matches!(query.order.segments().first(), Some(Segment::Tile(_) | Segment::Coordinate(_))) {
+        return None;
+    }
+    let first = |bound: &CellBound| match bound.parts().first() {
+        Some(BoundPart::Number(n)) => Some(*n),
+        _ => None,
+    };
+    let mut spans = Vec::with_capacity(tiles.len());
+    for tile in tiles {
+        spans.push((first(&tile.lower)?, first(&tile.upper)?, tile.cost as f64));
+    }
+    let least = spans.iter().map(|span| span.0).min()?;
+    let start = from.and_then(first).unwrap_or(least).max(least);
+    let most = spans.iter().map(|span| span.1).max()?;
+    let below = |x: u64| -> f64 {
+        spans
+            .iter()
+            .map(|&(low, high, cost)| {
+                let part = |x: u64| x.clamp(low, high.saturating_add(1)).saturating_sub(low) as f64;
+                cost * (part(x) - part(start)) / ((high - low) as f64 + 1.0)
+            })
+            .sum()
+    };
+    let (mut low, mut high) = (start.checked_add(1)?, most.checked_add(1)?);
+    if low > high {
+        return None;
+    }
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if below(middle) <= target as f64 { low = middle } else { high = middle - 1 }
+    }
+    Some(CellBound::at(low))
+}
+
+/// Reads the cells within a portion's bounds; `None` if there are none, [`Error::Budget`] if they are too many.
+pub(super) fn read(query: &Query, pool: &BufferPool, portion: &Portion<'_>) -> Result<Option<ColumnSet>> {
+    let (from, to) = (portion.bounds.0.as_ref(), portion.bounds.1.as_ref());
+    let mut slots = slots_of(query, portion)?;
+    let mut places: Vec<Vec<u32>> = vec![Vec::new(); slots.len()];
+    let mut held = 0u64;
+    for group in groups(&slots, query.budget / 2) {
+        let members = slots.get_mut(group.clone()).unwrap_or_default();
+        examine(query, pool, members)?;
+        let set = keys_of(query, members, from, to, true)?;
+        let found = cells_of(set, members.len());
+        for ((slot, found), place) in
+            members.iter_mut().zip(found).zip(places.get_mut(group).unwrap_or_default())
+        {
+            held += condense(query, slot, &found);
+            *place = found;
+        }
+        if held > query.budget / 2 {
+            let what = "cells next to each other in the result".to_owned();
+            return Err(Error::Budget { what, need: held, budget: query.budget });
+        }
+    }
+    let mut slabs = Vec::new();
+    ordered(query, 0, &slots, &(None, None), true, &mut slabs)?;
+    if slabs.is_empty() {
+        return Ok(None);
+    }
+    let cell_num =
+        usize::try_from(CellSlab::total(&slabs)).map_err(|_| Error::Internal("too many cells".into()))?;
+    let mut columns = Vec::with_capacity(query.fields.len());
+    for (i, bound) in query.fields.iter().enumerate() {
+        let tiles = column_tiles(query, pool, &slots, &places, i)?;
+        columns.push(gather_slabs(query.array.context(), &slabs, &tiles, &bound.column_type, &bound.fill)?);
+    }
+    Ok(Some(ColumnSet { cell_num, columns }))
+}
+
+/// Cuts slots where the next would exceed the budget.
+fn groups(slots: &[Slot<'_>], budget: u64) -> Vec<Range<usize>> {
+    let mut groups: Vec<Range<usize>> = Vec::new();
+    let mut cost = 0u64;
+    for (i, slot) in slots.iter().enumerate() {
+        cost = cost.saturating_add(slot.tile.cost);
+        match groups.last_mut() {
+            Some(group) if cost <= budget => group.end = i + 1,
+            _ => {
+                groups.push(i..i + 1);
+                cost = slot.tile.cost;
+            }
+        }
+    }
+    groups
+}
+
+/// The cells that keys stand for, ascending, by slot.
+fn cells_of(set: KeySet, slot_num: usize) -> Vec<Vec<u32>> {
+    let mut cells: Vec<Vec<u32>> = vec![Vec::new(); slot_num];
+    let mut push = |(slot, place): (u32, u32)| {
+        if let Some(cells) = cells.get_mut(slot as usize) {
+            cells.push(place);
+        }
+    };
+    match set.keys {
+        Keys::Narrow(keys) => keys.iter().flatten().for_each(|key| push(set.cell_bits.cell(*key))),
+        Keys::Wide(keys) => keys.iter().flatten().for_each(|key| push(set.cell_bits.cell(*key))),
+    }
+    cells
+}
+
+/// Drops everything of a slot but its key fields' cells at `places`; returns the bytes that remain.
+fn condense(query: &Query, slot: &mut Slot<'_>, places: &[u32]) -> u64 {
+    let needed = slot.key_fields(query);
+    slot.loaded.retain(|field, _| needed.contains(field) && !places.is_empty());
+    let mut bytes = 8 * places.len() as u64;
+    for tile in slot.loaded.values_mut() {
+        let small = cut(tile, places);
+        bytes += small.memory() as u64;
+        *tile = Arc::new(small);
+    }
+    if let Some(kept) = &mut slot.kept {
+        *kept = places.iter().map(|place| kept.get(*place as usize).copied().unwrap_or(0)).collect();
+    }
+    #[expect(clippy::cast_possible_truncation, reason = "fewer than the tile's cells")]
+    let all = Picked::All(places.len() as u32);
+    slot.picked = all;
+    bytes + (slot.tile.cost / u64::from(slot.tile.cell_num).max(1)) * places.len() as u64
+}
+
+/// The cells of a tile at `places` as a tile.
+fn cut(tile: &Tile, places: &[u32]) -> Tile {
+    let view = tile.view();
+    let mut data = Vec::with_capacity(places.len() * tile.cell_size);
+    let mut offsets = tile.offsets.as_ref().map(|_| vec![0u64]);
+    for place in places {
+        data.extend_from_slice(view.cell(*place as usize));
+        if let Some(offsets) = &mut offsets {
+            offsets.push(data.len() as u64);
+        }
+    }
+    let valid = |place: &u32| u8::from(view.is_valid(*place as usize));
+    Tile {
+        data: PoolBuffer::from(data),
+        offsets,
+        validity: tile
+            .validity
+            .as_ref()
+            .map(|_| PoolBuffer::from(places.iter().map(valid).collect::<Vec<_>>())),
+        cell_num: places.len(),
+        cell_size: tile.cell_size,
+    }
+}
+
+/// The tiles of one column, cut down to the cells at `places`.
+fn column_tiles(
+    query: &Query,
+    pool: &BufferPool,
+    slots: &[Slot<'_>],
+    places: &[Vec<u32>],
+    column: usize,
+) -> Result<Vec<Option<Arc<Tile>>>> {
+    let mut tiles: Vec<Option<Arc<Tile>>> = vec![None; slots.len()];
+    for group in groups(slots, query.budget / 4) {
+        let (mut requests, mut at) = (Vec::new(), Vec::new());
+        for i in group {
+            let (Some(slot), Some(places)) = (slots.get(i), places.get(i)) else { continue };
+            let Some(field) = slot.of.fields.get(column).copied().flatten() else { continue };
+            if places.is_empty() {
+                continue;
+            }
+            match (slot.loaded.get(&field), tiles.get_mut(i)) {
+                (Some(tile), Some(place)) => *place = Some(Arc::clone(tile)),
+                _ => {
+                    requests.push(slot.request(field, spans(places)));
+                    at.push(i);
+                }
+            }
+        }
+        if requests.is_empty() {
+            continue;
+        }
+        for (i, tile) in at.into_iter().zip(load_tiles(&query.array, &requests, pool)?) {
+            if let (Some(place), Some(places)) = (tiles.get_mut(i), places.get(i)) {
+                *place = Some(Arc::new(cut(&tile, places)));
+            }
+        }
+    }
+    Ok(tiles)
+}
+
+/// Places, ascending, as runs.
+fn spans(places: &[u32]) -> Cells {
+    let mut spans: Vec<Range<u64>> = Vec::new();
+    for place in places {
+        let place = u64::from(*place);
+        match spans.last_mut() {
+            Some(last) if last.end == place => last.end += 1,
+            _ => spans.push(place..place + 1),
+        }
+    }
+    Cells::Spans(spans)
+}
