@@ -1,15 +1,18 @@
 //! From keys to slabs: the cells of a batch in order, without those that later writes replaced.
 //!
 //! Tiles whose key ranges do not meet are independent of each other; only groups of tiles that interleave are sorted
-//! together. Keys hold their cells in the low bits, so sorting moves nothing but integers, and the sort finds the runs
-//! that sorted tiles make.
+//! together. Keys hold their cells in the low bits, so sorting moves nothing but integers. Few long runs are merged as they
+//! are; many keys in disorder are dealt out by their highest bits first, and the parts sorted on all threads.
 
 use super::sparse::keys::{CellBits, KeySet, Keys, Word};
 use crate::space::CellSlab;
 use rayon::prelude::*;
 
-/// How long a list is sorted by one thread.
-const SERIAL_SORT: usize = 32 * 1024;
+/// Lists up to this long are sorted in one piece.
+const ONE_PIECE: usize = if cfg!(test) { 16 } else { 32 * 1024 };
+
+/// Keys are dealt out to this many parts.
+const PARTS_BITS: u32 = 9;
 
 /// What decides among cells of equal coordinates.
 #[derive(Clone, Copy)]
@@ -95,6 +98,19 @@ fn merge_group<W: Word>(
     kept: &[Option<&[u8]>],
 ) -> Vec<CellSlab> {
     let total: usize = group.iter().map(Vec::len).sum();
+    let runs = group.iter().map(|list| if list.is_sorted() { 1 } else { list.len() }).sum::<usize>();
+    if total > ONE_PIECE && runs > 4 {
+        let parts = deal(&group, bits);
+        drop(group);
+        let slabs: Vec<Vec<CellSlab>> = parts
+            .into_par_iter()
+            .map(|mut keys| {
+                keys.sort_unstable();
+                emit(keys, bits, duplicates, kept)
+            })
+            .collect();
+        return slabs.concat();
+    }
     let mut lists = group.into_iter();
     let mut keys = lists.next().unwrap_or_default();
     keys.reserve_exact(total - keys.len());
@@ -103,8 +119,58 @@ fn merge_group<W: Word>(
     }
     if !keys.is_sorted() {
         // Stable sorts merge the runs that are there; every key is unique.
-        if keys.len() > SERIAL_SORT { keys.par_sort() } else { keys.sort() }
+        keys.sort();
     }
+    emit(keys, bits, duplicates, kept)
+}
+
+/// Deals keys out by the highest bits in which they differ, the cell's bits apart: parts in order, unsorted within.
+fn deal<W: Word>(group: &[Vec<W>], bits: CellBits) -> Vec<Vec<W>> {
+    let low = bits.total();
+    let bounds = group.par_iter().map(|list| {
+        list.iter().fold((None::<W>, None::<W>), |(least, most), key| {
+            (Some(least.map_or(*key, |l| l.min(*key))), Some(most.map_or(*key, |m| m.max(*key))))
+        })
+    });
+    let both =
+        |a: Option<W>, b: Option<W>, pick: fn(W, W) -> W| a.zip(b).map(|(a, b)| pick(a, b)).or(a).or(b);
+    let (least, most) =
+        bounds.reduce(|| (None, None), |a, b| (both(a.0, b.0, W::min), both(a.1, b.1, W::max)));
+    let (least, most) = (least.unwrap_or_default(), most.unwrap_or_default());
+    let shift = least.common_shift(most, PARTS_BITS).max(low);
+    let parts = 1usize << PARTS_BITS;
+    let part = |key: &W| usize::try_from(key.drop_low(shift).low(PARTS_BITS)).unwrap_or(0);
+    let counts: Vec<Vec<usize>> = group
+        .par_iter()
+        .map(|list| {
+            let mut counts = vec![0; parts];
+            for key in list {
+                if let Some(count) = counts.get_mut(part(key)) {
+                    *count += 1;
+                }
+            }
+            counts
+        })
+        .collect();
+    let mut dealt: Vec<Vec<W>> = (0..parts)
+        .map(|p| Vec::with_capacity(counts.iter().filter_map(|counts| counts.get(p)).sum()))
+        .collect();
+    for key in group.iter().flatten() {
+        if let Some(part) = dealt.get_mut(part(key)) {
+            part.push(*key);
+        }
+    }
+    dealt.retain(|part| !part.is_empty());
+    dealt
+}
+
+/// The cells of sorted keys that stay.
+fn emit<W: Word>(
+    keys: Vec<W>,
+    bits: CellBits,
+    duplicates: Duplicates<'_>,
+    kept: &[Option<&[u8]>],
+) -> Vec<CellSlab> {
     let is_kept = |slot: u32, place: u32| {
         kept.get(slot as usize).copied().flatten().is_none_or(|mask| mask.get(place as usize) == Some(&1))
     };

@@ -68,6 +68,8 @@ pub(crate) trait Word: Copy + Ord + Send + Sync + Default + std::fmt::Debug + 's
     fn drop_low(self, bits: u32) -> Self;
     /// The last `bits` bits, at most 64.
     fn low(self, bits: u32) -> u64;
+    /// How many low bits to drop such that `bits` bits remain below those that both words share.
+    fn common_shift(self, other: Self, bits: u32) -> u32;
 }
 
 impl Word for u64 {
@@ -83,6 +85,10 @@ impl Word for u64 {
     #[inline]
     fn low(self, bits: u32) -> u64 {
         if bits >= 64 { self } else { self & ((1 << bits) - 1) }
+    }
+    #[inline]
+    fn common_shift(self, other: Self, bits: u32) -> u32 {
+        (Self::BITS - (self ^ other).leading_zeros()).saturating_sub(bits)
     }
 }
 
@@ -100,6 +106,10 @@ impl Word for u128 {
     #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
     fn low(self, bits: u32) -> u64 {
         (self as u64).low(bits)
+    }
+    #[inline]
+    fn common_shift(self, other: Self, bits: u32) -> u32 {
+        (Self::BITS - (self ^ other).leading_zeros()).saturating_sub(bits)
     }
 }
 
