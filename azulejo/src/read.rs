@@ -1,6 +1,7 @@
 //! Reading: from a selection to batches of cells.
 
 pub mod aggregate;
+mod fetch;
 mod gather;
 mod merge;
 mod pool;

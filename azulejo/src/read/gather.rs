@@ -1,11 +1,13 @@
 //! From tiles and slabs to columns: copies of whole runs, parallel over disjoint parts of the output.
 
-use super::unfilter::Tile;
-use crate::column::{ColumnBuffers, ColumnType};
+use super::unfilter::{PARALLEL_BYTES, Tile};
+use crate::column::{ColumnBuffers, ColumnType, FieldView, repeat_cell};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::space::CellSlab;
+use arrow_buffer::MutableBuffer;
 use azulejo_format::schema::Attribute;
+use rayon::prelude::*;
 use std::sync::Arc;
 
 /// What cells read as that no fragment has.
@@ -35,6 +37,211 @@ pub fn gather_slabs(
     column_type: &ColumnType,
     fill: &FillCell,
 ) -> Result<ColumnBuffers> {
-    let _ = (context, slabs, tiles, column_type, fill);
-    Err(Error::Unsupported("columns are not gathered yet".into()))
+    let views: Vec<_> = tiles.iter().map(|t| t.as_ref().map(|t| t.view())).collect();
+    let source = Source { views: &views, fill, cell_size: column_type.cell_size() };
+    let beyond = || Error::Internal("a column beyond the address space".into());
+    let cell_num = usize::try_from(CellSlab::total(slabs)).map_err(|_| beyond())?;
+    let bands = bands(slabs, cell_num, if cell_num < PARALLEL_BYTES / 16 { 1 } else { 8 });
+    let mut validity = column_type.nullable.then(|| MutableBuffer::from_len_zeroed(cell_num));
+    if let Some(out) = &mut validity {
+        let pieces = split(out.as_slice_mut(), bands.iter().map(|b| b.cells));
+        each(context, bands.iter().zip(pieces).collect(), |(band, out)| source.validity(band.slabs, out))?;
+    }
+    let (data, offsets) = if column_type.is_var() {
+        let sums: Vec<u64> =
+            each(context, bands.iter().collect(), |band| source.var_bytes(band.slabs))?.into_iter().collect();
+        let total = sums.iter().try_fold(0u64, |sum, n| sum.checked_add(*n)).ok_or_else(beyond)?;
+        let total = usize::try_from(total).map_err(|_| beyond())?;
+        let mut offsets = MutableBuffer::from_len_zeroed((cell_num + 1).checked_mul(8).ok_or_else(beyond)?);
+        let mut data = MutableBuffer::from_len_zeroed(total);
+        let ends = offsets.typed_data_mut::<u64>().get_mut(1..).unwrap_or(&mut []);
+        let offset_pieces = split(ends, bands.iter().map(|b| b.cells));
+        let data_pieces = split(data.as_slice_mut(), sums.iter().map(|&n| n as usize));
+        let mut base = 0;
+        let mut work = Vec::with_capacity(bands.len());
+        for (((band, ends), data), sum) in bands.iter().zip(offset_pieces).zip(data_pieces).zip(&sums) {
+            work.push((band, ends, data, base));
+            base += sum;
+        }
+        each(context, work, |(band, ends, data, base)| source.var(band.slabs, ends, data, base))?;
+        (data, Some(offsets.into()))
+    } else {
+        let size = source.cell_size;
+        let mut data = MutableBuffer::from_len_zeroed(cell_num.checked_mul(size).ok_or_else(beyond)?);
+        let pieces = split(data.as_slice_mut(), bands.iter().map(|b| b.cells * size));
+        each(context, bands.iter().zip(pieces).collect(), |(band, out)| source.fixed(band.slabs, out))?;
+        (data, None)
+    };
+    Ok(ColumnBuffers {
+        column_type: column_type.clone(),
+        cell_num,
+        data: data.into(),
+        offsets,
+        validity: validity.map(Into::into),
+    })
+}
+
+/// Slabs whose cells one thread writes.
+struct Band<'a> {
+    slabs: &'a [CellSlab],
+    cells: usize,
+}
+
+/// Cuts slabs into at most `parts` bands of about equal numbers of cells.
+fn bands(slabs: &[CellSlab], cells: usize, parts: usize) -> Vec<Band<'_>> {
+    let each = cells.div_ceil(parts).max(1);
+    let mut bands = Vec::with_capacity(parts);
+    let (mut from, mut sum) = (0, 0);
+    for (i, slab) in slabs.iter().enumerate() {
+        sum += slab.len as usize;
+        if sum >= each || i + 1 == slabs.len() {
+            bands.push(Band { slabs: slabs.get(from..=i).unwrap_or(&[]), cells: sum });
+            (from, sum) = (i + 1, 0);
+        }
+    }
+    bands
+}
+
+/// Cuts a slice into pieces of these lengths; what is missing is left out.
+pub(super) fn split<T>(mut slice: &mut [T], lens: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
+    let mut pieces = Vec::new();
+    for len in lens {
+        let (piece, rest) = slice.split_at_mut(len.min(slice.len()));
+        pieces.push(piece);
+        slice = rest;
+    }
+    pieces
+}
+
+/// Runs `work` for each item: on all threads if there are several.
+pub(super) fn each<I: Send, R: Send>(
+    context: &Context,
+    items: Vec<I>,
+    work: impl Fn(I) -> Result<R> + Send + Sync,
+) -> Result<Vec<R>> {
+    if items.len() < 2 {
+        return items.into_iter().map(work).collect();
+    }
+    context.install(|| items.into_par_iter().map(work).collect())
+}
+
+/// The cells that slabs point to.
+struct Source<'a> {
+    views: &'a [Option<FieldView<'a>>],
+    fill: &'a FillCell,
+    cell_size: usize,
+}
+
+fn lacking() -> Error {
+    Error::Internal("a slab names cells that its tile has not".into())
+}
+
+impl<'a> Source<'a> {
+    /// The tile of a slab; `None` for fill values.
+    fn view(&self, slab: &CellSlab) -> Result<Option<&FieldView<'a>>> {
+        if slab.tile == CellSlab::FILL {
+            return Ok(None);
+        }
+        self.views.get(slab.tile as usize).map(Option::as_ref).ok_or_else(lacking)
+    }
+
+    fn fixed(&self, slabs: &[CellSlab], out: &mut [u8]) -> Result<()> {
+        match self.cell_size {
+            1 => self.fixed_of::<1>(slabs, out),
+            2 => self.fixed_of::<2>(slabs, out),
+            4 => self.fixed_of::<4>(slabs, out),
+            8 => self.fixed_of::<8>(slabs, out),
+            _ => self.fixed_of::<0>(slabs, out),
+        }
+    }
+
+    /// `N` is the cell size, 0 if it is not known to the compiler.
+    fn fixed_of<const N: usize>(&self, slabs: &[CellSlab], mut out: &mut [u8]) -> Result<()> {
+        let size = if N == 0 { self.cell_size } else { N };
+        for slab in slabs {
+            let (place, rest) = out.split_at_mut_checked(slab.len as usize * size).ok_or_else(lacking)?;
+            out = rest;
+            match self.view(slab)? {
+                Some(view) => {
+                    let start = slab.start as usize * size;
+                    let cells = view.data.get(start..start + place.len()).ok_or_else(lacking)?;
+                    // Single cells are the rule where sparse fragments interleave: a fixed-size move, not a call.
+                    match (place.first_chunk_mut::<N>(), cells.first_chunk::<N>()) {
+                        (Some(place), Some(cell)) if N > 0 && slab.len == 1 => *place = *cell,
+                        _ => place.copy_from_slice(cells),
+                    }
+                }
+                None => repeat_cell(place, &self.fill.bytes),
+            }
+        }
+        Ok(())
+    }
+
+    fn validity(&self, slabs: &[CellSlab], mut out: &mut [u8]) -> Result<()> {
+        for slab in slabs {
+            let (place, rest) = out.split_at_mut_checked(slab.len as usize).ok_or_else(lacking)?;
+            out = rest;
+            match self.view(slab)? {
+                Some(FieldView { validity: Some(validity), .. }) => {
+                    let start = slab.start as usize;
+                    place.copy_from_slice(validity.get(start..start + place.len()).ok_or_else(lacking)?);
+                }
+                Some(_) => place.fill(1),
+                None => place.fill(u8::from(self.fill.valid)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The start of each of a slab's cells in the tile's data, and the end of the last.
+    fn offsets(view: &FieldView<'a>, slab: &CellSlab) -> Result<&'a [u64]> {
+        let start = slab.start as usize;
+        let offsets = view.offsets.ok_or_else(lacking)?;
+        offsets.get(start..start + slab.len as usize + 1).ok_or_else(lacking)
+    }
+
+    fn var_bytes(&self, slabs: &[CellSlab]) -> Result<u64> {
+        let mut sum = 0u64;
+        for slab in slabs {
+            let bytes = match self.view(slab)? {
+                Some(view) => match Self::offsets(view, slab)? {
+                    [first, .., last] => last - first,
+                    _ => 0,
+                },
+                None => u64::from(slab.len) * self.fill.bytes.len() as u64,
+            };
+            sum = sum.checked_add(bytes).ok_or_else(lacking)?;
+        }
+        Ok(sum)
+    }
+
+    /// Writes the cells to `out` and their ends, counted from `end`, to `ends`.
+    fn var(&self, slabs: &[CellSlab], mut ends: &mut [u64], mut out: &mut [u8], mut end: u64) -> Result<()> {
+        for slab in slabs {
+            let (places, rest) = ends.split_at_mut_checked(slab.len as usize).ok_or_else(lacking)?;
+            ends = rest;
+            if let Some(view) = self.view(slab)? {
+                let offsets = Self::offsets(view, slab)?;
+                let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else { continue };
+                for (place, offset) in places.iter_mut().zip(offsets.iter().skip(1)) {
+                    *place = end + (offset - first);
+                }
+                let bytes = view.data.get(first as usize..last as usize).ok_or_else(lacking)?;
+                let (place, rest) = out.split_at_mut_checked(bytes.len()).ok_or_else(lacking)?;
+                out = rest;
+                place.copy_from_slice(bytes);
+                end += last - first;
+            } else {
+                let size = self.fill.bytes.len();
+                for place in places.iter_mut() {
+                    end += size as u64;
+                    *place = end;
+                }
+                let (place, rest) = out.split_at_mut_checked(size * places.len()).ok_or_else(lacking)?;
+                out = rest;
+                repeat_cell(place, &self.fill.bytes);
+            }
+        }
+        Ok(())
+    }
 }

@@ -10,6 +10,7 @@ const SMALLEST: usize = 32 * 1024;
 #[derive(Debug, Clone)]
 pub struct BufferPool {
     shelf: Arc<Mutex<Shelf>>,
+    load_limit: u64,
 }
 
 #[derive(Debug)]
@@ -23,10 +24,25 @@ struct Shelf {
 }
 
 impl BufferPool {
-    /// A pool that keeps at most `limit` bytes of unused buffers.
+    /// A pool that keeps at most `limit` bytes of unused buffers, for loads of at most eight times as much.
     #[must_use]
     pub fn new(limit: usize) -> Self {
-        Self { shelf: Arc::new(Mutex::new(Shelf { buffers: Vec::new(), kept: 0, limit })) }
+        let shelf = Shelf { buffers: Vec::new(), kept: 0, limit };
+        Self { shelf: Arc::new(Mutex::new(shelf)), load_limit: (limit as u64).saturating_mul(8) }
+    }
+
+    /// The pool of a query that may hold `budget` bytes.
+    #[must_use]
+    pub fn of_budget(budget: u64) -> Self {
+        let mut pool = Self::new(usize::try_from(budget / 8).unwrap_or(usize::MAX));
+        pool.load_limit = budget;
+        pool
+    }
+
+    /// Bytes, stored and decoded, that one call of [`load_tiles`](super::load_tiles) may take.
+    #[must_use]
+    pub fn load_limit(&self) -> u64 {
+        self.load_limit
     }
 
     /// A buffer of `len` bytes whose content is unspecified (zeros, or what a former user left).
