@@ -59,7 +59,9 @@ pub enum Error {
         source: std::io::Error,
     },
     /// The memory budget does not suffice for the smallest possible step.
-    #[error("the memory budget of {budget} bytes is too small: {what} needs {need}; raise the budget or select fewer fields")]
+    #[error(
+        "the memory budget of {budget} bytes is too small: {what} needs {need}; raise the budget or select fewer fields"
+    )]
     Budget {
         /// What needs the memory.
         what: String,
@@ -69,7 +71,9 @@ pub enum Error {
         budget: u64,
     },
     /// A caller's buffer cannot take even one cell.
-    #[error("the {part} buffer of field {field:?} is too small: {need} bytes needed for the next cell, {have} given")]
+    #[error(
+        "the {part} buffer of field {field:?} is too small: {need} bytes needed for the next cell, {have} given"
+    )]
     BufferTooSmall {
         /// The field.
         field: String,

@@ -11,8 +11,8 @@ pub(crate) mod ordinal;
 mod subarray;
 pub(crate) mod tile_grid;
 
-pub use azulejo_format::schema::Layout;
 pub(crate) use axis_selection::{AxisSelection, Span};
+pub use azulejo_format::schema::Layout;
 pub use cell_slab::CellSlab;
 pub use subarray::{DimSelection, PointColumn, Points, Subarray};
 pub use tile_grid::{FragmentGrid, TileGrid, dimension_order};

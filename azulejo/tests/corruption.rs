@@ -87,7 +87,9 @@ fn damaged(damage: fn(&[u8]) -> Box<dyn Iterator<Item = (usize, Vec<u8>)> + '_>)
     for name in ARRAYS {
         let files: BTreeMap<String, Bytes> = all
             .iter()
-            .filter_map(|(p, b)| Some((format!("a{}", p.strip_prefix(name).filter(|r| r.starts_with('/'))?), b.clone())))
+            .filter_map(|(p, b)| {
+                Some((format!("a{}", p.strip_prefix(name).filter(|r| r.starts_with('/'))?), b.clone()))
+            })
             .collect();
         assert!(!files.is_empty(), "{name} is not in the pack");
         let memory = Arc::new(MemoryStorage::new());

@@ -15,7 +15,9 @@ fn every_packed_array_reads_as_expected() {
     let keys: Value = serde_json::from_slice(&files["keys.json"]).expect("keys");
     let (mut passed, mut failures) = (0, Vec::new());
     for (path, bytes) in &files {
-        let Some(name) = path.strip_prefix("expected/").and_then(|p| p.strip_suffix(".json")) else { continue };
+        let Some(name) = path.strip_prefix("expected/").and_then(|p| p.strip_suffix(".json")) else {
+            continue;
+        };
         let json: Value = serde_json::from_slice(bytes).expect("JSON");
         let key = check::key_of(name, &keys).expect("a key");
         let context = pack::context(Config::default(), key, Arc::clone(&memory) as Arc<dyn Storage>);
@@ -25,6 +27,12 @@ fn every_packed_array_reads_as_expected() {
             Err(text) => failures.push(format!("{name}: {}", text.chars().take(300).collect::<String>())),
         }
     }
-    assert!(failures.is_empty(), "{} of {} failed:\n{}", failures.len(), failures.len() + passed, failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} of {} failed:\n{}",
+        failures.len(),
+        failures.len() + passed,
+        failures.join("\n")
+    );
     assert!(passed > 600, "only {passed} objects in the pack");
 }

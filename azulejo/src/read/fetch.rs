@@ -7,7 +7,7 @@ use crate::storage::{ReadInto, StorePath};
 use azulejo_format::fragment::{Field, FilePart, Section};
 
 /// A stored tile: the filtered bytes of one part of one tile of a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct StoredTile {
     /// Index of the fragment in the array.
     pub fragment: usize,

@@ -9,7 +9,7 @@ use azulejo_format::datatype::CellValNum;
 use azulejo_format::filter::{FilterContext, Pipeline, Scratch};
 use azulejo_format::fragment::{Field, FilePart};
 use azulejo_format::schema::FieldIndex;
-use azulejo_format::tile::{Chunk, TileChunks, coords, var_offsets};
+use azulejo_format::tile::{Chunk, TileChunks, coords_are_split, var_offsets};
 use azulejo_format::{ArraySchema, DecodeError};
 use rayon::prelude::*;
 use std::cell::RefCell;
@@ -148,7 +148,9 @@ pub(super) fn load_into(
                 Some(at(s.start)?..at(s.end)?)
             });
             let bytes: Vec<_> = bytes.collect();
-            add_chunks(shape, &fetched, var.place, shape.ctx, shape.pipeline(), Some(&bytes), &mut tile.data, &mut tasks)?;
+            let from = fetched_at(&fetched, var.place)?;
+            let part = Part { from, ctx: shape.ctx, pipeline: shape.pipeline() };
+            part.add_chunks(Some(&bytes), &mut tile.data, &mut tasks)?;
         }
     }
     run(array, tasks)?;
@@ -198,9 +200,8 @@ impl<'a> Shape<'a> {
             Error::decode(fragment.name(), DecodeError::invalid("tile", 0, reason))
         };
         let cell_num = usize::try_from(fragment.tile_cell_num(request.tile)).map_err(|_| beyond())?;
-        let mut place = |part| {
-            place_of(StoredTile { fragment: request.fragment, field, part, tile: request.tile })
-        };
+        let mut place =
+            |part| place_of(StoredTile { fragment: request.fragment, field, part, tile: request.tile });
         let zipped = field == Field::ZippedCoords && request.field != field;
         let cell_size = if zipped { datatype.size() } else { cell_val_num.cell_size(datatype).unwrap_or(0) };
         cell_num.checked_mul(cell_size.max(8)).ok_or_else(beyond)?;
@@ -409,7 +410,11 @@ fn add_tasks<'t>(
             };
             let wanted = in_bytes(shape.cell_size);
             let from = fetched_at(fetched, shape.place)?;
-            Part { from, ctx: shape.ctx, pipeline: shape.pipeline() }.add_chunks(wanted.as_deref(), out, tasks)
+            Part { from, ctx: shape.ctx, pipeline: shape.pipeline() }.add_chunks(
+                wanted.as_deref(),
+                out,
+                tasks,
+            )
         }
         Some(var) if shape.in_data => {
             let from = fetched_at(fetched, var.place)?;
@@ -520,7 +525,7 @@ fn unzip(
         let mut tasks = Vec::new();
         Part { from, ctx, pipeline: shape.pipeline() }.add_chunks(None, &mut decoded, &mut tasks)?;
         run(array, tasks)?;
-        let split = coords::coords_are_split(ctx.version, shape.pipeline());
+        let split = coords_are_split(ctx.version, shape.pipeline());
         for ((request, shape), tile) in requests.iter().zip(shapes).zip(building.iter_mut()) {
             let Field::Dimension(d) = request.field else { continue };
             if !here(shape) {

@@ -48,7 +48,9 @@ mod tests {
     #[test]
     fn neighbours_grow_together() {
         let mut slabs = Vec::new();
-        for (tile, start, len) in [(0, 5, 2), (0, 7, 1), (0, 9, 1), (1, 10, 1), (CellSlab::FILL, 0, 3), (CellSlab::FILL, 0, 2)] {
+        for (tile, start, len) in
+            [(0, 5, 2), (0, 7, 1), (0, 9, 1), (1, 10, 1), (CellSlab::FILL, 0, 3), (CellSlab::FILL, 0, 2)]
+        {
             CellSlab::push_onto(&mut slabs, tile, start, len);
         }
         assert_eq!(

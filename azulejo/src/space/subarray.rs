@@ -153,10 +153,16 @@ impl Subarray {
                         column.offsets.is_none() && column.data.len().is_multiple_of(size)
                     };
                     if !whole || column.len(size) != len {
-                        return Err(refuse(dimension, "the points' coordinates do not fit its type or number"));
+                        return Err(refuse(
+                            dimension,
+                            "the points' coordinates do not fit its type or number",
+                        ));
                     }
                     if (0..len).any(|point| column.get(point, size).is_none()) {
-                        return Err(refuse(dimension, "the offsets of the points' coordinates leave the data"));
+                        return Err(refuse(
+                            dimension,
+                            "the offsets of the points' coordinates leave the data",
+                        ));
                     }
                 }
                 Ok(self.clone())
@@ -186,7 +192,8 @@ impl Subarray {
 
 /// Coordinates that a selection takes along one axis.
 fn selected(selection: &DimSelection, axis: &TileAxis, within: Option<&Range>) -> Option<u128> {
-    let count = |range: &Range| axis.offsets_of(range).map_or(0, |(first, last)| u128::from(last - first) + 1);
+    let count =
+        |range: &Range| axis.offsets_of(range).map_or(0, |(first, last)| u128::from(last - first) + 1);
     match selection {
         DimSelection::All => Some(within.map_or(axis.cells(), count)),
         DimSelection::Ranges(ranges) => ranges.iter().map(count).try_fold(0u128, u128::checked_add),
@@ -290,8 +297,7 @@ mod tests {
     fn points_must_have_whole_coordinates() {
         let schema = two_dimensions();
         let points = |lens: &[usize]| {
-            let coordinates =
-                lens.iter().map(|&n| PointColumn { data: vec![0; n], offsets: None }).collect();
+            let coordinates = lens.iter().map(|&n| PointColumn { data: vec![0; n], offsets: None }).collect();
             Subarray::Points(Points { coordinates })
         };
         assert_eq!(points(&[8, 8]).bind(&schema).unwrap().cell_num(&schema), Some(2));

@@ -224,7 +224,8 @@ pub(crate) mod tests {
 
     #[test]
     fn a_fragment_counts_its_own_tiles() {
-        let dims = || vec![dimension(Datatype::Int32, -10i32, 89, 10), dimension(Datatype::Int32, 0i32, 99, 25)];
+        let dims =
+            || vec![dimension(Datatype::Int32, -10i32, 89, 10), dimension(Datatype::Int32, 0i32, 99, 25)];
         let rectangle = NdRectangle { ranges: vec![Range::of(5i32, 25), Range::of(30i32, 76)] };
         for (order, index) in [(Layout::RowMajor, 7), (Layout::ColMajor, 5)] {
             let grid = TileGrid::new(&schema(dims(), order, Layout::RowMajor)).unwrap();

@@ -87,7 +87,10 @@ impl LocalStorage {
         let ranges: Vec<&ReadRange> = indices.iter().map(|&i| &requests[i].range).collect();
         let needs_size = ranges.iter().any(|range| !matches!(range, ReadRange::Bytes(_)));
         // The size also bounds what a damaged file can make us allocate.
-        let asked: u64 = ranges.iter().map(|r| if let ReadRange::Bytes(r) = r { r.end - r.start.min(r.end) } else { 0 }).sum();
+        let asked: u64 = ranges
+            .iter()
+            .map(|r| if let ReadRange::Bytes(r) = r { r.end - r.start.min(r.end) } else { 0 })
+            .sum();
         let size = if needs_size || asked > PARALLEL_BYTES { Some(file_size(path, &file)?) } else { None };
         let mut spans = Vec::with_capacity(ranges.len());
         for range in ranges {
@@ -122,7 +125,9 @@ impl Storage for LocalStorage {
         let failed = |source| storage_error("list", dir, source);
         let children = match fs::read_dir(dir.to_native()) {
             Ok(children) => children,
-            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Vec::new()),
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Ok(Vec::new());
+            }
             Err(e) => return Err(failed(e)),
         };
         let mut entries = Vec::new();
@@ -200,8 +205,10 @@ impl Storage for LocalStorage {
             // Several runs a thread, so that one long file is read by all of them.
             Some(pool) => {
                 let part = requests.len().div_ceil(pool.current_num_threads() * 2).max(1);
-                let runs: Vec<_> =
-                    requests.chunk_by_mut(|a, b| a.path == b.path).flat_map(|run| run.chunks_mut(part)).collect();
+                let runs: Vec<_> = requests
+                    .chunk_by_mut(|a, b| a.path == b.path)
+                    .flat_map(|run| run.chunks_mut(part))
+                    .collect();
                 pool.install(|| runs.into_par_iter().try_for_each(read_run))
             }
             None => requests.chunk_by_mut(|a, b| a.path == b.path).try_for_each(read_run),
@@ -288,8 +295,9 @@ fn file_size(path: &StorePath, file: &File) -> Result<u64> {
 }
 
 fn read_range(path: &StorePath, file: &File, range: Range<u64>) -> Result<Vec<u8>> {
-    let len = usize::try_from(range.end - range.start)
-        .map_err(|_| Error::InvalidArgument(format!("{path}: a read of {range:?} does not fit into memory")))?;
+    let len = usize::try_from(range.end - range.start).map_err(|_| {
+        Error::InvalidArgument(format!("{path}: a read of {range:?} does not fit into memory"))
+    })?;
     let mut bytes = vec![0; len];
     read_exact_at(file, &mut bytes, range.start).map_err(|source| storage_error("read", path, source))?;
     Ok(bytes)

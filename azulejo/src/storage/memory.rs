@@ -95,8 +95,9 @@ impl Storage for MemoryStorage {
         let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
         for path in paths {
             objects.retain(|key, _| {
-                key.strip_prefix(path.as_str())
-                    .is_none_or(|rest| !(rest.is_empty() || rest.starts_with('/') || path.as_str().is_empty()))
+                key.strip_prefix(path.as_str()).is_none_or(|rest| {
+                    !(rest.is_empty() || rest.starts_with('/') || path.as_str().is_empty())
+                })
             });
         }
         Ok(())

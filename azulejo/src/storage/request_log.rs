@@ -93,7 +93,12 @@ impl RequestLog {
             let batch = log.batches;
             log.batches += 1;
             let reads = reads.into_iter();
-            log.requests.extend(reads.map(|(path, range, bytes)| Request::Read { path, range, bytes, batch }));
+            log.requests.extend(reads.map(|(path, range, bytes)| Request::Read {
+                path,
+                range,
+                bytes,
+                batch,
+            }));
         });
     }
 

@@ -200,8 +200,11 @@ impl FromStr for Uri {
 }
 
 fn local(path: &str, text: &str) -> Result<Uri> {
-    let absolute = std::path::absolute(path)
-        .map_err(|source| Error::Storage { op: "resolve", uri: text.to_owned(), source })?;
+    let absolute = std::path::absolute(path).map_err(|source| Error::Storage {
+        op: "resolve",
+        uri: text.to_owned(),
+        source,
+    })?;
     let Some(absolute) = absolute.to_str() else {
         return Err(Error::InvalidArgument(format!("{text}: the current directory's name is not UTF-8")));
     };

@@ -40,12 +40,23 @@ pub fn of_columns(set: &ColumnSet) -> Vec<Cells> {
 /// The first difference in cells that must come in the same order.
 pub fn compare(expected: &[Cells], found: &[Cells]) -> Result<(), String> {
     for e in expected {
-        let f = found.iter().find(|f| f.name == e.name).ok_or_else(|| format!("field {:?} is missing", e.name))?;
+        let f = found
+            .iter()
+            .find(|f| f.name == e.name)
+            .ok_or_else(|| format!("field {:?} is missing", e.name))?;
         if e.values.len() != f.values.len() {
-            return Err(format!("field {:?}: {} cells instead of {}", e.name, f.values.len(), e.values.len()));
+            return Err(format!(
+                "field {:?}: {} cells instead of {}",
+                e.name,
+                f.values.len(),
+                e.values.len()
+            ));
         }
         if let Some(i) = (0..e.values.len()).find(|&i| e.values[i] != f.values[i]) {
-            return Err(format!("field {:?}, cell {i}: {:?} instead of {:?}", e.name, f.values[i], e.values[i]));
+            return Err(format!(
+                "field {:?}, cell {i}: {:?} instead of {:?}",
+                e.name, f.values[i], e.values[i]
+            ));
         }
     }
     if expected.len() != found.len() {
@@ -59,7 +70,8 @@ pub fn compare_unordered(expected: &[Cells], found: &[Cells]) -> Result<(), Stri
     let order: Vec<&str> = expected.iter().map(|c| c.name.as_str()).collect();
     let mut aligned = Vec::new();
     for name in &order {
-        let cells = found.iter().find(|f| f.name == *name).ok_or_else(|| format!("field {name:?} is missing"))?;
+        let cells =
+            found.iter().find(|f| f.name == *name).ok_or_else(|| format!("field {name:?} is missing"))?;
         aligned.push(cells.clone());
     }
     compare(&sorted(expected), &sorted(&aligned))

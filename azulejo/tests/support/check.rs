@@ -2,8 +2,8 @@
 
 use super::cells::{self, Cells};
 use super::facts;
-use azulejo::format::filter::EncryptionKey;
 use azulejo::format::Range;
+use azulejo::format::filter::EncryptionKey;
 use azulejo::read::ReadOptions;
 use azulejo::space::DimSelection;
 use azulejo::{Array, Config, Context, Subarray};
@@ -79,7 +79,9 @@ fn group(context: &Context, uri: &str, json: &Value) -> Result<(), String> {
             serde_json::json!({"name": m.name, "type": m.object_type.to_string(), "uri": m.uri, "relative": m.relative})
         })
         .collect();
-    found.sort_by_key(|m| (m["name"].as_str().unwrap_or("").to_owned(), m["uri"].as_str().unwrap_or("").to_owned()));
+    found.sort_by_key(|m| {
+        (m["name"].as_str().unwrap_or("").to_owned(), m["uri"].as_str().unwrap_or("").to_owned())
+    });
     if let Some(d) = facts::difference("members", &json["members"], &Value::Array(found)) {
         return Err(d);
     }

@@ -17,7 +17,9 @@ pub fn scalars(datatype: Datatype, bytes: &[u8]) -> Value {
         },
         _ if datatype.is_string() || datatype.is_byte() || datatype == Datatype::Any => hex(),
         _ if !bytes.len().is_multiple_of(datatype.size()) => hex(),
-        _ => Value::Array(bytes.chunks_exact(datatype.size()).map(|b| number(datatype.physical(), b)).collect()),
+        _ => Value::Array(
+            bytes.chunks_exact(datatype.size()).map(|b| number(datatype.physical(), b)).collect(),
+        ),
     }
 }
 
@@ -174,13 +176,15 @@ pub fn enumeration(e: &Enumeration) -> Value {
     let values: Vec<Value> = match e.cell_val_num {
         CellValNum::Var => {
             let ends = e.offsets.iter().skip(1).copied().chain([e.data.len() as u64]);
-            e.offsets.iter().zip(ends).map(|(&a, b)| scalars(e.datatype, &e.data[a as usize..b as usize])).collect()
+            e.offsets
+                .iter()
+                .zip(ends)
+                .map(|(&a, b)| scalars(e.datatype, &e.data[a as usize..b as usize]))
+                .collect()
         }
-        CellValNum::Fixed(n) => e
-            .data
-            .chunks(n as usize * e.datatype.size())
-            .map(|b| one(scalars(e.datatype, b)))
-            .collect(),
+        CellValNum::Fixed(n) => {
+            e.data.chunks(n as usize * e.datatype.size()).map(|b| one(scalars(e.datatype, b))).collect()
+        }
     };
     json!({"type": e.datatype.name(), "cell_val_num": cell_val_num(e.cell_val_num), "ordered": e.ordered, "values": values})
 }
@@ -230,7 +234,10 @@ pub fn compare_array(expected: &Value, array: &Array) -> Result<(), String> {
         "non_empty_domain".into(),
         ned.map_or(Value::Null, |r| {
             let dims = &array.schema().domain.dimensions;
-            dims.iter().zip(&r.ranges).map(|(d, r)| json!([scalars(d.datatype, &r.start), scalars(d.datatype, &r.end)])).collect()
+            dims.iter()
+                .zip(&r.ranges)
+                .map(|(d, r)| json!([scalars(d.datatype, &r.start), scalars(d.datatype, &r.end)]))
+                .collect()
         }),
     );
     let mut enumerations = Map::new();
@@ -254,7 +261,10 @@ pub fn compare_array(expected: &Value, array: &Array) -> Result<(), String> {
             // One-dimensional values of the expected file are not wrapped.
             let flat = |v: &Value| -> Value {
                 v.as_array().map_or(v.clone(), |ranges| {
-                    ranges.iter().map(|r| r.as_array().map_or(r.clone(), |b| b.iter().cloned().map(one).collect())).collect()
+                    ranges
+                        .iter()
+                        .map(|r| r.as_array().map_or(r.clone(), |b| b.iter().cloned().map(one).collect()))
+                        .collect()
                 })
             };
             e = flat(&e);
