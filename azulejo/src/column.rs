@@ -4,6 +4,8 @@
 pub mod arrow;
 pub mod datetime;
 mod fill;
+#[cfg(feature = "ndarray")]
+mod ndarray;
 
 pub use fill::repeat_cell;
 
@@ -122,6 +124,24 @@ impl<'a> FieldView<'a> {
             None => (cell * self.cell_size, (cell + 1) * self.cell_size),
         };
         self.data.get(start..end).unwrap_or(&[])
+    }
+
+    /// The cells `cells`; `None` if there are not so many.
+    #[must_use]
+    pub fn slice(&self, cells: Range<usize>) -> Option<Self> {
+        let cell_num = cells.end.checked_sub(cells.start).filter(|_| cells.end <= self.cell_num)?;
+        let (data, offsets) = match self.offsets {
+            Some(offsets) => (self.data, Some(offsets.get(cells.start..=cells.end)?)),
+            None => {
+                let start = cells.start.checked_mul(self.cell_size)?;
+                (self.data.get(start..cells.end.checked_mul(self.cell_size)?)?, None)
+            }
+        };
+        let validity = match self.validity {
+            Some(validity) => Some(validity.get(cells)?),
+            None => None,
+        };
+        Some(Self { cell_num, data, offsets, validity, cell_size: self.cell_size })
     }
 
     /// Whether a cell is not null.

@@ -343,7 +343,7 @@ fn array_of(column: &ColumnBuffers, options: ArrowOptions, labels: Option<&Array
             Ok(Arc::new(BooleanArray::new(bits, nulls)))
         }
         (Form::Labels, _) => match labels {
-            Some(labels) => label_array(column, labels, nulls),
+            Some(labels) => label_array(column, labels, nulls.as_ref()),
             None => Err(Error::Internal(format!("column {} has no labels", kind.name))),
         },
         (_, CellValNum::ONE) => number_array(form, kind.datatype.physical(), &column.data, nulls),
@@ -492,7 +492,7 @@ fn number_array(
     })
 }
 
-fn label_array(column: &ColumnBuffers, labels: &ArrayRef, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
+fn label_array(column: &ColumnBuffers, labels: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef> {
     match column.column_type.datatype.physical() {
         Physical::I8 => dictionary::<Int8Type>(column, labels, nulls),
         Physical::I16 => dictionary::<Int16Type>(column, labels, nulls),
@@ -512,7 +512,7 @@ fn label_array(column: &ColumnBuffers, labels: &ArrayRef, nulls: Option<NullBuff
 fn dictionary<K: ArrowDictionaryKeyType>(
     column: &ColumnBuffers,
     labels: &ArrayRef,
-    nulls: Option<NullBuffer>,
+    nulls: Option<&NullBuffer>,
 ) -> Result<ArrayRef> {
     let keys = shared::<K>(&column.data, None);
     // Negative indices become the greatest numbers here.
@@ -523,7 +523,7 @@ fn dictionary<K: ArrowDictionaryKeyType>(
         let values = keys.values();
         Some(NullBuffer::new(BooleanBuffer::collect_bool(keys.values().len(), |i| labelled(values[i]))))
     };
-    let nulls = NullBuffer::union(nulls.as_ref(), known.as_ref());
+    let nulls = NullBuffer::union(nulls, known.as_ref());
     let keys = PrimitiveArray::<K>::new(keys.values().clone(), nulls);
     let array = DictionaryArray::try_new(keys, Arc::clone(labels))
         .map_err(|e| Error::InvalidArgument(format!("column {}: {e}", column.column_type.name)))?;

@@ -267,7 +267,7 @@ fn dates_and_booleans() {
 #[test]
 fn attributes_that_a_fragment_lacks_fail_every_test() {
     let schema = everything();
-    let old = super::tests::schema(vec![attribute("u", Datatype::UInt8, CellValNum::ONE, false)]);
+    let old = tests::schema(vec![attribute("u", Datatype::UInt8, CellValNum::ONE, false)]);
     let of = |text: &str| BoundCondition::bind(&parsed(text), &schema, &labels).unwrap().for_fragment(&old);
     assert_eq!(of("i = 7").constant(), Some(false));
     assert_eq!(of("not i = 7").constant(), Some(false));
@@ -279,7 +279,7 @@ fn attributes_that_a_fragment_lacks_fail_every_test() {
     of("i = 7 or u > 1 or s = 'x'").evaluate(&[cells.view()], &mut mask).unwrap();
     assert_eq!(mask, [0, 1]);
     // A field that came back with another type is not the same.
-    let other = super::tests::schema(vec![attribute("u", Datatype::Int64, CellValNum::ONE, false)]);
+    let other = tests::schema(vec![attribute("u", Datatype::Int64, CellValNum::ONE, false)]);
     let bound = BoundCondition::bind(&parsed("u > 1"), &schema, &labels).unwrap();
     assert_eq!(bound.for_fragment(&other).constant(), Some(false));
 }

@@ -12,6 +12,10 @@
 //!   is 0.
 
 mod accumulate;
+mod run;
+mod tile_facts;
+
+pub use run::aggregate;
 
 use crate::column::{ColumnType, FieldView};
 use crate::error::{Error, Result};
@@ -204,6 +208,11 @@ impl Aggregator {
         Ok(Self { column_type, wanted, values: 0, nulls: 0, integer: 0, real: 0.0, min: None, max: None })
     }
 
+    /// Whether values are looked at, and not only validity.
+    pub(crate) fn wants_values(&self) -> bool {
+        self.wanted.sum || self.wanted.min || self.wanted.max
+    }
+
     /// The field.
     #[must_use]
     pub fn column_type(&self) -> &ColumnType {
@@ -325,38 +334,49 @@ impl Aggregator {
         }
     }
 
+    /// Whether what is known of a tile is enough to [take it in](Self::update_from_stats) without looking at its cells.
+    #[must_use]
+    pub fn can_use(&self, facts: &TileFacts<'_>) -> bool {
+        let Some(nulls) = self.nulls_of(facts) else { return false };
+        let fits = |bytes: Option<&[u8]>| {
+            bytes.is_some_and(|b| self.column_type.is_var() || b.len() == self.column_type.cell_size())
+        };
+        let wanted = self.wanted;
+        nulls == facts.cell_num
+            || (!wanted.sum || facts.sum.is_some_and(|sum| !sum.may_have_overflowed()))
+                && (!wanted.min || fits(facts.min))
+                && (!wanted.max || fits(facts.max))
+    }
+
+    fn nulls_of(&self, facts: &TileFacts<'_>) -> Option<u64> {
+        let nulls = if self.column_type.nullable { facts.null_count } else { Some(0) };
+        nulls.filter(|n| *n <= facts.cell_num)
+    }
+
     /// Takes in all cells of a tile by what is known of them. `false`, and nothing is taken in, if that is not enough:
     /// then the cells have to be looked at.
     pub fn update_from_stats(&mut self, facts: &TileFacts<'_>) -> bool {
-        let nulls = if self.column_type.nullable { facts.null_count } else { Some(0) };
-        let Some(nulls) = nulls.filter(|n| *n <= facts.cell_num) else { return false };
+        let Some(nulls) = self.nulls_of(facts).filter(|_| self.can_use(facts)) else { return false };
         let values = facts.cell_num - nulls;
-        let wanted = self.wanted;
-        if values > 0 {
-            let fits = |bytes: Option<&[u8]>| {
-                bytes.is_some_and(|b| self.column_type.is_var() || b.len() == self.column_type.cell_size())
-            };
-            let sum = facts.sum.filter(|sum| !sum.may_have_overflowed());
-            if wanted.sum && sum.is_none() || wanted.min && !fits(facts.min) || wanted.max && !fits(facts.max)
-            {
-                return false;
-            }
-            if let (true, Some(sum)) = (wanted.sum, sum) {
-                match sum {
-                    TileSum::Signed(sum) => self.integer += i128::from(sum),
-                    TileSum::Unsigned(sum) => self.integer += i128::from(sum),
-                    TileSum::Real(sum) => self.real += sum,
-                }
-            }
-            if let Some(min) = facts.min {
-                self.lower(min.to_vec());
-            }
-            if let Some(max) = facts.max {
-                self.raise(max.to_vec());
-            }
-        }
         self.values += values;
         self.nulls += nulls;
+        // Statistics of nulls mean nothing.
+        if values == 0 {
+            return true;
+        }
+        if let Some(sum) = facts.sum.filter(|_| self.wanted.sum) {
+            match sum {
+                TileSum::Signed(sum) => self.integer += i128::from(sum),
+                TileSum::Unsigned(sum) => self.integer += i128::from(sum),
+                TileSum::Real(sum) => self.real += sum,
+            }
+        }
+        if let Some(min) = facts.min {
+            self.lower(min.to_vec());
+        }
+        if let Some(max) = facts.max {
+            self.raise(max.to_vec());
+        }
         true
     }
 

@@ -8,13 +8,13 @@ mod query;
 mod sift;
 
 use super::{BoundOptions, BufferPool};
-use crate::array::Array;
+use crate::array::{Array, Fragment};
 use crate::column::ColumnSet;
 use crate::error::{Error, Result};
 use crate::space::cell_order::CellBound;
 use batch::Portion;
 use plan::{Cluster, Plan, PlannedTile};
-use query::Query;
+use query::{FragmentQuery, Query};
 
 /// Cells in one batch, however small they are.
 const MAX_CELLS: u64 = 1 << 30;
@@ -72,6 +72,45 @@ impl SparseReader {
             }
         }
         Ok(None)
+    }
+
+    /// The tiles all of whose cells are results, by metadata alone, as index of the fragment and of the tile: nothing in
+    /// them is replaced, deleted, tested or left out.
+    pub(crate) fn whole_tiles(&self) -> Vec<(usize, usize)> {
+        let clusters = self.plan.clusters.iter();
+        clusters.filter_map(|cluster| self.whole_tile(cluster)).map(|(of, tile)| (of.index, tile.tile)).collect()
+    }
+
+    /// Offers these tiles, as fragment, index and number of cells, and leaves out of the read those that are taken.
+    pub(crate) fn take_whole_tiles(
+        &mut self,
+        take: &mut dyn FnMut(&Fragment, usize, u64) -> Result<bool>,
+    ) -> Result<()> {
+        let mut left = Vec::with_capacity(self.plan.clusters.len());
+        for cluster in &self.plan.clusters {
+            let taken = match self.whole_tile(cluster) {
+                Some((of, tile)) => take(self.query.fragment(of)?, tile.tile, tile.cell_num.into())?,
+                None => false,
+            };
+            if !taken {
+                left.push(cluster.clone());
+            }
+        }
+        self.plan.clusters = left;
+        Ok(())
+    }
+
+    fn whole_tile(&self, cluster: &Cluster) -> Option<(&FragmentQuery, &PlannedTile)> {
+        let Some([tile]) = self.plan.tiles.get(cluster.start..cluster.end) else { return None };
+        let of = self.query.fragments.get(tile.part)?;
+        let untouched = tile.dimensions.is_empty()
+            && tile.tests.is_empty()
+            && !tile.none_kept
+            && of.within.is_none()
+            && of.deleted_until.is_none();
+        // A tile alone in its cluster needs keys for its order only, unless cells have versions.
+        let single = !cluster.keyed || self.query.allows_dups || !self.query.fragment(of).ok()?.has_timestamps();
+        (untouched && single).then_some((of, tile))
     }
 
     /// Cuts the next batch out of the plan: as many clusters as the budget allows, or a part of one.

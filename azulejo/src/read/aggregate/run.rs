@@ -1,0 +1,188 @@
+//! Aggregates of a query: tiles answered from metadata first, then the cells of the others.
+
+use super::tile_facts::{sections, tile_facts};
+use super::{Aggregate, AggregateValue, Aggregator};
+use crate::array::{Array, Fragment};
+use crate::column::{ColumnBuffers, ColumnSet};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::read::sparse::SparseReader;
+use crate::read::{BoundOptions, ReadOptions, Reader};
+use crate::space::Layout;
+use azulejo_format::fragment::Field;
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+
+/// Cells that one task looks at.
+const CELLS_A_TASK: usize = 1 << 17;
+
+/// Computes aggregates over the cells that `options` select; see [the module](super) for what counts. Fields and layout
+/// of the options do not matter.
+///
+/// Tiles that are wholly selected, that no condition, delete or other fragment touches, and whose statistics are known
+/// for certain, are not read.
+///
+/// # Errors
+/// Fields that do not exist or have no such aggregate; whatever goes wrong with reading.
+pub fn aggregate(array: &Array, options: ReadOptions, aggregates: &[Aggregate]) -> Result<Vec<AggregateValue>> {
+    let mut names: Vec<String> = Vec::new();
+    for name in aggregates.iter().filter_map(Aggregate::field) {
+        if !names.iter().any(|known| known == name) {
+            names.push(name.to_owned());
+        }
+    }
+    let dense = array.schema().is_dense();
+    let unread = names.is_empty();
+    if unread {
+        // Something has to be read where cells are to be counted: the first dimension is read anyway, if anything is.
+        let dimension = array.schema().domain.dimensions.first().map(|d| d.name.clone());
+        let attribute = array.schema().attributes.first().map(|a| a.name.clone());
+        names.extend(if dense { attribute } else { dimension });
+    }
+    let layout = if dense { Layout::Global } else { Layout::Unordered };
+    let conditional = options.condition.is_some();
+    let reader = Reader::new(array, options.fields(names).layout(layout))?;
+    let bound = reader.options();
+    let mut totals = Totals::new(bound, if unread { &[] } else { aggregates })?;
+    if dense {
+        if !conditional {
+            // Every cell of a dense array exists, written or not.
+            let cells = bound.subarray.cell_num(array.schema());
+            let cells = cells.and_then(|cells| u64::try_from(cells).ok());
+            totals.all_cells =
+                Some(cells.ok_or_else(|| Error::Unsupported("2^64 cells or more are selected".into()))?);
+            if unread {
+                return Ok(totals.finish(aggregates));
+            }
+        }
+        return Err(Error::Unsupported("aggregates of values of dense arrays are not there yet".into()));
+    } else {
+        let mut reader = SparseReader::new(array, bound)?;
+        totals.take_tiles(array, &mut reader)?;
+        while let Some(batch) = reader.next_batch()? {
+            totals.update(array.context(), &batch)?;
+        }
+    }
+    Ok(totals.finish(aggregates))
+}
+
+impl Array {
+    /// Computes aggregates over the cells that `options` select. See [`crate::read::aggregate`].
+    ///
+    /// # Errors
+    /// Fields that do not exist or have no such aggregate; whatever goes wrong with reading.
+    pub fn aggregate(&self, options: ReadOptions, aggregates: &[Aggregate]) -> Result<Vec<AggregateValue>> {
+        aggregate(self, options, aggregates)
+    }
+}
+
+/// What has been found so far.
+struct Totals {
+    /// Cells taken in.
+    cells: u64,
+    /// Cells selected, where that is known without looking.
+    all_cells: Option<u64>,
+    /// One for each field, in the order of the columns; none if only cells are counted.
+    fields: Vec<Aggregator>,
+}
+
+impl Totals {
+    fn new(bound: &BoundOptions, aggregates: &[Aggregate]) -> Result<Self> {
+        let wanted = |name: &str| aggregates.iter().filter(|a| a.field() == Some(name)).collect::<Vec<_>>();
+        let fields = bound.fields.iter().map(|field| {
+            let column_type = field.column_type.clone();
+            let wanted = wanted(&column_type.name);
+            Aggregator::new(column_type, wanted)
+        });
+        let fields = if aggregates.is_empty() { Vec::new() } else { fields.collect::<Result<_>>()? };
+        Ok(Self { cells: 0, all_cells: None, fields })
+    }
+
+    /// Answers what tiles it can from metadata, and takes them out of the plan.
+    fn take_tiles(&mut self, array: &Array, reader: &mut SparseReader) -> Result<()> {
+        let fragments: BTreeSet<usize> = reader.whole_tiles().into_iter().map(|(fragment, _)| fragment).collect();
+        let mut wanted = Vec::new();
+        for (index, fragment) in fragments.iter().filter_map(|i| Some((*i, array.fragments().get(*i)?))) {
+            for aggregator in &self.fields {
+                let field = same_field(fragment, aggregator);
+                let sections = field.map(|field| sections(fragment, field, aggregator.wants_values()));
+                wanted.extend(sections.into_iter().flatten().map(|section| (index, section)));
+            }
+        }
+        array.preload(&wanted)?;
+        reader.take_whole_tiles(&mut |fragment, tile, cell_num| {
+            let facts = self
+                .fields
+                .iter()
+                .map(|aggregator| {
+                    let field = same_field(fragment, aggregator);
+                    field.map(|field| tile_facts(fragment, field, tile, cell_num)).transpose()
+                })
+                .collect::<Result<Option<Vec<_>>>>()?;
+            let Some(facts) = facts else { return Ok(false) };
+            if !self.fields.iter().zip(&facts).all(|(aggregator, facts)| aggregator.can_use(facts)) {
+                return Ok(false);
+            }
+            for (aggregator, facts) in self.fields.iter_mut().zip(&facts) {
+                aggregator.update_from_stats(facts);
+            }
+            self.cells += cell_num;
+            Ok(true)
+        })?;
+        Ok(())
+    }
+
+    /// Takes in the cells of a batch, in parallel.
+    fn update(&mut self, context: &Context, batch: &ColumnSet) -> Result<()> {
+        self.cells += batch.cell_num as u64;
+        for (aggregator, column) in self.fields.iter_mut().zip(&batch.columns) {
+            let found = context.install(|| column_total(aggregator, column))?;
+            aggregator.merge(found);
+        }
+        Ok(())
+    }
+
+    fn finish(&self, aggregates: &[Aggregate]) -> Vec<AggregateValue> {
+        aggregates
+            .iter()
+            .map(|aggregate| match aggregate.field() {
+                None => AggregateValue::Unsigned(self.all_cells.unwrap_or(self.cells)),
+                Some(name) => {
+                    let of = self.fields.iter().find(|f| &*f.column_type().name == name);
+                    of.map_or(AggregateValue::Null, |aggregator| aggregator.finish(aggregate))
+                }
+            })
+            .collect()
+    }
+}
+
+/// The field of a fragment whose statistics speak for an aggregator's; `None` if the fragment has no such field, or one of
+/// another type.
+fn same_field(fragment: &Fragment, aggregator: &Aggregator) -> Option<Field> {
+    let column = aggregator.column_type();
+    let field = fragment.field(&column.name)?;
+    let same = field.layout(fragment.schema()) == Some((column.datatype, column.cell_val_num))
+        && field.is_nullable(fragment.schema()) == column.nullable;
+    same.then_some(field)
+}
+
+fn column_total(aggregator: &Aggregator, column: &ColumnBuffers) -> Result<Aggregator> {
+    let view = column.view();
+    let unfit = || Error::Internal(format!("column {} lacks cells", column.column_type.name));
+    let starts: Vec<usize> = (0..column.cell_num).step_by(CELLS_A_TASK).collect();
+    let parts = starts
+        .into_par_iter()
+        .map(|start| {
+            let end = (start + CELLS_A_TASK).min(column.cell_num);
+            let cells = view.slice(start..end).ok_or_else(unfit)?;
+            let mut part = aggregator.fork();
+            part.update(&cells, None)?;
+            Ok(part)
+        })
+        .collect::<Result<Vec<_>>>()?;
+    // In order, so that sums of reals do not depend on which thread was faster.
+    Ok(parts.into_iter().fold(aggregator.fork(), |mut total, part| {
+        total.merge(part);
+        total
+    }))
+}
