@@ -27,18 +27,32 @@ impl ColumnBuffers {
     /// # Errors
     /// [`Error::InvalidArgument`] if `T` is not the column's physical type, its cells vary in length, or the shape has
     /// another number of values.
-    pub fn ndarray<T: Native + ArrowNativeType>(&self, shape: &[usize], column_major: bool) -> Result<ArrayViewD<'_, T>> {
+    pub fn ndarray<T: Native + ArrowNativeType>(
+        &self,
+        shape: &[usize],
+        column_major: bool,
+    ) -> Result<ArrayViewD<'_, T>> {
         let name = &self.column_type.name;
         if self.column_type.is_var() {
-            return Err(Error::InvalidArgument(format!("column {name}: cells of varying length are no array")));
+            return Err(Error::InvalidArgument(format!(
+                "column {name}: cells of varying length are no array"
+            )));
         }
         let values = self.values::<T>().ok_or_else(|| {
             let datatype = self.column_type.datatype;
             Error::InvalidArgument(format!("column {name} holds {datatype}, not {:?}", T::PHYSICAL))
         })?;
-        ArrayViewD::from_shape(IxDyn(shape).set_f(column_major), values).map_err(|_| {
-            Error::InvalidArgument(format!("column {name}: {} values do not fill the shape {shape:?}", values.len()))
-        })
+        let unfit = || {
+            Error::InvalidArgument(format!(
+                "column {name}: {} values do not fill the shape {shape:?}",
+                values.len()
+            ))
+        };
+        let wanted = shape.iter().try_fold(1usize, |n, axis| n.checked_mul(*axis));
+        if wanted != Some(values.len()) {
+            return Err(unfit());
+        }
+        ArrayViewD::from_shape(IxDyn(shape).set_f(column_major), values).map_err(|_| unfit())
     }
 }
 

@@ -78,14 +78,14 @@ integers! {
     i32 => i64, |sum, v| sum.low += i64::from(v);
     i64 => i64, |sum, v| {
         sum.high += v >> 32;
-        sum.low += v & 0xffff_ffff
+        sum.low += v & 0xffff_ffff;
     };
     u8 => u64, |sum, v| sum.low += u64::from(v);
     u16 => u64, |sum, v| sum.low += u64::from(v);
     u32 => u64, |sum, v| sum.low += u64::from(v);
     u64 => u64, |sum, v| {
         sum.high += v >> 32;
-        sum.low += v & 0xffff_ffff
+        sum.low += v & 0xffff_ffff;
     };
 }
 

@@ -24,7 +24,11 @@ const CELLS_A_TASK: usize = 1 << 17;
 ///
 /// # Errors
 /// Fields that do not exist or have no such aggregate; whatever goes wrong with reading.
-pub fn aggregate(array: &Array, options: ReadOptions, aggregates: &[Aggregate]) -> Result<Vec<AggregateValue>> {
+pub fn aggregate(
+    array: &Array,
+    options: ReadOptions,
+    aggregates: &[Aggregate],
+) -> Result<Vec<AggregateValue>> {
     let mut names: Vec<String> = Vec::new();
     for name in aggregates.iter().filter_map(Aggregate::field) {
         if !names.iter().any(|known| known == name) {
@@ -100,7 +104,8 @@ impl Totals {
 
     /// Answers what tiles it can from metadata, and takes them out of the plan.
     fn take_tiles(&mut self, array: &Array, reader: &mut SparseReader) -> Result<()> {
-        let fragments: BTreeSet<usize> = reader.whole_tiles().into_iter().map(|(fragment, _)| fragment).collect();
+        let fragments: BTreeSet<usize> =
+            reader.whole_tiles().into_iter().map(|(fragment, _)| fragment).collect();
         let mut wanted = Vec::new();
         for (index, fragment) in fragments.iter().filter_map(|i| Some((*i, array.fragments().get(*i)?))) {
             for aggregator in &self.fields {

@@ -22,7 +22,12 @@ pub(super) fn sections(fragment: &Fragment, field: Field, values: bool) -> Vec<S
 }
 
 /// What is known of the cells of a tile of a field; of a dense fragment's tile only if it lies in the non-empty domain.
-pub(super) fn tile_facts(fragment: &Fragment, field: Field, tile: usize, cell_num: u64) -> Result<TileFacts<'_>> {
+pub(super) fn tile_facts(
+    fragment: &Fragment,
+    field: Field,
+    tile: usize,
+    cell_num: u64,
+) -> Result<TileFacts<'_>> {
     let schema = fragment.schema();
     let (version, dense) = (fragment.footer().version, fragment.is_dense());
     let nullable = field.is_nullable(schema);
