@@ -283,6 +283,7 @@ impl Footer {
     #[must_use]
     pub fn section_range(&self, section: Section) -> Option<SectionRange> {
         let start = match section {
+            _ if !self.version.has_footer() => None,
             Section::GlobalOrderMins(d) => self.global_order_bounds()?.0.get(d).copied(),
             Section::GlobalOrderMaxs(d) => self.global_order_bounds()?.1.get(d).copied(),
             // What v11 writers put there, if anything, leads nowhere.

@@ -195,6 +195,7 @@ fn read_lists(r: &mut ByteReader<'_>, num: usize, what: &'static str) -> Result<
 mod tests {
     use super::*;
     use crate::datatype::Datatype;
+    use crate::fragment::Section;
     use crate::fragment::sample::{damage, schema};
 
     fn metadata(version: FormatVersion, schema: &ArraySchema, dense: bool) -> LegacyMetadata {
@@ -247,6 +248,7 @@ mod tests {
                 assert_eq!(decoded, metadata);
                 assert_eq!(decoded.offsets(Field::ZippedCoords).unwrap().range(11), Some(44..103));
                 assert_eq!(decoded.var_offsets(Field::ZippedCoords), None);
+                assert_eq!(decoded.footer.section_range(Section::RTree), None);
                 assert_eq!(decoded.var_sizes(Field::Attribute(1)).unwrap().sizes.len(), 12);
                 damage(&bytes, |bytes| LegacyMetadata::decode(bytes, &schema, dense));
             }
