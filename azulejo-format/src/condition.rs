@@ -237,7 +237,7 @@ impl Condition {
                 if negate { Self::And(children) } else { Self::Or(children) }
             }
             Self::Not(child) => child.push(!negate),
-            leaf => leaf,
+            leaf @ Self::Compare { .. } => leaf,
         }
     }
 

@@ -83,8 +83,9 @@ impl Bounds {
                 Some(RangeRef { start, end })
             }
             Self::Var { bytes, ends } => {
-                let begin = if i == 0 { 0 } else { *ends.get(2 * i - 1)? };
-                let (middle, end) = (*ends.get(2 * i)?, *ends.get(2 * i + 1)?);
+                let middle = i.checked_mul(2)?;
+                let begin = if i == 0 { 0 } else { *ends.get(middle - 1)? };
+                let (middle, end) = (*ends.get(middle)?, *ends.get(middle + 1)?);
                 Some(RangeRef { start: bytes.get(begin..middle)?, end: bytes.get(middle..end)? })
             }
         }

@@ -47,8 +47,9 @@ impl RTree {
                 found = found
                     .iter()
                     .flat_map(|parent| {
-                        let children = parent.tile * fanout..((parent.tile + 1) * fanout).min(level.len);
-                        children.map(|tile| TileOverlap { tile, covered: parent.covered })
+                        let first = parent.tile.saturating_mul(fanout);
+                        (first..first.saturating_add(fanout).min(level.len))
+                            .map(|tile| TileOverlap { tile, covered: parent.covered })
                     })
                     .collect();
             }

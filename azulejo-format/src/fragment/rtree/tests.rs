@@ -107,6 +107,9 @@ fn a_selection_of_nothing_finds_nothing() {
     let all = vec![TileOverlap { tile: 0, covered: true }];
     assert_eq!(tree.overlapping_tiles(&[]), all);
     assert_eq!(tree.overlapping_tiles(&[DimensionRanges::All]), all);
+    for tile in [1, usize::MAX / 2 + 1, usize::MAX] {
+        assert_eq!(tree.tile_range(tile, 0), None);
+    }
     assert_eq!(RTree::empty(&domain(&[Datatype::Int32])).overlapping_tiles(&[]), []);
 }
 
