@@ -1,30 +1,40 @@
 //! An array at a time: which schemas, fragments and deletes count, and where everything lies.
 
+pub mod directory;
 mod fragment;
+mod open;
+mod sections;
+pub mod timeline;
 
 pub use fragment::{Fragment, TileStats};
 
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::storage::Uri;
+use crate::storage::{StorePath, Uri};
 use azulejo_format::condition::Condition;
 use azulejo_format::fragment::Section;
-use azulejo_format::schema::Enumeration;
+use azulejo_format::metadata::{self, Metadata};
+use azulejo_format::path::enumeration_path;
+use azulejo_format::range::compare;
+use azulejo_format::schema::{CurrentDomain, DimensionLabel, Enumeration, EnumerationRef};
 use azulejo_format::{ArraySchema, NdRectangle};
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use directory::DetailFiles;
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A span of time in milliseconds since 1970-01-01 UTC, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TimeRange {
     /// First millisecond.
     pub start: u64,
-    /// Last millisecond.
+    /// Last millisecond; `u64::MAX` stands for the time of opening.
     pub end: u64,
 }
 
 impl TimeRange {
-    /// All of time.
+    /// Everything until now.
     pub const ALL: Self = Self { start: 0, end: u64::MAX };
 
     /// Everything up to and including a millisecond.
@@ -32,12 +42,23 @@ impl TimeRange {
     pub const fn until(end: u64) -> Self {
         Self { start: 0, end }
     }
+
+    /// With a fixed end: what carries a time in the future does not count yet.
+    pub(crate) fn resolved(self) -> Self {
+        Self { end: if self.end == u64::MAX { now() } else { self.end }, ..self }
+    }
 }
 
 impl Default for TimeRange {
     fn default() -> Self {
         Self::ALL
     }
+}
+
+/// Milliseconds since 1970.
+fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A delete: cells written before its time that meet its condition do not exist.
@@ -67,17 +88,41 @@ struct Inner {
     schemas: BTreeMap<String, Arc<ArraySchema>>,
     fragments: Vec<Fragment>,
     deletes: Vec<DeleteCommit>,
+    to_vacuum: Vec<StorePath>,
+    metadata_files: DetailFiles,
+    metadata: OnceLock<Metadata>,
+    /// By file name.
+    enumerations: Mutex<HashMap<String, Arc<Enumeration>>>,
 }
 
 impl Array {
     /// Opens an array as it is now.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no array, [`Error::Encryption`] for a missing, wrong or unneeded key.
     pub fn open(context: &Context, uri: &str) -> Result<Self> {
         Self::open_at(context, uri, TimeRange::ALL)
     }
 
     /// Opens an array with only what was written within `time_range`.
-    pub fn open_at(_context: &Context, _uri: &str, _time_range: TimeRange) -> Result<Self> {
-        Err(Error::Unsupported("opening is not there yet".into()))
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_at(context: &Context, uri: &str, time_range: TimeRange) -> Result<Self> {
+        Self::open_uri(context, Uri::parse(uri)?, time_range)
+    }
+
+    /// Opens an array whose URI is parsed already.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_uri(context: &Context, uri: Uri, time_range: TimeRange) -> Result<Self> {
+        let time_range = time_range.resolved();
+        if time_range.start > time_range.end {
+            let TimeRange { start, end } = time_range;
+            return Err(Error::InvalidArgument(format!("a time range from {start} to {end} is empty")));
+        }
+        Ok(Self { inner: Arc::new(open::open(context, uri, time_range)?) })
     }
 
     /// The context that it was opened with.
@@ -98,7 +143,7 @@ impl Array {
         &self.inner.location
     }
 
-    /// The time that it was opened at.
+    /// The time that it was opened at; an open end is the time of opening.
     #[must_use]
     pub fn time_range(&self) -> TimeRange {
         self.inner.time_range
@@ -110,7 +155,7 @@ impl Array {
         &self.inner.schema
     }
 
-    /// All schemas that were read, by file name.
+    /// All schemas, by file name.
     #[must_use]
     pub fn schemas(&self) -> &BTreeMap<String, Arc<ArraySchema>> {
         &self.inner.schemas
@@ -128,19 +173,132 @@ impl Array {
         &self.inner.deletes
     }
 
+    /// Folders of fragments that a consolidation has replaced and that could be vacuumed.
+    #[must_use]
+    pub fn fragments_to_vacuum(&self) -> &[StorePath] {
+        &self.inner.to_vacuum
+    }
+
     /// Loads sections of fragments (by index in [`Self::fragments`]) that are not loaded yet, in one batch of reads.
     /// Sections that a fragment does not have are skipped.
-    pub fn preload(&self, _sections: &[(usize, Section)]) -> Result<()> {
-        Err(Error::Unsupported("preload is not there yet".into()))
+    pub fn preload(&self, wanted: &[(usize, Section)]) -> Result<()> {
+        let fragment = |&(i, section): &(usize, Section)| Some((self.inner.fragments.get(i)?, section));
+        sections::preload(&self.inner.context, wanted.iter().filter_map(fragment))
     }
 
     /// The box around all cells written, `None` if there are none.
     pub fn non_empty_domain(&self) -> Result<Option<NdRectangle>> {
-        Err(Error::Unsupported("not there yet".into()))
+        let dimensions = &self.schema().domain.dimensions;
+        let mut domain: Option<NdRectangle> = None;
+        for more in self.fragments().iter().filter_map(|f| f.footer().non_empty_domain.as_ref()) {
+            let Some(domain) = &mut domain else {
+                domain = Some(more.clone());
+                continue;
+            };
+            for ((range, more), dimension) in domain.ranges.iter_mut().zip(&more.ranges).zip(dimensions) {
+                if compare(dimension.datatype, &more.start, &range.start) == Ordering::Less {
+                    range.start.clone_from(&more.start);
+                }
+                if compare(dimension.datatype, &more.end, &range.end) == Ordering::Greater {
+                    range.end.clone_from(&more.end);
+                }
+            }
+        }
+        Ok(domain)
     }
 
-    /// An enumeration of the latest schema, by its name; loaded once.
-    pub fn enumeration(&self, _name: &str) -> Result<Arc<Enumeration>> {
-        Err(Error::Unsupported("not there yet".into()))
+    /// The part of the domain in use, if one is set.
+    #[must_use]
+    pub fn current_domain(&self) -> Option<&NdRectangle> {
+        match &self.schema().current_domain {
+            CurrentDomain::Empty => None,
+            CurrentDomain::NdRectangle(rectangle) => Some(rectangle),
+        }
     }
+
+    /// The key-values at that time; read once.
+    pub fn metadata(&self) -> Result<&Metadata> {
+        if let Some(metadata) = self.inner.metadata.get() {
+            return Ok(metadata);
+        }
+        let metadata = read_metadata(self.context(), self.location(), &self.inner.metadata_files, self.time_range())?;
+        Ok(self.inner.metadata.get_or_init(|| metadata))
+    }
+
+    /// An enumeration of the latest schema, by its name; read once.
+    ///
+    /// # Errors
+    /// [`Error::SchemaMismatch`] if the schema has no such enumeration.
+    pub fn enumeration(&self, name: &str) -> Result<Arc<Enumeration>> {
+        let loaded = self.load_enumerations(&[name])?.pop();
+        loaded.ok_or_else(|| Error::Internal(format!("enumeration {name:?} was not loaded")))
+    }
+
+    /// All enumerations of the latest schema, in its order; those not read yet are read in one batch.
+    pub fn enumerations(&self) -> Result<Vec<Arc<Enumeration>>> {
+        let names: Vec<&str> = self.schema().enumerations.iter().map(|e| e.name.as_str()).collect();
+        self.load_enumerations(&names)
+    }
+
+    /// Enumerations of the latest schema, by their names; those not read yet are read in one batch.
+    ///
+    /// # Errors
+    /// [`Error::SchemaMismatch`] if the schema has no enumeration of such a name.
+    pub fn load_enumerations(&self, names: &[&str]) -> Result<Vec<Arc<Enumeration>>> {
+        let find = |name: &&str| {
+            self.schema().enumeration(name).ok_or_else(|| {
+                Error::SchemaMismatch(format!("{}: there is no enumeration {name:?}", self.uri()))
+            })
+        };
+        let wanted: Vec<&EnumerationRef> = names.iter().map(find).collect::<Result<_>>()?;
+        let mut loaded = self.inner.enumerations.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let missing: Vec<&EnumerationRef> =
+            wanted.iter().copied().filter(|e| !loaded.contains_key(&e.file_name)).collect();
+        let paths: Vec<String> = missing.iter().map(|e| enumeration_path(&e.file_name)).collect();
+        let location = self.location();
+        let read = open::read_objects(location, paths.iter().map(String::as_str))?;
+        for ((reference, path), bytes) in missing.into_iter().zip(&paths).zip(&read) {
+            let payload = open::generic_tile(self.context(), location, path, bytes)?;
+            let enumeration = Arc::new(open::decode_at(location, path, Enumeration::decode(&payload))?);
+            loaded.insert(reference.file_name.clone(), enumeration);
+        }
+        let found = wanted.iter().filter_map(|e| loaded.get(&e.file_name).cloned()).collect();
+        self.inner.enumerations.lock().unwrap_or_else(PoisonError::into_inner).extend(loaded);
+        Ok(found)
+    }
+
+    /// The dimension labels of the latest schema.
+    #[must_use]
+    pub fn labels(&self) -> &[DimensionLabel] {
+        &self.schema().dimension_labels
+    }
+
+    /// Opens the array that holds a dimension label, at the same time.
+    ///
+    /// # Errors
+    /// [`Error::SchemaMismatch`] if there is no such label.
+    pub fn open_label(&self, name: &str) -> Result<Self> {
+        let label = self.schema().dimension_label(name).ok_or_else(|| {
+            Error::SchemaMismatch(format!("{}: there is no dimension label {name:?}", self.uri()))
+        })?;
+        let uri = if label.relative {
+            Uri::from_path(self.location().path.join(&label.uri))
+        } else {
+            Uri::parse(&label.uri)?
+        };
+        Self::open_uri(self.context(), uri, self.time_range())
+    }
+}
+
+/// Sums up the metadata files that count at `time`.
+pub(crate) fn read_metadata(
+    context: &Context,
+    location: &Location,
+    files: &DetailFiles,
+    time: TimeRange,
+) -> Result<Metadata> {
+    let details = open::read_details(context, location, files, time)?;
+    let decode = |(path, payload): &(String, Vec<u8>)| open::decode_at(location, path, metadata::decode(payload));
+    let files: Vec<_> = details.iter().map(decode).collect::<Result<_>>()?;
+    Ok(metadata::merge(files))
 }

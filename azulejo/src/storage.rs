@@ -45,8 +45,15 @@ pub enum ReadRange {
     All,
     /// These bytes; it is an error if the object is shorter.
     Bytes(Range<u64>),
-    /// At most this many bytes at its end (fewer where the object is shorter).
-    Tail(u64),
+}
+
+/// The end of an object.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tail {
+    /// The last bytes.
+    pub bytes: Bytes,
+    /// Size in bytes of the whole object.
+    pub object_size: u64,
 }
 
 /// A range of bytes of one object, to be read into memory that the caller already has.
@@ -100,6 +107,10 @@ pub trait Storage: Send + Sync + Debug {
 
     /// Reads ranges of many objects as one concurrent, coalesced batch; results in the order of the requests.
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>>;
+
+    /// Reads at most the last `len` bytes of each object (fewer where it is shorter) and its size, as one concurrent
+    /// batch; results in the order of the paths.
+    fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>>;
 
     /// Reads ranges into the caller's memory, as one concurrent batch. The requests may change places.
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {

@@ -1,18 +1,22 @@
 //! A fragment: its footer, and the parts of its metadata that are loaded when they are needed.
 
-use crate::array::TimeRange;
+use super::TimeRange;
+use super::sections::{Sections, preload};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::StorePath;
-use azulejo_format::ArraySchema;
 use azulejo_format::fragment::{
-    Field, FilePart, Footer, FragmentStats, RTree, Section, TileBounds, TileNullCounts, TileSums,
+    Field, FilePart, Footer, FragmentStats, LegacyMetadata, METADATA_FILE_NAME, RTree, Section, TileBounds,
+    TileNullCounts, TileOffsets, TileSums, data_file_name,
 };
+use azulejo_format::timestamped_name::TimestampedName;
+use azulejo_format::{ArraySchema, DecodeError, FormatVersion};
+use bytes::Bytes;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// What is known about the values of each tile of a field.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct TileStats<'a> {
     /// The least value of each tile.
     pub mins: Option<&'a TileBounds>,
@@ -30,16 +34,86 @@ pub struct TileStats<'a> {
 pub struct Fragment {
     context: Context,
     location: Location,
-    name: String,
-    time_range: TimeRange,
+    name: TimestampedName,
     schema: Arc<ArraySchema>,
     footer: Footer,
+    tile_num: u64,
+    /// Cells of a whole tile: a space tile of a dense fragment, the capacity of a sparse one.
+    tile_cells: u64,
+    has_consolidated_footer: bool,
+    metadata_size: OnceLock<u64>,
+    /// The last bytes of the metadata file, from which the footer was read.
+    metadata_tail: Bytes,
+    sections: OnceLock<Box<Sections>>,
+}
+
+/// What opening an array has found out about a fragment.
+pub(super) struct NewFragment {
+    pub context: Context,
+    pub location: Location,
+    pub name: TimestampedName,
+    pub schema: Arc<ArraySchema>,
+    pub has_consolidated_footer: bool,
+    pub metadata_size: Option<u64>,
+    pub metadata_tail: Bytes,
 }
 
 impl Fragment {
+    /// A fragment with a footer.
+    pub(super) fn new(new: NewFragment, footer: Footer) -> Result<Self, DecodeError> {
+        let (tile_num, tile_cells) =
+            if footer.dense { dense_tiles(&footer, &new.schema)? } else { (footer.sparse_tile_num, new.schema.capacity) };
+        // Every tile takes an entry in the tile offsets, which nobody could hold.
+        if tile_num.checked_mul(tile_cells.max(8)).is_none() {
+            return Err(DecodeError::invalid("fragment", 0, format!("{tile_num} tiles are too many")));
+        }
+        let NewFragment { context, location, name, schema, has_consolidated_footer, metadata_size, metadata_tail } =
+            new;
+        Ok(Self {
+            context,
+            location,
+            name,
+            schema,
+            footer,
+            tile_num,
+            tile_cells,
+            has_consolidated_footer,
+            metadata_size: metadata_size.map(OnceLock::from).unwrap_or_default(),
+            metadata_tail,
+            sections: OnceLock::new(),
+        })
+    }
+
+    /// A v1 or v2 fragment, all of whose metadata was read at once.
+    pub(super) fn legacy(new: NewFragment, metadata: LegacyMetadata) -> Result<Self, DecodeError> {
+        let mut fragment = Self::new(new, metadata.footer.clone())?;
+        let tiles = fragment.tile_num;
+        let stored = |field: &Field| fragment.stores(*field);
+        let wrong = fragment.footer.slots.fields().filter(stored).find(|field| {
+            let len = |offsets: Option<&TileOffsets>| offsets.map_or(0, TileOffsets::len) as u64;
+            len(metadata.offsets(*field)) != tiles
+                || (field.is_var(&fragment.schema)
+                    && (len(metadata.var_offsets(*field)) != tiles
+                        || metadata.var_sizes(*field).map_or(0, |sizes| sizes.sizes.len()) as u64 != tiles))
+        });
+        if let Some(field) = wrong {
+            let reason = format!("{field:?} has another number of tiles than the fragment's {tiles}");
+            return Err(DecodeError::invalid("tile offsets", 0, reason));
+        }
+        let dimensions = fragment.schema.domain.dimensions.len();
+        fragment.sections = OnceLock::from(Box::new(Sections::of_legacy(metadata, dimensions)));
+        Ok(fragment)
+    }
+
     /// Its folder's name.
     #[must_use]
     pub fn name(&self) -> &str {
+        self.location.path.name()
+    }
+
+    /// The parsed name.
+    #[must_use]
+    pub fn timestamped_name(&self) -> &TimestampedName {
         &self.name
     }
 
@@ -53,6 +127,12 @@ impl Fragment {
     #[must_use]
     pub fn schema(&self) -> &Arc<ArraySchema> {
         &self.schema
+    }
+
+    /// The format version that it was written in.
+    #[must_use]
+    pub fn version(&self) -> FormatVersion {
+        self.footer.version
     }
 
     /// The basic facts (of v1 and v2 fragments too, which have no footer on disk).
@@ -70,7 +150,7 @@ impl Fragment {
     /// When its cells were written.
     #[must_use]
     pub fn time_range(&self) -> TimeRange {
-        self.time_range
+        TimeRange { start: self.name.t_start, end: self.name.t_end }
     }
 
     /// Whether each cell has its own timestamp.
@@ -85,73 +165,234 @@ impl Fragment {
         self.footer.has_delete_metadata
     }
 
+    /// Whether its footer came from consolidated fragment metadata.
+    #[must_use]
+    pub fn has_consolidated_footer(&self) -> bool {
+        self.has_consolidated_footer
+    }
+
     /// The field with this attribute or dimension name **in this fragment**: `None` if the fragment's schema does not
     /// have it, and its cells read as the fill value. A dimension is [`Field::Dimension`] in every version, also where
-    /// the fragment stores [`Field::ZippedCoords`].
+    /// the fragment stores [`Field::ZippedCoords`] (see [`Self::stored_field`]).
     #[must_use]
     pub fn field(&self, name: &str) -> Option<Field> {
         let attribute = self.schema.attributes.iter().position(|a| a.name == name).map(Field::Attribute);
-        attribute.or_else(|| {
-            self.schema.domain.dimensions.iter().position(|d| d.name == name).map(Field::Dimension)
-        })
+        attribute.or_else(|| self.schema.domain.index_of(name).map(Field::Dimension))
+    }
+
+    /// The field whose files hold `field`: [`Field::ZippedCoords`] for the dimensions of fragments below v5.
+    #[must_use]
+    pub fn stored_field(&self, field: Field) -> Field {
+        match field {
+            Field::Dimension(_) if !self.version().has_separate_dimensions() => Field::ZippedCoords,
+            field => field,
+        }
+    }
+
+    /// Whether the fragment has files for a field: dense ones have none for coordinates.
+    #[must_use]
+    pub fn stores(&self, field: Field) -> bool {
+        self.footer.slots.of(field).is_some()
+            && match field {
+                Field::Attribute(_) => true,
+                Field::Dimension(_) => !self.footer.dense,
+                Field::ZippedCoords => !self.footer.dense && !self.version().has_separate_dimensions(),
+                Field::Timestamps => self.footer.has_timestamps,
+                Field::DeleteTimestamps | Field::DeleteConditions => self.footer.has_delete_metadata,
+            }
     }
 
     /// Number of data tiles. Of a dense fragment: the space tiles that its non-empty domain touches.
     #[must_use]
     pub fn tile_num(&self) -> u64 {
-        0
+        self.tile_num
     }
 
     /// Cells in a tile; 0 for a tile that does not exist. Of a dense fragment: those of a whole space tile.
     #[must_use]
-    pub fn tile_cell_num(&self, _tile: u64) -> u64 {
-        0
+    pub fn tile_cell_num(&self, tile: u64) -> u64 {
+        if !self.footer.dense {
+            return self.footer.sparse_tile_cell_num(tile, self.schema.capacity);
+        }
+        if tile < self.tile_num { self.tile_cells } else { 0 }
+    }
+
+    /// Cells in all tiles. Of a dense fragment: those of its space tiles, wherever the non-empty domain ends.
+    #[must_use]
+    pub fn cell_num(&self) -> u64 {
+        if !self.footer.dense {
+            return self.footer.sparse_cell_num(self.schema.capacity);
+        }
+        self.tile_num.saturating_mul(self.tile_cells)
     }
 
     /// Loads sections that are not loaded yet in one batch of reads and decodes them in parallel. Sections that the
     /// fragment does not have are skipped.
-    pub fn preload(&self, _sections: &[Section]) -> Result<()> {
-        self.missing()
+    pub fn preload(&self, sections: &[Section]) -> Result<()> {
+        preload(&self.context, sections.iter().map(|section| (self, *section)))
     }
 
     /// The MBRs of a sparse fragment.
     pub fn rtree(&self) -> Result<&RTree> {
-        self.missing()
+        self.load(&self.sections().rtree, Section::RTree)?.ok_or_else(|| self.lacks("R-tree"))
     }
 
     /// Minima, maxima, sums and null counts of the field's tiles; `None` if the fragment has none (below v11, zipped
-    /// coordinates) or the field is not in the fragment.
-    pub fn tile_stats(&self, _field: Field) -> Result<Option<TileStats<'_>>> {
-        self.missing()
+    /// coordinates) or the field is not in the fragment. How far they can be trusted:
+    /// [`StatsTrust`](azulejo_format::fragment::StatsTrust).
+    pub fn tile_stats(&self, field: Field) -> Result<Option<TileStats<'_>>> {
+        let Some(slot) = self.footer.slots.of(field) else { return Ok(None) };
+        if !self.version().has_tile_stats() {
+            return Ok(None);
+        }
+        self.preload(&[
+            Section::TileMins(field),
+            Section::TileMaxs(field),
+            Section::TileSums(field),
+            Section::TileNullCounts(field),
+        ])?;
+        Ok(self.sections().fields.get(slot).map(|loaded| TileStats {
+            mins: loaded.mins.get(),
+            maxs: loaded.maxs.get(),
+            sums: loaded.sums.get(),
+            null_counts: loaded.null_counts.get(),
+        }))
     }
 
     /// Min, max, sum and null count of whole fields; `None` if the fragment has none.
     pub fn stats(&self) -> Result<Option<&FragmentStats>> {
-        self.missing()
+        self.load(&self.sections().stats, Section::FragmentStats)
     }
 
-    /// Names of the delete commits that were applied when the fragment was written.
+    /// First and last coordinates in global order of the tiles along a dimension; `None` if the fragment does not keep
+    /// them (below v23, dense).
+    pub fn global_order_bounds(&self, dimension: usize) -> Result<Option<(&TileBounds, &TileBounds)>> {
+        self.preload(&[Section::GlobalOrderMins(dimension), Section::GlobalOrderMaxs(dimension)])?;
+        Ok(self.sections().global_order(dimension))
+    }
+
+    /// Names of the delete commits that were applied when the fragment was written, relative to the array.
     pub fn processed_conditions(&self) -> Result<&[String]> {
-        self.missing()
+        let loaded = self.load(&self.sections().conditions, Section::ProcessedConditions)?;
+        Ok(loaded.map_or(&[], |conditions| &conditions.names))
     }
 
-    /// The file that holds a part of a field. [`Error::Internal`] for a field that the fragment does not store.
-    pub fn data_path(&self, _field: Field, _part: FilePart) -> Result<StorePath> {
-        self.missing()
+    /// The file that holds a part of a field. [`Error::Internal`] for a field that the fragment's schema does not have.
+    pub fn data_path(&self, field: Field, part: FilePart) -> Result<StorePath> {
+        match data_file_name(field, part, &self.schema, self.footer.version) {
+            Some(name) => Ok(self.location.path.join(&name)),
+            None => Err(Error::Internal(format!("{}: there is no file of {field:?}", self.location.path))),
+        }
     }
 
     /// Where a tile lies in its file, filtered; checked against the file's size.
-    pub fn stored_tile_range(&self, _field: Field, _part: FilePart, _tile: u64) -> Result<Range<u64>> {
-        self.missing()
+    pub fn stored_tile_range(&self, field: Field, part: FilePart, tile: u64) -> Result<Range<u64>> {
+        let section = match part {
+            FilePart::Data => Section::TileOffsets(field),
+            FilePart::Var => Section::TileVarOffsets(field),
+            FilePart::Validity => Section::TileValidityOffsets(field),
+        };
+        let sections = self.footer.slots.of(field).and_then(|slot| self.sections().fields.get(slot));
+        let Some(sections) = sections else {
+            return Err(Error::Internal(format!("{}: {field:?} is not stored", self.location.path)));
+        };
+        let offsets = match part {
+            FilePart::Data => self.load(&sections.offsets, section),
+            FilePart::Var => self.load(&sections.var_offsets, section),
+            FilePart::Validity => self.load(&sections.validity_offsets, section),
+        }?;
+        let range = offsets.and_then(|offsets| offsets.range(usize::try_from(tile).ok()?));
+        range.ok_or_else(|| self.lacks("entry for a tile in the tile offsets"))
     }
 
     /// Unfiltered bytes of a tile of a var-length field's values.
-    pub fn var_tile_size(&self, _field: Field, _tile: u64) -> Result<u64> {
-        self.missing()
+    pub fn var_tile_size(&self, field: Field, tile: u64) -> Result<u64> {
+        let sections = self.footer.slots.of(field).and_then(|slot| self.sections().fields.get(slot));
+        let Some(sections) = sections else {
+            return Err(Error::Internal(format!("{}: {field:?} is not stored", self.location.path)));
+        };
+        let sizes = self.load(&sections.var_sizes, Section::TileVarSizes(field))?;
+        let size = sizes.and_then(|sizes| sizes.sizes.get(usize::try_from(tile).ok()?).copied());
+        size.ok_or_else(|| self.lacks("entry for a tile in the tile sizes"))
     }
 
-    fn missing<T>(&self) -> Result<T> {
-        let _ = &self.context;
-        Err(Error::Unsupported("not there yet".into()))
+    /// Size in bytes of the metadata file.
+    pub fn metadata_size(&self) -> Result<u64> {
+        match self.metadata_size.get() {
+            Some(size) => Ok(*size),
+            None => {
+                let size = self.location.storage.size(&self.metadata_path())?;
+                Ok(*self.metadata_size.get_or_init(|| size))
+            }
+        }
     }
+
+    /// The metadata file.
+    #[must_use]
+    pub fn metadata_path(&self) -> StorePath {
+        self.location.path.join(METADATA_FILE_NAME)
+    }
+
+    pub(super) fn sections(&self) -> &Sections {
+        let new = || Box::new(Sections::new(self.footer.slots, self.schema.domain.dimensions.len()));
+        self.sections.get_or_init(new)
+    }
+
+    pub(super) fn known_metadata_size(&self) -> Option<u64> {
+        self.metadata_size.get().copied()
+    }
+
+    pub(super) fn set_metadata_size(&self, size: u64) {
+        self.metadata_size.get_or_init(|| size);
+    }
+
+    /// Bytes of the metadata file that opening the array has already read.
+    pub(super) fn cached_metadata(&self, range: &Range<u64>) -> Option<Bytes> {
+        let size = *self.metadata_size.get()?;
+        let start = size.checked_sub(self.metadata_tail.len() as u64)?;
+        let from = usize::try_from(range.start.checked_sub(start)?).ok()?;
+        let to = usize::try_from(range.end.checked_sub(start)?).ok()?;
+        (from <= to && to <= self.metadata_tail.len()).then(|| self.metadata_tail.slice(from..to))
+    }
+
+    /// A section, loaded if it is not yet; `None` if the fragment does not have it.
+    fn load<'a, T>(&self, cell: &'a OnceLock<T>, section: Section) -> Result<Option<&'a T>> {
+        if cell.get().is_none() {
+            self.preload(&[section])?;
+        }
+        Ok(cell.get())
+    }
+
+    fn lacks(&self, what: &'static str) -> Error {
+        let source = DecodeError::invalid("fragment metadata", 0, format!("it has no {what}"));
+        Error::Corrupt { uri: self.metadata_path().to_string(), source }
+    }
+}
+
+/// Number of space tiles that a dense fragment covers, and cells in each.
+fn dense_tiles(footer: &Footer, schema: &ArraySchema) -> Result<(u64, u64), DecodeError> {
+    const WHAT: &str = "non-empty domain";
+    let mut cells = 1u128;
+    let mut tiles = 1u64;
+    let ranges = footer.non_empty_domain.as_ref().map(|domain| &domain.ranges);
+    for (i, dimension) in schema.domain.dimensions.iter().enumerate() {
+        let axis = dimension.axis().ok_or_else(|| {
+            DecodeError::invalid(WHAT, 0, format!("dimension {:?} cannot be of a dense array", dimension.name))
+        })?;
+        cells = cells.saturating_mul(axis.extent());
+        let Some(ranges) = ranges else { continue };
+        let offsets = ranges.get(i).and_then(|range| {
+            let (start, end) = (axis.offset_of(&range.start)?, axis.offset_of(&range.end)?);
+            (start <= end).then_some((start, end))
+        });
+        let (start, end) = offsets.ok_or_else(|| {
+            DecodeError::invalid(WHAT, 0, format!("it lies outside the domain of dimension {:?}", dimension.name))
+        })?;
+        let count = (axis.tile_of(end) - axis.tile_of(start)).checked_add(1);
+        tiles = count.and_then(|count| tiles.checked_mul(count)).ok_or_else(|| {
+            DecodeError::invalid(WHAT, 0, "it has more than 2^64 tiles")
+        })?;
+    }
+    let cells = u64::try_from(cells).map_err(|_| DecodeError::invalid(WHAT, 0, "a space tile has more than 2^64 cells"))?;
+    Ok((if ranges.is_some() { tiles } else { 0 }, cells))
 }

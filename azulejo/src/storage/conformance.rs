@@ -51,10 +51,7 @@ fn reads(storage: &dyn Storage, root: &StorePath) {
         read(&path, ReadRange::Bytes(5..9)),
         read(&other, ReadRange::All),
         read(&path, ReadRange::Bytes(7..12)),
-        read(&path, ReadRange::Tail(3)),
-        read(&other, ReadRange::Tail(1000)),
         read(&empty, ReadRange::All),
-        read(&empty, ReadRange::Tail(8)),
         read(&path, ReadRange::Bytes(40..40)),
         read(&path, ReadRange::All),
     ];
@@ -64,9 +61,6 @@ fn reads(storage: &dyn Storage, root: &StorePath) {
         &body[5..9],
         b"0123456789",
         &body[7..12],
-        &body[299_997..],
-        b"0123456789",
-        b"",
         b"",
         b"",
         &body,
@@ -74,6 +68,12 @@ fn reads(storage: &dyn Storage, root: &StorePath) {
     assert_eq!(storage.read(&requests).unwrap(), expected);
     assert_eq!(storage.start_read(requests.to_vec()).wait().unwrap(), expected);
     assert_eq!(storage.read(&[]).unwrap(), Vec::<Bytes>::new());
+
+    let tails = storage.read_tails(&[path.clone(), other.clone(), empty], 12).unwrap();
+    let tails: Vec<_> = tails.iter().map(|tail| (&tail.bytes[..], tail.object_size)).collect();
+    assert_eq!(tails, [(&body[299_988..], 300_000), (b"0123456789".as_slice(), 10), (b"".as_slice(), 0)]);
+    let tails = storage.read_tails(&[path.clone()], 0).unwrap();
+    assert_eq!((tails[0].bytes.len(), tails[0].object_size), (0, 300_000));
 
     let (mut a, mut b, mut c) = (vec![0; 5], vec![0; 2], vec![]);
     storage
@@ -86,14 +86,14 @@ fn reads(storage: &dyn Storage, root: &StorePath) {
     assert_eq!((a.as_slice(), b.as_slice()), (&body[100..105], b"34".as_slice()));
 
     for missing in [root.join("nothing"), other.join("below"), root.clone()] {
-        for range in [ReadRange::All, ReadRange::Tail(1), ReadRange::Bytes(0..1)] {
-            let error =
-                storage.read(&[read(&path, ReadRange::All), read(&missing, range.clone())]).unwrap_err();
+        for range in [ReadRange::All, ReadRange::Bytes(0..1)] {
+            let error = storage.read(&[read(&path, ReadRange::All), read(&missing, range.clone())]).unwrap_err();
             let directory = missing == *root && matches!(error, Error::Storage { .. });
             assert!(matches!(error, Error::NotFound { .. }) || directory, "{missing} {range:?}: {error}");
             assert!(error.to_string().contains(&missing.to_string()), "{error}");
         }
         assert!(matches!(storage.size(&missing), Err(Error::NotFound { .. })), "{missing}");
+        assert!(storage.read_tails(&[path.clone(), missing.clone()], 1).is_err(), "{missing}");
         assert!(storage.start_read(vec![read(&missing, ReadRange::All)]).wait().is_err());
     }
     let past = storage.read(&[read(&other, ReadRange::Bytes(5..11))]).unwrap_err();
@@ -104,8 +104,7 @@ fn reads(storage: &dyn Storage, root: &StorePath) {
 }
 
 fn big_batches(storage: &dyn Storage, root: &StorePath) {
-    let files: Vec<_> =
-        (0..40u8).map(|i| (root.join(&format!("f{i}")), vec![i; 50_000 + usize::from(i)])).collect();
+    let files: Vec<_> = (0..40u8).map(|i| (root.join(&format!("f{i}")), vec![i; 50_000 + usize::from(i)])).collect();
     for (path, body) in &files {
         storage.put(path, Bytes::from(body.clone())).unwrap();
     }
@@ -123,13 +122,14 @@ fn big_batches(storage: &dyn Storage, root: &StorePath) {
         .flat_map(|((path, _), out)| {
             let (head, tail) = out.split_at_mut(10_000);
             let offset = head.len() as u64;
-            [
-                ReadInto { path: path.clone(), offset, out: tail },
-                ReadInto { path: path.clone(), offset: 0, out: head },
-            ]
+            [ReadInto { path: path.clone(), offset, out: tail }, ReadInto { path: path.clone(), offset: 0, out: head }]
         })
         .collect();
     storage.read_into(&mut into).unwrap();
+    let paths: Vec<_> = files.iter().map(|(path, _)| path.clone()).collect();
+    for (tail, (_, body)) in storage.read_tails(&paths, 10).unwrap().iter().zip(&files) {
+        assert_eq!((&tail.bytes[..], tail.object_size), (&body[body.len() - 10..], body.len() as u64));
+    }
     assert!(files.iter().zip(&outs).all(|((_, body), out)| body == out));
 }
 

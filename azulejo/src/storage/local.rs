@@ -2,7 +2,7 @@
 
 use super::coalesce::coalesce;
 use super::memory::{not_found, too_short};
-use super::{Entry, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath};
+use super::{Entry, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail};
 use crate::error::{Error, Result};
 use bytes::Bytes;
 use rayon::prelude::*;
@@ -22,6 +22,8 @@ const MAX_MERGED: u64 = 16 << 20;
 /// Batches below both limits are read on the caller's thread.
 const PARALLEL_FILES: usize = 8;
 const PARALLEL_BYTES: u64 = 1 << 20;
+/// Files that one task of a parallel batch reads at least.
+const FILES_PER_TASK: usize = 4;
 
 /// Files below the local file system's root. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -59,39 +61,23 @@ impl LocalStorage {
         self.pool.get_or_init(start).as_ref()
     }
 
-    /// Reads the requests of one file, in any order, and hands each result to `sink`.
-    fn read_file(&self, requests: &[ReadRequest], indices: &[usize]) -> Vec<(usize, Result<Bytes>)> {
-        let Some(path) = indices.first().and_then(|&i| requests.get(i)).map(|r| &r.path) else {
-            return Vec::new();
-        };
-        match self.read_ranges(path, requests, indices) {
-            Ok(results) => results,
-            Err(error) => {
-                // Only the first result of a failed file carries the error: a batch reports one.
-                let mut failed: Vec<_> = indices.iter().map(|&i| (i, Ok(Bytes::new()))).collect();
-                if let Some(first) = failed.first_mut() {
-                    first.1 = Err(error);
-                }
-                failed
-            }
-        }
+    /// The pool, if a batch is worth handing over.
+    fn pool_for(&self, files: usize, bytes: u64) -> Option<&rayon::ThreadPool> {
+        let worthwhile = files >= PARALLEL_FILES || (files > 1 && bytes >= PARALLEL_BYTES);
+        if worthwhile { self.pool() } else { None }
     }
 
-    fn read_ranges(
-        &self,
-        path: &StorePath,
-        requests: &[ReadRequest],
-        indices: &[usize],
-    ) -> Result<Vec<(usize, Result<Bytes>)>> {
+    /// Reads ranges of one file; the results are in their order.
+    fn read_file(&self, path: &StorePath, ranges: &[&ReadRange]) -> Result<Vec<Bytes>> {
         let file = open(path)?;
-        let ranges: Vec<&ReadRange> = indices.iter().map(|&i| &requests[i].range).collect();
-        let needs_size = ranges.iter().any(|range| !matches!(range, ReadRange::Bytes(_)));
-        // The size also bounds what a damaged file can make us allocate.
-        let asked: u64 = ranges
-            .iter()
-            .map(|r| if let ReadRange::Bytes(r) = r { r.end - r.start.min(r.end) } else { 0 })
-            .sum();
-        let size = if needs_size || asked > PARALLEL_BYTES { Some(file_size(path, &file)?) } else { None };
+        let asked = |range: &&ReadRange| match range {
+            ReadRange::Bytes(range) => range.end.saturating_sub(range.start),
+            // Only the file knows.
+            ReadRange::All => PARALLEL_BYTES,
+        };
+        // The size is asked for where it is needed, and where a wrong range could make us allocate much.
+        let needs_size = ranges.iter().map(asked).fold(0, u64::saturating_add) >= PARALLEL_BYTES;
+        let size = if needs_size { Some(file_size(path, &file)?) } else { None };
         let mut spans = Vec::with_capacity(ranges.len());
         for range in ranges {
             spans.push(match (range, size) {
@@ -101,19 +87,18 @@ impl LocalStorage {
                 }
                 (ReadRange::Bytes(range), _) => range.clone(),
                 (ReadRange::All, size) => 0..size.unwrap_or(0),
-                (ReadRange::Tail(len), size) => {
-                    let size = size.unwrap_or(0);
-                    size - size.min(*len)..size
-                }
             });
         }
-        let mut results: Vec<_> = indices.iter().map(|&i| (i, Ok(Bytes::new()))).collect();
+        if let [span] = spans.as_slice() {
+            return Ok(vec![read_range(path, &file, span.clone())?]);
+        }
+        let mut results = vec![Bytes::new(); spans.len()];
         for merged in coalesce(&spans, self.gap, MAX_MERGED) {
-            let bytes = Bytes::from(read_range(path, &file, merged.range.clone())?);
+            let bytes = read_range(path, &file, merged.range.clone())?;
             for member in merged.members {
                 let start = (spans[member].start - merged.range.start) as usize;
                 let end = (spans[member].end - merged.range.start) as usize;
-                results[member].1 = Ok(bytes.slice(start..end));
+                results[member] = bytes.slice(start..end);
             }
         }
         Ok(results)
@@ -125,9 +110,7 @@ impl Storage for LocalStorage {
         let failed = |source| storage_error("list", dir, source);
         let children = match fs::read_dir(dir.to_native()) {
             Ok(children) => children,
-            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                return Ok(Vec::new());
-            }
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Vec::new()),
             Err(e) => return Err(failed(e)),
         };
         let mut entries = Vec::new();
@@ -149,43 +132,49 @@ impl Storage for LocalStorage {
 
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
         if let [request] = requests {
-            return self.read_file(requests, &[0]).pop().map_or_else(
-                || Err(Error::Internal(format!("no result for {}", request.path))),
-                |(_, result)| result.map(|bytes| vec![bytes]),
-            );
+            return self.read_file(&request.path, &[&request.range]);
         }
-        let mut files: Vec<Vec<usize>> = Vec::new();
+        let mut files: Vec<(&StorePath, Vec<usize>)> = Vec::new();
         let mut places: HashMap<&StorePath, usize> = HashMap::new();
+        let mut bytes = 0u64;
         for (i, request) in requests.iter().enumerate() {
+            if let ReadRange::Bytes(range) = &request.range {
+                bytes = bytes.saturating_add(range.end.saturating_sub(range.start));
+            }
             let place = *places.entry(&request.path).or_insert_with(|| {
-                files.push(Vec::new());
+                files.push((&request.path, Vec::new()));
                 files.len() - 1
             });
-            files[place].push(i);
+            files[place].1.push(i);
         }
-        let bytes: u64 = requests
-            .iter()
-            .map(|r| match &r.range {
-                ReadRange::Bytes(range) => range.end.saturating_sub(range.start),
-                ReadRange::Tail(len) => *len,
-                ReadRange::All => 0,
-            })
-            .fold(0, u64::saturating_add);
-        let pool = if files.len() >= PARALLEL_FILES || (files.len() > 1 && bytes >= PARALLEL_BYTES) {
-            self.pool()
-        } else {
-            None
+        let read = |(path, indices): &(&StorePath, Vec<usize>)| {
+            let ranges: Vec<&ReadRange> = indices.iter().map(|&i| &requests[i].range).collect();
+            self.read_file(path, &ranges)
         };
-        let read = |indices: &Vec<usize>| self.read_file(requests, indices);
-        let results: Vec<(usize, Result<Bytes>)> = match pool {
-            Some(pool) => pool.install(|| files.par_iter().flat_map_iter(read).collect()),
-            None => files.iter().flat_map(read).collect(),
+        let results: Result<Vec<Vec<Bytes>>> = match self.pool_for(files.len(), bytes) {
+            Some(pool) => pool.install(|| files.par_iter().with_min_len(FILES_PER_TASK).map(read).collect()),
+            None => files.iter().map(read).collect(),
         };
         let mut sorted = vec![Bytes::new(); requests.len()];
-        for (i, result) in results {
-            sorted[i] = result?;
+        for ((_, indices), results) in files.iter().zip(results?) {
+            for (i, result) in indices.iter().zip(results) {
+                sorted[*i] = result;
+            }
         }
         Ok(sorted)
+    }
+
+    fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>> {
+        let read = |path: &StorePath| {
+            let file = open(path)?;
+            let object_size = file_size(path, &file)?;
+            let bytes = read_range(path, &file, object_size - object_size.min(len)..object_size)?;
+            Ok(Tail { bytes, object_size })
+        };
+        match self.pool_for(paths.len(), len.saturating_mul(paths.len() as u64)) {
+            Some(pool) => pool.install(|| paths.par_iter().with_min_len(FILES_PER_TASK).map(read).collect()),
+            None => paths.iter().map(read).collect(),
+        }
     }
 
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
@@ -205,10 +194,8 @@ impl Storage for LocalStorage {
             // Several runs a thread, so that one long file is read by all of them.
             Some(pool) => {
                 let part = requests.len().div_ceil(pool.current_num_threads() * 2).max(1);
-                let runs: Vec<_> = requests
-                    .chunk_by_mut(|a, b| a.path == b.path)
-                    .flat_map(|run| run.chunks_mut(part))
-                    .collect();
+                let runs: Vec<_> =
+                    requests.chunk_by_mut(|a, b| a.path == b.path).flat_map(|run| run.chunks_mut(part)).collect();
                 pool.install(|| runs.into_par_iter().try_for_each(read_run))
             }
             None => requests.chunk_by_mut(|a, b| a.path == b.path).try_for_each(read_run),
@@ -240,19 +227,18 @@ impl Storage for LocalStorage {
             return Err(Error::InvalidArgument(format!("{path}: not the name of a file")));
         };
         fs::create_dir_all(parent.to_native()).map_err(failed)?;
-        let temporary = temporary_path(path, &parent);
-        let native = temporary.to_native();
+        let temporary = temporary_path(&parent).to_native();
         let write = || -> io::Result<()> {
-            let mut file = File::create_new(&native)?;
+            let mut file = File::create_new(&temporary)?;
             file.write_all(&body)?;
             file.sync_all()?;
             drop(file);
-            fs::rename(&native, path.to_native())?;
+            fs::rename(&temporary, path.to_native())?;
             sync_dir(&parent.to_native())
         };
         write().map_err(|source| {
             // What is left of a failed write is of no use; that it cannot be removed changes nothing.
-            let _ = fs::remove_file(&native);
+            let _ = fs::remove_file(&temporary);
             failed(source)
         })
     }
@@ -266,7 +252,9 @@ impl Storage for LocalStorage {
                 Err(e) => Err(e),
             };
             match result {
-                Err(e) if e.kind() != ErrorKind::NotFound => return Err(storage_error("delete", path, e)),
+                Err(e) if !matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                    return Err(storage_error("delete", path, e));
+                }
                 _ => {}
             }
         }
@@ -274,15 +262,13 @@ impl Storage for LocalStorage {
     }
 }
 
-/// Where the bytes of `path` are written before they get its name. Other programs list folders such as `__schema` and
+/// Where bytes are written before they get their name in `parent`. Other programs list folders such as `__schema` and
 /// take every file for theirs, so the file lies one folder up if the parent's name is one of TileDB's (same file system:
 /// a rename must do).
-fn temporary_path(path: &StorePath, parent: &StorePath) -> StorePath {
+fn temporary_path(parent: &StorePath) -> StorePath {
     let name = format!(".azulejo-{}.tmp", uuid::Uuid::new_v4().simple());
     let above = if parent.name().starts_with("__") { parent.parent() } else { None };
-    let folder = above.unwrap_or_else(|| parent.clone());
-    debug_assert_ne!(folder.join(&name), *path);
-    folder.join(&name)
+    above.unwrap_or_else(|| parent.clone()).join(&name)
 }
 
 fn open(path: &StorePath) -> Result<File> {
@@ -294,13 +280,12 @@ fn file_size(path: &StorePath, file: &File) -> Result<u64> {
     if metadata.is_dir() { Err(not_found(path)) } else { Ok(metadata.len()) }
 }
 
-fn read_range(path: &StorePath, file: &File, range: Range<u64>) -> Result<Vec<u8>> {
-    let len = usize::try_from(range.end - range.start).map_err(|_| {
-        Error::InvalidArgument(format!("{path}: a read of {range:?} does not fit into memory"))
-    })?;
+fn read_range(path: &StorePath, file: &File, range: Range<u64>) -> Result<Bytes> {
+    let len = usize::try_from(range.end - range.start)
+        .map_err(|_| Error::InvalidArgument(format!("{path}: a read of {range:?} does not fit into memory")))?;
     let mut bytes = vec![0; len];
     read_exact_at(file, &mut bytes, range.start).map_err(|source| storage_error("read", path, source))?;
-    Ok(bytes)
+    Ok(Bytes::from(bytes))
 }
 
 fn storage_error(op: &'static str, path: &StorePath, source: io::Error) -> Error {

@@ -1,6 +1,6 @@
 //! Objects in memory: for tests and for data that need not outlive the process.
 
-use super::{Entry, ReadRange, ReadRequest, Storage, StorePath};
+use super::{Entry, ReadRange, ReadRequest, Storage, StorePath, Tail};
 use crate::error::{Error, Result};
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -68,7 +68,6 @@ impl Storage for MemoryStorage {
             let size = body.len() as u64;
             let range = match &request.range {
                 ReadRange::All => 0..size,
-                ReadRange::Tail(len) => size - size.min(*len)..size,
                 ReadRange::Bytes(range) if range.is_empty() => 0..0,
                 ReadRange::Bytes(range) if range.end > size => {
                     return Err(too_short(&request.path, range.end, size));
@@ -79,6 +78,15 @@ impl Storage for MemoryStorage {
             Ok(body.slice(range.start as usize..range.end as usize))
         };
         requests.iter().map(read).collect()
+    }
+
+    fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>> {
+        let read = |path: &StorePath| {
+            let body = self.get(path)?;
+            let start = body.len().saturating_sub(usize::try_from(len).unwrap_or(usize::MAX));
+            Ok(Tail { object_size: body.len() as u64, bytes: body.slice(start..) })
+        };
+        paths.iter().map(read).collect()
     }
 
     fn size(&self, path: &StorePath) -> Result<u64> {

@@ -1,6 +1,6 @@
 //! A storage that writes down what is asked of another: the IO plan of a query as a test sees it.
 
-use super::{Entry, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath};
+use super::{Entry, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail};
 use crate::error::Result;
 use bytes::Bytes;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,8 +14,8 @@ pub enum Request {
     Read {
         /// The object.
         path: StorePath,
-        /// What was asked for.
-        range: ReadRange,
+        /// What was asked for; `None` for the end of an object.
+        range: Option<ReadRange>,
         /// How many bytes came.
         bytes: u64,
         /// Which batch it was part of, counted from 0.
@@ -88,7 +88,7 @@ impl RequestLog {
         self.lock(|log| log.requests.push(request));
     }
 
-    fn push_batch(&self, reads: impl IntoIterator<Item = (StorePath, ReadRange, u64)>) {
+    fn push_batch(&self, reads: impl IntoIterator<Item = (StorePath, Option<ReadRange>, u64)>) {
         self.lock(|log| {
             let batch = log.batches;
             log.batches += 1;
@@ -130,7 +130,7 @@ impl RequestLogStorage {
     fn log_reads(&self, requests: &[ReadRequest], result: &Result<Vec<Bytes>>) {
         let sizes = result.as_deref().unwrap_or(&[]).iter().map(|b| b.len() as u64);
         let sizes = sizes.chain(std::iter::repeat(0));
-        self.log.push_batch(requests.iter().zip(sizes).map(|(r, n)| (r.path.clone(), r.range.clone(), n)));
+        self.log.push_batch(requests.iter().zip(sizes).map(|(r, n)| (r.path.clone(), Some(r.range.clone()), n)));
     }
 }
 
@@ -146,10 +146,18 @@ impl Storage for RequestLogStorage {
         result
     }
 
+    fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>> {
+        let result = self.inner.read_tails(paths, len);
+        let sizes = result.as_deref().unwrap_or(&[]).iter().map(|tail| tail.bytes.len() as u64);
+        let sizes = sizes.chain(std::iter::repeat(0));
+        self.log.push_batch(paths.iter().zip(sizes).map(|(path, n)| (path.clone(), None, n)));
+        result
+    }
+
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
         let whole = |r: &ReadInto<'_>| {
             let len = r.out.len() as u64;
-            (r.path.clone(), ReadRange::Bytes(r.offset..r.offset.saturating_add(len)), len)
+            (r.path.clone(), Some(ReadRange::Bytes(r.offset..r.offset.saturating_add(len))), len)
         };
         let reads: Vec<_> = requests.iter().map(whole).collect();
         self.log.push_batch(reads);
@@ -160,9 +168,9 @@ impl Storage for RequestLogStorage {
         // Sizes are logged when the read starts, so that the order of the log does not depend on threads.
         let asked = |r: &ReadRequest| match &r.range {
             ReadRange::Bytes(range) => range.end.saturating_sub(range.start),
-            ReadRange::All | ReadRange::Tail(_) => 0,
+            ReadRange::All => 0,
         };
-        self.log.push_batch(requests.iter().map(|r| (r.path.clone(), r.range.clone(), asked(r))));
+        self.log.push_batch(requests.iter().map(|r| (r.path.clone(), Some(r.range.clone()), asked(r))));
         self.inner.start_read(requests)
     }
 
@@ -203,11 +211,12 @@ mod tests {
         storage.put(&path, Bytes::from_static(b"12345")).unwrap();
         let _ = log.take();
         let read = |range| ReadRequest { path: path.clone(), range };
-        storage.read(&[read(ReadRange::Bytes(1..3)), read(ReadRange::Tail(9))]).unwrap();
+        storage.read(&[read(ReadRange::Bytes(1..3)), read(ReadRange::All)]).unwrap();
+        storage.read_tails(std::slice::from_ref(&path), 4).unwrap();
         storage.start_read(vec![read(ReadRange::Bytes(0..1))]).wait().unwrap();
-        assert_eq!((log.read_num(), log.batch_num(), log.bytes_read(), log.list_num()), (3, 2, 8, 0));
-        let first = Request::Read { path: path.clone(), range: ReadRange::Bytes(1..3), bytes: 2, batch: 0 };
-        assert_eq!(log.take()[0], first);
+        assert_eq!((log.read_num(), log.batch_num(), log.bytes_read(), log.list_num()), (4, 3, 12, 0));
+        let range = Some(ReadRange::Bytes(1..3));
+        assert_eq!(log.take()[0], Request::Read { path: path.clone(), range, bytes: 2, batch: 0 });
         assert!(log.requests().is_empty());
     }
 }

@@ -1,0 +1,498 @@
+//! Opening an array: listings, then schemas and commits, then the fragments' footers, each as one batch of IO.
+
+use super::directory::{DetailFiles, Directory, Listings, NamedEntry, OtherObject};
+use super::fragment::NewFragment;
+use super::sections::short_read_is_corrupt;
+use super::timeline::{
+    Committed, CommittedFragment, PartialOverlap, committed, select_deletes, select_fragments, select_schema,
+};
+use super::{DeleteCommit, Fragment, Inner, TimeRange};
+use crate::context::{Context, Location};
+use crate::error::{Error, Result};
+use crate::storage::{Entry, ReadRange, ReadRequest, StorePath, Uri};
+use azulejo_format::commit::{ConsolidatedCommits, Delete, IgnoreList, VacuumList};
+use azulejo_format::fragment::{
+    ConsolidatedFragmentMetadata, Footer, LegacyMetadata, LocatedFooter, METADATA_FILE_NAME,
+};
+use azulejo_format::path::LEGACY_SCHEMA_FILE;
+use azulejo_format::tile::GenericTile;
+use azulejo_format::timestamped_name::NameStyle;
+use azulejo_format::{ArraySchema, DecodeError, FormatVersion};
+use bytes::Bytes;
+use rayon::prelude::*;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
+
+/// Bytes read from the end of a fragment's metadata file. Footers are a tenth of that; the rest is often all of the
+/// metadata that a small fragment has.
+const TAIL_LEN: u64 = 4096;
+
+/// What must be known before the first fragment can be looked at.
+struct Opening<'a> {
+    context: &'a Context,
+    location: &'a Location,
+    time: TimeRange,
+    directory: &'a Directory,
+    schemas: BTreeMap<String, Arc<ArraySchema>>,
+    latest: Arc<ArraySchema>,
+}
+
+/// Opens the array at `uri`.
+pub(super) fn open(context: &Context, uri: Uri, time: TimeRange) -> Result<Inner> {
+    let location = context.locate(&uri)?;
+    let directory = Directory::parse(&list(context, &location)?);
+    if !directory.is_array() {
+        return Err(no_array(&location, &directory));
+    }
+    let (opening, files) = read_files(context, &location, time, &directory)?;
+    let vacuums: Vec<(&NamedEntry, VacuumList)> = files.vacuums;
+    let consolidated: Vec<ConsolidatedCommits<'_>> = files
+        .consolidated
+        .iter()
+        .map(|(entry, bytes)| decode_at(&location, &entry.path, ConsolidatedCommits::decode(bytes)))
+        .collect::<Result<_>>()?;
+    let committed = committed(&directory, &consolidated, &files.ignores);
+    let deletes = opening.deletes(&committed, &files.deletes)?;
+    let footers = opening.consolidated_footers(&files.fragment_meta)?;
+    let partial =
+        if opening.latest.is_dense() { PartialOverlap::Excluded } else { PartialOverlap::WithTimestamps };
+    let mut loaded: HashMap<usize, Option<Fragment>> = HashMap::new();
+    let mut without_timestamps = HashSet::new();
+    let current = loop {
+        let selected = select_fragments(&committed, &vacuums, time, partial, &without_timestamps);
+        let missing: Vec<usize> = selected.current.iter().copied().filter(|i| !loaded.contains_key(i)).collect();
+        let chosen: Vec<&CommittedFragment> = missing.iter().map(|&i| &committed.fragments[i]).collect();
+        loaded.extend(missing.into_iter().zip(opening.fragments(&chosen, &footers)?));
+        // A consolidated fragment whose cells have no timestamps counts as a whole or not at all; without it, what it
+        // replaced counts again.
+        let before = without_timestamps.len();
+        for fragment in selected.current.iter().filter_map(|i| loaded.get(i)?.as_ref()) {
+            let range = fragment.time_range();
+            let inside = time.start <= range.start && range.end <= time.end;
+            if !inside && !fragment.has_timestamps() {
+                without_timestamps.insert(fragment.timestamped_name().to_string());
+            }
+        }
+        if without_timestamps.len() == before {
+            break selected.current;
+        }
+    };
+    let fragments = current.iter().filter_map(|i| loaded.remove(i).flatten()).collect();
+    let whole = select_fragments(&committed, &vacuums, time, PartialOverlap::Excluded, &HashSet::new());
+    let to_vacuum =
+        whole.superseded.iter().map(|&i| location.path.join(&committed.fragments[i].entry.path)).collect();
+    let Opening { schemas, latest, .. } = opening;
+    Ok(Inner {
+        context: context.clone(),
+        uri,
+        time_range: time,
+        schema: latest,
+        schemas,
+        fragments,
+        deletes,
+        to_vacuum,
+        metadata_files: directory.metadata.clone(),
+        metadata: Default::default(),
+        enumerations: Default::default(),
+        location,
+    })
+}
+
+/// Lists the array's folders, at once where the storage is slow.
+fn list(context: &Context, location: &Location) -> Result<Listings> {
+    let folders = Listings::FOLDERS.map(|folder| location.path.join(folder.name()));
+    let paths: Vec<&StorePath> = std::iter::once(&location.path).chain(&folders).collect();
+    let listed: Result<Vec<Vec<Entry>>> =
+        context.install(|| paths.par_iter().map(|path| location.storage.list(path)).collect());
+    let mut listed = listed?.into_iter();
+    let mut next = || listed.next().unwrap_or_default();
+    Ok(Listings { root: next(), schema: next(), commits: next(), fragment_meta: next(), metadata: next() })
+}
+
+fn no_array(location: &Location, directory: &Directory) -> Error {
+    let uri = location.path.to_string();
+    let what = match directory.other {
+        Some(OtherObject::Group) => "an array; it is a group",
+        Some(OtherObject::KeyValueStore) => {
+            return Error::Unsupported(format!("{uri}: key-value stores of TileDB 1.x are not supported"));
+        }
+        None if directory.is_empty => "an array; there is no such folder, or it is empty",
+        None => "an array; there is neither __schema nor __array_schema.tdb",
+    };
+    Error::NotFound { uri, what }
+}
+
+/// The files that the second batch has brought.
+struct Files<'a> {
+    vacuums: Vec<(&'a NamedEntry, VacuumList)>,
+    ignores: Vec<IgnoreList>,
+    consolidated: Vec<(&'a NamedEntry, Bytes)>,
+    /// By path.
+    deletes: HashMap<&'a str, Bytes>,
+    fragment_meta: Vec<(&'a NamedEntry, Bytes)>,
+}
+
+/// Reads schemas, commits that are more than a name, and consolidated fragment metadata.
+fn read_files<'a>(
+    context: &'a Context,
+    location: &'a Location,
+    time: TimeRange,
+    directory: &'a Directory,
+) -> Result<(Opening<'a>, Files<'a>)> {
+    let overlapping = |entry: &&NamedEntry| entry.name.t_start <= time.end && time.start <= entry.name.t_end;
+    let vacuums: Vec<&NamedEntry> = directory.vacuums.iter().filter(overlapping).collect();
+    let deletes: Vec<&NamedEntry> = directory.deletes.iter().filter(overlapping).collect();
+    let schemas: Vec<(&str, &str)> = directory.schema_files().collect();
+    let (ignores, consolidated) = (&directory.ignores, &directory.consolidated);
+    let meta = &directory.fragment_meta;
+    let lists = [vacuums.iter().copied().collect::<Vec<_>>(), deletes.clone()];
+    let paths = schemas
+        .iter()
+        .map(|(path, _)| *path)
+        .chain(lists.iter().flatten().map(|entry| entry.path.as_str()))
+        .chain(ignores.iter().chain(consolidated).chain(meta).map(|entry| entry.path.as_str()));
+    let mut read = read_objects(location, paths)?.into_iter();
+    let mut take = |count: usize| -> Vec<Bytes> { read.by_ref().take(count).collect() };
+    let schema_tiles = take(schemas.len());
+    let vacuum_lists = take(vacuums.len());
+    let delete_tiles = take(deletes.len());
+    let ignore_lists = take(ignores.len());
+    let consolidated_lists = take(consolidated.len());
+    let meta_tiles = take(meta.len());
+
+    let decode = |((path, name), bytes): (&(&str, &str), &Bytes)| -> Result<(String, Arc<ArraySchema>)> {
+        let payload = generic_tile(context, location, path, bytes)?;
+        let schema = decode_at(location, path, ArraySchema::decode(&payload))?;
+        Ok(((*name).to_owned(), Arc::new(schema)))
+    };
+    let decoded: Result<BTreeMap<_, _>> = match schemas.len() {
+        1 => schemas.iter().zip(&schema_tiles).map(decode).collect(),
+        _ => context.install(|| schemas.par_iter().zip(&schema_tiles).map(decode).collect()),
+    };
+    let decoded = decoded?;
+    let latest = select_schema(directory, time).and_then(|name| decoded.get(name)).cloned();
+    let latest = latest.ok_or_else(|| no_array(location, directory))?;
+    let vacuums = vacuums
+        .into_iter()
+        .zip(&vacuum_lists)
+        .map(|(entry, bytes)| Ok((entry, decode_at(location, &entry.path, VacuumList::decode(bytes))?)));
+    let ignores = ignores
+        .iter()
+        .zip(&ignore_lists)
+        .map(|(entry, bytes)| decode_at(location, &entry.path, IgnoreList::decode(bytes)));
+    let files = Files {
+        vacuums: vacuums.collect::<Result<_>>()?,
+        ignores: ignores.collect::<Result<_>>()?,
+        consolidated: consolidated.iter().zip(consolidated_lists).collect(),
+        deletes: deletes.iter().map(|entry| entry.path.as_str()).zip(delete_tiles).collect(),
+        fragment_meta: meta.iter().zip(meta_tiles).collect(),
+    };
+    Ok((Opening { context, location, time, directory, schemas: decoded, latest }, files))
+}
+
+/// Footers from consolidated fragment metadata.
+struct ConsolidatedFooters {
+    payloads: Vec<Vec<u8>>,
+    /// By fragment name: which payload, and where in it.
+    places: HashMap<String, (usize, std::ops::Range<usize>)>,
+}
+
+impl ConsolidatedFooters {
+    fn get(&self, fragment: &str) -> Option<&[u8]> {
+        let (payload, range) = self.places.get(fragment)?;
+        self.payloads.get(*payload)?.get(range.clone())
+    }
+}
+
+impl Opening<'_> {
+    /// The conditions of the deletes that count.
+    fn deletes(&self, committed: &Committed, files: &HashMap<&str, Bytes>) -> Result<Vec<DeleteCommit>> {
+        let selected = select_deletes(committed, self.time);
+        let decode = |delete: &super::timeline::DeleteFile| {
+            let tile = delete.tile.as_deref().or_else(|| files.get(delete.path.as_str()).map(|b| &b[..]));
+            let path = &delete.path;
+            let payload = generic_tile(self.context, self.location, path, tile.unwrap_or_default())?;
+            let condition = decode_at(self.location, path, Delete::decode(&payload))?.condition;
+            Ok(DeleteCommit { name: path.clone(), timestamp: delete.name.t_start, condition })
+        };
+        selected.map(decode).collect()
+    }
+
+    /// Finds the footers in consolidated fragment metadata files. Of several for one fragment the newest file's counts.
+    fn consolidated_footers(&self, files: &[(&NamedEntry, Bytes)]) -> Result<ConsolidatedFooters> {
+        let mut footers = ConsolidatedFooters { payloads: Vec::new(), places: HashMap::new() };
+        for (i, (entry, bytes)) in files.iter().enumerate() {
+            let payload = generic_tile(self.context, self.location, &entry.path, bytes)?;
+            let decoded = ConsolidatedFragmentMetadata::decode(&payload);
+            for footer in decode_at(self.location, &entry.path, decoded)?.footers {
+                let start = footer.footer.as_ptr() as usize - payload.as_ptr() as usize;
+                let range = start..start + footer.footer.len();
+                footers.places.entry(footer.name().to_owned()).or_insert((i, range));
+            }
+            footers.payloads.push(payload);
+        }
+        Ok(footers)
+    }
+
+    /// Reads and decodes the footers of fragments; `None` for a folder below v5 that turns out not to be a fragment.
+    fn fragments(
+        &self,
+        chosen: &[&CommittedFragment],
+        consolidated: &ConsolidatedFooters,
+    ) -> Result<Vec<Option<Fragment>>> {
+        let mut sources = self.legacy_sources(chosen)?;
+        for (source, fragment) in sources.iter_mut().zip(chosen) {
+            if matches!(source, Source::Tail(..)) && consolidated.get(fragment.entry.file_name()).is_some() {
+                *source = Source::Consolidated;
+            }
+        }
+        self.read_tails(chosen, &mut sources)?;
+        let decode = |(fragment, source): (&&CommittedFragment, Source)| {
+            let decoded = match source {
+                Source::Nothing => return Ok(None),
+                Source::Consolidated => self.from_consolidated(fragment, consolidated),
+                Source::Tail(tail, size) => self.from_tail(fragment, tail, size),
+                Source::Whole { bytes, dense } => {
+                    let path = format!("{}/{METADATA_FILE_NAME}", fragment.entry.path);
+                    let payload = generic_tile(self.context, self.location, &path, &bytes)?;
+                    self.from_legacy(fragment, &payload, dense, bytes.len() as u64)
+                }
+            };
+            decoded.map(Some).map_err(|e| Error::decode(self.metadata_path(fragment).to_string(), e))
+        };
+        if chosen.len() < 32 {
+            return chosen.iter().zip(sources).map(decode).collect();
+        }
+        self.context.install(|| chosen.par_iter().zip(sources).with_min_len(16).map(decode).collect())
+    }
+
+    /// What to read of each fragment. Folders below v5 are listed: they have no commit that says they are whole, and v1
+    /// and v2 tell only by their files whether they are dense.
+    fn legacy_sources(&self, chosen: &[&CommittedFragment]) -> Result<Vec<Source>> {
+        let storage = &self.location.storage;
+        let list = |fragment: &&CommittedFragment| -> Result<Source> {
+            if !fragment.uncertain {
+                return Ok(Source::Tail(Bytes::new(), 0));
+            }
+            let entries = storage.list(&self.location.path.join(&fragment.entry.path))?;
+            let has = |name: &str| entries.iter().any(|entry| entry.name == name && !entry.is_dir);
+            Ok(if !has(METADATA_FILE_NAME) {
+                Source::Nothing
+            } else if matches!(fragment.entry.name.style, NameStyle::UuidFirst { .. }) {
+                Source::Whole { bytes: Bytes::new(), dense: !has("__coords.tdb") }
+            } else {
+                Source::Tail(Bytes::new(), 0)
+            })
+        };
+        if chosen.iter().all(|fragment| !fragment.uncertain) {
+            return chosen.iter().map(list).collect();
+        }
+        self.context.install(|| chosen.par_iter().map(list).collect())
+    }
+
+    /// Reads the ends of metadata files, and whole ones of v1 and v2.
+    fn read_tails(&self, chosen: &[&CommittedFragment], sources: &mut [Source]) -> Result<()> {
+        let storage = &self.location.storage;
+        let (mut tails, mut wholes) = (Vec::new(), Vec::new());
+        for (i, source) in sources.iter().enumerate() {
+            match source {
+                Source::Tail(..) => tails.push(i),
+                Source::Whole { .. } => wholes.push(i),
+                Source::Consolidated | Source::Nothing => {}
+            }
+        }
+        let len = TAIL_LEN.max(self.schemas.values().map(|schema| largest_footer(schema)).max().unwrap_or(0));
+        let path = |&i: &usize| self.metadata_path(chosen[i]);
+        let paths: Vec<StorePath> = tails.iter().map(path).collect();
+        if !paths.is_empty() {
+            for (i, tail) in tails.iter().zip(storage.read_tails(&paths, len)?) {
+                sources[*i] = Source::Tail(tail.bytes, tail.object_size);
+            }
+        }
+        let requests: Vec<ReadRequest> =
+            wholes.iter().map(|i| ReadRequest { path: path(i), range: ReadRange::All }).collect();
+        if !requests.is_empty() {
+            for (i, read) in wholes.into_iter().zip(storage.read(&requests)?) {
+                if let Source::Whole { bytes, .. } = &mut sources[i] {
+                    *bytes = read;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn from_consolidated(
+        &self,
+        fragment: &CommittedFragment,
+        consolidated: &ConsolidatedFooters,
+    ) -> Result<Fragment, DecodeError> {
+        let bytes = consolidated.get(fragment.entry.file_name()).unwrap_or_default();
+        let schema = self.schema_of(bytes)?;
+        let footer = Footer::decode(bytes, &schema, None)?;
+        Fragment::new(self.new_fragment(fragment, schema, true, None, Bytes::new()), footer)
+    }
+
+    fn from_tail(
+        &self,
+        fragment: &CommittedFragment,
+        tail: Bytes,
+        size: u64,
+    ) -> Result<Fragment, DecodeError> {
+        // Names without a version are v3's and v4's, whose footers are alike.
+        let version = FormatVersion::new(fragment.entry.name.version.unwrap_or(4), "fragment")?;
+        let legacy = self.schemas.get(LEGACY_SCHEMA_FILE).map(|schema| &**schema);
+        let mut tail = tail;
+        let located = match Footer::locate(&tail, size, version, legacy)? {
+            LocatedFooter::NeedMore(len) => {
+                tail = self.read_more(fragment, len)?;
+                Footer::locate(&tail, size, version, legacy)?
+            }
+            found @ LocatedFooter::Found { .. } => found,
+        };
+        let LocatedFooter::Found { offset, bytes } = located else {
+            return Err(DecodeError::invalid("fragment metadata footer", 0, "it has no end"));
+        };
+        let schema = self.schema_of(bytes)?;
+        let footer = Footer::decode(bytes, &schema, Some(offset))?;
+        let new = self.new_fragment(fragment, schema, false, Some(size), tail.clone());
+        Fragment::new(new, footer)
+    }
+
+    /// A longer end of a metadata file: a rare case, so it is read alone.
+    fn read_more(&self, fragment: &CommittedFragment, len: u64) -> Result<Bytes, DecodeError> {
+        let path = self.metadata_path(fragment);
+        let limit = self.context.config().memory_budget;
+        if len > limit {
+            return Err(DecodeError::LimitExceeded { what: "fragment metadata footer", asked: len, limit });
+        }
+        let tails = self.location.storage.read_tails(&[path], len);
+        let tail = tails.ok().and_then(|mut tails| tails.pop());
+        tail.map(|tail| tail.bytes)
+            .ok_or_else(|| DecodeError::invalid("fragment metadata footer", 0, "the file cannot be read"))
+    }
+
+    fn from_legacy(
+        &self,
+        fragment: &CommittedFragment,
+        payload: &[u8],
+        dense: bool,
+        size: u64,
+    ) -> Result<Fragment, DecodeError> {
+        let schema = self.schema_named(LEGACY_SCHEMA_FILE)?;
+        let metadata = LegacyMetadata::decode(payload, &schema, dense)?;
+        Fragment::legacy(self.new_fragment(fragment, schema, false, Some(size), Bytes::new()), metadata)
+    }
+
+    /// The schema that a footer names.
+    fn schema_of(&self, footer: &[u8]) -> Result<Arc<ArraySchema>, DecodeError> {
+        match Footer::peek_schema_name(footer)? {
+            Some(name) => self.schema_named(&name),
+            None => self.schema_named(LEGACY_SCHEMA_FILE),
+        }
+    }
+
+    fn schema_named(&self, name: &str) -> Result<Arc<ArraySchema>, DecodeError> {
+        self.schemas.get(name).cloned().ok_or_else(|| {
+            DecodeError::invalid("fragment schema name", 0, format!("the array has no schema {name:?}"))
+        })
+    }
+
+    fn metadata_path(&self, fragment: &CommittedFragment) -> StorePath {
+        self.location.path.join(&fragment.entry.path).join(METADATA_FILE_NAME)
+    }
+
+    fn new_fragment(
+        &self,
+        fragment: &CommittedFragment,
+        schema: Arc<ArraySchema>,
+        has_consolidated_footer: bool,
+        metadata_size: Option<u64>,
+        metadata_tail: Bytes,
+    ) -> NewFragment {
+        let path = self.location.path.join(&fragment.entry.path);
+        NewFragment {
+            context: self.context.clone(),
+            location: Location { storage: Arc::clone(&self.location.storage), path },
+            name: fragment.entry.name.clone(),
+            schema,
+            has_consolidated_footer,
+            metadata_size,
+            metadata_tail,
+        }
+    }
+}
+
+/// Where a fragment's footer comes from.
+enum Source {
+    /// It is not a fragment.
+    Nothing,
+    /// Consolidated fragment metadata.
+    Consolidated,
+    /// The end of its metadata file, and the size of that file.
+    Tail(Bytes, u64),
+    /// Its metadata file, v1 or v2.
+    Whole {
+        bytes: Bytes,
+        dense: bool,
+    },
+}
+
+/// About how long the footer of a fragment of a schema can be in bytes, its length behind it included; string bounds may
+/// make it longer.
+fn largest_footer(schema: &ArraySchema) -> u64 {
+    let dimensions = schema.domain.dimensions.len() as u64;
+    let slots = schema.attributes.len() as u64 + dimensions + 4;
+    // Twelve lists with an entry a slot; a schema name; bounds.
+    512 + 12 * 8 * slots + 64 * dimensions
+}
+
+/// Reads whole objects in one batch.
+pub(super) fn read_objects<'a>(
+    location: &Location,
+    paths: impl IntoIterator<Item = &'a str>,
+) -> Result<Vec<Bytes>> {
+    let requests: Vec<ReadRequest> = paths
+        .into_iter()
+        .map(|path| ReadRequest { path: location.path.join(path), range: ReadRange::All })
+        .collect();
+    if requests.is_empty() {
+        return Ok(Vec::new());
+    }
+    location.storage.read(&requests).map_err(short_read_is_corrupt)
+}
+
+/// The payload of a generic tile.
+pub(crate) fn generic_tile(
+    context: &Context,
+    location: &Location,
+    path: &str,
+    bytes: &[u8],
+) -> Result<Vec<u8>> {
+    let tile = GenericTile::decode(bytes, context.key(), context.config().memory_budget);
+    Ok(decode_at(location, path, tile)?.data)
+}
+
+/// Says which object an error is about.
+pub(crate) fn decode_at<T>(location: &Location, path: &str, decoded: Result<T, DecodeError>) -> Result<T> {
+    decoded.map_err(|source| Error::decode(location.path.join(path).to_string(), source))
+}
+
+/// Reads the files of `__meta` or `__group` that count at `time`, oldest first.
+pub(crate) fn read_details(
+    context: &Context,
+    location: &Location,
+    files: &DetailFiles,
+    time: TimeRange,
+) -> Result<Vec<(String, Vec<u8>)>> {
+    let lists = read_objects(location, files.vacuums.iter().map(|entry| entry.path.as_str()))?;
+    let vacuums = files.vacuums.iter().zip(&lists).map(|(entry, bytes)| {
+        Ok((entry, decode_at(location, &entry.path, VacuumList::decode(bytes))?))
+    });
+    let vacuums: Vec<_> = vacuums.collect::<Result<_>>()?;
+    let selected = super::timeline::select_details(&files.files, &vacuums, time);
+    let read = read_objects(location, selected.iter().map(|entry| entry.path.as_str()))?;
+    let payload = |(entry, bytes): (&NamedEntry, &Bytes)| {
+        Ok((entry.path.clone(), generic_tile(context, location, &entry.path, bytes)?))
+    };
+    selected.into_iter().zip(&read).map(payload).collect()
+}
