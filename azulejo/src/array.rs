@@ -61,15 +61,15 @@ fn now() -> u64 {
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// A delete: cells written before its time that meet its condition do not exist.
+/// A delete: cells written at its time or before do not exist unless they meet its condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeleteCommit {
     /// File name as fragments list it in their processed conditions, such as `__commits/__1_1_ab..cd_22.del`.
     pub name: String,
     /// Milliseconds since 1970; cells with a later timestamp stay.
     pub timestamp: u64,
-    /// Which cells are gone.
-    pub condition: Condition,
+    /// Which cells **stay**: the stored condition is the negation of what the user asked to delete.
+    pub kept: Condition,
 }
 
 /// An array as it was at a time: an immutable snapshot, cheap to clone and to share between threads.
@@ -221,7 +221,8 @@ impl Array {
         if let Some(metadata) = self.inner.metadata.get() {
             return Ok(metadata);
         }
-        let metadata = read_metadata(self.context(), self.location(), &self.inner.metadata_files, self.time_range())?;
+        let metadata =
+            read_metadata(self.context(), self.location(), &self.inner.metadata_files, self.time_range())?;
         Ok(self.inner.metadata.get_or_init(|| metadata))
     }
 
@@ -298,7 +299,8 @@ pub(crate) fn read_metadata(
     time: TimeRange,
 ) -> Result<Metadata> {
     let details = open::read_details(context, location, files, time)?;
-    let decode = |(path, payload): &(String, Vec<u8>)| open::decode_at(location, path, metadata::decode(payload));
+    let decode =
+        |(path, payload): &(String, Vec<u8>)| open::decode_at(location, path, metadata::decode(payload));
     let files: Vec<_> = details.iter().map(decode).collect::<Result<_>>()?;
     Ok(metadata::merge(files))
 }

@@ -289,7 +289,10 @@ mod tests {
         let directory = Directory::parse(&listings);
         assert!(directory.is_array() && directory.other.is_none() && !directory.is_empty);
         let schemas: Vec<_> = directory.schema_files().map(|(path, _)| path).collect();
-        assert_eq!(schemas, ["__array_schema.tdb", &format!("__schema/__9_9_{ID}"), &format!("__schema/__10_10_{ID}")]);
+        assert_eq!(
+            schemas,
+            ["__array_schema.tdb", &format!("__schema/__9_9_{ID}"), &format!("__schema/__10_10_{ID}")]
+        );
         let flat: Vec<_> = directory.flat_fragments.iter().map(|(e, c)| (e.path.clone(), *c)).collect();
         assert_eq!(
             flat,
@@ -312,7 +315,10 @@ mod tests {
             paths(&directory.fragment_meta),
             [format!("__2_3_{ID}_9.meta"), format!("__fragment_meta/__1_8_{ID}_22.meta")]
         );
-        assert_eq!(paths(&directory.metadata.files), [format!("__meta/__9_9_{ID}"), format!("__meta/__10_10_{ID}")]);
+        assert_eq!(
+            paths(&directory.metadata.files),
+            [format!("__meta/__9_9_{ID}"), format!("__meta/__10_10_{ID}")]
+        );
         assert_eq!(paths(&directory.metadata.vacuums), [format!("__meta/__9_10_{ID}.vac")]);
     }
 

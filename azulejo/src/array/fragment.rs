@@ -6,9 +6,10 @@ use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::StorePath;
 use azulejo_format::fragment::{
-    Field, FilePart, Footer, FragmentStats, LegacyMetadata, METADATA_FILE_NAME, RTree, Section, TileBounds,
-    TileNullCounts, TileOffsets, TileSums, data_file_name,
+    Field, FilePart, Footer, FragmentStats, LegacyMetadata, RTree, Section, TileBounds, TileNullCounts,
+    TileOffsets, TileSums, data_file_name,
 };
+use azulejo_format::path::FRAGMENT_METADATA_FILE;
 use azulejo_format::timestamped_name::TimestampedName;
 use azulejo_format::{ArraySchema, DecodeError, FormatVersion};
 use bytes::Bytes;
@@ -61,14 +62,24 @@ pub(super) struct NewFragment {
 impl Fragment {
     /// A fragment with a footer.
     pub(super) fn new(new: NewFragment, footer: Footer) -> Result<Self, DecodeError> {
-        let (tile_num, tile_cells) =
-            if footer.dense { dense_tiles(&footer, &new.schema)? } else { (footer.sparse_tile_num, new.schema.capacity) };
+        let (tile_num, tile_cells) = if footer.dense {
+            dense_tiles(&footer, &new.schema)?
+        } else {
+            (footer.sparse_tile_num, new.schema.capacity)
+        };
         // Every tile takes an entry in the tile offsets, which nobody could hold.
         if tile_num.checked_mul(tile_cells.max(8)).is_none() {
             return Err(DecodeError::invalid("fragment", 0, format!("{tile_num} tiles are too many")));
         }
-        let NewFragment { context, location, name, schema, has_consolidated_footer, metadata_size, metadata_tail } =
-            new;
+        let NewFragment {
+            context,
+            location,
+            name,
+            schema,
+            has_consolidated_footer,
+            metadata_size,
+            metadata_tail,
+        } = new;
         Ok(Self {
             context,
             location,
@@ -330,7 +341,7 @@ impl Fragment {
     /// The metadata file.
     #[must_use]
     pub fn metadata_path(&self) -> StorePath {
-        self.location.path.join(METADATA_FILE_NAME)
+        self.location.path.join(FRAGMENT_METADATA_FILE)
     }
 
     pub(super) fn sections(&self) -> &Sections {
@@ -377,7 +388,11 @@ fn dense_tiles(footer: &Footer, schema: &ArraySchema) -> Result<(u64, u64), Deco
     let ranges = footer.non_empty_domain.as_ref().map(|domain| &domain.ranges);
     for (i, dimension) in schema.domain.dimensions.iter().enumerate() {
         let axis = dimension.axis().ok_or_else(|| {
-            DecodeError::invalid(WHAT, 0, format!("dimension {:?} cannot be of a dense array", dimension.name))
+            DecodeError::invalid(
+                WHAT,
+                0,
+                format!("dimension {:?} cannot be of a dense array", dimension.name),
+            )
         })?;
         cells = cells.saturating_mul(axis.extent());
         let Some(ranges) = ranges else { continue };
@@ -386,13 +401,18 @@ fn dense_tiles(footer: &Footer, schema: &ArraySchema) -> Result<(u64, u64), Deco
             (start <= end).then_some((start, end))
         });
         let (start, end) = offsets.ok_or_else(|| {
-            DecodeError::invalid(WHAT, 0, format!("it lies outside the domain of dimension {:?}", dimension.name))
+            DecodeError::invalid(
+                WHAT,
+                0,
+                format!("it lies outside the domain of dimension {:?}", dimension.name),
+            )
         })?;
         let count = (axis.tile_of(end) - axis.tile_of(start)).checked_add(1);
-        tiles = count.and_then(|count| tiles.checked_mul(count)).ok_or_else(|| {
-            DecodeError::invalid(WHAT, 0, "it has more than 2^64 tiles")
-        })?;
+        tiles = count
+            .and_then(|count| tiles.checked_mul(count))
+            .ok_or_else(|| DecodeError::invalid(WHAT, 0, "it has more than 2^64 tiles"))?;
     }
-    let cells = u64::try_from(cells).map_err(|_| DecodeError::invalid(WHAT, 0, "a space tile has more than 2^64 cells"))?;
+    let cells = u64::try_from(cells)
+        .map_err(|_| DecodeError::invalid(WHAT, 0, "a space tile has more than 2^64 cells"))?;
     Ok((if ranges.is_some() { tiles } else { 0 }, cells))
 }

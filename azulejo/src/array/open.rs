@@ -11,10 +11,8 @@ use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{Entry, ReadRange, ReadRequest, StorePath, Uri};
 use azulejo_format::commit::{ConsolidatedCommits, Delete, IgnoreList, VacuumList};
-use azulejo_format::fragment::{
-    ConsolidatedFragmentMetadata, Footer, LegacyMetadata, LocatedFooter, METADATA_FILE_NAME,
-};
-use azulejo_format::path::LEGACY_SCHEMA_FILE;
+use azulejo_format::fragment::{ConsolidatedFragmentMetadata, Footer, LegacyMetadata, LocatedFooter};
+use azulejo_format::path::{FRAGMENT_METADATA_FILE, LEGACY_SCHEMA_FILE};
 use azulejo_format::tile::GenericTile;
 use azulejo_format::timestamped_name::NameStyle;
 use azulejo_format::{ArraySchema, DecodeError, FormatVersion};
@@ -32,7 +30,6 @@ struct Opening<'a> {
     context: &'a Context,
     location: &'a Location,
     time: TimeRange,
-    directory: &'a Directory,
     schemas: BTreeMap<String, Arc<ArraySchema>>,
     latest: Arc<ArraySchema>,
 }
@@ -60,7 +57,8 @@ pub(super) fn open(context: &Context, uri: Uri, time: TimeRange) -> Result<Inner
     let mut without_timestamps = HashSet::new();
     let current = loop {
         let selected = select_fragments(&committed, &vacuums, time, partial, &without_timestamps);
-        let missing: Vec<usize> = selected.current.iter().copied().filter(|i| !loaded.contains_key(i)).collect();
+        let missing: Vec<usize> =
+            selected.current.iter().copied().filter(|i| !loaded.contains_key(i)).collect();
         let chosen: Vec<&CommittedFragment> = missing.iter().map(|&i| &committed.fragments[i]).collect();
         loaded.extend(missing.into_iter().zip(opening.fragments(&chosen, &footers)?));
         // A consolidated fragment whose cells have no timestamps counts as a whole or not at all; without it, what it
@@ -187,7 +185,7 @@ fn read_files<'a>(
         deletes: deletes.iter().map(|entry| entry.path.as_str()).zip(delete_tiles).collect(),
         fragment_meta: meta.iter().zip(meta_tiles).collect(),
     };
-    Ok((Opening { context, location, time, directory, schemas: decoded, latest }, files))
+    Ok((Opening { context, location, time, schemas: decoded, latest }, files))
 }
 
 /// Footers from consolidated fragment metadata.
@@ -212,8 +210,8 @@ impl Opening<'_> {
             let tile = delete.tile.as_deref().or_else(|| files.get(delete.path.as_str()).map(|b| &b[..]));
             let path = &delete.path;
             let payload = generic_tile(self.context, self.location, path, tile.unwrap_or_default())?;
-            let condition = decode_at(self.location, path, Delete::decode(&payload))?.condition;
-            Ok(DeleteCommit { name: path.clone(), timestamp: delete.name.t_start, condition })
+            let kept = decode_at(self.location, path, Delete::decode(&payload))?.kept;
+            Ok(DeleteCommit { name: path.clone(), timestamp: delete.name.t_start, kept })
         };
         selected.map(decode).collect()
     }
@@ -253,7 +251,7 @@ impl Opening<'_> {
                 Source::Consolidated => self.from_consolidated(fragment, consolidated),
                 Source::Tail(tail, size) => self.from_tail(fragment, tail, size),
                 Source::Whole { bytes, dense } => {
-                    let path = format!("{}/{METADATA_FILE_NAME}", fragment.entry.path);
+                    let path = format!("{}/{FRAGMENT_METADATA_FILE}", fragment.entry.path);
                     let payload = generic_tile(self.context, self.location, &path, &bytes)?;
                     self.from_legacy(fragment, &payload, dense, bytes.len() as u64)
                 }
@@ -276,7 +274,7 @@ impl Opening<'_> {
             }
             let entries = storage.list(&self.location.path.join(&fragment.entry.path))?;
             let has = |name: &str| entries.iter().any(|entry| entry.name == name && !entry.is_dir);
-            Ok(if !has(METADATA_FILE_NAME) {
+            Ok(if !has(FRAGMENT_METADATA_FILE) {
                 Source::Nothing
             } else if matches!(fragment.entry.name.style, NameStyle::UuidFirst { .. }) {
                 Source::Whole { bytes: Bytes::new(), dense: !has("__coords.tdb") }
@@ -398,7 +396,7 @@ impl Opening<'_> {
     }
 
     fn metadata_path(&self, fragment: &CommittedFragment) -> StorePath {
-        self.location.path.join(&fragment.entry.path).join(METADATA_FILE_NAME)
+        self.location.path.join(&fragment.entry.path).join(FRAGMENT_METADATA_FILE)
     }
 
     fn new_fragment(
@@ -431,10 +429,7 @@ enum Source {
     /// The end of its metadata file, and the size of that file.
     Tail(Bytes, u64),
     /// Its metadata file, v1 or v2.
-    Whole {
-        bytes: Bytes,
-        dense: bool,
-    },
+    Whole { bytes: Bytes, dense: bool },
 }
 
 /// About how long the footer of a fragment of a schema can be in bytes, its length behind it included; string bounds may
@@ -485,9 +480,11 @@ pub(crate) fn read_details(
     time: TimeRange,
 ) -> Result<Vec<(String, Vec<u8>)>> {
     let lists = read_objects(location, files.vacuums.iter().map(|entry| entry.path.as_str()))?;
-    let vacuums = files.vacuums.iter().zip(&lists).map(|(entry, bytes)| {
-        Ok((entry, decode_at(location, &entry.path, VacuumList::decode(bytes))?))
-    });
+    let vacuums = files
+        .vacuums
+        .iter()
+        .zip(&lists)
+        .map(|(entry, bytes)| Ok((entry, decode_at(location, &entry.path, VacuumList::decode(bytes))?)));
     let vacuums: Vec<_> = vacuums.collect::<Result<_>>()?;
     let selected = super::timeline::select_details(&files.files, &vacuums, time);
     let read = read_objects(location, selected.iter().map(|entry| entry.path.as_str()))?;

@@ -167,10 +167,7 @@ pub fn select_details<'a>(
         .filter(|(entry, _)| time.contains(&entry.name))
         .flat_map(|(_, list)| list.uris.iter().map(|uri| last_component(uri)))
         .collect();
-    files
-        .iter()
-        .filter(|file| time.contains(&file.name) && !superseded.contains(file.file_name()))
-        .collect()
+    files.iter().filter(|file| time.contains(&file.name) && !superseded.contains(file.file_name())).collect()
 }
 
 /// The deletes that count at `time`, oldest first.
@@ -270,10 +267,7 @@ mod tests {
             ]
         );
         let deletes: Vec<_> = committed.deletes.iter().map(|d| (d.path.clone(), d.tile.clone())).collect();
-        assert_eq!(
-            deletes,
-            [(delete, Some(b"ab".to_vec())), (format!("__commits/__9_9_{A}_22.del"), None)]
-        );
+        assert_eq!(deletes, [(delete, Some(b"ab".to_vec())), (format!("__commits/__9_9_{A}_22.del"), None)]);
         assert_eq!(select_deletes(&committed, until(9, 9)).count(), 1);
         assert_eq!(select_deletes(&committed, until(0, 7)).count(), 0);
     }

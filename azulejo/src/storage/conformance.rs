@@ -55,16 +55,8 @@ fn reads(storage: &dyn Storage, root: &StorePath) {
         read(&path, ReadRange::Bytes(40..40)),
         read(&path, ReadRange::All),
     ];
-    let expected: Vec<&[u8]> = vec![
-        b"89",
-        &body[299_990..],
-        &body[5..9],
-        b"0123456789",
-        &body[7..12],
-        b"",
-        b"",
-        &body,
-    ];
+    let expected: Vec<&[u8]> =
+        vec![b"89", &body[299_990..], &body[5..9], b"0123456789", &body[7..12], b"", b"", &body];
     assert_eq!(storage.read(&requests).unwrap(), expected);
     assert_eq!(storage.start_read(requests.to_vec()).wait().unwrap(), expected);
     assert_eq!(storage.read(&[]).unwrap(), Vec::<Bytes>::new());
@@ -87,7 +79,8 @@ fn reads(storage: &dyn Storage, root: &StorePath) {
 
     for missing in [root.join("nothing"), other.join("below"), root.clone()] {
         for range in [ReadRange::All, ReadRange::Bytes(0..1)] {
-            let error = storage.read(&[read(&path, ReadRange::All), read(&missing, range.clone())]).unwrap_err();
+            let error =
+                storage.read(&[read(&path, ReadRange::All), read(&missing, range.clone())]).unwrap_err();
             let directory = missing == *root && matches!(error, Error::Storage { .. });
             assert!(matches!(error, Error::NotFound { .. }) || directory, "{missing} {range:?}: {error}");
             assert!(error.to_string().contains(&missing.to_string()), "{error}");
@@ -104,7 +97,8 @@ fn reads(storage: &dyn Storage, root: &StorePath) {
 }
 
 fn big_batches(storage: &dyn Storage, root: &StorePath) {
-    let files: Vec<_> = (0..40u8).map(|i| (root.join(&format!("f{i}")), vec![i; 50_000 + usize::from(i)])).collect();
+    let files: Vec<_> =
+        (0..40u8).map(|i| (root.join(&format!("f{i}")), vec![i; 50_000 + usize::from(i)])).collect();
     for (path, body) in &files {
         storage.put(path, Bytes::from(body.clone())).unwrap();
     }
@@ -122,7 +116,10 @@ fn big_batches(storage: &dyn Storage, root: &StorePath) {
         .flat_map(|((path, _), out)| {
             let (head, tail) = out.split_at_mut(10_000);
             let offset = head.len() as u64;
-            [ReadInto { path: path.clone(), offset, out: tail }, ReadInto { path: path.clone(), offset: 0, out: head }]
+            [
+                ReadInto { path: path.clone(), offset, out: tail },
+                ReadInto { path: path.clone(), offset: 0, out: head },
+            ]
         })
         .collect();
     storage.read_into(&mut into).unwrap();

@@ -110,7 +110,9 @@ impl Storage for LocalStorage {
         let failed = |source| storage_error("list", dir, source);
         let children = match fs::read_dir(dir.to_native()) {
             Ok(children) => children,
-            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => return Ok(Vec::new()),
+            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                return Ok(Vec::new());
+            }
             Err(e) => return Err(failed(e)),
         };
         let mut entries = Vec::new();
@@ -194,8 +196,10 @@ impl Storage for LocalStorage {
             // Several runs a thread, so that one long file is read by all of them.
             Some(pool) => {
                 let part = requests.len().div_ceil(pool.current_num_threads() * 2).max(1);
-                let runs: Vec<_> =
-                    requests.chunk_by_mut(|a, b| a.path == b.path).flat_map(|run| run.chunks_mut(part)).collect();
+                let runs: Vec<_> = requests
+                    .chunk_by_mut(|a, b| a.path == b.path)
+                    .flat_map(|run| run.chunks_mut(part))
+                    .collect();
                 pool.install(|| runs.into_par_iter().try_for_each(read_run))
             }
             None => requests.chunk_by_mut(|a, b| a.path == b.path).try_for_each(read_run),
@@ -281,8 +285,9 @@ fn file_size(path: &StorePath, file: &File) -> Result<u64> {
 }
 
 fn read_range(path: &StorePath, file: &File, range: Range<u64>) -> Result<Bytes> {
-    let len = usize::try_from(range.end - range.start)
-        .map_err(|_| Error::InvalidArgument(format!("{path}: a read of {range:?} does not fit into memory")))?;
+    let len = usize::try_from(range.end - range.start).map_err(|_| {
+        Error::InvalidArgument(format!("{path}: a read of {range:?} does not fit into memory"))
+    })?;
     let mut bytes = vec![0; len];
     read_exact_at(file, &mut bytes, range.start).map_err(|source| storage_error("read", path, source))?;
     Ok(Bytes::from(bytes))

@@ -130,7 +130,8 @@ impl RequestLogStorage {
     fn log_reads(&self, requests: &[ReadRequest], result: &Result<Vec<Bytes>>) {
         let sizes = result.as_deref().unwrap_or(&[]).iter().map(|b| b.len() as u64);
         let sizes = sizes.chain(std::iter::repeat(0));
-        self.log.push_batch(requests.iter().zip(sizes).map(|(r, n)| (r.path.clone(), Some(r.range.clone()), n)));
+        self.log
+            .push_batch(requests.iter().zip(sizes).map(|(r, n)| (r.path.clone(), Some(r.range.clone()), n)));
     }
 }
 

@@ -255,7 +255,7 @@ impl Conditions {
         let query =
             options.condition.as_ref().map(|c| BoundCondition::bind(c, schema, &enumerations)).transpose()?;
         let deletes = array.deletes().iter();
-        let deletes = deletes.map(|d| BoundCondition::bind(&d.condition, schema, &enumerations));
+        let deletes = deletes.map(|d| BoundCondition::bind(&d.kept, schema, &enumerations));
         Ok(Self { query, deletes: deletes.collect::<Result<_>>()? })
     }
 }
