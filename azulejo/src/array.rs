@@ -2,18 +2,20 @@
 
 pub mod directory;
 mod fragment;
+mod metadata;
 mod open;
 mod sections;
 pub mod timeline;
 
 pub use fragment::{Fragment, TileStats};
+pub(crate) use metadata::{read_details, read_metadata};
 
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{StorePath, Uri};
 use azulejo_format::condition::Condition;
 use azulejo_format::fragment::Section;
-use azulejo_format::metadata::{self, Metadata};
+use azulejo_format::metadata::Metadata;
 use azulejo_format::path::enumeration_path;
 use azulejo_format::range::compare;
 use azulejo_format::schema::{CurrentDomain, DimensionLabel, Enumeration, EnumerationRef};
@@ -289,18 +291,4 @@ impl Array {
         };
         Self::open_uri(self.context(), uri, self.time_range())
     }
-}
-
-/// Sums up the metadata files that count at `time`.
-pub(crate) fn read_metadata(
-    context: &Context,
-    location: &Location,
-    files: &DetailFiles,
-    time: TimeRange,
-) -> Result<Metadata> {
-    let details = open::read_details(context, location, files, time)?;
-    let decode =
-        |(path, payload): &(String, Vec<u8>)| open::decode_at(location, path, metadata::decode(payload));
-    let files: Vec<_> = details.iter().map(decode).collect::<Result<_>>()?;
-    Ok(metadata::merge(files))
 }

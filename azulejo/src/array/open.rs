@@ -1,6 +1,6 @@
 //! Opening an array: listings, then schemas and commits, then the fragments' footers, each as one batch of IO.
 
-use super::directory::{DetailFiles, Directory, Listings, NamedEntry, OtherObject};
+use super::directory::{Directory, Listings, NamedEntry, OtherObject};
 use super::fragment::NewFragment;
 use super::sections::short_read_is_corrupt;
 use super::timeline::{
@@ -470,26 +470,4 @@ pub(crate) fn generic_tile(
 /// Says which object an error is about.
 pub(crate) fn decode_at<T>(location: &Location, path: &str, decoded: Result<T, DecodeError>) -> Result<T> {
     decoded.map_err(|source| Error::decode(location.path.join(path).to_string(), source))
-}
-
-/// Reads the files of `__meta` or `__group` that count at `time`, oldest first.
-pub(crate) fn read_details(
-    context: &Context,
-    location: &Location,
-    files: &DetailFiles,
-    time: TimeRange,
-) -> Result<Vec<(String, Vec<u8>)>> {
-    let lists = read_objects(location, files.vacuums.iter().map(|entry| entry.path.as_str()))?;
-    let vacuums = files
-        .vacuums
-        .iter()
-        .zip(&lists)
-        .map(|(entry, bytes)| Ok((entry, decode_at(location, &entry.path, VacuumList::decode(bytes))?)));
-    let vacuums: Vec<_> = vacuums.collect::<Result<_>>()?;
-    let selected = super::timeline::select_details(&files.files, &vacuums, time);
-    let read = read_objects(location, selected.iter().map(|entry| entry.path.as_str()))?;
-    let payload = |(entry, bytes): (&NamedEntry, &Bytes)| {
-        Ok((entry.path.clone(), generic_tile(context, location, &entry.path, bytes)?))
-    };
-    selected.into_iter().zip(&read).map(payload).collect()
 }
