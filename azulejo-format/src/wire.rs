@@ -96,7 +96,7 @@ impl<'a> ByteReader<'a> {
 
     /// Reads `count` little-endian `u64`s; the bytes must be there before anything is allocated.
     pub fn u64s(&mut self, count: u64, what: &'static str) -> Result<Vec<u64>> {
-        let need = count.checked_mul(8).unwrap_or(u64::MAX);
+        let need = count.saturating_mul(8);
         let bytes = self.bytes_u64(need, what)?;
         Ok(bytes.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect())
     }

@@ -56,8 +56,7 @@ macro_rules! native {
                 order(self, other)
             }
             #[inline]
-            #[expect(clippy::cast_lossless, reason = "one macro serves types for which it is and is not")]
-            #[allow(clippy::unnecessary_cast, reason = "f64 to f64")]
+            #[allow(clippy::unnecessary_cast, clippy::cast_lossless, reason = "one macro serves all types")]
             fn as_f64(self) -> f64 {
                 self as f64
             }
