@@ -1,9 +1,11 @@
 //! Reading: from a selection to batches of cells.
 
 pub mod aggregate;
+mod copy;
 mod fetch;
 mod gather;
 mod merge;
+mod plan;
 mod pool;
 mod select;
 pub(crate) mod sparse;

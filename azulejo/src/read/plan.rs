@@ -1,0 +1,482 @@
+//! The plan of a dense read: which cells of which tiles go where. Pure arithmetic.
+//!
+//! A *position* counts selected offsets along a dimension; a box of positions is a piece of the result. Within each tile
+//! that a box touches, fragments are visited from the newest to the oldest: each takes what it has of the cells that are
+//! left, so that tiles which later fragments hide are never read. What is left at the end is fill values.
+
+use super::copy::{Axis, CopyList};
+use crate::error::{Error, Result};
+use crate::space::{AxisSelection, FragmentGrid, Span, TileGrid};
+use std::ops::Range;
+
+/// A dense fragment as a source of cells.
+#[derive(Debug, Clone)]
+pub(super) struct Source {
+    /// Index in the array's fragments.
+    pub fragment: usize,
+    pub grid: FragmentGrid,
+}
+
+/// A box of positions, first and behind the last along each dimension.
+pub(super) type PositionBox = Vec<Range<u64>>;
+
+/// A tile that cells are copied from, and the copies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Slot {
+    /// Index in the plan's sources.
+    pub source: usize,
+    /// Index of the tile in its fragment.
+    pub tile: u64,
+    /// The copies, in [`BatchPlan::copies`].
+    pub copies: Range<usize>,
+}
+
+/// A box of positions and where its cells lie in a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct PlacedBox {
+    pub positions: PositionBox,
+    /// Cells in front of it.
+    pub base: usize,
+    /// Number of its cells.
+    pub cells: usize,
+    /// Cells between neighbours along each dimension.
+    pub strides: Vec<usize>,
+}
+
+/// What a batch of results is made of.
+#[derive(Debug, Clone, Default)]
+pub(super) struct BatchPlan {
+    pub boxes: Vec<PlacedBox>,
+    /// Number of cells.
+    pub cells: usize,
+    /// The tiles to read, in the order of the fragments' files as far as possible.
+    pub slots: Vec<Slot>,
+    pub copies: CopyList,
+    /// Cells that no fragment has; `src` means nothing.
+    pub fills: CopyList,
+}
+
+/// A dense selection and the fragments that it may touch.
+#[derive(Debug, Clone)]
+pub(super) struct DensePlan {
+    pub grid: TileGrid,
+    /// By dimension.
+    pub selection: Vec<AxisSelection>,
+    /// Oldest first.
+    pub sources: Vec<Source>,
+}
+
+/// The spans of one dimension that lie in one tile.
+struct TileSpans {
+    tile: u64,
+    spans: Range<usize>,
+}
+
+impl DensePlan {
+    /// The whole selection.
+    pub fn everything(&self) -> PositionBox {
+        self.selection.iter().map(|s| 0..s.len()).collect()
+    }
+
+    /// Number of tiles that a box touches along each dimension.
+    pub fn tiles_along(&self, dimension: usize, positions: &Range<u64>) -> u64 {
+        let (Some(selection), Some(extent)) =
+            (self.selection.get(dimension), self.grid.extents().get(dimension))
+        else {
+            return 0;
+        };
+        selection.runs().iter().fold(0u64, |sum, run| {
+            let (from, to) =
+                (positions.start.max(run.position), positions.end.min(run.position.saturating_add(run.count)));
+            if from >= to {
+                return sum;
+            }
+            let first = (run.start + (from - run.position) * run.step) / extent;
+            let last = (run.start + (to - 1 - run.position) * run.step) / extent;
+            sum.saturating_add((last - first).saturating_add(1).min(to - from))
+        })
+    }
+
+    /// Plans a batch of one box in the order given (dimensions from slowest to fastest).
+    pub fn batch(&self, positions: PositionBox, order: &[usize]) -> Result<BatchPlan> {
+        let mut batch = BatchPlan::default();
+        self.add_box(&mut batch, positions, order)?;
+        Ok(batch)
+    }
+
+    /// Appends a box to a batch.
+    pub fn add_box(&self, batch: &mut BatchPlan, positions: PositionBox, order: &[usize]) -> Result<()> {
+        let placed = place(positions, order, batch.cells)?;
+        if placed.cells == 0 {
+            return Ok(());
+        }
+        let mut remaining = Boxes::new(placed.positions.len());
+        self.each_tile(&placed, |tile, sources, parts| {
+            let first_slot = batch.slots.len();
+            let whole: usize = parts.iter().map(|p| p.len()).product();
+            // Copies of one slot must be neighbours: a slot for each fragment, filled span by span.
+            let mut taken: Vec<(usize, Vec<Vec<Range<u64>>>)> = Vec::new();
+            for combination in 0..whole {
+                let spans = pick(parts, combination);
+                remaining.clear();
+                remaining.push(spans.iter().map(|s| 0..s.count));
+                for &source in sources.iter().rev() {
+                    if remaining.is_empty() {
+                        break;
+                    }
+                    let Some(bounds) = self.sources.get(source as usize).map(|s| s.grid.bounds()) else { continue };
+                    let window: Option<Vec<_>> =
+                        spans.iter().zip(bounds).map(|(span, bounds)| indices_within(span, *bounds)).collect();
+                    let Some(window) = window else { continue };
+                    let cut = remaining.take(&window);
+                    if cut.is_empty() {
+                        continue;
+                    }
+                    let found = taken.iter_mut().find(|(s, _)| *s == source as usize);
+                    let index = match found {
+                        Some((_, list)) => {
+                            list.extend(cut.iter().map(|piece| absolute(piece, combination)));
+                            continue;
+                        }
+                        None => source as usize,
+                    };
+                    taken.push((index, cut.iter().map(|piece| absolute(piece, combination)).collect()));
+                }
+                for piece in remaining.iter() {
+                    self.push_copy(&mut batch.fills, &placed, order, &spans, piece, tile);
+                }
+            }
+            for (source, pieces) in taken {
+                let Some(grid) = self.sources.get(source).map(|s| &s.grid) else { continue };
+                let from = batch.copies.len();
+                for piece in &pieces {
+                    let Some((combination, piece)) = piece.split_last() else { continue };
+                    let spans = pick(parts, combination.start as usize);
+                    self.push_copy(&mut batch.copies, &placed, order, &spans, piece, tile);
+                }
+                let slot = Slot { source, tile: grid.tile_index(tile), copies: from..batch.copies.len() };
+                batch.slots.push(slot);
+            }
+            debug_assert!(batch.slots.len() >= first_slot);
+        });
+        batch.cells += placed.cells;
+        batch.boxes.push(placed);
+        Ok(())
+    }
+
+    /// Calls `each` for every tile that a box touches, in tile order, with the sources (ascending) whose non-empty domain
+    /// may meet its selected cells, and its spans along each dimension.
+    pub fn each_tile(&self, placed: &PlacedBox, mut each: impl FnMut(&[u64], &[u32], &[&[Span]])) {
+        let ndim = self.grid.ndim();
+        let mut spans = Vec::with_capacity(ndim);
+        let mut groups = Vec::with_capacity(ndim);
+        for ((selection, positions), extent) in
+            self.selection.iter().zip(&placed.positions).zip(self.grid.extents())
+        {
+            let found = selection.spans(positions.start, positions.end, *extent);
+            let mut tiles: Vec<TileSpans> = Vec::new();
+            for (i, span) in found.iter().enumerate() {
+                match tiles.last_mut() {
+                    Some(last) if last.tile == span.tile => last.spans.end = i + 1,
+                    _ => tiles.push(TileSpans { tile: span.tile, spans: i..i + 1 }),
+                }
+            }
+            spans.push(found);
+            groups.push(tiles);
+        }
+        let all = (0..self.sources.len()).filter_map(|i| u32::try_from(i).ok()).collect();
+        let mut walk = TileWalk {
+            plan: self,
+            spans: &spans,
+            groups: &groups,
+            tile: vec![0; ndim],
+            parts: vec![&[]; ndim],
+            candidates: vec![Vec::new(); ndim + 1],
+        };
+        walk.candidates[0] = all;
+        walk.descend(0, &mut each);
+    }
+
+    /// Adds the copy of a piece (indices into `spans`) of a tile.
+    fn push_copy(
+        &self,
+        list: &mut CopyList,
+        placed: &PlacedBox,
+        order: &[usize],
+        spans: &[Span],
+        piece: &[Range<u64>],
+        tile: &[u64],
+    ) {
+        let (mut out, mut src) = (placed.base, 0usize);
+        let strides = self.grid.cell_strides();
+        for d in 0..spans.len() {
+            let (span, piece) = (&spans[d], &piece[d]);
+            out += (span.position + piece.start) as usize * placed.strides[d];
+            let local = span.start + piece.start * span.step - tile[d] * self.grid.extents()[d];
+            src += (local * strides[d]) as usize;
+        }
+        let axes = order.iter().map(|&d| Axis {
+            count: (piece[d].end - piece[d].start) as usize,
+            out: placed.strides[d],
+            src: spans[d].step.saturating_mul(strides[d]) as usize,
+        });
+        list.push(out, src, axes);
+    }
+}
+
+/// The strides of a box in a batch.
+fn place(positions: PositionBox, order: &[usize], base: usize) -> Result<PlacedBox> {
+    let too_many = || Error::InvalidArgument("more cells are selected than can be addressed".into());
+    let mut strides = vec![0; positions.len()];
+    let mut cells = 1usize;
+    for &d in order.iter().rev() {
+        strides[d] = cells;
+        let count = usize::try_from(positions[d].end - positions[d].start).map_err(|_| too_many())?;
+        cells = cells.checked_mul(count).ok_or_else(too_many)?;
+    }
+    Ok(PlacedBox { positions, base, cells, strides })
+}
+
+/// One span along each dimension: the `combination`-th choice.
+fn pick(parts: &[&[Span]], mut combination: usize) -> Vec<Span> {
+    let choose = |part: &&[Span]| {
+        let i = combination % part.len();
+        combination /= part.len();
+        part[i]
+    };
+    parts.iter().map(choose).collect()
+}
+
+/// A piece with the number of its combination of spans behind it.
+fn absolute(piece: &[Range<u64>], combination: usize) -> Vec<Range<u64>> {
+    let number = combination as u64;
+    piece.iter().cloned().chain([number..number]).collect()
+}
+
+/// The indices into a span whose offsets lie within bounds (both inclusive); `None` if there are none.
+fn indices_within(span: &Span, (low, high): (u64, u64)) -> Option<Range<u64>> {
+    let first = low.saturating_sub(span.start).div_ceil(span.step);
+    let end = (high.checked_sub(span.start)? / span.step).saturating_add(1).min(span.count);
+    (first < end).then_some(first..end)
+}
+
+/// A walk over the tiles of a box that narrows the candidate fragments dimension by dimension.
+struct TileWalk<'a> {
+    plan: &'a DensePlan,
+    spans: &'a [Vec<Span>],
+    groups: &'a [Vec<TileSpans>],
+    tile: Vec<u64>,
+    parts: Vec<&'a [Span]>,
+    /// By depth: the sources that meet the tile along the dimensions chosen so far.
+    candidates: Vec<Vec<u32>>,
+}
+
+impl TileWalk<'_> {
+    fn descend(&mut self, depth: usize, each: &mut impl FnMut(&[u64], &[u32], &[&[Span]])) {
+        let Some(&d) = self.plan.grid.tile_order().get(depth) else {
+            let sources = self.candidates.last().map_or(&[][..], Vec::as_slice);
+            each(&self.tile, sources, &self.parts);
+            return;
+        };
+        for group in &self.groups[d] {
+            let part = &self.spans[d][group.spans.clone()];
+            self.tile[d] = group.tile;
+            self.parts[d] = part;
+            let first = part.iter().map(|s| s.start).min().unwrap_or(0);
+            let last = part.iter().map(|s| s.start + (s.count - 1) * s.step).max().unwrap_or(0);
+            let (known, next) = self.candidates.split_at_mut(depth + 1);
+            next[0].clear();
+            next[0].extend(known[depth].iter().copied().filter(|&source| {
+                let bounds = self.plan.sources.get(source as usize).and_then(|s| s.grid.bounds().get(d));
+                bounds.is_some_and(|(low, high)| *low <= last && *high >= first)
+            }));
+            self.descend(depth + 1, each);
+        }
+    }
+}
+
+/// Boxes of indices, in one piece of memory.
+struct Boxes {
+    ndim: usize,
+    ranges: Vec<Range<u64>>,
+}
+
+impl Boxes {
+    fn new(ndim: usize) -> Self {
+        Self { ndim, ranges: Vec::new() }
+    }
+
+    fn clear(&mut self) {
+        self.ranges.clear();
+    }
+
+    fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    fn push(&mut self, ranges: impl Iterator<Item = Range<u64>>) {
+        self.ranges.extend(ranges);
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &[Range<u64>]> {
+        self.ranges.chunks_exact(self.ndim)
+    }
+
+    /// Removes what lies in `window` and returns it.
+    fn take(&mut self, window: &[Range<u64>]) -> Boxes {
+        let mut taken = Boxes::new(self.ndim);
+        let mut left = Boxes::new(self.ndim);
+        for piece in self.ranges.chunks_exact(self.ndim) {
+            let common = |(a, b): (&Range<u64>, &Range<u64>)| a.start.max(b.start)..a.end.min(b.end);
+            let cut: Vec<Range<u64>> = piece.iter().zip(window).map(common).collect();
+            if cut.iter().any(Range::is_empty) {
+                left.push(piece.iter().cloned());
+                continue;
+            }
+            // What sticks out on either side, dimension by dimension; the rest shrinks to the cut.
+            let mut rest = piece.to_vec();
+            for d in 0..self.ndim {
+                for side in [rest[d].start..cut[d].start, cut[d].end..rest[d].end] {
+                    if !side.is_empty() {
+                        left.push(rest.iter().enumerate().map(|(i, r)| if i == d { side.clone() } else { r.clone() }));
+                    }
+                }
+                rest[d] = cut[d].clone();
+            }
+            taken.push(cut.into_iter());
+        }
+        *self = left;
+        taken
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::space::tile_grid::tests::{dimension, schema};
+    use crate::space::{DimSelection, Layout, dimension_order};
+    use azulejo_format::{Datatype, Range as Bounds};
+    use proptest::prelude::*;
+
+    const SIDE: i16 = 23;
+
+    fn selection() -> impl Strategy<Value = DimSelection> {
+        let range = (0..SIDE, 0..SIDE).prop_map(|(a, b)| Bounds::of(a.min(b) - 5, a.max(b) - 5));
+        prop_oneof![
+            Just(DimSelection::All),
+            proptest::collection::vec(range.clone(), 1..4).prop_map(DimSelection::Ranges),
+            (range, 1u64..9).prop_map(|(range, step)| DimSelection::Strided { range, step }),
+        ]
+    }
+
+    fn layout() -> impl Strategy<Value = Layout> {
+        prop_oneof![Just(Layout::RowMajor), Just(Layout::ColMajor)]
+    }
+
+    /// A plan over a domain of -5..18 along each dimension.
+    fn plan(
+        extents: &[i16],
+        orders: (Layout, Layout),
+        selection: &[DimSelection],
+        fragments: &[Vec<(u64, u64)>],
+    ) -> DensePlan {
+        let dims: Vec<_> =
+            extents.iter().map(|e| dimension(Datatype::Int16, -5i16, SIDE - 6, *e)).collect();
+        let schema = schema(dims, orders.0, orders.1);
+        let grid = TileGrid::new(&schema).unwrap();
+        let selection = schema
+            .domain
+            .dimensions
+            .iter()
+            .zip(grid.axes())
+            .zip(selection)
+            .map(|((d, axis), s)| AxisSelection::resolve(d, axis, s, None).unwrap())
+            .collect();
+        let sources = fragments
+            .iter()
+            .enumerate()
+            .map(|(fragment, bounds)| {
+                let grid = FragmentGrid::new(&grid, bounds.clone()).unwrap();
+                Source { fragment, grid }
+            })
+            .collect();
+        DensePlan { grid, selection, sources }
+    }
+
+    /// The cell of a fragment's tile that holds offsets.
+    fn cell_of(plan: &DensePlan, source: usize, offsets: &[u64]) -> (u64, usize) {
+        let extents = plan.grid.extents();
+        let tile: Vec<u64> = offsets.iter().zip(extents).map(|(o, e)| o / e).collect();
+        let cell: u64 =
+            offsets.iter().zip(extents).zip(plan.grid.cell_strides()).map(|((o, e), s)| o % e * s).sum();
+        (plan.sources[source].grid.tile_index(&tile), cell as usize)
+    }
+
+    #[test]
+    fn hidden_tiles_are_not_read() {
+        let whole = vec![(0, 22), (0, 22)];
+        let fragments = [whole.clone(), vec![(0, 11), (0, 22)], vec![(3, 3), (4, 9)]];
+        let plan = plan(&[4, 6], (Layout::RowMajor, Layout::RowMajor), &[DimSelection::All, DimSelection::All], &fragments);
+        let batch = plan.batch(plan.everything(), &[0, 1]).unwrap();
+        let tiles = |source| batch.slots.iter().filter(|s| s.source == source).count();
+        assert_eq!((tiles(0), tiles(1), tiles(2)), (3 * 4, 3 * 4, 2));
+        assert!(batch.fills.is_empty());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(400))]
+        #[test]
+        fn every_cell_comes_from_the_latest_fragment(
+            dims in proptest::collection::vec((1i16..9, selection(), 0.0f64..1.0, 0.0f64..1.0), 1..4),
+            orders in (layout(), layout(), layout()),
+            fragments in proptest::collection::vec(proptest::collection::vec((0u64..23, 0u64..23), 3), 0..5),
+        ) {
+            let extents: Vec<i16> = dims.iter().map(|d| d.0).collect();
+            let selections: Vec<_> = dims.iter().map(|d| d.1.clone()).collect();
+            let fragments: Vec<Vec<(u64, u64)>> = fragments.iter().map(|f| {
+                f[..dims.len()].iter().map(|(a, b)| (*a.min(b), *a.max(b))).collect()
+            }).collect();
+            let plan = plan(&extents, (orders.0, orders.1), &selections, &fragments);
+            let order = dimension_order(orders.2, dims.len());
+            let window: PositionBox = plan.selection.iter().zip(&dims).map(|(s, d)| {
+                let at = |f: f64| (s.len() as f64 * f) as u64;
+                at(d.2.min(d.3))..at(d.2.max(d.3)).max(at(d.2.min(d.3)) + 1).min(s.len())
+            }).collect();
+            let batch = plan.batch(window.clone(), &order).unwrap();
+            let mut seen: Vec<Option<Option<(usize, u64, usize)>>> = vec![None; batch.cells];
+            for slot in &batch.slots {
+                for copy in batch.copies.get(slot.copies.clone()) {
+                    batch.copies.rows(copy, &(0..batch.cells), &mut |row| {
+                        for i in 0..row.axis.count {
+                            let cell = (slot.source, slot.tile, row.src + i * row.axis.src);
+                            assert!(seen[row.out + i * row.axis.out].replace(Some(cell)).is_none());
+                        }
+                        Ok(())
+                    }).unwrap();
+                }
+            }
+            for copy in batch.fills.all() {
+                batch.fills.rows(copy, &(0..batch.cells), &mut |row| {
+                    for i in 0..row.axis.count {
+                        assert!(seen[row.out + i * row.axis.out].replace(None).is_none());
+                    }
+                    Ok(())
+                }).unwrap();
+            }
+            prop_assert_eq!(batch.slots.iter().map(|s| (s.source, s.tile)).collect::<std::collections::HashSet<_>>().len(), batch.slots.len());
+            for (out, seen) in seen.iter().enumerate() {
+                let offsets: Vec<u64> = (0..dims.len()).map(|d| {
+                    let stride = batch.boxes[0].strides[d];
+                    let count = (window[d].end - window[d].start) as usize;
+                    plan.selection[d].offset_at(window[d].start + (out / stride % count) as u64)
+                }).collect();
+                let winner = fragments.iter().rposition(|f| f.iter().zip(&offsets).all(|((lo, hi), o)| lo <= o && o <= hi));
+                let wanted = winner.map(|source| {
+                    let (tile, cell) = cell_of(&plan, source, &offsets);
+                    (source, tile, cell)
+                });
+                prop_assert_eq!(*seen, Some(wanted));
+            }
+        }
+    }
+}
