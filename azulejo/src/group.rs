@@ -1,1 +1,169 @@
-//! Groups: folders that name arrays and other groups.
+//! Groups: folders that name arrays and other groups, wherever these lie.
+
+mod folder;
+mod walk;
+
+pub use folder::{FolderEntry, ObjectType, list, object_type};
+pub use walk::{Walk, WalkEntry, walk};
+
+use crate::array::directory::DetailFiles;
+use crate::array::{TimeRange, read_details, read_metadata};
+use crate::context::{Context, Location};
+use crate::error::{Error, Result};
+use crate::storage::Uri;
+use azulejo_format::group::{GroupDetails, GroupMember, MemberKind, merge};
+use azulejo_format::metadata::Metadata;
+use azulejo_format::path::RootFolder;
+
+/// A member of a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Member {
+    /// Its name in the group, if it was given one.
+    pub name: Option<String>,
+    /// Where it lies, as the group stores it.
+    pub uri: String,
+    /// Whether `uri` is relative to the group.
+    pub relative: bool,
+    /// What it was when it was added; `None` if that was not known then.
+    pub object_type: Option<ObjectType>,
+    /// Where it lies, whole: what [`Array::open`](crate::Array::open) and [`Group::open`] take. Nobody has looked
+    /// whether anything lies there.
+    pub location: String,
+}
+
+impl Member {
+    /// What members are told apart by, and in the order of: the name, else the URI as stored.
+    #[must_use]
+    pub fn key(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.uri)
+    }
+
+    fn new(member: GroupMember, group: &Location) -> Self {
+        let GroupMember { kind, relative, uri, name, .. } = member;
+        let object_type = match kind {
+            MemberKind::Unknown => None,
+            MemberKind::Group => Some(ObjectType::Group),
+            MemberKind::Array => Some(ObjectType::Array),
+        };
+        let location = if relative { group.path.join(&uri).to_string() } else { uri.clone() };
+        Self { name, uri, relative, object_type, location }
+    }
+}
+
+/// A group as it was at a time.
+#[derive(Debug, Clone)]
+pub struct Group {
+    context: Context,
+    uri: Uri,
+    location: Location,
+    time_range: TimeRange,
+    has_details: bool,
+    members: Vec<Member>,
+    metadata_files: DetailFiles,
+}
+
+impl Group {
+    /// Opens a group as it is now.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no group, [`Error::Encryption`] for a missing, wrong or unneeded key.
+    pub fn open(context: &Context, uri: &str) -> Result<Self> {
+        Self::open_at(context, uri, TimeRange::ALL)
+    }
+
+    /// Opens a group with only what was written within `time_range`.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_at(context: &Context, uri: &str, time_range: TimeRange) -> Result<Self> {
+        let uri = Uri::parse(uri)?;
+        let time_range = time_range.resolved();
+        if time_range.start > time_range.end {
+            let TimeRange { start, end } = time_range;
+            return Err(Error::InvalidArgument(format!("a time range from {start} to {end} is empty")));
+        }
+        let location = context.locate(&uri)?;
+        let root = location.storage.list(&location.path)?;
+        match ObjectType::of(&root) {
+            Some(ObjectType::Group) => {}
+            other => {
+                let what = match other {
+                    Some(_) => "a group; it is an array",
+                    None if root.is_empty() => "a group; there is no such folder, or it is empty",
+                    None => "a group; there is neither __group nor __tiledb_group.tdb",
+                };
+                return Err(Error::NotFound { uri: uri.to_string(), what });
+            }
+        }
+        let files = |folder: RootFolder| -> Result<DetailFiles> {
+            let is_there = root.iter().any(|entry| entry.is_dir && entry.name == folder.name());
+            let entries = if is_there { location.storage.list(&location.path.join(folder.name()))? } else { vec![] };
+            Ok(DetailFiles::parse(folder, &entries))
+        };
+        let details_files = files(RootFolder::GroupDetails)?;
+        let metadata_files = files(RootFolder::Metadata)?;
+        let mut details = Vec::new();
+        for (path, payload) in read_details(context, &location, &details_files, time_range)? {
+            let decoded = GroupDetails::decode(&payload);
+            details.push(decoded.map_err(|e| Error::decode(location.path.join(&path).to_string(), e))?);
+        }
+        let members = merge(details).into_values().map(|member| Member::new(member, &location)).collect();
+        let has_details = !details_files.files.is_empty();
+        let context = context.clone();
+        Ok(Self { context, uri, location, time_range, has_details, members, metadata_files })
+    }
+
+    /// The context that it was opened with.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Where it lies.
+    #[must_use]
+    pub fn uri(&self) -> &Uri {
+        &self.uri
+    }
+
+    /// Its folder.
+    #[must_use]
+    pub fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// The time that it was opened at; an open end is the time of opening.
+    #[must_use]
+    pub fn time_range(&self) -> TimeRange {
+        self.time_range
+    }
+
+    /// Whether the group has ever stored members, at whatever time. Groups of TileDB before 2.8 do not: their members
+    /// are what lies in their folder, see [`list`].
+    #[must_use]
+    pub fn has_details(&self) -> bool {
+        self.has_details
+    }
+
+    /// The members, ordered by [`Member::key`].
+    #[must_use]
+    pub fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    /// The member of a name, or without a name and of this URI as stored.
+    #[must_use]
+    pub fn member(&self, key: &str) -> Option<&Member> {
+        self.members.binary_search_by(|member| member.key().cmp(key)).ok().and_then(|at| self.members.get(at))
+    }
+
+    /// Reads the key-values at that time.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for damaged files, [`Error::Encryption`] for a wrong key.
+    pub fn metadata(&self) -> Result<Metadata> {
+        read_metadata(&self.context, &self.location, &self.metadata_files, self.time_range)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,99 @@
+//! What a folder is, and which arrays and groups lie in it.
+
+use crate::context::{Context, Location};
+use crate::error::{Error, Result};
+use crate::storage::{Entry, StorePath, Uri};
+use azulejo_format::path::{RootEntry, RootFolder};
+use std::fmt;
+
+/// A kind of object.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ObjectType {
+    /// An array.
+    Array,
+    /// A group.
+    Group,
+}
+
+impl ObjectType {
+    /// What a folder with these entries is. Where there are marks of both, it is an array.
+    #[must_use]
+    pub fn of(entries: &[Entry]) -> Option<Self> {
+        let mut found = None;
+        for entry in entries {
+            match RootEntry::classify(&entry.name) {
+                RootEntry::LegacySchema if !entry.is_dir => return Some(Self::Array),
+                RootEntry::Folder(RootFolder::Schema) if entry.is_dir => return Some(Self::Array),
+                RootEntry::Folder(RootFolder::GroupDetails) if entry.is_dir => found = Some(Self::Group),
+                RootEntry::GroupMarker if !entry.is_dir => found = Some(Self::Group),
+                _ => {}
+            }
+        }
+        found
+    }
+}
+
+impl fmt::Display for ObjectType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Array => "array",
+            Self::Group => "group",
+        })
+    }
+}
+
+/// An array or group in a folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FolderEntry {
+    /// The name of its folder.
+    pub name: String,
+    /// Where it lies.
+    pub uri: String,
+    /// What it is.
+    pub object_type: ObjectType,
+}
+
+/// What lies at a URI: an array, a group, or neither.
+///
+/// # Errors
+/// [`Error::Storage`] if the folder cannot be listed.
+pub fn object_type(context: &Context, uri: &str) -> Result<Option<ObjectType>> {
+    let location = context.locate(&Uri::parse(uri)?)?;
+    Ok(ObjectType::of(&location.storage.list(&location.path)?))
+}
+
+/// The arrays and groups that lie directly in a folder, ordered by name, whatever a group there says its members are.
+/// The folder may itself be a group or an array; its own parts (such as the arrays of dimension labels) do not count.
+///
+/// # Errors
+/// [`Error::NotFound`] if there is no such folder.
+pub fn list(context: &Context, uri: &str) -> Result<Vec<FolderEntry>> {
+    let location = context.locate(&Uri::parse(uri)?)?;
+    let entries = location.storage.list(&location.path)?;
+    if entries.is_empty() && !exists(&location)? {
+        return Err(Error::NotFound { uri: uri.to_owned(), what: "a folder" });
+    }
+    let mut found = Vec::new();
+    for (name, path) in subfolders(&location.path, &entries) {
+        if let Some(object_type) = ObjectType::of(&location.storage.list(&path)?) {
+            found.push(FolderEntry { name: name.to_owned(), uri: path.to_string(), object_type });
+        }
+    }
+    Ok(found)
+}
+
+/// The folders in a folder that are not parts of the array or group there.
+pub(super) fn subfolders<'a>(
+    folder: &StorePath,
+    entries: &'a [Entry],
+) -> impl Iterator<Item = (&'a str, StorePath)> {
+    let foreign = |entry: &&Entry| entry.is_dir && RootEntry::classify(&entry.name) == RootEntry::Unknown;
+    entries.iter().filter(foreign).map(move |entry| (entry.name.as_str(), folder.join(&entry.name)))
+}
+
+/// Whether a folder exists: the listing of one that does not is empty too.
+pub(super) fn exists(location: &Location) -> Result<bool> {
+    let Some(parent) = location.path.parent() else { return Ok(true) };
+    let name = location.path.name();
+    Ok(location.storage.list(&parent)?.iter().any(|entry| entry.is_dir && entry.name == name))
+}
