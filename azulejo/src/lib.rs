@@ -9,6 +9,7 @@ pub mod context;
 pub mod error;
 pub mod fragment_info;
 pub mod group;
+pub mod label;
 pub mod read;
 pub mod space;
 pub mod storage;
