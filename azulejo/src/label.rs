@@ -23,8 +23,8 @@ const BLOCK_CELLS: u64 = 4096;
 /// # fn main() -> azulejo::Result<()> {
 /// use azulejo::format::Range;
 /// use azulejo::space::{DimSelection, Subarray};
-/// use azulejo::{Array, Context};
-/// let array = Array::open(&Context::default(), "weather")?;
+/// use azulejo::{Array, Config, Context};
+/// let array = Array::open(&Context::new(Config::default(), None)?, "weather")?;
 /// let label = array.label("height")?;
 /// let rows = label.ranges(&[Range::of(1.5f64, 20.0)])?;
 /// let mut selection = vec![DimSelection::All; array.schema().domain.ndim()];

@@ -1,0 +1,244 @@
+use super::*;
+use crate::config::Config;
+use azulejo_format::FormatVersion;
+use azulejo_format::datatype::Datatype;
+use azulejo_format::group::GroupVersion;
+use azulejo_format::metadata::{MetadataEntry, MetadataValue, encode};
+use azulejo_format::tile::GenericTile;
+use bytes::Bytes;
+
+const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+
+fn context() -> Context {
+    Context::new(Config { threads: 1, ..Config::default() }, None).unwrap()
+}
+
+fn put(context: &Context, path: &str, body: &[u8]) {
+    let uri = if path.starts_with('/') { path.to_owned() } else { format!("mem://{path}") };
+    let location = context.locate(&Uri::parse(&uri).unwrap()).unwrap();
+    location.storage.put(&location.path, Bytes::copy_from_slice(body)).unwrap();
+}
+
+fn tile(payload: &[u8]) -> Vec<u8> {
+    GenericTile::encode(payload, FormatVersion::new(22, "test").unwrap(), None).unwrap()
+}
+
+fn member(key: &str, uri: &str, kind: MemberKind, deleted: bool) -> GroupMember {
+    let name = (!key.is_empty()).then(|| key.to_owned());
+    GroupMember { version: GroupVersion::V2, kind, relative: !uri.contains("://"), uri: uri.to_owned(), name, deleted }
+}
+
+fn details(context: &Context, group: &str, time: u64, version: GroupVersion, members: Vec<GroupMember>) {
+    let members = members.into_iter().map(|member| GroupMember { version, ..member }).collect();
+    let suffix = version.number();
+    let payload = GroupDetails { version, members }.encode();
+    put(context, &format!("{group}/__group/__{time}_{time}_{A}_{suffix}"), &tile(&payload));
+}
+
+fn array(context: &Context, path: &str) {
+    put(context, &format!("{path}/__schema/__1_1_{A}"), b"?");
+}
+
+fn names(group: &Group) -> Vec<&str> {
+    group.members().iter().map(Member::key).collect()
+}
+
+#[test]
+fn changes_of_members_add_up_over_time() {
+    let context = context();
+    let v2 = GroupVersion::V2;
+    put(&context, "g/__tiledb_group.tdb", b"");
+    details(&context, "g", 10, v2, vec![member("b", "x/b", MemberKind::Array, false)]);
+    let more = vec![member("", "s", MemberKind::Group, false), member("a", "mem://y", MemberKind::Unknown, false)];
+    details(&context, "g", 20, v2, more);
+    details(&context, "g", 30, v2, vec![member("b", "x/b", MemberKind::Array, true)]);
+    let at = |t| Group::open_at(&context, "mem://g", TimeRange::until(t)).unwrap();
+    assert_eq!(names(&at(9)), [""; 0]);
+    assert_eq!(names(&at(10)), ["b"]);
+    assert_eq!(names(&at(20)), ["a", "b", "s"]);
+    let group = Group::open(&context, "mem://g").unwrap();
+    assert_eq!(names(&group), ["a", "s"]);
+    let [a, s] = group.members() else { panic!() };
+    assert_eq!((a.object_type, a.relative, a.location.as_str()), (None, false, "mem://y"));
+    assert_eq!((s.object_type, s.relative, s.location.as_str()), (Some(ObjectType::Group), true, "mem://g/s"));
+    assert_eq!((s.name.as_deref(), s.uri.as_str()), (None, "s"));
+    assert_eq!(group.member("s"), Some(s));
+    assert_eq!(group.member("b"), None);
+    // Only what lies in the time counts, additions too.
+    let later = Group::open_at(&context, "mem://g", TimeRange { start: 20, end: 40 }).unwrap();
+    assert_eq!(names(&later), ["a", "s"]);
+    let error = Group::open_at(&context, "mem://g", TimeRange { start: 2, end: 1 }).unwrap_err();
+    assert!(matches!(error, Error::InvalidArgument(_)));
+}
+
+#[test]
+fn details_of_version_1_replace_each_other() {
+    let context = context();
+    let v1 = GroupVersion::V1;
+    details(&context, "g", 10, v1, vec![member("a", "a", MemberKind::Array, false)]);
+    details(&context, "g", 20, v1, vec![member("b", "b", MemberKind::Array, false)]);
+    assert_eq!(names(&Group::open(&context, "mem://g").unwrap()), ["b"]);
+    assert_eq!(names(&Group::open_at(&context, "mem://g", TimeRange::until(19)).unwrap()), ["a"]);
+}
+
+#[test]
+fn metadata_and_details_are_vacuumed() {
+    let context = context();
+    put(&context, "g/__tiledb_group.tdb", b"");
+    let entry = |key: &str, value: u8| MetadataEntry {
+        key: key.to_owned(),
+        value: Some(MetadataValue::new(Datatype::UInt8, [value])),
+    };
+    put(&context, &format!("g/__meta/__1_1_{A}"), &tile(&encode(&[entry("x", 1), entry("y", 1)])));
+    put(&context, &format!("g/__meta/__2_2_{A}"), &tile(&encode(&[MetadataEntry { key: "x".into(), value: None }])));
+    // What the vacuum file says was merged is not looked at: this file differs from the two on purpose.
+    put(&context, &format!("g/__meta/__1_2_{A}"), &tile(&encode(&[entry("y", 7)])));
+    let list = format!("mem://elsewhere/g/__meta/__1_1_{A}\nmem://elsewhere/g/__meta/__2_2_{A}\n");
+    put(&context, &format!("g/__meta/__1_2_{A}.vac"), list.as_bytes());
+    let at = |t| Group::open_at(&context, "mem://g", TimeRange::until(t)).unwrap().metadata().unwrap();
+    let values = |t| at(t).iter().map(|(key, v)| (key.clone(), v.data.clone())).collect::<Vec<_>>();
+    assert_eq!(values(9), [("y".to_owned(), vec![7])]);
+    assert_eq!(values(1), [("x".to_owned(), vec![1]), ("y".to_owned(), vec![1])]);
+    assert_eq!(values(0), []);
+}
+
+#[test]
+fn errors_say_what_is_there_instead() {
+    let context = context();
+    array(&context, "a");
+    put(&context, "folder/file", b"");
+    for (uri, part) in [
+        ("mem://a", "it is an array"),
+        ("mem://folder", "neither __group nor __tiledb_group.tdb"),
+        ("mem://gone", "no such folder"),
+    ] {
+        let error = Group::open(&context, uri).unwrap_err();
+        assert!(matches!(error, Error::NotFound { .. }), "{uri}");
+        assert!(error.to_string().contains(part) && error.to_string().contains(uri), "{error}");
+    }
+    put(&context, &format!("bad/__group/__1_1_{A}_2"), b"no tile");
+    let error = Group::open(&context, "mem://bad").unwrap_err();
+    assert!(matches!(&error, Error::Corrupt { uri, .. } if uri.ends_with(&format!("__group/__1_1_{A}_2"))), "{error}");
+}
+
+#[test]
+fn damaged_details_are_errors_or_values() {
+    let context = context();
+    let members = vec![member("a", "x", MemberKind::Array, false), member("", "y", MemberKind::Group, false)];
+    let payload = GroupDetails { version: GroupVersion::V2, members }.encode();
+    let whole = tile(&payload);
+    let path = format!("g/__group/__1_1_{A}_2");
+    for at in 0..whole.len() {
+        put(&context, &path, &whole[..at]);
+        assert!(Group::open(&context, "mem://g").is_err(), "cut at {at}");
+        let mut bytes = whole.clone();
+        bytes[at] ^= 0x10;
+        put(&context, &path, &bytes);
+        let _ = Group::open(&context, "mem://g");
+    }
+}
+
+#[test]
+fn folders_hold_arrays_and_groups() {
+    let context = context();
+    array(&context, "top/a");
+    array(&context, "top/a/__labels/l0");
+    array(&context, "top/b/c");
+    put(&context, "top/g/__tiledb_group.tdb", b"");
+    put(&context, "top/old/__array_schema.tdb", b"");
+    put(&context, "top/file", b"");
+    let types = |uri: &str| object_type(&context, uri).unwrap();
+    assert_eq!(types("mem://top/a"), Some(ObjectType::Array));
+    assert_eq!(types("mem://top/old"), Some(ObjectType::Array));
+    assert_eq!(types("mem://top/g"), Some(ObjectType::Group));
+    assert_eq!(types("mem://top/b"), None);
+    assert_eq!(types("mem://top/gone"), None);
+    let found = list(&context, "mem://top").unwrap();
+    let found: Vec<_> = found.iter().map(|e| (e.name.as_str(), e.uri.as_str(), e.object_type)).collect();
+    assert_eq!(
+        found,
+        [
+            ("a", "mem://top/a", ObjectType::Array),
+            ("g", "mem://top/g", ObjectType::Group),
+            ("old", "mem://top/old", ObjectType::Array),
+        ]
+    );
+    assert_eq!(list(&context, "mem://top/a").unwrap(), []);
+    assert!(matches!(list(&context, "mem://top/gone"), Err(Error::NotFound { .. })));
+    assert_eq!([ObjectType::Array, ObjectType::Group].map(|t| t.to_string()), ["array", "group"]);
+}
+
+fn walked(context: &Context, uri: &str, depth: usize) -> Vec<String> {
+    let line = |entry: Result<WalkEntry>| match entry {
+        Ok(entry) => {
+            let kind = entry.object_type.map_or("-".to_owned(), |t| t.to_string());
+            let repeated = if entry.repeated { " again" } else { "" };
+            format!("{} {} {kind}{repeated}", entry.depth, entry.name)
+        }
+        Err(error) => format!("! {error}"),
+    };
+    walk(context, uri, depth).unwrap().map(line).collect()
+}
+
+#[test]
+fn walks_end_although_groups_contain_each_other() {
+    let context = context();
+    let v2 = GroupVersion::V2;
+    array(&context, "top/plain/a");
+    array(&context, "top/plain/a/nested");
+    put(&context, "top/legacy/__tiledb_group.tdb", b"");
+    array(&context, "top/legacy/b");
+    // Contains itself, an array that is not in its folder, and one that is gone.
+    let members = vec![
+        member("self", ".", MemberKind::Group, false),
+        member("sub", "sub", MemberKind::Group, false),
+        member("far", "mem://top/plain/a", MemberKind::Array, false),
+        member("gone", "mem://gone", MemberKind::Group, false),
+        member("lost", "mem://gone", MemberKind::Unknown, false),
+        member("s3", "s3://bucket/a", MemberKind::Group, false),
+    ];
+    details(&context, "top/g", 1, v2, members);
+    array(&context, "top/g/unlisted");
+    details(&context, "top/g/sub", 1, v2, vec![member("back", "mem://top/g", MemberKind::Group, false)]);
+    let found = walked(&context, "mem://top", usize::MAX);
+    let s3 = found.iter().find(|line| line.starts_with("! s3://")).unwrap().clone();
+    assert_eq!(
+        found,
+        [
+            "1 g group",
+            "2 far array",
+            "! mem://gone: not found (a group that is a member of another)",
+            "2 lost -",
+            &s3,
+            "2 self group again",
+            "2 sub group",
+            "3 back group again",
+            "1 legacy group",
+            "2 b array",
+            "1 plain -",
+            "2 a array",
+        ]
+    );
+    assert_eq!(walked(&context, "mem://top", 1), ["1 g group", "1 legacy group", "1 plain -"]);
+    assert_eq!(walked(&context, "mem://top", 0), [""; 0]);
+    assert_eq!(walked(&context, "mem://top/plain/a", 9), [""; 0]);
+    assert!(matches!(walk(&context, "mem://top/gone", 1), Err(Error::NotFound { .. })));
+}
+
+#[test]
+fn circles_of_growing_paths_end_too() {
+    let context = context();
+    let v2 = GroupVersion::V2;
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().to_str().unwrap();
+    details(&context, &format!("{root}/g"), 1, v2, vec![member("s", "s", MemberKind::Group, false)]);
+    let members = vec![
+        member("again", "../../g/s", MemberKind::Group, false),
+        member("up", "..", MemberKind::Group, false),
+        member("x", "../x", MemberKind::Array, false),
+    ];
+    details(&context, &format!("{root}/g/s"), 1, v2, members);
+    array(&context, &format!("{root}/g/x"));
+    let found = walked(&context, &format!("{root}/g"), usize::MAX);
+    assert_eq!(found, ["1 s group", "2 again group again", "2 up group again", "2 x array"]);
+}
