@@ -234,7 +234,10 @@ impl<'a> FragmentDescription<'a> {
         }
         if tile >= self.tile_num() {
             let tiles = self.tile_num();
-            return Err(Error::InvalidArgument(format!("{}: tile {tile} of {tiles} does not exist", self.uri())));
+            return Err(Error::InvalidArgument(format!(
+                "{}: tile {tile} of {tiles} does not exist",
+                self.uri()
+            )));
         }
         Ok(())
     }

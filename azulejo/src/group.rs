@@ -97,7 +97,8 @@ impl Group {
         }
         let files = |folder: RootFolder| -> Result<DetailFiles> {
             let is_there = root.iter().any(|entry| entry.is_dir && entry.name == folder.name());
-            let entries = if is_there { location.storage.list(&location.path.join(folder.name()))? } else { vec![] };
+            let entries =
+                if is_there { location.storage.list(&location.path.join(folder.name()))? } else { vec![] };
             Ok(DetailFiles::parse(folder, &entries))
         };
         let details_files = files(RootFolder::GroupDetails)?;

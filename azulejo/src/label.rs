@@ -51,8 +51,9 @@ impl Array {
             Error::SchemaMismatch(format!("{}: there is no dimension label {name:?}", self.uri()))
         })?;
         let array = self.open_label(name)?;
-        check(&reference, self.schema(), array.schema())
-            .map_err(|reason| Error::SchemaMismatch(format!("{}: dimension label {name:?}: {reason}", self.uri())))?;
+        check(&reference, self.schema(), array.schema()).map_err(|reason| {
+            Error::SchemaMismatch(format!("{}: dimension label {name:?}: {reason}", self.uri()))
+        })?;
         let dimension = array.schema().domain.dimensions.first().cloned();
         let dimension = dimension.ok_or_else(|| Error::Internal("a label without a dimension".into()))?;
         Ok(Label { reference, array, dimension })
@@ -140,7 +141,8 @@ impl Label {
         let axis = self.dimension.axis().filter(|_| self.array.schema().is_dense()).ok_or_else(|| {
             Error::Unsupported(format!("{}: ordered labels need a dense array of integers", self.array.uri()))
         })?;
-        let (low, high) = axis.offsets_of(&written).ok_or_else(|| self.corrupt("labels outside the domain"))?;
+        let (low, high) =
+            axis.offsets_of(&written).ok_or_else(|| self.corrupt("labels outside the domain"))?;
         let mut cells = Blocks { label: self, axis, last: high, first: low, loaded: Vec::new() };
         let typed = |a: &[u8], b: &[u8]| self.compare(a, b);
         self.check_seams(&mut cells, &axis, direction)?;
@@ -164,7 +166,9 @@ impl Label {
             let size = self.datatype().size();
             if range.start.len() != size || range.end.len() != size {
                 let datatype = self.datatype().name();
-                return Err(self.refused(&format!("a range needs two values of type {datatype}, {size} bytes each")));
+                return Err(
+                    self.refused(&format!("a range needs two values of type {datatype}, {size} bytes each"))
+                );
             }
             // Not equal to itself but by the order, which puts it last.
             let nan = |value: &[u8]| match (self.datatype(), value) {
@@ -300,7 +304,8 @@ impl Blocks<'_> {
         };
         let (start, _, cells) = self.loaded.get(at).ok_or_else(missing)?;
         let labels = cells.columns.get(1).ok_or_else(missing)?;
-        let cell = usize::try_from(offset - start).ok().filter(|cell| *cell < cells.cell_num).ok_or_else(missing)?;
+        let cell =
+            usize::try_from(offset - start).ok().filter(|cell| *cell < cells.cell_num).ok_or_else(missing)?;
         Ok(labels.view().cell(cell).to_vec())
     }
 
@@ -324,7 +329,9 @@ fn check(label: &DimensionLabel, schema: &ArraySchema, found: &ArraySchema) -> R
     let labelled = labelled.ok_or_else(|| format!("there is no dimension {}", label.dimension))?;
     if own.datatype != labelled.datatype || own.cell_val_num != labelled.cell_val_num {
         let (own, labelled) = (own.datatype.name(), labelled.datatype.name());
-        return Err(format!("the dimension of its array is of type {own}, the labelled one of type {labelled}"));
+        return Err(format!(
+            "the dimension of its array is of type {own}, the labelled one of type {labelled}"
+        ));
     }
     let name = &label.attribute;
     let attribute = found.attributes.iter().find(|attribute| attribute.name == *name);

@@ -25,7 +25,14 @@ fn tile(payload: &[u8]) -> Vec<u8> {
 
 fn member(key: &str, uri: &str, kind: MemberKind, deleted: bool) -> GroupMember {
     let name = (!key.is_empty()).then(|| key.to_owned());
-    GroupMember { version: GroupVersion::V2, kind, relative: !uri.contains("://"), uri: uri.to_owned(), name, deleted }
+    GroupMember {
+        version: GroupVersion::V2,
+        kind,
+        relative: !uri.contains("://"),
+        uri: uri.to_owned(),
+        name,
+        deleted,
+    }
 }
 
 fn details(context: &Context, group: &str, time: u64, version: GroupVersion, members: Vec<GroupMember>) {
@@ -49,7 +56,8 @@ fn changes_of_members_add_up_over_time() {
     let v2 = GroupVersion::V2;
     put(&context, "g/__tiledb_group.tdb", b"");
     details(&context, "g", 10, v2, vec![member("b", "x/b", MemberKind::Array, false)]);
-    let more = vec![member("", "s", MemberKind::Group, false), member("a", "mem://y", MemberKind::Unknown, false)];
+    let more =
+        vec![member("", "s", MemberKind::Group, false), member("a", "mem://y", MemberKind::Unknown, false)];
     details(&context, "g", 20, v2, more);
     details(&context, "g", 30, v2, vec![member("b", "x/b", MemberKind::Array, true)]);
     let at = |t| Group::open_at(&context, "mem://g", TimeRange::until(t)).unwrap();
@@ -60,7 +68,10 @@ fn changes_of_members_add_up_over_time() {
     assert_eq!(names(&group), ["a", "s"]);
     let [a, s] = group.members() else { panic!() };
     assert_eq!((a.object_type, a.relative, a.location.as_str()), (None, false, "mem://y"));
-    assert_eq!((s.object_type, s.relative, s.location.as_str()), (Some(ObjectType::Group), true, "mem://g/s"));
+    assert_eq!(
+        (s.object_type, s.relative, s.location.as_str()),
+        (Some(ObjectType::Group), true, "mem://g/s")
+    );
     assert_eq!((s.name.as_deref(), s.uri.as_str()), (None, "s"));
     assert_eq!(group.member("s"), Some(s));
     assert_eq!(group.member("b"), None);
@@ -90,7 +101,11 @@ fn metadata_and_details_are_vacuumed() {
         value: Some(MetadataValue::new(Datatype::UInt8, [value])),
     };
     put(&context, &format!("g/__meta/__1_1_{A}"), &tile(&encode(&[entry("x", 1), entry("y", 1)])));
-    put(&context, &format!("g/__meta/__2_2_{A}"), &tile(&encode(&[MetadataEntry { key: "x".into(), value: None }])));
+    put(
+        &context,
+        &format!("g/__meta/__2_2_{A}"),
+        &tile(&encode(&[MetadataEntry { key: "x".into(), value: None }])),
+    );
     // What the vacuum file says was merged is not looked at: this file differs from the two on purpose.
     put(&context, &format!("g/__meta/__1_2_{A}"), &tile(&encode(&[entry("y", 7)])));
     let list = format!("mem://elsewhere/g/__meta/__1_1_{A}\nmem://elsewhere/g/__meta/__2_2_{A}\n");
@@ -118,7 +133,10 @@ fn errors_say_what_is_there_instead() {
     }
     put(&context, &format!("bad/__group/__1_1_{A}_2"), b"no tile");
     let error = Group::open(&context, "mem://bad").unwrap_err();
-    assert!(matches!(&error, Error::Corrupt { uri, .. } if uri.ends_with(&format!("__group/__1_1_{A}_2"))), "{error}");
+    assert!(
+        matches!(&error, Error::Corrupt { uri, .. } if uri.ends_with(&format!("__group/__1_1_{A}_2"))),
+        "{error}"
+    );
 }
 
 #[test]

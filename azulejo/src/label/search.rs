@@ -133,7 +133,8 @@ mod tests {
         };
         let mut value = |offset: u64| Ok(offset.to_le_bytes().to_vec());
         for (from, to) in [(0, 0), (7, u64::MAX), (u64::MAX, u64::MAX), (0, u64::MAX)] {
-            let found = find(bounds, Direction::Increasing, &Range::of(from, to), &compare, &mut value).unwrap();
+            let found =
+                find(bounds, Direction::Increasing, &Range::of(from, to), &compare, &mut value).unwrap();
             assert_eq!(found, Some((from, to)));
         }
     }

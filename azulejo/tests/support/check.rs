@@ -76,7 +76,11 @@ fn group(context: &Context, uri: &str, json: &Value) -> Result<(), String> {
         .members()
         .iter()
         .map(|m| {
-            serde_json::json!({"name": m.name, "type": m.object_type.to_string(), "uri": m.uri, "relative": m.relative})
+            // The expectation calls every member below the group relative, however the group stores it.
+            let below = m.location.strip_prefix(&format!("{}/", group.uri()));
+            let kind = m.object_type.map_or_else(|| "invalid".to_owned(), |t| t.to_string());
+            let uri = below.unwrap_or(&m.location);
+            serde_json::json!({"name": m.name, "type": kind, "uri": uri, "relative": below.is_some()})
         })
         .collect();
     found.sort_by_key(|m| {
