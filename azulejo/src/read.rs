@@ -1,8 +1,11 @@
 //! Reading: from a selection to batches of cells.
 
 pub mod aggregate;
+mod bind;
 mod copy;
+mod dense;
 mod fetch;
+mod fit;
 mod gather;
 mod merge;
 mod plan;
@@ -21,6 +24,8 @@ use crate::error::{Error, Result};
 use crate::space::{Layout, Subarray};
 use azulejo_format::condition::Condition;
 use azulejo_format::fragment::Field;
+use dense::DenseReader;
+use sparse::SparseReader;
 
 /// What to read.
 ///
@@ -152,13 +157,30 @@ pub struct PartBytes {
 #[derive(Debug)]
 pub struct Reader {
     options: BoundOptions,
+    source: Source,
+    /// Cells that a caller's buffers had no room for, and how many of them are done.
+    rest: Option<(ColumnSet, usize)>,
+}
+
+/// The two ways to plan and to merge.
+#[derive(Debug)]
+enum Source {
+    Dense(DenseReader),
+    Sparse(SparseReader),
+    /// An error came: nothing follows it.
+    Ended,
 }
 
 impl Reader {
     /// Checks the options and plans; reads nothing but metadata.
     pub fn new(array: &Array, options: ReadOptions) -> Result<Self> {
-        let _ = (array, options);
-        Err(Error::Unsupported("reading is not there yet".into()))
+        let options = options.bind(array)?;
+        let source = if array.schema().is_dense() {
+            Source::Dense(DenseReader::new(array, &options)?)
+        } else {
+            Source::Sparse(SparseReader::new(array, &options)?)
+        };
+        Ok(Self { options, source, rest: None })
     }
 
     /// What is read.
@@ -167,17 +189,65 @@ impl Reader {
         &self.options
     }
 
-    /// All that is left, in one piece. The result itself must fit in the memory budget.
-    pub fn read_all(self) -> Result<ColumnSet> {
-        Err(Error::Unsupported("reading is not there yet".into()))
+    /// All that is left, in one piece. Besides the result it holds what one batch needs.
+    pub fn read_all(mut self) -> Result<ColumnSet> {
+        let mut batches = Vec::new();
+        while let Some(batch) = self.next_batch()? {
+            batches.push(batch);
+        }
+        match batches.len() {
+            0 => Ok(self.options.empty()),
+            1 => Ok(batches.swap_remove(0)),
+            _ => ColumnSet::concat(&batches),
+        }
     }
 
     /// Fills the caller's buffers, one for each field asked for, with as many whole cells as fit; call again for more.
     ///
     /// Errors with [`Error::BufferTooSmall`] if not one cell fits; nothing is lost then.
     pub fn read_into(&mut self, columns: &mut [ColumnMut<'_>]) -> Result<Progress> {
-        let _ = columns;
-        Err(Error::Unsupported("reading is not there yet".into()))
+        if columns.len() != self.options.fields.len() {
+            let (given, wanted) = (columns.len(), self.options.fields.len());
+            return Err(Error::InvalidArgument(format!("{given} buffers for {wanted} fields")));
+        }
+        let mut progress = Progress { written: vec![PartBytes::default(); columns.len()], ..Progress::default() };
+        loop {
+            let (batch, done) = match self.rest.take() {
+                Some(rest) => rest,
+                None => match self.next_batch()? {
+                    Some(batch) => (batch, 0),
+                    None => {
+                        progress.complete = true;
+                        return Ok(progress);
+                    }
+                },
+            };
+            let copied = fit::copy(&batch, done, columns, &mut progress);
+            let left = done + copied.cells < batch.cell_num;
+            if left {
+                self.rest = Some((batch, done + copied.cells));
+                return match copied.too_small {
+                    Some(error) if progress.cells == 0 => Err(error),
+                    _ => Ok(progress),
+                };
+            }
+        }
+    }
+
+    /// The next cells that no caller has seen; errors end the query.
+    fn next_batch(&mut self) -> Result<Option<ColumnSet>> {
+        if let Some((batch, done)) = self.rest.take() {
+            return Ok(Some(batch.slice(done..batch.cell_num)));
+        }
+        let batch = match &mut self.source {
+            Source::Dense(reader) => reader.next_batch(),
+            Source::Sparse(reader) => reader.next_batch(),
+            Source::Ended => Ok(None),
+        };
+        if batch.is_err() {
+            self.source = Source::Ended;
+        }
+        batch
     }
 }
 
@@ -185,6 +255,6 @@ impl Iterator for Reader {
     type Item = Result<ColumnSet>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        None
+        self.next_batch().transpose()
     }
 }

@@ -1,0 +1,83 @@
+//! From names to fields: options checked against an array.
+
+use super::gather::FillCell;
+use super::{BoundField, BoundOptions, ReadOptions};
+use crate::array::Array;
+use crate::column::{ColumnBuilder, ColumnSet, ColumnType};
+use crate::error::{Error, Result};
+use crate::space::Layout;
+use azulejo_format::fragment::Field;
+use azulejo_format::schema::FieldIndex;
+
+impl ReadOptions {
+    /// Checks the options against an array; fields get their types.
+    pub(super) fn bind(self, array: &Array) -> Result<BoundOptions> {
+        let schema = array.schema();
+        if self.layout == Layout::Hilbert {
+            return Err(Error::InvalidArgument(
+                "results cannot be asked for in Hilbert order: use the global order of a Hilbert array".into(),
+            ));
+        }
+        let names = if self.fields.is_empty() {
+            let dimensions = schema.domain.dimensions.iter().map(|d| d.name.clone());
+            let attributes = schema.attributes.iter().map(|a| a.name.clone());
+            if schema.is_dense() { attributes.collect() } else { dimensions.chain(attributes).collect() }
+        } else {
+            self.fields
+        };
+        let fields = names.iter().map(|name| field(array, name)).collect::<Result<Vec<_>>>()?;
+        if let Some((i, _)) = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name)) {
+            return Err(Error::InvalidArgument(format!("field {:?} is asked for twice", names[i])));
+        }
+        Ok(BoundOptions {
+            subarray: self.subarray.bind(schema)?,
+            fields,
+            condition: self.condition,
+            layout: self.layout,
+            memory_budget: self.memory_budget.unwrap_or(array.context().config().memory_budget),
+        })
+    }
+}
+
+fn field(array: &Array, name: &str) -> Result<BoundField> {
+    let schema = array.schema();
+    match schema.field(name) {
+        Some(FieldIndex::Attribute(i)) => {
+            let attribute = schema.attribute(i).ok_or_else(|| Error::Internal("no such attribute".into()))?;
+            let enumeration = attribute.enumeration.as_ref().map(|e| array.enumeration(e)).transpose()?;
+            let column_type = ColumnType {
+                name: name.into(),
+                datatype: attribute.datatype,
+                cell_val_num: attribute.cell_val_num,
+                nullable: attribute.nullable,
+                enumeration,
+            };
+            Ok(BoundField { column_type, field: Field::Attribute(i), fill: FillCell::of(attribute) })
+        }
+        Some(FieldIndex::Dimension(i)) => {
+            let dimension = schema.dimension(i).ok_or_else(|| Error::Internal("no such dimension".into()))?;
+            let column_type =
+                ColumnType::new(name, dimension.datatype).with_cell_val_num(dimension.cell_val_num);
+            let fill = FillCell { bytes: dimension.datatype.default_fill(), valid: true };
+            Ok(BoundField { column_type, field: Field::Dimension(i), fill })
+        }
+        None => {
+            let all: Vec<&str> = schema
+                .domain
+                .dimensions
+                .iter()
+                .map(|d| d.name.as_str())
+                .chain(schema.attributes.iter().map(|a| a.name.as_str()))
+                .collect();
+            Err(Error::SchemaMismatch(format!("there is no field {name:?}; the array has {}", all.join(", "))))
+        }
+    }
+}
+
+impl BoundOptions {
+    /// A result without cells.
+    pub(super) fn empty(&self) -> ColumnSet {
+        let columns = self.fields.iter().map(|f| ColumnBuilder::new(f.column_type.clone()).finish()).collect();
+        ColumnSet { cell_num: 0, columns }
+    }
+}

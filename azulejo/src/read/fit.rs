@@ -1,0 +1,99 @@
+//! As many whole cells of a batch as a caller's own buffers have room for.
+
+use super::Progress;
+use crate::column::{ColumnBuffers, ColumnMut, ColumnSet};
+use crate::error::Error;
+
+/// What was copied, and which buffer was the first without room.
+pub(super) struct Copied {
+    pub(super) cells: usize,
+    pub(super) too_small: Option<Error>,
+}
+
+/// Copies the cells from `done` on behind those that `progress` counts.
+pub(super) fn copy(batch: &ColumnSet, done: usize, out: &mut [ColumnMut<'_>], progress: &mut Progress) -> Copied {
+    let mut cells = batch.cell_num - done;
+    let mut too_small = None;
+    for ((column, buffers), written) in batch.columns.iter().zip(out.iter()).zip(&progress.written) {
+        let (fit, error) = room(column, done, cells, buffers, written.data, progress.cells);
+        if fit < cells {
+            (cells, too_small) = (fit, error);
+        }
+    }
+    for ((column, buffers), written) in batch.columns.iter().zip(out.iter_mut()).zip(&mut progress.written) {
+        let (from, to) = byte_range(column, done, cells);
+        buffers.data[written.data..written.data + to - from].copy_from_slice(&column.data[from..to]);
+        if let (Some(places), Some(offsets)) = (&mut buffers.offsets, column.offsets.as_ref()) {
+            let base = written.data as u64;
+            let offsets = &offsets.typed_data::<u64>()[done..done + cells];
+            for (place, offset) in places[progress.cells..].iter_mut().zip(offsets) {
+                *place = base + (offset - from as u64);
+            }
+            written.offsets += cells * 8;
+        }
+        if let (Some(places), Some(validity)) = (&mut buffers.validity, column.validity.as_ref()) {
+            places[progress.cells..progress.cells + cells].copy_from_slice(&validity[done..done + cells]);
+            written.validity += cells;
+        }
+        written.data += to - from;
+    }
+    progress.cells += cells;
+    Copied { cells, too_small }
+}
+
+/// Where the values of `cells` cells from `first` on lie in a column, in bytes.
+fn byte_range(column: &ColumnBuffers, first: usize, cells: usize) -> (usize, usize) {
+    match &column.offsets {
+        Some(offsets) => {
+            let offsets = offsets.typed_data::<u64>();
+            (offsets[first] as usize, offsets[first + cells] as usize)
+        }
+        None => {
+            let size = column.column_type.cell_size();
+            (first * size, (first + cells) * size)
+        }
+    }
+}
+
+/// How many of `cells` cells fit behind what is written, and what the next one would need.
+fn room(
+    column: &ColumnBuffers,
+    done: usize,
+    cells: usize,
+    out: &ColumnMut<'_>,
+    written: usize,
+    cells_written: usize,
+) -> (usize, Option<Error>) {
+    let field = &column.column_type.name;
+    let too_small = |part, need: usize, have: usize| {
+        Some(Error::BufferTooSmall { field: field.to_string(), part, need: need as u64, have: have as u64 })
+    };
+    let mut fit = cells;
+    let mut error = None;
+    let data = out.data.len() - written;
+    let in_data = match &column.offsets {
+        Some(offsets) => {
+            let offsets = &offsets.typed_data::<u64>()[done..=done + cells];
+            let first = offsets[0];
+            offsets[1..].partition_point(|end| end - first <= data as u64)
+        }
+        None => data.checked_div(column.column_type.cell_size()).unwrap_or(cells),
+    };
+    if in_data < fit {
+        let (from, to) = byte_range(column, done + in_data, 1);
+        (fit, error) = (in_data, too_small("data", to - from, data));
+    }
+    if column.offsets.is_some() {
+        let have = out.offsets.as_ref().map_or(0, |o| o.len());
+        if have - cells_written.min(have) < fit {
+            (fit, error) = (have - cells_written.min(have), too_small("offsets", 8, have * 8));
+        }
+    }
+    if column.validity.is_some() {
+        let have = out.validity.as_ref().map_or(0, |v| v.len());
+        if have - cells_written.min(have) < fit {
+            (fit, error) = (have - cells_written.min(have), too_small("validity", 1, have));
+        }
+    }
+    (fit, error)
+}
