@@ -1,0 +1,143 @@
+//! What a command can fail with, and the exit code that says so to scripts.
+
+use azulejo::Error as EngineError;
+use std::io;
+use std::path::Path;
+
+/// A command's result.
+pub type Result<T, E = CliError> = std::result::Result<T, E>;
+
+/// The exit codes, as printed under `azulejo --help`.
+pub const EXIT_CODES: &str = "\
+Exit codes:
+  0  done (also when the reader of a pipe stops early)
+  1  the work failed: storage, memory budget, something not supported
+  2  the command line, a selection or a condition does not make sense
+  3  nothing of that kind lies at the URI
+  4  the stored bytes are damaged
+  5  the array is encrypted and the key is missing or wrong";
+
+/// Why a command stopped.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// The arguments make no sense, alone or for this array.
+    #[error("{0}")]
+    Usage(String),
+    /// The engine refused or failed.
+    #[error("{0}")]
+    Engine(#[from] EngineError),
+    /// A local file, or standard output.
+    #[error("cannot {op} {what}: {source}")]
+    Io {
+        /// What was tried, such as `write`.
+        op: &'static str,
+        /// The file.
+        what: String,
+        /// The cause.
+        source: io::Error,
+    },
+    /// The cells do not fit the format asked for.
+    #[error("{0}")]
+    Format(String),
+    /// Whoever reads our output has seen enough.
+    #[error("the pipe was closed")]
+    BrokenPipe,
+}
+
+impl CliError {
+    /// A [`CliError::Usage`] in one call.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self::Usage(message.into())
+    }
+
+    /// An IO error of a file; a closed pipe is told apart.
+    pub fn io(op: &'static str, what: &Path, source: io::Error) -> Self {
+        if source.kind() == io::ErrorKind::BrokenPipe {
+            return Self::BrokenPipe;
+        }
+        Self::Io { op, what: what.display().to_string(), source }
+    }
+
+    /// The exit code of [`EXIT_CODES`].
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::BrokenPipe => 0,
+            Self::Usage(_) => 2,
+            Self::Io { .. } | Self::Format(_) => 1,
+            Self::Engine(error) => match error {
+                EngineError::InvalidArgument(_) | EngineError::SchemaMismatch(_) => 2,
+                EngineError::NotFound { .. } => 3,
+                EngineError::Corrupt { .. } => 4,
+                EngineError::Encryption { .. } => 5,
+                _ => 1,
+            },
+        }
+    }
+
+    /// What the user can do about it, where that is known.
+    pub fn hint(&self) -> Option<&'static str> {
+        match self {
+            Self::Engine(EngineError::Encryption { .. }) => {
+                Some("give the array's key with --key-file FILE (32 bytes, or 64 hexadecimal digits)")
+            }
+            Self::Engine(EngineError::NotFound { .. }) => {
+                Some("`azulejo ls` on the folder above shows the arrays and groups that are there")
+            }
+            Self::Engine(EngineError::Budget { .. }) => Some("raise it with --memory, for example --memory 4GiB"),
+            Self::Engine(EngineError::SchemaMismatch(_)) => {
+                Some("`azulejo schema URI` shows the dimensions and attributes")
+            }
+            _ => None,
+        }
+    }
+}
+
+impl From<io::Error> for CliError {
+    fn from(source: io::Error) -> Self {
+        match source.kind() {
+            io::ErrorKind::BrokenPipe => Self::BrokenPipe,
+            _ => Self::Io { op: "write", what: "standard output".into(), source },
+        }
+    }
+}
+
+impl From<arrow::error::ArrowError> for CliError {
+    fn from(error: arrow::error::ArrowError) -> Self {
+        match error {
+            arrow::error::ArrowError::IoError(_, source) => source.into(),
+            other => Self::Format(other.to_string()),
+        }
+    }
+}
+
+impl From<serde_json::Error> for CliError {
+    fn from(error: serde_json::Error) -> Self {
+        if error.is_io() { io::Error::from(error).into() } else { Self::Format(error.to_string()) }
+    }
+}
+
+impl From<csv::Error> for CliError {
+    fn from(error: csv::Error) -> Self {
+        match error.into_kind() {
+            csv::ErrorKind::Io(source) => source.into(),
+            other => Self::Format(format!("{other:?}")),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exit_codes_follow_the_table() {
+        let not_found = EngineError::NotFound { uri: "x".into(), what: "array" };
+        assert_eq!(CliError::from(not_found).exit_code(), 3);
+        let key = EngineError::Encryption { uri: "x".into(), reason: "no key" };
+        assert_eq!(CliError::from(key).exit_code(), 5);
+        assert_eq!(CliError::usage("no").exit_code(), 2);
+        let pipe = io::Error::from(io::ErrorKind::BrokenPipe);
+        assert!(matches!(CliError::from(pipe), CliError::BrokenPipe));
+        assert_eq!(CliError::BrokenPipe.exit_code(), 0);
+    }
+}

@@ -1,0 +1,379 @@
+//! Single values - coordinates, fill values, metadata - between bytes, text and JSON.
+
+use crate::moment::{self, Moment};
+use azulejo::format::datatype::{Native, dispatch};
+use azulejo::format::{CellValNum, Datatype, Physical};
+use serde_json::{Value as Json, json};
+
+/// The unit of a datetime or time type: `DAY` of `DATETIME_DAY`, `NS` of `TIME_NS`.
+pub fn unit(datatype: Datatype) -> Option<&'static str> {
+    if datatype.is_datetime() || datatype.is_time() {
+        datatype.name().split_once('_').map(|(_, unit)| unit)
+    } else {
+        None
+    }
+}
+
+/// Whether single bytes of this type make text.
+fn is_text(datatype: Datatype) -> bool {
+    matches!(
+        datatype,
+        Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8 | Datatype::GeomWkt
+    )
+}
+
+/// Whether cells are shown as one lump of bytes.
+fn is_lump(datatype: Datatype) -> bool {
+    datatype.is_string() || datatype.is_byte() || matches!(datatype, Datatype::Any)
+}
+
+/// Which end of a range a text stands for: a date names its first instant as a lower bound, its last as an upper one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// The lower one, or a single value.
+    Low,
+    /// The upper one.
+    High,
+}
+
+/// Reads one value of `datatype`. Datetimes: ISO dates, or ticks as numbers (`@2020` where four digits would be a year).
+pub fn parse(datatype: Datatype, text: &str, bound: Bound) -> Result<Vec<u8>, String> {
+    if datatype.is_string() {
+        return match datatype {
+            Datatype::StringAscii | Datatype::StringUtf8 => Ok(text.as_bytes().to_vec()),
+            _ => Err(format!("values of {datatype} cannot be given as text")),
+        };
+    }
+    let text = text.trim();
+    if datatype.is_datetime() {
+        return parse_datetime(datatype, text, bound).map(|tick| tick.to_le_bytes().to_vec());
+    }
+    if datatype.is_time() {
+        return parse_time(datatype, text, bound).map(|tick| tick.to_le_bytes().to_vec());
+    }
+    match (datatype, text) {
+        (Datatype::Bool, "true") => return Ok(vec![1]),
+        (Datatype::Bool, "false") => return Ok(vec![0]),
+        (Datatype::Char, _) if text.len() == 1 => return Ok(text.as_bytes().to_vec()),
+        _ => {}
+    }
+    fn number<T: Native + std::str::FromStr>(text: &str) -> Option<Vec<u8>> {
+        let mut out = vec![0; T::SIZE];
+        text.parse::<T>().ok()?.write(&mut out);
+        Some(out)
+    }
+    let plain = text.replace('_', "");
+    dispatch!(datatype.physical(), T => number::<T>(&plain))
+        .ok_or_else(|| format!("{text:?} is not a value of {datatype}"))
+}
+
+fn parse_datetime(datatype: Datatype, text: &str, bound: Bound) -> Result<i64, String> {
+    let unit = unit(datatype).unwrap_or_default();
+    if let Some(tick) = text.strip_prefix('@').unwrap_or(text).parse::<i64>().ok()
+        && (text.starts_with('@') || text.len() != 4)
+    {
+        return Ok(tick);
+    }
+    let moment = Moment::parse(text).ok_or_else(|| {
+        format!("{text:?} is not a date; write 2024-05-01, 2024-05-01T10:00:00.250 or ticks such as @18262")
+    })?;
+    let instant = if bound == Bound::Low { moment.first } else { moment.last };
+    moment::tick_of(unit, instant).ok_or_else(|| format!("{text:?} does not fit {datatype}"))
+}
+
+fn parse_time(datatype: Datatype, text: &str, bound: Bound) -> Result<i64, String> {
+    if let Ok(tick) = text.strip_prefix('@').unwrap_or(text).parse::<i64>() {
+        return Ok(tick);
+    }
+    let length = unit(datatype).and_then(moment::tick_length);
+    let clock = moment::parse_clock(text).zip(length);
+    let Some(((offset, unit_length), tick)) = clock else {
+        return Err(format!("{text:?} is not a time; write 10:30:00.250 or ticks such as 37800"));
+    };
+    let instant = if bound == Bound::Low { offset } else { offset + unit_length - 1 };
+    i64::try_from(instant / tick).map_err(|_| format!("{text:?} does not fit {datatype}"))
+}
+
+/// A cell's bytes as people read them.
+pub fn text(datatype: Datatype, bytes: &[u8]) -> String {
+    if is_lump(datatype) || datatype == Datatype::Char {
+        return lump_text(datatype, bytes);
+    }
+    let size = datatype.size();
+    let mut values = bytes.chunks_exact(size).map(|value| scalar_text(datatype, value));
+    if bytes.len() == size {
+        return values.next().unwrap_or_default();
+    }
+    format!("[{}]", values.collect::<Vec<_>>().join(", "))
+}
+
+fn lump_text(datatype: Datatype, bytes: &[u8]) -> String {
+    if is_text(datatype)
+        && let Ok(text) = str::from_utf8(bytes)
+        && !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t'))
+    {
+        return text.to_owned();
+    }
+    decode_wide(datatype, bytes).unwrap_or_else(|| hex(bytes))
+}
+
+/// UTF-16 and UTF-32 text; `None` for other types and for what is no text.
+fn decode_wide(datatype: Datatype, bytes: &[u8]) -> Option<String> {
+    match datatype {
+        Datatype::StringUtf16 | Datatype::StringUcs2 => {
+            let units: Vec<u16> = bytes.chunks_exact(2).map(u16::read).collect();
+            String::from_utf16(&units).ok()
+        }
+        Datatype::StringUtf32 | Datatype::StringUcs4 => {
+            bytes.chunks_exact(4).map(|c| char::from_u32(u32::read(c))).collect()
+        }
+        _ => None,
+    }
+    .filter(|text: &String| !text.chars().any(char::is_control))
+}
+
+fn scalar_text(datatype: Datatype, bytes: &[u8]) -> String {
+    fn number<T: Native + std::fmt::Display>(bytes: &[u8]) -> String {
+        T::read(bytes).to_string()
+    }
+    match datatype {
+        Datatype::Bool => (if bytes.first() == Some(&0) { "false" } else { "true" }).to_owned(),
+        _ if datatype.is_datetime() || datatype.is_time() => tick_text(datatype, i64::read(bytes)),
+        _ => dispatch!(datatype.physical(), T => number::<T>(bytes)),
+    }
+}
+
+/// A tick of a datetime or time type in ISO form, `NaT` for the missing one, `@ticks` beyond the calendar.
+pub fn tick_text(datatype: Datatype, tick: i64) -> String {
+    if tick == i64::MIN {
+        return "NaT".to_owned();
+    }
+    let unit = unit(datatype).unwrap_or_default();
+    let iso = if datatype.is_datetime() {
+        moment::tick_text(unit, tick)
+    } else {
+        moment::tick_length(unit)
+            .map(|length| i128::from(tick) * length)
+            .filter(|of_day| (0..moment::tick_length("DAY").unwrap_or(0)).contains(of_day))
+            .map(|of_day| moment::clock_text(unit, of_day))
+    };
+    iso.unwrap_or_else(|| format!("@{tick}"))
+}
+
+/// Bytes as hexadecimal digits after `0x`.
+pub fn hex(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(2 + 2 * bytes.len());
+    out.push_str("0x");
+    for byte in bytes {
+        out.push_str(&format!("{byte:02x}"));
+    }
+    out
+}
+
+/// A cell as JSON, without loss: numbers as numbers (a cell of several values as an array), NaN and infinities as
+/// strings, text as a string, datetimes as ticks, everything else as `{"hex": ".."}`.
+pub fn json(datatype: Datatype, cell_val_num: CellValNum, bytes: &[u8]) -> Json {
+    let exact = exact_json(datatype, cell_val_num, bytes);
+    // What the pretty form would lose (a NaN's payload, a torn cell) keeps its bytes.
+    match from_json(datatype, cell_val_num, &exact) {
+        Ok(again) if again == bytes => exact,
+        _ => hex_json(bytes),
+    }
+}
+
+fn hex_json(bytes: &[u8]) -> Json {
+    json!({ "hex": hex(bytes).split_off(2) })
+}
+
+fn exact_json(datatype: Datatype, cell_val_num: CellValNum, bytes: &[u8]) -> Json {
+    if is_text(datatype) {
+        return str::from_utf8(bytes).map_or_else(|_| hex_json(bytes), Into::into);
+    }
+    if is_lump(datatype) {
+        return hex_json(bytes);
+    }
+    let mut values = bytes.chunks_exact(datatype.size()).map(|value| number_json(datatype.physical(), value));
+    match cell_val_num {
+        CellValNum::Fixed(1) => values.next().unwrap_or(Json::Null),
+        _ => Json::Array(values.collect()),
+    }
+}
+
+/// One number as JSON; NaN and infinities, which JSON lacks, as strings.
+pub fn number_json(physical: Physical, bytes: &[u8]) -> Json {
+    match physical {
+        Physical::I8 => i8::read(bytes).into(),
+        Physical::I16 => i16::read(bytes).into(),
+        Physical::I32 => i32::read(bytes).into(),
+        Physical::I64 => i64::read(bytes).into(),
+        Physical::U8 => u8::read(bytes).into(),
+        Physical::U16 => u16::read(bytes).into(),
+        Physical::U32 => u32::read(bytes).into(),
+        Physical::U64 => u64::read(bytes).into(),
+        Physical::F32 => {
+            let value = f32::read(bytes);
+            // 0.1 rather than 0.10000000149011612, where it reads back as the same bits.
+            let short = value.to_string().parse::<f64>().unwrap_or(f64::from(value));
+            float_json(if short as f32 == value { short } else { f64::from(value) })
+        }
+        Physical::F64 => float_json(f64::read(bytes)),
+    }
+}
+
+/// A float as JSON.
+pub fn float_json(value: f64) -> Json {
+    if value.is_nan() {
+        "NaN".into()
+    } else if value.is_infinite() {
+        (if value > 0.0 { "inf" } else { "-inf" }).into()
+    } else {
+        value.into()
+    }
+}
+
+/// The inverse of [`json`].
+pub fn from_json(datatype: Datatype, cell_val_num: CellValNum, value: &Json) -> Result<Vec<u8>, String> {
+    let bad = || format!("{value} is not a value of {datatype}");
+    if let Some(digits) = value.get("hex") {
+        return digits.as_str().and_then(unhex).ok_or_else(bad);
+    }
+    if is_lump(datatype) || datatype == Datatype::Char {
+        return value.as_str().map(|text| text.as_bytes().to_vec()).ok_or_else(bad);
+    }
+    let number = |value: &Json| number_from_json(datatype.physical(), value).ok_or_else(bad);
+    match (value, cell_val_num) {
+        (Json::Array(values), _) => {
+            let cells: Result<Vec<Vec<u8>>, String> = values.iter().map(number).collect();
+            Ok(cells?.concat())
+        }
+        _ => number(value),
+    }
+}
+
+fn number_from_json(physical: Physical, value: &Json) -> Option<Vec<u8>> {
+    fn integer<T: Native + TryFrom<i64> + TryFrom<u64>>(value: &Json) -> Option<Vec<u8>> {
+        let number = match value.as_i64() {
+            Some(number) => T::try_from(number).ok()?,
+            None => T::try_from(value.as_u64()?).ok()?,
+        };
+        Some(bytes_of(number))
+    }
+    let float = || match value {
+        Json::String(text) => match text.as_str() {
+            "NaN" => Some(f64::NAN),
+            "inf" => Some(f64::INFINITY),
+            "-inf" => Some(f64::NEG_INFINITY),
+            _ => None,
+        },
+        _ => value.as_f64(),
+    };
+    match physical {
+        Physical::I8 => integer::<i8>(value),
+        Physical::I16 => integer::<i16>(value),
+        Physical::I32 => integer::<i32>(value),
+        Physical::I64 => integer::<i64>(value),
+        Physical::U8 => integer::<u8>(value),
+        Physical::U16 => integer::<u16>(value),
+        Physical::U32 => integer::<u32>(value),
+        Physical::U64 => integer::<u64>(value),
+        Physical::F32 => float().map(|v| bytes_of(v as f32)),
+        Physical::F64 => float().map(bytes_of),
+    }
+}
+
+fn bytes_of<T: Native>(value: T) -> Vec<u8> {
+    let mut out = vec![0; T::SIZE];
+    value.write(&mut out);
+    out
+}
+
+/// Bytes from hexadecimal digits.
+pub fn unhex(digits: &str) -> Option<Vec<u8>> {
+    if !digits.is_ascii() || digits.len() % 2 != 0 {
+        return None;
+    }
+    (0..digits.len()).step_by(2).map(|i| u8::from_str_radix(digits.get(i..i + 2)?, 16).ok()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn low(datatype: Datatype, text: &str) -> Result<Vec<u8>, String> {
+        parse(datatype, text, Bound::Low)
+    }
+
+    #[test]
+    fn values_are_parsed_by_their_type() {
+        assert_eq!(low(Datatype::Int32, "-5").unwrap(), (-5i32).to_le_bytes());
+        assert_eq!(low(Datatype::UInt64, "18446744073709551615").unwrap(), [0xff; 8]);
+        assert_eq!(low(Datatype::Int64, "1_000").unwrap(), 1000i64.to_le_bytes());
+        assert_eq!(low(Datatype::Float64, "-1.5e3").unwrap(), (-1500f64).to_le_bytes());
+        assert_eq!(low(Datatype::StringAscii, " a ").unwrap(), b" a ");
+        assert_eq!(low(Datatype::DateTimeDay, "2020-01-01").unwrap(), 18262i64.to_le_bytes());
+        assert_eq!(low(Datatype::DateTimeDay, "18262").unwrap(), 18262i64.to_le_bytes());
+        assert_eq!(low(Datatype::DateTimeYear, "2020").unwrap(), 50i64.to_le_bytes());
+        assert_eq!(low(Datatype::DateTimeYear, "@2020").unwrap(), 2020i64.to_le_bytes());
+        assert_eq!(low(Datatype::TimeSecond, "00:01:01").unwrap(), 61i64.to_le_bytes());
+        assert_eq!(low(Datatype::Bool, "true").unwrap(), [1]);
+        for (datatype, text) in
+            [(Datatype::UInt8, "256"), (Datatype::UInt8, "-1"), (Datatype::Int32, "1.5"), (Datatype::DateTimeDay, "x")]
+        {
+            assert!(low(datatype, text).is_err(), "{datatype} {text}");
+        }
+    }
+
+    #[test]
+    fn an_upper_bound_covers_the_period_it_names() {
+        let high = parse(Datatype::DateTimeDay, "2020-01", Bound::High).unwrap();
+        assert_eq!(high, (18262i64 + 30).to_le_bytes());
+        let high = parse(Datatype::DateTimeHour, "1970-01-01", Bound::High).unwrap();
+        assert_eq!(high, 23i64.to_le_bytes());
+    }
+
+    #[test]
+    fn values_are_shown_by_their_type() {
+        assert_eq!(text(Datatype::Int16, &(-3i16).to_le_bytes()), "-3");
+        assert_eq!(text(Datatype::Int16, &[1, 0, 2, 0]), "[1, 2]");
+        assert_eq!(text(Datatype::StringUtf8, "é".as_bytes()), "é");
+        assert_eq!(text(Datatype::StringUtf8, &[0xff]), "0xff");
+        assert_eq!(text(Datatype::Blob, b"ab"), "0x6162");
+        assert_eq!(text(Datatype::StringUtf16, &[0x61, 0, 0x62, 0]), "ab");
+        assert_eq!(text(Datatype::DateTimeMilli, &i64::MIN.to_le_bytes()), "NaT");
+        assert_eq!(text(Datatype::TimeMinute, &61i64.to_le_bytes()), "01:01");
+        assert_eq!(text(Datatype::TimeHour, &99i64.to_le_bytes()), "@99");
+    }
+
+    #[test]
+    fn json_keeps_every_bit() {
+        let one = CellValNum::ONE;
+        let two = CellValNum::Fixed(2);
+        let cases: Vec<(Datatype, CellValNum, Vec<u8>)> = vec![
+            (Datatype::UInt64, one, u64::MAX.to_le_bytes().to_vec()),
+            (Datatype::Int64, two, [i64::MIN, i64::MAX].iter().flat_map(|v| v.to_le_bytes()).collect()),
+            (Datatype::Float32, one, 0.1f32.to_le_bytes().to_vec()),
+            (Datatype::Float32, one, f32::NAN.to_le_bytes().to_vec()),
+            (Datatype::Float32, one, (-0.0f32).to_le_bytes().to_vec()),
+            (Datatype::Float64, one, 0x7ff8_0000_0000_0001u64.to_le_bytes().to_vec()),
+            (Datatype::Float64, one, f64::NEG_INFINITY.to_le_bytes().to_vec()),
+            (Datatype::Float64, one, 5e-324f64.to_le_bytes().to_vec()),
+            (Datatype::Char, one, vec![0x80]),
+            (Datatype::StringUtf8, CellValNum::Var, "\0".into()),
+            (Datatype::StringAscii, CellValNum::Var, vec![0xff, 0xfe]),
+            (Datatype::StringUtf16, CellValNum::Var, vec![1, 2]),
+            (Datatype::Blob, CellValNum::Var, vec![]),
+            (Datatype::Int32, CellValNum::Var, vec![]),
+            (Datatype::DateTimeDay, one, (-7i64).to_le_bytes().to_vec()),
+        ];
+        for (datatype, cell_val_num, bytes) in cases {
+            let value = json(datatype, cell_val_num, &bytes);
+            let text = serde_json::to_string(&value).unwrap();
+            let again: Json = serde_json::from_str(&text).unwrap();
+            assert_eq!(from_json(datatype, cell_val_num, &again).unwrap(), bytes, "{datatype} {text}");
+        }
+        assert_eq!(json(Datatype::Float32, one, &0.1f32.to_le_bytes()), json!(0.1));
+        assert!(from_json(Datatype::UInt8, one, &json!(256)).is_err());
+        assert!(from_json(Datatype::UInt8, one, &json!("x")).is_err());
+        assert!(from_json(Datatype::UInt8, one, &json!({"hex": "0"})).is_err());
+    }
+}
