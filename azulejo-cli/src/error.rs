@@ -110,18 +110,21 @@ impl From<arrow::error::ArrowError> for CliError {
     }
 }
 
-impl From<serde_json::Error> for CliError {
-    fn from(error: serde_json::Error) -> Self {
-        if error.is_io() { io::Error::from(error).into() } else { Self::Format(error.to_string()) }
+impl From<parquet::errors::ParquetError> for CliError {
+    fn from(error: parquet::errors::ParquetError) -> Self {
+        match error {
+            parquet::errors::ParquetError::External(source) => match source.downcast::<io::Error>() {
+                Ok(source) => (*source).into(),
+                Err(other) => Self::Format(other.to_string()),
+            },
+            other => Self::Format(other.to_string()),
+        }
     }
 }
 
-impl From<csv::Error> for CliError {
-    fn from(error: csv::Error) -> Self {
-        match error.into_kind() {
-            csv::ErrorKind::Io(source) => source.into(),
-            other => Self::Format(format!("{other:?}")),
-        }
+impl From<serde_json::Error> for CliError {
+    fn from(error: serde_json::Error) -> Self {
+        if error.is_io() { io::Error::from(error).into() } else { Self::Format(error.to_string()) }
     }
 }
 

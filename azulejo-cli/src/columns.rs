@@ -1,0 +1,164 @@
+//! The columns of a result: their types, as they are stored or as people want them, and their way to Arrow.
+
+use crate::error::{CliError, Result};
+use arrow::array::RecordBatch;
+use arrow::datatypes::{Schema, SchemaRef};
+use azulejo::column::ColumnType;
+use azulejo::format::schema::FieldIndex;
+use azulejo::format::{CellValNum, Datatype};
+use azulejo::{Array, ColumnSet};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The columns of a result and how their values come out.
+#[derive(Debug, Clone)]
+pub struct Columns {
+    stored: Vec<ColumnType>,
+    shown: Vec<ColumnType>,
+}
+
+impl Columns {
+    /// The named fields of an array; `raw` for values as stored.
+    pub fn new(array: &Array, fields: &[String], raw: bool) -> Result<Self> {
+        let stored = fields.iter().map(|name| column_type(array, name)).collect::<Result<Vec<_>>>()?;
+        let shown = if raw { stored.iter().map(raw_type).collect() } else { stored.clone() };
+        Ok(Self { stored, shown })
+    }
+
+    /// The types of the values that come out.
+    pub fn types(&self) -> &[ColumnType] {
+        &self.shown
+    }
+
+    /// Text columns that may turn out not to hold UTF-8, and so have to come out as bytes.
+    pub fn as_bytes(&self, columns: &BTreeSet<usize>) -> Self {
+        let mut changed = self.clone();
+        for (at, column) in changed.shown.iter_mut().enumerate() {
+            if columns.contains(&at) {
+                *column = bytes_type(column);
+            }
+        }
+        changed
+    }
+
+    /// The first text column of a batch whose cells are not all UTF-8.
+    pub fn not_utf8(&self, set: &ColumnSet) -> Option<usize> {
+        set.columns.iter().zip(&self.shown).position(|(column, shown)| {
+            let text = matches!(shown.datatype, Datatype::StringAscii | Datatype::StringUtf8 | Datatype::Char)
+                && shown.enumeration.is_none();
+            text && !is_utf8(column)
+        })
+    }
+
+    /// The Arrow schema.
+    pub fn arrow_schema(&self) -> Result<SchemaRef> {
+        let empty = ColumnSet {
+            cell_num: 0,
+            columns: self.stored.iter().cloned().map(azulejo::ColumnBuffers::empty).collect(),
+        };
+        Ok(self.record_batch(empty)?.schema())
+    }
+
+    /// A batch as Arrow; the data is not copied.
+    pub fn record_batch(&self, set: ColumnSet) -> Result<RecordBatch> {
+        let cell_num = set.cell_num;
+        let columns = set
+            .columns
+            .into_iter()
+            .zip(&self.shown)
+            .map(|(column, shown)| azulejo::ColumnBuffers { column_type: shown.clone(), ..column })
+            .collect();
+        let set = ColumnSet { cell_num, columns };
+        let batch = set.into_record_batch()?;
+        Ok(name_columns(batch)?)
+    }
+}
+
+/// Gives the nameless attribute a name: many formats need one.
+fn name_columns(batch: RecordBatch) -> Result<RecordBatch, arrow::error::ArrowError> {
+    let schema = batch.schema();
+    if schema.fields().iter().all(|field| !field.name().is_empty()) {
+        return Ok(batch);
+    }
+    let fields: Vec<_> = schema
+        .fields()
+        .iter()
+        .map(|field| if field.name().is_empty() { Arc::new(field.as_ref().clone().with_name("attr_")) } else { Arc::clone(field) })
+        .collect();
+    batch.with_schema(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
+}
+
+fn is_utf8(column: &azulejo::ColumnBuffers) -> bool {
+    if str::from_utf8(&column.data).is_err() {
+        return false;
+    }
+    // Every cell must begin and end between two characters.
+    let view = column.view();
+    (0..column.cell_num).all(|cell| !view.is_valid(cell) || str::from_utf8(view.cell(cell)).is_ok())
+}
+
+/// The type of a field of the array's latest schema.
+fn column_type(array: &Array, name: &str) -> Result<ColumnType> {
+    let schema = array.schema();
+    let missing = || CliError::usage(format!("there is no attribute or dimension {name:?}"));
+    let field = schema.field(name).ok_or_else(missing)?;
+    let (datatype, cell_val_num) = schema.type_of(field).ok_or_else(missing)?;
+    let enumeration = match field {
+        FieldIndex::Attribute(at) => schema.attribute(at).and_then(|a| a.enumeration.as_deref()),
+        FieldIndex::Dimension(_) => None,
+    };
+    Ok(ColumnType {
+        name: name.into(),
+        datatype,
+        cell_val_num,
+        nullable: schema.is_nullable(field),
+        enumeration: enumeration.map(|name| array.enumeration(name)).transpose()?,
+    })
+}
+
+/// The type whose Arrow form is the stored one: ticks, indices, bytes.
+fn raw_type(column: &ColumnType) -> ColumnType {
+    let mut raw = ColumnType { enumeration: None, ..column.clone() };
+    let datatype = column.datatype;
+    if datatype.is_datetime() || datatype.is_time() {
+        raw.datatype = Datatype::Int64;
+    } else if datatype == Datatype::Bool {
+        raw.datatype = Datatype::UInt8;
+    } else if datatype == Datatype::StringUtf8 && column.cell_val_num.is_var() {
+        // Text that says it is UTF-8 stays text.
+    } else if datatype.is_string() || datatype.is_byte() || matches!(datatype, Datatype::Char | Datatype::Any) {
+        return bytes_type(&raw);
+    }
+    raw
+}
+
+fn bytes_type(column: &ColumnType) -> ColumnType {
+    let cell_val_num = match column.cell_val_num {
+        CellValNum::Fixed(n) => CellValNum::Fixed(n.saturating_mul(column.datatype.size() as u32)),
+        CellValNum::Var => CellValNum::Var,
+    };
+    ColumnType { datatype: Datatype::Blob, cell_val_num, enumeration: None, ..column.clone() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn raw_types_are_the_stored_ones() {
+        let raw = |datatype, cell_val_num| {
+            let raw = raw_type(&ColumnType::new("a", datatype).with_cell_val_num(cell_val_num));
+            (raw.datatype, raw.cell_val_num)
+        };
+        let (one, three, var) = (CellValNum::ONE, CellValNum::Fixed(3), CellValNum::Var);
+        assert_eq!(raw(Datatype::DateTimeDay, one), (Datatype::Int64, one));
+        assert_eq!(raw(Datatype::TimeNano, three), (Datatype::Int64, three));
+        assert_eq!(raw(Datatype::Bool, one), (Datatype::UInt8, one));
+        assert_eq!(raw(Datatype::StringAscii, var), (Datatype::Blob, var));
+        assert_eq!(raw(Datatype::StringUtf8, var), (Datatype::StringUtf8, var));
+        assert_eq!(raw(Datatype::StringUtf8, three), (Datatype::Blob, three));
+        assert_eq!(raw(Datatype::StringUtf16, three), (Datatype::Blob, CellValNum::Fixed(6)));
+        assert_eq!(raw(Datatype::Char, one), (Datatype::Blob, one));
+        assert_eq!(raw(Datatype::Float32, three), (Datatype::Float32, three));
+    }
+}

@@ -1,0 +1,106 @@
+//! Cells in the formats that `cat` and `export` write.
+
+pub mod csv;
+pub mod npy;
+pub mod picture;
+pub mod png;
+pub mod table;
+pub mod temp_file;
+
+use crate::error::Result;
+use arrow::array::RecordBatch;
+use arrow::datatypes::SchemaRef;
+use arrow::ipc::writer::{FileWriter, StreamWriter};
+use arrow::json::writer::{LineDelimited, WriterBuilder};
+use parquet::arrow::ArrowWriter;
+use parquet::basic::{Compression, ZstdLevel};
+use parquet::file::properties::WriterProperties;
+use std::io::Write;
+
+/// Bytes of a Parquet row group under way at which it is written out.
+const ROW_GROUP_BYTES: usize = 128 << 20;
+
+/// A file of record batches being written.
+pub enum BatchWriter<W: Write + Send> {
+    /// Comma-separated values.
+    Csv(csv::CsvWriter<W>),
+    /// A JSON object a line.
+    Ndjson(arrow::json::Writer<W, LineDelimited>),
+    /// An Arrow IPC stream.
+    ArrowStream(StreamWriter<W>),
+    /// An Arrow IPC file.
+    ArrowFile(FileWriter<W>),
+    /// A Parquet file.
+    Parquet(ArrowWriter<W>),
+}
+
+impl<W: Write + Send> BatchWriter<W> {
+    /// Begins a CSV file with its header line.
+    pub fn csv(out: W, schema: &SchemaRef) -> Result<Self> {
+        Ok(Self::Csv(csv::CsvWriter::new(out, schema)?))
+    }
+
+    /// Begins a file of JSON lines.
+    pub fn ndjson(out: W) -> Self {
+        Self::Ndjson(WriterBuilder::new().with_explicit_nulls(true).build(out))
+    }
+
+    /// Begins an Arrow stream.
+    pub fn arrow_stream(out: W, schema: &SchemaRef) -> Result<Self> {
+        Ok(Self::ArrowStream(StreamWriter::try_new(out, schema)?))
+    }
+
+    /// Begins an Arrow file.
+    pub fn arrow_file(out: W, schema: &SchemaRef) -> Result<Self> {
+        Ok(Self::ArrowFile(FileWriter::try_new(out, schema)?))
+    }
+
+    /// Begins a Parquet file.
+    pub fn parquet(out: W, schema: &SchemaRef) -> Result<Self> {
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_created_by(concat!("azulejo ", env!("CARGO_PKG_VERSION")).to_owned())
+            .build();
+        Ok(Self::Parquet(ArrowWriter::try_new(out, schema.clone(), Some(properties))?))
+    }
+
+    /// Writes one batch.
+    pub fn write(&mut self, batch: &RecordBatch) -> Result<()> {
+        match self {
+            Self::Csv(writer) => writer.write(batch)?,
+            Self::Ndjson(writer) => writer.write(batch)?,
+            Self::ArrowStream(writer) => writer.write(batch)?,
+            Self::ArrowFile(writer) => writer.write(batch)?,
+            Self::Parquet(writer) => {
+                writer.write(batch)?;
+                if writer.in_progress_size() >= ROW_GROUP_BYTES {
+                    writer.flush()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes what ends the file.
+    pub fn finish(self) -> Result<()> {
+        match self {
+            Self::Csv(writer) => writer.finish()?,
+            Self::Ndjson(mut writer) => {
+                writer.finish()?;
+                writer.into_inner().flush()?;
+            }
+            Self::ArrowStream(mut writer) => {
+                writer.finish()?;
+                writer.get_mut().flush()?;
+            }
+            Self::ArrowFile(mut writer) => {
+                writer.finish()?;
+                writer.get_mut().flush()?;
+            }
+            Self::Parquet(writer) => {
+                writer.into_inner()?.flush()?;
+            }
+        }
+        Ok(())
+    }
+}

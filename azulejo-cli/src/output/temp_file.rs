@@ -1,0 +1,64 @@
+//! A file that appears under its name only when it is complete.
+
+use crate::error::{CliError, Result};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use tempfile::NamedTempFile;
+
+/// A file being written beside its final place; dropped, it is gone.
+#[derive(Debug)]
+pub struct TempFile {
+    file: NamedTempFile,
+    target: PathBuf,
+}
+
+impl TempFile {
+    /// Begins a file that will become `target`.
+    pub fn new(target: &Path) -> Result<Self> {
+        let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".azulejo-").suffix(".part");
+        // The usual rights of a new file, rather than the owner's only.
+        #[cfg(unix)]
+        builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
+        let file = builder.tempfile_in(folder).map_err(|e| CliError::io("create a file in", folder, e))?;
+        Ok(Self { file, target: target.to_path_buf() })
+    }
+
+    /// Where the bytes go.
+    pub fn writer(&self) -> Result<BufWriter<File>> {
+        let file = self.file.reopen().map_err(|e| CliError::io("write", &self.target, e))?;
+        Ok(BufWriter::with_capacity(1 << 20, file))
+    }
+
+    /// Gives the file its name; its size in bytes. All writers must have been flushed.
+    pub fn publish(self) -> Result<u64> {
+        let Self { mut file, target } = self;
+        file.flush().map_err(|e| CliError::io("write", &target, e))?;
+        let size = file.as_file().metadata().map_err(|e| CliError::io("write", &target, e))?.len();
+        file.persist(&target).map_err(|e| CliError::io("write", &target, e.error))?;
+        Ok(size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_appears_when_it_is_complete() {
+        let folder = tempfile::tempdir().unwrap();
+        let target = folder.path().join("x.csv");
+        let file = TempFile::new(&target).unwrap();
+        let mut writer = file.writer().unwrap();
+        writer.write_all(b"abc").unwrap();
+        writer.flush().unwrap();
+        assert!(!target.exists());
+        assert_eq!(file.publish().unwrap(), 3);
+        assert_eq!(std::fs::read(&target).unwrap(), b"abc");
+        let dropped = TempFile::new(&target).unwrap();
+        drop(dropped);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
+    }
+}
