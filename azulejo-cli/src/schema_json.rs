@@ -3,7 +3,7 @@
 //! The document is complete: an array created from it has the same schema. Where the schema files lie (names of
 //! enumeration files) is the storage's business and not part of it.
 
-mod filter;
+pub mod filter;
 
 use crate::value;
 use azulejo::format::schema::{
@@ -264,6 +264,18 @@ pub fn entries(enumeration: &Enumeration) -> Vec<&[u8]> {
             let starts = enumeration.offsets.iter().map(|&at| at as usize);
             let ends = starts.clone().skip(1).chain([data.len()]);
             starts.zip(ends).map(|(start, end)| data.get(start..end).unwrap_or_default()).collect()
+        }
+    }
+}
+
+/// The bytes of one entry of an enumeration, if it has so many.
+pub fn entry(enumeration: &Enumeration, at: usize) -> Option<&[u8]> {
+    match enumeration.cell_val_num.cell_size(enumeration.datatype) {
+        Some(size) => enumeration.data.get(at.checked_mul(size)?..at.checked_add(1)?.checked_mul(size)?),
+        None => {
+            let start = *enumeration.offsets.get(at)? as usize;
+            let end = enumeration.offsets.get(at + 1).map_or(enumeration.data.len(), |&end| end as usize);
+            enumeration.data.get(start..end)
         }
     }
 }

@@ -1,0 +1,153 @@
+//! `azulejo cat`: cells to standard output.
+
+use crate::args::{CatArgs, CatFormat};
+use crate::cells::each_batch;
+use crate::columns::Columns;
+use crate::error::{CliError, Result};
+use crate::output::BatchWriter;
+use crate::output::table::{Align, Table};
+use crate::progress::Progress;
+use crate::selection::{Coordinates, select};
+use crate::session::Session;
+use crate::size;
+use crate::terminal::Output;
+use crate::value;
+use azulejo::format::schema::Enumeration;
+use azulejo::{Array, ColumnBuffers};
+use std::io::Write;
+
+/// Rows of a table unless `--limit` says otherwise.
+const TABLE_ROWS: u64 = 100;
+/// Rows of a table that are laid out together.
+const TABLE_PAGE: usize = 2000;
+
+/// Runs the command.
+pub fn run(session: &mut Session, args: &CatArgs) -> Result<()> {
+    let array = session.open(&args.uri, &args.time)?;
+    let format = args.format.unwrap_or(match session.output.json {
+        true => CatFormat::Ndjson,
+        false if Output::is_terminal() => CatFormat::Table,
+        false => CatFormat::Csv,
+    });
+    if format == CatFormat::Table {
+        return table(session, &array, args);
+    }
+    if format == CatFormat::Arrow && Output::is_terminal() {
+        return Err(CliError::usage("an Arrow stream is no sight for a terminal; redirect it: > cells.arrow"));
+    }
+    let coordinates = if args.columns.coords { Coordinates::Always } else { Coordinates::Sparse };
+    let selection = select(&array, &args.selection, coordinates)?;
+    let columns = Columns::new(&array, &selection.fields, args.columns.raw)?;
+    let schema = columns.arrow_schema()?;
+    // The writers want an output that may go to another thread, so the lines come out of a plain handle.
+    session.output.flush()?;
+    let out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout());
+    let mut writer = match format {
+        CatFormat::Csv | CatFormat::Table => BatchWriter::csv(out, &schema)?,
+        CatFormat::Ndjson => BatchWriter::ndjson(out),
+        CatFormat::Arrow => BatchWriter::arrow_stream(out, &schema)?,
+    };
+    let progress = if Output::is_terminal() { Progress::none() } else { session.progress(selection.cell_num()) };
+    each_batch(&array, &selection, &progress, |set| {
+        if let Some(at) = columns.not_utf8(&set) {
+            let name = &columns.types()[at].name;
+            return Err(CliError::Format(format!("{name:?} holds text that is not UTF-8; --raw gives its bytes")));
+        }
+        writer.write(&columns.record_batch(set)?)
+    })?;
+    writer.finish()
+}
+
+/// Cells as a table: with the coordinates, and no more rows than somebody wants to read.
+fn table(session: &mut Session, array: &Array, args: &CatArgs) -> Result<()> {
+    let mut args_selection = args.selection.clone();
+    let preview = args_selection.limit.is_none();
+    if preview {
+        // One more shows that there are more.
+        args_selection.limit = Some(TABLE_ROWS + 1);
+    }
+    let selection = select(array, &args_selection, Coordinates::Always)?;
+    let columns = Columns::new(array, &selection.fields, args.columns.raw)?;
+    let mut page = new_page(&columns);
+    let mut rows = 0;
+    let mut hidden = Vec::new();
+    let width = session.output.width();
+    let styled = session.output.has_colours();
+    each_batch(array, &selection, &Progress::none(), |set| {
+        let mut cells = set.cell_num;
+        if preview {
+            cells = cells.min((TABLE_ROWS as usize).saturating_sub(rows));
+        }
+        for start in (0..cells).step_by(TABLE_PAGE) {
+            for cell in start..cells.min(start + TABLE_PAGE) {
+                let texts = set.columns.iter().zip(columns.types());
+                page.row(texts.map(|(column, shown)| cell_text(column, shown, cell)));
+            }
+            if rows + cells > TABLE_PAGE {
+                let rendered = std::mem::replace(&mut page, new_page(&columns)).render(width, styled);
+                session.output.write_all(rendered.text.as_bytes())?;
+                hidden = rendered.hidden;
+            }
+        }
+        rows += set.cell_num;
+        Ok(())
+    })?;
+    if !page.is_empty() || rows == 0 {
+        let rendered = page.render(width, styled);
+        session.output.write_all(rendered.text.as_bytes())?;
+        hidden = rendered.hidden;
+    }
+    session.output.flush()?;
+    if preview && rows as u64 > TABLE_ROWS {
+        session.output.note(&match selection_total(array, args)? {
+            Some(total) => format!("the first {TABLE_ROWS} of {} cells; --limit N shows more", size::count(total)),
+            None => format!("the first {TABLE_ROWS} cells; --limit N shows more"),
+        });
+    }
+    if !hidden.is_empty() {
+        let names = hidden.join(", ");
+        session.output.note(&format!("too narrow for {names}; --attrs chooses columns"));
+    }
+    if rows == 0 {
+        session.output.note("no cells");
+    }
+    Ok(())
+}
+
+fn selection_total(array: &Array, args: &CatArgs) -> Result<Option<u64>> {
+    Ok(select(array, &args.selection, Coordinates::Always)?.cell_num())
+}
+
+fn new_page(columns: &Columns) -> Table {
+    Table::new(columns.types().iter().map(|column| {
+        let datatype = column.datatype;
+        let number = (datatype.is_integer() || datatype.is_real()) && column.enumeration.is_none();
+        (&*column.name, if number { Align::Right } else { Align::Left })
+    }))
+}
+
+fn cell_text(column: &ColumnBuffers, shown: &azulejo::column::ColumnType, cell: usize) -> String {
+    let view = column.view();
+    if !view.is_valid(cell) {
+        return "null".to_owned();
+    }
+    let bytes = view.cell(cell);
+    match &shown.enumeration {
+        Some(enumeration) => label(enumeration, shown.datatype, bytes),
+        None => value::text(shown.datatype, bytes),
+    }
+}
+
+/// The label of an index; the index itself where the enumeration has no such entry.
+fn label(enumeration: &Enumeration, datatype: azulejo::format::Datatype, bytes: &[u8]) -> String {
+    let mut wide = [0; 8];
+    for (to, from) in wide.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+    let index = u64::from_le_bytes(wide);
+    let entry = usize::try_from(index).ok().and_then(|at| crate::schema_json::entry(enumeration, at));
+    match entry {
+        Some(entry) => value::text(enumeration.datatype, entry),
+        None => format!("#{}", value::text(datatype, bytes)),
+    }
+}

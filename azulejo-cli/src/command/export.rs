@@ -1,0 +1,208 @@
+//! `azulejo export`: cells to a file.
+
+use crate::args::{ExportArgs, ExportFormat, OrderArg};
+use crate::cells::each_batch;
+use crate::columns::Columns;
+use crate::error::{CliError, Result};
+use crate::output::BatchWriter;
+use crate::output::npy::NpyWriter;
+use crate::output::picture::{Colour, Scale};
+use crate::output::png::PngWriter;
+use crate::output::temp_file::TempFile;
+use crate::selection::{Coordinates, Selection, select};
+use crate::session::Session;
+use crate::size;
+use azulejo::{Array, ColumnBuffers, ColumnSet};
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+/// Runs the command.
+pub fn run(session: &mut Session, args: &ExportArgs) -> Result<()> {
+    let format = match args.format {
+        Some(format) => format,
+        None => format_of(&args.file)?,
+    };
+    if args.file.exists() && !args.force {
+        return Err(CliError::usage(format!("{} exists; --force replaces it", args.file.display())));
+    }
+    let array = session.open(&args.uri, &args.time)?;
+    let file = TempFile::new(&args.file)?;
+    let cells = match format {
+        ExportFormat::Npy => npy(session, &array, args, &file)?,
+        ExportFormat::Png => png(session, &array, args, &file)?,
+        _ => batches(session, &array, args, format, &file)?,
+    };
+    let bytes = file.publish()?;
+    if session.output.json {
+        let file = args.file.display().to_string();
+        return session.output.write_json(&json!({ "file": file, "cells": cells, "bytes": bytes }));
+    }
+    let file = args.file.display();
+    session.output.note(&format!("{file}: {} cells, {}", size::count(cells), size::text(bytes)));
+    Ok(())
+}
+
+fn format_of(file: &Path) -> Result<ExportFormat> {
+    let ending = file.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    Ok(match ending.as_str() {
+        "parquet" | "pq" => ExportFormat::Parquet,
+        "arrow" | "feather" | "ipc" => ExportFormat::Arrow,
+        "csv" => ExportFormat::Csv,
+        "ndjson" | "jsonl" => ExportFormat::Ndjson,
+        "npy" => ExportFormat::Npy,
+        "png" => ExportFormat::Png,
+        _ => {
+            return Err(CliError::usage(format!(
+                "{}: the ending names no format; use .parquet .arrow .csv .ndjson .npy .png, or --format",
+                file.display()
+            )));
+        }
+    })
+}
+
+/// Formats made of record batches. Text that turns out not to be UTF-8 is exported as bytes, from the beginning.
+fn batches(
+    session: &Session,
+    array: &Array,
+    args: &ExportArgs,
+    format: ExportFormat,
+    file: &TempFile,
+) -> Result<u64> {
+    let coordinates = if args.columns.coords { Coordinates::Always } else { Coordinates::Sparse };
+    let selection = select(array, &args.selection, coordinates)?;
+    let columns = Columns::new(array, &selection.fields, args.columns.raw)?;
+    let mut bytes = BTreeSet::new();
+    loop {
+        let columns = columns.as_bytes(&bytes);
+        match write_batches(session, array, &selection, &columns, format, file)? {
+            Written::All(cells) => return Ok(cells),
+            Written::NotUtf8(at) => {
+                let name = &columns.types()[at].name;
+                session.output.note(&format!("{name:?} holds text that is not UTF-8: exported as bytes"));
+                bytes.insert(at);
+            }
+        }
+    }
+}
+
+enum Written {
+    All(u64),
+    NotUtf8(usize),
+}
+
+fn write_batches(
+    session: &Session,
+    array: &Array,
+    selection: &Selection,
+    columns: &Columns,
+    format: ExportFormat,
+    file: &TempFile,
+) -> Result<Written> {
+    let schema = columns.arrow_schema()?;
+    let out = file.writer()?;
+    let mut writer = match format {
+        ExportFormat::Arrow => BatchWriter::arrow_file(out, &schema)?,
+        ExportFormat::Csv => BatchWriter::csv(out, &schema)?,
+        ExportFormat::Ndjson => BatchWriter::ndjson(out),
+        _ => BatchWriter::parquet(out, &schema)?,
+    };
+    let progress = session.progress(selection.cell_num());
+    let mut not_utf8 = None;
+    let cells = each_batch(array, selection, &progress, |set| {
+        not_utf8 = columns.not_utf8(&set);
+        match not_utf8 {
+            // Ends the read; the caller begins anew.
+            Some(_) => Err(CliError::Format(String::new())),
+            None => writer.write(&columns.record_batch(set)?),
+        }
+    });
+    if let Some(at) = not_utf8 {
+        return Ok(Written::NotUtf8(at));
+    }
+    let cells = cells?;
+    writer.finish()?;
+    Ok(Written::All(cells))
+}
+
+/// The selection of a format that takes one attribute of a dense array, with its shape.
+fn one_dense_attribute(array: &Array, args: &ExportArgs, format: &str) -> Result<(Selection, Vec<u64>)> {
+    let schema = array.schema();
+    if !schema.is_dense() {
+        return Err(CliError::usage(format!(
+            "{format} takes dense arrays and {} is sparse; export to .parquet, .arrow or .csv",
+            args.uri
+        )));
+    }
+    if args.selection.limit.is_some() || args.selection.points.is_some() || args.columns.coords {
+        return Err(CliError::usage(format!("{format} has no --limit, --points or --coords")));
+    }
+    if matches!(args.selection.order, OrderArg::Global | OrderArg::Unordered) {
+        return Err(CliError::usage(format!("{format} has no --order global or unordered")));
+    }
+    let selection = select(array, &args.selection, Coordinates::Never)?;
+    if selection.fields.len() != 1 {
+        return Err(CliError::usage(format!(
+            "{format} takes one attribute; choose it with --attrs: {}",
+            schema.attributes.iter().map(|a| a.name.as_str()).collect::<Vec<_>>().join(", ")
+        )));
+    }
+    match (&selection.options, selection.shape.clone()) {
+        (Some(_), Some(shape)) => Ok((selection, shape)),
+        _ => Err(CliError::usage(format!("{}: nothing is written there; give a --range", args.uri))),
+    }
+}
+
+fn only_column(mut set: ColumnSet) -> Result<ColumnBuffers> {
+    set.columns.pop().ok_or_else(|| CliError::Format("the read gave no column".into()))
+}
+
+fn npy(session: &Session, array: &Array, args: &ExportArgs, file: &TempFile) -> Result<u64> {
+    let (selection, shape) = one_dense_attribute(array, args, ".npy")?;
+    let columns = Columns::new(array, &selection.fields, args.columns.raw)?;
+    let columns_first = args.selection.order == OrderArg::Col;
+    let mut writer = NpyWriter::new(file.writer()?, &columns.types()[0], &shape, columns_first)?;
+    let progress = session.progress(selection.cell_num());
+    let cells = each_batch(array, &selection, &progress, |set| writer.write(&only_column(set)?))?;
+    writer.finish()?;
+    Ok(cells)
+}
+
+fn png(session: &Session, array: &Array, args: &ExportArgs, file: &TempFile) -> Result<u64> {
+    let (selection, shape) = one_dense_attribute(array, args, ".png")?;
+    let &[rows, columns] = &shape[..] else {
+        return Err(CliError::usage(format!(
+            ".png takes arrays of 2 dimensions and {} has {}; export to .npy, or fix dimensions in a 2-D array",
+            args.uri,
+            shape.len()
+        )));
+    };
+    if args.selection.order == OrderArg::Col {
+        return Err(CliError::usage(".png has no --order col: the first dimension goes down, the second to the right"));
+    }
+    let types = Columns::new(array, &selection.fields, true)?;
+    let column = &types.types()[0];
+    let colour = Colour::of(column)?;
+    let fill = fill_value(array, &column.name);
+    let mut scale = Scale::EMPTY;
+    if colour == Colour::Grey {
+        let progress = session.progress(selection.cell_num());
+        each_batch(array, &selection, &progress, |set| {
+            scale.widen(&only_column(set)?, &fill);
+            Ok(())
+        })?;
+    }
+    let mut writer = PngWriter::new(file.writer()?, (rows, columns), colour, scale, fill)?;
+    let progress = session.progress(selection.cell_num());
+    let cells = each_batch(array, &selection, &progress, |set| writer.write(&only_column(set)?))?;
+    writer.finish()?;
+    Ok(cells)
+}
+
+/// The fill value where it cannot be mistaken for data: the lowest or highest of its type, NaN, or one chosen for it.
+fn fill_value(array: &Array, name: &str) -> Vec<u8> {
+    array.schema().attributes.iter().find(|a| a.name == name).map_or_else(Vec::new, |attribute| {
+        let ambiguous = attribute.datatype.size() == 1;
+        if ambiguous { Vec::new() } else { attribute.fill_value.clone() }
+    })
+}

@@ -1,0 +1,82 @@
+//! What every command begins with: a context, a key, standard output.
+
+use crate::args::{GlobalArgs, TimeArgs};
+use crate::error::{CliError, Result};
+use crate::progress::Progress;
+use crate::terminal::Output;
+use crate::value;
+use azulejo::format::filter::EncryptionKey;
+use azulejo::{Array, Config, Context};
+use std::path::Path;
+
+/// The surroundings of one command.
+#[derive(Debug)]
+pub struct Session {
+    /// Settings and threads.
+    pub context: Context,
+    /// Standard output.
+    pub output: Output,
+}
+
+impl Session {
+    /// The surroundings that the global options ask for.
+    pub fn new(args: &GlobalArgs) -> Result<Self> {
+        let default = Config::default();
+        let config = Config {
+            memory_budget: args.memory.unwrap_or(default.memory_budget),
+            threads: args.threads,
+            ..default
+        };
+        let key = args.key_file.as_deref().map(read_key).transpose()?;
+        Ok(Self { context: Context::new(config, key)?, output: Output::new(args.json, args.quiet) })
+    }
+
+    /// Opens an array at a time.
+    pub fn open(&self, uri: &str, time: &TimeArgs) -> Result<Array> {
+        Ok(Array::open_at(&self.context, uri, time.range())?)
+    }
+
+    /// A progress line for `total` cells.
+    pub fn progress(&self, total: Option<u64>) -> Progress {
+        Progress::new(total, self.output.quiet)
+    }
+}
+
+/// A key file holds 32 bytes, or 64 hexadecimal digits; one line end may follow either.
+fn read_key(file: &Path) -> Result<EncryptionKey> {
+    let bytes = std::fs::read(file).map_err(|e| CliError::io("read", file, e))?;
+    parse_key(&bytes).ok_or_else(|| {
+        CliError::usage(format!("{}: a key file holds 32 bytes or 64 hexadecimal digits", file.display()))
+    })
+}
+
+fn parse_key(bytes: &[u8]) -> Option<EncryptionKey> {
+    if let Ok(key) = EncryptionKey::from_slice(bytes) {
+        return Some(key);
+    }
+    let line = bytes.strip_suffix(b"\n").unwrap_or(bytes);
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    if let Ok(key) = EncryptionKey::from_slice(line) {
+        return Some(key);
+    }
+    let digits = str::from_utf8(line).ok().filter(|digits| digits.len() == 2 * EncryptionKey::LEN)?;
+    EncryptionKey::from_slice(&value::unhex(digits)?).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_bytes_or_digits() {
+        let key = EncryptionKey::new(*b"0123456789abcdeF0123456789abcdeF");
+        assert!(parse_key(b"0123456789abcdeF0123456789abcdeF").unwrap() == key);
+        assert!(parse_key(b"0123456789abcdeF0123456789abcdeF\n").unwrap() == key);
+        assert!(parse_key(b"3031323334353637383961626364654630313233343536373839616263646546\r\n").unwrap() == key);
+        // 32 bytes that end in a line end are a key as they are.
+        assert!(parse_key(b"0123456789abcdeF0123456789abcde\n").is_some());
+        for bytes in [&b""[..], b"short", &[b'z'; 64], &[b'0'; 33]] {
+            assert!(parse_key(bytes).is_none());
+        }
+    }
+}
