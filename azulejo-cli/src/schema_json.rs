@@ -248,35 +248,10 @@ fn encode_enumeration(enumeration: &Enumeration) -> EnumerationJson {
         datatype: enumeration.datatype.name().to_owned(),
         cell_val_num: cell_val_num_json(enumeration.cell_val_num),
         ordered: enumeration.ordered,
-        values: entries(enumeration)
-            .into_iter()
+        values: enumeration
+            .values()
             .map(|entry| value::json(enumeration.datatype, enumeration.cell_val_num, entry))
             .collect(),
-    }
-}
-
-/// The bytes of each entry of an enumeration.
-pub fn entries(enumeration: &Enumeration) -> Vec<&[u8]> {
-    let data = enumeration.data.as_slice();
-    match enumeration.cell_val_num.cell_size(enumeration.datatype) {
-        Some(size) => data.chunks_exact(size.max(1)).collect(),
-        None => {
-            let starts = enumeration.offsets.iter().map(|&at| at as usize);
-            let ends = starts.clone().skip(1).chain([data.len()]);
-            starts.zip(ends).map(|(start, end)| data.get(start..end).unwrap_or_default()).collect()
-        }
-    }
-}
-
-/// The bytes of one entry of an enumeration, if it has so many.
-pub fn entry(enumeration: &Enumeration, at: usize) -> Option<&[u8]> {
-    match enumeration.cell_val_num.cell_size(enumeration.datatype) {
-        Some(size) => enumeration.data.get(at.checked_mul(size)?..at.checked_add(1)?.checked_mul(size)?),
-        None => {
-            let start = *enumeration.offsets.get(at)? as usize;
-            let end = enumeration.offsets.get(at + 1).map_or(enumeration.data.len(), |&end| end as usize);
-            enumeration.data.get(start..end)
-        }
     }
 }
 

@@ -145,7 +145,7 @@ fn label(enumeration: &Enumeration, datatype: azulejo::format::Datatype, bytes: 
         *to = *from;
     }
     let index = u64::from_le_bytes(wide);
-    let entry = usize::try_from(index).ok().and_then(|at| crate::schema_json::entry(enumeration, at));
+    let entry = usize::try_from(index).ok().and_then(|at| enumeration.value(at));
     match entry {
         Some(entry) => value::text(enumeration.datatype, entry),
         None => format!("#{}", value::text(datatype, bytes)),

@@ -31,7 +31,7 @@ pub fn run(session: &mut Session, args: &ObjectArgs) -> Result<()> {
     attributes(out, schema)?;
     orders(out, schema)?;
     for enumeration in &document.enumerations {
-        let entries = crate::schema_json::entries(enumeration);
+        let entries = enumeration.values().collect::<Vec<_>>();
         let ordered = if enumeration.ordered { ", ordered" } else { "" };
         let name = &enumeration.name;
         writeln!(out)?;

@@ -1,0 +1,163 @@
+//! `azulejo info`: what an array or group is.
+
+use super::fragments::FragmentRow;
+use super::meta::metadata_json;
+use super::schema::{attributes, dimensions, document, orders, plural, print, title};
+use crate::args::ObjectArgs;
+use crate::error::Result;
+use crate::moment;
+use crate::object::{self, DiskUsage, Kind};
+use crate::output::table::{Align, Table};
+use crate::schema_json::{encode_rectangle, to_json};
+use crate::session::Session;
+use crate::size;
+use azulejo::Array;
+use azulejo::group::Group;
+use serde_json::{Value as Json, json};
+use std::collections::BTreeSet;
+use std::io::Write;
+
+/// Metadata entries that are shown.
+const SHOWN_ENTRIES: usize = 10;
+
+/// Runs the command.
+pub fn run(session: &mut Session, args: &ObjectArgs) -> Result<()> {
+    let location = object::locate(&session.context, &args.uri)?;
+    let (kind, _) = object::look(&location)?;
+    match kind {
+        Kind::Group => group(session, args),
+        // What is no array gets the error that says so.
+        Kind::Array | Kind::Folder => array(session, args),
+    }
+}
+
+fn array(session: &mut Session, args: &ObjectArgs) -> Result<()> {
+    let array = session.open(&args.uri, &args.time)?;
+    let fragments = FragmentRow::all(&array)?;
+    let usage = object::disk_usage(array.location())?;
+    let written = array.non_empty_domain()?;
+    let metadata = array.metadata()?;
+    if session.output.json {
+        let versions: BTreeSet<u32> = fragments.iter().map(|row| row.fragment.footer().version.number()).collect();
+        let written = written.as_ref().map(|r| encode_rectangle(&array.schema().domain, r));
+        return session.output.write_json(&json!({
+            "kind": "array",
+            "uri": args.uri,
+            "encrypted": array.context().key().is_some(),
+            "schema": to_json(&document(&array)?)?,
+            "schema_versions": array.schemas().len(),
+            "non_empty_domain": written,
+            "fragments": fragments.len(),
+            "fragment_versions": versions,
+            "fragment_cells": fragments.iter().fold(0u64, |n, row| n.saturating_add(row.cells)),
+            "timestamps": timestamps(&fragments),
+            "deletes": array.deletes().len(),
+            "metadata": metadata_json(&metadata),
+            "files": usage.files,
+            "bytes": usage.bytes,
+        }));
+    }
+    let schema = array.schema();
+    let out = &mut session.output;
+    writeln!(out, "{}", args.uri)?;
+    writeln!(out, "{}", title(schema))?;
+    dimensions(out, schema, written.as_ref().map(|rectangle| rectangle.ranges.as_slice()))?;
+    attributes(out, schema)?;
+    orders(out, schema)?;
+    contents(out, &array, &fragments, usage)?;
+    let shown = metadata.iter().take(SHOWN_ENTRIES);
+    if !metadata.is_empty() {
+        writeln!(out)?;
+        out.heading(&format!("Metadata, {}", plural(metadata.len(), "key")))?;
+        let mut table = Table::new([("key", Align::Left), ("type", Align::Left), ("value", Align::Left)]);
+        for (key, value) in shown {
+            table.row([key.clone(), value.datatype.to_string(), super::meta::value_text(value)]);
+        }
+        print(out, &table)?;
+    }
+    if metadata.len() > SHOWN_ENTRIES {
+        writeln!(out, "... `azulejo meta` shows all")?;
+    }
+    Ok(())
+}
+
+fn contents(
+    out: &mut crate::terminal::Output,
+    array: &Array,
+    fragments: &[FragmentRow<'_>],
+    usage: DiskUsage,
+) -> Result<()> {
+    let cells = fragments.iter().fold(0u64, |n, row| n.saturating_add(row.cells));
+    let mut line = plural(fragments.len(), "fragment");
+    if let Some((first, last)) = timestamps(fragments) {
+        let versions: BTreeSet<String> =
+            fragments.iter().map(|row| row.fragment.footer().version.to_string()).collect();
+        let versions = versions.into_iter().collect::<Vec<_>>().join(", ");
+        line = format!("{line} of format version {versions}, {} cells", size::count(cells));
+        writeln!(out, "fragments          {line}")?;
+        let first_text = moment::timestamp_text(first);
+        if first == last {
+            writeln!(out, "written            {first_text}")?;
+        } else {
+            writeln!(out, "written            {first_text} to {}", moment::timestamp_text(last))?;
+        }
+    } else {
+        writeln!(out, "fragments          none: nothing is written")?;
+    }
+    if array.schemas().len() > 1 {
+        writeln!(out, "schema             evolved, {} versions", array.schemas().len())?;
+    }
+    if !array.deletes().is_empty() {
+        writeln!(out, "deletes            {}", array.deletes().len())?;
+    }
+    let files = plural(usize::try_from(usage.files).unwrap_or(usize::MAX), "file");
+    writeln!(out, "on disk            {} in {files}", size::text(usage.bytes))?;
+    if array.context().key().is_some() {
+        writeln!(out, "encryption         AES-256-GCM")?;
+    }
+    Ok(())
+}
+
+/// The first and the last time that a fragment was written at.
+fn timestamps(fragments: &[FragmentRow<'_>]) -> Option<(u64, u64)> {
+    let times = fragments.iter().map(|row| row.fragment.time_range());
+    let first = times.clone().map(|time| time.start).min()?;
+    Some((first, times.map(|time| time.end).max()?))
+}
+
+fn group(session: &mut Session, args: &ObjectArgs) -> Result<()> {
+    let group = Group::open_at(&session.context, &args.uri, args.time.range())?;
+    let members = super::ls::members(&group);
+    let metadata = group.metadata()?;
+    let usage = object::disk_usage(&object::locate(&session.context, &args.uri)?)?;
+    if session.output.json {
+        let members: Vec<Json> = members.iter().map(super::ls::Row::json).collect();
+        return session.output.write_json(&json!({
+            "kind": "group",
+            "uri": args.uri,
+            "members": members,
+            "metadata": metadata_json(&metadata),
+            "files": usage.files,
+            "bytes": usage.bytes,
+        }));
+    }
+    let out = &mut session.output;
+    writeln!(out, "{}", args.uri)?;
+    let files = plural(usize::try_from(usage.files).unwrap_or(usize::MAX), "file");
+    writeln!(out, "group, {}, {} in {files}", plural(members.len(), "member"), size::text(usage.bytes))?;
+    if !members.is_empty() {
+        writeln!(out)?;
+        out.heading("Members")?;
+        super::ls::print_rows(out, &members)?;
+    }
+    if !metadata.is_empty() {
+        writeln!(out)?;
+        out.heading(&format!("Metadata, {}", plural(metadata.len(), "key")))?;
+        let mut table = Table::new([("key", Align::Left), ("type", Align::Left), ("value", Align::Left)]);
+        for (key, value) in &metadata {
+            table.row([key.clone(), value.datatype.to_string(), super::meta::value_text(value)]);
+        }
+        print(out, &table)?;
+    }
+    Ok(())
+}
