@@ -77,7 +77,10 @@ pub fn disk_usage(location: &Location) -> Result<DiskUsage> {
                 folders.push(child(&folder, &entry.name));
             } else {
                 usage.files += 1;
-                usage.bytes += entry.size;
+                usage.bytes += match entry.size {
+                    Some(size) => size,
+                    None => folder.storage.size(&folder.path.join(&entry.name))?,
+                };
             }
         }
     }

@@ -91,7 +91,6 @@ struct LabelJson {
     order: String,
     datatype: String,
     cell_val_num: Json,
-    domain: Option<(Json, Json)>,
     attribute: String,
     uri: String,
     relative: bool,
@@ -290,7 +289,6 @@ fn encode_label(label: &DimensionLabel, schema: Option<&ArraySchema>) -> LabelJs
         order: order_name(label.order).to_owned(),
         datatype: label.datatype.name().to_owned(),
         cell_val_num: cell_val_num_json(label.cell_val_num),
-        domain: label.domain.as_ref().map(|range| encode_range(label.datatype, range)),
         attribute: label.attribute.clone(),
         uri: label.uri.clone(),
         relative: label.relative,
@@ -318,7 +316,6 @@ fn decode_label(json: LabelJson) -> Result<(DimensionLabel, Option<ArraySchema>)
         attribute: json.attribute,
         datatype,
         cell_val_num: decode_cell_val_num(&json.cell_val_num)?,
-        domain: json.domain.as_ref().map(|bounds| decode_range(datatype, bounds)).transpose()?,
         external: json.external,
     };
     Ok((label, schema.map(|document| document.schema)))

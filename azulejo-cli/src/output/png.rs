@@ -10,7 +10,7 @@ use std::io::Write;
 const MAX_SIDE: u64 = i32::MAX as u64;
 
 /// A PNG file being written.
-pub struct PngWriter<W: Write> {
+pub struct PngWriter<W: Write + 'static> {
     stream: StreamWriter<'static, W>,
     colour: Colour,
     scale: Scale,
@@ -19,7 +19,7 @@ pub struct PngWriter<W: Write> {
     pixels: Vec<u8>,
 }
 
-impl<W: Write> PngWriter<W> {
+impl<W: Write + 'static> PngWriter<W> {
     /// Begins a picture of `rows` times `columns` pixels.
     pub fn new(out: W, (rows, columns): (u64, u64), colour: Colour, scale: Scale, fill: Vec<u8>) -> Result<Self> {
         let side = |pixels: u64| {

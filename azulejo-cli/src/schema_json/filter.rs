@@ -19,20 +19,23 @@ enum FilterJson {
     Gzip { level: i32 },
     Zstd { level: i32 },
     Lz4 { level: i32 },
-    Rle,
+    Rle { level: i32 },
     Bzip2 { level: i32 },
-    DoubleDelta { reinterpret: Option<String> },
+    DoubleDelta { level: i32, reinterpret: Option<String> },
     BitWidthReduction { max_window: u32 },
     Bitshuffle,
     Byteshuffle,
     PositiveDelta { max_window: u32 },
+    #[serde(rename = "aes256_gcm")]
+    Aes256Gcm,
     ChecksumMd5,
+    #[serde(rename = "checksum_sha256")]
     ChecksumSha256,
-    Dictionary,
+    Dictionary { level: i32 },
     FloatScale { scale: Json, offset: Json, byte_width: u64 },
     Xor,
-    Webp { quality: f32, input_format: String, lossless: bool, extent_x: u16, extent_y: u16 },
-    Delta { reinterpret: Option<String> },
+    Webp { quality: f32, input_format: String, lossless: bool, y_extent: u16, x_extent: u16 },
+    Delta { level: i32, reinterpret: Option<String> },
 }
 
 const WEBP_FORMATS: [&str; 5] = ["none", "rgb", "bgr", "rgba", "bgra"];
@@ -61,30 +64,35 @@ impl FilterJson {
             Filter::Gzip { level } => Self::Gzip { level: *level },
             Filter::Zstd { level } => Self::Zstd { level: *level },
             Filter::Lz4 { level } => Self::Lz4 { level: *level },
-            Filter::Rle => Self::Rle,
+            Filter::Rle { level } => Self::Rle { level: *level },
             Filter::Bzip2 { level } => Self::Bzip2 { level: *level },
-            Filter::DoubleDelta { reinterpret } => Self::DoubleDelta { reinterpret: name(reinterpret) },
+            Filter::DoubleDelta { level, reinterpret } => {
+                Self::DoubleDelta { level: *level, reinterpret: name(reinterpret) }
+            },
             Filter::BitWidthReduction { max_window } => Self::BitWidthReduction { max_window: *max_window },
             Filter::Bitshuffle => Self::Bitshuffle,
             Filter::Byteshuffle => Self::Byteshuffle,
             Filter::PositiveDelta { max_window } => Self::PositiveDelta { max_window: *max_window },
+            Filter::Aes256Gcm => Self::Aes256Gcm,
             Filter::ChecksumMd5 => Self::ChecksumMd5,
             Filter::ChecksumSha256 => Self::ChecksumSha256,
-            Filter::Dictionary => Self::Dictionary,
+            Filter::Dictionary { level } => Self::Dictionary { level: *level },
             Filter::FloatScale { scale, offset, byte_width } => Self::FloatScale {
                 scale: crate::value::float_json(*scale),
                 offset: crate::value::float_json(*offset),
                 byte_width: *byte_width,
             },
             Filter::Xor => Self::Xor,
-            Filter::Webp { quality, input_format, lossless, extents } => Self::Webp {
+            Filter::Webp { quality, input_format, lossless, y_extent, x_extent } => Self::Webp {
                 quality: *quality,
                 input_format: WEBP_FORMATS.get(usize::from(*input_format)).unwrap_or(&"none").to_string(),
                 lossless: *lossless,
-                extent_x: extents.0,
-                extent_y: extents.1,
+                y_extent: *y_extent,
+                x_extent: *x_extent,
             },
-            Filter::Delta { reinterpret } => Self::Delta { reinterpret: name(reinterpret) },
+            Filter::Delta { level, reinterpret } => {
+                Self::Delta { level: *level, reinterpret: name(reinterpret) }
+            },
         }
     }
 
@@ -104,21 +112,24 @@ impl FilterJson {
             Self::Gzip { level } => Filter::Gzip { level: *level },
             Self::Zstd { level } => Filter::Zstd { level: *level },
             Self::Lz4 { level } => Filter::Lz4 { level: *level },
-            Self::Rle => Filter::Rle,
+            Self::Rle { level } => Filter::Rle { level: *level },
             Self::Bzip2 { level } => Filter::Bzip2 { level: *level },
-            Self::DoubleDelta { reinterpret } => Filter::DoubleDelta { reinterpret: datatype(reinterpret)? },
+            Self::DoubleDelta { level, reinterpret } => {
+                Filter::DoubleDelta { level: *level, reinterpret: datatype(reinterpret)? }
+            },
             Self::BitWidthReduction { max_window } => Filter::BitWidthReduction { max_window: *max_window },
             Self::Bitshuffle => Filter::Bitshuffle,
             Self::Byteshuffle => Filter::Byteshuffle,
             Self::PositiveDelta { max_window } => Filter::PositiveDelta { max_window: *max_window },
+            Self::Aes256Gcm => Filter::Aes256Gcm,
             Self::ChecksumMd5 => Filter::ChecksumMd5,
             Self::ChecksumSha256 => Filter::ChecksumSha256,
-            Self::Dictionary => Filter::Dictionary,
+            Self::Dictionary { level } => Filter::Dictionary { level: *level },
             Self::FloatScale { scale, offset, byte_width } => {
                 Filter::FloatScale { scale: float(scale)?, offset: float(offset)?, byte_width: *byte_width }
             }
             Self::Xor => Filter::Xor,
-            Self::Webp { quality, input_format, lossless, extent_x, extent_y } => Filter::Webp {
+            Self::Webp { quality, input_format, lossless, y_extent, x_extent } => Filter::Webp {
                 quality: *quality,
                 input_format: WEBP_FORMATS
                     .iter()
@@ -126,9 +137,12 @@ impl FilterJson {
                     .and_then(|at| u8::try_from(at).ok())
                     .ok_or_else(|| format!("{input_format:?} is not one of {}", WEBP_FORMATS.join(", ")))?,
                 lossless: *lossless,
-                extents: (*extent_x, *extent_y),
+                y_extent: *y_extent,
+                x_extent: *x_extent,
             },
-            Self::Delta { reinterpret } => Filter::Delta { reinterpret: datatype(reinterpret)? },
+            Self::Delta { level, reinterpret } => {
+                Filter::Delta { level: *level, reinterpret: datatype(reinterpret)? }
+            },
         })
     }
 }
@@ -149,16 +163,17 @@ fn filter_text(filter: &Filter) -> String {
         Filter::Gzip { level: l } => level("gzip", *l),
         Filter::Zstd { level: l } => level("zstd", *l),
         Filter::Lz4 { .. } => "lz4".into(),
-        Filter::Rle => "rle".into(),
+        Filter::Rle { .. } => "rle".into(),
         Filter::Bzip2 { level: l } => level("bzip2", *l),
-        Filter::DoubleDelta { reinterpret } => delta("double-delta", reinterpret),
+        Filter::DoubleDelta { reinterpret, .. } => delta("double-delta", reinterpret),
         Filter::BitWidthReduction { max_window } => format!("bit-width-reduction window {max_window}"),
         Filter::Bitshuffle => "bitshuffle".into(),
         Filter::Byteshuffle => "byteshuffle".into(),
         Filter::PositiveDelta { max_window } => format!("positive-delta window {max_window}"),
+        Filter::Aes256Gcm => "aes-256-gcm".into(),
         Filter::ChecksumMd5 => "md5".into(),
         Filter::ChecksumSha256 => "sha256".into(),
-        Filter::Dictionary => "dictionary".into(),
+        Filter::Dictionary { .. } => "dictionary".into(),
         Filter::FloatScale { scale, offset, byte_width } => {
             format!("float-scale *{scale} +{offset} in {byte_width} bytes")
         }
@@ -167,6 +182,6 @@ fn filter_text(filter: &Filter) -> String {
             let format = WEBP_FORMATS.get(usize::from(*input_format)).unwrap_or(&"none");
             if *lossless { format!("webp {format} lossless") } else { format!("webp {format} quality {quality}") }
         }
-        Filter::Delta { reinterpret } => delta("delta", reinterpret),
+        Filter::Delta { reinterpret, .. } => delta("delta", reinterpret),
     }
 }
