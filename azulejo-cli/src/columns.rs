@@ -1,6 +1,7 @@
 //! The columns of a result: their types, as they are stored or as people want them, and their way to Arrow.
 
 use crate::error::{CliError, Result};
+use crate::pending::PendingSet as _;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use azulejo::column::ColumnType;

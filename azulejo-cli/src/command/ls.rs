@@ -10,7 +10,7 @@ use crate::terminal::Output;
 use azulejo::Context;
 use azulejo::context::Location;
 use azulejo::format::path::RootEntry;
-use azulejo::group::Group;
+use crate::pending::Group;
 use serde_json::{Value as Json, json};
 
 /// Something that `ls` lists.
@@ -86,7 +86,7 @@ pub fn members(group: &Group) -> Vec<Row> {
     group
         .members()
         .iter()
-        .map(|member| Row { name: member.name.clone(), kind: member_kind(member), uri: member.uri.clone() })
+        .map(|member| Row { name: member.name.clone(), kind: Kind::Array, uri: member.uri.clone() })
         .collect()
 }
 

@@ -4,12 +4,13 @@ use super::schema::print;
 use crate::args::MetaArgs;
 use crate::error::{CliError, Result};
 use crate::object::{self, Kind};
+use crate::pending::PendingArray as _;
 use crate::output::table::{Align, Table};
 use crate::session::Session;
 use crate::value;
 use azulejo::format::CellValNum;
 use azulejo::format::metadata::{Metadata, MetadataValue};
-use azulejo::group::Group;
+use crate::pending::Group;
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
