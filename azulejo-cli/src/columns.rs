@@ -1,10 +1,10 @@
 //! The columns of a result: their types, as they are stored or as people want them, and their way to Arrow.
 
 use crate::error::{CliError, Result};
-use crate::pending::PendingSet as _;
 use arrow::array::RecordBatch;
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::{FieldRef, Schema, SchemaRef};
 use azulejo::column::ColumnType;
+use azulejo::column::arrow::{ArrowConverter, ArrowOptions};
 use azulejo::format::schema::FieldIndex;
 use azulejo::format::{CellValNum, Datatype};
 use azulejo::{Array, ColumnSet};
@@ -16,6 +16,7 @@ use std::sync::Arc;
 pub struct Columns {
     stored: Vec<ColumnType>,
     shown: Vec<ColumnType>,
+    raw: bool,
 }
 
 impl Columns {
@@ -23,7 +24,7 @@ impl Columns {
     pub fn new(array: &Array, fields: &[String], raw: bool) -> Result<Self> {
         let stored = fields.iter().map(|name| column_type(array, name)).collect::<Result<Vec<_>>>()?;
         let shown = if raw { stored.iter().map(raw_type).collect() } else { stored.clone() };
-        Ok(Self { stored, shown })
+        Ok(Self { stored, shown, raw })
     }
 
     /// The types of the values that come out.
@@ -31,12 +32,14 @@ impl Columns {
         &self.shown
     }
 
-    /// Text columns that may turn out not to hold UTF-8, and so have to come out as bytes.
+    /// The same with some text columns, which turned out not to hold UTF-8, as bytes.
     pub fn as_bytes(&self, columns: &BTreeSet<usize>) -> Self {
         let mut changed = self.clone();
-        for (at, column) in changed.shown.iter_mut().enumerate() {
-            if columns.contains(&at) {
-                *column = bytes_type(column);
+        for &at in columns {
+            for types in [&mut changed.stored, &mut changed.shown] {
+                if let Some(column) = types.get_mut(at) {
+                    *column = bytes_type(column);
+                }
             }
         }
         changed
@@ -45,48 +48,53 @@ impl Columns {
     /// The first text column of a batch whose cells are not all UTF-8.
     pub fn not_utf8(&self, set: &ColumnSet) -> Option<usize> {
         set.columns.iter().zip(&self.shown).position(|(column, shown)| {
-            let text = matches!(shown.datatype, Datatype::StringAscii | Datatype::StringUtf8 | Datatype::Char)
-                && shown.enumeration.is_none();
-            text && !is_utf8(column)
+            let text = matches!(
+                shown.datatype,
+                Datatype::StringAscii | Datatype::StringUtf8 | Datatype::Char | Datatype::GeomWkt
+            );
+            text && shown.enumeration.is_none() && !is_utf8(column)
         })
     }
 
-    /// The Arrow schema.
-    pub fn arrow_schema(&self) -> Result<SchemaRef> {
-        let empty = ColumnSet {
-            cell_num: 0,
-            columns: self.stored.iter().cloned().map(azulejo::ColumnBuffers::empty).collect(),
-        };
-        Ok(self.record_batch(empty)?.schema())
+    /// What makes record batches of these columns.
+    pub fn converter(&self) -> Result<Converter> {
+        let arrow = ArrowConverter::new(&self.stored, ArrowOptions { raw: self.raw })?;
+        let schema = name_columns(&arrow.schema());
+        Ok(Converter { arrow, schema, types: self.stored.clone() })
+    }
+}
+
+/// Makes record batches.
+#[derive(Debug)]
+pub struct Converter {
+    arrow: ArrowConverter,
+    schema: SchemaRef,
+    types: Vec<ColumnType>,
+}
+
+impl Converter {
+    /// The schema of the batches.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
     }
 
-    /// A batch as Arrow; the data is not copied.
-    pub fn record_batch(&self, set: ColumnSet) -> Result<RecordBatch> {
-        let cell_num = set.cell_num;
-        let columns = set
-            .columns
-            .into_iter()
-            .zip(&self.shown)
-            .map(|(column, shown)| azulejo::ColumnBuffers { column_type: shown.clone(), ..column })
-            .collect();
-        let set = ColumnSet { cell_num, columns };
-        let batch = set.into_record_batch()?;
-        Ok(name_columns(batch)?)
+    /// A batch as Arrow.
+    pub fn convert(&self, mut set: ColumnSet) -> Result<RecordBatch> {
+        for (column, column_type) in set.columns.iter_mut().zip(&self.types) {
+            column.column_type = column_type.clone();
+        }
+        Ok(self.arrow.convert(&set)?.with_schema(self.schema.clone())?)
     }
 }
 
 /// Gives the nameless attribute a name: many formats need one.
-fn name_columns(batch: RecordBatch) -> Result<RecordBatch, arrow::error::ArrowError> {
-    let schema = batch.schema();
-    if schema.fields().iter().all(|field| !field.name().is_empty()) {
-        return Ok(batch);
-    }
-    let fields: Vec<_> = schema
-        .fields()
-        .iter()
-        .map(|field| if field.name().is_empty() { Arc::new(field.as_ref().clone().with_name("attr_")) } else { Arc::clone(field) })
-        .collect();
-    batch.with_schema(Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone())))
+fn name_columns(schema: &SchemaRef) -> SchemaRef {
+    let named = |field: &FieldRef| match field.name().is_empty() {
+        true => Arc::new(field.as_ref().clone().with_name("attr_")),
+        false => Arc::clone(field),
+    };
+    let fields: Vec<FieldRef> = schema.fields().iter().map(named).collect();
+    Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
 }
 
 fn is_utf8(column: &azulejo::ColumnBuffers) -> bool {

@@ -1,15 +1,72 @@
 //! `azulejo agg`: aggregates.
 
 use super::schema::print;
-use crate::args::AggArgs;
-use crate::error::{CliError, Result};
+use crate::args::{AggArgs, SelectionArgs};
+use crate::error::Result;
 use crate::output::table::{Align, Table};
 use crate::selection::{Coordinates, select};
 use crate::session::Session;
+use crate::value;
+use azulejo::format::CellValNum;
+use crate::pending::PendingArray as _;
+use azulejo::read::aggregate::{Aggregate, AggregateValue};
+use serde_json::Value as Json;
 use std::io::Write;
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: AggArgs) -> Result<()> {
-    let _ = (session, args);
-    Err(CliError::usage("not yet"))
+    let wanted =
+        args.aggregates.iter().map(|text| Ok(text.parse()?)).collect::<Result<Vec<Aggregate>>>()?;
+    let array = session.open(&args.uri, &args.time)?;
+    let selection = select(&array, &SelectionArgs::from(args.selection), Coordinates::Never)?;
+    let values = match selection.options {
+        Some(options) => array.aggregate(&options, &wanted)?,
+        None => wanted.iter().map(of_nothing).collect(),
+    };
+    if session.output.json {
+        let fields = wanted.iter().zip(&values).map(|(what, value)| (what.to_string(), json(value))).collect();
+        return session.output.write_json(&Json::Object(fields));
+    }
+    if let ([_], [value]) = (&wanted[..], &values[..]) {
+        return Ok(writeln!(session.output, "{}", text(value))?);
+    }
+    let mut table = Table::new([("aggregate", Align::Left), ("value", Align::Right)]);
+    for (what, value) in wanted.iter().zip(&values) {
+        table.row([what.to_string(), text(value)]);
+    }
+    print(&mut session.output, &table)
+}
+
+/// The aggregates of no cells at all.
+fn of_nothing(aggregate: &Aggregate) -> AggregateValue {
+    match aggregate {
+        Aggregate::Count | Aggregate::NullCount(_) => AggregateValue::Unsigned(0),
+        _ => AggregateValue::Null,
+    }
+}
+
+fn text(value: &AggregateValue) -> String {
+    match value {
+        AggregateValue::Null => "null".to_owned(),
+        AggregateValue::Unsigned(number) => number.to_string(),
+        AggregateValue::Signed(number) => number.to_string(),
+        AggregateValue::Real(number) => number.to_string(),
+        AggregateValue::Cell { datatype, bytes } => value::text(*datatype, bytes),
+    }
+}
+
+fn json(value: &AggregateValue) -> Json {
+    match value {
+        AggregateValue::Null => Json::Null,
+        AggregateValue::Unsigned(number) => (*number).into(),
+        AggregateValue::Signed(number) => (*number).into(),
+        AggregateValue::Real(number) => value::float_json(*number),
+        AggregateValue::Cell { datatype, bytes } => {
+            // A date as people write it: its ticks would need the unit.
+            if datatype.is_datetime() || datatype.is_time() {
+                return value::text(*datatype, bytes).into();
+            }
+            value::json(*datatype, CellValNum::ONE, bytes)
+        }
+    }
 }

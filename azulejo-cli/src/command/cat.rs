@@ -38,14 +38,15 @@ pub fn run(session: &mut Session, args: &CatArgs) -> Result<()> {
     let coordinates = if args.columns.coords { Coordinates::Always } else { Coordinates::Sparse };
     let selection = select(&array, &args.selection, coordinates)?;
     let columns = Columns::new(&array, &selection.fields, args.columns.raw)?;
-    let schema = columns.arrow_schema()?;
+    let converter = columns.converter()?;
+    let schema = converter.schema();
     // The writers want an output that may go to another thread, so the lines come out of a plain handle.
     session.output.flush()?;
     let out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout());
     let mut writer = match format {
-        CatFormat::Csv | CatFormat::Table => BatchWriter::csv(out, &schema)?,
+        CatFormat::Csv | CatFormat::Table => BatchWriter::csv(out, schema)?,
         CatFormat::Ndjson => BatchWriter::ndjson(out),
-        CatFormat::Arrow => BatchWriter::arrow_stream(out, &schema)?,
+        CatFormat::Arrow => BatchWriter::arrow_stream(out, schema)?,
     };
     let progress = if Output::is_terminal() { Progress::none() } else { session.progress(selection.cell_num()) };
     each_batch(&array, &selection, &progress, |set| {
@@ -53,7 +54,7 @@ pub fn run(session: &mut Session, args: &CatArgs) -> Result<()> {
             let name = &columns.types()[at].name;
             return Err(CliError::Format(format!("{name:?} holds text that is not UTF-8; --raw gives its bytes")));
         }
-        writer.write(&columns.record_batch(set)?)
+        writer.write(&converter.convert(set)?)
     })?;
     writer.finish()
 }

@@ -99,13 +99,14 @@ fn write_batches(
     format: ExportFormat,
     file: &TempFile,
 ) -> Result<Written> {
-    let schema = columns.arrow_schema()?;
+    let converter = columns.converter()?;
+    let schema = converter.schema();
     let out = file.writer()?;
     let mut writer = match format {
-        ExportFormat::Arrow => BatchWriter::arrow_file(out, &schema)?,
-        ExportFormat::Csv => BatchWriter::csv(out, &schema)?,
+        ExportFormat::Arrow => BatchWriter::arrow_file(out, schema)?,
+        ExportFormat::Csv => BatchWriter::csv(out, schema)?,
         ExportFormat::Ndjson => BatchWriter::ndjson(out),
-        _ => BatchWriter::parquet(out, &schema)?,
+        _ => BatchWriter::parquet(out, schema)?,
     };
     let progress = session.progress(selection.cell_num());
     let mut not_utf8 = None;
@@ -114,7 +115,7 @@ fn write_batches(
         match not_utf8 {
             // Ends the read; the caller begins anew.
             Some(_) => Err(CliError::Format(String::new())),
-            None => writer.write(&columns.record_batch(set)?),
+            None => writer.write(&converter.convert(set)?),
         }
     });
     if let Some(at) = not_utf8 {
