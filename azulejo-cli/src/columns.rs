@@ -1,8 +1,8 @@
 //! The columns of a result: their types, as they are stored or as people want them, and their way to Arrow.
 
 use crate::error::{CliError, Result};
-use arrow::array::RecordBatch;
-use arrow::datatypes::{FieldRef, Schema, SchemaRef};
+use arrow_array::RecordBatch;
+use arrow_schema::{FieldRef, Schema, SchemaRef};
 use azulejo::column::ColumnType;
 use azulejo::column::arrow::{ArrowConverter, ArrowOptions};
 use azulejo::format::schema::FieldIndex;

@@ -18,17 +18,22 @@ use crate::session::Session;
 /// Runs the command asked for.
 pub fn run(cli: Cli) -> Result<()> {
     let mut session = Session::new(&cli.global)?;
-    match cli.command {
-        Command::Quickstart(args) => quickstart::run(&mut session, &args),
-        Command::Info(args) => info::run(&mut session, &args),
-        Command::Schema(args) => schema::run(&mut session, &args),
-        Command::Ls(args) => ls::run(&mut session, &args),
-        Command::Tree(args) => tree::run(&mut session, &args),
-        Command::Fragments(args) => fragments::run(&mut session, &args),
-        Command::Meta(args) => meta::run(&mut session, &args),
-        Command::Cat(args) => cat::run(&mut session, &args),
-        Command::Export(args) => export::run(&mut session, &args),
-        Command::Agg(args) => agg::run(&mut session, args),
-    }?;
+    dispatch(&mut session, cli.command)?;
     session.output.finish()
+}
+
+/// Runs a command in a session.
+fn dispatch(session: &mut Session, command: Command) -> Result<()> {
+    match command {
+        Command::Quickstart(args) => quickstart::run(session, &args),
+        Command::Info(args) => info::run(session, &args),
+        Command::Schema(args) => schema::run(session, &args),
+        Command::Ls(args) => ls::run(session, &args),
+        Command::Tree(args) => tree::run(session, &args),
+        Command::Fragments(args) => fragments::run(session, &args),
+        Command::Meta(args) => meta::run(session, &args),
+        Command::Cat(args) => cat::run(session, &args),
+        Command::Export(args) => export::run(session, &args),
+        Command::Agg(args) => agg::run(session, args),
+    }
 }

@@ -101,10 +101,10 @@ impl From<io::Error> for CliError {
     }
 }
 
-impl From<arrow::error::ArrowError> for CliError {
-    fn from(error: arrow::error::ArrowError) -> Self {
+impl From<arrow_schema::ArrowError> for CliError {
+    fn from(error: arrow_schema::ArrowError) -> Self {
         match error {
-            arrow::error::ArrowError::IoError(_, source) => source.into(),
+            arrow_schema::ArrowError::IoError(_, source) => source.into(),
             other => Self::Format(other.to_string()),
         }
     }

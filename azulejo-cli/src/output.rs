@@ -8,10 +8,10 @@ pub mod table;
 pub mod temp_file;
 
 use crate::error::Result;
-use arrow::array::RecordBatch;
-use arrow::datatypes::SchemaRef;
-use arrow::ipc::writer::{FileWriter, StreamWriter};
-use arrow::json::writer::{LineDelimited, WriterBuilder};
+use arrow_array::RecordBatch;
+use arrow_schema::SchemaRef;
+use arrow_ipc::writer::{FileWriter, StreamWriter};
+use arrow_json::writer::{LineDelimited, WriterBuilder};
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
@@ -25,7 +25,7 @@ pub enum BatchWriter<W: Write + Send> {
     /// Comma-separated values.
     Csv(csv::CsvWriter<W>),
     /// A JSON object a line.
-    Ndjson(arrow::json::Writer<W, LineDelimited>),
+    Ndjson(arrow_json::Writer<W, LineDelimited>),
     /// An Arrow IPC stream.
     ArrowStream(StreamWriter<W>),
     /// An Arrow IPC file.

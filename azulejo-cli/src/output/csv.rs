@@ -1,9 +1,9 @@
 //! Comma-separated values. A null is nothing at all, an empty string is `""`.
 
 use crate::error::Result;
-use arrow::array::{Array, RecordBatch};
-use arrow::datatypes::SchemaRef;
-use arrow::util::display::{ArrayFormatter, FormatOptions};
+use arrow_array::{Array, RecordBatch};
+use arrow_schema::SchemaRef;
+use arrow_cast::display::{ArrayFormatter, FormatOptions};
 use std::fmt::Write as _;
 use std::io::Write;
 
@@ -90,7 +90,7 @@ fn push_quoted(line: &mut String, value: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{ArrayRef, Float64Array, Int32Array, LargeStringArray};
+    use arrow_array::{ArrayRef, Float64Array, Int32Array, LargeStringArray};
     use std::sync::Arc;
 
     #[test]
