@@ -8,7 +8,6 @@ use crate::selection::{Coordinates, select};
 use crate::session::Session;
 use crate::value;
 use azulejo::format::CellValNum;
-use crate::pending::PendingArray as _;
 use azulejo::read::aggregate::{Aggregate, AggregateValue};
 use serde_json::Value as Json;
 use std::io::Write;
@@ -20,7 +19,7 @@ pub fn run(session: &mut Session, args: AggArgs) -> Result<()> {
     let array = session.open(&args.uri, &args.time)?;
     let selection = select(&array, &SelectionArgs::from(args.selection), Coordinates::Never)?;
     let values = match selection.options {
-        Some(options) => array.aggregate(&options, &wanted)?,
+        Some(options) => array.aggregate(options, &wanted)?,
         None => wanted.iter().map(of_nothing).collect(),
     };
     if session.output.json {

@@ -19,7 +19,7 @@ use std::io::Write;
 pub struct FragmentRow<'a> {
     /// The fragment.
     pub fragment: &'a Fragment,
-    /// Cells that it holds: of a dense fragment those in its box.
+    /// Cells that it holds: of a dense fragment those of the tiles it touches.
     pub cells: u64,
     /// Its files.
     pub usage: DiskUsage,
@@ -34,7 +34,7 @@ impl<'a> FragmentRow<'a> {
             .map(|fragment| {
                 Ok(Self {
                     fragment,
-                    cells: cell_num(fragment),
+                    cells: fragment.cell_num(),
                     usage: object::disk_usage(fragment.location())?,
                 })
             })
@@ -113,19 +113,6 @@ fn domain_text(fragment: &Fragment) -> String {
     let dimensions = &fragment.schema().domain.dimensions;
     let ranges = dimensions.iter().zip(&rectangle.ranges);
     ranges.map(|(d, range)| range_text(d.datatype, range)).collect::<Vec<_>>().join(" x ")
-}
-
-/// Cells of a fragment: as counted (sparse), or those of its box (dense).
-fn cell_num(fragment: &Fragment) -> u64 {
-    let schema = fragment.schema();
-    if !fragment.is_dense() {
-        return fragment.footer().sparse_cell_num(schema.capacity);
-    }
-    let Some(rectangle) = &fragment.footer().non_empty_domain else { return 0 };
-    schema.domain.dimensions.iter().zip(&rectangle.ranges).fold(1u64, |cells, (dimension, range)| {
-        let offsets = dimension.axis().and_then(|axis| axis.offsets_of(range));
-        cells.saturating_mul(offsets.map_or(0, |(first, last)| (last - first).saturating_add(1)))
-    })
 }
 
 fn row_json(row: &FragmentRow<'_>) -> Json {

@@ -11,7 +11,6 @@ use crate::output::table::{Align, Table};
 use crate::schema_json::{encode_rectangle, to_json};
 use crate::session::Session;
 use crate::size;
-use crate::pending::PendingArray as _;
 use azulejo::Array;
 use crate::pending::Group;
 use serde_json::{Value as Json, json};
@@ -53,7 +52,7 @@ fn array(session: &mut Session, args: &ObjectArgs) -> Result<()> {
             "fragment_cells": fragments.iter().fold(0u64, |n, row| n.saturating_add(row.cells)),
             "timestamps": timestamps(&fragments),
             "deletes": array.deletes().len(),
-            "metadata": metadata_json(&metadata),
+            "metadata": metadata_json(metadata),
             "files": usage.files,
             "bytes": usage.bytes,
         }));
@@ -137,7 +136,7 @@ fn group(session: &mut Session, args: &ObjectArgs) -> Result<()> {
             "kind": "group",
             "uri": args.uri,
             "members": members,
-            "metadata": metadata_json(&metadata),
+            "metadata": metadata_json(metadata),
             "files": usage.files,
             "bytes": usage.bytes,
         }));
@@ -155,7 +154,7 @@ fn group(session: &mut Session, args: &ObjectArgs) -> Result<()> {
         writeln!(out)?;
         out.heading(&format!("Metadata, {}", plural(metadata.len(), "key")))?;
         let mut table = Table::new([("key", Align::Left), ("type", Align::Left), ("value", Align::Left)]);
-        for (key, value) in &metadata {
+        for (key, value) in metadata {
             table.row([key.clone(), value.datatype.to_string(), super::meta::value_text(value)]);
         }
         print(out, &table)?;

@@ -4,7 +4,6 @@ use super::schema::print;
 use crate::args::MetaArgs;
 use crate::error::{CliError, Result};
 use crate::object::{self, Kind};
-use crate::pending::PendingArray as _;
 use crate::output::table::{Align, Table};
 use crate::session::Session;
 use crate::value;
@@ -18,8 +17,8 @@ use std::io::Write;
 pub fn run(session: &mut Session, args: &MetaArgs) -> Result<()> {
     let location = object::locate(&session.context, &args.uri)?;
     let metadata = match object::look(&location)?.0 {
-        Kind::Group => Group::open_at(&session.context, &args.uri, args.time.range())?.metadata()?,
-        Kind::Array | Kind::Folder => session.open(&args.uri, &args.time)?.metadata()?,
+        Kind::Group => Group::open_at(&session.context, &args.uri, args.time.range())?.metadata()?.clone(),
+        Kind::Array | Kind::Folder => session.open(&args.uri, &args.time)?.metadata()?.clone(),
     };
     if let Some(key) = &args.key {
         let Some(value) = metadata.get(key) else {

@@ -8,7 +8,6 @@ use crate::session::Session;
 use crate::size;
 use crate::terminal::Output;
 use crate::value;
-use crate::pending::PendingArray as _;
 use azulejo::Array;
 use azulejo::format::filter::Pipeline;
 use azulejo::format::schema::{ArraySchema, CurrentDomain, DataOrder, Layout};

@@ -2,7 +2,6 @@
 
 use super::range_text::parse_range;
 use crate::error::{CliError, Result};
-use crate::pending::PendingArray as _;
 use azulejo::Array;
 use azulejo::format::Range;
 use azulejo::format::range::compare;

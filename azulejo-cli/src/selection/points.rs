@@ -105,7 +105,7 @@ mod tests {
         };
         assert_eq!(read("-1,ab\n2,c\n").unwrap(), expected);
         assert_eq!(read("note,s,x\n?,ab,-1\n?,c,2\n").unwrap(), expected);
-        assert_eq!(read("").unwrap().coordinates[0].data, []);
+        assert!(read("").unwrap().coordinates[0].data.is_empty());
     }
 
     #[test]
