@@ -83,6 +83,7 @@ impl Table {
             // Writing to a string cannot fail.
             let _ = write!(text, "{:before$}{cell}{:after$}", "", "");
         }
+        text.truncate(text.trim_end_matches(' ').len());
         text.push('\n');
     }
 }
@@ -156,9 +157,9 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        let expected = "   x  name            note\n   \
-                        1  é日本           a long note that goes on and on and on and on and on\n\
-                        -100  b\\n\\u{1b}[31m  \n";
+        let expected = "   x  name           note\n   \
+                        1  é日本          a long note that goes on and on and on and on and on\n\
+                        -100  b\\n\\u{1b}[31m\n";
         assert_eq!(table().render(None, false), Rendered { text: expected.into(), hidden: vec![] });
     }
 
