@@ -384,8 +384,25 @@ mod tests {
     #[test]
     fn options_are_read() {
         let cli = Cli::try_parse_from([
-            "azulejo", "cat", "a", "--range", "x=-5:-1", "--range", "x=3", "--attrs", "a,b", "--at", "2024-05-01",
-            "--order", "col", "--memory", "512MB", "--where", "a > -3", "--limit", "7",
+            "azulejo",
+            "cat",
+            "a",
+            "--range",
+            "x=-5:-1",
+            "--range",
+            "x=3",
+            "--attrs",
+            "a,b",
+            "--at",
+            "2024-05-01",
+            "--order",
+            "col",
+            "--memory",
+            "512MB",
+            "--where",
+            "a > -3",
+            "--limit",
+            "7",
         ])
         .unwrap();
         assert_eq!(cli.global.memory, Some(512_000_000));

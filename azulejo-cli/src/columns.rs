@@ -135,7 +135,8 @@ fn raw_type(column: &ColumnType) -> ColumnType {
         raw.datatype = Datatype::UInt8;
     } else if datatype == Datatype::StringUtf8 && column.cell_val_num.is_var() {
         // Text that says it is UTF-8 stays text.
-    } else if datatype.is_string() || datatype.is_byte() || matches!(datatype, Datatype::Char | Datatype::Any) {
+    } else if datatype.is_string() || datatype.is_byte() || matches!(datatype, Datatype::Char | Datatype::Any)
+    {
         return bytes_type(&raw);
     }
     raw

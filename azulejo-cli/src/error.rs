@@ -83,7 +83,9 @@ impl CliError {
             Self::Engine(EngineError::NotFound { .. }) => {
                 Some("`azulejo ls` on the folder above shows the arrays and groups that are there")
             }
-            Self::Engine(EngineError::Budget { .. }) => Some("raise it with --memory, for example --memory 4GiB"),
+            Self::Engine(EngineError::Budget { .. }) => {
+                Some("raise it with --memory, for example --memory 4GiB")
+            }
             Self::Engine(EngineError::SchemaMismatch(_)) => {
                 Some("`azulejo schema URI` shows the dimensions and attributes")
             }

@@ -9,9 +9,9 @@ pub mod temp_file;
 
 use crate::error::Result;
 use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
 use arrow_ipc::writer::{FileWriter, StreamWriter};
 use arrow_json::writer::{LineDelimited, WriterBuilder};
+use arrow_schema::SchemaRef;
 use parquet::arrow::ArrowWriter;
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;

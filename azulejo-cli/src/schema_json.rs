@@ -3,12 +3,17 @@
 //! The document is complete: an array created from it has the same schema. Where the schema files lie (names of
 //! enumeration files) is the storage's business and not part of it.
 
+#![cfg_attr(
+    not(test),
+    expect(dead_code, reason = "reading a document back belongs to creating arrays, which is to come")
+)]
+
 pub mod filter;
 
 use crate::value;
 use azulejo::format::schema::{
-    ArraySchema, ArrayType, Attribute, CurrentDomain, DataOrder, Dimension, DimensionLabel, Domain, Enumeration,
-    EnumerationRef, Layout,
+    ArraySchema, ArrayType, Attribute, CurrentDomain, DataOrder, Dimension, DimensionLabel, Domain,
+    Enumeration, EnumerationRef, Layout,
 };
 use azulejo::format::{CellValNum, Datatype, FormatVersion, NdRectangle, Range};
 use filter::PipelineJson;
@@ -152,7 +157,12 @@ fn decode(json: SchemaJson) -> Result<SchemaDocument, String> {
     };
     let schema = ArraySchema {
         version: FormatVersion::new(json.version, "schema").map_err(|e| e.to_string())?,
-        array_type: named("array_type", &json.array_type, &[ArrayType::Dense, ArrayType::Sparse], array_type_name)?,
+        array_type: named(
+            "array_type",
+            &json.array_type,
+            &[ArrayType::Dense, ArrayType::Sparse],
+            array_type_name,
+        )?,
         allows_dups: json.allows_dups,
         tile_order: decode_layout("tile_order", &json.tile_order)?,
         cell_order: decode_layout("cell_order", &json.cell_order)?,
@@ -333,14 +343,17 @@ fn decode_range(datatype: Datatype, (low, high): &(Json, Json)) -> Result<Range,
 
 /// The ranges of a rectangle in the given domain.
 pub fn encode_rectangle(domain: &Domain, rectangle: &NdRectangle) -> Vec<(Json, Json)> {
-    (domain.dimensions.iter().zip(&rectangle.ranges)).map(|(d, range)| encode_range(d.datatype, range)).collect()
+    (domain.dimensions.iter().zip(&rectangle.ranges))
+        .map(|(d, range)| encode_range(d.datatype, range))
+        .collect()
 }
 
 fn decode_rectangle(domain: &Domain, bounds: &[(Json, Json)]) -> Result<NdRectangle, String> {
     if bounds.len() != domain.dimensions.len() {
         return Err("current_domain needs one range a dimension".to_owned());
     }
-    let ranges = (domain.dimensions.iter().zip(bounds)).map(|(d, bounds)| decode_range(d.datatype, bounds)).collect();
+    let ranges =
+        (domain.dimensions.iter().zip(bounds)).map(|(d, bounds)| decode_range(d.datatype, bounds)).collect();
     Ok(NdRectangle { ranges: Result::<Vec<_>, _>::from_iter::<Vec<_>>(ranges)? })
 }
 
@@ -363,7 +376,8 @@ fn decode_cell_val_num(json: &Json) -> Result<CellValNum, String> {
 }
 
 fn decode_datatype(name: &str) -> Result<Datatype, String> {
-    Datatype::from_name(name).ok_or_else(|| format!("{name:?} is not a datatype, such as INT32 or STRING_UTF8"))
+    Datatype::from_name(name)
+        .ok_or_else(|| format!("{name:?} is not a datatype, such as INT32 or STRING_UTF8"))
 }
 
 fn named<T: Copy>(field: &str, text: &str, all: &[T], name: fn(T) -> &'static str) -> Result<T, String> {

@@ -63,8 +63,10 @@ pub fn select(array: &Array, args: &SelectionArgs, coordinates: Coordinates) -> 
     let options = match subarray {
         None => None,
         Some(subarray) => {
-            let mut options =
-                ReadOptions::new().subarray(subarray).fields(fields.clone()).layout(layout(array, args.order)?);
+            let mut options = ReadOptions::new()
+                .subarray(subarray)
+                .fields(fields.clone())
+                .layout(layout(array, args.order)?);
             if let Some(text) = &args.condition {
                 let lookup = |name: &str| array.enumeration(name);
                 options = options.condition(azulejo::condition::parse(text, schema, &lookup)?);
@@ -135,11 +137,10 @@ fn box_selection(array: &Array, args: &SelectionArgs) -> Result<Option<Vec<DimSe
             given[at] = true;
         } else if let Some(label) = schema.dimension_label(name) {
             let at = label.dimension as usize;
-            let found = label::ranges(array, label, text)
-                .map_err(|e| match e {
-                    CliError::Usage(reason) => CliError::usage(format!("--range {argument}: {reason}")),
-                    other => other,
-                })?;
+            let found = label::ranges(array, label, text).map_err(|e| match e {
+                CliError::Usage(reason) => CliError::usage(format!("--range {argument}: {reason}")),
+                other => other,
+            })?;
             if let Some(slot) = ranges.get_mut(at) {
                 slot.extend(found);
                 given[at] = true;
@@ -153,7 +154,8 @@ fn box_selection(array: &Array, args: &SelectionArgs) -> Result<Option<Vec<DimSe
         let (name, text) = split_assignment(argument, "--step", "DIM=N")?;
         let at = dimensions.iter().position(|d| d.name == name).ok_or_else(|| no_dimension(array, name))?;
         let step = text.parse::<u64>().ok().filter(|&n| n > 0);
-        let step = step.ok_or_else(|| CliError::usage(format!("--step {argument}: N must be a number from 1")))?;
+        let step =
+            step.ok_or_else(|| CliError::usage(format!("--step {argument}: N must be a number from 1")))?;
         steps[at] = Some(step);
     }
     if given.iter().all(|g| !g) && schema.is_dense() && written.is_none() {
@@ -184,7 +186,9 @@ fn only_range(array: &Array, dimension: &Dimension, at: usize, ranges: Vec<Range
     let mut ranges = ranges.into_iter();
     match (ranges.next(), ranges.next()) {
         (Some(range), None) => Ok(range),
-        (Some(_), Some(_)) => Err(CliError::usage(format!("--step {name}: needs a single --range of {name}"))),
+        (Some(_), Some(_)) => {
+            Err(CliError::usage(format!("--step {name}: needs a single --range of {name}")))
+        }
         _ => {
             let written = array.non_empty_domain()?.and_then(|r| r.ranges.into_iter().nth(at));
             (written.or_else(|| dimension.domain.clone()))
@@ -213,8 +217,11 @@ fn close(
         return Err(CliError::usage(if low_given && high_given {
             format!("--range {argument}: {} lies above {}", show(&start), show(&end))
         } else {
-            format!("--range {argument}: nothing was written there; cells lie from {} to {}",
-                outer.map_or_else(String::new, |r| show(&r.start)), outer.map_or_else(String::new, |r| show(&r.end)))
+            format!(
+                "--range {argument}: nothing was written there; cells lie from {} to {}",
+                outer.map_or_else(String::new, |r| show(&r.start)),
+                outer.map_or_else(String::new, |r| show(&r.end))
+            )
         }));
     }
     Ok(Range { start, end })
@@ -227,12 +234,15 @@ fn box_shape(dimensions: &[Dimension], selections: &[DimSelection]) -> Result<Ve
         let offsets = axis.as_ref().and_then(|axis| axis.offsets_of(range));
         let Some((first, last)) = offsets else {
             let show = |bytes: &[u8]| crate::value::text(dimension.datatype, bytes);
-            let domain = dimension.domain.as_ref().map_or_else(String::new, |d| {
-                format!(" from {} to {}", show(&d.start), show(&d.end))
-            });
+            let domain = dimension
+                .domain
+                .as_ref()
+                .map_or_else(String::new, |d| format!(" from {} to {}", show(&d.start), show(&d.end)));
             return Err(CliError::usage(format!(
                 "{} to {} lies outside the domain of {:?}{domain}",
-                show(&range.start), show(&range.end), dimension.name
+                show(&range.start),
+                show(&range.end),
+                dimension.name
             )));
         };
         Ok((last - first).saturating_add(1))
@@ -249,7 +259,9 @@ fn box_shape(dimensions: &[Dimension], selections: &[DimSelection]) -> Result<Ve
 }
 
 fn split_assignment<'a>(argument: &'a str, option: &str, form: &str) -> Result<(&'a str, &'a str)> {
-    argument.split_once('=').ok_or_else(|| CliError::usage(format!("{option} {argument}: write {option} {form}")))
+    argument
+        .split_once('=')
+        .ok_or_else(|| CliError::usage(format!("{option} {argument}: write {option} {form}")))
 }
 
 fn no_dimension(array: &Array, name: &str) -> CliError {

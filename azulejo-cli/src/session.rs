@@ -72,7 +72,10 @@ mod tests {
         let key = EncryptionKey::new(*b"0123456789abcdeF0123456789abcdeF");
         assert!(parse_key(b"0123456789abcdeF0123456789abcdeF").unwrap() == key);
         assert!(parse_key(b"0123456789abcdeF0123456789abcdeF\n").unwrap() == key);
-        assert!(parse_key(b"3031323334353637383961626364654630313233343536373839616263646546\r\n").unwrap() == key);
+        assert!(
+            parse_key(b"3031323334353637383961626364654630313233343536373839616263646546\r\n").unwrap()
+                == key
+        );
         // 32 bytes that end in a line end are a key as they are.
         assert!(parse_key(b"0123456789abcdeF0123456789abcde\n").is_some());
         for bytes in [&b""[..], b"short", &[b'z'; 64], &[b'0'; 33]] {

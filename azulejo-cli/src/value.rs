@@ -16,10 +16,7 @@ pub fn unit(datatype: Datatype) -> Option<&'static str> {
 
 /// Whether single bytes of this type make text.
 fn is_text(datatype: Datatype) -> bool {
-    matches!(
-        datatype,
-        Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8 | Datatype::GeomWkt
-    )
+    matches!(datatype, Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8 | Datatype::GeomWkt)
 }
 
 /// Whether cells are shown as one lump of bytes.
@@ -316,9 +313,12 @@ mod tests {
         assert_eq!(low(Datatype::DateTimeYear, "@2020").unwrap(), 2020i64.to_le_bytes());
         assert_eq!(low(Datatype::TimeSecond, "00:01:01").unwrap(), 61i64.to_le_bytes());
         assert_eq!(low(Datatype::Bool, "true").unwrap(), [1]);
-        for (datatype, text) in
-            [(Datatype::UInt8, "256"), (Datatype::UInt8, "-1"), (Datatype::Int32, "1.5"), (Datatype::DateTimeDay, "x")]
-        {
+        for (datatype, text) in [
+            (Datatype::UInt8, "256"),
+            (Datatype::UInt8, "-1"),
+            (Datatype::Int32, "1.5"),
+            (Datatype::DateTimeDay, "x"),
+        ] {
             assert!(low(datatype, text).is_err(), "{datatype} {text}");
         }
     }

@@ -14,8 +14,7 @@ use std::io::Write;
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: AggArgs) -> Result<()> {
-    let wanted =
-        args.aggregates.iter().map(|text| Ok(text.parse()?)).collect::<Result<Vec<Aggregate>>>()?;
+    let wanted = args.aggregates.iter().map(|text| Ok(text.parse()?)).collect::<Result<Vec<Aggregate>>>()?;
     let array = session.open(&args.uri, &args.time)?;
     let selection = select(&array, &SelectionArgs::from(args.selection), Coordinates::Never)?;
     let values = match selection.options {
@@ -23,7 +22,8 @@ pub fn run(session: &mut Session, args: AggArgs) -> Result<()> {
         None => wanted.iter().map(of_nothing).collect(),
     };
     if session.output.json {
-        let fields = wanted.iter().zip(&values).map(|(what, value)| (what.to_string(), json(value))).collect();
+        let fields =
+            wanted.iter().zip(&values).map(|(what, value)| (what.to_string(), json(value))).collect();
         return session.output.write_json(&Json::Object(fields));
     }
     if let ([_], [value]) = (&wanted[..], &values[..]) {

@@ -33,7 +33,9 @@ pub fn run(session: &mut Session, args: &CatArgs) -> Result<()> {
         return table(session, &array, args);
     }
     if format == CatFormat::Arrow && Output::is_terminal() {
-        return Err(CliError::usage("an Arrow stream is no sight for a terminal; redirect it: > cells.arrow"));
+        return Err(CliError::usage(
+            "an Arrow stream is no sight for a terminal; redirect it: > cells.arrow",
+        ));
     }
     let coordinates = if args.columns.coords { Coordinates::Always } else { Coordinates::Sparse };
     let selection = select(&array, &args.selection, coordinates)?;
@@ -48,11 +50,14 @@ pub fn run(session: &mut Session, args: &CatArgs) -> Result<()> {
         CatFormat::Ndjson => BatchWriter::ndjson(out),
         CatFormat::Arrow => BatchWriter::arrow_stream(out, schema)?,
     };
-    let progress = if Output::is_terminal() { Progress::none() } else { session.progress(selection.cell_num()) };
+    let progress =
+        if Output::is_terminal() { Progress::none() } else { session.progress(selection.cell_num()) };
     each_batch(&array, &selection, &progress, |set| {
         if let Some(at) = columns.not_utf8(&set) {
             let name = &columns.types()[at].name;
-            return Err(CliError::Format(format!("{name:?} holds text that is not UTF-8; --raw gives its bytes")));
+            return Err(CliError::Format(format!(
+                "{name:?} holds text that is not UTF-8; --raw gives its bytes"
+            )));
         }
         writer.write(&converter.convert(set)?)
     })?;
@@ -101,7 +106,9 @@ fn table(session: &mut Session, array: &Array, args: &CatArgs) -> Result<()> {
     session.output.flush()?;
     if preview && rows as u64 > TABLE_ROWS {
         session.output.note(&match selection_total(array, args)? {
-            Some(total) => format!("the first {TABLE_ROWS} of {} cells; --limit N shows more", size::count(total)),
+            Some(total) => {
+                format!("the first {TABLE_ROWS} of {} cells; --limit N shows more", size::count(total))
+            }
             None => format!("the first {TABLE_ROWS} cells; --limit N shows more"),
         });
     }

@@ -179,7 +179,9 @@ fn png(session: &Session, array: &Array, args: &ExportArgs, file: &TempFile) -> 
         )));
     };
     if args.selection.order == OrderArg::Col {
-        return Err(CliError::usage(".png has no --order col: the first dimension goes down, the second to the right"));
+        return Err(CliError::usage(
+            ".png has no --order col: the first dimension goes down, the second to the right",
+        ));
     }
     let types = Columns::new(array, &selection.fields, true)?;
     let column = &types.types()[0];

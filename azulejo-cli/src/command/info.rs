@@ -8,11 +8,11 @@ use crate::error::Result;
 use crate::moment;
 use crate::object::{self, DiskUsage, Kind};
 use crate::output::table::{Align, Table};
+use crate::pending::Group;
 use crate::schema_json::{encode_rectangle, to_json};
 use crate::session::Session;
 use crate::size;
 use azulejo::Array;
-use crate::pending::Group;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -38,7 +38,8 @@ fn array(session: &mut Session, args: &ObjectArgs) -> Result<()> {
     let written = array.non_empty_domain()?;
     let metadata = array.metadata()?;
     if session.output.json {
-        let versions: BTreeSet<u32> = fragments.iter().map(|row| row.fragment.footer().version.number()).collect();
+        let versions: BTreeSet<u32> =
+            fragments.iter().map(|row| row.fragment.footer().version.number()).collect();
         let written = written.as_ref().map(|r| encode_rectangle(&array.schema().domain, r));
         return session.output.write_json(&json!({
             "kind": "array",
@@ -90,9 +91,9 @@ fn contents(
     let cells = fragments.iter().fold(0u64, |n, row| n.saturating_add(row.cells));
     let mut line = plural(fragments.len(), "fragment");
     if let Some((first, last)) = timestamps(fragments) {
-        let versions: BTreeSet<String> =
-            fragments.iter().map(|row| row.fragment.footer().version.to_string()).collect();
-        let versions = versions.into_iter().collect::<Vec<_>>().join(", ");
+        let versions: BTreeSet<u32> = fragments.iter().map(|row| row.fragment.version().number()).collect();
+        let versions: Vec<String> = versions.iter().map(u32::to_string).collect();
+        let versions = versions.join(", ");
         line = format!("{line} of format version {versions}, {} cells", size::count(cells));
         writeln!(out, "fragments          {line}")?;
         let first_text = moment::timestamp_text(first);

@@ -5,12 +5,12 @@ use crate::args::PathArgs;
 use crate::error::{CliError, Result};
 use crate::object::{self, Kind};
 use crate::output::table::{Align, Table};
+use crate::pending::Group;
 use crate::session::Session;
 use crate::terminal::Output;
 use azulejo::Context;
 use azulejo::context::Location;
 use azulejo::format::path::RootEntry;
-use crate::pending::Group;
 use serde_json::{Value as Json, json};
 
 /// Something that `ls` lists.
@@ -49,15 +49,16 @@ pub fn run(session: &mut Session, args: &PathArgs) -> Result<()> {
 pub fn children(context: &Context, uri: &str, location: &Location) -> Result<Vec<Row>> {
     let (kind, entries) = object::look(location)?;
     match kind {
-        Kind::Array => {
-            Ok(vec![Row { name: location.path.name().to_owned(), kind, uri: uri.to_owned() }])
-        }
+        Kind::Array => Ok(vec![Row { name: location.path.name().to_owned(), kind, uri: uri.to_owned() }]),
         Kind::Group => {
             let group = Group::open(context, uri)?;
             Ok(members(&group))
         }
         Kind::Folder if entries.is_empty() && !exists(location)? => {
-            Err(CliError::Engine(azulejo::Error::NotFound { uri: uri.to_owned(), what: "array, group or folder" }))
+            Err(CliError::Engine(azulejo::Error::NotFound {
+                uri: uri.to_owned(),
+                what: "array, group or folder",
+            }))
         }
         Kind::Folder => {
             let mut rows = Vec::new();

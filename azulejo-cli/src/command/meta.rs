@@ -5,11 +5,11 @@ use crate::args::MetaArgs;
 use crate::error::{CliError, Result};
 use crate::object::{self, Kind};
 use crate::output::table::{Align, Table};
+use crate::pending::Group;
 use crate::session::Session;
 use crate::value;
 use azulejo::format::CellValNum;
 use azulejo::format::metadata::{Metadata, MetadataValue};
-use crate::pending::Group;
 use serde_json::{Value as Json, json};
 use std::io::Write;
 

@@ -36,8 +36,11 @@ pub fn run(session: &mut Session, args: &ObjectArgs) -> Result<()> {
         let name = &enumeration.name;
         writeln!(out)?;
         out.heading(&format!("Enumeration {name}: {} of {}{ordered}", entries.len(), enumeration.datatype))?;
-        let mut shown: Vec<String> =
-            entries.iter().take(SHOWN_ENTRIES).map(|entry| value::text(enumeration.datatype, entry)).collect();
+        let mut shown: Vec<String> = entries
+            .iter()
+            .take(SHOWN_ENTRIES)
+            .map(|entry| value::text(enumeration.datatype, entry))
+            .collect();
         if entries.len() > SHOWN_ENTRIES {
             shown.push("...".to_owned());
         }
@@ -104,7 +107,10 @@ pub fn dimensions(out: &mut Output, schema: &ArraySchema, written: Option<&[Rang
             dimension.name.clone(),
             type_text(datatype, dimension.cell_val_num, false),
             dimension.domain.as_ref().map_or_else(|| "any".to_owned(), |range| range_text(datatype, range)),
-            dimension.tile_extent.as_deref().map_or_else(|| "-".to_owned(), |extent| extent_text(datatype, extent)),
+            dimension
+                .tile_extent
+                .as_deref()
+                .map_or_else(|| "-".to_owned(), |extent| extent_text(datatype, extent)),
         ];
         for ranges in [current, written].into_iter().flatten() {
             row.push(ranges.get(at).map_or_else(String::new, |range| range_text(datatype, range)));
@@ -209,7 +215,8 @@ pub fn type_text(datatype: Datatype, cell_val_num: CellValNum, nullable: bool) -
 
 /// `1 to 100`.
 pub fn range_text(datatype: Datatype, range: &Range) -> String {
-    let bound = |bytes: &[u8]| if bytes.is_empty() { String::from("(open)") } else { value::text(datatype, bytes) };
+    let bound =
+        |bytes: &[u8]| if bytes.is_empty() { String::from("(open)") } else { value::text(datatype, bytes) };
     format!("{} to {}", bound(&range.start), bound(&range.end))
 }
 

@@ -35,7 +35,12 @@ pub fn run(session: &mut Session, args: &TreeArgs) -> Result<()> {
     writeln!(session.output, "{NAME}{}{NAME:#}{}", root.row.name, suffix(root.row.kind))?;
     write_children(&mut session.output, &root, "")?;
     let (arrays, groups) = count(&root);
-    writeln!(session.output, "{}, {}", super::schema::plural(arrays, "array"), super::schema::plural(groups, "group"))?;
+    writeln!(
+        session.output,
+        "{}, {}",
+        super::schema::plural(arrays, "array"),
+        super::schema::plural(groups, "group")
+    )?;
     Ok(())
 }
 

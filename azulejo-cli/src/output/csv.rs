@@ -2,8 +2,8 @@
 
 use crate::error::Result;
 use arrow_array::{Array, RecordBatch};
-use arrow_schema::SchemaRef;
 use arrow_cast::display::{ArrayFormatter, FormatOptions};
+use arrow_schema::SchemaRef;
 use std::fmt::Write as _;
 use std::io::Write;
 

@@ -145,7 +145,10 @@ fn header(descr: &str, shape: &[u64], columns_first: bool) -> Vec<u8> {
     let order = if columns_first { "True" } else { "False" };
     let numbers: Vec<String> = shape.iter().map(u64::to_string).collect();
     let comma = if numbers.len() == 1 { "," } else { "" };
-    let mut text = format!("{{'descr': '{descr}', 'fortran_order': {order}, 'shape': ({}{comma}), }}", numbers.join(", "));
+    let mut text = format!(
+        "{{'descr': '{descr}', 'fortran_order': {order}, 'shape': ({}{comma}), }}",
+        numbers.join(", ")
+    );
     // Magic, version and length take 10 bytes; the data begins at a multiple of 64.
     let padding = 63 - (10 + text.len()) % 64;
     text.push_str(&" ".repeat(padding));
@@ -183,9 +186,13 @@ mod tests {
         let cells = column(ColumnType::new("a", Datatype::Int16), &[Some(&[1, 0]), Some(&[2, 0])]);
         let out = write(&cells, &[1, 2], false).unwrap();
         assert_eq!(out.len(), 128 + 4);
-        assert!(out.starts_with(b"\x93NUMPY\x01\x00\x76\x00{'descr': '<i2', 'fortran_order': False, 'shape': (1, 2), }"));
+        assert!(out.starts_with(
+            b"\x93NUMPY\x01\x00\x76\x00{'descr': '<i2', 'fortran_order': False, 'shape': (1, 2), }"
+        ));
         assert_eq!(&out[127..], [b'\n', 1, 0, 2, 0]);
-        assert!(String::from_utf8_lossy(&write(&cells, &[2], true).unwrap()).contains("True, 'shape': (2,), }"));
+        assert!(
+            String::from_utf8_lossy(&write(&cells, &[2], true).unwrap()).contains("True, 'shape': (2,), }")
+        );
     }
 
     #[test]
@@ -209,7 +216,10 @@ mod tests {
     #[test]
     fn types_that_numpy_lacks_are_refused() {
         assert!(descr(&ColumnType::new("a", Datatype::Int32).with_cell_val_num(CellValNum::Var)).is_err());
-        assert_eq!(descr(&ColumnType::new("a", Datatype::Char).with_cell_val_num(CellValNum::Fixed(5))).unwrap(), "|S5");
+        assert_eq!(
+            descr(&ColumnType::new("a", Datatype::Char).with_cell_val_num(CellValNum::Fixed(5))).unwrap(),
+            "|S5"
+        );
         let pair = ColumnType::new("a", Datatype::Int32).with_cell_val_num(CellValNum::Fixed(2));
         assert!(NpyWriter::new(Vec::new(), &pair, &[3], true).is_err());
         let mut out = Vec::new();

@@ -97,7 +97,9 @@ pub fn append_pixels(out: &mut Vec<u8>, cells: &ColumnBuffers, fill: &[u8], colo
         });
     }
     match colour {
-        Colour::Grey => dispatch!(cells.column_type.datatype.physical(), T => grey::<T>(out, cells, fill, scale)),
+        Colour::Grey => {
+            dispatch!(cells.column_type.datatype.physical(), T => grey::<T>(out, cells, fill, scale))
+        }
         Colour::Rgb | Colour::Rgba => out.extend_from_slice(&cells.data),
     }
 }
@@ -128,8 +130,11 @@ pub fn draw(pixels: &[u8], width: usize, colour: Colour, styled: bool) -> String
                     }
                 });
             } else {
-                let lights: Vec<u32> =
-                    [top, bottom].iter().flatten().map(|p| p.iter().map(|&v| u32::from(v)).sum::<u32>() / 3).collect();
+                let lights: Vec<u32> = [top, bottom]
+                    .iter()
+                    .flatten()
+                    .map(|p| p.iter().map(|&v| u32::from(v)).sum::<u32>() / 3)
+                    .collect();
                 let shade = match lights.len() {
                     0 => ' ',
                     n => [' ', '░', '▒', '▓', '█'][(lights.iter().sum::<u32>() / n as u32 / 52) as usize],

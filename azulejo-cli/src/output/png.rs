@@ -21,7 +21,13 @@ pub struct PngWriter<W: Write + 'static> {
 
 impl<W: Write + 'static> PngWriter<W> {
     /// Begins a picture of `rows` times `columns` pixels.
-    pub fn new(out: W, (rows, columns): (u64, u64), colour: Colour, scale: Scale, fill: Vec<u8>) -> Result<Self> {
+    pub fn new(
+        out: W,
+        (rows, columns): (u64, u64),
+        colour: Colour,
+        scale: Scale,
+        fill: Vec<u8>,
+    ) -> Result<Self> {
         let side = |pixels: u64| {
             u32::try_from(pixels).ok().filter(|&n| n > 0 && u64::from(n) <= MAX_SIDE).ok_or_else(|| {
                 CliError::usage(format!(

@@ -37,7 +37,8 @@ pub struct Rendered {
 impl Table {
     /// A table with these columns.
     pub fn new<S: Into<String>>(columns: impl IntoIterator<Item = (S, Align)>) -> Self {
-        let (names, aligns) = columns.into_iter().map(|(name, align)| (one_line(&name.into()), align)).unzip();
+        let (names, aligns) =
+            columns.into_iter().map(|(name, align)| (one_line(&name.into()), align)).unzip();
         Self { names, aligns, rows: Vec::new() }
     }
 

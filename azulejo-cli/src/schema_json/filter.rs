@@ -16,26 +16,58 @@ pub struct PipelineJson {
 #[serde(tag = "filter", rename_all = "snake_case", deny_unknown_fields)]
 enum FilterJson {
     None,
-    Gzip { level: i32 },
-    Zstd { level: i32 },
-    Lz4 { level: i32 },
-    Rle { level: i32 },
-    Bzip2 { level: i32 },
-    DoubleDelta { level: i32, reinterpret: Option<String> },
-    BitWidthReduction { max_window: u32 },
+    Gzip {
+        level: i32,
+    },
+    Zstd {
+        level: i32,
+    },
+    Lz4 {
+        level: i32,
+    },
+    Rle {
+        level: i32,
+    },
+    Bzip2 {
+        level: i32,
+    },
+    DoubleDelta {
+        level: i32,
+        reinterpret: Option<String>,
+    },
+    BitWidthReduction {
+        max_window: u32,
+    },
     Bitshuffle,
     Byteshuffle,
-    PositiveDelta { max_window: u32 },
+    PositiveDelta {
+        max_window: u32,
+    },
     #[serde(rename = "aes256_gcm")]
     Aes256Gcm,
     ChecksumMd5,
     #[serde(rename = "checksum_sha256")]
     ChecksumSha256,
-    Dictionary { level: i32 },
-    FloatScale { scale: Json, offset: Json, byte_width: u64 },
+    Dictionary {
+        level: i32,
+    },
+    FloatScale {
+        scale: Json,
+        offset: Json,
+        byte_width: u64,
+    },
     Xor,
-    Webp { quality: f32, input_format: String, lossless: bool, y_extent: u16, x_extent: u16 },
-    Delta { level: i32, reinterpret: Option<String> },
+    Webp {
+        quality: f32,
+        input_format: String,
+        lossless: bool,
+        y_extent: u16,
+        x_extent: u16,
+    },
+    Delta {
+        level: i32,
+        reinterpret: Option<String>,
+    },
 }
 
 const WEBP_FORMATS: [&str; 5] = ["none", "rgb", "bgr", "rgba", "bgra"];
@@ -68,7 +100,7 @@ impl FilterJson {
             Filter::Bzip2 { level } => Self::Bzip2 { level: *level },
             Filter::DoubleDelta { level, reinterpret } => {
                 Self::DoubleDelta { level: *level, reinterpret: name(reinterpret) }
-            },
+            }
             Filter::BitWidthReduction { max_window } => Self::BitWidthReduction { max_window: *max_window },
             Filter::Bitshuffle => Self::Bitshuffle,
             Filter::Byteshuffle => Self::Byteshuffle,
@@ -92,7 +124,7 @@ impl FilterJson {
             },
             Filter::Delta { level, reinterpret } => {
                 Self::Delta { level: *level, reinterpret: name(reinterpret) }
-            },
+            }
         }
     }
 
@@ -116,7 +148,7 @@ impl FilterJson {
             Self::Bzip2 { level } => Filter::Bzip2 { level: *level },
             Self::DoubleDelta { level, reinterpret } => {
                 Filter::DoubleDelta { level: *level, reinterpret: datatype(reinterpret)? }
-            },
+            }
             Self::BitWidthReduction { max_window } => Filter::BitWidthReduction { max_window: *max_window },
             Self::Bitshuffle => Filter::Bitshuffle,
             Self::Byteshuffle => Filter::Byteshuffle,
@@ -142,7 +174,7 @@ impl FilterJson {
             },
             Self::Delta { level, reinterpret } => {
                 Filter::Delta { level: *level, reinterpret: datatype(reinterpret)? }
-            },
+            }
         })
     }
 }
@@ -153,7 +185,8 @@ pub fn pipeline_text(pipeline: &Pipeline) -> String {
 }
 
 fn filter_text(filter: &Filter) -> String {
-    let level = |name: &str, level: i32| if level == -1 { name.to_owned() } else { format!("{name} level {level}") };
+    let level =
+        |name: &str, level: i32| if level == -1 { name.to_owned() } else { format!("{name} level {level}") };
     let delta = |name: &str, reinterpret: &Option<Datatype>| match reinterpret {
         Some(datatype) => format!("{name} as {datatype}"),
         None => name.to_owned(),
@@ -180,7 +213,11 @@ fn filter_text(filter: &Filter) -> String {
         Filter::Xor => "xor".into(),
         Filter::Webp { quality, input_format, lossless, .. } => {
             let format = WEBP_FORMATS.get(usize::from(*input_format)).unwrap_or(&"none");
-            if *lossless { format!("webp {format} lossless") } else { format!("webp {format} quality {quality}") }
+            if *lossless {
+                format!("webp {format} lossless")
+            } else {
+                format!("webp {format} quality {quality}")
+            }
         }
         Filter::Delta { reinterpret, .. } => delta("delta", reinterpret),
     }

@@ -95,7 +95,12 @@ fn document() -> SchemaDocument {
         offsets_filters: Pipeline::default(),
         validity_filters: Pipeline::default(),
         domain: Domain { dimensions: vec![number("index")] },
-        attributes: vec![attribute("label", Datatype::Float64, CellValNum::ONE, f64::NAN.to_le_bytes().into())],
+        attributes: vec![attribute(
+            "label",
+            Datatype::Float64,
+            CellValNum::ONE,
+            f64::NAN.to_le_bytes().into(),
+        )],
         dimension_labels: vec![],
         enumerations: vec![],
         current_domain: CurrentDomain::Empty,

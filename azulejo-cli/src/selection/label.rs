@@ -31,7 +31,8 @@ pub fn ranges(array: &Array, label: &DimensionLabel, text: &str) -> Result<Vec<R
         for cell in 0..batch.cell_num {
             let value = values.cell(cell);
             let above = wanted.low.as_deref().is_none_or(|low| compare(label.datatype, value, low).is_ge());
-            let below = wanted.high.as_deref().is_none_or(|high| compare(label.datatype, value, high).is_le());
+            let below =
+                wanted.high.as_deref().is_none_or(|high| compare(label.datatype, value, high).is_le());
             if !(above && below) {
                 open = false;
                 continue;

@@ -41,8 +41,9 @@ fn parse(schema: &ArraySchema, input: impl Read) -> Result<Points> {
             let cell = record.get(place).ok_or_else(|| {
                 CliError::usage(format!("line {line} has no value for dimension {:?}", dimension.name))
             })?;
-            let bytes = value::parse(dimension.datatype, cell, Bound::Low)
-                .map_err(|reason| CliError::usage(format!("line {line}, dimension {:?}: {reason}", dimension.name)))?;
+            let bytes = value::parse(dimension.datatype, cell, Bound::Low).map_err(|reason| {
+                CliError::usage(format!("line {line}, dimension {:?}: {reason}", dimension.name))
+            })?;
             column.data.extend(bytes);
             if let Some(offsets) = &mut column.offsets {
                 offsets.push(column.data.len() as u64);
