@@ -18,6 +18,7 @@ mod float_scale;
 mod gzip;
 mod integer;
 mod key;
+mod lanes;
 mod lz4;
 mod options;
 mod parts;

@@ -1,6 +1,6 @@
 //! Bit width reduction: values less their window's minimum, in fewer bytes. Page: *Tile, Bit Width Reduction Filter*.
 
-use super::integer::{Integer, dispatch_integer, places, push, values};
+use super::integer::{Integer, dispatch_integer, grow, places, push, values};
 use super::positive_delta::windows;
 use crate::datatype::Datatype;
 use crate::error::{DecodeError, Result};
@@ -108,8 +108,9 @@ fn apply<T: Integer>(max_window: u32, input: &[u8], metadata: &mut Vec<u8>, out:
 }
 
 fn narrow<N: Integer, T: Integer>(window: &[u8], offset: T, out: &mut Vec<u8>) {
-    for value in values::<T>(window) {
-        push(N::from_i64(value.wrapping_sub(offset).to_i64()), out);
+    let packed = grow(out, window.len() / T::SIZE * N::SIZE);
+    for (place, value) in places::<N>(packed).zip(values::<T>(window)) {
+        N::from_i64(value.wrapping_sub(offset).to_i64()).write(place);
     }
 }
 

@@ -4,6 +4,8 @@
 //! length is no multiple of eight, or of the value size, is not shuffled; the encoder cuts such a part so that only its
 //! last bytes stay unshuffled.
 
+use super::byteshuffle::{shuffle, unshuffle};
+use super::lanes::{load, merge, split, store, transpose_bits};
 use super::shuffle::part_lens;
 use crate::error::Result;
 use crate::wire::ByteReader;
@@ -55,54 +57,106 @@ pub(super) fn encode(value_size: usize, input: &[u8], metadata: &mut Vec<u8>, ou
     }
 }
 
-/// Transposes an 8 x 8 matrix of bits, row `i` being byte `i`.
-#[inline]
-fn transpose8(mut x: u64) -> u64 {
-    let t = (x ^ (x >> 7)) & 0x00aa_00aa_00aa_00aa;
-    x ^= t ^ (t << 7);
-    let t = (x ^ (x >> 14)) & 0x0000_cccc_0000_cccc;
-    x ^= t ^ (t << 14);
-    let t = (x ^ (x >> 28)) & 0x0000_0000_f0f0_f0f0;
-    x ^ t ^ (t << 28)
+/// Whole groups of eight values, in bytes, of a block of `len` bytes.
+fn shuffled_len(value_size: usize, len: usize) -> usize {
+    len / value_size / 8 * 8 * value_size
 }
 
-/// Whole groups of eight values, in bytes, of a block of `len` bytes; with the bytes of one row of bits.
-fn shuffled_len(value_size: usize, len: usize) -> (usize, usize) {
-    let groups = len / value_size / 8;
-    (groups * 8 * value_size, groups)
-}
-
+/// Turns values into planes of bytes, then each plane into eight rows of bits.
 fn shuffle_block(value_size: usize, input: &[u8], out: &mut [u8]) {
-    let (len, groups) = shuffled_len(value_size, input.len());
-    let (input, rest) = input.split_at(len);
-    let (out, tail) = out.split_at_mut(len);
+    let (input, rest) = input.split_at(shuffled_len(value_size, input.len()));
+    let (out, tail) = out.split_at_mut(input.len());
     tail.copy_from_slice(rest);
-    for (group, values) in input.chunks_exact(8 * value_size).enumerate() {
-        for byte in 0..value_size {
-            let mut rows = 0u64;
-            for (i, value) in values.chunks_exact(value_size).enumerate() {
-                rows |= u64::from(value[byte]) << (8 * i);
-            }
-            for (bit, column) in transpose8(rows).to_le_bytes().into_iter().enumerate() {
-                out[(byte * 8 + bit) * groups + group] = column;
-            }
-        }
+    let mut planes = [0; BLOCK];
+    let planes = &mut planes[..input.len()];
+    shuffle(value_size, input, planes);
+    let plane_len = (input.len() / value_size).max(1);
+    for (plane, rows) in planes.chunks_exact(plane_len).zip(out.chunks_exact_mut(plane_len)) {
+        split_bits(plane, rows);
     }
 }
 
 fn unshuffle_block(value_size: usize, input: &[u8], out: &mut [u8]) {
-    let (len, groups) = shuffled_len(value_size, input.len());
-    let (input, rest) = input.split_at(len);
-    let (out, tail) = out.split_at_mut(len);
+    let (input, rest) = input.split_at(shuffled_len(value_size, input.len()));
+    let (out, tail) = out.split_at_mut(input.len());
     tail.copy_from_slice(rest);
-    for (group, values) in out.chunks_exact_mut(8 * value_size).enumerate() {
-        for byte in 0..value_size {
-            let mut columns = 0u64;
-            for bit in 0..8 {
-                columns |= u64::from(input[(byte * 8 + bit) * groups + group]) << (8 * bit);
+    let mut planes = [0; BLOCK];
+    let planes = &mut planes[..input.len()];
+    let plane_len = (input.len() / value_size).max(1);
+    for (rows, plane) in input.chunks_exact(plane_len).zip(planes.chunks_exact_mut(plane_len)) {
+        merge_bits(rows, plane);
+    }
+    unshuffle(value_size, planes, out);
+}
+
+/// From bytes to eight rows, of the lowest bits to the highest; the length is a multiple of eight.
+fn split_bits(plane: &[u8], rows: &mut [u8]) {
+    let row_len = plane.len() / 8;
+    let (blocks, last) = plane.as_chunks::<128>();
+    for (i, block) in blocks.iter().enumerate() {
+        let from = block.as_chunks::<16>().0;
+        let lanes = split::<8>(std::array::from_fn(|n| transpose_bits(load(&from[n]))));
+        for (row, lane) in rows.chunks_exact_mut(row_len).zip(lanes) {
+            if let Some(to) = row.get_mut(16 * i..).and_then(|row| row.first_chunk_mut()) {
+                store(lane, to);
             }
-            for (value, row) in values.chunks_exact_mut(value_size).zip(transpose8(columns).to_le_bytes()) {
-                value[byte] = row;
+        }
+    }
+    for (i, group) in last.as_chunks::<8>().0.iter().enumerate() {
+        for (bit, row) in rows.chunks_exact_mut(row_len).enumerate() {
+            row[16 * blocks.len() + i] = (0..8).fold(0, |byte, n| byte | (group[n] >> bit & 1) << n);
+        }
+    }
+}
+
+/// From eight rows of bits to bytes; the length is a multiple of eight.
+fn merge_bits(rows: &[u8], plane: &mut [u8]) {
+    let row_len = plane.len() / 8;
+    let (blocks, last) = plane.as_chunks_mut::<128>();
+    let done = 16 * blocks.len();
+    let mut row = rows.chunks_exact(row_len.max(1));
+    let row: [&[u8]; 8] = std::array::from_fn(|_| row.next().unwrap_or_default());
+    let row_blocks = row.map(|row| row.as_chunks::<16>().0);
+    for (i, block) in blocks.iter_mut().enumerate() {
+        let lanes = merge::<8>(std::array::from_fn(|bit| load(&row_blocks[bit][i])));
+        for (to, lane) in block.as_chunks_mut::<16>().0.iter_mut().zip(lanes) {
+            store(transpose_bits(lane), to);
+        }
+    }
+    for (i, group) in last.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        *group = std::array::from_fn(|n| {
+            row.iter().enumerate().fold(0, |byte, (bit, row)| byte | (row[done + i] >> n & 1) << bit)
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_of_any_number_of_values_come_back() {
+        for value_size in [1, 2, 4, 8] {
+            for groups in (1..40).chain([127, 128, 129]) {
+                let count = groups * 8;
+                if count * value_size > BLOCK {
+                    continue;
+                }
+                let input: Vec<u8> = (0..count * value_size).map(|i| (i * 41 + i / 100) as u8).collect();
+                let mut rows = vec![0; input.len()];
+                shuffle_block(value_size, &input, &mut rows);
+                for value in 0..count {
+                    for byte in 0..value_size {
+                        for bit in 0..8 {
+                            let here = input[value * value_size + byte] >> bit & 1;
+                            let there = rows[(byte * 8 + bit) * groups + value / 8] >> (value % 8) & 1;
+                            assert_eq!(here, there);
+                        }
+                    }
+                }
+                let mut back = vec![0; input.len()];
+                unshuffle_block(value_size, &rows, &mut back);
+                assert_eq!(back, input);
             }
         }
     }

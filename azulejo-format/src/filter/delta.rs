@@ -2,7 +2,7 @@
 //!
 //! The number of values (`u64`), the first value, then the difference of each value to the one before it.
 
-use super::integer::{Integer, delta_physical, dispatch_integer, places, push, values};
+use super::integer::{Integer, delta_physical, dispatch_integer, grow, places, values};
 use crate::datatype::Datatype;
 use crate::error::{DecodeError, Result};
 use crate::wire::ByteReader;
@@ -43,10 +43,9 @@ fn apply<T: Integer>(input: &[u8], out: &mut Vec<u8>) -> Result<()> {
         return Err(DecodeError::filter(NAME, format!("{} bytes are no values of {}", input.len(), T::SIZE)));
     }
     out.extend((input.len() as u64 / T::SIZE as u64).to_le_bytes());
-    out.reserve(input.len());
     let mut previous = T::default();
-    for value in values::<T>(input) {
-        push(value.wrapping_sub(previous), out);
+    for (place, value) in places::<T>(grow(out, input.len())).zip(values::<T>(input)) {
+        value.wrapping_sub(previous).write(place);
         previous = value;
     }
     Ok(())

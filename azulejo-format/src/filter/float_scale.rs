@@ -2,7 +2,7 @@
 //!
 //! The metadata are those of [`super::shuffle`], with the lengths of the integers.
 
-use super::integer::{Integer, places, push, values};
+use super::integer::{Integer, grow, places, values};
 use super::shuffle::{part_lens, push_one_part};
 use crate::datatype::Native;
 use crate::error::{DecodeError, Result};
@@ -130,8 +130,9 @@ impl FloatScale {
     }
 
     fn apply<F: Float, I: Integer>(self, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        for value in values::<F>(input) {
-            push(I::from_i64(truncated::<I>(value.scaled(self.scale, self.offset))), out);
+        let integers = grow(out, input.len() / F::SIZE * I::SIZE);
+        for (place, value) in places::<I>(integers).zip(values::<F>(input)) {
+            I::from_i64(truncated::<I>(value.scaled(self.scale, self.offset))).write(place);
         }
         Ok(())
     }

@@ -84,11 +84,14 @@ pub(super) fn places<T: Native>(bytes: &mut [u8]) -> std::slice::ChunksExactMut<
     bytes.chunks_exact_mut(T::SIZE)
 }
 
+/// Room for `len` more bytes, to be overwritten.
+pub(super) fn grow(out: &mut Vec<u8>, len: usize) -> &mut [u8] {
+    let at = out.len();
+    out.resize(at + len, 0);
+    out.get_mut(at..).unwrap_or_default()
+}
+
 /// Appends a value.
 pub(super) fn push<T: Native>(value: T, out: &mut Vec<u8>) {
-    let at = out.len();
-    out.resize(at + T::SIZE, 0);
-    if let Some(place) = out.get_mut(at..) {
-        value.write(place);
-    }
+    value.write(grow(out, T::SIZE));
 }

@@ -445,7 +445,6 @@ impl Pipeline {
                 continue;
             }
 
-            data_to.clear();
             let compresses = stage.filter.is_compressor();
             if let (Some(_), 1.., Filter::Rle { .. } | Filter::Dictionary { .. }) = (offsets, i, stage.filter)
             {
@@ -453,6 +452,10 @@ impl Pipeline {
                     stage.filter.name(),
                     "strings can be encoded once, by the first filter",
                 ));
+            }
+            // Filters that keep the length overwrite what is there; clearing it would have it zeroed again.
+            if !matches!(stage.filter, Filter::Byteshuffle | Filter::Bitshuffle | Filter::Xor) {
+                data_to.clear();
             }
             if let (Some(offsets), 0) = (offsets, i) {
                 strings::encode(stage.filter, input, offsets, metadata_to, data_to)?;

@@ -1,6 +1,6 @@
 //! Positive delta: differences within windows of values that do not decrease. Page: *Tile, Positive Delta Encoding Filter*.
 
-use super::integer::{Integer, dispatch_integer, places, push, values};
+use super::integer::{Integer, dispatch_integer, grow, places, push, values};
 use crate::datatype::Datatype;
 use crate::error::{DecodeError, Result};
 use crate::version::FormatVersion;
@@ -76,12 +76,14 @@ fn apply<T: Integer>(max_window: u32, input: &[u8], metadata: &mut Vec<u8>, out:
             continue;
         }
         let mut previous = first;
-        for value in values::<T>(window) {
-            if value < previous {
-                return Err(DecodeError::filter(NAME, "values decrease within a window"));
-            }
-            push(value.wrapping_sub(previous), out);
+        let mut decreases = false;
+        for (place, value) in places::<T>(grow(out, window.len())).zip(values::<T>(window)) {
+            decreases |= value < previous;
+            value.wrapping_sub(previous).write(place);
             previous = value;
+        }
+        if decreases {
+            return Err(DecodeError::filter(NAME, "values decrease within a window"));
         }
     }
     Ok(())

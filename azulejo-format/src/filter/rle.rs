@@ -31,37 +31,79 @@ pub(super) fn decompress(cell_size: usize, input: &[u8], out: &mut [u8]) -> Resu
 
 /// Repeats `cell` over `place`, whose length is a multiple of the cell's.
 fn fill(place: &mut [u8], cell: &[u8]) {
-    if let [byte] = cell {
-        place.fill(*byte);
-        return;
+    fn fill_cells<const N: usize>(place: &mut [u8], cell: &[u8]) {
+        if let Some(cell) = cell.first_chunk::<N>() {
+            place.as_chunks_mut::<N>().0.fill(*cell);
+        }
     }
-    for target in place.chunks_exact_mut(cell.len().max(1)) {
-        target.copy_from_slice(cell);
+    match cell.len() {
+        1 => fill_cells::<1>(place, cell),
+        2 => fill_cells::<2>(place, cell),
+        4 => fill_cells::<4>(place, cell),
+        8 => fill_cells::<8>(place, cell),
+        len => place.chunks_exact_mut(len.max(1)).for_each(|target| target.copy_from_slice(cell)),
     }
 }
 
 /// Appends the runs of cells of `cell_size` bytes.
 pub(super) fn compress(cell_size: usize, input: &[u8], out: &mut Vec<u8>) -> Result<()> {
-    let mut cells = input.chunks_exact(cell_size);
-    if !cells.remainder().is_empty() {
+    if !input.len().is_multiple_of(cell_size) {
         let reason = format!("{} bytes are no whole cells of {cell_size}", input.len());
         return Err(DecodeError::filter(NAME, reason));
     }
-    let Some(mut current) = cells.next() else { return Ok(()) };
-    let mut len = 1u16;
-    for cell in cells {
-        if cell == current && len < u16::MAX {
-            len += 1;
-            continue;
+    match cell_size {
+        1 => compress_cells(input, out),
+        2 => compress_cells(input.as_chunks::<2>().0, out),
+        4 => compress_cells(input.as_chunks::<4>().0, out),
+        8 => compress_cells(input.as_chunks::<8>().0, out),
+        _ => {
+            let mut rest = input;
+            while !rest.is_empty() {
+                let (cell, _) = rest.split_at(cell_size);
+                let run = rest.chunks_exact(cell_size).take(MAX_RUN).take_while(|next| *next == cell).count();
+                push_run(cell, run, out);
+                rest = rest.get(run * cell_size..).unwrap_or_default();
+            }
         }
-        push_run(current, len, out);
-        (current, len) = (cell, 1);
     }
-    push_run(current, len, out);
     Ok(())
 }
 
-fn push_run(cell: &[u8], len: u16, out: &mut Vec<u8>) {
+/// The longest run that its two bytes can count.
+const MAX_RUN: usize = 65_535;
+
+/// A cell of known size.
+trait Cell: Copy + PartialEq {
+    fn bytes(&self) -> &[u8];
+}
+
+impl Cell for u8 {
+    fn bytes(&self) -> &[u8] {
+        std::slice::from_ref(self)
+    }
+}
+
+impl<const N: usize> Cell for [u8; N] {
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+}
+
+fn compress_cells<C: Cell>(mut cells: &[C], out: &mut Vec<u8>) {
+    /// Cells that are compared without a branch in between.
+    const STRIDE: usize = 32;
+    while let Some(cell) = cells.first() {
+        let longest = cells.get(..MAX_RUN).unwrap_or(cells);
+        let same = |stride: &&[C]| stride.iter().fold(true, |same, next| same & (next == cell));
+        let whole = longest.chunks_exact(STRIDE).take_while(same).count() * STRIDE;
+        let rest = longest.get(whole..).unwrap_or_default();
+        let run = whole + rest.iter().take_while(|next| *next == cell).count();
+        push_run(cell.bytes(), run, out);
+        cells = cells.get(run..).unwrap_or_default();
+    }
+}
+
+fn push_run(cell: &[u8], len: usize, out: &mut Vec<u8>) {
     out.extend_from_slice(cell);
     out.extend([(len >> 8) as u8, (len & 0xff) as u8]);
 }
