@@ -78,12 +78,14 @@ pub(super) enum Members {
     },
     /// The same, many.
     Many {
-        /// The members.
-        values: HashSet<u64>,
+        /// The members, ascending.
+        values: Vec<u64>,
         /// Bytes of each.
         size: usize,
     },
-    /// Cells of any other length.
+    /// Cells of any other length: few ones, to be tried in turn.
+    FewStrings(Vec<Box<[u8]>>),
+    /// The same, many.
     Strings(HashSet<Box<[u8]>>),
 }
 
@@ -101,10 +103,13 @@ impl Members {
                 if numbers.len() <= FEW {
                     Self::Few { values: numbers, size }
                 } else {
-                    Self::Many { values: numbers.into_iter().collect(), size }
+                    Self::Many { values: numbers, size }
                 }
             }
-            _ => Self::Strings(values.into_iter().map(Into::into).collect()),
+            _ => {
+                let values: HashSet<Box<[u8]>> = values.into_iter().map(Into::into).collect();
+                if values.len() <= FEW { Self::FewStrings(values.into_iter().collect()) } else { Self::Strings(values) }
+            }
         }
     }
 
@@ -112,6 +117,7 @@ impl Members {
         match self {
             Self::Few { values, .. } => values.is_empty(),
             Self::Many { values, .. } => values.is_empty(),
+            Self::FewStrings(values) => values.is_empty(),
             Self::Strings(values) => values.is_empty(),
         }
     }

@@ -95,10 +95,8 @@ fn prune_leaf(leaf: &Leaf, stats: &FieldStats<'_>) -> Tri {
                 (Members::Many { values, .. }, Some(physical)) => {
                     dispatch!(*physical, T => all_outside::<T>(&mut values.iter(), stats))
                 }
-                (Members::Strings(values), _) => values.iter().all(|v| {
-                    let place = place(v, stats);
-                    place == Place::Below || place == Place::Above
-                }),
+                (Members::FewStrings(values), _) => values.iter().all(|v| is_outside(v, stats)),
+                (Members::Strings(values), _) => values.iter().all(|v| is_outside(v, stats)),
                 _ => false,
             };
             match (outside, negated) {
@@ -198,6 +196,10 @@ fn place(value: &[u8], stats: &FieldStats<'_>) -> Place {
         (_, Ordering::Equal) => Place::AtMax,
         _ => Place::Unknown,
     }
+}
+
+fn is_outside(value: &[u8], stats: &FieldStats<'_>) -> bool {
+    matches!(place(value, stats), Place::Below | Place::Above)
 }
 
 /// A string up to its first zero byte.

@@ -282,8 +282,7 @@ impl Aggregator {
             }
         }
         if self.wanted.min || self.wanted.max {
-            let (min, max, numbers) = bounds::<T>(data, keep);
-            if numbers > 0 {
+            if let Some((min, max)) = bounds::<T>(data, keep) {
                 let bytes = |value: T| {
                     let mut bytes = vec![0; T::SIZE];
                     value.write(&mut bytes);
@@ -299,15 +298,17 @@ impl Aggregator {
         let kept = (0..view.cell_num).filter(|i| keep.is_none_or(|k| k[*i] != 0)).map(|i| view.cell(i));
         let (mut min, mut max): (Option<&[u8]>, Option<&[u8]>) = (None, None);
         for cell in kept {
-            if min.is_none_or(|min| cell < min) {
+            if self.wanted.min && min.is_none_or(|min| cell < min) {
                 min = Some(cell);
             }
-            if max.is_none_or(|max| cell > max) {
+            if self.wanted.max && max.is_none_or(|max| cell > max) {
                 max = Some(cell);
             }
         }
-        if let (Some(min), Some(max)) = (min, max) {
+        if let Some(min) = min {
             self.lower(min.to_vec());
+        }
+        if let Some(max) = max {
             self.raise(max.to_vec());
         }
     }
