@@ -52,9 +52,9 @@ impl BoundCondition {
         bind::bind(condition, schema, enumerations, false)
     }
 
-    /// Binds the negation: the cells that a delete condition, as a user gives it, keeps. (A stored delete commit holds the
-    /// negation already: bind its [`Delete::kept`](azulejo_format::commit::Delete::kept) with [`Self::bind`].) Cells for which a comparison is neither true nor
-    /// false (nulls) meet neither the condition nor its negation, so such cells are deleted, as the reference does.
+    /// Binds the negation, pushed down to the comparisons: cells for which a comparison is neither true nor false (nulls)
+    /// meet neither a condition nor its negation. Delete commits store the negation of what their user wrote, and are
+    /// bound as they are.
     ///
     /// # Errors
     /// Those of [`Self::bind`].
