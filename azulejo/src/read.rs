@@ -1,6 +1,8 @@
 //! Reading: from a selection to batches of cells.
 
 pub mod aggregate;
+mod assemble;
+mod batch;
 mod bind;
 mod copy;
 mod dense;
@@ -8,6 +10,7 @@ mod fetch;
 mod fit;
 mod gather;
 mod merge;
+mod paint;
 mod plan;
 mod pool;
 mod select;
@@ -165,8 +168,8 @@ pub struct Reader {
 /// The two ways to plan and to merge.
 #[derive(Debug)]
 enum Source {
-    Dense(DenseReader),
-    Sparse(SparseReader),
+    Dense(Box<DenseReader>),
+    Sparse(Box<SparseReader>),
     /// An error came: nothing follows it.
     Ended,
 }
@@ -176,9 +179,9 @@ impl Reader {
     pub fn new(array: &Array, options: ReadOptions) -> Result<Self> {
         let options = options.bind(array)?;
         let source = if array.schema().is_dense() {
-            Source::Dense(DenseReader::new(array, &options)?)
+            Source::Dense(Box::new(DenseReader::new(array, &options)?))
         } else {
-            Source::Sparse(SparseReader::new(array, &options)?)
+            Source::Sparse(Box::new(SparseReader::new(array, &options)?))
         };
         Ok(Self { options, source, rest: None })
     }
@@ -212,6 +215,23 @@ impl Reader {
         }
         let mut progress = Progress { written: vec![PartBytes::default(); columns.len()], ..Progress::default() };
         loop {
+            if self.rest.is_none()
+                && let Source::Dense(reader) = &mut self.source
+                && reader.is_fixed()
+            {
+                let room = fit::room_of(&self.options.fields, columns);
+                if reader.is_done() || (room <= progress.cells && progress.cells > 0) {
+                    progress.complete = reader.is_done();
+                    return Ok(progress);
+                }
+                if room > progress.cells {
+                    if let Err(error) = reader.read_fixed(columns, room, &mut progress) {
+                        self.source = Source::Ended;
+                        return Err(error);
+                    }
+                    continue;
+                }
+            }
             let (batch, done) = match self.rest.take() {
                 Some(rest) => rest,
                 None => match self.next_batch()? {
@@ -248,6 +268,16 @@ impl Reader {
             self.source = Source::Ended;
         }
         batch
+    }
+}
+
+impl Array {
+    /// Starts a read.
+    ///
+    /// # Errors
+    /// Those of [`Reader::new`].
+    pub fn read(&self, options: ReadOptions) -> Result<Reader> {
+        Reader::new(self, options)
     }
 }
 

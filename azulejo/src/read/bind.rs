@@ -39,7 +39,8 @@ impl ReadOptions {
     }
 }
 
-fn field(array: &Array, name: &str) -> Result<BoundField> {
+/// The field with a name.
+pub(super) fn field(array: &Array, name: &str) -> Result<BoundField> {
     let schema = array.schema();
     match schema.field(name) {
         Some(FieldIndex::Attribute(i)) => {

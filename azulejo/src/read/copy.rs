@@ -72,6 +72,15 @@ impl CopyList {
         self.copies.push(Copy { out, src, axes });
     }
 
+    /// Appends copies of another list.
+    pub fn append(&mut self, other: &Self, range: Range<usize>) {
+        for copy in other.get(range) {
+            let first = self.axes.len();
+            self.axes.extend_from_slice(other.axes(copy));
+            self.copies.push(Copy { axes: first..self.axes.len(), ..copy.clone() });
+        }
+    }
+
     pub fn len(&self) -> usize {
         self.copies.len()
     }
@@ -100,6 +109,11 @@ impl CopyList {
     /// Number of cells of a copy.
     pub fn cells(&self, copy: &Copy) -> usize {
         self.axes(copy).iter().map(|a| a.count).product()
+    }
+
+    /// The cells of the output from the first to the last that a copy writes.
+    pub fn reach(&self, copy: &Copy) -> Range<usize> {
+        copy.out..copy.out + extent(self.axes(copy))
     }
 
     /// The run that a copy is, if both sides are contiguous.

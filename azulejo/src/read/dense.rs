@@ -1,22 +1,452 @@
-//! Reading dense arrays.
+//! Reading dense arrays: batch after batch, each a contiguous piece of the result.
 
-use super::BoundOptions;
+use super::assemble::{Assembler, FixedOut};
+use super::batch::Cutter;
+use super::fetch::preload_indices;
+use super::paint::{SparseSource, paint};
+use super::plan::{BatchPlan, DensePlan, PositionBox, Source};
+use super::pool::BufferPool;
+use super::{BoundField, BoundOptions, Progress, bind};
 use crate::array::Array;
-use crate::column::ColumnSet;
+use crate::column::{ColumnMut, ColumnSet};
+use crate::condition::BoundCondition;
 use crate::error::{Error, Result};
+use crate::space::{AxisSelection, FragmentGrid, Layout, Points, Subarray, TileGrid, dimension_order};
+use azulejo_format::DecodeError;
+use azulejo_format::fragment::{Field, Section};
+use std::ops::Range;
+
+/// A condition, and where in the reader's fields those that it looks at are.
+#[derive(Debug)]
+pub(super) struct DenseCondition {
+    pub condition: BoundCondition,
+}
 
 /// A dense read under way.
 #[derive(Debug)]
-pub(crate) struct DenseReader {}
+pub(crate) struct DenseReader {
+    array: Array,
+    /// The columns asked for, then those that only the condition needs.
+    fields: Vec<BoundField>,
+    /// How many were asked for.
+    asked: usize,
+    condition: Option<DenseCondition>,
+    plan: DensePlan,
+    /// Sparse fragments, which early versions could write to dense arrays; oldest first.
+    sparse: Vec<SparseSource>,
+    walk: Walk,
+    /// Dimensions from slowest to fastest, in the result (in a tile, for global order).
+    order: Vec<usize>,
+    pool: BufferPool,
+    budget: u64,
+}
+
+/// What is left to read.
+#[derive(Debug)]
+enum Walk {
+    /// One box in row-major or column-major order.
+    Box(Cutter),
+    /// Tile after tile: the tile at hand, and where the next one begins.
+    Tiles { cutter: Cutter, next: Option<Vec<u64>> },
+    /// Point after point.
+    Points { points: Points, next: usize, len: usize },
+}
 
 impl DenseReader {
-    /// Plans the read of a dense array.
-    pub(crate) fn new(_array: &Array, _options: &BoundOptions) -> Result<Self> {
-        Err(Error::Unsupported("dense reads are not there yet".into()))
+    /// Plans the read of a dense array; reads nothing but metadata.
+    pub(crate) fn new(array: &Array, options: &BoundOptions) -> Result<Self> {
+        let schema = array.schema();
+        let grid = TileGrid::new(schema)?;
+        let selection = match &options.subarray {
+            Subarray::Box(selections) => {
+                let current = schema.current_domain.ranges();
+                let within = |d: usize| current.and_then(|ranges| ranges.get(d));
+                let axes = schema.domain.dimensions.iter().zip(grid.axes()).zip(selections).enumerate();
+                axes.map(|(d, ((dimension, axis), s))| AxisSelection::resolve(dimension, axis, s, within(d)))
+                    .collect::<Result<Vec<_>>>()?
+            }
+            Subarray::Points(_) => grid.axes().iter().map(AxisSelection::whole).collect::<Result<_>>()?,
+        };
+        let mut fields = options.fields.clone();
+        let asked = fields.len();
+        let condition = match &options.condition {
+            Some(condition) => {
+                let bound = BoundCondition::bind(condition, schema, &|name| array.enumeration(name))?;
+                for name in bound.fields() {
+                    if !fields.iter().any(|f| f.column_type.name == *name) {
+                        fields.push(bind::field(array, name)?);
+                    }
+                }
+                Some(DenseCondition { condition: bound })
+            }
+            None => None,
+        };
+
+        let mut plan = DensePlan { grid, selection, sources: Vec::new() };
+        let mut sparse = Vec::new();
+        for (index, fragment) in array.fragments().iter().enumerate() {
+            let Some(rectangle) = &fragment.footer().non_empty_domain else { continue };
+            let damaged = |reason: &str| {
+                let reason = reason.to_owned();
+                Error::decode(fragment.name(), DecodeError::invalid("non-empty domain", 0, reason))
+            };
+            let bounds = plan.grid.offsets_of(rectangle).ok_or_else(|| damaged("it leaves the array's domain"))?;
+            let apart = |(selection, (low, high)): (&AxisSelection, &(u64, u64))| match selection.bounds() {
+                Some((first, last)) => first > *high || last < *low,
+                None => true,
+            };
+            if plan.selection.iter().zip(&bounds).any(apart) {
+                continue;
+            }
+            if fragment.is_dense() {
+                let grid = FragmentGrid::new(&plan.grid, bounds).ok_or_else(|| damaged("it has too many tiles"))?;
+                plan.sources.push(Source { fragment: index, grid });
+            } else {
+                sparse.push(SparseSource { fragment: index, bounds });
+            }
+        }
+        let mut indices = Vec::new();
+        let fragments = plan.sources.iter().map(|s| s.fragment).chain(sparse.iter().map(|s| s.fragment));
+        for index in fragments {
+            for bound in &fields {
+                if let Some(field) = field_in(array, index, bound) {
+                    indices.push((index, field));
+                }
+            }
+        }
+        for source in &sparse {
+            indices.extend((0..plan.grid.ndim()).map(|d| (source.fragment, Field::Dimension(d))));
+        }
+        preload_indices(array, &indices)?;
+        let trees: Vec<_> = sparse.iter().map(|s| (s.fragment, Section::RTree)).collect();
+        array.preload(&trees)?;
+
+        let order = match options.layout {
+            Layout::Global | Layout::Unordered => plan.grid.cell_order().to_vec(),
+            layout => dimension_order(layout, plan.grid.ndim()),
+        };
+        let walk = match &options.subarray {
+            Subarray::Points(points) => {
+                Walk::Points { points: points.clone(), next: 0, len: points.len(schema) }
+            }
+            Subarray::Box(_) if matches!(options.layout, Layout::Global | Layout::Unordered) => {
+                if !plan.selection.iter().all(AxisSelection::is_ascending) {
+                    return Err(Error::InvalidArgument(
+                        "global order needs ranges that ascend and do not overlap; ask for row-major order".into(),
+                    ));
+                }
+                let empty = plan.selection.iter().any(|s| s.len() == 0);
+                let next = (!empty).then(|| vec![0; plan.grid.ndim()]);
+                Walk::Tiles { cutter: Cutter::new(vec![0..0], &[0]), next }
+            }
+            Subarray::Box(_) => Walk::Box(Cutter::new(plan.everything(), &order)),
+        };
+        let budget = options.memory_budget;
+        let pool = BufferPool::of_budget(budget);
+        Ok(Self { array: array.clone(), fields, asked, condition, plan, sparse, walk, order, pool, budget })
     }
 
-    /// The next cells, in order; `None` at the end.
+    /// The next cells, at least one; `None` at the end.
     pub(crate) fn next_batch(&mut self) -> Result<Option<ColumnSet>> {
-        Ok(None)
+        match self.next_plan(u64::MAX)? {
+            Some(plan) => self.assembler().columns(&plan).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Whether everything has been read.
+    pub(crate) fn is_done(&self) -> bool {
+        match &self.walk {
+            Walk::Box(cutter) => cutter.is_done(),
+            Walk::Tiles { cutter, next } => cutter.is_done() && next.is_none(),
+            Walk::Points { next, len, .. } => next >= len,
+        }
+    }
+
+    /// Whether [`Self::read_fixed`] can serve the query.
+    pub(crate) fn is_fixed(&self) -> bool {
+        self.condition.is_none() && !self.fields.iter().any(|f| f.column_type.is_var())
+    }
+
+    /// Reads the next cells straight into buffers that have room for `room` cells, behind those that `progress` counts.
+    pub(crate) fn read_fixed(
+        &mut self,
+        columns: &mut [ColumnMut<'_>],
+        room: usize,
+        progress: &mut Progress,
+    ) -> Result<()> {
+        let first = progress.cells;
+        let Some(plan) = self.next_plan((room - first) as u64)? else { return Ok(()) };
+        let short = || Error::Internal("a buffer is shorter than its room".into());
+        let mut outs = Vec::with_capacity(columns.len());
+        for ((field, column), written) in self.fields.iter().zip(columns).zip(&mut progress.written) {
+            let size = field.column_type.cell_size();
+            let cells = first..first + plan.cells;
+            let data = column.data.get_mut(cells.start * size..cells.end * size).ok_or_else(short)?;
+            written.data += data.len();
+            let validity = match &mut column.validity {
+                Some(v) if field.column_type.nullable => {
+                    written.validity += plan.cells;
+                    Some(v.get_mut(cells).ok_or_else(short)?)
+                }
+                _ => None,
+            };
+            outs.push(FixedOut { field, data, validity });
+        }
+        self.assembler().fixed(&plan, outs)?;
+        progress.cells += plan.cells;
+        Ok(())
+    }
+
+    fn assembler(&self) -> Assembler<'_> {
+        Assembler {
+            array: &self.array,
+            plan: &self.plan,
+            fields: &self.fields,
+            asked: self.asked,
+            condition: self.condition.as_ref(),
+            sparse: &self.sparse,
+            pool: &self.pool,
+            // Tiles are decoded in groups that stay in cache, and within the budget.
+            group_bytes: (self.budget / 4).min(8 << 20),
+        }
+    }
+
+    /// Plans the next batch of at most `max_cells` cells.
+    fn next_plan(&mut self, max_cells: u64) -> Result<Option<BatchPlan>> {
+        let Self { array, fields, plan, sparse, walk, order, budget, .. } = self;
+        let costs = Costs { array, fields, plan, budget: *budget, sparse: !sparse.is_empty() };
+        let max_cells = max_cells.min(costs.max_cells());
+        let mut batch = match walk {
+            Walk::Box(cutter) => {
+                if cutter.is_done() {
+                    return Ok(None);
+                }
+                let mut fits = |piece: &PositionBox| costs.plan(piece, order, 0, 0);
+                match cutter.next(max_cells, &mut fits, &|d, r| align(plan, d, r))? {
+                    Some((_, (batch, _))) => batch,
+                    None => return Err(costs.too_small()),
+                }
+            }
+            Walk::Tiles { cutter, next } => {
+                let mut batch = BatchPlan::default();
+                let mut spent = 0;
+                loop {
+                    if cutter.is_done() {
+                        let Some(at) = next.take() else { break };
+                        let (tile, after) = tile_at(plan, &at);
+                        *cutter = Cutter::new(tile, order);
+                        *next = after;
+                    }
+                    let room = max_cells.saturating_sub(batch.cells as u64);
+                    let start = batch.cells;
+                    let mut fits = |piece: &PositionBox| costs.plan(piece, order, start, spent);
+                    // A tile is cut only where it does not fit a batch of its own.
+                    let whole_tile = batch.cells == 0;
+                    let mut probe = cutter.clone();
+                    match probe.next(room, &mut fits, &|_, r| r.end)? {
+                        Some((_, (more, cost))) if whole_tile || probe.is_done() => {
+                            batch.append(more);
+                            spent += cost;
+                            *cutter = probe;
+                        }
+                        None if whole_tile => return Err(costs.too_small()),
+                        _ => break,
+                    }
+                    if !cutter.is_done() || batch.cells as u64 >= GLOBAL_BATCH_CELLS {
+                        break;
+                    }
+                }
+                if batch.cells == 0 {
+                    return Ok(None);
+                }
+                batch
+            }
+            Walk::Points { points, next, len } => {
+                if next >= len {
+                    return Ok(None);
+                }
+                let mut count = (*len - *next).min(usize::try_from(max_cells).unwrap_or(usize::MAX)).min(1 << 16);
+                loop {
+                    let mut batch = BatchPlan::default();
+                    for point in *next..*next + count {
+                        let positions = point_box(array, plan, points, point)?;
+                        plan.add_box(&mut batch, positions, order)?;
+                    }
+                    batch.join_slots();
+                    if costs.of(&batch)? <= *budget {
+                        *next += count;
+                        break batch;
+                    }
+                    count /= 2;
+                    if count == 0 {
+                        return Err(costs.too_small());
+                    }
+                }
+            }
+        };
+        if !sparse.is_empty() {
+            batch = paint(array, plan, sparse, batch, &self.pool)?;
+        }
+        Ok(Some(batch))
+    }
+}
+
+/// Enough cells for a batch in global order: more would not be read faster.
+const GLOBAL_BATCH_CELLS: u64 = 1 << 24;
+
+/// The field of a fragment that holds the cells of a column; `None` if it has none of the same type.
+pub(super) fn field_in(array: &Array, fragment: usize, bound: &BoundField) -> Option<Field> {
+    let Field::Attribute(_) = bound.field else { return None };
+    let fragment = array.fragments().get(fragment)?;
+    let field = fragment.field(&bound.column_type.name)?;
+    let same = field.layout(fragment.schema()) == Some((bound.column_type.datatype, bound.column_type.cell_val_num))
+        && field.is_nullable(fragment.schema()) == bound.column_type.nullable;
+    same.then_some(field)
+}
+
+/// Where to end a box along a dimension instead of within a tile.
+fn align(plan: &DensePlan, dimension: usize, positions: Range<u64>) -> u64 {
+    let (Some(selection), Some(extent)) =
+        (plan.selection.get(dimension), plan.grid.extents().get(dimension))
+    else {
+        return positions.end;
+    };
+    let tile = |position: u64| selection.offset_at(position) / extent;
+    let last = tile(positions.end - 1);
+    if tile(positions.end) != last {
+        return positions.end;
+    }
+    // The first position of the last tile, if the selection ascends; anything in between is as good otherwise.
+    let (mut low, mut high) = (positions.start, positions.end - 1);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        if tile(middle) < last { low = middle + 1 } else { high = middle }
+    }
+    low
+}
+
+/// The selected box of the tile that the positions `at` lie in, and where the next tile begins.
+fn tile_at(plan: &DensePlan, at: &[u64]) -> (PositionBox, Option<Vec<u64>>) {
+    let end = |d: usize| {
+        let (selection, extent) = (&plan.selection[d], plan.grid.extents()[d]);
+        let tile = selection.offset_at(at[d]) / extent;
+        let (mut low, mut high) = (at[d], selection.len());
+        // The first position behind the tile; there are at most `extent` positions in it.
+        high = high.min(at[d].saturating_add(extent));
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if selection.offset_at(middle) / extent <= tile { low = middle + 1 } else { high = middle }
+        }
+        low
+    };
+    let tile: PositionBox = (0..at.len()).map(|d| at[d]..end(d)).collect();
+    let mut next = at.to_vec();
+    for &d in plan.grid.tile_order().iter().rev() {
+        next[d] = tile[d].end;
+        if next[d] < plan.selection[d].len() {
+            return (tile, Some(next));
+        }
+        next[d] = 0;
+    }
+    (tile, None)
+}
+
+/// The position of a point.
+fn point_box(array: &Array, plan: &DensePlan, points: &Points, point: usize) -> Result<PositionBox> {
+    let current = array.schema().current_domain.ranges();
+    let mut positions = Vec::with_capacity(plan.grid.ndim());
+    for (d, (axis, column)) in plan.grid.axes().iter().zip(&points.coordinates).enumerate() {
+        let size = array.schema().domain.dimensions.get(d).map_or(1, |d| d.datatype.size());
+        let offset = column.get(point, size).and_then(|bytes| axis.offset_of(bytes)).filter(|offset| {
+            let within = current.and_then(|ranges| ranges.get(d)).and_then(|r| axis.offsets_of(r));
+            within.is_none_or(|(low, high)| (low..=high).contains(offset))
+        });
+        let Some(offset) = offset else {
+            return Err(Error::InvalidArgument(format!("point {point} lies outside the domain")));
+        };
+        positions.push(offset..offset + 1);
+    }
+    Ok(positions)
+}
+
+/// What batches cost in memory.
+struct Costs<'a> {
+    array: &'a Array,
+    fields: &'a [BoundField],
+    plan: &'a DensePlan,
+    budget: u64,
+    /// Whether cells are painted one by one.
+    sparse: bool,
+}
+
+impl Costs<'_> {
+    /// Bytes of a result's cell, values of var-length cells apart.
+    fn cell_bytes(&self) -> u64 {
+        let painted = if self.sparse { 32 } else { 0 };
+        self.fields.iter().fold(painted, |sum, f| {
+            let fixed = if f.column_type.is_var() { 8 } else { f.column_type.cell_size() as u64 };
+            sum.saturating_add(fixed).saturating_add(u64::from(f.column_type.nullable))
+        })
+    }
+
+    /// Cells that leave a quarter of the budget for tiles.
+    fn max_cells(&self) -> u64 {
+        (self.budget - self.budget / 4) / self.cell_bytes().max(1)
+    }
+
+    fn too_small(&self) -> Error {
+        let what = format!("one cell of {} and the tile that holds it", self.array.uri());
+        let tile = self.fields.iter().map(|f| f.column_type.cell_size() as u64).max().unwrap_or(0);
+        let need = tile.saturating_mul(self.plan.grid.tile_cells()).saturating_add(self.cell_bytes());
+        Error::Budget { what, need: need.max(self.budget.saturating_add(1)), budget: self.budget }
+    }
+
+    /// The plan of a box that follows `start` other cells, and its cost, if that fits in the budget after `spent` bytes.
+    fn plan(
+        &self,
+        piece: &PositionBox,
+        order: &[usize],
+        start: usize,
+        spent: u64,
+    ) -> Result<Option<(BatchPlan, u64)>> {
+        // A plan itself takes memory: about 200 bytes a tile.
+        let tiles = piece.iter().enumerate().map(|(d, r)| self.plan.tiles_along(d, r));
+        let tiles = tiles.fold(1u64, u64::saturating_mul);
+        if tiles.saturating_mul(200) > self.budget / 4 && tiles > 1 {
+            return Ok(None);
+        }
+        let plan = self.plan.batch(piece.clone(), order, start)?;
+        let cost = self.of(&plan)?;
+        Ok((spent.saturating_add(cost) <= self.budget).then_some((plan, cost)))
+    }
+
+    /// An upper bound of the bytes that a batch holds at a time.
+    fn of(&self, batch: &BatchPlan) -> Result<u64> {
+        let cells = (batch.cells - batch.start) as u64;
+        let mut cost = cells.saturating_mul(self.cell_bytes()).saturating_add(batch.memory());
+        let mut most = 0u64;
+        // Fixed-length tiles are loaded in groups of at least one tile of every field.
+        if let Some(slot) = batch.slots.first() {
+            for field in self.fields.iter().filter(|f| !f.column_type.is_var()) {
+                most = most.saturating_add(slot.load_cost(self.array, field)?);
+            }
+        }
+        let repeats = !self.plan.selection.iter().all(AxisSelection::is_ascending);
+        for field in self.fields.iter().filter(|f| f.column_type.is_var()) {
+            let mut loaded = 0u64;
+            let fill = field.fill.bytes.len() as u64;
+            cost = cost.saturating_add(fill.saturating_mul(cells));
+            for slot in &batch.slots {
+                loaded = loaded.saturating_add(slot.load_cost(self.array, field)?);
+                let Some(found) = field_in(self.array, slot.fragment, field) else { continue };
+                let Some(fragment) = self.array.fragments().get(slot.fragment) else { continue };
+                let times = if repeats { slot.copies.len() as u64 } else { 1 };
+                let bytes = fragment.var_tile_size(found, slot.tile)?;
+                cost = cost.saturating_add(bytes.saturating_mul(times));
+            }
+            most = most.max(loaded);
+        }
+        Ok(cost.saturating_add(most))
     }
 }

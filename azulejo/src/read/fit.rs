@@ -1,6 +1,6 @@
 //! As many whole cells of a batch as a caller's own buffers have room for.
 
-use super::Progress;
+use super::{BoundField, Progress};
 use crate::column::{ColumnBuffers, ColumnMut, ColumnSet};
 use crate::error::Error;
 
@@ -39,6 +39,16 @@ pub(super) fn copy(batch: &ColumnSet, done: usize, out: &mut [ColumnMut<'_>], pr
     }
     progress.cells += cells;
     Copied { cells, too_small }
+}
+
+/// Cells that all buffers have room for; all fields are of fixed length.
+pub(super) fn room_of(fields: &[BoundField], out: &[ColumnMut<'_>]) -> usize {
+    let rooms = fields.iter().zip(out).map(|(field, out)| {
+        let data = out.data.len().checked_div(field.column_type.cell_size()).unwrap_or(usize::MAX);
+        let validity = out.validity.as_ref().map_or(0, |v| v.len());
+        if field.column_type.nullable { data.min(validity) } else { data }
+    });
+    rooms.min().unwrap_or(usize::MAX)
 }
 
 /// Where the values of `cells` cells from `first` on lie in a column, in bytes.

@@ -4,7 +4,11 @@
 //! that a box touches, fragments are visited from the newest to the oldest: each takes what it has of the cells that are
 //! left, so that tiles which later fragments hide are never read. What is left at the end is fill values.
 
+use super::BoundField;
 use super::copy::{Axis, CopyList};
+use super::dense::field_in;
+use super::unfilter::{Cells, TileRequest, load_cost};
+use crate::array::Array;
 use crate::error::{Error, Result};
 use crate::space::{AxisSelection, FragmentGrid, Span, TileGrid};
 use std::ops::Range;
@@ -23,9 +27,9 @@ pub(super) type PositionBox = Vec<Range<u64>>;
 /// A tile that cells are copied from, and the copies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Slot {
-    /// Index in the plan's sources.
-    pub source: usize,
-    /// Index of the tile in its fragment.
+    /// Index in the array's fragments.
+    pub fragment: usize,
+    /// Index of the tile in the fragment.
     pub tile: u64,
     /// The copies, in [`BatchPlan::copies`].
     pub copies: Range<usize>,
@@ -47,13 +51,64 @@ pub(super) struct PlacedBox {
 #[derive(Debug, Clone, Default)]
 pub(super) struct BatchPlan {
     pub boxes: Vec<PlacedBox>,
-    /// Number of cells.
+    /// Cells in front of the plan, where it is to be appended to another; else 0.
+    pub start: usize,
+    /// Number of cells, those in front included.
     pub cells: usize,
     /// The tiles to read, in the order of the fragments' files as far as possible.
     pub slots: Vec<Slot>,
     pub copies: CopyList,
     /// Cells that no fragment has; `src` means nothing.
     pub fills: CopyList,
+}
+
+impl BatchPlan {
+    /// Bytes of memory that the plan takes.
+    pub fn memory(&self) -> u64 {
+        let slots = self.slots.len() * size_of::<Slot>();
+        (slots + self.copies.memory() + self.fills.memory() + self.boxes.len() * 96) as u64
+    }
+
+    /// Joins slots of the same tile, which several boxes may have brought, and sorts them by tile.
+    pub fn join_slots(&mut self) {
+        let mut slots = std::mem::take(&mut self.slots);
+        slots.sort_by_key(|s| (s.fragment, s.tile));
+        let mut copies = CopyList::default();
+        for slot in slots {
+            let from = copies.len();
+            copies.append(&self.copies, slot.copies.clone());
+            match self.slots.last_mut() {
+                Some(last) if (last.fragment, last.tile) == (slot.fragment, slot.tile) => last.copies.end = copies.len(),
+                _ => self.slots.push(Slot { copies: from..copies.len(), ..slot }),
+            }
+        }
+        self.copies = copies;
+    }
+
+    /// Appends a plan that starts where this one ends.
+    pub fn append(&mut self, mut other: Self) {
+        for slot in other.slots {
+            let from = self.copies.len();
+            self.copies.append(&other.copies, slot.copies.clone());
+            self.slots.push(Slot { copies: from..self.copies.len(), ..slot });
+        }
+        self.fills.append(&other.fills, 0..other.fills.len());
+        self.boxes.append(&mut other.boxes);
+        self.cells = other.cells;
+    }
+}
+
+impl Slot {
+    /// Bytes that loading the tile of a field takes, stored and decoded.
+    pub fn load_cost(&self, array: &Array, field: &BoundField) -> Result<u64> {
+        match field_in(array, self.fragment, field) {
+            Some(field) => {
+                let request = TileRequest { fragment: self.fragment, field, tile: self.tile, cells: Cells::All };
+                load_cost(array, &request)
+            }
+            None => Ok(0),
+        }
+    }
 }
 
 /// A dense selection and the fragments that it may touch.
@@ -97,9 +152,9 @@ impl DensePlan {
         })
     }
 
-    /// Plans a batch of one box in the order given (dimensions from slowest to fastest).
-    pub fn batch(&self, positions: PositionBox, order: &[usize]) -> Result<BatchPlan> {
-        let mut batch = BatchPlan::default();
+    /// Plans a batch of one box in the order given (dimensions from slowest to fastest), to follow `start` other cells.
+    pub fn batch(&self, positions: PositionBox, order: &[usize], start: usize) -> Result<BatchPlan> {
+        let mut batch = BatchPlan { start, cells: start, ..BatchPlan::default() };
         self.add_box(&mut batch, positions, order)?;
         Ok(batch)
     }
@@ -112,7 +167,6 @@ impl DensePlan {
         }
         let mut remaining = Boxes::new(placed.positions.len());
         self.each_tile(&placed, |tile, sources, parts| {
-            let first_slot = batch.slots.len();
             let whole: usize = parts.iter().map(|p| p.len()).product();
             // Copies of one slot must be neighbours: a slot for each fragment, filled span by span.
             let mut taken: Vec<(usize, Vec<Vec<Range<u64>>>)> = Vec::new();
@@ -147,17 +201,16 @@ impl DensePlan {
                 }
             }
             for (source, pieces) in taken {
-                let Some(grid) = self.sources.get(source).map(|s| &s.grid) else { continue };
+                let Some(Source { fragment, grid }) = self.sources.get(source) else { continue };
                 let from = batch.copies.len();
                 for piece in &pieces {
                     let Some((combination, piece)) = piece.split_last() else { continue };
                     let spans = pick(parts, combination.start as usize);
                     self.push_copy(&mut batch.copies, &placed, order, &spans, piece, tile);
                 }
-                let slot = Slot { source, tile: grid.tile_index(tile), copies: from..batch.copies.len() };
-                batch.slots.push(slot);
+                let copies = from..batch.copies.len();
+                batch.slots.push(Slot { fragment: *fragment, tile: grid.tile_index(tile), copies });
             }
-            debug_assert!(batch.slots.len() >= first_slot);
         });
         batch.cells += placed.cells;
         batch.boxes.push(placed);
@@ -417,8 +470,8 @@ mod tests {
         let whole = vec![(0, 22), (0, 22)];
         let fragments = [whole.clone(), vec![(0, 11), (0, 22)], vec![(3, 3), (4, 9)]];
         let plan = plan(&[4, 6], (Layout::RowMajor, Layout::RowMajor), &[DimSelection::All, DimSelection::All], &fragments);
-        let batch = plan.batch(plan.everything(), &[0, 1]).unwrap();
-        let tiles = |source| batch.slots.iter().filter(|s| s.source == source).count();
+        let batch = plan.batch(plan.everything(), &[0, 1], 0).unwrap();
+        let tiles = |source| batch.slots.iter().filter(|s| s.fragment == source).count();
         assert_eq!((tiles(0), tiles(1), tiles(2)), (3 * 4, 3 * 4, 2));
         assert!(batch.fills.is_empty());
     }
@@ -442,13 +495,13 @@ mod tests {
                 let at = |f: f64| (s.len() as f64 * f) as u64;
                 at(d.2.min(d.3))..at(d.2.max(d.3)).max(at(d.2.min(d.3)) + 1).min(s.len())
             }).collect();
-            let batch = plan.batch(window.clone(), &order).unwrap();
+            let batch = plan.batch(window.clone(), &order, 0).unwrap();
             let mut seen: Vec<Option<Option<(usize, u64, usize)>>> = vec![None; batch.cells];
             for slot in &batch.slots {
                 for copy in batch.copies.get(slot.copies.clone()) {
                     batch.copies.rows(copy, &(0..batch.cells), &mut |row| {
                         for i in 0..row.axis.count {
-                            let cell = (slot.source, slot.tile, row.src + i * row.axis.src);
+                            let cell = (slot.fragment, slot.tile, row.src + i * row.axis.src);
                             assert!(seen[row.out + i * row.axis.out].replace(Some(cell)).is_none());
                         }
                         Ok(())
@@ -463,7 +516,7 @@ mod tests {
                     Ok(())
                 }).unwrap();
             }
-            prop_assert_eq!(batch.slots.iter().map(|s| (s.source, s.tile)).collect::<std::collections::HashSet<_>>().len(), batch.slots.len());
+            prop_assert_eq!(batch.slots.iter().map(|s| (s.fragment, s.tile)).collect::<std::collections::HashSet<_>>().len(), batch.slots.len());
             for (out, seen) in seen.iter().enumerate() {
                 let offsets: Vec<u64> = (0..dims.len()).map(|d| {
                     let stride = batch.boxes[0].strides[d];

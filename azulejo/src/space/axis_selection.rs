@@ -88,6 +88,13 @@ impl AxisSelection {
         Ok(selected)
     }
 
+    /// All offsets of a domain, so that positions are offsets.
+    pub fn whole(axis: &TileAxis) -> Result<Self> {
+        let mut selected = Self { runs: Vec::new(), len: 0 };
+        selected.push(0, axis.last_offset(), 1)?;
+        Ok(selected)
+    }
+
     /// Appends the offsets `first..=last` that are `step` apart.
     fn push(&mut self, first: u64, last: u64, step: u64) -> Result<()> {
         let too_many = || Error::InvalidArgument("2^64 cells or more are selected along a dimension".into());

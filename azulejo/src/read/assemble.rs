@@ -1,0 +1,496 @@
+//! From a plan to columns: tiles are loaded in groups and copied to where the plan says.
+
+use super::copy::{copy_cells, copy_lengths, copy_var, fill_cells};
+use super::dense::{DenseCondition, field_in};
+use super::gather::{each, split};
+use super::paint::SparseSource;
+use super::plan::{BatchPlan, DensePlan, Slot};
+use super::pool::BufferPool;
+use super::unfilter::{Cells, PARALLEL_BYTES, Target, Tile, TileRequest, load_into};
+use super::BoundField;
+use crate::array::Array;
+use crate::column::{ColumnBuffers, ColumnBuilder, ColumnSet, repeat_cell};
+use crate::error::{Error, Result};
+use arrow_buffer::MutableBuffer;
+use azulejo_format::fragment::Field;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Stored chunks are about this long, so wanted cells closer than a fraction of it share chunks anyway.
+const SPAN_GAP_BYTES: usize = 16 * 1024;
+
+/// Memory for the cells of a fixed-length field.
+pub(super) struct FixedOut<'o> {
+    pub field: &'o BoundField,
+    pub data: &'o mut [u8],
+    pub validity: Option<&'o mut [u8]>,
+}
+
+/// Executes plans.
+pub(super) struct Assembler<'a> {
+    pub array: &'a Array,
+    pub plan: &'a DensePlan,
+    pub fields: &'a [BoundField],
+    /// How many of the fields are results; the others are for the condition.
+    pub asked: usize,
+    pub condition: Option<&'a DenseCondition>,
+    pub sparse: &'a [SparseSource],
+    pub pool: &'a BufferPool,
+    /// Bytes of tiles to load at a time.
+    pub group_bytes: u64,
+}
+
+fn beyond() -> Error {
+    Error::Internal("a batch beyond the address space".into())
+}
+
+impl Assembler<'_> {
+    /// The columns of a batch.
+    pub fn columns(&self, batch: &BatchPlan) -> Result<ColumnSet> {
+        let mut buffers = Vec::with_capacity(self.fields.len());
+        for field in self.fields {
+            let fixed = !field.column_type.is_var();
+            let size = field.column_type.cell_size();
+            let data = if fixed { batch.cells.checked_mul(size).ok_or_else(beyond)? } else { 0 };
+            let validity = fixed && field.column_type.nullable;
+            buffers.push((
+                MutableBuffer::from_len_zeroed(data),
+                validity.then(|| MutableBuffer::from_len_zeroed(batch.cells)),
+            ));
+        }
+        let outs = self.fields.iter().zip(&mut buffers).filter(|(f, _)| !f.column_type.is_var());
+        let outs = outs.map(|(field, (data, validity))| FixedOut {
+            field,
+            data: data.as_slice_mut(),
+            validity: validity.as_mut().map(MutableBuffer::as_slice_mut),
+        });
+        self.fixed(batch, outs.collect())?;
+        let mut columns = Vec::with_capacity(self.fields.len());
+        for (field, (data, validity)) in self.fields.iter().zip(buffers) {
+            columns.push(if field.column_type.is_var() {
+                self.var(batch, field)?
+            } else {
+                ColumnBuffers {
+                    column_type: field.column_type.clone(),
+                    cell_num: batch.cells,
+                    data: data.into(),
+                    offsets: None,
+                    validity: validity.map(Into::into),
+                }
+            });
+        }
+        if let Some(condition) = self.condition {
+            let mask = self.mask(batch, condition, &columns)?;
+            columns.truncate(self.asked);
+            if mask.contains(&0) {
+                for (column, field) in columns.iter_mut().zip(self.fields) {
+                    if matches!(field.field, Field::Attribute(_)) {
+                        *column = masked(column, field, &mask)?;
+                    }
+                }
+            }
+        }
+        Ok(ColumnSet { cell_num: batch.cells, columns })
+    }
+
+    /// Fills fixed-length columns.
+    pub fn fixed(&self, batch: &BatchPlan, mut outs: Vec<FixedOut<'_>>) -> Result<()> {
+        for out in &mut outs {
+            if let Field::Dimension(d) = out.field.field {
+                self.coordinates(batch, d, out.data);
+            } else if !batch.fills.is_empty() {
+                fill(batch, &batch.fills, 0..batch.fills.len(), out)?;
+            }
+        }
+        outs.retain(|out| matches!(out.field.field, Field::Attribute(_)));
+        if outs.is_empty() {
+            return Ok(());
+        }
+        let mut from = 0;
+        while from < batch.slots.len() {
+            let mut to = from;
+            let mut cost = 0u64;
+            while let Some(slot) = batch.slots.get(to) {
+                let mut more = 0u64;
+                for out in &outs {
+                    more = more.saturating_add(slot.load_cost(self.array, out.field)?);
+                }
+                if to > from && cost.saturating_add(more) > self.group_bytes {
+                    break;
+                }
+                cost = cost.saturating_add(more);
+                to += 1;
+            }
+            self.group(batch, batch.slots.get(from..to).unwrap_or(&[]), &mut outs)?;
+            from = to;
+        }
+        Ok(())
+    }
+
+    /// Loads the tiles of some slots and copies their cells.
+    fn group(&self, batch: &BatchPlan, slots: &[Slot], outs: &mut [FixedOut<'_>]) -> Result<()> {
+        let tile_cells = usize::try_from(self.plan.grid.tile_cells()).map_err(|_| beyond())?;
+        let mut requests = Vec::new();
+        let mut places = Vec::new();
+        for (o, out) in outs.iter_mut().enumerate() {
+            let size = out.field.column_type.cell_size();
+            for (s, slot) in slots.iter().enumerate() {
+                match field_in(self.array, slot.fragment, out.field) {
+                    Some(field) => {
+                        let cells = self.wanted(batch, slot, size);
+                        requests.push(TileRequest { fragment: slot.fragment, field, tile: slot.tile, cells });
+                        places.push((o, s));
+                    }
+                    None => fill(batch, &batch.copies, slot.copies.clone(), out)?,
+                }
+            }
+        }
+        // Whole tiles in the output's order are decoded where they belong.
+        let direct = |slot: &Slot| match batch.copies.get(slot.copies.clone()) {
+            [copy] if copy.src == 0 && batch.copies.as_run(copy) == Some(tile_cells) => {
+                self.is_dense(slot.fragment).then_some(copy.out)
+            }
+            _ => None,
+        };
+        let mut targets: Vec<Target<'_>> = Vec::new();
+        targets.resize_with(requests.len(), Target::default);
+        let runs: Vec<Option<usize>> = slots.iter().map(direct).collect();
+        if runs.iter().any(Option::is_some) {
+            let index: HashMap<(usize, usize), usize> =
+                places.iter().enumerate().map(|(r, place)| (*place, r)).collect();
+            let mut starts: Vec<(usize, usize)> =
+                runs.iter().enumerate().filter_map(|(s, start)| Some(((*start)?, s))).collect();
+            starts.sort_unstable();
+            for (o, out) in outs.iter_mut().enumerate() {
+                let size = out.field.column_type.cell_size();
+                let ranges = starts.iter().map(|(start, _)| start * size..(start + tile_cells) * size);
+                let data = cut(out.data, ranges);
+                let mut validity = match &mut out.validity {
+                    Some(v) => cut(v, starts.iter().map(|(start, _)| *start..start + tile_cells)).into_iter(),
+                    None => Vec::new().into_iter(),
+                };
+                for ((_, s), data) in starts.iter().zip(data) {
+                    let validity = validity.next();
+                    if let Some(target) = index.get(&(o, *s)).and_then(|r| targets.get_mut(*r)) {
+                        *target = Target { data: Some(data), validity };
+                    }
+                }
+            }
+        }
+        let tiles = load_into(self.array, &requests, targets, self.pool)?;
+        for tile in &tiles {
+            self.check(tile, slots, &places, &requests)?;
+        }
+
+        // What is left: tile by tile, parallel over bands of the output.
+        let mut by_out: Vec<Vec<(&Slot, &Tile)>> = outs.iter().map(|_| Vec::new()).collect();
+        for ((o, s), tile) in places.iter().zip(&tiles) {
+            if let (Some(list), Some(slot), Some(None)) = (by_out.get_mut(*o), slots.get(*s), runs.get(*s)) {
+                list.push((slot, tile));
+            }
+        }
+        let mut work = Vec::new();
+        for (out, tiles) in outs.iter_mut().zip(&by_out) {
+            if tiles.is_empty() {
+                continue;
+            }
+            let size = out.field.column_type.cell_size();
+            let covered = covered(batch, tiles.iter().map(|(slot, _)| *slot));
+            let parts = if covered.len().saturating_mul(size) < PARALLEL_BYTES { 1 } else { 4 };
+            let bands = bands(&covered, parts);
+            let data = cut(out.data, bands.iter().map(|b| b.start * size..b.end * size));
+            work.extend(bands.iter().cloned().zip(data).map(|(band, data)| (band, data, tiles, size, false)));
+            if let Some(validity) = &mut out.validity {
+                let validity = cut(validity, bands.iter().cloned());
+                work.extend(bands.into_iter().zip(validity).map(|(band, v)| (band, v, tiles, 1, true)));
+            }
+        }
+        each(self.array.context(), work, |(band, out, tiles, size, validity)| {
+            for (slot, tile) in tiles {
+                let copies = batch.copies.get(slot.copies.clone());
+                match (validity, &tile.validity) {
+                    (false, _) => copy_cells(&batch.copies, copies, &tile.data, out, &band, size)?,
+                    (true, Some(bytes)) => copy_cells(&batch.copies, copies, bytes, out, &band, 1)?,
+                    (true, None) => fill_cells(&batch.copies, copies, &[1], out, &band)?,
+                }
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    fn is_dense(&self, fragment: usize) -> bool {
+        self.array.fragments().get(fragment).is_some_and(crate::array::Fragment::is_dense)
+    }
+
+    /// Tiles of dense fragments must have as many cells as the array's.
+    fn check(
+        &self,
+        tile: &Tile,
+        slots: &[Slot],
+        places: &[(usize, usize)],
+        requests: &[TileRequest],
+    ) -> Result<()> {
+        let _ = (slots, places);
+        let Some(request) = requests.first() else { return Ok(()) };
+        let expected = self.plan.grid.tile_cells();
+        if self.sparse.is_empty() && tile.cell_num as u64 != expected {
+            let name = self.array.fragments().get(request.fragment).map_or("", |f| f.name());
+            let reason = format!("a tile has {} cells, not {expected}", tile.cell_num);
+            return Err(Error::decode(name, azulejo_format::DecodeError::invalid("tile", 0, reason)));
+        }
+        Ok(())
+    }
+
+    /// Which cells of a slot's tile are needed.
+    fn wanted(&self, batch: &BatchPlan, slot: &Slot, cell_size: usize) -> Cells {
+        let copies = batch.copies.get(slot.copies.clone());
+        let cells: usize = copies.iter().map(|c| batch.copies.cells(c)).sum();
+        if cells as u64 >= self.plan.grid.tile_cells() || !self.is_dense(slot.fragment) {
+            return Cells::All;
+        }
+        Cells::Spans(batch.copies.spans(copies, SPAN_GAP_BYTES / cell_size.max(1)))
+    }
+
+    /// Makes a column of var-length cells.
+    fn var(&self, batch: &BatchPlan, field: &BoundField) -> Result<ColumnBuffers> {
+        let mut requests = Vec::new();
+        let mut loaded = Vec::new();
+        let mut lacking = Vec::new();
+        for slot in &batch.slots {
+            match field_in(self.array, slot.fragment, field) {
+                Some(found) => {
+                    let cells = self.wanted(batch, slot, 8);
+                    requests.push(TileRequest { fragment: slot.fragment, field: found, tile: slot.tile, cells });
+                    loaded.push(slot);
+                }
+                None => lacking.push(slot),
+            }
+        }
+        let tiles = load_into(self.array, &requests, Vec::new(), self.pool)?;
+        for tile in &tiles {
+            self.check(tile, &[], &[], &requests)?;
+        }
+        let tiles: Vec<(&Slot, &Tile)> = loaded.into_iter().zip(&tiles).collect();
+        let context = self.array.context();
+        let parts = if batch.cells.saturating_mul(16) < PARALLEL_BYTES { 1 } else { 4 };
+        let bands = bands(&(0..batch.cells), parts);
+
+        let mut offsets = MutableBuffer::from_len_zeroed((batch.cells + 1).checked_mul(8).ok_or_else(beyond)?);
+        let placed = offsets.typed_data_mut::<u64>();
+        let ends = placed.get_mut(1..).unwrap_or(&mut []);
+        let fill_len = field.fill.bytes.len() as u64;
+        if fill_len > 0 && !(batch.fills.is_empty() && lacking.is_empty()) {
+            ends.fill(fill_len);
+        }
+        let pieces = split(ends, bands.iter().map(Range::len));
+        each(context, bands.iter().zip(pieces).collect(), |(band, lens)| {
+            for (slot, tile) in &tiles {
+                let copies = batch.copies.get(slot.copies.clone());
+                copy_lengths(&batch.copies, copies, tile.offsets.as_deref().unwrap_or(&[]), lens, band)?;
+            }
+            Ok(())
+        })?;
+        let mut sum = 0u64;
+        for end in placed.iter_mut() {
+            sum = sum.checked_add(*end).ok_or_else(beyond)?;
+            *end = sum;
+        }
+
+        let mut data = MutableBuffer::from_len_zeroed(usize::try_from(sum).map_err(|_| beyond())?);
+        let placed: &[u64] = placed;
+        let bytes = |band: &Range<usize>| (placed[band.end] - placed[band.start]) as usize;
+        let pieces = split(data.as_slice_mut(), bands.iter().map(bytes));
+        each(context, bands.iter().zip(pieces).collect(), |(band, out)| {
+            let placed = placed.get(band.start..=band.end).unwrap_or(&[]);
+            for (slot, tile) in &tiles {
+                let copies = batch.copies.get(slot.copies.clone());
+                let source = (&*tile.data, tile.offsets.as_deref().unwrap_or(&[]));
+                copy_var(&batch.copies, copies, source, (&mut *out, placed), band)?;
+            }
+            if fill_len == 0 {
+                return Ok(());
+            }
+            let base = placed.first().copied().unwrap_or(0);
+            let mut fill = |row: super::copy::Row| {
+                for i in 0..row.axis.count {
+                    let at = row.out - band.start + i * row.axis.out;
+                    let start = (placed.get(at).ok_or_else(beyond)? - base) as usize;
+                    let place = out.get_mut(start..start + field.fill.bytes.len()).ok_or_else(beyond)?;
+                    place.copy_from_slice(&field.fill.bytes);
+                }
+                Ok(())
+            };
+            for copy in batch.fills.all() {
+                batch.fills.rows(copy, band, &mut fill)?;
+            }
+            for slot in &lacking {
+                for copy in batch.copies.get(slot.copies.clone()) {
+                    batch.copies.rows(copy, band, &mut fill)?;
+                }
+            }
+            Ok(())
+        })?;
+
+        let validity = if field.column_type.nullable {
+            let mut validity = MutableBuffer::from_len_zeroed(batch.cells);
+            let all = 0..batch.cells;
+            let out = validity.as_slice_mut();
+            let filled = [u8::from(field.fill.valid)];
+            fill_cells(&batch.fills, batch.fills.all(), &filled, out, &all)?;
+            for slot in &lacking {
+                fill_cells(&batch.copies, batch.copies.get(slot.copies.clone()), &filled, out, &all)?;
+            }
+            for (slot, tile) in &tiles {
+                let copies = batch.copies.get(slot.copies.clone());
+                match &tile.validity {
+                    Some(bytes) => copy_cells(&batch.copies, copies, bytes, out, &all, 1)?,
+                    None => fill_cells(&batch.copies, copies, &[1], out, &all)?,
+                }
+            }
+            Some(validity.into())
+        } else {
+            None
+        };
+        Ok(ColumnBuffers {
+            column_type: field.column_type.clone(),
+            cell_num: batch.cells,
+            data: data.into(),
+            offsets: Some(offsets.into()),
+            validity,
+        })
+    }
+
+    /// Writes the coordinates along a dimension.
+    fn coordinates(&self, batch: &BatchPlan, d: usize, out: &mut [u8]) {
+        let (Some(axis), Some(selection)) = (self.plan.grid.axes().get(d), self.plan.selection.get(d)) else {
+            return;
+        };
+        let size = if batch.cells == 0 { 1 } else { out.len() / batch.cells };
+        let mut value = vec![0; size];
+        for placed in &batch.boxes {
+            let Some(out) = out.get_mut(placed.base * size..(placed.base + placed.cells) * size) else { continue };
+            let positions = placed.positions[d].clone();
+            let block = (placed.strides[d] * size).max(1);
+            let cycle = (positions.end - positions.start) as usize * block;
+            let (first, _) = out.split_at_mut(cycle.min(out.len()));
+            for (run, position) in first.chunks_mut(block).zip(positions) {
+                axis.write_coordinate(selection.offset_at(position), &mut value);
+                repeat_cell(run, &value);
+            }
+            // The cycle repeats for every position of the slower dimensions.
+            let mut filled = cycle;
+            while filled < out.len() {
+                let n = filled.min(out.len() - filled);
+                let (done, todo) = out.split_at_mut(filled);
+                todo[..n].copy_from_slice(&done[..n]);
+                filled += n;
+            }
+        }
+    }
+
+    /// Which cells meet the condition, one byte each.
+    fn mask(&self, batch: &BatchPlan, condition: &DenseCondition, columns: &[ColumnBuffers]) -> Result<Vec<u8>> {
+        let evaluate = |condition: &crate::condition::BoundCondition| -> Result<Vec<u8>> {
+            let view = |name: &std::sync::Arc<str>| {
+                let column = columns.iter().find(|c| c.column_type.name == *name);
+                column.map(ColumnBuffers::view).ok_or_else(|| Error::Internal(format!("no column {name}")))
+            };
+            let views = condition.fields().iter().map(view).collect::<Result<Vec<_>>>()?;
+            let mut mask = vec![1; batch.cells];
+            condition.evaluate(&views, &mut mask)?;
+            Ok(mask)
+        };
+        let mut mask = evaluate(&condition.condition)?;
+        // Cells of fragments that lack an attribute do not read as its fill value: tests of it are false for them.
+        let mut others: HashMap<usize, Vec<u8>> = HashMap::new();
+        for slot in &batch.slots {
+            let Some(fragment) = self.array.fragments().get(slot.fragment) else { continue };
+            let lacks = |name: &std::sync::Arc<str>| fragment.field(name).is_none();
+            if !condition.condition.fields().iter().any(lacks) {
+                continue;
+            }
+            if let std::collections::hash_map::Entry::Vacant(entry) = others.entry(slot.fragment) {
+                entry.insert(evaluate(&condition.condition.for_fragment(fragment.schema()))?);
+            }
+            let Some(other) = others.get(&slot.fragment) else { continue };
+            for copy in batch.copies.get(slot.copies.clone()) {
+                batch.copies.rows(copy, &(0..batch.cells), &mut |row| {
+                    for i in 0..row.axis.count {
+                        let at = row.out + i * row.axis.out;
+                        if let (Some(to), Some(from)) = (mask.get_mut(at), other.get(at)) {
+                            *to = *from;
+                        }
+                    }
+                    Ok(())
+                })?;
+            }
+        }
+        Ok(mask)
+    }
+}
+
+/// Writes a field's fill value to the places of copies.
+fn fill(
+    batch: &BatchPlan,
+    list: &super::copy::CopyList,
+    copies: Range<usize>,
+    out: &mut FixedOut<'_>,
+) -> Result<()> {
+    let all = 0..batch.cells;
+    fill_cells(list, list.get(copies.clone()), &out.field.fill.bytes, out.data, &all)?;
+    if let Some(validity) = &mut out.validity {
+        fill_cells(list, list.get(copies), &[u8::from(out.field.fill.valid)], validity, &all)?;
+    }
+    Ok(())
+}
+
+/// The cells of the output from the first to the last that slots write.
+fn covered<'s>(batch: &BatchPlan, slots: impl Iterator<Item = &'s Slot>) -> Range<usize> {
+    let mut covered = usize::MAX..0;
+    for slot in slots {
+        for copy in batch.copies.get(slot.copies.clone()) {
+            let reach = batch.copies.reach(copy);
+            covered = covered.start.min(reach.start)..covered.end.max(reach.end);
+        }
+    }
+    if covered.start > covered.end { 0..0 } else { covered }
+}
+
+/// Cuts a range into at most `parts` of equal length.
+fn bands(whole: &Range<usize>, parts: usize) -> Vec<Range<usize>> {
+    let each = whole.len().div_ceil(parts).max(1);
+    let starts = whole.clone().step_by(each);
+    starts.map(|start| start..(start + each).min(whole.end)).collect()
+}
+
+/// Slices of ascending, disjoint ranges; an empty one for each range that is neither.
+fn cut<'o>(mut slice: &'o mut [u8], ranges: impl Iterator<Item = Range<usize>>) -> Vec<&'o mut [u8]> {
+    let mut pieces = Vec::new();
+    let mut at = 0;
+    for range in ranges {
+        let skip = range.start.saturating_sub(at).min(slice.len());
+        let (_, rest) = std::mem::take(&mut slice).split_at_mut(skip);
+        let (piece, rest) = rest.split_at_mut(range.len().min(rest.len()));
+        slice = rest;
+        at = range.end;
+        pieces.push(piece);
+    }
+    pieces
+}
+
+/// A column whose cells read as the fill value where the mask is 0.
+fn masked(column: &ColumnBuffers, field: &BoundField, mask: &[u8]) -> Result<ColumnBuffers> {
+    let view = column.view();
+    let mut builder = ColumnBuilder::with_capacity(column.column_type.clone(), column.cell_num, column.data.len());
+    let mut at = 0;
+    for run in mask.chunk_by(|a, b| (*a == 0) == (*b == 0)) {
+        if run.first() == Some(&0) {
+            builder.append_repeated(&field.fill.bytes, field.fill.valid, run.len());
+        } else {
+            builder.append_view(&view, at..at + run.len())?;
+        }
+        at += run.len();
+    }
+    Ok(builder.finish())
+}
