@@ -26,6 +26,15 @@ pub struct FragmentDescription<'a> {
     fragment: &'a Fragment,
 }
 
+/// Where a tile begins and ends in global order: coordinates, one for each dimension.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct GlobalOrderBounds {
+    /// Those of the tile's first cell.
+    pub first: Vec<Vec<u8>>,
+    /// Those of its last cell.
+    pub last: Vec<Vec<u8>>,
+}
+
 impl FragmentInfo {
     /// Looks at the fragments of an array as it is now.
     ///
@@ -193,22 +202,22 @@ impl<'a> FragmentDescription<'a> {
         mbr.ok_or_else(|| Error::Internal(format!("{}: the R-tree has no tile {tile}", self.uri())))
     }
 
-    /// The coordinates of the first and of the last cell in global order of a tile of a sparse fragment, one for each
-    /// dimension; `None` if the fragment does not store them (versions below 23).
+    /// The coordinates of the first and of the last cell in global order of a tile of a sparse fragment; `None` if the
+    /// fragment does not store them (versions below 23).
     ///
     /// # Errors
     /// As [`Self::mbr`].
-    pub fn global_order_bounds(&self, tile: u64) -> Result<Option<(Vec<Vec<u8>>, Vec<Vec<u8>>)>> {
+    pub fn global_order_bounds(&self, tile: u64) -> Result<Option<GlobalOrderBounds>> {
         self.check_tile(tile)?;
         let tile = usize::try_from(tile).unwrap_or(usize::MAX);
-        let (mut first, mut last) = (Vec::new(), Vec::new());
+        let mut bounds = GlobalOrderBounds::default();
         for dimension in 0..self.schema().domain.dimensions.len() {
             let Some((mins, maxs)) = self.fragment.global_order_bounds(dimension)? else { return Ok(None) };
             let (Some(min), Some(max)) = (mins.get(tile), maxs.get(tile)) else { return Ok(None) };
-            first.push(min.to_vec());
-            last.push(max.to_vec());
+            bounds.first.push(min.to_vec());
+            bounds.last.push(max.to_vec());
         }
-        Ok(Some((first, last)))
+        Ok(Some(bounds))
     }
 
     /// Whether its footer is in consolidated fragment metadata.
