@@ -137,6 +137,19 @@ impl GenericTile {
     /// # Errors
     /// [`DecodeError::Decrypt`] for a missing, unneeded or wrong key; [`DecodeError::LimitExceeded`]; damaged bytes.
     pub fn decode(bytes: &[u8], key: Option<&EncryptionKey>, limit: u64) -> Result<Self> {
+        Self::decode_with(bytes, key, limit, &mut Scratch::new())
+    }
+
+    /// As [`Self::decode`], with codecs at hand: for many small tiles their tables cost more than the data.
+    ///
+    /// # Errors
+    /// As [`Self::decode`].
+    pub fn decode_with(
+        bytes: &[u8],
+        key: Option<&EncryptionKey>,
+        limit: u64,
+        scratch: &mut Scratch,
+    ) -> Result<Self> {
         let r = &mut ByteReader::new(bytes);
         let header = GenericTileHeader::decode(r)?;
         header.check_key(key)?;
@@ -150,7 +163,7 @@ impl GenericTile {
         // The chunks must promise as much before that much is allocated.
         TileChunks::parse_sized(stored, header.tile_size)?;
         let mut data = vec![0; size];
-        header.filters.decode_tile(&header.context(key)?, stored, &mut data, &mut Scratch::new())?;
+        header.filters.decode_tile(&header.context(key)?, stored, &mut data, scratch)?;
         Ok(Self { header, data, consumed: r.offset() })
     }
 

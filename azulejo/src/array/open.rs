@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 /// Bytes read from the end of a fragment's metadata file. Footers are a tenth of that; the rest is often all of the
 /// metadata that a small fragment has.
-const TAIL_LEN: u64 = 4096;
+const TAIL_LEN: u64 = 8192;
 
 /// What must be known before the first fragment can be looked at.
 struct Opening<'a> {
@@ -143,7 +143,7 @@ fn read_files<'a>(
     let schemas: Vec<(&str, &str)> = directory.schema_files().collect();
     let (ignores, consolidated) = (&directory.ignores, &directory.consolidated);
     let meta = &directory.fragment_meta;
-    let lists = [vacuums.iter().copied().collect::<Vec<_>>(), deletes.clone()];
+    let lists = [vacuums.clone(), deletes.clone()];
     let paths = schemas
         .iter()
         .map(|(path, _)| *path)
@@ -248,12 +248,12 @@ impl Opening<'_> {
         let decode = |(fragment, source): (&&CommittedFragment, Source)| {
             let decoded = match source {
                 Source::Nothing => return Ok(None),
-                Source::Consolidated => self.from_consolidated(fragment, consolidated),
-                Source::Tail(tail, size) => self.from_tail(fragment, tail, size),
+                Source::Consolidated => self.decode_consolidated(fragment, consolidated),
+                Source::Tail(tail, size) => self.decode_tail(fragment, tail, size),
                 Source::Whole { bytes, dense } => {
                     let path = format!("{}/{FRAGMENT_METADATA_FILE}", fragment.entry.path);
                     let payload = generic_tile(self.context, self.location, &path, &bytes)?;
-                    self.from_legacy(fragment, &payload, dense, bytes.len() as u64)
+                    self.decode_legacy(fragment, &payload, dense, bytes.len() as u64)
                 }
             };
             decoded.map(Some).map_err(|e| Error::decode(self.metadata_path(fragment).to_string(), e))
@@ -319,7 +319,7 @@ impl Opening<'_> {
         Ok(())
     }
 
-    fn from_consolidated(
+    fn decode_consolidated(
         &self,
         fragment: &CommittedFragment,
         consolidated: &ConsolidatedFooters,
@@ -330,7 +330,7 @@ impl Opening<'_> {
         Fragment::new(self.new_fragment(fragment, schema, true, None, Bytes::new()), footer)
     }
 
-    fn from_tail(
+    fn decode_tail(
         &self,
         fragment: &CommittedFragment,
         tail: Bytes,
@@ -369,7 +369,7 @@ impl Opening<'_> {
             .ok_or_else(|| DecodeError::invalid("fragment metadata footer", 0, "the file cannot be read"))
     }
 
-    fn from_legacy(
+    fn decode_legacy(
         &self,
         fragment: &CommittedFragment,
         payload: &[u8],

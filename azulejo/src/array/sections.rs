@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::storage::{ReadRange, ReadRequest};
 use azulejo_format::DecodeError;
+use azulejo_format::filter::Scratch;
 use azulejo_format::fragment::{
     FragmentStats, LegacyMetadata, ProcessedConditions, RTree, Section, Slots, TileBounds, TileNullCounts,
     TileOffsets, TileSizes, TileSums,
@@ -226,17 +227,21 @@ pub(super) fn preload<'a>(
             tiles[i] = bytes;
         }
     }
-    let decode = |((fragment, section), bytes): (&(&Fragment, Section), &Bytes)| {
-        let tile = GenericTile::decode(bytes, context.key(), context.config().memory_budget);
+    let (key, limit) = (context.key(), context.config().memory_budget);
+    let decode = |scratch: &mut Scratch, ((fragment, section), bytes): (&(&Fragment, Section), &Bytes)| {
+        let tile = GenericTile::decode_with(bytes, key, limit, scratch);
         let decoded = tile.and_then(|tile| fragment.sections().decode(fragment, *section, &tile.data));
         decoded.map_err(|e| Error::decode(fragment.metadata_path().to_string(), e))
     };
     let bytes: usize = tiles.iter().map(Bytes::len).sum();
     if missing.len() == 1 || bytes < PARALLEL_BYTES {
-        missing.iter().zip(&tiles).try_for_each(decode)
-    } else {
-        context.install(|| missing.par_iter().zip(&tiles).with_min_len(4).try_for_each(decode))
+        let mut scratch = Scratch::new();
+        return missing.iter().zip(&tiles).try_for_each(|item| decode(&mut scratch, item));
     }
+    context.install(|| {
+        let items = missing.par_iter().zip(&tiles).with_min_len(16);
+        items.map_init(Scratch::new, decode).collect::<Result<()>>()
+    })
 }
 
 /// Asks for the sizes of metadata files whose last section has no known end.
