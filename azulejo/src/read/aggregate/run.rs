@@ -7,7 +7,7 @@ use crate::column::{ColumnBuffers, ColumnSet};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::read::sparse::SparseReader;
-use crate::read::{BoundOptions, ReadOptions, Reader};
+use crate::read::{BoundOptions, ReadOptions};
 use crate::space::Layout;
 use azulejo_format::fragment::Field;
 use rayon::prelude::*;
@@ -45,8 +45,7 @@ pub fn aggregate(
     }
     let layout = if dense { Layout::Global } else { Layout::Unordered };
     let conditional = options.condition.is_some();
-    let reader = Reader::new(array, options.fields(names).layout(layout))?;
-    let bound = reader.options();
+    let bound = &options.fields(names).layout(layout).bind(array)?;
     let mut totals = Totals::new(bound, if unread { &[] } else { aggregates })?;
     if dense {
         if !conditional {
