@@ -186,11 +186,6 @@ impl TimeArgs {
     pub fn range(&self) -> TimeRange {
         TimeRange { start: self.from.unwrap_or(0), end: self.at.or(self.to).unwrap_or(u64::MAX) }
     }
-
-    /// Whether something was asked for.
-    pub fn is_given(&self) -> bool {
-        self.at.is_some() || self.from.is_some() || self.to.is_some()
-    }
 }
 
 fn parse_first(text: &str) -> Result<u64, String> {

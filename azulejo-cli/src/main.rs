@@ -9,7 +9,6 @@ mod error;
 mod moment;
 mod object;
 mod output;
-mod pending;
 mod progress;
 mod schema_json;
 mod selection;

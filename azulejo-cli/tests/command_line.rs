@@ -144,9 +144,18 @@ fn cells_of_a_sparse_array() {
 #[test]
 fn cells_of_a_dense_array() {
     let corner = "cat azulejo/tile --range y=0:1 --range x=:1 --coords";
-    assert_eq!(stdout(corner), "y,x,colour\n0,0,\"[24, 58, 140]\"\n0,1,\"[24, 58, 140]\"\n1,0,\"[24, 58, 140]\"\n1,1,\"[244, 241, 230]\"\n");
-    assert_eq!(stdout("cat azulejo/tile --format ndjson --range y=20 --range x=20"), "{\"colour\":[232,180,46]}\n");
-    assert_eq!(stdout("cat azulejo/tile --at 2024-05-01 --range y=20 --range x=20 --json"), "{\"colour\":[244,241,230]}\n");
+    assert_eq!(
+        stdout(corner),
+        "y,x,colour\n0,0,\"[24, 58, 140]\"\n0,1,\"[24, 58, 140]\"\n1,0,\"[24, 58, 140]\"\n1,1,\"[244, 241, 230]\"\n"
+    );
+    assert_eq!(
+        stdout("cat azulejo/tile --format ndjson --range y=20 --range x=20"),
+        "{\"colour\":[232,180,46]}\n"
+    );
+    assert_eq!(
+        stdout("cat azulejo/tile --at 2024-05-01 --range y=20 --range x=20 --json"),
+        "{\"colour\":[244,241,230]}\n"
+    );
     assert_eq!(stdout("cat azulejo/tile").lines().count(), 1601);
     assert_eq!(stdout("cat azulejo/tile --step y=20 --step x=13").lines().count(), 1 + 2 * 4);
     assert_eq!(stdout("cat azulejo/tile --range y=0:3 --range y=36:39 --range x=5").lines().count(), 1 + 8);
@@ -194,11 +203,15 @@ fn exports() {
     assert!(export("orders", "a.parquet", "").starts_with(b"PAR1"));
     assert!(export("orders", "a.arrow", "").starts_with(b"ARROW1"));
     let npy = export("tile", "a.npy", "");
-    assert!(String::from_utf8_lossy(&npy[10..128]).contains("'|u1', 'fortran_order': False, 'shape': (40, 40, 3)"));
+    assert!(
+        String::from_utf8_lossy(&npy[10..128])
+            .contains("'|u1', 'fortran_order': False, 'shape': (40, 40, 3)")
+    );
     assert_eq!((npy.len(), &npy[128..131]), (128 + 4800, &[24, 58, 140][..]));
     let png = png::Decoder::new(std::io::Cursor::new(export("tile", "a.png", ""))).read_info().unwrap();
     assert_eq!((png.info().width, png.info().height, png.info().color_type), (40, 40, png::ColorType::Rgb));
-    let small = png::Decoder::new(std::io::Cursor::new(export("tile", "b.png", "--step x=4 --range y=10:29")));
+    let small =
+        png::Decoder::new(std::io::Cursor::new(export("tile", "b.png", "--step x=4 --range y=10:29")));
     let small = small.read_info().unwrap();
     assert_eq!((small.info().width, small.info().height), (10, 20));
 
@@ -238,7 +251,8 @@ fn damage_is_told_apart() {
     let copy = folder.path().join("sample");
     azulejo(&["quickstart", "--keep", copy.to_str().unwrap()]).assert().success();
     let schemas = copy.join("azulejo/tile/__schema");
-    let schema = std::fs::read_dir(schemas).unwrap().map(|e| e.unwrap().path()).find(|p| p.is_file()).unwrap();
+    let schema =
+        std::fs::read_dir(schemas).unwrap().map(|e| e.unwrap().path()).find(|p| p.is_file()).unwrap();
     std::fs::write(schema, b"not a schema").unwrap();
     let output = azulejo(&["info", copy.join("azulejo/tile").to_str().unwrap()]).output().unwrap();
     assert_eq!(output.status.code(), Some(4), "{}", String::from_utf8_lossy(&output.stderr));

@@ -1,18 +1,18 @@
 //! `azulejo info`: what an array or group is.
 
-use super::fragments::FragmentRow;
 use super::meta::metadata_json;
 use super::schema::{attributes, dimensions, document, orders, plural, print, title};
 use crate::args::ObjectArgs;
 use crate::error::Result;
 use crate::moment;
-use crate::object::{self, DiskUsage, Kind};
+use crate::object::{self, DiskUsage};
 use crate::output::table::{Align, Table};
-use crate::pending::Group;
 use crate::schema_json::{encode_rectangle, to_json};
 use crate::session::Session;
 use crate::size;
 use azulejo::Array;
+use azulejo::fragment_info::FragmentInfo;
+use azulejo::group::{Group, ObjectType, object_type};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -22,24 +22,21 @@ const SHOWN_ENTRIES: usize = 10;
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: &ObjectArgs) -> Result<()> {
-    let location = object::locate(&session.context, &args.uri)?;
-    let (kind, _) = object::look(&location)?;
-    match kind {
-        Kind::Group => group(session, args),
+    match object_type(&session.context, &args.uri)? {
+        Some(ObjectType::Group) => group(session, args),
         // What is no array gets the error that says so.
-        Kind::Array | Kind::Folder => array(session, args),
+        Some(ObjectType::Array) | None => array(session, args),
     }
 }
 
 fn array(session: &mut Session, args: &ObjectArgs) -> Result<()> {
     let array = session.open(&args.uri, &args.time)?;
-    let fragments = FragmentRow::all(&array)?;
+    let fragments = FragmentInfo::of(&array);
     let usage = object::disk_usage(array.location())?;
     let written = array.non_empty_domain()?;
     let metadata = array.metadata()?;
     if session.output.json {
-        let versions: BTreeSet<u32> =
-            fragments.iter().map(|row| row.fragment.footer().version.number()).collect();
+        let versions: BTreeSet<u32> = fragments.fragments().map(|f| f.version().number()).collect();
         let written = written.as_ref().map(|r| encode_rectangle(&array.schema().domain, r));
         return session.output.write_json(&json!({
             "kind": "array",
@@ -48,9 +45,9 @@ fn array(session: &mut Session, args: &ObjectArgs) -> Result<()> {
             "schema": to_json(&document(&array)?)?,
             "schema_versions": array.schemas().len(),
             "non_empty_domain": written,
-            "fragments": fragments.len(),
+            "fragments": fragments.fragment_num(),
             "fragment_versions": versions,
-            "fragment_cells": fragments.iter().fold(0u64, |n, row| n.saturating_add(row.cells)),
+            "fragment_cells": fragments.total_cell_num(),
             "timestamps": timestamps(&fragments),
             "deletes": array.deletes().len(),
             "metadata": metadata_json(metadata),
@@ -85,13 +82,13 @@ fn array(session: &mut Session, args: &ObjectArgs) -> Result<()> {
 fn contents(
     out: &mut crate::terminal::Output,
     array: &Array,
-    fragments: &[FragmentRow<'_>],
+    fragments: &FragmentInfo,
     usage: DiskUsage,
 ) -> Result<()> {
-    let cells = fragments.iter().fold(0u64, |n, row| n.saturating_add(row.cells));
-    let mut line = plural(fragments.len(), "fragment");
+    let cells = fragments.total_cell_num();
+    let mut line = plural(fragments.fragment_num(), "fragment");
     if let Some((first, last)) = timestamps(fragments) {
-        let versions: BTreeSet<u32> = fragments.iter().map(|row| row.fragment.version().number()).collect();
+        let versions: BTreeSet<u32> = fragments.fragments().map(|f| f.version().number()).collect();
         let versions: Vec<String> = versions.iter().map(u32::to_string).collect();
         let versions = versions.join(", ");
         line = format!("{line} of format version {versions}, {} cells", size::count(cells));
@@ -120,24 +117,23 @@ fn contents(
 }
 
 /// The first and the last time that a fragment was written at.
-fn timestamps(fragments: &[FragmentRow<'_>]) -> Option<(u64, u64)> {
-    let times = fragments.iter().map(|row| row.fragment.time_range());
-    let first = times.clone().map(|time| time.start).min()?;
-    Some((first, times.map(|time| time.end).max()?))
+fn timestamps(fragments: &FragmentInfo) -> Option<(u64, u64)> {
+    let first = fragments.fragments().map(|f| f.time_range().start).min()?;
+    Some((first, fragments.fragments().map(|f| f.time_range().end).max()?))
 }
 
 fn group(session: &mut Session, args: &ObjectArgs) -> Result<()> {
     let group = Group::open_at(&session.context, &args.uri, args.time.range())?;
-    let members = super::ls::members(&group);
+    let members = super::ls::members(&group, &args.uri)?;
     let metadata = group.metadata()?;
-    let usage = object::disk_usage(&object::locate(&session.context, &args.uri)?)?;
+    let usage = object::disk_usage(group.location())?;
     if session.output.json {
         let members: Vec<Json> = members.iter().map(super::ls::Row::json).collect();
         return session.output.write_json(&json!({
             "kind": "group",
             "uri": args.uri,
             "members": members,
-            "metadata": metadata_json(metadata),
+            "metadata": metadata_json(&metadata),
             "files": usage.files,
             "bytes": usage.bytes,
         }));
@@ -155,7 +151,7 @@ fn group(session: &mut Session, args: &ObjectArgs) -> Result<()> {
         writeln!(out)?;
         out.heading(&format!("Metadata, {}", plural(metadata.len(), "key")))?;
         let mut table = Table::new([("key", Align::Left), ("type", Align::Left), ("value", Align::Left)]);
-        for (key, value) in metadata {
+        for (key, value) in &metadata {
             table.row([key.clone(), value.datatype.to_string(), super::meta::value_text(value)]);
         }
         print(out, &table)?;

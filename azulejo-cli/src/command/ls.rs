@@ -2,39 +2,54 @@
 
 use super::schema::print;
 use crate::args::PathArgs;
-use crate::error::{CliError, Result};
-use crate::object::{self, Kind};
+use crate::error::Result;
 use crate::output::table::{Align, Table};
-use crate::pending::Group;
 use crate::session::Session;
 use crate::terminal::Output;
-use azulejo::Context;
-use azulejo::context::Location;
-use azulejo::format::path::RootEntry;
+use azulejo::group::{Group, ObjectType, WalkEntry, object_type, walk};
+use azulejo::storage::Uri;
 use serde_json::{Value as Json, json};
 
-/// Something that `ls` lists.
+/// Something that is listed.
 #[derive(Debug, Clone)]
 pub struct Row {
     /// Its name in the group, or its folder's name.
     pub name: String,
-    /// What it is.
-    pub kind: Kind,
+    /// What it is; `None` for a mere folder.
+    pub kind: Option<ObjectType>,
     /// Where it lies.
     pub uri: String,
 }
 
 impl Row {
+    /// What it is, in a word.
+    pub fn kind_name(&self) -> &'static str {
+        match self.kind {
+            Some(ObjectType::Array) => "array",
+            Some(ObjectType::Group) => "group",
+            None => "folder",
+        }
+    }
+
     /// As JSON.
     pub fn json(&self) -> Json {
-        json!({ "name": self.name, "kind": self.kind.name(), "uri": self.uri })
+        json!({ "name": self.name, "kind": self.kind_name(), "uri": self.uri })
     }
 }
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: &PathArgs) -> Result<()> {
-    let location = object::locate(&session.context, &args.uri)?;
-    let rows = children(&session.context, &args.uri, &location)?;
+    let rows = match object_type(&session.context, &args.uri)? {
+        kind @ Some(ObjectType::Array) => {
+            vec![Row { name: Uri::parse(&args.uri)?.path().name().to_owned(), kind, uri: args.uri.clone() }]
+        }
+        _ => {
+            let shorten = Shortener::new(&args.uri)?;
+            let entries = walk(&session.context, &args.uri, 1)?;
+            let rows: azulejo::Result<Vec<Row>> = entries.map(|entry| Ok(shorten.row(&entry?))).collect();
+            rows?
+        }
+    };
     if session.output.json {
         let rows: Vec<Json> = rows.iter().map(Row::json).collect();
         return session.output.write_json(&Json::Array(rows));
@@ -45,56 +60,47 @@ pub fn run(session: &mut Session, args: &PathArgs) -> Result<()> {
     print_rows(&mut session.output, &rows)
 }
 
-/// What lies in a folder or group; an array lists itself.
-pub fn children(context: &Context, uri: &str, location: &Location) -> Result<Vec<Row>> {
-    let (kind, entries) = object::look(location)?;
-    match kind {
-        Kind::Array => Ok(vec![Row { name: location.path.name().to_owned(), kind, uri: uri.to_owned() }]),
-        Kind::Group => {
-            let group = Group::open(context, uri)?;
-            Ok(members(&group))
+/// Writes URIs as the user would: below the path that was given.
+#[derive(Debug)]
+pub struct Shortener {
+    typed: String,
+    whole: String,
+}
+
+impl Shortener {
+    /// For what lies below the URI as typed.
+    pub fn new(typed: &str) -> Result<Self> {
+        let whole = Uri::parse(typed)?.to_string();
+        Ok(Self {
+            typed: typed.trim_end_matches('/').to_owned(),
+            whole: whole.trim_end_matches('/').to_owned(),
+        })
+    }
+
+    /// A URI below the start, as the user would write it.
+    pub fn uri(&self, uri: &str) -> String {
+        match uri.strip_prefix(&self.whole).and_then(|rest| rest.strip_prefix('/')) {
+            Some(rest) if self.typed == "." => rest.to_owned(),
+            Some(rest) => format!("{}/{rest}", self.typed),
+            None => uri.to_owned(),
         }
-        Kind::Folder if entries.is_empty() && !exists(location)? => {
-            Err(CliError::Engine(azulejo::Error::NotFound {
-                uri: uri.to_owned(),
-                what: "array, group or folder",
-            }))
-        }
-        Kind::Folder => {
-            let mut rows = Vec::new();
-            for entry in entries.iter().filter(|entry| entry.is_dir) {
-                if RootEntry::classify(&entry.name) != RootEntry::Unknown || entry.name.starts_with('.') {
-                    continue;
-                }
-                let folder = object::child(location, &entry.name);
-                let kind = object::look(&folder)?.0;
-                rows.push(Row { name: entry.name.clone(), kind, uri: join(uri, &entry.name) });
-            }
-            Ok(rows)
-        }
+    }
+
+    /// An entry of a walk.
+    pub fn row(&self, entry: &WalkEntry) -> Row {
+        Row { name: entry.name.clone(), kind: entry.object_type, uri: self.uri(&entry.uri) }
     }
 }
 
-/// Whether the folder above lists this one: empty folders and missing ones list nothing alike.
-fn exists(location: &Location) -> Result<bool> {
-    let Some(parent) = location.path.parent() else { return Ok(true) };
-    let name = location.path.name();
-    Ok(location.storage.list(&parent)?.iter().any(|entry| entry.is_dir && entry.name == name))
-}
-
-/// The members of a group, by name.
-pub fn members(group: &Group) -> Vec<Row> {
-    group
-        .members()
-        .iter()
-        .map(|member| Row { name: member.name.clone(), kind: Kind::Array, uri: member.uri.clone() })
-        .collect()
-}
-
-/// A URI with a name behind it.
-pub fn join(uri: &str, name: &str) -> String {
-    let uri = uri.trim_end_matches('/');
-    if uri == "." { name.to_owned() } else { format!("{uri}/{name}") }
+/// The members of a group.
+pub fn members(group: &Group, uri: &str) -> Result<Vec<Row>> {
+    let shorten = Shortener::new(uri)?;
+    let rows = group.members().iter().map(|member| Row {
+        name: member.key().to_owned(),
+        kind: member.object_type,
+        uri: shorten.uri(&member.location),
+    });
+    Ok(rows.collect())
 }
 
 /// Prints rows as a table.
@@ -104,7 +110,7 @@ pub fn print_rows(out: &mut Output, rows: &[Row]) -> Result<()> {
     }
     let mut table = Table::new([("kind", Align::Left), ("name", Align::Left), ("uri", Align::Left)]);
     for row in rows {
-        table.row([row.kind.name(), &row.name, &row.uri]);
+        table.row([row.kind_name(), &row.name, &row.uri]);
     }
     print(out, &table)
 }

@@ -3,22 +3,22 @@
 use super::schema::print;
 use crate::args::MetaArgs;
 use crate::error::{CliError, Result};
-use crate::object::{self, Kind};
 use crate::output::table::{Align, Table};
-use crate::pending::Group;
 use crate::session::Session;
 use crate::value;
 use azulejo::format::CellValNum;
 use azulejo::format::metadata::{Metadata, MetadataValue};
+use azulejo::group::{Group, ObjectType, object_type};
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: &MetaArgs) -> Result<()> {
-    let location = object::locate(&session.context, &args.uri)?;
-    let metadata = match object::look(&location)?.0 {
-        Kind::Group => Group::open_at(&session.context, &args.uri, args.time.range())?.metadata()?.clone(),
-        Kind::Array | Kind::Folder => session.open(&args.uri, &args.time)?.metadata()?.clone(),
+    let metadata = match object_type(&session.context, &args.uri)? {
+        Some(ObjectType::Group) => {
+            Group::open_at(&session.context, &args.uri, args.time.range())?.metadata()?
+        }
+        Some(ObjectType::Array) | None => session.open(&args.uri, &args.time)?.metadata()?.clone(),
     };
     if let Some(key) = &args.key {
         let Some(value) = metadata.get(key) else {
