@@ -45,8 +45,21 @@ fn beyond() -> Error {
 }
 
 impl Assembler<'_> {
-    /// The columns of a batch.
+    /// The columns of a batch, cells that do not meet the condition as fill values.
     pub fn columns(&self, batch: &BatchPlan) -> Result<ColumnSet> {
+        let (mut set, mask) = self.unmasked(batch)?;
+        if let Some(mask) = mask.filter(|mask| mask.contains(&0)) {
+            for (column, field) in set.columns.iter_mut().zip(self.fields) {
+                if matches!(field.field, Field::Attribute(_)) {
+                    *column = masked(column, field, &mask)?;
+                }
+            }
+        }
+        Ok(set)
+    }
+
+    /// The columns of a batch with all cells as they are, and which of them meet the condition, if there is one.
+    pub fn unmasked(&self, batch: &BatchPlan) -> Result<(ColumnSet, Option<Vec<u8>>)> {
         let mut buffers = Vec::with_capacity(self.fields.len());
         for field in self.fields {
             let fixed = !field.column_type.is_var();
@@ -79,18 +92,9 @@ impl Assembler<'_> {
                 }
             });
         }
-        if let Some(condition) = self.condition {
-            let mask = self.mask(batch, condition, &columns)?;
-            columns.truncate(self.asked);
-            if mask.contains(&0) {
-                for (column, field) in columns.iter_mut().zip(self.fields) {
-                    if matches!(field.field, Field::Attribute(_)) {
-                        *column = masked(column, field, &mask)?;
-                    }
-                }
-            }
-        }
-        Ok(ColumnSet { cell_num: batch.cells, columns })
+        let mask = self.condition.map(|condition| self.mask(batch, condition, &columns)).transpose()?;
+        columns.truncate(self.asked);
+        Ok((ColumnSet { cell_num: batch.cells, columns }, mask))
     }
 
     /// Fills fixed-length columns.

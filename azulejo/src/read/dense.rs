@@ -1,13 +1,14 @@
 //! Reading dense arrays: batch after batch, each a contiguous piece of the result.
 
 use super::assemble::{Assembler, FixedOut};
+use super::copy::fill_cells;
 use super::batch::Cutter;
 use super::fetch::preload_indices;
 use super::paint::{SparseSource, paint};
 use super::plan::{BatchPlan, DensePlan, PositionBox, Source};
 use super::pool::BufferPool;
 use super::{BoundField, BoundOptions, Progress, bind};
-use crate::array::Array;
+use crate::array::{Array, Fragment};
 use crate::column::{ColumnMut, ColumnSet};
 use crate::condition::BoundCondition;
 use crate::error::{Error, Result};
@@ -152,6 +153,50 @@ impl DenseReader {
             Some(plan) => self.assembler().columns(&plan).map(Some),
             None => Ok(None),
         }
+    }
+
+    /// For aggregates: the next cells as they are, and for each whether some fragment has it and it meets the condition.
+    ///
+    /// `take` is offered every tile that the batch needs all cells of, each once, as fragment, index and number of cells.
+    /// Those that it takes are not read, and count as cells that no fragment has.
+    pub(crate) fn next_written(
+        &mut self,
+        take: &mut dyn FnMut(&Fragment, usize, u64) -> Result<bool>,
+    ) -> Result<Option<(ColumnSet, Vec<u8>)>> {
+        let Some(mut batch) = self.next_plan(u64::MAX)? else { return Ok(None) };
+        let tile_cells = self.plan.grid.tile_cells();
+        // Points and overlapping ranges may take one cell twice and leave out another.
+        let once = !matches!(self.walk, Walk::Points { .. })
+            && self.plan.selection.iter().all(AxisSelection::is_ascending);
+        let mut mask = vec![1; batch.cells];
+        let all = 0..batch.cells;
+        if once && self.condition.is_none() {
+            let mut left = Vec::with_capacity(batch.slots.len());
+            for slot in std::mem::take(&mut batch.slots) {
+                let copies = batch.copies.get(slot.copies.clone());
+                let cells: usize = copies.iter().map(|copy| batch.copies.cells(copy)).sum();
+                let whole = self.array.fragments().get(slot.fragment).filter(|f| f.is_dense());
+                let taken = match (whole, usize::try_from(slot.tile)) {
+                    (Some(fragment), Ok(tile)) if cells as u64 == tile_cells => take(fragment, tile, tile_cells)?,
+                    _ => false,
+                };
+                if taken {
+                    fill_cells(&batch.copies, copies, &[0], &mut mask, &all)?;
+                } else {
+                    left.push(slot);
+                }
+            }
+            batch.slots = left;
+        }
+        if batch.slots.is_empty() {
+            return Ok(Some((ColumnSet::default(), Vec::new())));
+        }
+        fill_cells(&batch.fills, batch.fills.all(), &[0], &mut mask, &all)?;
+        let (columns, met) = self.assembler().unmasked(&batch)?;
+        for (mask, met) in mask.iter_mut().zip(met.into_iter().flatten()) {
+            *mask &= met;
+        }
+        Ok(Some((columns, mask)))
     }
 
     /// Whether everything has been read.

@@ -6,6 +6,7 @@ use crate::array::{Array, Fragment};
 use crate::column::{ColumnBuffers, ColumnSet};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::read::dense::DenseReader;
 use crate::read::sparse::SparseReader;
 use crate::read::{BoundOptions, ReadOptions};
 use crate::space::Layout;
@@ -38,10 +39,10 @@ pub fn aggregate(
     let dense = array.schema().is_dense();
     let unread = names.is_empty();
     if unread {
-        // Something has to be read where cells are to be counted: the first dimension is read anyway, if anything is.
+        // Something has to be read where cells are to be counted: what the condition looks at is read anyway.
+        let tested = options.condition.as_ref().and_then(|c| c.fields().first().map(|f| f.name.clone()));
         let dimension = array.schema().domain.dimensions.first().map(|d| d.name.clone());
-        let attribute = array.schema().attributes.first().map(|a| a.name.clone());
-        names.extend(if dense { attribute } else { dimension });
+        names.extend(tested.or(dimension));
     }
     let layout = if dense { Layout::Global } else { Layout::Unordered };
     let conditional = options.condition.is_some();
@@ -58,12 +59,17 @@ pub fn aggregate(
                 return Ok(totals.finish(aggregates));
             }
         }
-        return Err(Error::Unsupported("aggregates of values of dense arrays are not there yet".into()));
+        let mut reader = DenseReader::new(array, bound)?;
+        while let Some((cells, mask)) =
+            reader.next_written(&mut |fragment, tile, cell_num| totals.take(fragment, tile, cell_num))?
+        {
+            totals.update(array.context(), &cells, Some(&mask))?;
+        }
     } else {
         let mut reader = SparseReader::new(array, bound)?;
         totals.take_tiles(array, &mut reader)?;
         while let Some(batch) = reader.next_batch()? {
-            totals.update(array.context(), &batch)?;
+            totals.update(array.context(), &batch, None)?;
         }
     }
     Ok(totals.finish(aggregates))
@@ -114,33 +120,32 @@ impl Totals {
             }
         }
         array.preload(&wanted)?;
-        reader.take_whole_tiles(&mut |fragment, tile, cell_num| {
-            let facts = self
-                .fields
-                .iter()
-                .map(|aggregator| {
-                    let field = same_field(fragment, aggregator);
-                    field.map(|field| tile_facts(fragment, field, tile, cell_num)).transpose()
-                })
-                .collect::<Result<Option<Vec<_>>>>()?;
-            let Some(facts) = facts else { return Ok(false) };
-            if !self.fields.iter().zip(&facts).all(|(aggregator, facts)| aggregator.can_use(facts)) {
-                return Ok(false);
-            }
-            for (aggregator, facts) in self.fields.iter_mut().zip(&facts) {
-                aggregator.update_from_stats(facts);
-            }
-            self.cells += cell_num;
-            Ok(true)
-        })?;
-        Ok(())
+        reader.take_whole_tiles(&mut |fragment, tile, cell_num| self.take(fragment, tile, cell_num))
     }
 
-    /// Takes in the cells of a batch, in parallel.
-    fn update(&mut self, context: &Context, batch: &ColumnSet) -> Result<()> {
-        self.cells += batch.cell_num as u64;
+    /// Takes in a whole tile by its metadata, if that says enough.
+    fn take(&mut self, fragment: &Fragment, tile: usize, cell_num: u64) -> Result<bool> {
+        let mut facts = Vec::with_capacity(self.fields.len());
+        for aggregator in &self.fields {
+            let Some(field) = same_field(fragment, aggregator) else { return Ok(false) };
+            let known = tile_facts(fragment, field, tile, cell_num)?;
+            if !aggregator.can_use(&known) {
+                return Ok(false);
+            }
+            facts.push(known);
+        }
+        for (aggregator, facts) in self.fields.iter_mut().zip(&facts) {
+            aggregator.update_from_stats(facts);
+        }
+        self.cells += cell_num;
+        Ok(true)
+    }
+
+    /// Takes in the cells of a batch, all or those that the mask names, in parallel.
+    fn update(&mut self, context: &Context, batch: &ColumnSet, mask: Option<&[u8]>) -> Result<()> {
+        self.cells += mask.map_or(batch.cell_num as u64, super::count);
         for (aggregator, column) in self.fields.iter_mut().zip(&batch.columns) {
-            let found = context.install(|| column_total(aggregator, column))?;
+            let found = context.install(|| column_total(aggregator, column, mask))?;
             aggregator.merge(found);
         }
         Ok(())
@@ -170,7 +175,7 @@ fn same_field(fragment: &Fragment, aggregator: &Aggregator) -> Option<Field> {
     same.then_some(field)
 }
 
-fn column_total(aggregator: &Aggregator, column: &ColumnBuffers) -> Result<Aggregator> {
+fn column_total(aggregator: &Aggregator, column: &ColumnBuffers, mask: Option<&[u8]>) -> Result<Aggregator> {
     let view = column.view();
     let unfit = || Error::Internal(format!("column {} lacks cells", column.column_type.name));
     let starts: Vec<usize> = (0..column.cell_num).step_by(CELLS_A_TASK).collect();
@@ -179,8 +184,9 @@ fn column_total(aggregator: &Aggregator, column: &ColumnBuffers) -> Result<Aggre
         .map(|start| {
             let end = (start + CELLS_A_TASK).min(column.cell_num);
             let cells = view.slice(start..end).ok_or_else(unfit)?;
+            let mask = mask.map(|mask| mask.get(start..end).ok_or_else(unfit)).transpose()?;
             let mut part = aggregator.fork();
-            part.update(&cells, None)?;
+            part.update(&cells, mask)?;
             Ok(part)
         })
         .collect::<Result<Vec<_>>>()?;
