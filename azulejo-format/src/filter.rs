@@ -139,7 +139,9 @@ pub enum Filter {
 /// The filters that data passes through on its way to disk, in that order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pipeline {
-    /// Size in bytes of an unfiltered chunk, as stored.
+    /// About how many unfiltered bytes make a chunk when tiles are written; 0 for tiles of one chunk.
+    ///
+    /// The reference stores this number and always writes chunks of 64 KiB (or one chunk).
     pub max_chunk_size: u32,
     /// The filters.
     pub filters: Vec<Filter>,
@@ -202,6 +204,8 @@ impl Filter {
 impl Pipeline {
     /// The chunk size of pipelines that do not choose one.
     pub const DEFAULT_CHUNK_SIZE: u32 = 64 * 1024;
+    /// The most filters that a stored pipeline may have: a bound of ours, as every chunk walks through them.
+    pub const MAX_FILTERS: usize = 256;
 }
 
 impl Default for Pipeline {

@@ -25,6 +25,11 @@ impl Pipeline {
         let count = r.u32("filter pipeline, number of filters")?;
         // A filter is at least its id and the length of its options.
         let count = r.check_count(count.into(), 5, "filter pipeline")?;
+        if count > Self::MAX_FILTERS {
+            return Err(
+                r.invalid("filter pipeline", format!("{count} filters, more than {}", Self::MAX_FILTERS))
+            );
+        }
         let filters = (0..count).map(|_| Filter::decode(r, version)).collect::<Result<_>>()?;
         Ok(Self { max_chunk_size, filters })
     }
@@ -229,6 +234,19 @@ mod tests {
         let double_delta = Filter::DoubleDelta { level: -1, reinterpret: None };
         assert_eq!([18, 19, 20].map(|v| len(delta.clone(), v)), [10, 11, 11]);
         assert_eq!([18, 19, 20].map(|v| len(double_delta.clone(), v)), [10, 10, 11]);
+    }
+
+    #[test]
+    fn too_many_filters_are_refused() {
+        let encoded = |count| {
+            let mut w = ByteWriter::new();
+            Pipeline { filters: vec![Filter::None; count], ..Pipeline::default() }
+                .encode(&mut w, FormatVersion::NEWEST);
+            w.into_bytes()
+        };
+        let read = |count| Pipeline::decode(&mut ByteReader::new(&encoded(count)), FormatVersion::NEWEST);
+        assert!(read(Pipeline::MAX_FILTERS).is_ok());
+        assert!(matches!(read(Pipeline::MAX_FILTERS + 1), Err(DecodeError::Invalid { .. })));
     }
 
     #[test]

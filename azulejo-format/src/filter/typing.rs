@@ -55,7 +55,8 @@ impl Filter {
                 !taken.is_real() && input.size().is_multiple_of(taken.size())
             }
             Self::BitWidthReduction { .. } | Self::PositiveDelta { .. } => {
-                input.is_integer() || input.is_datetime() || input.is_time() || input.is_byte()
+                let is_number = input.is_integer() || input == Datatype::Bool;
+                is_number || input.is_datetime() || input.is_time() || input.is_byte()
             }
             Self::FloatScale { .. } => matches!(input.size(), 4 | 8),
             Self::Webp { .. } => input == Datatype::UInt8,
