@@ -209,12 +209,14 @@ pub(super) fn read(
     columns(query, pool, slots, &slabs).map(Some)
 }
 
-/// The tiles of a portion in the order of their slots: among cells of equal coordinates the latest fragment's come first.
+/// The tiles of a portion in the order of their slots, which is that of cells of equal coordinates.
 pub(super) fn slots_of<'a>(query: &'a Query, portion: &Portion<'a>) -> Result<Vec<Slot<'a>>> {
     let slots = portion.tiles.iter().map(|tile| Slot::new(query, tile, portion.keyed));
     let mut slots = slots.collect::<Result<Vec<_>>>()?;
-    if portion.keyed {
+    if portion.keyed && query.latest_first {
         slots.sort_by(|a, b| b.tile.part.cmp(&a.tile.part).then(a.tile.tile.cmp(&b.tile.tile)));
+    } else if portion.keyed {
+        slots.sort_by_key(|slot| (slot.tile.part, slot.tile.tile));
     }
     Ok(slots)
 }

@@ -64,6 +64,10 @@ pub(super) struct Query {
     pub(super) any_order: bool,
     /// Whether cells of equal coordinates all stay.
     pub(super) allows_dups: bool,
+    /// Whether of cells of equal coordinates those of the latest fragment come first. Where duplicates are dropped the
+    /// first stays; where they are not, the reference orders them so in its global order, and its row-major and
+    /// column-major sort leaves few cells as the fragments follow each other.
+    pub(super) latest_first: bool,
     /// The fragments that take part, ascending.
     pub(super) fragments: Vec<FragmentQuery>,
 }
@@ -113,6 +117,7 @@ impl Query {
             stored_order: within(Layout::Global),
             any_order: options.layout == Layout::Unordered,
             allows_dups: schema.allows_dups,
+            latest_first: !schema.allows_dups || matches!(options.layout, Layout::Global | Layout::Unordered),
             fragments,
         })
     }
