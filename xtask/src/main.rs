@@ -5,6 +5,7 @@ mod corpus;
 mod expected;
 mod fences;
 mod fixtures;
+mod fuzz_corpus;
 mod interop;
 mod reference;
 mod versus;
@@ -29,6 +30,7 @@ cargo xtask TASK
   interop read [--seed N] [--count N] [--keep]
                               random arrays that the reference writes read identically
   fixtures DIR                packs a selection of a corpus into azulejo/tests/fixtures
+  fuzz-corpus DIR             writes inputs for the fuzz targets, taken from a corpus
   versus [--quick]            the reference beside us on the same files, in turn; prints ratios
 ";
 
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         ["interop", "corpus", dir] => corpus::run(Some(Path::new(dir))),
         ["interop", "read", rest @ ..] => interop::run(rest),
         ["fixtures", dir] => fixtures::pack(Path::new(dir)),
+        ["fuzz-corpus", dir] => fuzz_corpus::write(Path::new(dir)),
         ["versus", rest @ ..] => versus::run(rest),
         _ => Err(USAGE.into()),
     };
