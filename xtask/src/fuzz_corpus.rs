@@ -101,7 +101,7 @@ fn data_tile(schema: &ArraySchema, name: &str, content: &[u8]) -> Option<Vec<u8>
         None => schema.attributes.iter().position(|a| a.name == file)?,
     };
     let attribute = schema.attributes.get(index)?;
-    let pipeline = schema.filters_of(FieldIndex::Attribute(index))?;
+    let pipeline = schema.filters_of(FieldIndex::Attribute(index));
     let version: FormatVersion = schema.version;
     let mut w = ByteWriter::new();
     w.u8(u8::try_from(version.number()).ok()?);

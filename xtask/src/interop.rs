@@ -4,7 +4,7 @@ use crate::support::cells::{self, Cells};
 use crate::{Outcome, reference, root};
 use azulejo::format::Range;
 use azulejo::format::filter::EncryptionKey;
-use azulejo::read::ReadOptions;
+use azulejo::read::{ReadOptions, Reader};
 use azulejo::space::{DimSelection, Layout};
 use azulejo::{Array, Config, Context, Subarray, TimeRange};
 use serde::Deserialize;
@@ -145,7 +145,7 @@ fn answer(dir: &Path, query: &Query) -> Outcome {
     if let Some(text) = &query.condition {
         options = options.condition(azulejo::condition::parse(text, array.schema()).map_err(|e| e.to_string())?);
     }
-    let set = array.read(options).map_err(|e| e.to_string())?;
+    let set = Reader::new(&array, options).and_then(Reader::read_all).map_err(|e| e.to_string())?;
     let expected = expected_cells(dir, query)?;
     if query.cells.is_some_and(|n| n != set.cell_num) {
         return Err(format!("{} cells instead of {}", set.cell_num, query.cells.unwrap_or(0)));

@@ -4,7 +4,7 @@ use super::cells::{self, Cells};
 use super::facts;
 use azulejo::format::Range;
 use azulejo::format::filter::EncryptionKey;
-use azulejo::read::ReadOptions;
+use azulejo::read::{ReadOptions, Reader};
 use azulejo::space::DimSelection;
 use azulejo::{Array, Config, Context, Subarray};
 use serde_json::Value;
@@ -31,7 +31,7 @@ pub fn object(context: &Context, uri: &str, json: &Value, want: Option<Vec<Cells
     }
     if json["readable"] == false {
         // The reference refuses it; a clear error is as good as an answer.
-        let _ = Array::open(context, uri).and_then(|a| a.read(ReadOptions::new()));
+        let _ = Array::open(context, uri).and_then(|a| Reader::new(&a, ReadOptions::new())?.read_all());
         return Ok(());
     }
     let array = Array::open(context, uri).map_err(|e| e.to_string())?;
@@ -46,7 +46,7 @@ fn check_cells(array: &Array, json: &Value, mut want: Vec<Cells>) -> Result<(), 
     if dense && json["read_box"].is_array() {
         options = options.subarray(read_box(array, &json["read_box"])?);
     }
-    let set = array.read(options).map_err(|e| e.to_string())?;
+    let set = Reader::new(array, options).and_then(Reader::read_all).map_err(|e| e.to_string())?;
     let mut found = cells::of_columns(&set);
     for (w, f) in want.iter_mut().zip(&mut found) {
         // Parquet wants a name; the expected files give anonymous fields one.
@@ -94,7 +94,7 @@ fn group(context: &Context, uri: &str, json: &Value) -> Result<(), String> {
         .map_err(|e| e.to_string())?
         .iter()
         .map(|(key, v)| {
-            serde_json::json!({"key": key, "type": v.datatype.name(), "num": v.num, "value": facts::scalars(v.datatype, &v.bytes)})
+            serde_json::json!({"key": key, "type": v.datatype.name(), "num": v.count(), "value": facts::scalars(v.datatype, &v.data)})
         })
         .collect();
     facts::difference("metadata", &json["metadata"], &Value::Array(metadata)).map_or(Ok(()), Err)

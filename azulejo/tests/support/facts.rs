@@ -97,6 +97,7 @@ fn pipeline(p: &Pipeline) -> Value {
                     json!({"filter": "WEBP", "quality": quality, "format": input_format, "lossless": u8::from(*lossless)})
                 }
                 Filter::Delta { .. } => json!({"filter": "DELTA"}),
+                Filter::Aes256Gcm => json!({"filter": "INTERNAL_FILTER_AES_256_GCM"}),
             })
             .collect(),
     )
@@ -225,7 +226,7 @@ pub fn compare_array(expected: &Value, array: &Array) -> Result<(), String> {
         .map_err(text)?
         .iter()
         .map(|(key, v)| {
-            json!({"key": key, "type": v.datatype.name(), "num": v.num, "value": scalars(v.datatype, &v.bytes)})
+            json!({"key": key, "type": v.datatype.name(), "num": v.count(), "value": scalars(v.datatype, &v.data)})
         })
         .collect();
     found.insert("metadata".into(), Value::Array(metadata));

@@ -19,7 +19,7 @@ macro_rules! call {
     ($lib:expr, $name:literal, ($($ty:ty),*), $($arg:expr),*) => {{
         // SAFETY: the signature is the one of the public C header, and the arguments outlive the call.
         let status = unsafe {
-            let f: Symbol<unsafe extern "C" fn(Handle, $($ty),*) -> c_int> = $lib.symbol($name)?;
+            let f: libloading::Symbol<unsafe extern "C" fn(Handle, $($ty),*) -> c_int> = $lib.symbol($name)?;
             f($lib.ctx, $($arg),*)
         };
         $lib.check(status, $name)
