@@ -143,7 +143,9 @@ fn answer(dir: &Path, query: &Query) -> Outcome {
     };
     let mut options = ReadOptions::new().fields(query.fields.clone()).layout(layout).subarray(Subarray::Box(dims));
     if let Some(text) = &query.condition {
-        options = options.condition(azulejo::condition::parse(text, array.schema()).map_err(|e| e.to_string())?);
+        let enumerations = |name: &str| array.enumeration(name);
+        let condition = azulejo::condition::parse(text, array.schema(), &enumerations);
+        options = options.condition(condition.map_err(|e| e.to_string())?);
     }
     let set = Reader::new(&array, options).and_then(Reader::read_all).map_err(|e| e.to_string())?;
     let expected = expected_cells(dir, query)?;
