@@ -3,6 +3,7 @@
 //! Pages: *Filter Pipeline*, *Tile*, and one page for each of the newer filters.
 
 mod aes_gcm;
+mod bit_rows;
 mod bit_width_reduction;
 mod bitshuffle;
 mod byteshuffle;
