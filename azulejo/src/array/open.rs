@@ -110,12 +110,12 @@ fn list(context: &Context, location: &Location) -> Result<Listings> {
 fn no_array(location: &Location, directory: &Directory) -> Error {
     let uri = location.path.to_string();
     let what = match directory.other {
-        Some(OtherObject::Group) => "an array; it is a group",
+        Some(OtherObject::Group) => "it is a group, not an array",
         Some(OtherObject::KeyValueStore) => {
             return Error::Unsupported(format!("{uri}: key-value stores of TileDB 1.x are not supported"));
         }
-        None if directory.is_empty => "an array; there is no such folder, or it is empty",
-        None => "an array; there is neither __schema nor __array_schema.tdb",
+        None if directory.is_empty => "there is no such folder, or it is empty",
+        None => "no array: there is no schema in __schema, nor __array_schema.tdb",
     };
     Error::NotFound { uri, what }
 }
