@@ -286,7 +286,7 @@ fn bytes_of<T: Native>(value: T) -> Vec<u8> {
 
 /// Bytes from hexadecimal digits.
 pub fn unhex(digits: &str) -> Option<Vec<u8>> {
-    if !digits.is_ascii() || digits.len() % 2 != 0 {
+    if !digits.is_ascii() || !digits.len().is_multiple_of(2) {
         return None;
     }
     (0..digits.len()).step_by(2).map(|i| u8::from_str_radix(digits.get(i..i + 2)?, 16).ok()).collect()

@@ -2,6 +2,8 @@
 //!
 //! Expected outputs lie in `tests/expected`; `UPDATE_EXPECTED=1 cargo test -p azulejo-cli` writes them anew.
 
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
 use assert_cmd::Command;
 use serde_json::Value as Json;
 use std::path::{Path, PathBuf};

@@ -98,7 +98,7 @@ pub fn append_pixels(out: &mut Vec<u8>, cells: &ColumnBuffers, fill: &[u8], colo
     }
     match colour {
         Colour::Grey => {
-            dispatch!(cells.column_type.datatype.physical(), T => grey::<T>(out, cells, fill, scale))
+            dispatch!(cells.column_type.datatype.physical(), T => grey::<T>(out, cells, fill, scale));
         }
         Colour::Rgb | Colour::Rgba => out.extend_from_slice(&cells.data),
     }
