@@ -6,7 +6,7 @@ use crate::args::ObjectArgs;
 use crate::error::Result;
 use crate::moment;
 use crate::object::{self, DiskUsage};
-use crate::output::table::{Align, Table};
+use crate::output::table::{Align, Table, shorten};
 use crate::schema_json::{encode_rectangle, to_json};
 use crate::session::Session;
 use crate::size;
@@ -19,6 +19,8 @@ use std::io::Write;
 
 /// Metadata entries that are shown.
 const SHOWN_ENTRIES: usize = 10;
+/// Characters of a value that are shown.
+const SHOWN_CHARACTERS: usize = 60;
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: &ObjectArgs) -> Result<()> {
@@ -69,7 +71,11 @@ fn array(session: &mut Session, args: &ObjectArgs) -> Result<()> {
         out.heading(&format!("Metadata, {}", plural(metadata.len(), "key")))?;
         let mut table = Table::new([("key", Align::Left), ("type", Align::Left), ("value", Align::Left)]);
         for (key, value) in shown {
-            table.row([key.clone(), value.datatype.to_string(), super::meta::value_text(value)]);
+            table.row([
+                key.clone(),
+                value.datatype.to_string(),
+                shorten(&super::meta::value_text(value), SHOWN_CHARACTERS).into_owned(),
+            ]);
         }
         print(out, &table)?;
     }
@@ -152,7 +158,11 @@ fn group(session: &mut Session, args: &ObjectArgs) -> Result<()> {
         out.heading(&format!("Metadata, {}", plural(metadata.len(), "key")))?;
         let mut table = Table::new([("key", Align::Left), ("type", Align::Left), ("value", Align::Left)]);
         for (key, value) in &metadata {
-            table.row([key.clone(), value.datatype.to_string(), super::meta::value_text(value)]);
+            table.row([
+                key.clone(),
+                value.datatype.to_string(),
+                shorten(&super::meta::value_text(value), SHOWN_CHARACTERS).into_owned(),
+            ]);
         }
         print(out, &table)?;
     }

@@ -119,7 +119,7 @@ fn fit(widths: &mut [usize], width: usize) -> usize {
 }
 
 /// Cuts text to a width, with an ellipsis at its end.
-fn shorten(text: &str, width: usize) -> std::borrow::Cow<'_, str> {
+pub fn shorten(text: &str, width: usize) -> std::borrow::Cow<'_, str> {
     if text.width() <= width {
         return text.into();
     }
