@@ -7,6 +7,13 @@ use azulejo::TimeRange;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
 
+const EXAMPLES: &str = "Examples:
+  azulejo quickstart                                a tour of a sample array
+  azulejo info my_array                             what it is
+  azulejo cat my_array --range x=0:9 --limit 20     some of its cells
+  azulejo export my_array cells.parquet             all of its cells
+Each command has examples of its own: azulejo cat --help";
+
 /// Looks into TileDB arrays and groups.
 #[derive(Debug, Parser)]
 #[command(
@@ -14,13 +21,8 @@ use std::path::PathBuf;
     version,
     about = "Looks into any TileDB array",
     long_about = "Looks into any TileDB array or group on disk, whoever wrote it and whenever (format versions 1 to 23).",
-    after_help = "Examples:
-  azulejo quickstart                                a tour of a sample array
-  azulejo info my_array                             what it is
-  azulejo cat my_array --range x=0:9 --limit 20     some of its cells
-  azulejo export my_array cells.parquet             all of its cells
-Each command has examples of its own: azulejo cat --help",
-    after_long_help = EXIT_CODES,
+    after_help = EXAMPLES,
+    after_long_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"),
     max_term_width = 110,
     subcommand_required = true,
     arg_required_else_help = true

@@ -145,10 +145,10 @@ fn cells_of_a_sparse_array() {
 
 #[test]
 fn cells_of_a_dense_array() {
-    let corner = "cat azulejo/tile --range y=0:1 --range x=:1 --coords";
+    let corner = "cat azulejo/tile --range y=1:2 --range x=1:2 --coords";
     assert_eq!(
         stdout(corner),
-        "y,x,colour\n0,0,\"[24, 58, 140]\"\n0,1,\"[24, 58, 140]\"\n1,0,\"[24, 58, 140]\"\n1,1,\"[244, 241, 230]\"\n"
+        "y,x,colour\n1,1,\"[24, 58, 140]\"\n1,2,\"[24, 58, 140]\"\n2,1,\"[24, 58, 140]\"\n2,2,\"[244, 241, 230]\"\n"
     );
     assert_eq!(
         stdout("cat azulejo/tile --format ndjson --range y=20 --range x=20"),
