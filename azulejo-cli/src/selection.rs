@@ -230,9 +230,10 @@ fn close(
 /// How many coordinates are selected along each dimension of a dense array.
 fn box_shape(dimensions: &[Dimension], selections: &[DimSelection]) -> Result<Vec<u64>> {
     let count = |dimension: &Dimension, range: &Range| -> Result<u64> {
-        let inside = dimension.domain.as_ref().is_some_and(|domain| {
-            domain.as_ref().contains(range.as_ref(), dimension.datatype)
-        });
+        let inside = dimension
+            .domain
+            .as_ref()
+            .is_some_and(|domain| domain.as_ref().contains(range.as_ref(), dimension.datatype));
         let axis = dimension.axis().filter(|_| inside);
         let offsets = axis.as_ref().and_then(|axis| axis.offsets_of(range));
         let Some((first, last)) = offsets else {

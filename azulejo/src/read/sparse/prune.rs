@@ -49,12 +49,15 @@ fn field_stats(
     }
     let nullable = field.is_nullable(fragment.schema());
     let Some(stats) = fragment.tile_stats(field)? else { return Ok(None) };
+    let (schema, version, dense) = (fragment.schema(), fragment.footer().version, fragment.is_dense());
+    // Writers count no nulls in var-length fields without min and max.
+    let counted = StatsTrust::in_null_counts(field, schema, version, dense);
     let null_count = match stats.null_counts {
         _ if !nullable => Some(0),
-        Some(counts) => counts.counts.get(tile).copied(),
-        None => None,
+        Some(counts) if counted => counts.counts.get(tile).copied(),
+        _ => None,
     };
-    let trust = StatsTrust::of(field, fragment.schema(), fragment.footer().version, fragment.is_dense());
+    let trust = StatsTrust::of(field, schema, version, dense);
     let trusted = match trust {
         StatsTrust::Exact | StatsTrust::UpToZeroByte => true,
         StatsTrust::IfSumIsFinite => stats.sums.is_some_and(|sums| {
