@@ -1,7 +1,7 @@
 //! The columns of a result: their types, as they are stored or as people want them, and their way to Arrow.
 
 use crate::error::{CliError, Result};
-use arrow_array::RecordBatch;
+use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{FieldRef, Schema, SchemaRef};
 use azulejo::column::ColumnType;
 use azulejo::column::arrow::{ArrowConverter, ArrowOptions};
@@ -83,7 +83,10 @@ impl Converter {
         for (column, column_type) in set.columns.iter_mut().zip(&self.types) {
             column.column_type = column_type.clone();
         }
-        Ok(self.arrow.convert(&set)?.with_schema(self.schema.clone())?)
+        let batch = self.arrow.convert(&set)?;
+        // Renaming columns is no change of schema that Arrow allows, so the batch is put together anew.
+        let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
+        Ok(RecordBatch::try_new_with_options(self.schema.clone(), batch.columns().to_vec(), &rows)?)
     }
 }
 
