@@ -18,7 +18,7 @@ use std::sync::Arc;
 use support::{check, pack};
 
 /// Cells beyond which an array is left out: the point is variety.
-const MAX_CELLS: usize = 20_000;
+const MAX_CELLS: usize = 3_000;
 
 #[test]
 fn conditions_and_aggregates_agree_with_all_cells() {
@@ -26,7 +26,8 @@ fn conditions_and_aggregates_agree_with_all_cells() {
     let memory = pack::memory(&files, "made/");
     let keys: Value = serde_json::from_slice(&files["keys.json"]).expect("keys");
     let (mut conditions, mut aggregates, mut failures) = (0, 0, Vec::new());
-    for name in files.keys().filter_map(|p| p.strip_prefix("expected/")?.strip_suffix(".json")) {
+    // Every second one: neighbours are much alike.
+    for name in files.keys().filter_map(|p| p.strip_prefix("expected/")?.strip_suffix(".json")).step_by(2) {
         let json: Value = serde_json::from_slice(&files[&format!("expected/{name}.json")]).expect("JSON");
         if json["kind"] == "group" || json["readable"] == false {
             continue;
@@ -43,8 +44,8 @@ fn conditions_and_aggregates_agree_with_all_cells() {
         }
     }
     assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n"));
-    assert!(conditions > 2_000, "only {conditions} conditions");
-    assert!(aggregates > 2_000, "only {aggregates} aggregates");
+    assert!(conditions > 1_000, "only {conditions} conditions");
+    assert!(aggregates > 1_000, "only {aggregates} aggregates");
 }
 
 fn text(error: impl std::fmt::Display) -> String {
@@ -57,7 +58,8 @@ fn one_array(array: &Array) -> Result<(usize, usize), String> {
     let layout = if dense { Layout::RowMajor } else { Layout::Unordered };
     let bounds = array.non_empty_domain().map_err(text)?;
     let Some(bounds) = bounds else { return Ok((0, 0)) };
-    let selection = bounds.ranges.into_iter().map(|r| azulejo::space::DimSelection::Ranges(vec![r])).collect();
+    let selection =
+        bounds.ranges.into_iter().map(|r| azulejo::space::DimSelection::Ranges(vec![r])).collect();
     let options = ReadOptions::new().layout(layout).subarray(azulejo::Subarray::Box(selection));
     let cells = options.subarray.cell_num(array.schema());
     if dense && cells.is_none_or(|n| n > MAX_CELLS as u128) {
@@ -81,10 +83,11 @@ fn one_array(array: &Array) -> Result<(usize, usize), String> {
         if !everywhere {
             continue;
         }
-        for (condition, met) in cases(column) {
+        for (i, (condition, met)) in cases(column).into_iter().enumerate() {
             let found = read(options.clone().condition(condition.clone())).map_err(text)?;
             conditions += 1;
-            let same = if dense { masked_alike(&all, &found, &met) } else { filtered_alike(&all, &found, &met) };
+            let same =
+                if dense { masked_alike(&all, &found, &met) } else { filtered_alike(&all, &found, &met) };
             if !same {
                 let expected = met.iter().filter(|m| **m).count();
                 return Err(format!(
@@ -92,7 +95,9 @@ fn one_array(array: &Array) -> Result<(usize, usize), String> {
                     all.cell_num, found.cell_num
                 ));
             }
-            aggregates += check_aggregates(array, &options, column, Some((&condition, &met)))?;
+            if i % 5 == 0 {
+                aggregates += check_aggregates(array, &options, column, Some((&condition, &met)))?;
+            }
         }
         if attribute.is_some() {
             aggregates += check_aggregates(array, &options, column, None)?;
@@ -122,14 +127,12 @@ fn cases(column: &ColumnBuffers) -> Vec<(Condition, Vec<bool>)> {
     }
     let values: Vec<&[u8]> = column.cells().flatten().collect();
     let Some(value) = values.get(values.len() / 2).map(|v| v.to_vec()) else { return cases };
-    for op in [Comparison::Lt, Comparison::Le, Comparison::Gt, Comparison::Ge, Comparison::Eq, Comparison::Ne] {
+    for op in [Comparison::Lt, Comparison::Ge, Comparison::Eq, Comparison::Ne] {
         let holds = |cell: Option<&[u8]>| {
             let Some(cell) = cell else { return false };
             let order = order(kind.datatype, cell, &value);
             match op {
                 Comparison::Lt => order == Some(Ordering::Less),
-                Comparison::Le => matches!(order, Some(Ordering::Less | Ordering::Equal)),
-                Comparison::Gt => order == Some(Ordering::Greater),
                 Comparison::Ge => matches!(order, Some(Ordering::Greater | Ordering::Equal)),
                 Comparison::Eq => order == Some(Ordering::Equal),
                 _ => order != Some(Ordering::Equal),
@@ -232,14 +235,14 @@ fn check_aggregates(
         let bound = |order: Ordering| {
             let numbers = values.iter().filter(|v| compare_self(datatype, v));
             let best = numbers.reduce(|a, b| if compare(datatype, b, a) == order { b } else { a });
-            best.or(values.first()).map_or(AggregateValue::Null, |v| AggregateValue::Cell {
-                datatype,
-                bytes: v.to_vec(),
-            })
+            best.or(values.first())
+                .map_or(AggregateValue::Null, |v| AggregateValue::Cell { datatype, bytes: v.to_vec() })
         };
         let expected = match aggregate {
             Aggregate::Count => AggregateValue::Unsigned(cells().count() as u64),
-            Aggregate::NullCount(_) => AggregateValue::Unsigned(cells().filter(Option::is_none).count() as u64),
+            Aggregate::NullCount(_) => {
+                AggregateValue::Unsigned(cells().filter(Option::is_none).count() as u64)
+            }
             // Strings of signed characters have an order of their own.
             Aggregate::Min(_) | Aggregate::Max(_) if datatype == Datatype::Char => continue,
             Aggregate::Min(_) => bound(Ordering::Less),

@@ -281,16 +281,16 @@ impl Aggregator {
                 Sum::Real(sum) => self.real += sum,
             }
         }
-        if self.wanted.min || self.wanted.max {
-            if let Some((min, max)) = bounds::<T>(data, keep) {
-                let bytes = |value: T| {
-                    let mut bytes = vec![0; T::SIZE];
-                    value.write(&mut bytes);
-                    bytes
-                };
-                self.lower(bytes(min));
-                self.raise(bytes(max));
-            }
+        if (self.wanted.min || self.wanted.max)
+            && let Some((min, max)) = bounds::<T>(data, keep)
+        {
+            let bytes = |value: T| {
+                let mut bytes = vec![0; T::SIZE];
+                value.write(&mut bytes);
+                bytes
+            };
+            self.lower(bytes(min));
+            self.raise(bytes(max));
         }
     }
 

@@ -120,7 +120,11 @@ impl<'a> Slot<'a> {
     fn test(&mut self, query: &Query) -> Result<()> {
         let cells = self.tile.cell_num as usize;
         if self.tile.none_kept {
-            self.kept = Some(vec![0; cells]);
+            if self.keyed {
+                self.kept = Some(vec![0; cells]);
+            } else {
+                self.picked = Picked::List(Vec::new());
+            }
             return Ok(());
         }
         if self.tile.tests.is_empty() && self.of.deleted_until.is_none() {
