@@ -9,6 +9,7 @@ pub mod timeline;
 
 pub use fragment::{Fragment, TileStats};
 pub(crate) use metadata::{read_details, read_metadata};
+pub(crate) use sections::short_read_is_corrupt;
 
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};

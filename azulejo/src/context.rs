@@ -33,7 +33,8 @@ pub struct Location {
 impl Context {
     /// A context with the given settings and, for encrypted arrays, a key.
     pub fn new(config: Config, key: Option<EncryptionKey>) -> Result<Self> {
-        Self::with_storages(config, key, Arc::new(LocalStorage::new()), Arc::new(MemoryStorage::new()))
+        let local = LocalStorage::with_gap(config.coalesce_gap);
+        Self::with_storages(config, key, Arc::new(local), Arc::new(MemoryStorage::new()))
     }
 
     /// A context whose `file://` and `mem://` URIs go to the given storages (tests wrap them to count requests or fail).

@@ -271,7 +271,7 @@ fn stored_range(fragment: &Fragment, section: Section) -> Option<Range<u64>> {
 }
 
 /// A file that is shorter than another of the array says is damaged, or the other one is.
-pub(super) fn short_read_is_corrupt(error: Error) -> Error {
+pub(crate) fn short_read_is_corrupt(error: Error) -> Error {
     match error {
         Error::Storage { op: "read", uri, source } if source.kind() == std::io::ErrorKind::UnexpectedEof => {
             let source = DecodeError::invalid("file", 0, "it is shorter than the metadata says");

@@ -1,7 +1,7 @@
 //! Stored tiles from storage: every range that a step needs, as one batch, into reused memory.
 
 use super::pool::{BufferPool, PoolBuffer};
-use crate::array::Array;
+use crate::array::{Array, short_read_is_corrupt};
 use crate::error::Result;
 use crate::storage::{ReadInto, StorePath};
 use azulejo_format::fragment::{Field, FilePart, Section};
@@ -54,7 +54,7 @@ pub(super) fn fetch(array: &Array, tiles: &[StoredTile], pool: &BufferPool) -> R
         .map(|(f, offset)| ReadInto { path: f.path.clone(), offset, out: &mut f.bytes })
         .collect();
     if !requests.is_empty() {
-        array.location().storage.read_into(&mut requests)?;
+        array.location().storage.read_into(&mut requests).map_err(short_read_is_corrupt)?;
     }
     Ok(fetched)
 }

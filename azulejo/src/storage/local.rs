@@ -1,6 +1,6 @@
 //! Local files: positioned reads, whole-file writes that appear at once.
 
-use super::coalesce::coalesce;
+use super::coalesce::{Merged, coalesce};
 use super::memory::{not_found, too_short};
 use super::{Entry, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail};
 use crate::error::{Error, Result};
@@ -22,6 +22,8 @@ const MAX_MERGED: u64 = 16 << 20;
 /// Batches below both limits are read on the caller's thread.
 const PARALLEL_FILES: usize = 8;
 const PARALLEL_BYTES: u64 = 1 << 20;
+/// A longer read into the caller's memory is cut into pieces of this size.
+const PIECE: usize = 2 << 20;
 /// Files that one task of a parallel batch reads at least.
 const FILES_PER_TASK: usize = 4;
 
@@ -63,7 +65,7 @@ impl LocalStorage {
 
     /// The pool, if a batch is worth handing over.
     fn pool_for(&self, files: usize, bytes: u64) -> Option<&rayon::ThreadPool> {
-        let worthwhile = files >= PARALLEL_FILES || (files > 1 && bytes >= PARALLEL_BYTES);
+        let worthwhile = files >= PARALLEL_FILES || bytes >= PARALLEL_BYTES;
         if worthwhile { self.pool() } else { None }
     }
 
@@ -92,9 +94,15 @@ impl LocalStorage {
         if let [span] = spans.as_slice() {
             return Ok(vec![read_range(path, &file, span.clone())?]);
         }
+        let merged = coalesce(&spans, self.gap, MAX_MERGED);
+        let bytes: u64 = merged.iter().map(|m| m.range.end - m.range.start).sum();
+        let read = |m: &Merged| read_range(path, &file, m.range.clone());
+        let read: Result<Vec<Bytes>> = match self.pool_for(1, bytes) {
+            Some(pool) => pool.install(|| merged.par_iter().map(read).collect()),
+            None => merged.iter().map(read).collect(),
+        };
         let mut results = vec![Bytes::new(); spans.len()];
-        for merged in coalesce(&spans, self.gap, MAX_MERGED) {
-            let bytes = read_range(path, &file, merged.range.clone())?;
+        for (merged, bytes) in merged.into_iter().zip(read?) {
             for member in merged.members {
                 let start = (spans[member].start - merged.range.start) as usize;
                 let end = (spans[member].end - merged.range.start) as usize;
@@ -182,27 +190,34 @@ impl Storage for LocalStorage {
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
         requests.sort_by(|a, b| (&a.path, a.offset).cmp(&(&b.path, b.offset)));
         let bytes: usize = requests.iter().map(|r| r.out.len()).sum();
-        let read_run = |run: &mut [ReadInto<'_>]| {
-            let Some(path) = run.first().map(|r| r.path.clone()) else { return Ok(()) };
-            let file = open(&path)?;
-            for request in run {
-                read_exact_at(&file, request.out, request.offset)
-                    .map_err(|source| storage_error("read", &path, source))?;
+        let read_run = |run: &mut [(&StorePath, u64, &mut [u8])]| {
+            let Some(path) = run.first().map(|piece| piece.0) else { return Ok(()) };
+            let file = open(path)?;
+            for (_, offset, out) in run {
+                read_exact_at(&file, out, *offset).map_err(|source| storage_error("read", path, source))?;
             }
             Ok(())
         };
-        let pool = if requests.len() > 1 && bytes as u64 >= PARALLEL_BYTES { self.pool() } else { None };
+        let pool = if bytes as u64 >= PARALLEL_BYTES { self.pool() } else { None };
+        // Pieces, so that all threads have a part of one long read: fresh memory costs more than the file.
+        let piece = if pool.is_some() { PIECE } else { usize::MAX };
+        let mut pieces: Vec<(&StorePath, u64, &mut [u8])> = Vec::with_capacity(requests.len());
+        for ReadInto { path, offset, out } in requests {
+            let mut offset = *offset;
+            for part in out.chunks_mut(piece) {
+                let len = part.len() as u64;
+                pieces.push((&*path, offset, part));
+                offset = offset.saturating_add(len);
+            }
+        }
         match pool {
-            // Several runs a thread, so that one long file is read by all of them.
             Some(pool) => {
-                let part = requests.len().div_ceil(pool.current_num_threads() * 2).max(1);
-                let runs: Vec<_> = requests
-                    .chunk_by_mut(|a, b| a.path == b.path)
-                    .flat_map(|run| run.chunks_mut(part))
-                    .collect();
+                let part = pieces.len().div_ceil(pool.current_num_threads() * 2).max(1);
+                let runs: Vec<_> =
+                    pieces.chunk_by_mut(|a, b| a.0 == b.0).flat_map(|run| run.chunks_mut(part)).collect();
                 pool.install(|| runs.into_par_iter().try_for_each(read_run))
             }
-            None => requests.chunk_by_mut(|a, b| a.path == b.path).try_for_each(read_run),
+            None => pieces.chunk_by_mut(|a, b| a.0 == b.0).try_for_each(read_run),
         }
     }
 
