@@ -75,11 +75,6 @@ impl Selection {
         }
     }
 
-    /// Whether everything is selected.
-    pub(crate) fn is_all(&self) -> bool {
-        self.points.is_none() && self.dimensions.iter().all(|filter| matches!(filter, DimensionFilter::All))
-    }
-
     /// Whether cells of a box can be selected.
     pub(crate) fn meets(&self, bounds: &NdRectangle) -> bool {
         self.dimensions.iter().zip(&bounds.ranges).all(|(filter, range)| filter.meets(range.as_ref()))

@@ -23,12 +23,6 @@ impl HilbertCurve {
         (1..=Self::MAX_DIMENSIONS).contains(&dim_num).then(|| Self { dim_num, bits: 63 / num })
     }
 
-    /// Bits of a bucket number.
-    #[must_use]
-    pub const fn bits(self) -> u32 {
-        self.bits
-    }
-
     /// The bucket of a number in a domain: its place between the bounds, computed in `f64` (results are part of the
     /// format: fragments are sorted by them).
     #[must_use]
@@ -153,7 +147,7 @@ mod tests {
     #[test]
     fn buckets_are_those_of_the_format() {
         let curve = HilbertCurve::new(2).unwrap();
-        assert_eq!(curve.bits(), 31);
+        assert_eq!(curve.bits, 31);
         assert_eq!(curve.number_bucket(0i32, (0, 3)), 0);
         assert_eq!(curve.number_bucket(3i32, (0, 3)), (1 << 31) - 1);
         assert_eq!(curve.number_bucket(0.5f32, (0.0, 1.0)), (1 << 30) - 1);

@@ -2,7 +2,9 @@
 
 use azulejo::Array;
 use azulejo::format::filter::{Filter, Pipeline};
-use azulejo::format::schema::{ArraySchema, ArrayType, CurrentDomain, DataOrder, Enumeration, FieldIndex, Layout};
+use azulejo::format::schema::{
+    ArraySchema, ArrayType, CurrentDomain, DataOrder, Enumeration, FieldIndex, Layout,
+};
 use azulejo::format::{CellValNum, Datatype, Physical, Range};
 use serde_json::{Map, Value, json};
 

@@ -163,8 +163,6 @@ struct Case {
     kept: Vec<Option<Vec<u8>>>,
     times: Vec<Vec<u64>>,
     duplicates: u8,
-    /// Whether each tile is sorted in the global order, as real ones are.
-    sorted: bool,
     /// Only cells from the first to before the second of these, if given.
     bounds: (Option<usize>, Option<usize>),
 }
@@ -200,7 +198,6 @@ fn case() -> impl Strategy<Value = Case> {
                         kept: Vec::new(),
                         times: Vec::new(),
                         duplicates,
-                        sorted,
                         bounds,
                     };
                     let mut random = seed;

@@ -176,7 +176,7 @@ fn values(column: &PointColumn, datatype: Datatype) -> Result<Vec<&[u8]>> {
         None if datatype.is_string() => {
             Err(Error::InvalidArgument("points need offsets along string dimensions".into()))
         }
-        None if column.data.len() % datatype.size() != 0 => Err(bad()),
+        None if !column.data.len().is_multiple_of(datatype.size()) => Err(bad()),
         None => Ok(column.data.chunks_exact(datatype.size()).collect()),
         Some(offsets) => offsets
             .windows(2)

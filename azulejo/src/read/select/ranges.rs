@@ -137,7 +137,7 @@ impl DimensionFilter {
         match self {
             Self::All => {}
             Self::Numbers { physical, ranges } => {
-                dispatch!(*physical, T => apply_numbers::<T>(ranges, view, mask))
+                dispatch!(*physical, T => apply_numbers::<T>(ranges, view, mask));
             }
             Self::Strided { physical, low, high, step } => {
                 dispatch!(*physical, T => apply_stride::<T>((*low, *high, *step), view, mask));

@@ -279,7 +279,7 @@ fn stored(start: usize, members: &[Slot<'_>], slabs: &mut Vec<CellSlab>) {
             Picked::All(0) => {}
             Picked::All(n) => CellSlab::push_onto(slabs, at, 0, *n),
             Picked::List(list) => {
-                list.iter().for_each(|&cell| CellSlab::push_onto(slabs, at, cell.into(), 1))
+                list.iter().for_each(|&cell| CellSlab::push_onto(slabs, at, cell.into(), 1));
             }
         }
     }

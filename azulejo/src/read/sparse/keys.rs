@@ -224,8 +224,7 @@ pub(crate) fn build(
     ) -> Vec<Vec<W>> {
         let mut keys: Vec<Vec<W>> =
             tiles.par_iter().enumerate().map(|(t, tile)| pack(order, columns, t, tile, Some(bits))).collect();
-        let limit =
-            |bound: Option<&CellBound>| bound.map(|b| key_of_bound(order, tiles, columns, b, bits.total()));
+        let limit = |bound: Option<&CellBound>| bound.map(|b| key_of_bound(tiles, columns, b, bits.total()));
         keep(&mut keys, limit(bounds[0]), limit(bounds[1]));
         keys
     }

@@ -1,7 +1,7 @@
 //! Bounds between batches as keys.
 
 use super::{Column, KeyTile, Source, Word, total};
-use crate::space::cell_order::{BoundPart, CellBound, CellOrder, text_key};
+use crate::space::cell_order::{BoundPart, CellBound, text_key};
 
 /// A bound in the making: what was packed so far, and whether it still agrees with the bound.
 struct Packing {
@@ -14,14 +14,13 @@ struct Packing {
 
 /// The least key not below a bound, with `low` zero bits at its end; `None` if every key of the batch is below it.
 pub(super) fn key_of_bound<W: Word>(
-    order: &CellOrder,
     tiles: &[KeyTile<'_>],
     columns: &[Column],
     bound: &CellBound,
     low: u32,
 ) -> Option<W> {
     let mut parts = bound.parts().iter();
-    let packing = pack_bound(order, tiles, columns, &mut parts);
+    let packing = pack_bound(tiles, columns, &mut parts);
     if packing.above_all {
         return None;
     }
@@ -43,7 +42,6 @@ fn shift<W: Word>(word: W, bits: u32) -> W {
 }
 
 fn pack_bound<'b>(
-    order: &CellOrder,
     tiles: &[KeyTile<'_>],
     columns: &[Column],
     parts: &mut impl Iterator<Item = &'b BoundPart>,
@@ -71,7 +69,7 @@ fn pack_bound<'b>(
             continue;
         }
         if let Source::Fold { inner, distinct, .. } = &column.source {
-            let inside = pack_bound(order, tiles, inner, parts);
+            let inside = pack_bound(tiles, inner, parts);
             let place = if inside.above_all {
                 Place::Above
             } else {

@@ -34,7 +34,9 @@ pub(super) fn rank_strings(dimension: usize, tiles: &[KeyTile<'_>], non_ascii: &
             .and_then(|t| t.coordinates.get(dimension))
             .map_or(&[], |view| view.cell(cell as usize))
     };
-    let runs: Vec<(Vec<(u64, u32, u32)>, Vec<u32>, bool)> = tiles
+    /// Prefix, tile and cell of the first of each run, where each starts in the output, and whether one is not ASCII.
+    type Runs = (Vec<(u64, u32, u32)>, Vec<u32>, bool);
+    let runs: Vec<Runs> = tiles
         .par_iter()
         .enumerate()
         .map(|(t, tile)| {
