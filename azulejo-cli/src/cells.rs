@@ -10,38 +10,56 @@ const PREVIEW_BUDGET: u64 = 64 << 20;
 /// Limits up to this many cells are previews.
 const PREVIEW_CELLS: u64 = 10_000;
 
+/// A read under way, its first batch read already: what is wrong with a selection shows before any output.
+#[derive(Debug)]
+pub struct Cells {
+    reader: Option<Reader>,
+    first: Option<ColumnSet>,
+    limit: u64,
+}
+
+impl Cells {
+    /// Begins to read a selection.
+    pub fn new(array: &Array, selection: &Selection) -> Result<Self> {
+        let limit = selection.limit.unwrap_or(u64::MAX);
+        let options = selection.options.clone().filter(|_| limit > 0);
+        let Some(mut options) = options else { return Ok(Self { reader: None, first: None, limit }) };
+        if limit <= PREVIEW_CELLS {
+            let budget = array.context().config().memory_budget.min(PREVIEW_BUDGET);
+            options = options.memory_budget(budget);
+        }
+        let mut reader = Reader::new(array, options)?;
+        let first = reader.next().transpose()?;
+        Ok(Self { reader: Some(reader), first, limit })
+    }
+
+    /// Gives every batch to `take`; returns the number of cells.
+    pub fn for_each(self, progress: &Progress, mut take: impl FnMut(ColumnSet) -> Result<()>) -> Result<u64> {
+        let mut cells = 0;
+        for batch in self.first.map(Ok).into_iter().chain(self.reader.into_iter().flatten()) {
+            let mut batch = batch?;
+            let left = self.limit - cells;
+            if batch.cell_num as u64 > left {
+                batch = batch.slice(0..usize::try_from(left).unwrap_or(usize::MAX));
+            }
+            cells += batch.cell_num as u64;
+            let bytes = batch.memory_size() as u64;
+            take(batch)?;
+            progress.add(cells, bytes);
+            if cells >= self.limit {
+                break;
+            }
+        }
+        Ok(cells)
+    }
+}
+
 /// Gives every batch of the selection to `take`; returns the number of cells.
 pub fn each_batch(
     array: &Array,
     selection: &Selection,
     progress: &Progress,
-    mut take: impl FnMut(ColumnSet) -> Result<()>,
+    take: impl FnMut(ColumnSet) -> Result<()>,
 ) -> Result<u64> {
-    let Some(options) = selection.options.clone() else { return Ok(0) };
-    let limit = selection.limit.unwrap_or(u64::MAX);
-    if limit == 0 {
-        return Ok(0);
-    }
-    let options = if limit <= PREVIEW_CELLS {
-        let budget = array.context().config().memory_budget.min(PREVIEW_BUDGET);
-        options.memory_budget(budget)
-    } else {
-        options
-    };
-    let mut cells = 0;
-    for batch in Reader::new(array, options)? {
-        let mut batch = batch?;
-        let left = limit - cells;
-        if batch.cell_num as u64 > left {
-            batch = batch.slice(0..left as usize);
-        }
-        cells += batch.cell_num as u64;
-        let bytes = batch.memory_size() as u64;
-        take(batch)?;
-        progress.add(cells, bytes);
-        if cells >= limit {
-            break;
-        }
-    }
-    Ok(cells)
+    Cells::new(array, selection)?.for_each(progress, take)
 }

@@ -77,9 +77,9 @@ impl CliError {
     /// What the user can do about it, where that is known.
     pub fn hint(&self) -> Option<&'static str> {
         match self {
-            Self::Engine(EngineError::Encryption { .. }) => {
-                Some("give the array's key with --key-file FILE (32 bytes, or 64 hexadecimal digits)")
-            }
+            Self::Engine(EngineError::Encryption { .. }) => Some(
+                "--key-file FILE gives the key of an encrypted array (32 bytes, or 64 hexadecimal digits); leave it out for others",
+            ),
             Self::Engine(EngineError::NotFound { .. }) => {
                 Some("`azulejo ls` on the folder above shows the arrays and groups that are there")
             }

@@ -217,11 +217,8 @@ fn close(
         return Err(CliError::usage(if low_given && high_given {
             format!("--range {argument}: {} lies above {}", show(&start), show(&end))
         } else {
-            format!(
-                "--range {argument}: nothing was written there; cells lie from {} to {}",
-                outer.map_or_else(String::new, |r| show(&r.start)),
-                outer.map_or_else(String::new, |r| show(&r.end))
-            )
+            let (from, to) = outer.map_or_else(Default::default, |r| (show(&r.start), show(&r.end)));
+            format!("--range {argument}: nothing lies there; {:?} goes from {from} to {to}", dimension.name)
         }));
     }
     Ok(Range { start, end })

@@ -157,6 +157,15 @@ pub fn tick_text(datatype: Datatype, tick: i64) -> String {
     iso.unwrap_or_else(|| format!("@{tick}"))
 }
 
+/// The index that the bytes of an enumerated cell hold; `None` for one that no enumeration has so many entries for.
+pub fn index(bytes: &[u8]) -> Option<usize> {
+    let mut wide = [0; 8];
+    for (to, from) in wide.iter_mut().zip(bytes) {
+        *to = *from;
+    }
+    usize::try_from(u64::from_le_bytes(wide)).ok()
+}
+
 /// Bytes as hexadecimal digits after `0x`.
 pub fn hex(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(2 + 2 * bytes.len());

@@ -7,6 +7,7 @@ use crate::output::table::{Align, Table};
 use crate::selection::{Coordinates, select};
 use crate::session::Session;
 use crate::value;
+use azulejo::Array;
 use azulejo::format::CellValNum;
 use azulejo::read::aggregate::{Aggregate, AggregateValue};
 use serde_json::Value as Json;
@@ -26,12 +27,13 @@ pub fn run(session: &mut Session, args: AggArgs) -> Result<()> {
             wanted.iter().zip(&values).map(|(what, value)| (what.to_string(), json(value))).collect();
         return session.output.write_json(&Json::Object(fields));
     }
-    if let ([_], [value]) = (&wanted[..], &values[..]) {
-        return Ok(writeln!(session.output, "{}", text(value))?);
+    if let ([what], [value]) = (&wanted[..], &values[..]) {
+        let text = text(&array, what, value)?;
+        return Ok(writeln!(session.output, "{text}")?);
     }
     let mut table = Table::new([("aggregate", Align::Left), ("value", Align::Right)]);
     for (what, value) in wanted.iter().zip(&values) {
-        table.row([what.to_string(), text(value)]);
+        table.row([what.to_string(), text(&array, what, value)?]);
     }
     print(&mut session.output, &table)
 }
@@ -44,28 +46,41 @@ fn of_nothing(aggregate: &Aggregate) -> AggregateValue {
     }
 }
 
-fn text(value: &AggregateValue) -> String {
-    match value {
+/// The label that a least or greatest index stands for, of an enumerated attribute.
+fn label(array: &Array, what: &Aggregate, index: &[u8]) -> Result<Option<String>> {
+    let attribute = array.schema().attributes.iter().find(|a| Some(a.name.as_str()) == what.field());
+    let Some(name) = attribute.and_then(|attribute| attribute.enumeration.as_deref()) else {
+        return Ok(None);
+    };
+    let enumeration = array.enumeration(name)?;
+    let entry = value::index(index).and_then(|at| enumeration.value(at));
+    Ok(entry.map(|entry| value::text(enumeration.datatype, entry)))
+}
+
+fn text(array: &Array, what: &Aggregate, value: &AggregateValue) -> Result<String> {
+    Ok(match value {
         AggregateValue::Null => "null".to_owned(),
         AggregateValue::Unsigned(number) => number.to_string(),
         AggregateValue::Signed(number) => number.to_string(),
         AggregateValue::Real(number) => number.to_string(),
-        AggregateValue::Cell { datatype, bytes } => value::text(*datatype, bytes),
-    }
+        AggregateValue::Cell { datatype, bytes } => match label(array, what, bytes)? {
+            Some(label) => label,
+            None => value::text(*datatype, bytes),
+        },
+    })
 }
 
-fn json(value: &AggregateValue) -> Json {
-    match value {
+fn json(array: &Array, what: &Aggregate, value: &AggregateValue) -> Result<Json> {
+    Ok(match value {
         AggregateValue::Null => Json::Null,
         AggregateValue::Unsigned(number) => (*number).into(),
         AggregateValue::Signed(number) => (*number).into(),
         AggregateValue::Real(number) => value::float_json(*number),
-        AggregateValue::Cell { datatype, bytes } => {
+        AggregateValue::Cell { datatype, bytes } => match label(array, what, bytes)? {
+            Some(label) => label.into(),
             // A date as people write it: its ticks would need the unit.
-            if datatype.is_datetime() || datatype.is_time() {
-                return value::text(*datatype, bytes).into();
-            }
-            value::json(*datatype, CellValNum::ONE, bytes)
-        }
-    }
+            None if datatype.is_datetime() || datatype.is_time() => value::text(*datatype, bytes).into(),
+            None => value::json(*datatype, CellValNum::ONE, bytes),
+        },
+    })
 }

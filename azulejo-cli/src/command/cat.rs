@@ -1,7 +1,7 @@
 //! `azulejo cat`: cells to standard output.
 
 use crate::args::{CatArgs, CatFormat};
-use crate::cells::each_batch;
+use crate::cells::{Cells, each_batch};
 use crate::columns::Columns;
 use crate::error::{CliError, Result};
 use crate::output::BatchWriter;
@@ -42,6 +42,7 @@ pub fn run(session: &mut Session, args: &CatArgs) -> Result<()> {
     let columns = Columns::new(&array, &selection.fields, args.columns.raw)?;
     let converter = columns.converter()?;
     let schema = converter.schema();
+    let cells = Cells::new(&array, &selection)?;
     // The writers want an output that may go to another thread, so the lines come out of a plain handle.
     session.output.flush()?;
     let out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout());
@@ -52,7 +53,7 @@ pub fn run(session: &mut Session, args: &CatArgs) -> Result<()> {
     };
     let progress =
         if Output::is_terminal() { Progress::none() } else { session.progress(selection.cell_num()) };
-    each_batch(&array, &selection, &progress, |set| {
+    cells.for_each(&progress, |set| {
         if let Some(at) = columns.not_utf8(&set) {
             let name = &columns.types()[at].name;
             return Err(CliError::Format(format!(
@@ -148,12 +149,7 @@ fn cell_text(column: &ColumnBuffers, shown: &azulejo::column::ColumnType, cell: 
 
 /// The label of an index; the index itself where the enumeration has no such entry.
 fn label(enumeration: &Enumeration, datatype: azulejo::format::Datatype, bytes: &[u8]) -> String {
-    let mut wide = [0; 8];
-    for (to, from) in wide.iter_mut().zip(bytes) {
-        *to = *from;
-    }
-    let index = u64::from_le_bytes(wide);
-    let entry = usize::try_from(index).ok().and_then(|at| enumeration.value(at));
+    let entry = value::index(bytes).and_then(|at| enumeration.value(at));
     match entry {
         Some(entry) => value::text(enumeration.datatype, entry),
         None => format!("#{}", value::text(datatype, bytes)),
