@@ -23,8 +23,9 @@ pub fn run(session: &mut Session, args: AggArgs) -> Result<()> {
         None => wanted.iter().map(of_nothing).collect(),
     };
     if session.output.json {
-        let fields =
-            wanted.iter().zip(&values).map(|(what, value)| (what.to_string(), json(value))).collect();
+        let fields = wanted.iter().zip(&values);
+        let fields = fields.map(|(what, value)| Ok((what.to_string(), json(&array, what, value)?)));
+        let fields = fields.collect::<Result<_>>()?;
         return session.output.write_json(&Json::Object(fields));
     }
     if let ([what], [value]) = (&wanted[..], &values[..]) {
