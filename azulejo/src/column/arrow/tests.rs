@@ -38,7 +38,7 @@ fn every_type_in_every_shape_makes_a_valid_array() {
                 kind.nullable = nullable;
                 let size = if kind.is_var() { 2 * datatype.size() } else { kind.cell_size() };
                 let cell = vec![1; size];
-                let null = nullable.then_some(None).unwrap_or(Some(&cell[..]));
+                let null = if nullable { None } else { Some(&cell[..]) };
                 let column = column(kind.clone(), &[Some(&cell), null, Some(&cell)]);
                 for raw in [false, true] {
                     let array = convert(&column, raw).unwrap();
