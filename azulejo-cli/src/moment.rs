@@ -178,7 +178,7 @@ pub fn tick_text(unit: &str, tick: i64) -> Option<String> {
         }
         _ => {}
     }
-    let instant = i128::from(tick) * tick_length(unit)?;
+    let instant = i128::from(tick).checked_mul(tick_length(unit)?)?;
     let day = 86_400 * SECOND;
     let date = date_of(instant.div_euclid(day))?;
     let date_text = date.strftime("%Y-%m-%d").to_string();
@@ -212,7 +212,7 @@ pub fn clock_text(unit: &str, of_day: i128) -> String {
 }
 
 fn date_of(days: i128) -> Option<Date> {
-    let days = i64::try_from(days).ok().filter(|d| d.abs() < 5_000_000)?;
+    let days = i64::try_from(days).ok().filter(|d| d.unsigned_abs() < 5_000_000)?;
     let epoch = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
     Some(epoch.checked_add(days.days()).ok()?.date())
 }
@@ -283,8 +283,10 @@ mod tests {
             let moment = Moment::parse(text).unwrap();
             assert_eq!(tick_of(unit, moment.first), Some(tick), "{unit} {text}");
         }
-        assert_eq!(tick_text("SEC", i64::MAX), None);
-        assert_eq!(tick_text("YEAR", i64::MAX), None);
+        for unit in ["YEAR", "MONTH", "WEEK", "DAY", "HR", "MIN", "SEC"] {
+            assert_eq!(tick_text(unit, i64::MAX), None, "{unit}");
+            assert_eq!(tick_text(unit, i64::MIN + 1), None, "{unit}");
+        }
         assert_eq!(tick_of("AS", Moment::parse("2024").unwrap().first), None, "beyond 64 bits");
     }
 }

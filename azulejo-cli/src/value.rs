@@ -150,7 +150,7 @@ pub fn tick_text(datatype: Datatype, tick: i64) -> String {
         moment::tick_text(unit, tick)
     } else {
         moment::tick_length(unit)
-            .map(|length| i128::from(tick) * length)
+            .and_then(|length| i128::from(tick).checked_mul(length))
             .filter(|of_day| (0..moment::tick_length("DAY").unwrap_or(0)).contains(of_day))
             .map(|of_day| moment::clock_text(unit, of_day))
     };
@@ -351,6 +351,11 @@ mod tests {
         assert_eq!(text(Datatype::DateTimeMilli, &i64::MIN.to_le_bytes()), "NaT");
         assert_eq!(text(Datatype::TimeMinute, &61i64.to_le_bytes()), "01:01");
         assert_eq!(text(Datatype::TimeHour, &99i64.to_le_bytes()), "@99");
+        for datatype in Datatype::ALL.into_iter().filter(|t| t.is_datetime() || t.is_time()) {
+            for tick in [i64::MAX, i64::MAX - 1, i64::MIN, i64::MIN + 1] {
+                assert!(!tick_text(datatype, tick).is_empty());
+            }
+        }
     }
 
     #[test]

@@ -205,7 +205,7 @@ fn exports() {
     assert_eq!(export("orders", "a.ndjson", ""), stdout("cat azulejo/orders --json").as_bytes());
     assert!(export("orders", "a.parquet", "").starts_with(b"PAR1"));
     // In many batches, the labels stay one dictionary.
-    assert!(export("orders", "a.arrow", "--memory 40kB").starts_with(b"ARROW1"));
+    assert!(export("orders", "a.arrow", "--memory 16kB").starts_with(b"ARROW1"));
     let npy = export("tile", "a.npy", "");
     assert!(
         String::from_utf8_lossy(&npy[10..128])

@@ -60,19 +60,20 @@ pub fn run(session: &mut Session, args: &QuickstartArgs) -> Result<()> {
         "To play with the sample, keep it, and try next:".to_owned()
     };
     say(session, &keep)?;
-    let (root, group) = match args.keep {
+    let program = program();
+    let (keep, group) = match args.keep {
         Some(_) => (None, group),
-        None => (Some("azulejo quickstart --keep sample"), "sample/azulejo".to_owned()),
+        None => (Some("quickstart --keep sample".to_owned()), "sample/azulejo".to_owned()),
     };
     let lines = [
-        root.map(str::to_owned),
-        Some(format!("azulejo export {group}/tile tile.png")),
-        Some(format!("azulejo export {group}/orders orders.parquet --where 'tiles > 100'")),
-        Some(format!("azulejo schema {group}/orders --json")),
-        Some("azulejo --help".to_owned()),
+        keep,
+        Some(format!("export {group}/tile tile.png")),
+        Some(format!("export {group}/orders orders.parquet --where 'tiles > 100'")),
+        Some(format!("schema {group}/orders --json")),
+        Some("--help".to_owned()),
     ];
     for line in lines.into_iter().flatten() {
-        writeln!(session.output, "  {HEADING}{line}{HEADING:#}")?;
+        writeln!(session.output, "  {HEADING}{program} {line}{HEADING:#}")?;
     }
     Ok(())
 }
@@ -92,6 +93,12 @@ fn command(session: &mut Session, words: &[&str]) -> Result<()> {
     writeln!(session.output, "{FAINT}$ azulejo {}{FAINT:#}", shown.join(" "))?;
     let cli = Cli::try_parse_from(line).map_err(|e| CliError::usage(e.to_string()))?;
     super::dispatch(session, cli.command)
+}
+
+/// How this program was called: what the user can type again.
+fn program() -> String {
+    let called = std::env::args().next().unwrap_or_default();
+    if called.contains("target/") { called } else { "azulejo".to_owned() }
 }
 
 fn quoted(word: &str) -> String {
