@@ -24,7 +24,12 @@ fn rows(batches: &[ColumnSet]) -> Vec<Row> {
     for batch in batches {
         let mut columns: Vec<_> = batch.columns.iter().map(|c| c.cells()).collect();
         for _ in 0..batch.cell_num {
-            rows.push(columns.iter_mut().map(|c| c.next().unwrap().map(<[u8]>::to_vec)).collect());
+            rows.push(
+                columns
+                    .iter_mut()
+                    .map(|c| c.next().expect("as many cells as the batch").map(<[u8]>::to_vec))
+                    .collect(),
+            );
         }
     }
     rows
