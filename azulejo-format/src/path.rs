@@ -3,7 +3,8 @@
 //! Up to v11 fragments, commits and consolidated fragment metadata lie flat in the array's folder; since v12 each has a
 //! folder. An array that lived through both has both. Pages: *Array File Hierarchy*, *Group File Hierarchy*.
 
-use crate::timestamped_name::TimestampedName;
+use crate::error::Result;
+use crate::timestamped_name::{NameStyle, TimestampedName};
 use crate::version::FormatVersion;
 
 /// The schema of an array written before v10; older than any in [`SCHEMA_FOLDER`].
@@ -192,6 +193,20 @@ pub fn needs_commit(fragment: &TimestampedName) -> bool {
     fragment.version.is_some()
 }
 
+/// The format version that a fragment's name tells. Names of v3 and v4 do not tell which (nor those of v1 and v2), but no
+/// structure differs between the two.
+///
+/// # Errors
+/// [`DecodeError::UnsupportedVersion`](crate::DecodeError::UnsupportedVersion) for a version that does not exist.
+pub fn fragment_version(fragment: &TimestampedName) -> Result<FormatVersion> {
+    let number = match (fragment.version, fragment.style) {
+        (Some(number), _) => number,
+        (None, NameStyle::UuidFirst { .. }) => 2,
+        (None, _) => 4,
+    };
+    FormatVersion::new(number, "fragment")
+}
+
 /// An entry of [`COMMITS_FOLDER`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CommitEntry {
@@ -365,6 +380,12 @@ mod tests {
         assert_eq!(RootEntry::classify(&format!("{old}.meta")), RootEntry::LegacyFragmentMetadata(old));
         let oldest = RootEntry::classify(&format!("__{ID}_1561492235844"));
         assert!(matches!(&oldest, RootEntry::LegacyFragment(name) if !needs_commit(name)));
+        let version = |name: &str| fragment_version(&TimestampedName::parse(name).unwrap()).unwrap().number();
+        assert_eq!(
+            [format!("__{ID}_7"), format!("__1_2_{ID}"), format!("__1_2_{ID}_9")].map(|n| version(&n)),
+            [2, 4, 9]
+        );
+        assert!(fragment_version(&TimestampedName::versioned(1, 2, 24)).is_err());
         for other in ["", ".", "..", "x", "__x", "__lock.tdb", "__1_2_x.wrt", "__1_2_x.ok.ok", "__1_2_x."] {
             assert_eq!(RootEntry::classify(other), RootEntry::Unknown, "{other}");
         }

@@ -98,6 +98,8 @@ capabilities! {
     has_cell_timestamps: 14;
     /// Consolidated fragments can hold delete metadata (v15).
     has_delete_metadata: 15;
+    /// Fragments may count in part, by their cells' timestamps: older ones that have them are taken whole (v15).
+    may_count_in_part: 15;
     /// Delete and update commits; processed conditions (v16).
     has_deletes: 16;
     /// Attributes store an order (v17).

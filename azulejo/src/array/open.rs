@@ -12,10 +12,10 @@ use crate::error::{Error, Result};
 use crate::storage::{Entry, ReadRange, ReadRequest, StorePath, Uri};
 use azulejo_format::commit::{ConsolidatedCommits, Delete, IgnoreList, VacuumList};
 use azulejo_format::fragment::{ConsolidatedFragmentMetadata, Footer, LegacyMetadata, LocatedFooter};
-use azulejo_format::path::{FRAGMENT_METADATA_FILE, LEGACY_SCHEMA_FILE};
+use azulejo_format::path::{FRAGMENT_METADATA_FILE, LEGACY_SCHEMA_FILE, fragment_version};
 use azulejo_format::tile::GenericTile;
 use azulejo_format::timestamped_name::NameStyle;
-use azulejo_format::{ArraySchema, DecodeError, FormatVersion};
+use azulejo_format::{ArraySchema, DecodeError};
 use bytes::Bytes;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -336,8 +336,7 @@ impl Opening<'_> {
         tail: Bytes,
         size: u64,
     ) -> Result<Fragment, DecodeError> {
-        // Names without a version are v3's and v4's, whose footers are alike.
-        let version = FormatVersion::new(fragment.entry.name.version.unwrap_or(4), "fragment")?;
+        let version = fragment_version(&fragment.entry.name)?;
         let legacy = self.schemas.get(LEGACY_SCHEMA_FILE).map(|schema| &**schema);
         let mut tail = tail;
         let located = match Footer::locate(&tail, size, version, legacy)? {

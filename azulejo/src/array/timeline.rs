@@ -2,8 +2,11 @@
 
 use super::TimeRange;
 use super::directory::{Directory, FlatCommit, NamedEntry};
-use azulejo_format::commit::{ConsolidatedCommit, ConsolidatedCommits, IgnoreList, VacuumList};
-use azulejo_format::path::{COMMITS_FOLDER, FRAGMENTS_FOLDER, split_suffix};
+use azulejo_format::FormatVersion;
+use azulejo_format::commit::{
+    ConsolidatedCommit, ConsolidatedCommits, IgnoreList, VacuumList, last_component,
+};
+use azulejo_format::path::{COMMITS_FOLDER, FRAGMENTS_FOLDER, fragment_version, split_suffix};
 use azulejo_format::timestamped_name::TimestampedName;
 use std::collections::{HashMap, HashSet};
 
@@ -12,12 +15,9 @@ use std::collections::{HashMap, HashSet};
 pub enum PartialOverlap {
     /// None.
     Excluded,
-    /// Those of versions that can hold a timestamp for each cell, except the named ones (they turned out to have none).
+    /// Those of versions whose cells tell when they were written.
     WithTimestamps,
 }
-
-/// Consolidated fragments can hold a timestamp for each cell since this version of their name.
-const CELL_TIMESTAMPS_VERSION: u32 = 15;
 
 /// A fragment that exists: it is committed, or is of a version that needs no commit.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -134,7 +134,7 @@ pub fn select_fragments(
     let counts = |name: &TimestampedName| {
         time.contains(name)
             || (partial == PartialOverlap::WithTimestamps
-                && name.version.is_some_and(|version| version >= CELL_TIMESTAMPS_VERSION)
+                && fragment_version(name).is_ok_and(FormatVersion::may_count_in_part)
                 && time.overlaps(name)
                 && !without_timestamps.contains(&name.to_string()))
     };
@@ -194,8 +194,6 @@ impl TimeRange {
         name.t_start <= self.end && self.start <= name.t_end
     }
 }
-
-use azulejo_format::commit::last_component;
 
 #[cfg(test)]
 mod tests {
