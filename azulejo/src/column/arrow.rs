@@ -297,10 +297,24 @@ fn field_of(column: &ColumnType, options: ArrowOptions) -> Result<Field> {
     Ok(field.with_dict_is_ordered(ordered))
 }
 
-/// An enumeration's values as a column of their own.
+/// An enumeration's values as a column of their own. Values that are not what their type says, as there are in public
+/// arrays, are bytes.
 fn label_column(enumeration: &Enumeration) -> ColumnType {
-    ColumnType::new(enumeration.name.as_str(), enumeration.datatype)
-        .with_cell_val_num(enumeration.cell_val_num)
+    let column = ColumnType::new(enumeration.name.as_str(), enumeration.datatype)
+        .with_cell_val_num(enumeration.cell_val_num);
+    let size = enumeration.datatype.size();
+    let fits = match form_of(&column, ArrowOptions::default()) {
+        Form::Text => enumeration.values().all(|v| std::str::from_utf8(v).is_ok()),
+        _ => enumeration.values().all(|v| v.len().is_multiple_of(size)),
+    };
+    if fits {
+        return column;
+    }
+    let cell_val_num = match column.cell_val_num {
+        CellValNum::Fixed(n) => CellValNum::Fixed(n.saturating_mul(u32::try_from(size).unwrap_or(1))),
+        CellValNum::Var => CellValNum::Var,
+    };
+    ColumnType { datatype: Datatype::Blob, ..column }.with_cell_val_num(cell_val_num)
 }
 
 fn label_type(enumeration: &Enumeration) -> DataType {

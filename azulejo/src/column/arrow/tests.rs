@@ -166,6 +166,28 @@ fn labels_become_dictionaries() {
 }
 
 #[test]
+fn labels_that_are_not_what_they_say_are_bytes() {
+    for (datatype, values) in
+        [(Datatype::Int32, [&b"aaa"[..], b"bb"]), (Datatype::StringUtf8, [&b"\xff"[..], b"ok"])]
+    {
+        let labels = Enumeration {
+            name: "e".into(),
+            file_name: "e".into(),
+            datatype,
+            cell_val_num: CellValNum::Var,
+            ordered: false,
+            data: values.concat(),
+            offsets: vec![0, values[0].len() as u64],
+        };
+        let mut kind = ColumnType::new("a", Datatype::UInt8);
+        kind.enumeration = Some(Arc::new(labels));
+        let array = convert(&column(kind, &[Some(&[1]), Some(&[0])]), false).unwrap();
+        let dictionary = array.as_any_dictionary();
+        assert_eq!(dictionary.values().as_binary::<i64>().iter().flatten().collect::<Vec<_>>(), values);
+    }
+}
+
+#[test]
 fn columns_that_lie_are_refused() {
     let good = ticks(Datatype::Int64, &[1, 2]);
     for bad in [
