@@ -213,7 +213,8 @@ impl Reader {
             let (given, wanted) = (columns.len(), self.options.fields.len());
             return Err(Error::InvalidArgument(format!("{given} buffers for {wanted} fields")));
         }
-        let mut progress = Progress { written: vec![PartBytes::default(); columns.len()], ..Progress::default() };
+        let mut progress =
+            Progress { written: vec![PartBytes::default(); columns.len()], ..Progress::default() };
         loop {
             if self.rest.is_none()
                 && let Source::Dense(reader) = &mut self.source

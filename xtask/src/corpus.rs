@@ -70,7 +70,8 @@ fn check_one(dir: &Path, relative: &Path, keys: &Value) -> Outcome {
     let context = check::context(check::key_of(&name, keys)?)?;
     let uri = dir.join(relative).to_string_lossy().into_owned();
     let parquet = with("parquet");
-    let parquet = parquet.is_file().then(|| std::fs::read(&parquet)).transpose().map_err(|e| e.to_string())?;
+    let parquet =
+        parquet.is_file().then(|| std::fs::read(&parquet)).transpose().map_err(|e| e.to_string())?;
     let want = parquet.map(|bytes| expected::parquet_cells(bytes.into())).transpose()?;
     check::object(&context, &uri, &json, want)
 }

@@ -45,13 +45,24 @@ const FENCES: &[Fence] = &[
         inside: &["azulejo/src", "azulejo-cli/src"],
         except: &[],
         forbidden: &[
-            "version.number() <", "version.number() >", "version.number() ==", "version().number() <",
-            "version().number() >", "version().number() ==", "FormatVersion::new(",
+            "version.number() <",
+            "version.number() >",
+            "version.number() ==",
+            "version().number() <",
+            "version().number() >",
+            "version().number() ==",
+            "FormatVersion::new(",
         ],
     },
     Fence {
         reason: "reading does not know the edges above it",
-        inside: &["azulejo/src/read", "azulejo/src/read.rs", "azulejo/src/space", "azulejo/src/column", "azulejo/src/condition"],
+        inside: &[
+            "azulejo/src/read",
+            "azulejo/src/read.rs",
+            "azulejo/src/space",
+            "azulejo/src/column",
+            "azulejo/src/condition",
+        ],
         except: &[],
         forbidden: &["crate::group", "crate::fragment_info", "crate::write", "crate::consolidate"],
     },
@@ -59,7 +70,13 @@ const FENCES: &[Fence] = &[
         reason: "storage knows nothing of arrays",
         inside: &["azulejo/src/storage", "azulejo/src/storage.rs"],
         except: &[],
-        forbidden: &["crate::array", "crate::read", "crate::column", "crate::space", "azulejo_format::schema"],
+        forbidden: &[
+            "crate::array",
+            "crate::read",
+            "crate::column",
+            "crate::space",
+            "azulejo_format::schema",
+        ],
     },
     Fence {
         reason: "the order of stages is known to the reader alone: stages do not call the reader",
@@ -88,7 +105,12 @@ pub fn check(root: &Path) -> Outcome {
             for (number, line) in text.lines().enumerate() {
                 let code = line.split("//").next().unwrap_or_default();
                 if let Some(word) = fence.forbidden.iter().find(|w| code.contains(**w)) {
-                    breaches.push(format!("{}:{}: `{word}`: {}", relative.display(), number + 1, fence.reason));
+                    breaches.push(format!(
+                        "{}:{}: `{word}`: {}",
+                        relative.display(),
+                        number + 1,
+                        fence.reason
+                    ));
                 }
             }
         }

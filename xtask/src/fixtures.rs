@@ -29,7 +29,8 @@ pub fn pack(dir: &Path) -> Outcome {
 /// JSON as it is; Parquet as plain cells, so that the tests of the engine need no Parquet.
 fn append_expectations<W: std::io::Write>(tar: &mut tar::Builder<W>, dir: &Path, part: &Path) -> Outcome {
     let text = |e: std::io::Error| format!("{}: {e}", part.display());
-    let mut entries: Vec<_> = std::fs::read_dir(dir.join(part)).map_err(text)?.flatten().map(|e| e.file_name()).collect();
+    let mut entries: Vec<_> =
+        std::fs::read_dir(dir.join(part)).map_err(text)?.flatten().map(|e| e.file_name()).collect();
     entries.sort();
     for name in entries {
         let relative = part.join(name);
@@ -43,7 +44,8 @@ fn append_expectations<W: std::io::Write>(tar: &mut tar::Builder<W>, dir: &Path,
                 let mut header = tar::Header::new_gnu();
                 header.set_size(bytes.len() as u64);
                 header.set_mode(0o644);
-                tar.append_data(&mut header, relative.with_extension("cells"), bytes.as_slice()).map_err(text)?;
+                tar.append_data(&mut header, relative.with_extension("cells"), bytes.as_slice())
+                    .map_err(text)?;
             }
             _ => return Err(format!("{}: neither JSON nor Parquet", path.display())),
         }

@@ -45,10 +45,13 @@ pub fn write(dir: &Path) -> Outcome {
         find(&at, &mut files);
         files.sort();
         let read = |p: &PathBuf| std::fs::read(p).map_err(|e| format!("{}: {e}", p.display()));
-        let name_of = |p: &PathBuf| p.strip_prefix(&at).map(|p| p.to_string_lossy().replace('\\', "/")).unwrap_or_default();
+        let name_of = |p: &PathBuf| {
+            p.strip_prefix(&at).map(|p| p.to_string_lossy().replace('\\', "/")).unwrap_or_default()
+        };
         let Some(schema_file) = files.iter().find(|p| {
             let name = name_of(p);
-            name == "__array_schema.tdb" || (name.starts_with("__schema/") && !name.contains("__enumerations"))
+            name == "__array_schema.tdb"
+                || (name.starts_with("__schema/") && !name.contains("__enumerations"))
         }) else {
             return Err(format!("{array}: no schema"));
         };

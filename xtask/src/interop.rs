@@ -109,7 +109,10 @@ fn batch(python: &Path, seed: u64, count: u64, keep: bool) -> Result<usize, Stri
             }
         }
     }
-    println!("interop read, seeds {seed} to {}: {passed} passed, {failed} failed, {refused} skipped", seed + count - 1);
+    println!(
+        "interop read, seeds {seed} to {}: {passed} passed, {failed} failed, {refused} skipped",
+        seed + count - 1
+    );
     for (reason, n) in reasons.iter().filter(|_| failed > 20) {
         println!("  {n:5} {reason}");
     }
@@ -120,19 +123,29 @@ fn batch(python: &Path, seed: u64, count: u64, keep: bool) -> Result<usize, Stri
 }
 
 fn unhex(text: &str) -> Result<Vec<u8>, String> {
-    (0..text.len()).step_by(2).map(|i| u8::from_str_radix(&text[i..i + 2], 16).map_err(|e| e.to_string())).collect()
+    (0..text.len())
+        .step_by(2)
+        .map(|i| u8::from_str_radix(&text[i..i + 2], 16).map_err(|e| e.to_string()))
+        .collect()
 }
 
 fn answer(dir: &Path, query: &Query) -> Outcome {
-    let key = query.key.as_ref().map(|k| EncryptionKey::from_slice(k.as_bytes())).transpose().map_err(|e| e.to_string())?;
+    let key = query
+        .key
+        .as_ref()
+        .map(|k| EncryptionKey::from_slice(k.as_bytes()))
+        .transpose()
+        .map_err(|e| e.to_string())?;
     let context = Context::new(Config { threads: 2, ..Config::default() }, key).map_err(|e| e.to_string())?;
     let uri = dir.join(&query.array).to_string_lossy().into_owned();
     let time = query.t.map_or(TimeRange::ALL, |[start, end]| TimeRange { start, end });
     let array = Array::open_at(&context, &uri, time).map_err(|e| e.to_string())?;
     let mut dims = Vec::new();
     for ranges in &query.ranges {
-        let ranges: Vec<Range> =
-            ranges.iter().map(|[lo, hi]| Ok(Range::new(unhex(lo)?, unhex(hi)?))).collect::<Result<_, String>>()?;
+        let ranges: Vec<Range> = ranges
+            .iter()
+            .map(|[lo, hi]| Ok(Range::new(unhex(lo)?, unhex(hi)?)))
+            .collect::<Result<_, String>>()?;
         dims.push(if ranges.is_empty() { DimSelection::All } else { DimSelection::Ranges(ranges) });
     }
     let layout = match query.layout.as_str() {
@@ -141,7 +154,8 @@ fn answer(dir: &Path, query: &Query) -> Outcome {
         "global" => Layout::Global,
         _ => Layout::Unordered,
     };
-    let mut options = ReadOptions::new().fields(query.fields.clone()).layout(layout).subarray(Subarray::Box(dims));
+    let mut options =
+        ReadOptions::new().fields(query.fields.clone()).layout(layout).subarray(Subarray::Box(dims));
     if let Some(text) = &query.condition {
         let enumerations = |name: &str| array.enumeration(name);
         let condition = azulejo::condition::parse(text, array.schema(), &enumerations);
@@ -158,7 +172,8 @@ fn answer(dir: &Path, query: &Query) -> Outcome {
     }
     if query.dups {
         // Cells with equal coordinates have no order among themselves.
-        let coordinates = |c: &[Cells]| c.iter().filter(|c| query.dims.contains(&c.name)).cloned().collect::<Vec<_>>();
+        let coordinates =
+            |c: &[Cells]| c.iter().filter(|c| query.dims.contains(&c.name)).cloned().collect::<Vec<_>>();
         cells::compare(&coordinates(&expected), &coordinates(&found))?;
         return cells::compare_unordered(&expected, &found);
     }

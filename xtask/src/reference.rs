@@ -17,7 +17,9 @@ pub fn python() -> Result<PathBuf, String> {
     println!("making the reference's environment in {}", dir.display());
     let system = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
     run(Command::new(system).args(["-m", "venv", "--clear"]).arg(&dir))?;
-    run(Command::new(&python).args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]).args(PACKAGES))?;
+    run(Command::new(&python)
+        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
+        .args(PACKAGES))?;
     std::fs::write(&stamp, PACKAGES.join(" ")).map_err(|e| format!("{}: {e}", stamp.display()))?;
     Ok(python)
 }

@@ -38,24 +38,42 @@ pub fn run(options: &[&str]) -> Outcome {
     let quick = options.contains(&"--quick");
     let rounds = match options.iter().position(|o| *o == "--rounds") {
         Some(i) => options.get(i + 1).and_then(|n| n.parse().ok()).ok_or("--rounds wants a number")?,
-        None => if quick { 3 } else { 5 },
+        None => {
+            if quick {
+                3
+            } else {
+                5
+            }
+        }
     };
     let python = reference::python()?;
     let dir = root().join("target").join(if quick { "versus-quick" } else { "versus" });
     if !dir.join("done").is_file() {
         println!("the reference writes the arrays ..");
-        reference::run(Command::new(python).arg(root().join("xtask/python/versus_data.py")).arg(&dir).args(quick.then_some("--quick")))?;
+        reference::run(
+            Command::new(python)
+                .arg(root().join("xtask/python/versus_data.py"))
+                .arg(&dir)
+                .args(quick.then_some("--quick")),
+        )?;
     }
     let exe = std::env::current_exe().map_err(|e| e.to_string())?;
     let side = |side: &str, array: &str| -> Result<Run, String> {
-        let out = Command::new(&exe).args(["versus", "one", side, array]).arg(&dir).output().map_err(|e| e.to_string())?;
+        let out = Command::new(&exe)
+            .args(["versus", "one", side, array])
+            .arg(&dir)
+            .output()
+            .map_err(|e| e.to_string())?;
         if !out.status.success() {
             return Err(format!("{side} {array}: {}", String::from_utf8_lossy(&out.stderr)));
         }
         serde_json::from_slice(&out.stdout).map_err(|e| format!("{side} {array}: {e}"))
     };
     let (mut ratios, mut different) = (Vec::new(), 0);
-    println!("{:18} {:14} {:>9}  {:>11} {:>11}  peak MB ours/reference", "array", "phase", "ratio", "ours", "reference");
+    println!(
+        "{:18} {:14} {:>9}  {:>11} {:>11}  peak MB ours/reference",
+        "array", "phase", "ratio", "ours", "reference"
+    );
     for array in phases::ARRAYS {
         let mut pairs = Vec::new();
         for _ in 0..rounds {
@@ -63,8 +81,10 @@ pub fn run(options: &[&str]) -> Outcome {
         }
         let Some((first, _)) = pairs.first() else { continue };
         for phase in first.phases.keys() {
-            let timings: Vec<(Timing, Timing)> =
-                pairs.iter().filter_map(|(o, r)| Some((*o.phases.get(phase)?, *r.phases.get(phase)?))).collect();
+            let timings: Vec<(Timing, Timing)> = pairs
+                .iter()
+                .filter_map(|(o, r)| Some((*o.phases.get(phase)?, *r.phases.get(phase)?)))
+                .collect();
             let mut each: Vec<f64> = timings.iter().map(|(o, r)| r.seconds / o.seconds).collect();
             each.sort_by(f64::total_cmp);
             let Some(&ratio) = each.get(each.len() / 2) else { continue };

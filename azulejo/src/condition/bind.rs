@@ -108,7 +108,11 @@ impl Members {
             }
             _ => {
                 let values: HashSet<Box<[u8]>> = values.into_iter().map(Into::into).collect();
-                if values.len() <= FEW { Self::FewStrings(values.into_iter().collect()) } else { Self::Strings(values) }
+                if values.len() <= FEW {
+                    Self::FewStrings(values.into_iter().collect())
+                } else {
+                    Self::Strings(values)
+                }
             }
         }
     }

@@ -92,7 +92,9 @@ fn evaluate_leaf(leaf: &Leaf, views: &[FieldView<'_>], mask: &mut [u8]) -> Resul
                     _ => few::<8>(values, *negated, view.data, mask),
                 },
                 (Members::Many { values, size }, None) if *size == view.cell_size => {
-                    keep_cells(view, mask, |cell| values.binary_search(&little_endian(cell)).is_ok() != *negated);
+                    keep_cells(view, mask, |cell| {
+                        values.binary_search(&little_endian(cell)).is_ok() != *negated
+                    });
                 }
                 (Members::FewStrings(values), _) => {
                     keep_cells(view, mask, |cell| values.iter().any(|v| **v == *cell) != *negated);

@@ -1,5 +1,6 @@
 //! From a plan to columns: tiles are loaded in groups and copied to where the plan says.
 
+use super::BoundField;
 use super::copy::{copy_cells, copy_lengths, copy_var, fill_cells};
 use super::dense::{DenseCondition, field_in};
 use super::gather::{each, split};
@@ -7,7 +8,6 @@ use super::paint::SparseSource;
 use super::plan::{BatchPlan, DensePlan, Slot};
 use super::pool::BufferPool;
 use super::unfilter::{Cells, PARALLEL_BYTES, Target, Tile, TileRequest, load_into};
-use super::BoundField;
 use crate::array::Array;
 use crate::column::{ColumnBuffers, ColumnBuilder, ColumnSet, repeat_cell};
 use crate::error::{Error, Result};
@@ -265,7 +265,12 @@ impl Assembler<'_> {
             match field_in(self.array, slot.fragment, field) {
                 Some(found) => {
                     let cells = self.wanted(batch, slot, 8);
-                    requests.push(TileRequest { fragment: slot.fragment, field: found, tile: slot.tile, cells });
+                    requests.push(TileRequest {
+                        fragment: slot.fragment,
+                        field: found,
+                        tile: slot.tile,
+                        cells,
+                    });
                     loaded.push(slot);
                 }
                 None => lacking.push(slot),
@@ -280,7 +285,8 @@ impl Assembler<'_> {
         let parts = if batch.cells.saturating_mul(16) < PARALLEL_BYTES { 1 } else { 4 };
         let bands = bands(&(0..batch.cells), parts);
 
-        let mut offsets = MutableBuffer::from_len_zeroed((batch.cells + 1).checked_mul(8).ok_or_else(beyond)?);
+        let mut offsets =
+            MutableBuffer::from_len_zeroed((batch.cells + 1).checked_mul(8).ok_or_else(beyond)?);
         let placed = offsets.typed_data_mut::<u64>();
         let ends = placed.get_mut(1..).unwrap_or(&mut []);
         let fill_len = field.fill.bytes.len() as u64;
@@ -373,7 +379,9 @@ impl Assembler<'_> {
         let size = if batch.cells == 0 { 1 } else { out.len() / batch.cells };
         let mut value = vec![0; size];
         for placed in &batch.boxes {
-            let Some(out) = out.get_mut(placed.base * size..(placed.base + placed.cells) * size) else { continue };
+            let Some(out) = out.get_mut(placed.base * size..(placed.base + placed.cells) * size) else {
+                continue;
+            };
             let positions = placed.positions[d].clone();
             let block = (placed.strides[d] * size).max(1);
             let cycle = (positions.end - positions.start) as usize * block;
@@ -394,7 +402,12 @@ impl Assembler<'_> {
     }
 
     /// Which cells meet the condition, one byte each.
-    fn mask(&self, batch: &BatchPlan, condition: &DenseCondition, columns: &[ColumnBuffers]) -> Result<Vec<u8>> {
+    fn mask(
+        &self,
+        batch: &BatchPlan,
+        condition: &DenseCondition,
+        columns: &[ColumnBuffers],
+    ) -> Result<Vec<u8>> {
         let evaluate = |condition: &crate::condition::BoundCondition| -> Result<Vec<u8>> {
             let view = |name: &std::sync::Arc<str>| {
                 let column = columns.iter().find(|c| c.column_type.name == *name);
@@ -486,7 +499,8 @@ fn cut<'o>(mut slice: &'o mut [u8], ranges: impl Iterator<Item = Range<usize>>) 
 /// A column whose cells read as the fill value where the mask is 0.
 fn masked(column: &ColumnBuffers, field: &BoundField, mask: &[u8]) -> Result<ColumnBuffers> {
     let view = column.view();
-    let mut builder = ColumnBuilder::with_capacity(column.column_type.clone(), column.cell_num, column.data.len());
+    let mut builder =
+        ColumnBuilder::with_capacity(column.column_type.clone(), column.cell_num, column.data.len());
     let mut at = 0;
     for run in mask.chunk_by(|a, b| (*a == 0) == (*b == 0)) {
         if run.first() == Some(&0) {

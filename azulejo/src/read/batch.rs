@@ -15,7 +15,8 @@ pub(super) struct Cutter {
 impl Cutter {
     /// Cuts `whole` along `order`, dimensions from slowest to fastest.
     pub fn new(whole: PositionBox, order: &[usize]) -> Self {
-        let at = (!whole.iter().any(std::ops::Range::is_empty)).then(|| whole.iter().map(|r| r.start).collect());
+        let at =
+            (!whole.iter().any(std::ops::Range::is_empty)).then(|| whole.iter().map(|r| r.start).collect());
         Self { whole, order: order.to_vec(), at }
     }
 
@@ -39,7 +40,8 @@ impl Cutter {
         for level in first..self.order.len() {
             let d = self.order[level];
             let faster = self.order.get(level + 1..).unwrap_or(&[]);
-            let inner = faster.iter().try_fold(1u64, |n, &f| n.checked_mul(self.whole[f].end - self.whole[f].start));
+            let inner =
+                faster.iter().try_fold(1u64, |n, &f| n.checked_mul(self.whole[f].end - self.whole[f].start));
             let left = self.whole[d].end - at[d];
             let mut count = left.min(inner.map_or(0, |inner| max_cells / inner));
             while count > 0 {

@@ -15,7 +15,8 @@ impl ReadOptions {
         let schema = array.schema();
         if self.layout == Layout::Hilbert {
             return Err(Error::InvalidArgument(
-                "results cannot be asked for in Hilbert order: use the global order of a Hilbert array".into(),
+                "results cannot be asked for in Hilbert order: use the global order of a Hilbert array"
+                    .into(),
             ));
         }
         let names = if self.fields.is_empty() {
@@ -70,7 +71,10 @@ pub(super) fn field(array: &Array, name: &str) -> Result<BoundField> {
                 .map(|d| d.name.as_str())
                 .chain(schema.attributes.iter().map(|a| a.name.as_str()))
                 .collect();
-            Err(Error::SchemaMismatch(format!("there is no field {name:?}; the array has {}", all.join(", "))))
+            Err(Error::SchemaMismatch(format!(
+                "there is no field {name:?}; the array has {}",
+                all.join(", ")
+            )))
         }
     }
 }
@@ -78,7 +82,8 @@ pub(super) fn field(array: &Array, name: &str) -> Result<BoundField> {
 impl BoundOptions {
     /// A result without cells.
     pub(super) fn empty(&self) -> ColumnSet {
-        let columns = self.fields.iter().map(|f| ColumnBuilder::new(f.column_type.clone()).finish()).collect();
+        let columns =
+            self.fields.iter().map(|f| ColumnBuilder::new(f.column_type.clone()).finish()).collect();
         ColumnSet { cell_num: 0, columns }
     }
 }

@@ -125,7 +125,12 @@ impl CopyList {
     }
 
     /// Calls `each` with the rows of a copy, as far as they lie in the cells `band` of the output.
-    pub fn rows(&self, copy: &Copy, band: &Range<usize>, each: &mut dyn FnMut(Row) -> Result<()>) -> Result<()> {
+    pub fn rows(
+        &self,
+        copy: &Copy,
+        band: &Range<usize>,
+        each: &mut dyn FnMut(Row) -> Result<()>,
+    ) -> Result<()> {
         walk(self.axes(copy), copy.out, copy.src, band, each)
     }
 
@@ -150,7 +155,8 @@ impl CopyList {
                 if starts.len().saturating_mul(axis.count) > 1 << 16 {
                     run += (axis.count - 1) * axis.src;
                 } else {
-                    starts = starts.iter().flat_map(|s| (0..axis.count).map(move |i| s + i * axis.src)).collect();
+                    starts =
+                        starts.iter().flat_map(|s| (0..axis.count).map(move |i| s + i * axis.src)).collect();
                 }
             }
             spans.extend(starts.into_iter().map(|s| s as u64..(s + run) as u64));
@@ -159,7 +165,9 @@ impl CopyList {
         let mut merged: Vec<Range<u64>> = Vec::with_capacity(spans.len());
         for span in spans {
             match merged.last_mut() {
-                Some(last) if span.start <= last.end.saturating_add(gap as u64) => last.end = last.end.max(span.end),
+                Some(last) if span.start <= last.end.saturating_add(gap as u64) => {
+                    last.end = last.end.max(span.end)
+                }
                 _ => merged.push(span),
             }
         }

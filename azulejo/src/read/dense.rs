@@ -1,8 +1,8 @@
 //! Reading dense arrays: batch after batch, each a contiguous piece of the result.
 
 use super::assemble::{Assembler, FixedOut};
-use super::copy::fill_cells;
 use super::batch::Cutter;
+use super::copy::fill_cells;
 use super::fetch::preload_indices;
 use super::paint::{SparseSource, paint};
 use super::plan::{BatchPlan, DensePlan, PositionBox, Source};
@@ -91,7 +91,8 @@ impl DenseReader {
                 let reason = reason.to_owned();
                 Error::decode(fragment.name(), DecodeError::invalid("non-empty domain", 0, reason))
             };
-            let bounds = plan.grid.offsets_of(rectangle).ok_or_else(|| damaged("it leaves the array's domain"))?;
+            let bounds =
+                plan.grid.offsets_of(rectangle).ok_or_else(|| damaged("it leaves the array's domain"))?;
             let apart = |(selection, (low, high)): (&AxisSelection, &(u64, u64))| match selection.bounds() {
                 Some((first, last)) => first > *high || last < *low,
                 None => true,
@@ -100,7 +101,8 @@ impl DenseReader {
                 continue;
             }
             if fragment.is_dense() {
-                let grid = FragmentGrid::new(&plan.grid, bounds).ok_or_else(|| damaged("it has too many tiles"))?;
+                let grid =
+                    FragmentGrid::new(&plan.grid, bounds).ok_or_else(|| damaged("it has too many tiles"))?;
                 plan.sources.push(Source { fragment: index, grid });
             } else {
                 sparse.push(SparseSource { fragment: index, bounds });
@@ -133,7 +135,8 @@ impl DenseReader {
             Subarray::Box(_) if matches!(options.layout, Layout::Global | Layout::Unordered) => {
                 if !plan.selection.iter().all(AxisSelection::is_ascending) {
                     return Err(Error::InvalidArgument(
-                        "global order needs ranges that ascend and do not overlap; ask for row-major order".into(),
+                        "global order needs ranges that ascend and do not overlap; ask for row-major order"
+                            .into(),
                     ));
                 }
                 let empty = plan.selection.iter().any(|s| s.len() == 0);
@@ -177,7 +180,9 @@ impl DenseReader {
                 let cells: usize = copies.iter().map(|copy| batch.copies.cells(copy)).sum();
                 let whole = self.array.fragments().get(slot.fragment).filter(|f| f.is_dense());
                 let taken = match (whole, usize::try_from(slot.tile)) {
-                    (Some(fragment), Ok(tile)) if cells as u64 == tile_cells => take(fragment, tile, tile_cells)?,
+                    (Some(fragment), Ok(tile)) if cells as u64 == tile_cells => {
+                        take(fragment, tile, tile_cells)?
+                    }
                     _ => false,
                 };
                 if taken {
@@ -311,7 +316,8 @@ impl DenseReader {
                 if next >= len {
                     return Ok(None);
                 }
-                let mut count = (*len - *next).min(usize::try_from(max_cells).unwrap_or(usize::MAX)).min(1 << 16);
+                let mut count =
+                    (*len - *next).min(usize::try_from(max_cells).unwrap_or(usize::MAX)).min(1 << 16);
                 loop {
                     let mut batch = BatchPlan::default();
                     for point in *next..*next + count {
@@ -345,15 +351,15 @@ pub(super) fn field_in(array: &Array, fragment: usize, bound: &BoundField) -> Op
     let Field::Attribute(_) = bound.field else { return None };
     let fragment = array.fragments().get(fragment)?;
     let field = fragment.field(&bound.column_type.name)?;
-    let same = field.layout(fragment.schema()) == Some((bound.column_type.datatype, bound.column_type.cell_val_num))
+    let same = field.layout(fragment.schema())
+        == Some((bound.column_type.datatype, bound.column_type.cell_val_num))
         && field.is_nullable(fragment.schema()) == bound.column_type.nullable;
     same.then_some(field)
 }
 
 /// Where to end a box along a dimension instead of within a tile.
 fn align(plan: &DensePlan, dimension: usize, positions: Range<u64>) -> u64 {
-    let (Some(selection), Some(extent)) =
-        (plan.selection.get(dimension), plan.grid.extents().get(dimension))
+    let (Some(selection), Some(extent)) = (plan.selection.get(dimension), plan.grid.extents().get(dimension))
     else {
         return positions.end;
     };

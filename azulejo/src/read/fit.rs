@@ -11,7 +11,12 @@ pub(super) struct Copied {
 }
 
 /// Copies the cells from `done` on behind those that `progress` counts.
-pub(super) fn copy(batch: &ColumnSet, done: usize, out: &mut [ColumnMut<'_>], progress: &mut Progress) -> Copied {
+pub(super) fn copy(
+    batch: &ColumnSet,
+    done: usize,
+    out: &mut [ColumnMut<'_>],
+    progress: &mut Progress,
+) -> Copied {
     let mut cells = batch.cell_num - done;
     let mut too_small = None;
     for ((column, buffers), written) in batch.columns.iter().zip(out.iter()).zip(&progress.written) {

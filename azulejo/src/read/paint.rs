@@ -1,9 +1,9 @@
 //! Sparse fragments of dense arrays, which early versions could write: their cells are painted over a plan one by one.
 
+use super::copy::{Axis, CopyList};
 use super::plan::{BatchPlan, DensePlan, PlacedBox, Slot};
 use super::pool::BufferPool;
 use super::unfilter::{Cells, TileRequest, load_tiles};
-use super::copy::{Axis, CopyList};
 use crate::array::Array;
 use crate::error::{Error, Result};
 use azulejo_format::fragment::Field;
@@ -93,14 +93,16 @@ pub(super) fn paint(
 }
 
 fn meets(plan: &DensePlan, placed: &PlacedBox, source: &SparseSource) -> bool {
-    plan.selection.iter().zip(&placed.positions).zip(&source.bounds).all(|((selection, positions), (low, high))| {
-        selection.runs().iter().any(|run| {
-            run.position < positions.end
-                && positions.start < run.position.saturating_add(run.count)
-                && run.start <= *high
-                && *low <= run.last()
-        })
-    })
+    plan.selection.iter().zip(&placed.positions).zip(&source.bounds).all(
+        |((selection, positions), (low, high))| {
+            selection.runs().iter().any(|run| {
+                run.position < positions.end
+                    && positions.start < run.position.saturating_add(run.count)
+                    && run.start <= *high
+                    && *low <= run.last()
+            })
+        },
+    )
 }
 
 /// The cells of a batch at which offsets are selected.
@@ -133,7 +135,8 @@ fn rebuild(batch: BatchPlan, tiles: &[(usize, u64)], origins: &[Origin]) -> Resu
         }
     }
     runs.sort_by_key(|run| run.0);
-    let mut rebuilt = BatchPlan { boxes: batch.boxes, start: batch.start, cells: batch.cells, ..BatchPlan::default() };
+    let mut rebuilt =
+        BatchPlan { boxes: batch.boxes, start: batch.start, cells: batch.cells, ..BatchPlan::default() };
     let mut last = None;
     for (slot, out, cell, count) in runs {
         let run = std::iter::once(Axis { count, out: 1, src: 1 });

@@ -78,7 +78,9 @@ impl BatchPlan {
             let from = copies.len();
             copies.append(&self.copies, slot.copies.clone());
             match self.slots.last_mut() {
-                Some(last) if (last.fragment, last.tile) == (slot.fragment, slot.tile) => last.copies.end = copies.len(),
+                Some(last) if (last.fragment, last.tile) == (slot.fragment, slot.tile) => {
+                    last.copies.end = copies.len()
+                }
                 _ => self.slots.push(Slot { copies: from..copies.len(), ..slot }),
             }
         }
@@ -103,7 +105,8 @@ impl Slot {
     pub fn load_cost(&self, array: &Array, field: &BoundField) -> Result<u64> {
         match field_in(array, self.fragment, field) {
             Some(field) => {
-                let request = TileRequest { fragment: self.fragment, field, tile: self.tile, cells: Cells::All };
+                let request =
+                    TileRequest { fragment: self.fragment, field, tile: self.tile, cells: Cells::All };
                 load_cost(array, &request)
             }
             None => Ok(0),
@@ -141,8 +144,10 @@ impl DensePlan {
             return 0;
         };
         selection.runs().iter().fold(0u64, |sum, run| {
-            let (from, to) =
-                (positions.start.max(run.position), positions.end.min(run.position.saturating_add(run.count)));
+            let (from, to) = (
+                positions.start.max(run.position),
+                positions.end.min(run.position.saturating_add(run.count)),
+            );
             if from >= to {
                 return sum;
             }
@@ -178,9 +183,14 @@ impl DensePlan {
                     if remaining.is_empty() {
                         break;
                     }
-                    let Some(bounds) = self.sources.get(source as usize).map(|s| s.grid.bounds()) else { continue };
-                    let window: Option<Vec<_>> =
-                        spans.iter().zip(bounds).map(|(span, bounds)| indices_within(span, *bounds)).collect();
+                    let Some(bounds) = self.sources.get(source as usize).map(|s| s.grid.bounds()) else {
+                        continue;
+                    };
+                    let window: Option<Vec<_>> = spans
+                        .iter()
+                        .zip(bounds)
+                        .map(|(span, bounds)| indices_within(span, *bounds))
+                        .collect();
                     let Some(window) = window else { continue };
                     let cut = remaining.take(&window);
                     if cut.is_empty() {
@@ -391,7 +401,11 @@ impl Boxes {
             for d in 0..self.ndim {
                 for side in [rest[d].start..cut[d].start, cut[d].end..rest[d].end] {
                     if !side.is_empty() {
-                        left.push(rest.iter().enumerate().map(|(i, r)| if i == d { side.clone() } else { r.clone() }));
+                        left.push(
+                            rest.iter()
+                                .enumerate()
+                                .map(|(i, r)| if i == d { side.clone() } else { r.clone() }),
+                        );
                     }
                 }
                 rest[d] = cut[d].clone();
@@ -433,8 +447,7 @@ mod tests {
         selection: &[DimSelection],
         fragments: &[Vec<(u64, u64)>],
     ) -> DensePlan {
-        let dims: Vec<_> =
-            extents.iter().map(|e| dimension(Datatype::Int16, -5i16, SIDE - 6, *e)).collect();
+        let dims: Vec<_> = extents.iter().map(|e| dimension(Datatype::Int16, -5i16, SIDE - 6, *e)).collect();
         let schema = schema(dims, orders.0, orders.1);
         let grid = TileGrid::new(&schema).unwrap();
         let selection = schema
@@ -469,7 +482,12 @@ mod tests {
     fn hidden_tiles_are_not_read() {
         let whole = vec![(0, 22), (0, 22)];
         let fragments = [whole.clone(), vec![(0, 11), (0, 22)], vec![(3, 3), (4, 9)]];
-        let plan = plan(&[4, 6], (Layout::RowMajor, Layout::RowMajor), &[DimSelection::All, DimSelection::All], &fragments);
+        let plan = plan(
+            &[4, 6],
+            (Layout::RowMajor, Layout::RowMajor),
+            &[DimSelection::All, DimSelection::All],
+            &fragments,
+        );
         let batch = plan.batch(plan.everything(), &[0, 1], 0).unwrap();
         let tiles = |source| batch.slots.iter().filter(|s| s.fragment == source).count();
         assert_eq!((tiles(0), tiles(1), tiles(2)), (3 * 4, 3 * 4, 2));

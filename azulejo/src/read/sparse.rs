@@ -78,7 +78,10 @@ impl SparseReader {
     /// them is replaced, deleted, tested or left out.
     pub(crate) fn whole_tiles(&self) -> Vec<(usize, usize)> {
         let clusters = self.plan.clusters.iter();
-        clusters.filter_map(|cluster| self.whole_tile(cluster)).map(|(of, tile)| (of.index, tile.tile)).collect()
+        clusters
+            .filter_map(|cluster| self.whole_tile(cluster))
+            .map(|(of, tile)| (of.index, tile.tile))
+            .collect()
     }
 
     /// Offers these tiles, as fragment, index and number of cells, and leaves out of the read those that are taken.
@@ -109,7 +112,8 @@ impl SparseReader {
             && of.within.is_none()
             && of.deleted_until.is_none();
         // A tile alone in its cluster needs keys for its order only, unless cells have versions.
-        let single = !cluster.keyed || self.query.allows_dups || !self.query.fragment(of).ok()?.has_timestamps();
+        let single =
+            !cluster.keyed || self.query.allows_dups || !self.query.fragment(of).ok()?.has_timestamps();
         (untouched && single).then_some((of, tile))
     }
 

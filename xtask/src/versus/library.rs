@@ -37,7 +37,8 @@ impl TileDb {
         let mut ctx: Handle = std::ptr::null_mut();
         // SAFETY: as declared in the public header: (config, out context).
         let status = unsafe {
-            let alloc: Symbol<unsafe extern "C" fn(Handle, *mut Handle) -> c_int> = this.symbol("tiledb_ctx_alloc")?;
+            let alloc: Symbol<unsafe extern "C" fn(Handle, *mut Handle) -> c_int> =
+                this.symbol("tiledb_ctx_alloc")?;
             alloc(std::ptr::null_mut(), &raw mut ctx)
         };
         this.ctx = ctx;
@@ -79,7 +80,8 @@ impl TileDb {
             if !error.is_null() {
                 message(error, &raw mut text);
             }
-            let text = if text.is_null() { "?".into() } else { CStr::from_ptr(text).to_string_lossy().into_owned() };
+            let text =
+                if text.is_null() { "?".into() } else { CStr::from_ptr(text).to_string_lossy().into_owned() };
             Err(format!("{what}: {text}"))
         }
     }

@@ -42,8 +42,9 @@ impl Engine for Azulejo {
                     let narrow = !phase.coordinates;
                     if narrow { Range::of(lo as i32, hi as i32) } else { Range::of(lo, hi) }
                 };
-                options = options
-                    .subarray(Subarray::Box(bounds.iter().map(|b| DimSelection::Ranges(vec![range(b)])).collect()));
+                options = options.subarray(Subarray::Box(
+                    bounds.iter().map(|b| DimSelection::Ranges(vec![range(b)])).collect(),
+                ));
             }
             if let Some(below) = phase.below {
                 options = options.condition(Condition::compare("b", Comparison::Lt, below.to_le_bytes()));

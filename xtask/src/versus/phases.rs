@@ -37,7 +37,9 @@ pub trait Engine {
 /// A checksum that does not depend on the order of cells, so that any layout can be compared.
 pub fn checksum(bytes: &[u8]) -> u64 {
     let words = bytes.as_chunks::<4>().0;
-    words.iter().fold(0_u64, |sum, w| sum.wrapping_add(u64::from(u32::from_le_bytes(*w)).wrapping_mul(0x9e37_79b9)))
+    words
+        .iter()
+        .fold(0_u64, |sum, w| sum.wrapping_add(u64::from(u32::from_le_bytes(*w)).wrapping_mul(0x9e37_79b9)))
 }
 
 /// The phases of an array.
@@ -50,7 +52,8 @@ pub fn of(array: &str) -> Vec<Phase> {
         state ^= state << 17;
         (state % below as u64) as i64
     };
-    let phase = |name, order, boxes| Phase { name, reopen: false, order, boxes, below: None, coordinates: !dense };
+    let phase =
+        |name, order, boxes| Phase { name, reopen: false, order, boxes, below: None, coordinates: !dense };
     let everything = vec![vec![]];
     if dense {
         let side = 128;

@@ -20,7 +20,8 @@ impl Reference {
     pub fn new(uri: &str) -> Result<Self, String> {
         let lib = TileDb::load()?;
         let dense = uri.contains("dense_");
-        let names: &[(&str, usize)] = if dense { &[("a", 1)] } else { &[("x", 3), ("y", 3), ("a", 3), ("b", 6)] };
+        let names: &[(&str, usize)] =
+            if dense { &[("a", 1)] } else { &[("x", 3), ("y", 3), ("a", 3), ("b", 6)] };
         let fields = names
             .iter()
             .map(|(n, share)| Ok((CString::new(*n).map_err(|e| e.to_string())?, vec![1; ROOM / share], 0)))
@@ -115,7 +116,10 @@ impl Engine for Reference {
                 for (_, data, size) in &self.fields {
                     sum = sum.wrapping_add(checksum(&data[..*size as usize]));
                 }
-                cells += self.fields.first().map_or(0, |(_, _, size)| size / if phase.coordinates { 8 } else { 4 });
+                cells += self
+                    .fields
+                    .first()
+                    .map_or(0, |(_, _, size)| size / if phase.coordinates { 8 } else { 4 });
                 summing += start.elapsed().as_secs_f64();
                 if status == 1 {
                     break;
