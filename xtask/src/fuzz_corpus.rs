@@ -13,7 +13,7 @@ const ARRAYS: &[&str] = &[
     "made/old/1.6.3/dense3d_col",
     "made/old/2.0.2/sparse_str",
     "made/old/2.2.9/sparse_types",
-    "made/old/2.8.3/dense_filters",
+    "made/old/2.8.3/dense2d",
     "made/old/2.30.0/dense_filters",
     "made/old/2.30.0/sparse_types",
     "made/feat/2.12.3/deletes_consolidated",
