@@ -87,7 +87,7 @@ fn check_array(array: &Array, seed: u64) -> Result<usize, Error> {
                     several += usize::from(batches > 1);
                     assert_eq!(again, ordered, "{} {layout:?} in {budget} bytes", array.uri());
                 }
-                Err(Error::Budget { .. }) => {}
+                Err(Error::Budget { .. }) if budget < 60_000 => {}
                 Err(e) => return Err(e),
             }
         }

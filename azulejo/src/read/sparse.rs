@@ -50,6 +50,11 @@ impl SparseReader {
     pub(crate) fn next_batch(&mut self) -> Result<Option<ColumnSet>> {
         while self.next < self.plan.clusters.len() {
             let first = self.next == 0 && self.from.is_none();
+            let bounded =
+                self.query.order.curve().is_none() || !matches!(self.step(), Err(Error::Budget { .. }));
+            if !bounded && self.plan.refine(&self.query, &self.pool, self.next)? {
+                continue;
+            }
             let step = self.step()?;
             let several = !first || step.next < self.plan.clusters.len();
             let cells = match step.portions.as_slice() {

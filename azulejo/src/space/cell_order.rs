@@ -290,6 +290,31 @@ impl CellOrder {
         self.bound(corner, Some(BoundPart::Infinity))
     }
 
+    /// The bound at a cell: not above it, and above all cells before it.
+    #[must_use]
+    pub fn cell_bound(&self, coordinates: &[&[u8]]) -> CellBound {
+        fn bucket<T: Ordinal>(curve: HilbertCurve, dimension: &DimensionOrder, value: &[u8]) -> u64 {
+            let domain = dimension.domain.as_ref();
+            let domain = domain.map_or((T::LOWEST, T::HIGHEST), |(low, high)| (T::read(low), T::read(high)));
+            curve.number_bucket(T::read(value), domain)
+        }
+        let mut bound = CellBound(Vec::with_capacity(self.segments.len()));
+        let mut rest = self.clone();
+        if let Some(curve) = self.curve() {
+            let buckets = self.dimensions.iter().zip(coordinates).map(|(dimension, value)| {
+                if dimension.is_string() {
+                    curve.string_bucket(value)
+                } else {
+                    dispatch!(dimension.datatype.physical(), T => bucket::<T>(curve, dimension, value))
+                }
+            });
+            bound.0.push(BoundPart::Number(curve.position(&mut buckets.collect::<Vec<_>>())));
+            rest.segments.retain(|segment| *segment != Segment::Hilbert);
+        }
+        bound.0.extend(rest.lower_bound(coordinates).0);
+        bound
+    }
+
     /// Corners bound a box's cells as all segments but Hilbert's never decrease along any dimension.
     fn bound(&self, corner: &[&[u8]], unknown: Option<BoundPart>) -> CellBound {
         let mut parts = Vec::with_capacity(self.segments.len());

@@ -10,7 +10,8 @@ use super::query::{FragmentQuery, Query};
 use crate::array::Fragment;
 use crate::condition::Tri;
 use crate::error::{Error, Result};
-use crate::space::cell_order::{CellBound, CellOrder};
+use crate::read::{BufferPool, Cells, TileRequest, load_tiles};
+use crate::space::cell_order::{CellBound, CellOrder, Segment};
 use azulejo_format::CellValNum;
 use azulejo_format::fragment::{Field, RTree};
 use std::collections::BTreeSet;
@@ -99,6 +100,65 @@ impl Plan {
         tiles.sort_by(|a, b| a.lower.cmp(&b.lower).then_with(|| (a.part, a.tile).cmp(&(b.part, b.tile))));
         let clusters = clusters(query, &tiles)?;
         Ok(Self { tiles, clusters })
+    }
+}
+
+impl Plan {
+    /// Looks at the first and last cells of a cluster's tiles, where their boxes do not bound them: along a Hilbert curve.
+    /// The cluster may fall into several. Returns whether anything was learned.
+    pub(super) fn refine(&mut self, query: &Query, pool: &BufferPool, cluster: usize) -> Result<bool> {
+        let Some(Cluster { start, end, keyed: true }) = self.clusters.get(cluster).cloned() else {
+            return Ok(false);
+        };
+        if query.order.segments().first() != Some(&Segment::Hilbert) || query.order != query.stored_order {
+            return Ok(false);
+        }
+        let dims = query.order.dimensions().len();
+        let tiles = self.tiles.get_mut(start..end).unwrap_or_default();
+        if tiles.iter().all(|tile| tile.lower != CellBound::LOWEST) {
+            return Ok(false);
+        }
+        let mut rest: &mut [PlannedTile] = tiles;
+        while !rest.is_empty() {
+            let mut cost = 0u64;
+            let fitting = rest.iter().take_while(|tile| {
+                cost = cost.saturating_add(tile.cost);
+                cost <= query.budget / 2
+            });
+            let group = fitting.count().max(1);
+            let (group, others) = rest.split_at_mut(group);
+            let mut requests = Vec::with_capacity(group.len() * dims);
+            for tile in group.iter() {
+                let fragment = query.fragments.get(tile.part).map_or(usize::MAX, |of| of.index);
+                let last = u64::from(tile.cell_num).saturating_sub(1);
+                let ends = if last == 0 { vec![0..1] } else { vec![0..1, last..last + 1] };
+                requests.extend((0..dims).map(|d| TileRequest {
+                    fragment,
+                    field: Field::Dimension(d),
+                    tile: tile.tile as u64,
+                    cells: Cells::Spans(ends.clone()),
+                }));
+            }
+            let loaded = load_tiles(&query.array, &requests, pool)?;
+            for (tile, columns) in group.iter_mut().zip(loaded.chunks(dims)) {
+                let bound = |cell: u32| {
+                    let views: Vec<_> = columns.iter().map(|column| column.view()).collect();
+                    query
+                        .order
+                        .cell_bound(&views.iter().map(|view| view.cell(cell as usize)).collect::<Vec<_>>())
+                };
+                tile.lower = bound(0);
+                tile.upper = bound(tile.cell_num.saturating_sub(1));
+            }
+            rest = others;
+        }
+        let tiles = self.tiles.get_mut(start..end).unwrap_or_default();
+        tiles.sort_by(|a, b| a.lower.cmp(&b.lower).then_with(|| (a.part, a.tile).cmp(&(b.part, b.tile))));
+        let parts = clusters(query, tiles)?;
+        let parts =
+            parts.into_iter().map(|c| Cluster { start: c.start + start, end: c.end + start, keyed: c.keyed });
+        self.clusters.splice(cluster..=cluster, parts);
+        Ok(true)
     }
 }
 
