@@ -33,7 +33,8 @@ pub(super) fn next_bound(
     };
     let mut spans = Vec::with_capacity(tiles.len());
     for tile in tiles {
-        spans.push((first(&tile.lower)?, first(&tile.upper)?, tile.cost as f64));
+        let low = first(&tile.lower)?;
+        spans.push((low, first(&tile.upper)?.max(low), tile.cost as f64));
     }
     let least = spans.iter().map(|span| span.0).min()?;
     let start = from.and_then(first).unwrap_or(least).max(least);
