@@ -376,7 +376,7 @@ impl Assembler<'_> {
         let (Some(axis), Some(selection)) = (self.plan.grid.axes().get(d), self.plan.selection.get(d)) else {
             return;
         };
-        let size = if batch.cells == 0 { 1 } else { out.len() / batch.cells };
+        let size = out.len().checked_div(batch.cells).unwrap_or(1);
         let mut value = vec![0; size];
         for placed in &batch.boxes {
             let Some(out) = out.get_mut(placed.base * size..(placed.base + placed.cells) * size) else {
@@ -464,14 +464,9 @@ fn fill(
 
 /// The cells of the output from the first to the last that slots write.
 fn covered<'s>(batch: &BatchPlan, slots: impl Iterator<Item = &'s Slot>) -> Range<usize> {
-    let mut covered = usize::MAX..0;
-    for slot in slots {
-        for copy in batch.copies.get(slot.copies.clone()) {
-            let reach = batch.copies.reach(copy);
-            covered = covered.start.min(reach.start)..covered.end.max(reach.end);
-        }
-    }
-    if covered.start > covered.end { 0..0 } else { covered }
+    let copies = slots.flat_map(|slot| batch.copies.get(slot.copies.clone()));
+    let reaches = copies.map(|copy| batch.copies.reach(copy));
+    reaches.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..0)
 }
 
 /// Cuts a range into at most `parts` of equal length.
@@ -482,7 +477,7 @@ fn bands(whole: &Range<usize>, parts: usize) -> Vec<Range<usize>> {
 }
 
 /// Slices of ascending, disjoint ranges; an empty one for each range that is neither.
-fn cut<'o>(mut slice: &'o mut [u8], ranges: impl Iterator<Item = Range<usize>>) -> Vec<&'o mut [u8]> {
+fn cut(mut slice: &mut [u8], ranges: impl Iterator<Item = Range<usize>>) -> Vec<&mut [u8]> {
     let mut pieces = Vec::new();
     let mut at = 0;
     for range in ranges {

@@ -166,7 +166,7 @@ impl CopyList {
         for span in spans {
             match merged.last_mut() {
                 Some(last) if span.start <= last.end.saturating_add(gap as u64) => {
-                    last.end = last.end.max(span.end)
+                    last.end = last.end.max(span.end);
                 }
                 _ => merged.push(span),
             }

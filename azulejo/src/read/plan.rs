@@ -79,7 +79,7 @@ impl BatchPlan {
             copies.append(&self.copies, slot.copies.clone());
             match self.slots.last_mut() {
                 Some(last) if (last.fragment, last.tile) == (slot.fragment, slot.tile) => {
-                    last.copies.end = copies.len()
+                    last.copies.end = copies.len();
                 }
                 _ => self.slots.push(Slot { copies: from..copies.len(), ..slot }),
             }

@@ -64,7 +64,7 @@ fn reads(storage: &dyn Storage, root: &StorePath) {
     let tails = storage.read_tails(&[path.clone(), other.clone(), empty], 12).unwrap();
     let tails: Vec<_> = tails.iter().map(|tail| (&tail.bytes[..], tail.object_size)).collect();
     assert_eq!(tails, [(&body[299_988..], 300_000), (b"0123456789".as_slice(), 10), (b"".as_slice(), 0)]);
-    let tails = storage.read_tails(&[path.clone()], 0).unwrap();
+    let tails = storage.read_tails(std::slice::from_ref(&path), 0).unwrap();
     assert_eq!((tails[0].bytes.len(), tails[0].object_size), (0, 300_000));
 
     let (mut a, mut b, mut c) = (vec![0; 5], vec![0; 2], vec![]);
