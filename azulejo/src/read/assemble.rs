@@ -4,7 +4,6 @@ use super::BoundField;
 use super::copy::{copy_cells, copy_lengths, copy_var, fill_cells};
 use super::dense::{DenseCondition, field_in};
 use super::gather::{each, split};
-use super::paint::SparseSource;
 use super::plan::{BatchPlan, DensePlan, Slot};
 use super::pool::BufferPool;
 use super::unfilter::{Cells, PARALLEL_BYTES, Target, Tile, TileRequest, load_into};
@@ -34,7 +33,6 @@ pub(super) struct Assembler<'a> {
     /// How many of the fields are results; the others are for the condition.
     pub asked: usize,
     pub condition: Option<&'a DenseCondition>,
-    pub sparse: &'a [SparseSource],
     pub pool: &'a BufferPool,
     /// Bytes of tiles to load at a time.
     pub group_bytes: u64,
@@ -182,8 +180,8 @@ impl Assembler<'_> {
             }
         }
         let tiles = load_into(self.array, &requests, targets, self.pool)?;
-        for tile in &tiles {
-            self.check(tile, slots, &places, &requests)?;
+        for (tile, request) in tiles.iter().zip(&requests) {
+            self.check(tile, request)?;
         }
 
         // What is left: tile by tile, parallel over bands of the output.
@@ -228,19 +226,11 @@ impl Assembler<'_> {
     }
 
     /// Tiles of dense fragments must have as many cells as the array's.
-    fn check(
-        &self,
-        tile: &Tile,
-        slots: &[Slot],
-        places: &[(usize, usize)],
-        requests: &[TileRequest],
-    ) -> Result<()> {
-        let _ = (slots, places);
-        let Some(request) = requests.first() else { return Ok(()) };
+    fn check(&self, tile: &Tile, request: &TileRequest) -> Result<()> {
         let expected = self.plan.grid.tile_cells();
-        if self.sparse.is_empty() && tile.cell_num as u64 != expected {
+        if self.is_dense(request.fragment) && tile.cell_num as u64 != expected {
             let name = self.array.fragments().get(request.fragment).map_or("", |f| f.name());
-            let reason = format!("a tile has {} cells, not {expected}", tile.cell_num);
+            let reason = format!("tile {} has {} cells, not {expected}", request.tile, tile.cell_num);
             return Err(Error::decode(name, azulejo_format::DecodeError::invalid("tile", 0, reason)));
         }
         Ok(())
@@ -277,8 +267,8 @@ impl Assembler<'_> {
             }
         }
         let tiles = load_into(self.array, &requests, Vec::new(), self.pool)?;
-        for tile in &tiles {
-            self.check(tile, &[], &[], &requests)?;
+        for (tile, request) in tiles.iter().zip(&requests) {
+            self.check(tile, request)?;
         }
         let tiles: Vec<(&Slot, &Tile)> = loaded.into_iter().zip(&tiles).collect();
         let context = self.array.context();

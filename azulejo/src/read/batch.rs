@@ -20,6 +20,11 @@ impl Cutter {
         Self { whole, order: order.to_vec(), at }
     }
 
+    /// One that has nothing to cut.
+    pub fn finished() -> Self {
+        Self { whole: PositionBox::new(), order: Vec::new(), at: None }
+    }
+
     /// Whether nothing is left.
     pub fn is_done(&self) -> bool {
         self.at.is_none()

@@ -141,7 +141,7 @@ impl DenseReader {
                 }
                 let empty = plan.selection.iter().any(|s| s.len() == 0);
                 let next = (!empty).then(|| vec![0; plan.grid.ndim()]);
-                Walk::Tiles { cutter: Cutter::new(vec![0..0], &[0]), next }
+                Walk::Tiles { cutter: Cutter::finished(), next }
             }
             Subarray::Box(_) => Walk::Box(Cutter::new(plan.everything(), &order)),
         };
@@ -255,7 +255,6 @@ impl DenseReader {
             fields: &self.fields,
             asked: self.asked,
             condition: self.condition.as_ref(),
-            sparse: &self.sparse,
             pool: &self.pool,
             // Tiles are decoded in groups that stay in cache, and within the budget.
             group_bytes: (self.budget / 4).min(8 << 20),

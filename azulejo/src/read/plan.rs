@@ -313,7 +313,7 @@ fn pick(parts: &[&[Span]], mut combination: usize) -> Vec<Span> {
 /// A piece with the number of its combination of spans behind it.
 fn absolute(piece: &[Range<u64>], combination: usize) -> Vec<Range<u64>> {
     let number = combination as u64;
-    piece.iter().cloned().chain([number..number]).collect()
+    piece.iter().cloned().chain(std::iter::once(number..number)).collect()
 }
 
 /// The indices into a span whose offsets lie within bounds (both inclusive); `None` if there are none.
