@@ -80,8 +80,11 @@ fn attempt(context: &Context, what: &dyn Fn() -> String) -> bool {
     outcome.is_ok()
 }
 
+/// Damaged forms of a file, with where the damage is.
+type Damages<'a> = Box<dyn Iterator<Item = (usize, Vec<u8>)> + 'a>;
+
 /// Applies `damage` (which gives all damaged forms of a file) to each file of each array.
-fn damaged(damage: fn(&[u8]) -> Box<dyn Iterator<Item = (usize, Vec<u8>)> + '_>) {
+fn damaged(damage: fn(&[u8]) -> Damages<'_>) {
     let all = pack::files();
     let (mut read, mut refused) = (0, 0);
     for name in ARRAYS {

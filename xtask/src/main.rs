@@ -13,6 +13,7 @@ mod versus;
 /// What the fixture tests of the engine use too.
 #[path = "../../azulejo/tests/support"]
 mod support {
+    #![allow(dead_code, reason = "the tests of the engine use the rest")]
     pub mod cells;
     pub mod check;
     pub mod facts;
