@@ -96,7 +96,7 @@ fn fragment_info_of_a_time_and_of_what_is_not_there() {
         let at = FragmentInfo::load_at(&context, uri, one.time_range()).expect("an array");
         assert!(at.fragments().any(|f| f.name() == one.name()));
         assert!(at.fragment_num() < all.fragment_num());
-        assert!(one.schema().attributes.len() > 0 && one.uri().ends_with(one.name()));
+        assert!(!one.schema().attributes.is_empty() && one.uri().ends_with(one.name()));
         let behind = one.mbr(one.mbr_num()).unwrap_err();
         assert!(matches!(behind, Error::InvalidArgument(_)), "{behind}");
     }
