@@ -4,8 +4,11 @@
 mod pack;
 
 use azulejo::array::{Array, Fragment, TimeRange};
-use azulejo::format::fragment::{Field, FilePart, Section};
-use azulejo::storage::{MemoryStorage, Request, RequestLog, RequestLogStorage, Storage, StorePath};
+use azulejo::format::fragment::{ConsolidatedFragmentMetadata, Field, FilePart, Section};
+use azulejo::format::tile::GenericTile;
+use azulejo::storage::{
+    MemoryStorage, ReadRange, ReadRequest, Request, RequestLog, RequestLogStorage, Storage, StorePath,
+};
 use azulejo::{Config, Context, Error};
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -311,4 +314,30 @@ fn a_schema_that_is_gone_is_an_error() {
     opened.memory.delete(&[opened.path(&format!("__schema/{oldest}"))]).expect("deleted");
     let error = Array::open(&opened.context, &opened.uri).expect_err("its schema is gone");
     assert!(matches!(&error, Error::Corrupt { .. }) && error.to_string().contains(&oldest), "{error}");
+}
+
+#[test]
+fn a_misplaced_consolidated_footer_does_not_matter() {
+    let files = pack::files();
+    let opened = logged(&files, "made/feat/2.30.0/consolidate_vacuum");
+    let path =
+        opened.path("__fragment_meta/__1795209783007_1795209784118_0a2a2d90c139f07cf44302c88622dec4_22.meta");
+    let request = ReadRequest { path: path.clone(), range: ReadRange::All };
+    let stored = opened.memory.read(&[request]).expect("the file").remove(0);
+    let tile = GenericTile::decode(&stored, None, 1 << 20).expect("a tile");
+    let mut consolidated = ConsolidatedFragmentMetadata::decode(&tile.data).expect("footers");
+    assert_eq!(consolidated.footers.len(), 3);
+    for footer in &mut consolidated.footers[1..] {
+        footer.footer = &footer.footer[8..];
+    }
+    let moved = GenericTile::encode(&consolidated.encode(), tile.header.version, None).expect("a tile");
+    let before = opened.open(TimeRange::ALL);
+    opened.memory.put(&path, Bytes::from(moved)).expect("put");
+    let array = opened.open(TimeRange::ALL);
+    let consolidated: Vec<bool> = array.fragments().iter().map(Fragment::has_consolidated_footer).collect();
+    assert_eq!(consolidated, [true, false, false, false]);
+    for (fragment, before) in array.fragments().iter().zip(before.fragments()) {
+        assert_eq!((fragment.name(), fragment.cell_num()), (before.name(), before.cell_num()));
+        assert_eq!(fragment.footer().sections, before.footer().sections);
+    }
 }

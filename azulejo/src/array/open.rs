@@ -25,6 +25,9 @@ use std::sync::Arc;
 /// metadata that a small fragment has.
 const TAIL_LEN: u64 = 8192;
 
+/// From this many footers on they are decoded in parallel.
+const PARALLEL_FOOTERS: usize = 32;
+
 /// What must be known before the first fragment can be looked at.
 struct Opening<'a> {
     context: &'a Context,
@@ -239,16 +242,25 @@ impl Opening<'_> {
         consolidated: &ConsolidatedFooters,
     ) -> Result<Vec<Option<Fragment>>> {
         let mut sources = self.legacy_sources(chosen)?;
-        for (source, fragment) in sources.iter_mut().zip(chosen) {
-            if matches!(source, Source::Tail(..)) && consolidated.get(fragment.entry.file_name()).is_some() {
-                *source = Source::Consolidated;
+        let prepare = |(fragment, source): (&&CommittedFragment, &mut Source)| {
+            if let (Source::Tail(..), Some(footer)) = (&*source, consolidated.get(fragment.entry.file_name()))
+            {
+                // Writers have misplaced footers in consolidated metadata: the fragment's own counts then.
+                if let Ok(decoded) = self.decode_consolidated(fragment, footer) {
+                    *source = Source::Decoded(Box::new(decoded));
+                }
             }
+        };
+        if consolidated.places.len() < PARALLEL_FOOTERS {
+            chosen.iter().zip(&mut sources).for_each(prepare);
+        } else {
+            self.context.install(|| chosen.par_iter().zip(&mut sources).with_min_len(16).for_each(prepare));
         }
         self.read_tails(chosen, &mut sources)?;
         let decode = |(fragment, source): (&&CommittedFragment, Source)| {
             let decoded = match source {
                 Source::Nothing => return Ok(None),
-                Source::Consolidated => self.decode_consolidated(fragment, consolidated),
+                Source::Decoded(fragment) => return Ok(Some(*fragment)),
                 Source::Tail(tail, size) => self.decode_tail(fragment, tail, size),
                 Source::Whole { bytes, dense } => {
                     let path = format!("{}/{FRAGMENT_METADATA_FILE}", fragment.entry.path);
@@ -258,7 +270,7 @@ impl Opening<'_> {
             };
             decoded.map(Some).map_err(|e| Error::decode(self.metadata_path(fragment).to_string(), e))
         };
-        if chosen.len() < 32 {
+        if chosen.len() < PARALLEL_FOOTERS {
             return chosen.iter().zip(sources).map(decode).collect();
         }
         self.context.install(|| chosen.par_iter().zip(sources).with_min_len(16).map(decode).collect())
@@ -296,7 +308,7 @@ impl Opening<'_> {
             match source {
                 Source::Tail(..) => tails.push(i),
                 Source::Whole { .. } => wholes.push(i),
-                Source::Consolidated | Source::Nothing => {}
+                Source::Decoded(_) | Source::Nothing => {}
             }
         }
         let len = TAIL_LEN.max(self.schemas.values().map(|schema| largest_footer(schema)).max().unwrap_or(0));
@@ -322,11 +334,11 @@ impl Opening<'_> {
     fn decode_consolidated(
         &self,
         fragment: &CommittedFragment,
-        consolidated: &ConsolidatedFooters,
+        bytes: &[u8],
     ) -> Result<Fragment, DecodeError> {
-        let bytes = consolidated.get(fragment.entry.file_name()).unwrap_or_default();
         let schema = self.schema_of(bytes)?;
         let footer = Footer::decode(bytes, &schema, None)?;
+        check_version(fragment, &footer)?;
         Fragment::new(self.new_fragment(fragment, schema, true, None, Bytes::new()), footer)
     }
 
@@ -351,6 +363,7 @@ impl Opening<'_> {
         };
         let schema = self.schema_of(bytes)?;
         let footer = Footer::decode(bytes, &schema, Some(offset))?;
+        check_version(fragment, &footer)?;
         let new = self.new_fragment(fragment, schema, false, Some(size), tail.clone());
         Fragment::new(new, footer)
     }
@@ -423,12 +436,22 @@ impl Opening<'_> {
 enum Source {
     /// It is not a fragment.
     Nothing,
-    /// Consolidated fragment metadata.
-    Consolidated,
+    /// Consolidated fragment metadata, where it was found.
+    Decoded(Box<Fragment>),
     /// The end of its metadata file, and the size of that file.
     Tail(Bytes, u64),
     /// Its metadata file, v1 or v2.
     Whole { bytes: Bytes, dense: bool },
+}
+
+/// A name that tells its version must tell the footer's.
+fn check_version(fragment: &CommittedFragment, footer: &Footer) -> Result<(), DecodeError> {
+    let name = &fragment.entry.name;
+    if name.version.is_none() || fragment_version(name)? == footer.version {
+        return Ok(());
+    }
+    let reason = format!("the footer says {}, the fragment's name another", footer.version);
+    Err(DecodeError::invalid("fragment version", 0, reason))
 }
 
 /// About how long the footer of a fragment of a schema can be in bytes, its length behind it included; string bounds may
