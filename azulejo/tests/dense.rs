@@ -199,10 +199,6 @@ fn batches_and_buffers_follow_each_other() {
             let (selections, _) = case.selection(dice, true);
             let options = || ReadOptions::new().subarray(Subarray::Box(selections.clone())).layout(layout);
             let whole = case.array.read(options()).and_then(azulejo::Reader::read_all).expect("cells");
-            let whole_case = |got: &ColumnSet| {
-                assert!(got.columns == whole.columns, "{name}: batches differ from the whole")
-            };
-
             // As little memory as the array can be read with.
             let mut budget = 512;
             loop {
