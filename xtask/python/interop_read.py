@@ -329,8 +329,9 @@ class Generated:
                     else:
                         x, y = (d.lo, d.hi) if R.random() < 0.4 else sorted(R.randint(d.lo, d.hi) for _ in range(2))
                         mine.append((pack(d.datatype, x), pack(d.datatype, y)))
-            if not self.dense and len(mine) > 1:
-                # Overlapping ranges of sparse arrays are a documented difference: keep those that are disjoint.
+            if len(mine) > 1:
+                # Overlapping ranges are a documented difference of sparse arrays, and corrupt the memory of the
+                # reference in dense ones: keep those that are disjoint.
                 key = (lambda b: b) if d.var else (lambda b: struct.unpack("<" + FORMAT[d.datatype], b)[0])
                 apart = []
                 for lo, hi in mine:
