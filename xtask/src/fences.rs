@@ -51,7 +51,6 @@ const FENCES: &[Fence] = &[
             "version().number() <",
             "version().number() >",
             "version().number() ==",
-            "FormatVersion::new(",
         ],
     },
     Fence {
