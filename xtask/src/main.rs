@@ -48,7 +48,8 @@ fn main() -> ExitCode {
     let words: Vec<&str> = args.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["fences"] => fences::check(&root()),
-        ["interop"] => corpus::run(None).and_then(|()| interop::run(&[])),
+        // CI wants the same answer twice: new seeds are for `interop read`.
+        ["interop"] => corpus::run(None).and_then(|()| interop::run(&["--seed", "1", "--count", "200"])),
         ["interop", "corpus"] => corpus::run(None),
         ["interop", "corpus", dir] => corpus::run(Some(Path::new(dir))),
         ["interop", "read", rest @ ..] => interop::run(rest),
