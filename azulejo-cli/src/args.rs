@@ -1,10 +1,28 @@
-//! The command line: what can be asked for, with help and examples.
+//! The command line: what can be asked for, with help and examples. What a command takes stands in a file of its own.
+
+mod agg;
+mod cat;
+mod export;
+mod meta;
+mod object;
+mod quickstart;
+mod selection;
+mod time;
+mod tree;
+
+pub use agg::AggArgs;
+pub use cat::{CatArgs, CatFormat};
+pub use export::{ExportArgs, ExportFormat};
+pub use meta::MetaArgs;
+pub use object::{ObjectArgs, PathArgs};
+pub use quickstart::QuickstartArgs;
+pub use selection::{CellArgs, ColumnArgs, OrderArg, SelectionArgs};
+pub use time::TimeArgs;
+pub use tree::TreeArgs;
 
 use crate::error::EXIT_CODES;
-use crate::moment;
 use crate::size;
-use azulejo::TimeRange;
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "Examples:
@@ -119,258 +137,10 @@ An upper bound covers the whole period that it names: time=2024-05:2024-05 is al
     Agg(AggArgs),
 }
 
-/// An array or group at a time.
-#[derive(Debug, Args)]
-pub struct ObjectArgs {
-    /// Path, file:// URI or mem:// URI
-    pub uri: String,
-    /// When to look at it.
-    #[command(flatten)]
-    pub time: TimeArgs,
-}
-
-/// A folder, group or array.
-#[derive(Debug, Args)]
-pub struct PathArgs {
-    /// Path or URI
-    #[arg(default_value = ".")]
-    pub uri: String,
-}
-
-/// What `tree` takes.
-#[derive(Debug, Args)]
-pub struct TreeArgs {
-    /// Path or URI
-    #[arg(default_value = ".")]
-    pub uri: String,
-    /// Levels to go down
-    #[arg(long, value_name = "N")]
-    pub depth: Option<usize>,
-}
-
-/// What `meta` takes.
-#[derive(Debug, Args)]
-pub struct MetaArgs {
-    /// Path or URI of an array or group
-    pub uri: String,
-    /// Only this key, and its bare value
-    pub key: Option<String>,
-    /// When to look at it.
-    #[command(flatten)]
-    pub time: TimeArgs,
-}
-
-/// What `quickstart` takes.
-#[derive(Debug, Args)]
-pub struct QuickstartArgs {
-    /// Keep the sample arrays in this new folder
-    #[arg(long, value_name = "FOLDER")]
-    pub keep: Option<PathBuf>,
-}
-
-/// Time travel.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Time travel")]
-pub struct TimeArgs {
-    /// As it was at this time: milliseconds since 1970 or a UTC date (2024-05-01 means the end of that day)
-    #[arg(long, value_name = "T", value_parser = parse_last, conflicts_with_all = ["from", "to"])]
-    pub at: Option<u64>,
-    /// Only what was written at this time or later
-    #[arg(long, value_name = "T", value_parser = parse_first)]
-    pub from: Option<u64>,
-    /// Only what was written up to and including this time
-    #[arg(long, value_name = "T", value_parser = parse_last)]
-    pub to: Option<u64>,
-}
-
-impl TimeArgs {
-    /// The time range asked for.
-    pub fn range(&self) -> TimeRange {
-        TimeRange { start: self.from.unwrap_or(0), end: self.at.or(self.to).unwrap_or(u64::MAX) }
-    }
-}
-
-fn parse_first(text: &str) -> Result<u64, String> {
-    moment::parse_timestamp(text).map(|(first, _)| first)
-}
-
-fn parse_last(text: &str) -> Result<u64, String> {
-    moment::parse_timestamp(text).map(|(_, last)| last)
-}
-
-/// Which cells, which columns, in which order.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Selection")]
-pub struct SelectionArgs {
-    /// Attributes, separated by commas. Dimensions may be named too: then exactly these columns come out
-    #[arg(long, value_name = "A,B", value_delimiter = ',')]
-    pub attrs: Option<Vec<String>>,
-    /// Inclusive range of a dimension or dimension label; LO or HI may be missing, `..` may stand for the colon, and
-    /// several ranges of one dimension add up
-    #[arg(long, value_name = "DIM=LO:HI")]
-    pub range: Vec<String>,
-    /// Only the cells at the coordinates in this CSV file: a column per dimension, named in the first line
-    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["range", "step"])]
-    pub points: Option<PathBuf>,
-    /// Every N-th coordinate of a dimension
-    #[arg(long, value_name = "DIM=N")]
-    pub step: Vec<String>,
-    /// Only cells that meet a condition, such as 'a > 3 and b in ("x", "y") and c is null'. Other cells of a dense
-    /// array come out as fill values
-    #[arg(long = "where", value_name = "CONDITION")]
-    pub condition: Option<String>,
-    /// Order of the cells
-    #[arg(long, value_enum, default_value_t = OrderArg::Row)]
-    pub order: OrderArg,
-    /// No more than N cells
-    #[arg(long, value_name = "N")]
-    pub limit: Option<u64>,
-}
-
-/// What columns to show and how.
-#[derive(Debug, Clone, Copy, Default, Args)]
-#[command(next_help_heading = "Columns")]
-pub struct ColumnArgs {
-    /// The dimensions as columns before the attributes (sparse arrays have them anyway)
-    #[arg(long)]
-    pub coords: bool,
-    /// Values as stored: ticks for datetimes, indices for enumerations, bytes for ASCII strings
-    #[arg(long)]
-    pub raw: bool,
-}
-
-/// The order of cells.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
-pub enum OrderArg {
-    /// The last dimension varies fastest
-    #[default]
-    Row,
-    /// The first dimension varies fastest
-    Col,
-    /// Tile by tile, as stored
-    Global,
-    /// Whatever is quickest (sparse arrays)
-    Unordered,
-}
-
-/// What `cat` takes.
-#[derive(Debug, Args)]
-pub struct CatArgs {
-    /// Path or URI of an array
-    pub uri: String,
-    /// When to look at it.
-    #[command(flatten)]
-    pub time: TimeArgs,
-    /// Which cells.
-    #[command(flatten)]
-    pub selection: SelectionArgs,
-    /// Which columns.
-    #[command(flatten)]
-    pub columns: ColumnArgs,
-    /// How to write them [default: table on a terminal, csv elsewhere]
-    #[arg(long, value_enum)]
-    pub format: Option<CatFormat>,
-}
-
-/// Formats of `cat`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum CatFormat {
-    /// A table that fits the terminal; 100 rows unless --limit says otherwise
-    Table,
-    /// Comma-separated values with a header line
-    Csv,
-    /// One JSON object a line
-    Ndjson,
-    /// An Arrow IPC stream
-    Arrow,
-}
-
-/// What `export` takes.
-#[derive(Debug, Args)]
-pub struct ExportArgs {
-    /// Path or URI of an array
-    pub uri: String,
-    /// The file to write; its ending names the format
-    pub file: PathBuf,
-    /// When to look at it.
-    #[command(flatten)]
-    pub time: TimeArgs,
-    /// Which cells.
-    #[command(flatten)]
-    pub selection: SelectionArgs,
-    /// Which columns.
-    #[command(flatten)]
-    pub columns: ColumnArgs,
-    /// The format, where the file's ending does not name it
-    #[arg(long, value_enum)]
-    pub format: Option<ExportFormat>,
-    /// Replace the file if it exists
-    #[arg(long, short)]
-    pub force: bool,
-}
-
-/// Formats of `export`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum ExportFormat {
-    /// Apache Parquet
-    Parquet,
-    /// Arrow IPC file (Feather 2)
-    Arrow,
-    /// Comma-separated values with a header line
-    Csv,
-    /// One JSON object a line
-    Ndjson,
-    /// NumPy array: one attribute of a dense array
-    Npy,
-    /// Picture: one attribute of a 2-D dense array
-    Png,
-}
-
-/// What `agg` takes.
-#[derive(Debug, Args)]
-pub struct AggArgs {
-    /// Path or URI of an array
-    pub uri: String,
-    /// `count`, or one of sum, mean, min, max, nulls with a field: `sum:a`
-    #[arg(required = true, value_name = "WHAT")]
-    pub aggregates: Vec<String>,
-    /// When to look at it.
-    #[command(flatten)]
-    pub time: TimeArgs,
-    /// Which cells.
-    #[command(flatten)]
-    pub selection: AggSelectionArgs,
-}
-
-/// Which cells to aggregate.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Selection")]
-pub struct AggSelectionArgs {
-    /// Inclusive range of a dimension or dimension label; LO or HI may be missing, `..` may stand for the colon, and
-    /// several ranges of one dimension add up
-    #[arg(long, value_name = "DIM=LO:HI")]
-    pub range: Vec<String>,
-    /// Only the cells at the coordinates in this CSV file: a column per dimension, named in the first line
-    #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["range", "step"])]
-    pub points: Option<PathBuf>,
-    /// Every N-th coordinate of a dimension
-    #[arg(long, value_name = "DIM=N")]
-    pub step: Vec<String>,
-    /// Only cells that meet a condition
-    #[arg(long = "where", value_name = "CONDITION")]
-    pub condition: Option<String>,
-}
-
-impl From<AggSelectionArgs> for SelectionArgs {
-    fn from(args: AggSelectionArgs) -> Self {
-        let AggSelectionArgs { range, points, step, condition } = args;
-        Self { range, points, step, condition, order: OrderArg::Unordered, ..Self::default() }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use azulejo::TimeRange;
     use clap::CommandFactory;
 
     #[test]
@@ -404,7 +174,7 @@ mod tests {
         .unwrap();
         assert_eq!(cli.global.memory, Some(512_000_000));
         let Command::Cat(cat) = cli.command else { panic!("not cat") };
-        assert_eq!(cat.selection.range, ["x=-5:-1", "x=3"]);
+        assert_eq!(cat.selection.cells.range, ["x=-5:-1", "x=3"]);
         assert_eq!(cat.selection.attrs.unwrap(), ["a", "b"]);
         assert_eq!(cat.selection.order, OrderArg::Col);
         assert_eq!(cat.time.range(), TimeRange::until(1_714_607_999_999));

@@ -4,7 +4,7 @@ mod label;
 mod points;
 mod range_text;
 
-use crate::args::{OrderArg, SelectionArgs};
+use crate::args::{CellArgs, OrderArg, SelectionArgs};
 use crate::error::{CliError, Result};
 use azulejo::Array;
 use azulejo::format::schema::{Dimension, FieldIndex, Layout};
@@ -50,10 +50,10 @@ pub fn select(array: &Array, args: &SelectionArgs, coordinates: Coordinates) -> 
     let schema = array.schema();
     let fields = fields(array, args.attrs.as_deref(), coordinates)?;
     let mut shape = None;
-    let subarray = match &args.points {
+    let subarray = match &args.cells.points {
         Some(file) => Some(Subarray::Points(points::read(schema, file)?)),
         None => {
-            let selections = box_selection(array, args)?;
+            let selections = box_selection(array, &args.cells)?;
             if let (true, Some(selections)) = (schema.is_dense(), &selections) {
                 shape = Some(box_shape(&schema.domain.dimensions, selections)?);
             }
@@ -67,7 +67,7 @@ pub fn select(array: &Array, args: &SelectionArgs, coordinates: Coordinates) -> 
                 .subarray(subarray)
                 .fields(fields.clone())
                 .layout(layout(array, args.order)?);
-            if let Some(text) = &args.condition {
+            if let Some(text) = &args.cells.condition {
                 let lookup = |name: &str| array.enumeration(name);
                 options = options.condition(azulejo::condition::parse(text, schema, &lookup)?);
             }
@@ -121,7 +121,7 @@ fn fields(array: &Array, named: Option<&[String]>, coordinates: Coordinates) -> 
 }
 
 /// A selection per dimension; `None` if all is meant and nothing was ever written.
-fn box_selection(array: &Array, args: &SelectionArgs) -> Result<Option<Vec<DimSelection>>> {
+fn box_selection(array: &Array, args: &CellArgs) -> Result<Option<Vec<DimSelection>>> {
     let schema = array.schema();
     let dimensions = &schema.domain.dimensions;
     let mut ranges: Vec<Vec<Range>> = vec![Vec::new(); dimensions.len()];

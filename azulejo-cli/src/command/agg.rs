@@ -1,7 +1,7 @@
 //! `azulejo agg`: aggregates.
 
 use super::schema::print;
-use crate::args::{AggArgs, SelectionArgs};
+use crate::args::{AggArgs, OrderArg, SelectionArgs};
 use crate::error::Result;
 use crate::output::table::{Align, Table};
 use crate::selection::{Coordinates, select};
@@ -17,7 +17,9 @@ use std::io::Write;
 pub fn run(session: &mut Session, args: AggArgs) -> Result<()> {
     let wanted = args.aggregates.iter().map(|text| Ok(text.parse()?)).collect::<Result<Vec<Aggregate>>>()?;
     let array = session.open(&args.uri, &args.time)?;
-    let selection = select(&array, &SelectionArgs::from(args.selection), Coordinates::Never)?;
+    let cells =
+        SelectionArgs { cells: args.selection, order: OrderArg::Unordered, ..SelectionArgs::default() };
+    let selection = select(&array, &cells, Coordinates::Never)?;
     let values = match selection.options {
         Some(options) => array.aggregate(options, &wanted)?,
         None => wanted.iter().map(of_nothing).collect(),

@@ -135,7 +135,7 @@ fn one_dense_attribute(array: &Array, args: &ExportArgs, format: &str) -> Result
             args.uri
         )));
     }
-    if args.selection.limit.is_some() || args.selection.points.is_some() || args.columns.coords {
+    if args.selection.limit.is_some() || args.selection.cells.points.is_some() || args.columns.coords {
         return Err(CliError::usage(format!("{format} has no --limit, --points or --coords")));
     }
     if matches!(args.selection.order, OrderArg::Global | OrderArg::Unordered) {
