@@ -13,6 +13,7 @@ pub mod label;
 pub mod read;
 pub mod space;
 pub mod storage;
+pub mod write;
 
 pub use array::{Array, TimeRange};
 pub use azulejo_format as format;

@@ -97,6 +97,15 @@ impl PendingRead {
     }
 }
 
+/// An object being written front to back. Dropped unfinished, it leaves nothing.
+pub trait Upload: Send + Debug {
+    /// Appends bytes.
+    fn write(&mut self, bytes: &[u8]) -> Result<()>;
+
+    /// Ends the object: it lasts from now on, through a power failure too.
+    fn finish(self: Box<Self>) -> Result<()>;
+}
+
 /// A place that keeps objects under paths. Implementations are synchronous and may be used from many threads.
 ///
 /// Errors are [`Error::NotFound`](crate::Error::NotFound) for a missing object and
@@ -137,6 +146,21 @@ pub trait Storage: Send + Sync + Debug {
 
     /// Writes a whole object: afterwards all of it is visible, or nothing.
     fn put(&self, path: &StorePath, body: Bytes) -> Result<()>;
+
+    /// Starts an object that is written piece by piece: it exists once [`Upload::finish`] has returned.
+    ///
+    /// Unlike [`Self::put`] an upload may be seen before, and a crash can leave a part of it: use it for what counts only
+    /// when something that is written later says so.
+    fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>>;
+
+    /// Makes a folder and those that it lies in. Where folders exist only as parts of names, nothing happens.
+    fn make_folder(&self, path: &StorePath) -> Result<()>;
+
+    /// Moves an object, or a folder with all that it holds. `to` must not exist.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`](crate::Error::AlreadyExists) if something lies at `to`.
+    fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()>;
 
     /// Deletes objects, and folders with all that they hold; those that do not exist are no error.
     fn delete(&self, paths: &[StorePath]) -> Result<()>;

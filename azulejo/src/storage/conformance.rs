@@ -18,6 +18,8 @@ pub(crate) fn check(storage: &dyn Storage, root: &StorePath) {
     reads(storage, &root.join("read"));
     big_batches(storage, &root.join("batch"));
     writes_and_deletes(storage, &root.join("write"));
+    uploads(storage, &root.join("upload"));
+    moves(storage, &root.join("move"));
 }
 
 fn listings(storage: &dyn Storage, root: &StorePath) {
@@ -141,4 +143,46 @@ fn writes_and_deletes(storage: &dyn Storage, root: &StorePath) {
     assert_eq!(names(storage, &root.join("d")), [("x".to_owned(), false)]);
     storage.delete(&[root.join("d"), path]).unwrap();
     assert_eq!(names(storage, root), [("dd".to_owned(), false)]);
+}
+
+fn uploads(storage: &dyn Storage, root: &StorePath) {
+    let path = root.join("a/x");
+    let mut upload = storage.upload(&path).unwrap();
+    upload.write(b"one, ").unwrap();
+    upload.write(b"").unwrap();
+    upload.write(b"two").unwrap();
+    upload.finish().unwrap();
+    assert_eq!(storage.read(&[read(&path, ReadRange::All)]).unwrap(), [Bytes::from_static(b"one, two")]);
+    assert!(matches!(storage.upload(&path), Err(Error::AlreadyExists { .. })));
+    storage.upload(&root.join("a/empty")).unwrap().finish().unwrap();
+    assert_eq!(storage.size(&root.join("a/empty")).unwrap(), 0);
+
+    let mut dropped = storage.upload(&root.join("a/dropped")).unwrap();
+    dropped.write(&[0; 100_000]).unwrap();
+    drop(dropped);
+    assert_eq!(names(storage, &root.join("a")), [("empty".to_owned(), false), ("x".to_owned(), false)]);
+
+    storage.make_folder(&root.join("b/c")).unwrap();
+    storage.make_folder(&root.join("b/c")).unwrap();
+    assert_eq!(storage.list(&root.join("b/c")).unwrap(), []);
+}
+
+fn moves(storage: &dyn Storage, root: &StorePath) {
+    for name in ["from/x", "from/d/y", "fromage"] {
+        storage.put(&root.join(name), Bytes::from(name.to_owned())).unwrap();
+    }
+    storage.rename(&root.join("from"), &root.join("n/to")).unwrap();
+    let dir = |name: &str| (name.to_owned(), true);
+    let file = |name: &str| (name.to_owned(), false);
+    assert_eq!(names(storage, root), [file("fromage"), dir("n")]);
+    assert_eq!(names(storage, &root.join("n/to")), [dir("d"), file("x")]);
+    let body = storage.read(&[read(&root.join("n/to/d/y"), ReadRange::All)]).unwrap();
+    assert_eq!(body, [Bytes::from_static(b"from/d/y")]);
+    storage.rename(&root.join("fromage"), &root.join("n/z")).unwrap();
+    for (from, to) in [("n/z", "n/to"), ("n/z", "n/to/x"), ("n/to", "n/z")] {
+        let error = storage.rename(&root.join(from), &root.join(to)).unwrap_err();
+        assert!(matches!(error, Error::AlreadyExists { .. }), "{error}");
+    }
+    let missing = storage.rename(&root.join("gone"), &root.join("anywhere")).unwrap_err();
+    assert!(matches!(missing, Error::NotFound { .. }), "{missing}");
 }

@@ -1,8 +1,8 @@
 //! Local files: positioned reads, whole-file writes that appear at once.
 
 use super::coalesce::{Merged, coalesce};
-use super::memory::{not_found, too_short};
-use super::{Entry, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail};
+use super::memory::{already_exists, not_found, too_short};
+use super::{Entry, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail, Upload};
 use crate::error::{Error, Result};
 use bytes::Bytes;
 use rayon::prelude::*;
@@ -242,9 +242,7 @@ impl Storage for LocalStorage {
 
     fn put(&self, path: &StorePath, body: Bytes) -> Result<()> {
         let failed = |source| storage_error("write", path, source);
-        let Some(parent) = path.parent() else {
-            return Err(Error::InvalidArgument(format!("{path}: not the name of a file")));
-        };
+        let parent = parent_of(path)?;
         fs::create_dir_all(parent.to_native()).map_err(failed)?;
         let temporary = temporary_path(&parent).to_native();
         let write = || -> io::Result<()> {
@@ -260,6 +258,40 @@ impl Storage for LocalStorage {
             let _ = fs::remove_file(&temporary);
             failed(source)
         })
+    }
+
+    fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
+        let failed = |source| storage_error("write", path, source);
+        let parent = parent_of(path)?;
+        let native = path.to_native();
+        let file = match File::create_new(&native) {
+            Err(e) if e.kind() == ErrorKind::NotFound => {
+                fs::create_dir_all(parent.to_native()).map_err(failed)?;
+                File::create_new(&native)
+            }
+            other => other,
+        };
+        match file {
+            Ok(file) => Ok(Box::new(LocalUpload { path: path.clone(), file: Some(file) })),
+            Err(e) if e.kind() == ErrorKind::AlreadyExists => Err(already_exists(path)),
+            Err(e) => Err(failed(e)),
+        }
+    }
+
+    fn make_folder(&self, path: &StorePath) -> Result<()> {
+        fs::create_dir_all(path.to_native()).map_err(|source| storage_error("write", path, source))
+    }
+
+    fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
+        let failed = |source| io_error("move", from, source);
+        let (old_parent, new_parent) = (parent_of(from)?, parent_of(to)?);
+        fs::create_dir_all(new_parent.to_native()).map_err(failed)?;
+        if fs::symlink_metadata(to.to_native()).is_ok() {
+            return Err(already_exists(to));
+        }
+        fs::rename(from.to_native(), to.to_native()).map_err(failed)?;
+        sync_dir(&new_parent.to_native()).map_err(failed)?;
+        if old_parent == new_parent { Ok(()) } else { sync_dir(&old_parent.to_native()).map_err(failed) }
     }
 
     fn delete(&self, paths: &[StorePath]) -> Result<()> {
@@ -279,6 +311,40 @@ impl Storage for LocalStorage {
         }
         Ok(())
     }
+}
+
+/// A file under its final name; `None` once it is finished.
+#[derive(Debug)]
+struct LocalUpload {
+    path: StorePath,
+    file: Option<File>,
+}
+
+impl Upload for LocalUpload {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let Some(file) = &mut self.file else { return Ok(()) };
+        file.write_all(bytes).map_err(|source| storage_error("write", &self.path, source))
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        file.sync_all().map_err(|source| storage_error("write", &self.path, source))?;
+        self.file = None;
+        Ok(())
+    }
+}
+
+impl Drop for LocalUpload {
+    fn drop(&mut self) {
+        if self.file.take().is_some() {
+            // What is left of an unfinished file is of no use; that it cannot be removed changes nothing.
+            let _ = fs::remove_file(self.path.to_native());
+        }
+    }
+}
+
+fn parent_of(path: &StorePath) -> Result<StorePath> {
+    path.parent().ok_or_else(|| Error::InvalidArgument(format!("{path}: not the name of a file")))
 }
 
 /// Where bytes are written before they get their name in `parent`. Other programs list folders such as `__schema` and

@@ -1,17 +1,17 @@
 //! Objects in memory: for tests and for data that need not outlive the process.
 
-use super::{Entry, ReadRange, ReadRequest, Storage, StorePath, Tail};
+use super::{Entry, ReadRange, ReadRequest, Storage, StorePath, Tail, Upload};
 use crate::error::{Error, Result};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::io;
 use std::ops::Bound;
-use std::sync::{PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// Keeps objects in memory. Folders exist as long as something lies in them.
 #[derive(Debug, Default)]
 pub struct MemoryStorage {
-    objects: RwLock<BTreeMap<String, Bytes>>,
+    objects: Arc<RwLock<BTreeMap<String, Bytes>>>,
 }
 
 impl MemoryStorage {
@@ -29,6 +29,35 @@ impl MemoryStorage {
 
 pub(super) fn not_found(path: &StorePath) -> Error {
     Error::NotFound { uri: path.to_string(), what: "no such file" }
+}
+
+pub(super) fn already_exists(path: &StorePath) -> Error {
+    Error::AlreadyExists { uri: path.to_string() }
+}
+
+/// Whether `key` is `path` or lies below it; nothing lies below the root, so that a slip cannot take all there is.
+fn is_within(key: &str, path: &str) -> bool {
+    key.strip_prefix(path).is_some_and(|rest| !path.is_empty() && (rest.is_empty() || rest.starts_with('/')))
+}
+
+#[derive(Debug)]
+struct MemoryUpload {
+    path: StorePath,
+    body: Vec<u8>,
+    objects: Arc<RwLock<BTreeMap<String, Bytes>>>,
+}
+
+impl Upload for MemoryUpload {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.body.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
+        objects.insert(self.path.as_str().to_owned(), Bytes::from(self.body));
+        Ok(())
+    }
 }
 
 pub(super) fn too_short(path: &StorePath, end: u64, size: u64) -> Error {
@@ -99,14 +128,42 @@ impl Storage for MemoryStorage {
         Ok(())
     }
 
+    fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
+        if self.get(path).is_ok() {
+            return Err(already_exists(path));
+        }
+        let objects = Arc::clone(&self.objects);
+        Ok(Box::new(MemoryUpload { path: path.clone(), body: Vec::new(), objects }))
+    }
+
+    fn make_folder(&self, _path: &StorePath) -> Result<()> {
+        Ok(())
+    }
+
+    fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
+        let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
+        if objects.keys().any(|key| is_within(key, to.as_str())) {
+            return Err(already_exists(to));
+        }
+        let moved: Vec<String> =
+            objects.keys().filter(|key| is_within(key, from.as_str())).cloned().collect();
+        if moved.is_empty() {
+            return Err(not_found(from));
+        }
+        for key in moved {
+            let rest = key.strip_prefix(from.as_str()).unwrap_or_default();
+            let new = format!("{}{rest}", to.as_str());
+            if let Some(body) = objects.remove(&key) {
+                objects.insert(new, body);
+            }
+        }
+        Ok(())
+    }
+
     fn delete(&self, paths: &[StorePath]) -> Result<()> {
         let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
         for path in paths {
-            objects.retain(|key, _| {
-                key.strip_prefix(path.as_str()).is_none_or(|rest| {
-                    !(rest.is_empty() || rest.starts_with('/') || path.as_str().is_empty())
-                })
-            });
+            objects.retain(|key, _| !is_within(key, path.as_str()));
         }
         Ok(())
     }

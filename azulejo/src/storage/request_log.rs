@@ -1,6 +1,6 @@
 //! A storage that writes down what is asked of another: the IO plan of a query as a test sees it.
 
-use super::{Entry, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail};
+use super::{Entry, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail, Upload};
 use crate::error::Result;
 use bytes::Bytes;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -25,6 +25,17 @@ pub enum Request {
     Size(StorePath),
     /// An object was written.
     Put(StorePath),
+    /// An object was begun that is written piece by piece.
+    Upload(StorePath),
+    /// A folder was made.
+    MakeFolder(StorePath),
+    /// An object or folder was moved.
+    Rename {
+        /// Where it was.
+        from: StorePath,
+        /// Where it is.
+        to: StorePath,
+    },
     /// Objects or folders were deleted.
     Delete(StorePath),
 }
@@ -183,6 +194,21 @@ impl Storage for RequestLogStorage {
     fn put(&self, path: &StorePath, body: Bytes) -> Result<()> {
         self.log.push(Request::Put(path.clone()));
         self.inner.put(path, body)
+    }
+
+    fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
+        self.log.push(Request::Upload(path.clone()));
+        self.inner.upload(path)
+    }
+
+    fn make_folder(&self, path: &StorePath) -> Result<()> {
+        self.log.push(Request::MakeFolder(path.clone()));
+        self.inner.make_folder(path)
+    }
+
+    fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
+        self.log.push(Request::Rename { from: from.clone(), to: to.clone() });
+        self.inner.rename(from, to)
     }
 
     fn delete(&self, paths: &[StorePath]) -> Result<()> {

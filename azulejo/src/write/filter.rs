@@ -1,0 +1,1 @@
+//! Filtering of tiles, in parallel.
