@@ -6,7 +6,9 @@
 mod axis_selection;
 pub(crate) mod cell_order;
 mod cell_slab;
+pub(crate) mod copy;
 pub(crate) mod hilbert;
+pub(crate) mod keys;
 pub(crate) mod ordinal;
 mod subarray;
 pub(crate) mod tile_grid;

@@ -29,7 +29,7 @@ const FENCES: &[Fence] = &[
         forbidden: &["std::fs", "tokio", "object_store"],
     },
     Fence {
-        reason: "rayon only in context, array, storage and the CPU stages of a read",
+        reason: "rayon only in context, array, storage and the CPU stages of reads and writes",
         inside: &["azulejo/src"],
         except: &[
             "azulejo/src/context.rs",
@@ -37,6 +37,8 @@ const FENCES: &[Fence] = &[
             "azulejo/src/array",
             "azulejo/src/storage",
             "azulejo/src/read",
+            "azulejo/src/space/keys",
+            "azulejo/src/write",
         ],
         forbidden: &["rayon"],
     },
@@ -64,6 +66,12 @@ const FENCES: &[Fence] = &[
         ],
         except: &[],
         forbidden: &["crate::group", "crate::fragment_info", "crate::write", "crate::consolidate"],
+    },
+    Fence {
+        reason: "writing does not read: consolidation does both",
+        inside: &["azulejo/src/write", "azulejo/src/write.rs"],
+        except: &[],
+        forbidden: &["crate::read", "crate::group", "crate::consolidate"],
     },
     Fence {
         reason: "storage knows nothing of arrays",

@@ -1,7 +1,7 @@
 //! Reading sparse arrays: plan, then batch after batch within the memory budget.
 
 mod batch;
-pub(crate) mod keys;
+pub(crate) use crate::space::keys;
 mod plan;
 mod prune;
 mod query;

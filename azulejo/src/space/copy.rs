@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// One loop of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Axis {
+pub(crate) struct Axis {
     pub count: usize,
     /// Cells between neighbours in the output.
     pub out: usize,
@@ -19,7 +19,7 @@ pub(super) struct Axis {
 
 /// A box of cells: where its first cell lies on both sides, and its axes in [`CopyList::axes`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Copy {
+pub(crate) struct Copy {
     /// First cell in the output.
     pub out: usize,
     /// First cell in the tile.
@@ -29,14 +29,14 @@ pub(super) struct Copy {
 
 /// Copies and their axes, kept together so that a copy costs no allocation.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct CopyList {
+pub(crate) struct CopyList {
     copies: Vec<Copy>,
     axes: Vec<Axis>,
 }
 
 /// Cells that are copied along one axis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Row {
+pub(crate) struct Row {
     pub out: usize,
     pub src: usize,
     pub axis: Axis,
@@ -237,7 +237,7 @@ fn beyond() -> Error {
 }
 
 /// Copies fixed-size cells of a tile (`src`) to the cells `band` of the output, whose bytes `out` are.
-pub(super) fn copy_cells(
+pub(crate) fn copy_cells(
     list: &CopyList,
     copies: &[Copy],
     src: &[u8],
@@ -295,7 +295,7 @@ fn copy_of<const N: usize>(
 }
 
 /// Writes one cell to all places of copies in the cells `band` of the output, whose bytes `out` are.
-pub(super) fn fill_cells(
+pub(crate) fn fill_cells(
     list: &CopyList,
     copies: &[Copy],
     cell: &[u8],
@@ -321,7 +321,7 @@ pub(super) fn fill_cells(
 }
 
 /// Writes the lengths of var-length cells to `lens`, the cells `band` of the output.
-pub(super) fn copy_lengths(
+pub(crate) fn copy_lengths(
     list: &CopyList,
     copies: &[Copy],
     offsets: &[u64],
@@ -343,7 +343,7 @@ pub(super) fn copy_lengths(
 
 /// Copies the bytes of var-length cells. `placed` are the output's offsets of the cells `band` and of its end, `out` the
 /// bytes from the first of them on.
-pub(super) fn copy_var(
+pub(crate) fn copy_var(
     list: &CopyList,
     copies: &[Copy],
     (data, offsets): (&[u8], &[u64]),
