@@ -84,6 +84,25 @@ fn the_tour_runs_from_memory_and_from_a_folder() {
 }
 
 #[test]
+fn the_tour_in_json_names_commands_that_run() {
+    let folder = TempDir::new().unwrap();
+    let mut quickstart = azulejo(&["quickstart", "--json", "--keep", "sample"]);
+    let output = quickstart.current_dir(&folder).output().unwrap();
+    let tour: Json = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(tour["sample"], "sample/azulejo");
+    let stops = tour["tour"].as_array().unwrap();
+    let commands: Vec<&Json> = stops.iter().flat_map(|stop| stop["commands"].as_array().unwrap()).collect();
+    assert!(stops.len() > 5 && commands.len() > stops.len());
+    for words in commands {
+        let mut words: Vec<&str> = words.as_array().unwrap().iter().map(|w| w.as_str().unwrap()).collect();
+        if words[0] == "export" {
+            words.push("--force");
+        }
+        azulejo(&words).current_dir(&folder).assert().success();
+    }
+}
+
+#[test]
 fn objects_are_shown() {
     expect("tree.txt", &stdout("tree azulejo"));
     expect("ls.txt", &stdout("ls azulejo"));

@@ -10,6 +10,7 @@ use crate::selection::{Coordinates, select};
 use crate::session::Session;
 use crate::terminal::{FAINT, HEADING};
 use clap::Parser;
+use serde_json::json;
 use std::io::Write;
 use std::path::Path;
 
@@ -32,34 +33,26 @@ pub fn run(session: &mut Session, args: &QuickstartArgs) -> Result<()> {
         }
     };
     let group = format!("{root}/azulejo");
-    let (tile, orders) = (format!("{group}/tile"), format!("{group}/orders"));
-
-    say(session, "A group with two arrays, as TileDB wrote them:")?;
-    command(session, &["tree", &group])?;
-    say(session, "`tile` is dense: a picture, painted on three days. What is it?")?;
-    command(session, &["info", &tile])?;
-    say(session, "Each write is a fragment with its time:")?;
-    command(session, &["fragments", &tile])?;
-    say(session, "So the array can be opened as it was on any day. The first of May, the second, and now:")?;
-    for time in [Some("2024-05-01"), Some("2024-05-02"), None] {
-        picture(session, &tile, time)?;
+    let tour = tour(&group);
+    if session.output.json {
+        return write_json(session, args.keep.is_some().then_some(group.as_str()), &tour);
     }
-    say(session, "A slice: two pixels of two rows, red, green and blue.")?;
-    command(session, &["cat", &tile, "--range", "y=19:20", "--range", "x=19:20"])?;
-    say(session, "`orders` is sparse, with a date and a town as dimensions. Some of its cells, as a table:")?;
-    command(session, &["cat", &orders, "--range", "day=2024-05-01:2024-05-03"])?;
-    say(session, "Cells that meet a condition:")?;
-    let condition = "tiles >= 200 and glaze in (\"sky\", \"cobalt\") and note is not null";
-    command(session, &["cat", &orders, "--where", condition, "--limit", "5"])?;
-    say(session, "Aggregates:")?;
-    command(session, &["agg", &orders, "count", "sum:tiles", "mean:price", "max:price", "nulls:note"])?;
+    for stop in &tour {
+        writeln!(session.output, "\n{}", stop.text)?;
+        for words in &stop.commands {
+            match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+                ["export", uri, _, ref time @ ..] => picture(session, uri, time.get(1).copied())?,
+                ref words => command(session, words)?,
+            }
+        }
+    }
 
     let keep = if args.keep.is_some() {
         format!("The sample lies in {root}. Try next:")
     } else {
         "To play with the sample, keep it, and try next:".to_owned()
     };
-    say(session, &keep)?;
+    writeln!(session.output, "\n{keep}")?;
     let program = program();
     let (keep, group) = match args.keep {
         Some(_) => (None, group),
@@ -78,8 +71,51 @@ pub fn run(session: &mut Session, args: &QuickstartArgs) -> Result<()> {
     Ok(())
 }
 
-fn say(session: &mut Session, text: &str) -> Result<()> {
-    Ok(writeln!(session.output, "\n{text}")?)
+/// A stop of the tour: what is to be seen, and the commands (without the program's name) that show it.
+struct Stop {
+    text: &'static str,
+    commands: Vec<Vec<String>>,
+}
+
+fn tour(group: &str) -> Vec<Stop> {
+    let (tile, orders) = (format!("{group}/tile"), format!("{group}/orders"));
+    let condition = "tiles >= 200 and glaze in (\"sky\", \"cobalt\") and note is not null";
+    let stop = |text, lines: &[&[&str]]| Stop {
+        text,
+        commands: lines.iter().map(|line| line.iter().map(|&word| word.to_owned()).collect()).collect(),
+    };
+    vec![
+        stop("A group with two arrays, as TileDB wrote them:", &[&["tree", group]]),
+        stop("`tile` is dense: a picture, painted on three days. What is it?", &[&["info", &tile]]),
+        stop("Each write is a fragment with its time:", &[&["fragments", &tile]]),
+        stop(
+            "So the array can be opened as it was on any day. The first of May, the second, and now:",
+            &[
+                &["export", &tile, "tile.png", "--at", "2024-05-01"],
+                &["export", &tile, "tile.png", "--at", "2024-05-02"],
+                &["export", &tile, "tile.png"],
+            ],
+        ),
+        stop(
+            "A slice: two pixels of two rows, red, green and blue.",
+            &[&["cat", &tile, "--range", "y=19:20", "--range", "x=19:20"]],
+        ),
+        stop(
+            "`orders` is sparse, with a date and a town as dimensions. Some of its cells, as a table:",
+            &[&["cat", &orders, "--range", "day=2024-05-01:2024-05-03"]],
+        ),
+        stop("Cells that meet a condition:", &[&["cat", &orders, "--where", condition, "--limit", "5"]]),
+        stop(
+            "Aggregates:",
+            &[&["agg", &orders, "count", "sum:tiles", "mean:price", "max:price", "nulls:note"]],
+        ),
+    ]
+}
+
+/// The tour for programs: where the sample lies, if it was kept, and every stop with its commands' words.
+fn write_json(session: &mut Session, sample: Option<&str>, tour: &[Stop]) -> Result<()> {
+    let stops = tour.iter().map(|stop| json!({ "text": stop.text, "commands": stop.commands }));
+    session.output.write_json(&json!({ "sample": sample, "tour": stops.collect::<Vec<_>>() }))
 }
 
 /// Shows a command line and does what it says, in this session.
