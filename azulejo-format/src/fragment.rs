@@ -13,6 +13,7 @@
 mod consolidated;
 mod footer;
 mod legacy;
+mod metadata_file;
 mod name;
 mod processed_conditions;
 mod rtree;
@@ -26,6 +27,7 @@ pub(crate) use consolidated::last_component;
 pub use consolidated::{ConsolidatedFooter, ConsolidatedFragmentMetadata};
 pub use footer::{Footer, LocatedFooter};
 pub use legacy::LegacyMetadata;
+pub use metadata_file::{FieldMetadata, FragmentMetadata};
 pub use name::{FileNaming, FilePart, data_file_name};
 pub use processed_conditions::ProcessedConditions;
 pub use rtree::{DimensionRanges, RTree, RTreeBuilder, TileOverlap};

@@ -169,14 +169,28 @@ impl GenericTile {
 
     /// Filters `data` and puts it behind a header, as the reference writes generic tiles in `version`.
     pub fn encode(data: &[u8], version: FormatVersion, key: Option<&EncryptionKey>) -> Result<Vec<u8>> {
+        let mut bytes = Vec::new();
+        Self::encode_with(data, version, key, &mut bytes, &mut Scratch::new())?;
+        Ok(bytes)
+    }
+
+    /// As [`Self::encode`], appended to `out`, with codecs at hand.
+    pub fn encode_with(
+        data: &[u8],
+        version: FormatVersion,
+        key: Option<&EncryptionKey>,
+        out: &mut Vec<u8>,
+        scratch: &mut Scratch,
+    ) -> Result<()> {
         let mut header = GenericTileHeader::new(version, data.len() as u64, key.is_some());
         let mut stored = Vec::new();
-        header.filters.encode_tile(&header.context(key)?, data, None, &mut stored, &mut Scratch::new())?;
+        header.filters.encode_tile(&header.context(key)?, data, None, &mut stored, scratch)?;
         header.persisted_size = stored.len() as u64;
         let mut w = ByteWriter::new();
         header.encode(&mut w);
-        w.bytes(&stored);
-        Ok(w.into_bytes())
+        out.extend_from_slice(&w.into_bytes());
+        out.extend_from_slice(&stored);
+        Ok(())
     }
 }
 

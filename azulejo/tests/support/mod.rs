@@ -5,3 +5,4 @@ pub mod cells;
 pub mod check;
 pub mod facts;
 pub mod pack;
+pub mod rewrite;
