@@ -116,6 +116,22 @@ datatypes! {
 }
 
 impl Datatype {
+    /// The largest value of an integer type; 0 for other types.
+    #[must_use]
+    pub const fn max_integer(self) -> u64 {
+        match self.physical() {
+            Physical::I8 => i8::MAX.cast_unsigned() as u64,
+            Physical::U8 => u8::MAX as u64,
+            Physical::I16 => i16::MAX.cast_unsigned() as u64,
+            Physical::U16 => u16::MAX as u64,
+            Physical::I32 => i32::MAX.cast_unsigned() as u64,
+            Physical::U32 => u32::MAX as u64,
+            Physical::I64 => i64::MAX.cast_unsigned(),
+            Physical::U64 => u64::MAX,
+            Physical::F32 | Physical::F64 => 0,
+        }
+    }
+
     /// The datatype with an id read at `offset`.
     pub fn from_id(id: u8, offset: usize) -> Result<Self> {
         Self::ALL.get(usize::from(id)).copied().ok_or(DecodeError::UnknownId {

@@ -3,6 +3,7 @@
 //! Page: *Array Schema*.
 
 mod attribute;
+mod build;
 mod check;
 mod current_domain;
 mod dimension;
@@ -16,6 +17,7 @@ mod tests;
 mod tile_axis;
 
 pub use attribute::{Attribute, DataOrder};
+pub use build::{NewArray, SchemaBuilder};
 pub use check::SchemaError;
 pub use current_domain::CurrentDomain;
 pub use dimension::Dimension;

@@ -39,6 +39,12 @@ impl FormatVersion {
         }
     }
 
+    /// Whether arrays and fragments of this version can be written.
+    #[must_use]
+    pub const fn is_writable(self) -> bool {
+        self.0 >= Self::OLDEST_WRITABLE.0
+    }
+
     /// The number as stored.
     #[must_use]
     pub const fn number(self) -> u32 {

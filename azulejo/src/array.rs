@@ -1,10 +1,13 @@
 //! An array at a time: which schemas, fragments and deletes count, and where everything lies.
 
+pub mod clock;
+mod create;
 pub mod directory;
 mod fragment;
 mod metadata;
 mod open;
 mod sections;
+mod tile_object;
 pub mod timeline;
 
 pub use fragment::{Fragment, TileStats};
@@ -25,7 +28,6 @@ use directory::DetailFiles;
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 /// A span of time in milliseconds since 1970-01-01 UTC, both ends included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -48,7 +50,7 @@ impl TimeRange {
 
     /// With a fixed end: what carries a time in the future does not count yet.
     pub(crate) fn resolved(self) -> Self {
-        Self { end: if self.end == u64::MAX { now() } else { self.end }, ..self }
+        Self { end: if self.end == u64::MAX { clock::now() } else { self.end }, ..self }
     }
 }
 
@@ -56,12 +58,6 @@ impl Default for TimeRange {
     fn default() -> Self {
         Self::ALL
     }
-}
-
-/// Milliseconds since 1970.
-fn now() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// A delete: cells written at its time or before do not exist unless they meet its condition.
@@ -88,6 +84,7 @@ struct Inner {
     location: Location,
     time_range: TimeRange,
     schema: Arc<ArraySchema>,
+    schema_name: String,
     schemas: BTreeMap<String, Arc<ArraySchema>>,
     fragments: Vec<Fragment>,
     deletes: Vec<DeleteCommit>,
@@ -156,6 +153,12 @@ impl Array {
     #[must_use]
     pub fn schema(&self) -> &Arc<ArraySchema> {
         &self.inner.schema
+    }
+
+    /// The file name of [`Self::schema`], by which fragments know it.
+    #[must_use]
+    pub fn schema_name(&self) -> &str {
+        &self.inner.schema_name
     }
 
     /// All schemas, by file name.

@@ -70,6 +70,14 @@ pub enum SchemaError {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// Not one schema for each dimension label.
+    #[error("there are {labels} dimension labels and schemas for {schemas}")]
+    LabelSchemas {
+        /// Labels.
+        labels: usize,
+        /// Schemas of their arrays.
+        schemas: usize,
+    },
     /// An enumeration that cannot be.
     #[error("enumeration {name:?} {reason}")]
     Enumeration {

@@ -1,7 +1,6 @@
 //! Schema evolution: changes to a schema as a value, and what they make of it.
 
 use super::{ArraySchema, Attribute, CurrentDomain, Enumeration, EnumerationRef, SchemaError};
-use crate::datatype::{Datatype, Physical};
 use crate::range::NdRectangle;
 
 /// Changes that turn one schema of an array into the next. Applying it writes nothing: the caller stores the schema that
@@ -90,7 +89,7 @@ impl SchemaEvolution {
                         "refers to an enumeration that is not loaded",
                     ));
                 }
-                Some(enumeration) if max_index(attribute.datatype) <= enumeration.len() as u64 => {
+                Some(enumeration) if attribute.datatype.max_integer() <= enumeration.len() as u64 => {
                     return Err(attribute_error(
                         &attribute.name,
                         "has a type too small for the indices of its enumeration",
@@ -154,21 +153,6 @@ fn expand_current_domain(next: &mut ArraySchema, expanded: &NdRectangle) -> Resu
     Ok(())
 }
 
-/// The largest value of an integer type; 0 for other types, which cannot be enumerated.
-fn max_index(datatype: Datatype) -> u64 {
-    match datatype.physical() {
-        Physical::I8 => i8::MAX.cast_unsigned().into(),
-        Physical::U8 => u8::MAX.into(),
-        Physical::I16 => i16::MAX.cast_unsigned().into(),
-        Physical::U16 => u16::MAX.into(),
-        Physical::I32 => i32::MAX.cast_unsigned().into(),
-        Physical::U32 => u32::MAX.into(),
-        Physical::I64 => i64::MAX.cast_unsigned(),
-        Physical::U64 => u64::MAX,
-        Physical::F32 | Physical::F64 => 0,
-    }
-}
-
 fn attribute_error(name: &str, reason: &str) -> SchemaError {
     SchemaError::Attribute { name: name.to_owned(), reason: reason.to_owned() }
 }
@@ -180,7 +164,7 @@ fn enumeration_error(name: &str, reason: &'static str) -> SchemaError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::datatype::CellValNum;
+    use crate::datatype::{CellValNum, Datatype};
     use crate::range::Range;
     use crate::schema::{ArrayType, Dimension, Domain, FieldIndex, Layout};
     use crate::{FormatVersion, filter::Pipeline};

@@ -35,6 +35,7 @@ struct Opening<'a> {
     time: TimeRange,
     schemas: BTreeMap<String, Arc<ArraySchema>>,
     latest: Arc<ArraySchema>,
+    latest_name: String,
 }
 
 /// Opens the array at `uri`.
@@ -82,12 +83,13 @@ pub(super) fn open(context: &Context, uri: Uri, time: TimeRange) -> Result<Inner
     let whole = select_fragments(&committed, &vacuums, time, PartialOverlap::Excluded, &HashSet::new());
     let to_vacuum =
         whole.superseded.iter().map(|&i| location.path.join(&committed.fragments[i].entry.path)).collect();
-    let Opening { schemas, latest, .. } = opening;
+    let Opening { schemas, latest, latest_name, .. } = opening;
     Ok(Inner {
         context: context.clone(),
         uri,
         time_range: time,
         schema: latest,
+        schema_name: latest_name,
         schemas,
         fragments,
         deletes,
@@ -171,8 +173,8 @@ fn read_files<'a>(
         _ => context.install(|| schemas.par_iter().zip(&schema_tiles).map(decode).collect()),
     };
     let decoded = decoded?;
-    let latest = select_schema(directory, time).and_then(|name| decoded.get(name)).cloned();
-    let latest = latest.ok_or_else(|| no_array(location, directory))?;
+    let latest_name = select_schema(directory, time).unwrap_or_default().to_owned();
+    let latest = decoded.get(&latest_name).cloned().ok_or_else(|| no_array(location, directory))?;
     let vacuums = vacuums
         .into_iter()
         .zip(&vacuum_lists)
@@ -188,7 +190,7 @@ fn read_files<'a>(
         deletes: deletes.iter().map(|entry| entry.path.as_str()).zip(delete_tiles).collect(),
         fragment_meta: meta.iter().zip(meta_tiles).collect(),
     };
-    Ok((Opening { context, location, time, schemas: decoded, latest }, files))
+    Ok((Opening { context, location, time, schemas: decoded, latest, latest_name }, files))
 }
 
 /// Footers from consolidated fragment metadata.
