@@ -10,6 +10,7 @@ mod sections;
 mod tile_object;
 pub mod timeline;
 
+pub use azulejo_format::schema::NewArray;
 pub use fragment::{Fragment, TileStats};
 pub(crate) use metadata::{read_details, read_metadata};
 pub(crate) use sections::short_read_is_corrupt;

@@ -5,9 +5,11 @@ use super::{Array, clock};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::group::ObjectType;
-use crate::storage::Uri;
+use crate::storage::{Entry, Uri};
 use azulejo_format::ArraySchema;
-use azulejo_format::path::{RootFolder, enumeration_path, schema_path};
+use azulejo_format::path::{
+    ENUMERATIONS_FOLDER, LEGACY_SCHEMA_FILE, RootFolder, SCHEMA_FOLDER, enumeration_path, schema_path,
+};
 use azulejo_format::schema::NewArray;
 use azulejo_format::timestamped_name::TimestampedName;
 
@@ -56,7 +58,7 @@ impl Array {
         let (uri, array) = (Uri::parse(uri)?, array.into());
         array.check().map_err(|error| Error::InvalidArgument(format!("cannot create {uri}: {error}")))?;
         let location = context.locate(&uri)?;
-        if ObjectType::of(&location.storage.list(&location.path)?).is_some() {
+        if is_taken(&location)? {
             return Err(Error::AlreadyExists { uri: uri.to_string() });
         }
         let label_arrays: Vec<(Location, &ArraySchema)> = array
@@ -89,6 +91,20 @@ impl Array {
     }
 }
 
+/// Whether an array or group lies there. A `__schema` without schemas is what a crash while creating leaves.
+fn is_taken(location: &Location) -> Result<bool> {
+    let entries = location.storage.list(&location.path)?;
+    Ok(match ObjectType::of(&entries) {
+        None => false,
+        Some(ObjectType::Group) => true,
+        Some(ObjectType::Array) => {
+            let is_schema = |entry: &Entry| entry.name == LEGACY_SCHEMA_FILE && !entry.is_dir;
+            let schemas = location.storage.list(&location.path.join(SCHEMA_FOLDER))?;
+            entries.iter().any(is_schema) || schemas.iter().any(|entry| !entry.is_dir)
+        }
+    })
+}
+
 /// Makes an array's folders and stores its schema, which makes it visible.
 fn put_schema(
     context: &Context,
@@ -97,7 +113,94 @@ fn put_schema(
     name: &TimestampedName,
 ) -> Result<()> {
     for folder in FOLDERS {
-        let _ = folder;
+        location.storage.make_folder(&location.path.join(folder.name()))?;
     }
+    location.storage.make_folder(&location.path.join(SCHEMA_FOLDER).join(ENUMERATIONS_FOLDER))?;
     put_tile(context, location, &schema_path(name, schema.version), &schema.encode())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Config;
+    use azulejo_format::datatype::{CellValNum, Datatype};
+    use azulejo_format::filter::EncryptionKey;
+    use azulejo_format::schema::{Attribute, DataOrder, Enumeration};
+
+    fn context(key: Option<&[u8; 32]>) -> Context {
+        Context::new(Config::default(), key.map(|key| EncryptionKey::new(*key))).unwrap()
+    }
+
+    fn new_array() -> NewArray {
+        let words = Enumeration::of_strings("words", Datatype::StringUtf8, true, ["a", "b"]).unwrap();
+        ArraySchema::dense()
+            .dimension("x", 0i32..=99, 10)
+            .enumeration(words)
+            .attribute_with(Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("words"))
+            .label(0, "name", DataOrder::Increasing, Datatype::Float64)
+            .build()
+            .unwrap()
+    }
+
+    #[test]
+    fn what_was_created_is_opened() {
+        let folder = tempfile::tempdir().unwrap();
+        let local = folder.path().join("new").to_str().unwrap().to_owned();
+        for uri in ["mem://new", &local] {
+            let context = context(None);
+            let new = new_array();
+            Array::create(&context, uri, new.clone()).unwrap();
+            let array = Array::open(&context, uri).unwrap();
+            assert_eq!(**array.schema(), new.schema);
+            assert_eq!(array.schemas().keys().collect::<Vec<_>>(), [array.schema_name()]);
+            assert_eq!(*array.enumeration("words").unwrap(), new.enumerations[0]);
+            assert_eq!(**array.open_label("name").unwrap().schema(), new.label_schemas[0]);
+            assert!(array.fragments().is_empty() && array.metadata().unwrap().is_empty());
+            let again = Array::create(&context, uri, new).unwrap_err();
+            assert!(matches!(again, Error::AlreadyExists { .. }), "{again}");
+        }
+        for folder_name in ["__commits", "__fragments", "__meta", "__fragment_meta", "__labels", "__schema"] {
+            assert!(folder.path().join("new").join(folder_name).is_dir(), "{folder_name}");
+        }
+        assert_eq!(std::fs::read_dir(folder.path().join("new")).unwrap().count(), 6);
+    }
+
+    #[test]
+    fn keys_are_used_and_never_printed() {
+        let key = b"0123456789abcdeF0123456789abcdeF";
+        let encrypted = context(Some(key));
+        let new = ArraySchema::sparse().dimension("x", 0i64..=9, 2).build().unwrap();
+        Array::create(&encrypted, "mem://new", new).unwrap();
+        let array = Array::open(&encrypted, "mem://new").unwrap();
+        let printed = format!("{array:?} {encrypted:?}");
+        assert!(!printed.contains("0123456789abcdeF") && !printed.contains("48, 49, 50"), "{printed}");
+    }
+
+    #[test]
+    fn bad_schemas_leave_nothing_behind() {
+        let context = context(None);
+        let mut new = new_array();
+        new.enumerations.clear();
+        let error = Array::create(&context, "mem://new", new).unwrap_err().to_string();
+        assert!(error.contains("mem://new") && error.contains("\"words\""), "{error}");
+        assert!(matches!(Array::open(&context, "mem://new"), Err(Error::NotFound { .. })));
+    }
+
+    #[test]
+    fn what_a_crash_left_is_no_array() {
+        let context = context(None);
+        let location = context.locate(&Uri::parse("mem://new").unwrap()).unwrap();
+        let left = location.path.join("__schema/__enumerations/x");
+        location.storage.put(&left, bytes::Bytes::from_static(b"x")).unwrap();
+        Array::create(&context, "mem://new", new_array()).unwrap();
+        Array::open(&context, "mem://new").unwrap();
+    }
+
+    #[test]
+    fn times_are_the_callers() {
+        let context = context(None);
+        Array::create_at(&context, "mem://new", new_array(), 17).unwrap();
+        let array = Array::open_at(&context, "mem://new", crate::TimeRange::until(17)).unwrap();
+        assert!(array.schema_name().starts_with("__17_17_"), "{}", array.schema_name());
+    }
 }
