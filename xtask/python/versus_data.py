@@ -43,6 +43,7 @@ def main():
     sparse(out + "/sparse_20", cells, 20)
     sparse(out + "/sparse_20_dups", cells, 20, dups=True)
     sparse(out + "/fragments", many * 50, many)
+    # Read by versus/phases.rs.
     open(out + "/done", "w").write("%d %d %d" % (side, cells, many))
 
 

@@ -32,7 +32,8 @@ cargo xtask TASK
                               random arrays that the reference writes read identically
   fixtures DIR                packs a selection of a corpus into azulejo/tests/fixtures
   fuzz-corpus DIR             writes inputs for the fuzz targets, taken from a corpus
-  versus [--quick]            the reference beside us on the same files, in turn; prints ratios
+  versus [--quick] [--rounds N] [--only ARRAY/PHASE]
+                              the reference beside us on the same files, in turn; prints ratios
 ";
 
 /// What a task says when it fails.

@@ -11,7 +11,6 @@ mod theirs;
 
 use crate::{Outcome, reference, root};
 use phases::{Engine, Phase};
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
@@ -26,25 +25,29 @@ struct Timing {
 /// Timings by phase, and the peak memory of the process.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 struct Run {
-    phases: BTreeMap<String, Timing>,
+    phases: Vec<(String, Timing)>,
     peak_mb: u64,
 }
 
-/// Options: `--quick` (smaller arrays, fewer rounds), `--rounds N`.
-pub fn run(options: &[&str]) -> Outcome {
-    if let ["one", side, array, dir] = options {
-        return one(side, array, Path::new(dir));
+impl Run {
+    fn timing(&self, phase: &str) -> Option<Timing> {
+        self.phases.iter().find(|(name, _)| name == phase).map(|(_, timing)| *timing)
     }
+}
+
+/// Options: `--quick` (smaller arrays, fewer rounds), `--rounds N`, `--only TEXT` (phases whose `array/phase` holds it).
+pub fn run(options: &[&str]) -> Outcome {
+    if let ["one", side, array, only, repeats, dir] = options {
+        let repeats = repeats.parse().map_err(|_| "how often?")?;
+        return one(side, array, only, repeats, Path::new(dir));
+    }
+    let value = |name| options.iter().position(|o| *o == name).and_then(|i| options.get(i + 1)).copied();
+    let only = value("--only").unwrap_or("");
     let quick = options.contains(&"--quick");
-    let rounds = match options.iter().position(|o| *o == "--rounds") {
-        Some(i) => options.get(i + 1).and_then(|n| n.parse().ok()).ok_or("--rounds wants a number")?,
-        None => {
-            if quick {
-                3
-            } else {
-                5
-            }
-        }
+    let rounds: usize = match value("--rounds") {
+        Some(n) => n.parse().map_err(|_| "--rounds wants a number")?,
+        None if quick => 3,
+        None => 5,
     };
     let python = reference::python()?;
     let dir = root().join("target").join(if quick { "versus-quick" } else { "versus" });
@@ -60,7 +63,7 @@ pub fn run(options: &[&str]) -> Outcome {
     let exe = std::env::current_exe().map_err(|e| e.to_string())?;
     let side = |side: &str, array: &str| -> Result<Run, String> {
         let out = Command::new(&exe)
-            .args(["versus", "one", side, array])
+            .args(["versus", "one", side, array, only, "3"])
             .arg(&dir)
             .output()
             .map_err(|e| e.to_string())?;
@@ -74,17 +77,19 @@ pub fn run(options: &[&str]) -> Outcome {
         "{:18} {:14} {:>9}  {:>11} {:>11}  peak MB ours/reference",
         "array", "phase", "ratio", "ours", "reference"
     );
+    let scale = phases::Scale::read(&dir)?;
     for array in phases::ARRAYS {
+        if !phases::of(array, scale).iter().any(|phase| is_wanted(array, phase, only)) {
+            continue;
+        }
         let mut pairs = Vec::new();
         for _ in 0..rounds {
             pairs.push((side("ours", array)?, side("reference", array)?));
         }
         let Some((first, _)) = pairs.first() else { continue };
-        for phase in first.phases.keys() {
-            let timings: Vec<(Timing, Timing)> = pairs
-                .iter()
-                .filter_map(|(o, r)| Some((*o.phases.get(phase)?, *r.phases.get(phase)?)))
-                .collect();
+        for (phase, _) in &first.phases {
+            let timings: Vec<(Timing, Timing)> =
+                pairs.iter().filter_map(|(o, r)| Some((o.timing(phase)?, r.timing(phase)?))).collect();
             let mut each: Vec<f64> = timings.iter().map(|(o, r)| r.seconds / o.seconds).collect();
             each.sort_by(f64::total_cmp);
             let Some(&ratio) = each.get(each.len() / 2) else { continue };
@@ -112,26 +117,34 @@ pub fn run(options: &[&str]) -> Outcome {
     if different == 0 { Ok(()) } else { Err("results differ".into()) }
 }
 
-/// Runs all phases of one array on one side and prints them as JSON.
-fn one(side: &str, array: &str, dir: &Path) -> Outcome {
+fn is_wanted(array: &str, phase: &Phase, only: &str) -> bool {
+    format!("{array}/{}", phase.name).contains(only)
+}
+
+/// Runs the phases of one array on one side and prints them as JSON.
+fn one(side: &str, array: &str, only: &str, repeats: usize, dir: &Path) -> Outcome {
     let uri = dir.join(array).to_string_lossy().into_owned();
+    let scale = phases::Scale::read(dir)?;
+    let buffers = phases::buffers(array, scale);
     let mut engine: Box<dyn Engine> = match side {
-        "ours" => Box::new(ours::Azulejo::new(&uri)?),
-        _ => Box::new(theirs::Reference::new(&uri)?),
+        "ours" => Box::new(ours::Azulejo::new(array, &uri, buffers)?),
+        _ => Box::new(theirs::Reference::new(array, &uri, buffers)?),
     };
-    let mut timings = BTreeMap::new();
-    for phase in phases::of(array) {
-        timings.insert(phase.name.to_owned(), time(engine.as_mut(), &phase)?);
+    let mut timings = Vec::new();
+    for phase in phases::of(array, scale) {
+        if is_wanted(array, &phase, only) {
+            timings.push((phase.name.to_owned(), time(engine.as_mut(), &phase, repeats)?));
+        }
     }
     let run = Run { phases: timings, peak_mb: peak_mb() };
     println!("{}", serde_json::to_string(&run).map_err(|e| e.to_string())?);
     Ok(())
 }
 
-/// The best of three.
-fn time(engine: &mut dyn Engine, phase: &Phase) -> Result<Timing, String> {
+/// The best of some repeats.
+fn time(engine: &mut dyn Engine, phase: &Phase, repeats: usize) -> Result<Timing, String> {
     let mut best: Option<Timing> = None;
-    for _ in 0..3 {
+    for _ in 0..repeats {
         let start = std::time::Instant::now();
         let (cells, checksum, summing) = engine.run(phase)?;
         let seconds = start.elapsed().as_secs_f64() - summing;

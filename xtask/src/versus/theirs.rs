@@ -1,7 +1,7 @@
 //! The reference's side: its C API, with buffers that are made once and reused.
 
 use super::library::{Handle, TileDb, call};
-use super::phases::{Engine, Order, Phase, checksum};
+use super::phases::{Buffers, Engine, Order, Phase, checksum, columns};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::time::Instant;
 
@@ -10,21 +10,17 @@ pub struct Reference {
     lib: TileDb,
     uri: CString,
     array: Handle,
-    fields: Vec<(CString, Vec<u8>, u64)>,
+    /// Name, bytes of a cell, memory, and how much of it the reference filled.
+    fields: Vec<(CString, usize, Vec<u8>, u64)>,
 }
 
-/// Bytes of each buffer: large enough that no query is incomplete for want of a few cells.
-const ROOM: usize = 192 << 20;
-
 impl Reference {
-    pub fn new(uri: &str) -> Result<Self, String> {
+    pub fn new(name: &str, uri: &str, buffers: Buffers) -> Result<Self, String> {
         let lib = TileDb::load()?;
-        let dense = uri.contains("dense_");
-        let names: &[(&str, usize)] =
-            if dense { &[("a", 1)] } else { &[("x", 3), ("y", 3), ("a", 3), ("b", 6)] };
-        let fields = names
-            .iter()
-            .map(|(n, share)| Ok((CString::new(*n).map_err(|e| e.to_string())?, vec![1; ROOM / share], 0)))
+        let fields = (columns(name).iter().zip(buffers))
+            .map(|((_, size), (name, data))| {
+                Ok((CString::new(name).map_err(|e| e.to_string())?, *size, data, 0))
+            })
             .collect::<Result<_, String>>()?;
         let uri = CString::new(uri).map_err(|e| e.to_string())?;
         let mut this = Self { lib, uri, array: std::ptr::null_mut(), fields };
@@ -97,7 +93,7 @@ impl Engine for Reference {
                 call!(lib, "tiledb_query_set_condition", (Handle, Handle), query, condition)?;
             }
             loop {
-                for (name, data, size) in &mut self.fields {
+                for (name, _, data, size) in &mut self.fields {
                     *size = data.len() as u64;
                     call!(
                         lib,
@@ -113,13 +109,10 @@ impl Engine for Reference {
                 let mut status: c_int = 0;
                 call!(lib, "tiledb_query_get_status", (Handle, *mut c_int), query, &raw mut status)?;
                 let start = Instant::now();
-                for (_, data, size) in &self.fields {
+                for (_, _, data, size) in &self.fields {
                     sum = sum.wrapping_add(checksum(&data[..*size as usize]));
                 }
-                cells += self
-                    .fields
-                    .first()
-                    .map_or(0, |(_, _, size)| size / if phase.coordinates { 8 } else { 4 });
+                cells += self.fields.first().map_or(0, |(_, cell, _, size)| size / *cell as u64);
                 summing += start.elapsed().as_secs_f64();
                 if status == 1 {
                     break;
