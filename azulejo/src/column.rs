@@ -2,6 +2,7 @@
 
 #[cfg(feature = "arrow")]
 pub mod arrow;
+mod build;
 pub mod datetime;
 mod fill;
 #[cfg(feature = "ndarray")]

@@ -23,3 +23,4 @@ pub use context::Context;
 pub use error::{Error, Result};
 pub use read::Reader;
 pub use space::Subarray;
+pub use write::{WriteLayout, WriteOptions, Writer};

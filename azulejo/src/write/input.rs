@@ -1,0 +1,203 @@
+//! The columns of a write, matched to the fields of a fragment.
+
+use crate::column::{ColumnBuffers, ColumnSet, FieldView};
+use crate::error::{Error, Result};
+use azulejo_format::fragment::Field;
+use azulejo_format::{ArraySchema, CellValNum, Datatype};
+
+/// What the engine has to know of a field to move its cells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct FieldShape {
+    pub name: String,
+    pub datatype: Datatype,
+    pub cell_val_num: CellValNum,
+    pub nullable: bool,
+    /// Whether it is a dimension.
+    pub dimension: bool,
+}
+
+impl FieldShape {
+    /// The shapes of a fragment's fields: attributes and, for sparse arrays, dimensions.
+    pub fn of_all(schema: &ArraySchema, fields: &[Field]) -> Result<Vec<Self>> {
+        let shape = |field: &Field| {
+            let (datatype, cell_val_num) = field.layout(schema)?;
+            let (name, dimension) = match *field {
+                Field::Attribute(i) => (&schema.attribute(i)?.name, false),
+                Field::Dimension(i) => (&schema.dimension(i)?.name, true),
+                _ => return None,
+            };
+            let nullable = field.is_nullable(schema);
+            Some(Self { name: name.clone(), datatype, cell_val_num, nullable, dimension })
+        };
+        let shapes: Option<Vec<Self>> = fields.iter().map(shape).collect();
+        shapes.ok_or_else(|| Error::Internal("a fragment has a field that its schema lacks".into()))
+    }
+
+    /// Bytes of a fixed-length cell; 0 for var-length ones.
+    pub fn cell_size(&self) -> usize {
+        self.cell_val_num.cell_size(self.datatype).unwrap_or(0)
+    }
+
+    /// Whether cells vary in length.
+    pub fn is_var(&self) -> bool {
+        self.cell_val_num.is_var()
+    }
+}
+
+/// The cells of one call, one view a field.
+#[derive(Debug)]
+pub(super) struct Input<'a> {
+    pub cell_num: usize,
+    /// In the order of the fragment's fields.
+    pub fields: Vec<FieldView<'a>>,
+}
+
+impl Input<'_> {
+    /// Bytes that a cell takes on average, offsets and validity included; at least 1.
+    pub fn bytes_per_cell(&self) -> usize {
+        let bytes: usize = self.fields.iter().map(view_bytes).sum();
+        bytes.div_ceil(self.cell_num.max(1)).max(1)
+    }
+}
+
+/// Bytes of a view's cells before filters.
+pub(super) fn view_bytes(view: &FieldView<'_>) -> usize {
+    let values = match view.offsets {
+        Some(offsets) => {
+            let (first, last) = (offsets.first(), offsets.last());
+            let bytes = first.zip(last).map_or(0, |(first, last)| last.saturating_sub(*first) as usize);
+            bytes + view.cell_num * 8
+        }
+        None => view.cell_num * view.cell_size,
+    };
+    values + view.validity.map_or(0, <[u8]>::len)
+}
+
+/// Validity for nullable fields whose columns have none: as many ones as there are cells, if any column needs them.
+pub(super) fn all_valid(shapes: &[FieldShape], set: &ColumnSet) -> Vec<u8> {
+    let lacks = |shape: &FieldShape| {
+        shape.nullable && set.column(&shape.name).is_some_and(|column| column.validity.is_none())
+    };
+    if shapes.iter().any(lacks) { vec![1; set.cell_num] } else { Vec::new() }
+}
+
+/// Finds the column of every field and checks its type and lengths. `ones` comes from [`all_valid`].
+///
+/// # Errors
+/// [`Error::SchemaMismatch`] for columns that are missing, too many or of another type, [`Error::InvalidArgument`] for
+/// buffers that do not fit each other and for nulls in a field that has none.
+pub(super) fn bind<'a>(
+    schema: &ArraySchema,
+    shapes: &[FieldShape],
+    set: &'a ColumnSet,
+    ones: &'a [u8],
+) -> Result<Input<'a>> {
+    for (i, column) in set.columns.iter().enumerate() {
+        let name = &*column.column_type.name;
+        if set.columns.iter().take(i).any(|other| *other.column_type.name == *name) {
+            return Err(Error::SchemaMismatch(format!("there are two columns {name:?}")));
+        }
+        if !shapes.iter().any(|shape| shape.name == name) {
+            let why = if schema.domain.index_of(name).is_some() {
+                "is a dimension: dense writes take attributes only, the box says where they go".to_owned()
+            } else {
+                format!("is no field of the array; it has {}", names(shapes))
+            };
+            return Err(Error::SchemaMismatch(format!("column {name:?} {why}")));
+        }
+    }
+    let mut fields = Vec::with_capacity(shapes.len());
+    for shape in shapes {
+        let Some(column) = set.column(&shape.name) else {
+            let kind = if shape.dimension { "dimension" } else { "attribute" };
+            return Err(Error::SchemaMismatch(format!(
+                "the column of {kind} {:?} is missing: a write needs {}",
+                shape.name,
+                names(shapes)
+            )));
+        };
+        if column.cell_num != set.cell_num {
+            return Err(Error::InvalidArgument(format!(
+                "column {:?} has {} cells, the write {}",
+                shape.name, column.cell_num, set.cell_num
+            )));
+        }
+        fields.push(view(shape, column, ones)?);
+    }
+    Ok(Input { cell_num: set.cell_num, fields })
+}
+
+fn names(shapes: &[FieldShape]) -> String {
+    let names: Vec<String> = shapes.iter().map(|shape| format!("{:?}", shape.name)).collect();
+    names.join(", ")
+}
+
+/// The column as the cells of a field.
+fn view<'a>(shape: &FieldShape, column: &'a ColumnBuffers, ones: &'a [u8]) -> Result<FieldView<'a>> {
+    let given = &column.column_type;
+    if !takes(shape.datatype, given.datatype) || shape.cell_val_num != given.cell_val_num {
+        return Err(Error::SchemaMismatch(format!(
+            "column {:?} holds {}, the array {}",
+            shape.name,
+            describe(given.datatype, given.cell_val_num),
+            describe(shape.datatype, shape.cell_val_num)
+        )));
+    }
+    column.validate()?;
+    let mut view = column.view();
+    view.cell_size = shape.cell_size();
+    if let Some(offsets) = view.offsets {
+        let size = shape.datatype.size() as u64;
+        let odd = |ends: &[u64]| matches!(ends, [start, end] if !(end - start).is_multiple_of(size));
+        if size > 1
+            && let Some(cell) = offsets.windows(2).position(odd)
+        {
+            return Err(Error::InvalidArgument(format!(
+                "column {:?}: cell {cell} is no whole number of {} values",
+                shape.name, shape.datatype
+            )));
+        }
+    }
+    match (shape.nullable, view.validity) {
+        (true, None) => view.validity = Some(ones),
+        (false, Some(validity)) => {
+            if let Some(cell) = validity.iter().position(|&valid| valid == 0) {
+                return Err(Error::InvalidArgument(format!(
+                    "column {:?}: cell {cell} is null, but the array has no nulls there",
+                    shape.name
+                )));
+            }
+            view.validity = None;
+        }
+        _ => {}
+    }
+    Ok(view)
+}
+
+/// Whether values of type `given` may be stored as `wanted`: the same type, texts and bytes among each other, and plain
+/// integers as what they are the stored form of.
+fn takes(wanted: Datatype, given: Datatype) -> bool {
+    let bytes = |t: Datatype| {
+        t.is_byte()
+            || matches!(
+                t,
+                Datatype::Char
+                    | Datatype::StringAscii
+                    | Datatype::StringUtf8
+                    | Datatype::Any
+                    | Datatype::UInt8
+            )
+    };
+    let physical = wanted.physical() == given.physical();
+    wanted == given
+        || (bytes(wanted) && bytes(given))
+        || (physical && (given.is_integer() || wanted.is_integer()))
+}
+
+fn describe(datatype: Datatype, cell_val_num: CellValNum) -> String {
+    match cell_val_num {
+        CellValNum::ONE => datatype.to_string(),
+        CellValNum::Fixed(n) => format!("{n} values of {datatype} a cell"),
+        CellValNum::Var => format!("cells of {datatype} of varying length"),
+    }
+}

@@ -1,0 +1,1 @@
+//! Writes against a naive model.
