@@ -2,18 +2,26 @@
 
 pub mod clock;
 mod create;
+mod delete;
+mod delete_fragments;
 pub mod directory;
+mod evolve;
 mod fragment;
+mod head;
 mod metadata;
+mod metadata_write;
 mod open;
 mod sections;
 mod tile_object;
 pub mod timeline;
 
 pub use azulejo_format::schema::NewArray;
+pub use delete_fragments::{DeletedFragments, FragmentSelection};
 pub use fragment::{Fragment, TileStats};
 pub(crate) use metadata::{read_details, read_metadata};
+pub use metadata_write::MetadataWriter;
 pub(crate) use sections::short_read_is_corrupt;
+pub(crate) use tile_object::put_tile;
 
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};

@@ -1,8 +1,10 @@
 //! Groups: folders that name arrays and other groups, wherever these lie.
 
+mod edit;
 mod folder;
 mod walk;
 
+pub use edit::{GroupEditor, NewMember};
 pub use folder::{FolderEntry, ObjectType, list, object_type};
 pub use walk::{Walk, WalkEntry, walk};
 
@@ -11,7 +13,7 @@ use crate::array::{TimeRange, read_details, read_metadata};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::Uri;
-use azulejo_format::group::{GroupDetails, GroupMember, MemberKind, merge};
+use azulejo_format::group::{GroupDetails, GroupMember, GroupVersion, MemberKind, merge};
 use azulejo_format::metadata::Metadata;
 use azulejo_format::path::RootFolder;
 
@@ -58,6 +60,8 @@ pub struct Group {
     location: Location,
     time_range: TimeRange,
     has_details: bool,
+    /// That of the newest details at the time.
+    details_version: Option<GroupVersion>,
     members: Vec<Member>,
     metadata_files: DetailFiles,
 }
@@ -108,10 +112,11 @@ impl Group {
             let decoded = GroupDetails::decode(&payload);
             details.push(decoded.map_err(|e| Error::decode(location.path.join(&path).to_string(), e))?);
         }
+        let details_version = details.last().map(|newest: &GroupDetails| newest.version);
         let members = merge(details).into_values().map(|member| Member::new(member, &location)).collect();
         let has_details = !details_files.files.is_empty();
         let context = context.clone();
-        Ok(Self { context, uri, location, time_range, has_details, members, metadata_files })
+        Ok(Self { context, uri, location, time_range, has_details, details_version, members, metadata_files })
     }
 
     /// The context that it was opened with.

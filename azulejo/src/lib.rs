@@ -10,6 +10,7 @@ pub mod error;
 pub mod fragment_info;
 pub mod group;
 pub mod label;
+pub mod object;
 pub mod read;
 pub mod space;
 pub mod storage;

@@ -458,7 +458,7 @@ mod tests {
     fn a_schema_in_one_sentence() {
         let new = ArraySchema::sparse()
             .dimension("x", 1i64..=100, 10)
-            .dimension_with(Dimension::new("t", 0i64..=99).datatype(Datatype::DateTimeMs))
+            .dimension_with(Dimension::new("t", 0i64..=99).datatype(Datatype::DateTimeDay))
             .string_dimension("s")
             .dimension_with(Dimension::new("f", 1f32..=2.5))
             .attribute("a", Datatype::Float64)

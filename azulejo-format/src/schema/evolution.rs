@@ -2,6 +2,7 @@
 
 use super::{ArraySchema, Attribute, CurrentDomain, Enumeration, EnumerationRef, SchemaError};
 use crate::range::NdRectangle;
+use crate::version::FormatVersion;
 
 /// Changes that turn one schema of an array into the next. Applying it writes nothing: the caller stores the schema that
 /// comes out, and before it the enumerations that were added or extended.
@@ -102,6 +103,16 @@ impl SchemaEvolution {
     }
 }
 
+impl ArraySchema {
+    /// This schema in the version that new arrays have; `None` if it is in that or a newer one. Nothing else changes:
+    /// every version's model has what older ones lack at its default.
+    #[must_use]
+    pub fn upgraded(&self) -> Option<Self> {
+        let version = self.version.max(FormatVersion::CURRENT);
+        (version != self.version).then(|| Self { version, ..self.clone() })
+    }
+}
+
 fn add_enumeration(next: &mut ArraySchema, enumeration: &Enumeration) -> Result<(), SchemaError> {
     enumeration.check()?;
     if next.enumeration(&enumeration.name).is_some() {
@@ -165,9 +176,9 @@ fn enumeration_error(name: &str, reason: &'static str) -> SchemaError {
 mod tests {
     use super::*;
     use crate::datatype::{CellValNum, Datatype};
+    use crate::filter::Pipeline;
     use crate::range::Range;
     use crate::schema::{ArrayType, Dimension, Domain, FieldIndex, Layout};
-    use crate::{FormatVersion, filter::Pipeline};
 
     fn schema() -> (ArraySchema, Vec<Enumeration>) {
         let words = Enumeration::of_strings("words", Datatype::StringUtf8, false, ["a", "b"]).unwrap();

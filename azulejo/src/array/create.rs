@@ -105,8 +105,8 @@ fn is_taken(location: &Location) -> Result<bool> {
     })
 }
 
-/// Makes an array's folders and stores its schema, which makes it visible.
-fn put_schema(
+/// Makes those of an array's folders that are missing and stores a schema, which makes it visible.
+pub(super) fn put_schema(
     context: &Context,
     location: &Location,
     schema: &ArraySchema,

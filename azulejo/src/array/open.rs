@@ -112,7 +112,7 @@ fn list(context: &Context, location: &Location) -> Result<Listings> {
     Ok(Listings { root: next(), schema: next(), commits: next(), fragment_meta: next(), metadata: next() })
 }
 
-fn no_array(location: &Location, directory: &Directory) -> Error {
+pub(super) fn no_array(location: &Location, directory: &Directory) -> Error {
     let uri = location.path.to_string();
     let what = match directory.other {
         Some(OtherObject::Group) => "it is a group, not an array",

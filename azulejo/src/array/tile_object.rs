@@ -1,5 +1,6 @@
 //! Objects that consist of one generic tile: schemas, enumerations, metadata, group details, delete conditions.
 
+use super::open::{decode_at, generic_tile, read_objects};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use azulejo_format::FormatVersion;
@@ -10,7 +11,13 @@ use bytes::Bytes;
 pub(crate) fn put_tile(context: &Context, location: &Location, path: &str, payload: &[u8]) -> Result<()> {
     // The header tells how the filters were written, whatever the version of the array.
     let tile = GenericTile::encode(payload, FormatVersion::CURRENT, context.key());
-    let path = location.path.join(path);
-    let tile = tile.map_err(|source| Error::decode(path.to_string(), source))?;
-    location.storage.put(&path, Bytes::from(tile))
+    let tile = decode_at(location, path, tile)?;
+    location.storage.put(&location.path.join(path), Bytes::from(tile))
+}
+
+/// Reads the payload of the object at `path` below `location`.
+pub(super) fn read_tile(context: &Context, location: &Location, path: &str) -> Result<Vec<u8>> {
+    let bytes = read_objects(location, [path])?.pop();
+    let bytes = bytes.ok_or_else(|| Error::Internal(format!("{path} was not read")))?;
+    generic_tile(context, location, path, &bytes)
 }

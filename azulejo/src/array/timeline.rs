@@ -185,12 +185,12 @@ pub fn select_schema(directory: &Directory, time: TimeRange) -> Option<&str> {
 
 impl TimeRange {
     /// Whether all of a name's time lies inside.
-    fn contains(self, name: &TimestampedName) -> bool {
+    pub(super) fn contains(self, name: &TimestampedName) -> bool {
         self.start <= name.t_start && name.t_end <= self.end
     }
 
     /// Whether some of a name's time lies inside.
-    fn overlaps(self, name: &TimestampedName) -> bool {
+    pub(super) fn overlaps(self, name: &TimestampedName) -> bool {
         name.t_start <= self.end && self.start <= name.t_end
     }
 }

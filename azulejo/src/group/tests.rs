@@ -260,3 +260,84 @@ fn circles_of_growing_paths_end_too() {
     let found = walked(&context, &format!("{root}/g"), usize::MAX);
     assert_eq!(found, ["1 s group", "2 again group again", "2 up group again", "2 x array"]);
 }
+
+#[test]
+fn members_are_added_and_removed() {
+    let context = context();
+    Group::create(&context, "mem://g").unwrap();
+    assert!(matches!(Group::create(&context, "mem://g"), Err(Error::AlreadyExists { .. })));
+    assert!(Group::open(&context, "mem://g").unwrap().members().is_empty());
+    array(&context, "g/a");
+    array(&context, "b");
+    let mut editor = Group::edit(&context, "mem://g").unwrap();
+    editor.add(NewMember::relative("a")).unwrap();
+    editor.add(NewMember::at("mem://b").named("bee")).unwrap();
+    editor.add(NewMember::at("mem://later").named("later").typed(ObjectType::Group)).unwrap();
+    for (member, part) in [
+        (NewMember::relative("nothing"), "not found"),
+        (NewMember::relative("../b"), "group's folder"),
+        (NewMember::relative("mem://b"), "group's folder"),
+        (NewMember::at("mem://g"), "itself"),
+        (NewMember::at("mem://b").named(""), "empty"),
+        (NewMember::at("mem://g/a").named("bee"), "already exists"),
+    ] {
+        let error = editor.add(member.clone()).unwrap_err().to_string();
+        assert!(error.contains(part), "{member:?}: {error}");
+    }
+    editor.add(NewMember::at("mem://g/a").named("bee").replacing()).unwrap();
+    editor.add(NewMember::at("mem://g/a").named("sea")).unwrap();
+    editor.commit().unwrap();
+    let group = Group::open(&context, "mem://g").unwrap();
+    assert_eq!(names(&group), ["a", "bee", "later", "sea"]);
+    assert_eq!(group.member("a").unwrap().location, "mem://g/a");
+    assert_eq!(group.member("a").unwrap().object_type, Some(ObjectType::Array));
+
+    let mut editor = Group::edit(&context, "mem://g").unwrap();
+    editor.remove("bee").unwrap();
+    editor.remove("mem://later").unwrap();
+    assert!(matches!(editor.remove("nobody"), Err(Error::NotFound { .. })));
+    assert!(matches!(editor.remove("mem://g/a"), Err(Error::InvalidArgument(_))));
+    editor.commit().unwrap();
+    assert_eq!(names(&Group::open(&context, "mem://g").unwrap()), ["a", "sea"]);
+    Group::edit(&context, "mem://g").unwrap().commit().unwrap();
+}
+
+#[test]
+fn changes_have_the_time_that_they_are_given() {
+    let context = context();
+    Group::create(&context, "mem://g").unwrap();
+    array(&context, "g/a");
+    array(&context, "g/b");
+    let mut editor = Group::edit_at(&context, "mem://g", 10).unwrap();
+    editor.add(NewMember::relative("a")).unwrap();
+    editor.commit().unwrap();
+    let mut editor = Group::edit_at(&context, "mem://g", 20).unwrap();
+    editor.remove("a").unwrap();
+    editor.add(NewMember::relative("b")).unwrap();
+    editor.commit().unwrap();
+    let at = |time| Group::open_at(&context, "mem://g", TimeRange::until(time)).unwrap();
+    assert_eq!((names(&at(9)), names(&at(10)), names(&at(20))), (vec![], vec!["a"], vec!["b"]));
+    let mut writer = Group::metadata_writer(&context, "mem://g").unwrap().at(15);
+    writer.put("k", MetadataValue::new(Datatype::Int16, [1, 0])).unwrap();
+    writer.commit().unwrap();
+    assert!(at(14).metadata().unwrap().is_empty());
+    assert_eq!(at(15).metadata().unwrap()["k"].count(), 1);
+}
+
+#[test]
+fn old_groups_stay_in_their_version() {
+    let context = context();
+    put(&context, "g/__tiledb_group.tdb", b"");
+    let members =
+        vec![member("a", "x", MemberKind::Array, false), member("b", "y", MemberKind::Unknown, false)];
+    details(&context, "g", 10, GroupVersion::V1, members);
+    let mut editor = Group::edit(&context, "mem://g").unwrap();
+    editor.remove("a").unwrap();
+    editor.add(NewMember::at("mem://c").named("c").typed(ObjectType::Group)).unwrap();
+    editor.commit().unwrap();
+    let group = Group::open(&context, "mem://g").unwrap();
+    assert_eq!(names(&group), ["b", "c"]);
+    assert_eq!(group.details_version, Some(GroupVersion::V1));
+    let listed = group.location.storage.list(&group.location.path.join("__group")).unwrap();
+    assert!(listed.iter().all(|entry| entry.name.ends_with("_1")), "{listed:?}");
+}

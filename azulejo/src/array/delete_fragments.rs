@@ -1,0 +1,144 @@
+//! Deleting fragments, by a range of time or by name.
+
+use super::head::{Commits, Head};
+use super::timeline::CommittedFragment;
+use super::{Array, TimeRange};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::storage::StorePath;
+use azulejo_format::FormatVersion;
+use azulejo_format::commit::{IgnoreList, last_component};
+use azulejo_format::path::{
+    FRAGMENT_METADATA_FILE, Suffix, commit_path, fragment_version, suffixed_commit_path,
+};
+use azulejo_format::timestamped_name::TimestampedName;
+use bytes::Bytes;
+use std::collections::HashSet;
+
+/// Which fragments to delete.
+#[derive(Debug, Clone, Copy)]
+pub enum FragmentSelection<'a> {
+    /// Those with all of their time in a range; what consolidations have replaced included.
+    Within(TimeRange),
+    /// Those with these names (or URIs, of which the last component counts).
+    Named(&'a [String]),
+}
+
+/// Fragments that were, or would be, deleted.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DeletedFragments {
+    /// Their names, oldest first.
+    pub deleted: Vec<String>,
+    /// Names of those that stay because only a part of their time lies in the range.
+    pub kept_in_part: Vec<String>,
+}
+
+impl Array {
+    /// Deletes fragments for good, at all times.
+    ///
+    /// In the order that a crash at any point leaves readable: an ignore file for those in consolidated commits, then the
+    /// commits, then the fragments.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a name that the array does not have; nothing is deleted then.
+    pub fn delete_fragments(
+        context: &Context,
+        uri: &str,
+        selection: FragmentSelection<'_>,
+    ) -> Result<DeletedFragments> {
+        let head = Head::open(context, uri)?;
+        let commits = head.commits()?;
+        let (chosen, report) = choose(&head, &commits, selection)?;
+        if !chosen.is_empty() {
+            delete(&head, &commits, &chosen)?;
+        }
+        Ok(report)
+    }
+
+    /// What [`Self::delete_fragments`] would delete; deletes nothing.
+    ///
+    /// # Errors
+    /// As [`Self::delete_fragments`].
+    pub fn plan_fragment_deletion(
+        context: &Context,
+        uri: &str,
+        selection: FragmentSelection<'_>,
+    ) -> Result<DeletedFragments> {
+        let head = Head::open(context, uri)?;
+        Ok(choose(&head, &head.commits()?, selection)?.1)
+    }
+}
+
+fn choose<'a>(
+    head: &Head,
+    commits: &'a Commits,
+    selection: FragmentSelection<'_>,
+) -> Result<(Vec<&'a CommittedFragment>, DeletedFragments)> {
+    let all = &commits.committed.fragments;
+    let (mut chosen, mut kept_in_part) = (Vec::new(), Vec::new());
+    match selection {
+        FragmentSelection::Within(time) => {
+            for fragment in all {
+                let name = &fragment.entry.name;
+                if time.contains(name) {
+                    chosen.push(fragment);
+                } else if time.overlaps(name) {
+                    kept_in_part.push(fragment.entry.file_name().to_owned());
+                }
+            }
+        }
+        FragmentSelection::Named(names) => {
+            let mut wanted: HashSet<&str> =
+                names.iter().map(|name| last_component(name.trim_end_matches('/'))).collect();
+            chosen = all.iter().filter(|fragment| wanted.remove(fragment.entry.file_name())).collect();
+            let mut missing: Vec<&str> = wanted.into_iter().collect();
+            missing.sort_unstable();
+            if let Some(name) = missing.first() {
+                return Err(Error::InvalidArgument(format!("{}: there is no fragment {name:?}", head.uri)));
+            }
+        }
+    }
+    let deleted = chosen.iter().map(|fragment| fragment.entry.file_name().to_owned()).collect();
+    Ok((chosen, DeletedFragments { deleted, kept_in_part }))
+}
+
+fn delete(head: &Head, commits: &Commits, chosen: &[&CommittedFragment]) -> Result<()> {
+    let (location, storage) = (&head.location, &head.location.storage);
+    let at = |path: &str| location.path.join(path);
+    let mut files: Vec<StorePath> = Vec::new();
+    let mut ignored: Vec<(&TimestampedName, String)> = Vec::new();
+    for fragment in chosen {
+        let (path, name) = (&fragment.entry.path, &fragment.entry.name);
+        let version = fragment_version(name).map_err(|e| Error::decode(at(path).to_string(), e))?;
+        match commit_path(name, version) {
+            Some(commit) => {
+                if commits.consolidated.contains(last_component(&commit)) {
+                    ignored.push((name, commit.clone()));
+                }
+                files.push(at(&commit));
+            }
+            // Such a fragment exists as long as it has metadata.
+            None => files.push(at(path).join(FRAGMENT_METADATA_FILE)),
+        }
+    }
+    let start = ignored.iter().map(|(name, _)| name.t_start).min();
+    if let (Some(start), Some(end)) = (start, ignored.iter().map(|(name, _)| name.t_end).max()) {
+        let name = TimestampedName::versioned(start, end, FormatVersion::CURRENT.number());
+        let list = IgnoreList { uris: ignored.into_iter().map(|(_, commit)| commit).collect() };
+        storage.put(&at(&suffixed_commit_path(&name, Suffix::Ignore)), Bytes::from(list.encode()))?;
+    }
+    storage.delete(&files)?;
+    let folders: Vec<StorePath> = chosen.iter().map(|fragment| at(&fragment.entry.path)).collect();
+    storage.delete(&folders)?;
+    // A vacuum file hides what a deleted fragment replaced: it may go only once that is gone, too.
+    let gone: HashSet<&str> = chosen.iter().map(|fragment| fragment.entry.file_name()).collect();
+    let left: HashSet<&str> = (commits.committed.fragments.iter())
+        .map(|fragment| fragment.entry.file_name())
+        .filter(|name| !gone.contains(name))
+        .collect();
+    let stale = commits.vacuums.iter().filter(|(entry, list)| {
+        let stem = entry.file_name().split('.').next().unwrap_or_default();
+        gone.contains(stem) && list.names().all(|name| !left.contains(name))
+    });
+    storage.delete(&stale.map(|(entry, _)| at(&entry.path)).collect::<Vec<_>>())
+}

@@ -1,0 +1,108 @@
+//! What those who change an array need to know of it: its latest schema, and which fragments and deletes are committed.
+//! Fragments are not looked at.
+
+use super::TimeRange;
+use super::directory::{Directory, Listings, NamedEntry};
+use super::open::{decode_at, no_array, read_objects};
+use super::tile_object::read_tile;
+use super::timeline::{Committed, committed, select_schema};
+use crate::context::{Context, Location};
+use crate::error::{Error, Result};
+use crate::storage::{Entry, Uri};
+use azulejo_format::ArraySchema;
+use azulejo_format::commit::{ConsolidatedCommit, ConsolidatedCommits, IgnoreList, VacuumList};
+use azulejo_format::path::{RootFolder, enumeration_path};
+use azulejo_format::schema::Enumeration;
+use azulejo_format::timestamped_name::TimestampedName;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+/// An array's latest schema, whatever its time.
+#[derive(Debug)]
+pub(crate) struct Head {
+    /// Where the array lies.
+    pub uri: Uri,
+    /// Its folder.
+    pub location: Location,
+    /// The latest schema.
+    pub schema: Arc<ArraySchema>,
+    /// The name of the latest schema's file, unless it is the one of versions before 10, which has no time.
+    pub schema_name: Option<TimestampedName>,
+    root: Vec<Entry>,
+}
+
+/// All commits of an array.
+#[derive(Debug)]
+pub(crate) struct Commits {
+    /// Fragments and deletes that exist.
+    pub committed: Committed,
+    /// Vacuum files and what they name.
+    pub vacuums: Vec<(NamedEntry, VacuumList)>,
+    /// Names of the commits in consolidated commits files, with their suffixes.
+    pub consolidated: HashSet<String>,
+}
+
+impl Head {
+    /// Reads the latest schema, which also shows whether the context's key is the array's.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no array, [`Error::Encryption`] for a missing, wrong or unneeded key.
+    pub fn open(context: &Context, uri: &str) -> Result<Self> {
+        let uri = Uri::parse(uri)?;
+        let location = context.locate(&uri)?;
+        let root = location.storage.list(&location.path)?;
+        let schema = location.storage.list(&location.path.join(RootFolder::Schema.name()))?;
+        let directory = Directory::parse(&Listings { root: root.clone(), schema, ..Listings::default() });
+        let latest = select_schema(&directory, TimeRange::ALL);
+        let found = directory.schema_files().find(|(_, name)| Some(*name) == latest);
+        let Some((path, name)) = found else { return Err(no_array(&location, &directory)) };
+        let payload = read_tile(context, &location, path)?;
+        let schema = Arc::new(decode_at(&location, path, ArraySchema::decode(&payload))?);
+        let schema_name = directory.schemas.iter().find(|s| s.file_name() == name).map(|s| s.name.clone());
+        Ok(Self { uri, location, schema, schema_name, root })
+    }
+
+    /// Reads an enumeration of the schema.
+    ///
+    /// # Errors
+    /// [`Error::SchemaMismatch`] if the schema has no such enumeration.
+    pub fn enumeration(&self, context: &Context, name: &str) -> Result<Enumeration> {
+        let reference = self.schema.enumeration(name).ok_or_else(|| {
+            Error::SchemaMismatch(format!("{}: there is no enumeration {name:?}", self.uri))
+        })?;
+        let path = enumeration_path(&reference.file_name);
+        let payload = read_tile(context, &self.location, &path)?;
+        decode_at(&self.location, &path, Enumeration::decode(&payload))
+    }
+
+    /// Reads all commits.
+    pub fn commits(&self) -> Result<Commits> {
+        let location = &self.location;
+        let commits = location.storage.list(&location.path.join(RootFolder::Commits.name()))?;
+        let directory =
+            Directory::parse(&Listings { root: self.root.clone(), commits, ..Listings::default() });
+        let paths = |entries: &[NamedEntry]| -> Vec<String> {
+            entries.iter().map(|entry| entry.path.clone()).collect()
+        };
+        let read = |entries: &[NamedEntry]| {
+            let paths = paths(entries);
+            read_objects(location, paths.iter().map(String::as_str))
+        };
+        let mut ignores = Vec::new();
+        for (entry, bytes) in directory.ignores.iter().zip(read(&directory.ignores)?) {
+            ignores.push(decode_at(location, &entry.path, IgnoreList::decode(&bytes))?);
+        }
+        let mut vacuums = Vec::new();
+        for (entry, bytes) in directory.vacuums.iter().zip(read(&directory.vacuums)?) {
+            vacuums.push((entry.clone(), decode_at(location, &entry.path, VacuumList::decode(&bytes))?));
+        }
+        let bytes = read(&directory.consolidated)?;
+        let mut lists = Vec::new();
+        for (entry, bytes) in directory.consolidated.iter().zip(&bytes) {
+            lists.push(decode_at(location, &entry.path, ConsolidatedCommits::decode(bytes))?);
+        }
+        let names = lists.iter().flat_map(|list| &list.commits).map(ConsolidatedCommit::name);
+        let consolidated = names.map(str::to_owned).collect();
+        Ok(Commits { committed: committed(&directory, &lists, &ignores), vacuums, consolidated })
+    }
+}

@@ -1,0 +1,125 @@
+//! Writing key-values of arrays and groups: one file a commit.
+
+use super::head::Head;
+use super::tile_object::put_tile;
+use super::{Array, clock};
+use crate::context::{Context, Location};
+use crate::error::{Error, Result};
+use azulejo_format::Datatype;
+use azulejo_format::metadata::{MetadataEntry, MetadataValue, encode};
+use azulejo_format::path::{RootFolder, metadata_path};
+use azulejo_format::timestamped_name::TimestampedName;
+use std::collections::BTreeMap;
+
+/// Changes to the key-values of an array or group. They are written together by [`Self::commit`]; dropped, they are
+/// forgotten.
+#[derive(Debug)]
+#[must_use]
+pub struct MetadataWriter {
+    context: Context,
+    location: Location,
+    timestamp: Option<u64>,
+    changes: BTreeMap<String, Option<MetadataValue>>,
+}
+
+impl MetadataWriter {
+    /// A writer for an object that is known to be there, and to have the context's key.
+    pub(crate) fn new(context: &Context, location: Location) -> Self {
+        Self { context: context.clone(), location, timestamp: None, changes: BTreeMap::new() }
+    }
+
+    /// Gives the changes a time (milliseconds since 1970-01-01 UTC) other than that of the commit.
+    pub fn at(mut self, timestamp: u64) -> Self {
+        self.timestamp = Some(timestamp);
+        self
+    }
+
+    /// Sets a key, whatever it was.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for a value of type ANY, bytes that are not a whole number of values, and lengths that
+    /// do not fit in 32 bits.
+    pub fn put(&mut self, key: impl Into<String>, value: MetadataValue) -> Result<&mut Self> {
+        let key = key.into();
+        let refuse = |reason: &str| Err(Error::InvalidArgument(format!("metadata {key:?}: {reason}")));
+        if value.datatype == Datatype::Any {
+            return refuse("a value cannot be of type ANY");
+        }
+        if !value.data.len().is_multiple_of(value.datatype.size()) {
+            return refuse("its bytes are not a whole number of values");
+        }
+        if u32::try_from(value.count()).is_err() || u32::try_from(key.len()).is_err() {
+            return refuse("it is too long");
+        }
+        self.changes.insert(key, Some(value));
+        Ok(self)
+    }
+
+    /// Removes a key; one that is not there is no error.
+    pub fn remove(&mut self, key: impl Into<String>) -> &mut Self {
+        self.changes.insert(key.into(), None);
+        self
+    }
+
+    /// Writes the changes as one file. Without changes nothing is written.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub fn commit(self) -> Result<()> {
+        if self.changes.is_empty() {
+            return Ok(());
+        }
+        let entries: Vec<MetadataEntry> =
+            self.changes.into_iter().map(|(key, value)| MetadataEntry { key, value }).collect();
+        let time = self.timestamp.unwrap_or_else(clock::next_timestamp);
+        let storage = &self.location.storage;
+        storage.make_folder(&self.location.path.join(RootFolder::Metadata.name()))?;
+        let path = metadata_path(&TimestampedName::unversioned(time, time));
+        put_tile(&self.context, &self.location, &path, &encode(&entries))
+    }
+}
+
+impl Array {
+    /// Begins to change an array's key-values.
+    ///
+    /// ```
+    /// # use azulejo::format::{ArraySchema, Datatype};
+    /// # use azulejo::format::metadata::MetadataValue;
+    /// # use azulejo::{Array, Config, Context};
+    /// # let context = Context::new(Config::default(), None)?;
+    /// # let new = ArraySchema::sparse().dimension("x", 0i32..=9, 10).build()?;
+    /// # Array::create(&context, "mem://a", new)?;
+    /// let mut writer = Array::metadata_writer(&context, "mem://a")?;
+    /// writer.put("unit", MetadataValue::new(Datatype::StringUtf8, "mm"))?;
+    /// writer.remove("draft");
+    /// writer.commit()?;
+    /// assert_eq!(Array::open(&context, "mem://a")?.metadata()?["unit"].as_text(), Some("mm"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no array, [`Error::Encryption`] for a missing, wrong or unneeded key.
+    pub fn metadata_writer(context: &Context, uri: &str) -> Result<MetadataWriter> {
+        Ok(MetadataWriter::new(context, Head::open(context, uri)?.location))
+    }
+
+    /// Sets one key of an array.
+    ///
+    /// # Errors
+    /// As [`Self::metadata_writer`] and [`MetadataWriter::put`].
+    pub fn put_metadata(context: &Context, uri: &str, key: &str, value: MetadataValue) -> Result<()> {
+        let mut writer = Self::metadata_writer(context, uri)?;
+        writer.put(key, value)?;
+        writer.commit()
+    }
+
+    /// Removes one key of an array.
+    ///
+    /// # Errors
+    /// As [`Self::metadata_writer`].
+    pub fn delete_metadata(context: &Context, uri: &str, key: &str) -> Result<()> {
+        let mut writer = Self::metadata_writer(context, uri)?;
+        writer.remove(key);
+        writer.commit()
+    }
+}

@@ -1,0 +1,275 @@
+//! Creating groups, and changing their members and key-values.
+
+use super::{Group, Member, ObjectType, object_type};
+use crate::array::{MetadataWriter, TimeRange, clock, put_tile};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::storage::Uri;
+use azulejo_format::group::{GroupDetails, GroupMember, GroupVersion, MemberKind};
+use azulejo_format::path::{GROUP_FILE, RootFolder, group_details_path};
+use azulejo_format::timestamped_name::TimestampedName;
+use bytes::Bytes;
+use std::collections::BTreeMap;
+
+/// A member to be added to a group.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub struct NewMember {
+    uri: String,
+    relative: bool,
+    name: Option<String>,
+    object_type: Option<ObjectType>,
+    replaces: bool,
+}
+
+impl NewMember {
+    /// A member anywhere: a path or URI, which is stored whole.
+    pub fn at(uri: impl Into<String>) -> Self {
+        Self { uri: uri.into(), relative: false, name: None, object_type: None, replaces: false }
+    }
+
+    /// A member in the group's folder, or below: `path` is taken from there. It stays a member when the group is moved
+    /// as a whole.
+    pub fn relative(path: impl Into<String>) -> Self {
+        Self { relative: true, ..Self::at(path) }
+    }
+
+    /// With a name in the group.
+    pub fn named(mut self, name: impl Into<String>) -> Self {
+        self.name = Some(name.into());
+        self
+    }
+
+    /// With a type; nobody looks then whether anything lies there.
+    pub fn typed(mut self, object_type: ObjectType) -> Self {
+        self.object_type = Some(object_type);
+        self
+    }
+
+    /// In the place of a member of the same name (or, without one, URI), if there is one.
+    pub fn replacing(mut self) -> Self {
+        self.replaces = true;
+        self
+    }
+}
+
+/// Changes to a group's members. They are written together by [`Self::commit`]; dropped, they are forgotten.
+#[derive(Debug)]
+#[must_use]
+pub struct GroupEditor {
+    group: Group,
+    timestamp: Option<u64>,
+    /// By key.
+    changes: BTreeMap<String, GroupMember>,
+}
+
+impl Group {
+    /// Creates an empty group.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`] if an array or group lies there.
+    pub fn create(context: &Context, uri: &str) -> Result<()> {
+        let uri = Uri::parse(uri)?;
+        let location = context.locate(&uri)?;
+        if ObjectType::of(&location.storage.list(&location.path)?).is_some() {
+            return Err(Error::AlreadyExists { uri: uri.to_string() });
+        }
+        let storage = &location.storage;
+        storage.make_folder(&location.path.join(RootFolder::Metadata.name()))?;
+        storage.put(&location.path.join(GROUP_FILE), Bytes::new())?;
+        storage.make_folder(&location.path.join(RootFolder::GroupDetails.name()))
+    }
+
+    /// Begins to change a group's members.
+    ///
+    /// ```
+    /// # use azulejo::format::ArraySchema;
+    /// # use azulejo::group::{Group, NewMember};
+    /// # use azulejo::{Array, Config, Context};
+    /// # let context = Context::new(Config::default(), None)?;
+    /// Group::create(&context, "mem://plates")?;
+    /// let new = ArraySchema::sparse().dimension("x", 0i32..=9, 10).build()?;
+    /// Array::create(&context, "mem://plates/raw", new)?;
+    /// let mut editor = Group::edit(&context, "mem://plates")?;
+    /// editor.add(NewMember::relative("raw").named("raw data"))?;
+    /// editor.commit()?;
+    /// assert_eq!(Group::open(&context, "mem://plates")?.members()[0].location, "mem://plates/raw");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Group::open`].
+    pub fn edit(context: &Context, uri: &str) -> Result<GroupEditor> {
+        Ok(GroupEditor { group: Self::open(context, uri)?, timestamp: None, changes: BTreeMap::new() })
+    }
+
+    /// Begins to change a group as it was at a time (milliseconds since 1970-01-01 UTC), which the changes will have.
+    ///
+    /// # Errors
+    /// As [`Group::open_at`].
+    pub fn edit_at(context: &Context, uri: &str, timestamp: u64) -> Result<GroupEditor> {
+        let group = Self::open_at(context, uri, TimeRange::until(timestamp))?;
+        Ok(GroupEditor { group, timestamp: Some(timestamp), changes: BTreeMap::new() })
+    }
+
+    /// Begins to change a group's key-values.
+    ///
+    /// # Errors
+    /// As [`Group::open`].
+    pub fn metadata_writer(context: &Context, uri: &str) -> Result<MetadataWriter> {
+        let group = Self::open(context, uri)?;
+        Ok(MetadataWriter::new(context, group.location))
+    }
+}
+
+impl GroupEditor {
+    /// The group as it was before the changes.
+    #[must_use]
+    pub fn group(&self) -> &Group {
+        &self.group
+    }
+
+    /// Adds a member.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`] if there is a member of that name, [`Error::NotFound`] if neither an array nor a group
+    /// lies there and no type was given, [`Error::InvalidArgument`] for a relative path that leaves the group, and for
+    /// the group itself.
+    pub fn add(&mut self, member: NewMember) -> Result<()> {
+        let NewMember { uri, relative, name, object_type: known, replaces } = member;
+        let refuse = |reason: &str| Err(Error::InvalidArgument(format!("cannot add {uri:?}: {reason}")));
+        if name.as_deref() == Some("") {
+            return refuse("a name cannot be empty; leave it out");
+        }
+        let (stored, location) = if relative {
+            let path = uri.trim_matches('/');
+            let inside = path.split('/').all(|part| !matches!(part, "" | "." | ".."));
+            if !inside || uri.starts_with('/') || uri.contains("://") {
+                return refuse("a relative member lies in the group's folder; give its path from there");
+            }
+            (path.to_owned(), self.group.location.path.join(path))
+        } else {
+            let path = Uri::parse(&uri)?.path().clone();
+            (path.to_string(), path)
+        };
+        if location == self.group.location.path {
+            return refuse("a group cannot be a member of itself");
+        }
+        let found = match known {
+            Some(known) => known,
+            None => match object_type(&self.group.context, &location.to_string())? {
+                Some(found) => found,
+                None => {
+                    let what = "neither an array nor a group; say which it will be to add it all the same";
+                    return Err(Error::NotFound { uri: location.to_string(), what });
+                }
+            },
+        };
+        let kind = match found {
+            ObjectType::Array => MemberKind::Array,
+            ObjectType::Group => MemberKind::Group,
+        };
+        let version = self.version();
+        let member = GroupMember { version, kind, relative, uri: stored, name, deleted: false };
+        let key = member.key().to_owned();
+        let taken = match self.changes.get(&key) {
+            Some(change) => !change.deleted,
+            None => self.group.member(&key).is_some(),
+        };
+        if taken && !replaces {
+            return Err(Error::AlreadyExists { uri: format!("{}: a member {key:?}", self.group.uri) });
+        }
+        self.changes.insert(key, member);
+        Ok(())
+    }
+
+    /// Removes the member of a name; without a name, of a URI as stored or whole. What it names stays where it is.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such member, [`Error::InvalidArgument`] if several have that URI.
+    pub fn remove(&mut self, name_or_uri: &str) -> Result<()> {
+        if let Some(change) = self.changes.get(name_or_uri) {
+            let added_only = !change.deleted && self.group.member(name_or_uri).is_none();
+            if added_only {
+                self.changes.remove(name_or_uri);
+                return Ok(());
+            }
+        }
+        let found = match self.group.member(name_or_uri) {
+            Some(member) => member,
+            None => self.member_at(name_or_uri)?,
+        };
+        let removal = GroupMember { deleted: true, ..self.stored(found) };
+        self.changes.insert(removal.key().to_owned(), removal);
+        Ok(())
+    }
+
+    /// Writes the changes as one file. Without changes nothing is written.
+    ///
+    /// # Errors
+    /// [`Error::Storage`].
+    pub fn commit(self) -> Result<()> {
+        if self.changes.is_empty() {
+            return Ok(());
+        }
+        let version = self.version();
+        let members = match version {
+            GroupVersion::V2 => self.changes.values().cloned().collect(),
+            // A file of version 1 is complete, and cannot say that something is gone.
+            GroupVersion::V1 => {
+                let mut all: BTreeMap<String, GroupMember> = (self.group.members.iter())
+                    .map(|member| (member.key().to_owned(), self.stored(member)))
+                    .collect();
+                for (key, change) in &self.changes {
+                    if change.deleted {
+                        all.remove(key)
+                    } else {
+                        all.insert(key.clone(), change.clone())
+                    };
+                }
+                all.into_values().collect()
+            }
+        };
+        let time = self.timestamp.unwrap_or_else(clock::next_timestamp);
+        let name = TimestampedName::versioned(time, time, version.number());
+        let Group { context, location, .. } = &self.group;
+        location.storage.make_folder(&location.path.join(RootFolder::GroupDetails.name()))?;
+        let payload = GroupDetails { version, members }.encode();
+        put_tile(context, location, &group_details_path(&name), &payload)
+    }
+
+    /// Details go on in the version that the newest ones have: readers of version 1 take the last file for all.
+    fn version(&self) -> GroupVersion {
+        self.group.details_version.unwrap_or(GroupVersion::V2)
+    }
+
+    fn stored(&self, member: &Member) -> GroupMember {
+        let kind = match member.object_type {
+            None => MemberKind::Unknown,
+            Some(ObjectType::Group) => MemberKind::Group,
+            Some(ObjectType::Array) => MemberKind::Array,
+        };
+        let Member { name, uri, relative, .. } = member.clone();
+        GroupMember { version: self.version(), kind, relative, uri, name, deleted: false }
+    }
+
+    fn member_at(&self, uri: &str) -> Result<&Member> {
+        let whole = Uri::parse(uri)?.to_string();
+        let is_it = |member: &&Member| {
+            member.uri == uri
+                || Uri::parse(&member.location).is_ok_and(|location| location.to_string() == whole)
+        };
+        let mut found = self.group.members.iter().filter(is_it);
+        match (found.next(), found.next()) {
+            (Some(member), None) => Ok(member),
+            (None, _) => Err(Error::NotFound {
+                uri: format!("{}: {uri}", self.group.uri),
+                what: "a member of the group",
+            }),
+            (Some(_), Some(_)) => Err(Error::InvalidArgument(format!(
+                "{}: several members have the URI {uri}; remove them by name",
+                self.group.uri
+            ))),
+        }
+    }
+}

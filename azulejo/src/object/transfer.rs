@@ -1,0 +1,137 @@
+//! Moving and copying arrays and groups.
+
+use super::find;
+use crate::context::{Context, Location};
+use crate::error::{Error, Result};
+use crate::storage::{ReadRange, ReadRequest, StorePath, Uri};
+use azulejo_format::path::{
+    COMMITS_FOLDER, GROUP_DETAILS_FOLDER, GROUP_FILE, LEGACY_SCHEMA_FILE, SCHEMA_FOLDER,
+};
+
+/// Bytes of a large object that are held at a time.
+const PIECE: u64 = 8 << 20;
+
+/// Moves an array or a group, with all that lies in its folder. Groups elsewhere that have it as a member are not told.
+///
+/// # Errors
+/// [`Error::NotFound`] if there is neither an array nor a group, [`Error::AlreadyExists`] if something lies at `to`.
+pub fn rename(context: &Context, from: &str, to: &str) -> Result<()> {
+    let (from_uri, location, _) = find(context, from)?;
+    let (to_uri, target) = target(context, &from_uri, to)?;
+    if std::mem::discriminant(&from_uri) == std::mem::discriminant(&to_uri) {
+        return location.storage.rename(&location.path, &target.path);
+    }
+    copy(context, from, to)?;
+    location.storage.delete(std::slice::from_ref(&location.path))
+}
+
+/// Copies an array or a group, with all that lies in its folder, foreign files included, to the same kind of storage or
+/// another. Members of a group that lie elsewhere are not copied; the copy names them as the original does.
+///
+/// The copy is there once all of it is. What others write meanwhile may be in it or not.
+///
+/// # Errors
+/// [`Error::NotFound`] if there is neither an array nor a group, [`Error::AlreadyExists`] if something lies at `to`.
+pub fn copy(context: &Context, from: &str, to: &str) -> Result<()> {
+    let (from_uri, location, _) = find(context, from)?;
+    let (_, target) = target(context, &from_uri, to)?;
+    let tree = Tree::of(&location)?;
+    let write = || -> Result<()> {
+        for folder in &tree.folders {
+            if !is_marker(folder) {
+                target.storage.make_folder(&target.path.join(folder))?;
+            }
+        }
+        for file in &tree.files {
+            copy_file(&location, &target, file)?;
+        }
+        // Those that are empty; the others are there by now.
+        tree.folders.iter().try_for_each(|folder| target.storage.make_folder(&target.path.join(folder)))
+    };
+    write().inspect_err(|_| {
+        // Nothing lay there before. The first error is the one to report.
+        let _ = target.storage.delete(std::slice::from_ref(&target.path));
+    })
+}
+
+/// Where something is to go; nothing may lie there.
+fn target(context: &Context, from: &Uri, to: &str) -> Result<(Uri, Location)> {
+    let uri = Uri::parse(to)?;
+    let (source, path) = (from.path(), uri.path());
+    if source == path || path.relative_to(source).is_some() || source.relative_to(path).is_some() {
+        return Err(Error::InvalidArgument(format!("{from} cannot go to {uri}: one lies in the other")));
+    }
+    let location = context.locate(&uri)?;
+    let taken =
+        !location.storage.list(&location.path)?.is_empty() || location.storage.size(&location.path).is_ok();
+    if taken { Err(Error::AlreadyExists { uri: uri.to_string() }) } else { Ok((uri, location)) }
+}
+
+/// Everything below a folder, as relative paths.
+#[derive(Debug, Default)]
+struct Tree {
+    folders: Vec<String>,
+    /// In the order in which they are to be written.
+    files: Vec<String>,
+}
+
+impl Tree {
+    fn of(location: &Location) -> Result<Self> {
+        let mut tree = Self::default();
+        let mut pending = vec![String::new()];
+        while let Some(folder) = pending.pop() {
+            let inside =
+                |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+            let entries = location.storage.list(&location.path.join(&folder))?;
+            let (folders, files): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| entry.is_dir);
+            tree.files.extend(files.iter().map(|entry| inside(&entry.name)));
+            // Commits are listed before fragments, so that every one listed has its fragment: the last one pending is next.
+            let mut folders: Vec<String> = folders.iter().map(|entry| entry.name.clone()).collect();
+            folders.sort_by_key(|name| name == COMMITS_FOLDER);
+            pending.extend(folders.iter().map(|name| inside(name)));
+            if !folder.is_empty() {
+                tree.folders.push(folder);
+            }
+        }
+        tree.files.sort_by_key(|file| rank(file));
+        Ok(tree)
+    }
+}
+
+/// When a file is to be written: commits behind fragments, what makes objects exist last, inner objects before outer ones.
+fn rank(file: &str) -> (usize, std::cmp::Reverse<usize>) {
+    let step = if is_marker(file) {
+        2
+    } else {
+        usize::from(file.split('/').any(|part| part == COMMITS_FOLDER) || file.ends_with(".ok"))
+    };
+    (step, std::cmp::Reverse(file.split('/').count()))
+}
+
+/// Whether a file or folder makes an object exist.
+fn is_marker(path: &str) -> bool {
+    path.split('/')
+        .any(|part| [SCHEMA_FOLDER, LEGACY_SCHEMA_FILE, GROUP_DETAILS_FOLDER, GROUP_FILE].contains(&part))
+}
+
+/// Copies one file, a piece at a time.
+fn copy_file(from: &Location, to: &Location, file: &str) -> Result<()> {
+    let (source, target): (StorePath, StorePath) = (from.path.join(file), to.path.join(file));
+    let size = from.storage.size(&source)?;
+    let read = |range| -> Result<bytes::Bytes> {
+        let request = ReadRequest { path: source.clone(), range };
+        let read = from.storage.read(&[request])?.pop();
+        read.ok_or_else(|| Error::Internal(format!("{source} was not read")))
+    };
+    if size <= PIECE {
+        return to.storage.put(&target, read(ReadRange::All)?);
+    }
+    let mut upload = to.storage.upload(&target)?;
+    let mut start = 0;
+    while start < size {
+        let end = size.min(start.saturating_add(PIECE));
+        upload.write(&read(ReadRange::Bytes(start..end))?)?;
+        start = end;
+    }
+    upload.finish()
+}
