@@ -53,12 +53,15 @@ pub use fragment::{FragmentSink, FragmentSpec, TileView};
 pub use options::{Duplicates, WriteLayout, WriteOptions};
 
 use crate::array::{Array, TimeRange, clock};
-use crate::column::{ColumnSet, FieldView};
+use crate::column::{ColumnSet, ColumnType, FieldView};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::space::Layout;
+#[cfg(feature = "arrow")]
+use crate::storage::Uri;
 use arrange::DuplicateRule;
 use azulejo_format::fragment::Field;
+use azulejo_format::schema::Enumeration;
 use azulejo_format::timestamped_name::TimestampedName;
 use azulejo_format::{ArraySchema, NdRectangle};
 use dense::DenseBox;
@@ -157,6 +160,56 @@ impl Writer {
     #[must_use]
     pub fn schema(&self) -> &Arc<ArraySchema> {
         &self.target.schema
+    }
+
+    /// The columns that a write takes, in the order attributes, dimensions. Enumerations are not looked up: they are those
+    /// given, matched by name.
+    #[must_use]
+    pub fn column_types(&self, enumerations: &[Arc<Enumeration>]) -> Vec<ColumnType> {
+        let schema = self.schema();
+        let column_type = |shape: &FieldShape| {
+            let attribute = schema.attributes.iter().find(|a| !shape.dimension && a.name == shape.name);
+            let enumeration = attribute.and_then(|a| a.enumeration.as_ref());
+            ColumnType {
+                name: shape.name.as_str().into(),
+                datatype: shape.datatype,
+                cell_val_num: shape.cell_val_num,
+                nullable: shape.nullable,
+                enumeration: enumeration
+                    .and_then(|name| enumerations.iter().find(|e| e.name == *name))
+                    .cloned(),
+            }
+        };
+        self.shapes.iter().map(column_type).collect()
+    }
+
+    /// Prepares to turn record batches into columns for this writer; enumerations are read where attributes have some.
+    ///
+    /// ```no_run
+    /// # use azulejo::{Context, WriteOptions, Writer};
+    /// # fn f(context: &Context, batches: Vec<arrow_array::RecordBatch>) -> azulejo::Result<()> {
+    /// let mut writer = Writer::open(context, "cells", WriteOptions::new())?;
+    /// let importer = writer.importer()?;
+    /// for batch in &batches {
+    ///     writer.write(&importer.convert(batch)?)?;
+    /// }
+    /// writer.finish()?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// Errors of reading the enumerations.
+    #[cfg(feature = "arrow")]
+    pub fn importer(&self) -> Result<crate::column::arrow::ArrowImporter> {
+        let enumerations = if self.schema().attributes.iter().any(|a| a.enumeration.is_some()) {
+            let time = self.options.timestamps.map_or(TimeRange::ALL, |(_, last)| TimeRange::until(last));
+            let uri = Uri::from_path(self.target.location.path.clone());
+            Array::open_uri(&self.context, uri, time)?.enumerations()?
+        } else {
+            Vec::new()
+        };
+        Ok(crate::column::arrow::ArrowImporter::new(self.column_types(&enumerations)))
     }
 
     /// Writes cells: one column for each attribute and, for sparse arrays, for each dimension, in any order of the columns.

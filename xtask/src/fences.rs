@@ -37,6 +37,7 @@ const FENCES: &[Fence] = &[
             "azulejo/src/array",
             "azulejo/src/storage",
             "azulejo/src/read",
+            "azulejo/src/space/keys.rs",
             "azulejo/src/space/keys",
             "azulejo/src/write",
         ],

@@ -23,6 +23,10 @@
 //! Every field carries its TileDB type as metadata: `tiledb_type`, `tiledb_cell_val_num` and, where there is one,
 //! `tiledb_enumeration`.
 
+mod import;
+
+pub use import::ArrowImporter;
+
 use super::{ColumnBuffers, ColumnSet, ColumnType, part, typed};
 use crate::error::{Error, Result};
 use arrow_array::types::{

@@ -54,7 +54,7 @@ pub(super) fn days_from_date(year: i128, month: i128, day: i128) -> i128 {
 }
 
 /// The year, month and day of a number of days since 1970-01-01.
-fn date_from_days(days: i128) -> (i128, i128, i128) {
+pub(super) fn date_from_days(days: i128) -> (i128, i128, i128) {
     let days = days + 719_468;
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;

@@ -1,0 +1,529 @@
+//! Arrow record batches as columns of a write: the way back from the parent module's table.
+//!
+//! What a column becomes is decided by the array it goes to, not by Arrow's type alone: timestamps, dates and durations
+//! become ticks of the array's unit (an error where they would lose precision), dictionaries become indices of the
+//! attribute's enumeration or plain values, text and bytes become cells of varying or of fixed length. Numbers are taken
+//! as they are, without a copy, and must have the array's type.
+
+use super::{ArrowOptions, Form, Ticks, form_of};
+use crate::column::{ColumnBuffers, ColumnBuilder, ColumnSet, ColumnType, datetime};
+use crate::error::{Error, Result};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, ArrayRef, RecordBatch};
+use arrow_buffer::{Buffer, NullBuffer};
+use arrow_schema::{DataType, TimeUnit};
+use azulejo_format::{CellValNum, Datatype, Physical};
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// Turns record batches into columns of given types.
+///
+/// ```
+/// # use azulejo::column::{ColumnType, ColumnSet, ColumnBuffers};
+/// # use azulejo::column::arrow::{ArrowImporter, ArrowOptions};
+/// let columns = ColumnSet::of([ColumnBuffers::of_values("a", vec![1i32, 2])])?;
+/// let batch = columns.to_record_batch(ArrowOptions::default())?;
+/// let importer = ArrowImporter::new(columns.columns.iter().map(|c| c.column_type.clone()));
+/// assert_eq!(importer.convert(&batch)?, columns);
+/// # Ok::<(), azulejo::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct ArrowImporter {
+    targets: Vec<Target>,
+}
+
+#[derive(Debug, Clone)]
+struct Target {
+    column_type: ColumnType,
+    /// Indices by label, for enumerated columns.
+    labels: HashMap<Vec<u8>, u64>,
+}
+
+impl ArrowImporter {
+    /// Prepares for columns of these types, such as [`crate::Writer::column_types`] gives.
+    pub fn new(types: impl IntoIterator<Item = ColumnType>) -> Self {
+        let target = |column_type: ColumnType| {
+            let values = column_type.enumeration.iter().flat_map(|e| e.values());
+            let labels = values.zip(0..).map(|(value, index)| (value.to_vec(), index)).collect();
+            Target { column_type, labels }
+        };
+        Self { targets: types.into_iter().map(target).collect() }
+    }
+
+    /// The columns of a batch, in its order.
+    ///
+    /// # Errors
+    /// [`Error::SchemaMismatch`] for columns that are not known or of a type that does not fit;
+    /// [`Error::InvalidArgument`] for values that do not, naming the first: nulls where there are none, labels that the
+    /// enumeration does not have, times between two ticks.
+    pub fn convert(&self, batch: &RecordBatch) -> Result<ColumnSet> {
+        let schema = batch.schema();
+        let columns = schema.fields().iter().zip(batch.columns()).map(|(field, array)| {
+            let target =
+                self.targets.iter().find(|t| *t.column_type.name == **field.name()).ok_or_else(|| {
+                    let names: Vec<&str> = self.targets.iter().map(|t| &*t.column_type.name).collect();
+                    Error::SchemaMismatch(format!(
+                        "column {:?} is no field of the array; it has {}",
+                        field.name(),
+                        names.join(", ")
+                    ))
+                })?;
+            target.column(array)
+        });
+        Ok(ColumnSet { cell_num: batch.num_rows(), columns: columns.collect::<Result<_>>()? })
+    }
+}
+
+impl Target {
+    fn mismatch(&self, found: &DataType) -> Error {
+        let kind = &self.column_type;
+        let cells = match kind.cell_val_num {
+            CellValNum::ONE => String::new(),
+            CellValNum::Fixed(n) => format!(", {n} a cell"),
+            CellValNum::Var => ", any number a cell".to_owned(),
+        };
+        Error::SchemaMismatch(format!(
+            "column {:?}: Arrow's {found} does not fit the array's {}{cells}",
+            kind.name, kind.datatype
+        ))
+    }
+
+    fn wrong(&self, cell: usize, what: &str) -> Error {
+        Error::InvalidArgument(format!("column {:?}: cell {cell} {what}", self.column_type.name))
+    }
+
+    fn column(&self, array: &ArrayRef) -> Result<ColumnBuffers> {
+        let kind = &self.column_type;
+        if array.data_type() == &DataType::Null {
+            return self.all_null(array.len());
+        }
+        let nulls = array.logical_nulls().filter(|nulls| nulls.null_count() > 0);
+        if let Some(nulls) = nulls.as_ref().filter(|_| !kind.nullable) {
+            let cell = (0..nulls.len()).find(|i| nulls.is_null(*i)).unwrap_or(0);
+            return Err(self.wrong(cell, "is null, but the array has no nulls there"));
+        }
+        let (data, offsets) = self.values(array, nulls.as_ref())?;
+        let validity = kind.nullable.then(|| match &nulls {
+            Some(nulls) => nulls.iter().map(u8::from).collect::<Vec<u8>>(),
+            None => vec![1; array.len()],
+        });
+        let column = ColumnBuffers {
+            column_type: kind.clone(),
+            cell_num: array.len(),
+            data,
+            offsets: offsets.map(Buffer::from_vec),
+            validity: validity.map(Buffer::from_vec),
+        };
+        column.validate()?;
+        Ok(column)
+    }
+
+    fn all_null(&self, cells: usize) -> Result<ColumnBuffers> {
+        if cells > 0 && !self.column_type.nullable {
+            return Err(self.wrong(0, "is null, but the array has no nulls there"));
+        }
+        let mut column = ColumnBuilder::new(self.column_type.clone());
+        let cell = vec![0; self.column_type.cell_size()];
+        column.append_repeated(&cell, false, cells);
+        Ok(column.finish())
+    }
+
+    /// Values and offsets of the cells; those of null cells are anything.
+    fn values(&self, array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<(Buffer, Option<Vec<u64>>)> {
+        let kind = &self.column_type;
+        if let Some(dictionary) = array.as_any_dictionary_opt() {
+            return self.dictionary(dictionary.keys(), dictionary.values(), nulls);
+        }
+        if kind.enumeration.is_some() && text_of(array).is_some() {
+            return self.label_indices(array, nulls).map(|data| (data, None));
+        }
+        if let Some(text) = text_of(array) {
+            return self.text(array, text, nulls);
+        }
+        let mismatch = || self.mismatch(array.data_type());
+        match array.data_type() {
+            DataType::FixedSizeList(..) | DataType::List(_) | DataType::LargeList(_) => self.lists(array),
+            DataType::Boolean => {
+                let fits = matches!(kind.datatype.physical(), Physical::U8 | Physical::I8);
+                if !fits || kind.cell_val_num != CellValNum::ONE {
+                    return Err(mismatch());
+                }
+                let bits = array.as_boolean().values().iter().map(u8::from).collect::<Vec<u8>>();
+                Ok((Buffer::from_vec(bits), None))
+            }
+            _ if kind.cell_val_num != CellValNum::ONE => Err(mismatch()),
+            _ => self.numbers(array, nulls).map(|data| (data, None)),
+        }
+    }
+
+    /// One number a cell, or the items of a list: numbers as they are, times in the array's unit.
+    fn numbers(&self, array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<Buffer> {
+        let kind = &self.column_type;
+        let mismatch = || self.mismatch(array.data_type());
+        if let Some((unit, family)) = time_of(array.data_type()) {
+            let fits = match family {
+                Family::Moment => kind.datatype.is_datetime(),
+                Family::Span => kind.datatype.is_time(),
+            };
+            if fits {
+                return self.ticks(array, unit, nulls);
+            }
+            if kind.datatype != Datatype::Int64 {
+                return Err(mismatch());
+            }
+        }
+        let data = array.to_data();
+        let width = data.data_type().primitive_width().ok_or_else(mismatch)?;
+        let same = physical_of(array.data_type()) == Some(kind.datatype.physical());
+        if !same || width != kind.datatype.size() {
+            return Err(mismatch());
+        }
+        let buffer = data.buffers().first().ok_or_else(mismatch)?;
+        Ok(buffer.slice_with_length(data.offset() * width, data.len() * width))
+    }
+
+    /// Times as ticks.
+    fn ticks(&self, array: &ArrayRef, unit: Unit, nulls: Option<&NullBuffer>) -> Result<Buffer> {
+        let kind = &self.column_type;
+        let data = array.to_data();
+        let values: Cow<'_, [i64]> = match data.data_type().primitive_width() {
+            Some(4) => {
+                let buffer = data.buffer::<i32>(0);
+                buffer.iter().take(data.len()).map(|&v| i64::from(v)).collect::<Vec<_>>().into()
+            }
+            Some(8) => data.buffer::<i64>(0).get(..data.len()).unwrap_or_default().into(),
+            _ => return Err(self.mismatch(array.data_type())),
+        };
+        let mut ticks = Vec::with_capacity(values.len());
+        let convert = converter(unit, kind.datatype).ok_or_else(|| self.mismatch(array.data_type()))?;
+        for (cell, &value) in values.iter().enumerate() {
+            ticks.push(match convert(value) {
+                _ if nulls.is_some_and(|nulls| nulls.is_null(cell)) => 0,
+                Some(tick) => tick,
+                None => {
+                    return Err(self.wrong(cell, &format!("({value}) is no whole tick of {}", kind.datatype)));
+                }
+            });
+        }
+        Ok(Buffer::from_vec(ticks))
+    }
+
+    fn lists(&self, array: &ArrayRef) -> Result<(Buffer, Option<Vec<u64>>)> {
+        let kind = &self.column_type;
+        let mismatch = || self.mismatch(array.data_type());
+        let size = kind.datatype.size();
+        let item = |values: &ArrayRef| {
+            if let Some(cell) = values.logical_nulls().filter(|n| n.null_count() > 0) {
+                let at = (0..cell.len()).find(|i| cell.is_null(*i)).unwrap_or(0);
+                return Err(self.wrong(at, "of the list's items is null; only whole cells can be"));
+            }
+            self.numbers(values, None)
+        };
+        if let Some(list) = array.as_fixed_size_list_opt() {
+            let n = u32::try_from(list.value_length()).map_err(|_| mismatch())?;
+            if kind.cell_val_num != CellValNum::Fixed(n) {
+                return Err(mismatch());
+            }
+            let start = list.value_offset(0).max(0) as usize;
+            return Ok((item(&list.values().slice(start, list.len() * n as usize))?, None));
+        }
+        if kind.cell_val_num != CellValNum::Var {
+            return Err(mismatch());
+        }
+        let (values, ends): (&ArrayRef, Vec<u64>) =
+            match (array.as_list_opt::<i32>(), array.as_list_opt::<i64>()) {
+                (Some(list), _) => {
+                    (list.values(), list.value_offsets().iter().map(|&o| o.max(0) as u64).collect())
+                }
+                (_, Some(list)) => {
+                    (list.values(), list.value_offsets().iter().map(|&o| o.max(0) as u64).collect())
+                }
+                _ => return Err(mismatch()),
+            };
+        let first = ends.first().copied().unwrap_or(0);
+        let last = ends.last().copied().unwrap_or(0);
+        let data = item(&values.slice(first as usize, (last - first) as usize))?;
+        Ok((data, Some(ends.iter().map(|end| (end - first) * size as u64).collect())))
+    }
+
+    fn text(
+        &self,
+        array: &ArrayRef,
+        (data, ends): (Buffer, Vec<u64>),
+        nulls: Option<&NullBuffer>,
+    ) -> Result<(Buffer, Option<Vec<u64>>)> {
+        let kind = &self.column_type;
+        let bytes = kind.datatype.size() == 1 && !matches!(kind.datatype, Datatype::Bool);
+        // Other strings are exported as bytes, and numbers never are text.
+        if !bytes && !kind.datatype.is_string() {
+            return Err(self.mismatch(array.data_type()));
+        }
+        let size = kind.cell_size();
+        if kind.is_var() {
+            return Ok((data, Some(ends)));
+        }
+        let mut cells = Vec::with_capacity(array.len() * size);
+        for (cell, pair) in ends.windows(2).enumerate() {
+            let (start, end) = (pair[0] as usize, pair[1] as usize);
+            let text = data.get(start..end).unwrap_or_default();
+            if nulls.is_some_and(|nulls| nulls.is_null(cell)) {
+                cells.resize(cells.len() + size, 0);
+            } else if text.len() == size {
+                cells.extend_from_slice(text);
+            } else {
+                let what = format!("has {} bytes, the array {size}", text.len());
+                return Err(self.wrong(cell, &what));
+            }
+        }
+        Ok((Buffer::from_vec(cells), None))
+    }
+
+    /// Text as indices of the enumeration.
+    fn label_indices(&self, array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<Buffer> {
+        let Some((data, ends)) = text_of(array) else { return Err(self.mismatch(array.data_type())) };
+        let size = self.column_type.datatype.size();
+        let mut indices = Vec::with_capacity(array.len() * size);
+        for (cell, pair) in ends.windows(2).enumerate() {
+            let label = data.get(pair[0] as usize..pair[1] as usize).unwrap_or_default();
+            let index = match self.labels.get(label) {
+                _ if nulls.is_some_and(|nulls| nulls.is_null(cell)) => 0,
+                Some(&index) => index,
+                None => return Err(self.unknown_label(cell, label)),
+            };
+            self.push_index(&mut indices, cell, index)?;
+        }
+        Ok(Buffer::from_vec(indices))
+    }
+
+    fn unknown_label(&self, cell: usize, label: &[u8]) -> Error {
+        let name = self.column_type.enumeration.as_ref().map_or("", |e| &e.name);
+        let label: String = String::from_utf8_lossy(label).chars().take(100).collect();
+        self.wrong(cell, &format!("is {label:?}, which enumeration {name:?} does not have; extend it first"))
+    }
+
+    fn push_index(&self, indices: &mut Vec<u8>, cell: usize, index: u64) -> Result<()> {
+        let physical = self.column_type.datatype.physical();
+        let most = match physical {
+            Physical::I8 => i8::MAX as u64,
+            Physical::I16 => i16::MAX as u64,
+            Physical::I32 => i32::MAX as u64,
+            Physical::I64 => i64::MAX as u64,
+            Physical::U8 => u64::from(u8::MAX),
+            Physical::U16 => u64::from(u16::MAX),
+            Physical::U32 => u64::from(u32::MAX),
+            Physical::U64 => u64::MAX,
+            Physical::F32 | Physical::F64 => 0,
+        };
+        if index > most {
+            return Err(self.wrong(cell, &format!("has index {index}, which {physical:?} cannot hold")));
+        }
+        indices.extend(index.to_le_bytes().into_iter().take(physical.size()));
+        Ok(())
+    }
+
+    fn dictionary(
+        &self,
+        keys: &dyn Array,
+        values: &ArrayRef,
+        nulls: Option<&NullBuffer>,
+    ) -> Result<(Buffer, Option<Vec<u64>>)> {
+        let kind = &self.column_type;
+        // The values as a column of their own, whose cells the keys then pick.
+        let entries = if kind.enumeration.is_some() {
+            let indices = match text_of(values) {
+                Some(_) => self.label_indices(values, values.logical_nulls().as_ref())?,
+                None => self.number_labels(values)?,
+            };
+            (indices, None)
+        } else {
+            self.values(values, values.logical_nulls().as_ref())?
+        };
+        let entries = ColumnBuffers {
+            column_type: ColumnType { nullable: false, ..kind.clone() },
+            cell_num: values.len(),
+            data: entries.0,
+            offsets: entries.1.map(Buffer::from_vec),
+            validity: None,
+        };
+        let keys_at = keys_of(keys).ok_or_else(|| self.mismatch(keys.data_type()))?;
+        let view = entries.view();
+        let empty = vec![0; view.cell_size];
+        let mut picked = ColumnBuilder::new(entries.column_type.clone());
+        for (cell, key) in keys_at.into_iter().enumerate() {
+            if nulls.is_some_and(|nulls| nulls.is_null(cell)) {
+                picked.append_cell(&empty, true);
+            } else if key < entries.cell_num {
+                picked.append_cell(view.cell(key), true);
+            } else {
+                return Err(self.wrong(cell, "has a key that its dictionary lacks"));
+            }
+        }
+        let picked = picked.finish();
+        let offsets = picked.offsets_slice().map(<[u64]>::to_vec);
+        Ok((picked.data, offsets))
+    }
+
+    /// Dictionary values that are numbers as indices of an enumeration of numbers.
+    fn number_labels(&self, values: &ArrayRef) -> Result<Buffer> {
+        let enumeration = self.column_type.enumeration.as_ref();
+        let Some(enumeration) = enumeration.filter(|e| e.cell_val_num == CellValNum::ONE) else {
+            return Err(self.mismatch(values.data_type()));
+        };
+        let label_type = ColumnType::new(self.column_type.name.clone(), enumeration.datatype);
+        let labels = Self { column_type: label_type, labels: HashMap::new() };
+        let (data, _) = labels.values(values, values.logical_nulls().as_ref())?;
+        let mut indices = Vec::with_capacity(values.len() * self.column_type.datatype.size());
+        for (cell, label) in data.chunks_exact(enumeration.datatype.size()).enumerate() {
+            let index = self.labels.get(label);
+            let index = if values.is_null(cell) { Some(&0) } else { index };
+            self.push_index(&mut indices, cell, *index.ok_or_else(|| self.unknown_label(cell, label))?)?;
+        }
+        Ok(Buffer::from_vec(indices))
+    }
+}
+
+/// Keys of a dictionary; those of null cells, and negative ones, are anything.
+fn keys_of(keys: &dyn Array) -> Option<Vec<usize>> {
+    let data = keys.to_data();
+    let width = data.data_type().primitive_width()?;
+    let bytes = data.buffers().first()?.slice_with_length(data.offset() * width, data.len() * width);
+    let signed = matches!(
+        physical_of(keys.data_type())?,
+        Physical::I8 | Physical::I16 | Physical::I32 | Physical::I64
+    );
+    let key = |bytes: &[u8]| {
+        let mut wide = [0; 8];
+        wide.iter_mut().zip(bytes).for_each(|(out, byte)| *out = *byte);
+        let negative = signed && bytes.last().is_some_and(|byte| byte & 0x80 != 0);
+        if negative { usize::MAX } else { usize::try_from(u64::from_le_bytes(wide)).unwrap_or(usize::MAX) }
+    };
+    Some(bytes.chunks_exact(width).map(key).collect())
+}
+
+/// Bytes of text and byte arrays, and where each cell starts in them; `None` for other arrays.
+fn text_of(array: &ArrayRef) -> Option<(Buffer, Vec<u64>)> {
+    macro_rules! with_offsets {
+        ($array:expr) => {{
+            let array = $array;
+            let offsets = array.value_offsets().iter().map(|&o| o.max(0) as u64).collect();
+            Some((array.values().clone(), offsets))
+        }};
+    }
+    fn collected<'a>(cells: impl Iterator<Item = Option<&'a [u8]>>) -> (Buffer, Vec<u64>) {
+        let (mut data, mut offsets) = (Vec::new(), vec![0]);
+        for cell in cells {
+            data.extend_from_slice(cell.unwrap_or_default());
+            offsets.push(data.len() as u64);
+        }
+        (Buffer::from_vec(data), offsets)
+    }
+    match array.data_type() {
+        DataType::Utf8 => with_offsets!(array.as_string::<i32>()),
+        DataType::LargeUtf8 => with_offsets!(array.as_string::<i64>()),
+        DataType::Binary => with_offsets!(array.as_binary::<i32>()),
+        DataType::LargeBinary => with_offsets!(array.as_binary::<i64>()),
+        DataType::Utf8View => Some(collected(array.as_string_view().iter().map(|s| s.map(str::as_bytes)))),
+        DataType::BinaryView => Some(collected(array.as_binary_view().iter())),
+        DataType::FixedSizeBinary(_) => Some(collected(array.as_fixed_size_binary().iter())),
+        _ => None,
+    }
+}
+
+fn physical_of(data_type: &DataType) -> Option<Physical> {
+    Some(match data_type {
+        DataType::Int8 => Physical::I8,
+        DataType::Int16 => Physical::I16,
+        DataType::Int32 => Physical::I32,
+        DataType::Int64
+        | DataType::Timestamp(..)
+        | DataType::Duration(_)
+        | DataType::Date64
+        | DataType::Time64(_) => Physical::I64,
+        DataType::UInt8 => Physical::U8,
+        DataType::UInt16 => Physical::U16,
+        DataType::UInt32 => Physical::U32,
+        DataType::UInt64 => Physical::U64,
+        DataType::Float32 => Physical::F32,
+        DataType::Float64 => Physical::F64,
+        _ => return None,
+    })
+}
+
+/// Moments are datetimes, spans are times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Family {
+    Moment,
+    Span,
+}
+
+/// What one unit of an Arrow value is worth: seconds, and how many of it make one.
+#[derive(Debug, Clone, Copy)]
+struct Unit {
+    seconds: i128,
+    per_second: i128,
+}
+
+fn time_of(data_type: &DataType) -> Option<(Unit, Family)> {
+    let of = |unit: &TimeUnit| {
+        let per_second = match unit {
+            TimeUnit::Second => 1,
+            TimeUnit::Millisecond => 1_000,
+            TimeUnit::Microsecond => 1_000_000,
+            TimeUnit::Nanosecond => 1_000_000_000,
+        };
+        Unit { seconds: 1, per_second }
+    };
+    Some(match data_type {
+        DataType::Timestamp(unit, _) => (of(unit), Family::Moment),
+        DataType::Date32 => (Unit { seconds: 86_400, per_second: 1 }, Family::Moment),
+        DataType::Date64 => (of(&TimeUnit::Millisecond), Family::Moment),
+        DataType::Time32(unit) | DataType::Time64(unit) | DataType::Duration(unit) => {
+            (of(unit), Family::Span)
+        }
+        _ => return None,
+    })
+}
+
+/// From values of an Arrow unit to ticks of a datatype; no result for times between two ticks or too far away.
+fn converter(unit: Unit, datatype: Datatype) -> Option<Box<dyn Fn(i64) -> Option<i64>>> {
+    let kind = ColumnType::new("", datatype);
+    // A tick is `seconds` seconds, or `per_second` of them make one.
+    let (seconds, per_second) = match form_of(&kind, ArrowOptions::default()) {
+        Form::Ticks(Ticks::Months) => return Some(Box::new(move |v| months(v, unit, 1))),
+        Form::Ticks(Ticks::Years) => return Some(Box::new(move |v| months(v, unit, 12))),
+        Form::Ticks(Ticks::Days) => (86_400, 1),
+        Form::Ticks(Ticks::Seconds(n) | Ticks::DurationSeconds(n)) => (i128::from(n), 1),
+        Form::Ticks(Ticks::Timestamp(other) | Ticks::Duration(other)) => {
+            let other = time_of(&DataType::Duration(other))?.0;
+            (other.seconds, other.per_second)
+        }
+        Form::Numbers => match datatype {
+            Datatype::DateTimePico | Datatype::TimePico => (1, 1_000_000_000_000),
+            Datatype::DateTimeFemto | Datatype::TimeFemto => (1, 1_000_000_000_000_000),
+            Datatype::DateTimeAtto | Datatype::TimeAtto => (1, 1_000_000_000_000_000_000),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let (up, down) = (unit.seconds * per_second, unit.per_second * seconds);
+    Some(Box::new(move |value| {
+        let scaled = i128::from(value).checked_mul(up)?;
+        (scaled % down == 0).then(|| i64::try_from(scaled / down).ok()).flatten()
+    }))
+}
+
+/// Months (or years) since 1970 of a moment at the start of one.
+fn months(value: i64, unit: Unit, months_a_tick: i64) -> Option<i64> {
+    let seconds = i128::from(value).checked_mul(unit.seconds)?;
+    let day = unit.per_second * 86_400;
+    if seconds % day != 0 {
+        return None;
+    }
+    let (year, month, date) = datetime::date_from_days(seconds / day);
+    let months = (year - 1970) * 12 + (month - 1);
+    let whole = date == 1 && months % i128::from(months_a_tick) == 0;
+    whole.then(|| i64::try_from(months / i128::from(months_a_tick)).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,142 @@
+use super::*;
+use arrow_array::types::Int8Type;
+use arrow_array::{
+    DictionaryArray, Int32Array, Int64Array, LargeStringArray, StringArray, StringViewArray,
+    TimestampMillisecondArray, UInt16Array,
+};
+use azulejo_format::schema::Enumeration;
+use proptest::prelude::*;
+use std::sync::Arc;
+
+fn batch(array: impl Array + 'static) -> RecordBatch {
+    RecordBatch::try_from_iter_with_nullable([("a", Arc::new(array) as ArrayRef, true)]).unwrap()
+}
+
+fn import(kind: ColumnType, array: impl Array + 'static) -> Result<ColumnBuffers> {
+    Ok(ArrowImporter::new([kind]).convert(&batch(array))?.columns.remove(0))
+}
+
+fn cells(column: &ColumnBuffers) -> Vec<Option<Vec<u8>>> {
+    column.cells().map(|cell| cell.map(<[u8]>::to_vec)).collect()
+}
+
+proptest! {
+    /// What the parent module exports comes back, as people want it and raw.
+    #[test]
+    fn columns_come_back(
+        datatype in 0u8..44,
+        shape in 0u32..4,
+        nullable in any::<bool>(),
+        values in proptest::collection::vec((any::<bool>(), proptest::collection::vec(0u8..100, 0..4)), 0..20),
+        slice in 0usize..3,
+    ) {
+        let datatype = Datatype::from_id(datatype, 0).unwrap();
+        let cell_val_num = match shape {
+            0 => CellValNum::Var,
+            n => CellValNum::Fixed(n),
+        };
+        let mut kind = ColumnType::new("a", datatype).with_cell_val_num(cell_val_num);
+        if nullable {
+            kind = kind.with_nulls();
+        }
+        let mut column = ColumnBuilder::new(kind.clone());
+        for (valid, bytes) in &values {
+            let size = datatype.size();
+            let count = match cell_val_num { CellValNum::Var => bytes.len(), CellValNum::Fixed(n) => n as usize };
+            let bool = datatype == Datatype::Bool;
+            let cell: Vec<u8> = (0..count)
+                .flat_map(|i| {
+                    let byte = bytes.get(i).copied().unwrap_or(7) % if bool { 2 } else { 100 };
+                    std::iter::once(byte).chain(std::iter::repeat_n(0, size - 1))
+                })
+                .collect();
+            column.append_cell(&cell, *valid || !nullable);
+        }
+        let column = column.finish();
+        let set = ColumnSet { cell_num: column.cell_num, columns: vec![column.clone()] };
+        for raw in [false, true] {
+            let exported = set.to_record_batch(ArrowOptions { raw });
+            let Ok(exported) = exported else { continue };
+            let start = slice.min(exported.num_rows());
+            let exported = exported.slice(start, exported.num_rows() - start);
+            let back = ArrowImporter::new([kind.clone()]).convert(&exported).unwrap();
+            back.columns[0].validate().unwrap();
+            let expected: Vec<_> = cells(&column).split_off(start);
+            prop_assert_eq!(cells(&back.columns[0]), expected, "raw {}", raw);
+        }
+    }
+}
+
+#[test]
+fn times_change_their_unit_or_fail() {
+    let millis = || TimestampMillisecondArray::from(vec![Some(86_400_000), None, Some(-172_800_000)]);
+    let kind = |datatype| ColumnType::new("a", datatype).with_nulls();
+    let ticks = |datatype| import(kind(datatype), millis()).map(|c| c.values::<i64>().unwrap().to_vec());
+    assert_eq!(ticks(Datatype::DateTimeDay).unwrap(), [1, 0, -2]);
+    assert_eq!(ticks(Datatype::DateTimeNano).unwrap()[0], 86_400_000_000_000);
+    assert_eq!(ticks(Datatype::Int64).unwrap()[0], 86_400_000);
+    let error = ticks(Datatype::DateTimeWeek).unwrap_err().to_string();
+    assert!(error.contains("cell 0") && error.contains("DATETIME_WEEK"), "{error}");
+    assert!(matches!(ticks(Datatype::TimeSecond), Err(Error::SchemaMismatch(_))));
+    assert!(matches!(ticks(Datatype::Int32), Err(Error::SchemaMismatch(_))));
+    let february = TimestampMillisecondArray::from(vec![31 * 86_400_000i64]);
+    let month = import(kind(Datatype::DateTimeMonth), february.clone()).unwrap();
+    assert_eq!(month.values::<i64>(), Some(&[1][..]));
+    assert!(import(kind(Datatype::DateTimeYear), february).is_err());
+}
+
+#[test]
+fn labels_become_indices() {
+    let enumeration = Enumeration::of_strings("e", Datatype::StringUtf8, false, ["x", "yy", ""]).unwrap();
+    let kind =
+        ColumnType { enumeration: Some(Arc::new(enumeration)), ..ColumnType::new("a", Datatype::UInt16) };
+    let nullable = kind.clone().with_nulls();
+    let keys = |column: ColumnBuffers| column.values::<u16>().unwrap().to_vec();
+    let dictionary: DictionaryArray<Int8Type> =
+        vec![Some("yy"), None, Some("x"), Some("yy")].into_iter().collect();
+    let column = import(nullable.clone(), dictionary.clone()).unwrap();
+    assert_eq!(column.validity.as_deref(), Some(&[1, 0, 1, 1][..]));
+    assert_eq!(keys(column), [1, 0, 0, 1]);
+    assert!(import(kind.clone(), dictionary).unwrap_err().to_string().contains("cell 1 is null"));
+    assert_eq!(keys(import(kind.clone(), StringArray::from(vec!["", "x"])).unwrap()), [2, 0]);
+    assert_eq!(keys(import(kind.clone(), StringViewArray::from(vec!["yy"])).unwrap()), [1]);
+    assert_eq!(keys(import(kind.clone(), UInt16Array::from(vec![2, 1])).unwrap()), [2, 1]);
+    let error = import(kind, LargeStringArray::from(vec!["x", "nope"])).unwrap_err().to_string();
+    assert!(error.contains("cell 1") && error.contains("\"nope\"") && error.contains("\"e\""), "{error}");
+
+    let data = [10i32, 20].iter().flat_map(|v| v.to_le_bytes()).collect();
+    let numbers = Enumeration::of_fixed("n", Datatype::Int32, CellValNum::ONE, false, data).unwrap();
+    let kind = ColumnType { enumeration: Some(Arc::new(numbers)), ..ColumnType::new("a", Datatype::UInt16) };
+    let keys_array = arrow_array::Int8Array::from(vec![1, 0, 1]);
+    let dictionary = DictionaryArray::<Int8Type>::new(keys_array, Arc::new(Int32Array::from(vec![20, 10])));
+    assert_eq!(keys(import(kind, dictionary).unwrap()), [0, 1, 0]);
+}
+
+#[test]
+fn dictionaries_of_plain_fields_are_decoded() {
+    let dictionary: DictionaryArray<Int8Type> = vec!["b", "a", "b"].into_iter().collect();
+    let kind = ColumnType::new("a", Datatype::StringAscii).with_cell_val_num(CellValNum::Var);
+    let column = import(kind, dictionary).unwrap();
+    assert_eq!(column.strings().map(|s| s.unwrap().unwrap().to_owned()).collect::<Vec<_>>(), ["b", "a", "b"]);
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let kind = ColumnType::new("a", Datatype::Int32);
+    let refused = import(kind.clone(), Int64Array::from(vec![1])).unwrap_err();
+    assert!(
+        matches!(&refused, Error::SchemaMismatch(m) if m.contains("Int64") && m.contains("INT32")),
+        "{refused}"
+    );
+    let nulls = import(kind.clone(), Int32Array::from(vec![Some(1), None])).unwrap_err();
+    assert!(nulls.to_string().contains("cell 1 is null"), "{nulls}");
+    assert!(import(kind.clone(), StringArray::from(vec!["1"])).is_err());
+    let other = ColumnType::new("b", Datatype::Int32);
+    assert!(matches!(import(other, Int32Array::from(vec![1])), Err(Error::SchemaMismatch(_))));
+    let fixed = ColumnType::new("a", Datatype::StringAscii).with_cell_val_num(CellValNum::Fixed(2));
+    assert_eq!(cells(&import(fixed.clone(), StringArray::from(vec!["ab"])).unwrap()), [Some(b"ab".to_vec())]);
+    assert!(
+        import(fixed, StringArray::from(vec!["ab", "abc"])).unwrap_err().to_string().contains("cell 1 has 3")
+    );
+    assert!(import(kind.with_nulls(), arrow_array::NullArray::new(2)).is_ok());
+}
