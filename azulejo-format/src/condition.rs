@@ -67,9 +67,16 @@ impl Comparison {
 pub struct FieldRef {
     /// Name of an attribute or dimension.
     pub name: String,
-    /// Whether values of an enumerated attribute are its stored indices, not labels. Not stored: stored conditions
-    /// hold labels.
+    /// Whether values of an enumerated attribute are its stored indices, not labels. Not stored: what is stored are
+    /// always indices, so that decoded conditions have it set, and labels must become indices before one is encoded.
     pub raw: bool,
+}
+
+impl FieldRef {
+    /// The values of a field as they are stored: indices, where it is enumerated.
+    pub fn raw(name: impl Into<String>) -> Self {
+        Self { name: name.into(), raw: true }
+    }
 }
 
 impl<S: Into<String>> From<S> for FieldRef {
@@ -305,7 +312,7 @@ impl Condition {
                 let at = r.offset();
                 let op = r.u8("condition operator")?;
                 let len = r.u32("condition field name length")?;
-                let field = FieldRef::from(r.text(len.into(), "condition field name")?);
+                let field = FieldRef::raw(r.text(len.into(), "condition field name")?);
                 let len = r.u64("condition value length")?;
                 let value = r.bytes_u64(len, "condition value")?.to_vec();
                 match op {

@@ -113,7 +113,41 @@ def add_attribute(c, target, call, f):
     c(call, target, at)
 
 
-def create(c, uri, kind, dims, attrs, cell, tile, capacity, dups, coords, offsets, validity, enumerations):
+class Range(C.Structure):
+    _fields_ = [("min", C.c_void_p), ("min_size", C.c_uint64), ("max", C.c_void_p), ("max_size", C.c_uint64)]
+
+
+def current_domain(c, domain, bounds):
+    """bounds: {dimension name: (low bytes, high bytes)}"""
+    box, keep = c.new("tiledb_ndrectangle_alloc", domain), []
+    for name, (lo, hi) in bounds.items():
+        keep += [raw(lo), raw(hi)]
+        (a, n), (b, m) = keep[-2:]
+        r = Range(C.cast(a, C.c_void_p), n, C.cast(b, C.c_void_p), m)
+        c("tiledb_ndrectangle_set_range_for_name", box, name.encode(), C.byref(r))
+    out = c.new("tiledb_current_domain_create")
+    c("tiledb_current_domain_set_ndrectangle", out, box)
+    return out
+
+
+def expand_current_domain(c, uri, bounds, t):
+    schema = c.new("tiledb_array_schema_load", uri.encode())
+    domain = c.new("tiledb_array_schema_get_domain", schema)
+    e = c.new("tiledb_array_schema_evolution_alloc")
+    c("tiledb_array_schema_evolution_expand_current_domain", e, current_domain(c, domain, bounds))
+    c("tiledb_array_schema_evolution_set_timestamp_range", e, C.c_uint64(t), C.c_uint64(t))
+    c("tiledb_array_evolve", uri.encode(), e)
+
+
+def label_home(c, uri, name):
+    """-> URI of the array and name of the attribute that hold a dimension label"""
+    schema = c.new("tiledb_array_schema_load", uri.encode())
+    label = c.new("tiledb_array_schema_get_dimension_label_from_name", schema, name.encode())
+    return tuple(c.get(C.c_char_p, "tiledb_dimension_label_get_" + what, label).decode() for what in ("uri", "label_attr_name"))
+
+
+def create(c, uri, kind, dims, attrs, cell, tile, capacity, dups, coords, offsets, validity, enumerations, current=None, labels=()):
+    """current: bounds as for `current_domain`; labels: [(name, dimension's index, order (1: up, 2: down), datatype)]"""
     schema = c.new("tiledb_array_schema_alloc", C.c_int(kind))
     domain = c.new("tiledb_domain_alloc")
     for d in dims:
@@ -139,6 +173,10 @@ def create(c, uri, kind, dims, attrs, cell, tile, capacity, dups, coords, offset
     for call, specs in (("coords", coords), ("offsets", offsets), ("validity", validity)):
         if specs is not None:
             c("tiledb_array_schema_set_%s_filter_list" % call, schema, filter_list(c, specs))
+    if current:
+        c("tiledb_array_schema_set_current_domain", schema, current_domain(c, domain, current))
+    for name, at, order, datatype in labels:
+        c("tiledb_array_schema_add_dimension_label", schema, C.c_uint32(at), name.encode(), C.c_int(order), C.c_int(datatype))
     c("tiledb_array_schema_check", schema)
     c("tiledb_array_create", uri.encode(), schema)
 
@@ -198,21 +236,29 @@ def condition(c, tree):
     return c.new("tiledb_query_condition_combine", condition(c, tree[1]), condition(c, tree[2]), C.c_int(0 if kind == "and" else 1))
 
 
-def read(c, uri, fields, layout, ranges, tree=None, t=None, use_labels=True):
-    """-> {name: (data bytes, offsets bytes, validity bytes)} and the number of cells; offsets: one a cell"""
+def read(c, uri, fields, layout, ranges, tree=None, t=None):
+    """-> {name: (data bytes, offsets bytes, validity bytes)} and the number of cells; offsets: one a cell
+
+    ranges: for each dimension (or label: its name and the ranges of its values) whether they are var-length, and the ranges
+    """
     a = open_array(c, uri, READ, t)
     out = {f.name: [bytearray(), bytearray(), bytearray()] for f in fields}
-    total, capacity = 0, 1 << 16
+    # Room for the result of one step: where it takes several, the reference keeps the order within each.
+    total, capacity = 0, 1 << (20 if any(getattr(f, "long", False) for f in fields) else 16)
     q = c.new("tiledb_query_alloc", a, C.c_int(READ))
     try:
         c("tiledb_query_set_layout", q, C.c_int(layout))
         keep = []
         s = c.new("tiledb_subarray_alloc", a)
-        for i, (var, several) in enumerate(ranges):
+        for i, (var, several, *label) in enumerate(ranges):
             for lo, hi in several:
                 keep += [raw(lo), raw(hi)]
                 (lo, ln), (hi, hn) = keep[-2:]
-                if var:
+                if label and var:
+                    c("tiledb_subarray_add_label_range_var", s, label[0].encode(), lo, ln, hi, hn)
+                elif label:
+                    c("tiledb_subarray_add_label_range", s, label[0].encode(), lo, hi, None)
+                elif var:
                     c("tiledb_subarray_add_range_var", s, C.c_uint32(i), lo, ln, hi, hn)
                 else:
                     c("tiledb_subarray_add_range", s, C.c_uint32(i), lo, hi, None)

@@ -1,7 +1,8 @@
 """Random arrays written by the reference, and random queries with what the reference answers.
 
 usage: interop_read.py OUT --seed S --count N
-Array `a<seed>` follows from its seed alone. OUT/queries.jsonl has one query a line; its answer is OUT/<result>: for each
+Array `a<seed>` follows from its seed alone; what came into the generator later draws from a stream of its own, so that old
+seeds keep their arrays and queries as far as possible. OUT/queries.jsonl has one query a line; its answer is OUT/<result>: for each
 column the bytes of data, offsets and validity one after another, with their lengths in the line.
 """
 import argparse
@@ -22,10 +23,12 @@ from capi import COL, DENSE, GLOBAL, HILBERT, ROW, SPARSE, UNORDERED, VAR, Ctx, 
 
 I32, I64, F32, F64, CHAR, I8, U8, I16, U16, U32, U64, ASCII, UTF8 = range(13)
 BLOB, BOOL = 40, 41
+UTF16, UTF32, UCS2, UCS4 = range(13, 17)
+WIDE = {UTF16: "H", UTF32: "I", UCS2: "H", UCS4: "I"}
 KEY = "0123456789abcdeF0123456789abcdeF"
 INTEGERS = {I8: "b", U8: "B", I16: "h", U16: "H", I32: "i", U32: "I", I64: "q", U64: "Q"}
 TICKS = list(range(18, 40))
-FORMAT = {**INTEGERS, **{t: "q" for t in TICKS}, F32: "f", F64: "d", BOOL: "B", CHAR: "b", BLOB: "B", ASCII: "B", UTF8: "B"}
+FORMAT = {**INTEGERS, **WIDE, **{t: "q" for t in TICKS}, F32: "f", F64: "d", BOOL: "B", CHAR: "b", BLOB: "B", ASCII: "B", UTF8: "B"}
 BOUNDS = {f: (0, 2 ** (8 * struct.calcsize(f)) - 1) if f.isupper() else (-2 ** (8 * struct.calcsize(f) - 1), 2 ** (8 * struct.calcsize(f) - 1) - 1) for f in "bBhHiIqQ"}
 GZIP, ZSTD, LZ4, RLE, BZIP2, DDELTA, BITWIDTH, BITSHUF, BYTESHUF, POSDELTA = range(1, 11)
 MD5, SHA256, DICT, SCALE, XOR, WEBP, DELTA = 12, 13, 14, 15, 16, 18, 19
@@ -86,6 +89,8 @@ def scalar(R, t, wide=True):
         return pack(t, R.randint(0, 1))
     if t in (ASCII, UTF8, CHAR):
         return bytes([R.choice(b"abcdXYZ019 ")])
+    if t in WIDE:
+        return pack(t, R.choice([0x41, 0x7A, 0xE9, 0x4E2D]))
     lo, hi = BOUNDS[FORMAT[t]]
     near = R.random()
     if near < 0.05 and wide:
@@ -100,6 +105,9 @@ def cell(R, f, words):
         return pack(f.datatype, R.randint(0, f.entries - 1))
     wide = not any(k in (SCALE, DDELTA) for k, _ in f.filters)
     if f.var:
+        if getattr(f, "long", False) and R.random() < 0.3:
+            one = scalar(R, f.datatype, wide)
+            return one * R.choice([100, 1000, 9000, 40000])
         if f.datatype in (ASCII, UTF8):
             s = R.choice(words) if R.random() < 0.6 else "".join(R.choice("abc xyz") for _ in range(R.choice([0, 0, 1, 4, 9])))
             if f.datatype == UTF8 and R.random() < 0.3:
@@ -127,8 +135,10 @@ def dimension(R, i, t, dense):
 
 def literal(f, b):
     """how Azulejo's condition language writes a value"""
-    if f.datatype in (ASCII, UTF8, CHAR):
+    if f.datatype in (ASCII, UTF8, CHAR) or f.enumeration:
         return json.dumps(b.decode("utf8"), ensure_ascii=False)
+    if f.enumeration:
+        return json.dumps(b.decode())
     v = struct.unpack("<" + FORMAT[f.datatype], b)[0]
     return repr(v)
 
@@ -146,12 +156,12 @@ def random_condition(R, fields, words, depth=0):
         op = R.choice(["==", "!="])
         return ("cmp", f.name, op, None), "%s is %snull" % (f.name, "not " if op == "!=" else "")
     plain = Field(f.name, f.datatype, f.num, False, f.filters)
-    value = lambda: cell(R, plain, words)
+    value = lambda: R.choice(f.labels).encode() if f.enumeration else cell(R, plain, words)
     if f.datatype not in (F32, F64) and R.random() < 0.25:
         values = sorted({value() for _ in range(R.randint(1, 4))})
         negated = R.random() < 0.5
         return ("in", f.name, negated, values), "%s %sin (%s)" % (f.name, "not " if negated else "", ", ".join(literal(f, v) for v in values))
-    op = R.choice(list(capi.COMPARISONS))
+    op = R.choice(list(capi.COMPARISONS) if not f.enumeration or f.ordered else ["==", "!="])
     v = value()
     if f.datatype in (F32, F64):
         v = pack(f.datatype, R.randint(-4000, 4000) * 0.25)
@@ -161,6 +171,7 @@ def random_condition(R, fields, words, depth=0):
 class Generated:
     def __init__(self, out, seed):
         self.R = R = random.Random(seed)
+        self.X = random.Random("later %d" % seed)
         self.seed, self.name = seed, "a%d" % seed
         self.uri = os.path.join(out, self.name)
         shutil.rmtree(self.uri, ignore_errors=True)
@@ -194,7 +205,50 @@ class Generated:
         if R.random() < 0.3 and t not in (CHAR,):
             plain = Field("", t, num, filters=f.filters)
             f.fill = cell(R, plain, self.words) or None
+        X = self.X
+        if X.random() < 0.15:
+            f = Field(f.name, X.choice(list(WIDE)), X.choice([VAR, VAR, 1, 3]), nullable=X.random() < 0.3)
+            f.filters = [(X.choice([BYTESHUF, BITSHUF]), [])] * (X.random() < 0.4) + [compressor(X)] * (X.random() < 0.7)
+        elif f.var and X.random() < 0.15:
+            f.long = True
         return f
+
+    def picture(self):
+        """the only shape that the reference compresses as WebP: a dense 2-D array of bytes, colours along the columns"""
+        X = self.X
+        kind = X.choice([1, 2, 3, 4])
+        channels = 3 if kind < 3 else 4
+        t = X.choice([I32, U64, I16])
+        for i, d in enumerate(self.dims):
+            unit = channels if i else 1
+            ext = unit * X.randint(1, 9)
+            lo = X.randint(0, 5)
+            hi = lo + ext * X.randint(1, 3) - 1
+            self.dims[i] = Field(d.name, t, domain=pack(t, lo) + pack(t, hi), extent=pack(t, ext), lo=lo, hi=hi)
+        filters = [(WEBP, [(7, C.c_uint8(kind)), (8, C.c_uint8(1)) if X.random() < 0.6 else (6, C.c_float(X.choice([1.0, 50.0, 100.0])))])]
+        self.attrs = [Field("pixel", U8, filters=filters, pixels=True)]
+
+    def add_labels(self):
+        """ordered labels of dimensions of integers: up or down"""
+        X, self.labels = self.X, []
+        for i, d in enumerate(self.dims):
+            if d.var or d.datatype in (F32, F64) or X.random() < 0.4 or d.hi - d.lo > 4000:
+                continue
+            self.labels.append(("l%d" % i, i, X.choice([1, 2]), X.choice([I64, F64, I16, 25, ASCII])))
+
+    def write_labels(self):
+        X = self.X
+        for name, i, order, t in self.labels:
+            d = self.dims[i]
+            folder, attribute = capi.label_home(self.c, self.uri, name)
+            n = d.hi - d.lo + 1
+            if t == ASCII:
+                values = [b.encode() for b in sorted({"%05d" % v + "x" * X.randint(0, 3) for v in X.sample(range(9 * n), n)})]
+            else:
+                values = [pack(t, v * (0.5 if t == F64 else 1)) for v in sorted(X.sample(range(-2 * n, 2 * n), n))]
+            f = Field(attribute, t, VAR if t == ASCII else 1, values=values, down=order == 2)
+            d.label = (name, f)
+            capi.write(self.c, folder, ROW, [(f, values[:: 1 if order == 1 else -1])], [(pack(d.datatype, d.lo), pack(d.datatype, d.hi))], self.tick())
 
     def make(self):
         R, c = self.R, self.c
@@ -211,7 +265,7 @@ class Generated:
         if R.random() < 0.25:
             labels = sorted({"".join(R.choice("rgb") for _ in range(R.randint(1, 4))) for _ in range(5)})
             enumerations["colour"] = (ASCII, VAR, R.randint(0, 1), "".join(labels).encode(), list(np.cumsum([0] + [len(x) for x in labels])[:-1]))
-            self.attrs.append(Field("en", R.choice([I8, U8, I32, U16]), nullable=R.random() < 0.3, enumeration="colour", entries=len(labels)))
+            self.attrs.append(Field("en", R.choice([I8, U8, I32, U16]), nullable=R.random() < 0.3, enumeration="colour", entries=len(labels), labels=labels, ordered=enumerations["colour"][2]))
         self.dups = 0 if dense else int(R.random() < 0.35)
         order = R.choice([ROW, COL])
         if not dense and R.random() < 0.2:
@@ -219,13 +273,56 @@ class Generated:
         self.cell_order = order
         offsets = R.choice([None, [(ZSTD, [])], [], [(POSDELTA, []), (BITWIDTH, []), (ZSTD, [])], [(BITWIDTH, []), (LZ4, [])], [(DDELTA, []), (BZIP2, [])]])
         validity = R.choice([None, [], [(ZSTD, [])], [(BYTESHUF, []), (LZ4, [])]])
-        capi.create(c, self.uri, DENSE if dense else SPARSE, self.dims, self.attrs, order, R.choice([ROW, COL]), R.randint(2, 25), self.dups, R.choice([None, [], [(GZIP, [])]]), offsets, validity, enumerations)
+        X, current, self.current = self.X, None, {}
+        tile_order, capacity, self.many = R.choice([ROW, COL]), R.randint(2, 25), False
+        coords = R.choice([None, [], [(GZIP, [])]])
+        if dense and len(self.dims) == 2 and X.random() < 0.3:
+            self.picture()
+            order = tile_order = self.cell_order = ROW
+            enumerations = {}
+        elif X.random() < 0.25 and not any(d.var for d in self.dims):
+            current = self.shrink()
+        if not dense and X.random() < 0.08:
+            # Tiles of several chunks.
+            self.many, capacity = True, X.choice([1000, 3000])
+        self.labels = []
+        if X.random() < 0.3 and not current and not self.key:
+            self.add_labels()
+        capi.create(c, self.uri, DENSE if dense else SPARSE, self.dims, self.attrs, order, tile_order, capacity, self.dups, coords, offsets, validity, enumerations, current, self.labels)
         self.written = []
+        self.write_labels()
         for _ in range(R.randint(1, 5)):
             self.step_write()
             if R.random() < 0.3:
                 self.step_more()
+            if hasattr(self.dims[0], "whole") and not self.key and self.X.random() < 0.3:
+                self.grow()
         self.last = self.clock
+
+    def shrink(self):
+        """a current domain inside the domain; from now on everything happens there"""
+        X, bounds = self.X, {}
+        for d in self.dims:
+            d.whole = d.lo, d.hi
+            if d.datatype in (F32, F64):
+                d.lo, d.hi = sorted(X.sample(range(-256, 257), 2))
+            else:
+                d.lo, d.hi = sorted((X.randint(d.lo, d.hi), X.randint(d.lo, d.hi)))
+            bounds[d.name] = pack(d.datatype, d.lo), pack(d.datatype, d.hi)
+        return bounds
+
+    def grow(self):
+        """a larger current domain"""
+        X, bounds = self.X, {}
+        for d in self.dims:
+            lo, hi = d.whole
+            if d.datatype in (F32, F64):
+                d.lo, d.hi = X.randint(-256, int(d.lo)), X.randint(int(d.hi), 256)
+            else:
+                d.lo, d.hi = X.randint(lo, d.lo), X.randint(d.hi, hi)
+            bounds[d.name] = pack(d.datatype, d.lo), pack(d.datatype, d.hi)
+        capi.expand_current_domain(self.c, self.uri, bounds, self.tick())
+        self.log.append("grow@%d" % self.clock)
 
     def step_write(self):
         R, c, t = self.R, self.c, self.tick()
@@ -241,13 +338,15 @@ class Generated:
         else:
             cells = set() if not self.dups else []
             want = R.choice([1, 3, 20, 60])
+            if self.many:
+                want = self.X.choice([500, 2000, 4000])
             for _ in range(want * 3):
                 if len(cells) >= want:
                     break
                 if self.written and R.random() < 0.2:
                     p = R.choice(self.written)
                 else:
-                    p = tuple("".join(R.choice("ACGT") for _ in range(R.randint(0 if i else 1, 4))).encode() if d.var else pack(d.datatype, R.randint(-1000, 1000) * 0.25) if d.datatype in (F32, F64) else pack(d.datatype, R.randint(d.lo, d.hi)) for i, d in enumerate(self.dims))
+                    p = tuple("".join(R.choice("ACGT") for _ in range(R.randint(0 if i else 1, 4))).encode() if d.var else pack(d.datatype, R.randint(*(int(4 * v) for v in (d.lo, d.hi)) if hasattr(d, "whole") else (-1000, 1000)) * 0.25) if d.datatype in (F32, F64) else pack(d.datatype, R.randint(d.lo, d.hi)) for i, d in enumerate(self.dims))
                 cells.add(p) if not self.dups else cells.append(p)
             cells = sorted(cells)
             R.shuffle(cells)
@@ -263,6 +362,9 @@ class Generated:
         ctx = lambda **more: Ctx(dict(self.crypt, **{k.replace("__", "."): v for k, v in more.items()}))
         uri = self.uri.encode()
         try:
+            if kind in ("evolve", "drop") and self.key:
+                # The reference writes the new schema without encryption, and nobody opens the array again.
+                return
             if kind == "evolve" and len(self.attrs) < 6:
                 f = self.attribute(10 + len(self.log), self.dense)
                 f.added = True
@@ -305,7 +407,7 @@ class Generated:
 
     def conditional(self):
         """fields that the reference compares without special rules; attributes added later are a documented difference"""
-        plain = [f for f in [a for a in self.attrs if not hasattr(a, "added")] + ([] if self.dense else self.dims) if (f.num == 1 and f.datatype not in (BLOB, BOOL, CHAR) and not f.enumeration) or (f.var and f.datatype in (ASCII, UTF8))]
+        plain = [f for f in [a for a in self.attrs if not hasattr(a, "added")] + ([] if self.dense else self.dims) if (f.num == 1 and f.datatype not in (BLOB, BOOL, CHAR, *WIDE) and not hasattr(f, "pixels")) or (f.var and f.datatype in (ASCII, UTF8))]
         return plain
 
     def query(self, number):
@@ -338,16 +440,26 @@ class Generated:
                 for lo, hi in mine:
                     if all(key(hi) < key(a) or key(b) < key(lo) for a, b in apart):
                         apart.append((lo, hi))
-                mine = apart
+                # Where a sparse result takes the reference several steps, it follows the order of the ranges.
+                mine = apart if self.dense else sorted(apart, key=lambda r: key(r[0]))
             ranges.append((d.var, mine))
         tree = text = None
         if R.random() < 0.35 and self.conditional():
             tree, text = random_condition(R, self.conditional(), self.words)
+        if tree is None and layout != GLOBAL:
+            ranges = [self.label_ranges(d, mine) for d, mine in zip(self.dims, ranges)]
         t = (0, R.randint(self.start - 10, self.last)) if R.random() < 0.2 else (R.randint(self.start - 10, self.last), self.last) if R.random() < 0.1 else (0, self.last)
         line = dict(array=self.name, seed=self.seed, number=number, key=self.key, dense=self.dense, dups=bool(self.dups), layout=LAYOUTS[layout], t=t, condition=text,
-                    ranges=[[[lo.hex(), hi.hex()] for lo, hi in mine] for _, mine in ranges], fields=[f.name for f in fields], dims=[d.name for d in self.dims], log=self.log)
+                    ranges=[[[lo.hex(), hi.hex()] for lo, hi in mine] for _, mine, *_ in ranges], labels=[label[0] if label else None for _, _, *label in ranges], fields=[f.name for f in fields], dims=[d.name for d in self.dims], log=self.log)
+        picked = self.X.random() < 0.3 and not any(label for _, _, *label in ranges)
+        if hasattr(self.dims[0], "whole") and t != (0, self.last):
+            # The current domain was another one then.
+            picked = False
         try:
-            got, n = capi.read(self.c, self.uri, fields, layout, ranges, tree, t)
+            if picked:
+                line, got, n = self.picked(line, fields, layout, tree, t)
+            else:
+                got, n = capi.read(self.c, self.uri, fields, layout, ranges, tree, t)
         except Refused as e:
             return dict(line, refused=str(e)[:300]), b""
         blob, columns = b"", []
@@ -356,6 +468,75 @@ class Generated:
             columns.append(dict(name=f.name, var=f.var, nullable=f.nullable, lengths=[len(p) for p in parts]))
             blob += b"".join(parts)
         return dict(line, cells=n, columns=columns, result="%s.q%d" % (self.name, number)), blob
+
+
+    def label_ranges(self, d, mine):
+        """sometimes ranges of a label instead of ranges of its dimension"""
+        X = self.X
+        if not hasattr(d, "label") or X.random() < 0.4:
+            return mine
+        name, f = d.label
+        at = sorted(X.randrange(len(f.values)) for _ in range(2 * X.randint(1, 2 if not self.dense else 1)))
+        # Disjoint, as for dimensions.
+        pairs = [(a, b) for a, b in zip(at[::2], at[1::2])]
+        if any(b >= c for (_, b), (c, _) in zip(pairs, pairs[1:])):
+            pairs = pairs[:1]
+        if not self.dense and f.down:
+            # In the order of the coordinates, as above.
+            pairs.reverse()
+        return f.var, [(f.values[a], f.values[b]) for a, b in pairs], name
+
+    def picked(self, line, fields, layout, tree, t):
+        """points or strides: cells picked here from what the reference reads as a whole"""
+        X = self.X
+        layout = X.choice([ROW, COL])
+        extra = [d for d in self.dims if d not in fields]
+        whole = [(d.var, [(pack(d.datatype, d.lo), pack(d.datatype, d.hi))] if self.dense else []) for d in self.dims]
+        got, n = capi.read(self.c, self.uri, fields + extra, layout, whole, tree, t)
+        cells = {f.name: split(f, got[f.name], n) for f in fields + extra}
+        rows = list(zip(*(cells[d.name][0] for d in self.dims)))
+        line = dict(line, layout=LAYOUTS[layout])
+        number = lambda d, b: struct.unpack("<" + FORMAT[d.datatype], b)[0]
+        whole_numbers = not any(d.var or d.datatype in (F32, F64) for d in self.dims)
+        if whole_numbers and X.random() < 0.5:
+            steps, want = [], range(n)
+            for i, d in enumerate(self.dims):
+                lo, hi = (d.lo, d.hi) if X.random() < 0.5 else sorted((X.randint(d.lo, d.hi), X.randint(d.lo, d.hi)))
+                step = X.choice([1, 2, 3, 7, hi - lo + 1])
+                steps.append([pack(d.datatype, lo).hex(), pack(d.datatype, hi).hex(), step])
+                want = [r for r in want if lo <= number(d, rows[r][i]) <= hi and (number(d, rows[r][i]) - lo) % step == 0]
+            line["steps"] = steps
+        else:
+            known = [X.choice(rows) for _ in range(X.choice([0, 1, 5, 40]) if rows else 0)]
+            random_one = lambda d: "".join(X.choice("ACGT") for _ in range(X.randint(0, 3))).encode() if d.var else pack(d.datatype, X.randint(int(d.lo), int(d.hi)))
+            points = known + [tuple(random_one(d) for d in self.dims) for _ in range(X.randint(0 if known else 1, 5))]
+            X.shuffle(points)
+            if self.dense:
+                at = {row: r for r, row in enumerate(rows)}
+                want = [at[p] for p in points]
+            else:
+                chosen = set(points)
+                want = [r for r in range(n) if rows[r] in chosen]
+            line["points"] = [[p[i].hex() for p in points] for i in range(len(self.dims))]
+        return line, {f.name: join(f, cells[f.name], want) for f in fields}, len(want)
+
+
+def split(f, parts, n):
+    """the buffers of a column -> (cells, validity bytes)"""
+    data, offsets, validity = parts
+    if f.var:
+        ends = [int(o) for o in np.frombuffer(offsets, "u8")] + [len(data)]
+        return [data[a:b] for a, b in zip(ends, ends[1:])], validity
+    size = f.size * f.num
+    return [data[i * size : (i + 1) * size] for i in range(n)], validity
+
+
+def join(f, cells, want):
+    """the buffers of some cells"""
+    values, validity = cells
+    chosen = [values[r] for r in want]
+    offsets = np.cumsum([0] + [len(v) for v in chosen])[:-1].astype("u8").tobytes() if f.var else b""
+    return b"".join(chosen), offsets, bytes(validity[r] for r in want) if f.nullable else b""
 
 
 def one(out, seed, queries):

@@ -35,14 +35,15 @@ impl Delete {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::condition::Comparison;
+    use crate::condition::{Comparison, FieldRef};
     use crate::fragment::sample::damage;
 
     #[test]
     fn the_negation_is_stored() {
-        let compare = |op| Condition::compare("a", op, 7i32.to_le_bytes());
-        let delete = Delete::of(compare(Comparison::Gt).and(Condition::is_in("s", ["x"])));
-        let not_in = Condition::In { field: "s".into(), negated: true, values: ["x"].into_iter().collect() };
+        let compare = |op| Condition::compare(FieldRef::raw("a"), op, 7i32.to_le_bytes());
+        let delete = Delete::of(compare(Comparison::Gt).and(Condition::is_in(FieldRef::raw("s"), ["x"])));
+        let not_in =
+            Condition::In { field: FieldRef::raw("s"), negated: true, values: ["x"].into_iter().collect() };
         assert_eq!(delete.kept, compare(Comparison::Le).or(not_in));
         let bytes = delete.encode();
         assert_eq!(Delete::decode(&bytes).unwrap(), delete);
@@ -60,7 +61,10 @@ mod tests {
         ]
         .concat();
         let members = || [1i32.to_le_bytes(), 3i32.to_le_bytes()];
-        assert_eq!(Delete::decode(&bytes).unwrap(), Delete::of(!Condition::is_in("a", members())));
-        assert_eq!(Delete::of(!Condition::is_in("a", members())).encode(), bytes);
+        assert_eq!(
+            Delete::decode(&bytes).unwrap(),
+            Delete::of(!Condition::is_in(FieldRef::raw("a"), members()))
+        );
+        assert_eq!(Delete::of(!Condition::is_in(FieldRef::raw("a"), members())).encode(), bytes);
     }
 }

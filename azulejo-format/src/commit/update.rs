@@ -59,14 +59,14 @@ impl Update {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::condition::Comparison;
+    use crate::condition::{Comparison, FieldRef};
     use crate::fragment::sample::damage;
 
     #[test]
     fn round_trip_and_damage() {
         let value = |field: &str, value: &[u8]| UpdateValue { field: field.into(), value: value.into() };
         let update = Update {
-            kept: Condition::compare("a", Comparison::Gt, 7i32.to_le_bytes()),
+            kept: Condition::compare(FieldRef::raw("a"), Comparison::Gt, 7i32.to_le_bytes()),
             values: vec![value("a", &[1, 2, 3, 4]), value("s", b"")],
         };
         let bytes = update.encode();

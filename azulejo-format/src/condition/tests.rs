@@ -2,16 +2,16 @@ use super::*;
 use crate::fragment::sample::damage;
 
 fn leaf(name: &str, op: Comparison) -> Condition {
-    Condition::compare(name, op, 5i32.to_le_bytes())
+    Condition::compare(FieldRef::raw(name), op, 5i32.to_le_bytes())
 }
 
 #[test]
 fn round_trip_and_damage() {
     let condition = leaf("a", Comparison::Lt)
-        .and(Condition::compare("s", Comparison::Ne, "text"))
-        .or(Condition::is_in("s", ["x", "", "yy"]))
-        .or(!Condition::is_in("n", [1u64.to_le_bytes(), 2u64.to_le_bytes()]))
-        .or(Condition::compare("", Comparison::AlwaysFalse, []));
+        .and(Condition::compare(FieldRef::raw("s"), Comparison::Ne, "text"))
+        .or(Condition::is_in(FieldRef::raw("s"), ["x", "", "yy"]))
+        .or(!Condition::is_in(FieldRef::raw("n"), [1u64.to_le_bytes(), 2u64.to_le_bytes()]))
+        .or(Condition::compare(FieldRef::raw(""), Comparison::AlwaysFalse, []));
     let bytes = condition.encode();
     assert_eq!(Condition::decode(&bytes).unwrap(), condition);
     damage(&bytes, Condition::decode);
@@ -31,7 +31,7 @@ fn the_stored_form_is_the_documented_one() {
         &[4, 0, 0, 0, 0, 0, 0, 0, 5, 0, 0, 0],
     ];
     assert_eq!(bytes, expected.concat());
-    let set = Condition::is_in("s", ["x", "yy"]).encode();
+    let set = Condition::is_in(FieldRef::raw("s"), ["x", "yy"]).encode();
     let expected = [
         &[1, 6, 1, 0, 0, 0][..],
         b"s",
@@ -47,7 +47,10 @@ fn the_stored_form_is_the_documented_one() {
 #[test]
 fn null_tests_are_stored_as_empty_values() {
     let bytes = (!Condition::is_null("n")).pushed_down().encode();
-    assert_eq!(Condition::decode(&bytes).unwrap(), Condition::compare("n", Comparison::Ne, []));
+    assert_eq!(
+        Condition::decode(&bytes).unwrap(),
+        Condition::compare(FieldRef::raw("n"), Comparison::Ne, [])
+    );
 }
 
 #[test]
@@ -63,10 +66,11 @@ fn nesting_is_limited() {
 #[test]
 fn negations_move_to_the_leaves() {
     let (a, b) = (leaf("a", Comparison::Lt), leaf("b", Comparison::Eq));
-    let set = Condition::is_in("s", ["x"]);
+    let set = Condition::is_in(FieldRef::raw("s"), ["x"]);
     let negated = !(a.and(!b).or(set).or(Condition::is_null("n")));
     let expected = leaf("a", Comparison::Ge).or(leaf("b", Comparison::Eq));
-    let not_in = Condition::In { field: "s".into(), negated: true, values: ["x"].into_iter().collect() };
+    let not_in =
+        Condition::In { field: FieldRef::raw("s"), negated: true, values: ["x"].into_iter().collect() };
     let not_null = Condition::IsNull { field: "n".into(), negated: true };
     assert_eq!(negated.pushed_down(), Condition::And(vec![expected, not_in, not_null]));
     assert_eq!(!!leaf("a", Comparison::Le), leaf("a", Comparison::Le));
