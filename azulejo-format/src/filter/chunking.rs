@@ -2,10 +2,20 @@
 
 use super::{Filter, FilterContext, Pipeline};
 
-/// The ends of a tile's chunks, in bytes of the unfiltered tile of `len` bytes.
-///
-/// Cells of fixed size are never cut. Variable-length cells are not either since version 11. Where strings hold their own
-/// offsets, or a picture is made, the tile is one chunk; so it is where the chunk size is 0.
+impl Pipeline {
+    /// Where the encoder cuts a tile of `len` bytes into chunks, which [`Self::encode_chunk`] filters one by one: their
+    /// ends, in bytes of the unfiltered tile.
+    ///
+    /// Cells of fixed size are never cut. Variable-length cells are not either since version 11: `offsets` says where each
+    /// starts, counted from the first. Where strings hold their own offsets, or a picture is made, the tile is one chunk;
+    /// so it is where the chunk size is 0.
+    #[must_use]
+    pub fn chunk_ends(&self, ctx: &FilterContext<'_>, len: usize, offsets: Option<&[u64]>) -> Vec<usize> {
+        chunk_ends(self, ctx, len, offsets)
+    }
+}
+
+/// See [`Pipeline::chunk_ends`].
 pub(super) fn chunk_ends(
     pipeline: &Pipeline,
     ctx: &FilterContext<'_>,
@@ -53,11 +63,13 @@ fn all_chunk_ends(
 fn var_chunk_ends(size: usize, len: usize, offsets: &[u64]) -> Vec<usize> {
     let (size, len) = (size as u64, len as u64);
     let (half, most) = (size / 2, size + size / 2);
+    let base = offsets.first().copied().unwrap_or(0);
+    let relative = |offset: &u64| offset.saturating_sub(base).min(len);
     let mut starts = vec![0u64];
     let mut current = 0;
-    let ends = offsets.iter().skip(1).copied().chain(std::iter::once(len));
-    for (cell, (&start, end)) in offsets.iter().zip(ends).enumerate() {
-        let cell_len = end - start;
+    let ends = offsets.iter().skip(1).map(relative).chain(std::iter::once(len));
+    for (cell, (start, end)) in offsets.iter().map(relative).zip(ends).enumerate() {
+        let cell_len = end.saturating_sub(start);
         let with_cell = current + cell_len;
         if with_cell <= size {
             current = with_cell;
@@ -107,6 +119,8 @@ mod tests {
         // A long cell gets a chunk of its own.
         assert_eq!(ends(100, &[60, 300, 10]), [60, 360, 370]);
         assert_eq!(ends(100, &[60, 300]), [60, 360]);
+        // Offsets count from the first.
+        assert_eq!(var_chunk_ends(100, 160, &[7, 67, 158]), [60, 160]);
         // An overflowing cell at the end leaves an empty chunk.
         assert_eq!(ends(100, &[40, 60, 10]), [110, 110]);
     }

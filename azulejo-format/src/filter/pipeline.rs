@@ -399,7 +399,11 @@ impl Pipeline {
         Ok(())
     }
 
-    fn encode_chunk(
+    /// Filters one chunk of a tile and appends it as it is stored to `out`. A stored tile is the number of its chunks as
+    /// `u64` and the chunks; they do not depend on each other.
+    ///
+    /// `offsets`, where each cell starts, belong to strings that keep them ([`Self::keeps_offsets_in_data`]) only.
+    pub fn encode_chunk(
         &self,
         ctx: &FilterContext<'_>,
         chunk: &[u8],

@@ -11,7 +11,7 @@ use azulejo_format::fragment::{
 };
 use azulejo_format::path::FRAGMENT_METADATA_FILE;
 use azulejo_format::timestamped_name::TimestampedName;
-use azulejo_format::{ArraySchema, DecodeError, FormatVersion};
+use azulejo_format::{ArraySchema, DecodeError, FormatVersion, NdRectangle};
 use bytes::Bytes;
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -63,7 +63,7 @@ impl Fragment {
     /// A fragment with a footer.
     pub(super) fn new(new: NewFragment, footer: Footer) -> Result<Self, DecodeError> {
         let (tile_num, tile_cells) = if footer.dense {
-            dense_tiles(&footer, &new.schema)?
+            dense_tiles(footer.non_empty_domain.as_ref(), &new.schema)?
         } else {
             (footer.sparse_tile_num, new.schema.capacity)
         };
@@ -380,12 +380,15 @@ impl Fragment {
     }
 }
 
-/// Number of space tiles that a dense fragment covers, and cells in each.
-fn dense_tiles(footer: &Footer, schema: &ArraySchema) -> Result<(u64, u64), DecodeError> {
+/// Number of space tiles that a dense fragment with this non-empty domain covers, and cells in each.
+pub(crate) fn dense_tiles(
+    non_empty_domain: Option<&NdRectangle>,
+    schema: &ArraySchema,
+) -> Result<(u64, u64), DecodeError> {
     const WHAT: &str = "non-empty domain";
     let mut cells = 1u128;
     let mut tiles = 1u64;
-    let ranges = footer.non_empty_domain.as_ref().map(|domain| &domain.ranges);
+    let ranges = non_empty_domain.map(|domain| &domain.ranges);
     for (i, dimension) in schema.domain.dimensions.iter().enumerate() {
         let axis = dimension.axis().ok_or_else(|| {
             DecodeError::invalid(
