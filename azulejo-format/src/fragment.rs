@@ -35,6 +35,7 @@ pub use section::{OptionalSection, Section, SectionOffsets, SectionRange};
 pub use tile_index::{TileOffsets, TileSizes};
 pub use tile_stats::{
     FieldStats, FragmentStats, StatsTrust, SumKind, TileBounds, TileNullCounts, TileSum, TileSums,
+    has_min_max,
 };
 
 use crate::datatype::{CellValNum, Datatype};

@@ -17,8 +17,8 @@ pub mod timeline;
 
 pub use azulejo_format::schema::NewArray;
 pub use delete_fragments::{DeletedFragments, FragmentSelection};
-pub use fragment::{Fragment, TileStats};
 pub(crate) use fragment::dense_tiles;
+pub use fragment::{Fragment, TileStats};
 pub(crate) use metadata::{read_details, read_metadata};
 pub use metadata_write::MetadataWriter;
 pub(crate) use sections::short_read_is_corrupt;

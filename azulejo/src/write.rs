@@ -34,16 +34,17 @@
 
 mod arrange;
 mod buffer;
-pub mod commit;
+mod commit;
 mod dense;
-pub mod filter;
-pub mod fragment;
+mod filter;
+mod fragment;
 mod fragments;
 mod global;
 mod input;
+mod metadata;
 mod options;
 mod sparse;
-pub mod stats;
+mod stats;
 #[cfg(test)]
 mod tests;
 mod validate;

@@ -213,7 +213,9 @@ impl<'t> Stage<'t> {
 
     /// Unfiltered bytes of a tile in a file.
     fn input_len(&self, file: usize, tile: usize) -> usize {
-        let (Some(view), Some((_, part))) = (self.view_of(file, tile), self.files.get(file)) else { return 0 };
+        let (Some(view), Some((_, part))) = (self.view_of(file, tile), self.files.get(file)) else {
+            return 0;
+        };
         match (part, view.offsets) {
             (FilePart::Data, None) => view.data.len(),
             (FilePart::Data, Some(_)) => view.cell_num * 8,
@@ -357,6 +359,7 @@ fn var_bytes<'v>(view: &FieldView<'v>) -> &'v [u8] {
 
 /// Bytes of a view's cells.
 pub(super) fn view_bytes(view: &FieldView<'_>) -> usize {
-    let values = if view.offsets.is_some() { var_bytes(view).len() + view.cell_num * 8 } else { view.data.len() };
+    let values =
+        if view.offsets.is_some() { var_bytes(view).len() + view.cell_num * 8 } else { view.data.len() };
     values + view.validity.map_or(0, <[u8]>::len)
 }

@@ -173,7 +173,8 @@ trait Statistic: Native {
     fn add(bits: u64, values: impl Iterator<Item = Self> + Clone) -> u64;
 
     /// The least (last of equals), the greatest (last of equals) and, where all of it stays in the type, the sum.
-    fn fold(values: impl Iterator<Item = Self> + Clone, min: Self, max: Self, bits: u64) -> (Self, Self, u64);
+    fn fold(values: impl Iterator<Item = Self> + Clone, min: Self, max: Self, bits: u64)
+    -> (Self, Self, u64);
 }
 
 /// As the reference adds: at the first sum that leaves the type the run ends, at the type's limit.
