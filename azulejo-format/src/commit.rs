@@ -8,18 +8,21 @@
 //! | `.con` | many of the above | [`ConsolidatedCommits`] |
 //! | `.ign` | names in `.con` files that count no more | [`IgnoreList`] |
 //! | `.vac` | fragments or files that can be vacuumed | [`VacuumList`] |
+//! | `.replaces` | fragments, and those that they replace (our own) | [`Replacement`] |
 //!
 //! The payload of `.del` and `.upd` is that of a generic tile, unfiltered by the caller.
 
 mod consolidated;
 mod delete;
 mod ignore;
+mod replacement;
 mod update;
 mod vacuum;
 
 pub use consolidated::{ConsolidatedCommit, ConsolidatedCommits};
 pub use delete::Delete;
 pub use ignore::IgnoreList;
+pub use replacement::Replacement;
 pub use update::{Update, UpdateValue};
 pub use vacuum::VacuumList;
 

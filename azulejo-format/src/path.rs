@@ -57,10 +57,13 @@ pub enum Suffix {
     FragmentMetadata,
     /// `.tmp`: a file that its writer has not finished.
     Partial,
+    /// `.replaces`: which fragments take the place of which, while the first are being committed. Not part of the format,
+    /// whose readers pass it by; see [`Replacement`](crate::commit::Replacement).
+    Replacement,
 }
 
 impl Suffix {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::Ok,
         Self::Write,
         Self::Delete,
@@ -70,6 +73,7 @@ impl Suffix {
         Self::Ignore,
         Self::FragmentMetadata,
         Self::Partial,
+        Self::Replacement,
     ];
 
     /// The suffix with its dot.
@@ -85,6 +89,7 @@ impl Suffix {
             Self::Ignore => ".ign",
             Self::FragmentMetadata => ".meta",
             Self::Partial => ".tmp",
+            Self::Replacement => ".replaces",
         }
     }
 }
@@ -222,6 +227,8 @@ pub enum CommitEntry {
     Consolidated(TimestampedName),
     /// Commits that no longer count.
     Ignore(TimestampedName),
+    /// Fragments that take the place of others ([`Suffix::Replacement`]).
+    Replacement(TimestampedName),
     /// Not part of the format: readers pass it by.
     Unknown,
 }
@@ -237,6 +244,7 @@ impl CommitEntry {
             Some((name, Some(Suffix::Vacuum))) => Self::Vacuum(name),
             Some((name, Some(Suffix::Consolidated))) => Self::Consolidated(name),
             Some((name, Some(Suffix::Ignore))) => Self::Ignore(name),
+            Some((name, Some(Suffix::Replacement))) => Self::Replacement(name),
             _ => Self::Unknown,
         }
     }

@@ -21,6 +21,7 @@ pub(crate) use fragment::dense_tiles;
 pub use fragment::{Fragment, TileStats};
 pub(crate) use metadata::{read_details, read_metadata};
 pub use metadata_write::MetadataWriter;
+pub(crate) use open::{Part, decode_at, generic_tile, list, read_objects};
 pub(crate) use sections::short_read_is_corrupt;
 pub(crate) use tile_object::put_tile;
 
@@ -132,7 +133,12 @@ impl Array {
             let TimeRange { start, end } = time_range;
             return Err(Error::InvalidArgument(format!("a time range from {start} to {end} is empty")));
         }
-        Ok(Self { inner: Arc::new(open::open(context, uri, time_range)?) })
+        Self::open_part(context, uri, time_range, &Part::default())
+    }
+
+    /// Opens a part of an array.
+    pub(crate) fn open_part(context: &Context, uri: Uri, time_range: TimeRange, part: &Part) -> Result<Self> {
+        Ok(Self { inner: Arc::new(open::open(context, uri, time_range.resolved(), part)?) })
     }
 
     /// The context that it was opened with.

@@ -86,6 +86,8 @@ pub struct Directory {
     pub ignores: Vec<NamedEntry>,
     /// What fragment consolidations replaced, flat or in `__commits`.
     pub vacuums: Vec<NamedEntry>,
+    /// Replacements of fragments under way.
+    pub replacements: Vec<NamedEntry>,
     /// Consolidated fragment metadata, flat or in `__fragment_meta`.
     pub fragment_meta: Vec<NamedEntry>,
     /// Array metadata.
@@ -184,6 +186,7 @@ impl Directory {
                 CommitEntry::Vacuum(name) => (&mut directory.vacuums, name),
                 CommitEntry::Consolidated(name) => (&mut directory.consolidated, name),
                 CommitEntry::Ignore(name) => (&mut directory.ignores, name),
+                CommitEntry::Replacement(name) => (&mut directory.replacements, name),
                 CommitEntry::Update(_) | CommitEntry::Unknown => continue,
             };
             list.push(NamedEntry::new(folder, entry, name));

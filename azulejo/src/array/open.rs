@@ -4,13 +4,14 @@ use super::directory::{Directory, Listings, NamedEntry, OtherObject};
 use super::fragment::NewFragment;
 use super::sections::short_read_is_corrupt;
 use super::timeline::{
-    Committed, CommittedFragment, PartialOverlap, committed, select_deletes, select_fragments, select_schema,
+    Committed, CommittedFragment, PartialOverlap, committed, replaced, select_deletes, select_fragments,
+    select_schema,
 };
 use super::{DeleteCommit, Fragment, Inner, TimeRange};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{Entry, ReadRange, ReadRequest, StorePath, Uri};
-use azulejo_format::commit::{ConsolidatedCommits, Delete, IgnoreList, VacuumList};
+use azulejo_format::commit::{ConsolidatedCommits, Delete, IgnoreList, Replacement, VacuumList};
 use azulejo_format::fragment::{ConsolidatedFragmentMetadata, Footer, LegacyMetadata, LocatedFooter};
 use azulejo_format::path::{FRAGMENT_METADATA_FILE, LEGACY_SCHEMA_FILE, fragment_version};
 use azulejo_format::tile::GenericTile;
@@ -38,21 +39,57 @@ struct Opening<'a> {
     latest_name: String,
 }
 
+/// What to open of an array instead of all that counts.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Part {
+    /// File names of the fragments that count; others do not. `None`: all.
+    pub fragments: Option<HashSet<String>>,
+    /// File name of the schema to take for the latest.
+    pub schema: Option<String>,
+}
+
+/// Files that a listing has named can be gone when they are read: vacuums go on beside readers. So often it is tried.
+const ATTEMPTS: usize = 5;
+
 /// Opens the array at `uri`.
-pub(super) fn open(context: &Context, uri: Uri, time: TimeRange) -> Result<Inner> {
+pub(super) fn open(context: &Context, uri: Uri, time: TimeRange, part: &Part) -> Result<Inner> {
     let location = context.locate(&uri)?;
-    let directory = Directory::parse(&list(context, &location)?);
-    if !directory.is_array() {
-        return Err(no_array(&location, &directory));
+    let mut attempt = 1;
+    loop {
+        let directory = Directory::parse(&list(context, &location)?);
+        if !directory.is_array() {
+            return Err(no_array(&location, &directory));
+        }
+        match open_listed(context, uri.clone(), location.clone(), time, part, &directory) {
+            Err(Error::NotFound { .. }) if attempt < ATTEMPTS => attempt += 1,
+            result => return result,
+        }
     }
-    let (opening, files) = read_files(context, &location, time, &directory)?;
-    let vacuums: Vec<(&NamedEntry, VacuumList)> = files.vacuums;
+}
+
+fn open_listed(
+    context: &Context,
+    uri: Uri,
+    location: Location,
+    time: TimeRange,
+    part: &Part,
+    directory: &Directory,
+) -> Result<Inner> {
+    let (mut opening, files) = read_files(context, &location, time, directory)?;
+    if let Some(name) = &part.schema {
+        opening.latest = opening.schema_named(name).map_err(|e| Error::decode(uri.to_string(), e))?;
+    }
+    let mut vacuums: Vec<(&NamedEntry, VacuumList)> = files.vacuums;
     let consolidated: Vec<ConsolidatedCommits<'_>> = files
         .consolidated
         .iter()
         .map(|(entry, bytes)| decode_at(&location, &entry.path, ConsolidatedCommits::decode(bytes)))
         .collect::<Result<_>>()?;
-    let committed = committed(&directory, &consolidated, &files.ignores);
+    let mut committed = committed(directory, &consolidated, &files.ignores);
+    vacuums.extend(files.replacements.into_iter().map(|(entry, list)| (entry, replaced(&committed, list))));
+    if let Some(names) = &part.fragments {
+        committed.fragments.retain(|fragment| names.contains(fragment.entry.file_name()));
+    }
     let deletes = opening.deletes(&committed, &files.deletes)?;
     let footers = opening.consolidated_footers(&files.fragment_meta)?;
     let partial =
@@ -102,7 +139,7 @@ pub(super) fn open(context: &Context, uri: Uri, time: TimeRange) -> Result<Inner
 }
 
 /// Lists the array's folders, at once where the storage is slow.
-fn list(context: &Context, location: &Location) -> Result<Listings> {
+pub(crate) fn list(context: &Context, location: &Location) -> Result<Listings> {
     let folders = Listings::FOLDERS.map(|folder| location.path.join(folder.name()));
     let paths: Vec<&StorePath> = std::iter::once(&location.path).chain(&folders).collect();
     let listed: Result<Vec<Vec<Entry>>> =
@@ -128,6 +165,7 @@ pub(super) fn no_array(location: &Location, directory: &Directory) -> Error {
 /// The files that the second batch has brought.
 struct Files<'a> {
     vacuums: Vec<(&'a NamedEntry, VacuumList)>,
+    replacements: Vec<(&'a NamedEntry, Replacement)>,
     ignores: Vec<IgnoreList>,
     consolidated: Vec<(&'a NamedEntry, Bytes)>,
     /// By path.
@@ -148,12 +186,20 @@ fn read_files<'a>(
     let schemas: Vec<(&str, &str)> = directory.schema_files().collect();
     let (ignores, consolidated) = (&directory.ignores, &directory.consolidated);
     let meta = &directory.fragment_meta;
+    let replacements = &directory.replacements;
     let lists = [vacuums.clone(), deletes.clone()];
     let paths = schemas
         .iter()
         .map(|(path, _)| *path)
         .chain(lists.iter().flatten().map(|entry| entry.path.as_str()))
-        .chain(ignores.iter().chain(consolidated).chain(meta).map(|entry| entry.path.as_str()));
+        .chain(
+            ignores
+                .iter()
+                .chain(consolidated)
+                .chain(meta)
+                .chain(replacements)
+                .map(|entry| entry.path.as_str()),
+        );
     let mut read = read_objects(location, paths)?.into_iter();
     let mut take = |count: usize| -> Vec<Bytes> { read.by_ref().take(count).collect() };
     let schema_tiles = take(schemas.len());
@@ -162,6 +208,7 @@ fn read_files<'a>(
     let ignore_lists = take(ignores.len());
     let consolidated_lists = take(consolidated.len());
     let meta_tiles = take(meta.len());
+    let replacement_lists = take(replacements.len());
 
     let decode = |((path, name), bytes): (&(&str, &str), &Bytes)| -> Result<(String, Arc<ArraySchema>)> {
         let payload = generic_tile(context, location, path, bytes)?;
@@ -183,8 +230,13 @@ fn read_files<'a>(
         .iter()
         .zip(&ignore_lists)
         .map(|(entry, bytes)| decode_at(location, &entry.path, IgnoreList::decode(bytes)));
+    let replacements = replacements
+        .iter()
+        .zip(&replacement_lists)
+        .map(|(entry, bytes)| Ok((entry, decode_at(location, &entry.path, Replacement::decode(bytes))?)));
     let files = Files {
         vacuums: vacuums.collect::<Result<_>>()?,
+        replacements: replacements.collect::<Result<_>>()?,
         ignores: ignores.collect::<Result<_>>()?,
         consolidated: consolidated.iter().zip(consolidated_lists).collect(),
         deletes: deletes.iter().map(|entry| entry.path.as_str()).zip(delete_tiles).collect(),
@@ -466,7 +518,7 @@ fn largest_footer(schema: &ArraySchema) -> u64 {
 }
 
 /// Reads whole objects in one batch.
-pub(super) fn read_objects<'a>(
+pub(crate) fn read_objects<'a>(
     location: &Location,
     paths: impl IntoIterator<Item = &'a str>,
 ) -> Result<Vec<Bytes>> {

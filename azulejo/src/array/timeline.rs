@@ -4,7 +4,7 @@ use super::TimeRange;
 use super::directory::{Directory, FlatCommit, NamedEntry};
 use azulejo_format::FormatVersion;
 use azulejo_format::commit::{
-    ConsolidatedCommit, ConsolidatedCommits, IgnoreList, VacuumList, last_component,
+    ConsolidatedCommit, ConsolidatedCommits, IgnoreList, Replacement, VacuumList, last_component,
 };
 use azulejo_format::path::{COMMITS_FOLDER, FRAGMENTS_FOLDER, fragment_version, split_suffix};
 use azulejo_format::timestamped_name::TimestampedName;
@@ -107,6 +107,15 @@ pub fn committed(
     let mut deletes: Vec<_> = deletes.into_values().collect();
     deletes.sort_by(|a, b| a.name.cmp_by_time(&b.name));
     Committed { fragments, deletes }
+}
+
+/// What does not count while a replacement is under way: the old fragments once all new ones are committed, the new ones
+/// before.
+#[must_use]
+pub fn replaced(committed: &Committed, replacement: Replacement) -> VacuumList {
+    let exists = |name: &String| committed.fragments.iter().any(|f| f.entry.file_name() == name);
+    let done = replacement.new.iter().all(exists);
+    VacuumList { uris: if done { replacement.old } else { replacement.new } }
 }
 
 /// The fragments that count, and those that a consolidation within the time has made superfluous.

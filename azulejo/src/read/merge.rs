@@ -24,6 +24,9 @@ pub(crate) enum Duplicates<'a> {
     /// The one with the latest timestamp stays, among those the one with the least slot. The function is given slot
     /// and place in the tile.
     Latest(&'a (dyn Fn(u32, u32) -> u64 + Sync)),
+    /// Of every timestamp one stays, that with the least slot; the latest comes first. What is older than a cell that is
+    /// no result is none either. The function is as for `Latest`.
+    Versions(&'a (dyn Fn(u32, u32) -> u64 + Sync)),
 }
 
 /// Puts the cells of a batch in order. `kept` says, by slot, which cells of a tile are results (one byte a cell; `None`:
@@ -206,6 +209,30 @@ fn emit<W: Word>(
                     _ => cells.iter().rev().max_by_key(|key| time(key)).copied(),
                 };
                 winner.into_iter().for_each(&mut push);
+            }
+        }
+        Duplicates::Versions(timestamp) => {
+            let mut versions: Vec<(u64, W)> = Vec::new();
+            for cells in keys.chunk_by(same) {
+                if let [only] = cells {
+                    push(*only);
+                    continue;
+                }
+                let time = |key: &W| {
+                    let (slot, place) = bits.cell(*key);
+                    timestamp(slot, place)
+                };
+                versions.clear();
+                versions.extend(cells.iter().map(|key| (time(key), *key)));
+                versions.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
+                versions.dedup_by_key(|(time, _)| *time);
+                for (_, key) in &versions {
+                    let (slot, place) = bits.cell(*key);
+                    if !is_kept(slot, place) {
+                        break;
+                    }
+                    push(*key);
+                }
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Reading sparse arrays: plan, then batch after batch within the memory budget.
 
 mod batch;
+mod history;
 pub(crate) use crate::space::keys;
 mod plan;
 mod prune;

@@ -30,7 +30,7 @@ pub(super) struct Portion<'a> {
 pub(super) struct Slot<'a> {
     pub(super) tile: &'a PlannedTile,
     pub(super) of: &'a FragmentQuery,
-    fragment: &'a Fragment,
+    pub(super) fragment: &'a Fragment,
     tree: &'a RTree,
     keyed: bool,
     /// Decoded so far.
@@ -62,7 +62,7 @@ impl<'a> Slot<'a> {
         TileRequest { fragment: self.of.index, field, tile: self.tile.tile as u64, cells }
     }
 
-    fn view(&self, field: Field) -> Option<FieldView<'_>> {
+    pub(super) fn view(&self, field: Field) -> Option<FieldView<'_>> {
         self.loaded.get(&field).map(|tile| tile.view())
     }
 
@@ -74,19 +74,32 @@ impl<'a> Slot<'a> {
             self.tile.dimensions.iter().copied().map(Field::Dimension).collect()
         };
         let decides = self.keyed && !query.allows_dups;
-        if self.fragment.has_timestamps() && (decides || self.of.tests_timestamps()) {
+        if self.fragment.has_timestamps() && (decides || self.of.tests_timestamps() || query.versions) {
             fields.push(Field::Timestamps);
         }
         fields
     }
 
+    /// Fields that are not decoded again: besides the key fields those that [`history`](super::history) has made.
+    pub(super) fn kept_fields(&self, query: &Query) -> Vec<Field> {
+        let mut fields = self.key_fields(query);
+        fields.extend(query.versions.then_some(Field::Timestamps));
+        if query.deletions {
+            fields.extend([Field::DeleteTimestamps, Field::DeleteConditions]);
+        }
+        fields
+    }
+
     /// Fields that say which cells are results.
-    fn test_fields(&self) -> Vec<Field> {
+    fn test_fields(&self, query: &Query) -> Vec<Field> {
         let tests = self.tile.tests.iter().filter_map(|test| self.of.tests.get(*test));
         let tested =
             tests.flat_map(|test| &test.fields).filter_map(|at| self.of.test_fields.get(*at)).copied();
         let deleted = self.of.deleted_until.filter(|_| !self.tile.none_kept).map(|_| Field::DeleteTimestamps);
-        tested.chain(deleted).collect()
+        let stored = [Field::DeleteTimestamps, Field::DeleteConditions]
+            .into_iter()
+            .filter(|field| query.deletions && self.fragment.stores(*field));
+        tested.chain(deleted).chain(stored).collect()
     }
 
     /// Picks the cells that are selected and were written while the array was open.
@@ -111,7 +124,7 @@ impl<'a> Slot<'a> {
     }
 
     /// The values of a field of timestamps.
-    fn times(&self, field: Field) -> Result<impl Iterator<Item = u64> + '_> {
+    pub(super) fn times(&self, field: Field) -> Result<impl Iterator<Item = u64> + '_> {
         let view = self.view(field).ok_or_else(|| Error::Internal("timestamps were not loaded".into()))?;
         Ok(view.data.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)))
     }
@@ -230,9 +243,21 @@ pub(super) fn examine(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>]) 
     let context = query.array.context();
     load(query, pool, slots, |slot| slot.key_fields(query))?;
     context.install(|| slots.par_iter_mut().try_for_each(|slot| slot.select(query)))?;
-    load(query, pool, slots, |slot| if slot.picked.len() == 0 { Vec::new() } else { slot.test_fields() })?;
+    load(
+        query,
+        pool,
+        slots,
+        |slot| if slot.picked.len() == 0 { Vec::new() } else { slot.test_fields(query) },
+    )?;
     let tested = |slot: &&mut Slot<'_>| slot.picked.len() > 0;
-    context.install(|| slots.par_iter_mut().filter(tested).try_for_each(|slot| slot.test(query)))
+    context.install(|| {
+        slots.par_iter_mut().filter(tested).try_for_each(|slot| {
+            if query.versions {
+                slot.add_versions()?;
+            }
+            if query.deletions { slot.add_deletions(query) } else { slot.test(query) }
+        })
+    })
 }
 
 /// Loads fields of slots, as one batch of IO.
@@ -337,6 +362,8 @@ pub(super) fn ordered(
     };
     let duplicates = if query.allows_dups || !members.iter().any(|slot| slot.of.merges) {
         Duplicates::Keep
+    } else if query.versions {
+        Duplicates::Versions(&latest)
     } else if times.iter().any(Result::is_ok) {
         Duplicates::Latest(&latest)
     } else {

@@ -181,7 +181,7 @@ fn tiles_of(query: &Query, part: usize, of: &FragmentQuery) -> Result<Vec<Planne
         for (i, cell_test) in of.tests.iter().enumerate() {
             match tile_verdict(fragment, of, cell_test, test.tile, cells)? {
                 Tri::AllTrue => {}
-                Tri::AllFalse if cell_test.until.is_none() => none_kept = true,
+                Tri::AllFalse if cell_test.until.is_none() && !query.deletions => none_kept = true,
                 Tri::AllFalse | Tri::Unknown => tests.push(i),
             }
         }

@@ -21,6 +21,8 @@ pub(super) struct CellTest {
     pub(super) fields: Vec<usize>,
     /// Only cells with a timestamp up to this one are tested, others pass.
     pub(super) until: Option<u64>,
+    /// The delete that it comes from, by index in [`Array::deletes`].
+    pub(super) delete: Option<usize>,
 }
 
 /// What is asked of one fragment.
@@ -68,6 +70,10 @@ pub(super) struct Query {
     /// first stays; where they are not, the reference orders them so in its global order, and its row-major and
     /// column-major sort leaves few cells as the fragments follow each other.
     pub(super) latest_first: bool,
+    /// Whether the cells' timestamps are asked for: then every version of a cell is a result, the latest first.
+    pub(super) versions: bool,
+    /// Whether it is asked when and by which condition cells were deleted: then deleted ones are results too.
+    pub(super) deletions: bool,
     /// The fragments that take part, ascending.
     pub(super) fragments: Vec<FragmentQuery>,
 }
@@ -103,6 +109,7 @@ impl Query {
             array.preload(&sections.collect::<Vec<_>>())?;
         }
         let conditions = Conditions::bind(array, options)?;
+        let asked = |field: Field| options.fields.iter().any(|bound| bound.field == field);
         let fragments = boxes
             .iter()
             .zip(merging)
@@ -118,6 +125,8 @@ impl Query {
             any_order: options.layout == Layout::Unordered,
             allows_dups: schema.allows_dups,
             latest_first: !schema.allows_dups || matches!(options.layout, Layout::Global | Layout::Unordered),
+            versions: asked(Field::Timestamps),
+            deletions: asked(Field::DeleteTimestamps),
             fragments,
         })
     }
@@ -170,6 +179,7 @@ impl Query {
             if fragment.has_delete_metadata() {
                 fields.insert(Field::DeleteTimestamps);
             }
+            fields.retain(|field| fragment.stores(*field));
             for field in fields {
                 sections.push((of.index, Section::TileOffsets(field)));
                 if field.layout(fragment.schema()).is_some_and(|(_, cell)| cell.is_var()) {
@@ -277,20 +287,21 @@ fn bind_fragment(
         .get(index)
         .ok_or_else(|| Error::Internal("a fragment that the array does not have".into()))?;
     let (opened, written) = (array.time_range(), fragment.time_range());
+    let deletions = options.fields.iter().any(|bound| bound.field == Field::DeleteTimestamps);
     let partly = fragment.has_timestamps() && (written.start < opened.start || written.end > opened.end);
     let mut query = FragmentQuery {
         index,
         merges,
         within: partly.then_some(opened),
-        deleted_until: fragment.has_delete_metadata().then_some(opened.end),
+        deleted_until: (fragment.has_delete_metadata() && !deletions).then_some(opened.end),
         tests: Vec::new(),
         test_fields: Vec::new(),
         fields: options.fields.iter().map(|f| field_of(fragment, f)).collect(),
     };
     if let Some(condition) = &conditions.query {
-        add_test(&mut query, fragment, condition, None)?;
+        add_test(&mut query, fragment, condition, None, None)?;
     }
-    for (delete, condition) in array.deletes().iter().zip(&conditions.deletes) {
+    for (i, (delete, condition)) in array.deletes().iter().zip(&conditions.deletes).enumerate() {
         if delete.timestamp < written.start {
             continue;
         }
@@ -298,7 +309,7 @@ fn bind_fragment(
             fragment.has_delete_metadata() && fragment.processed_conditions()?.contains(&delete.name);
         if !applied {
             let later = fragment.has_timestamps() && delete.timestamp <= written.end;
-            add_test(&mut query, fragment, condition, later.then_some(delete.timestamp))?;
+            add_test(&mut query, fragment, condition, later.then_some(delete.timestamp), Some(i))?;
         }
     }
     Ok(query)
@@ -310,10 +321,8 @@ fn field_of(fragment: &Fragment, bound: &BoundField) -> Option<Field> {
         Field::Attribute(_) | Field::Dimension(_) | Field::ZippedCoords => {
             fragment.field(&bound.column_type.name)
         }
-        Field::Timestamps => fragment.has_timestamps().then_some(bound.field),
-        Field::DeleteTimestamps | Field::DeleteConditions => {
-            fragment.has_delete_metadata().then_some(bound.field)
-        }
+        // Fragments that do not store them get them when their tiles are examined.
+        Field::Timestamps | Field::DeleteTimestamps | Field::DeleteConditions => Some(bound.field),
     }
 }
 
@@ -322,6 +331,7 @@ fn add_test(
     fragment: &Fragment,
     bound: &BoundCondition,
     until: Option<u64>,
+    delete: Option<usize>,
 ) -> Result<()> {
     let condition = bound.for_fragment(fragment.schema());
     if condition.constant() == Some(true) {
@@ -338,6 +348,6 @@ fn add_test(
         });
         fields.push(at);
     }
-    query.tests.push(CellTest { condition, fields, until });
+    query.tests.push(CellTest { condition, fields, until, delete });
     Ok(())
 }

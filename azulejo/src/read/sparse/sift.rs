@@ -130,7 +130,7 @@ fn cells_of(set: KeySet, slot_num: usize) -> Vec<Vec<u32>> {
 
 /// Drops everything of a slot but its key fields' cells at `places`; returns the bytes that remain.
 fn condense(query: &Query, slot: &mut Slot<'_>, places: &[u32]) -> u64 {
-    let needed = slot.key_fields(query);
+    let needed = slot.kept_fields(query);
     slot.loaded.retain(|field, _| needed.contains(field) && !places.is_empty());
     let mut bytes = 8 * places.len() as u64;
     for tile in slot.loaded.values_mut() {
