@@ -21,7 +21,7 @@ pub(crate) use fragment::dense_tiles;
 pub use fragment::{Fragment, TileStats};
 pub(crate) use metadata::{read_details, read_metadata};
 pub use metadata_write::MetadataWriter;
-pub(crate) use open::{Part, decode_at, generic_tile, list, read_objects};
+pub(crate) use open::{Part, decode_at, list, read_objects};
 pub(crate) use sections::short_read_is_corrupt;
 pub(crate) use tile_object::put_tile;
 
@@ -133,11 +133,16 @@ impl Array {
             let TimeRange { start, end } = time_range;
             return Err(Error::InvalidArgument(format!("a time range from {start} to {end} is empty")));
         }
-        Self::open_part(context, uri, time_range, &Part::default())
+        Self::open_part(context, &uri, time_range, &Part::default())
     }
 
     /// Opens a part of an array.
-    pub(crate) fn open_part(context: &Context, uri: Uri, time_range: TimeRange, part: &Part) -> Result<Self> {
+    pub(crate) fn open_part(
+        context: &Context,
+        uri: &Uri,
+        time_range: TimeRange,
+        part: &Part,
+    ) -> Result<Self> {
         Ok(Self { inner: Arc::new(open::open(context, uri, time_range.resolved(), part)?) })
     }
 
@@ -279,10 +284,10 @@ impl Array {
             wanted.iter().copied().filter(|e| !loaded.contains_key(&e.file_name)).collect();
         let paths: Vec<String> = missing.iter().map(|e| enumeration_path(&e.file_name)).collect();
         let location = self.location();
-        let read = open::read_objects(location, paths.iter().map(String::as_str))?;
+        let read = read_objects(location, paths.iter().map(String::as_str))?;
         for ((reference, path), bytes) in missing.into_iter().zip(&paths).zip(&read) {
             let payload = open::generic_tile(self.context(), location, path, bytes)?;
-            let enumeration = Arc::new(open::decode_at(location, path, Enumeration::decode(&payload))?);
+            let enumeration = Arc::new(decode_at(location, path, Enumeration::decode(&payload))?);
             loaded.insert(reference.file_name.clone(), enumeration);
         }
         let found = wanted.iter().filter_map(|e| loaded.get(&e.file_name).cloned()).collect();

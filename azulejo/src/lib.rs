@@ -5,6 +5,7 @@ pub mod array;
 pub mod column;
 pub mod condition;
 pub mod config;
+pub mod consolidate;
 pub mod context;
 pub mod error;
 pub mod fragment_info;

@@ -177,13 +177,32 @@ enum Source {
 impl Reader {
     /// Checks the options and plans; reads nothing but metadata.
     pub fn new(array: &Array, options: ReadOptions) -> Result<Self> {
-        let options = options.bind(array)?;
+        Self::of_bound(array, options.bind(array)?)
+    }
+
+    fn of_bound(array: &Array, options: BoundOptions) -> Result<Self> {
         let source = if array.schema().is_dense() {
             Source::Dense(Box::new(DenseReader::new(array, &options)?))
         } else {
             Source::Sparse(Box::new(SparseReader::new(array, &options)?))
         };
         Ok(Self { options, source, rest: None })
+    }
+
+    /// Reads fields as they are stored, in global order, for consolidation. Of a sparse array that does not allow duplicates
+    /// [`Field::Timestamps`] brings every version of a cell, the latest first; [`Field::DeleteTimestamps`] brings deleted
+    /// cells too. [`Field::DeleteConditions`] are indices into [`Array::deletes`].
+    pub(crate) fn stored(
+        array: &Array,
+        fields: &[Field],
+        subarray: &Subarray,
+        memory_budget: u64,
+    ) -> Result<Self> {
+        let fields = fields.iter().map(|field| bind::stored_field(array, *field)).collect::<Result<_>>()?;
+        let subarray = subarray.bind(array.schema())?;
+        let options =
+            BoundOptions { subarray, fields, condition: None, layout: Layout::Global, memory_budget };
+        Self::of_bound(array, options)
     }
 
     /// What is read.

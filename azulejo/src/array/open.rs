@@ -52,8 +52,8 @@ pub(crate) struct Part {
 const ATTEMPTS: usize = 5;
 
 /// Opens the array at `uri`.
-pub(super) fn open(context: &Context, uri: Uri, time: TimeRange, part: &Part) -> Result<Inner> {
-    let location = context.locate(&uri)?;
+pub(super) fn open(context: &Context, uri: &Uri, time: TimeRange, part: &Part) -> Result<Inner> {
+    let location = context.locate(uri)?;
     let mut attempt = 1;
     loop {
         let directory = Directory::parse(&list(context, &location)?);

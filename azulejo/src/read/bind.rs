@@ -79,6 +79,30 @@ pub(super) fn field(array: &Array, name: &str) -> Result<BoundField> {
     }
 }
 
+/// A field as it is stored: values of enumerated attributes are indices.
+pub(super) fn stored_field(array: &Array, field: Field) -> Result<BoundField> {
+    let schema = array.schema();
+    let none = || Error::Internal(format!("the array has no field {field:?}"));
+    let (datatype, cell_val_num) = field.layout(schema).ok_or_else(none)?;
+    let (name, fill) = match field {
+        Field::Attribute(i) => {
+            let attribute = schema.attribute(i).ok_or_else(none)?;
+            (attribute.name.as_str(), FillCell::of(attribute))
+        }
+        Field::Dimension(i) => {
+            let dimension = schema.dimension(i).ok_or_else(none)?;
+            (dimension.name.as_str(), FillCell { bytes: datatype.default_fill(), valid: true })
+        }
+        Field::Timestamps => ("__timestamps", FillCell { bytes: vec![0; 8], valid: true }),
+        Field::DeleteTimestamps => ("__delete_timestamps", FillCell { bytes: vec![0xff; 8], valid: true }),
+        Field::DeleteConditions => ("__delete_conditions", FillCell { bytes: vec![0xff; 8], valid: true }),
+        Field::ZippedCoords => return Err(none()),
+    };
+    let mut column_type = ColumnType::new(name, datatype).with_cell_val_num(cell_val_num);
+    column_type.nullable = field.is_nullable(schema);
+    Ok(BoundField { column_type, field, fill })
+}
+
 impl BoundOptions {
     /// A result without cells.
     pub(super) fn empty(&self) -> ColumnSet {

@@ -1,0 +1,104 @@
+//! Maintenance: many fragments become few, many files one, and what was replaced goes away.
+//!
+//! Consolidation ([`fragments`], [`commits`], [`fragment_metadata`], [`array_metadata`], [`group_metadata`]) adds files and
+//! removes none: whoever reads sees the same cells as before. [`vacuum`](fn@vacuum) removes what a consolidation has made
+//! superfluous. Every step leaves an array that reads as before it or as after it; a step that a crash has cut short is
+//! finished by the next one.
+//!
+//! | replaced | by | which is said by |
+//! |---|---|---|
+//! | fragments | a fragment `__t1_t2_..` | its `.vac` file |
+//! | commit files | a `.con` file | its content |
+//! | footers of fragments | a `.meta` file | its content |
+//! | metadata files | one `__t1_t2_..` | its `.vac` file |
+//!
+//! One maintenance runs at a time on an array within a process. Pages: *Consolidated Commits File*, *Vacuum File*,
+//! *Ignore File*, *Consolidated Fragment Metadata File*.
+
+mod choose;
+mod commits;
+mod folder;
+mod fragment_metadata;
+mod fragments;
+mod metadata;
+mod plan;
+mod tiler;
+mod vacuum;
+
+pub use choose::Choice;
+pub use commits::commits;
+pub use fragment_metadata::fragment_metadata;
+pub use fragments::{FragmentOptions, Merged, fragments};
+pub use metadata::{array_metadata, group_metadata};
+pub use plan::{ConsolidationPlan, plan};
+pub use vacuum::{Kept, VacuumOptions, Vacuumed, vacuum};
+
+pub(crate) use folder::ArrayFolder;
+
+use crate::context::Location;
+use std::collections::HashSet;
+use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
+
+/// What is consolidated or vacuumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Mode {
+    /// Fragments: their cells.
+    Fragments,
+    /// Footers of fragments.
+    FragmentMetadata,
+    /// Commit files.
+    Commits,
+    /// Key-values of an array.
+    ArrayMetadata,
+    /// Key-values of a group.
+    GroupMetadata,
+}
+
+impl Mode {
+    /// All of them.
+    pub const ALL: [Self; 5] =
+        [Self::Fragments, Self::FragmentMetadata, Self::Commits, Self::ArrayMetadata, Self::GroupMetadata];
+
+    /// The name that TileDB's settings give it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Fragments => "fragments",
+            Self::FragmentMetadata => "fragment_meta",
+            Self::Commits => "commits",
+            Self::ArrayMetadata => "array_meta",
+            Self::GroupMetadata => "group_meta",
+        }
+    }
+}
+
+/// Arrays and groups under maintenance in this process.
+static BUSY: LazyLock<(Mutex<HashSet<String>>, Condvar)> = LazyLock::new(Default::default);
+
+/// Keeps others from maintaining the same array until dropped.
+#[derive(Debug)]
+struct Turn {
+    key: String,
+}
+
+impl Turn {
+    /// Waits until nobody else maintains the object.
+    fn wait(location: &Location) -> Self {
+        let key = location.path.to_string();
+        let (lock, changed) = &*BUSY;
+        let mut busy: MutexGuard<'_, HashSet<String>> = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        while busy.contains(&key) {
+            busy = changed.wait(busy).unwrap_or_else(PoisonError::into_inner);
+        }
+        busy.insert(key.clone());
+        Self { key }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let (lock, changed) = &*BUSY;
+        lock.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+        changed.notify_all();
+    }
+}

@@ -1,0 +1,303 @@
+//! Which fragments are consolidated next.
+
+use super::plan::{around, overlap};
+use crate::array::{Array, Fragment, TimeRange};
+use crate::error::{Error, Result};
+use crate::fragment_info::FragmentInfo;
+use azulejo_format::schema::TileAxis;
+use azulejo_format::{ArraySchema, NdRectangle};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// How fragments are chosen where they are not named: of the runs of fragments that follow each other in time, the
+/// longest that is allowed; of several as long, the smallest in bytes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// At most this many rounds, each of which replaces some fragments by one.
+    pub steps: u32,
+    /// A round takes at least this many fragments (all, if there are fewer).
+    pub min_fragments: u32,
+    /// And at most this many.
+    pub max_fragments: u32,
+    /// The smaller of two neighbours must be at least this part of the larger, in bytes: 0 to 1.
+    pub size_ratio: f64,
+    /// Dense: the box around the fragments may have at most this many times the cells of the fragments.
+    pub amplification: f64,
+}
+
+impl Default for Choice {
+    fn default() -> Self {
+        Self {
+            steps: u32::MAX,
+            min_fragments: u32::MAX,
+            max_fragments: u32::MAX,
+            size_ratio: 0.0,
+            amplification: 1.0,
+        }
+    }
+}
+
+impl Choice {
+    pub(super) fn check(&self) -> Result<()> {
+        let wrong = |text: &str| Err(Error::InvalidArgument(text.to_owned()));
+        if self.min_fragments > self.max_fragments {
+            return wrong("the least number of fragments of a round is greater than the greatest");
+        }
+        if !(0.0..=1.0).contains(&self.size_ratio) {
+            return wrong("the size ratio must lie between 0 and 1");
+        }
+        if self.amplification.is_nan() || self.amplification < 0.0 {
+            return wrong("the amplification must not be negative");
+        }
+        Ok(())
+    }
+}
+
+/// Fragments to be replaced by one, and what is known of that.
+#[derive(Debug, Clone)]
+pub(super) struct Chosen {
+    /// Indices into the array's fragments, ascending.
+    pub fragments: Vec<usize>,
+    /// The box around them.
+    pub bounds: NdRectangle,
+    /// File name of the schema that the result has: one with all the attributes that they have.
+    pub schema: String,
+}
+
+/// What choosing knows of an array.
+pub(super) struct Candidates<'a> {
+    array: &'a Array,
+    /// Indices of those that may be chosen, ascending.
+    pub members: Vec<usize>,
+    /// Bytes, by index in the array.
+    sizes: Vec<u64>,
+    /// The file name of the latest schema.
+    latest: String,
+    /// Whether cells keep their own time, so that fragments between chosen ones do not matter.
+    timed: bool,
+}
+
+impl<'a> Candidates<'a> {
+    /// The fragments that lie within `time`, without those in `done`.
+    pub fn new(array: &'a Array, time: TimeRange, done: &BTreeSet<String>) -> Result<Self> {
+        let info = FragmentInfo::of(array);
+        let sizes = info.fragments().map(|fragment| fragment.size()).collect::<Result<Vec<_>>>()?;
+        let inside = |f: &Fragment| time.start <= f.time_range().start && f.time_range().end <= time.end;
+        let members = array.fragments().iter().enumerate();
+        let members =
+            members.filter(|(_, f)| inside(f) && !done.contains(f.name())).map(|(i, _)| i).collect();
+        let latest = array.schemas().iter().find(|(_, schema)| Arc::ptr_eq(schema, array.schema()));
+        let latest = latest.map(|(name, _)| name.clone()).unwrap_or_default();
+        let timed = !array.schema().is_dense() && array.schema().version.may_count_in_part();
+        Ok(Self { array, members, sizes, latest, timed })
+    }
+
+    fn fragment(&self, index: usize) -> Result<&'a Fragment> {
+        let fragment = self.array.fragments().get(index);
+        fragment.ok_or_else(|| Error::Internal("a fragment that the array does not have".into()))
+    }
+
+    /// Checks fragments that the caller has named.
+    pub fn named(&self, names: &[String]) -> Result<Chosen> {
+        let mut chosen = BTreeSet::new();
+        for name in names {
+            let name = name.trim_end_matches('/').rsplit(['/', '\\']).next().unwrap_or_default();
+            let index = self.array.fragments().iter().position(|f| f.name() == name).ok_or_else(|| {
+                Error::InvalidArgument(format!("{}: there is no fragment {name:?} now", self.array.uri()))
+            })?;
+            chosen.insert(index);
+        }
+        let fragments: Vec<usize> = chosen.into_iter().collect();
+        let bounds = self.bounds(&fragments)?;
+        if let Some(other) = self.in_between(&fragments, &bounds)? {
+            return Err(Error::InvalidArgument(format!(
+                "{}: fragment {} lies between the chosen ones in time and overlaps the box around them; choose it too",
+                self.array.uri(),
+                other.name()
+            )));
+        }
+        let schema = self.schema_for(&fragments)?.ok_or_else(|| {
+            Error::InvalidArgument(format!(
+                "{}: no schema has all the attributes of the chosen fragments, so that consolidating them would lose \
+                 what readers of earlier times see; choose those before or those after the change",
+                self.array.uri()
+            ))
+        })?;
+        Ok(Chosen { fragments, bounds, schema })
+    }
+
+    /// The next run of fragments; `None` if none is allowed.
+    pub fn next(&self, choice: &Choice) -> Result<Option<Chosen>> {
+        let total = self.members.len();
+        let least = (choice.min_fragments as usize).min(total);
+        let most = (choice.max_fragments as usize).min(total);
+        let mut best: Vec<(usize, u64)> = Vec::new();
+        let mut best_len = least.max(2);
+        for start in 0..total {
+            if total - start < best_len {
+                break;
+            }
+            let len = self.longest_run(start, most, choice)?;
+            if len > best_len {
+                best_len = len;
+                best.clear();
+            }
+            if len >= best_len {
+                best.push((start, 0));
+            }
+        }
+        for (start, size) in &mut best {
+            let run = self.members.get(*start..*start + best_len).unwrap_or_default();
+            *size =
+                run.iter().filter_map(|i| self.sizes.get(*i)).fold(0, |sum: u64, s| sum.saturating_add(*s));
+        }
+        // A later run is taken only if it is clearly smaller: writes of about one size are consolidated from the front.
+        let mut chosen: Option<(usize, u64)> = None;
+        for (start, size) in best {
+            if chosen.is_none_or(|(_, least)| (size as f64) < least as f64 / 1.25) {
+                chosen = Some((start, size));
+            }
+        }
+        let Some((start, _)) = chosen else { return Ok(None) };
+        let fragments = self.members.get(start..start + best_len).unwrap_or_default().to_vec();
+        let bounds = self.bounds(&fragments)?;
+        let Some(schema) = self.schema_for(&fragments)? else { return Ok(None) };
+        Ok(Some(Chosen { fragments, bounds, schema }))
+    }
+
+    /// How many candidates from `start` on may be consolidated together: each one more must be allowed.
+    fn longest_run(&self, start: usize, most: usize, choice: &Choice) -> Result<usize> {
+        let members = self.members.get(start..).unwrap_or_default();
+        let Some(&first) = members.first() else { return Ok(0) };
+        let schema = self.array.schema();
+        let mut bounds = self.fragment(first)?.footer().non_empty_domain.clone();
+        let mut names = BTreeSet::from([self.schema_name(first)?]);
+        let mut cells = self.tile_cells(first)?;
+        let mut run = vec![first];
+        for pair in members.windows(2).take(most.saturating_sub(1)) {
+            let [before, next] = pair else { break };
+            let (a, b) = (self.size(*before) as f64, self.size(*next) as f64);
+            let ratio = if a.max(b) > 0.0 { a.min(b) / a.max(b) } else { 1.0 };
+            if ratio < choice.size_ratio {
+                break;
+            }
+            let fragment = self.fragment(*next)?;
+            let more = around(schema, bounds.as_ref(), fragment.footer().non_empty_domain.as_ref());
+            run.push(*next);
+            if names.insert(self.schema_name(*next)?) && self.schema_for(&run)?.is_none() {
+                run.pop();
+                break;
+            }
+            let Some(more) = more else { break };
+            if !self.timed && self.in_between(&run, &more)?.is_some() {
+                run.pop();
+                break;
+            }
+            if schema.is_dense() {
+                cells += self.tile_cells(*next)?;
+                if cell_num(schema, &more, false) > choice.amplification * cells {
+                    run.pop();
+                    break;
+                }
+            }
+            bounds = Some(more);
+        }
+        Ok(run.len())
+    }
+
+    fn size(&self, index: usize) -> u64 {
+        self.sizes.get(index).copied().unwrap_or(0)
+    }
+
+    /// Cells of the tiles of a dense fragment.
+    fn tile_cells(&self, index: usize) -> Result<f64> {
+        let bounds = self.fragment(index)?.footer().non_empty_domain.as_ref();
+        Ok(bounds.map_or(0.0, |bounds| cell_num(self.array.schema(), bounds, true)))
+    }
+
+    fn bounds(&self, fragments: &[usize]) -> Result<NdRectangle> {
+        let mut bounds: Option<NdRectangle> = None;
+        for index in fragments {
+            let more = self.fragment(*index)?.footer().non_empty_domain.as_ref();
+            bounds = around(self.array.schema(), bounds.as_ref(), more);
+        }
+        bounds.ok_or_else(|| Error::InvalidArgument(format!("{}: the fragments are empty", self.array.uri())))
+    }
+
+    /// A fragment that is not chosen and whose cells the result would hide, or be hidden by, wrongly.
+    ///
+    /// The result has one place in time where the chosen have many. A dense one also covers cells that none of them wrote.
+    fn in_between(&self, chosen: &[usize], bounds: &NdRectangle) -> Result<Option<&'a Fragment>> {
+        let (Some(&first), Some(&last)) = (chosen.first(), chosen.last()) else { return Ok(None) };
+        if self.timed {
+            return Ok(None);
+        }
+        let schema = self.array.schema();
+        let from = if schema.is_dense() { 0 } else { first };
+        for (index, fragment) in self.array.fragments().iter().enumerate().take(last).skip(from) {
+            if chosen.binary_search(&index).is_err()
+                && overlap(schema, Some(bounds), fragment.footer().non_empty_domain.as_ref())
+            {
+                return Ok(Some(fragment));
+            }
+        }
+        Ok(None)
+    }
+
+    fn schema_name(&self, index: usize) -> Result<String> {
+        let of = self.fragment(index)?.schema();
+        let name = self.array.schemas().iter().find(|(_, schema)| Arc::ptr_eq(schema, of));
+        Ok(name.map(|(name, _)| name.clone()).unwrap_or_default())
+    }
+
+    /// The schema that fragments can be brought into without losing an attribute: the latest, or that of the newest of them.
+    fn schema_for(&self, fragments: &[usize]) -> Result<Option<String>> {
+        let mut names = BTreeSet::new();
+        for index in fragments {
+            names.insert(self.schema_name(*index)?);
+        }
+        let newest = match fragments.last() {
+            Some(last) => self.schema_name(*last)?,
+            None => return Ok(None),
+        };
+        let schemas = self.array.schemas();
+        let covers_all = |target: &String| {
+            let Some(target) = schemas.get(target) else { return false };
+            names.iter().filter_map(|name| schemas.get(name)).all(|schema| covers(target, schema))
+        };
+        Ok([self.latest.clone(), newest].into_iter().find(covers_all))
+    }
+}
+
+/// Whether cells of `other` lose nothing in `schema`.
+fn covers(schema: &ArraySchema, other: &ArraySchema) -> bool {
+    std::ptr::eq(schema, other)
+        || other.attributes.iter().all(|theirs| {
+            schema.attributes.iter().any(|ours| {
+                ours.name == theirs.name
+                    && ours.datatype == theirs.datatype
+                    && ours.cell_val_num == theirs.cell_val_num
+                    && ours.nullable == theirs.nullable
+            })
+        })
+}
+
+/// Cells of a box, or of the space tiles that it touches. Too many for an integer is no error here.
+fn cell_num(schema: &ArraySchema, bounds: &NdRectangle, whole_tiles: bool) -> f64 {
+    let dimensions = schema.domain.dimensions.iter().zip(&bounds.ranges);
+    dimensions
+        .map(|(dimension, range)| {
+            let Some(axis) = dimension.axis() else { return 1.0 };
+            let Some((first, last)) = axis.offsets_of(range) else { return 1.0 };
+            if !whole_tiles {
+                return (last - first) as f64 + 1.0;
+            }
+            let tiles = (axis.tile_of(last) - axis.tile_of(first)) as f64 + 1.0;
+            tiles * extent(&axis)
+        })
+        .product()
+}
+
+fn extent(axis: &TileAxis) -> f64 {
+    axis.extent() as f64
+}

@@ -1,0 +1,295 @@
+//! Removing what consolidations have made superfluous.
+//!
+//! The order is such that an array reads the same after every step: what hides old fragments (their vacuum file) goes
+//! last, what makes them count (their commits) first.
+
+use super::commits::is_whole;
+use super::folder::folder_of;
+use super::{ArrayFolder, Mode, Turn};
+use crate::array::TimeRange;
+use crate::array::directory::{DetailFiles, NamedEntry};
+use crate::array::{decode_at, read_objects};
+use crate::context::{Context, Location};
+use crate::error::{Error, Result};
+use crate::group::{Group, ObjectType, object_type};
+use crate::storage::{Entry, StorePath, Uri};
+use azulejo_format::commit::{IgnoreList, VacuumList};
+use azulejo_format::path::{
+    FRAGMENT_METADATA_FILE, METADATA_FOLDER, RootFolder, Suffix, commit_path, fragment_version, needs_commit,
+    suffixed_commit_path,
+};
+use azulejo_format::timestamped_name::TimestampedName;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+/// How to vacuum.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct VacuumOptions {
+    /// Only find out what would be removed.
+    pub dry_run: bool,
+}
+
+/// What a vacuum has removed, or would remove.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Vacuumed {
+    /// Files, in the order of their removal.
+    pub files: Vec<StorePath>,
+    /// Folders of fragments, which go with the files in them.
+    pub folders: Vec<StorePath>,
+    /// Bytes of the files, as far as listings tell.
+    pub bytes: u64,
+    /// What stays though a vacuum file names it.
+    pub kept: Vec<Kept>,
+    /// Whether nothing was touched.
+    pub dry_run: bool,
+}
+
+/// Something that a vacuum has left alone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// What.
+    pub path: StorePath,
+    /// Why.
+    pub reason: &'static str,
+}
+
+/// Steps of a vacuum, in order.
+#[derive(Debug, Default)]
+struct Steps {
+    /// A file that is written first.
+    written: Option<(StorePath, Vec<u8>)>,
+    steps: Vec<Vec<StorePath>>,
+    result: Vacuumed,
+}
+
+impl Steps {
+    fn files(&mut self, files: Vec<StorePath>) {
+        self.result.files.extend(files.iter().cloned());
+        self.steps.push(files);
+    }
+
+    fn run(self, location: &Location, options: VacuumOptions) -> Result<Vacuumed> {
+        let mut result = self.result;
+        result.dry_run = options.dry_run;
+        if !options.dry_run {
+            if let Some((path, body)) = self.written {
+                location.storage.put(&path, body.into())?;
+            }
+            for step in self.steps.iter().filter(|step| !step.is_empty()) {
+                location.storage.delete(step)?;
+            }
+        }
+        Ok(result)
+    }
+}
+
+/// Removes what consolidations of this kind have made superfluous. Readers that opened the array before the consolidation
+/// and still read fail; readers of a time within a dense consolidated fragment no longer find the cells of that time.
+///
+/// # Errors
+/// Those of reading the array's folder and of the storage. A vacuum that fails can be repeated.
+pub fn vacuum(context: &Context, uri: &str, mode: Mode, options: VacuumOptions) -> Result<Vacuumed> {
+    let location = context.locate(&Uri::parse(uri)?)?;
+    let _turn = Turn::wait(&location);
+    let steps = match mode {
+        Mode::GroupMetadata => {
+            if object_type(context, uri)? != Some(ObjectType::Group) {
+                Group::open(context, uri)?;
+            }
+            let entries = location.storage.list(&location.path.join(METADATA_FOLDER))?;
+            metadata(&location, &DetailFiles::parse(RootFolder::Metadata, &entries), &entries)?
+        }
+        _ => {
+            let mut folder = ArrayFolder::at(context, &location)?;
+            if mode == Mode::Fragments && !options.dry_run && folder.finish_replacements()? {
+                folder = ArrayFolder::at(context, &location)?;
+            }
+            match mode {
+                Mode::Fragments => fragments(&folder)?,
+                Mode::Commits => commits(&folder)?,
+                Mode::FragmentMetadata => fragment_metadata(&folder),
+                Mode::ArrayMetadata | Mode::GroupMetadata => {
+                    metadata(&location, &folder.directory.metadata, &folder.listings.metadata)?
+                }
+            }
+        }
+    };
+    steps.run(&location, options)
+}
+
+fn fragments(folder: &ArrayFolder) -> Result<Steps> {
+    let mut steps = Steps::default();
+    let lists = folder.lists_in_force()?;
+    let committed = folder.fragment_names()?;
+    let present = folder.fragment_folders()?;
+    let superseded: HashSet<&str> =
+        lists.iter().flat_map(|(_, names)| names.iter().map(String::as_str)).collect();
+    let consolidated = folder.consolidated_commits()?;
+    let files = folder.commit_files();
+    let mut done: BTreeMap<&str, (TimestampedName, String)> = BTreeMap::new();
+    let mut vacuum_files = Vec::new();
+    for (entry, names) in &lists {
+        let stem = stem(entry.file_name());
+        let left: Vec<(&str, (TimestampedName, String))> = names
+            .iter()
+            .filter_map(|name| Some((name.as_str(), folder_of(name)?)))
+            .filter(|(name, _)| present.contains_key(*name) || committed.contains(*name))
+            .collect();
+        // What has replaced them is gone and was not replaced itself: these may be the last copies.
+        if !left.is_empty() && !committed.contains(stem) && !superseded.contains(stem) {
+            let reason = "the fragment that replaces it is not there";
+            steps
+                .result
+                .kept
+                .extend(left.iter().map(|(_, (_, path))| Kept { path: folder.path(path), reason }));
+            continue;
+        }
+        done.extend(left);
+        vacuum_files.push(entry);
+    }
+    let (mut commits, mut ignored, mut metadata_files, mut folders) = (vec![], vec![], vec![], vec![]);
+    for (name, (parsed, path)) in &done {
+        let version =
+            fragment_version(parsed).map_err(|e| Error::decode(folder.path(path).to_string(), e))?;
+        if let Some(commit) = commit_path(parsed, version) {
+            let file_name = commit.rsplit('/').next().unwrap_or_default();
+            if let Some(path) = files.get(file_name) {
+                commits.push(folder.path(path));
+            } else if !version.has_subdirectories()
+                && folder.listings.root.iter().any(|e| e.name == file_name)
+            {
+                commits.push(folder.path(&commit));
+            }
+            if let Some(listed) = consolidated.get(file_name) {
+                ignored.push((parsed, listed.uri().to_owned()));
+            }
+        }
+        if present.contains_key(*name) {
+            // Without a commit only its metadata make it a fragment.
+            if !needs_commit(parsed) {
+                metadata_files.push(folder.path(path).join(FRAGMENT_METADATA_FILE));
+            }
+            folders.push(folder.path(path));
+        }
+    }
+    if !ignored.is_empty() {
+        let version = folder.directory.consolidated.iter().filter_map(|entry| entry.name.version).max();
+        steps.written = Some(ignore_file(folder, version.unwrap_or_default(), &ignored));
+    }
+    let storage = &folder.location.storage;
+    for path in &folders {
+        for entry in storage.list(path)? {
+            steps.result.bytes += entry.size.unwrap_or(0);
+        }
+    }
+    steps.files(commits);
+    steps.steps.push(metadata_files);
+    steps.result.folders.clone_from(&folders);
+    steps.steps.push(folders);
+    // The oldest first: a file explains why the fragment that a later one names is gone.
+    vacuum_files.sort_by(|a, b| a.name.t_end.cmp(&b.name.t_end).then(b.name.t_start.cmp(&a.name.t_start)));
+    let is_vacuum_file = |entry: &&NamedEntry| entry.path.ends_with(Suffix::Vacuum.text());
+    steps.files(
+        vacuum_files.into_iter().filter(is_vacuum_file).map(|entry| folder.path(&entry.path)).collect(),
+    );
+    Ok(steps)
+}
+
+/// The file that says which commits in consolidated files no longer count.
+fn ignore_file(
+    folder: &ArrayFolder,
+    version: u32,
+    ignored: &[(&TimestampedName, String)],
+) -> (StorePath, Vec<u8>) {
+    let start = ignored.iter().map(|(name, _)| name.t_start).min().unwrap_or(0);
+    let end = ignored.iter().map(|(name, _)| name.t_end).max().unwrap_or(0);
+    let name = TimestampedName::versioned(start, end, version);
+    let list = IgnoreList { uris: ignored.iter().map(|(_, uri)| uri.clone()).collect() };
+    (folder.path(&suffixed_commit_path(&name, Suffix::Ignore)), list.encode())
+}
+
+fn commits(folder: &ArrayFolder) -> Result<Steps> {
+    let mut steps = Steps::default();
+    let consolidated = folder.consolidated_commits()?;
+    let files = folder.commit_files();
+    // Whether a file counts is asked by name; its twin in a consolidated file stands for it.
+    let twins = files.iter().filter(|(name, _)| consolidated.contains_key(name.as_str()));
+    let twins: Vec<StorePath> = twins.map(|(_, path)| folder.path(path)).collect();
+    let sizes = sizes(&folder.listings.commits);
+    steps.result.bytes += twins.iter().filter_map(|path| sizes.get(path.name())).sum::<u64>();
+    steps.files(twins);
+    let total = consolidated.len();
+    let decoded = folder.decoded()?;
+    let whole =
+        decoded.iter().zip(&folder.consolidated).rev().find(|(file, _)| is_whole(file, &consolidated, total));
+    if whole.is_none() && total > 0 {
+        return Ok(steps);
+    }
+    let keep = whole.map(|(_, (entry, _))| entry.path.as_str());
+    let others = folder.consolidated.iter().map(|(entry, _)| entry).filter(|e| Some(e.path.as_str()) != keep);
+    let others: Vec<StorePath> = others.map(|entry| folder.path(&entry.path)).collect();
+    let ignores: Vec<StorePath> = folder.directory.ignores.iter().map(|e| folder.path(&e.path)).collect();
+    steps.result.bytes +=
+        others.iter().chain(&ignores).filter_map(|path| sizes.get(path.name())).sum::<u64>();
+    // An ignore file must outlive every file that it is about.
+    steps.files(others);
+    steps.files(ignores);
+    Ok(steps)
+}
+
+fn fragment_metadata(folder: &ArrayFolder) -> Steps {
+    let mut steps = Steps::default();
+    let files = &folder.directory.fragment_meta;
+    let newest = files.iter().map(|entry| entry.name.t_end).max();
+    let old = files.iter().filter(|entry| Some(entry.name.t_end) != newest);
+    let old: Vec<StorePath> = old.map(|entry| folder.path(&entry.path)).collect();
+    let mut sizes = sizes(&folder.listings.fragment_meta);
+    sizes.extend(self::sizes(&folder.listings.root));
+    steps.result.bytes = old.iter().filter_map(|path| sizes.get(path.name())).sum();
+    steps.files(old);
+    steps
+}
+
+fn metadata(location: &Location, files: &DetailFiles, entries: &[Entry]) -> Result<Steps> {
+    let mut steps = Steps::default();
+    let now = TimeRange::ALL.resolved().end;
+    let vacuums: Vec<&NamedEntry> = files.vacuums.iter().filter(|entry| entry.name.t_end <= now).collect();
+    let lists = read_objects(location, vacuums.iter().map(|entry| entry.path.as_str()))?;
+    let lists = vacuums.iter().zip(&lists).map(|(entry, bytes)| {
+        let list = decode_at(location, &entry.path, VacuumList::decode(bytes))?;
+        Ok((*entry, list.names().map(String::from).collect::<Vec<_>>()))
+    });
+    let lists: Vec<(&NamedEntry, Vec<String>)> = lists.collect::<Result<_>>()?;
+    let present: BTreeMap<&str, &NamedEntry> =
+        files.files.iter().map(|entry| (entry.file_name(), entry)).collect();
+    let superseded: HashSet<&str> =
+        lists.iter().flat_map(|(_, names)| names.iter().map(String::as_str)).collect();
+    let (mut old, mut done) = (BTreeSet::new(), Vec::new());
+    for (entry, names) in &lists {
+        let stem = stem(entry.file_name());
+        let left: Vec<&str> =
+            names.iter().filter_map(|name| present.get(name.as_str())).map(|e| e.path.as_str()).collect();
+        if !left.is_empty() && !present.contains_key(stem) && !superseded.contains(stem) {
+            let reason = "the file that replaces it is not there";
+            let kept = left.iter().map(|path| Kept { path: location.path.join(path), reason });
+            steps.result.kept.extend(kept);
+            continue;
+        }
+        old.extend(left);
+        done.push(*entry);
+    }
+    done.sort_by(|a, b| a.name.t_end.cmp(&b.name.t_end).then(b.name.t_start.cmp(&a.name.t_start)));
+    let old: Vec<StorePath> = old.into_iter().map(|path| location.path.join(path)).collect();
+    let sizes = sizes(entries);
+    steps.result.bytes = old.iter().filter_map(|path| sizes.get(path.name())).sum();
+    steps.files(old);
+    steps.files(done.into_iter().map(|entry| location.path.join(&entry.path)).collect());
+    Ok(steps)
+}
+
+fn sizes(entries: &[Entry]) -> BTreeMap<&str, u64> {
+    entries.iter().filter_map(|entry| Some((entry.name.as_str(), entry.size?))).collect()
+}
+
+fn stem(file_name: &str) -> &str {
+    file_name.split_once('.').map_or(file_name, |(stem, _)| stem)
+}
