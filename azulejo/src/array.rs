@@ -120,20 +120,20 @@ impl Array {
     /// # Errors
     /// As [`Self::open`].
     pub fn open_at(context: &Context, uri: &str, time_range: TimeRange) -> Result<Self> {
-        Self::open_uri(context, Uri::parse(uri)?, time_range)
+        Self::open_uri(context, &Uri::parse(uri)?, time_range)
     }
 
     /// Opens an array whose URI is parsed already.
     ///
     /// # Errors
     /// As [`Self::open`].
-    pub fn open_uri(context: &Context, uri: Uri, time_range: TimeRange) -> Result<Self> {
+    pub fn open_uri(context: &Context, uri: &Uri, time_range: TimeRange) -> Result<Self> {
         let time_range = time_range.resolved();
         if time_range.start > time_range.end {
             let TimeRange { start, end } = time_range;
             return Err(Error::InvalidArgument(format!("a time range from {start} to {end} is empty")));
         }
-        Self::open_part(context, &uri, time_range, &Part::default())
+        Self::open_part(context, uri, time_range, &Part::default())
     }
 
     /// Opens a part of an array.
@@ -314,6 +314,6 @@ impl Array {
         } else {
             Uri::parse(&label.uri)?
         };
-        Self::open_uri(self.context(), uri, self.time_range())
+        Self::open_uri(self.context(), &uri, self.time_range())
     }
 }
