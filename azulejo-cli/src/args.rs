@@ -3,6 +3,7 @@
 mod agg;
 mod cat;
 mod export;
+mod maintain;
 mod meta;
 mod object;
 mod quickstart;
@@ -13,6 +14,7 @@ mod tree;
 pub use agg::AggArgs;
 pub use cat::{CatArgs, CatFormat};
 pub use export::{ExportArgs, ExportFormat};
+pub use maintain::{ChoiceArgs, ConsolidateArgs, ModeArg, VacuumArgs};
 pub use meta::MetaArgs;
 pub use object::{ObjectArgs, PathArgs};
 pub use quickstart::QuickstartArgs;
@@ -135,6 +137,21 @@ An upper bound covers the whole period that it names: time=2024-05:2024-05 is al
   azulejo agg my_array count sum:a mean:b min:b max:b nulls:c --where 'a > 3'
   azulejo agg my_array max:temperature --range time=2024-05 --json")]
     Agg(AggArgs),
+    /// Many fragments, or files of other kinds, become few; nobody sees a difference
+    #[command(after_help = "Examples:
+  azulejo consolidate my_array
+  azulejo consolidate my_array --max-fragment-size 1GB --vacuum
+  azulejo consolidate my_array --min-fragments 4 --max-fragments 16 --size-ratio 0.5
+  azulejo consolidate my_array --mode commits
+  azulejo consolidate my_array --plan 500MB
+The fragments that were replaced stay until azulejo vacuum.")]
+    Consolidate(ConsolidateArgs),
+    /// Removes what consolidation has replaced
+    #[command(after_help = "Examples:
+  azulejo vacuum my_array --dry-run
+  azulejo vacuum my_array
+  azulejo vacuum my_array --mode commits")]
+    Vacuum(VacuumArgs),
 }
 
 #[cfg(test)]

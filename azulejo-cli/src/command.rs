@@ -2,6 +2,7 @@
 
 mod agg;
 mod cat;
+mod consolidate;
 mod export;
 mod fragments;
 mod info;
@@ -10,6 +11,7 @@ mod meta;
 mod quickstart;
 mod schema;
 mod tree;
+mod vacuum;
 
 use crate::args::{Cli, Command};
 use crate::error::Result;
@@ -35,5 +37,7 @@ fn dispatch(session: &mut Session, command: Command) -> Result<()> {
         Command::Cat(args) => cat::run(session, &args),
         Command::Export(args) => export::run(session, &args),
         Command::Agg(args) => agg::run(session, args),
+        Command::Consolidate(args) => consolidate::run(session, &args),
+        Command::Vacuum(args) => vacuum::run(session, &args),
     }
 }

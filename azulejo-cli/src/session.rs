@@ -16,6 +16,8 @@ pub struct Session {
     pub context: Context,
     /// Standard output.
     pub output: Output,
+    /// Memory that was asked for.
+    pub memory: Option<u64>,
 }
 
 impl Session {
@@ -28,7 +30,11 @@ impl Session {
             ..default
         };
         let key = args.key_file.as_deref().map(read_key).transpose()?;
-        Ok(Self { context: Context::new(config, key)?, output: Output::new(args.json, args.quiet) })
+        Ok(Self {
+            context: Context::new(config, key)?,
+            output: Output::new(args.json, args.quiet),
+            memory: args.memory,
+        })
     }
 
     /// Opens an array at a time.

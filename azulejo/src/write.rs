@@ -206,7 +206,7 @@ impl Writer {
         let enumerations = if self.schema().attributes.iter().any(|a| a.enumeration.is_some()) {
             let time = self.options.timestamps.map_or(TimeRange::ALL, |(_, last)| TimeRange::until(last));
             let uri = Uri::from_path(self.target.location.path.clone());
-            Array::open_uri(&self.context, uri, time)?.enumerations()?
+            Array::open_uri(&self.context, &uri, time)?.enumerations()?
         } else {
             Vec::new()
         };

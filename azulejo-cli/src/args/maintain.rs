@@ -1,0 +1,98 @@
+//! Arguments of the commands that maintain arrays.
+
+use super::TimeArgs;
+use crate::size;
+use azulejo::consolidate::Mode;
+use clap::{Args, ValueEnum};
+
+/// What is consolidated or vacuumed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ModeArg {
+    /// Cells: many fragments become one
+    Fragments,
+    /// Footers of fragments: opening reads one file
+    FragmentMeta,
+    /// Commit files: opening lists fewer
+    Commits,
+    /// Key-values of an array
+    ArrayMeta,
+    /// Key-values of a group
+    GroupMeta,
+}
+
+impl From<ModeArg> for Mode {
+    fn from(mode: ModeArg) -> Self {
+        match mode {
+            ModeArg::Fragments => Self::Fragments,
+            ModeArg::FragmentMeta => Self::FragmentMetadata,
+            ModeArg::Commits => Self::Commits,
+            ModeArg::ArrayMeta => Self::ArrayMetadata,
+            ModeArg::GroupMeta => Self::GroupMetadata,
+        }
+    }
+}
+
+/// Arguments of `azulejo consolidate`.
+#[derive(Debug, Clone, Args)]
+pub struct ConsolidateArgs {
+    /// Path or URI of an array (or of a group, with --mode group-meta)
+    pub uri: String,
+    /// What to consolidate
+    #[arg(long, value_enum, default_value = "fragments")]
+    pub mode: ModeArg,
+    /// When
+    #[command(flatten)]
+    pub time: TimeArgs,
+    /// How
+    #[command(flatten)]
+    pub choice: ChoiceArgs,
+    /// Print which fragments would best be consolidated together into fragments of this size, and do nothing
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    pub plan: Option<u64>,
+    /// Vacuum afterwards
+    #[arg(long, conflicts_with = "plan")]
+    pub vacuum: bool,
+}
+
+/// How fragments are chosen.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Choice of fragments")]
+pub struct ChoiceArgs {
+    /// A fragment to consolidate; repeat it for each
+    #[arg(long = "fragment", value_name = "NAME")]
+    pub fragments: Vec<String>,
+    /// Split the result where a fragment would be larger
+    #[arg(long, value_name = "SIZE", value_parser = size::parse)]
+    pub max_fragment_size: Option<u64>,
+    /// Leave deleted cells out for good, also for readers of earlier times
+    #[arg(long)]
+    pub purge_deleted_cells: bool,
+    /// At most this many rounds
+    #[arg(long, value_name = "N")]
+    pub steps: Option<u32>,
+    /// At least this many fragments a round
+    #[arg(long, value_name = "N")]
+    pub min_fragments: Option<u32>,
+    /// At most this many fragments a round
+    #[arg(long, value_name = "N")]
+    pub max_fragments: Option<u32>,
+    /// Neighbours differ in size by at most this ratio, 0 to 1
+    #[arg(long, value_name = "RATIO")]
+    pub size_ratio: Option<f64>,
+    /// Dense: how many times the cells of the fragments the box around them may have
+    #[arg(long, value_name = "FACTOR")]
+    pub amplification: Option<f64>,
+}
+
+/// Arguments of `azulejo vacuum`.
+#[derive(Debug, Clone, Args)]
+pub struct VacuumArgs {
+    /// Path or URI of an array (or of a group, with --mode group-meta)
+    pub uri: String,
+    /// What to vacuum
+    #[arg(long, value_enum, default_value = "fragments")]
+    pub mode: ModeArg,
+    /// Only say what would be removed
+    #[arg(long)]
+    pub dry_run: bool,
+}

@@ -1,0 +1,64 @@
+//! `azulejo vacuum`: removes what consolidation has replaced.
+
+use super::schema::plural;
+use crate::args::{ModeArg, VacuumArgs};
+use crate::error::Result;
+use crate::session::Session;
+use crate::size;
+use azulejo::consolidate::{self, VacuumOptions, Vacuumed};
+use serde_json::{Value as Json, json};
+use std::io::Write;
+
+/// Runs the command.
+pub fn run(session: &mut Session, args: &VacuumArgs) -> Result<()> {
+    let vacuumed = vacuum(session, &args.uri, args.mode, args.dry_run)?;
+    if session.output.json {
+        return session.output.write_json(&json(&vacuumed));
+    }
+    print(session, &vacuumed)
+}
+
+/// Vacuums.
+pub fn vacuum(session: &Session, uri: &str, mode: ModeArg, dry_run: bool) -> Result<Vacuumed> {
+    Ok(consolidate::vacuum(&session.context, uri, mode.into(), VacuumOptions { dry_run })?)
+}
+
+/// What was removed, for programs.
+pub fn json(vacuumed: &Vacuumed) -> Json {
+    let paths = |paths: &[azulejo::storage::StorePath]| -> Vec<String> {
+        paths.iter().map(ToString::to_string).collect()
+    };
+    let kept: Vec<Json> = vacuumed
+        .kept
+        .iter()
+        .map(|kept| json!({ "path": kept.path.to_string(), "reason": kept.reason }))
+        .collect();
+    json!({
+        "dry_run": vacuumed.dry_run,
+        "files": paths(&vacuumed.files),
+        "folders": paths(&vacuumed.folders),
+        "bytes": vacuumed.bytes,
+        "kept": kept,
+    })
+}
+
+/// What was removed, for people.
+pub fn print(session: &mut Session, vacuumed: &Vacuumed) -> Result<()> {
+    if vacuumed.files.is_empty() && vacuumed.folders.is_empty() {
+        session.output.note("nothing to vacuum");
+    } else {
+        if vacuumed.dry_run {
+            for path in vacuumed.folders.iter().chain(&vacuumed.files) {
+                writeln!(session.output, "{path}")?;
+            }
+        }
+        let (files, folders) =
+            (plural(vacuumed.files.len(), "file"), plural(vacuumed.folders.len(), "fragment"));
+        let verb = if vacuumed.dry_run { "would remove" } else { "removed" };
+        writeln!(session.output, "{verb} {folders} and {files}, {}", size::text(vacuumed.bytes))?;
+    }
+    for kept in &vacuumed.kept {
+        session.output.note(&format!("{} stays: {}", kept.path, kept.reason));
+    }
+    Ok(())
+}
