@@ -4,6 +4,7 @@ mod agg;
 mod cat;
 mod export;
 mod maintain;
+mod import;
 mod meta;
 mod object;
 mod quickstart;
@@ -15,6 +16,7 @@ pub use agg::AggArgs;
 pub use cat::{CatArgs, CatFormat};
 pub use export::{ExportArgs, ExportFormat};
 pub use maintain::{ChoiceArgs, ConsolidateArgs, ModeArg, VacuumArgs};
+pub use import::{CellOrderArg, FieldArgs, ImportArgs, ImportFormat, ShapeArgs, TextArgs, TileOrderArg};
 pub use meta::MetaArgs;
 pub use object::{ObjectArgs, PathArgs};
 pub use quickstart::QuickstartArgs;
@@ -131,6 +133,17 @@ An upper bound covers the whole period that it names: time=2024-05:2024-05 is al
   azulejo export my_array picture.png --attrs temperature --step y=4 --step x=4
 .npy takes one attribute of a dense array, .png one attribute of a 2-D dense array.")]
     Export(ExportArgs),
+    /// An array out of a file: .csv .tsv .ndjson .parquet .arrow .npy
+    #[command(after_help = "Examples:
+  azulejo import weather.csv weather                              rows, numbered along a dimension `row`
+  azulejo import weather.csv weather --dims station,time          sparse, by station and time
+  azulejo import june.csv weather --append                        more of it
+  azulejo import image.npy image                                  dense, one dimension per axis
+  azulejo import trades.parquet trades --dims day,symbol --tile day=30 --filter price=byteshuffle,zstd:9
+  azulejo import weather.csv weather --dims time --dry-run --json > schema.json
+  zcat big.csv.gz | azulejo import - big --format csv
+Types, domains, tile extents and filters are chosen from the data; --dry-run shows them, options override them.")]
+    Import(ImportArgs),
     /// Aggregates: count, sum:A, mean:B, min:C, max:C, nulls:D
     #[command(after_help = "Examples:
   azulejo agg my_array count

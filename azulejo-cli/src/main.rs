@@ -6,6 +6,7 @@ mod cells;
 mod columns;
 mod command;
 mod error;
+mod import;
 mod moment;
 mod object;
 mod output;

@@ -47,6 +47,12 @@ impl Progress {
         self.bar.set_message(format!("{} cells, {}", size::count(cells), size::text(self.bytes.get())));
     }
 
+    /// `position` of the total is done, with so many rows.
+    pub fn advance(&self, position: u64, rows: u64, what: &str) {
+        self.bar.set_position(position);
+        self.bar.set_message(format!("{what} {} rows", size::count(rows)));
+    }
+
     /// Removes the line.
     pub fn finish(&self) {
         self.bar.finish_and_clear();

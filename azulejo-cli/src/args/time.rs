@@ -30,6 +30,6 @@ fn parse_first(text: &str) -> Result<u64, String> {
     moment::parse_timestamp(text).map(|(first, _)| first)
 }
 
-fn parse_last(text: &str) -> Result<u64, String> {
+pub(super) fn parse_last(text: &str) -> Result<u64, String> {
     moment::parse_timestamp(text).map(|(_, last)| last)
 }

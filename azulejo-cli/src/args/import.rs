@@ -1,0 +1,164 @@
+//! What `import` takes.
+
+use super::time::parse_last;
+use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+/// What `import` takes.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// The file, or `-` for standard input
+    pub file: PathBuf,
+    /// Path or URI of the array to make
+    pub uri: String,
+    /// The format, where neither the file's ending nor its first bytes name it
+    #[arg(long, value_enum)]
+    pub format: Option<ImportFormat>,
+    /// Only these columns
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub columns: Option<Vec<String>>,
+    /// Add to an array that exists; labels and the current domain grow as needed
+    #[arg(long)]
+    pub append: bool,
+    /// Write as of this time: milliseconds since 1970 or a UTC date
+    #[arg(long, value_name = "T", value_parser = parse_last)]
+    pub at: Option<u64>,
+    /// Only show the schema that the array would have; with --json as a document for --schema
+    #[arg(long)]
+    pub dry_run: bool,
+    /// The array.
+    #[command(flatten)]
+    pub shape: ShapeArgs,
+    /// The fields.
+    #[command(flatten)]
+    pub fields: FieldArgs,
+    /// The text.
+    #[command(flatten)]
+    pub text: TextArgs,
+}
+
+/// Formats of `import`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ImportFormat {
+    /// Values between delimiters
+    Csv,
+    /// One JSON object a line
+    Ndjson,
+    /// Apache Parquet
+    Parquet,
+    /// Arrow IPC, file or stream
+    Arrow,
+    /// NumPy array: a dense array with one dimension per axis
+    Npy,
+}
+
+/// What the array looks like.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "The array")]
+pub struct ShapeArgs {
+    /// The columns that become dimensions; for .npy the names of the axes. Without them rows are numbered along a dense
+    /// dimension `row`
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub dims: Option<Vec<String>>,
+    /// A dense array: each coordinate has one cell [default without --dims]
+    #[arg(long, conflicts_with = "sparse")]
+    pub dense: bool,
+    /// A sparse array: only the rows of the file are cells [default with --dims]
+    #[arg(long)]
+    pub sparse: bool,
+    /// The array's schema, as `azulejo schema --json` or --dry-run --json gives it; nothing is chosen then
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dims", "dense", "sparse", "domain", "tile", "capacity", "cell_order", "tile_order", "unique", "types", "filters", "nullable", "required", "enumerate", "append"])]
+    pub schema: Option<PathBuf>,
+    /// The domain of a dimension: LO:HI, or `data` for just what the file holds
+    #[arg(long, value_name = "DIM=LO:HI")]
+    pub domain: Vec<String>,
+    /// The tile extent of a dimension, or `none`
+    #[arg(long, value_name = "DIM=N")]
+    pub tile: Vec<String>,
+    /// Cells in a tile of a sparse array [default: 10000]
+    #[arg(long, value_name = "N")]
+    pub capacity: Option<u64>,
+    /// Order of the cells in a tile
+    #[arg(long, value_enum, value_name = "ORDER")]
+    pub cell_order: Option<CellOrderArg>,
+    /// Order of the tiles
+    #[arg(long, value_enum, value_name = "ORDER")]
+    pub tile_order: Option<TileOrderArg>,
+    /// A sparse array that keeps one cell for each coordinate: two rows with the same one are an error
+    #[arg(long)]
+    pub unique: bool,
+}
+
+/// Types and filters of fields.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Fields")]
+pub struct FieldArgs {
+    /// The type of a column, such as price=FLOAT32 or code=STRING_ASCII
+    #[arg(long = "type", value_name = "NAME=TYPE")]
+    pub types: Vec<String>,
+    /// The narrowest integer types that hold the file's values
+    #[arg(long)]
+    pub narrow: bool,
+    /// Attributes that can be null, whether the file has nulls or not
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub nullable: Vec<String>,
+    /// Attributes that cannot be null: missing numbers become NaN, missing dates NaT, others are an error
+    #[arg(long, value_name = "A,B", value_delimiter = ',', conflicts_with = "nullable")]
+    pub required: Vec<String>,
+    /// Text columns whose values become labels of an enumeration, or `none` [default: those with few different values]
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub enumerate: Option<Vec<String>>,
+    /// Filters of a field, such as price=byteshuffle,zstd:5 or day=none; @coords, @offsets and @validity name the array's
+    #[arg(long = "filter", value_name = "NAME=F,F")]
+    pub filters: Vec<String>,
+}
+
+/// How text is to be read.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Text")]
+pub struct TextArgs {
+    /// What separates values: a character, or `tab` [default: what the first line has most of]
+    #[arg(long, value_name = "C", value_parser = parse_mark)]
+    pub delimiter: Option<u8>,
+    /// What values with delimiters in them stand in
+    #[arg(long, value_name = "C", value_parser = parse_mark, default_value = "\"")]
+    pub quote: u8,
+    /// The first line holds values, not names
+    #[arg(long)]
+    pub no_header: bool,
+    /// Names of all columns, instead of those in the file
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub names: Option<Vec<String>>,
+    /// Text that means null in every column, besides nothing at all; NA, NULL and the like mean it in columns of numbers
+    #[arg(long = "null", value_name = "TEXT")]
+    pub nulls: Vec<String>,
+}
+
+/// Orders of cells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum CellOrderArg {
+    /// The last dimension varies fastest
+    Row,
+    /// The first dimension varies fastest
+    Col,
+    /// Along a Hilbert curve (sparse arrays): near in space is near on disk
+    Hilbert,
+}
+
+/// Orders of tiles.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum TileOrderArg {
+    /// The last dimension varies fastest
+    Row,
+    /// The first dimension varies fastest
+    Col,
+}
+
+fn parse_mark(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        b"tab" | b"\\t" => Ok(b'\t'),
+        b"\n" | b"\r" => Err("a line end cannot separate values".to_owned()),
+        [byte] if byte.is_ascii() => Ok(*byte),
+        _ => Err(format!("{text:?} is not one ASCII character")),
+    }
+}

@@ -1,0 +1,100 @@
+//! Making arrays of files: CSV, JSON lines, Parquet, Arrow IPC, NumPy.
+//!
+//! A file is looked at twice. The first look ([`Profile`](profile::Profile)) finds for each column the type that all its
+//! values fit, its bounds, whether anything is missing and, for text, the different values; from that and the options
+//! [`plan`] makes the schema. The second turns the values into columns of the array ([`Target`](target::Target)) and
+//! [`load`] writes them, in parts that fit the memory budget.
+
+pub mod arrow;
+pub mod csv;
+pub mod domain;
+pub mod filters;
+pub mod infer;
+pub mod input;
+pub mod ndjson;
+pub mod npy_file;
+pub mod parse;
+pub mod plan;
+pub mod profile;
+pub mod scalar;
+pub mod table_file;
+pub mod target;
+pub mod text;
+pub mod text_file;
+
+use crate::error::CliError;
+use std::fmt;
+
+/// What the first look is to find out.
+#[derive(Debug, Clone, Default)]
+pub struct Look {
+    /// Only these columns.
+    pub columns: Option<Vec<String>>,
+    /// Columns that become dimensions: their bounds are needed whatever the format.
+    pub dims: Vec<String>,
+    /// Columns whose different values are needed, however many.
+    pub enumerate: Vec<String>,
+    /// Whether the bounds of all integers are needed.
+    pub narrow: bool,
+    /// Whether other text columns may become enumerations if they have few values.
+    pub may_enumerate: bool,
+}
+
+impl Look {
+    /// The most labels that an enumeration gets without being asked for.
+    pub const FEW_LABELS: usize = 250;
+    /// The most labels at all.
+    pub const MOST_LABELS: usize = 1 << 20;
+
+    /// Whether a column is to be looked at.
+    pub fn wants(&self, name: &str) -> bool {
+        self.columns.as_ref().is_none_or(|columns| columns.iter().any(|column| column == name))
+    }
+
+    /// How many different texts of a column to remember.
+    pub fn label_limit(&self, name: &str) -> usize {
+        if self.enumerate.iter().any(|column| column == name) {
+            Self::MOST_LABELS
+        } else if self.may_enumerate && !self.dims.iter().any(|dim| dim == name) {
+            Self::FEW_LABELS + 1
+        } else {
+            0
+        }
+    }
+}
+
+/// What is wrong with a file, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImportError {
+    /// The file.
+    pub file: String,
+    /// The line, from 1, where the file has lines.
+    pub line: Option<u64>,
+    /// The row or record, from 1.
+    pub row: Option<u64>,
+    /// The column.
+    pub column: Option<String>,
+    /// What is wrong.
+    pub reason: String,
+}
+
+impl fmt::Display for ImportError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.file)?;
+        if let Some(line) = self.line {
+            write!(f, ", line {line}")?;
+        } else if let Some(row) = self.row {
+            write!(f, ", row {row}")?;
+        }
+        if let Some(column) = &self.column {
+            write!(f, ", column {column:?}")?;
+        }
+        write!(f, ": {}", self.reason)
+    }
+}
+
+impl From<ImportError> for CliError {
+    fn from(error: ImportError) -> Self {
+        Self::Format(error.to_string())
+    }
+}

@@ -1,0 +1,405 @@
+//! Domains and tile extents that suit the data.
+//!
+//! The domain of a sparse array leaves room for rows to come: integers and dates get nearly all that their type has. Its
+//! tile extents cut the space that the data takes into about as many tiles as there are data tiles, so that cells near
+//! each other lie together. The domain of a dense array is the box of the data: each of its cells exists.
+
+use super::profile::Bounds;
+use crate::error::{CliError, Result};
+use crate::value::{self, Bound};
+use azulejo::column::datetime;
+use azulejo::format::datatype::{Native, dispatch};
+use azulejo::format::{CellValNum, Datatype, NdRectangle, Range};
+
+/// Bytes of a dense tile's cells.
+const TILE_BYTES: u64 = 1 << 20;
+/// Cells of a dense tile filled by coordinates.
+const TILE_CELLS: u64 = 1 << 16;
+/// Integers that are easy to read, if they suffice.
+const PLAIN_LIMIT: i128 = 999_999_999_999_999_999;
+
+/// A dimension in the making.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Axis {
+    /// Its name.
+    pub name: String,
+    /// The type of its coordinates.
+    pub datatype: Datatype,
+    /// What the data spans; `None` for text and for no data.
+    pub bounds: Option<Bounds>,
+    /// The domain; `None` for text.
+    pub domain: Option<Range>,
+    /// The tile extent; `None` for one tile.
+    pub tile_extent: Option<Vec<u8>>,
+}
+
+impl Axis {
+    /// A dimension without domain and tile extent yet.
+    pub fn new(name: &str, datatype: Datatype, bounds: Option<Bounds>) -> Self {
+        Self { name: name.to_owned(), datatype, bounds, domain: None, tile_extent: None }
+    }
+
+    /// One value a cell, or text.
+    pub fn cell_val_num(&self) -> CellValNum {
+        if self.datatype.is_string() { CellValNum::Var } else { CellValNum::ONE }
+    }
+
+    /// Reads `LO:HI` (a `..` may stand for the colon), or `data`.
+    pub fn set_domain(&mut self, text: &str) -> Result<(), String> {
+        if self.datatype.is_string() {
+            return Err("a dimension of text has no domain".to_owned());
+        }
+        if text == "data" {
+            let bounds = self.bounds.ok_or("there is no data")?;
+            self.domain = Some(range_of(self.datatype, bounds)?);
+        } else {
+            self.domain = Some(parse_range(self.datatype, text)?);
+        }
+        self.clamp_tile();
+        Ok(())
+    }
+
+    /// Reads a tile extent: a number, of ticks for datetimes, or `none`.
+    pub fn set_tile(&mut self, text: &str) -> Result<(), String> {
+        if text == "none" {
+            self.tile_extent = None;
+            return Ok(());
+        }
+        if self.datatype.is_string() {
+            return Err("a dimension of text has no tile extent".to_owned());
+        }
+        let plain = match self.datatype {
+            d if d.is_datetime() || d.is_time() => Datatype::Int64,
+            d => d,
+        };
+        self.tile_extent = Some(value::parse(plain, text, Bound::Low)?);
+        Ok(())
+    }
+
+    /// The integers of the domain.
+    fn integers(&self) -> Option<(i128, i128)> {
+        let range = self.domain.as_ref().filter(|_| !self.datatype.is_real())?;
+        let read = |bytes: &[u8]| dispatch!(self.datatype.physical(), T => integer::<T>(bytes));
+        Some((read(&range.start), read(&range.end)))
+    }
+
+    fn set_extent(&mut self, extent: i128) {
+        let bytes = extent.to_le_bytes();
+        self.tile_extent = Some(bytes[..self.datatype.size()].to_vec());
+    }
+
+    /// A tile is no longer than the domain.
+    fn clamp_tile(&mut self) {
+        let (Some((low, high)), Some(extent)) = (self.integers(), &self.tile_extent) else { return };
+        let extent = dispatch!(self.datatype.physical(), T => integer::<T>(extent));
+        if extent > high - low + 1 {
+            self.set_extent(high - low + 1);
+        }
+    }
+}
+
+fn integer<T: Native>(bytes: &[u8]) -> i128 {
+    super::table_file::integer(T::read(bytes))
+}
+
+/// `LO:HI` of a type. Dates hold colons themselves, so every one is tried.
+fn parse_range(datatype: Datatype, text: &str) -> Result<Range, String> {
+    let mut splits: Vec<(&str, &str)> = text.split_once("..").into_iter().collect();
+    splits.extend(text.match_indices(':').map(|(at, _)| (&text[..at], &text[at + 1..])));
+    let mut reason = format!("write LO:HI, not {text:?}");
+    for (low, high) in splits {
+        let range = value::parse(datatype, low, Bound::Low)
+            .and_then(|start| Ok(Range::new(start, value::parse(datatype, high, Bound::High)?)));
+        match range {
+            Ok(range) => return Ok(range),
+            Err(e) => reason = e,
+        }
+    }
+    Err(reason)
+}
+
+/// Bounds as a range of a type.
+fn range_of(datatype: Datatype, bounds: Bounds) -> Result<Range, String> {
+    let outside = || format!("the data is not within {datatype}");
+    match (bounds, datatype.is_real()) {
+        (Bounds::Integer(low, high), false) => {
+            let (least, most) = limits(datatype);
+            if low < least || high > most {
+                return Err(outside());
+            }
+            let bytes = |value: i128| value.to_le_bytes()[..datatype.size()].to_vec();
+            Ok(Range::new(bytes(low), bytes(high)))
+        }
+        (bounds, true) => {
+            let (low, high) = bounds.reals();
+            if !low.is_finite() || !high.is_finite() {
+                return Err("the data has infinite coordinates".to_owned());
+            }
+            Ok(match datatype {
+                // Rounded outwards, so that all data is inside.
+                Datatype::Float32 => Range::of(round32(low, false), round32(high, true)),
+                _ => Range::of(low, high),
+            })
+        }
+        (Bounds::Real(..), false) => Err(format!("the data is not of {datatype}")),
+    }
+}
+
+fn round32(value: f64, up: bool) -> f32 {
+    let near = value as f32;
+    match (up, f64::from(near).partial_cmp(&value)) {
+        (true, Some(std::cmp::Ordering::Less)) => near.next_up(),
+        (false, Some(std::cmp::Ordering::Greater)) => near.next_down(),
+        _ => near,
+    }
+}
+
+/// The least and the greatest integer of a type.
+fn limits(datatype: Datatype) -> (i128, i128) {
+    fn of<T: Native>() -> (i128, i128) {
+        (super::table_file::integer(T::LOWEST), super::table_file::integer(T::HIGHEST))
+    }
+    dispatch!(datatype.physical(), T => of::<T>())
+}
+
+/// Domains and tile extents of a sparse array with so many cells.
+pub fn sparse(axes: &mut [Axis], rows: u64, capacity: u64, hilbert: bool) -> Result<()> {
+    let cut: Vec<usize> = (0..axes.len()).filter(|&i| span(&axes[i]).is_some()).collect();
+    let data_tiles = rows.div_ceil(capacity.max(1)).max(1) as f64;
+    let parts = data_tiles.powf(1.0 / cut.len().max(1) as f64).ceil() as i128;
+    for (at, axis) in axes.iter_mut().enumerate() {
+        if axis.datatype.is_string() {
+            continue;
+        }
+        let extent = span(axis).filter(|_| cut.contains(&at)).map_or(1, |span| nice(span / parts.max(1) + 1));
+        let usage = |e: String| CliError::usage(format!("dimension {:?}: {e}", axis.name));
+        axis.domain = Some(match (hilbert, axis.bounds) {
+            // The curve is laid through the domain: it must not be much larger than the data.
+            (true, Some(bounds)) => widened(range_of(axis.datatype, bounds).map_err(usage)?, axis.datatype),
+            _ => wide(axis.datatype, axis.bounds, extent).map_err(usage)?,
+        });
+        if !hilbert && !axis.datatype.is_real() {
+            axis.set_extent(extent);
+            axis.clamp_tile();
+        }
+    }
+    Ok(())
+}
+
+/// A domain of one value would leave a curve nothing to be laid through.
+fn widened(range: Range, datatype: Datatype) -> Range {
+    if range.start != range.end || !datatype.is_real() {
+        return range;
+    }
+    match datatype {
+        Datatype::Float32 => {
+            let value = f32::read(&range.start);
+            Range::of(value.next_down(), value.next_up())
+        }
+        _ => {
+            let value = f64::read(&range.start);
+            Range::of(value.next_down(), value.next_up())
+        }
+    }
+}
+
+/// How many integers the data spans.
+fn span(axis: &Axis) -> Option<i128> {
+    match axis.bounds {
+        Some(Bounds::Integer(low, high)) if !axis.datatype.is_real() => Some(high - low + 1),
+        _ => None,
+    }
+}
+
+/// The next number of the form 1, 2 or 5 times a power of ten.
+fn nice(number: i128) -> i128 {
+    let mut power = 1;
+    loop {
+        for factor in [1, 2, 5] {
+            if factor * power >= number {
+                return factor * power;
+            }
+        }
+        power *= 10;
+    }
+}
+
+/// A domain with room for data to come, that tiles of this extent fit into.
+fn wide(datatype: Datatype, bounds: Option<Bounds>, extent: i128) -> Result<Range, String> {
+    if datatype.is_real() {
+        if let Some(bounds) = bounds {
+            range_of(datatype, bounds)?;
+        }
+        return Ok(match datatype {
+            Datatype::Float32 => Range::of(f32::MIN, f32::MAX),
+            _ => Range::of(f64::MIN, f64::MAX),
+        });
+    }
+    let data = match bounds {
+        Some(Bounds::Integer(low, high)) => Some((low, high)),
+        _ => None,
+    };
+    let holds = |low: i128, high: i128| data.is_none_or(|(least, most)| low <= least && most <= high);
+    if let Some((low, high)) = calendar(datatype).filter(|&(low, high)| holds(low, high)) {
+        return range_of(datatype, Bounds::Integer(low, high));
+    }
+    let (least, most) = limits(datatype);
+    // The last tile must end within the type, and not all values can be in a domain.
+    let most_low = if least == 0 || data.is_none_or(|(low, _)| low >= 0) { 0 } else { least + 1 };
+    let (plain_low, plain_high) = (most_low.max(-PLAIN_LIMIT), PLAIN_LIMIT.min(most - extent));
+    if holds(plain_low, plain_high) {
+        return range_of(datatype, Bounds::Integer(plain_low, plain_high));
+    }
+    let roomy = (most_low, most - extent);
+    if holds(roomy.0, roomy.1) {
+        return range_of(datatype, Bounds::Integer(roomy.0, roomy.1));
+    }
+    // Data at the very end of its type: just what there is.
+    let (low, high) = data.unwrap_or(roomy);
+    range_of(datatype, Bounds::Integer(low, high))
+}
+
+/// The years 1 to 9999, or those that nanoseconds reach.
+fn calendar(datatype: Datatype) -> Option<(i128, i128)> {
+    if !datatype.is_datetime() {
+        return None;
+    }
+    let day = |text: &str| datetime::parse_ticks(text, Datatype::DateTimeDay).ok().map(i128::from);
+    let (first, last) = match datatype {
+        Datatype::DateTimeNano => (day("1678-01-01")?, day("2261-12-31")?),
+        _ => (day("0001-01-01")?, day("9999-12-31")?),
+    };
+    let per_day: i128 = match datatype {
+        Datatype::DateTimeYear => return Some((1 - 1970, 9999 - 1970)),
+        Datatype::DateTimeMonth => return Some(((1 - 1970) * 12, (9999 - 1970) * 12 + 11)),
+        Datatype::DateTimeWeek => return Some((first.div_euclid(7), last.div_euclid(7))),
+        Datatype::DateTimeDay => 1,
+        Datatype::DateTimeHour => 24,
+        Datatype::DateTimeMinute => 1440,
+        Datatype::DateTimeSecond => 86_400,
+        Datatype::DateTimeMilli => 86_400_000,
+        Datatype::DateTimeMicro => 86_400_000_000,
+        Datatype::DateTimeNano => 86_400_000_000_000,
+        _ => return None,
+    };
+    Some((first * per_day, (last + 1) * per_day - 1))
+}
+
+/// Domains and tile extents of a dense array: the box of the data.
+pub fn dense(axes: &mut [Axis]) -> Result<()> {
+    for axis in axes.iter_mut() {
+        if axis.datatype.is_real() || axis.datatype.is_string() {
+            return Err(CliError::usage(format!(
+                "dimension {:?} holds {}, which dense arrays do not have; --sparse takes it",
+                axis.name, axis.datatype
+            )));
+        }
+        let bounds = axis.bounds.ok_or_else(|| {
+            CliError::usage(format!("dimension {:?}: the file has no rows, so give --domain", axis.name))
+        });
+        let usage = |e: String| CliError::usage(format!("dimension {:?}: {e}", axis.name));
+        axis.domain = Some(range_of(axis.datatype, bounds?).map_err(usage)?);
+    }
+    tiles_of_cells(axes, TILE_CELLS);
+    Ok(())
+}
+
+/// Tile extents for cells of this size.
+pub fn tiles_of_bytes(axes: &mut [Axis], cell_size: u64) {
+    tiles_of_cells(axes, (TILE_BYTES / cell_size.max(1)).max(1));
+}
+
+/// Tiles of about so many cells, as cubic as the domain lets them be.
+fn tiles_of_cells(axes: &mut [Axis], cells: u64) {
+    let mut order: Vec<usize> = (0..axes.len()).collect();
+    order.sort_by_key(|&i| span(&axes[i]));
+    let mut left = cells as f64;
+    for (done, &i) in order.iter().enumerate() {
+        let side = left.powf(1.0 / (axes.len() - done) as f64);
+        // A power of two, unless the whole axis fits.
+        let length = span(&axes[i]).unwrap_or(1);
+        let power = 1i128 << (side.max(1.0).log2() + 1e-9).floor() as u32;
+        let extent = if length as f64 <= side * 1.5 { length } else { power };
+        axes[i].set_extent(extent.max(1));
+        left = (left / extent as f64).max(1.0);
+    }
+}
+
+/// The box of the data.
+pub fn data_box(axes: &[Axis]) -> Result<NdRectangle> {
+    let range = |axis: &Axis| {
+        let bounds = axis.bounds.unwrap_or(Bounds::Integer(0, 0));
+        range_of(axis.datatype, bounds).map_err(|e| CliError::usage(format!("dimension {:?}: {e}", axis.name)))
+    };
+    Ok(NdRectangle { ranges: axes.iter().map(range).collect::<Result<_>>()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axis(datatype: Datatype, low: i128, high: i128) -> Axis {
+        Axis::new("x", datatype, Some(Bounds::Integer(low, high)))
+    }
+
+    #[test]
+    fn sparse_domains_leave_room() {
+        let mut axes = [axis(Datatype::Int64, 5, 1_004), axis(Datatype::DateTimeDay, 0, 364)];
+        sparse(&mut axes, 1_000_000, 10_000, false).unwrap();
+        assert_eq!(axes[0].integers(), Some((0, 999_999_999_999_999_999)));
+        // A hundred data tiles: ten parts of each axis.
+        assert_eq!(axes[0].tile_extent, Some(200i64.to_le_bytes().to_vec()));
+        assert_eq!(axes[1].tile_extent, Some(50i64.to_le_bytes().to_vec()));
+        assert_eq!(axes[1].integers(), Some((-719_162, 2_932_896)));
+        for (datatype, low, high) in [
+            (Datatype::Int8, -128, 127),
+            (Datatype::UInt8, 0, 255),
+            (Datatype::Int64, i64::MIN.into(), i64::MAX.into()),
+            (Datatype::UInt64, 0, u64::MAX.into()),
+            (Datatype::DateTimeNano, i64::MIN.into(), 0),
+            (Datatype::Int32, -5, 7),
+        ] {
+            let mut axes = [axis(datatype, low, high)];
+            sparse(&mut axes, 100, 10, false).unwrap();
+            let (first, last) = axes[0].integers().unwrap();
+            assert!(first <= low && last >= high, "{datatype}");
+        }
+    }
+
+    #[test]
+    fn dense_tiles_are_as_cubic_as_can_be() {
+        let extents = |lengths: &[i128], cells: u64| {
+            let mut axes: Vec<Axis> = lengths.iter().map(|&n| axis(Datatype::Int64, 0, n - 1)).collect();
+            dense(&mut axes).unwrap();
+            tiles_of_cells(&mut axes, cells);
+            axes.iter().map(|a| integer::<i64>(a.tile_extent.as_ref().unwrap())).collect::<Vec<_>>()
+        };
+        assert_eq!(extents(&[10_000, 10_000], 1 << 16), [256, 256]);
+        assert_eq!(extents(&[3, 10_000, 10_000], 3 << 16), [3, 256, 256]);
+        assert_eq!(extents(&[100], 1 << 16), [100]);
+        assert_eq!(extents(&[1 << 30], 1 << 16), [1 << 16]);
+        assert_eq!(extents(&[10, 20], 1 << 16), [10, 20]);
+    }
+
+    #[test]
+    fn domains_and_extents_as_asked_for() {
+        let mut x = axis(Datatype::DateTimeSecond, 0, 10);
+        x.set_domain("2024-01-01T00:00:00:2024-12-31").unwrap();
+        assert_eq!(x.integers(), Some((1_704_067_200, 1_735_689_599)));
+        x.set_domain("data").unwrap();
+        assert_eq!(x.integers(), Some((0, 10)));
+        x.set_tile("5").unwrap();
+        assert_eq!(x.tile_extent, Some(5i64.to_le_bytes().to_vec()));
+        x.set_tile("none").unwrap();
+        assert_eq!(x.tile_extent, None);
+        assert!(x.set_domain("5").is_err() && x.set_tile("day").is_err());
+        let mut y = axis(Datatype::Int32, -5, 5);
+        y.set_domain("-10:10").unwrap();
+        assert_eq!(y.integers(), Some((-10, 10)));
+    }
+
+    #[test]
+    fn nice_numbers() {
+        assert_eq!([1, 3, 6, 11, 50, 51].map(nice), [1, 5, 10, 20, 50, 100]);
+    }
+}

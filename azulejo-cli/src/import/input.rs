@@ -1,0 +1,211 @@
+//! The file to import: what it is, and reading it twice even where it is standard input.
+
+use crate::args::ImportFormat;
+use crate::error::{CliError, Result};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+
+/// The file to import.
+#[derive(Debug)]
+pub struct Input {
+    /// How messages name it.
+    pub name: String,
+    path: PathBuf,
+    /// Standard input, kept in a file that nobody else sees: types are chosen before cells are read, so it is read twice.
+    spooled: Option<File>,
+    /// Its size in bytes.
+    pub size: u64,
+}
+
+impl Input {
+    /// Opens a file, or takes in standard input for `-`.
+    pub fn open(file: &Path) -> Result<Self> {
+        if file != Path::new("-") {
+            let metadata = std::fs::metadata(file).map_err(|e| CliError::io("read", file, e))?;
+            if metadata.is_dir() {
+                return Err(CliError::usage(format!("{} is a folder, not a file", file.display())));
+            }
+            let input = Self {
+                name: file.display().to_string(),
+                path: file.to_path_buf(),
+                spooled: None,
+                size: metadata.len(),
+            };
+            // A pipe under a name can be read only once.
+            return if metadata.is_file() { Ok(input) } else { input.spool() };
+        }
+        let stdin = Self { name: "standard input".to_owned(), path: file.to_path_buf(), spooled: None, size: 0 };
+        stdin.spool()
+    }
+
+    fn spool(self) -> Result<Self> {
+        let copy = || -> std::io::Result<(File, u64)> {
+            let mut spooled = tempfile::tempfile()?;
+            let size = match self.path == Path::new("-") {
+                true => std::io::copy(&mut std::io::stdin().lock(), &mut spooled)?,
+                false => std::io::copy(&mut File::open(&self.path)?, &mut spooled)?,
+            };
+            Ok((spooled, size))
+        };
+        let (spooled, size) = copy().map_err(|e| self.io_error(e))?;
+        Ok(Self { spooled: Some(spooled), size, ..self })
+    }
+
+    /// The file from its beginning. One reader at a time.
+    pub fn reader(&self) -> Result<File> {
+        let open = || match &self.spooled {
+            Some(file) => {
+                let mut file = file.try_clone()?;
+                file.seek(SeekFrom::Start(0))?;
+                Ok(file)
+            }
+            None => File::open(&self.path),
+        };
+        open().map_err(|e| self.io_error(e))
+    }
+
+    /// An error in reading it.
+    pub fn io_error(&self, source: std::io::Error) -> CliError {
+        CliError::Io { op: "read", what: self.name.clone(), source }
+    }
+
+    /// An error in what it holds.
+    pub fn error(&self, reason: impl std::fmt::Display) -> CliError {
+        CliError::Format(format!("{}: {reason}", self.name))
+    }
+
+    /// The format: what the user says, what the ending says, what the first bytes say.
+    pub fn format(&self, asked: Option<ImportFormat>) -> Result<ImportFormat> {
+        if let Some(format) = asked {
+            return Ok(format);
+        }
+        let ending = self.path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+        Ok(match ending.as_str() {
+            "csv" | "tsv" | "tab" => ImportFormat::Csv,
+            "ndjson" | "jsonl" => ImportFormat::Ndjson,
+            "parquet" | "pq" => ImportFormat::Parquet,
+            "arrow" | "feather" | "ipc" | "arrows" => ImportFormat::Arrow,
+            "npy" => ImportFormat::Npy,
+            _ => {
+                let mut head = Vec::new();
+                self.reader()?.take(64).read_to_end(&mut head).map_err(|e| self.io_error(e))?;
+                match &head[..] {
+                    [b'P', b'A', b'R', b'1', ..] => ImportFormat::Parquet,
+                    [b'A', b'R', b'R', b'O', b'W', b'1', ..] | [0xff, 0xff, 0xff, 0xff, ..] => ImportFormat::Arrow,
+                    [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => ImportFormat::Npy,
+                    _ if head.trim_ascii_start().first() == Some(&b'{') => ImportFormat::Ndjson,
+                    _ if self.spooled.is_some() || ending == "txt" => ImportFormat::Csv,
+                    _ => {
+                        return Err(CliError::usage(format!(
+                            "{}: neither its ending nor its beginning names a format; give --format csv, ndjson, parquet, \
+                             arrow or npy",
+                            self.name
+                        )));
+                    }
+                }
+            }
+        })
+    }
+
+    /// Whether values are likely to be separated by tabs.
+    pub fn is_tab_separated(&self) -> bool {
+        self.path.extension().is_some_and(|e| e.eq_ignore_ascii_case("tsv") || e.eq_ignore_ascii_case("tab"))
+    }
+}
+
+/// A text file in blocks of whole records.
+#[derive(Debug)]
+pub struct BlockReader {
+    file: File,
+    block: usize,
+    carry: Vec<u8>,
+    done: bool,
+    /// Lines that end in carriage returns alone, as they did on old Macs.
+    only_cr: Option<bool>,
+    /// Bytes read so far.
+    pub bytes: u64,
+}
+
+/// No record is longer.
+const LONGEST_RECORD: usize = 1 << 30;
+
+impl BlockReader {
+    /// Reads `file`, about `block` bytes at a time.
+    pub fn new(file: File, block: usize) -> Self {
+        Self { file, block, carry: Vec::new(), done: false, only_cr: None, bytes: 0 }
+    }
+
+    /// The next block; `None` at the end. `end_of` finds the end of the last whole record.
+    pub fn next(
+        &mut self,
+        end_of: impl Fn(&[u8]) -> Option<usize>,
+    ) -> std::io::Result<Option<Vec<u8>>> {
+        let mut data = std::mem::take(&mut self.carry);
+        let mut want = self.block;
+        while !self.done {
+            let start = data.len();
+            data.reserve(want);
+            let read = (&mut self.file).take(want as u64).read_to_end(&mut data)?;
+            self.bytes += read as u64;
+            self.done = read < want;
+            self.line_feeds(&mut data, start);
+            if self.done {
+                break;
+            }
+            if let Some(end) = end_of(&data) {
+                self.carry = data.split_off(end);
+                return Ok(Some(data));
+            }
+            if data.len() > LONGEST_RECORD {
+                return Err(std::io::Error::other("a record is longer than 1 GiB; is a quote never closed?"));
+            }
+            // A long record is looked through again: twice as much each time.
+            want = data.len();
+        }
+        Ok((!data.is_empty()).then_some(data))
+    }
+
+    fn line_feeds(&mut self, data: &mut [u8], start: usize) {
+        let only_cr = *self
+            .only_cr
+            .get_or_insert_with(|| memchr::memchr(b'\n', data).is_none() && memchr::memchr(b'\r', data).is_some());
+        if only_cr {
+            for byte in &mut data[start..] {
+                if *byte == b'\r' {
+                    *byte = b'\n';
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn blocks(text: &[u8], block: usize) -> Vec<String> {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(text).unwrap();
+        file.seek(SeekFrom::Start(0)).unwrap();
+        let mut reader = BlockReader::new(file, block);
+        let mut blocks = Vec::new();
+        while let Some(block) = reader.next(|bytes| memchr::memrchr(b'\n', bytes).map(|at| at + 1)).unwrap() {
+            blocks.push(String::from_utf8(block).unwrap());
+        }
+        assert_eq!(reader.bytes, text.len() as u64);
+        blocks
+    }
+
+    #[test]
+    fn blocks_are_whole_records() {
+        for size in 1..20 {
+            let found = blocks(b"aaa\nb\nccccccccc\nd", size);
+            assert_eq!(found.concat(), "aaa\nb\nccccccccc\nd", "{size}");
+            assert!(found[..found.len() - 1].iter().all(|b| b.ends_with('\n')), "{size}: {found:?}");
+        }
+        assert!(blocks(b"", 4).is_empty());
+        assert_eq!(blocks(b"a\rb\r", 100), ["a\nb\n"]);
+    }
+}

@@ -1,0 +1,392 @@
+//! CSV and JSON lines as files: blocks are cut and read on all threads, and come out in order.
+
+use super::csv::{Dialect, MAX_COLUMNS};
+use super::infer::{TextProfile, TextRules};
+use super::input::{BlockReader, Input};
+use super::ndjson::{self, Keys};
+use super::profile::Profile;
+use super::target::Target;
+use super::text::{RecordError, TextBlock, line_ends};
+use super::{Look, parse};
+use crate::error::{CliError, Result};
+use crate::progress::Progress;
+use azulejo::{ColumnSet, Context};
+use rayon::iter::{IntoParallelIterator, ParallelIterator};
+use std::io::Read;
+
+/// The usual size of a block.
+const BLOCK: usize = 4 << 20;
+/// The least size of a block, however small the budget.
+const LEAST_BLOCK: usize = 64 << 10;
+/// A header line is not longer.
+const LONGEST_HEADER: usize = 16 << 20;
+
+/// A file of text.
+#[derive(Debug)]
+pub struct TextFile<'a> {
+    input: &'a Input,
+    form: Form,
+    rules: TextRules,
+    /// Bytes before the first record: byte order mark and header.
+    skip: u64,
+    /// Lines before the first record.
+    header_lines: u64,
+}
+
+#[derive(Debug, Clone)]
+enum Form {
+    Csv { dialect: Dialect, names: Vec<String> },
+    Lines { keys: Keys },
+}
+
+/// How a CSV file is written.
+#[derive(Debug, Clone)]
+pub struct CsvOptions {
+    /// Between values; found out if not given.
+    pub delimiter: Option<u8>,
+    /// Around values.
+    pub quote: u8,
+    /// Whether the first line holds names.
+    pub header: bool,
+    /// Names of the columns, instead of those of the header.
+    pub names: Option<Vec<String>>,
+}
+
+impl<'a> TextFile<'a> {
+    /// A CSV file.
+    pub fn csv(input: &'a Input, options: &CsvOptions, nulls: Vec<Vec<u8>>) -> Result<Self> {
+        let (head, bom) = head(input)?;
+        let text = head.get(bom..).unwrap_or(&[]);
+        let guess = Dialect { delimiter: b',', quote: options.quote };
+        let (line, next) = first_record(text, guess)
+            .ok_or_else(|| input.error("the file is empty: not even a header line is there"))?;
+        let delimiter = match options.delimiter {
+            Some(delimiter) => delimiter,
+            None if input.is_tab_separated() => b'\t',
+            None => likely_delimiter(line, options.quote),
+        };
+        let dialect = Dialect { delimiter, quote: options.quote };
+        let first = dialect.header(line).map_err(|e| CliError::from(e.at(&input.name, 1, 0)))?;
+        if first.len() > MAX_COLUMNS {
+            return Err(input.error(format!("{} columns are more than the {MAX_COLUMNS} supported", first.len())));
+        }
+        let names = match &options.names {
+            Some(names) if names.len() != first.len() => {
+                let (given, found) = (names.len(), first.len());
+                return Err(CliError::usage(format!("--names gives {given} names, the file has {found} columns")));
+            }
+            Some(names) => names.clone(),
+            None if options.header => unique_names(first),
+            None => (1..=first.len()).map(|n| format!("column_{n}")).collect(),
+        };
+        let skipped = if options.header { next } else { 0 };
+        Ok(Self {
+            input,
+            form: Form::Csv { dialect, names },
+            rules: TextRules { nulls, quoted_numbers: true },
+            skip: (bom + skipped) as u64,
+            header_lines: line_ends(text.get(..skipped).unwrap_or(&[])),
+        })
+    }
+
+    /// A file of JSON lines.
+    pub fn lines(input: &'a Input, nulls: Vec<Vec<u8>>) -> Result<Self> {
+        let (_, bom) = head(input)?;
+        Ok(Self {
+            input,
+            form: Form::Lines { keys: Keys::default() },
+            rules: TextRules { nulls, quoted_numbers: false },
+            skip: bom as u64,
+            header_lines: 0,
+        })
+    }
+
+    /// Looks at all values of all columns wanted.
+    pub fn profile(&mut self, context: &Context, look: &Look, progress: &Progress) -> Result<Vec<Profile>> {
+        let names = match &self.form {
+            Form::Csv { names, .. } => names.clone(),
+            Form::Lines { .. } => Vec::new(),
+        };
+        let wanted: Vec<Option<usize>> = positions(&names, |name| look.wants(name));
+        let kept = wanted.iter().flatten().count();
+        let limit = |name: &str| look.label_limit(name);
+        let mut keys = Keys::new(names.iter().filter(|n| look.wants(n)).cloned());
+        let mut profiles: Vec<TextProfile> = keys.names().iter().map(|n| TextProfile::new(limit(n))).collect();
+        let mut rows = 0;
+        let mut place = self.start(context)?;
+        while let Some(blocks) = place.read(self)? {
+            let texts: Vec<bool> = profiles.iter().map(TextProfile::is_text).collect();
+            let worked = work(context, blocks, |data| {
+                let mut block_keys = keys.clone();
+                let block = match &self.form {
+                    Form::Csv { dialect, .. } => dialect.cut(data, &wanted, kept)?,
+                    Form::Lines { .. } => ndjson::cut(data, &mut block_keys, look.columns.is_none())?,
+                };
+                let columns = block_keys.names().iter().enumerate().map(|(at, name)| {
+                    let mut profile = TextProfile::new(limit(name));
+                    profile.look(&block, at, &self.rules, texts.get(at).copied().unwrap_or(false));
+                    profile
+                });
+                let columns: Vec<TextProfile> = columns.collect();
+                Ok((block.rows, (block_keys, columns)))
+            });
+            for worked in worked {
+                let lines = worked.lines;
+                let (block_rows, (block_keys, columns)) = worked.result.map_err(|e| place.error(self, e))?;
+                for (name, found) in block_keys.names().iter().zip(&columns) {
+                    let at = keys.add(name);
+                    if at == profiles.len() {
+                        profiles.push(TextProfile::new(limit(name)));
+                        profiles[at].add_missing(rows);
+                    }
+                    profiles[at].merge(found);
+                }
+                rows += block_rows as u64;
+                for profile in &mut profiles {
+                    profile.add_missing(rows - profile.rows());
+                }
+                place.step(lines, block_rows);
+            }
+            progress.advance(place.reader.bytes, rows, "looking at");
+        }
+        let found = keys.names().iter().zip(&profiles).map(|(name, profile)| profile.finish(name)).collect();
+        if matches!(self.form, Form::Lines { .. }) {
+            self.form = Form::Lines { keys };
+        }
+        Ok(found)
+    }
+
+    /// The names of the columns, as far as they are known without reading the file.
+    pub fn names(&self) -> &[String] {
+        match &self.form {
+            Form::Csv { names, .. } => names,
+            Form::Lines { keys } => keys.names(),
+        }
+    }
+
+    /// Gives the columns of all records to `take`, some thousands at a time and in order, with the number of the first one.
+    pub fn read(
+        &self,
+        context: &Context,
+        targets: &[Target],
+        progress: &Progress,
+        take: &mut dyn FnMut(u64, ColumnSet) -> Result<()>,
+    ) -> Result<()> {
+        // A column may fill two fields, so each target has its own position.
+        let names = self.names();
+        let mut wanted = vec![None; names.len()];
+        let mut position = vec![0; targets.len()];
+        let mut kept = Vec::new();
+        for (at, target) in targets.iter().enumerate() {
+            let slot = &mut wanted[target.source];
+            position[at] = *slot.get_or_insert_with(|| {
+                kept.push(names[target.source].clone());
+                kept.len() - 1
+            });
+        }
+        let keys = Keys::new(kept.iter().cloned());
+        let mut place = self.start(context)?;
+        while let Some(blocks) = place.read(self)? {
+            let worked = work(context, blocks, |data| {
+                let block: TextBlock = match &self.form {
+                    Form::Csv { dialect, .. } => dialect.cut(data, &wanted, kept.len())?,
+                    Form::Lines { .. } => ndjson::cut(data, &mut keys.clone(), false)?,
+                };
+                let columns = targets.iter().zip(&position);
+                let columns = columns.map(|(target, &at)| parse::column(&block, at, target, &self.rules));
+                let columns = columns.collect::<Result<Vec<_>, RecordError>>()?;
+                Ok((block.rows, ColumnSet { cell_num: block.rows, columns }))
+            });
+            for worked in worked {
+                let lines = worked.lines;
+                let (rows, set) = worked.result.map_err(|e| place.error(self, e))?;
+                take(place.row, set)?;
+                place.step(lines, rows);
+            }
+            progress.advance(place.reader.bytes, place.row, "importing");
+        }
+        Ok(())
+    }
+
+    fn start(&self, context: &Context) -> Result<Place> {
+        let mut file = self.input.reader()?;
+        std::io::copy(&mut (&mut file).take(self.skip), &mut std::io::sink())
+            .map_err(|e| self.input.io_error(e))?;
+        // Cut and read, a block takes about eight times its size; all threads have two.
+        let threads = context.install(rayon::current_num_threads);
+        let share = usize::try_from(context.config().memory_budget).unwrap_or(usize::MAX) / (4 * 8 * 2 * threads);
+        let block = share.clamp(LEAST_BLOCK, BLOCK);
+        Ok(Place {
+            reader: BlockReader::new(file, block),
+            line: 1 + self.header_lines,
+            row: 0,
+            at_once: 2 * threads,
+        })
+    }
+}
+
+/// Where in the file the reading is.
+struct Place {
+    reader: BlockReader,
+    /// The line of the next block, from 1.
+    line: u64,
+    /// The record of the next block, from 0.
+    row: u64,
+    at_once: usize,
+}
+
+impl Place {
+    fn read(&mut self, file: &TextFile<'_>) -> Result<Option<Vec<Vec<u8>>>> {
+        let mut blocks = Vec::new();
+        while blocks.len() < self.at_once {
+            let block = self.reader.next(|bytes| match &file.form {
+                Form::Csv { dialect, .. } => dialect.last_record_end(bytes),
+                Form::Lines { .. } => ndjson::last_record_end(bytes),
+            });
+            match block.map_err(|e| file.input.io_error(e))? {
+                Some(block) => blocks.push(block),
+                None => break,
+            }
+        }
+        Ok((!blocks.is_empty()).then_some(blocks))
+    }
+
+    fn step(&mut self, lines: u64, rows: usize) {
+        self.line += lines;
+        self.row += rows as u64;
+    }
+
+    fn error(&self, file: &TextFile<'_>, error: RecordError) -> CliError {
+        error.at(&file.input.name, self.line, self.row).into()
+    }
+}
+
+/// What came of a block.
+struct Worked<R> {
+    lines: u64,
+    result: Result<(usize, R), RecordError>,
+}
+
+/// Works on blocks on all threads; the results are in order.
+fn work<R: Send>(
+    context: &Context,
+    blocks: Vec<Vec<u8>>,
+    work: impl Fn(Vec<u8>) -> Result<(usize, R), RecordError> + Sync,
+) -> Vec<Worked<R>> {
+    context.install(|| {
+        let worked = blocks.into_par_iter().map(|data| Worked { lines: line_ends(&data), result: work(data) });
+        worked.collect()
+    })
+}
+
+/// For each name its position among those wanted.
+fn positions(names: &[String], wants: impl Fn(&str) -> bool) -> Vec<Option<usize>> {
+    let mut kept = 0;
+    let position = |name: &String| {
+        wants(name).then(|| {
+            kept += 1;
+            kept - 1
+        })
+    };
+    names.iter().map(position).collect()
+}
+
+/// The beginning of the file, and the length of its byte order mark.
+fn head(input: &Input) -> Result<(Vec<u8>, usize)> {
+    let mut head = Vec::new();
+    input.reader()?.take(LONGEST_HEADER as u64).read_to_end(&mut head).map_err(|e| input.io_error(e))?;
+    match &head[..] {
+        [0xef, 0xbb, 0xbf, ..] => Ok((head, 3)),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
+            Err(input.error("the text is UTF-16; make it UTF-8, for example with `iconv -f UTF-16 -t UTF-8`"))
+        }
+        [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] | [b'P', b'K', 3, 4, ..] => {
+            Err(input.error("the file is compressed; unpack it first, or pipe it in: zcat FILE | azulejo import - URI"))
+        }
+        _ => Ok((head, 0)),
+    }
+}
+
+/// The first record and where the next one begins. Empty lines before it are skipped.
+fn first_record(text: &[u8], dialect: Dialect) -> Option<(&[u8], usize)> {
+    let start = text.iter().position(|&b| b != b'\n' && b != b'\r')?;
+    let end = start + dialect.first_record_end(&text[start..]);
+    let line_end = match text.get(end..).unwrap_or(&[]) {
+        [b'\r', b'\n', ..] => 2,
+        [_, ..] => 1,
+        [] => 0,
+    };
+    Some((&text[start..end], end + line_end))
+}
+
+/// The mark that a header line has most of outside quotes; a comma if it has none.
+fn likely_delimiter(line: &[u8], quote: u8) -> u8 {
+    let mut quoted = false;
+    let mut counts = [(b',', 0), (b'\t', 0), (b';', 0), (b'|', 0)];
+    for &byte in line {
+        quoted ^= byte == quote;
+        for (mark, count) in &mut counts {
+            *count += usize::from(!quoted && byte == *mark);
+        }
+    }
+    // Of equals the first counts.
+    counts.iter().rev().max_by_key(|(_, count)| *count).map_or(b',', |&(mark, _)| mark)
+}
+
+/// Columns without a name get one, and of those with the same name the later ones a number.
+fn unique_names(names: Vec<String>) -> Vec<String> {
+    let mut unique: Vec<String> = Vec::with_capacity(names.len());
+    let mut taken: std::collections::HashSet<String> = names.iter().cloned().collect();
+    let mut seen = std::collections::HashSet::new();
+    for (at, name) in names.into_iter().enumerate() {
+        let name = name.trim().to_owned();
+        let base = if name.is_empty() { format!("column_{}", at + 1) } else { name };
+        let mut name = base.clone();
+        let mut number = 1;
+        while !seen.insert(name.clone()) {
+            number += 1;
+            name = format!("{base}_{number}");
+            while taken.contains(&name) {
+                number += 1;
+                name = format!("{base}_{number}");
+            }
+        }
+        taken.insert(name.clone());
+        unique.push(name);
+    }
+    unique
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_made_unique() {
+        let names = ["a", "", "a", "a_2", " b ", "a"].map(str::to_owned).to_vec();
+        assert_eq!(unique_names(names), ["a", "column_2", "a_3", "a_2", "b", "a_4"]);
+    }
+
+    #[test]
+    fn delimiters_are_found_in_the_header() {
+        for (line, mark) in [
+            ("a,b", b','),
+            ("a;b", b';'),
+            ("a\tb c", b'\t'),
+            ("a|b|c,d", b'|'),
+            ("\"a;b;c\",d", b','),
+            ("a", b','),
+            ("a;b,c", b','),
+        ] {
+            assert_eq!(likely_delimiter(line.as_bytes(), b'"'), mark, "{line}");
+        }
+    }
+
+    #[test]
+    fn the_first_record_may_have_several_lines() {
+        let dialect = Dialect { delimiter: b',', quote: b'"' };
+        assert_eq!(first_record(b"\r\na,\"b\nc\"\r\nd", dialect), Some((&b"a,\"b\nc\""[..], 12)));
+        assert_eq!(first_record(b"a,b", dialect), Some((&b"a,b"[..], 3)));
+        assert_eq!(first_record(b"\n\n", dialect), None);
+    }
+}
