@@ -16,7 +16,7 @@ pub use agg::AggArgs;
 pub use cat::{CatArgs, CatFormat};
 pub use export::{ExportArgs, ExportFormat};
 pub use maintain::{ChoiceArgs, ConsolidateArgs, ModeArg, VacuumArgs};
-pub use import::{CellOrderArg, FieldArgs, ImportArgs, ImportFormat, ShapeArgs, TextArgs, TileOrderArg};
+pub use import::{CellOrderArg, FieldArgs, ImportArgs, ImportFormat, ShapeArgs, TileOrderArg};
 pub use meta::MetaArgs;
 pub use object::{ObjectArgs, PathArgs};
 pub use quickstart::QuickstartArgs;

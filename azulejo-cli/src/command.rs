@@ -5,6 +5,7 @@ mod cat;
 mod consolidate;
 mod export;
 mod fragments;
+mod import;
 mod info;
 mod ls;
 mod meta;
@@ -36,6 +37,7 @@ fn dispatch(session: &mut Session, command: Command) -> Result<()> {
         Command::Meta(args) => meta::run(session, &args),
         Command::Cat(args) => cat::run(session, &args),
         Command::Export(args) => export::run(session, &args),
+        Command::Import(args) => import::run(session, &args),
         Command::Agg(args) => agg::run(session, args),
         Command::Consolidate(args) => consolidate::run(session, &args),
         Command::Vacuum(args) => vacuum::run(session, &args),

@@ -6,17 +6,22 @@
 //! [`load`] writes them, in parts that fit the memory budget.
 
 pub mod arrow;
+pub mod batch;
 pub mod csv;
 pub mod domain;
+pub mod existing;
 pub mod filters;
+pub mod grid;
 pub mod infer;
 pub mod input;
+pub mod load;
 pub mod ndjson;
 pub mod npy_file;
 pub mod parse;
 pub mod plan;
 pub mod profile;
 pub mod scalar;
+pub mod source;
 pub mod table_file;
 pub mod target;
 pub mod text;

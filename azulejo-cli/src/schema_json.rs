@@ -3,17 +3,12 @@
 //! The document is complete: an array created from it has the same schema. Where the schema files lie (names of
 //! enumeration files) is the storage's business and not part of it.
 
-#![cfg_attr(
-    not(test),
-    expect(dead_code, reason = "reading a document back belongs to creating arrays, which is to come")
-)]
-
 pub mod filter;
 
 use crate::value;
 use azulejo::format::schema::{
     ArraySchema, ArrayType, Attribute, CurrentDomain, DataOrder, Dimension, DimensionLabel, Domain,
-    Enumeration, EnumerationRef, Layout,
+    Enumeration, EnumerationRef, Layout, NewArray,
 };
 use azulejo::format::{CellValNum, Datatype, FormatVersion, NdRectangle, Range};
 use filter::PipelineJson;
@@ -29,6 +24,41 @@ pub struct SchemaDocument {
     pub enumerations: Vec<Enumeration>,
     /// For each dimension label the schema of its array, where it could be read.
     pub label_schemas: Vec<Option<ArraySchema>>,
+}
+
+impl From<NewArray> for SchemaDocument {
+    fn from(array: NewArray) -> Self {
+        let label_schemas = array.label_schemas.into_iter().map(Some).collect();
+        Self { schema: array.schema, enumerations: array.enumerations, label_schemas }
+    }
+}
+
+impl SchemaDocument {
+    /// A new array like it: its enumerations get files of their own, labels without a schema the usual one.
+    ///
+    /// # Errors
+    /// An enumeration that cannot be.
+    pub fn into_new_array(mut self) -> Result<NewArray, String> {
+        let mut enumerations = Vec::new();
+        for old in &self.enumerations {
+            let new = match old.cell_val_num {
+                CellValNum::Var => {
+                    Enumeration::of_strings(&old.name, old.datatype, old.ordered, old.values())
+                }
+                fixed => Enumeration::of_fixed(&old.name, old.datatype, fixed, old.ordered, old.data.clone()),
+            };
+            enumerations.push(new.map_err(|e| e.to_string())?);
+        }
+        self.schema.enumerations = enumerations
+            .iter()
+            .map(|e| EnumerationRef { name: e.name.clone(), file_name: e.file_name.clone() })
+            .collect();
+        let usual = NewArray::from(self.schema);
+        let label_schemas = (usual.label_schemas.into_iter().zip(self.label_schemas))
+            .map(|(usual, given)| given.unwrap_or(usual))
+            .collect();
+        Ok(NewArray { schema: usual.schema, enumerations, label_schemas })
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]

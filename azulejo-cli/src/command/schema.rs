@@ -24,8 +24,12 @@ pub fn run(session: &mut Session, args: &ObjectArgs) -> Result<()> {
     if session.output.json {
         return session.output.write_json(&to_json(&document)?);
     }
+    show(&mut session.output, &document)
+}
+
+/// The schema for people.
+pub fn show(out: &mut Output, document: &SchemaDocument) -> Result<()> {
     let schema = &document.schema;
-    let out = &mut session.output;
     writeln!(out, "{}", title(schema))?;
     dimensions(out, schema, None)?;
     attributes(out, schema)?;

@@ -13,7 +13,7 @@ use arrow_array::{Array, ArrayRef};
 use arrow_buffer::{Buffer, MutableBuffer, NullBuffer};
 use arrow_cast::{CastOptions, cast, cast_with_options};
 use arrow_schema::{DataType, Field, TimeUnit};
-use azulejo::column::{ColumnBuilder, ColumnBuffers, ColumnType};
+use azulejo::column::{ColumnBuffers, ColumnBuilder, ColumnType};
 use azulejo::format::{CellValNum, Datatype, Physical};
 
 /// What is wrong with a row.
@@ -52,8 +52,14 @@ fn exported_type(field: &Field) -> Option<(Datatype, CellValNum)> {
         DataType::Boolean => datatype == Datatype::Bool && !many,
         DataType::Timestamp(..) | DataType::Date32 => datatype.is_datetime() && !many,
         DataType::Duration(_) => datatype.is_time() && !many,
-        DataType::Int64 => (datatype.is_datetime() || datatype.is_time() || datatype == Datatype::Int64) && !many,
-        other => number_type(datatype.physical()) == *other && !many && (datatype.is_integer() || datatype.is_real()),
+        DataType::Int64 => {
+            (datatype.is_datetime() || datatype.is_time() || datatype == Datatype::Int64) && !many
+        }
+        other => {
+            number_type(datatype.physical()) == *other
+                && !many
+                && (datatype.is_integer() || datatype.is_real())
+        }
     };
     fits.then_some((datatype, cell_val_num))
 }
@@ -76,8 +82,13 @@ fn type_of(name: &str, data_type: &DataType) -> Result<(Datatype, CellValNum, Op
         DataType::UInt64 => one(D::UInt64),
         DataType::Float16 | DataType::Float32 => one(D::Float32),
         DataType::Float64 => one(D::Float64),
-        DataType::Decimal32(..) | DataType::Decimal64(..) | DataType::Decimal128(..) | DataType::Decimal256(..) => {
-            let note = format!("{name:?} holds decimals, which become FLOAT64; --type {name}=STRING_ASCII keeps every digit");
+        DataType::Decimal32(..)
+        | DataType::Decimal64(..)
+        | DataType::Decimal128(..)
+        | DataType::Decimal256(..) => {
+            let note = format!(
+                "{name:?} holds decimals, which become FLOAT64; --type {name}=STRING_ASCII keeps every digit"
+            );
             Ok((D::Float64, CellValNum::ONE, Some(note)))
         }
         DataType::Date32 => one(D::DateTimeDay),
@@ -95,12 +106,16 @@ fn type_of(name: &str, data_type: &DataType) -> Result<(Datatype, CellValNum, Op
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => {
             Ok((D::StringUtf8, CellValNum::Var, None))
         }
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => Ok((D::Blob, CellValNum::Var, None)),
+        DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
+            Ok((D::Blob, CellValNum::Var, None))
+        }
         DataType::FixedSizeBinary(n @ 1..) => Ok((D::Blob, CellValNum::Fixed(n.unsigned_abs()), None)),
         DataType::Dictionary(_, values) => type_of(name, values),
         DataType::List(item) | DataType::LargeList(item) => many(name, item, CellValNum::Var),
         DataType::FixedSizeList(item, n @ 1..) => many(name, item, CellValNum::Fixed(n.unsigned_abs())),
-        other => Err(format!("column {name:?} is of type {other}, which cells cannot hold; leave it out with --columns")),
+        other => Err(format!(
+            "column {name:?} is of type {other}, which cells cannot hold; leave it out with --columns"
+        )),
     }
 }
 
@@ -229,7 +244,9 @@ fn tick_nanos(data_type: &DataType) -> Option<i128> {
     match data_type {
         DataType::Date32 => Some(scalar::DAY),
         DataType::Date64 => Some(1_000_000),
-        DataType::Timestamp(u, _) | DataType::Time32(u) | DataType::Time64(u) | DataType::Duration(u) => Some(unit(u)),
+        DataType::Timestamp(u, _) | DataType::Time32(u) | DataType::Time64(u) | DataType::Duration(u) => {
+            Some(unit(u))
+        }
         _ => None,
     }
 }
@@ -258,7 +275,8 @@ fn ticks(array: &ArrayRef, datatype: Datatype) -> Result<Vec<i64>, RowError> {
     let integers = if narrow { cast_to(array, &DataType::Int32)? } else { array.clone() };
     let integers = cast_to(&integers, &DataType::Int64)?;
     let ticks = integers.as_primitive::<Int64Type>().values();
-    let rule = TickRule::new(datatype, from).ok_or_else(|| (0, format!("{} cannot become {datatype}", array.data_type())))?;
+    let rule = TickRule::new(datatype, from)
+        .ok_or_else(|| (0, format!("{} cannot become {datatype}", array.data_type())))?;
     let convert = |(row, &tick): (usize, &i64)| {
         if !array.is_valid(row) {
             return Ok(0);
@@ -273,7 +291,10 @@ enum TickRule {
     Times(i64),
     Over(i64),
     /// Seconds to months (1) or years (12).
-    Months { per_second: i64, months: i64 },
+    Months {
+        per_second: i64,
+        months: i64,
+    },
 }
 
 impl TickRule {
@@ -368,7 +389,9 @@ fn lumps(array: &ArrayRef, target: &Target) -> Converted {
         (false, false) => cast_to(&cast_to(array, &DataType::LargeUtf8)?, &DataType::LargeBinary)?,
     };
     let (offsets, values) = match array.data_type() {
-        DataType::LargeUtf8 => (array.as_string::<i64>().offsets().clone(), array.as_string::<i64>().values().clone()),
+        DataType::LargeUtf8 => {
+            (array.as_string::<i64>().offsets().clone(), array.as_string::<i64>().values().clone())
+        }
         _ => (array.as_binary::<i64>().offsets().clone(), array.as_binary::<i64>().values().clone()),
     };
     let cell = |row: usize| {
@@ -392,7 +415,13 @@ fn lumps(array: &ArrayRef, target: &Target) -> Converted {
         let data = values.slice_with_length(first as usize, (last - first) as usize);
         let offsets: Vec<u64> = offsets.iter().map(|offset| (offset - first).cast_unsigned()).collect();
         let offsets = Some(Buffer::from_vec(offsets));
-        return Ok(ColumnBuffers { column_type: column.clone(), cell_num: array.len(), data, offsets, validity });
+        return Ok(ColumnBuffers {
+            column_type: column.clone(),
+            cell_num: array.len(),
+            data,
+            offsets,
+            validity,
+        });
     }
     let size = column.cell_size();
     let mut builder = ColumnBuilder::with_capacity(column.clone(), array.len(), 0);
@@ -487,7 +516,8 @@ fn labelled(array: &ArrayRef, target: &Target) -> Converted {
         |e| ColumnType::new("", e.datatype).with_cell_val_num(e.cell_val_num),
     );
     let lookup = |entries: &ArrayRef| -> Result<Vec<Option<u64>>, RowError> {
-        let target = Target { column: values.clone().with_nulls(), source: 0, is_dimension: false, labels: None };
+        let target =
+            Target { column: values.clone().with_nulls(), source: 0, is_dimension: false, labels: None };
         let entries = convert(entries, &target)?;
         Ok(entries.cells().map(|cell| cell.and_then(|cell| labels.get(cell).copied())).collect())
     };

@@ -126,7 +126,9 @@ impl Dialect {
                     Some(None) => {}
                     None => {
                         let more = self.count(&data, start);
-                        return Err(error(format!("the record has {more} values where {expected} are expected")));
+                        return Err(error(format!(
+                            "the record has {more} values where {expected} are expected"
+                        )));
                     }
                 }
                 column += 1;
@@ -160,13 +162,26 @@ impl Dialect {
 
     /// The value at `at`. Values with doubled quotes go to `arena`, which will lie at `arena_start`.
     #[inline]
-    fn value(self, data: &[u8], at: usize, arena: &mut Vec<u8>, arena_start: usize) -> Result<Value, RecordError> {
+    fn value(
+        self,
+        data: &[u8],
+        at: usize,
+        arena: &mut Vec<u8>,
+        arena_start: usize,
+    ) -> Result<Value, RecordError> {
         if data.get(at) == Some(&self.quote) {
             return self.quoted(data, at + 1, arena, arena_start);
         }
         let end = self.end_of_bare(data, at);
         let (next, ends_record) = after(data, end);
-        Ok(Value { start: at, end: trim_cr(data, at, end), next, ends_record, quoted: false, unescaped: false })
+        Ok(Value {
+            start: at,
+            end: trim_cr(data, at, end),
+            next,
+            ends_record,
+            quoted: false,
+            unescaped: false,
+        })
     }
 
     fn end_of_bare(self, data: &[u8], at: usize) -> usize {

@@ -329,7 +329,8 @@ fn tiles_of_cells(axes: &mut [Axis], cells: u64) {
 pub fn data_box(axes: &[Axis]) -> Result<NdRectangle> {
     let range = |axis: &Axis| {
         let bounds = axis.bounds.unwrap_or(Bounds::Integer(0, 0));
-        range_of(axis.datatype, bounds).map_err(|e| CliError::usage(format!("dimension {:?}: {e}", axis.name)))
+        range_of(axis.datatype, bounds)
+            .map_err(|e| CliError::usage(format!("dimension {:?}: {e}", axis.name)))
     };
     Ok(NdRectangle { ranges: axes.iter().map(range).collect::<Result<_>>()? })
 }

@@ -83,8 +83,14 @@ mod tests {
     #[test]
     fn pipelines_are_read() {
         assert_eq!(parse("none").unwrap().filters, []);
-        assert_eq!(parse("byteshuffle, zstd:9").unwrap().filters, [Filter::Byteshuffle, Filter::Zstd { level: 9 }]);
-        assert_eq!(parse("bit_width_reduction:64").unwrap().filters, [Filter::BitWidthReduction { max_window: 64 }]);
+        assert_eq!(
+            parse("byteshuffle, zstd:9").unwrap().filters,
+            [Filter::Byteshuffle, Filter::Zstd { level: 9 }]
+        );
+        assert_eq!(
+            parse("bit_width_reduction:64").unwrap().filters,
+            [Filter::BitWidthReduction { max_window: 64 }]
+        );
         for text in ["zst", "zstd:x", "xor:3", "zstd,,rle"] {
             assert!(parse(text).is_err(), "{text}");
         }

@@ -233,8 +233,8 @@ impl TextProfile {
         self.longest = self.longest.max(other.longest);
         self.labels.merge(&other.labels);
         self.list_real |= other.list_real;
-        self.list_varies |= other.list_varies
-            || matches!((self.list_len, other.list_len), (Some(a), Some(b)) if a != b);
+        self.list_varies |=
+            other.list_varies || matches!((self.list_len, other.list_len), (Some(a), Some(b)) if a != b);
         self.list_len = self.list_len.or(other.list_len);
     }
 

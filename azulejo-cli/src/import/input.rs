@@ -35,7 +35,8 @@ impl Input {
             // A pipe under a name can be read only once.
             return if metadata.is_file() { Ok(input) } else { input.spool() };
         }
-        let stdin = Self { name: "standard input".to_owned(), path: file.to_path_buf(), spooled: None, size: 0 };
+        let stdin =
+            Self { name: "standard input".to_owned(), path: file.to_path_buf(), spooled: None, size: 0 };
         stdin.spool()
     }
 
@@ -92,7 +93,9 @@ impl Input {
                 self.reader()?.take(64).read_to_end(&mut head).map_err(|e| self.io_error(e))?;
                 match &head[..] {
                     [b'P', b'A', b'R', b'1', ..] => ImportFormat::Parquet,
-                    [b'A', b'R', b'R', b'O', b'W', b'1', ..] | [0xff, 0xff, 0xff, 0xff, ..] => ImportFormat::Arrow,
+                    [b'A', b'R', b'R', b'O', b'W', b'1', ..] | [0xff, 0xff, 0xff, 0xff, ..] => {
+                        ImportFormat::Arrow
+                    }
                     [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => ImportFormat::Npy,
                     _ if head.trim_ascii_start().first() == Some(&b'{') => ImportFormat::Ndjson,
                     _ if self.spooled.is_some() || ending == "txt" => ImportFormat::Csv,
@@ -137,10 +140,7 @@ impl BlockReader {
     }
 
     /// The next block; `None` at the end. `end_of` finds the end of the last whole record.
-    pub fn next(
-        &mut self,
-        end_of: impl Fn(&[u8]) -> Option<usize>,
-    ) -> std::io::Result<Option<Vec<u8>>> {
+    pub fn next(&mut self, end_of: impl Fn(&[u8]) -> Option<usize>) -> std::io::Result<Option<Vec<u8>>> {
         let mut data = std::mem::take(&mut self.carry);
         let mut want = self.block;
         while !self.done {
@@ -167,9 +167,9 @@ impl BlockReader {
     }
 
     fn line_feeds(&mut self, data: &mut [u8], start: usize) {
-        let only_cr = *self
-            .only_cr
-            .get_or_insert_with(|| memchr::memchr(b'\n', data).is_none() && memchr::memchr(b'\r', data).is_some());
+        let only_cr = *self.only_cr.get_or_insert_with(|| {
+            memchr::memchr(b'\n', data).is_none() && memchr::memchr(b'\r', data).is_some()
+        });
         if only_cr {
             for byte in &mut data[start..] {
                 if *byte == b'\r' {

@@ -1,7 +1,7 @@
 //! NumPy's `.npy`: one array, which becomes a dense attribute.
 
 use super::input::Input;
-use crate::error::{CliError, Result};
+use crate::error::Result;
 use azulejo::column::ColumnType;
 use azulejo::format::{CellValNum, Datatype};
 use std::fs::File;
@@ -67,7 +67,8 @@ impl<'a> NpyFile<'a> {
         }
         let header = String::from_utf8_lossy(&header).into_owned();
         let header = Header::parse(&header).map_err(|reason| input.error(reason))?;
-        let (datatype, cell_val_num, element) = element(&header.descr).map_err(|reason| input.error(reason))?;
+        let (datatype, cell_val_num, element) =
+            element(&header.descr).map_err(|reason| input.error(reason))?;
         let npy = Self {
             input,
             shape: header.shape,
@@ -248,13 +249,22 @@ mod tests {
 
     #[test]
     fn headers_as_numpy_writes_them() {
-        let header = Header::parse("{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }  \n").unwrap();
+        let header =
+            Header::parse("{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }  \n").unwrap();
         assert_eq!(header, Header { descr: "<f8".into(), fortran: false, shape: vec![3, 4] });
         let header = Header::parse("{'shape': (5,), 'fortran_order': True, 'descr': '<M8[ns]'}").unwrap();
         assert_eq!(header, Header { descr: "<M8[ns]".into(), fortran: true, shape: vec![5] });
-        assert_eq!(Header::parse("{'descr': '|b1', 'fortran_order': False, 'shape': ()}").unwrap().shape, []);
+        assert_eq!(
+            Header::parse("{'descr': '|b1', 'fortran_order': False, 'shape': ()}").unwrap().shape,
+            [0u64; 0]
+        );
         assert!(Header::parse("{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (1,)}").is_err());
-        for text in ["", "{}", "{'descr': '<f8', 'fortran_order': 1, 'shape': (1,)}", "{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}"] {
+        for text in [
+            "",
+            "{}",
+            "{'descr': '<f8', 'fortran_order': 1, 'shape': (1,)}",
+            "{'descr': '<f8', 'fortran_order': False, 'shape': (-1,)}",
+        ] {
             assert!(Header::parse(text).is_err(), "{text}");
         }
     }
@@ -275,7 +285,13 @@ mod tests {
 
     #[test]
     fn halves_become_floats() {
-        for (bits, value) in [(0x3c00, 1.0), (0xc000, -2.0), (0x0001, 2f32.powi(-24)), (0x7bff, 65504.0), (0xfc00, f32::NEG_INFINITY)] {
+        for (bits, value) in [
+            (0x3c00, 1.0),
+            (0xc000, -2.0),
+            (0x0001, 2f32.powi(-24)),
+            (0x7bff, 65504.0),
+            (0xfc00, f32::NEG_INFINITY),
+        ] {
             assert_eq!(half(bits), value);
         }
         assert!(half(0x7e00).is_nan());

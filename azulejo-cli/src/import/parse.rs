@@ -6,7 +6,7 @@ use super::target::Target;
 use super::text::{RecordError, Span, SpanKind, TextBlock, shown};
 use crate::value;
 use arrow_buffer::MutableBuffer;
-use azulejo::column::{ColumnBuilder, ColumnBuffers, datetime};
+use azulejo::column::{ColumnBuffers, ColumnBuilder, datetime};
 use azulejo::format::datatype::{Native, dispatch};
 use azulejo::format::{CellValNum, Datatype};
 
@@ -71,8 +71,9 @@ impl Cells<'_> {
     #[inline]
     fn scalar(&self, span: Span) -> Option<&[u8]> {
         let text = self.block.text(span);
-        let missing =
-            self.rules.is_null(text, span.kind) || text.is_empty() || is_null_word(text) && span.kind != SpanKind::Nested;
+        let missing = self.rules.is_null(text, span.kind)
+            || text.is_empty()
+            || is_null_word(text) && span.kind != SpanKind::Nested;
         (!missing).then_some(text)
     }
 
@@ -82,7 +83,8 @@ impl Cells<'_> {
         parse: impl Fn(&[u8]) -> Result<T, String>,
     ) -> Result<ColumnBuffers, RecordError> {
         let mut data = MutableBuffer::with_capacity(self.spans.len() * T::SIZE);
-        let mut validity = self.target.column.nullable.then(|| MutableBuffer::with_capacity(self.spans.len()));
+        let mut validity =
+            self.target.column.nullable.then(|| MutableBuffer::with_capacity(self.spans.len()));
         let stand_in = self.target.stand_in().map(|bytes| T::read(&bytes));
         for (row, &span) in self.spans.iter().enumerate() {
             let value = match self.scalar(span) {
@@ -113,7 +115,10 @@ impl Cells<'_> {
     }
 
     /// Cells of bytes that `parse` makes of a text.
-    fn lumps(&self, parse: impl Fn(&[u8], SpanKind) -> Parsed<Vec<u8>>) -> Result<ColumnBuffers, RecordError> {
+    fn lumps(
+        &self,
+        parse: impl Fn(&[u8], SpanKind) -> Parsed<Vec<u8>>,
+    ) -> Result<ColumnBuffers, RecordError> {
         let mut builder = self.builder();
         for (row, &span) in self.spans.iter().enumerate() {
             let text = self.block.text(span);
@@ -131,7 +136,12 @@ impl Cells<'_> {
         ColumnBuilder::with_capacity(self.target.column.clone(), self.spans.len(), bytes)
     }
 
-    fn append(&self, builder: &mut ColumnBuilder, row: usize, cell: Option<&[u8]>) -> Result<(), RecordError> {
+    fn append(
+        &self,
+        builder: &mut ColumnBuilder,
+        row: usize,
+        cell: Option<&[u8]>,
+    ) -> Result<(), RecordError> {
         let column = &self.target.column;
         match cell {
             Some(cell) => {
@@ -290,7 +300,9 @@ where
         if text.is_empty() || is_null_word(text) {
             let fill = datatype.default_fill();
             let has_one = datatype.is_real() || datatype.is_datetime() || datatype.is_time();
-            return has_one.then(|| T::read(&fill)).ok_or_else(|| format!("an item of {datatype} is missing"));
+            return has_one
+                .then(|| T::read(&fill))
+                .ok_or_else(|| format!("an item of {datatype} is missing"));
         }
         if datatype.is_datetime() || datatype.is_time() {
             return tick(datatype, text).map(|tick| T::read(&tick.to_le_bytes()));
@@ -379,7 +391,8 @@ mod tests {
 
     #[test]
     fn numbers_fill_their_type_and_no_more() {
-        let one = |text: &str, datatype| read(text, ColumnType::new("x", datatype)).map(|c| c[0].clone().unwrap());
+        let one =
+            |text: &str, datatype| read(text, ColumnType::new("x", datatype)).map(|c| c[0].clone().unwrap());
         assert_eq!(one("-128", Datatype::Int8).unwrap(), [0x80]);
         assert_eq!(one("255", Datatype::UInt8).unwrap(), [0xff]);
         assert_eq!(one("18446744073709551615", Datatype::UInt64).unwrap(), [0xff; 8]);
@@ -451,12 +464,14 @@ mod tests {
     #[test]
     fn labels_become_indices() {
         let labels = Enumeration::of_strings("e", Datatype::StringUtf8, false, ["b", "a"]).unwrap();
-        let column_type = ColumnType { enumeration: Some(Arc::new(labels)), ..ColumnType::new("x", Datatype::UInt16) };
+        let column_type =
+            ColumnType { enumeration: Some(Arc::new(labels)), ..ColumnType::new("x", Datatype::UInt16) };
         assert_eq!(read("a\nb\n", column_type.clone()).unwrap(), [Some(vec![1, 0]), Some(vec![0, 0])]);
         assert!(read("c", column_type).unwrap_err().contains("none of the labels"));
         let data = [5i32, 7].iter().flat_map(|v| v.to_le_bytes()).collect();
         let labels = Enumeration::of_fixed("e", Datatype::Int32, CellValNum::ONE, false, data).unwrap();
-        let column_type = ColumnType { enumeration: Some(Arc::new(labels)), ..ColumnType::new("x", Datatype::Int8) };
+        let column_type =
+            ColumnType { enumeration: Some(Arc::new(labels)), ..ColumnType::new("x", Datatype::Int8) };
         assert_eq!(read("7\n", column_type).unwrap(), [Some(vec![1])]);
     }
 }

@@ -71,7 +71,8 @@ impl Wishes {
         let mut wishes = Self::default();
         for text in &fields.types {
             let (name, datatype) = pair("--type", text)?;
-            let datatype = parse_type(datatype).map_err(|e| CliError::usage(format!("--type {text}: {e}")))?;
+            let datatype =
+                parse_type(datatype).map_err(|e| CliError::usage(format!("--type {text}: {e}")))?;
             wishes.types.insert(name, datatype);
         }
         for text in &fields.filters {
@@ -132,8 +133,9 @@ fn parse_type(text: &str) -> Result<(Datatype, CellValNum), String> {
         Some((name, number)) => (name, Some(number.strip_suffix(']').ok_or("the ] is missing")?)),
         None => (text, None),
     };
-    let datatype = Datatype::from_name(name)
-        .ok_or_else(|| format!("{name:?} is not a datatype, such as INT32, FLOAT64, STRING_UTF8 or DATETIME_MS"))?;
+    let datatype = Datatype::from_name(name).ok_or_else(|| {
+        format!("{name:?} is not a datatype, such as INT32, FLOAT64, STRING_UTF8 or DATETIME_MS")
+    })?;
     let lumps = parse::is_text(datatype) || parse::is_bytes(datatype);
     let cell_val_num = match number {
         Some("") => CellValNum::Var,
@@ -322,7 +324,8 @@ impl Axis {
     fn dimension(&self, wishes: &Wishes) -> Result<Dimension> {
         let mut axis = self.clone();
         if let Some(text) = wishes.domains.get(&self.name) {
-            axis.set_domain(text).map_err(|e| CliError::usage(format!("--domain {}={text}: {e}", self.name)))?;
+            axis.set_domain(text)
+                .map_err(|e| CliError::usage(format!("--domain {}={text}: {e}", self.name)))?;
         }
         if let Some(text) = wishes.tiles.get(&self.name) {
             axis.set_tile(text).map_err(|e| CliError::usage(format!("--tile {}={text}: {e}", self.name)))?;
@@ -385,9 +388,8 @@ fn same_type(axes: &mut [Axis]) -> Result<()> {
     if axes.iter().all(|axis| axis.datatype == first) {
         return Ok(());
     }
-    let wide = |axis: &Axis| {
-        matches!(axis.bounds, Some(Bounds::Integer(_, high)) if high > i128::from(i64::MAX))
-    };
+    let wide =
+        |axis: &Axis| matches!(axis.bounds, Some(Bounds::Integer(_, high)) if high > i128::from(i64::MAX));
     if axes.iter().all(|axis| axis.datatype.is_integer() && !wide(axis)) {
         for axis in axes.iter_mut() {
             axis.datatype = Datatype::Int64;
@@ -427,7 +429,9 @@ fn attribute(
     let name = &profile.name;
     let (mut datatype, mut cell_val_num) = match wishes.types.get(name) {
         // A plain type leaves lists lists.
-        Some(&(datatype, CellValNum::ONE)) if !parse::is_text(profile.datatype) => (datatype, profile.cell_val_num),
+        Some(&(datatype, CellValNum::ONE)) if !parse::is_text(profile.datatype) => {
+            (datatype, profile.cell_val_num)
+        }
         Some(&wish) => wish,
         None if fields.narrow && !profile.stated => {
             (narrowed(profile.datatype, profile.bounds), profile.cell_val_num)
@@ -479,9 +483,14 @@ fn labels(profile: &Profile, fields: &FieldArgs) -> Result<Option<Enumeration>> 
         return match asked {
             true if profile.labels.is_some() => {
                 let most = size::count(Look::MOST_LABELS as u64);
-                Err(CliError::usage(format!("--enumerate: column {name:?} has more than {most} different values")))
+                Err(CliError::usage(format!(
+                    "--enumerate: column {name:?} has more than {most} different values"
+                )))
             }
-            true => Err(CliError::usage(format!("--enumerate: column {name:?} holds {}, not text", profile.datatype))),
+            true => Err(CliError::usage(format!(
+                "--enumerate: column {name:?} holds {}, not text",
+                profile.datatype
+            ))),
             false => Ok(None),
         };
     };

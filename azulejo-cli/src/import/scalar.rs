@@ -259,9 +259,12 @@ mod tests {
         ] {
             assert_eq!(at(text), None, "{text}");
         }
-        for (text, month, first) in
-            [("1970-01-01", 0, true), ("1969-12-31", -1, false), ("2024-02-29", 649, false), ("2024-03-01", 650, true)]
-        {
+        for (text, month, first) in [
+            ("1970-01-01", 0, true),
+            ("1969-12-31", -1, false),
+            ("2024-02-29", 649, false),
+            ("2024-03-01", 650, true),
+        ] {
             let seconds = (stamp(text.as_bytes()).unwrap().nanos / 1_000_000_000) as i64;
             assert_eq!(month_of(seconds), (month, first), "{text}");
         }

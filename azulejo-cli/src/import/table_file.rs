@@ -47,7 +47,8 @@ type Batches = Box<dyn Iterator<Item = Result<RecordBatch>>>;
 impl<'a> TableFile<'a> {
     /// A Parquet file.
     pub fn parquet(input: &'a Input) -> Result<Self> {
-        let metadata = ArrowReaderMetadata::load(&input.reader()?, Default::default()).map_err(|e| input.error(e))?;
+        let metadata =
+            ArrowReaderMetadata::load(&input.reader()?, Default::default()).map_err(|e| input.error(e))?;
         let schema = metadata.schema().clone();
         Ok(Self::new(input, Kind::Parquet(metadata), schema))
     }
@@ -93,7 +94,9 @@ impl<'a> TableFile<'a> {
         }
         let columns: Vec<usize> = states.iter().filter(|s| s.must_be_read()).map(|s| s.at).collect();
         let mut rows = 0;
-        if columns.is_empty() && let Some(known) = known {
+        if columns.is_empty()
+            && let Some(known) = known
+        {
             rows = known;
         } else {
             for batch in self.batches(&columns)? {
@@ -149,9 +152,7 @@ impl<'a> TableFile<'a> {
     /// The number of rows, where the file says it.
     pub fn known_rows(&self) -> Option<u64> {
         match &self.kind {
-            Kind::Parquet(metadata) => {
-                u64::try_from(metadata.metadata().file_metadata().num_rows()).ok()
-            }
+            Kind::Parquet(metadata) => u64::try_from(metadata.metadata().file_metadata().num_rows()).ok(),
             _ => None,
         }
     }
@@ -281,7 +282,8 @@ impl State {
                 self.ascii &= value.is_ascii();
                 self.bytes += value.len() as u64;
             }
-        } else if self.look.bounds && self.cell_val_num == CellValNum::ONE && !parse::is_bytes(self.datatype) {
+        } else if self.look.bounds && self.cell_val_num == CellValNum::ONE && !parse::is_bytes(self.datatype)
+        {
             let target = Target::new(self.column_type().with_nulls(), 0, false);
             let values = arrow::column(array, &target).map_err(|e| e.reason)?;
             dispatch!(self.datatype.physical(), T => widen::<T>(&mut self.bounds, &values, self.datatype));

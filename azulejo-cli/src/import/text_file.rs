@@ -68,12 +68,16 @@ impl<'a> TextFile<'a> {
         let dialect = Dialect { delimiter, quote: options.quote };
         let first = dialect.header(line).map_err(|e| CliError::from(e.at(&input.name, 1, 0)))?;
         if first.len() > MAX_COLUMNS {
-            return Err(input.error(format!("{} columns are more than the {MAX_COLUMNS} supported", first.len())));
+            return Err(
+                input.error(format!("{} columns are more than the {MAX_COLUMNS} supported", first.len()))
+            );
         }
         let names = match &options.names {
             Some(names) if names.len() != first.len() => {
                 let (given, found) = (names.len(), first.len());
-                return Err(CliError::usage(format!("--names gives {given} names, the file has {found} columns")));
+                return Err(CliError::usage(format!(
+                    "--names gives {given} names, the file has {found} columns"
+                )));
             }
             Some(names) => names.clone(),
             None if options.header => unique_names(first),
@@ -111,7 +115,8 @@ impl<'a> TextFile<'a> {
         let kept = wanted.iter().flatten().count();
         let limit = |name: &str| look.label_limit(name);
         let mut keys = Keys::new(names.iter().filter(|n| look.wants(n)).cloned());
-        let mut profiles: Vec<TextProfile> = keys.names().iter().map(|n| TextProfile::new(limit(n))).collect();
+        let mut profiles: Vec<TextProfile> =
+            keys.names().iter().map(|n| TextProfile::new(limit(n))).collect();
         let mut rows = 0;
         let mut place = self.start(context)?;
         while let Some(blocks) = place.read(self)? {
@@ -214,7 +219,8 @@ impl<'a> TextFile<'a> {
             .map_err(|e| self.input.io_error(e))?;
         // Cut and read, a block takes about eight times its size; all threads have two.
         let threads = context.install(rayon::current_num_threads);
-        let share = usize::try_from(context.config().memory_budget).unwrap_or(usize::MAX) / (4 * 8 * 2 * threads);
+        let share =
+            usize::try_from(context.config().memory_budget).unwrap_or(usize::MAX) / (4 * 8 * 2 * threads);
         let block = share.clamp(LEAST_BLOCK, BLOCK);
         Ok(Place {
             reader: BlockReader::new(file, block),
@@ -274,7 +280,8 @@ fn work<R: Send>(
     work: impl Fn(Vec<u8>) -> Result<(usize, R), RecordError> + Sync,
 ) -> Vec<Worked<R>> {
     context.install(|| {
-        let worked = blocks.into_par_iter().map(|data| Worked { lines: line_ends(&data), result: work(data) });
+        let worked =
+            blocks.into_par_iter().map(|data| Worked { lines: line_ends(&data), result: work(data) });
         worked.collect()
     })
 }
@@ -300,9 +307,9 @@ fn head(input: &Input) -> Result<(Vec<u8>, usize)> {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
             Err(input.error("the text is UTF-16; make it UTF-8, for example with `iconv -f UTF-16 -t UTF-8`"))
         }
-        [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] | [b'P', b'K', 3, 4, ..] => {
-            Err(input.error("the file is compressed; unpack it first, or pipe it in: zcat FILE | azulejo import - URI"))
-        }
+        [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] | [b'P', b'K', 3, 4, ..] => Err(input.error(
+            "the file is compressed; unpack it first, or pipe it in: zcat FILE | azulejo import - URI",
+        )),
         _ => Ok((head, 0)),
     }
 }

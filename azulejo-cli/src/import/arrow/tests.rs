@@ -9,7 +9,8 @@ use std::sync::Arc;
 
 fn read(array: impl Array + 'static, column_type: ColumnType) -> Result<Vec<Option<Vec<u8>>>, String> {
     let array: ArrayRef = Arc::new(array);
-    let read = column(&array, &Target::new(column_type, 0, false)).map_err(|e| format!("{}: {}", e.row, e.reason))?;
+    let read = column(&array, &Target::new(column_type, 0, false))
+        .map_err(|e| format!("{}: {}", e.row, e.reason))?;
     read.validate().unwrap();
     Ok(read.cells().map(|cell| cell.map(<[u8]>::to_vec)).collect())
 }
@@ -32,7 +33,10 @@ fn numbers_are_shared_or_converted_or_refused() {
     assert_eq!(read(Float64Array::from(vec![2.0]), int8()).unwrap(), [Some(vec![2])]);
     assert!(read(Float64Array::from(vec![2.5]), int8()).is_err());
     let bools = BooleanArray::from(vec![Some(true), None]);
-    assert_eq!(read(bools, ColumnType::new("x", Datatype::Bool).with_nulls()).unwrap(), [Some(vec![1]), None]);
+    assert_eq!(
+        read(bools, ColumnType::new("x", Datatype::Bool).with_nulls()).unwrap(),
+        [Some(vec![1]), None]
+    );
 }
 
 #[test]
@@ -42,7 +46,8 @@ fn missing_values() {
     assert_eq!(read(some(), null).unwrap(), [Some(1i32.to_le_bytes().to_vec()), None]);
     let error = read(some(), ColumnType::new("x", Datatype::Int32)).unwrap_err();
     assert!(error.starts_with("1: it is missing"), "{error}");
-    let nan = read(Float64Array::from(vec![None, Some(1.0)]), ColumnType::new("x", Datatype::Float64)).unwrap();
+    let nan =
+        read(Float64Array::from(vec![None, Some(1.0)]), ColumnType::new("x", Datatype::Float64)).unwrap();
     assert!(f64::from_le_bytes(nan[0].as_deref().unwrap().try_into().unwrap()).is_nan());
     assert_eq!(ticks(Date32Array::from(vec![None, Some(3)]), Datatype::DateTimeDay).unwrap(), [i64::MIN, 3]);
 }
@@ -78,7 +83,9 @@ fn texts_lists_and_labels() {
     let fixed = ColumnType::new("x", Datatype::Char).with_cell_val_num(CellValNum::Fixed(2));
     assert_eq!(read(StringArray::from(vec!["a"]), fixed.clone()).unwrap(), [Some(vec![b'a', 0])]);
     assert!(read(StringArray::from(vec!["abc"]), fixed).is_err());
-    let lists = || ListArray::from_iter_primitive::<UInt8Type, _, _>([Some(vec![Some(1), Some(2)]), None, Some(vec![])]);
+    let lists = || {
+        ListArray::from_iter_primitive::<UInt8Type, _, _>([Some(vec![Some(1), Some(2)]), None, Some(vec![])])
+    };
     let nullable = var(Datatype::UInt8).with_nulls();
     assert_eq!(read(lists(), nullable).unwrap(), [Some(vec![1, 2]), None, Some(vec![])]);
     let pairs = FixedSizeListArray::from_iter_primitive::<UInt8Type, _, _>(
@@ -88,10 +95,14 @@ fn texts_lists_and_labels() {
     let two = ColumnType::new("x", Datatype::UInt8).with_cell_val_num(CellValNum::Fixed(2));
     assert_eq!(read(pairs.slice(1, 1), two).unwrap(), [Some(vec![3, 4])]);
     let labels = Enumeration::of_strings("e", Datatype::StringUtf8, false, ["b", "a"]).unwrap();
-    let labelled = ColumnType { enumeration: Some(Arc::new(labels)), ..ColumnType::new("x", Datatype::UInt8) };
+    let labelled =
+        ColumnType { enumeration: Some(Arc::new(labels)), ..ColumnType::new("x", Datatype::UInt8) };
     let keys = UInt8Array::from(vec![Some(0), Some(1), None]);
     let dictionary = || DictionaryArray::new(keys.clone(), Arc::new(StringArray::from(vec!["a", "b"])));
-    assert_eq!(read(dictionary(), labelled.clone().with_nulls()).unwrap(), [Some(vec![1]), Some(vec![0]), None]);
+    assert_eq!(
+        read(dictionary(), labelled.clone().with_nulls()).unwrap(),
+        [Some(vec![1]), Some(vec![0]), None]
+    );
     assert!(read(dictionary(), labelled.clone()).unwrap_err().contains("missing"));
     assert!(read(StringArray::from(vec!["c"]), labelled).unwrap_err().contains("none of the labels"));
 }
@@ -110,5 +121,8 @@ fn exported_columns_say_what_they_were() {
     // What cannot be is not believed.
     assert_eq!(field(seconds, "INT32", "1").0, Datatype::DateTimeSecond);
     assert_eq!(field(DataType::Int32, "FLOAT64", "1").0, Datatype::Int32);
-    assert!(natural_type(&Field::new("x", DataType::Interval(arrow_schema::IntervalUnit::DayTime), true)).is_err());
+    assert!(
+        natural_type(&Field::new("x", DataType::Interval(arrow_schema::IntervalUnit::DayTime), true))
+            .is_err()
+    );
 }

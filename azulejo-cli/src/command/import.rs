@@ -1,0 +1,224 @@
+//! `azulejo import`: an array out of a file.
+
+use crate::args::ImportArgs;
+use crate::command::schema::show;
+use crate::error::{CliError, Result};
+use crate::import::input::Input;
+use crate::import::load::Loader;
+use crate::import::plan::{self, Plan};
+use crate::import::source::Source;
+use crate::import::{Look, existing};
+use crate::object;
+use crate::schema_json::{SchemaDocument, from_json, to_json};
+use crate::session::Session;
+use crate::size;
+use azulejo::array::FragmentSelection;
+use azulejo::format::schema::SchemaEvolution;
+use azulejo::{Array, TimeRange};
+use serde_json::json;
+use std::path::Path;
+
+/// Runs the command.
+pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
+    let input = Input::open(&args.file)?;
+    let mut source = Source::open(&input, args)?;
+    if args.append {
+        return append(session, args, &input, &mut source);
+    }
+    if !args.dry_run {
+        // Before a long look at the file.
+        refuse_existing(session, &args.uri)?;
+    }
+    let plan = match &args.shape.schema {
+        Some(file) => {
+            let document = read_document(file)?;
+            let array = document.into_new_array().map_err(|e| in_document(file, &e))?;
+            let look = Look {
+                columns: args.columns.clone(),
+                enumerate: existing::labelled(&array.schema),
+                ..Look::default()
+            };
+            let profiles = source.profile(session, &look, input.size)?;
+            existing::plan(session, &source, input.size, &profiles, array, None)?
+        }
+        None => {
+            let look = look(args);
+            let profiles = source.profile(session, &look, input.size)?;
+            check_columns(args, source.names())?;
+            match &source {
+                Source::Npy(file, name) => {
+                    let column = file.column_type(name);
+                    plan::new_grid(&column, &file.shape, file.fortran, &args.shape, &args.fields)?
+                }
+                _ => plan::new_array(&profiles, source.names(), &args.shape, &args.fields)?,
+            }
+        }
+    };
+    for note in &plan.notes {
+        session.output.note(note);
+    }
+    if args.dry_run {
+        return dry_run(session, args, &plan);
+    }
+    let array = plan.array.clone();
+    match args.at {
+        Some(at) => Array::create_at(&session.context, &args.uri, array, at)?,
+        None => Array::create(&session.context, &args.uri, array)?,
+    }
+    let result = load(session, args, &input, &source, &plan, &mut Vec::new());
+    if result.is_err() {
+        // The array is ours and holds only a part of the file.
+        match azulejo::object::delete(&session.context, &args.uri, false) {
+            Ok(_) => session.output.note(&format!("nothing was kept of {}", args.uri)),
+            Err(error) => session.output.note(&format!("a part of the file is in {}: {error}", args.uri)),
+        }
+    }
+    let cells = result?;
+    report(session, args, &input, cells)
+}
+
+/// What the first look is for.
+fn look(args: &ImportArgs) -> Look {
+    let enumerate = args.fields.enumerate.clone();
+    Look {
+        columns: args.columns.clone(),
+        dims: args.shape.dims.clone().unwrap_or_default(),
+        may_enumerate: enumerate.is_none(),
+        enumerate: enumerate.unwrap_or_default(),
+        narrow: args.fields.narrow,
+    }
+}
+
+fn check_columns(args: &ImportArgs, names: &[String]) -> Result<()> {
+    match args.columns.iter().flatten().find(|column| !names.contains(column)) {
+        Some(missing) => Err(CliError::usage(format!(
+            "--columns: the file has no column {missing:?}; it has {}",
+            names.join(", ")
+        ))),
+        None => Ok(()),
+    }
+}
+
+fn refuse_existing(session: &Session, uri: &str) -> Result<()> {
+    match Array::open(&session.context, uri) {
+        Ok(_) => Err(CliError::usage(format!("{uri} is there already; --append adds to it"))),
+        // Whatever else is wrong shows when the array is created.
+        Err(_) => Ok(()),
+    }
+}
+
+fn read_document(file: &Path) -> Result<SchemaDocument> {
+    let text = std::fs::read_to_string(file).map_err(|e| CliError::io("read", file, e))?;
+    let json = serde_json::from_str(&text).map_err(|e| in_document(file, &e.to_string()))?;
+    from_json(&json).map_err(|e| in_document(file, &e))
+}
+
+fn in_document(file: &Path, reason: &str) -> CliError {
+    CliError::usage(format!("{}: {reason}", file.display()))
+}
+
+fn dry_run(session: &mut Session, args: &ImportArgs, plan: &Plan) -> Result<()> {
+    let document = SchemaDocument::from(plan.array.clone());
+    if session.output.json {
+        return session.output.write_json(&to_json(&document)?);
+    }
+    show(&mut session.output, &document)?;
+    session.output.note(&format!(
+        "\n{} rows would go into {}; nothing was written",
+        size::count(plan.rows),
+        args.uri
+    ));
+    Ok(())
+}
+
+/// Adds to an array.
+fn append(session: &mut Session, args: &ImportArgs, input: &Input, source: &mut Source<'_>) -> Result<()> {
+    let array = Array::open(&session.context, &args.uri)?;
+    let schema = array.schema().clone();
+    let look =
+        Look { columns: args.columns.clone(), enumerate: existing::labelled(&schema), ..Look::default() };
+    let profiles = source.profile(session, &look, input.size)?;
+    let written = array.non_empty_domain()?;
+    let size = input.size;
+    let planned = existing::as_new(&array)?;
+    let mut plan = existing::plan(session, source, size, &profiles, planned, written.as_ref())?;
+    let evolution = existing::evolution(session, source, size, &profiles, &plan)?;
+    if args.dry_run {
+        return append_dry_run(session, args, &plan, &evolution);
+    }
+    if evolution != SchemaEvolution::default() {
+        Array::evolve(&session.context, &args.uri, &evolution, args.at)?;
+        let array = Array::open(&session.context, &args.uri)?;
+        plan = existing::plan(session, source, size, &profiles, existing::as_new(&array)?, written.as_ref())?;
+    }
+    let mut fragments = Vec::new();
+    let result = load(session, args, input, source, &plan, &mut fragments);
+    if result.is_err() && !fragments.is_empty() {
+        let selection = FragmentSelection::Named(&fragments);
+        match Array::delete_fragments(&session.context, &args.uri, selection) {
+            Ok(_) => session.output.note(&format!("{} is as it was", args.uri)),
+            Err(error) => session.output.note(&format!("a part of the file is in {}: {error}", args.uri)),
+        }
+    }
+    let cells = result?;
+    report(session, args, input, cells)
+}
+
+fn append_dry_run(
+    session: &mut Session,
+    args: &ImportArgs,
+    plan: &Plan,
+    evolution: &SchemaEvolution,
+) -> Result<()> {
+    let labels: Vec<&str> = evolution.extend_enumerations.iter().map(|e| e.name.as_str()).collect();
+    let grows = evolution.expand_current_domain.is_some();
+    if session.output.json {
+        let json =
+            json!({ "rows": plan.rows, "extended_enumerations": labels, "current_domain_grows": grows });
+        return session.output.write_json(&json);
+    }
+    session.output.note(&format!("{} rows would go into {}", size::count(plan.rows), args.uri));
+    if !labels.is_empty() {
+        session.output.note(&format!("new labels in {}", labels.join(", ")));
+    }
+    if grows {
+        session.output.note("the current domain would grow");
+    }
+    Ok(())
+}
+
+fn load(
+    session: &Session,
+    args: &ImportArgs,
+    input: &Input,
+    source: &Source<'_>,
+    plan: &Plan,
+    written: &mut Vec<String>,
+) -> Result<u64> {
+    let range = args.at.map_or(TimeRange::ALL, TimeRange::until);
+    let array = Array::open_at(&session.context, &args.uri, range)?;
+    let loader = Loader { session, source, size: input.size, at: args.at, append: args.append };
+    loader.load(&array, plan, written)
+}
+
+fn report(session: &mut Session, args: &ImportArgs, input: &Input, cells: u64) -> Result<()> {
+    let usage = object::disk_usage(&object::locate(&session.context, &args.uri)?)?;
+    let fragments = Array::open(&session.context, &args.uri)?.fragments().len();
+    if session.output.json {
+        return session.output.write_json(&json!({
+            "uri": args.uri,
+            "cells": cells,
+            "fragments": fragments,
+            "bytes_read": input.size,
+            "bytes_stored": usage.bytes,
+        }));
+    }
+    session.output.note(&format!(
+        "{}: {} cells, {} from {}",
+        args.uri,
+        size::count(cells),
+        size::text(usage.bytes),
+        size::text(input.size)
+    ));
+    Ok(())
+}

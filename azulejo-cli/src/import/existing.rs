@@ -1,0 +1,212 @@
+//! Arrays whose schema is given: by a file, or because the array is there already.
+
+use super::grid;
+use super::load;
+use super::plan::{self, Plan, Shape};
+use super::profile::Profile;
+use super::source::Source;
+use super::target::Target;
+use crate::error::{CliError, Result};
+use crate::session::Session;
+use azulejo::Array;
+use azulejo::column::ColumnType;
+use azulejo::format::range::compare;
+use azulejo::format::schema::{
+    ArraySchema, Attribute, CurrentDomain, Enumeration, NewArray, SchemaEvolution,
+};
+use azulejo::format::{NdRectangle, Range};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What the first look must find out for an array with this schema.
+pub fn labelled(schema: &ArraySchema) -> Vec<String> {
+    schema.attributes.iter().filter(|a| a.enumeration.is_some()).map(|a| a.name.clone()).collect()
+}
+
+/// Plans to fill an array with this schema. `written` is the box that cells are in already.
+pub fn plan(
+    session: &Session,
+    source: &Source<'_>,
+    size: u64,
+    profiles: &[Profile],
+    array: NewArray,
+    written: Option<&NdRectangle>,
+) -> Result<Plan> {
+    let schema = &array.schema;
+    let enumerations: BTreeMap<&str, Arc<Enumeration>> =
+        array.enumerations.iter().map(|e| (e.name.as_str(), Arc::new(e.clone()))).collect();
+    let enumeration = |name: &str| {
+        let attribute = schema.attributes.iter().find(|a| a.name == name)?;
+        enumerations.get(attribute.enumeration.as_deref()?).cloned()
+    };
+    let targets = plan::targets(schema, source.names(), &enumeration)?;
+    let rows = profiles.first().map_or(0, |p| p.rows);
+    let dims = targets.iter().filter(|t| t.is_dimension).count();
+    let shape = if !schema.is_dense() {
+        Shape::Sparse
+    } else if dims == schema.domain.ndim() {
+        match load::data_box(session, source, size, schema, &targets)? {
+            Some(bounds) => Shape::Coordinates(bounds),
+            None => Shape::Coordinates(NdRectangle { ranges: Vec::new() }),
+        }
+    } else if dims == 0 {
+        grid_shape(source, schema, rows, written)?
+    } else {
+        let missing = schema.domain.dimensions.iter().find(|d| !source.names().contains(&d.name));
+        let missing = missing.map_or("", |d| &d.name);
+        return Err(CliError::usage(format!(
+            "the file has columns for some dimensions but none for {missing:?}: give all of them or none"
+        )));
+    };
+    if let Source::Npy(file, name) = source {
+        check_npy(&file.column_type(name), &targets)?;
+    }
+    Ok(Plan { array, targets, shape, rows, notes: Vec::new() })
+}
+
+/// The box that rows without coordinates fill.
+fn grid_shape(
+    source: &Source<'_>,
+    schema: &ArraySchema,
+    rows: u64,
+    written: Option<&NdRectangle>,
+) -> Result<Shape> {
+    let columns_first = matches!(source, Source::Npy(file, _) if file.fortran);
+    let dimensions = &schema.domain.dimensions;
+    let domain = || -> Option<Vec<Range>> {
+        let current = schema.current_domain.ranges().map(<[Range]>::to_vec);
+        current.or_else(|| dimensions.iter().map(|d| d.domain.clone()).collect())
+    };
+    let starts = || -> Option<Vec<i128>> {
+        let domain = domain()?;
+        Some(dimensions.iter().zip(&domain).map(|(d, range)| grid::integers(d, range).0).collect())
+    };
+    let none = || CliError::usage("the array has a dimension without a domain");
+    // Rows are added behind those that are there.
+    if let [dimension] = &dimensions[..] {
+        let start = match written.and_then(|w| w.ranges.first()) {
+            Some(range) => grid::integers(dimension, range).1 + 1,
+            None => *starts().ok_or_else(none)?.first().unwrap_or(&0),
+        };
+        let end = start + i128::from(rows.max(1)) - 1;
+        let whole = grid::integers(dimension, dimension.domain.as_ref().ok_or_else(none)?);
+        if end > whole.1 {
+            return Err(CliError::usage(format!(
+                "{rows} rows from {start} on go beyond the domain of dimension {:?}, which ends at {}",
+                dimension.name, whole.1
+            )));
+        }
+        let bounds = NdRectangle { ranges: vec![grid::range(dimension, start, end)] };
+        return Ok(Shape::Grid { bounds, columns_first });
+    }
+    let ranges = match source {
+        // An array in a file has a shape of its own.
+        Source::Npy(file, _) if file.shape.len() == dimensions.len() => {
+            let starts = starts().ok_or_else(none)?;
+            let range = |((d, start), &length): ((_, &i128), &u64)| {
+                grid::range(d, *start, start + i128::from(length.max(1)) - 1)
+            };
+            dimensions.iter().zip(&starts).zip(&file.shape).map(range).collect()
+        }
+        _ => domain().ok_or_else(none)?,
+    };
+    let bounds = NdRectangle { ranges };
+    grid::check_domain(schema, &bounds)?;
+    let cells = grid::Grid::new(schema, &bounds, columns_first).cells();
+    if cells != Some(rows) {
+        let cells = cells.map_or("more".to_owned(), |cells| cells.to_string());
+        return Err(CliError::usage(format!(
+            "the file has no columns for the dimensions, and its {rows} rows are not the {cells} cells of the array's box"
+        )));
+    }
+    Ok(Shape::Grid { bounds, columns_first })
+}
+
+fn check_npy(column: &ColumnType, targets: &[Target]) -> Result<()> {
+    let [target] = targets else {
+        return Err(CliError::usage("an .npy file fills arrays with one attribute"));
+    };
+    let same = target.column.datatype.physical() == column.datatype.physical()
+        && target.column.cell_size() == column.cell_size();
+    if same && target.labels.is_none() && !target.column.is_var() {
+        return Ok(());
+    }
+    Err(CliError::usage(format!(
+        "the file holds {}, attribute {:?} {}",
+        column.datatype, target.column.name, target.column.datatype
+    )))
+}
+
+/// The array as a plan takes it.
+pub fn as_new(array: &Array) -> Result<NewArray> {
+    let enumerations = array.enumerations()?.iter().map(|e| e.as_ref().clone()).collect();
+    Ok(NewArray { schema: array.schema().as_ref().clone(), enumerations, label_schemas: Vec::new() })
+}
+
+/// What must change in an array before the file's cells fit in: new labels, a larger current domain.
+pub fn evolution(
+    session: &Session,
+    source: &Source<'_>,
+    size: u64,
+    profiles: &[Profile],
+    plan: &Plan,
+) -> Result<SchemaEvolution> {
+    let schema = &plan.array.schema;
+    let mut evolution = SchemaEvolution::default();
+    for target in &plan.targets {
+        let attribute = schema.attributes.iter().find(|a| a.name == *target.column.name);
+        if let Some(attribute) = attribute
+            && let Some(enumeration) = &target.column.enumeration
+        {
+            let profile = profiles.iter().find(|p| p.name == attribute.name);
+            if let Some(extended) = extended(enumeration, profile, attribute)? {
+                evolution.extend_enumerations.push(extended);
+            }
+        }
+    }
+    let bounds = match &plan.shape {
+        Shape::Grid { bounds, .. } => Some(bounds.clone()),
+        Shape::Coordinates(bounds) if bounds.ranges.is_empty() => None,
+        Shape::Coordinates(bounds) => Some(bounds.clone()),
+        Shape::Sparse if schema.current_domain == CurrentDomain::Empty => None,
+        Shape::Sparse => load::data_box(session, source, size, schema, &plan.targets)?,
+    };
+    if let Some(bounds) = bounds {
+        grid::check_domain(schema, &bounds)?;
+        if let Some(current) = schema.current_domain.ranges() {
+            let grown: Vec<Range> = (schema.domain.dimensions.iter().zip(current).zip(&bounds.ranges))
+                .map(|((d, current), data)| {
+                    let least = |a: &[u8], b: &[u8]| compare(d.datatype, a, b).is_le();
+                    let start = if least(&current.start, &data.start) { &current.start } else { &data.start };
+                    let end = if least(&current.end, &data.end) { &data.end } else { &current.end };
+                    Range::new(start.clone(), end.clone())
+                })
+                .collect();
+            if grown != current {
+                evolution.expand_current_domain = Some(NdRectangle { ranges: grown });
+            }
+        }
+    }
+    Ok(evolution)
+}
+
+/// The enumeration with the labels of the file that it lacks; `None` if it lacks none.
+fn extended(
+    enumeration: &Enumeration,
+    profile: Option<&Profile>,
+    attribute: &Attribute,
+) -> Result<Option<Enumeration>> {
+    let Some(labels) = profile.and_then(|p| p.labels.as_ref()) else { return Ok(None) };
+    if !super::parse::is_text(enumeration.datatype) || labels.len().is_none() {
+        return Ok(None);
+    }
+    let index = enumeration.index();
+    let own_order = profile.is_some_and(|p| p.dictionary);
+    let new: Vec<&[u8]> = labels.texts(own_order).into_iter().filter(|l| index.get(l).is_none()).collect();
+    if new.is_empty() {
+        return Ok(None);
+    }
+    enumeration.extend(new).map(Some).map_err(|e| {
+        CliError::usage(format!("attribute {:?}: its labels cannot be extended: {e}", attribute.name))
+    })
+}

@@ -1,0 +1,141 @@
+//! A file, whatever its format.
+
+use super::Look;
+use super::input::Input;
+use super::npy_file::NpyFile;
+use super::profile::Profile;
+use super::table_file::TableFile;
+use super::target::Target;
+use super::text_file::{CsvOptions, TextFile};
+use crate::args::{ImportArgs, ImportFormat};
+use crate::error::Result;
+use crate::progress::Progress;
+use crate::session::Session;
+use arrow_buffer::Buffer;
+use azulejo::{ColumnBuffers, ColumnSet, Context};
+
+/// Bytes of a NumPy file that are read at a time.
+const NPY_BYTES: usize = 16 << 20;
+
+/// A file being imported.
+#[derive(Debug)]
+pub enum Source<'a> {
+    /// CSV or JSON lines.
+    Text(TextFile<'a>),
+    /// Parquet or Arrow.
+    Table(TableFile<'a>),
+    /// NumPy, with the name that its values get.
+    Npy(NpyFile<'a>, String),
+}
+
+impl<'a> Source<'a> {
+    /// Opens a file in the format that it has or is said to have.
+    pub fn open(input: &'a Input, args: &ImportArgs) -> Result<Self> {
+        let nulls = args.text.nulls.iter().map(|null| null.clone().into_bytes()).collect();
+        Ok(match input.format(args.format)? {
+            ImportFormat::Csv => {
+                let options = CsvOptions {
+                    delimiter: args.text.delimiter,
+                    quote: args.text.quote,
+                    header: !args.text.no_header,
+                    names: args.text.names.clone(),
+                };
+                Self::Text(TextFile::csv(input, &options, nulls)?)
+            }
+            ImportFormat::Ndjson => Self::Text(TextFile::lines(input, nulls)?),
+            ImportFormat::Parquet => Self::Table(TableFile::parquet(input)?),
+            ImportFormat::Arrow => Self::Table(TableFile::arrow(input)?),
+            ImportFormat::Npy => {
+                let name = args.text.names.as_ref().and_then(|names| names.first());
+                Self::Npy(NpyFile::open(input)?, name.cloned().unwrap_or_else(|| "value".to_owned()))
+            }
+        })
+    }
+
+    /// What its columns hold.
+    pub fn profile(&mut self, session: &Session, look: &Look, size: u64) -> Result<Vec<Profile>> {
+        match self {
+            Self::Text(file) => {
+                let progress = session.progress(Some(size));
+                file.profile(&session.context, look, &progress)
+            }
+            Self::Table(file) => {
+                let progress = session.progress(file.known_rows());
+                file.profile(&session.context, look, &progress)
+            }
+            Self::Npy(file, name) => Ok(vec![Profile {
+                name: name.clone(),
+                datatype: file.datatype,
+                cell_val_num: file.cell_val_num,
+                rows: file.cells().unwrap_or(0),
+                nulls: 0,
+                first_null: None,
+                bounds: None,
+                labels: None,
+                dictionary: false,
+                ordered_labels: false,
+                ascii: false,
+                bytes: 0,
+                stated: true,
+                note: None,
+            }]),
+        }
+    }
+
+    /// The names of all columns; those of JSON lines are known after a look only.
+    pub fn names(&self) -> &[String] {
+        match self {
+            Self::Text(file) => file.names(),
+            Self::Table(file) => file.names(),
+            Self::Npy(_, name) => std::slice::from_ref(name),
+        }
+    }
+
+    /// Gives the cells of `targets` to `take`, in the file's order, with the number of the first row.
+    pub fn read(
+        &self,
+        session: &Session,
+        targets: &[Target],
+        size: u64,
+        take: &mut dyn FnMut(u64, ColumnSet) -> Result<()>,
+    ) -> Result<()> {
+        match self {
+            Self::Text(file) => file.read(&session.context, targets, &session.progress(Some(size)), take),
+            Self::Table(file) => {
+                file.read(&session.context, targets, &session.progress(file.known_rows()), take)
+            }
+            Self::Npy(file, _) => {
+                read_npy(&session.context, file, targets, &session.progress(file.cells()), take)
+            }
+        }
+    }
+}
+
+fn read_npy(
+    context: &Context,
+    file: &NpyFile<'_>,
+    targets: &[Target],
+    progress: &Progress,
+    take: &mut dyn FnMut(u64, ColumnSet) -> Result<()>,
+) -> Result<()> {
+    let Some(target) = targets.first() else { return Ok(()) };
+    let budget = usize::try_from(context.config().memory_budget / 8).unwrap_or(usize::MAX);
+    let at_once = (NPY_BYTES.min(budget) / target.column.cell_size().max(1)).max(1) as u64;
+    let cells = file.cells().unwrap_or(0);
+    let mut reader = file.cells_reader()?;
+    let mut row = 0;
+    while row < cells {
+        let count = at_once.min(cells - row) as usize;
+        let column = ColumnBuffers {
+            column_type: target.column.clone(),
+            cell_num: count,
+            data: Buffer::from_vec(reader.read(count)?),
+            offsets: None,
+            validity: target.column.nullable.then(|| Buffer::from_vec(vec![1u8; count])),
+        };
+        take(row, ColumnSet { cell_num: count, columns: vec![column] })?;
+        row += count as u64;
+        progress.advance(row, row, "importing");
+    }
+    Ok(())
+}
