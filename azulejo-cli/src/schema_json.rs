@@ -45,7 +45,9 @@ impl SchemaDocument {
                 CellValNum::Var => {
                     Enumeration::of_strings(&old.name, old.datatype, old.ordered, old.values())
                 }
-                fixed => Enumeration::of_fixed(&old.name, old.datatype, fixed, old.ordered, old.data.clone()),
+                fixed @ CellValNum::Fixed(_) => {
+                    Enumeration::of_fixed(&old.name, old.datatype, fixed, old.ordered, old.data.clone())
+                }
             };
             enumerations.push(new.map_err(|e| e.to_string())?);
         }

@@ -504,7 +504,9 @@ fn labels(profile: &Profile, fields: &FieldArgs) -> Result<Option<Enumeration>> 
     let texts = labels.texts(profile.dictionary);
     let enumeration = match profile.cell_val_num {
         CellValNum::Var => Enumeration::of_strings(name, profile.datatype, profile.ordered_labels, texts),
-        fixed => Enumeration::of_fixed(name, profile.datatype, fixed, profile.ordered_labels, texts.concat()),
+        fixed @ CellValNum::Fixed(_) => {
+            Enumeration::of_fixed(name, profile.datatype, fixed, profile.ordered_labels, texts.concat())
+        }
     };
     enumeration.map(Some).map_err(|e| CliError::usage(format!("column {name:?} makes no enumeration: {e}")))
 }
