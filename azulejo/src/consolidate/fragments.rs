@@ -68,6 +68,16 @@ pub struct Merged {
     pub bytes: u64,
 }
 
+/// How a round ended.
+enum Step {
+    /// There is nothing to consolidate.
+    Nothing,
+    /// Fragments were replaced.
+    Done(Merged),
+    /// Another process has replaced the chosen fragments first.
+    Overtaken,
+}
+
 /// What the read and the write of a round have in common.
 struct Round<'a> {
     context: &'a Context,
@@ -87,7 +97,7 @@ struct Written {
     bytes: u64,
 }
 
-/// If what is read disappears meanwhile, because another process vacuums, a round is begun anew so often.
+/// If what is read disappears meanwhile, because another process consolidates or vacuums, a round is begun anew so often.
 const ATTEMPTS: usize = 4;
 
 /// Consolidates fragments, in rounds. Returns what each round did; none if there was nothing to do.
@@ -106,8 +116,15 @@ pub fn fragments(context: &Context, uri: &str, options: &FragmentOptions) -> Res
     let mut attempt = 1;
     while rounds.len() < options.choice.steps as usize {
         match round(context, uri, &location, options, &done) {
-            Ok(None) => break,
-            Ok(Some(merged)) => {
+            Ok(Step::Nothing) => break,
+            // Whoever was faster has done the work, or part of it: what is left is looked at anew.
+            Ok(Step::Overtaken) if attempt < ATTEMPTS => attempt += 1,
+            Ok(Step::Overtaken) if options.fragments.is_empty() => break,
+            Ok(Step::Overtaken) => {
+                let what = "fragments that were there a moment ago: another process has replaced them";
+                return Err(Error::NotFound { uri: uri.to_owned(), what });
+            }
+            Ok(Step::Done(merged)) => {
                 if merged.new.len() != 1 {
                     done.extend(merged.new.iter().chain(&merged.old).cloned());
                 }
@@ -131,7 +148,7 @@ fn round(
     location: &Location,
     options: &FragmentOptions,
     done: &BTreeSet<String>,
-) -> Result<Option<Merged>> {
+) -> Result<Step> {
     let folder = ArrayFolder::at(context, location)?;
     if !folder.replacements.is_empty() {
         folder.finish_replacements()?;
@@ -150,7 +167,7 @@ fn round(
     } else {
         Some(candidates.named(&options.fragments)?)
     };
-    let Some(chosen) = chosen.filter(|chosen| chosen.fragments.len() > 1) else { return Ok(None) };
+    let Some(chosen) = chosen.filter(|chosen| chosen.fragments.len() > 1) else { return Ok(Step::Nothing) };
     let old: Vec<&TimestampedName> =
         chosen.fragments.iter().filter_map(|i| Some(whole.fragments().get(*i)?.timestamped_name())).collect();
     let names: HashSet<String> =
@@ -187,10 +204,9 @@ fn round(
     if written.fragments.is_empty() {
         // Not a cell is left: a fragment cannot be empty, so the old ones stay.
         merged.new.clear();
-        return Ok(Some(merged));
+        return Ok(Step::Done(merged));
     }
-    commit(&array, &old, written)?;
-    Ok(Some(merged))
+    Ok(if commit(&array, &old, written)? { Step::Done(merged) } else { Step::Overtaken })
 }
 
 /// The name of the result: its time is that of the fragments together, its place among names of the same time just
@@ -403,8 +419,9 @@ impl Written {
     }
 }
 
-/// Makes the new fragments count in the place of the old ones.
-fn commit(array: &Array, old: &[&TimestampedName], written: Written) -> Result<()> {
+/// Makes the new fragments count in the place of the old ones; `false`, and nothing is left of the new ones, if another
+/// process has replaced some of the old ones meanwhile.
+fn commit(array: &Array, old: &[&TimestampedName], written: Written) -> Result<bool> {
     let location = array.location();
     // Another process may have consolidated or vacuumed the same fragments meanwhile.
     let now = ArrayFolder::at(array.context(), location)?;
@@ -414,11 +431,10 @@ fn commit(array: &Array, old: &[&TimestampedName], written: Written) -> Result<(
         for fragment in written.fragments {
             fragment.discard()?;
         }
-        let what = "fragments that were there a moment ago: another process has replaced them";
-        return Err(Error::NotFound { uri: array.uri().to_string(), what });
+        return Ok(false);
     }
     let Some(first) = written.fragments.first().map(|fragment| fragment.name().clone()) else {
-        return Ok(());
+        return Ok(true);
     };
     let version = fragment_version(&first)
         .map_err(|e| Error::decode(location.path.join(&first.to_string()).to_string(), e))?;
@@ -444,12 +460,14 @@ fn commit(array: &Array, old: &[&TimestampedName], written: Written) -> Result<(
         fragment.commit()?;
     }
     if held_back {
-        return finish_replacement(location, &first, &replacement);
+        finish_replacement(location, &first, &replacement)?;
+        return Ok(true);
     }
     let vacuum = VacuumList { uris: replacement.old };
     let path = match version.has_subdirectories() {
         true => suffixed_commit_path(&first, Suffix::Vacuum),
         false => format!("{first}{}", Suffix::Vacuum.text()),
     };
-    location.storage.put(&location.path.join(&path), vacuum.encode().into())
+    location.storage.put(&location.path.join(&path), vacuum.encode().into())?;
+    Ok(true)
 }
