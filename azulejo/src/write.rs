@@ -1,6 +1,6 @@
 //! Writing cells: from columns to committed fragments.
 //!
-//! ```no_run
+//! ```
 //! use azulejo::column::{ColumnBuffers, ColumnSet};
 //! use azulejo::format::ArraySchema;
 //! use azulejo::format::datatype::Datatype;

@@ -4,5 +4,6 @@
 pub mod cells;
 pub mod check;
 pub mod facts;
+pub mod model;
 pub mod pack;
 pub mod rewrite;
