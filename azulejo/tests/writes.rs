@@ -1,4 +1,5 @@
 //! Writes against a naive model of cells, and what writers refuse.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 mod support;
 
