@@ -154,6 +154,14 @@ fn each_case(mut check: impl FnMut(&str, &Case, &mut Dice)) {
         check(name, &case, &mut Dice(seen + 0x5eed));
         seen += 1;
     }
+    let sparse_in_dense = pack::unpack(include_bytes!("fixtures/sparse_in_dense.tar.zst"));
+    let context = pack::context(Config::default(), None, pack::memory(&sparse_in_dense, ""));
+    for name in ["over", "only", "under", "cube"] {
+        let array = Array::open(&context, &format!("mem://{name}")).expect("opens");
+        let case = Case::open(array).expect("a small array");
+        check(name, &case, &mut Dice(seen + 0x5eed));
+        seen += 1;
+    }
     assert!(seen > 100, "only {seen} dense arrays in the pack");
 }
 

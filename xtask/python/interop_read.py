@@ -446,6 +446,9 @@ class Generated:
         tree = text = None
         if R.random() < 0.35 and self.conditional():
             tree, text = random_condition(R, self.conditional(), self.words)
+        if self.dense and text and "null" in text and layout not in (GLOBAL, self.cell_order):
+            # The reference then looks at the validity of other cells.
+            tree = text = None
         if tree is None and layout != GLOBAL:
             ranges = [self.label_ranges(d, mine) for d, mine in zip(self.dims, ranges)]
         t = (0, R.randint(self.start - 10, self.last)) if R.random() < 0.2 else (R.randint(self.start - 10, self.last), self.last) if R.random() < 0.1 else (0, self.last)
@@ -489,7 +492,7 @@ class Generated:
     def picked(self, line, fields, layout, tree, t):
         """points or strides: cells picked here from what the reference reads as a whole"""
         X = self.X
-        layout = X.choice([ROW, COL])
+        layout = X.choice([ROW, COL]) if tree is None or not self.dense else self.cell_order
         extra = [d for d in self.dims if d not in fields]
         whole = [(d.var, [(pack(d.datatype, d.lo), pack(d.datatype, d.hi))] if self.dense else []) for d in self.dims]
         got, n = capi.read(self.c, self.uri, fields + extra, layout, whole, tree, t)

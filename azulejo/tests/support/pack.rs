@@ -11,13 +11,19 @@ use std::sync::Arc;
 /// Path in the pack to bytes: `made/..`, `expected/made/..`, `keys.json`.
 #[must_use]
 pub fn files() -> BTreeMap<String, Bytes> {
-    let packed = include_bytes!("../fixtures/made.tar.zst");
-    let mut tar = tar::Archive::new(zstd::Decoder::new(packed.as_slice()).expect("the pack is zstd"));
+    unpack(include_bytes!("../fixtures/made.tar.zst"))
+}
+
+/// The files of a pack.
+#[must_use]
+pub fn unpack(packed: &[u8]) -> BTreeMap<String, Bytes> {
+    let mut tar = tar::Archive::new(zstd::Decoder::new(packed).expect("the pack is zstd"));
     let mut files = BTreeMap::new();
     for entry in tar.entries().expect("the pack is a tar file") {
         let mut entry = entry.expect("an entry");
         if entry.header().entry_type().is_file() {
             let path = entry.path().expect("a path").to_string_lossy().replace('\\', "/");
+            let path = path.trim_start_matches("./").to_owned();
             let mut bytes = Vec::new();
             entry.read_to_end(&mut bytes).expect("whole");
             files.insert(path, bytes.into());
