@@ -57,6 +57,12 @@ const FENCES: &[Fence] = &[
         ],
     },
     Fence {
+        reason: "format versions are decoded, not made up, outside the format crate (a schema as JSON names its own)",
+        inside: &["azulejo/src", "azulejo-cli/src"],
+        except: &["azulejo-cli/src/schema_json.rs"],
+        forbidden: &["FormatVersion::new("],
+    },
+    Fence {
         reason: "reading does not know the edges above it",
         inside: &[
             "azulejo/src/read",
@@ -105,12 +111,13 @@ pub fn check(root: &Path) -> Outcome {
         }
         for file in files {
             let relative = file.strip_prefix(root).unwrap_or(&file).to_path_buf();
-            if fence.except.iter().any(|e| relative.starts_with(e)) {
+            let tests = relative.ends_with("tests.rs");
+            if tests || fence.except.iter().any(|e| relative.starts_with(e)) {
                 continue;
             }
             files_seen += 1;
             let text = std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
-            for (number, line) in text.lines().enumerate() {
+            for (number, line) in without_tests(&text).lines().enumerate() {
                 let code = line.split("//").next().unwrap_or_default();
                 if let Some(word) = fence.forbidden.iter().find(|w| code.contains(**w)) {
                     breaches.push(format!(
@@ -131,6 +138,11 @@ pub fn check(root: &Path) -> Outcome {
         return Ok(());
     }
     Err(breaches.join("\n"))
+}
+
+/// The code before a file's unit tests, which may do as they like.
+fn without_tests(text: &str) -> &str {
+    text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default()
 }
 
 fn rust_files(place: &Path, out: &mut Vec<PathBuf>) {

@@ -172,12 +172,14 @@ impl ArraySchema {
             self.validate_attribute(attribute).map_err(|reason| attribute.error(reason))?;
         }
         for label in &self.dimension_labels {
+            let error = |reason| Err(SchemaError::Label { name: label.name.clone(), reason });
             let labelled = self.dimension(label.dimension as usize).map(|d| d.datatype);
             if !labelled.is_some_and(is_discrete) {
-                return Err(SchemaError::Label {
-                    name: label.name.clone(),
-                    reason: "needs a dimension of integers, datetimes or times",
-                });
+                return error("needs a dimension of integers, datetimes or times");
+            }
+            // Such labels can be read and searched here, but not in the reference.
+            if label.order == DataOrder::Unordered {
+                return error("must be increasing or decreasing");
             }
         }
         Ok(())
@@ -422,9 +424,6 @@ impl DimensionLabel {
         let wanted = if self.datatype == Datatype::StringAscii { CellValNum::Var } else { CellValNum::ONE };
         if self.cell_val_num != wanted {
             return error("must hold one value, or one ASCII string, a cell");
-        }
-        if self.order == DataOrder::Unordered {
-            return error("must be increasing or decreasing");
         }
         let outside = self.uri.starts_with('/') || self.uri.split(['/', '\\']).any(|part| part == "..");
         if !self.external && (!self.relative || outside) {

@@ -1,0 +1,119 @@
+//! Dimension labels that the reference does not make: outside the array that they label, and without an order.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+use azulejo::column::{ColumnBuffers, ColumnSet};
+use azulejo::format::datatype::{CellValNum, Datatype};
+use azulejo::format::schema::{DataOrder, DimensionLabel};
+use azulejo::format::tile::GenericTile;
+use azulejo::format::{ArraySchema, Range};
+use azulejo::storage::Uri;
+use azulejo::write::{WriteOptions, Writer};
+use azulejo::{Array, Config, Context, Error};
+
+/// The label of each coordinate from 0.
+const HEIGHTS: [f64; 10] = [3.5, 1.0, 7.25, 1.0, 1.5, -2.0, 9.0, 8.0, 3.5, 3.0];
+
+fn write(context: &Context, uri: &str, cells: impl IntoIterator<Item = ColumnBuffers>) {
+    let mut writer = Writer::open(context, uri, WriteOptions::new()).unwrap();
+    writer.write(&ColumnSet::of(cells).unwrap()).unwrap();
+    writer.finish().unwrap();
+}
+
+/// Stores a schema that no writer makes.
+fn put(context: &Context, uri: &str, schema: &ArraySchema) {
+    let location = context.locate(&Uri::parse(uri).unwrap()).unwrap();
+    let path = location.path.join("__schema/__1_1_0123456789abcdef0123456789abcdef");
+    let tile = GenericTile::encode(&schema.encode(), schema.version, None).unwrap();
+    location.storage.put(&path, tile.into()).unwrap();
+}
+
+/// A dense array whose label lies elsewhere: unordered, in an array of its own that is `sparse` or not.
+fn labelled(sparse: bool) -> (Context, Array) {
+    let context = Context::new(Config::default(), None).unwrap();
+    let builder = if sparse { ArraySchema::sparse() } else { ArraySchema::dense() };
+    let heights = builder.dimension("i", 0i32..=9, 4).attribute("h", Datatype::Float64).build().unwrap();
+    Array::create(&context, "mem://elsewhere/heights", heights).unwrap();
+    let labels = ColumnBuffers::of_values("h", HEIGHTS.to_vec());
+    let coordinates = sparse.then(|| ColumnBuffers::of_values("i", (0i32..10).collect()));
+    write(&context, "mem://elsewhere/heights", [labels].into_iter().chain(coordinates));
+
+    let mut schema = ArraySchema::dense()
+        .dimension("x", 0i32..=9, 5)
+        .attribute("v", Datatype::Int32)
+        .build()
+        .unwrap()
+        .schema;
+    schema.dimension_labels.push(DimensionLabel {
+        dimension: 0,
+        order: DataOrder::Unordered,
+        name: "height".into(),
+        relative: false,
+        uri: "mem://elsewhere/heights".into(),
+        attribute: "h".into(),
+        datatype: Datatype::Float64,
+        cell_val_num: CellValNum::ONE,
+        external: true,
+    });
+    put(&context, "mem://main", &schema);
+    let array = Array::open(&context, "mem://main").unwrap();
+    (context, array)
+}
+
+#[test]
+fn labels_without_an_order_outside_the_array() {
+    for sparse in [false, true] {
+        let (_context, array) = labelled(sparse);
+        let label = array.label("height").unwrap();
+        assert_eq!((label.order(), label.reference().external), (DataOrder::Unordered, true));
+        assert_eq!(label.array().uri().to_string(), "mem://elsewhere/heights");
+        let all = label.read(azulejo::space::DimSelection::All).unwrap();
+        assert_eq!(all.columns[1].values::<f64>(), Some(&HEIGHTS[..]));
+        for (low, high) in [(1.0, 1.0), (-2.0, 3.5), (9.0, 9.0), (-10.0, 10.0), (3.25, 8.5)] {
+            let found = array.label_ranges("height", &[Range::of(low, high)]).unwrap();
+            let mut selected = Vec::new();
+            for range in &found {
+                let (first, last) = range.bounds::<i32>();
+                selected.extend(first..=last);
+            }
+            let wanted = (0i32..).zip(HEIGHTS).filter(|(_, h)| (low..=high).contains(h)).map(|(i, _)| i);
+            assert_eq!(selected, wanted.collect::<Vec<_>>(), "{low} to {high}");
+            // Neighbours make one range.
+            assert!(found.windows(2).all(|two| two[0].bounds::<i32>().1 + 1 < two[1].bounds::<i32>().0));
+        }
+        // Several ranges of labels, each with its own ranges of coordinates, in their order.
+        let found = array.label_ranges("height", &[Range::of(9.0, 9.0), Range::of(1.0, 1.0)]).unwrap();
+        assert_eq!(found, [Range::of(6i32, 6), Range::of(1i32, 1), Range::of(3i32, 3)]);
+    }
+}
+
+#[test]
+fn what_cannot_be_found_is_said() {
+    let (context, array) = labelled(false);
+    let nothing = array.label_ranges("height", &[Range::of(4.0, 5.0)]).unwrap_err();
+    assert!(matches!(&nothing, Error::InvalidArgument(text) if text.contains("height")), "{nothing}");
+    let backwards = array.label_ranges("height", &[Range::of(5.0, 4.0)]);
+    assert!(matches!(backwards, Err(Error::InvalidArgument(_))));
+    let wrong_type = array.label_ranges("height", &[Range::of(1i32, 2)]);
+    assert!(matches!(wrong_type, Err(Error::InvalidArgument(_))));
+    assert!(matches!(array.label("depth"), Err(Error::SchemaMismatch(_))));
+
+    // The other array is gone, or another one has taken its place.
+    Array::create(
+        &context,
+        "mem://elsewhere/others",
+        ArraySchema::dense().dimension("i", 0i32..=9, 4).attribute("h", Datatype::Int32).build().unwrap(),
+    )
+    .unwrap();
+    for (uri, gone) in [("mem://elsewhere/nowhere", true), ("mem://elsewhere/others", false)] {
+        let mut schema = (**array.schema()).clone();
+        schema.dimension_labels[0].uri = uri.into();
+        let main = format!("mem://main-{gone}");
+        put(&context, &main, &schema);
+        let error = Array::open(&context, &main).unwrap().label("height").unwrap_err();
+        match gone {
+            true => assert!(matches!(error, Error::NotFound { .. }), "{error}"),
+            false => assert!(matches!(error, Error::SchemaMismatch(_)), "{error}"),
+        }
+    }
+}
