@@ -91,15 +91,15 @@ impl Bounds {
         }
     }
 
-    /// The range around ranges `from..to`.
+    /// The range around ranges `from..to`. Of equal bounds the last is taken, as the reference does: it tells -0.0 from 0.0.
     fn union(&self, from: usize, to: usize, datatype: Datatype) -> Option<RangeRef<'_>> {
         let mut union = self.get(from)?;
         for i in from + 1..to {
             let range = self.get(i)?;
-            if compare(datatype, range.start, union.start) == Ordering::Less {
+            if compare(datatype, range.start, union.start) != Ordering::Greater {
                 union.start = range.start;
             }
-            if compare(datatype, range.end, union.end) == Ordering::Greater {
+            if compare(datatype, range.end, union.end) != Ordering::Less {
                 union.end = range.end;
             }
         }

@@ -58,7 +58,7 @@ impl StatsTrust {
     }
 
     /// Whether the stored null counts of `field` are right. Writers count nothing in var-length fields without min and
-    /// max, and count cells of dense tiles several times where they keep no min and max of fixed-size cells.
+    /// max, nor in fixed-length strings of other encodings than ASCII, and count cells of dense tiles several times where they keep no min and max of fixed-size cells.
     #[must_use]
     pub fn in_null_counts(field: Field, schema: &ArraySchema, version: FormatVersion, dense: bool) -> bool {
         let Some((datatype, cell_val_num)) = field.layout(schema) else { return false };
@@ -68,7 +68,8 @@ impl StatsTrust {
         if dense {
             Self::of(field, schema, version, dense) != Self::Untrusted
         } else {
-            has_min_max(datatype, cell_val_num) || !cell_val_num.is_var()
+            let uncounted = cell_val_num.is_var() || datatype.is_string() || datatype == Datatype::Any;
+            has_min_max(datatype, cell_val_num) || !uncounted
         }
     }
 }

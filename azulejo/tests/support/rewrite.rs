@@ -230,8 +230,9 @@ pub fn differences(array: &Array, fragment: &Fragment, copy: &Fragment) -> Resul
         if e != f {
             let kind = field.and_then(|field| field.layout(schema));
             let nullable = field.is_some_and(|field| field.is_nullable(schema));
-            differences
-                .push(format!("{what} {field:?} {kind:?} nullable {nullable}: {f:.300} instead of {e:.300}"));
+            differences.push(format!(
+                "dense {dense} {what} {field:?} {kind:?} nullable {nullable}: {f:.300} instead of {e:.300}"
+            ));
         }
     };
     let facts = |f: &Footer| {
@@ -266,7 +267,9 @@ pub fn differences(array: &Array, fragment: &Fragment, copy: &Fragment) -> Resul
     }
     for ((field, e), f) in expected.footer.slots.fields().zip(&expected.stats.fields).zip(&found.stats.fields)
     {
-        if !bounds_differ(field) {
+        // The reference looks at the wrong tiles where some hold only nulls.
+        let misplaced = field.is_nullable(schema) && is_text(field) && !field.is_var(schema);
+        if !bounds_differ(field) && !misplaced {
             differ("fragment min and max", Some(field), &(&e.min, &e.max), &(&f.min, &f.max));
         }
         if !early {
