@@ -58,7 +58,8 @@ impl StatsTrust {
     }
 
     /// Whether the stored null counts of `field` are right. Writers count nothing in var-length fields without min and
-    /// max, nor in fixed-length strings of other encodings than ASCII, and count cells of dense tiles several times where they keep no min and max of fixed-size cells.
+    /// max, nor in fixed-length strings of other encodings than ASCII, and count cells of dense tiles several times where
+    /// they keep no min and max of fixed-size cells.
     #[must_use]
     pub fn in_null_counts(field: Field, schema: &ArraySchema, version: FormatVersion, dense: bool) -> bool {
         let Some((datatype, cell_val_num)) = field.layout(schema) else { return false };
