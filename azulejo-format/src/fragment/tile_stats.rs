@@ -473,7 +473,7 @@ mod tests {
             StatsTrust::in_null_counts(Field::Attribute(0), &schema, version, dense)
         };
         assert!(counted(11, Int8, one, true) && counted(11, StringAscii, var, false));
-        assert!(counted(22, Int8, two, false) && counted(22, StringUtf8, two, false));
+        assert!(counted(22, Int8, two, false) && !counted(22, StringUtf8, two, false));
         assert!(!counted(22, Int8, two, true) && !counted(22, StringUtf8, var, false));
         assert!(!counted(22, StringAscii, var, true) && !counted(10, Int8, one, false));
     }
