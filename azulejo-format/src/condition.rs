@@ -248,6 +248,22 @@ impl Condition {
         }
     }
 
+    /// The same condition, in which values of enumerated attributes are taken as indices.
+    #[must_use]
+    pub fn taken_raw(mut self) -> Self {
+        let mut todo = vec![&mut self];
+        while let Some(condition) = todo.pop() {
+            match condition {
+                Self::Compare { field, .. } | Self::IsNull { field, .. } | Self::In { field, .. } => {
+                    field.raw = true;
+                }
+                Self::And(children) | Self::Or(children) => todo.extend(children),
+                Self::Not(child) => todo.push(child),
+            }
+        }
+        self
+    }
+
     /// The fields that the condition looks at, in the order of the leaves, repeated as they are.
     pub fn fields(&self) -> Vec<&FieldRef> {
         let mut fields = Vec::new();

@@ -9,20 +9,21 @@ use crate::error::Result;
 /// to its leaves. A null cell meets no comparison, so a delete that looks at a nullable field deletes its null cells.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delete {
-    /// Cells that meet this are kept, all others are deleted. Evaluate it as it is.
+    /// Cells that meet this are kept, all others are deleted. Evaluate it as it is. Enumerated attributes are compared
+    /// with indices, not with labels.
     pub kept: Condition,
 }
 
 impl Delete {
-    /// Deletes the cells that meet `condition`.
+    /// Deletes the cells that meet `condition`, whose values of enumerated attributes are indices.
     #[must_use]
     pub fn of(condition: Condition) -> Self {
-        Self { kept: (!condition).pushed_down() }
+        Self { kept: (!condition).pushed_down().taken_raw() }
     }
 
     /// Decodes the unfiltered payload of the file's generic tile.
     pub fn decode(payload: &[u8]) -> Result<Self> {
-        Ok(Self { kept: Condition::decode(payload)? })
+        Ok(Self { kept: Condition::decode(payload)?.taken_raw() })
     }
 
     /// Encodes the payload, unfiltered.
@@ -44,7 +45,8 @@ mod tests {
         let delete = Delete::of(compare(Comparison::Gt).and(Condition::is_in(FieldRef::raw("s"), ["x"])));
         let not_in =
             Condition::In { field: FieldRef::raw("s"), negated: true, values: ["x"].into_iter().collect() };
-        assert_eq!(delete.kept, compare(Comparison::Le).or(not_in));
+        assert_eq!(delete.kept, compare(Comparison::Le).or(not_in).taken_raw());
+        assert!(delete.kept.fields().iter().all(|field| field.raw));
         let bytes = delete.encode();
         assert_eq!(Delete::decode(&bytes).unwrap(), delete);
         damage(&bytes, Delete::decode);

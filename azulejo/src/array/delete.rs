@@ -4,12 +4,13 @@ use super::head::Head;
 use super::tile_object::put_tile;
 use super::timeline::CommittedFragment;
 use super::{Array, clock};
-use crate::condition::{BoundCondition, Comparison, Condition};
+use crate::condition::{BoundCondition, Comparison, Condition, EnumerationLookup, FieldRef};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use azulejo_format::ArraySchema;
 use azulejo_format::commit::Delete;
 use azulejo_format::path::{Suffix, fragment_version, suffixed_commit_path};
+use azulejo_format::schema::Attribute;
 use azulejo_format::timestamped_name::TimestampedName;
 use std::sync::Arc;
 
@@ -22,8 +23,8 @@ impl Array {
     /// without an attribute that the condition compares.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a dense array and for what cannot be stored: comparing an enumerated attribute by
-    /// index, deleting where something is *not* null. [`Error::Unsupported`] for an array below format version 16,
+    /// [`Error::InvalidArgument`] for a dense array, and for deleting where something is *not* null, which cannot be
+    /// stored. [`Error::Unsupported`] for an array below format version 16,
     /// [`Error::SchemaMismatch`] for a condition that does not fit the schema.
     pub fn delete_cells(
         context: &Context,
@@ -44,14 +45,10 @@ impl Array {
         }
         let lookup = |name: &str| head.enumeration(context, name).map(Arc::new);
         BoundCondition::bind_negated(condition, &head.schema, &lookup)?;
-        let by_index =
-            |name: &str| head.schema.attributes.iter().any(|a| a.name == name && a.enumeration.is_some());
-        if let Some(field) = condition.fields().iter().find(|field| field.raw && by_index(&field.name)) {
-            let name = &field.name;
-            return Err(refuse(&format!("a delete must compare {name:?} with labels, not with indices")));
-        }
-        let mut kept = Delete::of(condition.clone()).kept;
-        spell_out_nulls(&mut kept, &head, context)?;
+        let mut stored = condition.clone();
+        replace_labels(&mut stored, &head.schema, &lookup)?;
+        let mut kept = Delete::of(stored).kept;
+        spell_out_nulls(&mut kept, &head)?;
         let time = timestamp.unwrap_or_else(clock::next_timestamp);
         let merged = |fragment: &&CommittedFragment| {
             let name = &fragment.entry.name;
@@ -72,16 +69,54 @@ impl Array {
     }
 }
 
+/// Turns labels of enumerated attributes into indices, which is what deletes store.
+fn replace_labels(
+    condition: &mut Condition,
+    schema: &ArraySchema,
+    enumerations: EnumerationLookup<'_>,
+) -> Result<()> {
+    let find = |field: &FieldRef| {
+        let attribute = schema.attributes.iter().find(|a| a.name == field.name && !field.raw)?;
+        Some((attribute, attribute.enumeration.as_deref()?))
+    };
+    match condition {
+        Condition::Compare { field, op, value } => {
+            let Some((attribute, name)) = find(field) else { return Ok(()) };
+            let index = enumerations(name)?.index().get(value);
+            if index.is_none() {
+                *op = if *op == Comparison::Ne { Comparison::AlwaysTrue } else { Comparison::AlwaysFalse };
+            }
+            *value = index_bytes(attribute, index.unwrap_or(0));
+        }
+        Condition::In { field, values, .. } => {
+            let Some((attribute, name)) = find(field) else { return Ok(()) };
+            let enumeration = enumerations(name)?;
+            let known = enumeration.index();
+            let indices = values.iter().filter_map(|label| known.get(label));
+            *values = indices.map(|index| index_bytes(attribute, index)).collect();
+        }
+        Condition::And(children) | Condition::Or(children) => {
+            children.iter_mut().try_for_each(|child| replace_labels(child, schema, enumerations))?;
+        }
+        Condition::Not(child) => replace_labels(child, schema, enumerations)?,
+        Condition::IsNull { .. } => {}
+    }
+    Ok(())
+}
+
+/// An index in the bytes of an integer attribute, which is large enough for every index of its enumeration.
+fn index_bytes(attribute: &Attribute, index: u64) -> Vec<u8> {
+    index.to_le_bytes().into_iter().take(attribute.datatype.size()).collect()
+}
+
 /// Null tests are stored as comparisons with an empty value, which no reader tells from those (and the reference does not
 /// open arrays that have them on fixed-length attributes). That something is not null can be said otherwise: it equals a
 /// value, or it does not.
-fn spell_out_nulls(condition: &mut Condition, head: &Head, context: &Context) -> Result<()> {
+fn spell_out_nulls(condition: &mut Condition, head: &Head) -> Result<()> {
     match condition {
         Condition::IsNull { field, negated: true } => {
-            let value = some_value(&head.schema, &field.name, &|name| {
-                head.enumeration(context, name).map(|e| e.value(0).map(<[u8]>::to_vec))
-            })?;
-            let compare = |op| Condition::compare(field.clone(), op, value.clone());
+            let size = head.schema.field(&field.name).and_then(|at| head.schema.cell_size(at)).unwrap_or(0);
+            let compare = |op| Condition::compare(field.clone(), op, vec![0; size]);
             *condition = Condition::Or(vec![compare(Comparison::Eq), compare(Comparison::Ne)]);
             Ok(())
         }
@@ -90,25 +125,9 @@ fn spell_out_nulls(condition: &mut Condition, head: &Head, context: &Context) ->
             head.uri, field.name
         ))),
         Condition::And(children) | Condition::Or(children) => {
-            children.iter_mut().try_for_each(|child| spell_out_nulls(child, head, context))
+            children.iter_mut().try_for_each(|child| spell_out_nulls(child, head))
         }
-        Condition::Not(child) => spell_out_nulls(child, head, context),
+        Condition::Not(child) => spell_out_nulls(child, head),
         Condition::Compare { .. } | Condition::In { .. } => Ok(()),
-    }
-}
-
-/// Any value that a field can be compared with.
-fn some_value(
-    schema: &ArraySchema,
-    name: &str,
-    first_label: &dyn Fn(&str) -> Result<Option<Vec<u8>>>,
-) -> Result<Vec<u8>> {
-    let attribute = schema.attributes.iter().find(|attribute| attribute.name == name);
-    let size = schema.field(name).and_then(|field| schema.cell_size(field)).unwrap_or(0);
-    match attribute.and_then(|attribute| attribute.enumeration.as_deref()) {
-        None => Ok(vec![0; size]),
-        Some(enumeration) => first_label(enumeration)?.ok_or_else(|| {
-            Error::InvalidArgument(format!("the enumeration {enumeration:?} of {name:?} has no values"))
-        }),
     }
 }
