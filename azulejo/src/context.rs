@@ -18,7 +18,7 @@ struct Inner {
     key: Option<EncryptionKey>,
     local: Arc<dyn Storage>,
     memory: Arc<dyn Storage>,
-    pool: rayon::ThreadPool,
+    pool: Arc<rayon::ThreadPool>,
 }
 
 /// An object or folder, and the storage that keeps it.
@@ -49,7 +49,15 @@ impl Context {
             .thread_name(|i| format!("azulejo-{i}"))
             .build()
             .map_err(|e| Error::Internal(format!("cannot start threads: {e}")))?;
-        Ok(Self { inner: Arc::new(Inner { config, key, local, memory, pool }) })
+        Ok(Self { inner: Arc::new(Inner { config, key, local, memory, pool: Arc::new(pool) }) })
+    }
+
+    /// The same storages and threads with other settings, of which the number of threads is passed by, and another key.
+    #[must_use]
+    pub fn derive(&self, config: Config, key: Option<EncryptionKey>) -> Self {
+        let Inner { local, memory, pool, .. } = &*self.inner;
+        let (local, memory, pool) = (Arc::clone(local), Arc::clone(memory), Arc::clone(pool));
+        Self { inner: Arc::new(Inner { config, key, local, memory, pool }) }
     }
 
     /// The settings.

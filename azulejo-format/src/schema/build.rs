@@ -363,7 +363,7 @@ impl Dimension {
     }
 
     /// Makes a tile span the domain where no extent is set.
-    fn fill_tile_extent(&mut self) {
+    pub fn fill_tile_extent(&mut self) {
         fn extent<T: Native>(dimension: &Dimension, domain: &Range) -> Option<Vec<u8>> {
             let (low, high) = domain.bounds::<T>();
             let mut bytes = vec![0; T::SIZE];

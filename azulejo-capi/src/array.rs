@@ -1,0 +1,496 @@
+//! `tiledb_array_t`.
+
+use crate::boundary::{Bytes, In, Kind, Out, OutBytes, Pointer, Ptr, Str, Text, capi, capi_free};
+use crate::config::{Config, Settings};
+use crate::ctx::Context;
+use crate::enumeration::EnumerationHandle;
+use crate::enums::{QueryType, datatype, datatype_id, query_type};
+use crate::error::{Failure, Result};
+use crate::schema::SchemaHandle;
+use crate::strings::{Keep, lock};
+use azulejo::array::TimeRange;
+use azulejo_format::metadata::{Metadata, MetadataValue};
+use azulejo_format::{NdRectangle, Range};
+use std::sync::{Arc, Mutex};
+
+/// `tiledb_array_t`; copies of the handle share it.
+#[derive(Debug, Clone)]
+pub struct ArrayHandle {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    uri: String,
+    state: Mutex<State>,
+    keep: Keep,
+}
+
+#[derive(Debug)]
+struct State {
+    start: u64,
+    end: u64,
+    settings: Option<Settings>,
+    open: Option<Arc<OpenArray>>,
+}
+
+/// An array that is open.
+#[derive(Debug)]
+pub struct OpenArray {
+    kind: QueryType,
+    array: azulejo::Array,
+    engine: azulejo::Context,
+    settings: Settings,
+    uri: String,
+    /// The time asked for: what new fragments and metadata get, unless it is `u64::MAX`.
+    end: u64,
+    /// Metadata written and deleted, to be stored at closing.
+    pending: Mutex<Vec<(String, Option<MetadataValue>)>>,
+}
+
+impl Kind for ArrayHandle {
+    const NAME: &'static str = "array";
+}
+
+impl OpenArray {
+    /// Why it is open.
+    pub fn kind(&self) -> QueryType {
+        self.kind
+    }
+
+    /// The array as it was when it was opened.
+    pub fn array(&self) -> &azulejo::Array {
+        &self.array
+    }
+
+    /// The engine's context that it was opened with.
+    pub fn engine(&self) -> &azulejo::Context {
+        &self.engine
+    }
+
+    /// Its settings: those of the context under its own.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Where it lies, as the caller said.
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// The time that writes get; `None` for now.
+    pub fn write_time(&self) -> Option<u64> {
+        (self.end != u64::MAX).then_some(self.end)
+    }
+
+    fn flush(&self) -> Result<()> {
+        let pending = std::mem::take(&mut *lock(&self.pending));
+        if pending.is_empty() {
+            return Ok(());
+        }
+        crate::metadata::store_array(&self.engine, &self.uri, pending, self.write_time())
+    }
+}
+
+impl ArrayHandle {
+    /// The array, which must be open.
+    pub fn open(&self) -> Result<Arc<OpenArray>> {
+        lock(&self.inner.state).open.clone().ok_or_else(|| Failure::new("Array is not open"))
+    }
+
+    /// The array, which must be open for reading.
+    pub fn open_for_reading(&self) -> Result<Arc<OpenArray>> {
+        let open = self.open()?;
+        if open.kind != QueryType::Read {
+            return Err(Failure::new(format!("Array was not opened in read mode, but for {}", open.kind.name())));
+        }
+        Ok(open)
+    }
+}
+
+fn open(ctx: &Context, handle: &ArrayHandle, kind: QueryType) -> Result<()> {
+    let mut state = lock(&handle.inner.state);
+    if state.open.is_some() {
+        return Err("Cannot open array; Array already open.".into());
+    }
+    if kind == QueryType::Update && !ctx.settings().flag("sm.allow_updates_experimental") {
+        return Err("Cannot open array; Update query type is only experimental, do not use.".into());
+    }
+    let settings = ctx.settings_with(state.settings.as_ref());
+    let engine = ctx.engine_with(state.settings.as_ref())?;
+    let range = TimeRange { start: state.start, end: state.end };
+    let array = azulejo::Array::open_at(&engine, &handle.inner.uri, range).map_err(|error| match error {
+        azulejo::Error::NotFound { uri, .. } => {
+            Failure::new(format!("[TileDB::Array] Error: Cannot open array; Array does not exist. ({uri})"))
+        }
+        other => other.into(),
+    })?;
+    state.open = Some(Arc::new(OpenArray {
+        kind,
+        array,
+        engine,
+        settings,
+        uri: handle.inner.uri.clone(),
+        end: state.end,
+        pending: Mutex::default(),
+    }));
+    Ok(())
+}
+
+/// The range of a dimension of the non-empty domain; `None` if the array is empty.
+fn non_empty(array: &ArrayHandle, index: usize, var: Option<bool>) -> Result<Option<Range>> {
+    let open = array.open()?;
+    let dimension = open.array.schema().dimension(index);
+    let dimension = dimension.ok_or_else(|| Failure::new("Cannot get non-empty domain; Invalid dimension index"))?;
+    match var {
+        Some(true) if !dimension.is_var() => {
+            return Err(Failure::new(format!(
+                "Cannot get non-empty domain; Dimension '{}' is fixed-sized", dimension.name
+            )));
+        }
+        Some(false) if dimension.is_var() => {
+            return Err(Failure::new(format!(
+                "Cannot get non-empty domain; Dimension '{}' is variable-sized", dimension.name
+            )));
+        }
+        _ => {}
+    }
+    Ok(domain(&open)?.and_then(|domain| domain.ranges.into_iter().nth(index)))
+}
+
+fn domain(open: &OpenArray) -> Result<Option<NdRectangle>> {
+    if open.kind == QueryType::Read {
+        return Ok(open.array.non_empty_domain()?);
+    }
+    Ok(azulejo::Array::open(&open.engine, &open.uri)?.non_empty_domain()?)
+}
+
+fn index_of(array: &ArrayHandle, name: &str) -> Result<usize> {
+    let found = array.open()?.array.schema().domain.index_of(name);
+    found.ok_or_else(|| Failure::new(format!("Cannot get non-empty domain; Dimension name '{name}' does not exist")))
+}
+
+fn put_fixed(range: Option<&Range>, out: &OutBytes, is_empty: &Out<i32>) -> Result<()> {
+    if let Some(range) = range {
+        out.write(&range.start)?;
+        out.write_at(range.start.len(), &range.end)?;
+    }
+    is_empty.set(range.is_none().into())
+}
+
+fn put_var(range: Option<&Range>, start: &OutBytes, end: &OutBytes, is_empty: &Out<i32>) -> Result<()> {
+    if let Some(range) = range {
+        start.write(&range.start)?;
+        end.write(&range.end)?;
+    }
+    is_empty.set(range.is_none().into())
+}
+
+fn put_sizes(range: Option<&Range>, start: &Out<u64>, end: &Out<u64>, is_empty: &Out<i32>) -> Result<()> {
+    start.set(range.map_or(0, |range| range.start.len() as u64))?;
+    end.set(range.map_or(0, |range| range.end.len() as u64))?;
+    is_empty.set(range.is_none().into())
+}
+
+/// The metadata that readers see.
+fn with_metadata<R>(array: &ArrayHandle, body: impl FnOnce(&Metadata) -> Result<R>) -> Result<R> {
+    let open = array.open()?;
+    if open.kind != QueryType::Read {
+        return Err("Cannot get metadata; Array was not opened in read mode".into());
+    }
+    body(open.array.metadata()?)
+}
+
+/// Hands out a value, which lives as long as `keep`.
+pub fn give_value(
+    keep: &Keep, value: Option<&MetadataValue>, id: &Out<i32>, num: &Out<u32>, data: &Out<Pointer>,
+) -> Result<()> {
+    match value {
+        Some(value) => {
+            id.set(datatype_id(value.datatype))?;
+            num.set(u32::try_from(value.count()).unwrap_or(u32::MAX))?;
+            // A value without bytes has a place all the same: null says that there is no value.
+            data.set(if value.data.is_empty() { Pointer::default() } else { keep.bytes(&value.data) })
+        }
+        None => {
+            num.set(0)?;
+            data.set(Pointer::default())
+        }
+    }
+}
+
+/// A value from C: `num` values of a type.
+pub fn take_value(id: i32, num: u32, value: &Bytes) -> Result<MetadataValue> {
+    let datatype = datatype(id)?;
+    if datatype == azulejo_format::Datatype::Any {
+        return Err("Cannot put metadata; Value type must not be ANY".into());
+    }
+    let size = datatype.size() as u64 * u64::from(num);
+    let data = if value.is_null() { Vec::new() } else { value.get64(size)?.to_vec() };
+    Ok(MetadataValue::new(datatype, data))
+}
+
+fn writable(array: &ArrayHandle) -> Result<Arc<OpenArray>> {
+    let open = array.open()?;
+    if !matches!(open.kind, QueryType::Write | QueryType::ModifyExclusive) {
+        return Err("Cannot put metadata; Array was not opened in write or modify_exclusive mode".into());
+    }
+    Ok(open)
+}
+
+capi! {
+    /// A handle on the array at a URI, which is not looked at before it is opened.
+    fn tiledb_array_alloc(ctx, uri: Text, array: Out<Ptr<ArrayHandle>>) {
+        let uri = uri.get()?;
+        if uri.is_empty() {
+            return Err("Failed to create TileDB array object; Invalid URI".into());
+        }
+        let state = State { start: 0, end: u64::MAX, settings: None, open: None };
+        let inner = Inner { uri: uri.into(), state: Mutex::new(state), keep: Keep::default() };
+        array.give(ArrayHandle { inner: Arc::new(inner) })?;
+    }
+
+    /// Sets the time in milliseconds that the array is to be opened from.
+    fn tiledb_array_set_open_timestamp_start(ctx, array: In<ArrayHandle>, timestamp: u64) {
+        lock(&array.get()?.inner.state).start = timestamp;
+    }
+
+    /// Sets the time in milliseconds that the array is to be opened at.
+    fn tiledb_array_set_open_timestamp_end(ctx, array: In<ArrayHandle>, timestamp: u64) {
+        lock(&array.get()?.inner.state).end = timestamp;
+    }
+
+    /// The time in milliseconds that the array is opened from.
+    fn tiledb_array_get_open_timestamp_start(ctx, array: In<ArrayHandle>, timestamp: Out<u64>) {
+        timestamp.set(lock(&array.get()?.inner.state).start)?;
+    }
+
+    /// The time in milliseconds that the array is opened at.
+    fn tiledb_array_get_open_timestamp_end(ctx, array: In<ArrayHandle>, timestamp: Out<u64>) {
+        let state = lock(&array.get()?.inner.state);
+        let open = state.open.as_ref().filter(|open| open.kind == QueryType::Read);
+        timestamp.set(open.map_or(state.end, |open| open.array.time_range().end))?;
+    }
+
+    /// Opens the array.
+    fn tiledb_array_open(ctx, array: In<ArrayHandle>, kind: i32) {
+        open(ctx, array.get()?, query_type(kind)?)?;
+    }
+
+    /// Whether the array is open.
+    fn tiledb_array_is_open(ctx, array: In<ArrayHandle>, is_open: Out<i32>) {
+        is_open.set(lock(&array.get()?.inner.state).open.is_some().into())?;
+    }
+
+    /// Opens the array again, to see what was written meanwhile, or at another time that was set.
+    fn tiledb_array_reopen(ctx, array: In<ArrayHandle>) {
+        let handle = array.get()?;
+        let kind = handle.open()?.kind;
+        if kind != QueryType::Read {
+            return Err("Cannot reopen array; Array was not opened in read mode".into());
+        }
+        let before = lock(&handle.inner.state).open.take();
+        if let Err(failure) = open(ctx, handle, kind) {
+            lock(&handle.inner.state).open = before;
+            return Err(failure);
+        }
+    }
+
+    /// Sets settings of the array's own; it must not be open.
+    fn tiledb_array_set_config(ctx, array: In<ArrayHandle>, config: In<Config>) {
+        let mut state = lock(&array.get()?.inner.state);
+        if state.open.is_some() {
+            return Err("Cannot set a config on an open array".into());
+        }
+        state.settings = Some(config.get()?.settings());
+    }
+
+    /// A copy of the array's settings.
+    fn tiledb_array_get_config(ctx, array: In<ArrayHandle>, config: Out<Ptr<Config>>) {
+        let own = lock(&array.get()?.inner.state).settings.clone();
+        config.give(Config::new(ctx.settings_with(own.as_ref())))?;
+    }
+
+    /// Stores metadata that was put, and closes the array; closing twice is no error.
+    fn tiledb_array_close(ctx, array: In<ArrayHandle>) {
+        let open = lock(&array.get()?.inner.state).open.take();
+        if let Some(open) = open {
+            open.flush()?;
+        }
+    }
+
+    /// A handle on the schema.
+    fn tiledb_array_get_schema(ctx, array: In<ArrayHandle>, schema: Out<Ptr<SchemaHandle>>) {
+        schema.give(SchemaHandle::of_array(&array.get()?.open()?.array))?;
+    }
+
+    /// What the array is open for.
+    fn tiledb_array_get_query_type(ctx, array: In<ArrayHandle>, kind: Out<i32>) {
+        kind.set(array.get()?.open()?.kind as i32)?;
+    }
+
+    /// The URI; it lives as long as the handle.
+    fn tiledb_array_get_uri(ctx, array: In<ArrayHandle>, uri: Out<Str>) {
+        let inner = &array.get()?.inner;
+        uri.set(inner.keep.text(&crate::uri::absolute(&inner.uri)))?;
+    }
+
+    /// Creates an array.
+    fn tiledb_array_create(ctx, uri: Text, schema: In<SchemaHandle>) {
+        let (new, time) = schema.get()?.new_array()?;
+        let (engine, uri) = (ctx.engine()?, uri.get()?);
+        match time {
+            (0, _) => azulejo::Array::create(&engine, uri, new)?,
+            (at, _) => azulejo::Array::create_at(&engine, uri, new, at)?,
+        }
+    }
+
+    /// The encryption of an array.
+    fn tiledb_array_encryption_type(ctx, uri: Text, id: Out<i32>) {
+        let engine = ctx.engine()?;
+        let uri = uri.get()?;
+        match azulejo::Array::open(&engine, uri) {
+            Ok(_) => id.set(engine.key().is_some().into())?,
+            Err(azulejo::Error::Encryption { .. }) => id.set(engine.key().is_none().into())?,
+            Err(other) => return Err(other.into()),
+        }
+    }
+
+    /// The non-empty domain of fixed-size dimensions, as pairs of values.
+    fn tiledb_array_get_non_empty_domain(ctx, array: In<ArrayHandle>, out: OutBytes, is_empty: Out<i32>) {
+        let open = array.get()?.open()?;
+        let dimensions = &open.array.schema().domain.dimensions;
+        let first = dimensions.first().map(|d| d.datatype);
+        if dimensions.iter().any(|d| d.is_var() || Some(d.datatype) != first) {
+            return Err("Cannot get non-empty domain; Function not applicable to heterogeneous or variable-sized domains".into());
+        }
+        let found = domain(&open)?;
+        let mut at = 0;
+        for range in found.iter().flat_map(|domain| &domain.ranges) {
+            for bound in [&range.start, &range.end] {
+                out.write_at(at, bound)?;
+                at += bound.len();
+            }
+        }
+        is_empty.set(found.is_none().into())?;
+    }
+
+    /// The non-empty domain of a fixed-size dimension, as a pair of values.
+    fn tiledb_array_get_non_empty_domain_from_index(
+        ctx, array: In<ArrayHandle>, index: u32, out: OutBytes, is_empty: Out<i32>
+    ) {
+        put_fixed(non_empty(array.get()?, index as usize, Some(false))?.as_ref(), &out, &is_empty)?;
+    }
+
+    /// The non-empty domain of a fixed-size dimension by its name, as a pair of values.
+    fn tiledb_array_get_non_empty_domain_from_name(
+        ctx, array: In<ArrayHandle>, name: Text, out: OutBytes, is_empty: Out<i32>
+    ) {
+        let array = array.get()?;
+        let index = index_of(array, name.get()?)?;
+        put_fixed(non_empty(array, index, Some(false))?.as_ref(), &out, &is_empty)?;
+    }
+
+    /// Sizes of the bounds of the non-empty domain of a string dimension.
+    fn tiledb_array_get_non_empty_domain_var_size_from_index(
+        ctx, array: In<ArrayHandle>, index: u32, start: Out<u64>, end: Out<u64>, is_empty: Out<i32>
+    ) {
+        put_sizes(non_empty(array.get()?, index as usize, Some(true))?.as_ref(), &start, &end, &is_empty)?;
+    }
+
+    /// Sizes of the bounds of the non-empty domain of a string dimension by its name.
+    fn tiledb_array_get_non_empty_domain_var_size_from_name(
+        ctx, array: In<ArrayHandle>, name: Text, start: Out<u64>, end: Out<u64>, is_empty: Out<i32>
+    ) {
+        let array = array.get()?;
+        let index = index_of(array, name.get()?)?;
+        put_sizes(non_empty(array, index, Some(true))?.as_ref(), &start, &end, &is_empty)?;
+    }
+
+    /// The bounds of the non-empty domain of a string dimension, into memory of the caller's.
+    fn tiledb_array_get_non_empty_domain_var_from_index(
+        ctx, array: In<ArrayHandle>, index: u32, start: OutBytes, end: OutBytes, is_empty: Out<i32>
+    ) {
+        put_var(non_empty(array.get()?, index as usize, Some(true))?.as_ref(), &start, &end, &is_empty)?;
+    }
+
+    /// The bounds of the non-empty domain of a string dimension by its name, into memory of the caller's.
+    fn tiledb_array_get_non_empty_domain_var_from_name(
+        ctx, array: In<ArrayHandle>, name: Text, start: OutBytes, end: OutBytes, is_empty: Out<i32>
+    ) {
+        let array = array.get()?;
+        let index = index_of(array, name.get()?)?;
+        put_var(non_empty(array, index, Some(true))?.as_ref(), &start, &end, &is_empty)?;
+    }
+
+    /// An enumeration of the latest schema.
+    fn tiledb_array_get_enumeration(ctx, array: In<ArrayHandle>, name: Text, enumeration: Out<Ptr<EnumerationHandle>>) {
+        let found = array.get()?.open()?.array.enumeration(name.get()?)?;
+        enumeration.give(EnumerationHandle::new(found))?;
+    }
+
+    /// Reads all enumerations of the latest schema.
+    fn tiledb_array_load_all_enumerations(ctx, array: In<ArrayHandle>) {
+        array.get()?.open()?.array.enumerations()?;
+    }
+
+    /// Reads all enumerations of the latest schema; those of earlier ones are read when they are asked for.
+    fn tiledb_array_load_enumerations_all_schemas(ctx, array: In<ArrayHandle>) {
+        array.get()?.open()?.array.enumerations()?;
+    }
+
+    /// Puts a key-value; it is stored when the array is closed.
+    fn tiledb_array_put_metadata(ctx, array: In<ArrayHandle>, key: Text, id: i32, num: u32, value: Bytes) {
+        let open = writable(array.get()?)?;
+        let entry = (key.get()?.to_owned(), Some(take_value(id, num, &value)?));
+        lock(&open.pending).push(entry);
+    }
+
+    /// Deletes a key-value when the array is closed.
+    fn tiledb_array_delete_metadata(ctx, array: In<ArrayHandle>, key: Text) {
+        let open = writable(array.get()?)?;
+        lock(&open.pending).push((key.get()?.to_owned(), None));
+    }
+
+    /// The value of a key, null if there is none; it lives as long as the handle.
+    fn tiledb_array_get_metadata(
+        ctx, array: In<ArrayHandle>, key: Text, id: Out<i32>, num: Out<u32>, value: Out<Pointer>
+    ) {
+        let (array, key) = (array.get()?, key.get()?);
+        with_metadata(array, |all| give_value(&array.inner.keep, all.get(key), &id, &num, &value))?;
+    }
+
+    /// The number of key-values.
+    fn tiledb_array_get_metadata_num(ctx, array: In<ArrayHandle>, num: Out<u64>) {
+        num.set(with_metadata(array.get()?, |all| Ok(all.len() as u64))?)?;
+    }
+
+    /// A key-value by its position in the order of keys.
+    fn tiledb_array_get_metadata_from_index(
+        ctx, array: In<ArrayHandle>, index: u64, key: Out<Str>, key_len: Out<u32>, id: Out<i32>, num: Out<u32>,
+        value: Out<Pointer>
+    ) {
+        let array = array.get()?;
+        with_metadata(array, |all| {
+            let found = usize::try_from(index).ok().and_then(|index| all.iter().nth(index));
+            let (name, found) = found.ok_or_else(|| Failure::new("Cannot get metadata; index out of bounds"))?;
+            key.set(array.inner.keep.text(name))?;
+            key_len.set(u32::try_from(name.len()).unwrap_or(u32::MAX))?;
+            give_value(&array.inner.keep, Some(found), &id, &num, &value)
+        })?;
+    }
+
+    /// Whether there is a key, and its type.
+    fn tiledb_array_has_metadata_key(ctx, array: In<ArrayHandle>, key: Text, id: Out<i32>, has: Out<i32>) {
+        let key = key.get()?;
+        let found = with_metadata(array.get()?, |all| Ok(all.get(key).map(|value| value.datatype)))?;
+        if let Some(datatype) = found {
+            id.set(datatype_id(datatype))?;
+        }
+        has.set(found.is_some().into())?;
+    }
+}
+
+capi_free! {
+    fn tiledb_array_free(ArrayHandle);
+}

@@ -1,0 +1,258 @@
+//! `tiledb_filter_t` and `tiledb_filter_list_t`.
+
+use crate::boundary::{Bytes, In, Kind, Out, OutBytes, Ptr, capi, capi_free};
+use crate::enums::{datatype, datatype_id};
+use crate::error::{Failure, Result};
+use crate::strings::lock;
+use azulejo_format::Datatype;
+use azulejo_format::filter::{Filter, Pipeline};
+use std::sync::Mutex;
+
+/// `tiledb_filter_t`.
+#[derive(Debug)]
+pub struct FilterHandle {
+    filter: Mutex<Filter>,
+}
+
+impl Kind for FilterHandle {
+    const NAME: &'static str = "filter";
+}
+
+/// `tiledb_filter_list_t`.
+#[derive(Debug)]
+pub struct FilterList {
+    pipeline: Mutex<Pipeline>,
+}
+
+impl Kind for FilterList {
+    const NAME: &'static str = "filter_list";
+}
+
+impl FilterList {
+    /// A handle on these filters.
+    pub fn new(pipeline: Pipeline) -> Self {
+        Self { pipeline: Mutex::new(pipeline) }
+    }
+
+    /// The filters as they are now.
+    pub fn pipeline(&self) -> Pipeline {
+        lock(&self.pipeline).clone()
+    }
+}
+
+/// A filter of a type with the reference's default options.
+fn filter_of(id: i32) -> Result<Filter> {
+    let level = -1;
+    Ok(match id {
+        0 => Filter::None,
+        1 => Filter::Gzip { level },
+        2 => Filter::Zstd { level },
+        3 => Filter::Lz4 { level },
+        4 => Filter::Rle { level },
+        5 => Filter::Bzip2 { level },
+        6 => Filter::DoubleDelta { level, reinterpret: None },
+        7 => Filter::BitWidthReduction { max_window: 256 },
+        8 => Filter::Bitshuffle,
+        9 => Filter::Byteshuffle,
+        10 => Filter::PositiveDelta { max_window: 1024 },
+        12 => Filter::ChecksumMd5,
+        13 => Filter::ChecksumSha256,
+        14 => Filter::Dictionary { level },
+        15 => Filter::FloatScale { scale: 1.0, offset: 0.0, byte_width: 8 },
+        16 => Filter::Xor,
+        18 => Filter::Webp { quality: 100.0, input_format: 0, lossless: false, y_extent: 0, x_extent: 0 },
+        19 => Filter::Delta { level, reinterpret: None },
+        _ => return Err(Failure::new(format!("{id} is no filter type"))),
+    })
+}
+
+/// Options, by their C numbers.
+const LEVEL: i32 = 0;
+const BIT_WIDTH_MAX_WINDOW: i32 = 1;
+const POSITIVE_DELTA_MAX_WINDOW: i32 = 2;
+const FLOAT_BYTE_WIDTH: i32 = 3;
+const FLOAT_FACTOR: i32 = 4;
+const FLOAT_OFFSET: i32 = 5;
+const WEBP_QUALITY: i32 = 6;
+const WEBP_INPUT_FORMAT: i32 = 7;
+const WEBP_LOSSLESS: i32 = 8;
+const REINTERPRET: i32 = 9;
+
+fn unknown_option(filter: &Filter) -> Failure {
+    let name = filter.name();
+    match filter {
+        Filter::None | Filter::Bitshuffle | Filter::Byteshuffle | Filter::ChecksumMd5 | Filter::ChecksumSha256
+        | Filter::Xor => Failure::new(format!("[TileDB::Filter] Error: Filter does not support options ({name})")),
+        _ => Failure::new(format!("[TileDB::Filter] Error: {name} filter error; unknown option")),
+    }
+}
+
+/// A number of the caller's, in the size of its type.
+fn number<const N: usize>(value: &Bytes) -> Result<[u8; N]> {
+    value.get(N)?.first_chunk::<N>().copied().ok_or_else(|| Failure::null("option value"))
+}
+
+fn set_option(filter: &mut Filter, option: i32, value: &Bytes) -> Result<()> {
+    let unknown = unknown_option(filter);
+    match (&mut *filter, option) {
+        (
+            Filter::Gzip { level }
+            | Filter::Zstd { level }
+            | Filter::Lz4 { level }
+            | Filter::Rle { level }
+            | Filter::Bzip2 { level }
+            | Filter::DoubleDelta { level, .. }
+            | Filter::Dictionary { level }
+            | Filter::Delta { level, .. },
+            LEVEL,
+        ) => *level = i32::from_le_bytes(number(value)?),
+        (Filter::DoubleDelta { reinterpret, .. } | Filter::Delta { reinterpret, .. }, REINTERPRET) => {
+            let [id] = number(value)?;
+            let given = datatype(id.into())?;
+            *reinterpret = (given != Datatype::Any).then_some(given);
+        }
+        (Filter::BitWidthReduction { max_window }, BIT_WIDTH_MAX_WINDOW)
+        | (Filter::PositiveDelta { max_window }, POSITIVE_DELTA_MAX_WINDOW) => {
+            *max_window = u32::from_le_bytes(number(value)?);
+        }
+        (Filter::FloatScale { byte_width, .. }, FLOAT_BYTE_WIDTH) => {
+            let given = u64::from_le_bytes(number(value)?);
+            if ![1, 2, 4, 8].contains(&given) {
+                return Err("[TileDB::Filter] Error: Float scaling filter error; byte width must be 1, 2, 4 or 8".into());
+            }
+            *byte_width = given;
+        }
+        (Filter::FloatScale { scale, .. }, FLOAT_FACTOR) => *scale = finite(value)?,
+        (Filter::FloatScale { offset, .. }, FLOAT_OFFSET) => *offset = finite(value)?,
+        (Filter::Webp { quality, .. }, WEBP_QUALITY) => {
+            let given = f32::from_le_bytes(number(value)?);
+            if !(0.0..=100.0).contains(&given) {
+                return Err("[TileDB::Filter] Error: WebP quality must be between 0 and 100".into());
+            }
+            *quality = given;
+        }
+        (Filter::Webp { input_format, .. }, WEBP_INPUT_FORMAT) => {
+            let [given] = number(value)?;
+            if given > 4 {
+                return Err(Failure::new(format!("[TileDB::Filter] Error: {given} is no WebP input format")));
+            }
+            *input_format = given;
+        }
+        (Filter::Webp { lossless, .. }, WEBP_LOSSLESS) => {
+            let [given] = number(value)?;
+            *lossless = given != 0;
+        }
+        _ => return Err(unknown),
+    }
+    Ok(())
+}
+
+fn finite(value: &Bytes) -> Result<f64> {
+    let value = f64::from_le_bytes(number(value)?);
+    if value.is_finite() { Ok(value) } else { Err("Float scaling filter error; the value is not finite".into()) }
+}
+
+fn get_option(filter: &Filter, option: i32, out: &OutBytes) -> Result<()> {
+    match (filter, option) {
+        (
+            Filter::Gzip { level }
+            | Filter::Zstd { level }
+            | Filter::Lz4 { level }
+            | Filter::Rle { level }
+            | Filter::Bzip2 { level }
+            | Filter::DoubleDelta { level, .. }
+            | Filter::Dictionary { level }
+            | Filter::Delta { level, .. },
+            LEVEL,
+        ) => out.write(&level.to_le_bytes()),
+        (Filter::DoubleDelta { reinterpret, .. } | Filter::Delta { reinterpret, .. }, REINTERPRET) => {
+            let id = datatype_id(reinterpret.unwrap_or(Datatype::Any));
+            out.write(&[u8::try_from(id).unwrap_or(0)])
+        }
+        // The reference keeps this option for every compressor.
+        (
+            Filter::Gzip { .. } | Filter::Zstd { .. } | Filter::Lz4 { .. } | Filter::Rle { .. } | Filter::Bzip2 { .. }
+            | Filter::Dictionary { .. },
+            REINTERPRET,
+        ) => out.write(&[Datatype::Any.id()]),
+        (Filter::BitWidthReduction { max_window }, BIT_WIDTH_MAX_WINDOW)
+        | (Filter::PositiveDelta { max_window }, POSITIVE_DELTA_MAX_WINDOW) => out.write(&max_window.to_le_bytes()),
+        (Filter::FloatScale { byte_width, .. }, FLOAT_BYTE_WIDTH) => out.write(&byte_width.to_le_bytes()),
+        (Filter::FloatScale { scale, .. }, FLOAT_FACTOR) => out.write(&scale.to_le_bytes()),
+        (Filter::FloatScale { offset, .. }, FLOAT_OFFSET) => out.write(&offset.to_le_bytes()),
+        (Filter::Webp { quality, .. }, WEBP_QUALITY) => out.write(&quality.to_le_bytes()),
+        (Filter::Webp { input_format, .. }, WEBP_INPUT_FORMAT) => out.write(&[*input_format]),
+        (Filter::Webp { lossless, .. }, WEBP_LOSSLESS) => out.write(&[u8::from(*lossless)]),
+        _ => Err(unknown_option(filter)),
+    }
+}
+
+capi! {
+    /// A filter of a type, with its default options.
+    fn tiledb_filter_alloc(ctx, id: i32, filter: Out<Ptr<FilterHandle>>) {
+        filter.give(FilterHandle { filter: Mutex::new(filter_of(id)?) })?;
+    }
+
+    /// A filter's type.
+    fn tiledb_filter_get_type(ctx, filter: In<FilterHandle>, id: Out<i32>) {
+        id.set(lock(&filter.get()?.filter).id().into())?;
+    }
+
+    /// Sets an option; the value has the option's own type.
+    fn tiledb_filter_set_option(ctx, filter: In<FilterHandle>, option: i32, value: Bytes) {
+        set_option(&mut lock(&filter.get()?.filter), option, &value)?;
+    }
+
+    /// Gets an option; the value has the option's own type.
+    fn tiledb_filter_get_option(ctx, filter: In<FilterHandle>, option: i32, value: OutBytes) {
+        get_option(&lock(&filter.get()?.filter), option, &value)?;
+    }
+
+    /// An empty list.
+    fn tiledb_filter_list_alloc(ctx, list: Out<Ptr<FilterList>>) {
+        list.give(FilterList::new(Pipeline::default()))?;
+    }
+
+    /// Appends a copy of a filter.
+    fn tiledb_filter_list_add_filter(ctx, list: In<FilterList>, filter: In<FilterHandle>) {
+        let filter = lock(&filter.get()?.filter).clone();
+        let mut pipeline = lock(&list.get()?.pipeline);
+        if pipeline.filters.len() >= Pipeline::MAX_FILTERS {
+            return Err(Failure::new(format!("a filter list has at most {} filters", Pipeline::MAX_FILTERS)));
+        }
+        pipeline.filters.push(filter);
+    }
+
+    /// Sets about how many bytes are filtered at a time.
+    fn tiledb_filter_list_set_max_chunk_size(ctx, list: In<FilterList>, size: u32) {
+        lock(&list.get()?.pipeline).max_chunk_size = size;
+    }
+
+    /// The number of filters.
+    fn tiledb_filter_list_get_nfilters(ctx, list: In<FilterList>, num: Out<u32>) {
+        num.set(u32::try_from(lock(&list.get()?.pipeline).filters.len()).unwrap_or(u32::MAX))?;
+    }
+
+    /// A copy of a filter.
+    fn tiledb_filter_list_get_filter_from_index(ctx, list: In<FilterList>, index: u32, filter: Out<Ptr<FilterHandle>>) {
+        let pipeline = list.get()?.pipeline();
+        let count = pipeline.filters.len();
+        // Past the end of an empty list the reference hands out nothing and is content.
+        if count == 0 && index == 0 {
+            return Ok(());
+        }
+        let found = pipeline.filters.into_iter().nth(index as usize);
+        let found = found.ok_or_else(|| Failure::new(format!("there is no filter {index} in a list of {count}")))?;
+        filter.give(FilterHandle { filter: Mutex::new(found) })?;
+    }
+
+    /// About how many bytes are filtered at a time.
+    fn tiledb_filter_list_get_max_chunk_size(ctx, list: In<FilterList>, size: Out<u32>) {
+        size.set(lock(&list.get()?.pipeline).max_chunk_size)?;
+    }
+}
+
+capi_free! {
+    fn tiledb_filter_free(FilterHandle);
+    fn tiledb_filter_list_free(FilterList);
+}

@@ -1,0 +1,573 @@
+//! `tiledb_query_t`.
+
+mod buffers;
+pub mod channel;
+mod estimate;
+pub mod field;
+mod read;
+mod write;
+
+use crate::array::{ArrayHandle, OpenArray};
+use crate::boundary::{Bytes, In, InOut, Kind, Out, OutBytes, Pointer, Ptr, Str, Text, capi, capi_free};
+use crate::condition::ConditionHandle;
+use crate::config::{Config, Settings};
+use crate::enums::{QueryType, layout, query_type};
+use crate::error::{Failure, Result};
+use crate::strings::{Keep, StringHandle, lock};
+use crate::subarray::{Ranges, SubarrayHandle};
+use azulejo_format::schema::{ArraySchema, Layout};
+use buffers::{FieldBuffers, OffsetsFormat, Place};
+use channel::NamedAggregate;
+use read::{ReadState, Source};
+use std::ffi::{c_char, c_void};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// `tiledb_query_t`.
+#[derive(Debug)]
+pub struct QueryHandle {
+    shared: Arc<Shared>,
+    array: ArrayHandle,
+    keep: Keep,
+}
+
+impl Kind for QueryHandle {
+    const NAME: &'static str = "query";
+}
+
+/// What a query shares with its channels and fields.
+#[derive(Debug)]
+pub struct Shared {
+    open: Arc<OpenArray>,
+    kind: QueryType,
+    state: Mutex<State>,
+}
+
+/// How far a query is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "named after the C enumerators")]
+#[repr(i32)]
+pub enum Status {
+    Failed = 0,
+    Completed = 1,
+    Incomplete = 3,
+    Uninitialized = 4,
+    Initialized = 5,
+}
+
+/// Why a query is incomplete.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(i32)]
+pub enum Reason {
+    /// It is not.
+    None = 0,
+    /// The caller's buffers are full.
+    UserBufferSize = 1,
+}
+
+/// What a query is made of.
+#[derive(Debug)]
+pub struct State {
+    layout: Layout,
+    subarray: Option<Ranges>,
+    condition: Option<azulejo_format::condition::Condition>,
+    buffers: Vec<FieldBuffers>,
+    aggregates: Vec<NamedAggregate>,
+    settings: Option<Settings>,
+    status: Status,
+    reason: Reason,
+    read: Option<ReadState>,
+    write: write::WriteState,
+}
+
+impl Shared {
+    /// The array's latest schema.
+    pub fn schema(&self) -> &ArraySchema {
+        self.open.array().schema()
+    }
+
+    /// What the query is made of.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
+    }
+}
+
+impl QueryHandle {
+    /// What the query shares with its channels and fields.
+    pub fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+}
+
+impl State {
+    /// Whether it was submitted.
+    pub fn is_started(&self) -> bool {
+        self.status != Status::Uninitialized
+    }
+
+    fn offsets_format(&self, open: &OpenArray) -> Result<OffsetsFormat> {
+        let get = |key: &str| {
+            let own = self.settings.as_ref().and_then(|settings| settings.given(key));
+            own.or_else(|| open.settings().get(key)).unwrap_or_default()
+        };
+        let narrow = match get("sm.var_offsets.bitsize").as_str() {
+            "64" => false,
+            "32" => true,
+            other => return Err(Failure::new(format!("sm.var_offsets.bitsize is {other}; it must be 32 or 64"))),
+        };
+        Ok(OffsetsFormat {
+            narrow,
+            elements: get("sm.var_offsets.mode") == "elements",
+            extra: get("sm.var_offsets.extra_element").eq_ignore_ascii_case("true"),
+        })
+    }
+
+    /// The buffers of a field, made if there are none.
+    fn buffers_of(&mut self, name: &str) -> &mut FieldBuffers {
+        let at = self.buffers.iter().position(|buffers| buffers.name == name).unwrap_or_else(|| {
+            self.buffers.push(FieldBuffers { name: name.into(), data: None, offsets: None, validity: None });
+            self.buffers.len() - 1
+        });
+        &mut self.buffers[at]
+    }
+}
+
+/// The part of a field that a buffer holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Data,
+    Offsets,
+    Validity,
+}
+
+fn set_buffer(query: &QueryHandle, name: &str, part: Part, place: Place) -> Result<()> {
+    let schema = query.shared.schema();
+    let mut state = query.shared.state();
+    let fail = |why: &str| Err(Failure::new(format!("Cannot set buffer; {why}")));
+    let source = read::source(schema, &state.aggregates, name);
+    let (var, nullable) = match source {
+        None => return fail(&format!("Invalid attribute/dimension '{name}'")),
+        Some(Source::Field) => match schema.field(name) {
+            Some(field) => (schema.is_var(field), schema.is_nullable(field)),
+            None => (false, false),
+        },
+        Some(Source::Aggregate) => {
+            let column_type = state.aggregates.iter().find(|a| a.name == name).map(|a| &a.column_type);
+            column_type.map_or((false, false), |t| (t.is_var(), t.nullable))
+        }
+        Some(Source::Label) => (schema.dimension_label(name).is_some_and(|label| label.cell_val_num.is_var()), false),
+    };
+    if part == Part::Offsets && !var {
+        return fail(&format!("Input attribute/dimension '{name}' is fixed-sized"));
+    }
+    if part == Part::Validity && !nullable {
+        return fail(&format!("Input attribute '{name}' is not nullable"));
+    }
+    let is_new = !state.buffers.iter().any(|buffers| buffers.name == name);
+    if is_new && state.is_started() && query.shared.kind == QueryType::Read && state.status == Status::Incomplete {
+        return fail(&format!("setting buffers for new attribute '{name}' after the first submission is not allowed"));
+    }
+    let buffers = state.buffers_of(name);
+    match part {
+        Part::Data => buffers.data = Some(place),
+        Part::Offsets => buffers.offsets = Some(place),
+        Part::Validity => buffers.validity = Some(place),
+    }
+    Ok(())
+}
+
+fn place(query: &QueryHandle, name: &str, part: Part) -> Result<Option<Place>> {
+    let state = query.shared.state();
+    if read::source(query.shared.schema(), &state.aggregates, name).is_none() {
+        return Err(Failure::new(format!("Cannot get buffer; Invalid attribute/dimension name '{name}'")));
+    }
+    let buffers = state.buffers.iter().find(|buffers| buffers.name == name);
+    Ok(buffers.and_then(|buffers| match part {
+        Part::Data => buffers.data,
+        Part::Offsets => buffers.offsets,
+        Part::Validity => buffers.validity,
+    }))
+}
+
+fn submit(query: &QueryHandle) -> Result<()> {
+    // The array must still be open; what was opened with the query is what it works on.
+    query.array.open()?;
+    let open = &query.shared.open;
+    let mut state = query.shared.state();
+    let outcome = match query.shared.kind {
+        QueryType::Read => read::submit(&mut state, open),
+        QueryType::Write | QueryType::ModifyExclusive => write::submit(&mut state, open),
+        QueryType::Delete => write::delete(&mut state, open),
+        QueryType::Update => Err(Failure::unsupported("an update query")),
+    };
+    if outcome.is_err() {
+        state.status = Status::Failed;
+    }
+    outcome
+}
+
+fn finalize(query: &QueryHandle) -> Result<()> {
+    let mut state = query.shared.state();
+    if matches!(query.shared.kind, QueryType::Write | QueryType::ModifyExclusive) && state.is_started() {
+        let outcome = write::finalize(&mut state, &query.shared.open);
+        if outcome.is_err() {
+            state.status = Status::Failed;
+        }
+        return outcome;
+    }
+    Ok(())
+}
+
+fn read_only<T>(query: &QueryHandle, body: impl FnOnce(&State, &OpenArray) -> Result<T>) -> Result<T> {
+    if query.shared.kind != QueryType::Read {
+        return Err("Cannot get estimated result size; Operation currently only supported for read queries".into());
+    }
+    body(&query.shared.state(), &query.shared.open)
+}
+
+/// A fragment that a write made.
+fn written(query: &QueryHandle, index: u64) -> Result<(String, (u64, u64))> {
+    if query.shared.kind == QueryType::Read {
+        return Err("Cannot get fragment; Applicable only to WRITE mode".into());
+    }
+    let state = query.shared.state();
+    let found = usize::try_from(index).ok().and_then(|index| state.write.fragments.get(index).cloned());
+    found.ok_or_else(|| Failure::new("Cannot get fragment; Invalid fragment index"))
+}
+
+capi! {
+    /// A query on an open array.
+    fn tiledb_query_alloc(ctx, array: In<ArrayHandle>, kind: i32, query: Out<Ptr<QueryHandle>>) {
+        let (array, kind) = (array.get()?, query_type(kind)?);
+        let open = array.open()?;
+        if open.kind() != kind {
+            return Err(Failure::new(format!(
+                "Cannot create query; Array query type does not match declared query type: ({} != {})",
+                open.kind().name(), kind.name()
+            )));
+        }
+        let layout = if open.array().schema().is_dense() { Layout::RowMajor } else { Layout::Unordered };
+        let state = State {
+            layout,
+            subarray: None,
+            condition: None,
+            buffers: Vec::new(),
+            aggregates: Vec::new(),
+            settings: None,
+            status: Status::Uninitialized,
+            reason: Reason::None,
+            read: None,
+            write: write::WriteState::default(),
+        };
+        let shared = Arc::new(Shared { open, kind, state: Mutex::new(state) });
+        query.give(QueryHandle { shared, array: array.clone(), keep: Keep::default() })?;
+    }
+
+    /// Statistics as JSON; free them with `tiledb_stats_free_str`.
+    fn tiledb_query_get_stats(ctx, query: In<QueryHandle>, out: Out<Pointer<c_char>>) {
+        query.get()?;
+        out.set(crate::stats::owned_text("{}"))?;
+    }
+
+    /// Sets settings of the query's own, before it is submitted.
+    fn tiledb_query_set_config(ctx, query: In<QueryHandle>, config: In<Config>) {
+        let mut state = query.get()?.shared.state();
+        if state.is_started() {
+            return Err("[TileDB::Query] Error: Cannot set config after initialization.".into());
+        }
+        state.settings = Some(config.get()?.settings());
+    }
+
+    /// A copy of the query's settings.
+    fn tiledb_query_get_config(ctx, query: In<QueryHandle>, config: Out<Ptr<Config>>) {
+        let query = query.get()?;
+        let mut settings = query.shared.open.settings().clone();
+        if let Some(own) = &query.shared.state().settings {
+            settings.inherit(own);
+        }
+        config.give(Config::new(settings))?;
+    }
+
+    /// Sets which cells: a copy of the subarray.
+    fn tiledb_query_set_subarray_t(ctx, query: In<QueryHandle>, subarray: In<SubarrayHandle>) {
+        let ranges = subarray.get()?.ranges();
+        let query = query.get()?;
+        let mut state = query.shared.state();
+        if query.shared.kind == QueryType::Write && !query.shared.schema().is_dense() && !ranges.is_default() {
+            return Err("[TileDB::Query] Error: Setting a subarray is not supported on sparse writes.".into());
+        }
+        state.subarray = Some(ranges);
+        state.read = None;
+        if state.status != Status::Failed {
+            state.status = Status::Uninitialized;
+        }
+    }
+
+    /// A copy of the subarray.
+    fn tiledb_query_get_subarray_t(ctx, query: In<QueryHandle>, subarray: Out<Ptr<SubarrayHandle>>) {
+        let query = query.get()?;
+        let ranges = match &query.shared.state().subarray {
+            Some(ranges) => ranges.clone(),
+            None => Ranges::new(&query.shared.open, true, None)?,
+        };
+        subarray.give(SubarrayHandle::new(ranges))?;
+    }
+
+    /// Sets the buffer of a field's values; `size` says how large it is and, after submission, how much was written.
+    fn tiledb_query_set_data_buffer(ctx, query: In<QueryHandle>, name: Text, buffer: OutBytes, size: InOut<u64>) {
+        set_buffer(query.get()?, name.get()?, Part::Data, Place::new(buffer.raw().cast(), size.raw())?)?;
+    }
+
+    /// Sets the buffer of the starts of a field's var-length cells.
+    fn tiledb_query_set_offsets_buffer(ctx, query: In<QueryHandle>, name: Text, buffer: OutBytes, size: InOut<u64>) {
+        set_buffer(query.get()?, name.get()?, Part::Offsets, Place::new(buffer.raw().cast(), size.raw())?)?;
+    }
+
+    /// Sets the buffer of a nullable field's validity, a byte a cell.
+    fn tiledb_query_set_validity_buffer(ctx, query: In<QueryHandle>, name: Text, buffer: OutBytes, size: InOut<u64>) {
+        set_buffer(query.get()?, name.get()?, Part::Validity, Place::new(buffer.raw().cast(), size.raw())?)?;
+    }
+
+    /// The buffer of a field's values; nulls if none was set.
+    fn tiledb_query_get_data_buffer(
+        ctx, query: In<QueryHandle>, name: Text, buffer: Out<Pointer<c_void>>, size: Out<Pointer<u64>>
+    ) {
+        let found = place(query.get()?, name.get()?, Part::Data)?;
+        buffer.set(Pointer(found.map_or(std::ptr::null(), |place| place.data().cast_const().cast())))?;
+        size.set(Pointer(found.map_or(std::ptr::null(), |place| place.size().cast_const())))?;
+    }
+
+    /// The buffer of the starts of a field's var-length cells; nulls if none was set.
+    fn tiledb_query_get_offsets_buffer(
+        ctx, query: In<QueryHandle>, name: Text, buffer: Out<Pointer<c_void>>, size: Out<Pointer<u64>>
+    ) {
+        let found = place(query.get()?, name.get()?, Part::Offsets)?;
+        buffer.set(Pointer(found.map_or(std::ptr::null(), |place| place.data().cast_const().cast())))?;
+        size.set(Pointer(found.map_or(std::ptr::null(), |place| place.size().cast_const())))?;
+    }
+
+    /// The buffer of a field's validity; nulls if none was set.
+    fn tiledb_query_get_validity_buffer(
+        ctx, query: In<QueryHandle>, name: Text, buffer: Out<Pointer<c_void>>, size: Out<Pointer<u64>>
+    ) {
+        let found = place(query.get()?, name.get()?, Part::Validity)?;
+        buffer.set(Pointer(found.map_or(std::ptr::null(), |place| place.data().cast_const().cast())))?;
+        size.set(Pointer(found.map_or(std::ptr::null(), |place| place.size().cast_const())))?;
+    }
+
+    /// Sets the order of cells.
+    fn tiledb_query_set_layout(ctx, query: In<QueryHandle>, id: i32) {
+        let query = query.get()?;
+        let order = layout(id)?;
+        let mut state = query.shared.state();
+        if state.is_started() && state.layout != order {
+            return Err("Cannot set layout after initialization".into());
+        }
+        if order == Layout::Hilbert {
+            return Err("Cannot set layout; Hilbert order is not applicable to queries".into());
+        }
+        let dense = query.shared.schema().is_dense();
+        if query.shared.kind == QueryType::Write {
+            if dense && order == Layout::Unordered {
+                return Err("Unordered writes are only possible for sparse arrays".into());
+            }
+            if !dense && matches!(order, Layout::RowMajor | Layout::ColMajor) {
+                return Err("Row-major and column-major writes are only possible for dense arrays".into());
+            }
+        }
+        state.layout = order;
+    }
+
+    /// Only cells that meet a condition; or, of a delete query, the cells to delete.
+    fn tiledb_query_set_condition(ctx, query: In<QueryHandle>, cond: In<ConditionHandle>) {
+        let query = query.get()?;
+        if query.shared.kind == QueryType::Write {
+            return Err("Cannot set query condition; Operation not applicable to write queries".into());
+        }
+        let condition = cond.get()?.condition()?;
+        let mut state = query.shared.state();
+        if state.is_started() && state.status != Status::Completed {
+            return Err("Cannot set query condition after initialization".into());
+        }
+        state.condition = Some(condition);
+    }
+
+    /// Ends a write in global order; nothing happens for other queries.
+    fn tiledb_query_finalize(ctx, query: In<QueryHandle>) {
+        finalize(query.get()?)?;
+    }
+
+    /// Submits the last part of a write in global order and ends it.
+    fn tiledb_query_submit_and_finalize(ctx, query: In<QueryHandle>) {
+        let query = query.get()?;
+        if query.shared.state().layout != Layout::Global {
+            return Err("Failed to submit and finalize query; Call valid only in global_order writes.".into());
+        }
+        submit(query)?;
+        finalize(query)?;
+    }
+
+    /// Reads or writes what the buffers have room for or hold. An incomplete read is submitted again for more.
+    fn tiledb_query_submit(ctx, query: In<QueryHandle>) {
+        submit(query.get()?)?;
+    }
+
+    /// Whether the last submission gave cells.
+    fn tiledb_query_has_results(ctx, query: In<QueryHandle>, has: Out<i32>) {
+        let query = query.get()?;
+        let state = query.shared.state();
+        let some = query.shared.kind == QueryType::Read
+            && matches!(state.status, Status::Completed | Status::Incomplete)
+            && state.buffers.iter().any(FieldBuffers::has_results);
+        has.set(some.into())?;
+    }
+
+    /// How far the query is.
+    fn tiledb_query_get_status(ctx, query: In<QueryHandle>, status: Out<i32>) {
+        status.set(query.get()?.shared.state().status as i32)?;
+    }
+
+    /// Why the query is incomplete.
+    fn tiledb_query_get_status_details(ctx, query: In<QueryHandle>, details: Out<i32>) {
+        details.set(query.get()?.shared.state().reason as i32)?;
+    }
+
+    /// What the query does.
+    fn tiledb_query_get_type(ctx, query: In<QueryHandle>, kind: Out<i32>) {
+        kind.set(query.get()?.shared.kind as i32)?;
+    }
+
+    /// The order of cells.
+    fn tiledb_query_get_layout(ctx, query: In<QueryHandle>, order: Out<i32>) {
+        order.set(query.get()?.shared.state().layout as i32)?;
+    }
+
+    /// A handle on the query's array.
+    fn tiledb_query_get_array(ctx, query: In<QueryHandle>, array: Out<Ptr<ArrayHandle>>) {
+        array.give(query.get()?.array.clone())?;
+    }
+
+    /// An estimate of the size of a fixed-length field.
+    fn tiledb_query_get_est_result_size(ctx, query: In<QueryHandle>, name: Text, size: Out<u64>) {
+        let name = name.get()?;
+        size.set(read_only(query.get()?, |state, open| estimate::sizes(state, open, name))?.data)?;
+    }
+
+    /// An estimate of the sizes of a var-length field.
+    fn tiledb_query_get_est_result_size_var(
+        ctx, query: In<QueryHandle>, name: Text, size_off: Out<u64>, size_val: Out<u64>
+    ) {
+        let name = name.get()?;
+        let sizes = read_only(query.get()?, |state, open| estimate::sizes(state, open, name))?;
+        size_off.set(sizes.offsets)?;
+        size_val.set(sizes.data)?;
+    }
+
+    /// An estimate of the sizes of a nullable fixed-length field.
+    fn tiledb_query_get_est_result_size_nullable(
+        ctx, query: In<QueryHandle>, name: Text, size_val: Out<u64>, size_validity: Out<u64>
+    ) {
+        let name = name.get()?;
+        let sizes = read_only(query.get()?, |state, open| estimate::sizes(state, open, name))?;
+        size_val.set(sizes.data)?;
+        size_validity.set(sizes.validity)?;
+    }
+
+    /// An estimate of the sizes of a nullable var-length field.
+    fn tiledb_query_get_est_result_size_var_nullable(
+        ctx, query: In<QueryHandle>, name: Text, size_off: Out<u64>, size_val: Out<u64>, size_validity: Out<u64>
+    ) {
+        let name = name.get()?;
+        let sizes = read_only(query.get()?, |state, open| estimate::sizes(state, open, name))?;
+        size_off.set(sizes.offsets)?;
+        size_val.set(sizes.data)?;
+        size_validity.set(sizes.validity)?;
+    }
+
+    /// The number of fragments that a write made.
+    fn tiledb_query_get_fragment_num(ctx, query: In<QueryHandle>, num: Out<u32>) {
+        let query = query.get()?;
+        if query.shared.kind == QueryType::Read {
+            return Err("Cannot get number of fragments; Applicable only to WRITE mode".into());
+        }
+        num.set(u32::try_from(query.shared.state().write.fragments.len()).unwrap_or(u32::MAX))?;
+    }
+
+    /// The URI of a fragment that a write made; it lives as long as the handle.
+    fn tiledb_query_get_fragment_uri(ctx, query: In<QueryHandle>, index: u64, uri: Out<Str>) {
+        let query = query.get()?;
+        uri.set(query.keep.text(&written(query, index)?.0))?;
+    }
+
+    /// The time of a fragment that a write made.
+    fn tiledb_query_get_fragment_timestamp_range(ctx, query: In<QueryHandle>, index: u64, t1: Out<u64>, t2: Out<u64>) {
+        let (_, time) = written(query.get()?, index)?;
+        t1.set(time.0)?;
+        t2.set(time.1)?;
+    }
+
+    /// The number of fragments that a read looks at.
+    fn tiledb_query_get_relevant_fragment_num(ctx, query: In<QueryHandle>, num: Out<u64>) {
+        let query = query.get()?;
+        num.set(read_only(query, |_, open| Ok(open.array().fragments().len() as u64))?)?;
+    }
+
+    /// Not supported: updates are never applied by the reference either.
+    fn tiledb_query_add_update_value(ctx, query: In<QueryHandle>, name: Text, value: Bytes, size: u64) {
+        query.get()?;
+        let _ = (name, value, size);
+        return Err(Failure::unsupported("an update query"));
+    }
+
+    /// How the query would be run, as JSON.
+    fn tiledb_query_get_plan(ctx, query: In<QueryHandle>, plan: Out<Ptr<StringHandle>>) {
+        let query = query.get()?;
+        plan.give(StringHandle::new(plan_json(query)))?;
+    }
+}
+
+/// The plan of a query as the reference lays it out.
+fn plan_json(query: &QueryHandle) -> String {
+    let shared = &query.shared;
+    let state = shared.state();
+    let schema = shared.schema();
+    let dense = schema.is_dense();
+    let layout = match state.layout {
+        Layout::RowMajor => "row-major",
+        Layout::ColMajor => "col-major",
+        Layout::Global => "global-order",
+        Layout::Unordered | Layout::Hilbert => "unordered",
+    };
+    let strategy = match (shared.kind, dense, state.layout) {
+        (QueryType::Read, true, _) => "DenseReader",
+        (QueryType::Read, false, Layout::Unordered) if schema.allows_dups => "SparseUnorderedWithDupsReader",
+        (QueryType::Read, false, _) => "SparseGlobalOrderReader",
+        (QueryType::Write, _, Layout::Global) => "GlobalOrderWriter",
+        (QueryType::Write, true, _) => "OrderedWriter",
+        (QueryType::Write, false, _) => "UnorderedWriter",
+        (QueryType::Delete | QueryType::Update | QueryType::ModifyExclusive, ..) => "DeletesAndUpdates",
+    };
+    let names = |is_dim: bool| -> Vec<&str> {
+        let mut names: Vec<&str> = (state.buffers.iter().map(|b| b.name.as_str()))
+            .filter(|name| schema.domain.index_of(name).is_some() == is_dim)
+            .collect();
+        names.sort_unstable();
+        names
+    };
+    let vfs = if shared.open.uri().starts_with("mem://") { "mem" } else { "file" };
+    let plan = serde_json::json!({
+        "TileDB Query Plan": {
+            "Array.Type": if dense { "dense" } else { "sparse" },
+            "Array.URI": crate::uri::absolute(shared.open.uri()),
+            "Query.Attributes": names(false),
+            "Query.Dimensions": names(true),
+            "Query.Layout": layout,
+            "Query.Strategy.Name": strategy,
+            "VFS.Backend": vfs,
+        }
+    });
+    format!("{plan:#}")
+}
+
+capi_free! {
+    fn tiledb_query_free(QueryHandle);
+}

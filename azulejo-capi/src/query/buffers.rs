@@ -1,0 +1,278 @@
+//! The caller's buffers: memory that a query writes into (or reads from) at each submission.
+
+use crate::error::{Failure, Result};
+use azulejo::column::{ColumnBuffers, ColumnMut};
+use azulejo_format::Datatype;
+
+/// Memory of the caller's and the place where its size is kept: what there is room for before a submission, what was
+/// written after it.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    data: *mut u8,
+    size: *mut u64,
+    /// What `size` said when the buffer was set.
+    capacity: usize,
+}
+
+// SAFETY: the C API asks callers to leave buffers alone while a query is submitted, from whatever thread that is; the
+// query's lock orders submissions.
+unsafe impl Send for Place {}
+
+impl Place {
+    /// Memory at `data` whose size `size` holds.
+    pub fn new(data: *mut u8, size: *mut u64) -> Result<Self> {
+        if size.is_null() {
+            return Err("Cannot set buffer; the buffer size is null".into());
+        }
+        // SAFETY: C passes a place that holds the size.
+        let capacity = unsafe { size.read_unaligned() };
+        let capacity = usize::try_from(capacity).map_err(|_| Failure::new("a buffer size does not fit this machine"))?;
+        if data.is_null() && capacity > 0 {
+            return Err("Cannot set buffer; the buffer is null, its size is not 0".into());
+        }
+        Ok(Self { data, size, capacity })
+    }
+
+    /// The address of the memory.
+    pub fn data(&self) -> *mut u8 {
+        self.data
+    }
+
+    /// The address of the size.
+    pub fn size(&self) -> *mut u64 {
+        self.size
+    }
+
+    /// Bytes that there are.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Says how much was written.
+    pub fn set_size(&self, bytes: usize) {
+        // SAFETY: the place for the size stays while the query has the buffer.
+        unsafe { self.size.write_unaligned(bytes as u64) };
+    }
+
+    /// What the size says now.
+    pub fn current(&self) -> u64 {
+        // SAFETY: as in `set_size`.
+        unsafe { self.size.read_unaligned() }
+    }
+
+    /// The memory, to be written.
+    #[expect(clippy::mut_from_ref, reason = "the memory is the caller's, not the place's")]
+    pub fn bytes_mut(&self) -> &mut [u8] {
+        if self.capacity == 0 {
+            return &mut [];
+        }
+        // SAFETY: the memory stays while the query has the buffer, and nobody else uses it during a submission.
+        unsafe { std::slice::from_raw_parts_mut(self.data, self.capacity) }
+    }
+
+    /// The memory, to be read: as many bytes as the size says now, at most those there were at first.
+    pub fn bytes(&self) -> &[u8] {
+        if self.capacity == 0 {
+            return &[];
+        }
+        // SAFETY: as in `bytes_mut`.
+        unsafe { std::slice::from_raw_parts(self.data, self.capacity) }
+    }
+}
+
+/// The buffers of one field.
+#[derive(Debug, Clone)]
+pub struct FieldBuffers {
+    /// The field.
+    pub name: String,
+    /// Values.
+    pub data: Option<Place>,
+    /// Starts of var-length cells.
+    pub offsets: Option<Place>,
+    /// A byte a cell.
+    pub validity: Option<Place>,
+}
+
+impl FieldBuffers {
+    /// Whether something was written.
+    pub fn has_results(&self) -> bool {
+        let places = [self.data, self.offsets].into_iter().flatten();
+        places.into_iter().any(|place| place.current() > 0)
+    }
+
+    /// Says that nothing was written.
+    pub fn clear(&self) {
+        for place in [self.data, self.offsets, self.validity].into_iter().flatten() {
+            place.set_size(0);
+        }
+    }
+}
+
+/// What offsets look like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct OffsetsFormat {
+    /// 4 bytes instead of 8.
+    pub narrow: bool,
+    /// They count values instead of bytes.
+    pub elements: bool,
+    /// One more at the end: where the next cell would start.
+    pub extra: bool,
+}
+
+impl OffsetsFormat {
+    /// Bytes of one.
+    pub fn width(self) -> usize {
+        if self.narrow { 4 } else { 8 }
+    }
+
+    /// What an offset in bytes is counted in.
+    fn unit(self, datatype: Datatype) -> u64 {
+        if self.elements { datatype.size() as u64 } else { 1 }
+    }
+
+    /// Reads a caller's offsets as bytes, without the extra one.
+    pub fn read(self, bytes: &[u8], datatype: Datatype) -> Result<Vec<u64>> {
+        let width = self.width();
+        if !bytes.len().is_multiple_of(width) {
+            return Err(Failure::new(format!("the offsets buffer is no multiple of {width} bytes")));
+        }
+        let unit = self.unit(datatype);
+        let mut offsets: Vec<u64> = if self.narrow {
+            bytes.as_chunks::<4>().0.iter().map(|b| u64::from(u32::from_ne_bytes(*b))).collect()
+        } else {
+            bytes.as_chunks::<8>().0.iter().map(|b| u64::from_ne_bytes(*b)).collect()
+        };
+        if unit > 1 {
+            for offset in &mut offsets {
+                *offset = offset.checked_mul(unit).ok_or_else(|| Failure::new("an offset is too large"))?;
+            }
+        }
+        if self.extra {
+            offsets.pop();
+        }
+        Ok(offsets)
+    }
+}
+
+/// Where the offsets of one field go during a read.
+#[derive(Debug)]
+pub struct OffsetsTarget {
+    place: Place,
+    format: OffsetsFormat,
+    datatype: Datatype,
+    /// Used where they cannot be written in place.
+    scratch: Vec<u64>,
+    room: usize,
+}
+
+impl OffsetsTarget {
+    /// The target of a field of values of `datatype`.
+    pub fn new(place: Place, format: OffsetsFormat, datatype: Datatype) -> Result<Self> {
+        let slots = place.capacity() / format.width();
+        let room = if format.extra {
+            slots.checked_sub(1).ok_or_else(|| Failure::new("the offsets buffer has no room for the extra element"))?
+        } else {
+            slots
+        };
+        let direct = !format.narrow && place.data().cast::<u64>().is_aligned();
+        let scratch = if direct { Vec::new() } else { vec![0; room] };
+        Ok(Self { place, format, datatype, scratch, room })
+    }
+
+    /// The numbers to be written.
+    pub fn slots(&mut self) -> &mut [u64] {
+        if !self.scratch.is_empty() || self.room == 0 {
+            return &mut self.scratch;
+        }
+        let bytes = self.place.bytes_mut();
+        // SAFETY: any bytes are numbers; the split keeps what is not aligned apart, and there is none (see `new`).
+        let (_, numbers, _) = unsafe { bytes.align_to_mut::<u64>() };
+        numbers.get_mut(..self.room).unwrap_or_default()
+    }
+
+    /// Turns what was written for `cells` cells with `data` bytes into the caller's format; sets the size.
+    pub fn finish(&mut self, cells: usize, data: usize) {
+        let unit = self.format.unit(self.datatype);
+        let extra = self.format.extra;
+        let count = cells + usize::from(extra);
+        if self.format.narrow || !self.scratch.is_empty() {
+            let ends = extra.then_some(data as u64);
+            let numbers = self.scratch.iter().take(cells).copied().chain(ends).map(|offset| offset / unit);
+            let out = self.place.bytes_mut();
+            if self.format.narrow {
+                for (slot, number) in out.as_chunks_mut::<4>().0.iter_mut().zip(numbers) {
+                    *slot = u32::try_from(number).unwrap_or(u32::MAX).to_ne_bytes();
+                }
+            } else {
+                for (slot, number) in out.as_chunks_mut::<8>().0.iter_mut().zip(numbers) {
+                    *slot = number.to_ne_bytes();
+                }
+            }
+        } else {
+            let chunks = self.place.bytes_mut().as_chunks_mut::<8>().0;
+            if unit > 1 {
+                for slot in chunks.iter_mut().take(cells) {
+                    *slot = (u64::from_ne_bytes(*slot) / unit).to_ne_bytes();
+                }
+            }
+            if extra && let Some(slot) = chunks.get_mut(cells) {
+                *slot = (data as u64 / unit).to_ne_bytes();
+            }
+        }
+        self.place.set_size(count * self.format.width());
+    }
+}
+
+/// Borrows buffers for a read of one field.
+pub fn column_mut<'a>(buffers: &'a FieldBuffers, offsets: Option<&'a mut OffsetsTarget>) -> Result<ColumnMut<'a>> {
+    let data = buffers.data.as_ref().ok_or_else(|| {
+        Failure::new(format!("Cannot read field '{}'; Data buffer was not set", buffers.name))
+    })?;
+    Ok(ColumnMut {
+        data: data.bytes_mut(),
+        offsets: offsets.map(OffsetsTarget::slots),
+        validity: buffers.validity.as_ref().map(Place::bytes_mut),
+    })
+}
+
+/// Copies a whole column; `false` if there is not enough room, which leaves sizes of 0.
+pub fn copy(column: &ColumnBuffers, buffers: &FieldBuffers, format: OffsetsFormat) -> Result<bool> {
+    let view = column.view();
+    let datatype = column.column_type.datatype;
+    let fail = |what: &str| Failure::new(format!("Cannot read field '{}'; {what} buffer was not set", buffers.name));
+    let data = buffers.data.as_ref().ok_or_else(|| fail("Data"))?;
+    let start = view.offsets.and_then(|o| o.first().copied()).unwrap_or(0);
+    let end = view.offsets.and_then(|o| o.get(view.cell_num).copied()).unwrap_or(view.data.len() as u64);
+    let bytes = view.data.get(start as usize..end as usize).unwrap_or(&[]);
+    let fits = data.capacity() >= bytes.len();
+    let mut target = match (view.offsets, &buffers.offsets) {
+        (Some(_), Some(place)) => Some(OffsetsTarget::new(*place, format, datatype)?),
+        (Some(_), None) => return Err(fail("Offsets")),
+        (None, _) => None,
+    };
+    let offsets_fit = target.as_mut().is_none_or(|target| target.slots().len() >= view.cell_num);
+    let validity_fits = buffers.validity.is_none_or(|place| place.capacity() >= view.cell_num);
+    if !(fits && offsets_fit && validity_fits) {
+        buffers.clear();
+        return Ok(false);
+    }
+    if let Some(slice) = data.bytes_mut().get_mut(..bytes.len()) {
+        slice.copy_from_slice(bytes);
+    }
+    data.set_size(bytes.len());
+    if let (Some(target), Some(offsets)) = (&mut target, view.offsets) {
+        for (slot, offset) in target.slots().iter_mut().zip(offsets).take(view.cell_num) {
+            *slot = offset - start;
+        }
+        target.finish(view.cell_num, bytes.len());
+    }
+    if let Some(place) = buffers.validity {
+        let out = place.bytes_mut().get_mut(..view.cell_num).unwrap_or_default();
+        match view.validity {
+            Some(validity) => out.copy_from_slice(validity.get(..view.cell_num).unwrap_or(&[])),
+            None => out.fill(1),
+        }
+        place.set_size(view.cell_num);
+    }
+    Ok(true)
+}

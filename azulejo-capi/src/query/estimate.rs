@@ -1,0 +1,65 @@
+//! Estimated result sizes: upper bounds from the selection and from metadata.
+
+use super::State;
+use crate::array::OpenArray;
+use crate::error::{Failure, Result};
+use azulejo::space::Subarray;
+use azulejo_format::fragment::Field;
+
+/// Bytes of values, offsets and validity that a read of a field is estimated to give.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Sizes {
+    /// Values.
+    pub data: u64,
+    /// Offsets; 0 for fixed-length cells.
+    pub offsets: u64,
+    /// Validity; 0 for fields that cannot be null.
+    pub validity: u64,
+}
+
+/// Estimates a field.
+pub fn sizes(state: &State, open: &OpenArray, name: &str) -> Result<Sizes> {
+    let array = open.array();
+    let schema = array.schema();
+    let field = schema.field(name);
+    let field = field.ok_or_else(|| Failure::new(format!("Cannot get estimated result size; there is no field '{name}'")))?;
+    let subarray = match &state.subarray {
+        Some(ranges) => ranges.subarray()?,
+        None => Subarray::all(),
+    };
+    let stored: u64 = array.fragments().iter().map(azulejo::array::Fragment::total_cells).sum();
+    let cells = if schema.is_dense() {
+        if array.fragments().is_empty() {
+            0
+        } else {
+            let cells = subarray.cell_num(schema).and_then(|cells| u64::try_from(cells).ok());
+            cells.ok_or_else(|| Failure::new("more cells than fit memory are selected"))?
+        }
+    } else {
+        stored
+    };
+    let mut sizes = Sizes::default();
+    match schema.cell_size(field) {
+        Some(size) => sizes.data = cells.saturating_mul(size as u64),
+        None => {
+            sizes.offsets = cells.saturating_mul(8);
+            for fragment in array.fragments() {
+                let Some(own) = fragment.field(name) else { continue };
+                sizes.data = sizes.data.saturating_add(var_bytes(fragment, own)?);
+            }
+        }
+    }
+    if schema.is_nullable(field) {
+        sizes.validity = cells;
+    }
+    Ok(sizes)
+}
+
+/// Bytes of all var-length values of a field of a fragment.
+fn var_bytes(fragment: &azulejo::array::Fragment, field: Field) -> Result<u64> {
+    let mut total = 0u64;
+    for tile in 0..fragment.tile_num() {
+        total = total.saturating_add(fragment.var_tile_size(field, tile)?);
+    }
+    Ok(total)
+}

@@ -1,0 +1,247 @@
+//! Submitting reads.
+
+use super::buffers::{self, FieldBuffers, OffsetsFormat, OffsetsTarget};
+use super::channel::{NamedAggregate, to_column};
+use super::{Reason, State, Status};
+use crate::array::OpenArray;
+use crate::error::{Failure, Result};
+use azulejo::read::ReadOptions;
+use azulejo::read::aggregate::{Aggregate, aggregate};
+use azulejo::space::{DimSelection, Subarray};
+use azulejo::{Error, Reader};
+use azulejo_format::Datatype;
+use azulejo_format::schema::{ArraySchema, FieldIndex};
+
+/// A read under way.
+#[derive(Debug)]
+pub struct ReadState {
+    /// The fields' cells; `None` where only aggregates are asked for, and when all cells were read.
+    reader: Option<Reader>,
+    /// Names of the fields that it reads, in its order.
+    fields: Vec<String>,
+    /// Whether aggregates and labels have been computed.
+    rest_done: bool,
+}
+
+/// Where a buffer's cells come from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// A field of the schema, or the cells' timestamps.
+    Field,
+    /// An aggregate.
+    Aggregate,
+    /// A dimension label.
+    Label,
+}
+
+/// What a buffer of this name is for.
+pub fn source(schema: &ArraySchema, aggregates: &[NamedAggregate], name: &str) -> Option<Source> {
+    if schema.field(name).is_some() || name == "__timestamps" {
+        Some(Source::Field)
+    } else if aggregates.iter().any(|aggregate| aggregate.name == name) {
+        Some(Source::Aggregate)
+    } else {
+        schema.dimension_label(name).map(|_| Source::Label)
+    }
+}
+
+/// Type, var-length, nullable.
+fn shape(schema: &ArraySchema, name: &str) -> (Datatype, bool, bool) {
+    let Some(field) = schema.field(name) else { return (Datatype::UInt64, false, false) };
+    let datatype = schema.type_of(field).map_or(Datatype::UInt8, |(datatype, _)| datatype);
+    let nullable = matches!(field, FieldIndex::Attribute(_)) && schema.is_nullable(field);
+    (datatype, schema.is_var(field), nullable)
+}
+
+fn options(state: &State, open: &OpenArray) -> Result<ReadOptions> {
+    let subarray = match &state.subarray {
+        Some(ranges) => ranges.subarray()?,
+        None => Subarray::all(),
+    };
+    let mut options = ReadOptions::new().subarray(subarray).layout(state.layout);
+    options.condition.clone_from(&state.condition);
+    if let Some(settings) = &state.settings
+        && settings.given("sm.mem.total_budget").is_some()
+    {
+        options.memory_budget = Some(settings.number("sm.mem.total_budget")?.max(1 << 20));
+    }
+    let _ = open;
+    Ok(options)
+}
+
+/// Checks that every field has the buffers that its type asks for.
+fn check_buffers(schema: &ArraySchema, fields: &[&FieldBuffers]) -> Result<()> {
+    for buffers in fields {
+        let (_, var, nullable) = shape(schema, &buffers.name);
+        let fail = |what: &str| {
+            Err(Failure::new(format!("Cannot read field '{}'; {what} buffer is not set", buffers.name)))
+        };
+        if buffers.data.is_none() {
+            return fail("Data");
+        }
+        if var && buffers.offsets.is_none() {
+            return fail("Var-Sized input attribute/dimension: the offsets");
+        }
+        if nullable && buffers.validity.is_none() {
+            return fail("Nullable input attribute: the validity");
+        }
+    }
+    Ok(())
+}
+
+/// Reads as much as the caller's buffers take.
+pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
+    let schema = open.array().schema();
+    let format = state.offsets_format(open)?;
+    let all = state.buffers.clone();
+    let of = |wanted: Source| -> Vec<&FieldBuffers> {
+        all.iter().filter(|b| source(schema, &state.aggregates, &b.name) == Some(wanted)).collect()
+    };
+    let (fields, aggregates, labels) = (of(Source::Field), of(Source::Aggregate), of(Source::Label));
+    if all.is_empty() {
+        return Err("Cannot submit query; Buffers are not set".into());
+    }
+    for aggregate in &state.aggregates {
+        if !aggregates.iter().any(|buffers| buffers.name == aggregate.name) {
+            return Err(Failure::new(format!("Cannot submit query; the aggregate '{}' has no buffer", aggregate.name)));
+        }
+    }
+    check_buffers(schema, &fields)?;
+    let mut read = match state.read.take() {
+        Some(read) if state.status == Status::Incomplete => read,
+        _ => {
+            let names: Vec<String> = fields.iter().map(|b| b.name.clone()).collect();
+            let reader = match names.is_empty() {
+                true => None,
+                false => Some(open.array().read(options(state, open)?.fields(names.clone()))?),
+            };
+            ReadState { reader, fields: names, rest_done: false }
+        }
+    };
+    let outcome = step(&mut read, state, open, &fields, &aggregates, &labels, format);
+    state.read = Some(read);
+    match outcome? {
+        true => {
+            state.status = Status::Completed;
+            state.reason = Reason::None;
+            state.read = None;
+        }
+        false => {
+            state.status = Status::Incomplete;
+            state.reason = Reason::UserBufferSize;
+        }
+    }
+    Ok(())
+}
+
+/// One submission; whether all is done.
+fn step(
+    read: &mut ReadState, state: &State, open: &OpenArray, fields: &[&FieldBuffers], aggregates: &[&FieldBuffers],
+    labels: &[&FieldBuffers], format: OffsetsFormat,
+) -> Result<bool> {
+    let mut complete = true;
+    if let Some(reader) = &mut read.reader {
+        complete = fill(reader, &read.fields, open.array().schema(), fields, format)?;
+        if complete {
+            read.reader = None;
+        }
+    } else {
+        fields.iter().for_each(|buffers| buffers.clear());
+    }
+    if !read.rest_done {
+        for buffers in labels {
+            complete &= read_label(state, open, buffers, format)?;
+        }
+        if !aggregates.is_empty() {
+            let wanted: Vec<Aggregate> = state.aggregates.iter().map(|named| named.aggregate.clone()).collect();
+            let values = aggregate(open.array(), options(state, open)?, &wanted)?;
+            for (named, value) in state.aggregates.iter().zip(&values) {
+                let column = to_column(named, value);
+                for buffers in aggregates.iter().filter(|buffers| buffers.name == named.name) {
+                    check_aggregate(named, buffers)?;
+                    complete &= buffers::copy(&column, buffers, format)?;
+                }
+            }
+        }
+        read.rest_done = complete || (labels.is_empty() && aggregates.is_empty());
+    }
+    Ok(complete)
+}
+
+/// Checks the buffers of an aggregate.
+fn check_aggregate(named: &NamedAggregate, buffers: &FieldBuffers) -> Result<()> {
+    let fail = |why: &str| Err(Failure::new(format!("Aggregate '{}': {why}", named.name)));
+    let size = named.column_type.cell_size();
+    if !named.column_type.is_var() && buffers.data.is_some_and(|place| place.capacity() != size) {
+        return fail(&format!("fixed size aggregates must be for one element only: {size} bytes"));
+    }
+    if named.column_type.nullable && buffers.validity.is_none() {
+        return fail("aggregates of nullable fields need a validity buffer");
+    }
+    if !named.column_type.nullable && buffers.validity.is_some() {
+        return fail("aggregates of fields that are not nullable have no validity");
+    }
+    Ok(())
+}
+
+/// Fills the fields' buffers; whether the reader is at its end.
+fn fill(
+    reader: &mut Reader, names: &[String], schema: &ArraySchema, fields: &[&FieldBuffers], format: OffsetsFormat,
+) -> Result<bool> {
+    let ordered: Vec<&FieldBuffers> = names
+        .iter()
+        .map(|name| {
+            let found = fields.iter().find(|buffers| buffers.name == *name).copied();
+            found.ok_or_else(|| Failure::new(format!("Cannot resubmit; the buffer of '{name}' is gone")))
+        })
+        .collect::<Result<_>>()?;
+    let mut targets: Vec<Option<OffsetsTarget>> = ordered
+        .iter()
+        .map(|buffers| match (shape(schema, &buffers.name), buffers.offsets) {
+            ((datatype, true, _), Some(place)) => OffsetsTarget::new(place, format, datatype).map(Some),
+            _ => Ok(None),
+        })
+        .collect::<Result<_>>()?;
+    let mut columns = ordered
+        .iter()
+        .zip(&mut targets)
+        .map(|(buffers, target)| buffers::column_mut(buffers, target.as_mut()))
+        .collect::<Result<Vec<_>>>()?;
+    let progress = reader.read_into(&mut columns);
+    drop(columns);
+    let progress = match progress {
+        Ok(progress) => progress,
+        Err(Error::BufferTooSmall { .. }) => {
+            ordered.iter().for_each(|buffers| buffers.clear());
+            return Ok(false);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    for ((buffers, target), written) in ordered.iter().zip(&mut targets).zip(&progress.written) {
+        if let Some(place) = buffers.data {
+            place.set_size(written.data);
+        }
+        if let Some(target) = target {
+            target.finish(progress.cells, written.data);
+        }
+        if let Some(place) = buffers.validity {
+            place.set_size(written.validity);
+        }
+    }
+    Ok(progress.complete)
+}
+
+/// Reads the values of a dimension label where the dimension is selected.
+fn read_label(state: &State, open: &OpenArray, buffers: &FieldBuffers, format: OffsetsFormat) -> Result<bool> {
+    let label = open.array().label(&buffers.name)?;
+    let selection = match &state.subarray {
+        Some(ranges) => match ranges.subarray()? {
+            Subarray::Box(selections) => selections.into_iter().nth(label.dimension()).unwrap_or(DimSelection::All),
+            Subarray::Points(_) => DimSelection::All,
+        },
+        None => DimSelection::All,
+    };
+    let values = label.read(selection)?;
+    let column = values.columns.get(1).ok_or_else(|| Failure::new("a label without values"))?;
+    buffers::copy(column, buffers, format)
+}

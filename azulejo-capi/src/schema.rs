@@ -1,0 +1,542 @@
+//! `tiledb_array_schema_t`.
+
+use crate::attribute::AttributeHandle;
+use crate::boundary::{Bytes, In, Kind, Out, Ptr, Text, capi, capi_free};
+use crate::config::Config;
+use crate::ctx::Context;
+use crate::dimension_label::LabelHandle;
+use crate::domain::DomainHandle;
+use crate::enumeration::EnumerationHandle;
+use crate::enums::{array_type, data_order, datatype, layout};
+use crate::error::{Failure, Result};
+use crate::filter::FilterList;
+use crate::ndrectangle::CurrentDomainHandle;
+use crate::strings::{StringHandle, lock};
+use azulejo::Array;
+use azulejo_format::filter::{Filter, Pipeline};
+use azulejo_format::path::LABELS_FOLDER;
+use azulejo_format::schema::{
+    ArraySchema, ArrayType, CurrentDomain, DimensionLabel, Domain, Enumeration, EnumerationRef, Layout, NewArray,
+};
+use azulejo_format::{CellValNum, Datatype, FormatVersion};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// `tiledb_array_schema_t`.
+#[derive(Debug)]
+pub struct SchemaHandle {
+    state: Mutex<State>,
+}
+
+/// A schema in the making, or that of an array.
+#[derive(Debug)]
+struct State {
+    schema: Arc<ArraySchema>,
+    /// Those that are there in memory; others are loaded from `array` when they are asked for.
+    enumerations: Vec<Arc<Enumeration>>,
+    label_filters: HashMap<String, Pipeline>,
+    label_extents: HashMap<String, Vec<u8>>,
+    /// When it was stored.
+    time: (u64, u64),
+    array: Option<Array>,
+}
+
+impl Kind for SchemaHandle {
+    const NAME: &'static str = "array_schema";
+}
+
+impl SchemaHandle {
+    fn of(schema: Arc<ArraySchema>, time: (u64, u64), array: Option<Array>) -> Self {
+        let state = State {
+            schema,
+            enumerations: Vec::new(),
+            label_filters: HashMap::new(),
+            label_extents: HashMap::new(),
+            time,
+            array,
+        };
+        Self { state: Mutex::new(state) }
+    }
+
+    /// The latest schema of an array.
+    pub fn of_array(array: &Array) -> Self {
+        let schema = array.schema();
+        let name = array.schemas().iter().find(|(_, other)| Arc::ptr_eq(other, schema)).map(|(name, _)| name.as_str());
+        Self::of(Arc::clone(schema), name.map_or((0, 0), time_of), Some(array.clone()))
+    }
+
+    /// A schema that some fragment of an array was written with.
+    pub fn of_fragment(schema: &Arc<ArraySchema>, name: &str, array: &Array) -> Self {
+        Self::of(Arc::clone(schema), time_of(name), Some(array.clone()))
+    }
+
+    /// The schema as it is now.
+    pub fn schema(&self) -> Arc<ArraySchema> {
+        Arc::clone(&lock(&self.state).schema)
+    }
+
+    /// All that an array with this schema consists of.
+    pub fn new_array(&self) -> Result<(NewArray, (u64, u64))> {
+        let mut state = lock(&self.state);
+        state.load_enumerations()?;
+        let mut schema = ArraySchema::clone(&state.schema);
+        if schema.cell_order != Layout::Hilbert {
+            for dimension in &mut schema.domain.dimensions {
+                dimension.fill_tile_extent();
+            }
+        }
+        let mut array = NewArray::from(schema);
+        array.enumerations = state.enumerations.iter().map(|e| Enumeration::clone(e)).collect();
+        for (label, schema) in array.schema.dimension_labels.iter().zip(&mut array.label_schemas) {
+            if let Some(filters) = state.label_filters.get(&label.name)
+                && let Some(attribute) = schema.attributes.first_mut()
+            {
+                attribute.filters = filters.clone();
+            }
+            if let Some(extent) = state.label_extents.get(&label.name)
+                && let Some(dimension) = schema.domain.dimensions.first_mut()
+            {
+                dimension.tile_extent = Some(extent.clone());
+            }
+        }
+        Ok((array, state.time))
+    }
+}
+
+/// The time in a schema's file name; the one file of old arrays has none.
+fn time_of(name: &str) -> (u64, u64) {
+    let mut numbers = name.trim_start_matches('_').split('_').map(|part| part.parse().unwrap_or(0));
+    (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
+}
+
+impl State {
+    fn edit(&mut self) -> &mut ArraySchema {
+        Arc::make_mut(&mut self.schema)
+    }
+
+    /// An enumeration of the schema, from memory or from the array.
+    fn enumeration(&mut self, name: &str) -> Result<Arc<Enumeration>> {
+        if let Some(found) = self.enumerations.iter().find(|e| e.name == name) {
+            return Ok(Arc::clone(found));
+        }
+        let reference = self.schema.enumeration(name);
+        let array = self.array.as_ref().filter(|_| reference.is_some());
+        let Some(array) = array else {
+            return Err(Failure::new(format!("Unable to get enumeration: the schema has no enumeration '{name}'")));
+        };
+        let found = array.enumeration(name)?;
+        self.enumerations.push(Arc::clone(&found));
+        Ok(found)
+    }
+
+    fn load_enumerations(&mut self) -> Result<()> {
+        let names: Vec<String> = self.schema.enumerations.iter().map(|e| e.name.clone()).collect();
+        for name in names {
+            self.enumeration(&name)?;
+        }
+        Ok(())
+    }
+}
+
+/// The usual filters of coordinates and offsets.
+fn zstd() -> Pipeline {
+    Pipeline { filters: vec![Filter::Zstd { level: -1 }], ..Pipeline::default() }
+}
+
+fn new_schema(kind: ArrayType, timestamp: u64) -> SchemaHandle {
+    let schema = ArraySchema {
+        version: FormatVersion::CURRENT,
+        array_type: kind,
+        allows_dups: false,
+        tile_order: Layout::RowMajor,
+        cell_order: Layout::RowMajor,
+        capacity: 10_000,
+        coords_filters: zstd(),
+        offsets_filters: zstd(),
+        validity_filters: Pipeline { filters: vec![Filter::Rle { level: -1 }], ..Pipeline::default() },
+        domain: Domain::default(),
+        attributes: Vec::new(),
+        dimension_labels: Vec::new(),
+        enumerations: Vec::new(),
+        current_domain: CurrentDomain::Empty,
+    };
+    SchemaHandle::of(Arc::new(schema), (timestamp, timestamp), None)
+}
+
+fn load(ctx: &Context, config: Option<&Config>, uri: &str) -> Result<SchemaHandle> {
+    let settings = config.map(Config::settings);
+    let engine = ctx.engine_with(settings.as_ref())?;
+    Ok(SchemaHandle::of_array(&Array::open(&engine, uri)?))
+}
+
+fn add_label(schema: &mut ArraySchema, index: u32, name: &str, order: i32, id: i32) -> Result<()> {
+    let datatype = datatype(id)?;
+    let fail = |why: &str| Err(Failure::new(format!("Cannot add dimension label '{name}'; {why}")));
+    if schema.dimension(index as usize).is_none() {
+        return fail("there is no such dimension");
+    }
+    let taken = schema.dimension_label(name).is_some() || schema.field(name).is_some();
+    if taken {
+        return fail("the name is used already");
+    }
+    let cell_val_num = if datatype == Datatype::StringAscii { CellValNum::Var } else { CellValNum::ONE };
+    let internal = schema.dimension_labels.iter().filter(|label| !label.external).count();
+    schema.dimension_labels.push(DimensionLabel {
+        dimension: index,
+        order: data_order(order)?,
+        name: name.into(),
+        relative: true,
+        uri: format!("{LABELS_FOLDER}/l{internal}"),
+        attribute: "label".into(),
+        datatype,
+        cell_val_num,
+        external: false,
+    });
+    Ok(())
+}
+
+capi! {
+    /// A schema without domain and attributes.
+    fn tiledb_array_schema_alloc(ctx, id: i32, schema: Out<Ptr<SchemaHandle>>) {
+        schema.give(new_schema(array_type(id)?, 0))?;
+    }
+
+    /// A schema that is to be stored with a given time.
+    fn tiledb_array_schema_alloc_at_timestamp(ctx, id: i32, timestamp: u64, schema: Out<Ptr<SchemaHandle>>) {
+        schema.give(new_schema(array_type(id)?, timestamp))?;
+    }
+
+    /// Appends a copy of an attribute.
+    fn tiledb_array_schema_add_attribute(ctx, schema: In<SchemaHandle>, attr: In<AttributeHandle>) {
+        let attribute = attr.get()?.attribute();
+        let mut state = lock(&schema.get()?.state);
+        if let Some(name) = &attribute.enumeration
+            && state.schema.enumeration(name).is_none()
+        {
+            return Err(Failure::new(format!(
+                "Cannot add attribute; Attribute refers to an unknown enumeration: '{name}'"
+            )));
+        }
+        state.edit().attributes.push(attribute);
+    }
+
+    /// Sets whether cells may share coordinates (sparse arrays).
+    fn tiledb_array_schema_set_allows_dups(ctx, schema: In<SchemaHandle>, allows: i32) {
+        let mut state = lock(&schema.get()?.state);
+        if allows != 0 && state.schema.is_dense() {
+            return Err("Dense arrays cannot allow coordinate duplicates".into());
+        }
+        state.edit().allows_dups = allows != 0;
+    }
+
+    /// Whether cells may share coordinates.
+    fn tiledb_array_schema_get_allows_dups(ctx, schema: In<SchemaHandle>, allows: Out<i32>) {
+        allows.set(schema.get()?.schema().allows_dups.into())?;
+    }
+
+    /// The version of the format.
+    fn tiledb_array_schema_get_version(ctx, schema: In<SchemaHandle>, version: Out<u32>) {
+        version.set(schema.get()?.schema().version.number())?;
+    }
+
+    /// Sets the domain: a copy.
+    fn tiledb_array_schema_set_domain(ctx, schema: In<SchemaHandle>, domain: In<DomainHandle>) {
+        let domain = domain.get()?.domain();
+        if domain.dimensions.is_empty() {
+            return Err("Cannot set domain; Domain has 0 dimensions".into());
+        }
+        let mut state = lock(&schema.get()?.state);
+        if state.schema.is_dense() {
+            let first = domain.dimensions.first().map(|d| d.datatype);
+            if domain.dimensions.iter().any(|d| Some(d.datatype) != first) {
+                return Err("Cannot set domain; In dense arrays, all dimensions must have the same datatype".into());
+            }
+            if first.is_some_and(|datatype| {
+                !(datatype.is_integer() || datatype.is_datetime() || datatype.is_time())
+            }) {
+                return Err("Cannot set domain; Dense arrays do not support dimension datatype of this kind".into());
+            }
+        }
+        state.edit().domain = domain;
+    }
+
+    /// A copy of the domain.
+    fn tiledb_array_schema_get_domain(ctx, schema: In<SchemaHandle>, domain: Out<Ptr<DomainHandle>>) {
+        domain.give(DomainHandle::new(schema.get()?.schema().domain.clone()))?;
+    }
+
+    /// Sets the number of cells in a tile of a sparse array.
+    fn tiledb_array_schema_set_capacity(ctx, schema: In<SchemaHandle>, capacity: u64) {
+        let mut state = lock(&schema.get()?.state);
+        if capacity == 0 && !state.schema.is_dense() {
+            return Err("Sparse arrays cannot have their capacity equal to zero.".into());
+        }
+        state.edit().capacity = capacity;
+    }
+
+    /// The number of cells in a tile of a sparse array.
+    fn tiledb_array_schema_get_capacity(ctx, schema: In<SchemaHandle>, capacity: Out<u64>) {
+        capacity.set(schema.get()?.schema().capacity)?;
+    }
+
+    /// Sets the order of cells in tiles.
+    fn tiledb_array_schema_set_cell_order(ctx, schema: In<SchemaHandle>, id: i32) {
+        let mut state = lock(&schema.get()?.state);
+        let order = layout(id)?;
+        if order == Layout::Hilbert && state.schema.is_dense() {
+            return Err("Cannot set cell order; Hilbert order is only applicable to sparse arrays".into());
+        }
+        if order == Layout::Unordered {
+            return Err("Cannot set cell order; Cannot create arrays with unordered cells".into());
+        }
+        state.edit().cell_order = order;
+    }
+
+    /// The order of cells in tiles.
+    fn tiledb_array_schema_get_cell_order(ctx, schema: In<SchemaHandle>, order: Out<i32>) {
+        order.set(schema.get()?.schema().cell_order as i32)?;
+    }
+
+    /// Sets the order of tiles.
+    fn tiledb_array_schema_set_tile_order(ctx, schema: In<SchemaHandle>, id: i32) {
+        let mut state = lock(&schema.get()?.state);
+        let order = layout(id)?;
+        if !matches!(order, Layout::RowMajor | Layout::ColMajor) {
+            return Err("Cannot set tile order; it must be row-major or column-major".into());
+        }
+        state.edit().tile_order = order;
+    }
+
+    /// The order of tiles.
+    fn tiledb_array_schema_get_tile_order(ctx, schema: In<SchemaHandle>, order: Out<i32>) {
+        order.set(schema.get()?.schema().tile_order as i32)?;
+    }
+
+    /// Sets the filters of coordinates whose dimensions have none.
+    fn tiledb_array_schema_set_coords_filter_list(ctx, schema: In<SchemaHandle>, list: In<FilterList>) {
+        let filters = list.get()?.pipeline();
+        lock(&schema.get()?.state).edit().coords_filters = filters;
+    }
+
+    /// Sets the filters of offsets of var-length cells.
+    fn tiledb_array_schema_set_offsets_filter_list(ctx, schema: In<SchemaHandle>, list: In<FilterList>) {
+        let filters = list.get()?.pipeline();
+        lock(&schema.get()?.state).edit().offsets_filters = filters;
+    }
+
+    /// Sets the filters of validity bytes.
+    fn tiledb_array_schema_set_validity_filter_list(ctx, schema: In<SchemaHandle>, list: In<FilterList>) {
+        let filters = list.get()?.pipeline();
+        lock(&schema.get()?.state).edit().validity_filters = filters;
+    }
+
+    /// A copy of the filters of coordinates.
+    fn tiledb_array_schema_get_coords_filter_list(ctx, schema: In<SchemaHandle>, list: Out<Ptr<FilterList>>) {
+        list.give(FilterList::new(schema.get()?.schema().coords_filters.clone()))?;
+    }
+
+    /// A copy of the filters of offsets.
+    fn tiledb_array_schema_get_offsets_filter_list(ctx, schema: In<SchemaHandle>, list: Out<Ptr<FilterList>>) {
+        list.give(FilterList::new(schema.get()?.schema().offsets_filters.clone()))?;
+    }
+
+    /// A copy of the filters of validity bytes.
+    fn tiledb_array_schema_get_validity_filter_list(ctx, schema: In<SchemaHandle>, list: Out<Ptr<FilterList>>) {
+        list.give(FilterList::new(schema.get()?.schema().validity_filters.clone()))?;
+    }
+
+    /// Whether an array can have this schema; the error says why not.
+    fn tiledb_array_schema_check(ctx, schema: In<SchemaHandle>) {
+        let schema = schema.get()?;
+        let (array, _) = schema.new_array()?;
+        if let Err(error) = array.check() {
+            return Err(Failure::new(format!("Array schema check failed; {error}")));
+        }
+        lock(&schema.state).edit().domain = array.schema.domain;
+    }
+
+    /// Dense or sparse.
+    fn tiledb_array_schema_get_array_type(ctx, schema: In<SchemaHandle>, id: Out<i32>) {
+        id.set(i32::from(!schema.get()?.schema().is_dense()))?;
+    }
+
+    /// The number of attributes.
+    fn tiledb_array_schema_get_attribute_num(ctx, schema: In<SchemaHandle>, num: Out<u32>) {
+        num.set(u32::try_from(schema.get()?.schema().attributes.len()).unwrap_or(u32::MAX))?;
+    }
+
+    /// A copy of an attribute.
+    fn tiledb_array_schema_get_attribute_from_index(ctx, schema: In<SchemaHandle>, index: u32, attr: Out<Ptr<AttributeHandle>>) {
+        let schema = schema.get()?.schema();
+        let count = schema.attributes.len();
+        // The reference hands out nothing and is content where there are no attributes.
+        if count == 0 {
+            return Ok(());
+        }
+        let found = schema.attribute(index as usize).cloned();
+        let found = found.ok_or_else(|| Failure::new(format!(
+            "Attribute index: {index} out of bounds given {count} attributes in array"
+        )))?;
+        attr.give(AttributeHandle::new(found))?;
+    }
+
+    /// A copy of an attribute.
+    fn tiledb_array_schema_get_attribute_from_name(ctx, schema: In<SchemaHandle>, name: Text, attr: Out<Ptr<AttributeHandle>>) {
+        let (schema, name) = (schema.get()?.schema(), name.get()?);
+        if schema.attributes.is_empty() {
+            return Ok(());
+        }
+        let found = schema.attributes.iter().find(|a| a.name == name).cloned();
+        let found = found.ok_or_else(|| Failure::new(format!("Attribute name: {name} does not exist for array")))?;
+        attr.give(AttributeHandle::new(found))?;
+    }
+
+    /// Whether there is an attribute of this name.
+    fn tiledb_array_schema_has_attribute(ctx, schema: In<SchemaHandle>, name: Text, has: Out<i32>) {
+        let (schema, name) = (schema.get()?.schema(), name.get()?);
+        has.set(schema.attributes.iter().any(|a| a.name == name).into())?;
+    }
+
+    /// The schema of an array.
+    fn tiledb_array_schema_load(ctx, uri: Text, schema: Out<Ptr<SchemaHandle>>) {
+        schema.give(load(ctx, None, uri.get()?)?)?;
+    }
+
+    /// The schema of an array, opened with settings of its own.
+    fn tiledb_array_schema_load_with_config(ctx, config: In<Config>, uri: Text, schema: Out<Ptr<SchemaHandle>>) {
+        schema.give(load(ctx, config.opt()?, uri.get()?)?)?;
+    }
+
+    /// The time in milliseconds that the schema was stored with.
+    fn tiledb_array_schema_timestamp_range(ctx, schema: In<SchemaHandle>, lo: Out<u64>, hi: Out<u64>) {
+        let time = lock(&schema.get()?.state).time;
+        lo.set(time.0)?;
+        hi.set(time.1)?;
+    }
+
+    /// The schema as text for people.
+    fn tiledb_array_schema_dump_str(ctx, schema: In<SchemaHandle>, out: Out<Ptr<StringHandle>>) {
+        let mut state = lock(&schema.get()?.state);
+        state.load_enumerations()?;
+        out.give(StringHandle::new(crate::dump::schema(&state.schema, &state.enumerations)))?;
+    }
+
+    /// Adds an enumeration, which attributes may then refer to.
+    fn tiledb_array_schema_add_enumeration(ctx, schema: In<SchemaHandle>, enumeration: In<EnumerationHandle>) {
+        let enumeration = enumeration.get()?.enumeration();
+        let mut state = lock(&schema.get()?.state);
+        if state.schema.enumeration(&enumeration.name).is_some() {
+            return Err(Failure::new(format!(
+                "Error adding enumeration: Enumeration with name '{}' already exists in this ArraySchema.",
+                enumeration.name
+            )));
+        }
+        let reference = EnumerationRef { name: enumeration.name.clone(), file_name: enumeration.file_name.clone() };
+        state.edit().enumerations.push(reference);
+        state.enumerations.push(Arc::clone(enumeration));
+    }
+
+    /// An enumeration; it is read if it has not been.
+    fn tiledb_array_schema_get_enumeration_from_name(
+        ctx, schema: In<SchemaHandle>, name: Text, enumeration: Out<Ptr<EnumerationHandle>>
+    ) {
+        let found = lock(&schema.get()?.state).enumeration(name.get()?)?;
+        enumeration.give(EnumerationHandle::new(found))?;
+    }
+
+    /// The enumeration of an attribute; null if it has none.
+    fn tiledb_array_schema_get_enumeration_from_attribute_name(
+        ctx, schema: In<SchemaHandle>, name: Text, enumeration: Out<Ptr<EnumerationHandle>>
+    ) {
+        let mut state = lock(&schema.get()?.state);
+        let name = name.get()?;
+        let Some(attribute) = state.schema.attributes.iter().find(|a| a.name == name) else {
+            return Err(Failure::new(format!("Attribute name: {name} does not exist for array")));
+        };
+        match attribute.enumeration.clone() {
+            Some(of) => enumeration.give(EnumerationHandle::new(state.enumeration(&of)?))?,
+            None => enumeration.set(Ptr::default())?,
+        }
+    }
+
+    /// Sets the current domain: a copy.
+    fn tiledb_array_schema_set_current_domain(ctx, schema: In<SchemaHandle>, current: In<CurrentDomainHandle>) {
+        let current = current.get()?.current_domain()?;
+        let mut state = lock(&schema.get()?.state);
+        let mut next = ArraySchema::clone(&state.schema);
+        next.current_domain = current;
+        *state.edit() = next;
+    }
+
+    /// A copy of the current domain.
+    fn tiledb_array_schema_get_current_domain(ctx, schema: In<SchemaHandle>, current: Out<Ptr<CurrentDomainHandle>>) {
+        let schema = schema.get()?.schema();
+        current.give(CurrentDomainHandle::new(&schema.domain, &schema.current_domain))?;
+    }
+
+    /// Adds a label to a dimension.
+    fn tiledb_array_schema_add_dimension_label(ctx, schema: In<SchemaHandle>, index: u32, name: Text, order: i32, id: i32) {
+        add_label(lock(&schema.get()?.state).edit(), index, name.get()?, order, id)?;
+    }
+
+    /// The number of dimension labels.
+    fn tiledb_array_schema_get_dimension_label_num(ctx, schema: In<SchemaHandle>, num: Out<u64>) {
+        num.set(schema.get()?.schema().dimension_labels.len() as u64)?;
+    }
+
+    /// Whether there is a dimension label of this name.
+    fn tiledb_array_schema_has_dimension_label(ctx, schema: In<SchemaHandle>, name: Text, has: Out<i32>) {
+        has.set(schema.get()?.schema().dimension_label(name.get()?).is_some().into())?;
+    }
+
+    /// A copy of a dimension label.
+    fn tiledb_array_schema_get_dimension_label_from_name(
+        ctx, schema: In<SchemaHandle>, name: Text, label: Out<Ptr<LabelHandle>>
+    ) {
+        let (schema, name) = (schema.get()?.schema(), name.get()?);
+        let found = schema.dimension_label(name).cloned();
+        let found = found.ok_or_else(|| Failure::new(format!("there is no dimension label '{name}'")))?;
+        label.give(LabelHandle::new(found))?;
+    }
+
+    /// A copy of a dimension label.
+    fn tiledb_array_schema_get_dimension_label_from_index(
+        ctx, schema: In<SchemaHandle>, index: u64, label: Out<Ptr<LabelHandle>>
+    ) {
+        let schema = schema.get()?.schema();
+        let found = usize::try_from(index).ok().and_then(|index| schema.dimension_labels.get(index)).cloned();
+        let found = found.ok_or_else(|| Failure::new(format!("there is no dimension label {index}")))?;
+        label.give(LabelHandle::new(found))?;
+    }
+
+    /// Sets the filters of a label's values.
+    fn tiledb_array_schema_set_dimension_label_filter_list(ctx, schema: In<SchemaHandle>, name: Text, list: In<FilterList>) {
+        let (filters, name) = (list.get()?.pipeline(), name.get()?);
+        let mut state = lock(&schema.get()?.state);
+        if state.schema.dimension_label(name).is_none() {
+            return Err(Failure::new(format!("there is no dimension label '{name}'")));
+        }
+        state.label_filters.insert(name.into(), filters);
+    }
+
+    /// Sets the tile extent of a label's array.
+    fn tiledb_array_schema_set_dimension_label_tile_extent(
+        ctx, schema: In<SchemaHandle>, name: Text, id: i32, extent: Bytes
+    ) {
+        let (datatype, name) = (datatype(id)?, name.get()?);
+        let mut state = lock(&schema.get()?.state);
+        let labelled = state.schema.dimension_label(name).and_then(|l| state.schema.dimension(l.dimension as usize));
+        let Some(dimension) = labelled else {
+            return Err(Failure::new(format!("there is no dimension label '{name}'")));
+        };
+        if dimension.datatype != datatype {
+            return Err(Failure::new(format!("the tile extent of label '{name}' must be of type {}", dimension.datatype)));
+        }
+        let extent = extent.get(datatype.size())?.to_vec();
+        state.label_extents.insert(name.into(), extent);
+    }
+}
+
+capi_free! {
+    fn tiledb_array_schema_free(SchemaHandle);
+}

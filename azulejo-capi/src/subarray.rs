@@ -1,0 +1,520 @@
+//! `tiledb_subarray_t`: ranges to read from or write to.
+
+use crate::array::{ArrayHandle, OpenArray};
+use crate::boundary::{Bytes, In, Kind, Out, OutBytes, Pointer, Ptr, Str, Text, capi, capi_free};
+use crate::config::Config;
+use crate::error::{Failure, Result};
+use crate::strings::{Keep, lock};
+use azulejo::space::{DimSelection, Subarray};
+use azulejo_format::datatype::{Native, dispatch};
+use azulejo_format::range::compare;
+use azulejo_format::schema::{ArraySchema, Dimension};
+use azulejo_format::{Datatype, Range};
+use std::cmp::Ordering;
+use std::sync::{Arc, Mutex};
+
+/// `tiledb_subarray_t`.
+#[derive(Debug)]
+pub struct SubarrayHandle {
+    state: Mutex<Ranges>,
+    keep: Keep,
+}
+
+impl Kind for SubarrayHandle {
+    const NAME: &'static str = "subarray";
+}
+
+/// The ranges of a subarray.
+#[derive(Debug, Clone)]
+pub struct Ranges {
+    schema: Arc<ArraySchema>,
+    array: azulejo::Array,
+    /// For each dimension; none set stands for the whole domain.
+    dimensions: Vec<Vec<Range>>,
+    /// For each dimension, a label and ranges of its values.
+    labels: Vec<Option<(String, Vec<Range>)>>,
+    /// Whether neighbouring ranges become one.
+    coalesce: bool,
+    /// Whether a range outside the domain is an error; it is cut to the domain otherwise.
+    strict: bool,
+}
+
+impl SubarrayHandle {
+    /// A handle on a copy of ranges.
+    pub fn new(ranges: Ranges) -> Self {
+        Self { state: Mutex::new(ranges), keep: Keep::default() }
+    }
+
+    /// The ranges as they are now.
+    pub fn ranges(&self) -> Ranges {
+        lock(&self.state).clone()
+    }
+}
+
+fn strict(value: Option<&str>) -> Result<bool> {
+    match value {
+        Some("error") => Ok(true),
+        Some("warn") | None => Ok(false),
+        Some(other) => Err(Failure::new(format!("sm.read_range_oob is {other:?}; it must be \"warn\" or \"error\""))),
+    }
+}
+
+/// The coordinate that follows; `None` at the end of the type and where there is none.
+fn successor(datatype: Datatype, bytes: &[u8]) -> Option<Vec<u8>> {
+    fn next<T: Native>(bytes: &[u8], signed: bool) -> Option<Vec<u8>> {
+        let mut wide = [if signed && bytes.last()? & 0x80 != 0 { 0xff } else { 0 }; 16];
+        wide.get_mut(..T::SIZE)?.copy_from_slice(bytes.get(..T::SIZE)?);
+        let next = i128::from_le_bytes(wide) + 1;
+        let bits = 8 * u32::try_from(T::SIZE).ok()?;
+        let max = if signed { (1i128 << (bits - 1)) - 1 } else { (1i128 << bits) - 1 };
+        (next <= max).then(|| next.to_le_bytes().get(..T::SIZE).map(<[u8]>::to_vec)).flatten()
+    }
+    if datatype.is_string() || datatype.is_real() {
+        return None;
+    }
+    let signed = !matches!(
+        datatype,
+        Datatype::UInt8 | Datatype::UInt16 | Datatype::UInt32 | Datatype::UInt64 | Datatype::Bool
+    );
+    dispatch!(datatype.physical(), T => next::<T>(bytes, signed))
+}
+
+fn is_nan(datatype: Datatype, bytes: &[u8]) -> bool {
+    match datatype {
+        Datatype::Float32 => bytes.first_chunk().is_some_and(|b| f32::from_le_bytes(*b).is_nan()),
+        Datatype::Float64 => bytes.first_chunk().is_some_and(|b| f64::from_le_bytes(*b).is_nan()),
+        _ => false,
+    }
+}
+
+impl Ranges {
+    /// The whole domain of an array.
+    pub fn new(array: &OpenArray, coalesce: bool, oob: Option<&str>) -> Result<Self> {
+        let schema = Arc::clone(array.array().schema());
+        let count = schema.domain.ndim();
+        Ok(Self {
+            array: array.array().clone(),
+            dimensions: vec![Vec::new(); count],
+            labels: vec![None; count],
+            schema,
+            coalesce,
+            strict: strict(oob)?,
+        })
+    }
+
+    fn dimension(&self, index: usize) -> Result<&Dimension> {
+        self.schema.dimension(index).ok_or_else(|| Failure::new("Cannot add range; Invalid dimension index"))
+    }
+
+    fn index_of(&self, name: &str) -> Result<usize> {
+        let found = self.schema.domain.index_of(name);
+        found.ok_or_else(|| Failure::new(format!("Invalid dimension name '{name}'")))
+    }
+
+    fn add(&mut self, index: usize, mut range: Range) -> Result<()> {
+        let dimension = self.dimension(index)?.clone();
+        let fail = |why: &str| {
+            Err(Failure::new(format!("Cannot add range to dimension '{}'; {why}", dimension.name)))
+        };
+        if self.labels.get(index).is_some_and(Option::is_some) {
+            return fail("A range is already set on a dimension label for this dimension");
+        }
+        let datatype = dimension.datatype;
+        if is_nan(datatype, &range.start) || is_nan(datatype, &range.end) {
+            return fail("Cannot add range; Range contains NaN");
+        }
+        let open = dimension.is_var() && (range.start.is_empty() || range.end.is_empty());
+        if !open && compare(datatype, &range.start, &range.end) == Ordering::Greater {
+            return fail(&format!(
+                "Cannot add range; Lower range bound {} cannot be larger than the higher bound {}",
+                crate::dump::value(datatype, &range.start),
+                crate::dump::value(datatype, &range.end)
+            ));
+        }
+        if let Some(domain) = &dimension.domain {
+            let less = |a: &[u8], b: &[u8]| compare(datatype, a, b) == Ordering::Less;
+            if less(&range.start, &domain.start) || less(&domain.end, &range.end) {
+                if self.strict {
+                    return fail(&format!(
+                        "Range {} is out of domain bounds {}",
+                        crate::dump::range(datatype, &range),
+                        crate::dump::range(datatype, domain)
+                    ));
+                }
+                for bound in [&mut range.start, &mut range.end] {
+                    if less(bound, &domain.start) {
+                        bound.clone_from(&domain.start);
+                    } else if less(&domain.end, bound) {
+                        bound.clone_from(&domain.end);
+                    }
+                }
+            }
+        }
+        let Some(ranges) = self.dimensions.get_mut(index) else { return fail("Invalid dimension index") };
+        if self.coalesce
+            && let Some(last) = ranges.last_mut()
+            && successor(datatype, &last.end).is_some_and(|next| next == range.start)
+        {
+            last.end = range.end;
+        } else {
+            ranges.push(range);
+        }
+        Ok(())
+    }
+
+    fn add_label(&mut self, name: &str, range: Range) -> Result<()> {
+        let label = self.schema.dimension_label(name);
+        let label = label.ok_or_else(|| Failure::new(format!("there is no dimension label '{name}'")))?;
+        let index = label.dimension as usize;
+        let taken = self.dimensions.get(index).is_some_and(|ranges| !ranges.is_empty());
+        if taken {
+            return Err(Failure::new(
+                "Cannot add label range; a range is already set on the dimension of this label",
+            ));
+        }
+        match self.labels.get_mut(index) {
+            Some(slot @ None) => *slot = Some((name.into(), vec![range])),
+            Some(Some((known, ranges))) if known == name => ranges.push(range),
+            _ => return Err("Cannot add label range; another label of the dimension has ranges already".into()),
+        }
+        Ok(())
+    }
+
+    /// The ranges of a dimension as they count: the whole domain if none were set.
+    fn effective(&self, index: usize) -> Result<Vec<Range>> {
+        let ranges = self.dimensions.get(index).ok_or_else(|| Failure::new("Invalid dimension index"))?;
+        if !ranges.is_empty() {
+            return Ok(ranges.clone());
+        }
+        let current = self.schema.current_domain.ranges().and_then(|ranges| ranges.get(index));
+        let domain = current.or(self.dimension(index)?.domain.as_ref());
+        Ok(vec![domain.cloned().unwrap_or_default()])
+    }
+
+    fn range(&self, index: usize, at: u64) -> Result<Range> {
+        let ranges = self.effective(index)?;
+        let found = usize::try_from(at).ok().and_then(|at| ranges.into_iter().nth(at));
+        found.ok_or_else(|| Failure::new("Cannot get range; Invalid range index"))
+    }
+
+    fn label(&self, name: &str) -> Result<&[Range]> {
+        let mut labels = self.labels.iter().flatten();
+        let found = labels.find(|(known, _)| known == name);
+        found.map(|(_, ranges)| ranges.as_slice()).ok_or_else(|| {
+            Failure::new(format!("there are no ranges of a dimension label '{name}'"))
+        })
+    }
+
+    /// What the engine is to read.
+    pub fn subarray(&self) -> Result<Subarray> {
+        let mut selections = Vec::with_capacity(self.dimensions.len());
+        for (ranges, label) in self.dimensions.iter().zip(&self.labels) {
+            selections.push(match label {
+                Some((name, labels)) => DimSelection::Ranges(self.array.label_ranges(name, labels)?),
+                None if ranges.is_empty() => DimSelection::All,
+                None => DimSelection::Ranges(ranges.clone()),
+            });
+        }
+        Ok(Subarray::Box(selections))
+    }
+
+    /// One range for each dimension, for writing; an error if some dimension has more.
+    pub fn single(&self) -> Result<Vec<Range>> {
+        (0..self.dimensions.len())
+            .map(|index| {
+                let mut ranges = self.effective(index)?;
+                match (ranges.pop(), ranges.is_empty()) {
+                    (Some(range), true) => Ok(range),
+                    _ => Err("Write failed: multi-range dense writes are not supported".into()),
+                }
+            })
+            .collect()
+    }
+
+    /// Whether no range was set.
+    pub fn is_default(&self) -> bool {
+        self.dimensions.iter().all(Vec::is_empty) && self.labels.iter().all(Option::is_none)
+    }
+
+    /// The number of combinations of ranges.
+    pub fn range_num(&self) -> u64 {
+        self.dimensions.iter().map(|ranges| ranges.len().max(1) as u64).product()
+    }
+}
+
+/// Two bounds of a fixed-size dimension or label.
+fn fixed(size: Option<usize>, start: &Bytes, end: &Bytes, stride: &Bytes) -> Result<Range> {
+    if !stride.is_null() {
+        return Err("Cannot add range; Setting range stride is currently unsupported".into());
+    }
+    let size = size.ok_or_else(|| Failure::new("Cannot add range; Range must be fixed-sized"))?;
+    if start.is_null() || end.is_null() {
+        return Err("Cannot add range; Invalid range".into());
+    }
+    Ok(Range::new(start.get(size)?, end.get(size)?))
+}
+
+fn variable(is_var: bool, start: &Bytes, start_size: u64, end: &Bytes, end_size: u64) -> Result<Range> {
+    if !is_var {
+        return Err("Cannot add range; Range must be variable-sized".into());
+    }
+    Ok(Range::new(start.get64(start_size)?, end.get64(end_size)?))
+}
+
+fn give_range(keep: &Keep, range: &Range, start: &Out<Pointer>, end: &Out<Pointer>) -> Result<()> {
+    start.set(keep.bytes(&range.start))?;
+    end.set(keep.bytes(&range.end))
+}
+
+capi! {
+    /// All of an open array's domain.
+    fn tiledb_subarray_alloc(ctx, array: In<ArrayHandle>, subarray: Out<Ptr<SubarrayHandle>>) {
+        let open = array.get()?.open()?;
+        let oob = open.settings().get("sm.read_range_oob");
+        subarray.give(SubarrayHandle::new(Ranges::new(&open, true, oob.as_deref())?))?;
+    }
+
+    /// Settings of its own.
+    fn tiledb_subarray_set_config(ctx, subarray: In<SubarrayHandle>, config: In<Config>) {
+        let settings = config.get()?.settings();
+        lock(&subarray.get()?.state).strict = strict(settings.get("sm.read_range_oob").as_deref())?;
+    }
+
+    /// Whether neighbouring ranges become one.
+    fn tiledb_subarray_set_coalesce_ranges(ctx, subarray: In<SubarrayHandle>, coalesce: i32) {
+        lock(&subarray.get()?.state).coalesce = coalesce != 0;
+    }
+
+    /// One range for each dimension, as pairs of values, in place of those that were set.
+    fn tiledb_subarray_set_subarray(ctx, subarray: In<SubarrayHandle>, values: Bytes) {
+        let mut state = lock(&subarray.get()?.state);
+        let dimensions = state.schema.domain.dimensions.clone();
+        let first = dimensions.first().map(|d| d.datatype);
+        if dimensions.iter().any(|d| d.is_var() || Some(d.datatype) != first) {
+            return Err("Cannot set subarray; Function not applicable to heterogeneous or variable-sized domains".into());
+        }
+        let total: usize = dimensions.iter().filter_map(Dimension::coord_size).map(|size| 2 * size).sum();
+        let mut rest = values.get(total)?;
+        state.dimensions.iter_mut().for_each(Vec::clear);
+        for (index, size) in dimensions.iter().filter_map(Dimension::coord_size).enumerate() {
+            let (range, more) = rest.split_at(2 * size);
+            let (start, end) = range.split_at(size);
+            state.add(index, Range::new(start, end))?;
+            rest = more;
+        }
+    }
+
+    /// Adds a range of a fixed-size dimension.
+    fn tiledb_subarray_add_range(ctx, subarray: In<SubarrayHandle>, index: u32, start: Bytes, end: Bytes, stride: Bytes) {
+        let mut state = lock(&subarray.get()?.state);
+        let range = fixed(state.dimension(index as usize)?.coord_size(), &start, &end, &stride)?;
+        state.add(index as usize, range)?;
+    }
+
+    /// Adds a range of a fixed-size dimension by its name.
+    fn tiledb_subarray_add_range_by_name(
+        ctx, subarray: In<SubarrayHandle>, name: Text, start: Bytes, end: Bytes, stride: Bytes
+    ) {
+        let mut state = lock(&subarray.get()?.state);
+        let index = state.index_of(name.get()?)?;
+        let range = fixed(state.dimension(index)?.coord_size(), &start, &end, &stride)?;
+        state.add(index, range)?;
+    }
+
+    /// Adds a range of a string dimension.
+    fn tiledb_subarray_add_range_var(
+        ctx, subarray: In<SubarrayHandle>, index: u32, start: Bytes, start_size: u64, end: Bytes, end_size: u64
+    ) {
+        let mut state = lock(&subarray.get()?.state);
+        let range = variable(state.dimension(index as usize)?.is_var(), &start, start_size, &end, end_size)?;
+        state.add(index as usize, range)?;
+    }
+
+    /// Adds a range of a string dimension by its name.
+    fn tiledb_subarray_add_range_var_by_name(
+        ctx, subarray: In<SubarrayHandle>, name: Text, start: Bytes, start_size: u64, end: Bytes, end_size: u64
+    ) {
+        let mut state = lock(&subarray.get()?.state);
+        let index = state.index_of(name.get()?)?;
+        let range = variable(state.dimension(index)?.is_var(), &start, start_size, &end, end_size)?;
+        state.add(index, range)?;
+    }
+
+    /// Adds single coordinates of a fixed-size dimension.
+    fn tiledb_subarray_add_point_ranges(ctx, subarray: In<SubarrayHandle>, index: u32, start: Bytes, count: u64) {
+        let mut state = lock(&subarray.get()?.state);
+        let size = state.dimension(index as usize)?.coord_size();
+        let size = size.ok_or_else(|| Failure::new("Cannot add range; Range must be fixed-sized"))?;
+        let total = count.checked_mul(size as u64).ok_or_else(|| Failure::new("too many points"))?;
+        for point in start.get64(total)?.chunks_exact(size) {
+            state.add(index as usize, Range::new(point, point))?;
+        }
+    }
+
+    /// Adds single coordinates of a string dimension.
+    fn tiledb_subarray_add_point_ranges_var(
+        ctx, subarray: In<SubarrayHandle>, index: u32, start: Bytes, start_size: u64, offsets: Bytes, offsets_num: u64
+    ) {
+        let mut state = lock(&subarray.get()?.state);
+        if !state.dimension(index as usize)?.is_var() {
+            return Err("Cannot add range; Range must be variable-sized".into());
+        }
+        let data = start.get64(start_size)?;
+        let starts = offsets.get_u64s(offsets_num)?;
+        let ends = starts.iter().skip(1).copied().chain([start_size]);
+        for (start, end) in starts.iter().zip(ends) {
+            let point = data.get(usize::try_from(*start).unwrap_or(usize::MAX)..usize::try_from(end).unwrap_or(usize::MAX));
+            let point = point.ok_or_else(|| Failure::new("the offsets of point ranges leave the data"))?;
+            state.add(index as usize, Range::new(point, point))?;
+        }
+    }
+
+    /// The number of ranges of a dimension.
+    fn tiledb_subarray_get_range_num(ctx, subarray: In<SubarrayHandle>, index: u32, num: Out<u64>) {
+        num.set(subarray.get()?.ranges().effective(index as usize)?.len() as u64)?;
+    }
+
+    /// The number of ranges of a dimension by its name.
+    fn tiledb_subarray_get_range_num_from_name(ctx, subarray: In<SubarrayHandle>, name: Text, num: Out<u64>) {
+        let ranges = subarray.get()?.ranges();
+        num.set(ranges.effective(ranges.index_of(name.get()?)?)?.len() as u64)?;
+    }
+
+    /// A range of a fixed-size dimension; the bounds live as long as the handle.
+    fn tiledb_subarray_get_range(
+        ctx, subarray: In<SubarrayHandle>, index: u32, at: u64, start: Out<Pointer>, end: Out<Pointer>, stride: Out<Pointer>
+    ) {
+        let handle = subarray.get()?;
+        give_range(&handle.keep, &handle.ranges().range(index as usize, at)?, &start, &end)?;
+        stride.set_if(Pointer::default());
+    }
+
+    /// A range of a fixed-size dimension by its name.
+    fn tiledb_subarray_get_range_from_name(
+        ctx, subarray: In<SubarrayHandle>, name: Text, at: u64, start: Out<Pointer>, end: Out<Pointer>, stride: Out<Pointer>
+    ) {
+        let handle = subarray.get()?;
+        let ranges = handle.ranges();
+        give_range(&handle.keep, &ranges.range(ranges.index_of(name.get()?)?, at)?, &start, &end)?;
+        stride.set_if(Pointer::default());
+    }
+
+    /// Sizes of the bounds of a range of a string dimension.
+    fn tiledb_subarray_get_range_var_size(
+        ctx, subarray: In<SubarrayHandle>, index: u32, at: u64, start_size: Out<u64>, end_size: Out<u64>
+    ) {
+        let range = subarray.get()?.ranges().range(index as usize, at)?;
+        start_size.set(range.start.len() as u64)?;
+        end_size.set(range.end.len() as u64)?;
+    }
+
+    /// Sizes of the bounds of a range of a string dimension by its name.
+    fn tiledb_subarray_get_range_var_size_from_name(
+        ctx, subarray: In<SubarrayHandle>, name: Text, at: u64, start_size: Out<u64>, end_size: Out<u64>
+    ) {
+        let ranges = subarray.get()?.ranges();
+        let range = ranges.range(ranges.index_of(name.get()?)?, at)?;
+        start_size.set(range.start.len() as u64)?;
+        end_size.set(range.end.len() as u64)?;
+    }
+
+    /// The bounds of a range of a string dimension, into memory of the caller's.
+    fn tiledb_subarray_get_range_var(ctx, subarray: In<SubarrayHandle>, index: u32, at: u64, start: OutBytes, end: OutBytes) {
+        let range = subarray.get()?.ranges().range(index as usize, at)?;
+        start.write(&range.start)?;
+        end.write(&range.end)?;
+    }
+
+    /// The bounds of a range of a string dimension by its name, into memory of the caller's.
+    fn tiledb_subarray_get_range_var_from_name(
+        ctx, subarray: In<SubarrayHandle>, name: Text, at: u64, start: OutBytes, end: OutBytes
+    ) {
+        let ranges = subarray.get()?.ranges();
+        let range = ranges.range(ranges.index_of(name.get()?)?, at)?;
+        start.write(&range.start)?;
+        end.write(&range.end)?;
+    }
+
+    /// Adds a range of labels of fixed size.
+    fn tiledb_subarray_add_label_range(
+        ctx, subarray: In<SubarrayHandle>, name: Text, start: Bytes, end: Bytes, stride: Bytes
+    ) {
+        let mut state = lock(&subarray.get()?.state);
+        let name = name.get()?;
+        let label = state.schema.dimension_label(name);
+        let label = label.ok_or_else(|| Failure::new(format!("there is no dimension label '{name}'")))?;
+        let range = fixed(label.cell_val_num.cell_size(label.datatype), &start, &end, &stride)?;
+        state.add_label(name, range)?;
+    }
+
+    /// Adds a range of string labels.
+    fn tiledb_subarray_add_label_range_var(
+        ctx, subarray: In<SubarrayHandle>, name: Text, start: Bytes, start_size: u64, end: Bytes, end_size: u64
+    ) {
+        let mut state = lock(&subarray.get()?.state);
+        let name = name.get()?;
+        let label = state.schema.dimension_label(name);
+        let label = label.ok_or_else(|| Failure::new(format!("there is no dimension label '{name}'")))?;
+        let range = variable(label.cell_val_num.is_var(), &start, start_size, &end, end_size)?;
+        state.add_label(name, range)?;
+    }
+
+    /// The label that a dimension's ranges are of.
+    fn tiledb_subarray_get_label_name(ctx, subarray: In<SubarrayHandle>, index: u32, name: Out<Str>) {
+        let handle = subarray.get()?;
+        let ranges = handle.ranges();
+        let Some(Some((label, _))) = ranges.labels.get(index as usize) else {
+            return Err("the dimension has no ranges of labels".into());
+        };
+        name.set(handle.keep.text(label))?;
+    }
+
+    /// Whether a dimension has ranges of labels.
+    fn tiledb_subarray_has_label_ranges(ctx, subarray: In<SubarrayHandle>, index: u32, has: Out<i32>) {
+        has.set(subarray.get()?.ranges().labels.get(index as usize).is_some_and(Option::is_some).into())?;
+    }
+
+    /// The number of ranges of a label.
+    fn tiledb_subarray_get_label_range_num(ctx, subarray: In<SubarrayHandle>, name: Text, num: Out<u64>) {
+        num.set(subarray.get()?.ranges().label(name.get()?)?.len() as u64)?;
+    }
+
+    /// A range of labels of fixed size; the bounds live as long as the handle.
+    fn tiledb_subarray_get_label_range(
+        ctx, subarray: In<SubarrayHandle>, name: Text, at: u64, start: Out<Pointer>, end: Out<Pointer>, stride: Out<Pointer>
+    ) {
+        let handle = subarray.get()?;
+        let ranges = handle.ranges();
+        give_range(&handle.keep, label_range(&ranges, name.get()?, at)?, &start, &end)?;
+        stride.set_if(Pointer::default());
+    }
+
+    /// Sizes of the bounds of a range of string labels.
+    fn tiledb_subarray_get_label_range_var_size(
+        ctx, subarray: In<SubarrayHandle>, name: Text, at: u64, start_size: Out<u64>, end_size: Out<u64>
+    ) {
+        let ranges = subarray.get()?.ranges();
+        let range = label_range(&ranges, name.get()?, at)?;
+        start_size.set(range.start.len() as u64)?;
+        end_size.set(range.end.len() as u64)?;
+    }
+
+    /// The bounds of a range of string labels, into memory of the caller's.
+    fn tiledb_subarray_get_label_range_var(
+        ctx, subarray: In<SubarrayHandle>, name: Text, at: u64, start: OutBytes, end: OutBytes
+    ) {
+        let ranges = subarray.get()?.ranges();
+        let range = label_range(&ranges, name.get()?, at)?;
+        start.write(&range.start)?;
+        end.write(&range.end)?;
+    }
+}
+
+fn label_range<'a>(ranges: &'a Ranges, name: &str, at: u64) -> Result<&'a Range> {
+    let found = usize::try_from(at).ok().and_then(|at| ranges.label(name).ok()?.get(at));
+    found.ok_or_else(|| Failure::new(format!("there is no range {at} of a dimension label '{name}'")))
+}
+
+capi_free! {
+    fn tiledb_subarray_free(SubarrayHandle);
+}
