@@ -6,6 +6,7 @@ use crate::ctx::Context;
 use crate::enumeration::EnumerationHandle;
 use crate::enums::{QueryType, datatype, datatype_id, query_type};
 use crate::error::{Failure, Result};
+use crate::metadata::Changes;
 use crate::schema::SchemaHandle;
 use crate::strings::{Keep, lock};
 use azulejo::array::TimeRange;
@@ -45,7 +46,7 @@ pub struct OpenArray {
     /// The time asked for: what new fragments and metadata get, unless it is `u64::MAX`.
     end: u64,
     /// Metadata written and deleted, to be stored at closing.
-    pending: Mutex<Vec<(String, Option<MetadataValue>)>>,
+    pending: Mutex<Changes>,
 }
 
 impl Kind for ArrayHandle {
@@ -88,7 +89,8 @@ impl OpenArray {
         if pending.is_empty() {
             return Ok(());
         }
-        crate::metadata::store_array(&self.engine, &self.uri, pending, self.write_time())
+        let writer = azulejo::Array::metadata_writer(&self.engine, &self.uri)?;
+        crate::metadata::store(writer, pending, self.write_time())
     }
 }
 
@@ -102,7 +104,10 @@ impl ArrayHandle {
     pub fn open_for_reading(&self) -> Result<Arc<OpenArray>> {
         let open = self.open()?;
         if open.kind != QueryType::Read {
-            return Err(Failure::new(format!("Array was not opened in read mode, but for {}", open.kind.name())));
+            return Err(Failure::new(format!(
+                "Array was not opened in read mode, but for {}",
+                open.kind.name()
+            )));
         }
         Ok(open)
     }
@@ -141,16 +146,19 @@ fn open(ctx: &Context, handle: &ArrayHandle, kind: QueryType) -> Result<()> {
 fn non_empty(array: &ArrayHandle, index: usize, var: Option<bool>) -> Result<Option<Range>> {
     let open = array.open()?;
     let dimension = open.array.schema().dimension(index);
-    let dimension = dimension.ok_or_else(|| Failure::new("Cannot get non-empty domain; Invalid dimension index"))?;
+    let dimension =
+        dimension.ok_or_else(|| Failure::new("Cannot get non-empty domain; Invalid dimension index"))?;
     match var {
         Some(true) if !dimension.is_var() => {
             return Err(Failure::new(format!(
-                "Cannot get non-empty domain; Dimension '{}' is fixed-sized", dimension.name
+                "Cannot get non-empty domain; Dimension '{}' is fixed-sized",
+                dimension.name
             )));
         }
         Some(false) if dimension.is_var() => {
             return Err(Failure::new(format!(
-                "Cannot get non-empty domain; Dimension '{}' is variable-sized", dimension.name
+                "Cannot get non-empty domain; Dimension '{}' is variable-sized",
+                dimension.name
             )));
         }
         _ => {}
@@ -167,7 +175,9 @@ fn domain(open: &OpenArray) -> Result<Option<NdRectangle>> {
 
 fn index_of(array: &ArrayHandle, name: &str) -> Result<usize> {
     let found = array.open()?.array.schema().domain.index_of(name);
-    found.ok_or_else(|| Failure::new(format!("Cannot get non-empty domain; Dimension name '{name}' does not exist")))
+    found.ok_or_else(|| {
+        Failure::new(format!("Cannot get non-empty domain; Dimension name '{name}' does not exist"))
+    })
 }
 
 fn put_fixed(range: Option<&Range>, out: &OutBytes, is_empty: &Out<i32>) -> Result<()> {
@@ -203,7 +213,11 @@ fn with_metadata<R>(array: &ArrayHandle, body: impl FnOnce(&Metadata) -> Result<
 
 /// Hands out a value, which lives as long as `keep`.
 pub fn give_value(
-    keep: &Keep, value: Option<&MetadataValue>, id: &Out<i32>, num: &Out<u32>, data: &Out<Pointer>,
+    keep: &Keep,
+    value: Option<&MetadataValue>,
+    id: &Out<i32>,
+    num: &Out<u32>,
+    data: &Out<Pointer>,
 ) -> Result<()> {
     match value {
         Some(value) => {

@@ -40,7 +40,10 @@ pub fn cell_val_num(id: u32) -> Result<CellValNum> {
 /// The error of a fill value asked for or set in the way for the other nullability.
 fn wrong_nullability(attribute: &Attribute) -> Failure {
     let not = if attribute.nullable { "" } else { " not" };
-    Failure::new(format!("Attribute '{}': cannot use this function for a fill value, as it is{not} nullable", attribute.name))
+    Failure::new(format!(
+        "Attribute '{}': cannot use this function for a fill value, as it is{not} nullable",
+        attribute.name
+    ))
 }
 
 fn set_fill(attribute: &mut Attribute, value: &Bytes, size: u64) -> Result<()> {

@@ -368,6 +368,24 @@ pub struct Opaque(pub *mut c_void);
 
 impl Argument for Opaque {}
 
+unsafe extern "C" {
+    /// The C library's.
+    fn fputs(text: *const c_char, file: *mut c_void) -> i32;
+}
+
+impl Opaque {
+    /// Writes text to the C library's `FILE` that this points to.
+    pub fn put_text(&self, text: &str) -> Result<()> {
+        if self.0.is_null() {
+            return Err(Failure::null("FILE"));
+        }
+        let text = crate::strings::to_c(text);
+        // SAFETY: C passes a `FILE*` that is open for writing.
+        unsafe { fputs(text.as_ptr(), self.0) };
+        Ok(())
+    }
+}
+
 /// A pointer handed out.
 #[repr(transparent)]
 #[derive(Debug)]

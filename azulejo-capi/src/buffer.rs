@@ -119,4 +119,3 @@ capi_free! {
     fn tiledb_buffer_free(Buffer);
     fn tiledb_buffer_list_free(BufferList);
 }
-

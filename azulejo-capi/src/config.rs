@@ -174,7 +174,8 @@ const DEFAULTS: &[(&str, &str, Shape)] = &[
     ("vfs.s3.storage_class", "NOT_SET", Any),
     ("vfs.s3.use_multipart_upload", "true", Bool),
     ("vfs.s3.use_virtual_addressing", "true", Bool),
-    ("vfs.s3.verify_ssl", "true", Bool),];
+    ("vfs.s3.verify_ssl", "true", Bool),
+];
 
 /// Settings that hold secrets: never written to files.
 const SECRETS: [&str; 12] = [
@@ -230,13 +231,18 @@ fn check(key: &str, value: &str) -> Result<()> {
         Real => (value.parse::<f32>().is_ok(), "float"),
     };
     if !fits {
-        return Err(Failure::new(format!("Failed to convert string '{value}' to {kind} for setting '{key}'")));
+        return Err(Failure::new(format!(
+            "Failed to convert string '{value}' to {kind} for setting '{key}'"
+        )));
     }
     let one_of = |values: &[&str]| {
         if values.contains(&value) {
             return Ok(());
         }
-        Err(Failure::new(format!("Invalid value '{value}' for setting '{key}': use one of {}", values.join(", "))))
+        Err(Failure::new(format!(
+            "Invalid value '{value}' for setting '{key}': use one of {}",
+            values.join(", ")
+        )))
     };
     match key {
         "config.logging_format" => one_of(&["DEFAULT", "JSON"]),
@@ -255,7 +261,21 @@ impl Settings {
         }
         let prefix = self.values.get("config.env_var_prefix").map_or("TILEDB_", String::as_str);
         let variable = format!("{prefix}{}", key.replace('.', "_").to_uppercase());
-        std::env::var(variable).ok().or_else(|| self.values.get(key).cloned())
+        if let Ok(value) = std::env::var(variable) {
+            return Some(value);
+        }
+        if key.starts_with("rest.")
+            && let Some(value) = self.profile().get(key)
+        {
+            return Some(value.clone());
+        }
+        self.values.get(key).cloned()
+    }
+
+    /// What the profile says that the settings name; nothing if there is none.
+    fn profile(&self) -> BTreeMap<String, String> {
+        let of = |key: &str| self.set.get(key).map(String::as_str);
+        crate::profile::load(of("profile_name"), of("profile_dir")).unwrap_or_default()
     }
 
     /// A setting that was set, here or in the environment.
@@ -273,7 +293,9 @@ impl Settings {
     pub fn number(&self, key: &str) -> Result<u64> {
         let value = self.get(key).unwrap_or_default();
         value.trim().parse().map_err(|_| {
-            Failure::new(format!("Failed to parse config value '{value}' for key '{key}': it is not a number"))
+            Failure::new(format!(
+                "Failed to parse config value '{value}' for key '{key}': it is not a number"
+            ))
         })
     }
 
@@ -474,7 +496,6 @@ capi_plain! {
         equal.set(u8::from(left.values == right.values))?;
     }
 }
-
 
 capi_free! {
     fn tiledb_config_free(Config);

@@ -103,7 +103,9 @@ fn key(settings: &Settings) -> Result<Option<EncryptionKey>> {
                 text.len()
             ))
         }),
-        other => Err(Failure::new(format!("sm.encryption_type {other:?} is none of NO_ENCRYPTION, AES_256_GCM"))),
+        other => {
+            Err(Failure::new(format!("sm.encryption_type {other:?} is none of NO_ENCRYPTION, AES_256_GCM")))
+        }
     }
 }
 
@@ -198,4 +200,3 @@ capi! {
         message.get()?;
     }
 }
-

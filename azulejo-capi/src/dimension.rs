@@ -104,7 +104,9 @@ fn new_dimension(name: &str, datatype: Datatype, domain: &Bytes, extent: &Bytes)
 /// An extent must be positive, and neither it nor the last tile may leave the type.
 fn check_extent(dimension: &Dimension) -> Result<()> {
     let (Some(extent), Some(domain)) = (&dimension.tile_extent, &dimension.domain) else { return Ok(()) };
-    let fail = |why: &str| Err(Failure::new(format!("Tile extent check failed on dimension '{}'; {why}", dimension.name)));
+    let fail = |why: &str| {
+        Err(Failure::new(format!("Tile extent check failed on dimension '{}'; {why}", dimension.name)))
+    };
     let datatype = dimension.datatype;
     if datatype.is_real() {
         let zero = vec![0; datatype.size()];
@@ -129,7 +131,8 @@ fn check_extent(dimension: &Dimension) -> Result<()> {
         u64::from_le_bytes(wide)
     };
     let number = unsigned(extent);
-    let signed = !matches!(datatype, Datatype::UInt8 | Datatype::UInt16 | Datatype::UInt32 | Datatype::UInt64);
+    let signed =
+        !matches!(datatype, Datatype::UInt8 | Datatype::UInt16 | Datatype::UInt32 | Datatype::UInt64);
     let negative = signed && extent.last().is_some_and(|b| b & 0x80 != 0);
     if number == 0 || negative {
         return fail("Tile extent must be greater than 0");
@@ -145,7 +148,9 @@ fn check_extent(dimension: &Dimension) -> Result<()> {
         let tiles = axis.cells().div_ceil(u128::from(number));
         let end = start + i128::try_from(tiles * u128::from(number)).unwrap_or(i128::MAX) - 1;
         if end > max - 1 && end != max {
-            return fail("Tile extent check failed; domain max expanded to multiple of tile extent exceeds max value representable by domain type. Reduce domain max by 1 tile extent to allow for expansion.");
+            return fail(
+                "Tile extent check failed; domain max expanded to multiple of tile extent exceeds max value representable by domain type. Reduce domain max by 1 tile extent to allow for expansion.",
+            );
         }
     }
     Ok(())

@@ -3,7 +3,8 @@
 use azulejo_format::datatype::{Native, dispatch};
 use azulejo_format::filter::{Filter, Pipeline};
 use azulejo_format::schema::{
-    ArraySchema, ArrayType, Attribute, CurrentDomain, DataOrder, Dimension, DimensionLabel, Domain, Enumeration, Layout,
+    ArraySchema, ArrayType, Attribute, CurrentDomain, DataOrder, Dimension, DimensionLabel, Domain,
+    Enumeration, Layout,
 };
 use azulejo_format::{CellValNum, Datatype, Range};
 use std::fmt::Write;
@@ -31,7 +32,8 @@ pub fn range(datatype: Datatype, range: &Range) -> String {
 /// A fill value: the values of one cell.
 fn fill(attribute: &Attribute) -> String {
     let datatype = attribute.datatype;
-    let text = datatype.is_string() || datatype.is_byte() || matches!(datatype, Datatype::Char | Datatype::Any);
+    let text =
+        datatype.is_string() || datatype.is_byte() || matches!(datatype, Datatype::Char | Datatype::Any);
     let values = attribute.fill_value.chunks(datatype.size().max(1)).map(|bytes| {
         if text { bytes.iter().map(|b| format!("\\x{b:02x}")).collect() } else { value(datatype, bytes) }
     });
@@ -51,10 +53,14 @@ fn filter(filter: &Filter) -> String {
             let kind = reinterpret.unwrap_or(Datatype::Any);
             format!("{}: COMPRESSION_LEVEL={level}, REINTERPRET_DATATYPE={kind}", filter.name())
         }
-        Filter::BitWidthReduction { max_window } => format!("BitWidthReduction: BIT_WIDTH_MAX_WINDOW={max_window}"),
+        Filter::BitWidthReduction { max_window } => {
+            format!("BitWidthReduction: BIT_WIDTH_MAX_WINDOW={max_window}")
+        }
         Filter::Bitshuffle => "BitShuffle".into(),
         Filter::Byteshuffle => "ByteShuffle".into(),
-        Filter::PositiveDelta { max_window } => format!("PositiveDelta: POSITIVE_DELTA_MAX_WINDOW={max_window}"),
+        Filter::PositiveDelta { max_window } => {
+            format!("PositiveDelta: POSITIVE_DELTA_MAX_WINDOW={max_window}")
+        }
         Filter::Aes256Gcm => "EncryptionAES256GCM".into(),
         Filter::ChecksumMd5 => "ChecksumMD5".into(),
         Filter::ChecksumSha256 => "ChecksumSHA256".into(),

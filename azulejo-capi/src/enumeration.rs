@@ -33,7 +33,13 @@ impl EnumerationHandle {
 }
 
 /// Cuts the caller's data into values.
-fn values<'a>(num: CellValNum, cell: usize, data: &'a [u8], offsets: &Bytes, size: u64) -> Result<Vec<&'a [u8]>> {
+fn values<'a>(
+    num: CellValNum,
+    cell: usize,
+    data: &'a [u8],
+    offsets: &Bytes,
+    size: u64,
+) -> Result<Vec<&'a [u8]>> {
     if num.is_var() {
         if offsets.is_null() && !data.is_empty() {
             return Err("Var-sized enumeration values require a non-null offsets pointer.".into());
@@ -65,7 +71,13 @@ fn values<'a>(num: CellValNum, cell: usize, data: &'a [u8], offsets: &Bytes, siz
 
 #[expect(clippy::too_many_arguments, reason = "the C function's own")]
 fn new_enumeration(
-    name: &str, datatype: Datatype, num: CellValNum, ordered: bool, data: &Bytes, data_size: u64, offsets: &Bytes,
+    name: &str,
+    datatype: Datatype,
+    num: CellValNum,
+    ordered: bool,
+    data: &Bytes,
+    data_size: u64,
+    offsets: &Bytes,
     offsets_size: u64,
 ) -> Result<Enumeration> {
     if data.is_null() != (data_size == 0) {

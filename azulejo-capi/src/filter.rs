@@ -81,8 +81,14 @@ const REINTERPRET: i32 = 9;
 fn unknown_option(filter: &Filter) -> Failure {
     let name = filter.name();
     match filter {
-        Filter::None | Filter::Bitshuffle | Filter::Byteshuffle | Filter::ChecksumMd5 | Filter::ChecksumSha256
-        | Filter::Xor => Failure::new(format!("[TileDB::Filter] Error: Filter does not support options ({name})")),
+        Filter::None
+        | Filter::Bitshuffle
+        | Filter::Byteshuffle
+        | Filter::ChecksumMd5
+        | Filter::ChecksumSha256
+        | Filter::Xor => {
+            Failure::new(format!("[TileDB::Filter] Error: Filter does not support options ({name})"))
+        }
         _ => Failure::new(format!("[TileDB::Filter] Error: {name} filter error; unknown option")),
     }
 }
@@ -118,7 +124,10 @@ fn set_option(filter: &mut Filter, option: i32, value: &Bytes) -> Result<()> {
         (Filter::FloatScale { byte_width, .. }, FLOAT_BYTE_WIDTH) => {
             let given = u64::from_le_bytes(number(value)?);
             if ![1, 2, 4, 8].contains(&given) {
-                return Err("[TileDB::Filter] Error: Float scaling filter error; byte width must be 1, 2, 4 or 8".into());
+                return Err(
+                    "[TileDB::Filter] Error: Float scaling filter error; byte width must be 1, 2, 4 or 8"
+                        .into(),
+                );
             }
             *byte_width = given;
         }
@@ -149,7 +158,11 @@ fn set_option(filter: &mut Filter, option: i32, value: &Bytes) -> Result<()> {
 
 fn finite(value: &Bytes) -> Result<f64> {
     let value = f64::from_le_bytes(number(value)?);
-    if value.is_finite() { Ok(value) } else { Err("Float scaling filter error; the value is not finite".into()) }
+    if value.is_finite() {
+        Ok(value)
+    } else {
+        Err("Float scaling filter error; the value is not finite".into())
+    }
 }
 
 fn get_option(filter: &Filter, option: i32, out: &OutBytes) -> Result<()> {
@@ -171,12 +184,18 @@ fn get_option(filter: &Filter, option: i32, out: &OutBytes) -> Result<()> {
         }
         // The reference keeps this option for every compressor.
         (
-            Filter::Gzip { .. } | Filter::Zstd { .. } | Filter::Lz4 { .. } | Filter::Rle { .. } | Filter::Bzip2 { .. }
+            Filter::Gzip { .. }
+            | Filter::Zstd { .. }
+            | Filter::Lz4 { .. }
+            | Filter::Rle { .. }
+            | Filter::Bzip2 { .. }
             | Filter::Dictionary { .. },
             REINTERPRET,
         ) => out.write(&[Datatype::Any.id()]),
         (Filter::BitWidthReduction { max_window }, BIT_WIDTH_MAX_WINDOW)
-        | (Filter::PositiveDelta { max_window }, POSITIVE_DELTA_MAX_WINDOW) => out.write(&max_window.to_le_bytes()),
+        | (Filter::PositiveDelta { max_window }, POSITIVE_DELTA_MAX_WINDOW) => {
+            out.write(&max_window.to_le_bytes())
+        }
         (Filter::FloatScale { byte_width, .. }, FLOAT_BYTE_WIDTH) => out.write(&byte_width.to_le_bytes()),
         (Filter::FloatScale { scale, .. }, FLOAT_FACTOR) => out.write(&scale.to_le_bytes()),
         (Filter::FloatScale { offset, .. }, FLOAT_OFFSET) => out.write(&offset.to_le_bytes()),

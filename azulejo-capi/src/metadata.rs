@@ -1,12 +1,23 @@
 //! Storing key-values of arrays and groups.
 
-use crate::error::{Failure, Result};
+use crate::error::Result;
+use azulejo::array::MetadataWriter;
 use azulejo_format::metadata::MetadataValue;
 
-/// Stores what was put (`Some`) and deleted (`None`) in an array's metadata.
-pub fn store_array(
-    engine: &azulejo::Context, uri: &str, changes: Vec<(String, Option<MetadataValue>)>, time: Option<u64>,
-) -> Result<()> {
-    let _ = (engine, uri, changes, time);
-    Err(Failure::unsupported("writing metadata"))
+/// What was put (`Some`) and deleted (`None`), in that order.
+pub type Changes = Vec<(String, Option<MetadataValue>)>;
+
+/// Stores changes as one file.
+pub fn store(writer: MetadataWriter, changes: Changes, time: Option<u64>) -> Result<()> {
+    let mut writer = match time {
+        Some(time) => writer.at(time),
+        None => writer,
+    };
+    for (key, value) in changes {
+        match value {
+            Some(value) => writer.put(key, value)?,
+            None => writer.remove(key),
+        };
+    }
+    Ok(writer.commit()?)
 }

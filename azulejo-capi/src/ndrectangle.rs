@@ -90,10 +90,16 @@ impl RectangleHandle {
         if let Some(size) = dimension.coord_size()
             && (range.start.len() != size || range.end.len() != size)
         {
-            return Err(Failure::new(format!("a range of dimension '{}' needs bounds of {size} bytes", dimension.name)));
+            return Err(Failure::new(format!(
+                "a range of dimension '{}' needs bounds of {size} bytes",
+                dimension.name
+            )));
         }
         if compare(dimension.datatype, &range.start, &range.end) == Ordering::Greater {
-            return Err(Failure::new(format!("a range of dimension '{}' ends before it starts", dimension.name)));
+            return Err(Failure::new(format!(
+                "a range of dimension '{}' ends before it starts",
+                dimension.name
+            )));
         }
         if let Some(slot) = lock(&self.ranges).get_mut(index) {
             *slot = Some(range);
@@ -104,7 +110,8 @@ impl RectangleHandle {
     /// The rectangle; an error if a range is missing.
     fn rectangle(&self) -> Result<NdRectangle> {
         let ranges: Option<Vec<Range>> = lock(&self.ranges).iter().cloned().collect();
-        let ranges = ranges.ok_or_else(|| Failure::new("the NDRectangle has no range for some dimension yet"))?;
+        let ranges =
+            ranges.ok_or_else(|| Failure::new("the NDRectangle has no range for some dimension yet"))?;
         Ok(NdRectangle { ranges })
     }
 }
@@ -126,7 +133,6 @@ impl CurrentDomainHandle {
         }
     }
 }
-
 
 capi! {
     /// A rectangle over the dimensions of a domain, without ranges yet.

@@ -112,7 +112,9 @@ impl State {
         let narrow = match get("sm.var_offsets.bitsize").as_str() {
             "64" => false,
             "32" => true,
-            other => return Err(Failure::new(format!("sm.var_offsets.bitsize is {other}; it must be 32 or 64"))),
+            other => {
+                return Err(Failure::new(format!("sm.var_offsets.bitsize is {other}; it must be 32 or 64")));
+            }
         };
         Ok(OffsetsFormat {
             narrow,
@@ -154,7 +156,9 @@ fn set_buffer(query: &QueryHandle, name: &str, part: Part, place: Place) -> Resu
             let column_type = state.aggregates.iter().find(|a| a.name == name).map(|a| &a.column_type);
             column_type.map_or((false, false), |t| (t.is_var(), t.nullable))
         }
-        Some(Source::Label) => (schema.dimension_label(name).is_some_and(|label| label.cell_val_num.is_var()), false),
+        Some(Source::Label) => {
+            (schema.dimension_label(name).is_some_and(|label| label.cell_val_num.is_var()), false)
+        }
     };
     if part == Part::Offsets && !var {
         return fail(&format!("Input attribute/dimension '{name}' is fixed-sized"));
@@ -163,8 +167,14 @@ fn set_buffer(query: &QueryHandle, name: &str, part: Part, place: Place) -> Resu
         return fail(&format!("Input attribute '{name}' is not nullable"));
     }
     let is_new = !state.buffers.iter().any(|buffers| buffers.name == name);
-    if is_new && state.is_started() && query.shared.kind == QueryType::Read && state.status == Status::Incomplete {
-        return fail(&format!("setting buffers for new attribute '{name}' after the first submission is not allowed"));
+    if is_new
+        && state.is_started()
+        && query.shared.kind == QueryType::Read
+        && state.status == Status::Incomplete
+    {
+        return fail(&format!(
+            "setting buffers for new attribute '{name}' after the first submission is not allowed"
+        ));
     }
     let buffers = state.buffers_of(name);
     match part {
@@ -219,7 +229,9 @@ fn finalize(query: &QueryHandle) -> Result<()> {
 
 fn read_only<T>(query: &QueryHandle, body: impl FnOnce(&State, &OpenArray) -> Result<T>) -> Result<T> {
     if query.shared.kind != QueryType::Read {
-        return Err("Cannot get estimated result size; Operation currently only supported for read queries".into());
+        return Err(
+            "Cannot get estimated result size; Operation currently only supported for read queries".into()
+        );
     }
     body(&query.shared.state(), &query.shared.open)
 }
@@ -515,7 +527,7 @@ capi! {
     fn tiledb_query_add_update_value(ctx, query: In<QueryHandle>, name: Text, value: Bytes, size: u64) {
         query.get()?;
         let _ = (name, value, size);
-        return Err(Failure::unsupported("an update query"));
+        Err::<(), _>(Failure::unsupported("an update query"))?;
     }
 
     /// How the query would be run, as JSON.

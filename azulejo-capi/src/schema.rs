@@ -16,7 +16,8 @@ use azulejo::Array;
 use azulejo_format::filter::{Filter, Pipeline};
 use azulejo_format::path::LABELS_FOLDER;
 use azulejo_format::schema::{
-    ArraySchema, ArrayType, CurrentDomain, DimensionLabel, Domain, Enumeration, EnumerationRef, Layout, NewArray,
+    ArraySchema, ArrayType, CurrentDomain, DimensionLabel, Domain, Enumeration, EnumerationRef, Layout,
+    NewArray,
 };
 use azulejo_format::{CellValNum, Datatype, FormatVersion};
 use std::collections::HashMap;
@@ -61,7 +62,11 @@ impl SchemaHandle {
     /// The latest schema of an array.
     pub fn of_array(array: &Array) -> Self {
         let schema = array.schema();
-        let name = array.schemas().iter().find(|(_, other)| Arc::ptr_eq(other, schema)).map(|(name, _)| name.as_str());
+        let name = array
+            .schemas()
+            .iter()
+            .find(|(_, other)| Arc::ptr_eq(other, schema))
+            .map(|(name, _)| name.as_str());
         Self::of(Arc::clone(schema), name.map_or((0, 0), time_of), Some(array.clone()))
     }
 
@@ -122,7 +127,9 @@ impl State {
         let reference = self.schema.enumeration(name);
         let array = self.array.as_ref().filter(|_| reference.is_some());
         let Some(array) = array else {
-            return Err(Failure::new(format!("Unable to get enumeration: the schema has no enumeration '{name}'")));
+            return Err(Failure::new(format!(
+                "Unable to get enumeration: the schema has no enumeration '{name}'"
+            )));
         };
         let found = array.enumeration(name)?;
         self.enumerations.push(Arc::clone(&found));

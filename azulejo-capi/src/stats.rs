@@ -1,7 +1,6 @@
 //! Statistics: the functions are there and remember whether they are on; this library counts nothing yet.
 
 use crate::boundary::{InOut, Opaque, Out, Pointer, capi_plain};
-use crate::error::Failure;
 use crate::strings::{lock, to_c};
 use std::collections::HashMap;
 use std::ffi::{CString, c_char};
@@ -69,15 +68,13 @@ capi_plain! {
         free_text(&out);
     }
 
-    /// Not supported: a `FILE*` is the C library's own.
+    /// Writes statistics to a `FILE*`.
     fn tiledb_stats_dump(out: Opaque) {
-        let _ = out;
-        return Err(Failure::unsupported("writing statistics to a FILE*: use tiledb_stats_dump_str"));
+        out.put_text(json())?;
     }
 
-    /// Not supported: a `FILE*` is the C library's own.
+    /// Writes statistics to a `FILE*`.
     fn tiledb_stats_raw_dump(out: Opaque) {
-        let _ = out;
-        return Err(Failure::unsupported("writing statistics to a FILE*: use tiledb_stats_raw_dump_str"));
+        out.put_text(json())?;
     }
 }

@@ -55,7 +55,9 @@ fn strict(value: Option<&str>) -> Result<bool> {
     match value {
         Some("error") => Ok(true),
         Some("warn") | None => Ok(false),
-        Some(other) => Err(Failure::new(format!("sm.read_range_oob is {other:?}; it must be \"warn\" or \"error\""))),
+        Some(other) => {
+            Err(Failure::new(format!("sm.read_range_oob is {other:?}; it must be \"warn\" or \"error\"")))
+        }
     }
 }
 
@@ -175,7 +177,9 @@ impl Ranges {
         match self.labels.get_mut(index) {
             Some(slot @ None) => *slot = Some((name.into(), vec![range])),
             Some(Some((known, ranges))) if known == name => ranges.push(range),
-            _ => return Err("Cannot add label range; another label of the dimension has ranges already".into()),
+            _ => {
+                return Err("Cannot add label range; another label of the dimension has ranges already".into());
+            }
         }
         Ok(())
     }
@@ -200,9 +204,9 @@ impl Ranges {
     fn label(&self, name: &str) -> Result<&[Range]> {
         let mut labels = self.labels.iter().flatten();
         let found = labels.find(|(known, _)| known == name);
-        found.map(|(_, ranges)| ranges.as_slice()).ok_or_else(|| {
-            Failure::new(format!("there are no ranges of a dimension label '{name}'"))
-        })
+        found
+            .map(|(_, ranges)| ranges.as_slice())
+            .ok_or_else(|| Failure::new(format!("there are no ranges of a dimension label '{name}'")))
     }
 
     /// What the engine is to read.

@@ -1,6 +1,6 @@
 //! Constants as functions, and what belongs to no handle.
 
-use crate::boundary::{ERR, OK, Out, Ptr, Str, Pointer, Text, capi_plain, INVALID_CONTEXT};
+use crate::boundary::{ERR, INVALID_CONTEXT, OK, Out, Pointer, Ptr, Str, Text, capi_plain};
 use crate::strings::StringHandle;
 
 /// The version of libtiledb that this library stands in for.

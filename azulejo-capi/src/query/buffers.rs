@@ -26,7 +26,8 @@ impl Place {
         }
         // SAFETY: C passes a place that holds the size.
         let capacity = unsafe { size.read_unaligned() };
-        let capacity = usize::try_from(capacity).map_err(|_| Failure::new("a buffer size does not fit this machine"))?;
+        let capacity =
+            usize::try_from(capacity).map_err(|_| Failure::new("a buffer size does not fit this machine"))?;
         if data.is_null() && capacity > 0 {
             return Err("Cannot set buffer; the buffer is null, its size is not 0".into());
         }
@@ -75,8 +76,9 @@ impl Place {
         if self.capacity == 0 {
             return &[];
         }
+        let len = usize::try_from(self.current()).unwrap_or(usize::MAX).min(self.capacity);
         // SAFETY: as in `bytes_mut`.
-        unsafe { std::slice::from_raw_parts(self.data, self.capacity) }
+        unsafe { std::slice::from_raw_parts(self.data, len) }
     }
 }
 
@@ -130,8 +132,8 @@ impl OffsetsFormat {
         if self.elements { datatype.size() as u64 } else { 1 }
     }
 
-    /// Reads a caller's offsets as bytes, without the extra one.
-    pub fn read(self, bytes: &[u8], datatype: Datatype) -> Result<Vec<u64>> {
+    /// Reads a caller's offsets as bytes, and the extra one.
+    pub fn read(self, bytes: &[u8], datatype: Datatype) -> Result<(Vec<u64>, Option<u64>)> {
         let width = self.width();
         if !bytes.len().is_multiple_of(width) {
             return Err(Failure::new(format!("the offsets buffer is no multiple of {width} bytes")));
@@ -147,10 +149,8 @@ impl OffsetsFormat {
                 *offset = offset.checked_mul(unit).ok_or_else(|| Failure::new("an offset is too large"))?;
             }
         }
-        if self.extra {
-            offsets.pop();
-        }
-        Ok(offsets)
+        let end = if self.extra { offsets.pop() } else { None };
+        Ok((offsets, end))
     }
 }
 
@@ -170,7 +170,9 @@ impl OffsetsTarget {
     pub fn new(place: Place, format: OffsetsFormat, datatype: Datatype) -> Result<Self> {
         let slots = place.capacity() / format.width();
         let room = if format.extra {
-            slots.checked_sub(1).ok_or_else(|| Failure::new("the offsets buffer has no room for the extra element"))?
+            slots
+                .checked_sub(1)
+                .ok_or_else(|| Failure::new("the offsets buffer has no room for the extra element"))?
         } else {
             slots
         };
@@ -224,7 +226,10 @@ impl OffsetsTarget {
 }
 
 /// Borrows buffers for a read of one field.
-pub fn column_mut<'a>(buffers: &'a FieldBuffers, offsets: Option<&'a mut OffsetsTarget>) -> Result<ColumnMut<'a>> {
+pub fn column_mut<'a>(
+    buffers: &'a FieldBuffers,
+    offsets: Option<&'a mut OffsetsTarget>,
+) -> Result<ColumnMut<'a>> {
     let data = buffers.data.as_ref().ok_or_else(|| {
         Failure::new(format!("Cannot read field '{}'; Data buffer was not set", buffers.name))
     })?;
@@ -239,7 +244,8 @@ pub fn column_mut<'a>(buffers: &'a FieldBuffers, offsets: Option<&'a mut Offsets
 pub fn copy(column: &ColumnBuffers, buffers: &FieldBuffers, format: OffsetsFormat) -> Result<bool> {
     let view = column.view();
     let datatype = column.column_type.datatype;
-    let fail = |what: &str| Failure::new(format!("Cannot read field '{}'; {what} buffer was not set", buffers.name));
+    let fail =
+        |what: &str| Failure::new(format!("Cannot read field '{}'; {what} buffer was not set", buffers.name));
     let data = buffers.data.as_ref().ok_or_else(|| fail("Data"))?;
     let start = view.offsets.and_then(|o| o.first().copied()).unwrap_or(0);
     let end = view.offsets.and_then(|o| o.get(view.cell_num).copied()).unwrap_or(view.data.len() as u64);

@@ -84,7 +84,6 @@ macro_rules! fixed {
         #[doc = stringify!($get)]
         #[doc = "` gives."]
         #[unsafe(no_mangle)]
-        #[expect(non_upper_case_globals, reason = "a name of the C API")]
         pub static $symbol: Fixed<$type> = Fixed(&$value);
 
         capi! {
@@ -119,7 +118,9 @@ fn result_type(schema: &ArraySchema, name: &str, what: &What) -> Result<(Aggrega
     let number = |datatype| ColumnType::new(name, datatype);
     let What::Of(operator, field) = what else { return Ok((Aggregate::Count, number(Datatype::UInt64))) };
     let found = schema.field(field);
-    let found = found.ok_or_else(|| Failure::new(format!("Cannot aggregate field '{field}'; the array has no such field")))?;
+    let found = found.ok_or_else(|| {
+        Failure::new(format!("Cannot aggregate field '{field}'; the array has no such field"))
+    })?;
     let (datatype, num) = schema.type_of(found).unwrap_or((Datatype::Any, CellValNum::Var));
     let nullable = matches!(found, FieldIndex::Attribute(_)) && schema.is_nullable(found);
     let text = datatype.is_string() || datatype == Datatype::Char;
@@ -134,7 +135,9 @@ fn result_type(schema: &ArraySchema, name: &str, what: &What) -> Result<(Aggrega
             return refuse("SUM and MEAN aggregates are not supported for string fields.");
         }
         Operator::Sum | Operator::Mean if !one => {
-            return refuse("SUM and MEAN aggregates are not supported for attributes with cell_val_num greater than one.");
+            return refuse(
+                "SUM and MEAN aggregates are not supported for attributes with cell_val_num greater than one.",
+            );
         }
         Operator::Mean => number(Datatype::Float64),
         Operator::Sum => number(match datatype.physical() {
@@ -143,7 +146,9 @@ fn result_type(schema: &ArraySchema, name: &str, what: &What) -> Result<(Aggrega
             _ => Datatype::Int64,
         }),
         Operator::Min | Operator::Max if !one && !text => {
-            return refuse("MIN and MAX aggregates are not supported for attributes with cell_val_num greater than one.");
+            return refuse(
+                "MIN and MAX aggregates are not supported for attributes with cell_val_num greater than one.",
+            );
         }
         Operator::Min | Operator::Max => number(datatype).with_cell_val_num(num),
     };

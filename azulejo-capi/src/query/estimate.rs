@@ -22,12 +22,14 @@ pub fn sizes(state: &State, open: &OpenArray, name: &str) -> Result<Sizes> {
     let array = open.array();
     let schema = array.schema();
     let field = schema.field(name);
-    let field = field.ok_or_else(|| Failure::new(format!("Cannot get estimated result size; there is no field '{name}'")))?;
+    let field = field.ok_or_else(|| {
+        Failure::new(format!("Cannot get estimated result size; there is no field '{name}'"))
+    })?;
     let subarray = match &state.subarray {
         Some(ranges) => ranges.subarray()?,
         None => Subarray::all(),
     };
-    let stored: u64 = array.fragments().iter().map(azulejo::array::Fragment::total_cells).sum();
+    let stored: u64 = array.fragments().iter().map(azulejo::array::Fragment::cell_num).sum();
     let cells = if schema.is_dense() {
         if array.fragments().is_empty() {
             0

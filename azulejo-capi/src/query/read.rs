@@ -103,7 +103,10 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
     }
     for aggregate in &state.aggregates {
         if !aggregates.iter().any(|buffers| buffers.name == aggregate.name) {
-            return Err(Failure::new(format!("Cannot submit query; the aggregate '{}' has no buffer", aggregate.name)));
+            return Err(Failure::new(format!(
+                "Cannot submit query; the aggregate '{}' has no buffer",
+                aggregate.name
+            )));
         }
     }
     check_buffers(schema, &fields)?;
@@ -136,8 +139,13 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
 
 /// One submission; whether all is done.
 fn step(
-    read: &mut ReadState, state: &State, open: &OpenArray, fields: &[&FieldBuffers], aggregates: &[&FieldBuffers],
-    labels: &[&FieldBuffers], format: OffsetsFormat,
+    read: &mut ReadState,
+    state: &State,
+    open: &OpenArray,
+    fields: &[&FieldBuffers],
+    aggregates: &[&FieldBuffers],
+    labels: &[&FieldBuffers],
+    format: OffsetsFormat,
 ) -> Result<bool> {
     let mut complete = true;
     if let Some(reader) = &mut read.reader {
@@ -153,7 +161,8 @@ fn step(
             complete &= read_label(state, open, buffers, format)?;
         }
         if !aggregates.is_empty() {
-            let wanted: Vec<Aggregate> = state.aggregates.iter().map(|named| named.aggregate.clone()).collect();
+            let wanted: Vec<Aggregate> =
+                state.aggregates.iter().map(|named| named.aggregate.clone()).collect();
             let values = aggregate(open.array(), options(state, open)?, &wanted)?;
             for (named, value) in state.aggregates.iter().zip(&values) {
                 let column = to_column(named, value);
@@ -186,7 +195,11 @@ fn check_aggregate(named: &NamedAggregate, buffers: &FieldBuffers) -> Result<()>
 
 /// Fills the fields' buffers; whether the reader is at its end.
 fn fill(
-    reader: &mut Reader, names: &[String], schema: &ArraySchema, fields: &[&FieldBuffers], format: OffsetsFormat,
+    reader: &mut Reader,
+    names: &[String],
+    schema: &ArraySchema,
+    fields: &[&FieldBuffers],
+    format: OffsetsFormat,
 ) -> Result<bool> {
     let ordered: Vec<&FieldBuffers> = names
         .iter()
@@ -232,11 +245,18 @@ fn fill(
 }
 
 /// Reads the values of a dimension label where the dimension is selected.
-fn read_label(state: &State, open: &OpenArray, buffers: &FieldBuffers, format: OffsetsFormat) -> Result<bool> {
+fn read_label(
+    state: &State,
+    open: &OpenArray,
+    buffers: &FieldBuffers,
+    format: OffsetsFormat,
+) -> Result<bool> {
     let label = open.array().label(&buffers.name)?;
     let selection = match &state.subarray {
         Some(ranges) => match ranges.subarray()? {
-            Subarray::Box(selections) => selections.into_iter().nth(label.dimension()).unwrap_or(DimSelection::All),
+            Subarray::Box(selections) => {
+                selections.into_iter().nth(label.dimension()).unwrap_or(DimSelection::All)
+            }
             Subarray::Points(_) => DimSelection::All,
         },
         None => DimSelection::All,

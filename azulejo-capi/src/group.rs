@@ -1,0 +1,397 @@
+//! `tiledb_group_t`.
+
+use crate::array::{give_value, take_value};
+use crate::boundary::{Bytes, In, Kind, Out, Pointer, Ptr, Str, Text, capi, capi_free};
+use crate::config::{Config, Settings};
+use crate::ctx::Context;
+use crate::enums::{QueryType, datatype_id, query_type};
+use crate::error::{Failure, Result};
+use crate::metadata::Changes;
+use crate::object::type_id;
+use crate::strings::{Keep, StringHandle, lock};
+use azulejo::array::TimeRange;
+use azulejo::group::{Group, GroupEditor, Member, NewMember, ObjectType};
+use azulejo_format::metadata::Metadata;
+use std::fmt::Write;
+use std::sync::Mutex;
+
+/// `tiledb_group_t`.
+#[derive(Debug)]
+pub struct GroupHandle {
+    uri: String,
+    state: Mutex<State>,
+    keep: Keep,
+}
+
+impl Kind for GroupHandle {
+    const NAME: &'static str = "group";
+}
+
+#[derive(Debug, Default)]
+struct State {
+    settings: Option<Settings>,
+    open: Option<Open>,
+}
+
+/// A group that is open.
+#[derive(Debug)]
+struct Open {
+    kind: QueryType,
+    engine: azulejo::Context,
+    group: Group,
+    metadata: Option<Metadata>,
+    editor: Option<GroupEditor>,
+    changes: Changes,
+    /// The time that changes get; `None` for now.
+    time: Option<u64>,
+}
+
+impl Open {
+    fn metadata(&mut self) -> Result<&Metadata> {
+        if self.kind != QueryType::Read {
+            return Err("Cannot get metadata; Group was not opened in read mode".into());
+        }
+        if self.metadata.is_none() {
+            self.metadata = Some(self.group.metadata()?);
+        }
+        self.metadata.as_ref().ok_or_else(|| Failure::new("metadata were not read"))
+    }
+
+    fn members(&self) -> Result<&[Member]> {
+        if self.kind != QueryType::Read {
+            return Err("Cannot get members; Group was not opened in read mode".into());
+        }
+        Ok(self.group.members())
+    }
+
+    fn editor(&mut self) -> Result<&mut GroupEditor> {
+        let why = "Cannot change members; Group was not opened in write or modify_exclusive mode";
+        self.editor.as_mut().ok_or_else(|| Failure::new(why))
+    }
+
+    fn changes(&mut self) -> Result<&mut Changes> {
+        if self.editor.is_none() {
+            return Err("Cannot put metadata; Group was not opened in write or modify_exclusive mode".into());
+        }
+        Ok(&mut self.changes)
+    }
+
+    fn flush(self, uri: &str) -> Result<()> {
+        if let Some(editor) = self.editor {
+            editor.commit()?;
+        }
+        if !self.changes.is_empty() {
+            crate::metadata::store(Group::metadata_writer(&self.engine, uri)?, self.changes, self.time)?;
+        }
+        Ok(())
+    }
+}
+
+impl GroupHandle {
+    fn with<R>(&self, body: impl FnOnce(&mut Open) -> Result<R>) -> Result<R> {
+        let mut state = lock(&self.state);
+        body(state.open.as_mut().ok_or_else(|| Failure::new("Group is not open"))?)
+    }
+}
+
+fn open(ctx: &Context, handle: &GroupHandle, kind: QueryType) -> Result<()> {
+    let mut state = lock(&handle.state);
+    if state.open.is_some() {
+        return Err("Cannot open group; Group already open".into());
+    }
+    let settings = ctx.settings_with(state.settings.as_ref());
+    let engine = ctx.engine_with(state.settings.as_ref())?;
+    let range = TimeRange {
+        start: settings.number("sm.group.timestamp_start")?,
+        end: settings.number("sm.group.timestamp_end")?,
+    };
+    let time = (range.end != u64::MAX).then_some(range.end);
+    let missing = |error| match error {
+        azulejo::Error::NotFound { uri, .. } => {
+            Failure::new(format!("[TileDB::Group] Error: Cannot open group; Group does not exist. ({uri})"))
+        }
+        other => Failure::from(other),
+    };
+    let group = Group::open_at(&engine, &handle.uri, range).map_err(missing)?;
+    let editor = match kind {
+        QueryType::Read => None,
+        QueryType::Write | QueryType::ModifyExclusive => Some(match time {
+            Some(time) => Group::edit_at(&engine, &handle.uri, time)?,
+            None => Group::edit(&engine, &handle.uri)?,
+        }),
+        QueryType::Delete | QueryType::Update => {
+            return Err("Cannot open group; Invalid query type".into());
+        }
+    };
+    state.open = Some(Open { kind, engine, group, metadata: None, editor, changes: Changes::new(), time });
+    Ok(())
+}
+
+fn add(handle: &GroupHandle, uri: &str, relative: u8, name: Option<&str>, kind: Option<ObjectType>) -> Result<()> {
+    handle.with(|open| {
+        let mut member = if relative != 0 { NewMember::relative(uri) } else { NewMember::at(uri) };
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            member = member.named(name);
+        }
+        if let Some(kind) = kind {
+            member = member.typed(kind);
+        }
+        Ok(open.editor()?.add(member)?)
+    })
+}
+
+fn give_member(member: &Member, uri: &Out<Ptr<StringHandle>>, id: &Out<i32>) -> Result<()> {
+    id.set(type_id(member.object_type))?;
+    uri.give(StringHandle::new(crate::uri::absolute(&member.location)))
+}
+
+/// The last part of a path.
+fn last(uri: &str) -> &str {
+    uri.trim_end_matches('/').rsplit('/').next().unwrap_or_default()
+}
+
+/// The tree of a group, in the reference's layout.
+fn dump(group: &Group, recursive: bool, indents: usize, visited: &mut Vec<String>, out: &mut String) {
+    for member in group.members() {
+        let kind = match member.object_type {
+            Some(ObjectType::Array) => "ARRAY",
+            Some(ObjectType::Group) => "GROUP",
+            None => "INVALID",
+        };
+        let name = member.name.as_deref().unwrap_or_else(|| last(&member.uri));
+        let _ = write!(out, "|{} {name} {kind}", "-".repeat(2 + 2 * indents));
+        let inside = recursive && member.object_type == Some(ObjectType::Group) && !visited.contains(&member.location);
+        if !inside {
+            out.push('\n');
+            continue;
+        }
+        match Group::open(group.context(), &member.location) {
+            Ok(below) => {
+                out.push('\n');
+                visited.push(member.location.clone());
+                dump(&below, recursive, indents + 2, visited, out);
+                visited.pop();
+            }
+            Err(_) => out.push_str(" (does not exist)\n"),
+        }
+    }
+}
+
+capi! {
+    /// Creates an empty group.
+    fn tiledb_group_create(ctx, uri: Text) {
+        Group::create(&ctx.engine()?, uri.get()?)?;
+    }
+
+    /// A handle on the group at a URI, which is not looked at before it is opened.
+    fn tiledb_group_alloc(ctx, uri: Text, group: Out<Ptr<GroupHandle>>) {
+        let uri = uri.get()?;
+        if uri.is_empty() {
+            return Err("Failed to allocate TileDB group API object; Invalid URI".into());
+        }
+        group.give(GroupHandle { uri: uri.into(), state: Mutex::default(), keep: Keep::default() })?;
+    }
+
+    /// Opens the group.
+    fn tiledb_group_open(ctx, group: In<GroupHandle>, kind: i32) {
+        open(ctx, group.get()?, query_type(kind)?)?;
+    }
+
+    /// Stores what was changed and closes the group.
+    fn tiledb_group_close(ctx, group: In<GroupHandle>) {
+        let group = group.get()?;
+        let open = lock(&group.state).open.take();
+        if let Some(open) = open {
+            open.flush(&group.uri)?;
+        }
+    }
+
+    /// Sets settings of the group's own; it must not be open.
+    fn tiledb_group_set_config(ctx, group: In<GroupHandle>, config: In<Config>) {
+        let mut state = lock(&group.get()?.state);
+        if state.open.is_some() {
+            return Err("Cannot set config; Group is open".into());
+        }
+        state.settings = Some(config.get()?.settings());
+    }
+
+    /// A copy of the group's settings.
+    fn tiledb_group_get_config(ctx, group: In<GroupHandle>, config: Out<Ptr<Config>>) {
+        let own = lock(&group.get()?.state).settings.clone();
+        config.give(Config::new(ctx.settings_with(own.as_ref())))?;
+    }
+
+    /// Puts a key-value; it is stored when the group is closed.
+    fn tiledb_group_put_metadata(ctx, group: In<GroupHandle>, key: Text, id: i32, num: u32, value: Bytes) {
+        let entry = (key.get()?.to_owned(), Some(take_value(id, num, &value)?));
+        group.get()?.with(|open| { open.changes()?.push(entry); Ok(()) })?;
+    }
+
+    /// Deletes a group, which must be open in exclusive mode; with `recursive` its members too.
+    fn tiledb_group_delete_group(ctx, group: In<GroupHandle>, uri: Text, recursive: u8) {
+        let (group, uri) = (group.get()?, uri.get()?);
+        let engine = group.with(|open| {
+            if open.kind != QueryType::ModifyExclusive {
+                return Err("Query type must be MODIFY_EXCLUSIVE to delete a group.".into());
+            }
+            Ok(open.engine.clone())
+        })?;
+        azulejo::object::delete(&engine, uri, recursive != 0)?;
+        lock(&group.state).open = None;
+    }
+
+    /// Deletes a key-value when the group is closed.
+    fn tiledb_group_delete_metadata(ctx, group: In<GroupHandle>, key: Text) {
+        let key = key.get()?.to_owned();
+        group.get()?.with(|open| { open.changes()?.push((key, None)); Ok(()) })?;
+    }
+
+    /// The value of a key, null if there is none; it lives as long as the handle.
+    fn tiledb_group_get_metadata(ctx, group: In<GroupHandle>, key: Text, id: Out<i32>, num: Out<u32>, value: Out<Pointer>) {
+        let (group, key) = (group.get()?, key.get()?);
+        group.with(|open| give_value(&group.keep, open.metadata()?.get(key), &id, &num, &value))?;
+    }
+
+    /// The number of key-values.
+    fn tiledb_group_get_metadata_num(ctx, group: In<GroupHandle>, num: Out<u64>) {
+        num.set(group.get()?.with(|open| Ok(open.metadata()?.len() as u64))?)?;
+    }
+
+    /// A key-value by its position in the order of keys.
+    fn tiledb_group_get_metadata_from_index(
+        ctx, group: In<GroupHandle>, index: u64, key: Out<Str>, key_len: Out<u32>, id: Out<i32>, num: Out<u32>,
+        value: Out<Pointer>
+    ) {
+        let group = group.get()?;
+        group.with(|open| {
+            let found = usize::try_from(index).ok().zip(Some(open.metadata()?));
+            let found = found.and_then(|(index, all)| all.iter().nth(index));
+            let (name, found) = found.ok_or_else(|| Failure::new("Cannot get metadata; index out of bounds"))?;
+            key.set(group.keep.text(name))?;
+            key_len.set(u32::try_from(name.len()).unwrap_or(u32::MAX))?;
+            give_value(&group.keep, Some(found), &id, &num, &value)
+        })?;
+    }
+
+    /// Whether there is a key, and its type.
+    fn tiledb_group_has_metadata_key(ctx, group: In<GroupHandle>, key: Text, id: Out<i32>, has: Out<i32>) {
+        let key = key.get()?;
+        let found = group.get()?.with(|open| Ok(open.metadata()?.get(key).map(|value| value.datatype)))?;
+        if let Some(datatype) = found {
+            id.set(datatype_id(datatype))?;
+        }
+        has.set(found.is_some().into())?;
+    }
+
+    /// Adds a member; it is stored when the group is closed.
+    fn tiledb_group_add_member(ctx, group: In<GroupHandle>, uri: Text, relative: u8, name: Text) {
+        add(group.get()?, uri.get()?, relative, name.opt()?, None)?;
+    }
+
+    /// Adds a member whose type is known.
+    fn tiledb_group_add_member_with_type(ctx, group: In<GroupHandle>, uri: Text, relative: u8, name: Text, id: i32) {
+        let kind = match id {
+            1 => ObjectType::Group,
+            2 => ObjectType::Array,
+            _ => return Err(Failure::new(format!("{id} is no type of a group member"))),
+        };
+        add(group.get()?, uri.get()?, relative, name.opt()?, Some(kind))?;
+    }
+
+    /// Removes a member by its name or URI; what it names stays.
+    fn tiledb_group_remove_member(ctx, group: In<GroupHandle>, name: Text) {
+        let name = name.get()?;
+        group.get()?.with(|open| Ok(open.editor()?.remove(name)?))?;
+    }
+
+    /// The number of members.
+    fn tiledb_group_get_member_count(ctx, group: In<GroupHandle>, count: Out<u64>) {
+        count.set(group.get()?.with(|open| Ok(open.members()?.len() as u64))?)?;
+    }
+
+    /// A member by its position in the order of names.
+    fn tiledb_group_get_member_by_index_v2(
+        ctx, group: In<GroupHandle>, index: u64, uri: Out<Ptr<StringHandle>>, id: Out<i32>, name: Out<Ptr<StringHandle>>
+    ) {
+        group.get()?.with(|open| {
+            let members = open.members()?;
+            let found = usize::try_from(index).ok().and_then(|index| members.get(index));
+            let found = found.ok_or_else(|| Failure::new(format!("there is no member {index} of {}", members.len())))?;
+            if let Some(text) = &found.name {
+                name.give(StringHandle::new(text.clone()))?;
+            }
+            give_member(found, &uri, &id)
+        })?;
+    }
+
+    /// A member by its name.
+    fn tiledb_group_get_member_by_name_v2(
+        ctx, group: In<GroupHandle>, name: Text, uri: Out<Ptr<StringHandle>>, id: Out<i32>
+    ) {
+        let name = name.get()?;
+        group.get()?.with(|open| {
+            open.members()?;
+            let found = open.group.member(name);
+            give_member(found.ok_or_else(|| Failure::new(format!("{name} does not exist in group")))?, &uri, &id)
+        })?;
+    }
+
+    /// Whether a member's URI is relative to the group.
+    fn tiledb_group_get_is_relative_uri_by_name(ctx, group: In<GroupHandle>, name: Text, relative: Out<u8>) {
+        let name = name.get()?;
+        group.get()?.with(|open| {
+            open.members()?;
+            let found = open.group.member(name);
+            let found = found.ok_or_else(|| Failure::new(format!("{name} does not exist in group")))?;
+            relative.set(found.relative.into())
+        })?;
+    }
+
+    /// Whether the group is open.
+    fn tiledb_group_is_open(ctx, group: In<GroupHandle>, is_open: Out<i32>) {
+        is_open.set(lock(&group.get()?.state).open.is_some().into())?;
+    }
+
+    /// The URI; it lives as long as the handle.
+    fn tiledb_group_get_uri(ctx, group: In<GroupHandle>, uri: Out<Str>) {
+        let group = group.get()?;
+        uri.set(group.keep.text(&crate::uri::absolute(&group.uri)))?;
+    }
+
+    /// What the group is open for.
+    fn tiledb_group_get_query_type(ctx, group: In<GroupHandle>, kind: Out<i32>) {
+        kind.set(group.get()?.with(|open| Ok(open.kind as i32))?)?;
+    }
+
+    /// The group's members as text for people.
+    fn tiledb_group_dump_str_v2(ctx, group: In<GroupHandle>, out: Out<Ptr<StringHandle>>, recursive: u8) {
+        let handle = group.get()?;
+        let text = handle.with(|open| {
+            let uri = crate::uri::absolute(&handle.uri);
+            let mut text = format!("{} GROUP\n", last(&uri));
+            let mut visited = vec![open.group.location().path.to_string()];
+            dump(&open.group, recursive != 0, 0, &mut visited, &mut text);
+            Ok(text)
+        })?;
+        out.give(StringHandle::new(text))?;
+    }
+
+    /// Makes one file of a group's metadata.
+    fn tiledb_group_consolidate_metadata(ctx, uri: Text, config: In<Config>) {
+        let own = config.opt()?.map(Config::settings);
+        let engine = ctx.engine_with(own.as_ref())?;
+        azulejo::consolidate::group_metadata(&engine, uri.get()?, TimeRange::ALL)?;
+    }
+
+    /// Removes files of a group's metadata that a consolidation has replaced.
+    fn tiledb_group_vacuum_metadata(ctx, uri: Text, config: In<Config>) {
+        let own = config.opt()?.map(Config::settings);
+        let engine = ctx.engine_with(own.as_ref())?;
+        let mode = azulejo::consolidate::Mode::GroupMetadata;
+        azulejo::consolidate::vacuum(&engine, uri.get()?, mode, azulejo::consolidate::VacuumOptions::default())?;
+    }
+}
+
+capi_free! {
+    fn tiledb_group_free(GroupHandle);
+}

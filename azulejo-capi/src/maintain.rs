@@ -1,0 +1,207 @@
+//! Consolidating, vacuuming, deleting, evolving arrays; `tiledb_consolidation_plan_t`.
+
+use crate::array::ArrayHandle;
+use crate::boundary::{In, InOut, Kind, OK, Out, Pointer, Ptr, Str, Text, Texts, capi, capi_free};
+use crate::config::{Config, Settings};
+use crate::ctx::Context;
+use crate::error::{Failure, Result};
+use crate::evolution::EvolutionHandle;
+use crate::strings::Keep;
+use azulejo::Array;
+use azulejo::array::{FragmentSelection, TimeRange};
+use azulejo::consolidate::{self, Choice, ConsolidationPlan, FragmentOptions, Mode, VacuumOptions};
+use std::ffi::c_char;
+
+/// `tiledb_consolidation_plan_t`.
+#[derive(Debug)]
+pub struct PlanHandle {
+    plan: ConsolidationPlan,
+    keep: Keep,
+}
+
+impl Kind for PlanHandle {
+    const NAME: &'static str = "consolidation_plan";
+}
+
+fn mode(name: &str, key: &str) -> Result<Mode> {
+    let found = Mode::ALL.into_iter().find(|mode| mode.name() == name);
+    found.ok_or_else(|| Failure::new(format!("Cannot consolidate; {key} is '{name}', which is no mode")))
+}
+
+fn real(settings: &Settings, key: &str) -> Result<f64> {
+    let value = settings.get(key).unwrap_or_default();
+    value.parse().map_err(|_| Failure::new(format!("{key} is '{value}', which is no number")))
+}
+
+fn small(settings: &Settings, key: &str) -> Result<u32> {
+    Ok(u32::try_from(settings.number(key)?).unwrap_or(u32::MAX))
+}
+
+fn fragment_options(settings: &Settings, fragments: Vec<String>) -> Result<FragmentOptions> {
+    let max = settings.number("sm.consolidation.max_fragment_size")?;
+    let mut options = FragmentOptions {
+        fragments,
+        choice: Choice {
+            steps: small(settings, "sm.consolidation.steps")?,
+            min_fragments: small(settings, "sm.consolidation.step_min_frags")?,
+            max_fragments: small(settings, "sm.consolidation.step_max_frags")?,
+            size_ratio: real(settings, "sm.consolidation.step_size_ratio")?,
+            amplification: real(settings, "sm.consolidation.amplification")?,
+        },
+        time: TimeRange {
+            start: settings.number("sm.consolidation.timestamp_start")?,
+            end: settings.number("sm.consolidation.timestamp_end")?,
+        },
+        max_fragment_size: (max != u64::MAX).then_some(max),
+        purge_deleted_cells: settings.flag("sm.consolidation.purge_deleted_cells"),
+        ..FragmentOptions::default()
+    };
+    if settings.given("sm.mem.total_budget").is_some() {
+        options.memory_budget = settings.number("sm.mem.total_budget")?.max(16 << 20);
+    }
+    Ok(options)
+}
+
+fn consolidate(ctx: &Context, uri: &str, config: Option<&Config>) -> Result<()> {
+    let own = config.map(Config::settings);
+    let (engine, settings) = (ctx.engine_with(own.as_ref())?, ctx.settings_with(own.as_ref()));
+    let key = "sm.consolidation.mode";
+    match mode(&settings.get(key).unwrap_or_default(), key)? {
+        Mode::Fragments => {
+            consolidate::fragments(&engine, uri, &fragment_options(&settings, Vec::new())?)?;
+        }
+        Mode::Commits => {
+            consolidate::commits(&engine, uri)?;
+        }
+        Mode::FragmentMetadata => {
+            consolidate::fragment_metadata(&engine, uri)?;
+        }
+        Mode::ArrayMetadata => {
+            consolidate::array_metadata(&engine, uri, TimeRange::ALL)?;
+        }
+        Mode::GroupMetadata => {
+            consolidate::group_metadata(&engine, uri, TimeRange::ALL)?;
+        }
+    }
+    Ok(())
+}
+
+/// The time that a schema change gets.
+fn time(range: Option<(u64, u64)>) -> Option<u64> {
+    range.map(|(first, _)| first)
+}
+
+fn node(plan: &PlanHandle, index: u64) -> Result<&[String]> {
+    let found = usize::try_from(index).ok().and_then(|index| plan.plan.nodes.get(index));
+    found.map(Vec::as_slice).ok_or_else(|| {
+        Failure::new("ConsolidationPlan: Trying to access a node that doesn't exist.")
+    })
+}
+
+capi! {
+    /// Makes few of many: fragments, commits, footers or metadata, as `sm.consolidation.mode` says.
+    fn tiledb_array_consolidate(ctx, uri: Text, config: In<Config>) {
+        consolidate(ctx, uri.get()?, config.opt()?)?;
+    }
+
+    /// Makes one fragment of those named.
+    fn tiledb_array_consolidate_fragments(ctx, uri: Text, fragments: Texts, num: u64, config: In<Config>) {
+        let own = config.opt()?.map(Config::settings);
+        let (engine, settings) = (ctx.engine_with(own.as_ref())?, ctx.settings_with(own.as_ref()));
+        let fragments = fragments.get(usize::try_from(num).unwrap_or(usize::MAX))?;
+        if fragments.is_empty() {
+            return Err("Cannot consolidate; there are no fragments in the list".into());
+        }
+        consolidate::fragments(&engine, uri.get()?, &fragment_options(&settings, fragments)?)?;
+    }
+
+    /// Removes what consolidations have replaced, as `sm.vacuum.mode` says.
+    fn tiledb_array_vacuum(ctx, uri: Text, config: In<Config>) {
+        let own = config.opt()?.map(Config::settings);
+        let (engine, settings) = (ctx.engine_with(own.as_ref())?, ctx.settings_with(own.as_ref()));
+        let key = "sm.vacuum.mode";
+        let mode = mode(&settings.get(key).unwrap_or_default(), key)?;
+        consolidate::vacuum(&engine, uri.get()?, mode, VacuumOptions::default())?;
+    }
+
+    /// Deletes an array.
+    fn tiledb_array_delete(ctx, uri: Text) {
+        azulejo::object::delete(&ctx.engine()?, uri.get()?, false)?;
+    }
+
+    /// Deletes the fragments whose time lies in a range.
+    fn tiledb_array_delete_fragments_v2(ctx, uri: Text, start: u64, end: u64) {
+        let selection = FragmentSelection::Within(TimeRange { start, end });
+        Array::delete_fragments(&ctx.engine()?, uri.get()?, selection)?;
+    }
+
+    /// Deletes the fragments named.
+    fn tiledb_array_delete_fragments_list(ctx, uri: Text, fragments: Texts, num: usize) {
+        let fragments = fragments.get(num)?;
+        if fragments.is_empty() {
+            return Err("Failed to delete_fragments_list; Invalid input fragments".into());
+        }
+        Array::delete_fragments(&ctx.engine()?, uri.get()?, FragmentSelection::Named(&fragments))?;
+    }
+
+    /// Changes the schema of an array.
+    fn tiledb_array_evolve(ctx, uri: Text, evolution: In<EvolutionHandle>) {
+        let (changes, range) = evolution.get()?.evolution();
+        Array::evolve(&ctx.engine()?, uri.get()?, &changes, time(range))?;
+    }
+
+    /// Brings the schema of an array to the version that new arrays have.
+    fn tiledb_array_upgrade_version(ctx, uri: Text, config: In<Config>) {
+        let own = config.opt()?.map(Config::settings);
+        Array::upgrade(&ctx.engine_with(own.as_ref())?, uri.get()?, None)?;
+    }
+
+    /// Which fragments of an open array would best be consolidated together.
+    fn tiledb_consolidation_plan_create_with_mbr(ctx, array: In<ArrayHandle>, fragment_size: u64, plan: Out<Ptr<PlanHandle>>) {
+        let open = array.get()?.open()?;
+        plan.give(PlanHandle { plan: consolidate::plan(open.array(), fragment_size)?, keep: Keep::default() })?;
+    }
+
+    /// The number of sets of fragments.
+    fn tiledb_consolidation_plan_get_num_nodes(ctx, plan: In<PlanHandle>, num: Out<u64>) {
+        num.set(plan.get()?.plan.nodes.len() as u64)?;
+    }
+
+    /// The number of fragments in a set.
+    fn tiledb_consolidation_plan_get_num_fragments(ctx, plan: In<PlanHandle>, index: u64, num: Out<u64>) {
+        num.set(node(plan.get()?, index)?.len() as u64)?;
+    }
+
+    /// The name of a fragment in a set; it lives as long as the handle.
+    fn tiledb_consolidation_plan_get_fragment_uri(ctx, plan: In<PlanHandle>, index: u64, fragment: u64, uri: Out<Str>) {
+        let plan = plan.get()?;
+        let fragments = node(plan, index)?;
+        let found = usize::try_from(fragment).ok().and_then(|fragment| fragments.get(fragment));
+        let found = found.ok_or_else(|| {
+            Failure::new("ConsolidationPlan: Trying to access a fragment that doesn't exist.")
+        })?;
+        uri.set(plan.keep.text(found))?;
+    }
+
+    /// The plan as JSON, which `tiledb_consolidation_plan_free_json_str` frees.
+    fn tiledb_consolidation_plan_dump_json_str(ctx, plan: In<PlanHandle>, out: Out<Pointer<c_char>>) {
+        let nodes: Vec<serde_json::Value> = (plan.get()?.plan.nodes.iter())
+            .map(|node| {
+                let uris: Vec<serde_json::Value> = node.iter().map(|uri| serde_json::json!({ "uri": uri })).collect();
+                serde_json::json!({ "uris": uris })
+            })
+            .collect();
+        out.set(crate::stats::owned_text(&format!("{:#}", serde_json::json!({ "nodes": nodes }))))?;
+    }
+}
+
+/// Frees the JSON of a plan.
+#[unsafe(no_mangle)]
+pub extern "C" fn tiledb_consolidation_plan_free_json_str(text: InOut<Pointer<c_char>>) -> i32 {
+    crate::stats::free_text(&text);
+    OK
+}
+
+capi_free! {
+    fn tiledb_consolidation_plan_free(PlanHandle);
+}

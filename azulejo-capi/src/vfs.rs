@@ -1,0 +1,389 @@
+//! `tiledb_vfs_t` and `tiledb_vfs_fh_t`: files as the engine's storages have them.
+
+use crate::boundary::{Bytes, In, Kind, Opaque, Out, OutBytes, Ptr, Text, capi, capi_free};
+use crate::config::{Config, Settings};
+use crate::error::{Failure, Result};
+use crate::strings::{lock, to_c};
+use azulejo::Error;
+use azulejo::context::Location;
+use azulejo::storage::{Entry, ReadRange, ReadRequest, Upload, Uri};
+use std::ffi::c_char;
+use std::sync::Mutex;
+
+/// `tiledb_vfs_t`.
+#[derive(Debug)]
+pub struct Vfs {
+    settings: Settings,
+    engine: azulejo::Context,
+}
+
+impl Kind for Vfs {
+    const NAME: &'static str = "vfs";
+}
+
+/// `tiledb_vfs_fh_t`.
+#[derive(Debug)]
+pub struct FileHandle {
+    state: Mutex<File>,
+}
+
+impl Kind for FileHandle {
+    const NAME: &'static str = "vfs_fh";
+}
+
+#[derive(Debug)]
+enum File {
+    Reading(Location),
+    Writing(Option<Box<dyn Upload>>),
+    Closed,
+}
+
+/// A callback of `tiledb_vfs_ls`: 1 to go on, 0 to stop, -1 for an error.
+type ListCallback = Option<extern "C-unwind" fn(*const c_char, Opaque) -> i32>;
+/// A callback of `tiledb_vfs_ls_recursive`.
+type RecursiveCallback = Option<extern "C-unwind" fn(*const c_char, usize, u64, Opaque) -> i32>;
+/// A callback of `tiledb_vfs_ls_recursive_v2`.
+type RecursiveCallback2 = Option<extern "C-unwind" fn(*const c_char, usize, u64, u8, Opaque) -> i32>;
+
+const READ: i32 = 0;
+const WRITE: i32 = 1;
+const APPEND: i32 = 2;
+
+impl Vfs {
+    fn locate(&self, uri: &str) -> Result<Location> {
+        Ok(self.engine.locate(&Uri::parse(uri)?)?)
+    }
+}
+
+/// What lies at a location.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Found {
+    Nothing,
+    File(u64),
+    Folder,
+}
+
+fn look(location: &Location) -> Result<Found> {
+    match location.storage.size(&location.path) {
+        Ok(size) => return Ok(Found::File(size)),
+        Err(Error::NotFound { .. }) => {}
+        Err(error) => return Err(error.into()),
+    }
+    let Some(parent) = location.path.parent() else { return Ok(Found::Folder) };
+    let name = location.path.name();
+    let folder = location.storage.list(&parent)?.iter().any(|entry| entry.is_dir && entry.name == name);
+    Ok(if folder { Found::Folder } else { Found::Nothing })
+}
+
+fn read_all(location: &Location) -> Result<bytes::Bytes> {
+    let request = ReadRequest { path: location.path.clone(), range: ReadRange::All };
+    let read = location.storage.read(&[request])?;
+    Ok(read.into_iter().next().unwrap_or_default())
+}
+
+fn child(location: &Location, entry: &Entry) -> Location {
+    Location { storage: location.storage.clone(), path: location.path.join(&entry.name) }
+}
+
+fn size_of(location: &Location, entry: &Entry) -> Result<u64> {
+    match entry.size {
+        Some(size) if !entry.is_dir => Ok(size),
+        _ if entry.is_dir => Ok(0),
+        _ => Ok(location.storage.size(&location.path.join(&entry.name))?),
+    }
+}
+
+/// Everything below a folder, folders before what lies in them.
+fn walk(location: &Location, visit: &mut dyn FnMut(&Location, &Entry, u64) -> Result<bool>) -> Result<bool> {
+    for entry in location.storage.list(&location.path)? {
+        let below = child(location, &entry);
+        if !visit(&below, &entry, size_of(location, &entry)?)? {
+            return Ok(false);
+        }
+        if entry.is_dir && !walk(&below, visit)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn open(location: Location, mode: i32) -> Result<File> {
+    let found = look(&location)?;
+    match (mode, found) {
+        (READ, Found::File(_)) => Ok(File::Reading(location)),
+        (READ, _) => Err(Failure::new(format!("Cannot open file '{}'; File does not exist", location.path))),
+        (WRITE | APPEND, Found::Folder) => Err(Failure::new(format!("Cannot open file '{}'; it is a folder", location.path))),
+        (WRITE | APPEND, found) => {
+            let before = if mode == APPEND && found != Found::Nothing { Some(read_all(&location)?) } else { None };
+            if found != Found::Nothing {
+                location.storage.delete(std::slice::from_ref(&location.path))?;
+            }
+            let mut upload = location.storage.upload(&location.path)?;
+            if let Some(before) = before {
+                upload.write(&before)?;
+            }
+            Ok(File::Writing(Some(upload)))
+        }
+        _ => Err(Failure::new(format!("{mode} is no mode of opening a file"))),
+    }
+}
+
+fn close(file: &mut File) -> Result<()> {
+    if let File::Writing(upload) = file
+        && let Some(upload) = upload.take()
+    {
+        upload.finish()?;
+    }
+    *file = File::Closed;
+    Ok(())
+}
+
+impl Drop for FileHandle {
+    fn drop(&mut self) {
+        // A handle freed without closing keeps what was written, as the reference does.
+        let _ = close(&mut lock(&self.state));
+    }
+}
+
+fn copy_file(from: &Location, to: &Location) -> Result<()> {
+    Ok(to.storage.put(&to.path, read_all(from)?)?)
+}
+
+fn move_file(from: &Location, to: &Location) -> Result<()> {
+    if look(to)? != Found::Nothing {
+        to.storage.delete(std::slice::from_ref(&to.path))?;
+    }
+    Ok(from.storage.rename(&from.path, &to.path)?)
+}
+
+/// Buckets are of object stores, which these storages are not.
+fn no_buckets(vfs: &In<Vfs>, uri: &Text) -> Result<()> {
+    vfs.get()?;
+    Err(Failure::unsupported(&format!("a bucket ({})", uri.get()?)))
+}
+
+capi! {
+    /// Files, with settings of its own or those of the context.
+    fn tiledb_vfs_alloc(ctx, config: In<Config>, vfs: Out<Ptr<Vfs>>) {
+        let own = config.opt()?.map(Config::settings);
+        let engine = ctx.engine_with(own.as_ref())?;
+        vfs.give(Vfs { settings: ctx.settings_with(own.as_ref()), engine })?;
+    }
+
+    /// A copy of the settings.
+    fn tiledb_vfs_get_config(ctx, vfs: In<Vfs>, config: Out<Ptr<Config>>) {
+        config.give(Config::new(vfs.get()?.settings.clone()))?;
+    }
+
+    /// Not supported: there are no buckets.
+    fn tiledb_vfs_create_bucket(ctx, vfs: In<Vfs>, uri: Text) { no_buckets(&vfs, &uri)?; }
+
+    /// Not supported: there are no buckets.
+    fn tiledb_vfs_remove_bucket(ctx, vfs: In<Vfs>, uri: Text) { no_buckets(&vfs, &uri)?; }
+
+    /// Not supported: there are no buckets.
+    fn tiledb_vfs_empty_bucket(ctx, vfs: In<Vfs>, uri: Text) { no_buckets(&vfs, &uri)?; }
+
+    /// Not supported: there are no buckets.
+    fn tiledb_vfs_is_empty_bucket(ctx, vfs: In<Vfs>, uri: Text, is_empty: Out<i32>) {
+        let _ = is_empty;
+        no_buckets(&vfs, &uri)?;
+    }
+
+    /// Whether a URI is a bucket: never.
+    fn tiledb_vfs_is_bucket(ctx, vfs: In<Vfs>, uri: Text, is_bucket: Out<i32>) {
+        vfs.get()?;
+        uri.get()?;
+        is_bucket.set(0)?;
+    }
+
+    /// Makes a folder.
+    fn tiledb_vfs_create_dir(ctx, vfs: In<Vfs>, uri: Text) {
+        let location = vfs.get()?.locate(uri.get()?)?;
+        location.storage.make_folder(&location.path)?;
+    }
+
+    /// Whether there is a folder.
+    fn tiledb_vfs_is_dir(ctx, vfs: In<Vfs>, uri: Text, is_dir: Out<i32>) {
+        is_dir.set((look(&vfs.get()?.locate(uri.get()?)?)? == Found::Folder).into())?;
+    }
+
+    /// Deletes a folder with all that it holds.
+    fn tiledb_vfs_remove_dir(ctx, vfs: In<Vfs>, uri: Text) {
+        let location = vfs.get()?.locate(uri.get()?)?;
+        if look(&location)? != Found::Folder {
+            return Err(Failure::new(format!("Failed to delete path '{}'; it is no folder", location.path)));
+        }
+        location.storage.delete(std::slice::from_ref(&location.path))?;
+    }
+
+    /// Whether there is a file.
+    fn tiledb_vfs_is_file(ctx, vfs: In<Vfs>, uri: Text, is_file: Out<i32>) {
+        is_file.set(matches!(look(&vfs.get()?.locate(uri.get()?)?)?, Found::File(_)).into())?;
+    }
+
+    /// Deletes a file.
+    fn tiledb_vfs_remove_file(ctx, vfs: In<Vfs>, uri: Text) {
+        let location = vfs.get()?.locate(uri.get()?)?;
+        if !matches!(look(&location)?, Found::File(_)) {
+            return Err(Failure::new(format!("Cannot delete file '{}'; there is none", location.path)));
+        }
+        location.storage.delete(std::slice::from_ref(&location.path))?;
+    }
+
+    /// The size of all files in a folder and below.
+    fn tiledb_vfs_dir_size(ctx, vfs: In<Vfs>, uri: Text, size: Out<u64>) {
+        let location = vfs.get()?.locate(uri.get()?)?;
+        if look(&location)? != Found::Folder {
+            return Err(Failure::new(format!("Cannot get directory size; Input '{}' is not a directory", location.path)));
+        }
+        let mut total = 0u64;
+        walk(&location, &mut |_, _, bytes| {
+            total = total.saturating_add(bytes);
+            Ok(true)
+        })?;
+        size.set(total)?;
+    }
+
+    /// The size of a file.
+    fn tiledb_vfs_file_size(ctx, vfs: In<Vfs>, uri: Text, size: Out<u64>) {
+        let location = vfs.get()?.locate(uri.get()?)?;
+        size.set(location.storage.size(&location.path)?)?;
+    }
+
+    /// Moves a file, over another if there is one.
+    fn tiledb_vfs_move_file(ctx, vfs: In<Vfs>, old: Text, new: Text) {
+        let vfs = vfs.get()?;
+        move_file(&vfs.locate(old.get()?)?, &vfs.locate(new.get()?)?)?;
+    }
+
+    /// Moves a folder.
+    fn tiledb_vfs_move_dir(ctx, vfs: In<Vfs>, old: Text, new: Text) {
+        let vfs = vfs.get()?;
+        let (from, to) = (vfs.locate(old.get()?)?, vfs.locate(new.get()?)?);
+        from.storage.rename(&from.path, &to.path)?;
+    }
+
+    /// Copies a file, over another if there is one.
+    fn tiledb_vfs_copy_file(ctx, vfs: In<Vfs>, old: Text, new: Text) {
+        let vfs = vfs.get()?;
+        copy_file(&vfs.locate(old.get()?)?, &vfs.locate(new.get()?)?)?;
+    }
+
+    /// Copies a folder with all that it holds.
+    fn tiledb_vfs_copy_dir(ctx, vfs: In<Vfs>, old: Text, new: Text) {
+        let vfs = vfs.get()?;
+        let (from, to) = (vfs.locate(old.get()?)?, vfs.locate(new.get()?)?);
+        to.storage.make_folder(&to.path)?;
+        let base = from.path.clone();
+        walk(&from, &mut |below, entry, _| {
+            let relative = below.path.relative_to(&base).unwrap_or_default();
+            let target = Location { storage: to.storage.clone(), path: to.path.join(relative) };
+            if entry.is_dir {
+                target.storage.make_folder(&target.path)?;
+            } else {
+                copy_file(below, &target)?;
+            }
+            Ok(true)
+        })?;
+    }
+
+    /// Opens a file: to be read, to be written anew, or to be added to.
+    fn tiledb_vfs_open(ctx, vfs: In<Vfs>, uri: Text, mode: i32, fh: Out<Ptr<FileHandle>>) {
+        let file = open(vfs.get()?.locate(uri.get()?)?, mode)?;
+        fh.give(FileHandle { state: Mutex::new(file) })?;
+    }
+
+    /// Closes a file; what was written lasts from now on.
+    fn tiledb_vfs_close(ctx, fh: In<FileHandle>) {
+        close(&mut lock(&fh.get()?.state))?;
+    }
+
+    /// Reads bytes of a file; it is an error if there are fewer.
+    fn tiledb_vfs_read(ctx, fh: In<FileHandle>, offset: u64, buffer: OutBytes, nbytes: u64) {
+        let state = lock(&fh.get()?.state);
+        let File::Reading(location) = &*state else {
+            return Err("Cannot read from file; the file is not open for reading".into());
+        };
+        let end = offset.checked_add(nbytes).ok_or_else(|| Failure::new("a read beyond the end of the file"))?;
+        let request = ReadRequest { path: location.path.clone(), range: ReadRange::Bytes(offset..end) };
+        for bytes in location.storage.read(&[request])? {
+            buffer.slice(bytes.len())?.copy_from_slice(&bytes);
+        }
+    }
+
+    /// Appends bytes to a file.
+    fn tiledb_vfs_write(ctx, fh: In<FileHandle>, buffer: Bytes, nbytes: u64) {
+        let bytes = buffer.get64(nbytes)?;
+        match &mut *lock(&fh.get()?.state) {
+            File::Writing(Some(upload)) => upload.write(bytes)?,
+            _ => return Err("Cannot write to file; the file is not open for writing".into()),
+        }
+    }
+
+    /// What was written to a local file can be read already; it lasts once the file is closed.
+    fn tiledb_vfs_sync(ctx, fh: In<FileHandle>) {
+        match &*lock(&fh.get()?.state) {
+            File::Writing(_) => {}
+            _ => return Err("Cannot sync file; the file is not open for writing".into()),
+        }
+    }
+
+    /// Calls back with what lies in a folder.
+    fn tiledb_vfs_ls(ctx, vfs: In<Vfs>, path: Text, callback: ListCallback, data: Opaque) {
+        let callback = callback.ok_or_else(|| Failure::null("callback"))?;
+        let location = vfs.get()?.locate(path.get()?)?;
+        for entry in location.storage.list(&location.path)? {
+            let uri = to_c(&crate::uri::absolute(child(&location, &entry).path.as_str()));
+            match callback(uri.as_ptr(), data) {
+                0 => break,
+                -1 => return Err("the callback failed".into()),
+                _ => {}
+            }
+        }
+    }
+
+    /// Creates an empty file where there is none.
+    fn tiledb_vfs_touch(ctx, vfs: In<Vfs>, uri: Text) {
+        let location = vfs.get()?.locate(uri.get()?)?;
+        if look(&location)? == Found::Nothing {
+            location.storage.put(&location.path, bytes::Bytes::new())?;
+        }
+    }
+
+    /// Whether a file is closed.
+    fn tiledb_vfs_fh_is_closed(ctx, fh: In<FileHandle>, is_closed: Out<i32>) {
+        is_closed.set(matches!(&*lock(&fh.get()?.state), File::Closed).into())?;
+    }
+
+    /// Calls back with all that lies in a folder and below, and with sizes.
+    fn tiledb_vfs_ls_recursive(ctx, vfs: In<Vfs>, path: Text, callback: RecursiveCallback, data: Opaque) {
+        let callback = callback.ok_or_else(|| Failure::null("callback"))?;
+        recurse(vfs.get()?, path.get()?, &mut |uri, size, _| callback(uri.as_ptr(), uri.as_bytes().len(), size, data))?;
+    }
+
+    /// Calls back with all that lies in a folder and below, with sizes and with what is a folder.
+    fn tiledb_vfs_ls_recursive_v2(ctx, vfs: In<Vfs>, path: Text, callback: RecursiveCallback2, data: Opaque) {
+        let callback = callback.ok_or_else(|| Failure::null("callback"))?;
+        recurse(vfs.get()?, path.get()?, &mut |uri, size, is_dir| {
+            callback(uri.as_ptr(), uri.as_bytes().len(), size, is_dir.into(), data)
+        })?;
+    }
+}
+
+fn recurse(vfs: &Vfs, path: &str, callback: &mut dyn FnMut(&std::ffi::CStr, u64, bool) -> i32) -> Result<()> {
+    walk(&vfs.locate(path)?, &mut |below, entry, size| {
+        let uri = to_c(&crate::uri::absolute(below.path.as_str()));
+        match callback(&uri, size, entry.is_dir) {
+            0 => Ok(false),
+            -1 => Err("the callback failed".into()),
+            _ => Ok(true),
+        }
+    })?;
+    Ok(())
+}
+
+capi_free! {
+    fn tiledb_vfs_free(Vfs);
+    fn tiledb_vfs_fh_free(FileHandle);
+}
