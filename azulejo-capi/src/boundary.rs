@@ -308,7 +308,7 @@ impl Bytes {
     /// The first `count` numbers.
     pub fn get_u64s(&self, count: u64) -> Result<Vec<u64>> {
         let len = count.checked_mul(8).ok_or_else(|| Failure::new("a size does not fit this machine"))?;
-        Ok(self.get64(len)?.as_chunks::<8>().0.iter().map(|b| u64::from_ne_bytes(*b)).collect())
+        Ok(self.get64(len)?.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect())
     }
 
     /// Whether C passed null.

@@ -85,7 +85,7 @@ capi! {
         ctx, name: Text, data: Bytes, data_size: u64, offsets: Bytes, offsets_size: u64, op: i32,
         cond: Out<Ptr<ConditionHandle>>
     ) {
-        if offsets_size % 8 != 0 {
+        if !offsets_size.is_multiple_of(8) {
             return Err("the size of the offsets of a set is no multiple of 8".into());
         }
         let offsets = offsets.get_u64s(offsets_size / 8)?;

@@ -44,7 +44,7 @@ fn values<'a>(
         if offsets.is_null() && !data.is_empty() {
             return Err("Var-sized enumeration values require a non-null offsets pointer.".into());
         }
-        if size % 8 != 0 {
+        if !size.is_multiple_of(8) {
             return Err("the size of the offsets of an enumeration is no multiple of 8".into());
         }
         let starts = offsets.get_u64s(size / 8)?;
@@ -69,7 +69,6 @@ fn values<'a>(
     Ok(data.chunks_exact(cell).collect())
 }
 
-#[expect(clippy::too_many_arguments, reason = "the C function's own")]
 fn new_enumeration(
     name: &str,
     datatype: Datatype,

@@ -38,9 +38,8 @@ impl InfoHandle {
 
 fn fragment(info: &FragmentInfo, index: u32) -> Result<FragmentDescription<'_>> {
     let count = info.fragment_num();
-    info.fragment(index as usize).ok_or_else(|| {
-        Failure::new(format!("Invalid fragment index {index}: there are {count} fragments"))
-    })
+    info.fragment(index as usize)
+        .ok_or_else(|| Failure::new(format!("Invalid fragment index {index}: there are {count} fragments")))
 }
 
 /// Which dimension is asked for.

@@ -127,7 +127,13 @@ fn open(ctx: &Context, handle: &GroupHandle, kind: QueryType) -> Result<()> {
     Ok(())
 }
 
-fn add(handle: &GroupHandle, uri: &str, relative: u8, name: Option<&str>, kind: Option<ObjectType>) -> Result<()> {
+fn add(
+    handle: &GroupHandle,
+    uri: &str,
+    relative: u8,
+    name: Option<&str>,
+    kind: Option<ObjectType>,
+) -> Result<()> {
     handle.with(|open| {
         let mut member = if relative != 0 { NewMember::relative(uri) } else { NewMember::at(uri) };
         if let Some(name) = name.filter(|name| !name.is_empty()) {
@@ -160,7 +166,8 @@ fn dump(group: &Group, recursive: bool, indents: usize, visited: &mut Vec<String
         };
         let name = member.name.as_deref().unwrap_or_else(|| last(&member.uri));
         let _ = write!(out, "|{} {name} {kind}", "-".repeat(2 + 2 * indents));
-        let inside = recursive && member.object_type == Some(ObjectType::Group) && !visited.contains(&member.location);
+        let inside =
+            recursive && member.object_type == Some(ObjectType::Group) && !visited.contains(&member.location);
         if !inside {
             out.push('\n');
             continue;

@@ -93,9 +93,9 @@ fn time(range: Option<(u64, u64)>) -> Option<u64> {
 
 fn node(plan: &PlanHandle, index: u64) -> Result<&[String]> {
     let found = usize::try_from(index).ok().and_then(|index| plan.plan.nodes.get(index));
-    found.map(Vec::as_slice).ok_or_else(|| {
-        Failure::new("ConsolidationPlan: Trying to access a node that doesn't exist.")
-    })
+    found
+        .map(Vec::as_slice)
+        .ok_or_else(|| Failure::new("ConsolidationPlan: Trying to access a node that doesn't exist."))
 }
 
 capi! {

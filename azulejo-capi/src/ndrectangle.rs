@@ -13,18 +13,12 @@ use std::sync::{Arc, Mutex};
 
 /// `tiledb_range_t`: an inclusive range of one dimension.
 #[repr(C)]
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct CRange {
     min: Pointer,
     min_size: u64,
     max: Pointer,
     max_size: u64,
-}
-
-impl Default for CRange {
-    fn default() -> Self {
-        Self { min: Pointer::default(), min_size: 0, max: Pointer::default(), max_size: 0 }
-    }
 }
 
 /// `tiledb_ndrectangle_t`; copies of the handle share it.

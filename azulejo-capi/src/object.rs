@@ -32,7 +32,11 @@ fn visit(callback: &dyn Fn(&str, i32) -> i32, uri: &str, object_type: ObjectType
 
 /// What lies in a folder and below; arrays hold nothing.
 fn walk(
-    engine: &azulejo::Context, uri: &str, recursive: bool, before: bool, callback: &dyn Fn(&str, i32) -> i32,
+    engine: &azulejo::Context,
+    uri: &str,
+    recursive: bool,
+    before: bool,
+    callback: &dyn Fn(&str, i32) -> i32,
 ) -> Result<bool> {
     for entry in list(engine, uri)? {
         let inside = recursive && entry.object_type == ObjectType::Group;

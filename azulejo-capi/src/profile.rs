@@ -41,7 +41,8 @@ fn read(file: &Path) -> Result<Map<String, Value>> {
     if text.is_empty() {
         return Ok(Map::new());
     }
-    serde_json::from_str(&text).map_err(|error| Failure::new(format!("Error parsing file '{}': {error}", file.display())))
+    serde_json::from_str(&text)
+        .map_err(|error| Failure::new(format!("Error parsing file '{}': {error}", file.display())))
 }
 
 fn write(file: &Path, data: &Map<String, Value>) -> Result<()> {

@@ -31,7 +31,7 @@ impl Keep {
             for (word, chunk) in kept.iter_mut().zip(bytes.chunks(8)) {
                 let mut raw = [0u8; 8];
                 raw[..chunk.len()].copy_from_slice(chunk);
-                *word = u64::from_ne_bytes(raw);
+                *word = u64::from_le_bytes(raw);
             }
             kept
         });

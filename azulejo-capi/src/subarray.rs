@@ -178,7 +178,9 @@ impl Ranges {
             Some(slot @ None) => *slot = Some((name.into(), vec![range])),
             Some(Some((known, ranges))) if known == name => ranges.push(range),
             _ => {
-                return Err("Cannot add label range; another label of the dimension has ranges already".into());
+                return Err(
+                    "Cannot add label range; another label of the dimension has ranges already".into()
+                );
             }
         }
         Ok(())

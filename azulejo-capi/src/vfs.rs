@@ -112,9 +112,12 @@ fn open(location: Location, mode: i32) -> Result<File> {
     match (mode, found) {
         (READ, Found::File(_)) => Ok(File::Reading(location)),
         (READ, _) => Err(Failure::new(format!("Cannot open file '{}'; File does not exist", location.path))),
-        (WRITE | APPEND, Found::Folder) => Err(Failure::new(format!("Cannot open file '{}'; it is a folder", location.path))),
+        (WRITE | APPEND, Found::Folder) => {
+            Err(Failure::new(format!("Cannot open file '{}'; it is a folder", location.path)))
+        }
         (WRITE | APPEND, found) => {
-            let before = if mode == APPEND && found != Found::Nothing { Some(read_all(&location)?) } else { None };
+            let before =
+                if mode == APPEND && found != Found::Nothing { Some(read_all(&location)?) } else { None };
             if found != Found::Nothing {
                 location.storage.delete(std::slice::from_ref(&location.path))?;
             }
@@ -359,14 +362,14 @@ capi! {
     /// Calls back with all that lies in a folder and below, and with sizes.
     fn tiledb_vfs_ls_recursive(ctx, vfs: In<Vfs>, path: Text, callback: RecursiveCallback, data: Opaque) {
         let callback = callback.ok_or_else(|| Failure::null("callback"))?;
-        recurse(vfs.get()?, path.get()?, &mut |uri, size, _| callback(uri.as_ptr(), uri.as_bytes().len(), size, data))?;
+        recurse(vfs.get()?, path.get()?, &mut |uri, size, _| callback(uri.as_ptr(), uri.to_bytes().len(), size, data))?;
     }
 
     /// Calls back with all that lies in a folder and below, with sizes and with what is a folder.
     fn tiledb_vfs_ls_recursive_v2(ctx, vfs: In<Vfs>, path: Text, callback: RecursiveCallback2, data: Opaque) {
         let callback = callback.ok_or_else(|| Failure::null("callback"))?;
         recurse(vfs.get()?, path.get()?, &mut |uri, size, is_dir| {
-            callback(uri.as_ptr(), uri.as_bytes().len(), size, is_dir.into(), data)
+            callback(uri.as_ptr(), uri.to_bytes().len(), size, is_dir.into(), data)
         })?;
     }
 }

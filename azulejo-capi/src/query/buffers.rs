@@ -140,9 +140,9 @@ impl OffsetsFormat {
         }
         let unit = self.unit(datatype);
         let mut offsets: Vec<u64> = if self.narrow {
-            bytes.as_chunks::<4>().0.iter().map(|b| u64::from(u32::from_ne_bytes(*b))).collect()
+            bytes.as_chunks::<4>().0.iter().map(|b| u64::from(u32::from_le_bytes(*b))).collect()
         } else {
-            bytes.as_chunks::<8>().0.iter().map(|b| u64::from_ne_bytes(*b)).collect()
+            bytes.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect()
         };
         if unit > 1 {
             for offset in &mut offsets {
@@ -203,22 +203,22 @@ impl OffsetsTarget {
             let out = self.place.bytes_mut();
             if self.format.narrow {
                 for (slot, number) in out.as_chunks_mut::<4>().0.iter_mut().zip(numbers) {
-                    *slot = u32::try_from(number).unwrap_or(u32::MAX).to_ne_bytes();
+                    *slot = u32::try_from(number).unwrap_or(u32::MAX).to_le_bytes();
                 }
             } else {
                 for (slot, number) in out.as_chunks_mut::<8>().0.iter_mut().zip(numbers) {
-                    *slot = number.to_ne_bytes();
+                    *slot = number.to_le_bytes();
                 }
             }
         } else {
             let chunks = self.place.bytes_mut().as_chunks_mut::<8>().0;
             if unit > 1 {
                 for slot in chunks.iter_mut().take(cells) {
-                    *slot = (u64::from_ne_bytes(*slot) / unit).to_ne_bytes();
+                    *slot = (u64::from_le_bytes(*slot) / unit).to_le_bytes();
                 }
             }
             if extra && let Some(slot) = chunks.get_mut(cells) {
-                *slot = (data as u64 / unit).to_ne_bytes();
+                *slot = (data as u64 / unit).to_le_bytes();
             }
         }
         self.place.set_size(count * self.format.width());

@@ -23,7 +23,8 @@ pub struct WriteState {
 
 /// The column that the caller's buffers hold.
 fn column(column_type: ColumnType, buffers: &FieldBuffers, format: OffsetsFormat) -> Result<ColumnBuffers> {
-    let fail = |what: &str| Failure::new(format!("Cannot write field '{}'; {what} buffer is not set", buffers.name));
+    let fail =
+        |what: &str| Failure::new(format!("Cannot write field '{}'; {what} buffer is not set", buffers.name));
     let data = buffers.data.as_ref().ok_or_else(|| fail("Data"))?.bytes();
     let mut data = data.to_vec();
     let offsets = if column_type.is_var() {
@@ -32,7 +33,10 @@ fn column(column_type: ColumnType, buffers: &FieldBuffers, format: OffsetsFormat
         let end = end.unwrap_or(data.len() as u64);
         offsets.push(end);
         if offsets.first().is_some_and(|first| *first != 0) {
-            return Err(Failure::new(format!("Cannot write field '{}'; the first offset is not 0", buffers.name)));
+            return Err(Failure::new(format!(
+                "Cannot write field '{}'; the first offset is not 0",
+                buffers.name
+            )));
         }
         data.truncate(usize::try_from(end).unwrap_or(usize::MAX));
         Some(offsets)
@@ -179,9 +183,8 @@ pub fn finalize(state: &mut State, open: &OpenArray) -> Result<()> {
 /// Deletes the cells that meet the query's condition.
 pub fn delete(state: &mut State, open: &OpenArray) -> Result<()> {
     let condition = state.condition.as_ref();
-    let condition = condition.ok_or_else(|| {
-        Failure::new("[TileDB::Query] Error: DeletesAndUpdates: One condition is needed")
-    })?;
+    let condition = condition
+        .ok_or_else(|| Failure::new("[TileDB::Query] Error: DeletesAndUpdates: One condition is needed"))?;
     Array::delete_cells(open.engine(), open.uri(), condition, open.write_time())?;
     state.status = Status::Completed;
     Ok(())
