@@ -18,7 +18,7 @@ pub struct ImportArgs {
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub columns: Option<Vec<String>>,
     /// Add to an array that exists; labels and the current domain grow as needed
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["dims", "dense", "sparse", "schema", "domain", "tile", "capacity", "cell_order", "tile_order", "unique", "types", "narrow", "filters", "nullable", "required", "enumerate"])]
     pub append: bool,
     /// Write as of this time: milliseconds since 1970 or a UTC date
     #[arg(long, value_name = "T", value_parser = parse_last)]
@@ -67,7 +67,7 @@ pub struct ShapeArgs {
     #[arg(long)]
     pub sparse: bool,
     /// The array's schema, as `azulejo schema --json` or --dry-run --json gives it; nothing is chosen then
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["dims", "dense", "sparse", "domain", "tile", "capacity", "cell_order", "tile_order", "unique", "types", "filters", "nullable", "required", "enumerate", "append"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["dims", "dense", "sparse", "domain", "tile", "capacity", "cell_order", "tile_order", "unique", "types", "narrow", "filters", "nullable", "required", "enumerate"])]
     pub schema: Option<PathBuf>,
     /// The domain of a dimension: LO:HI, or `data` for just what the file holds
     #[arg(long, value_name = "DIM=LO:HI")]

@@ -1,9 +1,10 @@
-//! `azulejo quickstart`: a tour of a sample group that comes with the program.
+//! `azulejo quickstart`: a tour from files to arrays and back in time. Everything that it shows, it does.
+
+mod painting;
 
 use crate::args::{Cli, QuickstartArgs};
 use crate::cells::each_batch;
 use crate::error::{CliError, Result};
-use crate::object;
 use crate::output::picture::{Colour, Scale, append_pixels, draw};
 use crate::progress::Progress;
 use crate::selection::{Coordinates, select};
@@ -12,61 +13,96 @@ use crate::terminal::{FAINT, HEADING};
 use clap::Parser;
 use serde_json::json;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use tempfile::TempDir;
 
-/// The sample, written by TileDB: see `assets/make_quickstart.py`.
-const PACK: &[u8] = include_bytes!("../../assets/quickstart.pack");
-
-/// Where the sample lies unless it is kept.
-const MEMORY: &str = "mem://quickstart";
+/// What a workshop in Porto wrote down in the spring of 2024.
+const ORDERS: &str = include_str!("../../assets/orders.csv");
+/// Lines of it that are shown.
+const SHOWN_LINES: usize = 5;
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: &QuickstartArgs) -> Result<()> {
-    let root = match &args.keep {
-        Some(folder) => {
-            unpack_to_folder(folder)?;
-            folder.display().to_string()
-        }
-        None => {
-            unpack_to_memory(session)?;
-            MEMORY.to_owned()
-        }
-    };
-    let group = format!("{root}/azulejo");
-    let tour = tour(&group);
     if session.output.json {
-        return write_json(session, args.keep.is_some().then_some(group.as_str()), &tour);
-    }
-    for stop in &tour {
-        writeln!(session.output, "\n{}", stop.text)?;
-        for words in &stop.commands {
-            match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-                ["export", uri, _, ref time @ ..] => picture(session, uri, time.get(1).copied())?,
-                ref words => command(session, words)?,
-            }
+        if let Some(folder) = &args.keep {
+            write_files(folder)?;
         }
+        return write_json(session, args.keep.as_deref());
     }
-
-    let keep = if args.keep.is_some() {
-        format!("The sample lies in {root}. Try next:")
-    } else {
-        "To play with the sample, keep it, and try next:".to_owned()
+    let place = Place::new(args.keep.as_deref())?;
+    let toured = tour("").iter().try_for_each(|stop| visit(session, stop));
+    place.leave()?;
+    toured?;
+    let keep = match &args.keep {
+        Some(folder) => format!("The arrays lie in {}. Try next:", folder.display()),
+        None => {
+            "The arrays were in a temporary folder. To play with them, keep them, and try next:".to_owned()
+        }
     };
     writeln!(session.output, "\n{keep}")?;
     let program = program();
-    let (keep, group) = match args.keep {
-        Some(_) => (None, group),
-        None => (Some("quickstart --keep sample".to_owned()), "sample/azulejo".to_owned()),
-    };
+    let folder = args.keep.clone().unwrap_or_else(|| PathBuf::from("sample"));
+    let folder = folder.display();
     let lines = [
-        keep,
-        Some(format!("export {group}/tile tile.png")),
-        Some(format!("export {group}/orders orders.parquet --where 'tiles > 100'")),
-        Some(format!("schema {group}/orders --json")),
+        args.keep.is_none().then(|| "quickstart --keep sample".to_owned()),
+        Some(format!("export {folder}/tile tile.png")),
+        Some(format!("export {folder}/orders orders.parquet --where 'tiles > 100'")),
+        Some("import your.csv your_array --dry-run".to_owned()),
         Some("--help".to_owned()),
     ];
     for line in lines.into_iter().flatten() {
         writeln!(session.output, "  {HEADING}{program} {line}{HEADING:#}")?;
+    }
+    Ok(())
+}
+
+/// A folder with the files of the tour, in which it takes place.
+struct Place {
+    came_from: PathBuf,
+    temporary: Option<TempDir>,
+}
+
+impl Place {
+    fn new(keep: Option<&Path>) -> Result<Self> {
+        let here = Path::new(".");
+        let came_from = std::env::current_dir().map_err(|e| CliError::io("find", here, e))?;
+        let temporary = match keep {
+            Some(_) => None,
+            None => Some(
+                TempDir::with_prefix("azulejo-")
+                    .map_err(|e| CliError::io("create a folder in", &std::env::temp_dir(), e))?,
+            ),
+        };
+        let folder = match (&temporary, keep) {
+            (Some(temporary), _) => temporary.path().join("sample"),
+            (None, keep) => keep.unwrap_or(here).to_path_buf(),
+        };
+        write_files(&folder)?;
+        // So that the commands shown are the ones that run: their paths are short.
+        std::env::set_current_dir(&folder).map_err(|e| CliError::io("enter", &folder, e))?;
+        Ok(Self { came_from, temporary })
+    }
+
+    fn leave(self) -> Result<()> {
+        std::env::set_current_dir(&self.came_from).map_err(|e| CliError::io("enter", &self.came_from, e))?;
+        if let Some(temporary) = self.temporary {
+            let path = temporary.path().to_path_buf();
+            temporary.close().map_err(|e| CliError::io("remove", &path, e))?;
+        }
+        Ok(())
+    }
+}
+
+/// Puts the files that are imported into a new folder.
+fn write_files(folder: &Path) -> Result<()> {
+    if folder.exists() {
+        return Err(CliError::usage(format!("{} exists; name a new folder", folder.display())));
+    }
+    std::fs::create_dir_all(folder).map_err(|e| CliError::io("create", folder, e))?;
+    let days = (0..3).map(|day| (format!("day{}.ndjson", day + 1), painting::day(day)));
+    for (name, text) in [("orders.csv".to_owned(), ORDERS.to_owned())].into_iter().chain(days) {
+        let file = folder.join(name);
+        std::fs::write(&file, text).map_err(|e| CliError::io("write", &file, e))?;
     }
     Ok(())
 }
@@ -77,58 +113,136 @@ struct Stop {
     commands: Vec<Vec<String>>,
 }
 
-fn tour(group: &str) -> Vec<Stop> {
-    let (tile, orders) = (format!("{group}/tile"), format!("{group}/orders"));
-    let condition = "tiles >= 200 and glaze in (\"sky\", \"cobalt\") and note is not null";
+/// The tour. Names of files and arrays begin with `folder`.
+fn tour(folder: &str) -> Vec<Stop> {
+    let place = |word: &str| match word.strip_prefix("./") {
+        Some(name) => format!("{folder}{name}"),
+        None => word.to_owned(),
+    };
     let stop = |text, lines: &[&[&str]]| Stop {
         text,
-        commands: lines.iter().map(|line| line.iter().map(|&word| word.to_owned()).collect()).collect(),
+        commands: lines.iter().map(|line| line.iter().map(|&word| place(word)).collect()).collect(),
     };
+    let condition = "tiles >= 200 and glaze in (\"sky\", \"cobalt\") and note is not null";
     vec![
-        stop("A group with two arrays, as TileDB wrote them:", &[&["tree", group]]),
-        stop("`tile` is dense: a picture, painted on three days. What is it?", &[&["info", &tile]]),
-        stop("Each write is a fragment with its time:", &[&["fragments", &tile]]),
         stop(
-            "So the array can be opened as it was on any day. The first of May, the second, and now:",
+            "A workshop in Porto keeps its orders in orders.csv. They become a sparse array, by day and town; types, tile\n\
+             extents and filters are chosen from the data:",
             &[
-                &["export", &tile, "tile.png", "--at", "2024-05-01"],
-                &["export", &tile, "tile.png", "--at", "2024-05-02"],
-                &["export", &tile, "tile.png"],
+                &["import", "./orders.csv", "./orders", "--dims", "day,town", "--enumerate", "glaze"],
+                &["schema", "./orders"],
             ],
         ),
         stop(
-            "A slice: two pixels of two rows, red, green and blue.",
-            &[&["cat", &tile, "--range", "y=19:20", "--range", "x=19:20"]],
+            "A slice: three days of May. An order without a note is not an order with an empty one:",
+            &[&["cat", "./orders", "--range", "day=2024-05-01:2024-05-03"]],
+        ),
+        stop("Cells that meet a condition:", &[&["cat", "./orders", "--where", condition, "--limit", "5"]]),
+        stop(
+            "Aggregates, mostly from what the tiles say of themselves:",
+            &[&["agg", "./orders", "count", "sum:tiles", "mean:price", "max:price", "nulls:note"]],
         ),
         stop(
-            "`orders` is sparse, with a date and a town as dimensions. Some of its cells, as a table:",
-            &[&["cat", &orders, "--range", "day=2024-05-01:2024-05-03"]],
+            "A picture is a dense array, a cell a pixel. The first of May:",
+            &[
+                &[
+                    "import",
+                    "./day1.ndjson",
+                    "./tile",
+                    "--dims",
+                    "y,x",
+                    "--dense",
+                    "--type",
+                    "colour=UINT8",
+                    "--at",
+                    "2024-05-01",
+                ],
+                &["export", "./tile", "./day1.png"],
+            ],
         ),
-        stop("Cells that meet a condition:", &[&["cat", &orders, "--where", condition, "--limit", "5"]]),
         stop(
-            "Aggregates:",
-            &[&["agg", &orders, "count", "sum:tiles", "mean:price", "max:price", "nulls:note"]],
+            "The second and the third of May: only the box that changes is written. What is it?",
+            &[
+                &["import", "./day2.ndjson", "./tile", "--append", "--at", "2024-05-02"],
+                &["import", "./day3.ndjson", "./tile", "--append", "--at", "2024-05-03"],
+                &["export", "./tile", "./day3.png"],
+            ],
+        ),
+        stop("Each write is a fragment with its time:", &[&["fragments", "./tile"]]),
+        stop(
+            "So the array can be read as it was on any day. Back to the second of May:",
+            &[&["export", "./tile", "./day2.png", "--at", "2024-05-02"]],
+        ),
+        stop(
+            "Many small fragments make reading slow; consolidation makes one of them, and vacuum removes what it replaces,\n\
+             and with it, here, the days before:",
+            &[&["consolidate", "./tile"], &["vacuum", "./tile"], &["fragments", "./tile"]],
+        ),
+        stop(
+            "Two pixels of two rows, red, green and blue: the picture is as it was.",
+            &[&["cat", "./tile", "--range", "y=19:20", "--range", "x=19:20"]],
         ),
     ]
 }
 
-/// The tour for programs: where the sample lies, if it was kept, and every stop with its commands' words.
-fn write_json(session: &mut Session, sample: Option<&str>, tour: &[Stop]) -> Result<()> {
-    let stops = tour.iter().map(|stop| json!({ "text": stop.text, "commands": stop.commands }));
-    session.output.write_json(&json!({ "sample": sample, "tour": stops.collect::<Vec<_>>() }))
+/// The tour for programs: where its files lie, if they were kept, and every stop with its commands' words, to be run in
+/// this order.
+fn write_json(session: &mut Session, kept: Option<&Path>) -> Result<()> {
+    let folder = kept.map_or_else(|| "sample".to_owned(), |folder| folder.display().to_string());
+    let tour = tour(&format!("{folder}/"));
+    let stops: Vec<_> =
+        tour.iter().map(|stop| json!({ "text": stop.text, "commands": stop.commands })).collect();
+    session.output.write_json(&json!({ "sample": kept.map(|_| folder), "tour": stops }))
 }
 
-/// Shows a command line and does what it says, in this session.
-fn command(session: &mut Session, words: &[&str]) -> Result<()> {
+fn visit(session: &mut Session, stop: &Stop) -> Result<()> {
+    writeln!(session.output, "\n{}", stop.text)?;
+    for words in &stop.commands {
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        show_line(session, &words)?;
+        match words[..] {
+            ["export", uri, _, ref time @ ..] => {
+                command(session, &words)?;
+                picture(session, uri, time.get(1).copied())?;
+            }
+            ["import", file, ..] => {
+                if file == "orders.csv" {
+                    head(session)?;
+                }
+                command(session, &words)?;
+            }
+            _ => command(session, &words)?,
+        }
+    }
+    Ok(())
+}
+
+/// Shows a command line.
+fn show_line(session: &mut Session, words: &[&str]) -> Result<()> {
     let shown: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+    Ok(writeln!(session.output, "{FAINT}$ azulejo {}{FAINT:#}", shown.join(" "))?)
+}
+
+/// Does what a command line says, in this session.
+fn command(session: &mut Session, words: &[&str]) -> Result<()> {
     let mut line: Vec<&str> = vec!["azulejo"];
     line.extend(words);
     if words.first() == Some(&"cat") {
         line.extend(["--format", "table"]);
     }
-    writeln!(session.output, "{FAINT}$ azulejo {}{FAINT:#}", shown.join(" "))?;
     let cli = Cli::try_parse_from(line).map_err(|e| CliError::usage(e.to_string()))?;
+    // What commands note goes to standard error and belongs behind what is here.
+    session.output.flush()?;
     super::dispatch(session, cli.command)
+}
+
+/// The first lines of the orders.
+fn head(session: &mut Session) -> Result<()> {
+    for line in ORDERS.lines().take(SHOWN_LINES) {
+        writeln!(session.output, "{FAINT}  {line}{FAINT:#}")?;
+    }
+    let more = ORDERS.lines().count() - SHOWN_LINES;
+    Ok(writeln!(session.output, "{FAINT}  ... and {more} lines more{FAINT:#}")?)
 }
 
 /// How this program was called: what the user can type again.
@@ -141,10 +255,8 @@ fn quoted(word: &str) -> String {
     if word.contains([' ', '"']) { format!("'{word}'") } else { word.to_owned() }
 }
 
-/// Draws the array with characters.
+/// Draws the picture that was exported with characters too.
 fn picture(session: &mut Session, uri: &str, time: Option<&str>) -> Result<()> {
-    let at = time.map_or_else(String::new, |time| format!(" --at {time}"));
-    writeln!(session.output, "{FAINT}$ azulejo export {uri} tile.png{at}{FAINT:#}")?;
     let mut line = vec!["azulejo", "cat", uri];
     line.extend(time.iter().flat_map(|time| ["--at", time]));
     let cli = Cli::try_parse_from(line).map_err(|e| CliError::usage(e.to_string()))?;
@@ -164,50 +276,4 @@ fn picture(session: &mut Session, uri: &str, time: Option<&str>) -> Result<()> {
     let styled = session.output.has_colours();
     let drawing = draw(&pixels, usize::try_from(width).unwrap_or(0), colour, styled);
     Ok(session.output.write_all(drawing.as_bytes())?)
-}
-
-fn unpack_to_memory(session: &Session) -> Result<()> {
-    for (path, data) in files(PACK) {
-        let location = object::locate(&session.context, &format!("{MEMORY}/{path}"))?;
-        location.storage.put(&location.path, data.to_vec().into())?;
-    }
-    Ok(())
-}
-
-fn unpack_to_folder(folder: &Path) -> Result<()> {
-    if folder.exists() {
-        return Err(CliError::usage(format!("{} exists; name a new folder", folder.display())));
-    }
-    for (path, data) in files(PACK) {
-        let target = folder.join(path);
-        let parent = target.parent().unwrap_or(folder);
-        std::fs::create_dir_all(parent).map_err(|e| CliError::io("create", parent, e))?;
-        std::fs::write(&target, data).map_err(|e| CliError::io("write", &target, e))?;
-    }
-    Ok(())
-}
-
-/// The files of a pack: paths and bytes. A pack that is cut off ends early.
-fn files(mut pack: &[u8]) -> impl Iterator<Item = (&str, &[u8])> {
-    std::iter::from_fn(move || {
-        let (length, rest) = pack.split_first_chunk::<2>()?;
-        let (path, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*length)))?;
-        let (length, rest) = rest.split_first_chunk::<4>()?;
-        let (data, rest) = rest.split_at_checked(u32::from_le_bytes(*length) as usize)?;
-        pack = rest;
-        Some((str::from_utf8(path).ok()?, data))
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_pack_is_whole() {
-        let bytes: usize = files(PACK).map(|(path, data)| 6 + path.len() + data.len()).sum();
-        assert_eq!(bytes, PACK.len());
-        assert!(files(PACK).all(|(path, _)| path.starts_with("azulejo/") && !path.contains("..")));
-        assert_eq!(files(PACK).filter(|(path, _)| path.ends_with(".wrt")).count(), 5);
-    }
 }

@@ -2,6 +2,7 @@
 
 use super::grid;
 use super::load;
+use super::npy_file;
 use super::plan::{self, Plan, Shape};
 use super::profile::Profile;
 use super::source::Source;
@@ -126,6 +127,9 @@ fn check_npy(column: &ColumnType, targets: &[Target]) -> Result<()> {
     let [target] = targets else {
         return Err(CliError::usage("an .npy file fills arrays with one attribute"));
     };
+    if npy_file::is_decoded(column, &target.column) {
+        return Ok(());
+    }
     let same = target.column.datatype.physical() == column.datatype.physical()
         && target.column.cell_size() == column.cell_size();
     if same && target.labels.is_none() && !target.column.is_var() {

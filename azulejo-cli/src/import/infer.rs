@@ -413,7 +413,7 @@ mod tests {
     fn json(values: &str) -> Profile {
         let lines: String = values.split(';').map(|v| format!("{{\"x\":{v}}}\n")).collect();
         let mut keys = ndjson::Keys::default();
-        let block = ndjson::cut(lines.into_bytes(), &mut keys, true).unwrap();
+        let block = ndjson::cut(lines.into_bytes(), &mut keys, |_| true).unwrap();
         let mut profile = TextProfile::new(100);
         profile.look(&block, 0, &rules(false), false);
         profile.finish("x")

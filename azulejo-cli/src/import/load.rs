@@ -44,6 +44,9 @@ impl Loader<'_> {
             Some(at) => WriteOptions::new().timestamp(at),
             None => WriteOptions::new(),
         };
+        if plan.rows == 0 {
+            return Ok(0);
+        }
         match &plan.shape {
             Shape::Sparse => self.sparse(array, plan, &options, written),
             Shape::Grid { bounds, columns_first } => {

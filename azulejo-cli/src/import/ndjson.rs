@@ -55,11 +55,16 @@ pub fn last_record_end(bytes: &[u8]) -> Option<usize> {
     memrchr(b'\n', bytes).map(|at| at + 1)
 }
 
-/// Cuts whole lines into values. Keys that are not among `keys` are left out, or, if `discover`, added.
-pub fn cut(data: Vec<u8>, keys: &mut Keys, discover: bool) -> Result<TextBlock, RecordError> {
+/// Cuts whole lines into values. Of the keys that are not among `keys`, those that `discover` takes are added, others are
+/// left out.
+pub fn cut(
+    data: Vec<u8>,
+    keys: &mut Keys,
+    discover: impl Fn(&str) -> bool,
+) -> Result<TextBlock, RecordError> {
     let mut lines = Lines {
         keys,
-        discover,
+        discover: &discover,
         row: 0,
         base: data.as_ptr().addr(),
         columns: Vec::new(),
@@ -98,7 +103,7 @@ pub fn cut(data: Vec<u8>, keys: &mut Keys, discover: bool) -> Result<TextBlock, 
 
 struct Lines<'k> {
     keys: &'k mut Keys,
-    discover: bool,
+    discover: &'k dyn Fn(&str) -> bool,
     row: usize,
     base: usize,
     columns: Vec<Vec<Span>>,
@@ -120,7 +125,7 @@ impl Lines<'_> {
     fn take(&mut self, key: &str, guess: usize, raw: &RawValue) -> Result<Option<usize>, String> {
         let column = match self.keys.find(key, guess) {
             Some(column) => column,
-            None if self.discover => self.keys.add(key),
+            None if (self.discover)(key) => self.keys.add(key),
             None => return Ok(None),
         };
         let span = self.span(raw.get())?;
@@ -224,7 +229,7 @@ mod tests {
     fn keys_become_columns_as_they_appear() {
         let text = "{\"a\":1,\"b\":\"x\\n\\u00e9\"}\n\n{\"b\":null,\"c\":[1, 2]}\r\n{\"a\":-1.5e3,\"a\":true,\"d\\\"\":{}}";
         let mut keys = Keys::default();
-        let block = cut(text.as_bytes().to_vec(), &mut keys, true).unwrap();
+        let block = cut(text.as_bytes().to_vec(), &mut keys, |_| true).unwrap();
         assert_eq!(keys.names(), ["a", "b", "c", "d\""]);
         assert_eq!(block.rows, 3);
         let (bare, quoted, nested) = (SpanKind::Bare, SpanKind::Quoted, SpanKind::Nested);
@@ -238,7 +243,7 @@ mod tests {
     #[test]
     fn only_the_keys_wanted() {
         let mut keys = Keys::new(["b".to_owned()]);
-        let block = cut(b"{\"a\":1,\"b\":2}\n{\"a\":3}\n".to_vec(), &mut keys, false).unwrap();
+        let block = cut(b"{\"a\":1,\"b\":2}\n{\"a\":3}\n".to_vec(), &mut keys, |_| false).unwrap();
         assert_eq!(block.columns.len(), 1);
         assert_eq!(texts(&block, 0)[0].1, "2");
         assert_eq!(block.columns[0][1], Span::MISSING);
@@ -246,7 +251,7 @@ mod tests {
 
     #[test]
     fn wrong_lines_are_told() {
-        let error = |text: &str| cut(text.as_bytes().to_vec(), &mut Keys::default(), true).unwrap_err();
+        let error = |text: &str| cut(text.as_bytes().to_vec(), &mut Keys::default(), |_| true).unwrap_err();
         let found = error("{\"a\":1}\n\n{\"a\":}\n");
         assert_eq!((found.row, found.lines), (1, 2));
         assert!(found.reason.contains("not a JSON object"), "{}", found.reason);

@@ -134,6 +134,19 @@ impl CellReader<'_> {
     }
 }
 
+/// Whether the elements of a file are UTF-32 and the cells they become UTF-8.
+pub fn is_decoded(elements: &ColumnType, cells: &ColumnType) -> bool {
+    elements.datatype == Datatype::StringUtf32 && cells.datatype == Datatype::StringUtf8 && cells.is_var()
+}
+
+/// UTF-32 padded with zeros as UTF-8. What is no character becomes the replacement character.
+pub fn utf8_of(element: &[u8]) -> String {
+    let points = element.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]]));
+    let mut text: String = points.map(|c| char::from_u32(c).unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
+    text.truncate(text.trim_end_matches('\0').len());
+    text
+}
+
 /// A half-precision float.
 fn half(bits: u16) -> f32 {
     let sign = if bits & 0x8000 == 0 { 1.0 } else { -1.0 };
@@ -281,6 +294,12 @@ mod tests {
         for descr in ["", "<", "|O8", "<f16", "<M8", "<M8[fortnight]", "<S0", "x"] {
             assert_eq!(kind(descr), None, "{descr}");
         }
+    }
+
+    #[test]
+    fn texts_lose_their_padding() {
+        let element: Vec<u8> = ['é' as u32, 0, 'b' as u32, 0].iter().flat_map(|c| c.to_le_bytes()).collect();
+        assert_eq!(utf8_of(&element), "é\0b");
     }
 
     #[test]

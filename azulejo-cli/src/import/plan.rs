@@ -271,6 +271,8 @@ pub fn new_grid(
                 column.datatype
             )));
         }
+        // Few programs read UTF-32; NumPy pads it with zeros besides.
+        None if column.datatype == Datatype::StringUtf32 => (Datatype::StringUtf8, CellValNum::Var),
         None => (column.datatype, column.cell_val_num),
     };
     let mut attribute = Attribute::new(&*column.name, datatype, cell_val_num);

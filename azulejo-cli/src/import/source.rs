@@ -2,7 +2,7 @@
 
 use super::Look;
 use super::input::Input;
-use super::npy_file::NpyFile;
+use super::npy_file::{self, NpyFile};
 use super::profile::Profile;
 use super::table_file::TableFile;
 use super::target::Target;
@@ -12,6 +12,7 @@ use crate::error::Result;
 use crate::progress::Progress;
 use crate::session::Session;
 use arrow_buffer::Buffer;
+use azulejo::column::ColumnBuilder;
 use azulejo::{ColumnBuffers, ColumnSet, Context};
 
 /// Bytes of a NumPy file that are read at a time.
@@ -120,18 +121,29 @@ fn read_npy(
 ) -> Result<()> {
     let Some(target) = targets.first() else { return Ok(()) };
     let budget = usize::try_from(context.config().memory_budget / 8).unwrap_or(usize::MAX);
-    let at_once = (NPY_BYTES.min(budget) / target.column.cell_size().max(1)).max(1) as u64;
+    let elements = file.column_type("");
+    let decoded = npy_file::is_decoded(&elements, &target.column);
+    let at_once = (NPY_BYTES.min(budget) / elements.cell_size().max(1)).max(1) as u64;
     let cells = file.cells().unwrap_or(0);
     let mut reader = file.cells_reader()?;
     let mut row = 0;
     while row < cells {
         let count = at_once.min(cells - row) as usize;
-        let column = ColumnBuffers {
-            column_type: target.column.clone(),
-            cell_num: count,
-            data: Buffer::from_vec(reader.read(count)?),
-            offsets: None,
-            validity: target.column.nullable.then(|| Buffer::from_vec(vec![1u8; count])),
+        let data = reader.read(count)?;
+        let column = if decoded {
+            let mut builder = ColumnBuilder::with_capacity(target.column.clone(), count, data.len() / 4);
+            for element in data.chunks_exact(elements.cell_size()) {
+                builder.append_cell(npy_file::utf8_of(element).as_bytes(), true);
+            }
+            builder.finish()
+        } else {
+            ColumnBuffers {
+                column_type: target.column.clone(),
+                cell_num: count,
+                data: Buffer::from_vec(data),
+                offsets: None,
+                validity: target.column.nullable.then(|| Buffer::from_vec(vec![1u8; count])),
+            }
         };
         take(row, ColumnSet { cell_num: count, columns: vec![column] })?;
         row += count as u64;

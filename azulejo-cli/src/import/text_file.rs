@@ -125,7 +125,7 @@ impl<'a> TextFile<'a> {
                 let mut block_keys = keys.clone();
                 let block = match &self.form {
                     Form::Csv { dialect, .. } => dialect.cut(data, &wanted, kept)?,
-                    Form::Lines { .. } => ndjson::cut(data, &mut block_keys, look.columns.is_none())?,
+                    Form::Lines { .. } => ndjson::cut(data, &mut block_keys, |name| look.wants(name))?,
                 };
                 let columns = block_keys.names().iter().enumerate().map(|(at, name)| {
                     let mut profile = TextProfile::new(limit(name));
@@ -195,7 +195,7 @@ impl<'a> TextFile<'a> {
             let worked = work(context, blocks, |data| {
                 let block: TextBlock = match &self.form {
                     Form::Csv { dialect, .. } => dialect.cut(data, &wanted, kept.len())?,
-                    Form::Lines { .. } => ndjson::cut(data, &mut keys.clone(), false)?,
+                    Form::Lines { .. } => ndjson::cut(data, &mut keys.clone(), |_| false)?,
                 };
                 let columns = targets.iter().zip(&position);
                 let columns = columns.map(|(target, &at)| parse::column(&block, at, target, &self.rules));

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Makes quickstart.pack: the sample group that `azulejo quickstart` shows, written by TileDB itself.
+"""Makes sample.pack: the group that the tests of the command line read, written by TileDB itself.
 
-usage: make_quickstart.py OUTPUT      (needs: pip install tiledb numpy)
+usage: make_sample.py OUTPUT      (needs: pip install tiledb numpy)
 
 The group holds `tile`, a picture painted in three fragments on three days, and `orders`, a sparse array with a date and
 a string dimension. The pack is a plain list of files: u16 length of the path, path, u32 length, bytes; little-endian.
