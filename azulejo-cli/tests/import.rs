@@ -122,8 +122,7 @@ fn every_budget_and_number_of_threads_gives_the_same_cells() {
     place.write("a.csv", &text);
     place.run("import a.csv one --dims k --threads 1");
     place.run("import a.csv many --dims k --threads 3 --memory 300k");
-    let fragments =
-        |array: &str| place.json(&format!("fragments {array}")).as_array().unwrap().len();
+    let fragments = |array: &str| place.json(&format!("fragments {array}")).as_array().unwrap().len();
     assert!(fragments("one") == 1 && fragments("many") > 1);
     let cells = |array: &str| place.run(&format!("cat {array} --format csv"));
     assert_eq!(cells("many"), cells("one"));
@@ -347,9 +346,7 @@ fn json_lines_keep_kinds_of_values() {
 fn exports_come_back() {
     let place = Place::new();
     place.write("a.ndjson", LINES);
-    place.run(
-        "import a.ndjson a --type f=FLOAT32 --type i=INT16 --type l=UINT8 --columns i,f,s,b,l,v",
-    );
+    place.run("import a.ndjson a --type f=FLOAT32 --type i=INT16 --type l=UINT8 --columns i,f,s,b,l,v");
     place.write(
         "b.csv",
         "week,month,hour,text,bytes,name,glaze\n2024-05-02,2024-05-01,10:00,abc,00ff,é,sky\n1969-12-25,1969-12-01,23:00,x,,\"\",white\n",
