@@ -11,6 +11,7 @@ use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::ops::Range;
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, OnceLock};
 
@@ -24,6 +25,8 @@ const PARALLEL_FILES: usize = 8;
 const PARALLEL_BYTES: u64 = 1 << 20;
 /// A longer read into the caller's memory is cut into pieces of this size.
 const PIECE: usize = 2 << 20;
+/// More files being written than this are closed between writes: a process may not hold many.
+const MOST_OPEN_UPLOADS: usize = 128;
 /// Files that one task of a parallel batch reads at least.
 const FILES_PER_TASK: usize = 4;
 
@@ -32,6 +35,8 @@ const FILES_PER_TASK: usize = 4;
 pub struct LocalStorage {
     gap: u64,
     pool: Arc<OnceLock<Option<rayon::ThreadPool>>>,
+    /// Files being written.
+    open_uploads: Arc<AtomicUsize>,
 }
 
 impl Default for LocalStorage {
@@ -50,7 +55,7 @@ impl LocalStorage {
     /// Local files, where two ranges of one file at most `gap` bytes apart are read as one.
     #[must_use]
     pub fn with_gap(gap: u64) -> Self {
-        Self { gap, pool: Arc::default() }
+        Self { gap, pool: Arc::default(), open_uploads: Arc::default() }
     }
 
     /// Threads that only read: a caller may wait for them from any thread, also one of its compute pool.
@@ -244,6 +249,11 @@ impl Storage for LocalStorage {
         let failed = |source| storage_error("write", path, source);
         let parent = parent_of(path)?;
         fs::create_dir_all(parent.to_native()).map_err(failed)?;
+        if body.is_empty() {
+            // An empty file is whole as soon as it is there: commits, which are written often.
+            File::create(path.to_native()).map_err(failed)?;
+            return sync_dir(&parent.to_native()).map_err(failed);
+        }
         let temporary = temporary_path(&parent).to_native();
         let write = || -> io::Result<()> {
             let mut file = File::create_new(&temporary)?;
@@ -272,9 +282,19 @@ impl Storage for LocalStorage {
             other => other,
         };
         match file {
-            Ok(file) => Ok(Box::new(LocalUpload { path: path.clone(), file: Some(file) })),
+            Ok(file) => Ok(Box::new(LocalUpload::new(path, file, &self.open_uploads))),
             Err(e) if e.kind() == ErrorKind::AlreadyExists => Err(already_exists(path)),
             Err(e) => Err(failed(e)),
+        }
+    }
+
+    fn finish_all(&self, uploads: Vec<Box<dyn Upload>>) -> Result<()> {
+        // Side by side, one commit of the file system's journal serves several files.
+        match self.pool().filter(|_| uploads.len() > 1) {
+            Some(pool) => {
+                pool.install(|| uploads.into_par_iter().with_max_len(1).try_for_each(Upload::finish))
+            }
+            None => uploads.into_iter().try_for_each(Upload::finish),
         }
     }
 
@@ -313,30 +333,63 @@ impl Storage for LocalStorage {
     }
 }
 
-/// A file under its final name; `None` once it is finished.
+/// A file under its final name, removed when it is dropped unfinished.
 #[derive(Debug)]
 struct LocalUpload {
     path: StorePath,
+    /// Closed between writes where many files are open.
     file: Option<File>,
+    finished: bool,
+    open_uploads: Arc<AtomicUsize>,
+}
+
+impl LocalUpload {
+    fn new(path: &StorePath, file: File, open_uploads: &Arc<AtomicUsize>) -> Self {
+        open_uploads.fetch_add(1, Ordering::Relaxed);
+        let open_uploads = Arc::clone(open_uploads);
+        Self { path: path.clone(), file: Some(file), finished: false, open_uploads }.rested()
+    }
+
+    fn file(&mut self) -> io::Result<&mut File> {
+        match &mut self.file {
+            Some(file) => Ok(file),
+            none => Ok(none.insert(File::options().append(true).open(self.path.to_native())?)),
+        }
+    }
+
+    /// Closes the file if too many are open for a process to keep.
+    fn rested(mut self) -> Self {
+        self.rest();
+        self
+    }
+
+    fn rest(&mut self) {
+        if self.open_uploads.load(Ordering::Relaxed) > MOST_OPEN_UPLOADS {
+            self.file = None;
+        }
+    }
 }
 
 impl Upload for LocalUpload {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        let Some(file) = &mut self.file else { return Ok(()) };
-        file.write_all(bytes).map_err(|source| storage_error("write", &self.path, source))
+        let written = self.file().and_then(|file| file.write_all(bytes));
+        self.rest();
+        written.map_err(|source| storage_error("write", &self.path, source))
     }
 
     fn finish(mut self: Box<Self>) -> Result<()> {
-        let Some(file) = &self.file else { return Ok(()) };
-        file.sync_all().map_err(|source| storage_error("write", &self.path, source))?;
-        self.file = None;
+        let synced = self.file().and_then(|file| file.sync_all());
+        synced.map_err(|source| storage_error("write", &self.path, source))?;
+        self.finished = true;
         Ok(())
     }
 }
 
 impl Drop for LocalUpload {
     fn drop(&mut self) {
-        if self.file.take().is_some() {
+        self.open_uploads.fetch_sub(1, Ordering::Relaxed);
+        self.file = None;
+        if !self.finished {
             // What is left of an unfinished file is of no use; that it cannot be removed changes nothing.
             let _ = fs::remove_file(self.path.to_native());
         }
@@ -456,6 +509,25 @@ mod tests {
         storage.put(&path, Bytes::from_static(b"123")).unwrap();
         let request = ReadRequest { path, range: ReadRange::Bytes(1..1 << 60) };
         assert!(matches!(storage.read(&[request]), Err(Error::Storage { op: "read", .. })));
+    }
+
+    #[test]
+    fn many_files_are_written_with_few_open() {
+        let (_dir, root) = scratch();
+        let storage = LocalStorage::new();
+        let path = |i: usize| root.join(&format!("f{i}"));
+        let mut uploads: Vec<_> = (0..2000).map(|i| storage.upload(&path(i)).unwrap()).collect();
+        for (i, upload) in uploads.iter_mut().enumerate() {
+            upload.write(&[i as u8]).unwrap();
+            upload.write(b"!").unwrap();
+        }
+        uploads.truncate(1900);
+        uploads.drain(50..).for_each(drop);
+        storage.finish_all(uploads).unwrap();
+        assert_eq!(storage.list(&root).unwrap().len(), 50);
+        let read = ReadRequest { path: path(49), range: ReadRange::All };
+        assert_eq!(storage.read(&[read]).unwrap()[0][..], [49, b'!']);
+        assert_eq!(storage.open_uploads.load(Ordering::Relaxed), 0);
     }
 
     #[test]

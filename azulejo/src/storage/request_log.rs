@@ -201,6 +201,10 @@ impl Storage for RequestLogStorage {
         self.inner.upload(path)
     }
 
+    fn finish_all(&self, uploads: Vec<Box<dyn Upload>>) -> Result<()> {
+        self.inner.finish_all(uploads)
+    }
+
     fn make_folder(&self, path: &StorePath) -> Result<()> {
         self.log.push(Request::MakeFolder(path.clone()));
         self.inner.make_folder(path)

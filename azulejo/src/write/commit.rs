@@ -51,11 +51,19 @@ impl WrittenFragment {
     /// Makes the fragment part of the array, at once and as a whole.
     ///
     /// # Errors
-    /// Errors of the storage; the fragment then does not count, unless the storage made the commit and could not say so.
+    /// Errors of the storage; the fragment then does not count, and its files are removed where the storage still works.
     pub fn commit(self) -> Result<TimestampedName> {
         let path = commit_path(&self.name, self.version)
             .ok_or_else(|| Error::Internal(format!("fragment {} has no commit file", self.name)))?;
-        self.location.storage.put(&self.location.path.join(&path), Bytes::new())?;
+        let commit = self.location.path.join(&path);
+        let storage = &self.location.storage;
+        if let Err(error) = storage.put(&commit, Bytes::new()) {
+            // The commit may be there although the storage says it failed. Only when it is surely not may the files go.
+            if storage.delete(std::slice::from_ref(&commit)).is_ok() {
+                let _ = storage.delete(std::slice::from_ref(&self.folder));
+            }
+            return Err(error);
+        }
         Ok(self.name)
     }
 

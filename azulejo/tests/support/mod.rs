@@ -4,6 +4,7 @@
 pub mod cells;
 pub mod check;
 pub mod facts;
+pub mod failing;
 pub mod model;
 pub mod pack;
 pub mod rewrite;

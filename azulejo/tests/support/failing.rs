@@ -1,0 +1,137 @@
+//! A storage that stops in the middle: what a crash or a full disk does to a write.
+
+use azulejo::error::{Error, Result};
+use azulejo::storage::{Entry, ReadRequest, Storage, StorePath, Tail, Upload};
+use bytes::Bytes;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// How a storage fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Failure {
+    /// As when the power goes: no call works any more, so nothing is tidied up either.
+    Crash,
+    /// As when a disk is full for a moment: one call fails.
+    Once,
+}
+
+/// Passes calls on to another storage until the `after`-th one that changes something (counted from 0).
+#[derive(Debug, Clone)]
+pub struct FailingStorage {
+    inner: Arc<dyn Storage>,
+    fuse: Arc<Fuse>,
+}
+
+#[derive(Debug)]
+struct Fuse {
+    left: AtomicI64,
+    failure: Failure,
+}
+
+impl Fuse {
+    fn check(&self, op: &'static str, path: &StorePath) -> Result<()> {
+        let left = self.left.fetch_sub(1, Ordering::SeqCst);
+        let fails = if self.failure == Failure::Crash { left <= 0 } else { left == 0 };
+        if !fails {
+            return Ok(());
+        }
+        Err(Error::Storage { op, uri: path.to_string(), source: io::Error::other("the storage stopped") })
+    }
+}
+
+impl FailingStorage {
+    /// Fails at the `after`-th call.
+    pub fn new(inner: Arc<dyn Storage>, after: i64, failure: Failure) -> Self {
+        Self { inner, fuse: Arc::new(Fuse { left: AtomicI64::new(after), failure }) }
+    }
+
+    /// Whether the failure has come.
+    pub fn has_failed(&self) -> bool {
+        self.fuse.left.load(Ordering::SeqCst) < 0
+    }
+}
+
+impl Storage for FailingStorage {
+    fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
+        self.inner.list(dir)
+    }
+
+    fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
+        self.inner.read(requests)
+    }
+
+    fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>> {
+        self.inner.read_tails(paths, len)
+    }
+
+    fn size(&self, path: &StorePath) -> Result<u64> {
+        self.inner.size(path)
+    }
+
+    fn put(&self, path: &StorePath, body: Bytes) -> Result<()> {
+        self.fuse.check("write", path)?;
+        self.inner.put(path, body)
+    }
+
+    fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
+        self.fuse.check("write", path)?;
+        let inner = Some(self.inner.upload(path)?);
+        Ok(Box::new(FailingUpload { path: path.clone(), inner, fuse: Arc::clone(&self.fuse) }))
+    }
+
+    fn make_folder(&self, path: &StorePath) -> Result<()> {
+        self.fuse.check("write", path)?;
+        self.inner.make_folder(path)
+    }
+
+    fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
+        self.fuse.check("move", from)?;
+        self.inner.rename(from, to)
+    }
+
+    fn delete(&self, paths: &[StorePath]) -> Result<()> {
+        // Object by object: a crash can come between any two.
+        for path in paths {
+            self.fuse.check("delete", path)?;
+            self.inner.delete(std::slice::from_ref(path))?;
+        }
+        Ok(())
+    }
+}
+
+#[derive(Debug)]
+struct FailingUpload {
+    path: StorePath,
+    inner: Option<Box<dyn Upload>>,
+    fuse: Arc<Fuse>,
+}
+
+impl FailingUpload {
+    /// Leaves what was written so far, as a file system may.
+    fn leave(&mut self) {
+        if let (Some(inner), Failure::Crash) = (self.inner.take(), self.fuse.failure) {
+            let _ = inner.finish();
+        }
+    }
+}
+
+impl Upload for FailingUpload {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        let Some(inner) = &mut self.inner else { return self.fuse.check("write", &self.path) };
+        if let Err(e) = self.fuse.check("write", &self.path) {
+            let _ = inner.write(&bytes[..bytes.len() / 2]);
+            self.leave();
+            return Err(e);
+        }
+        inner.write(bytes)
+    }
+
+    fn finish(mut self: Box<Self>) -> Result<()> {
+        if let Err(e) = self.fuse.check("write", &self.path) {
+            self.leave();
+            return Err(e);
+        }
+        self.inner.take().map_or(Ok(()), Upload::finish)
+    }
+}
