@@ -184,6 +184,14 @@ fn dimensions_dense_and_sparse() {
     assert_eq!(place.run("cat t --format csv").lines().count(), 4);
     place.fails("import twice.csv u --dims x --unique", 2, "1");
     assert!(!place.path("u").exists() && !place.path("d").exists());
+    place.write("far.csv", "x,y,v\n0,0,1\n1000000000,1000000000,2\n");
+    place.fails("import far.csv f --dims x,y --dense", 2, "1,000,000,002,000,000,001 cells for 2 rows");
+    place.fails("import a.csv f --dims x,y --dense --domain x=5:9", 2, "\"x\": the data goes from 2 to 3");
+    place.write("row.csv", "row,v\n7,a\n");
+    place.run("import row.csv row");
+    assert_eq!(place.run("cat row --format csv --coords"), "row_,row,v\n0,7,a\n");
+    place.run("import row.csv from --columns v --domain row=100:199");
+    assert_eq!(place.run("cat from --format csv --coords"), "row,v\n100,a\n");
     place.write("floats.csv", "lon,lat,v\n-9.1,38.7,1\n-8.6,41.1,2\n");
     place.run("import floats.csv floats --dims lon,lat");
     assert_eq!(place.json("schema floats")["cell_order"], "hilbert");

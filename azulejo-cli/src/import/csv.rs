@@ -300,6 +300,56 @@ mod tests {
         assert_eq!(end("\"\"\n"), Some(3));
     }
 
+    fn by_another_reader(text: &str) -> Vec<Vec<String>> {
+        let mut reader = csv::ReaderBuilder::new()
+            .has_headers(false)
+            .flexible(true)
+            .terminator(csv::Terminator::Any(b'\n'))
+            .from_reader(text.as_bytes());
+        reader.records().map(|r| r.unwrap().iter().map(str::to_owned).collect()).collect()
+    }
+
+    /// Every text of up to seven marks and letters.
+    #[test]
+    fn another_reader_agrees() {
+        let plain = |rows: Vec<Vec<String>>| -> Vec<Vec<String>> {
+            let text = |t: String| match t.strip_prefix('\'').and_then(|t| t.strip_suffix('\'')) {
+                Some(inner) => inner.to_owned(),
+                None => t,
+            };
+            rows.into_iter().map(|row| row.into_iter().map(text).collect()).collect()
+        };
+        let mut both = 0;
+        for length in 0..=7u32 {
+            for code in 0..4usize.pow(length) {
+                let text: String =
+                    (0..length).map(|i| ['a', ',', '"', '\n'][code / 4usize.pow(i) % 4]).collect();
+                let theirs = by_another_reader(&text);
+                match rows(&text, 2) {
+                    Ok(ours) => {
+                        assert_eq!(plain(ours.clone()), theirs, "{text:?}");
+                        // Cut in two between records, the text has the same values.
+                        if let Some(end) = COMMA.last_record_end(text.as_bytes()) {
+                            let mut parts = rows(&text[..end], 2).unwrap();
+                            parts.extend(rows(&text[end..], 2).unwrap());
+                            assert_eq!(parts, ours, "{text:?}");
+                        }
+                        both += 1;
+                    }
+                    Err(error) => {
+                        let uneven = theirs.iter().any(|row| row.len() != 2);
+                        assert!(
+                            uneven || error.reason.contains("no closing quote"),
+                            "{text:?}: {}",
+                            error.reason
+                        );
+                    }
+                }
+            }
+        }
+        assert!(both > 1000, "{both}");
+    }
+
     #[test]
     fn columns_not_wanted_are_left_out() {
         let block = COMMA.cut(b"1,2,3\n4,5,6\n".to_vec(), &[Some(1), None, Some(0)], 2).unwrap();

@@ -21,6 +21,9 @@ use azulejo::format::{Datatype, NdRectangle};
 use azulejo::write::{WriteLayout, WriteOptions, Writer};
 use azulejo::{Array, ColumnBuffers};
 
+/// A file is read no more often than this.
+const MOST_SLABS: i128 = 10_000;
+
 /// Writes the cells of a file.
 #[derive(Debug)]
 pub struct Loader<'a> {
@@ -147,6 +150,13 @@ impl Loader<'_> {
             || CliError::usage("the array has more cells than can be counted; --sparse keeps only the rows");
         let step = grid.step_cells().filter(|&cells| cells > 0).ok_or_else(too_many)?;
         let most = i128::from((self.share() / cell_bytes / step).max(1));
+        if grid.len() / most > MOST_SLABS {
+            return Err(CliError::usage(format!(
+                "a dense array of this box would have {} cells for {} rows; --sparse keeps only the rows",
+                grid.cells().map_or("uncountable".to_owned(), crate::size::count),
+                crate::size::count(plan.rows)
+            )));
+        }
         let (mut done, mut cells) = (0, 0);
         while done < grid.len() {
             let steps = match grid.whole_tiles(done, most) {

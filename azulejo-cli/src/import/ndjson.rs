@@ -9,6 +9,9 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt;
 
+/// The most values of a block, missing ones included: objects of ever other keys are no table.
+const MOST_SPANS: usize = 1 << 25;
+
 /// The keys that make columns.
 #[derive(Debug, Clone, Default)]
 pub struct Keys {
@@ -114,8 +117,13 @@ struct Lines<'k> {
 impl Lines<'_> {
     fn read(&mut self, line: &[u8]) -> Result<(), String> {
         let mut json = serde_json::Deserializer::from_slice(line);
-        let read = json.deserialize_map(Object { lines: self }).and_then(|()| json.end());
+        let mut own_reason = None;
+        let object = Object { lines: self, reason: &mut own_reason };
+        let read = json.deserialize_map(object).and_then(|()| json.end());
         read.map_err(|e| {
+            if let Some(reason) = own_reason {
+                return reason;
+            }
             let array = line.trim_ascii_start().first() == Some(&b'[');
             let hint = if array { "; a file of one array becomes lines with `jq -c '.[]'`" } else { "" };
             format!("the line is not a JSON object: {}{hint}", message(&e))
@@ -131,6 +139,12 @@ impl Lines<'_> {
         let span = self.span(raw.get())?;
         if self.columns.len() <= column {
             self.columns.resize(column + 1, Vec::new());
+        }
+        if self.columns.len().saturating_mul(self.row + 1) > MOST_SPANS {
+            let (keys, lines) = (self.columns.len(), self.row + 1);
+            return Err(format!(
+                "the objects share too few keys to make a table: {keys} keys in {lines} lines"
+            ));
         }
         let spans = &mut self.columns[column];
         // Of a key that is there twice the last value counts, as in JavaScript and Python.
@@ -149,7 +163,8 @@ impl Lines<'_> {
                 Span::new(start + 1, end - 1, SpanKind::Quoted)
             }
             [b'"', ..] => {
-                let text: String = serde_json::from_str(raw).map_err(|e| message(&e))?;
+                let text: String = serde_json::from_str(raw)
+                    .map_err(|e| format!("the line is not a JSON object: {}", message(&e)))?;
                 let begin = self.arena_start + self.arena.len();
                 self.arena.extend_from_slice(text.as_bytes());
                 Span::new(begin, begin + text.len(), SpanKind::Quoted)
@@ -171,6 +186,8 @@ fn message(error: &serde_json::Error) -> String {
 
 struct Object<'a, 'k> {
     lines: &'a mut Lines<'k>,
+    /// Why the line was refused, if not for its form.
+    reason: &'a mut Option<String>,
 }
 
 impl<'de> Visitor<'de> for Object<'_, '_> {
@@ -184,7 +201,10 @@ impl<'de> Visitor<'de> for Object<'_, '_> {
         let mut guess = 0;
         while let Some(key) = map.next_key::<BorrowedText<'de>>()? {
             let raw: &'de RawValue = map.next_value()?;
-            let taken = self.lines.take(&key.0, guess, raw).map_err(serde::de::Error::custom)?;
+            let taken = self.lines.take(&key.0, guess, raw).map_err(|reason| {
+                *self.reason = Some(reason);
+                serde::de::Error::custom("refused")
+            })?;
             guess = taken.map_or(guess, |column| column + 1);
         }
         Ok(())
@@ -247,6 +267,13 @@ mod tests {
         assert_eq!(block.columns.len(), 1);
         assert_eq!(texts(&block, 0)[0].1, "2");
         assert_eq!(block.columns[0][1], Span::MISSING);
+    }
+
+    #[test]
+    fn objects_without_common_keys_are_no_table() {
+        let text: String = (0..8_000).map(|i| format!("{{\"k{i}\":1}}\n")).collect();
+        let error = cut(text.into_bytes(), &mut Keys::default(), |_| true).unwrap_err();
+        assert!(error.reason.starts_with("the objects share too few keys"), "{}", error.reason);
     }
 
     #[test]

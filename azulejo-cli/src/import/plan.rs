@@ -2,6 +2,7 @@
 
 use super::domain::{self, Axis};
 use super::filters;
+use super::grid;
 use super::profile::{Bounds, Profile};
 use super::target::Target;
 use super::{Look, parse};
@@ -9,6 +10,7 @@ use crate::args::{CellOrderArg, FieldArgs, ShapeArgs, TileOrderArg};
 use crate::error::{CliError, Result};
 use crate::size;
 use azulejo::column::ColumnType;
+use azulejo::format::datatype::Native;
 use azulejo::format::filter::Pipeline;
 use azulejo::format::schema::{
     ArraySchema, Attribute, Dimension, Enumeration, FieldIndex, Layout, NewArray, SchemaBuilder,
@@ -17,8 +19,8 @@ use azulejo::format::{CellValNum, Datatype, NdRectangle, Range};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The dimension that numbers rows.
-pub const ROW: &str = "row";
+/// The dimension that numbers rows, if no column has its name.
+const ROW: &str = "row";
 /// Rows of a dense tile, at most.
 const ROWS_A_TILE: u64 = 65_536;
 /// Rows of a dense tile, at least: small files leave room for more rows.
@@ -186,9 +188,11 @@ pub fn new_array(
     builder = orders(builder, shape, hilbert, false);
     let capacity = shape.capacity.unwrap_or(10_000);
     builder = builder.capacity(capacity).allows_duplicates(sparse && !shape.unique);
+    let mut first_row = 0;
     if axes.is_empty() {
-        let axis = row_axis(rows);
+        let axis = row_axis(rows, profiles);
         let dimension = axis.dimension(&wishes)?;
+        first_row = dimension.domain.as_ref().map_or(0, |domain| i64::read(&domain.start));
         // The rows in use, so that more can be added.
         let wide = dimension.domain == axis.domain;
         builder = builder.dimension_with(dimension);
@@ -220,9 +224,13 @@ pub fn new_array(
     let shape = if sparse {
         Shape::Sparse
     } else if axes.is_empty() {
-        Shape::Grid { bounds: one_range(Range::of(0i64, last_row(rows))), columns_first: false }
+        let bounds = one_range(Range::of(first_row, first_row.saturating_add(last_row(rows))));
+        grid::check_domain(&array.schema, &bounds)?;
+        Shape::Grid { bounds, columns_first: false }
     } else {
-        Shape::Coordinates(domain::data_box(&axes)?)
+        let bounds = domain::data_box(&axes)?;
+        grid::check_domain(&array.schema, &bounds)?;
+        Shape::Coordinates(bounds)
     };
     Ok(Plan { array, targets, shape, rows, notes })
 }
@@ -283,6 +291,7 @@ pub fn new_grid(
     wishes.check(fields, &array.schema)?;
     let targets = targets(&array.schema, &[column.name.to_string()], &|_| None)?;
     let bounds = domain::data_box(&axes)?;
+    grid::check_domain(&array.schema, &bounds)?;
     let rows = lengths.iter().product();
     Ok(Plan { array, targets, shape: Shape::Grid { bounds, columns_first }, rows, notes: Vec::new() })
 }
@@ -405,8 +414,13 @@ fn same_type(axes: &mut [Axis]) -> Result<()> {
     )))
 }
 
-fn row_axis(rows: u64) -> Axis {
-    let mut axis = Axis::new(ROW, Datatype::Int64, Some(Bounds::Integer(0, last_row(rows).into())));
+fn row_axis(rows: u64, profiles: &[Profile]) -> Axis {
+    let taken = |name: &str| profiles.iter().any(|p| p.name == name);
+    let mut name = ROW.to_owned();
+    while taken(&name) {
+        name.push('_');
+    }
+    let mut axis = Axis::new(&name, Datatype::Int64, Some(Bounds::Integer(0, last_row(rows).into())));
     axis.domain = Some(Range::of(0i64, LAST_ROW));
     let tile = rows.next_power_of_two().clamp(LEAST_ROWS_A_TILE, ROWS_A_TILE);
     axis.tile_extent = Some(tile.to_le_bytes().to_vec());
