@@ -2,6 +2,7 @@
 
 mod agg;
 mod cat;
+mod check;
 mod export;
 mod import;
 mod maintain;
@@ -14,6 +15,7 @@ mod tree;
 
 pub use agg::AggArgs;
 pub use cat::{CatArgs, CatFormat};
+pub use check::CheckArgs;
 pub use export::{ExportArgs, ExportFormat};
 pub use import::{CellOrderArg, FieldArgs, ImportArgs, ImportFormat, ShapeArgs, TileOrderArg};
 pub use maintain::{ChoiceArgs, ConsolidateArgs, ModeArg, VacuumArgs};
@@ -165,6 +167,13 @@ The fragments that were replaced stay until azulejo vacuum.")]
   azulejo vacuum my_array
   azulejo vacuum my_array --mode commits")]
     Vacuum(VacuumArgs),
+    /// Verifies an array: names, commits, metadata, files; with --deep every cell
+    #[command(after_help = "Examples:
+  azulejo check my_array
+  azulejo check my_array --deep --json
+  azulejo check my_array --repair --dry-run
+Exit code 4 if something is damaged. --repair loses nothing that a reader counts.")]
+    Check(CheckArgs),
 }
 
 #[cfg(test)]

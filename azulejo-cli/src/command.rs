@@ -2,6 +2,7 @@
 
 mod agg;
 mod cat;
+mod check;
 mod consolidate;
 mod export;
 mod fragments;
@@ -40,6 +41,7 @@ fn dispatch(session: &mut Session, command: Command) -> Result<()> {
         Command::Import(args) => import::run(session, &args),
         Command::Agg(args) => agg::run(session, args),
         Command::Consolidate(args) => consolidate::run(session, &args),
+        Command::Check(args) => check::run(session, &args),
         Command::Vacuum(args) => vacuum::run(session, &args),
     }
 }

@@ -39,6 +39,9 @@ pub enum CliError {
     /// The cells do not fit the format asked for.
     #[error("{0}")]
     Format(String),
+    /// A check has found damage.
+    #[error("{0}")]
+    Damaged(String),
     /// Whoever reads our output has seen enough.
     #[error("the pipe was closed")]
     BrokenPipe,
@@ -62,6 +65,7 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::BrokenPipe => 0,
+            Self::Damaged(_) => 4,
             Self::Usage(_) => 2,
             Self::Io { .. } | Self::Format(_) => 1,
             Self::Engine(error) => match error {

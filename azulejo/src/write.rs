@@ -44,7 +44,7 @@ mod input;
 mod metadata;
 mod options;
 mod sparse;
-mod stats;
+pub(crate) mod stats;
 #[cfg(test)]
 mod tests;
 mod validate;

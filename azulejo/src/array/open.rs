@@ -46,6 +46,8 @@ pub(crate) struct Part {
     pub fragments: Option<HashSet<String>>,
     /// File name of the schema to take for the latest.
     pub schema: Option<String>,
+    /// Whether fragments count that were replaced.
+    pub superseded: bool,
 }
 
 /// Files that a listing has named can be gone when they are read: vacuums go on beside readers. So often it is tried.
@@ -87,6 +89,9 @@ fn open_listed(
         .collect::<Result<_>>()?;
     let mut committed = committed(directory, &consolidated, &files.ignores);
     vacuums.extend(files.replacements.into_iter().map(|(entry, list)| (entry, replaced(&committed, list))));
+    if part.superseded {
+        vacuums.clear();
+    }
     if let Some(names) = &part.fragments {
         committed.fragments.retain(|fragment| names.contains(fragment.entry.file_name()));
     }

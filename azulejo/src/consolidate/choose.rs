@@ -7,6 +7,7 @@ use crate::fragment_info::FragmentInfo;
 use azulejo_format::schema::TileAxis;
 use azulejo_format::{ArraySchema, NdRectangle};
 use std::collections::BTreeSet;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// How fragments are chosen where they are not named: of the runs of fragments that follow each other in time, the
@@ -128,16 +129,39 @@ impl<'a> Candidates<'a> {
 
     /// The next run of fragments; `None` if none is allowed.
     pub fn next(&self, choice: &Choice) -> Result<Option<Chosen>> {
-        let total = self.members.len();
+        // Where an attribute was dropped or changed, those before and those after it are consolidated apart.
+        let mut start = 0;
+        while start < self.members.len() {
+            let mut end = start + 1;
+            while end < self.members.len() {
+                let run = self.members.get(start..=end).unwrap_or_default();
+                let [.., before, next] = run else { break };
+                let same = Arc::ptr_eq(self.fragment(*before)?.schema(), self.fragment(*next)?.schema());
+                if !same && self.schema_for(run)?.is_none() {
+                    break;
+                }
+                end += 1;
+            }
+            if let Some(chosen) = self.next_of(start..end, choice)? {
+                return Ok(Some(chosen));
+            }
+            start = end;
+        }
+        Ok(None)
+    }
+
+    /// The next run of the candidates in `among`.
+    fn next_of(&self, among: Range<usize>, choice: &Choice) -> Result<Option<Chosen>> {
+        let total = among.len();
         let least = (choice.min_fragments as usize).min(total);
         let most = (choice.max_fragments as usize).min(total);
         let mut best: Vec<(usize, u64)> = Vec::new();
         let mut best_len = least.max(2);
-        for start in 0..total {
-            if total - start < best_len {
+        for start in among.clone() {
+            if among.end - start < best_len {
                 break;
             }
-            let len = self.longest_run(start, most, choice)?;
+            let len = self.longest_run(start..among.end, most, choice)?;
             if len > best_len {
                 best_len = len;
                 best.clear();
@@ -165,13 +189,12 @@ impl<'a> Candidates<'a> {
         Ok(Some(Chosen { fragments, bounds, schema }))
     }
 
-    /// How many candidates from `start` on may be consolidated together: each one more must be allowed.
-    fn longest_run(&self, start: usize, most: usize, choice: &Choice) -> Result<usize> {
-        let members = self.members.get(start..).unwrap_or_default();
+    /// How many candidates from the first on may be consolidated together: each one more must be allowed.
+    fn longest_run(&self, among: Range<usize>, most: usize, choice: &Choice) -> Result<usize> {
+        let members = self.members.get(among).unwrap_or_default();
         let Some(&first) = members.first() else { return Ok(0) };
         let schema = self.array.schema();
         let mut bounds = self.fragment(first)?.footer().non_empty_domain.clone();
-        let mut names = BTreeSet::from([self.schema_name(first)?]);
         let mut cells = self.tile_cells(first)?;
         let mut run = vec![first];
         for pair in members.windows(2).take(most.saturating_sub(1)) {
@@ -184,10 +207,6 @@ impl<'a> Candidates<'a> {
             let fragment = self.fragment(*next)?;
             let more = around(schema, bounds.as_ref(), fragment.footer().non_empty_domain.as_ref());
             run.push(*next);
-            if names.insert(self.schema_name(*next)?) && self.schema_for(&run)?.is_none() {
-                run.pop();
-                break;
-            }
             let Some(more) = more else { break };
             if !self.timed && self.in_between(&run, &more)?.is_some() {
                 run.pop();

@@ -19,7 +19,7 @@ pub fn commits(context: &Context, uri: &str) -> Result<Option<StorePath>> {
     let location = context.locate(&Uri::parse(uri)?)?;
     let _turn = Turn::wait(&location);
     let version = {
-        let part = Part { fragments: Some(HashSet::new()), schema: None };
+        let part = Part { fragments: Some(HashSet::new()), ..Part::default() };
         Array::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)?.schema().version
     };
     if !version.has_subdirectories() {

@@ -173,7 +173,8 @@ fn round(
     let names: HashSet<String> =
         chosen.fragments.iter().filter_map(|i| Some(whole.fragments().get(*i)?.name().to_owned())).collect();
     let name = name_of(&whole, &chosen, version);
-    let part = Part { fragments: Some(names.clone()), schema: Some(chosen.schema.clone()) };
+    let part =
+        Part { fragments: Some(names.clone()), schema: Some(chosen.schema.clone()), ..Part::default() };
     let array = Array::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)?;
     if array.fragments().len() != chosen.fragments.len() {
         return Err(Error::NotFound { uri: uri.to_owned(), what: "fragments that were there a moment ago" });

@@ -22,7 +22,7 @@ use std::collections::{BTreeMap, HashSet};
 pub fn array_metadata(context: &Context, uri: &str, time: TimeRange) -> Result<Option<StorePath>> {
     let location = context.locate(&Uri::parse(uri)?)?;
     let _turn = Turn::wait(&location);
-    let part = Part { fragments: Some(HashSet::new()), schema: None };
+    let part = Part { fragments: Some(HashSet::new()), ..Part::default() };
     let array = Array::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)?;
     let files = Directory::parse(&list(context, &location)?).metadata;
     let relative = array.schema().version.has_relative_vacuum_names();

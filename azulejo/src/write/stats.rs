@@ -21,7 +21,7 @@ use std::ops::Range;
 
 /// Which statistics the tiles of a field have.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct StatsKind {
+pub(crate) struct StatsKind {
     pub datatype: Datatype,
     /// Bytes of a cell; `None` where cells vary.
     pub cell_size: Option<usize>,
@@ -66,7 +66,7 @@ impl StatsKind {
 
 /// What one tile of a field holds.
 #[derive(Debug, Clone, PartialEq, Default)]
-pub(super) struct TileSummary {
+pub(crate) struct TileSummary {
     /// The least value; of a dimension the lower bound of the box.
     pub min: Vec<u8>,
     /// The greatest value; of a dimension the upper bound of the box.
@@ -77,7 +77,7 @@ pub(super) struct TileSummary {
 }
 
 /// Statistics of the cells `written` (ascending) of a tile. `view` was checked for its shape, not for its offsets.
-pub(super) fn summarize(
+pub(crate) fn summarize(
     kind: &StatsKind,
     view: &FieldView<'_>,
     written: &[Range<usize>],

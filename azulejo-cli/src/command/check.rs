@@ -1,0 +1,128 @@
+//! `azulejo check`: verifies an array, and mends what can be mended.
+
+use super::schema::plural;
+use crate::args::CheckArgs;
+use crate::error::{CliError, Result};
+use crate::session::Session;
+use crate::size;
+use azulejo::check::{self, CheckOptions, Finding, Fix, Repaired, Report, Severity};
+use serde_json::{Value as Json, json};
+use std::io::Write;
+
+/// Runs the command.
+pub fn run(session: &mut Session, args: &CheckArgs) -> Result<()> {
+    let mut options = CheckOptions { deep: args.deep, ..CheckOptions::default() };
+    options.memory_budget = session.memory.unwrap_or(options.memory_budget);
+    let report = check::check(&session.context, &args.uri, options)?;
+    let mut repaired = None;
+    if session.output.json {
+        if args.repair && !args.dry_run {
+            repaired = Some(check::repair(&session.context, &args.uri, &report)?);
+        }
+        session.output.write_json(&report_json(&report, repaired.as_ref()))?;
+    } else {
+        print(session, &report)?;
+        if args.repair {
+            repaired = repair(session, args, &report)?;
+        }
+    }
+    let mended = |finding: &&Finding| repaired.as_ref().is_none_or(|repaired| !repaired.done.contains(*finding));
+    let errors = report.findings.iter().filter(|f| f.severity == Severity::Error).filter(mended).count();
+    if errors > 0 {
+        return Err(CliError::Damaged(format!("{}: {} found", args.uri, plural(errors, "error"))));
+    }
+    Ok(())
+}
+
+fn print(session: &mut Session, report: &Report) -> Result<()> {
+    let out = &mut session.output;
+    for finding in &report.findings {
+        writeln!(out, "{}: {}", finding.severity.name(), finding.path)?;
+        writeln!(out, "  {}", finding.what)?;
+        if let Fix::Advice(advice) = finding.fix {
+            writeln!(out, "  what to do: {advice}")?;
+        }
+    }
+    let fragments = size::count(report.fragments);
+    let seen = match report.cells {
+        0 => format!("{fragments} fragments and {} files", size::count(report.files)),
+        cells => format!("{fragments} fragments and {} files, {} cells", size::count(report.files), size::count(cells)),
+    };
+    let verdict = match report.worst() {
+        None => "all is well".to_owned(),
+        Some(_) => {
+            let count = |severity| report.findings.iter().filter(|f| f.severity == severity).count();
+            let of = [Severity::Error, Severity::Warning, Severity::Note];
+            let counts = of.into_iter().map(|s| (count(s), s)).filter(|(n, _)| *n > 0);
+            counts.map(|(n, s)| plural(n, s.name())).collect::<Vec<_>>().join(", ")
+        }
+    };
+    writeln!(out, "checked {seen}: {verdict}")?;
+    Ok(())
+}
+
+/// Says what it will do, then does it.
+fn repair(session: &mut Session, args: &CheckArgs, report: &Report) -> Result<Option<Repaired>> {
+    let mendable: Vec<&Finding> =
+        report.findings.iter().filter(|finding| !matches!(finding.fix, Fix::Advice(_))).collect();
+    if mendable.is_empty() {
+        session.output.note("nothing to repair");
+        return Ok(None);
+    }
+    let verb = if args.dry_run { "would" } else { "will" };
+    for finding in &mendable {
+        match &finding.fix {
+            Fix::Advice(_) => {}
+            Fix::Remove(paths) => {
+                for path in paths {
+                    writeln!(session.output, "{verb} remove {path}")?;
+                }
+            }
+            Fix::Finish { path, remove, .. } => {
+                writeln!(session.output, "{verb} write {path}")?;
+                for path in remove {
+                    writeln!(session.output, "{verb} remove {path}")?;
+                }
+            }
+        }
+    }
+    if args.dry_run {
+        return Ok(None);
+    }
+    session.output.flush()?;
+    let repaired = check::repair(&session.context, &args.uri, report)?;
+    writeln!(session.output, "repaired {}", plural(repaired.done.len(), "finding"))?;
+    for finding in &repaired.changed {
+        session.output.note(&format!("{} has changed meanwhile and was left alone", finding.path));
+    }
+    Ok(Some(repaired))
+}
+
+fn report_json(report: &Report, repaired: Option<&Repaired>) -> Json {
+    let findings: Vec<Json> = report.findings.iter().map(finding_json).collect();
+    json!({
+        "fragments": report.fragments,
+        "files": report.files,
+        "cells": report.cells,
+        "worst": report.worst().map(Severity::name),
+        "findings": findings,
+        "repaired": repaired.map(|repaired| repaired.done.iter().map(finding_json).collect::<Vec<_>>()),
+    })
+}
+
+fn finding_json(finding: &Finding) -> Json {
+    let texts = |paths: &[azulejo::storage::StorePath]| -> Vec<String> {
+        paths.iter().map(ToString::to_string).collect()
+    };
+    let fix = match &finding.fix {
+        Fix::Advice(text) => json!({ "advice": text }),
+        Fix::Remove(paths) => json!({ "remove": texts(paths) }),
+        Fix::Finish { path, remove, .. } => json!({ "write": path.to_string(), "remove": texts(remove) }),
+    };
+    json!({
+        "severity": finding.severity.name(),
+        "object": finding.path.to_string(),
+        "what": finding.what,
+        "fix": fix,
+    })
+}

@@ -1,0 +1,177 @@
+//! Fragments: footers, sections, files.
+
+use super::{CheckOptions, Fix, RESTORE, Report, Severity, cells};
+use crate::array::{Array, Fragment, Part, TimeRange};
+use crate::consolidate::ArrayFolder;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::storage::Uri;
+use azulejo_format::fragment::{Field, FilePart, Section, data_file_name};
+use azulejo_format::path::FRAGMENT_METADATA_FILE;
+use std::collections::{BTreeMap, HashSet};
+
+pub(super) fn check(
+    context: &Context,
+    uri: &str,
+    folder: &ArrayFolder,
+    options: CheckOptions,
+    report: &mut Report,
+) -> Result<()> {
+    let uri = Uri::parse(uri)?;
+    // Fragments from the future too.
+    let ever = TimeRange::until(u64::MAX - 1);
+    let open = |names: Option<HashSet<String>>| {
+        let part = Part { fragments: names, superseded: true, schema: None };
+        Array::open_part(context, &uri, ever, &part)
+    };
+    let present = folder.fragment_folders()?;
+    let committed = folder.fragment_names()?;
+    let all: HashSet<String> = committed.into_iter().filter(|name| present.contains_key(name)).collect();
+    match open(Some(all.clone())) {
+        Ok(array) => fragments(context, &array, folder, options, report),
+        Err(Error::Corrupt { .. } | Error::NotFound { .. }) => {
+            // One at a time, to find out which of them it is.
+            let mut names: Vec<String> = all.into_iter().collect();
+            names.sort();
+            for name in names {
+                match open(Some(HashSet::from([name.clone()]))) {
+                    Ok(array) => fragments(context, &array, folder, options, report)?,
+                    Err(
+                        error @ (Error::Corrupt { .. } | Error::NotFound { .. } | Error::Encryption { .. }),
+                    ) => {
+                        report.fragments += 1;
+                        let path = folder.path(present.get(&name).map_or("", String::as_str));
+                        report.broken(path.join(FRAGMENT_METADATA_FILE), &error, RESTORE);
+                    }
+                    Err(error) => return Err(error),
+                }
+            }
+            Ok(())
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn fragments(
+    context: &Context,
+    array: &Array,
+    folder: &ArrayFolder,
+    options: CheckOptions,
+    report: &mut Report,
+) -> Result<()> {
+    for (index, fragment) in array.fragments().iter().enumerate() {
+        report.fragments += 1;
+        files(fragment, folder, report)?;
+        match sections(fragment, report) {
+            Ok(()) if options.deep => cells::check(context, array, index, options, report)?,
+            Ok(()) => {}
+            Err(error @ (Error::Corrupt { .. } | Error::NotFound { .. } | Error::Encryption { .. })) => {
+                report.broken(fragment.metadata_path(), &error, RESTORE);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// The files of a field that a fragment must have, with their sizes.
+pub(super) fn parts(fragment: &Fragment, field: Field) -> Vec<(FilePart, Option<u64>)> {
+    let (footer, schema) = (fragment.footer(), fragment.schema());
+    let mut parts = vec![(FilePart::Data, footer.file_size(field))];
+    if field.is_var(schema) {
+        parts.push((FilePart::Var, footer.file_var_size(field)));
+    }
+    if field.is_nullable(schema) {
+        parts.push((FilePart::Validity, footer.file_validity_size(field)));
+    }
+    parts
+}
+
+/// Files and their sizes against the footer.
+fn files(fragment: &Fragment, folder: &ArrayFolder, report: &mut Report) -> Result<()> {
+    let location = fragment.location();
+    let entries = folder.location.storage.list(&location.path)?;
+    let mut present: BTreeMap<&str, Option<u64>> =
+        entries.iter().map(|entry| (entry.name.as_str(), entry.size)).collect();
+    present.remove(FRAGMENT_METADATA_FILE);
+    for field in fragment.footer().slots.fields().filter(|field| fragment.stores(*field)) {
+        for (part, size) in parts(fragment, field) {
+            let Some(name) = data_file_name(field, part, fragment.schema(), fragment.version()) else {
+                continue;
+            };
+            let path = location.path.join(&name);
+            match (present.remove(name.as_str()), size) {
+                // A file without bytes need not be there.
+                (None, Some(0) | None) => {}
+                (None, Some(size)) => report.add(
+                    Severity::Error,
+                    path,
+                    format!("it is not there; the fragment's metadata give it {size} bytes"),
+                    Fix::Advice(RESTORE),
+                ),
+                (Some(Some(have)), Some(size)) if have < size => report.add(
+                    Severity::Error,
+                    path,
+                    format!("it has {have} bytes of the {size} that the fragment's metadata give it"),
+                    Fix::Advice(RESTORE),
+                ),
+                (Some(Some(have)), Some(size)) if have > size => report.add(
+                    Severity::Warning,
+                    path,
+                    format!("it has {have} bytes where the fragment's metadata give it {size}"),
+                    Fix::Advice("nothing: readers do not look behind the end"),
+                ),
+                _ => {}
+            }
+        }
+    }
+    for name in present.into_keys() {
+        let advice = Fix::Advice("nothing: readers pass it by");
+        report.add(Severity::Note, location.path.join(name), "not a file of this fragment", advice);
+    }
+    Ok(())
+}
+
+/// Decodes all sections, which checks them against each other and the file sizes.
+fn sections(fragment: &Fragment, report: &mut Report) -> Result<()> {
+    let mut wanted = vec![Section::FragmentStats, Section::ProcessedConditions];
+    if !fragment.is_dense() {
+        wanted.push(Section::RTree);
+    }
+    for field in fragment.footer().slots.fields().filter(|field| fragment.stores(*field)) {
+        wanted.push(Section::TileOffsets(field));
+        if field.is_var(fragment.schema()) {
+            wanted.extend([Section::TileVarOffsets(field), Section::TileVarSizes(field)]);
+        }
+        if field.is_nullable(fragment.schema()) {
+            wanted.push(Section::TileValidityOffsets(field));
+        }
+        if fragment.version().has_tile_stats() {
+            wanted.extend([
+                Section::TileMins(field),
+                Section::TileMaxs(field),
+                Section::TileSums(field),
+                Section::TileNullCounts(field),
+            ]);
+        }
+    }
+    fragment.preload(&wanted)?;
+    if fragment.is_dense() {
+        return Ok(());
+    }
+    let bounds = fragment.rtree()?.bounding_box();
+    let known = fragment.footer().non_empty_domain.as_ref();
+    let differ = match (&bounds, known) {
+        (Some(a), Some(b)) => a != b,
+        (a, b) => a.is_some() != b.is_some() && fragment.tile_num() > 0,
+    };
+    if differ {
+        report.add(
+            Severity::Error,
+            fragment.metadata_path(),
+            "the non-empty domain is not the box around the tiles: reads may miss cells",
+            Fix::Advice("consolidate the fragment with another, or restore it from a backup"),
+        );
+    }
+    Ok(())
+}
