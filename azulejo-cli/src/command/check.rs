@@ -26,7 +26,8 @@ pub fn run(session: &mut Session, args: &CheckArgs) -> Result<()> {
             repaired = repair(session, args, &report)?;
         }
     }
-    let mended = |finding: &&Finding| repaired.as_ref().is_none_or(|repaired| !repaired.done.contains(*finding));
+    let mended =
+        |finding: &&Finding| repaired.as_ref().is_none_or(|repaired| !repaired.done.contains(*finding));
     let errors = report.findings.iter().filter(|f| f.severity == Severity::Error).filter(mended).count();
     if errors > 0 {
         return Err(CliError::Damaged(format!("{}: {} found", args.uri, plural(errors, "error"))));
@@ -46,7 +47,11 @@ fn print(session: &mut Session, report: &Report) -> Result<()> {
     let fragments = size::count(report.fragments);
     let seen = match report.cells {
         0 => format!("{fragments} fragments and {} files", size::count(report.files)),
-        cells => format!("{fragments} fragments and {} files, {} cells", size::count(report.files), size::count(cells)),
+        cells => format!(
+            "{fragments} fragments and {} files, {} cells",
+            size::count(report.files),
+            size::count(cells)
+        ),
     };
     let verdict = match report.worst() {
         None => "all is well".to_owned(),

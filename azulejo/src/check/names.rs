@@ -159,7 +159,7 @@ fn metadata(context: &Context, location: &Location, listings: &Listings, report:
                 let full = location.path.join(&path);
                 match decode_at(location, &path, VacuumList::decode(&bytes)) {
                     Err(error) => {
-                        report.broken(full, &error, "remove it: the files that it names count again")
+                        report.broken(full, &error, "remove it: the files that it names count again");
                     }
                     Ok(list) => {
                         let left = list.names().filter(|name| present.contains(name)).count();
