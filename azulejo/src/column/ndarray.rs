@@ -1,10 +1,11 @@
-//! Columns of dense results as `ndarray` views.
+//! Columns of dense results as `ndarray` views, and `ndarray` arrays as columns of a write.
 
 use super::ColumnBuffers;
 use crate::error::{Error, Result};
-use ::ndarray::{ArrayViewD, IxDyn, ShapeBuilder};
+use ::ndarray::{ArrayBase, ArrayViewD, Data, Dimension, IxDyn, ShapeBuilder};
 use arrow_buffer::ArrowNativeType;
 use azulejo_format::datatype::Native;
+use std::sync::Arc;
 
 impl ColumnBuffers {
     /// The values as an array of a shape, without copying. Cells of several values need one more dimension at the end (at
@@ -53,6 +54,27 @@ impl ColumnBuffers {
             return Err(unfit());
         }
         ArrayViewD::from_shape(IxDyn(shape).set_f(column_major), values).map_err(|_| unfit())
+    }
+    /// A column of an array's values in row-major order (its last axis varies fastest), for a row-major write of a box of
+    /// its shape. A column-major write takes the transposed array.
+    ///
+    /// ```
+    /// # use azulejo::ColumnBuffers;
+    /// let column = ColumnBuffers::of_ndarray("a", &ndarray::array![[1i32, 2], [3, 4]].t());
+    /// assert_eq!(column.values::<i32>(), Some(&[1, 3, 2, 4][..]));
+    /// ```
+    #[must_use]
+    pub fn of_ndarray<T, S, D>(name: impl Into<Arc<str>>, values: &ArrayBase<S, D>) -> Self
+    where
+        T: Native + ArrowNativeType,
+        S: Data<Elem = T>,
+        D: Dimension,
+    {
+        let values = match values.as_slice() {
+            Some(slice) => slice.to_vec(),
+            None => values.iter().copied().collect(),
+        };
+        Self::of_values(name, values)
     }
 }
 

@@ -134,25 +134,26 @@ impl GlobalWrite {
     }
 
     fn refuse(&self, dimensions: &[FieldView<'_>], disorder: Disorder) -> Error {
-        let (cell, what) = match disorder {
-            Disorder::Before(cell) => (cell, "comes before"),
-            Disorder::Equal(cell) => (cell, "has the coordinates of"),
+        let (cell, what, advice) = match disorder {
+            Disorder::Before(cell) => {
+                (cell, "comes before", "cells must be in the array's order; an unordered write sorts them")
+            }
+            Disorder::Equal(cell) => (
+                cell,
+                "has the coordinates of",
+                "the array does not allow that; leave one out or ask for duplicates to be dropped",
+            ),
         };
         let before = match (cell.checked_sub(1), &self.last) {
             (Some(before), _) => describe_cell(&self.schema, dimensions, before),
             (None, Some(last)) => {
-                format!(
-                    "{}, the last of the previous call",
-                    describe_coordinates(&self.schema, &last.coordinates)
-                )
+                let last = describe_coordinates(&self.schema, &last.coordinates);
+                format!("{last}, the last of the previous call")
             }
             (None, None) => String::new(),
         };
-        Error::InvalidArgument(format!(
-            "cell {cell} {} {what} the cell before it, {before}: cells must be in the array's order; an unordered write \
-             sorts them",
-            describe_cell(&self.schema, dimensions, cell)
-        ))
+        let given = describe_cell(&self.schema, dimensions, cell);
+        Error::InvalidArgument(format!("cell {cell} {given} {what} the cell before it, {before}: {advice}"))
     }
 
     /// Writes cells that [`Self::check`] has found good.

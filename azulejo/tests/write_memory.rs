@@ -1,0 +1,76 @@
+//! What writes hold beside the caller's columns, counted by the allocator.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use azulejo::format::{ArraySchema, Datatype};
+use azulejo::write::{WriteLayout, WriteOptions, Writer};
+use azulejo::{Array, ColumnBuffers, ColumnSet, Config, Context};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+struct Counted;
+
+static HELD: AtomicUsize = AtomicUsize::new(0);
+static PEAK: AtomicUsize = AtomicUsize::new(0);
+
+#[expect(unsafe_code, reason = "a global allocator cannot be written without")]
+unsafe impl GlobalAlloc for Counted {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let held = HELD.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        PEAK.fetch_max(held, Ordering::Relaxed);
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        HELD.fetch_sub(layout.size(), Ordering::Relaxed);
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counted = Counted;
+
+/// Bytes that `work` held at its peak beside those held before.
+fn peak(work: impl FnOnce()) -> usize {
+    let before = HELD.load(Ordering::Relaxed);
+    PEAK.store(before, Ordering::Relaxed);
+    work();
+    PEAK.load(Ordering::Relaxed) - before
+}
+
+const MIB: usize = 1 << 20;
+
+/// One test, as the counters are shared: a write of 32 MiB in row-major order, one in pieces of 1 MiB.
+#[test]
+fn writes_hold_less_than_their_budget() {
+    let folder = tempfile::tempdir().unwrap();
+    let uri = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+    let budget = 16 * MIB;
+    let config = Config { threads: 2, memory_budget: budget as u64, ..Config::default() };
+    let context = Context::new(config, None).unwrap();
+
+    let new = ArraySchema::dense().dimension("x", 0i32..=2047, 128).dimension("y", 0i32..=2047, 128);
+    Array::create(&context, &uri("dense"), new.attribute("a", Datatype::Float64).build().unwrap()).unwrap();
+    let values: Vec<f64> = (0..2048 * 2048u32).map(|i| f64::from(i.wrapping_mul(0x9e37_79b9))).collect();
+    let cells = ColumnSet::of([ColumnBuffers::of_values("a", values)]).unwrap();
+    let held = peak(|| {
+        let mut writer = Writer::open(&context, &uri("dense"), WriteOptions::new()).unwrap();
+        writer.write(&cells).unwrap();
+        writer.finish().unwrap();
+    });
+    assert!(held < budget, "a dense write of 32 MiB held {held} bytes");
+    drop(cells);
+
+    let new = ArraySchema::sparse().dimension("x", 0i64..=1 << 40, 1 << 20).capacity(10_000);
+    Array::create(&context, &uri("sparse"), new.attribute("a", Datatype::Int64).build().unwrap()).unwrap();
+    let held = peak(|| {
+        let options = WriteOptions::new().layout(WriteLayout::Global);
+        let mut writer = Writer::open(&context, &uri("sparse"), options).unwrap();
+        for piece in 0..32i64 {
+            let x: Vec<i64> = (0..65_536).map(|i| piece * 65_536 + i).collect();
+            let cells = [ColumnBuffers::of_values("a", x.clone()), ColumnBuffers::of_values("x", x)];
+            writer.write(&ColumnSet::of(cells).unwrap()).unwrap();
+        }
+        assert_eq!(writer.finish().unwrap().len(), 1);
+    });
+    assert!(held < budget, "a sparse write of 32 MiB in pieces held {held} bytes");
+}
