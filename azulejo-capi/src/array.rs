@@ -123,7 +123,11 @@ fn open(ctx: &Context, handle: &ArrayHandle, kind: QueryType) -> Result<()> {
     }
     let settings = ctx.settings_with(state.settings.as_ref());
     let engine = ctx.engine_with(state.settings.as_ref())?;
-    let range = TimeRange { start: state.start, end: state.end };
+    // What is written has the time that was asked for; the schema that it must fit is the latest.
+    let range = match kind {
+        QueryType::Read => TimeRange { start: state.start, end: state.end },
+        _ => TimeRange::ALL,
+    };
     let array = azulejo::Array::open_at(&engine, &handle.inner.uri, range).map_err(|error| match error {
         azulejo::Error::NotFound { uri, .. } => {
             Failure::new(format!("[TileDB::Array] Error: Cannot open array; Array does not exist. ({uri})"))
@@ -222,8 +226,8 @@ pub fn give_value(
     match value {
         Some(value) => {
             id.set(datatype_id(value.datatype))?;
-            num.set(u32::try_from(value.count()).unwrap_or(u32::MAX))?;
-            // A value without bytes has a place all the same: null says that there is no value.
+            // A value without bytes counts 1, at null: a count of 0 says that there is no value.
+            num.set(u32::try_from(value.count()).unwrap_or(u32::MAX).max(1))?;
             data.set(if value.data.is_empty() { Pointer::default() } else { keep.bytes(&value.data) })
         }
         None => {

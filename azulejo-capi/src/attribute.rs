@@ -77,9 +77,7 @@ capi! {
 
     /// Whether cells can be null.
     fn tiledb_attribute_set_nullable(ctx, attr: In<AttributeHandle>, nullable: u8) {
-        let mut attribute = lock(&attr.get()?.attribute);
-        attribute.nullable = nullable != 0;
-        reset_fill(&mut attribute);
+        lock(&attr.get()?.attribute).nullable = nullable != 0;
     }
 
     /// The filters of the attribute's data: a copy of the list.

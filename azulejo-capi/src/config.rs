@@ -221,7 +221,11 @@ fn default_of(key: &str) -> Option<String> {
 /// What is wrong with a value.
 fn check(key: &str, value: &str) -> Result<()> {
     let Ok(at) = DEFAULTS.binary_search_by(|(name, _, _)| (*name).cmp(key)) else { return Ok(()) };
-    let shape = DEFAULTS.get(at).map_or(Any, |entry| entry.2);
+    let Some((_, default, shape)) = DEFAULTS.get(at) else { return Ok(()) };
+    // What a setting is unless set may be put back.
+    if value == *default {
+        return Ok(());
+    }
     let (fits, kind) = match shape {
         Any => (true, ""),
         Bool => (matches!(value.to_ascii_lowercase().as_str(), "true" | "false"), "bool"),

@@ -16,10 +16,10 @@ use azulejo::Array;
 use azulejo_format::filter::{Filter, Pipeline};
 use azulejo_format::path::LABELS_FOLDER;
 use azulejo_format::schema::{
-    ArraySchema, ArrayType, CurrentDomain, DimensionLabel, Domain, Enumeration, EnumerationRef, Layout,
-    NewArray,
+    ArraySchema, ArrayType, Attribute, CurrentDomain, Dimension, DimensionLabel, Domain, Enumeration,
+    EnumerationRef, Layout, NewArray,
 };
-use azulejo_format::{CellValNum, Datatype, FormatVersion};
+use azulejo_format::{CellValNum, Datatype, FormatVersion, Range};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
@@ -73,6 +73,24 @@ impl SchemaHandle {
     /// A schema that some fragment of an array was written with.
     pub fn of_fragment(schema: &Arc<ArraySchema>, name: &str, array: &Array) -> Self {
         Self::of(Arc::clone(schema), time_of(name), Some(array.clone()))
+    }
+
+    /// A dense schema of bytes along one dimension.
+    pub fn of_bytes(dimension: &str, attribute: &str, extent: u64) -> Self {
+        let handle = new_schema(ArrayType::Dense, 0);
+        let mut state = lock(&handle.state);
+        let schema = state.edit();
+        schema.domain.dimensions.push(Dimension {
+            name: dimension.into(),
+            datatype: Datatype::UInt64,
+            cell_val_num: CellValNum::ONE,
+            filters: Pipeline::default(),
+            domain: Some(Range::of(0, u64::MAX - extent - 1)),
+            tile_extent: Some(extent.to_le_bytes().to_vec()),
+        });
+        schema.attributes.push(Attribute::new(attribute, Datatype::Blob, CellValNum::ONE));
+        drop(state);
+        handle
     }
 
     /// The schema as it is now.

@@ -277,6 +277,9 @@ capi! {
     fn tiledb_vfs_copy_dir(ctx, vfs: In<Vfs>, old: Text, new: Text) {
         let vfs = vfs.get()?;
         let (from, to) = (vfs.locate(old.get()?)?, vfs.locate(new.get()?)?);
+        if look(&from)? != Found::Folder {
+            return Err(Failure::new(format!("Cannot copy '{}'; it is no folder", from.path)));
+        }
         to.storage.make_folder(&to.path)?;
         let base = from.path.clone();
         walk(&from, &mut |below, entry, _| {
@@ -326,10 +329,7 @@ capi! {
 
     /// What was written to a local file can be read already; it lasts once the file is closed.
     fn tiledb_vfs_sync(ctx, fh: In<FileHandle>) {
-        match &*lock(&fh.get()?.state) {
-            File::Writing(_) => {}
-            _ => return Err("Cannot sync file; the file is not open for writing".into()),
-        }
+        fh.get()?;
     }
 
     /// Calls back with what lies in a folder.

@@ -6,7 +6,9 @@ mod expected;
 mod fences;
 mod fixtures;
 mod fuzz_corpus;
+mod header;
 mod interop;
+mod peer;
 mod reference;
 mod versus;
 
@@ -31,6 +33,8 @@ cargo xtask TASK
   interop read [--seed N] [--count N] [--keep]
                               random arrays that the reference writes read identically
   fixtures DIR                packs a selection of a corpus into azulejo/tests/fixtures
+  header [--check]            the C header of azulejo-capi, from its sources
+  peer [-k EXPR] [-n WORKERS] TileDB-Py's own tests on our C library, against the reference's list
   fuzz-corpus DIR             writes inputs for the fuzz targets, taken from a corpus
   versus [--quick] [--rounds N] [--only ARRAY/PHASE]
                               the reference beside us on the same files, in turn; prints ratios
@@ -55,6 +59,9 @@ fn main() -> ExitCode {
         ["interop", "corpus", dir] => corpus::run(Some(Path::new(dir))),
         ["interop", "read", rest @ ..] => interop::run(rest),
         ["fixtures", dir] => fixtures::pack(Path::new(dir)),
+        ["header"] => header::write(&root()),
+        ["header", "--check"] => header::check(&root()),
+        ["peer", rest @ ..] => peer::run(&root(), rest),
         ["fuzz-corpus", dir] => fuzz_corpus::write(Path::new(dir)),
         ["versus", rest @ ..] => versus::run(rest),
         _ => Err(USAGE.into()),

@@ -31,12 +31,8 @@ pub fn sizes(state: &State, open: &OpenArray, name: &str) -> Result<Sizes> {
     };
     let stored: u64 = array.fragments().iter().map(azulejo::array::Fragment::cell_num).sum();
     let cells = if schema.is_dense() {
-        if array.fragments().is_empty() {
-            0
-        } else {
-            let cells = subarray.cell_num(schema).and_then(|cells| u64::try_from(cells).ok());
-            cells.ok_or_else(|| Failure::new("more cells than fit memory are selected"))?
-        }
+        let cells = subarray.cell_num(schema).and_then(|cells| u64::try_from(cells).ok());
+        cells.ok_or_else(|| Failure::new("more cells than fit memory are selected"))?
     } else {
         stored
     };

@@ -183,8 +183,9 @@ pub fn finalize(state: &mut State, open: &OpenArray) -> Result<()> {
 /// Deletes the cells that meet the query's condition.
 pub fn delete(state: &mut State, open: &OpenArray) -> Result<()> {
     let condition = state.condition.as_ref();
-    let condition = condition
-        .ok_or_else(|| Failure::new("[TileDB::Query] Error: DeletesAndUpdates: One condition is needed"))?;
+    let condition = condition.ok_or_else(|| {
+        Failure::new("[TileDB::DeletesAndUpdates] Error: Cannot initialize deletes; One condition is needed")
+    })?;
     Array::delete_cells(open.engine(), open.uri(), condition, open.write_time())?;
     state.status = Status::Completed;
     Ok(())

@@ -55,7 +55,7 @@ pub(super) fn arrange(
 /// The error of two cells with equal coordinates.
 fn duplicate(schema: &ArraySchema, dimensions: &[FieldView<'_>], first: usize, second: usize) -> Error {
     Error::InvalidArgument(format!(
-        "cells {first} and {second} have equal coordinates {}, which the array does not allow; drop one of them or ask for \
+        "Duplicate coordinates {} are not allowed: cells {first} and {second} have them; drop one of them or ask for \
          duplicates to be dropped",
         describe_cell(schema, dimensions, second)
     ))
