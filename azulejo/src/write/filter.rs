@@ -363,3 +363,6 @@ pub(super) fn view_bytes(view: &FieldView<'_>) -> usize {
         if view.offsets.is_some() { var_bytes(view).len() + view.cell_num * 8 } else { view.data.len() };
     values + view.validity.map_or(0, <[u8]>::len)
 }
+
+#[cfg(test)]
+mod tests;

@@ -123,6 +123,11 @@ impl FragmentSink {
         let lacks = |what: &str| {
             Err(Error::InvalidArgument(format!("fragments of format version {version} have no {what}")))
         };
+        if schema.is_dense() != spec.dense_domain.is_some() {
+            let what =
+                if schema.is_dense() { "dense arrays have dense" } else { "sparse arrays have sparse" };
+            return Err(Error::InvalidArgument(format!("fragment {}: {what} fragments", spec.name)));
+        }
         if spec.timestamps && !version.has_cell_timestamps() {
             return lacks("timestamps of cells");
         }
