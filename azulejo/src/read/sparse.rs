@@ -58,19 +58,24 @@ impl SparseReader {
             }
             let step = self.step()?;
             let several = !first || step.next < self.plan.clusters.len();
-            let cells = match step.portions.as_slice() {
+            let read = match step.portions.as_slice() {
                 [portion] if step.sift => sift::read(&self.query, &self.pool, portion),
-                portions => batch::read(&self.query, &self.pool, portions, several),
+                portions => {
+                    batch::read(&self.query, &self.pool, portions, several).map(|cells| (cells, None))
+                }
             };
-            let cells = match cells {
+            let (cells, cut) = match read {
                 // The bounds of tiles promised fewer cells than there are: try a smaller part.
                 Err(Error::Budget { .. }) if step.sift && self.sift_target > MIN_SIFT => {
                     self.sift_target /= 4;
                     continue;
                 }
-                cells => cells?,
+                read => read?,
             };
-            let (next, from) = (step.next, step.from);
+            let (next, from) = match cut {
+                Some(bound) => (self.next, Some(bound)),
+                None => (step.next, step.from),
+            };
             self.next = next;
             self.from = from;
             if cells.is_some() {
@@ -200,10 +205,14 @@ impl SparseReader {
         let tiles = self.plan.tiles.get(cluster.start..cluster.end).filter(|_| cluster.keyed)?;
         let remaining: Vec<&PlannedTile> =
             tiles.iter().filter(|tile| from.is_none_or(|from| tile.upper >= *from)).collect();
-        if remaining.iter().any(|tile| tile.cost > self.query.budget / 2) {
+        if remaining.iter().any(|tile| tile.cost > self.query.budget) {
             return None;
         }
-        let to = sift::next_bound(&self.query, &remaining, from, self.sift_target)?;
+        // Where the tiles' bounds do not tell how far to go, the cells do.
+        let Some(to) = sift::next_bound(&self.query, &remaining, from, self.sift_target) else {
+            let portion = Portion { tiles: remaining, keyed: true, bounds: (from.cloned(), None) };
+            return Some(Step { portions: vec![portion], next: next + 1, from: None, sift: true });
+        };
         let tiles: Vec<&PlannedTile> = remaining.into_iter().filter(|tile| tile.lower < to).collect();
         let portion = Portion { tiles, keyed: true, bounds: (from.cloned(), Some(to.clone())) };
         let done = self.plan.tiles.get(cluster.start..cluster.end)?.iter().all(|tile| tile.upper < to);

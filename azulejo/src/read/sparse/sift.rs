@@ -5,7 +5,7 @@
 //! the cells that come next are kept. Every batch decodes coordinates anew: slow, but within the budget.
 
 use super::batch::{Portion, Slot, examine, keys_of, ordered, slots_of};
-use super::keys::{KeySet, Keys, Picked};
+use super::keys::{CellBits, KeySet, Keys, Picked, Word};
 use super::plan::PlannedTile;
 use super::query::Query;
 use crate::column::ColumnSet;
@@ -13,6 +13,7 @@ use crate::error::{Error, Result};
 use crate::read::{BufferPool, Cells, PoolBuffer, Tile, gather_slabs, load_tiles};
 use crate::space::CellSlab;
 use crate::space::cell_order::{BoundPart, CellBound, Segment};
+use azulejo_format::fragment::Field;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -59,32 +60,52 @@ pub(super) fn next_bound(
     Some(CellBound::at(low))
 }
 
-/// Reads the cells within a portion's bounds; `None` if there are none, [`Error::Budget`] if they are too many.
-pub(super) fn read(query: &Query, pool: &BufferPool, portion: &Portion<'_>) -> Result<Option<ColumnSet>> {
-    let (from, to) = (portion.bounds.0.as_ref(), portion.bounds.1.as_ref());
+/// Reads the cells within a portion's bounds, `None` if there are none. Where they are too many, the upper bound is lowered:
+/// the second result is the one that the next read begins with. [`Error::Budget`] if even the cells of one place are too
+/// many.
+pub(super) fn read(
+    query: &Query,
+    pool: &BufferPool,
+    portion: &Portion<'_>,
+) -> Result<(Option<ColumnSet>, Option<CellBound>)> {
+    let from = portion.bounds.0.as_ref();
+    let mut to = portion.bounds.1.clone();
+    let mut cut = None;
     let mut slots = slots_of(query, portion)?;
     let mut places: Vec<Vec<u32>> = vec![Vec::new(); slots.len()];
     let mut held = 0u64;
     for group in groups(&slots, query.budget / 2) {
         let members = slots.get_mut(group.clone()).unwrap_or_default();
         examine(query, pool, members)?;
-        let set = keys_of(query, members, from, to, true)?;
+        let set = keys_of(query, members, from, to.as_ref(), true)?;
         let found = cells_of(set, members.len());
+        let end = group.end;
         for ((slot, found), place) in
             members.iter_mut().zip(found).zip(places.get_mut(group).unwrap_or_default())
         {
             held += condense(query, slot, &found);
             *place = found;
         }
-        if held > query.budget / 2 {
-            let what = "cells next to each other in the result".to_owned();
-            return Err(Error::Budget { what, need: held, budget: query.budget });
+        while held > query.budget / 2 {
+            let members = slots.get_mut(..end).unwrap_or_default();
+            let Some(bound) = middle(query, members, from, to.as_ref())? else {
+                let what = "cells of one place".to_owned();
+                return Err(Error::Budget { what, need: held, budget: query.budget });
+            };
+            let found = cells_of(keys_of(query, members, from, Some(&bound), true)?, members.len());
+            held = 0;
+            for ((slot, found), place) in members.iter_mut().zip(found).zip(&mut places) {
+                held += condense(query, slot, &found);
+                *place = found.iter().filter_map(|at| place.get(*at as usize).copied()).collect();
+            }
+            to = Some(bound.clone());
+            cut = Some(bound);
         }
     }
     let mut slabs = Vec::new();
     ordered(query, 0, &slots, &(None, None), true, &mut slabs)?;
     if slabs.is_empty() {
-        return Ok(None);
+        return Ok((None, cut));
     }
     let cell_num =
         usize::try_from(CellSlab::total(&slabs)).map_err(|_| Error::Internal("too many cells".into()))?;
@@ -93,7 +114,39 @@ pub(super) fn read(query: &Query, pool: &BufferPool, portion: &Portion<'_>) -> R
         let tiles = column_tiles(query, pool, &slots, &places, i)?;
         columns.push(gather_slabs(query.array.context(), &slabs, &tiles, &bound.column_type, &bound.fill)?);
     }
-    Ok(Some(ColumnSet { cell_num, columns }))
+    Ok((Some(ColumnSet { cell_num, columns }), cut))
+}
+
+/// A bound with about half of the cells below it, at least one; `None` if all cells have the same coordinates.
+fn middle(
+    query: &Query,
+    members: &[Slot<'_>],
+    from: Option<&CellBound>,
+    to: Option<&CellBound>,
+) -> Result<Option<CellBound>> {
+    fn cell_at<W: Word>(keys: Vec<Vec<W>>, bits: CellBits) -> Option<(u32, u32)> {
+        let mut keys: Vec<W> = keys.into_iter().flatten().collect();
+        keys.sort_unstable();
+        let low = bits.total();
+        let half = keys.get(keys.len() / 2)?.drop_low(low);
+        let mut at = keys.partition_point(|key| key.drop_low(low) < half);
+        if at == 0 {
+            at = keys.partition_point(|key| key.drop_low(low) <= half);
+        }
+        keys.get(at).map(|key| bits.cell(*key))
+    }
+    let set = keys_of(query, members, from, to, true)?;
+    let cell = match set.keys {
+        Keys::Narrow(keys) => cell_at(keys, set.cell_bits),
+        Keys::Wide(keys) => cell_at(keys, set.cell_bits),
+    };
+    let Some((slot, place)) = cell else { return Ok(None) };
+    let lost = || Error::Internal("coordinates were not kept".into());
+    let slot = members.get(slot as usize).ok_or_else(lost)?;
+    let coordinates: Vec<&[u8]> = (0..query.order.dimensions().len())
+        .map(|d| slot.view(Field::Dimension(d)).map(|view| view.cell(place as usize)).ok_or_else(lost))
+        .collect::<Result<_>>()?;
+    Ok(Some(query.order.cell_bound(&coordinates)))
 }
 
 /// Cuts slots where the next would exceed the budget.

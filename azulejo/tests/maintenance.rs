@@ -1,0 +1,508 @@
+//! Consolidation, vacuum and check: whatever is done to the files, every reader of every time sees the same cells; so it is
+//! if the work stops at any operation.
+
+mod support;
+
+use azulejo::check::{self, CheckOptions, Fix, Severity};
+use azulejo::column::{ColumnBuffers, ColumnSet};
+use azulejo::consolidate::{self, Choice, FragmentOptions, Mode, VacuumOptions};
+use azulejo::format::ArraySchema;
+use azulejo::format::Range;
+use azulejo::format::datatype::Datatype;
+use azulejo::format::metadata::MetadataValue;
+use azulejo::read::ReadOptions;
+use azulejo::storage::{LocalStorage, MemoryStorage, Storage, StorePath};
+use azulejo::write::{WriteOptions, Writer};
+use azulejo::{Array, Config, Context, Error, TimeRange};
+use std::sync::Arc;
+use support::failing::{FailingStorage, Failure};
+
+const URI: &str = "mem://array";
+
+/// What kind of array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Sparse,
+    Duplicates,
+    Dense,
+}
+
+const KINDS: [Kind; 3] = [Kind::Sparse, Kind::Duplicates, Kind::Dense];
+
+/// Numbers that look random.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % sides
+    }
+}
+
+fn context(memory: &Arc<MemoryStorage>) -> Context {
+    on(Arc::clone(memory) as Arc<dyn Storage>)
+}
+
+fn on(memory: Arc<dyn Storage>) -> Context {
+    let config = Config { threads: 1, ..Config::default() };
+    Context::with_storages(config, None, Arc::new(LocalStorage::new()), memory).expect("a context")
+}
+
+fn copy(memory: &MemoryStorage) -> Arc<MemoryStorage> {
+    let twin = MemoryStorage::new();
+    let mut folders = vec![StorePath::memory("array")];
+    while let Some(folder) = folders.pop() {
+        twin.make_folder(&folder).expect("a folder");
+        for entry in memory.list(&folder).expect("a list") {
+            let path = folder.join(&entry.name);
+            if entry.is_dir {
+                folders.push(path);
+                continue;
+            }
+            let request =
+                azulejo::storage::ReadRequest { path: path.clone(), range: azulejo::storage::ReadRange::All };
+            let body = memory.read(&[request]).expect("bytes").remove(0);
+            twin.put(&path, body).expect("a file");
+        }
+    }
+    Arc::new(twin)
+}
+
+fn schema(kind: Kind) -> ArraySchema {
+    let builder = if kind == Kind::Dense { ArraySchema::dense() } else { ArraySchema::sparse() };
+    let builder = builder
+        .dimension("x", 0i64..=17, 5)
+        .dimension("y", -4i64..=13, 4)
+        .attribute("a", Datatype::Int32)
+        .var_attribute("s", Datatype::StringUtf8)
+        .capacity(7);
+    let builder = if kind == Kind::Duplicates { builder.allows_duplicates(true) } else { builder };
+    builder.build().expect("a schema").schema
+}
+
+/// Writes some cells.
+fn write(context: &Context, kind: Kind, dice: &mut Dice, time: u64) {
+    let options = WriteOptions::new().timestamp(time);
+    let (options, count, coordinates) = if kind == Kind::Dense {
+        let mut span = |low: i64, high: i64| {
+            let a = low + dice.roll((high - low + 1) as u64) as i64;
+            (a, a + dice.roll((high - a + 1) as u64) as i64)
+        };
+        let (x, y) = (span(0, 17), span(-4, 13));
+        let ranges = vec![Range::of(x.0, x.1), Range::of(y.0, y.1)];
+        let count = (x.1 - x.0 + 1) * (y.1 - y.0 + 1);
+        (options.subarray(azulejo::format::NdRectangle { ranges }), count, None)
+    } else {
+        let mut places: Vec<(i64, i64)> =
+            (0..1 + dice.roll(20)).map(|_| (dice.roll(18) as i64, dice.roll(18) as i64 - 4)).collect();
+        places.sort_unstable();
+        places.dedup();
+        (options, places.len() as i64, Some(places))
+    };
+    let mut columns = vec![
+        ColumnBuffers::of_values("a", (0..count).map(|_| dice.roll(100) as i32).collect::<Vec<_>>()),
+        ColumnBuffers::of_strings(
+            "s",
+            (0..count).map(|i| "s".repeat(dice.roll(4) as usize) + &format!("{time}-{i}")),
+        ),
+    ];
+    if let Some(places) = coordinates {
+        columns.push(ColumnBuffers::of_values("x", places.iter().map(|p| p.0).collect::<Vec<_>>()));
+        columns.push(ColumnBuffers::of_values("y", places.iter().map(|p| p.1).collect::<Vec<_>>()));
+    }
+    let mut writer = Writer::open(context, URI, options).expect("a writer");
+    writer.write(&ColumnSet::of(columns).expect("columns")).expect("cells are written");
+    writer.finish().expect("they count");
+}
+
+/// An array with a history whose times have one to three digits, and the times worth looking at.
+fn history(kind: Kind, seed: u64, writes: u64) -> (Arc<MemoryStorage>, Vec<u64>) {
+    let memory = Arc::new(MemoryStorage::new());
+    let context = context(&memory);
+    let mut dice = Dice(seed);
+    Array::create_at(&context, URI, schema(kind), 1).expect("it is made");
+    let mut time = 2 + dice.roll(8);
+    let mut times = vec![1];
+    for _ in 0..writes {
+        write(&context, kind, &mut dice, time);
+        times.extend([time - 1, time]);
+        if kind != Kind::Dense && dice.roll(3) == 0 {
+            let text = format!("a < {}", dice.roll(40));
+            let array = Array::open(&context, URI).expect("it opens");
+            let condition = azulejo::condition::parse(&text, array.schema(), &|name| array.enumeration(name))
+                .expect("a condition");
+            let later = time + dice.roll(2);
+            Array::delete_cells(&context, URI, &condition, Some(later)).expect("cells are deleted");
+            times.push(later);
+            time = later;
+        }
+        time += 1 + dice.roll(40);
+    }
+    times.push(time);
+    (memory, times)
+}
+
+/// The cells at a time, in an order that does not depend on how they are stored.
+fn cells(memory: &Arc<MemoryStorage>, time: u64) -> Vec<String> {
+    let array = Array::open_at(&context(memory), URI, TimeRange::until(time)).expect("it opens");
+    let set = array.read(ReadOptions::new()).and_then(azulejo::Reader::read_all).expect("it reads");
+    let mut rows: Vec<String> = (0..set.cell_num)
+        .map(|i| set.columns.iter().map(|c| format!("{:?};", c.view().cell(i))).collect())
+        .collect();
+    if !array.schema().is_dense() {
+        rows.sort();
+    }
+    rows
+}
+
+fn all_cells(memory: &Arc<MemoryStorage>, times: &[u64]) -> Vec<Vec<String>> {
+    times.iter().map(|time| cells(memory, *time)).collect()
+}
+
+fn options(dice: &mut Dice) -> FragmentOptions {
+    let mut options =
+        FragmentOptions { memory_budget: 1 << (17 + dice.roll(8)), ..FragmentOptions::default() };
+    match dice.roll(4) {
+        0 => {
+            options.choice =
+                Choice { min_fragments: 2, max_fragments: 2 + dice.roll(3) as u32, ..Choice::default() };
+        }
+        1 => options.max_fragment_size = Some(500 + dice.roll(2000)),
+        2 => options.time = TimeRange { start: dice.roll(60), end: 60 + dice.roll(200) },
+        _ => {}
+    }
+    options.choice.amplification = 1000.0;
+    options
+}
+
+/// Fails the test if something is wrong with an array, leftovers of replaced fragments apart.
+fn is_sound(memory: &Arc<MemoryStorage>) {
+    let report = check::check(&context(memory), URI, CheckOptions { deep: true, ..CheckOptions::default() })
+        .expect("a report");
+    let bad: Vec<_> = report.findings.iter().filter(|f| f.severity > Severity::Note).collect();
+    assert!(bad.is_empty(), "{bad:#?}");
+}
+
+#[test]
+fn no_reader_of_any_time_sees_a_consolidation() {
+    let mut merged = 0;
+    for seed in 0..14 {
+        for kind in KINDS {
+            let (memory, times) = history(kind, seed, 2 + seed % 7);
+            let context = context(&memory);
+            let before = all_cells(&memory, &times);
+            let options = options(&mut Dice(seed + 99));
+            let rounds = consolidate::fragments(&context, URI, &options).expect("it is consolidated");
+            merged += rounds.len();
+            let what = format!("{kind:?}, seed {seed}, {options:?}");
+            assert_eq!(all_cells(&memory, &times), before, "{what}");
+            is_sound(&memory);
+            consolidate::commits(&context, URI).expect("commits");
+            consolidate::fragment_metadata(&context, URI).expect("fragment metadata");
+            assert_eq!(all_cells(&memory, &times), before, "{what}");
+            let dry = consolidate::vacuum(&context, URI, Mode::Fragments, VacuumOptions { dry_run: true });
+            assert_eq!(all_cells(&memory, &times), before, "{what}");
+            let wet = consolidate::vacuum(&context, URI, Mode::Fragments, VacuumOptions::default());
+            let (dry, wet) = (dry.expect("a dry run"), wet.expect("a vacuum"));
+            assert_eq!((&dry.files, &dry.folders), (&wet.files, &wet.folders), "{what}");
+            for mode in [Mode::Commits, Mode::FragmentMetadata, Mode::ArrayMetadata] {
+                consolidate::vacuum(&context, URI, mode, VacuumOptions::default()).expect("a vacuum");
+            }
+            // The past of a dense array goes with its fragments.
+            let from = if kind == Kind::Dense { times.len() - 1 } else { 0 };
+            assert_eq!(all_cells(&memory, &times[from..]), before[from..], "{what}, vacuumed");
+            is_sound(&memory);
+        }
+    }
+    assert!(merged > 25, "only {merged} rounds");
+}
+
+#[test]
+fn purging_leaves_out_what_is_deleted_now() {
+    for seed in 0..10 {
+        for kind in [Kind::Sparse, Kind::Duplicates] {
+            let (memory, times) = history(kind, seed, 5);
+            let now = times[times.len() - 1];
+            let before = cells(&memory, now);
+            let options = FragmentOptions { purge_deleted_cells: true, ..FragmentOptions::default() };
+            let rounds =
+                consolidate::fragments(&context(&memory), URI, &options).expect("it is consolidated");
+            assert_eq!(cells(&memory, now), before, "{kind:?}, seed {seed}");
+            consolidate::vacuum(&context(&memory), URI, Mode::Fragments, VacuumOptions::default())
+                .expect("a vacuum");
+            assert_eq!(cells(&memory, now), before, "{kind:?}, seed {seed}");
+            if kind == Kind::Duplicates && !rounds[0].new.is_empty() {
+                let array = Array::open(&context(&memory), URI).expect("it opens");
+                let stored: u64 = array.fragments().iter().map(azulejo::array::Fragment::cell_num).sum();
+                assert_eq!(stored, before.len() as u64, "only what is left is stored");
+            }
+        }
+    }
+}
+
+#[test]
+fn many_small_fragments_take_little_memory() {
+    let memory = Arc::new(MemoryStorage::new());
+    let context = context(&memory);
+    Array::create_at(&context, URI, schema(Kind::Sparse), 1).expect("it is made");
+    let mut dice = Dice(5);
+    for time in 2..150 {
+        write(&context, Kind::Sparse, &mut dice, time);
+    }
+    let before = cells(&memory, 1000);
+    let options = FragmentOptions { memory_budget: 48 << 10, ..FragmentOptions::default() };
+    let rounds = consolidate::fragments(&context, URI, &options).expect("it is consolidated");
+    assert_eq!((rounds.len(), rounds[0].old.len(), rounds[0].new.len()), (1, 148, 1));
+    assert_eq!(cells(&memory, 1000), before);
+    is_sound(&memory);
+}
+
+/// Stops `work` at every operation; afterwards the cells at all `times` must be those of before.
+fn stopped_everywhere(
+    what: &str,
+    array: &Arc<MemoryStorage>,
+    times: &[u64],
+    work: &dyn Fn(&Context) -> azulejo::Result<()>,
+) {
+    let before = all_cells(array, times);
+    let mut stops = 0;
+    for after in 0.. {
+        let memory = copy(array);
+        let storage = FailingStorage::new(Arc::clone(&memory) as Arc<dyn Storage>, after, Failure::Crash);
+        let result = work(&on(Arc::new(storage.clone())));
+        assert_eq!(all_cells(&memory, times), before, "{what}: stopped at operation {after}");
+        if !storage.has_failed() {
+            result.expect("nothing failed");
+            break;
+        }
+        stops += 1;
+        // What is left is found, can be removed, and is in nobody's way.
+        let context = context(&memory);
+        let report = check::check(&context, URI, CheckOptions::default()).expect("a report");
+        assert!(report.worst() < Some(Severity::Error), "{what}, operation {after}: {:#?}", report.findings);
+        if after % 2 == 0 {
+            let repaired = check::repair(&context, URI, &report).expect("a repair");
+            assert_eq!(repaired.changed, []);
+            assert_eq!(all_cells(&memory, times), before, "{what}: repaired after operation {after}");
+            let again = check::check(&context, URI, CheckOptions::default()).expect("a report");
+            assert!(
+                again.worst() <= Some(Severity::Note),
+                "{what}, operation {after}: {:#?}",
+                again.findings
+            );
+        }
+        work(&context).expect("the next time it works");
+        assert_eq!(all_cells(&memory, times), before, "{what}: done again after operation {after}");
+    }
+    assert!(stops > 0, "{what} does nothing");
+}
+
+#[test]
+fn maintenance_that_crashes_leaves_the_array_as_it_was() {
+    for kind in KINDS {
+        let (memory, times) = history(kind, 3, 4);
+        let fragments = |context: &Context| {
+            let mut options = FragmentOptions::default();
+            options.choice.amplification = 1000.0;
+            consolidate::fragments(context, URI, &options).map(drop)
+        };
+        stopped_everywhere("fragments", &memory, &times, &fragments);
+        let vacuum = |mode| {
+            move |context: &Context| {
+                consolidate::vacuum(context, URI, mode, VacuumOptions::default()).map(drop)
+            }
+        };
+        let commits = |context: &Context| consolidate::commits(context, URI).map(drop);
+        stopped_everywhere("commits", &memory, &times, &commits);
+        commits(&context(&memory)).expect("commits");
+        fragments(&context(&memory)).expect("fragments");
+        commits(&context(&memory)).expect("commits");
+        consolidate::fragment_metadata(&context(&memory), URI).expect("footers");
+        stopped_everywhere("vacuum of commits", &memory, &times, &vacuum(Mode::Commits));
+        vacuum(Mode::Commits)(&context(&memory)).expect("a vacuum");
+        let now = &times[times.len() - 1..];
+        stopped_everywhere("vacuum of fragments", &memory, now, &vacuum(Mode::Fragments));
+    }
+}
+
+#[test]
+fn a_split_consolidation_that_crashes_shows_no_cell_twice() {
+    let (memory, times) = history(Kind::Duplicates, 8, 6);
+    let options = FragmentOptions { max_fragment_size: Some(300), ..FragmentOptions::default() };
+    let split = |context: &Context| consolidate::fragments(context, URI, &options).map(drop);
+    let twin = copy(&memory);
+    let rounds = consolidate::fragments(&context(&twin), URI, &options).expect("it is consolidated");
+    assert!(rounds[0].new.len() > 1, "{rounds:?}");
+    stopped_everywhere("a split result", &memory, &times, &split);
+}
+
+#[test]
+fn key_values_are_summed_up() {
+    let memory = Arc::new(MemoryStorage::new());
+    let context = context(&memory);
+    Array::create(&context, URI, schema(Kind::Sparse)).expect("it is made");
+    for i in 0..4u8 {
+        let value = MetadataValue::new(Datatype::UInt8, vec![i]);
+        Array::put_metadata(&context, URI, &format!("k{}", i % 2), value).expect("a value");
+    }
+    Array::delete_metadata(&context, URI, "k0").expect("it goes");
+    let metadata = |memory: &Arc<MemoryStorage>| {
+        Array::open(&self::context(memory), URI).and_then(|a| a.metadata().cloned()).expect("key-values")
+    };
+    let before = metadata(&memory);
+    assert_eq!(before.len(), 1);
+    let work = |context: &Context| {
+        consolidate::array_metadata(context, URI, TimeRange::ALL)?;
+        consolidate::vacuum(context, URI, Mode::ArrayMetadata, VacuumOptions::default()).map(drop)
+    };
+    for after in 0.. {
+        let twin = copy(&memory);
+        let storage = FailingStorage::new(Arc::clone(&twin) as Arc<dyn Storage>, after, Failure::Crash);
+        let done = work(&on(Arc::new(storage.clone()))).is_ok();
+        assert_eq!(metadata(&twin), before, "stopped at operation {after}");
+        work(&self::context(&twin)).expect("the next time it works");
+        assert_eq!(metadata(&twin), before);
+        if done {
+            break;
+        }
+    }
+    work(&context).expect("it works");
+    assert_eq!(memory.list(&StorePath::memory("array/__meta")).expect("a list").len(), 1);
+    assert_eq!(consolidate::array_metadata(&context, URI, TimeRange::ALL).expect("nothing to do"), None);
+}
+
+#[test]
+fn a_plan_puts_overlapping_fragments_together() {
+    let (memory, _) = history(Kind::Sparse, 1, 6);
+    let array = Array::open(&context(&memory), URI).expect("it opens");
+    let plan = consolidate::plan(&array, 1 << 20).expect("a plan");
+    assert_eq!(plan.nodes.iter().map(Vec::len).sum::<usize>(), 6);
+    let options = FragmentOptions { fragments: plan.nodes[0].clone(), ..FragmentOptions::default() };
+    let rounds = consolidate::fragments(&context(&memory), URI, &options).expect("it is consolidated");
+    assert_eq!(rounds[0].old.len(), plan.nodes[0].len());
+    let gone = consolidate::fragments(&context(&memory), URI, &options);
+    assert!(matches!(gone, Err(Error::InvalidArgument(_))), "they are replaced: {gone:?}");
+}
+
+#[test]
+fn a_dense_choice_must_not_hide_what_lies_between() {
+    let memory = Arc::new(MemoryStorage::new());
+    let context = context(&memory);
+    Array::create_at(&context, URI, schema(Kind::Dense), 1).expect("it is made");
+    let mut dice = Dice(1);
+    for time in [2, 3, 4] {
+        let ranges = vec![Range::of(0i64, 17), Range::of(-4i64, 13)];
+        let options = WriteOptions::new().timestamp(time).subarray(azulejo::format::NdRectangle { ranges });
+        let values: Vec<i32> = (0..18 * 18).map(|_| dice.roll(100) as i32).collect();
+        let texts = ColumnBuffers::of_strings("s", values.iter().map(i32::to_string));
+        let set = ColumnSet::of([ColumnBuffers::of_values("a", values), texts]).expect("columns");
+        let mut writer = Writer::open(&context, URI, options).expect("a writer");
+        writer.write(&set).expect("cells");
+        writer.finish().expect("they count");
+    }
+    let array = Array::open(&context, URI).expect("it opens");
+    let name = |i: usize| array.fragments()[i].name().to_owned();
+    let choose = |fragments| FragmentOptions { fragments, ..FragmentOptions::default() };
+    for chosen in [vec![name(0), name(2)], vec![name(1), name(2)]] {
+        let refused = consolidate::fragments(&context, URI, &choose(chosen));
+        assert!(matches!(refused, Err(Error::InvalidArgument(_))), "{refused:?}");
+    }
+    consolidate::fragments(&context, URI, &choose(vec![name(0), name(1)])).expect("the first two are free");
+}
+
+#[test]
+fn check_tells_what_is_wrong_and_mends_only_what_is_dead() {
+    let (memory, times) = history(Kind::Sparse, 2, 3);
+    let context = context(&memory);
+    is_sound(&memory);
+    let before = all_cells(&memory, &times);
+    let root = StorePath::memory("array");
+    let bytes = bytes::Bytes::from_static(b"x");
+    // What a crash leaves, and strangers.
+    let orphan = root.join("__fragments/__9_9_0123456789abcdef0123456789abcdef_22");
+    for path in [
+        orphan.join("a0.tdb"),
+        root.join(".azulejo-0123456789abcdef0123456789abcdef.tmp"),
+        root.join("notes.txt"),
+        root.join("__schema/.DS_Store"),
+    ] {
+        memory.put(&path, bytes.clone()).expect("a file");
+    }
+    let report = check::check(&context, URI, CheckOptions::default()).expect("a report");
+    let mends = |f: &&check::Finding| matches!(f.fix, Fix::Remove(_));
+    assert_eq!(report.findings.len(), 4, "{:#?}", report.findings);
+    assert_eq!(report.findings.iter().filter(mends).count(), 2);
+    assert_eq!(report.worst(), Some(Severity::Warning));
+    check::repair(&context, URI, &report).expect("a repair");
+    assert_eq!(memory.list(&orphan).expect("a list"), []);
+    assert_eq!(memory.size(&root.join("notes.txt")).expect("it stays"), 1);
+    assert_eq!(all_cells(&memory, &times), before);
+
+    // Damage in every file of a fragment is found, and nothing is done about it.
+    let fragment = Array::open(&context, URI).expect("it opens").fragments()[0].location().path.clone();
+    for entry in memory.list(&fragment).expect("a list") {
+        for cut in [true, false] {
+            let twin = copy(&memory);
+            let path = fragment.join(&entry.name);
+            match cut {
+                true => twin.delete(std::slice::from_ref(&path)).expect("it goes"),
+                false => twin.put(&path, bytes.clone()).expect("it is cut"),
+            }
+            let context = self::context(&twin);
+            let report = check::check(&context, URI, CheckOptions { deep: true, ..CheckOptions::default() })
+                .expect("a report");
+            let found = |f: &check::Finding| {
+                f.severity == Severity::Error && f.path == path && matches!(f.fix, Fix::Advice(_))
+            };
+            assert!(report.findings.iter().any(found), "{path}: {:#?}", report.findings);
+            check::repair(&context, URI, &report).expect("a repair");
+            assert!(!twin.list(&fragment).expect("a list").is_empty());
+        }
+    }
+}
+
+#[test]
+fn maintenance_of_what_is_no_array_says_so() {
+    let memory = Arc::new(MemoryStorage::new());
+    let context = context(&memory);
+    assert!(matches!(consolidate::commits(&context, URI), Err(Error::NotFound { .. })));
+    let options = FragmentOptions::default();
+    assert!(matches!(consolidate::fragments(&context, URI, &options), Err(Error::NotFound { .. })));
+    for mode in Mode::ALL {
+        let vacuumed = consolidate::vacuum(&context, URI, mode, VacuumOptions::default());
+        assert!(matches!(vacuumed, Err(Error::NotFound { .. })), "{mode:?}");
+    }
+    let checked = check::check(&context, URI, CheckOptions::default());
+    assert!(matches!(checked, Err(Error::NotFound { .. })));
+}
+
+#[test]
+fn strings_along_a_dimension_need_no_more_memory() {
+    let memory = Arc::new(MemoryStorage::new());
+    let context = context(&memory);
+    let schema = ArraySchema::sparse()
+        .string_dimension("s")
+        .attribute("a", Datatype::Int32)
+        .capacity(16)
+        .build()
+        .expect("a schema");
+    Array::create_at(&context, URI, schema, 1).expect("it is made");
+    let mut dice = Dice(9);
+    for time in 2..62 {
+        let mut names: Vec<String> = (0..30).map(|_| format!("name {:03}", dice.roll(400))).collect();
+        names.sort();
+        names.dedup();
+        let values =
+            ColumnBuffers::of_values("a", names.iter().map(|_| dice.roll(100) as i32).collect::<Vec<_>>());
+        let set = ColumnSet::of([ColumnBuffers::of_strings("s", &names), values]).expect("columns");
+        let mut writer = Writer::open(&context, URI, WriteOptions::new().timestamp(time)).expect("a writer");
+        writer.write(&set).expect("cells");
+        writer.finish().expect("they count");
+    }
+    let times = [2, 30, 61];
+    let before = all_cells(&memory, &times);
+    let options = FragmentOptions { memory_budget: 48 << 10, ..FragmentOptions::default() };
+    consolidate::fragments(&context, URI, &options).expect("it is consolidated");
+    assert_eq!(all_cells(&memory, &times), before);
+    is_sound(&memory);
+}
