@@ -2,8 +2,10 @@
 
 mod agg;
 mod cat;
+mod change;
 mod check;
 mod export;
+mod group;
 mod import;
 mod maintain;
 mod meta;
@@ -15,11 +17,13 @@ mod tree;
 
 pub use agg::AggArgs;
 pub use cat::{CatArgs, CatFormat};
+pub use change::{CreateArgs, DeleteArgs, EvolveArgs, TransferArgs, UpgradeArgs};
 pub use check::CheckArgs;
 pub use export::{ExportArgs, ExportFormat};
+pub use group::{AddArgs, GroupArgs, GroupCommand, TypeArg};
 pub use import::{CellOrderArg, FieldArgs, ImportArgs, ImportFormat, ShapeArgs, TileOrderArg};
 pub use maintain::{ChoiceArgs, ConsolidateArgs, ModeArg, VacuumArgs};
-pub use meta::MetaArgs;
+pub use meta::{MetaArgs, MetaChange};
 pub use object::{ObjectArgs, PathArgs};
 pub use quickstart::QuickstartArgs;
 pub use selection::{CellArgs, ColumnArgs, OrderArg, SelectionArgs};
@@ -112,10 +116,13 @@ pub enum Command {
   azulejo fragments my_array
   azulejo fragments my_array --from 2024-05-01 --to 2024-05-31")]
     Fragments(ObjectArgs),
-    /// Key-value metadata of an array or group
+    /// Key-value metadata of an array or group: show it, set or remove keys
     #[command(after_help = "Examples:
   azulejo meta my_array
   azulejo meta my_array units
+  azulejo meta set my_array units mm
+  azulejo meta set my_array origin 0.5 0.5 --type FLOAT32
+  azulejo meta rm my_array draft
   azulejo meta my_group --json")]
     Meta(MetaArgs),
     /// Cells to standard output: a table on a terminal, CSV in a pipe
@@ -174,6 +181,49 @@ The fragments that were replaced stay until azulejo vacuum.")]
   azulejo check my_array --repair --dry-run
 Exit code 4 if something is damaged. --repair loses nothing that a reader counts.")]
     Check(CheckArgs),
+    /// An empty array from a schema
+    #[command(after_help = "Examples:
+  azulejo schema old --json > schema.json && azulejo create new --schema schema.json
+  azulejo create secret --schema schema.json --key-file key
+  azulejo create new --schema schema.json --dry-run
+docs/schema-json.md describes the file.")]
+    Create(CreateArgs),
+    /// Another schema: attributes, enumerations, the current domain
+    #[command(after_help = "Examples:
+  azulejo evolve my_array --add-attr 'quality UINT8 nullable' --drop-attr draft
+  azulejo evolve my_array --add-enum grade=good,bad --add-attr 'grade INT8 enum=grade filters=rle,zstd'
+  azulejo evolve my_array --extend-enum grade=worse
+  azulejo evolve my_array --expand x=0:9999 --dry-run
+At earlier times the array keeps its earlier schema.")]
+    Evolve(EvolveArgs),
+    /// A newer format version, so that what is written from now on has all features
+    #[command(after_help = "Examples:
+  azulejo upgrade my_array")]
+    Upgrade(UpgradeArgs),
+    /// Delete cells, fragments, or a whole array or group
+    #[command(after_help = "Examples:
+  azulejo delete my_array --where 'quality < 3' --dry-run
+  azulejo delete my_array --where 'quality < 3'
+  azulejo delete my_array --from 2024-05-01 --to 2024-05-31 --dry-run
+  azulejo delete my_array --fragment __1714557600000_1714557600000_0f1e2d3c4b5a69788796a5b4c3d2e1f0_22
+  azulejo delete my_group --recursive --dry-run
+  azulejo delete my_array --yes")]
+    Delete(DeleteArgs),
+    /// Make groups, add and remove members
+    #[command(after_help = "Examples:
+  azulejo group create plates
+  azulejo group add plates plates/raw --name raw
+  azulejo group add plates raw --relative
+  azulejo group rm plates raw")]
+    Group(GroupArgs),
+    /// Copy an array or group
+    #[command(after_help = "Examples:
+  azulejo copy my_array backup/my_array")]
+    Copy(TransferArgs),
+    /// Move an array or group
+    #[command(after_help = "Examples:
+  azulejo move my_array archive/my_array")]
+    Move(TransferArgs),
 }
 
 #[cfg(test)]

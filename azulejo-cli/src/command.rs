@@ -4,14 +4,19 @@ mod agg;
 mod cat;
 mod check;
 mod consolidate;
+mod create;
+mod delete;
+mod evolve;
 mod export;
 mod fragments;
+mod group;
 mod import;
 mod info;
 mod ls;
 mod meta;
 mod quickstart;
 mod schema;
+mod transfer;
 mod tree;
 mod vacuum;
 
@@ -43,5 +48,12 @@ fn dispatch(session: &mut Session, command: Command) -> Result<()> {
         Command::Consolidate(args) => consolidate::run(session, &args),
         Command::Check(args) => check::run(session, &args),
         Command::Vacuum(args) => vacuum::run(session, &args),
+        Command::Create(args) => create::run(session, &args),
+        Command::Evolve(args) => evolve::run(session, &args),
+        Command::Upgrade(args) => evolve::upgrade(session, &args),
+        Command::Delete(args) => delete::run(session, &args),
+        Command::Group(args) => group::run(session, &args),
+        Command::Copy(args) => transfer::copy(session, &args),
+        Command::Move(args) => transfer::rename(session, &args),
     }
 }

@@ -39,18 +39,8 @@ impl SchemaDocument {
     /// # Errors
     /// An enumeration that cannot be.
     pub fn into_new_array(mut self) -> Result<NewArray, String> {
-        let mut enumerations = Vec::new();
-        for old in &self.enumerations {
-            let new = match old.cell_val_num {
-                CellValNum::Var => {
-                    Enumeration::of_strings(&old.name, old.datatype, old.ordered, old.values())
-                }
-                fixed @ CellValNum::Fixed(_) => {
-                    Enumeration::of_fixed(&old.name, old.datatype, fixed, old.ordered, old.data.clone())
-                }
-            };
-            enumerations.push(new.map_err(|e| e.to_string())?);
-        }
+        let enumerations: Vec<Enumeration> =
+            self.enumerations.iter().map(with_file_name).collect::<Result<_, _>>()?;
         self.schema.enumerations = enumerations
             .iter()
             .map(|e| EnumerationRef { name: e.name.clone(), file_name: e.file_name.clone() })
@@ -144,6 +134,28 @@ pub fn to_json(document: &SchemaDocument) -> serde_json::Result<Json> {
 pub fn from_json(json: &Json) -> Result<SchemaDocument, String> {
     let parsed = SchemaJson::deserialize(json).map_err(|e| e.to_string())?;
     decode(parsed)
+}
+
+/// One attribute, as in a document.
+pub fn attribute_from_json(json: &Json) -> Result<Attribute, String> {
+    decode_attribute(AttributeJson::deserialize(json).map_err(|e| e.to_string())?)
+}
+
+/// One enumeration, as in a document, with a file name of its own.
+pub fn enumeration_from_json(json: &Json) -> Result<Enumeration, String> {
+    let old = decode_enumeration(&EnumerationJson::deserialize(json).map_err(|e| e.to_string())?)?;
+    with_file_name(&old)
+}
+
+/// The same enumeration in a file of its own.
+fn with_file_name(old: &Enumeration) -> Result<Enumeration, String> {
+    let new = match old.cell_val_num {
+        CellValNum::Var => Enumeration::of_strings(&old.name, old.datatype, old.ordered, old.values()),
+        fixed @ CellValNum::Fixed(_) => {
+            Enumeration::of_fixed(&old.name, old.datatype, fixed, old.ordered, old.data.clone())
+        }
+    };
+    new.map_err(|e| e.to_string())
 }
 
 fn encode(document: &SchemaDocument) -> SchemaJson {

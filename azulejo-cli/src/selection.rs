@@ -2,7 +2,7 @@
 
 mod label;
 mod points;
-mod range_text;
+pub mod range_text;
 
 use crate::args::{CellArgs, OrderArg, SelectionArgs};
 use crate::error::{CliError, Result};

@@ -1,28 +1,31 @@
 //! `azulejo meta`: the key-values of an array or group.
 
 use super::schema::print;
-use crate::args::MetaArgs;
+use crate::args::{MetaArgs, MetaChange};
 use crate::error::{CliError, Result};
 use crate::output::table::{Align, Table};
 use crate::session::Session;
-use crate::value;
-use azulejo::format::CellValNum;
+use crate::value::{self, Bound};
+use azulejo::Array;
 use azulejo::format::metadata::{Metadata, MetadataValue};
+use azulejo::format::{CellValNum, Datatype};
 use azulejo::group::{Group, ObjectType, object_type};
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: &MetaArgs) -> Result<()> {
-    let metadata = match object_type(&session.context, &args.uri)? {
-        Some(ObjectType::Group) => {
-            Group::open_at(&session.context, &args.uri, args.time.range())?.metadata()?
-        }
-        Some(ObjectType::Array) | None => session.open(&args.uri, &args.time)?.metadata()?.clone(),
+    if let Some(change) = &args.change {
+        return self::change(session, change);
+    }
+    let uri = args.uri.as_deref().unwrap_or_default();
+    let metadata = match object_type(&session.context, uri)? {
+        Some(ObjectType::Group) => Group::open_at(&session.context, uri, args.time.range())?.metadata()?,
+        Some(ObjectType::Array) | None => session.open(uri, &args.time)?.metadata()?.clone(),
     };
     if let Some(key) = &args.key {
         let Some(value) = metadata.get(key) else {
-            return Err(CliError::usage(format!("{}: there is no key {key:?}", args.uri)));
+            return Err(CliError::usage(format!("{uri}: there is no key {key:?}")));
         };
         if session.output.json {
             return session.output.write_json(&entry_json(value));
@@ -41,6 +44,65 @@ pub fn run(session: &mut Session, args: &MetaArgs) -> Result<()> {
         table.row([key.clone(), value.datatype.to_string(), value_text(value)]);
     }
     print(&mut session.output, &table)
+}
+
+/// Sets or removes keys.
+fn change(session: &mut Session, change: &MetaChange) -> Result<()> {
+    let (MetaChange::Set { uri, at, .. } | MetaChange::Rm { uri, at, .. }) = change;
+    let mut writer = match object_type(&session.context, uri)? {
+        Some(ObjectType::Group) => Group::metadata_writer(&session.context, uri)?,
+        Some(ObjectType::Array) | None => Array::metadata_writer(&session.context, uri)?,
+    };
+    if let Some(time) = at {
+        writer = writer.at(*time);
+    }
+    let done = match change {
+        MetaChange::Set { key, values, datatype, .. } => {
+            let value = parse_value(values, *datatype).map_err(CliError::usage)?;
+            let set = json!({ "uri": uri, "set": { key.as_str(): entry_json(&value) } });
+            writer.put(key, value)?;
+            set
+        }
+        MetaChange::Rm { keys, .. } => {
+            for key in keys {
+                writer.remove(key);
+            }
+            json!({ "uri": uri, "removed": keys })
+        }
+    };
+    writer.commit()?;
+    if session.output.json { session.output.write_json(&done) } else { Ok(()) }
+}
+
+/// A value from words of the command line.
+fn parse_value(words: &[String], datatype: Option<Datatype>) -> Result<MetadataValue, String> {
+    let datatype = datatype.unwrap_or_else(|| {
+        let all = |fits: fn(&str) -> bool| !words.is_empty() && words.iter().all(|word| fits(word));
+        if all(|word| word.parse::<i64>().is_ok()) {
+            Datatype::Int64
+        } else if all(|word| word.parse::<f64>().is_ok()) {
+            Datatype::Float64
+        } else {
+            Datatype::StringUtf8
+        }
+    });
+    let is_text = matches!(datatype, Datatype::StringAscii | Datatype::StringUtf8 | Datatype::Char);
+    if is_text {
+        return match words {
+            [] => Ok(MetadataValue::new(datatype, [])),
+            [text] => Ok(MetadataValue::new(datatype, text.as_bytes())),
+            _ => Err("several words are several values; put a text in quotes".to_owned()),
+        };
+    }
+    let one = |word: &String| {
+        if datatype.is_string() || datatype.is_byte() {
+            value::unhex(word).ok_or_else(|| format!("{word:?}: write {datatype} as hexadecimal digits"))
+        } else {
+            value::parse(datatype, word, Bound::Low)
+        }
+    };
+    let bytes: Vec<Vec<u8>> = words.iter().map(one).collect::<Result<_, _>>()?;
+    Ok(MetadataValue::new(datatype, bytes.concat()))
 }
 
 /// A value as people read it.
@@ -64,4 +126,27 @@ fn entry_json(value: &MetadataValue) -> Json {
         "count": value.count(),
         "value": value::json(value.datatype, cell_val_num, &value.data),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_have_the_type_that_fits() {
+        let parse = |words: &[&str], datatype| {
+            let words: Vec<String> = words.iter().map(|&word| word.to_owned()).collect();
+            parse_value(&words, datatype)
+        };
+        let types: Vec<Datatype> = [&["7", "-8"][..], &["0.5", "7"], &["seven"], &[]]
+            .iter()
+            .map(|words| parse(words, None).unwrap().datatype)
+            .collect();
+        assert_eq!(types, [Datatype::Int64, Datatype::Float64, Datatype::StringUtf8, Datatype::StringUtf8]);
+        assert_eq!(parse(&["1", "2"], Some(Datatype::Int16)).unwrap().data, [1, 0, 2, 0]);
+        assert_eq!(parse(&["00ff"], Some(Datatype::Blob)).unwrap().data, [0, 255]);
+        assert_eq!(parse(&["7"], Some(Datatype::StringAscii)).unwrap().data, b"7");
+        assert!(parse(&["300"], Some(Datatype::UInt8)).is_err());
+        assert!(parse(&["two", "words"], None).unwrap_err().contains("quotes"));
+    }
 }

@@ -30,8 +30,12 @@ pub struct NewArray {
 }
 
 impl From<ArraySchema> for NewArray {
-    /// A new array without enumerations; the arrays of dimension labels get the usual schema.
-    fn from(schema: ArraySchema) -> Self {
+    /// A new array without enumerations; the arrays of dimension labels get the usual schema. Where a dimension has no
+    /// tile extent, a tile spans its domain (in Hilbert order apart): so the reference does it, and readers rely on it.
+    fn from(mut schema: ArraySchema) -> Self {
+        if schema.cell_order != Layout::Hilbert {
+            schema.domain.dimensions.iter_mut().for_each(Dimension::fill_tile_extent);
+        }
         let label_schemas =
             schema.dimension_labels.iter().map(|label| label_schema(&schema, label)).collect();
         Self { schema, enumerations: Vec::new(), label_schemas }
@@ -301,13 +305,7 @@ impl SchemaBuilder {
         Ok(array)
     }
 
-    fn finish(mut self) -> NewArray {
-        // The reference does the same, Hilbert order apart, and there are readers that rely on it.
-        if self.schema.cell_order != Layout::Hilbert {
-            for dimension in &mut self.schema.domain.dimensions {
-                dimension.fill_tile_extent();
-            }
-        }
+    fn finish(self) -> NewArray {
         NewArray { enumerations: self.enumerations, ..NewArray::from(self.schema) }
     }
 }

@@ -1,0 +1,49 @@
+//! `azulejo create`: an empty array from a schema.
+
+use super::schema::show;
+use crate::args::CreateArgs;
+use crate::error::{CliError, Result};
+use crate::schema_json::{SchemaDocument, from_json, to_json};
+use crate::session::Session;
+use azulejo::Array;
+use azulejo::format::schema::NewArray;
+use serde_json::json;
+use std::io::{Read, Write};
+use std::path::Path;
+
+/// Runs the command.
+pub fn run(session: &mut Session, args: &CreateArgs) -> Result<()> {
+    let array = read_schema(&args.schema)?;
+    if args.dry_run {
+        array.check().map_err(|error| in_document(&args.schema, &error.to_string()))?;
+        let document = SchemaDocument::from(array);
+        if session.output.json {
+            return session.output.write_json(&to_json(&document)?);
+        }
+        return show(&mut session.output, &document);
+    }
+    match args.at {
+        Some(time) => Array::create_at(&session.context, &args.uri, array, time)?,
+        None => Array::create(&session.context, &args.uri, array)?,
+    }
+    if session.output.json {
+        return session.output.write_json(&json!({ "created": args.uri }));
+    }
+    Ok(writeln!(session.output, "created {}", args.uri)?)
+}
+
+fn read_schema(file: &Path) -> Result<NewArray> {
+    let text = if file == Path::new("-") {
+        let mut text = String::new();
+        std::io::stdin().read_to_string(&mut text).map_err(|e| CliError::io("read", file, e))?;
+        text
+    } else {
+        std::fs::read_to_string(file).map_err(|e| CliError::io("read", file, e))?
+    };
+    let json = serde_json::from_str(&text).map_err(|e| in_document(file, &e.to_string()))?;
+    from_json(&json).and_then(SchemaDocument::into_new_array).map_err(|reason| in_document(file, &reason))
+}
+
+fn in_document(file: &Path, reason: &str) -> CliError {
+    CliError::usage(format!("{}: {reason}", file.display()))
+}

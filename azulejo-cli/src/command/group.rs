@@ -1,0 +1,53 @@
+//! `azulejo group`: making groups and changing their members.
+
+use crate::args::{AddArgs, GroupArgs, GroupCommand, TypeArg};
+use crate::error::Result;
+use crate::session::Session;
+use azulejo::group::{Group, NewMember, ObjectType};
+use serde_json::json;
+use std::io::Write;
+
+/// Runs the command.
+pub fn run(session: &mut Session, args: &GroupArgs) -> Result<()> {
+    let (done, uri) = match &args.command {
+        GroupCommand::Create { uri } => {
+            Group::create(&session.context, uri)?;
+            ("created", uri)
+        }
+        GroupCommand::Add(args) => {
+            add(session, args)?;
+            ("added to", &args.group)
+        }
+        GroupCommand::Rm { group, members } => {
+            let mut editor = Group::edit(&session.context, group)?;
+            members.iter().try_for_each(|member| editor.remove(member))?;
+            editor.commit()?;
+            ("removed from", group)
+        }
+    };
+    if session.output.json {
+        let members = Group::open(&session.context, uri)?.members().len();
+        return session.output.write_json(&json!({ "group": uri, "members": members }));
+    }
+    Ok(writeln!(session.output, "{done} {uri}")?)
+}
+
+fn add(session: &Session, args: &AddArgs) -> Result<()> {
+    let mut member =
+        if args.relative { NewMember::relative(&args.member) } else { NewMember::at(&args.member) };
+    if let Some(name) = &args.name {
+        member = member.named(name);
+    }
+    if let Some(object_type) = args.object_type {
+        member = member.typed(match object_type {
+            TypeArg::Array => ObjectType::Array,
+            TypeArg::Group => ObjectType::Group,
+        });
+    }
+    if args.replace {
+        member = member.replacing();
+    }
+    let mut editor = Group::edit(&session.context, &args.group)?;
+    editor.add(member)?;
+    Ok(editor.commit()?)
+}
