@@ -26,7 +26,7 @@ impl TimeArgs {
     }
 }
 
-fn parse_first(text: &str) -> Result<u64, String> {
+pub(super) fn parse_first(text: &str) -> Result<u64, String> {
     moment::parse_timestamp(text).map(|(first, _)| first)
 }
 
