@@ -158,13 +158,13 @@ fn the_current_domain_grows() {
 
 #[test]
 fn old_arrays_are_upgraded_and_evolved() {
-    for version in [7, 10, 12, 16, 21] {
+    for (version, upgrades) in [(7, false), (10, true), (12, true), (16, true), (21, false)] {
         let context = context();
         let version = FormatVersion::new(version, "test").unwrap();
         create(&context, sparse().version(version));
         write(&context, 0, 3, 10);
         assert_eq!(at(&context, 99).schema().version, version);
-        if version.number() % 2 == 0 {
+        if upgrades {
             assert!(Array::upgrade(&context, URI, Some(20)).unwrap());
             assert!(!Array::upgrade(&context, URI, None).unwrap());
         } else {
