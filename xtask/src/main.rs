@@ -8,6 +8,7 @@ mod fixtures;
 mod fuzz_corpus;
 mod header;
 mod interop;
+mod interop_write;
 mod peer;
 mod reference;
 mod versus;
@@ -28,10 +29,12 @@ const USAGE: &str = "\
 cargo xtask TASK
 
   fences                      checks that dependencies point down (ARCHITECTURE.md)
-  interop                     corpus, then read: everything that needs the reference or its arrays
+  interop                     corpus, read, then write: everything that needs the reference or its arrays
   interop corpus [DIR]        every array of a corpus reads as its expected files say
   interop read [--seed N] [--count N] [--keep]
                               random arrays that the reference writes read identically
+  interop write [--seed N] [--count N] [--turns N]
+                              random arrays that Azulejo writes, and on which both engines take turns, read identically
   fixtures DIR                packs a selection of a corpus into azulejo/tests/fixtures
   header [--check]            the C header of azulejo-capi, from its sources
   peer [-k EXPR] [-n WORKERS] TileDB-Py's own tests on our C library, against the reference's list
@@ -54,10 +57,13 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["fences"] => fences::check(&root()),
         // CI wants the same answer twice: new seeds are for `interop read`.
-        ["interop"] => corpus::run(None).and_then(|()| interop::run(&["--seed", "1", "--count", "200"])),
+        ["interop"] => corpus::run(None)
+            .and_then(|()| interop::run(&["--seed", "1", "--count", "200"]))
+            .and_then(|()| interop_write::run(&["--seed", "1", "--count", "300", "--turns", "60"])),
         ["interop", "corpus"] => corpus::run(None),
         ["interop", "corpus", dir] => corpus::run(Some(Path::new(dir))),
         ["interop", "read", rest @ ..] => interop::run(rest),
+        ["interop", "write", rest @ ..] => interop_write::run(rest),
         ["fixtures", dir] => fixtures::pack(Path::new(dir)),
         ["header"] => header::write(&root()),
         ["header", "--check"] => header::check(&root()),

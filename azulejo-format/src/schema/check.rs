@@ -286,6 +286,17 @@ impl ArraySchema {
                 );
             }
         }
+        let dictionary = attribute.filters.filters.iter().any(|f| matches!(f, Filter::Dictionary { .. }));
+        let has_dictionary = match attribute.datatype {
+            Datatype::StringUtf8 => self.version.utf8_keeps_offsets(),
+            _ => self.version.dictionary_ascii_keeps_offsets(),
+        };
+        if dictionary && !has_dictionary {
+            return Err(format!(
+                "has the dictionary filter, which version {} has not for its type",
+                self.version
+            ));
+        }
         check_filters(&attribute.filters, attribute.datatype, attribute.cell_val_num)
     }
 }
