@@ -52,7 +52,7 @@ pub fn run(options: &[&str]) -> Outcome {
     // A new seed every day, as for `interop read`.
     let today = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |d| d.as_secs() / 86_400) * 10_000;
     let (seed, count, turns) = (value("--seed", today)?, value("--count", 300)?, value("--turns", 60)?);
-    let dir = root().join("target").join("interop-write");
+    let dir = root().join("target").join("interop-write").join(seed.to_string());
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir).map_err(|e| e.to_string())?;
     let mut peer = Peer::new(&dir)?;

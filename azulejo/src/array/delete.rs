@@ -45,7 +45,8 @@ impl Array {
         }
         let lookup = |name: &str| head.enumeration(context, name).map(Arc::new);
         BoundCondition::bind_negated(condition, &head.schema, &lookup)?;
-        let mut stored = condition.clone();
+        // Negations at the leaves: a label that is not there is told apart from its negation.
+        let mut stored = condition.clone().pushed_down();
         replace_labels(&mut stored, &head.schema, &lookup)?;
         let mut kept = Delete::of(stored).kept;
         spell_out_nulls(&mut kept, &head)?;
