@@ -33,12 +33,14 @@ pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
         Some(file) => {
             let document = read_document(file)?;
             let array = document.into_new_array().map_err(|e| in_document(file, &e))?;
-            let look = Look {
-                columns: args.columns.clone(),
-                enumerate: existing::labelled(&array.schema),
-                ..Look::default()
+            let columns = args.columns.clone();
+            let profiles = match args.dry_run {
+                true => {
+                    let look = existing::label_look(columns, &array.schema, false);
+                    source.profile(session, &look, input.size)?
+                }
+                false => existing::look(session, &mut source, input.size, columns, &array.schema, false)?,
             };
-            let profiles = source.profile(session, &look, input.size)?;
             existing::plan(session, &source, input.size, &profiles, array, None)?
         }
         None => {
@@ -135,9 +137,11 @@ fn dry_run(session: &mut Session, args: &ImportArgs, plan: &Plan) -> Result<()> 
 fn append(session: &mut Session, args: &ImportArgs, input: &Input, source: &mut Source<'_>) -> Result<()> {
     let array = Array::open(&session.context, &args.uri)?;
     let schema = array.schema().clone();
-    let look =
-        Look { columns: args.columns.clone(), enumerate: existing::labelled(&schema), ..Look::default() };
-    let profiles = source.profile(session, &look, input.size)?;
+    let columns = args.columns.clone();
+    let profiles = match args.dry_run {
+        true => source.profile(session, &existing::label_look(columns, &schema, true), input.size)?,
+        false => existing::look(session, source, input.size, columns, &schema, true)?,
+    };
     let written = array.non_empty_domain()?;
     let size = input.size;
     let planned = existing::as_new(&array)?;

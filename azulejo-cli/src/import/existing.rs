@@ -1,5 +1,6 @@
 //! Arrays whose schema is given: by a file, or because the array is there already.
 
+use super::Look;
 use super::grid;
 use super::load;
 use super::npy_file;
@@ -19,9 +20,28 @@ use azulejo::format::{NdRectangle, Range};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// What the first look must find out for an array with this schema.
-pub fn labelled(schema: &ArraySchema) -> Vec<String> {
-    schema.attributes.iter().filter(|a| a.enumeration.is_some()).map(|a| a.name.clone()).collect()
+/// Looks at a file for an array with this schema, if anything must be known beforehand: the number of rows for dense
+/// arrays, and, where labels can be added, the labels.
+pub fn look(
+    session: &Session,
+    source: &mut Source<'_>,
+    size: u64,
+    columns: Option<Vec<String>>,
+    schema: &ArraySchema,
+    append: bool,
+) -> Result<Vec<Profile>> {
+    let look = label_look(columns, schema, append);
+    if !schema.is_dense() && look.enumerate.is_empty() {
+        source.assume_keys(schema.fields().map(|field| schema.name_of(field).to_owned()));
+        return Ok(Vec::new());
+    }
+    source.profile(session, &look, size)
+}
+
+/// A look that finds out how many rows there are and, to add to an array, the labels.
+pub fn label_look(columns: Option<Vec<String>>, schema: &ArraySchema, append: bool) -> Look {
+    let labelled = schema.attributes.iter().filter(|a| append && a.enumeration.is_some());
+    Look { columns, enumerate: labelled.map(|a| a.name.clone()).collect(), ..Look::default() }
 }
 
 /// Plans to fill an array with this schema. `written` is the box that cells are in already.
@@ -41,7 +61,8 @@ pub fn plan(
         enumerations.get(attribute.enumeration.as_deref()?).cloned()
     };
     let targets = plan::targets(schema, source.names(), &enumeration)?;
-    let rows = profiles.first().map_or(0, |p| p.rows);
+    // Without a look there is a file with rows, as far as is known.
+    let rows = profiles.first().map_or(1, |p| p.rows);
     let dims = targets.iter().filter(|t| t.is_dimension).count();
     let shape = if !schema.is_dense() {
         Shape::Sparse

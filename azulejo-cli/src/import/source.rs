@@ -83,6 +83,13 @@ impl<'a> Source<'a> {
         }
     }
 
+    /// Takes it that JSON lines have these keys, where a look is not worth while. Other formats name their columns.
+    pub fn assume_keys(&mut self, names: impl Iterator<Item = String>) {
+        if let Self::Text(file) = self {
+            file.assume_keys(names);
+        }
+    }
+
     /// The names of all columns; those of JSON lines are known after a look only.
     pub fn names(&self) -> &[String] {
         match self {

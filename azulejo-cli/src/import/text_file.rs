@@ -161,6 +161,13 @@ impl<'a> TextFile<'a> {
         Ok(found)
     }
 
+    /// Takes it that JSON lines have these keys.
+    pub fn assume_keys(&mut self, names: impl Iterator<Item = String>) {
+        if let Form::Lines { keys } = &mut self.form {
+            *keys = Keys::new(names);
+        }
+    }
+
     /// The names of the columns, as far as they are known without reading the file.
     pub fn names(&self) -> &[String] {
         match &self.form {
