@@ -158,7 +158,7 @@ fn the_current_domain_grows() {
 
 #[test]
 fn old_arrays_are_upgraded_and_evolved() {
-    for (version, upgrades) in [(7, false), (10, true), (12, true), (16, true), (21, false)] {
+    for (version, upgrades) in [(7, true), (10, false), (12, true), (16, true), (21, false)] {
         let context = context();
         let version = FormatVersion::new(version, "test").unwrap();
         create(&context, sparse().version(version));
@@ -186,6 +186,24 @@ fn old_arrays_are_upgraded_and_evolved() {
         Array::delete_cells(&context, URI, &parse(&context, "a > 3"), Some(40)).unwrap();
         assert_eq!(coordinates(&context, 99), [0, 1, 2, 3], "{version}");
     }
+}
+
+#[test]
+fn fragments_from_before_evolution_keep_their_attributes() {
+    let context = context();
+    create(&context, sparse().version(FormatVersion::new(9, "test").unwrap()));
+    let fresh = |name: &str| SchemaEvolution {
+        add_attributes: vec![Attribute::new(name, Datatype::Int8, CellValNum::ONE)],
+        ..SchemaEvolution::default()
+    };
+    write(&context, 0, 3, 10);
+    let error = Array::evolve(&context, URI, &fresh("b"), Some(20)).unwrap_err();
+    assert!(matches!(&error, Error::Unsupported(text) if text.contains("consolidate")), "{error}");
+    let words = Enumeration::of_strings("words", Datatype::StringUtf8, false, ["a"]).unwrap();
+    let add = SchemaEvolution { add_enumerations: vec![words], ..SchemaEvolution::default() };
+    Array::evolve(&context, URI, &add, Some(20)).unwrap();
+    Array::delete_fragments(&context, URI, FragmentSelection::Within(TimeRange::ALL)).unwrap();
+    Array::evolve(&context, URI, &fresh("b"), Some(30)).unwrap();
 }
 
 #[test]

@@ -109,7 +109,22 @@ impl ArraySchema {
     #[must_use]
     pub fn upgraded(&self) -> Option<Self> {
         let version = self.version.max(FormatVersion::CURRENT);
-        (version != self.version).then(|| Self { version, ..self.clone() })
+        (version != self.version).then(|| Self { version, ..self.with_own_filters() })
+    }
+
+    /// The same schema, in which dimensions that took their filters from `coords_filters` have them as their own. That is
+    /// how the reference stores a schema that it has read; to readers it makes no difference.
+    #[must_use]
+    pub fn with_own_filters(&self) -> Self {
+        let mut schema = self.clone();
+        if schema.version.has_separate_dimensions() {
+            for dimension in &mut schema.domain.dimensions {
+                if dimension.filters.filters.is_empty() {
+                    dimension.filters.clone_from(&schema.coords_filters);
+                }
+            }
+        }
+        schema
     }
 }
 

@@ -1,16 +1,18 @@
 //! Changing an array's schema: evolution, and upgrading its format version.
 
 use super::create::put_schema;
-use super::head::Head;
+use super::head::{Commits, Head};
 use super::tile_object::put_tile;
+use super::timeline::CommittedFragment;
 use super::{Array, clock};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use azulejo_format::ArraySchema;
-use azulejo_format::path::enumeration_path;
+use azulejo_format::path::{enumeration_path, fragment_version};
 use azulejo_format::schema::{Enumeration, SchemaEvolution};
 use azulejo_format::timestamped_name::TimestampedName;
 use std::cmp::Ordering;
+use std::collections::HashSet;
 
 /// How often a timestamp of our own is taken anew if another process has just written a schema of the same time.
 const ATTEMPTS: usize = 20;
@@ -25,7 +27,8 @@ impl Array {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for changes that contradict the schema or break a rule, and for a timestamp that is
-    /// not after the schema's.
+    /// not after the schema's. [`Error::Unsupported`] for other attributes in an array with fragments below format
+    /// version 10, which TileDB could not read any more.
     pub fn evolve(
         context: &Context,
         uri: &str,
@@ -35,6 +38,7 @@ impl Array {
         let head = Head::open(context, uri)?;
         let bad = |error| Error::InvalidArgument(format!("cannot evolve {}: {error}", head.uri));
         let next = next_schema(context, &head, evolution)?.map_err(bad)?;
+        check_fragments(&head, evolution)?;
         let name = next_name(&head, timestamp)?;
         let new = || evolution.add_enumerations.iter().chain(&evolution.extend_enumerations);
         let write = || -> Result<()> {
@@ -57,6 +61,7 @@ impl Array {
     /// As [`Self::evolve`].
     pub fn plan_evolution(context: &Context, uri: &str, evolution: &SchemaEvolution) -> Result<ArraySchema> {
         let head = Head::open(context, uri)?;
+        check_fragments(&head, evolution)?;
         next_schema(context, &head, evolution)?
             .map_err(|error| Error::InvalidArgument(format!("cannot evolve {}: {error}", head.uri)))
     }
@@ -81,7 +86,7 @@ fn next_schema(
     head: &Head,
     evolution: &SchemaEvolution,
 ) -> Result<Result<ArraySchema, azulejo_format::schema::SchemaError>> {
-    let schema = head.schema.upgraded().unwrap_or_else(|| (*head.schema).clone());
+    let schema = head.schema.upgraded().unwrap_or_else(|| head.schema.with_own_filters());
     let extended = evolution.extend_enumerations.iter().map(|e| &e.name);
     let referred = evolution.add_attributes.iter().filter_map(|a| a.enumeration.as_ref());
     let mut names: Vec<&String> =
@@ -91,6 +96,30 @@ fn next_schema(
     let loaded: Vec<Enumeration> =
         names.into_iter().map(|name| head.enumeration(context, name)).collect::<Result<_>>()?;
     Ok(evolution.apply(&schema, &loaded))
+}
+
+/// Fragments that do not say which schema they were written with are taken to have the latest one's attributes: by the
+/// reference, which then fails to open the array.
+fn check_fragments(head: &Head, evolution: &SchemaEvolution) -> Result<()> {
+    if evolution.add_attributes.is_empty() && evolution.drop_attributes.is_empty() {
+        return Ok(());
+    }
+    let Commits { committed, vacuums, .. } = head.commits()?;
+    let replaced: HashSet<&str> = vacuums.iter().flat_map(|(_, list)| list.names()).collect();
+    let counts = |fragment: &&CommittedFragment| !replaced.contains(fragment.entry.file_name());
+    for fragment in committed.fragments.iter().filter(counts) {
+        let name = &fragment.entry.name;
+        let version = fragment_version(name)
+            .map_err(|e| Error::decode(head.location.path.join(&fragment.entry.path).to_string(), e))?;
+        if !version.has_schema_evolution() {
+            return Err(Error::Unsupported(format!(
+                "{}: the fragment {name} is of format version {version}, and TileDB could not open the array any more \
+                 if its attributes changed; consolidate and vacuum it first",
+                head.uri
+            )));
+        }
+    }
+    Ok(())
 }
 
 /// A name for the next schema. It sorts behind the latest one's: the new schema would otherwise never be the latest.

@@ -36,17 +36,17 @@ pub fn copy(context: &Context, from: &str, to: &str) -> Result<()> {
     let (from_uri, location, _) = find(context, from)?;
     let (_, target) = target(context, &from_uri, to)?;
     let tree = Tree::of(&location)?;
+    let make = |markers: bool| {
+        let mut folders = tree.folders.iter().filter(|folder| is_marker(folder) == markers);
+        folders.try_for_each(|folder| target.storage.make_folder(&target.path.join(folder)))
+    };
     let write = || -> Result<()> {
-        for folder in &tree.folders {
-            if !is_marker(folder) {
-                target.storage.make_folder(&target.path.join(folder))?;
-            }
-        }
-        for file in &tree.files {
-            copy_file(&location, &target, file)?;
-        }
-        // Those that are empty; the others are there by now.
-        tree.folders.iter().try_for_each(|folder| target.storage.make_folder(&target.path.join(folder)))
+        make(false)?;
+        let (markers, files): (Vec<&String>, Vec<&String>) =
+            tree.files.iter().partition(|file| is_marker(file));
+        files.into_iter().try_for_each(|file| copy_file(&location, &target, file))?;
+        make(true)?;
+        markers.into_iter().try_for_each(|file| copy_file(&location, &target, file))
     };
     write().inspect_err(|_| {
         // Nothing lay there before. The first error is the one to report.
@@ -98,14 +98,11 @@ impl Tree {
     }
 }
 
-/// When a file is to be written: commits behind fragments, what makes objects exist last, inner objects before outer ones.
+/// When a file is to be written: commits behind fragments, inner objects before outer ones. What makes objects exist is
+/// written after all of that, in this order too.
 fn rank(file: &str) -> (usize, std::cmp::Reverse<usize>) {
-    let step = if is_marker(file) {
-        2
-    } else {
-        usize::from(file.split('/').any(|part| part == COMMITS_FOLDER) || file.ends_with(".ok"))
-    };
-    (step, std::cmp::Reverse(file.split('/').count()))
+    let commit = file.split('/').any(|part| part == COMMITS_FOLDER) || file.ends_with(".ok");
+    (usize::from(commit), std::cmp::Reverse(file.split('/').count()))
 }
 
 /// Whether a file or folder makes an object exist.

@@ -1,0 +1,221 @@
+//! Changes that stop in the middle, at every storage operation: afterwards everything is as before or as after, and the
+//! change can be made again.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests are tests too")]
+
+mod support;
+
+use azulejo::array::FragmentSelection;
+use azulejo::column::{ColumnBuffers, ColumnSet};
+use azulejo::condition::{Comparison, Condition};
+use azulejo::format::metadata::MetadataValue;
+use azulejo::format::schema::{Attribute, DataOrder, Enumeration, NewArray, SchemaEvolution};
+use azulejo::format::{ArraySchema, CellValNum, Datatype, FormatVersion};
+use azulejo::group::{Group, NewMember, ObjectType};
+use azulejo::read::ReadOptions;
+use azulejo::storage::{LocalStorage, MemoryStorage, Storage, StorePath};
+use azulejo::write::{WriteOptions, Writer};
+use azulejo::{Array, Config, Context, Result, TimeRange, object};
+use std::fmt::Debug;
+use std::sync::Arc;
+use support::failing::{FailingStorage, Failure};
+
+const URI: &str = "mem://array";
+
+fn context(memory: Arc<dyn Storage>) -> Context {
+    let config = Config { threads: 1, ..Config::default() };
+    Context::with_storages(config, None, Arc::new(LocalStorage::new()), memory).unwrap()
+}
+
+/// Makes a change on a storage that stops at every operation in turn, then again on the sound one.
+fn stopped_everywhere<S: PartialEq + Debug>(
+    prepare: impl Fn(&Context),
+    change: impl Fn(&Context) -> Result<()>,
+    look: impl Fn(&Context) -> S,
+    repeats: bool,
+) -> usize {
+    let mut stops = 0;
+    for failure in [Failure::Crash, Failure::Once] {
+        for after in 0.. {
+            let memory = Arc::new(MemoryStorage::new());
+            let sound = context(Arc::clone(&memory) as Arc<dyn Storage>);
+            prepare(&sound);
+            let before = look(&sound);
+            let storage = FailingStorage::new(Arc::clone(&memory) as Arc<dyn Storage>, after, failure);
+            let result = change(&context(Arc::new(storage.clone())));
+            let found = look(&sound);
+            if !storage.has_failed() {
+                result.unwrap();
+                assert_ne!(found, before);
+                break;
+            }
+            stops += 1;
+            assert!(result.is_err(), "stopped at operation {after}, yet it says it is done");
+            if found == before {
+                change(&sound).unwrap();
+            } else {
+                // Only what comes after the change is there can have failed.
+                assert!(repeats, "stopped at operation {after}: {found:?}");
+            }
+            assert_ne!(look(&sound), before);
+        }
+    }
+    stops
+}
+
+fn new_array(version: FormatVersion) -> NewArray {
+    let plain = ArraySchema::sparse().dimension("x", 0i64..=99, 10).attribute("a", Datatype::Int32);
+    plain.version(version).build().unwrap()
+}
+
+fn create(context: &Context) {
+    Array::create_at(context, URI, new_array(FormatVersion::CURRENT), 1).unwrap();
+}
+
+fn write(context: &Context, x: i64, time: u64) {
+    let mut writer = Writer::open(context, URI, WriteOptions::new().timestamp(time)).unwrap();
+    let columns = [ColumnBuffers::of_values("x", vec![x]), ColumnBuffers::of_values("a", vec![7i32])];
+    writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
+    writer.finish().unwrap();
+}
+
+fn coordinates(context: &Context) -> Vec<i64> {
+    let array = Array::open(context, URI).unwrap();
+    let cells = array.read(ReadOptions::new().fields(["x"])).unwrap().read_all().unwrap();
+    cells.column("x").unwrap().values::<i64>().unwrap().to_vec()
+}
+
+#[test]
+fn creation() {
+    let words = || Enumeration::of_strings("words", Datatype::StringUtf8, true, ["a", "b"]).unwrap();
+    let change = |context: &Context| {
+        let new = ArraySchema::dense()
+            .dimension("x", 0i32..=99, 10)
+            .enumeration(words())
+            .attribute_with(Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("words"))
+            .label(0, "name", DataOrder::Increasing, Datatype::Float64)
+            .build()
+            .unwrap();
+        Array::create(context, URI, new)
+    };
+    let look = |context: &Context| {
+        let array = Array::open(context, URI).ok()?;
+        array.enumerations().unwrap();
+        array.open_label("name").unwrap();
+        Some(array.schema().attributes.len())
+    };
+    assert!(stopped_everywhere(|_| (), change, look, false) > 20);
+}
+
+#[test]
+fn evolution_and_upgrade() {
+    let words = || Enumeration::of_strings("words", Datatype::StringUtf8, true, ["a", "b"]).unwrap();
+    let evolve = |context: &Context| {
+        let evolution = SchemaEvolution {
+            add_enumerations: vec![words()],
+            add_attributes: vec![Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("words")],
+            ..SchemaEvolution::default()
+        };
+        Array::evolve(context, URI, &evolution, None)
+    };
+    let look = |context: &Context| {
+        let array = Array::open(context, URI).unwrap();
+        (array.schema().version, array.enumerations().unwrap().len(), array.schema().attributes.len())
+    };
+    stopped_everywhere(create, evolve, look, false);
+    let old = |context: &Context| {
+        Array::create_at(context, URI, new_array(FormatVersion::OLDEST_WRITABLE), 1).unwrap();
+    };
+    stopped_everywhere(old, |context| Array::upgrade(context, URI, None).map(drop), look, false);
+}
+
+#[test]
+fn metadata_and_deletes() {
+    let put = |context: &Context| {
+        let mut writer = Array::metadata_writer(context, URI)?;
+        writer.put("a", MetadataValue::new(Datatype::Int8, [1]))?;
+        writer.put("b", MetadataValue::new(Datatype::Int8, [2]))?;
+        writer.commit()
+    };
+    let keys = |context: &Context| Array::open(context, URI).unwrap().metadata().unwrap().len();
+    stopped_everywhere(create, put, keys, false);
+    let prepare = |context: &Context| {
+        create(context);
+        (0..4).for_each(|x| write(context, x, 10));
+    };
+    let delete = |context: &Context| {
+        let condition = Condition::compare("x", Comparison::Lt, 2i64.to_le_bytes());
+        Array::delete_cells(context, URI, &condition, None).map(drop)
+    };
+    stopped_everywhere(prepare, delete, coordinates, false);
+}
+
+#[test]
+fn fragments_go_one_by_one() {
+    for consolidated in [false, true] {
+        let prepare = |context: &Context| {
+            create(context);
+            [10, 20, 30].into_iter().for_each(|time| write(context, i64::try_from(time).unwrap(), time));
+            if consolidated {
+                azulejo::consolidate::commits(context, URI).unwrap();
+            }
+        };
+        let delete = |context: &Context| {
+            let selection = FragmentSelection::Within(TimeRange { start: 15, end: 99 });
+            Array::delete_fragments(context, URI, selection).map(drop)
+        };
+        // A part of them may be gone; what is there can be read.
+        stopped_everywhere(prepare, delete, coordinates, true);
+    }
+}
+
+#[test]
+fn groups_and_copies() {
+    let group = |context: &Context| Group::create(context, "mem://group").unwrap();
+    let add = |context: &Context| {
+        let mut editor = Group::edit(context, "mem://group")?;
+        editor.add(NewMember::at("mem://a").named("a").typed(ObjectType::Array))?;
+        editor.add(NewMember::at("mem://b").named("b").typed(ObjectType::Group))?;
+        editor.commit()
+    };
+    let members = |context: &Context| Group::open(context, "mem://group").unwrap().members().len();
+    stopped_everywhere(group, add, members, false);
+
+    let prepare = |context: &Context| {
+        create(context);
+        write(context, 1, 10);
+    };
+    let copied = |context: &Context| {
+        let array = Array::open(context, "mem://copy").ok()?;
+        Some(array.read(ReadOptions::new()).unwrap().read_all().unwrap().cell_num)
+    };
+    // A crash can leave a part of the copy, which is in the way of the next.
+    let copy = |context: &Context| {
+        let location = context.locate(&azulejo::storage::Uri::parse("mem://copy").unwrap()).unwrap();
+        location.storage.delete(&[StorePath::memory("copy")])?;
+        object::copy(context, URI, "mem://copy")
+    };
+    stopped_everywhere(prepare, copy, copied, false);
+}
+
+#[test]
+fn what_a_crash_leaves_of_an_object_can_be_deleted() {
+    for after in 0.. {
+        let memory = Arc::new(MemoryStorage::new());
+        let sound = context(Arc::clone(&memory) as Arc<dyn Storage>);
+        create(&sound);
+        write(&sound, 1, 10);
+        let storage = FailingStorage::new(Arc::clone(&memory) as Arc<dyn Storage>, after, Failure::Crash);
+        let deleted = object::delete(&context(Arc::new(storage.clone())), URI, false);
+        if !storage.has_failed() {
+            deleted.unwrap();
+            assert!(memory.list(&StorePath::memory("array")).unwrap().is_empty());
+            break;
+        }
+        if Array::open(&sound, URI).is_ok() {
+            object::delete(&sound, URI, false).unwrap();
+        }
+        create(&sound);
+        assert_eq!(coordinates(&sound), [0i64; 0]);
+    }
+}
