@@ -53,7 +53,7 @@ pub use commit::WrittenFragment;
 pub use fragment::{FragmentSink, FragmentSpec, TileView};
 pub use options::{Duplicates, WriteLayout, WriteOptions};
 
-use crate::array::{Array, TimeRange, clock};
+use crate::array::{Array, Head, TimeRange, clock};
 use crate::column::{ColumnSet, ColumnType, FieldView};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
@@ -98,9 +98,10 @@ impl Writer {
     /// [`Error::NotFound`] if there is no array, [`Error::Unsupported`] for an array of a version below 7,
     /// [`Error::InvalidArgument`] for options that make no sense for it.
     pub fn open(context: &Context, uri: &str, options: WriteOptions) -> Result<Self> {
-        let time = options.timestamps.map_or(TimeRange::ALL, |(_, last)| TimeRange::until(last));
-        let array = Array::open_at(context, uri, time)?;
-        Self::new(&array, options)
+        // Fragments are not looked at: a write takes no longer when there are many.
+        let head = Head::open_at(context, uri, schema_time(&options))?;
+        let name = head.schema_file();
+        Self::with_schema(context, head.location, head.schema, name, options)
     }
 
     /// Prepares to write to an array that is open, with the schema that it was opened with.
@@ -204,7 +205,7 @@ impl Writer {
     #[cfg(feature = "arrow")]
     pub fn importer(&self) -> Result<crate::column::arrow::ArrowImporter> {
         let enumerations = if self.schema().attributes.iter().any(|a| a.enumeration.is_some()) {
-            let time = self.options.timestamps.map_or(TimeRange::ALL, |(_, last)| TimeRange::until(last));
+            let time = schema_time(&self.options);
             let uri = Uri::from_path(self.target.location.path.clone());
             Array::open_uri(&self.context, &uri, time)?.enumerations()?
         } else {
@@ -368,6 +369,11 @@ impl Writer {
     fn band_bytes(&self) -> usize {
         usize::try_from((self.budget() / 8).min(BAND_BYTES)).unwrap_or(usize::MAX)
     }
+}
+
+/// The time that a write looks up its schema at.
+fn schema_time(options: &WriteOptions) -> TimeRange {
+    TimeRange::until(options.timestamps.map_or_else(clock::now, |(_, last)| last))
 }
 
 /// The order of the cells, if the array can be written in it.

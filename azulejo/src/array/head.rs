@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::storage::{Entry, Uri};
 use azulejo_format::ArraySchema;
 use azulejo_format::commit::{ConsolidatedCommit, ConsolidatedCommits, IgnoreList, VacuumList};
-use azulejo_format::path::{RootFolder, enumeration_path};
+use azulejo_format::path::{LEGACY_SCHEMA_FILE, RootFolder, enumeration_path};
 use azulejo_format::schema::Enumeration;
 use azulejo_format::timestamped_name::TimestampedName;
 use std::collections::HashSet;
@@ -48,18 +48,32 @@ impl Head {
     /// # Errors
     /// [`Error::NotFound`] if there is no array, [`Error::Encryption`] for a missing, wrong or unneeded key.
     pub fn open(context: &Context, uri: &str) -> Result<Self> {
+        Self::open_at(context, uri, TimeRange::ALL)
+    }
+
+    /// As [`Self::open`], with the schema at the end of `time`.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_at(context: &Context, uri: &str, time: TimeRange) -> Result<Self> {
         let uri = Uri::parse(uri)?;
         let location = context.locate(&uri)?;
         let root = location.storage.list(&location.path)?;
         let schema = location.storage.list(&location.path.join(RootFolder::Schema.name()))?;
         let directory = Directory::parse(&Listings { root: root.clone(), schema, ..Listings::default() });
-        let latest = select_schema(&directory, TimeRange::ALL);
+        let latest = select_schema(&directory, time);
         let found = directory.schema_files().find(|(_, name)| Some(*name) == latest);
         let Some((path, name)) = found else { return Err(no_array(&location, &directory)) };
         let payload = read_tile(context, &location, path)?;
         let schema = Arc::new(decode_at(&location, path, ArraySchema::decode(&payload))?);
         let schema_name = directory.schemas.iter().find(|s| s.file_name() == name).map(|s| s.name.clone());
         Ok(Self { uri, location, schema, schema_name, root })
+    }
+
+    /// The file name of the schema.
+    #[must_use]
+    pub fn schema_file(&self) -> String {
+        self.schema_name.as_ref().map_or_else(|| LEGACY_SCHEMA_FILE.to_owned(), ToString::to_string)
     }
 
     /// Reads an enumeration of the schema.

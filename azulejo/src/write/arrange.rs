@@ -108,29 +108,134 @@ fn sort<W: Word>(
     bits: CellBits,
     rule: DuplicateRule,
 ) -> Result<Arrangement, (usize, usize)> {
-    let given = in_order(&runs);
-    let mut keys: Vec<W> = runs.concat();
-    drop(runs);
-    if !given {
-        keys.par_sort_unstable();
+    let equal =
+        |a: W, b: W| rule != DuplicateRule::Allowed && a.drop_low(bits.total()) == b.drop_low(bits.total());
+    if in_order(&runs) {
+        let lasts: Vec<Option<W>> =
+            std::iter::once(None).chain(runs.iter().map(|run| run.last().copied())).collect();
+        let distinct = runs.par_iter().zip(&lasts).all(|(run, last)| {
+            let joint = last.zip(run.first().copied());
+            joint.is_none_or(|(a, b)| !equal(a, b)) && run.windows(2).all(|w| !equal(w[0], w[1]))
+        });
+        if distinct {
+            return Ok(Arrangement::AsGiven);
+        }
     }
-    let equal = |pair: &[W]| matches!(pair, [a, b] if a.drop_low(bits.total()) == b.drop_low(bits.total()));
-    let duplicates = match rule {
-        DuplicateRule::Allowed => false,
-        _ => match keys.par_windows(2).find_first(|pair| equal(pair)) {
-            Some(&[a, b]) if rule == DuplicateRule::Refused => {
-                return Err((cell_of(a, bits) as usize, cell_of(b, bits) as usize));
+    let buckets: Vec<Bucket<W>> = sorted_buckets(runs, |keys| Bucket::of(keys, bits, rule, equal))
+        .into_iter()
+        .collect::<Result<_, _>>()?;
+    let mut cells = Vec::with_capacity(buckets.iter().map(|bucket| bucket.cells.len()).sum());
+    let mut last = None;
+    for bucket in buckets {
+        let Some((first, end)) = bucket.ends else { continue };
+        // Equal coordinates may be dealt to neighbours.
+        let repeated = last.filter(|last| equal(*last, first));
+        match repeated {
+            Some(last) if rule == DuplicateRule::Refused => {
+                return Err((cell_of(last, bits) as usize, cell_of(first, bits) as usize));
             }
-            found => found.is_some(),
-        },
-    };
-    if given && !duplicates {
-        return Ok(Arrangement::AsGiven);
+            _ => cells.extend(bucket.cells.iter().skip(usize::from(repeated.is_some()))),
+        }
+        last = Some(end);
     }
-    if duplicates {
-        keys.dedup_by_key(|key| key.drop_low(bits.total()));
+    Ok(Arrangement::Sorted(cells))
+}
+
+/// The cells of sorted keys.
+struct Bucket<W> {
+    cells: Vec<u32>,
+    /// First and last key.
+    ends: Option<(W, W)>,
+}
+
+impl<W: Word> Bucket<W> {
+    fn of(
+        mut keys: Vec<W>,
+        bits: CellBits,
+        rule: DuplicateRule,
+        equal: impl Fn(W, W) -> bool,
+    ) -> Result<Self, (usize, usize)> {
+        match rule {
+            DuplicateRule::Allowed => {}
+            DuplicateRule::Refused => {
+                if let Some([a, b]) = keys.array_windows::<2>().find(|[a, b]| equal(*a, *b)) {
+                    return Err((cell_of(*a, bits) as usize, cell_of(*b, bits) as usize));
+                }
+            }
+            DuplicateRule::FirstStays => keys.dedup_by(|b, a| equal(*a, *b)),
+        }
+        let ends = keys.first().copied().zip(keys.last().copied());
+        Ok(Self { cells: keys.iter().map(|&key| cell_of(key, bits)).collect(), ends })
     }
-    Ok(Arrangement::Sorted(keys.par_iter().map(|&key| cell_of(key, bits)).collect()))
+}
+
+/// Keys are dealt to this many buckets by the bits that distinguish them.
+const BUCKET_BITS: u32 = 8;
+const BUCKETS: usize = 1 << BUCKET_BITS;
+/// Fewer keys are sorted at once.
+const FEW: usize = 4 * RUN;
+
+/// Sorts keys in parallel and gives them to `each` piece by piece, in order.
+///
+/// Each run is dealt to buckets where it lies in the caches; a bucket then gathers its part of every run, and is small enough
+/// to be sorted in the caches too.
+fn sorted_buckets<W: Word, R: Send>(runs: Vec<Vec<W>>, each: impl Fn(Vec<W>) -> R + Sync) -> Vec<R> {
+    let ends = |run: &Vec<W>| run.iter().copied().min().zip(run.iter().copied().max());
+    let ends = runs.par_iter().filter_map(ends).reduce_with(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+    let Some((least, most)) = ends else { return Vec::new() };
+    if runs.iter().map(Vec::len).sum::<usize>() <= FEW {
+        let mut keys = runs.concat();
+        keys.par_sort_unstable();
+        return vec![each(keys)];
+    }
+    // Above these bits all keys are the same.
+    let shift = most.common_shift(least, BUCKET_BITS);
+    let digit = |key: W| key.drop_low(shift).low(BUCKET_BITS) as usize;
+    let dealt: Vec<(Vec<W>, Vec<u32>)> = runs.into_par_iter().map(|run| deal(&run, digit)).collect();
+    (0..BUCKETS)
+        .into_par_iter()
+        .map(|bucket| {
+            let parts = dealt.iter().filter_map(|(keys, starts)| {
+                let (start, end) = (*starts.get(bucket)?, *starts.get(bucket + 1)?);
+                keys.get(start as usize..end as usize)
+            });
+            let parts: Vec<&[W]> = parts.collect();
+            let mut keys = parts.concat();
+            // Where the keys crowd in one bucket, no other thread has anything to do.
+            if keys.len() > FEW {
+                keys.par_sort_unstable();
+            } else {
+                keys.sort_unstable();
+            }
+            each(keys)
+        })
+        .collect()
+}
+
+/// Orders a run by a digit: the keys, and where each digit's begin.
+fn deal<W: Word>(run: &[W], digit: impl Fn(W) -> usize) -> (Vec<W>, Vec<u32>) {
+    let mut starts = vec![0u32; BUCKETS + 1];
+    for &key in run {
+        if let Some(count) = starts.get_mut(digit(key) + 1) {
+            *count += 1;
+        }
+    }
+    let mut sum = 0;
+    for start in &mut starts {
+        sum += *start;
+        *start = sum;
+    }
+    let mut next = starts.clone();
+    let mut keys = vec![W::default(); run.len()];
+    for &key in run {
+        if let Some(place) = next.get_mut(digit(key)) {
+            if let Some(out) = keys.get_mut(*place as usize) {
+                *out = key;
+            }
+            *place += 1;
+        }
+    }
+    (keys, starts)
 }
 
 /// A place where cells that should be in order are not.
@@ -197,4 +302,63 @@ pub(super) fn disorders(
         start = end;
     }
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn runs(keys: &[u64]) -> Vec<Vec<u64>> {
+        keys.chunks(RUN).map(<[u64]>::to_vec).collect()
+    }
+
+    #[test]
+    fn buckets_hold_the_keys_in_order() {
+        let mut state = 7u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state >> 20
+        };
+        for range in [u64::MAX, 1000, 1, 1 << 40] {
+            let keys: Vec<u64> = (0..5 * RUN + 3).map(|_| 17 + random() % range).collect();
+            let found: Vec<u64> = sorted_buckets(runs(&keys), |keys| keys).concat();
+            let mut expected = keys;
+            expected.sort_unstable();
+            assert!(found == expected, "range {range}");
+        }
+        // One key far from the rest: all others crowd in one bucket.
+        let mut keys: Vec<u64> = (0..6 * RUN as u64).rev().collect();
+        keys.push(u64::MAX);
+        let found: Vec<u64> = sorted_buckets(runs(&keys), |keys| keys).concat();
+        assert!(found.is_sorted() && found.len() == keys.len());
+    }
+
+    #[test]
+    fn equal_coordinates_in_neighbouring_buckets_are_one() {
+        let bits = CellBits { slot: 3, place: RUN_BITS };
+        let keys: Vec<u64> = (0..5 * RUN as u64).map(|i| ((i % 3) << bits.total()) | i).collect();
+        let found = sort(runs(&keys), bits, DuplicateRule::FirstStays);
+        assert_eq!(found, Ok(Arrangement::Sorted(vec![0, 1, 2])));
+        assert_eq!(sort(runs(&keys), bits, DuplicateRule::Refused), Err((0, 3)));
+    }
+
+    proptest! {
+        #[test]
+        fn duplicates_are_found_across_buckets(values in proptest::collection::vec(0u64..50, 1..60)) {
+            let place = u64::BITS - (values.len() as u64 - 1).leading_zeros();
+            let bits = CellBits { slot: 0, place };
+            let keys: Vec<u64> = values.iter().zip(0..).map(|(value, i)| (value << place) | i).collect();
+            let mut first: Vec<u32> = (0..values.len() as u32).collect();
+            first.sort_by_key(|i| (values[*i as usize], *i));
+            let all = if first.is_sorted() { Arrangement::AsGiven } else { Arrangement::Sorted(first.clone()) };
+            prop_assert_eq!(sort(vec![keys.clone()], bits, DuplicateRule::Allowed), Ok(all));
+            let before = first.len();
+            first.dedup_by_key(|i| values[*i as usize]);
+            let distinct = first.len() == before;
+            prop_assert_eq!(sort(vec![keys.clone()], bits, DuplicateRule::Refused).is_ok(), distinct);
+            let kept = if distinct && first.is_sorted() { Arrangement::AsGiven } else { Arrangement::Sorted(first) };
+            prop_assert_eq!(sort(vec![keys], bits, DuplicateRule::FirstStays), Ok(kept));
+        }
+    }
 }
