@@ -1,10 +1,14 @@
 //! What queries share: settings, storages, the compute pool, the encryption key.
 
+use crate::buffer_pool::BufferPool;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::storage::{LocalStorage, MemoryStorage, Storage, StorePath, Uri};
 use azulejo_format::filter::EncryptionKey;
 use std::sync::Arc;
+
+/// Unused memory that a context keeps for the next query, at most.
+const MAX_IDLE_BYTES: u64 = 128 << 20;
 
 /// Settings and resources of a family of queries; cheap to clone.
 #[derive(Debug, Clone)]
@@ -19,6 +23,12 @@ struct Inner {
     local: Arc<dyn Storage>,
     memory: Arc<dyn Storage>,
     pool: Arc<rayon::ThreadPool>,
+    buffers: BufferPool,
+}
+
+fn idle_buffers(config: &Config) -> BufferPool {
+    let idle = (config.memory_budget / 8).min(MAX_IDLE_BYTES);
+    BufferPool::new(usize::try_from(idle).unwrap_or(usize::MAX))
 }
 
 /// An object or folder, and the storage that keeps it.
@@ -49,7 +59,8 @@ impl Context {
             .thread_name(|i| format!("azulejo-{i}"))
             .build()
             .map_err(|e| Error::Internal(format!("cannot start threads: {e}")))?;
-        Ok(Self { inner: Arc::new(Inner { config, key, local, memory, pool: Arc::new(pool) }) })
+        let (buffers, pool) = (idle_buffers(&config), Arc::new(pool));
+        Ok(Self { inner: Arc::new(Inner { config, key, local, memory, pool, buffers }) })
     }
 
     /// The same storages and threads with other settings, of which the number of threads is passed by, and another key.
@@ -57,7 +68,8 @@ impl Context {
     pub fn derive(&self, config: Config, key: Option<EncryptionKey>) -> Self {
         let Inner { local, memory, pool, .. } = &*self.inner;
         let (local, memory, pool) = (Arc::clone(local), Arc::clone(memory), Arc::clone(pool));
-        Self { inner: Arc::new(Inner { config, key, local, memory, pool }) }
+        let buffers = idle_buffers(&config);
+        Self { inner: Arc::new(Inner { config, key, local, memory, pool, buffers }) }
     }
 
     /// The settings.
@@ -79,6 +91,18 @@ impl Context {
             Uri::Memory(_) => Arc::clone(&self.inner.memory),
         };
         Ok(Location { storage, path: uri.path().clone() })
+    }
+
+    /// Memory that queries reuse; at most an eighth of the memory budget lies idle in it.
+    #[must_use]
+    pub fn buffers(&self) -> &BufferPool {
+        &self.inner.buffers
+    }
+
+    /// Threads for CPU work.
+    #[must_use]
+    pub fn threads(&self) -> usize {
+        self.inner.pool.current_num_threads()
     }
 
     /// Runs CPU work on the context's threads.

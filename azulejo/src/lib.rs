@@ -2,6 +2,7 @@
 #![deny(unsafe_code)]
 
 pub mod array;
+mod buffer_pool;
 pub mod check;
 pub mod column;
 pub mod condition;

@@ -2,8 +2,10 @@
 
 pub mod aggregate;
 mod assemble;
+mod bands;
 mod batch;
 mod bind;
+mod chunk_walk;
 mod dense;
 mod fetch;
 mod fit;
@@ -11,13 +13,12 @@ mod gather;
 mod merge;
 mod paint;
 mod plan;
-mod pool;
 mod select;
 pub(crate) mod sparse;
 mod unfilter;
 
+pub use crate::buffer_pool::{BufferPool, PoolBuffer};
 pub use gather::{FillCell, gather_slabs};
-pub use pool::{BufferPool, PoolBuffer};
 pub use unfilter::{Cells, Tile, TileRequest, load_tiles};
 
 use crate::array::Array;

@@ -106,6 +106,12 @@ pub trait Upload: Send + Debug {
     fn finish(self: Box<Self>) -> Result<()>;
 }
 
+/// An open object, for many small reads from the caller's thread.
+pub trait ObjectReader: Send + Sync + Debug {
+    /// Fills `out` with the object's bytes from `offset` on; an error if the object ends before that.
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()>;
+}
+
 /// A place that keeps objects under paths. Implementations are synchronous and may be used from many threads.
 ///
 /// Errors are [`Error::NotFound`](crate::Error::NotFound) for a missing object and
@@ -135,6 +141,15 @@ pub trait Storage: Send + Sync + Debug {
         }
         Ok(())
     }
+
+    /// Whether many small reads of one object cost little more than their bytes. Where every request is dear, as over a
+    /// network, batches are better.
+    fn has_cheap_reads(&self) -> bool {
+        false
+    }
+
+    /// Opens an object for many small reads.
+    fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>>;
 
     /// Starts a read in the background where the storage can.
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {

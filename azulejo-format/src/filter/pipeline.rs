@@ -77,6 +77,12 @@ impl Pipeline {
         self.undo(ctx, chunk, 0, Goal::Fill(out), limit, scratch).map(|_| ())
     }
 
+    /// Whether chunks are stored as they are: no filter changes or checks them.
+    #[must_use]
+    pub fn stores_as_is(&self, ctx: &FilterContext<'_>) -> bool {
+        (0..self.stage_count(ctx)).all(|i| self.stage(ctx, i).role == Role::Passes)
+    }
+
     /// Undoes the filters of all chunks of a stored tile; `out` must be as long as the unfiltered tile.
     pub fn decode_tile(
         &self,

@@ -6,6 +6,41 @@ use crate::wire::ByteReader;
 /// Bytes before the metadata of a chunk: three lengths.
 pub(crate) const CHUNK_HEADER_LEN: usize = 12;
 
+/// What stands before a chunk: how long it is, filtered and not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ChunkHeader {
+    /// Bytes of the unfiltered chunk.
+    pub original_len: u32,
+    /// Bytes of the filtered chunk.
+    pub filtered_len: u32,
+    /// Bytes of what the filters noted, in front of the filtered bytes.
+    pub metadata_len: u32,
+}
+
+impl ChunkHeader {
+    /// Bytes of a header.
+    pub const LEN: usize = CHUNK_HEADER_LEN;
+
+    /// Reads a header; `bytes` may go on behind it.
+    pub fn parse(bytes: &[u8]) -> Result<Self> {
+        Self::read(&mut ByteReader::new(bytes))
+    }
+
+    fn read(r: &mut ByteReader<'_>) -> Result<Self> {
+        Ok(Self {
+            original_len: r.u32("chunk, original length")?,
+            filtered_len: r.u32("chunk, filtered length")?,
+            metadata_len: r.u32("chunk, metadata length")?,
+        })
+    }
+
+    /// Bytes between this header and the next.
+    #[must_use]
+    pub fn body_len(&self) -> u64 {
+        u64::from(self.filtered_len) + u64::from(self.metadata_len)
+    }
+}
+
 /// One chunk of a stored tile, borrowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk<'a> {
@@ -19,7 +54,15 @@ pub struct Chunk<'a> {
     pub data: &'a [u8],
 }
 
-impl Chunk<'_> {
+impl<'a> Chunk<'a> {
+    /// A chunk out of its header and the bytes behind that, of which the rest belongs to others.
+    pub fn new(header: ChunkHeader, output_offset: u64, body: &'a [u8]) -> Result<Self> {
+        let mut r = ByteReader::new(body);
+        let metadata = r.bytes(header.metadata_len as usize, "chunk metadata")?;
+        let data = r.bytes(header.filtered_len as usize, "chunk data")?;
+        Ok(Self { output_offset, original_len: header.original_len, metadata, data })
+    }
+
     /// The end of the unfiltered chunk in the tile.
     #[must_use]
     pub fn output_end(&self) -> u64 {
@@ -45,9 +88,8 @@ impl<'a> TileChunks<'a> {
         let mut chunks = Vec::with_capacity(count);
         let mut original_len = 0u64;
         for _ in 0..count {
-            let chunk_len = r.u32("chunk, original length")?;
-            let filtered_len = r.u32("chunk, filtered length")?;
-            let metadata_len = r.u32("chunk, metadata length")?;
+            let ChunkHeader { original_len: chunk_len, filtered_len, metadata_len } =
+                ChunkHeader::read(&mut r)?;
             let metadata = r.bytes(metadata_len as usize, "chunk metadata")?;
             let data = r.bytes(filtered_len as usize, "chunk data")?;
             chunks.push(Chunk { output_offset: original_len, original_len: chunk_len, metadata, data });

@@ -1,22 +1,21 @@
 //! From a plan to columns: tiles are loaded in groups and copied to where the plan says.
 
 use super::BoundField;
+use super::bands::{Layer, ReadAhead, SPAN_GAP_BYTES, fill_layers};
 use super::copy::{copy_cells, copy_lengths, copy_var, fill_cells};
 use super::dense::{DenseCondition, field_in};
+use super::fetch::fetch;
 use super::gather::{each, split};
 use super::plan::{BatchPlan, DensePlan, Slot};
-use super::pool::BufferPool;
-use super::unfilter::{Cells, PARALLEL_BYTES, Target, Tile, TileRequest, load_into};
+use super::unfilter::{Cells, PARALLEL_BYTES, StoredPart, Tile, TileRequest, fixed_parts, load_into};
 use crate::array::Array;
+use crate::buffer_pool::BufferPool;
 use crate::column::{ColumnBuffers, ColumnBuilder, ColumnSet, repeat_cell};
 use crate::error::{Error, Result};
 use arrow_buffer::MutableBuffer;
 use azulejo_format::fragment::Field;
 use std::collections::HashMap;
 use std::ops::Range;
-
-/// Stored chunks are about this long, so wanted cells closer than a fraction of it share chunks anyway.
-const SPAN_GAP_BYTES: usize = 16 * 1024;
 
 /// Memory for the cells of a fixed-length field.
 pub(super) struct FixedOut<'o> {
@@ -34,8 +33,8 @@ pub(super) struct Assembler<'a> {
     pub asked: usize,
     pub condition: Option<&'a DenseCondition>,
     pub pool: &'a BufferPool,
-    /// Bytes of tiles to load at a time.
-    pub group_bytes: u64,
+    /// Bytes that tiles may take, stored and unfiltered.
+    pub tile_bytes: u64,
 }
 
 fn beyond() -> Error {
@@ -64,17 +63,11 @@ impl Assembler<'_> {
             let size = field.column_type.cell_size();
             let data = if fixed { batch.cells.checked_mul(size).ok_or_else(beyond)? } else { 0 };
             let validity = fixed && field.column_type.nullable;
-            buffers.push((
-                MutableBuffer::from_len_zeroed(data),
-                validity.then(|| MutableBuffer::from_len_zeroed(batch.cells)),
-            ));
+            buffers.push((self.pool.take(data), validity.then(|| self.pool.take(batch.cells))));
         }
         let outs = self.fields.iter().zip(&mut buffers).filter(|(f, _)| !f.column_type.is_var());
-        let outs = outs.map(|(field, (data, validity))| FixedOut {
-            field,
-            data: data.as_slice_mut(),
-            validity: validity.as_mut().map(MutableBuffer::as_slice_mut),
-        });
+        let outs =
+            outs.map(|(field, (data, validity))| FixedOut { field, data, validity: validity.as_deref_mut() });
         self.fixed(batch, outs.collect())?;
         let mut columns = Vec::with_capacity(self.fields.len());
         for (field, (data, validity)) in self.fields.iter().zip(buffers) {
@@ -108,117 +101,122 @@ impl Assembler<'_> {
         if outs.is_empty() {
             return Ok(());
         }
-        let mut from = 0;
-        while from < batch.slots.len() {
-            let mut to = from;
-            let mut cost = 0u64;
-            while let Some(slot) = batch.slots.get(to) {
-                let mut more = 0u64;
-                for out in &outs {
-                    more = more.saturating_add(slot.load_cost(self.array, out.field)?);
-                }
-                if to > from && cost.saturating_add(more) > self.group_bytes {
-                    break;
-                }
-                cost = cost.saturating_add(more);
-                to += 1;
-            }
-            self.group(batch, batch.slots.get(from..to).unwrap_or(&[]), &mut outs)?;
-            from = to;
+        if self.array.location().storage.has_cheap_reads() {
+            let layers = self.layers(batch, &batch.slots, &mut outs)?;
+            let threads = self.threads(&layers);
+            return fill_layers(self.array, self.pool, batch, &batch.slots, layers, None, threads);
+        }
+        // Elsewhere stored tiles are read in large batches, each while the one before is unfiltered.
+        let fields: Vec<&BoundField> = outs.iter().map(|out| out.field).collect();
+        let groups = self.groups(batch, &fields)?;
+        let mut fetched = match groups.first() {
+            Some(first) => self.fetch(batch.slots.get(first.clone()).unwrap_or(&[]), &fields)?,
+            None => return Ok(()),
+        };
+        for (i, group) in groups.iter().enumerate() {
+            let slots = batch.slots.get(group.clone()).unwrap_or(&[]);
+            let ahead = groups.get(i + 1).and_then(|next| batch.slots.get(next.clone()));
+            let layers = self.layers(batch, slots, &mut outs)?;
+            let threads = self.threads(&layers);
+            let (filled, next) = self.array.context().install(|| {
+                rayon::join(
+                    || fill_layers(self.array, self.pool, batch, slots, layers, Some(&fetched), threads),
+                    || ahead.map(|slots| self.fetch(slots, &fields)).transpose(),
+                )
+            });
+            filled?;
+            fetched = next?.unwrap_or_default();
         }
         Ok(())
     }
 
-    /// Loads the tiles of some slots and copies their cells.
-    fn group(&self, batch: &BatchPlan, slots: &[Slot], outs: &mut [FixedOut<'_>]) -> Result<()> {
-        let tile_cells = usize::try_from(self.plan.grid.tile_cells()).map_err(|_| beyond())?;
-        let mut requests = Vec::new();
-        let mut places = Vec::new();
-        for (o, out) in outs.iter_mut().enumerate() {
-            let size = out.field.column_type.cell_size();
-            for (s, slot) in slots.iter().enumerate() {
-                match field_in(self.array, slot.fragment, out.field) {
-                    Some(field) => {
-                        let cells = self.wanted(batch, slot, size);
-                        requests.push(TileRequest { fragment: slot.fragment, field, tile: slot.tile, cells });
-                        places.push((o, s));
-                    }
-                    None => fill(batch, &batch.copies, slot.copies.clone(), out)?,
-                }
-            }
-        }
-        // Whole tiles in the output's order are decoded where they belong.
-        let direct = |slot: &Slot| match batch.copies.get(slot.copies.clone()) {
-            [copy] if copy.src == 0 && batch.copies.as_run(copy) == Some(tile_cells) => {
-                self.is_dense(slot.fragment).then_some(copy.out)
-            }
-            _ => None,
+    /// Threads that may each hold a tile within the memory budget.
+    fn threads(&self, layers: &[Layer<'_, '_>]) -> usize {
+        let tiles = layers.iter().flat_map(|layer| layer.tiles.iter().flatten());
+        let cost = |part: &StoredPart<'_>| {
+            (part.range.end - part.range.start).saturating_add(part.len().unwrap_or(0) as u64)
         };
-        let mut targets: Vec<Target<'_>> = Vec::new();
-        targets.resize_with(requests.len(), Target::default);
-        let runs: Vec<Option<usize>> = slots.iter().map(direct).collect();
-        if runs.iter().any(Option::is_some) {
-            let index: HashMap<(usize, usize), usize> =
-                places.iter().enumerate().map(|(r, place)| (*place, r)).collect();
-            let mut starts: Vec<(usize, usize)> =
-                runs.iter().enumerate().filter_map(|(s, start)| Some(((*start)?, s))).collect();
-            starts.sort_unstable();
-            for (o, out) in outs.iter_mut().enumerate() {
-                let size = out.field.column_type.cell_size();
-                let ranges = starts.iter().map(|(start, _)| start * size..(start + tile_cells) * size);
-                let data = cut(out.data, ranges);
-                let mut validity = match &mut out.validity {
-                    Some(v) => cut(v, starts.iter().map(|(start, _)| *start..start + tile_cells)).into_iter(),
-                    None => Vec::new().into_iter(),
-                };
-                for ((_, s), data) in starts.iter().zip(data) {
-                    let validity = validity.next();
-                    if let Some(target) = index.get(&(o, *s)).and_then(|r| targets.get_mut(*r)) {
-                        *target = Target { data: Some(data), validity };
-                    }
-                }
-            }
-        }
-        let tiles = load_into(self.array, &requests, targets, self.pool)?;
-        for (tile, request) in tiles.iter().zip(&requests) {
-            self.check(tile, request)?;
-        }
+        let most = tiles.map(cost).max().unwrap_or(0).max(1);
+        let context = self.array.context();
+        context.threads().min(usize::try_from(self.tile_bytes / most).unwrap_or(usize::MAX)).max(1)
+    }
 
-        // What is left: tile by tile, parallel over bands of the output.
-        let mut by_out: Vec<Vec<(&Slot, &Tile)>> = outs.iter().map(|_| Vec::new()).collect();
-        for ((o, s), tile) in places.iter().zip(&tiles) {
-            if let (Some(list), Some(slot), Some(None)) = (by_out.get_mut(*o), slots.get(*s), runs.get(*s)) {
-                list.push((slot, tile));
+    /// Cuts the slots of a batch where their stored tiles exceed a quarter of what tiles may take.
+    fn groups(&self, batch: &BatchPlan, fields: &[&BoundField]) -> Result<Vec<Range<usize>>> {
+        let mut groups: Vec<Range<usize>> = Vec::new();
+        let mut cost = 0u64;
+        for (i, slot) in batch.slots.iter().enumerate() {
+            let mut more = 0u64;
+            for field in fields {
+                more = more.saturating_add(slot.load_cost(self.array, field)?);
             }
-        }
-        let mut work = Vec::new();
-        for (out, tiles) in outs.iter_mut().zip(&by_out) {
-            if tiles.is_empty() {
-                continue;
-            }
-            let size = out.field.column_type.cell_size();
-            let covered = covered(batch, tiles.iter().map(|(slot, _)| *slot));
-            let parts = if covered.len().saturating_mul(size) < PARALLEL_BYTES { 1 } else { 4 };
-            let bands = bands(&covered, parts);
-            let data = cut(out.data, bands.iter().map(|b| b.start * size..b.end * size));
-            work.extend(bands.iter().cloned().zip(data).map(|(band, data)| (band, data, tiles, size, false)));
-            if let Some(validity) = &mut out.validity {
-                let validity = cut(validity, bands.iter().cloned());
-                work.extend(bands.into_iter().zip(validity).map(|(band, v)| (band, v, tiles, 1, true)));
-            }
-        }
-        each(self.array.context(), work, |(band, out, tiles, size, validity)| {
-            for (slot, tile) in tiles {
-                let copies = batch.copies.get(slot.copies.clone());
-                match (validity, &tile.validity) {
-                    (false, _) => copy_cells(&batch.copies, copies, &tile.data, out, &band, size)?,
-                    (true, Some(bytes)) => copy_cells(&batch.copies, copies, bytes, out, &band, 1)?,
-                    (true, None) => fill_cells(&batch.copies, copies, &[1], out, &band)?,
+            cost = cost.saturating_add(more);
+            match groups.last_mut() {
+                Some(group) if cost <= self.tile_bytes / 4 => group.end = i + 1,
+                _ => {
+                    groups.push(i..i + 1);
+                    cost = more;
                 }
             }
-            Ok(())
-        })?;
-        Ok(())
+        }
+        Ok(groups)
+    }
+
+    /// Reads the stored tiles of some slots as one batch.
+    fn fetch(&self, slots: &[Slot], fields: &[&BoundField]) -> Result<ReadAhead> {
+        let mut tiles = Vec::new();
+        for field in fields {
+            for slot in slots {
+                if let Some(field) = field_in(self.array, slot.fragment, field) {
+                    let (values, validity) = fixed_parts(self.array, slot.fragment, field, slot.tile)?;
+                    tiles.push(values.tile);
+                    tiles.extend(validity.map(|part| part.tile));
+                }
+            }
+        }
+        let fetched = fetch(self.array, &tiles, self.pool)?;
+        Ok(tiles.into_iter().zip(fetched).map(|(tile, fetched)| (tile, fetched.bytes)).collect())
+    }
+
+    /// The buffers to fill, and the stored tiles that they are filled from; what has no tile is filled at once.
+    fn layers<'a, 'o>(
+        &'a self,
+        batch: &BatchPlan,
+        slots: &[Slot],
+        outs: &'o mut [FixedOut<'_>],
+    ) -> Result<Vec<Layer<'a, 'o>>> {
+        let mut layers = Vec::with_capacity(outs.len());
+        for out in outs {
+            let mut values = Vec::with_capacity(slots.len());
+            let mut validities = Vec::with_capacity(slots.len());
+            for slot in slots {
+                let Some(field) = field_in(self.array, slot.fragment, out.field) else {
+                    fill(batch, &batch.copies, slot.copies.clone(), out)?;
+                    values.push(None);
+                    validities.push(None);
+                    continue;
+                };
+                let (value, validity) = fixed_parts(self.array, slot.fragment, field, slot.tile)?;
+                self.check(slot, value.cell_num)?;
+                if let (None, Some(out)) = (&validity, &mut out.validity) {
+                    fill_cells(
+                        &batch.copies,
+                        batch.copies.get(slot.copies.clone()),
+                        &[1],
+                        out,
+                        &(0..batch.cells),
+                    )?;
+                }
+                values.push(Some(value));
+                validities.push(validity);
+            }
+            let cell_size = out.field.column_type.cell_size();
+            layers.push(Layer { out: &mut *out.data, cell_size, tiles: values });
+            if let Some(out) = &mut out.validity {
+                layers.push(Layer { out, cell_size: 1, tiles: validities });
+            }
+        }
+        Ok(layers)
     }
 
     fn is_dense(&self, fragment: usize) -> bool {
@@ -226,11 +224,11 @@ impl Assembler<'_> {
     }
 
     /// Tiles of dense fragments must have as many cells as the array's.
-    fn check(&self, tile: &Tile, request: &TileRequest) -> Result<()> {
+    fn check(&self, slot: &Slot, cell_num: usize) -> Result<()> {
         let expected = self.plan.grid.tile_cells();
-        if self.is_dense(request.fragment) && tile.cell_num as u64 != expected {
-            let name = self.array.fragments().get(request.fragment).map_or("", |f| f.name());
-            let reason = format!("tile {} has {} cells, not {expected}", request.tile, tile.cell_num);
+        if self.is_dense(slot.fragment) && cell_num as u64 != expected {
+            let name = self.array.fragments().get(slot.fragment).map_or("", |f| f.name());
+            let reason = format!("tile {} has {cell_num} cells, not {expected}", slot.tile);
             return Err(Error::decode(name, azulejo_format::DecodeError::invalid("tile", 0, reason)));
         }
         Ok(())
@@ -243,7 +241,7 @@ impl Assembler<'_> {
         if cells as u64 >= self.plan.grid.tile_cells() || !self.is_dense(slot.fragment) {
             return Cells::All;
         }
-        Cells::Spans(batch.copies.spans(copies, SPAN_GAP_BYTES / cell_size.max(1)))
+        Cells::Spans(batch.copies.spans(copies, &(0..batch.cells), SPAN_GAP_BYTES / cell_size.max(1)))
     }
 
     /// Makes a column of var-length cells.
@@ -267,8 +265,8 @@ impl Assembler<'_> {
             }
         }
         let tiles = load_into(self.array, &requests, Vec::new(), self.pool)?;
-        for (tile, request) in tiles.iter().zip(&requests) {
-            self.check(tile, request)?;
+        for (tile, slot) in tiles.iter().zip(&loaded) {
+            self.check(slot, tile.cell_num)?;
         }
         let tiles: Vec<(&Slot, &Tile)> = loaded.into_iter().zip(&tiles).collect();
         let context = self.array.context();
@@ -452,33 +450,11 @@ fn fill(
     Ok(())
 }
 
-/// The cells of the output from the first to the last that slots write.
-fn covered<'s>(batch: &BatchPlan, slots: impl Iterator<Item = &'s Slot>) -> Range<usize> {
-    let copies = slots.flat_map(|slot| batch.copies.get(slot.copies.clone()));
-    let reaches = copies.map(|copy| batch.copies.reach(copy));
-    reaches.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end)).unwrap_or(0..0)
-}
-
 /// Cuts a range into at most `parts` of equal length.
 fn bands(whole: &Range<usize>, parts: usize) -> Vec<Range<usize>> {
     let each = whole.len().div_ceil(parts).max(1);
     let starts = whole.clone().step_by(each);
     starts.map(|start| start..(start + each).min(whole.end)).collect()
-}
-
-/// Slices of ascending, disjoint ranges; an empty one for each range that is neither.
-fn cut(mut slice: &mut [u8], ranges: impl Iterator<Item = Range<usize>>) -> Vec<&mut [u8]> {
-    let mut pieces = Vec::new();
-    let mut at = 0;
-    for range in ranges {
-        let skip = range.start.saturating_sub(at).min(slice.len());
-        let (_, rest) = std::mem::take(&mut slice).split_at_mut(skip);
-        let (piece, rest) = rest.split_at_mut(range.len().min(rest.len()));
-        slice = rest;
-        at = range.end;
-        pieces.push(piece);
-    }
-    pieces
 }
 
 /// A column whose cells read as the fill value where the mask is 0.

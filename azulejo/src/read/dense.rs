@@ -6,9 +6,9 @@ use super::copy::fill_cells;
 use super::fetch::preload_indices;
 use super::paint::{SparseSource, paint};
 use super::plan::{BatchPlan, DensePlan, PositionBox, Source};
-use super::pool::BufferPool;
 use super::{BoundField, BoundOptions, Progress, bind};
 use crate::array::{Array, Fragment};
+use crate::buffer_pool::BufferPool;
 use crate::column::{ColumnMut, ColumnSet};
 use crate::condition::BoundCondition;
 use crate::error::{Error, Result};
@@ -146,7 +146,7 @@ impl DenseReader {
             Subarray::Box(_) => Walk::Box(Cutter::new(plan.everything(), &order)),
         };
         let budget = options.memory_budget;
-        let pool = BufferPool::of_budget(budget);
+        let pool = array.context().buffers().with_load_limit(budget);
         Ok(Self { array: array.clone(), fields, asked, condition, plan, sparse, walk, order, pool, budget })
     }
 
@@ -256,8 +256,7 @@ impl DenseReader {
             asked: self.asked,
             condition: self.condition.as_ref(),
             pool: &self.pool,
-            // Tiles are decoded in groups that stay in cache, and within the budget.
-            group_bytes: (self.budget / 4).min(8 << 20),
+            tile_bytes: self.budget / 4,
         }
     }
 
@@ -476,10 +475,10 @@ impl Costs<'_> {
         let cells = (batch.cells - batch.start) as u64;
         let mut cost = cells.saturating_mul(self.cell_bytes()).saturating_add(batch.memory());
         let mut most = 0u64;
-        // Fixed-length tiles are loaded in groups of at least one tile of every field.
-        if let Some(slot) = batch.slots.first() {
-            for field in self.fields.iter().filter(|f| !f.column_type.is_var()) {
-                most = most.saturating_add(slot.load_cost(self.array, field)?);
+        // Of fixed-length fields at least one tile is at hand at a time.
+        for field in self.fields.iter().filter(|f| !f.column_type.is_var()) {
+            for slot in &batch.slots {
+                most = most.max(slot.load_cost(self.array, field)?);
             }
         }
         let repeats = !self.plan.selection.iter().all(AxisSelection::is_ascending);

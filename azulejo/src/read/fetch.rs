@@ -1,7 +1,7 @@
 //! Stored tiles from storage: every range that a step needs, as one batch, into reused memory.
 
-use super::pool::{BufferPool, PoolBuffer};
 use crate::array::{Array, short_read_is_corrupt};
+use crate::buffer_pool::{BufferPool, PoolBuffer};
 use crate::error::Result;
 use crate::storage::{ReadInto, StorePath};
 use azulejo_format::fragment::{Field, FilePart, Section};

@@ -2,9 +2,9 @@
 
 use super::copy::{Axis, CopyList};
 use super::plan::{BatchPlan, DensePlan, PlacedBox, Slot};
-use super::pool::BufferPool;
 use super::unfilter::{Cells, TileRequest, load_tiles};
 use crate::array::Array;
+use crate::buffer_pool::BufferPool;
 use crate::error::{Error, Result};
 use azulejo_format::fragment::Field;
 

@@ -42,7 +42,7 @@ impl SparseReader {
     pub(crate) fn new(array: &Array, options: &BoundOptions) -> Result<Self> {
         let query = Query::new(array, options)?;
         let plan = Plan::new(&query)?;
-        let pool = BufferPool::new(usize::try_from(query.budget / 8).unwrap_or(usize::MAX));
+        let pool = array.context().buffers().with_load_limit(query.budget);
         let sift_target = query.budget / 4;
         Ok(Self { query, plan, pool, next: 0, from: None, sift_target })
     }

@@ -1,8 +1,8 @@
 //! From stored tiles to cells: decoded in parallel over tiles and chunks, straight into their place.
 
 use super::fetch::{self, Fetched, StoredTile, fetch, stored_field};
-use super::pool::{BufferPool, PoolBuffer};
 use crate::array::Array;
+use crate::buffer_pool::{BufferPool, PoolBuffer};
 use crate::column::FieldView;
 use crate::error::{Error, Result};
 use azulejo_format::datatype::CellValNum;
@@ -22,6 +22,14 @@ pub(super) const PARALLEL_BYTES: usize = 128 * 1024;
 
 thread_local! {
     static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::new());
+}
+
+/// Runs work with what this thread keeps for unfiltering.
+pub(super) fn with_scratch<R>(work: impl FnOnce(&mut Scratch) -> R) -> R {
+    SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
+        Ok(mut scratch) => work(&mut scratch),
+        Err(_) => work(&mut Scratch::new()),
+    })
 }
 
 /// The cells of one field of one tile.
@@ -249,6 +257,67 @@ impl<'a> Shape<'a> {
     }
 }
 
+/// One stored tile of a fixed-length field: its values, or their validity.
+pub(super) struct StoredPart<'a> {
+    pub tile: StoredTile,
+    /// Where it lies in its file.
+    pub range: Range<u64>,
+    pub ctx: FilterContext<'a>,
+    pub pipeline: &'a Pipeline,
+    /// Whether the stored chunks are the cells themselves.
+    pub stores_as_is: bool,
+    pub cell_num: usize,
+    /// Bytes of a cell.
+    pub cell_size: usize,
+}
+
+impl StoredPart<'_> {
+    /// Bytes of the unfiltered tile.
+    pub fn len(&self) -> Result<usize> {
+        let len = self.cell_num.checked_mul(self.cell_size);
+        len.ok_or_else(|| Error::Internal("a tile beyond the address space".into()))
+    }
+}
+
+/// The stored tiles of a fixed-length field of a tile: values, and validity if it is nullable.
+pub(super) fn fixed_parts<'a>(
+    array: &'a Array,
+    fragment: usize,
+    field: Field,
+    tile: u64,
+) -> Result<(StoredPart<'a>, Option<StoredPart<'a>>)> {
+    let request = TileRequest { fragment, field, tile, cells: Cells::All };
+    let mut stored = Vec::new();
+    let shape = Shape::new(array, &request, &mut |tile| {
+        stored.push(tile);
+        stored.len() - 1
+    })?;
+    let part = |place: usize, ctx: FilterContext<'a>, pipeline: &'a Pipeline, cell_size| {
+        let tile = *stored.get(place).ok_or_else(|| Error::Internal("a tile that is not stored".into()))?;
+        let range = array
+            .fragments()
+            .get(fragment)
+            .ok_or_else(|| Error::Internal(format!("no fragment {fragment}")))?
+            .stored_tile_range(tile.field, tile.part, tile.tile)?;
+        let stores_as_is = pipeline.stores_as_is(&ctx);
+        Ok::<_, Error>(StoredPart {
+            tile,
+            range,
+            ctx,
+            pipeline,
+            stores_as_is,
+            cell_num: shape.cell_num,
+            cell_size,
+        })
+    };
+    let values = part(shape.place, shape.ctx, shape.pipeline(), shape.cell_size)?;
+    let validity = shape
+        .validity
+        .map(|place| part(place, shape.ctx.validity(), &shape.schema.validity_filters, 1))
+        .transpose()?;
+    Ok((values, validity))
+}
+
 /// Bytes that loading a request takes: decoded, and stored.
 pub(super) fn load_cost(array: &Array, request: &TileRequest) -> Result<u64> {
     let mut stored = Vec::new();
@@ -336,10 +405,7 @@ impl Task<'_> {
 
     fn run(self) -> Result<()> {
         let Self { ctx, pipeline, from, work } = self;
-        let decoded = SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
-            Ok(mut scratch) => work.decode(pipeline, &ctx, &from.bytes, &mut scratch),
-            Err(_) => work.decode(pipeline, &ctx, &from.bytes, &mut Scratch::new()),
-        });
+        let decoded = with_scratch(|scratch| work.decode(pipeline, &ctx, &from.bytes, scratch));
         decoded.map_err(|source| Error::decode(from.path.to_string(), source))
     }
 }

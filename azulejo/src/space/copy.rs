@@ -116,6 +116,20 @@ impl CopyList {
         copy.out..copy.out + extent(self.axes(copy))
     }
 
+    /// A copy without the iterations of its largest distance that miss the cells `band` of the output: first cell in the
+    /// tile, and axes.
+    fn clip(&self, copy: &Copy, band: &Range<usize>) -> Option<(usize, Vec<Axis>)> {
+        let mut axes = self.axes(copy).to_vec();
+        let (at, _) = axes.iter().enumerate().max_by_key(|(_, a)| a.out)?;
+        let axis = axes.remove(at);
+        let kept = iterations(copy.out, extent(&axes), axis.out, axis.count, band);
+        if kept.is_empty() {
+            return None;
+        }
+        axes.push(Axis { count: kept.len(), ..axis });
+        Some((copy.src + kept.start * axis.src, axes))
+    }
+
     /// The run that a copy is, if both sides are contiguous.
     pub fn as_run(&self, copy: &Copy) -> Option<usize> {
         match self.axes(copy) {
@@ -131,14 +145,25 @@ impl CopyList {
         band: &Range<usize>,
         each: &mut dyn FnMut(Row) -> Result<()>,
     ) -> Result<()> {
-        walk(self.axes(copy), copy.out, copy.src, band, each)
+        self.rows_within(copy, &Window { out: band.clone(), src: 0..usize::MAX }, each)
     }
 
-    /// The cells of a tile that copies take, as few ascending ranges: gaps of up to `gap` cells are closed.
-    pub fn spans(&self, copies: &[Copy], gap: usize) -> Vec<Range<u64>> {
+    /// Calls `each` with the rows of a copy, as far as they lie in a window on both sides.
+    fn rows_within(
+        &self,
+        copy: &Copy,
+        window: &Window,
+        each: &mut dyn FnMut(Row) -> Result<()>,
+    ) -> Result<()> {
+        walk(self.axes(copy), copy.out, copy.src, window, each)
+    }
+
+    /// The cells of a tile that copies take to the cells `band` of the output (and maybe some more), as few ascending
+    /// ranges: gaps of up to `gap` cells are closed.
+    pub fn spans(&self, copies: &[Copy], band: &Range<usize>, gap: usize) -> Vec<Range<u64>> {
         let mut spans: Vec<Range<u64>> = Vec::new();
         for copy in copies {
-            let mut axes = self.axes(copy).to_vec();
+            let Some((src, mut axes)) = self.clip(copy, band) else { continue };
             axes.sort_by_key(|a| a.src);
             let mut run = 1usize;
             let mut outer = Vec::new();
@@ -150,7 +175,7 @@ impl CopyList {
                     outer.push(axis);
                 }
             }
-            let mut starts = vec![copy.src];
+            let mut starts = vec![src];
             for axis in outer {
                 if starts.len().saturating_mul(axis.count) > 1 << 16 {
                     run += (axis.count - 1) * axis.src;
@@ -175,23 +200,54 @@ impl CopyList {
     }
 }
 
+/// Which cells are at hand on both sides of a copy.
+#[derive(Debug, Clone)]
+struct Window {
+    out: Range<usize>,
+    src: Range<usize>,
+}
+
 /// Cells from the first to the last that a nest of loops touches in the output.
 fn extent(axes: &[Axis]) -> usize {
     1 + axes.iter().map(|a| (a.count - 1) * a.out).sum::<usize>()
+}
+
+/// As [`extent`], in the tile.
+fn extent_in_tile(axes: &[Axis]) -> usize {
+    1 + axes.iter().map(|a| (a.count - 1) * a.src).sum::<usize>()
+}
+
+/// The iterations of a loop that can touch cells of `window`: the first touches the `reach` cells from `start` on, each
+/// other one those `stride` cells further.
+fn iterations(
+    start: usize,
+    reach: usize,
+    stride: usize,
+    count: usize,
+    window: &Range<usize>,
+) -> Range<usize> {
+    let first = if start + reach > window.start { 0 } else { (window.start - start - reach) / stride + 1 };
+    let last = if window.end <= start { 0 } else { ((window.end - start - 1) / stride + 1).min(count) };
+    first..last
 }
 
 fn walk(
     axes: &[Axis],
     out: usize,
     src: usize,
-    band: &Range<usize>,
+    window: &Window,
     each: &mut dyn FnMut(Row) -> Result<()>,
 ) -> Result<()> {
     let Some((axis, inner)) = axes.split_first() else { return Ok(()) };
-    let reach = extent(inner);
-    // The iterations whose cells can lie in the band.
-    let first = if out + reach > band.start { 0 } else { (band.start - out - reach) / axis.out + 1 };
-    let last = if band.end <= out { 0 } else { ((band.end - out - 1) / axis.out + 1).min(axis.count) };
+    let inside = |start: usize, reach: usize, window: &Range<usize>| {
+        start >= window.start && start + reach <= window.end
+    };
+    if inside(out, extent(axes), &window.out) && inside(src, extent_in_tile(axes), &window.src) {
+        return walk_all(*axis, inner, out, src, each);
+    }
+    let by_out = iterations(out, extent(inner), axis.out, axis.count, &window.out);
+    let by_src = iterations(src, extent_in_tile(inner), axis.src, axis.count, &window.src);
+    let (first, last) = (by_out.start.max(by_src.start), by_out.end.min(by_src.end));
     if first >= last {
         return Ok(());
     }
@@ -199,13 +255,26 @@ fn walk(
         let axis = Axis { count: last - first, ..*axis };
         return each(Row { out: out + first * axis.out, src: src + first * axis.src, axis });
     }
-    if let ([inner], 1) = (inner, axis.src)
-        && inner.src != 1
-    {
-        return transpose(*axis, *inner, out, src, first..last, band, each);
-    }
     for i in first..last {
-        walk(inner, out + i * axis.out, src + i * axis.src, band, each)?;
+        walk(inner, out + i * axis.out, src + i * axis.src, window, each)?;
+    }
+    Ok(())
+}
+
+/// All rows of a nest of loops.
+fn walk_all(
+    axis: Axis,
+    inner: &[Axis],
+    out: usize,
+    src: usize,
+    each: &mut dyn FnMut(Row) -> Result<()>,
+) -> Result<()> {
+    let Some((next, rest)) = inner.split_first() else { return each(Row { out, src, axis }) };
+    if axis.src == 1 && next.src != 1 && rest.is_empty() {
+        return transpose(axis, *next, out, src, each);
+    }
+    for i in 0..axis.count {
+        walk_all(*next, rest, out + i * axis.out, src + i * axis.src, each)?;
     }
     Ok(())
 }
@@ -216,16 +285,14 @@ fn transpose(
     b: Axis,
     out: usize,
     src: usize,
-    range: Range<usize>,
-    band: &Range<usize>,
     each: &mut dyn FnMut(Row) -> Result<()>,
 ) -> Result<()> {
     const BLOCK: usize = 32;
-    for from in range.clone().step_by(BLOCK) {
+    for from in (0..a.count).step_by(BLOCK) {
         for at in (0..b.count).step_by(BLOCK) {
-            let part = [Axis { count: BLOCK.min(b.count - at), ..b }];
-            for i in from..(from + BLOCK).min(range.end) {
-                walk(&part, out + i * a.out + at * b.out, src + i * a.src + at * b.src, band, each)?;
+            let axis = Axis { count: BLOCK.min(b.count - at), ..b };
+            for i in from..(from + BLOCK).min(a.count) {
+                each(Row { out: out + i * a.out + at * b.out, src: src + i * a.src + at * b.src, axis })?;
             }
         }
     }
@@ -245,13 +312,26 @@ pub(crate) fn copy_cells(
     band: &Range<usize>,
     cell_size: usize,
 ) -> Result<()> {
+    copy_part(list, copies, (src, 0..usize::MAX), out, band, cell_size)
+}
+
+/// As [`copy_cells`], where only some of the tile's cells are at hand: `src` are the bytes of the cells `cells`.
+pub(crate) fn copy_part(
+    list: &CopyList,
+    copies: &[Copy],
+    (src, cells): (&[u8], Range<usize>),
+    out: &mut [u8],
+    band: &Range<usize>,
+    cell_size: usize,
+) -> Result<()> {
+    let window = Window { out: band.clone(), src: cells };
     match cell_size {
-        1 => copy_of::<1>(list, copies, src, out, band, 1),
-        2 => copy_of::<2>(list, copies, src, out, band, 2),
-        4 => copy_of::<4>(list, copies, src, out, band, 4),
-        8 => copy_of::<8>(list, copies, src, out, band, 8),
-        16 => copy_of::<16>(list, copies, src, out, band, 16),
-        n => copy_of::<0>(list, copies, src, out, band, n),
+        1 => copy_of::<1>(list, copies, src, out, &window, 1),
+        2 => copy_of::<2>(list, copies, src, out, &window, 2),
+        4 => copy_of::<4>(list, copies, src, out, &window, 4),
+        8 => copy_of::<8>(list, copies, src, out, &window, 8),
+        16 => copy_of::<16>(list, copies, src, out, &window, 16),
+        n => copy_of::<0>(list, copies, src, out, &window, n),
     }
 }
 
@@ -261,14 +341,14 @@ fn copy_of<const N: usize>(
     copies: &[Copy],
     src: &[u8],
     out: &mut [u8],
-    band: &Range<usize>,
+    window: &Window,
     size: usize,
 ) -> Result<()> {
     for copy in copies {
-        list.rows(copy, band, &mut |row| {
+        list.rows_within(copy, window, &mut |row| {
             let Axis { count, out: o, src: s } = row.axis;
-            let to = out.get_mut((row.out - band.start) * size..).ok_or_else(beyond)?;
-            let from = src.get(row.src * size..).ok_or_else(beyond)?;
+            let to = out.get_mut((row.out - window.out.start) * size..).ok_or_else(beyond)?;
+            let from = src.get((row.src - window.src.start) * size..).ok_or_else(beyond)?;
             if (o, s) == (1, 1) {
                 let to = to.get_mut(..count * size).ok_or_else(beyond)?;
                 to.copy_from_slice(from.get(..count * size).ok_or_else(beyond)?);
@@ -397,7 +477,7 @@ mod tests {
         assert_eq!(list.as_run(&list.all()[0]), Some(60));
         list.push(0, 0, [Axis { count: 1, out: 9, src: 3 }].into_iter());
         assert_eq!(list.as_run(&list.all()[1]), Some(1));
-        assert_eq!(list.spans(list.all(), 0), std::slice::from_ref(&(0..60)));
+        assert_eq!(list.spans(list.all(), &(0..usize::MAX), 0), std::slice::from_ref(&(0..60)));
     }
 
     #[test]
@@ -405,8 +485,8 @@ mod tests {
         let mut list = CopyList::default();
         let axes = [Axis { count: 3, out: 2, src: 10 }, Axis { count: 2, out: 1, src: 1 }];
         list.push(0, 5, axes.into_iter());
-        assert_eq!(list.spans(list.all(), 0), [5..7, 15..17, 25..27]);
-        assert_eq!(list.spans(list.all(), 8), std::slice::from_ref(&(5..27)));
+        assert_eq!(list.spans(list.all(), &(0..usize::MAX), 0), [5..7, 15..17, 25..27]);
+        assert_eq!(list.spans(list.all(), &(0..usize::MAX), 8), std::slice::from_ref(&(5..27)));
     }
 
     proptest! {
@@ -432,9 +512,18 @@ mod tests {
             let mut out = vec![0xee; total * size];
             let (low, high) = out.split_at_mut(middle * size);
             copy_cells(&list, list.all(), &tile, low, &(0..middle), size).unwrap();
-            copy_cells(&list, list.all(), &tile, high, &(middle..total), size).unwrap();
+            let half = cells / 2;
+            for part in [0..half, half..cells] {
+                let bytes = &tile[part.start * size..part.end * size];
+                copy_part(&list, list.all(), (bytes, part), high, &(middle..total), size).unwrap();
+            }
             prop_assert_eq!(&out, &naive);
-            let spans = list.spans(list.all(), 5);
+            let spans = list.spans(list.all(), &(middle..total), 5);
+            for out in middle..total {
+                let src: usize = axes.iter().map(|a| out / a.out % a.count * a.src).sum();
+                prop_assert!(spans.iter().any(|s| s.contains(&(src as u64))));
+            }
+            let spans = list.spans(list.all(), &(0..usize::MAX), 5);
             for out in 0..total {
                 let src: usize = axes.iter().map(|a| out / a.out % a.count * a.src).sum();
                 prop_assert!(spans.iter().any(|s| s.contains(&(src as u64))));

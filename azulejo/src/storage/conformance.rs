@@ -79,6 +79,11 @@ fn reads(storage: &dyn Storage, root: &StorePath) {
         .unwrap();
     assert_eq!((a.as_slice(), b.as_slice()), (&body[100..105], b"34".as_slice()));
 
+    let (reader, mut out) = (storage.open(&path).unwrap(), [0; 7]);
+    reader.read_at(299_993, &mut out).unwrap();
+    assert_eq!(out, body[299_993..]);
+    assert!(reader.read_at(299_994, &mut out).is_err() && reader.read_at(u64::MAX, &mut out).is_err());
+
     for missing in [root.join("nothing"), other.join("below"), root.clone()] {
         for range in [ReadRange::All, ReadRange::Bytes(0..1)] {
             let error =

@@ -2,7 +2,9 @@
 
 use super::coalesce::{Merged, coalesce};
 use super::memory::{already_exists, not_found, too_short};
-use super::{Entry, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail, Upload};
+use super::{
+    Entry, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail, Upload,
+};
 use crate::error::{Error, Result};
 use bytes::Bytes;
 use rayon::prelude::*;
@@ -118,6 +120,19 @@ impl LocalStorage {
     }
 }
 
+/// A file that stays open between reads.
+#[derive(Debug)]
+struct OpenFile {
+    path: StorePath,
+    file: File,
+}
+
+impl ObjectReader for OpenFile {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        read_exact_at(&self.file, out, offset).map_err(|source| storage_error("read", &self.path, source))
+    }
+}
+
 impl Storage for LocalStorage {
     fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
         let failed = |source| storage_error("list", dir, source);
@@ -224,6 +239,14 @@ impl Storage for LocalStorage {
             }
             None => pieces.chunk_by_mut(|a, b| a.0 == b.0).try_for_each(read_run),
         }
+    }
+
+    fn has_cheap_reads(&self) -> bool {
+        true
+    }
+
+    fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>> {
+        Ok(Box::new(OpenFile { path: path.clone(), file: open(path)? }))
     }
 
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {

@@ -1,6 +1,6 @@
 //! Objects in memory: for tests and for data that need not outlive the process.
 
-use super::{Entry, ReadRange, ReadRequest, Storage, StorePath, Tail, Upload};
+use super::{Entry, ObjectReader, ReadRange, ReadRequest, Storage, StorePath, Tail, Upload};
 use crate::error::{Error, Result};
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -69,6 +69,24 @@ pub(super) fn too_short(path: &StorePath, end: u64, size: u64) -> Error {
     }
 }
 
+/// An object as it was when it was opened.
+#[derive(Debug)]
+struct OpenObject {
+    path: StorePath,
+    body: Bytes,
+}
+
+impl ObjectReader for OpenObject {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        let end = offset.saturating_add(out.len() as u64);
+        let range = usize::try_from(offset).ok().zip(usize::try_from(end).ok());
+        let bytes = range.and_then(|(start, end)| self.body.get(start..end));
+        let bytes = bytes.ok_or_else(|| too_short(&self.path, end, self.body.len() as u64))?;
+        out.copy_from_slice(bytes);
+        Ok(())
+    }
+}
+
 impl Storage for MemoryStorage {
     fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
         let prefix = match dir.as_str() {
@@ -116,6 +134,10 @@ impl Storage for MemoryStorage {
             Ok(Tail { object_size: body.len() as u64, bytes: body.slice(start..) })
         };
         paths.iter().map(read).collect()
+    }
+
+    fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>> {
+        Ok(Box::new(OpenObject { path: path.clone(), body: self.get(path)? }))
     }
 
     fn size(&self, path: &StorePath) -> Result<u64> {

@@ -1,6 +1,8 @@
 //! A storage that writes down what is asked of another: the IO plan of a query as a test sees it.
 
-use super::{Entry, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail, Upload};
+use super::{
+    Entry, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail, Upload,
+};
 use crate::error::Result;
 use bytes::Bytes;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -146,6 +148,23 @@ impl RequestLogStorage {
     }
 }
 
+/// An open object whose reads are logged, each as a batch of its own.
+#[derive(Debug)]
+struct LoggedReader {
+    path: StorePath,
+    inner: Box<dyn ObjectReader>,
+    log: RequestLog,
+}
+
+impl ObjectReader for LoggedReader {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        let len = out.len() as u64;
+        let range = ReadRange::Bytes(offset..offset.saturating_add(len));
+        self.log.push_batch([(self.path.clone(), Some(range), len)]);
+        self.inner.read_at(offset, out)
+    }
+}
+
 impl Storage for RequestLogStorage {
     fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
         self.log.push(Request::List(dir.clone()));
@@ -174,6 +193,15 @@ impl Storage for RequestLogStorage {
         let reads: Vec<_> = requests.iter().map(whole).collect();
         self.log.push_batch(reads);
         self.inner.read_into(requests)
+    }
+
+    fn has_cheap_reads(&self) -> bool {
+        self.inner.has_cheap_reads()
+    }
+
+    fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>> {
+        let inner = self.inner.open(path)?;
+        Ok(Box::new(LoggedReader { path: path.clone(), inner, log: self.log.clone() }))
     }
 
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {

@@ -1,5 +1,7 @@
 //! Reusable memory: touching fresh pages costs ten times what reusing old ones does.
 
+use arrow_buffer::Buffer;
+use bytes::Bytes;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,22 +26,20 @@ struct Shelf {
 }
 
 impl BufferPool {
-    /// A pool that keeps at most `limit` bytes of unused buffers, for loads of at most eight times as much.
+    /// A pool that keeps at most `limit` bytes of unused buffers, for loads of any size.
     #[must_use]
     pub fn new(limit: usize) -> Self {
         let shelf = Shelf { buffers: Vec::new(), kept: 0, limit };
-        Self { shelf: Arc::new(Mutex::new(shelf)), load_limit: (limit as u64).saturating_mul(8) }
+        Self { shelf: Arc::new(Mutex::new(shelf)), load_limit: u64::MAX }
     }
 
-    /// The pool of a query that may hold `budget` bytes.
+    /// The same buffers, for a query that may load at most `limit` bytes at a time.
     #[must_use]
-    pub fn of_budget(budget: u64) -> Self {
-        let mut pool = Self::new(usize::try_from(budget / 8).unwrap_or(usize::MAX));
-        pool.load_limit = budget;
-        pool
+    pub fn with_load_limit(&self, limit: u64) -> Self {
+        Self { shelf: Arc::clone(&self.shelf), load_limit: limit }
     }
 
-    /// Bytes, stored and decoded, that one call of [`load_tiles`](super::load_tiles) may take.
+    /// Bytes, stored and decoded, that one call of [`load_tiles`](crate::read::load_tiles) may take.
     #[must_use]
     pub fn load_limit(&self) -> u64 {
         self.load_limit
@@ -90,6 +90,23 @@ impl PoolBuffer {
     /// Shortens the buffer; does nothing if it is not longer than `len`.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
+    }
+}
+
+impl AsRef<[u8]> for PoolBuffer {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+/// The memory of a column; it returns to the pool when the last reference to the column is gone.
+impl From<PoolBuffer> for Buffer {
+    fn from(buffer: PoolBuffer) -> Self {
+        // Large blocks are aligned to 16 bytes by every allocator; others might not be, and are cheap to copy.
+        if buffer.len() < SMALLEST || !buffer.as_ptr().addr().is_multiple_of(16) {
+            return Self::from_slice_ref(&*buffer);
+        }
+        Self::from(Bytes::from_owner(buffer))
     }
 }
 

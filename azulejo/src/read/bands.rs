@@ -1,0 +1,325 @@
+//! Fixed-length cells of dense tiles to where they belong: read, unfiltered and copied chunk after chunk.
+//!
+//! The output is cut into bands of consecutive cells, each for one thread, where tiles end if possible. For its band a
+//! thread takes tile after tile and of each only the chunks that hold wanted cells: a chunk is read, unfiltered into a small
+//! buffer that stays in cache, and copied, so that all memory that is touched once is the output. A chunk whose cells follow
+//! one another in the output too is unfiltered there.
+
+use super::chunk_walk::{ChunkWalk, Stored, Window, in_file};
+use super::fetch::StoredTile;
+use super::plan::{BatchPlan, Slot};
+use super::unfilter::{PARALLEL_BYTES, StoredPart, with_scratch};
+use crate::array::{Array, short_read_is_corrupt};
+use crate::buffer_pool::{BufferPool, PoolBuffer};
+use crate::error::{Error, Result};
+use crate::space::copy::copy_part;
+use crate::storage::ObjectReader;
+use azulejo_format::DecodeError;
+use azulejo_format::filter::Scratch;
+use azulejo_format::fragment::{Field, FilePart};
+use azulejo_format::tile::Chunk;
+use rayon::prelude::*;
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// Stored chunks are about this long, so wanted cells closer than a fraction of it share chunks anyway.
+pub(super) const SPAN_GAP_BYTES: usize = 16 * 1024;
+
+/// Chunks are about this long unless an array says otherwise.
+const CHUNK_BYTES: usize = 64 * 1024;
+
+/// Bands for each thread, so that a thread that is held up does not hold up the others.
+const BANDS_PER_THREAD: usize = 4;
+
+/// One buffer of the output: the values or the validity of a field.
+pub(super) struct Layer<'a, 'o> {
+    pub out: &'o mut [u8],
+    /// Bytes of a cell.
+    pub cell_size: usize,
+    /// The stored tile of each slot; `None` where there is nothing to do.
+    pub tiles: Vec<Option<StoredPart<'a>>>,
+}
+
+/// Stored tiles that were read ahead, where small reads are dear.
+pub(super) type ReadAhead = HashMap<StoredTile, PoolBuffer>;
+
+/// Fills the cells that some slots of a batch have. `fetched` holds their stored tiles, unless small reads are cheap.
+pub(super) fn fill_layers(
+    array: &Array,
+    pool: &BufferPool,
+    batch: &BatchPlan,
+    slots: &[Slot],
+    layers: Vec<Layer<'_, '_>>,
+    fetched: Option<&ReadAhead>,
+    threads: usize,
+) -> Result<()> {
+    let widest = layers.iter().map(|layer| layer.cell_size).max().unwrap_or(1);
+    let bands = bands(batch, slots, widest, threads);
+    let mut work = Vec::with_capacity(bands.len() * layers.len());
+    for Layer { out, cell_size, tiles } in layers {
+        let mut rest = out;
+        let mut at = 0;
+        let tiles = std::sync::Arc::new(tiles);
+        for band in &bands {
+            let skipped = ((band.cells.start - at) * cell_size).min(rest.len());
+            let (_, later) = rest.split_at_mut(skipped);
+            let (out, later) = later.split_at_mut((band.cells.len() * cell_size).min(later.len()));
+            rest = later;
+            at = band.cells.end;
+            work.push((band, out, cell_size, std::sync::Arc::clone(&tiles)));
+        }
+    }
+    let run = |(band, out, cell_size, tiles): (&Band, &mut [u8], usize, std::sync::Arc<Vec<_>>)| {
+        with_scratch(|scratch| {
+            let mut filler = Filler {
+                array,
+                pool,
+                batch,
+                band: &band.cells,
+                out,
+                cell_size,
+                scratch,
+                window: Window::default(),
+                buffer: PoolBuffer::default(),
+            };
+            let mut file: Option<OpenFile> = None;
+            for &slot in &band.slots {
+                let part: Option<&StoredPart<'_>> = tiles.get(slot).and_then(Option::as_ref);
+                if let (Some(part), Some(slot)) = (part, slots.get(slot)) {
+                    filler.tile(part, slot, fetched, &mut file)?;
+                }
+            }
+            Ok(())
+        })
+    };
+    if work.len() < 2 || threads < 2 {
+        return work.into_iter().try_for_each(run);
+    }
+    array.context().install(|| work.into_par_iter().with_max_len(1).try_for_each(run))
+}
+
+/// Consecutive cells of the output, and the slots that have some of them.
+#[derive(Debug, PartialEq, Eq)]
+struct Band {
+    cells: Range<usize>,
+    /// In the order of their files.
+    slots: Vec<usize>,
+}
+
+/// Cuts the output into bands that share no tile, or, where these are too few, at most a few chunks of each tile.
+fn bands(batch: &BatchPlan, slots: &[Slot], cell_size: usize, threads: usize) -> Vec<Band> {
+    let reach = |slot: &Slot| {
+        let copies = batch.copies.get(slot.copies.clone()).iter();
+        copies.map(|copy| batch.copies.reach(copy)).reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))
+    };
+    let mut reaches: Vec<(Range<usize>, usize)> =
+        slots.iter().enumerate().filter_map(|(i, slot)| Some((reach(slot)?, i))).collect();
+    reaches.sort_unstable_by_key(|(reach, _)| reach.start);
+    // Tiles that lie side by side in the output.
+    let mut clusters: Vec<Band> = Vec::new();
+    for (reach, slot) in reaches {
+        match clusters.last_mut() {
+            Some(last) if reach.start < last.cells.end => {
+                last.cells.end = last.cells.end.max(reach.end);
+                last.slots.push(slot);
+            }
+            _ => clusters.push(Band { cells: reach, slots: vec![slot] }),
+        }
+    }
+    let total: usize = clusters.iter().map(|c| c.cells.len()).sum();
+    let wanted =
+        if total.saturating_mul(cell_size) < PARALLEL_BYTES { 1 } else { threads * BANDS_PER_THREAD };
+    let least = (total / wanted.max(1)).max(PARALLEL_BYTES / cell_size.max(1));
+    let mut bands: Vec<Band> = Vec::new();
+    let splits = wanted.div_ceil(clusters.len().max(1));
+    for cluster in clusters {
+        let parts = parts_of(&cluster, cell_size, splits, threads);
+        if parts > 1 {
+            let rows = batch.boxes.first().filter(|_| batch.boxes.len() == 1);
+            let unit = rows.and_then(|b| b.strides.iter().copied().max()).unwrap_or(1).max(1);
+            let each = (cluster.cells.len() / parts).next_multiple_of(unit);
+            let mut start = cluster.cells.start;
+            while start < cluster.cells.end {
+                let cells = start..(start + each).min(cluster.cells.end);
+                start = cells.end;
+                bands.push(Band { cells, slots: cluster.slots.clone() });
+            }
+        } else {
+            match bands.last_mut() {
+                Some(last) if last.cells.len() + cluster.cells.len() <= least && wanted > 1 => {
+                    last.cells.end = cluster.cells.end;
+                    last.slots.extend(cluster.slots);
+                }
+                Some(last) if wanted == 1 => {
+                    last.cells.end = cluster.cells.end;
+                    last.slots.extend(cluster.slots);
+                }
+                _ => bands.push(cluster),
+            }
+        }
+    }
+    for band in &mut bands {
+        band.slots.sort_unstable_by_key(|&slot| slots.get(slot).map(|s| (s.fragment, s.tile)));
+    }
+    bands
+}
+
+/// Into how many bands tiles side by side are to be cut: a chunk that two of them need is unfiltered twice.
+fn parts_of(cluster: &Band, cell_size: usize, splits: usize, threads: usize) -> usize {
+    let chunks = cluster.cells.len() * cell_size / cluster.slots.len().max(1) / CHUNK_BYTES;
+    // Few cuts even where each of them costs much, else one thread would do it all.
+    let needed = splits.min(threads.div_ceil(BANDS_PER_THREAD.min(threads)));
+    splits.min(chunks / 8).max(needed.min(chunks / 2)).max(1)
+}
+
+/// An open data file.
+struct OpenFile {
+    of: (usize, Field, FilePart),
+    reader: Box<dyn ObjectReader>,
+}
+
+/// Fills one band.
+struct Filler<'f> {
+    array: &'f Array,
+    pool: &'f BufferPool,
+    batch: &'f BatchPlan,
+    band: &'f Range<usize>,
+    /// The band's bytes.
+    out: &'f mut [u8],
+    cell_size: usize,
+    scratch: &'f mut Scratch,
+    window: Window,
+    /// Unfiltered cells on their way.
+    buffer: PoolBuffer,
+}
+
+impl Filler<'_> {
+    /// Takes what the band needs of one stored tile.
+    fn tile(
+        &mut self,
+        part: &StoredPart<'_>,
+        slot: &Slot,
+        fetched: Option<&ReadAhead>,
+        file: &mut Option<OpenFile>,
+    ) -> Result<()> {
+        let path = || match self.array.fragments().get(part.tile.fragment) {
+            Some(fragment) => fragment
+                .data_path(part.tile.field, part.tile.part)
+                .map_or_else(|_| String::new(), |p| p.to_string()),
+            None => String::new(),
+        };
+        let stored = match fetched {
+            Some(fetched) => Stored::Bytes(
+                fetched.get(&part.tile).ok_or_else(|| Error::Internal("a tile was not fetched".into()))?,
+            ),
+            None => {
+                let of = (part.tile.fragment, part.tile.field, part.tile.part);
+                if file.as_ref().is_none_or(|file| file.of != of) {
+                    self.window.clear();
+                    *file = Some(OpenFile { of, reader: open(self.array, &part.tile)? });
+                }
+                match file {
+                    Some(file) => Stored::File(&*file.reader),
+                    None => return Ok(()),
+                }
+            }
+        };
+        let mut window = std::mem::take(&mut self.window);
+        let done = self.chunks(part, slot, stored, &mut window);
+        self.window = window;
+        done.map_err(|error| in_file(short_read_is_corrupt(error), path))
+    }
+
+    fn chunks(
+        &mut self,
+        part: &StoredPart<'_>,
+        slot: &Slot,
+        stored: Stored<'_>,
+        window: &mut Window,
+    ) -> Result<()> {
+        let (copies, size) = (self.batch.copies.get(slot.copies.clone()), self.cell_size);
+        let spans = self.batch.copies.spans(copies, self.band, SPAN_GAP_BYTES / size.max(1));
+        let wanted: u64 = spans.iter().map(|s| s.end - s.start).sum();
+        let len = part.len()?;
+        // Writers store tiles without cells in more than one way; none of them matters.
+        if len == 0 || wanted == 0 {
+            return Ok(());
+        }
+        let whole = wanted.saturating_mul(2) >= part.cell_num as u64;
+        let mut walk = ChunkWalk::new(stored, window, self.pool, part.range.clone(), len as u64, whole)?;
+        let bytes =
+            |span: &Range<u64>| span.start.saturating_mul(size as u64)..span.end.saturating_mul(size as u64);
+        let mut spans_left = spans.iter().map(bytes).peekable();
+        let mut whole_tile: Option<PoolBuffer> = None;
+        while let Some(met) = walk.next()? {
+            let holds = met.holds();
+            while spans_left.next_if(|span| span.end <= holds.start).is_some() {}
+            match spans_left.peek() {
+                None => break,
+                Some(span) if span.start >= holds.end => continue,
+                Some(_) => {}
+            }
+            let chunk = walk.chunk(&met)?;
+            let from_to = (holds.start as usize, holds.end as usize);
+            if whole_tile.is_none() && from_to.0.is_multiple_of(size) && from_to.1.is_multiple_of(size) {
+                self.chunk(part, slot, &chunk, from_to.0 / size..from_to.1 / size)?;
+            } else {
+                // Early versions cut cells in two: such tiles are put together first.
+                let tile = whole_tile.get_or_insert_with(|| self.pool.take(len));
+                let place = tile.get_mut(from_to.0..from_to.1).unwrap_or_default();
+                part.pipeline.decode_chunk(&part.ctx, &chunk, place, self.scratch).map_err(corrupt)?;
+            }
+        }
+        match whole_tile {
+            Some(tile) => {
+                let done = 0..part.cell_num;
+                copy_part(&self.batch.copies, copies, (&tile, done), self.out, self.band, size)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Takes a chunk, which holds the tile's cells `cells`.
+    fn chunk(
+        &mut self,
+        part: &StoredPart<'_>,
+        slot: &Slot,
+        chunk: &Chunk<'_>,
+        cells: Range<usize>,
+    ) -> Result<()> {
+        let (list, size) = (&self.batch.copies, self.cell_size);
+        let copies = list.get(slot.copies.clone());
+        if let [copy] = copies
+            && let Some(run) = list.as_run(copy)
+            && copy.src <= cells.start
+            && cells.end <= copy.src + run
+        {
+            let start = copy.out + (cells.start - copy.src);
+            if start >= self.band.start && start + cells.len() <= self.band.end {
+                let from = (start - self.band.start) * size;
+                let place = self.out.get_mut(from..from + cells.len() * size).unwrap_or_default();
+                return part.pipeline.decode_chunk(&part.ctx, chunk, place, self.scratch).map_err(corrupt);
+            }
+        }
+        if part.stores_as_is && chunk.data.len() == chunk.original_len as usize {
+            return copy_part(list, copies, (chunk.data, cells), self.out, self.band, size);
+        }
+        let len = chunk.original_len as usize;
+        if self.buffer.len() < len {
+            self.buffer = self.pool.take(len);
+        }
+        let bytes = self.buffer.get_mut(..len).unwrap_or_default();
+        part.pipeline.decode_chunk(&part.ctx, chunk, bytes, self.scratch).map_err(corrupt)?;
+        copy_part(list, copies, (bytes, cells), self.out, self.band, size)
+    }
+}
+
+fn corrupt(source: DecodeError) -> Error {
+    Error::decode("", source)
+}
+
+fn open(array: &Array, tile: &StoredTile) -> Result<Box<dyn ObjectReader>> {
+    let fragment = array.fragments().get(tile.fragment);
+    let fragment = fragment.ok_or_else(|| Error::Internal(format!("no fragment {}", tile.fragment)))?;
+    array.location().storage.open(&fragment.data_path(tile.field, tile.part)?)
+}

@@ -1,0 +1,194 @@
+//! The chunks of one stored tile, one after another, and little more of its bytes than is wanted.
+//!
+//! A chunk's header says how long the chunk is, so that the next header is found without what lies between.
+
+use crate::buffer_pool::{BufferPool, PoolBuffer};
+use crate::error::{Error, Result};
+use crate::storage::ObjectReader;
+use azulejo_format::DecodeError;
+use azulejo_format::tile::{Chunk, ChunkHeader};
+use std::ops::Range;
+
+/// Bytes that are read at a time where most of a tile is wanted, unless a chunk is longer.
+const READ_AHEAD: u64 = 64 * 1024;
+
+/// Bytes that are read at a time to find the next header.
+const SKIPPING: u64 = 512;
+
+/// Where a tile's stored bytes are.
+#[derive(Clone, Copy)]
+pub(super) enum Stored<'s> {
+    /// In an open file.
+    File(&'s dyn ObjectReader),
+    /// In memory, from the tile's first byte on.
+    Bytes(&'s [u8]),
+}
+
+/// Some bytes of a file; its memory serves tile after tile.
+#[derive(Default)]
+pub(super) struct Window {
+    start: u64,
+    buffer: PoolBuffer,
+    /// Valid bytes in the buffer.
+    len: usize,
+}
+
+impl Window {
+    /// The bytes `range` and whatever follows them at hand; at least `ahead` bytes are read, but none from `end` on.
+    fn bytes(
+        &mut self,
+        file: &dyn ObjectReader,
+        pool: &BufferPool,
+        range: Range<u64>,
+        ahead: u64,
+        end: u64,
+    ) -> Result<&[u8]> {
+        if range.start < self.start || range.end > self.start + self.len as u64 {
+            let read_end = range.end.max(range.start.saturating_add(ahead)).min(end).max(range.end);
+            let len = usize::try_from(read_end - range.start)
+                .map_err(|_| Error::Internal("a chunk beyond the address space".into()))?;
+            self.len = 0;
+            if self.buffer.len() < len {
+                self.buffer = pool.take(len);
+            }
+            file.read_at(range.start, self.buffer.get_mut(..len).unwrap_or_default())?;
+            (self.start, self.len) = (range.start, len);
+        }
+        let from = (range.start - self.start) as usize;
+        Ok(self.buffer.get(from..self.len).unwrap_or_default())
+    }
+
+    /// Forgets the bytes: another file follows.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+}
+
+/// A chunk that was met, and where its bytes lie.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Met {
+    header: ChunkHeader,
+    /// First byte of the unfiltered chunk in the tile.
+    pub output: u64,
+    body: u64,
+}
+
+impl Met {
+    /// The bytes of the unfiltered tile that the chunk holds.
+    pub fn holds(&self) -> Range<u64> {
+        self.output..self.output + u64::from(self.header.original_len)
+    }
+}
+
+/// A walk over the chunks of a tile.
+pub(super) struct ChunkWalk<'w> {
+    stored: Stored<'w>,
+    window: &'w mut Window,
+    pool: &'w BufferPool,
+    /// Where the tile lies in its file.
+    range: Range<u64>,
+    ahead: u64,
+    /// The next header.
+    at: u64,
+    /// Chunks to come.
+    left: u64,
+    /// Unfiltered bytes of the chunks met.
+    output: u64,
+    /// Unfiltered bytes of the tile.
+    len: u64,
+}
+
+impl<'w> ChunkWalk<'w> {
+    /// Begins at the first chunk of a tile of `len` unfiltered bytes. `whole` says that most chunks are wanted.
+    pub fn new(
+        stored: Stored<'w>,
+        window: &'w mut Window,
+        pool: &'w BufferPool,
+        range: Range<u64>,
+        len: u64,
+        whole: bool,
+    ) -> Result<Self> {
+        let small = range.end.saturating_sub(range.start) <= READ_AHEAD;
+        let ahead = if whole || small { READ_AHEAD } else { SKIPPING };
+        let at = range.start;
+        let mut walk = Self { stored, window, pool, range, ahead, at, left: 0, output: 0, len };
+        let count = walk.take(8)?.first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        walk.at += 8;
+        if count > (walk.range.end - walk.at) / ChunkHeader::LEN as u64 {
+            return Err(damaged(format!("{count} chunks do not fit in it")));
+        }
+        walk.left = count;
+        Ok(walk)
+    }
+
+    /// At least `len` bytes from `self.at` on.
+    fn take(&mut self, len: u64) -> Result<&[u8]> {
+        self.take_at(self.at, len)
+    }
+
+    fn take_at(&mut self, at: u64, len: u64) -> Result<&[u8]> {
+        let range = at..at.saturating_add(len);
+        if range.end > self.range.end {
+            return Err(damaged(format!("{} bytes are missing at its end", range.end - self.range.end)));
+        }
+        match self.stored {
+            Stored::File(file) => self.window.bytes(file, self.pool, range, self.ahead, self.range.end),
+            Stored::Bytes(bytes) => {
+                let from = usize::try_from(at - self.range.start).unwrap_or(usize::MAX);
+                bytes
+                    .get(from..)
+                    .filter(|rest| rest.len() as u64 >= len)
+                    .ok_or_else(|| Error::Internal("a stored tile was not fetched as a whole".into()))
+            }
+        }
+    }
+
+    /// The next chunk; `None` behind the last one, whose end must be the tile's.
+    pub fn next(&mut self) -> Result<Option<Met>> {
+        if self.left == 0 {
+            if self.output != self.len {
+                return Err(damaged(format!("its chunks hold {} bytes, not {}", self.output, self.len)));
+            }
+            if self.at != self.range.end {
+                return Err(damaged(format!("{} bytes follow its chunks", self.range.end - self.at)));
+            }
+            return Ok(None);
+        }
+        self.left -= 1;
+        let header = ChunkHeader::parse(self.take(ChunkHeader::LEN as u64)?).map_err(corrupt)?;
+        let met = Met { header, output: self.output, body: self.at + ChunkHeader::LEN as u64 };
+        self.output += u64::from(header.original_len);
+        self.at = met.body + header.body_len();
+        if self.output > self.len || self.at > self.range.end {
+            return Err(damaged("a chunk leaves it".to_owned()));
+        }
+        Ok(Some(met))
+    }
+
+    /// The bytes of a chunk, which must be the last one met.
+    pub fn chunk(&mut self, met: &Met) -> Result<Chunk<'_>> {
+        let more = if self.left > 0 { ChunkHeader::LEN as u64 } else { 0 };
+        // The next header comes along, so that chunk after chunk costs one read each.
+        let len = (met.header.body_len() + more).min(self.range.end - met.body);
+        let body = self.take_at(met.body, len)?;
+        Chunk::new(met.header, met.output, body).map_err(corrupt)
+    }
+}
+
+/// Errors of a walk name no file: [`in_file`] adds it.
+fn corrupt(source: DecodeError) -> Error {
+    Error::decode("", source)
+}
+
+fn damaged(reason: String) -> Error {
+    corrupt(DecodeError::invalid("tile", 0, reason))
+}
+
+/// Says which file an error of a walk is about.
+pub(super) fn in_file(error: Error, path: impl FnOnce() -> String) -> Error {
+    match error {
+        Error::Corrupt { uri, source } if uri.is_empty() => Error::decode(path(), source),
+        Error::Encryption { uri, reason } if uri.is_empty() => Error::Encryption { uri: path(), reason },
+        other => other,
+    }
+}
