@@ -29,7 +29,11 @@ use crate::space::{Layout, Subarray};
 use azulejo_format::condition::Condition;
 use azulejo_format::fragment::Field;
 use dense::DenseReader;
-use sparse::SparseReader;
+use sparse::{Batch, SparseReader};
+
+/// Batches take about this much memory, tiles included, unless all cells are wanted in one piece: enough to keep all
+/// threads busy, and little enough that the next batch reuses memory which is warm.
+const BATCH_BYTES: u64 = 64 << 20;
 
 /// What to read.
 ///
@@ -214,6 +218,11 @@ impl Reader {
 
     /// All that is left, in one piece. Besides the result it holds what one batch needs.
     pub fn read_all(mut self) -> Result<ColumnSet> {
+        match &mut self.source {
+            Source::Dense(reader) => reader.prefer_few_batches(),
+            Source::Sparse(reader) => reader.prefer_few_batches(),
+            Source::Ended => {}
+        }
         let mut batches = Vec::new();
         while let Some(batch) = self.next_batch()? {
             batches.push(batch);
@@ -255,8 +264,9 @@ impl Reader {
             }
             let (batch, done) = match self.rest.take() {
                 Some(rest) => rest,
-                None => match self.next_batch()? {
-                    Some(batch) => (batch, 0),
+                None => match self.next_into(columns, &mut progress)? {
+                    Some(Batch::Columns(batch)) => (batch, 0),
+                    Some(Batch::Placed) => continue,
                     None => {
                         progress.complete = true;
                         return Ok(progress);
@@ -273,6 +283,20 @@ impl Reader {
                 };
             }
         }
+    }
+
+    /// The next cells, in the caller's buffers if these have room for all of them.
+    fn next_into(&mut self, columns: &mut [ColumnMut<'_>], progress: &mut Progress) -> Result<Option<Batch>> {
+        let fixed = !self.options.fields.iter().any(|f| f.column_type.is_var());
+        let Source::Sparse(reader) = &mut self.source else {
+            return Ok(self.next_batch()?.map(Batch::Columns));
+        };
+        let room = if fixed { fit::room_of(&self.options.fields, columns) } else { 0 };
+        let batch = reader.next_into(columns, room, progress);
+        if batch.is_err() {
+            self.source = Source::Ended;
+        }
+        batch
     }
 
     /// The next cells that no caller has seen; errors end the query.

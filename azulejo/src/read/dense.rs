@@ -40,6 +40,8 @@ pub(crate) struct DenseReader {
     order: Vec<usize>,
     pool: BufferPool,
     budget: u64,
+    /// A batch for the caller to keep takes no more than this.
+    batch_bytes: u64,
 }
 
 /// What is left to read.
@@ -147,12 +149,36 @@ impl DenseReader {
         };
         let budget = options.memory_budget;
         let pool = array.context().buffers().with_load_limit(budget);
-        Ok(Self { array: array.clone(), fields, asked, condition, plan, sparse, walk, order, pool, budget })
+        let batch_bytes = super::BATCH_BYTES;
+        Ok(Self {
+            array: array.clone(),
+            fields,
+            asked,
+            condition,
+            plan,
+            sparse,
+            walk,
+            order,
+            pool,
+            budget,
+            batch_bytes,
+        })
+    }
+
+    /// Lets batches be as large as the budget allows, for a caller who wants all cells in one piece.
+    pub(crate) fn prefer_few_batches(&mut self) {
+        self.batch_bytes = u64::MAX;
+    }
+
+    /// Cells of a batch for the caller to keep.
+    fn batch_cells(&self) -> u64 {
+        let cell = self.fields.iter().fold(1, |sum, f| sum + f.column_type.cell_size().max(8) as u64);
+        (self.batch_bytes / cell).max(1)
     }
 
     /// The next cells, at least one; `None` at the end.
     pub(crate) fn next_batch(&mut self) -> Result<Option<ColumnSet>> {
-        match self.next_plan(u64::MAX)? {
+        match self.next_plan(self.batch_cells())? {
             Some(plan) => self.assembler().columns(&plan).map(Some),
             None => Ok(None),
         }

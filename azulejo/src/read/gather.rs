@@ -5,7 +5,7 @@ use crate::column::{ColumnBuffers, ColumnType, FieldView, repeat_cell};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::space::CellSlab;
-use arrow_buffer::MutableBuffer;
+use arrow_buffer::Buffer;
 use azulejo_format::schema::Attribute;
 use rayon::prelude::*;
 use std::sync::Arc;
@@ -38,13 +38,13 @@ pub fn gather_slabs(
     fill: &FillCell,
 ) -> Result<ColumnBuffers> {
     let views: Vec<_> = tiles.iter().map(|t| t.as_ref().map(|t| t.view())).collect();
-    let source = Source { views: &views, fill, cell_size: column_type.cell_size() };
+    let source = Source { views: &views, placed: &[], fill, cell_size: column_type.cell_size() };
     let beyond = || Error::Internal("a column beyond the address space".into());
     let cell_num = usize::try_from(CellSlab::total(slabs)).map_err(|_| beyond())?;
     let bands = bands(slabs, cell_num, if cell_num < PARALLEL_BYTES / 16 { 1 } else { 8 });
-    let mut validity = column_type.nullable.then(|| MutableBuffer::from_len_zeroed(cell_num));
+    let mut validity = column_type.nullable.then(|| context.buffers().take(cell_num));
     if let Some(out) = &mut validity {
-        let pieces = split(out.as_slice_mut(), bands.iter().map(|b| b.cells));
+        let pieces = split(out, bands.iter().map(|b| b.cells));
         each(context, bands.iter().zip(pieces).collect(), |(band, out)| source.validity(band.slabs, out))?;
     }
     let (data, offsets) = if column_type.is_var() {
@@ -52,11 +52,11 @@ pub fn gather_slabs(
             each(context, bands.iter().collect(), |band| source.var_bytes(band.slabs))?.into_iter().collect();
         let total = sums.iter().try_fold(0u64, |sum, n| sum.checked_add(*n)).ok_or_else(beyond)?;
         let total = usize::try_from(total).map_err(|_| beyond())?;
-        let mut offsets = MutableBuffer::from_len_zeroed((cell_num + 1).checked_mul(8).ok_or_else(beyond)?);
-        let mut data = MutableBuffer::from_len_zeroed(total);
-        let ends = offsets.typed_data_mut::<u64>().get_mut(1..).unwrap_or(&mut []);
+        let mut offsets = vec![0u64; cell_num + 1];
+        let mut data = context.buffers().take(total);
+        let ends = offsets.get_mut(1..).unwrap_or(&mut []);
         let offset_pieces = split(ends, bands.iter().map(|b| b.cells));
-        let data_pieces = split(data.as_slice_mut(), sums.iter().map(|&n| n as usize));
+        let data_pieces = split(&mut data, sums.iter().map(|&n| n as usize));
         let mut base = 0;
         let mut work = Vec::with_capacity(bands.len());
         for (((band, ends), data), sum) in bands.iter().zip(offset_pieces).zip(data_pieces).zip(&sums) {
@@ -64,11 +64,11 @@ pub fn gather_slabs(
             base += sum;
         }
         each(context, work, |(band, ends, data, base)| source.var(band.slabs, ends, data, base))?;
-        (data, Some(offsets.into()))
+        (data, Some(Buffer::from_vec(offsets)))
     } else {
         let size = source.cell_size;
-        let mut data = MutableBuffer::from_len_zeroed(cell_num.checked_mul(size).ok_or_else(beyond)?);
-        let pieces = split(data.as_slice_mut(), bands.iter().map(|b| b.cells * size));
+        let mut data = context.buffers().take(cell_num.checked_mul(size).ok_or_else(beyond)?);
+        let pieces = split(&mut data, bands.iter().map(|b| b.cells * size));
         each(context, bands.iter().zip(pieces).collect(), |(band, out)| source.fixed(band.slabs, out))?;
         (data, None)
     };
@@ -79,6 +79,33 @@ pub fn gather_slabs(
         offsets,
         validity: validity.map(Into::into),
     })
+}
+
+/// Writes the cells that `slabs` name to a column's memory, but for those of tiles that are `placed` there already.
+///
+/// `tiles` and `placed` are by [`CellSlab::tile`], as in [`gather_slabs`]; `data` and `validity` have room for all cells.
+pub(super) fn gather_fixed(
+    context: &Context,
+    slabs: &[CellSlab],
+    (tiles, placed): (&[Option<Arc<Tile>>], &[bool]),
+    (column_type, fill): (&ColumnType, &FillCell),
+    (data, validity): (&mut [u8], Option<&mut [u8]>),
+) -> Result<()> {
+    if slabs.iter().all(|slab| placed.get(slab.tile as usize) == Some(&true)) {
+        return Ok(());
+    }
+    let views: Vec<_> = tiles.iter().map(|t| t.as_ref().map(|t| t.view())).collect();
+    let size = column_type.cell_size();
+    let source = Source { views: &views, placed, fill, cell_size: size };
+    let cell_num: usize = slabs.iter().map(|slab| slab.len as usize).sum();
+    let bands = bands(slabs, cell_num, if cell_num < PARALLEL_BYTES / 16 { 1 } else { 8 });
+    if let Some(out) = validity {
+        let pieces = split(out, bands.iter().map(|b| b.cells));
+        each(context, bands.iter().zip(pieces).collect(), |(band, out)| source.validity(band.slabs, out))?;
+    }
+    let pieces = split(data, bands.iter().map(|b| b.cells * size));
+    each(context, bands.iter().zip(pieces).collect(), |(band, out)| source.fixed(band.slabs, out))?;
+    Ok(())
 }
 
 /// Slabs whose cells one thread writes.
@@ -128,6 +155,8 @@ pub(super) fn each<I: Send, R: Send>(
 /// The cells that slabs point to.
 struct Source<'a> {
     views: &'a [Option<FieldView<'a>>],
+    /// Tiles whose cells are in place.
+    placed: &'a [bool],
     fill: &'a FillCell,
     cell_size: usize,
 }
@@ -143,6 +172,10 @@ impl<'a> Source<'a> {
             return Ok(None);
         }
         self.views.get(slab.tile as usize).map(Option::as_ref).ok_or_else(lacking)
+    }
+
+    fn is_placed(&self, slab: &CellSlab) -> bool {
+        self.placed.get(slab.tile as usize) == Some(&true)
     }
 
     fn fixed(&self, slabs: &[CellSlab], out: &mut [u8]) -> Result<()> {
@@ -161,6 +194,9 @@ impl<'a> Source<'a> {
         for slab in slabs {
             let (place, rest) = out.split_at_mut_checked(slab.len as usize * size).ok_or_else(lacking)?;
             out = rest;
+            if self.is_placed(slab) {
+                continue;
+            }
             match self.view(slab)? {
                 Some(view) => {
                     let start = slab.start as usize * size;
@@ -181,6 +217,9 @@ impl<'a> Source<'a> {
         for slab in slabs {
             let (place, rest) = out.split_at_mut_checked(slab.len as usize).ok_or_else(lacking)?;
             out = rest;
+            if self.is_placed(slab) {
+                continue;
+            }
             match self.view(slab)? {
                 Some(FieldView { validity: Some(validity), .. }) => {
                     let start = slab.start as usize;

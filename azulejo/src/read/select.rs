@@ -110,6 +110,14 @@ impl Selection {
             .collect()
     }
 
+    /// About what share of a range of coordinates is selected along a dimension; `None` where that is not known.
+    pub(crate) fn share(&self, dimension: usize, bounds: RangeRef<'_>) -> Option<f64> {
+        if self.points.is_some() {
+            return None;
+        }
+        self.dimensions.get(dimension)?.share(bounds)
+    }
+
     /// Clears the mask (one byte a cell) of cells that are not selected, given what the tile needs tested and the
     /// coordinates of those dimensions, by dimension.
     pub(crate) fn apply<'a>(

@@ -1,6 +1,7 @@
 //! Reading sparse arrays: plan, then batch after batch within the memory budget.
 
 mod batch;
+mod columns;
 mod history;
 pub(crate) use crate::space::keys;
 mod plan;
@@ -8,12 +9,14 @@ mod prune;
 mod query;
 mod sift;
 
-use super::{BoundOptions, BufferPool};
+use super::{BoundOptions, BufferPool, Progress};
 use crate::array::{Array, Fragment};
-use crate::column::ColumnSet;
+use crate::column::{ColumnMut, ColumnSet};
 use crate::error::{Error, Result};
 use crate::space::cell_order::CellBound;
 use batch::Portion;
+pub(crate) use columns::Batch;
+use columns::Output;
 use plan::{Cluster, Plan, PlannedTile};
 use query::{FragmentQuery, Query};
 
@@ -35,6 +38,8 @@ pub(crate) struct SparseReader {
     from: Option<CellBound>,
     /// Bytes of cells to sift out of tiles at a time.
     sift_target: u64,
+    /// A batch takes no more tiles than cost this, unless one cluster needs them.
+    batch_bytes: u64,
 }
 
 impl SparseReader {
@@ -44,11 +49,31 @@ impl SparseReader {
         let plan = Plan::new(&query)?;
         let pool = array.context().buffers().with_load_limit(query.budget);
         let sift_target = query.budget / 4;
-        Ok(Self { query, plan, pool, next: 0, from: None, sift_target })
+        Ok(Self { query, plan, pool, next: 0, from: None, sift_target, batch_bytes: super::BATCH_BYTES })
+    }
+
+    /// Lets batches be as large as the budget allows, for a caller who wants all cells in one piece.
+    pub(crate) fn prefer_few_batches(&mut self) {
+        self.batch_bytes = u64::MAX;
     }
 
     /// The next cells, at least one; `None` at the end.
     pub(crate) fn next_batch(&mut self) -> Result<Option<ColumnSet>> {
+        match self.next_into(&mut [], 0, &mut Progress::default())? {
+            Some(Batch::Columns(columns)) => Ok(Some(columns)),
+            Some(Batch::Placed) => Err(Error::Internal("a batch went astray".into())),
+            None => Ok(None),
+        }
+    }
+
+    /// The next cells: in the caller's `columns`, one for each field, behind those that `progress` counts, if they have
+    /// room for `room` cells and that is enough; all fields must be of fixed length then.
+    pub(crate) fn next_into(
+        &mut self,
+        columns: &mut [ColumnMut<'_>],
+        room: usize,
+        progress: &mut Progress,
+    ) -> Result<Option<Batch>> {
         while self.next < self.plan.clusters.len() {
             let first = self.next == 0 && self.from.is_none();
             let bounded =
@@ -59,9 +84,14 @@ impl SparseReader {
             let step = self.step()?;
             let several = !first || step.next < self.plan.clusters.len();
             let read = match step.portions.as_slice() {
-                [portion] if step.sift => sift::read(&self.query, &self.pool, portion),
+                [portion] if step.sift => sift::read(&self.query, &self.pool, portion)
+                    .map(|(set, cut)| (set.map(Batch::Columns), cut)),
                 portions => {
-                    batch::read(&self.query, &self.pool, portions, several).map(|cells| (cells, None))
+                    let output = match room {
+                        0 => Output::Own,
+                        room => Output::Given { columns: &mut *columns, room, progress: &mut *progress },
+                    };
+                    batch::read(&self.query, &self.pool, portions, several, output).map(|cells| (cells, None))
                 }
             };
             let (cells, cut) = match read {
@@ -139,10 +169,14 @@ impl SparseReader {
             let remaining = |tile: &&PlannedTile| from.as_ref().is_none_or(|from| tile.upper >= *from);
             let more = tiles.iter().filter(remaining).fold(0u64, |sum, tile| sum.saturating_add(tile.cost));
             let more_cells: u64 = tiles.iter().filter(remaining).map(|tile| u64::from(tile.cell_num)).sum();
-            if cost.saturating_add(more) > self.query.budget || cells + more_cells > MAX_CELLS {
+            let sum = cost.saturating_add(more);
+            if sum > self.query.budget || cells + more_cells > MAX_CELLS {
                 if portions.is_empty() {
                     return self.split(cluster, next, from);
                 }
+                break;
+            }
+            if sum > self.batch_bytes && !portions.is_empty() {
                 break;
             }
             cost += more;

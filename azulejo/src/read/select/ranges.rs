@@ -132,6 +132,16 @@ impl DimensionFilter {
         }
     }
 
+    /// About what share of a range of numbers is selected.
+    pub(crate) fn share(&self, range: RangeRef<'_>) -> Option<f64> {
+        let Self::Numbers { physical, ranges } = self else { return None };
+        let (low, high) = (ordinal(*physical, range.start), ordinal(*physical, range.end));
+        let first = ranges.partition_point(|r| r.1 < low);
+        let met = ranges.get(first..)?.iter().take_while(|r| r.0 <= high);
+        let inside: f64 = met.map(|r| (r.1.min(high) - r.0.max(low)) as f64 + 1.0).sum();
+        Some(inside / (high.checked_sub(low)? as f64 + 1.0))
+    }
+
     /// Clears the mask (one byte a cell, 0 or 1) of cells that are not selected.
     pub(crate) fn apply(&self, view: FieldView<'_>, mask: &mut [u8]) {
         match self {

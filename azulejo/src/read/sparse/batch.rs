@@ -1,18 +1,20 @@
 //! One batch: key fields first, then masks, order, and the other fields of what is left.
 
+use super::columns::{Batch, Output, cells_of, columns, fill_columns, place};
 use super::keys::{self, KeySet, KeyTile, Picked};
 use super::plan::PlannedTile;
 use super::query::{FragmentQuery, Query};
 use crate::array::Fragment;
-use crate::column::{ColumnSet, FieldView};
+use crate::column::FieldView;
 use crate::error::{Error, Result};
 use crate::read::merge::{Duplicates, merge};
-use crate::read::{BufferPool, Cells, Tile, TileRequest, gather_slabs, load_tiles};
+use crate::read::{BufferPool, Cells, Tile, TileRequest, load_tiles};
 use crate::space::CellSlab;
 use crate::space::cell_order::CellBound;
 use azulejo_format::fragment::{Field, RTree};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Tiles of one batch that follow others in the result.
@@ -102,12 +104,59 @@ impl<'a> Slot<'a> {
         tested.chain(deleted).chain(stored).collect()
     }
 
+    /// The dimension whose coordinates leave few of the tile's cells, if there is one: it is looked at before the others
+    /// are read.
+    fn telling_dimension(&self, query: &Query) -> Option<usize> {
+        if self.key_fields(query).len() < 2 {
+            return None;
+        }
+        let share = |d: usize| query.selection.share(d, self.tree.tile_range(self.tile.tile, d)?);
+        let shares = self.tile.dimensions.iter().filter_map(|&d| Some((share(d)?, d)));
+        shares.min_by(|a, b| a.0.total_cmp(&b.0)).filter(|(share, _)| *share < FEW).map(|(_, d)| d)
+    }
+
+    /// Picks the cells whose coordinates along one dimension are selected.
+    fn select_along(&mut self, query: &Query, dimension: usize) -> Result<()> {
+        let mut mask = vec![1u8; self.tile.cell_num as usize];
+        query.selection.apply(
+            &[dimension],
+            &|d| self.view(Field::Dimension(d)),
+            &|d| self.tree.tile_range(self.tile.tile, d),
+            &mut mask,
+        )?;
+        self.picked = pick(&mask);
+        Ok(())
+    }
+
+    /// The cells whose other coordinates are worth a look.
+    fn candidates(&self) -> Cells {
+        match &self.picked {
+            Picked::List(list) if list.len() < self.tile.cell_num as usize / 4 => {
+                Cells::Spans(runs(list.iter().map(|&cell| u64::from(cell)..u64::from(cell) + 1)))
+            }
+            _ => Cells::All,
+        }
+    }
+
+    /// One byte a cell: whether it is picked.
+    fn picked_mask(&self) -> Vec<u8> {
+        let cells = self.tile.cell_num as usize;
+        let Picked::List(list) = &self.picked else { return vec![1; cells] };
+        let mut mask = vec![0; cells];
+        for &cell in list {
+            if let Some(m) = mask.get_mut(cell as usize) {
+                *m = 1;
+            }
+        }
+        mask
+    }
+
     /// Picks the cells that are selected and were written while the array was open.
     fn select(&mut self, query: &Query) -> Result<()> {
-        if self.tile.dimensions.is_empty() && self.of.within.is_none() {
+        if self.picked.len() == 0 || (self.tile.dimensions.is_empty() && self.of.within.is_none()) {
             return Ok(());
         }
-        let mut mask = vec![1u8; self.tile.cell_num as usize];
+        let mut mask = self.picked_mask();
         query.selection.apply(
             &self.tile.dimensions,
             &|d| self.view(Field::Dimension(d)),
@@ -143,15 +192,7 @@ impl<'a> Slot<'a> {
         if self.tile.tests.is_empty() && self.of.deleted_until.is_none() {
             return Ok(());
         }
-        let mut mask = vec![1u8; cells];
-        if let Picked::List(list) = &self.picked {
-            mask.fill(0);
-            for &cell in list {
-                if let Some(m) = mask.get_mut(cell as usize) {
-                    *m = 1;
-                }
-            }
-        }
+        let mut mask = self.picked_mask();
         if let Some(until) = self.of.deleted_until {
             for (m, time) in mask.iter_mut().zip(self.times(Field::DeleteTimestamps)?) {
                 *m &= u8::from(time > until || time == u64::MAX);
@@ -182,6 +223,21 @@ impl<'a> Slot<'a> {
     }
 }
 
+/// A share of a tile's cells that are few: their other coordinates are worth reading apart.
+const FEW: f64 = 0.25;
+
+/// Ascending ranges, those that touch joined.
+pub(super) fn runs(ranges: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> {
+    let mut runs: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        match runs.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => runs.push(range),
+        }
+    }
+    runs
+}
+
 /// The cells whose bytes are not 0.
 fn pick(mask: &[u8]) -> Picked {
     let count: usize = mask.iter().map(|m| usize::from(*m != 0)).sum();
@@ -202,7 +258,8 @@ pub(super) fn read(
     pool: &BufferPool,
     portions: &[Portion<'_>],
     several: bool,
-) -> Result<Option<ColumnSet>> {
+    output: Output<'_, '_>,
+) -> Result<Option<Batch>> {
     let mut slots: Vec<Slot<'_>> = Vec::new();
     for portion in portions {
         slots.extend(slots_of(query, portion)?);
@@ -223,7 +280,16 @@ pub(super) fn read(
     if slabs.is_empty() {
         return Ok(None);
     }
-    columns(query, pool, slots, &slabs).map(Some)
+    match output {
+        Output::Given { columns, room, progress } if cells_of(&slabs)? <= room - progress.cells.min(room) => {
+            let outs = place(query, columns, &slabs, progress)?;
+            fill_columns(query, pool, slots, &slabs, outs)?;
+            Ok(Some(Batch::Placed))
+        }
+        Output::Own | Output::Given { .. } => {
+            columns(query, pool, slots, &slabs).map(|set| Some(Batch::Columns(set)))
+        }
+    }
 }
 
 /// The tiles of a portion in the order of their slots, which is that of cells of equal coordinates.
@@ -241,14 +307,26 @@ pub(super) fn slots_of<'a>(query: &'a Query, portion: &Portion<'a>) -> Result<Ve
 /// Loads what says which cells are results, and finds these.
 pub(super) fn examine(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>]) -> Result<()> {
     let context = query.array.context();
-    load(query, pool, slots, |slot| slot.key_fields(query))?;
+    let telling: Vec<Option<usize>> = slots.iter().map(|slot| slot.telling_dimension(query)).collect();
+    if telling.iter().any(Option::is_some) {
+        let first = |at: usize, _: &Slot<'_>| telling.get(at).copied().flatten().map(Field::Dimension);
+        load(query, pool, slots, |at, slot| first(at, slot).into_iter().collect(), |_| Cells::All)?;
+        context.install(|| {
+            slots.par_iter_mut().zip(&telling).try_for_each(|(slot, dimension)| match dimension {
+                Some(dimension) => slot.select_along(query, *dimension),
+                None => Ok(()),
+            })
+        })?;
+    }
+    let keys = |_, slot: &Slot<'_>| {
+        if slot.picked.len() == 0 { Vec::new() } else { slot.key_fields(query) }
+    };
+    load(query, pool, slots, keys, |slot| slot.candidates())?;
     context.install(|| slots.par_iter_mut().try_for_each(|slot| slot.select(query)))?;
-    load(
-        query,
-        pool,
-        slots,
-        |slot| if slot.picked.len() == 0 { Vec::new() } else { slot.test_fields(query) },
-    )?;
+    let tests = |_, slot: &Slot<'_>| {
+        if slot.picked.len() == 0 { Vec::new() } else { slot.test_fields(query) }
+    };
+    load(query, pool, slots, tests, |_| Cells::All)?;
     let tested = |slot: &&mut Slot<'_>| slot.picked.len() > 0;
     context.install(|| {
         slots.par_iter_mut().filter(tested).try_for_each(|slot| {
@@ -260,21 +338,27 @@ pub(super) fn examine(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>]) 
     })
 }
 
-/// Loads fields of slots, as one batch of IO.
+/// Loads fields of slots, as one batch of IO; of dimensions only the given cells.
 fn load(
     query: &Query,
     pool: &BufferPool,
     slots: &mut [Slot<'_>],
-    fields: impl Fn(&Slot<'_>) -> Vec<Field>,
+    fields: impl Fn(usize, &Slot<'_>) -> Vec<Field>,
+    cells: impl Fn(&Slot<'_>) -> Cells,
 ) -> Result<()> {
     let mut wanted: Vec<(usize, Field)> = Vec::new();
     let mut requests = Vec::new();
     for (at, slot) in slots.iter().enumerate() {
         let missing: BTreeSet<Field> =
-            fields(slot).into_iter().filter(|f| !slot.loaded.contains_key(f)).collect();
+            fields(at, slot).into_iter().filter(|f| !slot.loaded.contains_key(f)).collect();
+        if missing.is_empty() {
+            continue;
+        }
+        let cells = cells(slot);
         for field in missing {
             wanted.push((at, field));
-            requests.push(slot.request(field, Cells::All));
+            let is_coordinate = matches!(field, Field::Dimension(_));
+            requests.push(slot.request(field, if is_coordinate { cells.clone() } else { Cells::All }));
         }
     }
     if requests.is_empty() {
@@ -373,98 +457,4 @@ pub(super) fn ordered(
     let merged = query.array.context().install(|| merge(set, duplicates, &kept));
     slabs.extend(merged.into_iter().map(|slab| CellSlab { tile: slab.tile + start as u32, ..slab }));
     Ok(())
-}
-
-/// Loads the columns of the cells in `slabs` and gathers them.
-fn columns(
-    query: &Query,
-    pool: &BufferPool,
-    mut slots: Vec<Slot<'_>>,
-    slabs: &[CellSlab],
-) -> Result<ColumnSet> {
-    let mut used: Vec<u64> = vec![0; slots.len()];
-    for slab in slabs {
-        if let Some(used) = used.get_mut(slab.tile as usize) {
-            *used += u64::from(slab.len);
-        }
-    }
-    // Coordinates that only decided the order are not needed any more.
-    for slot in &mut slots {
-        let wanted = &slot.of.fields;
-        slot.loaded.retain(|field, _| wanted.contains(&Some(*field)));
-        slot.kept = None;
-    }
-    let spans = spans(&slots, slabs, &used);
-    let cell_num =
-        usize::try_from(CellSlab::total(slabs)).map_err(|_| Error::Internal("too many cells".into()))?;
-    let mut columns = Vec::with_capacity(query.fields.len());
-    for (i, bound) in query.fields.iter().enumerate() {
-        let mut tiles: Vec<Option<Arc<Tile>>> = vec![None; slots.len()];
-        let mut requests = Vec::new();
-        let mut places = Vec::new();
-        for (at, ((slot, used), cells)) in slots.iter().zip(&used).zip(&spans).enumerate() {
-            let Some(field) = slot.of.fields.get(i).copied().flatten().filter(|_| *used > 0) else {
-                continue;
-            };
-            match slot.loaded.get(&field) {
-                Some(tile) => {
-                    if let Some(place) = tiles.get_mut(at) {
-                        *place = Some(Arc::clone(tile));
-                    }
-                }
-                None => {
-                    requests.push(slot.request(field, cells.clone()));
-                    places.push(at);
-                }
-            }
-        }
-        if !requests.is_empty() {
-            for (at, tile) in places.into_iter().zip(load_tiles(&query.array, &requests, pool)?) {
-                if let Some(place) = tiles.get_mut(at) {
-                    *place = Some(tile);
-                }
-            }
-        }
-        columns.push(gather_slabs(query.array.context(), slabs, &tiles, &bound.column_type, &bound.fill)?);
-        for slot in &mut slots {
-            if let Some(Some(field)) = slot.of.fields.get(i) {
-                let again = slot.of.fields.iter().skip(i + 1).any(|later| later.as_ref() == Some(field));
-                if !again {
-                    slot.loaded.remove(field);
-                }
-            }
-        }
-    }
-    Ok(ColumnSet { cell_num, columns })
-}
-
-/// Which cells of each slot are needed: all where most are.
-fn spans(slots: &[Slot<'_>], slabs: &[CellSlab], used: &[u64]) -> Vec<Cells> {
-    let sparse = |at: usize| match (slots.get(at), used.get(at)) {
-        (Some(slot), Some(used)) => *used > 0 && *used < u64::from(slot.tile.cell_num) / 4,
-        _ => false,
-    };
-    let mut lists: Vec<Vec<std::ops::Range<u64>>> = vec![Vec::new(); slots.len()];
-    for slab in slabs.iter().filter(|slab| sparse(slab.tile as usize)) {
-        if let Some(list) = lists.get_mut(slab.tile as usize) {
-            list.push(slab.start..slab.start + u64::from(slab.len));
-        }
-    }
-    lists
-        .into_iter()
-        .map(|mut list| {
-            if list.is_empty() {
-                return Cells::All;
-            }
-            list.sort_unstable_by_key(|span| span.start);
-            let mut merged: Vec<std::ops::Range<u64>> = Vec::with_capacity(list.len());
-            for span in list {
-                match merged.last_mut() {
-                    Some(last) if span.start <= last.end => last.end = last.end.max(span.end),
-                    _ => merged.push(span),
-                }
-            }
-            Cells::Spans(merged)
-        })
-        .collect()
 }

@@ -1,0 +1,290 @@
+//! The columns of a batch: loaded, and gathered into memory of their own or the caller's.
+//!
+//! A tile all of whose cells follow one another in the result is unfiltered where it belongs.
+
+use super::batch::{Slot, runs};
+use super::query::Query;
+use crate::column::{ColumnBuffers, ColumnMut, ColumnSet};
+use crate::error::{Error, Result};
+use crate::read::assemble::FixedOut;
+use crate::read::gather::{gather_fixed, gather_slabs};
+use crate::read::unfilter::{Target, load_into};
+use crate::read::{BoundField, BufferPool, Cells, Progress, Tile, TileRequest};
+use crate::space::CellSlab;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Where a batch goes: memory of its own, or the caller's as long as it has room for all of it.
+pub(super) enum Output<'c, 'o> {
+    Own,
+    Given {
+        /// A buffer for every field, all of which are of fixed length.
+        columns: &'c mut [ColumnMut<'o>],
+        /// Cells that the buffers have room for.
+        room: usize,
+        /// What lies in them already.
+        progress: &'c mut Progress,
+    },
+}
+
+/// A batch that was read.
+#[derive(Debug)]
+pub(crate) enum Batch {
+    /// In memory of its own.
+    Columns(ColumnSet),
+    /// In the caller's memory.
+    Placed,
+}
+
+/// The parts of the caller's buffers that some cells go to.
+pub(super) fn place<'c>(
+    query: &'c Query,
+    columns: &'c mut [ColumnMut<'_>],
+    slabs: &[CellSlab],
+    progress: &mut Progress,
+) -> Result<Vec<FixedOut<'c>>> {
+    let short = || Error::Internal("a buffer is shorter than its room".into());
+    let cell_num = cells_of(slabs)?;
+    let cells = progress.cells..progress.cells + cell_num;
+    let mut outs = Vec::with_capacity(columns.len());
+    for ((field, column), written) in query.fields.iter().zip(columns).zip(&mut progress.written) {
+        let size = field.column_type.cell_size();
+        let data = column.data.get_mut(cells.start * size..cells.end * size).ok_or_else(short)?;
+        written.data += data.len();
+        let validity = match &mut column.validity {
+            Some(v) if field.column_type.nullable => {
+                written.validity += cell_num;
+                Some(v.get_mut(cells.clone()).ok_or_else(short)?)
+            }
+            _ => None,
+        };
+        outs.push(FixedOut { field, data, validity });
+    }
+    progress.cells += cell_num;
+    Ok(outs)
+}
+
+pub(super) fn cells_of(slabs: &[CellSlab]) -> Result<usize> {
+    usize::try_from(CellSlab::total(slabs)).map_err(|_| Error::Internal("too many cells".into()))
+}
+
+/// The columns of the cells in `slabs`.
+pub(super) fn columns(
+    query: &Query,
+    pool: &BufferPool,
+    slots: Vec<Slot<'_>>,
+    slabs: &[CellSlab],
+) -> Result<ColumnSet> {
+    let cell_num = cells_of(slabs)?;
+    let mut memory = Vec::with_capacity(query.fields.len());
+    for field in &query.fields {
+        let (kind, is_var) = (&field.column_type, field.column_type.is_var());
+        let bytes = if is_var { Some(0) } else { cell_num.checked_mul(kind.cell_size()) };
+        let bytes = bytes.ok_or_else(|| Error::Internal("a column beyond the address space".into()))?;
+        let validity = (kind.nullable && !is_var).then(|| pool.take(cell_num));
+        memory.push((pool.take(bytes), validity));
+    }
+    let outs = query.fields.iter().zip(&mut memory).map(|(field, (data, validity))| FixedOut {
+        field,
+        data,
+        validity: validity.as_deref_mut(),
+    });
+    let outs = outs.collect();
+    let var = fill_columns(query, pool, slots, slabs, outs)?;
+    let columns = query.fields.iter().zip(memory).zip(var).map(|((field, (data, validity)), var)| {
+        var.unwrap_or_else(|| ColumnBuffers {
+            column_type: field.column_type.clone(),
+            cell_num,
+            data: data.into(),
+            offsets: None,
+            validity: validity.map(Into::into),
+        })
+    });
+    Ok(ColumnSet { cell_num, columns: columns.collect() })
+}
+
+/// Loads the fields of the cells in `slabs`: those of fixed length into `outs` (one a field), others into columns of their
+/// own, which are returned by field.
+pub(super) fn fill_columns(
+    query: &Query,
+    pool: &BufferPool,
+    mut slots: Vec<Slot<'_>>,
+    slabs: &[CellSlab],
+    outs: Vec<FixedOut<'_>>,
+) -> Result<Vec<Option<ColumnBuffers>>> {
+    let mut used: Vec<u64> = vec![0; slots.len()];
+    for slab in slabs {
+        if let Some(used) = used.get_mut(slab.tile as usize) {
+            *used += u64::from(slab.len);
+        }
+    }
+    // Coordinates that only decided the order are not needed any more.
+    for slot in &mut slots {
+        let wanted = &slot.of.fields;
+        slot.loaded.retain(|field, _| wanted.contains(&Some(*field)));
+        slot.kept = None;
+    }
+    let spans = spans(&slots, slabs, &used);
+    let whole = whole(&slots, slabs, &used);
+    let mut columns = Vec::with_capacity(query.fields.len());
+    for (i, (bound, out)) in query.fields.iter().zip(outs).enumerate() {
+        let mut tiles: Vec<Option<Arc<Tile>>> = vec![None; slots.len()];
+        let mut requests = Vec::new();
+        let mut places = Vec::new();
+        for (at, ((slot, used), cells)) in slots.iter().zip(&used).zip(&spans).enumerate() {
+            let Some(field) = slot.of.fields.get(i).copied().flatten().filter(|_| *used > 0) else {
+                continue;
+            };
+            match slot.loaded.get(&field) {
+                Some(tile) => {
+                    if let Some(place) = tiles.get_mut(at) {
+                        *place = Some(Arc::clone(tile));
+                    }
+                }
+                None => {
+                    requests.push(slot.request(field, cells.clone()));
+                    places.push(at);
+                }
+            }
+        }
+        let mut take = |targets, requests: &[TileRequest]| -> Result<()> {
+            for (at, tile) in places.iter().zip(load_into(&query.array, requests, targets, pool)?) {
+                if let Some(place) = tiles.get_mut(*at) {
+                    *place = Some(Arc::new(tile));
+                }
+            }
+            Ok(())
+        };
+        if bound.column_type.is_var() {
+            take(Vec::new(), &requests)?;
+            let context = query.array.context();
+            columns.push(Some(gather_slabs(context, slabs, &tiles, &bound.column_type, &bound.fill)?));
+        } else {
+            let FixedOut { data, mut validity, .. } = out;
+            let direct = direct(bound, &slots, &whole, &places, i);
+            let mut placed = vec![false; slots.len()];
+            for (_, request) in &direct {
+                if let Some(placed) = places.get(*request).and_then(|at| placed.get_mut(*at)) {
+                    *placed = true;
+                }
+            }
+            let targets = targets(bound, &slots, &places, &direct, data, validity.as_deref_mut());
+            take(targets, &requests)?;
+            let source = (tiles.as_slice(), placed.as_slice());
+            gather_fixed(
+                query.array.context(),
+                slabs,
+                source,
+                (&bound.column_type, &bound.fill),
+                (data, validity),
+            )?;
+            columns.push(None);
+        }
+        for slot in &mut slots {
+            if let Some(Some(field)) = slot.of.fields.get(i) {
+                let again = slot.of.fields.iter().skip(i + 1).any(|later| later.as_ref() == Some(field));
+                if !again {
+                    slot.loaded.remove(field);
+                }
+            }
+        }
+    }
+    Ok(columns)
+}
+
+/// Which cells of each slot are needed: all where most are.
+fn spans(slots: &[Slot<'_>], slabs: &[CellSlab], used: &[u64]) -> Vec<Cells> {
+    let sparse = |at: usize| match (slots.get(at), used.get(at)) {
+        (Some(slot), Some(used)) => *used > 0 && *used < u64::from(slot.tile.cell_num) / 4,
+        _ => false,
+    };
+    let mut lists: Vec<Vec<Range<u64>>> = vec![Vec::new(); slots.len()];
+    for slab in slabs.iter().filter(|slab| sparse(slab.tile as usize)) {
+        if let Some(list) = lists.get_mut(slab.tile as usize) {
+            list.push(slab.start..slab.start + u64::from(slab.len));
+        }
+    }
+    lists
+        .into_iter()
+        .map(|mut list| {
+            if list.is_empty() {
+                return Cells::All;
+            }
+            list.sort_unstable_by_key(|span| span.start);
+            Cells::Spans(runs(list.into_iter()))
+        })
+        .collect()
+}
+
+/// By slot, where its cells begin in the result, if all of them follow one another there.
+fn whole(slots: &[Slot<'_>], slabs: &[CellSlab], used: &[u64]) -> Vec<Option<usize>> {
+    let mut whole = vec![None; slots.len()];
+    let mut at = 0;
+    for slab in slabs {
+        let slot = slab.tile as usize;
+        if let (Some(of), Some(used), Some(place)) = (slots.get(slot), used.get(slot), whole.get_mut(slot))
+            && slab.start == 0
+            && slab.len == of.tile.cell_num
+            && *used == u64::from(slab.len)
+        {
+            *place = Some(at);
+        }
+        at += slab.len as usize;
+    }
+    whole
+}
+
+/// The requests (whose slots are `places`) that can be unfiltered into the result: where their cells begin there,
+/// ascending, and index.
+fn direct(
+    bound: &BoundField,
+    slots: &[Slot<'_>],
+    whole: &[Option<usize>],
+    places: &[usize],
+    column: usize,
+) -> Vec<(usize, usize)> {
+    let kind = &bound.column_type;
+    let same = |slot: &Slot<'_>| {
+        let field = slot.of.fields.get(column).copied().flatten();
+        let schema = slot.fragment.schema();
+        field.is_some_and(|field| {
+            field.layout(schema) == Some((kind.datatype, kind.cell_val_num))
+                && field.is_nullable(schema) == kind.nullable
+        })
+    };
+    let start = |slot: &usize| slots.get(*slot).filter(|slot| same(slot)).and(*whole.get(*slot)?);
+    let found = places.iter().enumerate().filter_map(|(request, slot)| Some((start(slot)?, request)));
+    let mut direct: Vec<(usize, usize)> = found.collect();
+    direct.sort_unstable();
+    direct
+}
+
+/// The targets of requests: the parts of the result that are theirs.
+fn targets<'o>(
+    bound: &BoundField,
+    slots: &[Slot<'_>],
+    places: &[usize],
+    direct: &[(usize, usize)],
+    mut data: &'o mut [u8],
+    mut validity: Option<&'o mut [u8]>,
+) -> Vec<Target<'o>> {
+    let size = bound.column_type.cell_size();
+    let mut targets: Vec<Target<'o>> = Vec::new();
+    targets.resize_with(places.len(), Target::default);
+    let mut done = 0;
+    for &(start, request) in direct {
+        let slot = places.get(request).and_then(|slot| slots.get(*slot));
+        let (Some(slot), Some(target)) = (slot, targets.get_mut(request)) else { continue };
+        let cells = slot.tile.cell_num as usize;
+        let next = |rest: &mut &'o mut [u8], size: usize| {
+            let (_, later) = std::mem::take(rest).split_at_mut(((start - done) * size).min(rest.len()));
+            let (piece, later) = later.split_at_mut((cells * size).min(later.len()));
+            *rest = later;
+            piece
+        };
+        *target =
+            Target { data: Some(next(&mut data, size)), validity: validity.as_mut().map(|v| next(v, 1)) };
+        done = start + cells;
+    }
+    targets
+}
