@@ -33,6 +33,12 @@ impl BufferPool {
         Self { shelf: Arc::new(Mutex::new(shelf)), load_limit: u64::MAX }
     }
 
+    /// A pool of its own for work that may hold `budget` bytes.
+    #[must_use]
+    pub fn of_budget(budget: u64) -> Self {
+        Self::new(usize::try_from(budget / 8).unwrap_or(usize::MAX)).with_load_limit(budget)
+    }
+
     /// The same buffers, for a query that may load at most `limit` bytes at a time.
     #[must_use]
     pub fn with_load_limit(&self, limit: u64) -> Self {

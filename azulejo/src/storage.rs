@@ -148,8 +148,10 @@ pub trait Storage: Send + Sync + Debug {
         false
     }
 
-    /// Opens an object for many small reads.
-    fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>>;
+    /// Opens an object for many small reads, where these are cheap.
+    fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>> {
+        Err(crate::Error::Unsupported(format!("{path}: small reads are dear here")))
+    }
 
     /// Starts a read in the background where the storage can.
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {

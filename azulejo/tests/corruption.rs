@@ -1,63 +1,21 @@
 //! Damaged arrays: every byte flipped, every file cut off at every length. A read gives an error or cells; it never panics,
 //! hangs, or allocates beyond its budget.
 
+#[path = "support/allocator.rs"]
+mod allocator;
 mod support;
 
 use azulejo::read::{ReadOptions, Reader};
 use azulejo::storage::{MemoryStorage, Storage, StorePath};
 use azulejo::{Array, Config, Context};
 use bytes::Bytes;
-use std::alloc::{GlobalAlloc, Layout, System};
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use support::pack;
 
-/// Counts what is allocated.
-struct Counting;
-
-/// Bytes allocated now.
-static LIVE: AtomicUsize = AtomicUsize::new(0);
-/// The most bytes allocated at one time since it was last reset.
-static PEAK: AtomicUsize = AtomicUsize::new(0);
 /// One test at a time: what is counted is its own.
 static ALONE: Mutex<()> = Mutex::new(());
-
-fn allocated(size: usize) {
-    let live = LIVE.fetch_add(size, Ordering::Relaxed) + size;
-    PEAK.fetch_max(live, Ordering::Relaxed);
-}
-
-// SAFETY: passes everything on to the system's allocator.
-#[expect(unsafe_code, reason = "a global allocator cannot be written without")]
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        allocated(layout.size());
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc(layout) }
-    }
-    unsafe fn dealloc(&self, ptr: *mut u8, layout: Layout) {
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise.
-        unsafe { System.dealloc(ptr, layout) }
-    }
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        allocated(layout.size());
-        // SAFETY: the caller's promise.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-    unsafe fn realloc(&self, ptr: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
-        // Both exist while one is copied to the other.
-        allocated(new_size);
-        LIVE.fetch_sub(layout.size(), Ordering::Relaxed);
-        // SAFETY: the caller's promise.
-        unsafe { System.realloc(ptr, layout, new_size) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// What a read may hold.
 const BUDGET: u64 = 16 << 20;
@@ -75,8 +33,7 @@ const ARRAYS: &[&str] = &[
 
 /// Opens and reads a damaged array; whether it read.
 fn attempt(context: &Context, what: &dyn Fn() -> String) -> bool {
-    let before = LIVE.load(Ordering::Relaxed);
-    PEAK.store(before, Ordering::Relaxed);
+    let before = allocator::reset();
     let start = Instant::now();
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| -> azulejo::Result<usize> {
         let array = Array::open(context, "mem://a")?;
@@ -90,7 +47,7 @@ fn attempt(context: &Context, what: &dyn Fn() -> String) -> bool {
         Ok(cells)
     }));
     let outcome = outcome.unwrap_or_else(|_| panic!("{}: panicked", what()));
-    let held = (PEAK.load(Ordering::Relaxed) - before) as u64;
+    let held = (allocator::peak() - before) as u64;
     assert!(held <= BUDGET + METADATA, "{}: held {held} bytes", what());
     assert!(start.elapsed() < Duration::from_secs(20), "{}: took {:?}", what(), start.elapsed());
     outcome.is_ok()

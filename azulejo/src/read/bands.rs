@@ -99,77 +99,74 @@ pub(super) fn fill_layers(
 }
 
 /// Consecutive cells of the output, and the slots that have some of them.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 struct Band {
     cells: Range<usize>,
     /// In the order of their files.
     slots: Vec<usize>,
+    /// About how many bytes have to be unfiltered.
+    bytes: usize,
 }
 
-/// Cuts the output into bands that share no tile, or, where these are too few, at most a few chunks of each tile.
+impl Band {
+    fn join(&mut self, other: Self) {
+        self.cells.end = self.cells.end.max(other.cells.end);
+        self.slots.extend(other.slots);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+    }
+}
+
+/// Cuts the output into bands that share no tile, or, where these are too few, not many chunks.
 fn bands(batch: &BatchPlan, slots: &[Slot], cell_size: usize, threads: usize) -> Vec<Band> {
-    let reach = |slot: &Slot| {
-        let copies = batch.copies.get(slot.copies.clone()).iter();
-        copies.map(|copy| batch.copies.reach(copy)).reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))
+    let band_of = |(i, slot): (usize, &Slot)| {
+        let copies = batch.copies.get(slot.copies.clone());
+        let reaches = copies.iter().map(|copy| batch.copies.reach(copy));
+        let cells = reaches.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))?;
+        let spans = batch.copies.spans(copies, &cells, SPAN_GAP_BYTES / cell_size.max(1));
+        let wanted: u64 = spans.iter().map(|span| span.end - span.start).sum();
+        let bytes = usize::try_from(wanted).unwrap_or(usize::MAX).saturating_mul(cell_size);
+        Some(Band { cells, slots: vec![i], bytes })
     };
-    let mut reaches: Vec<(Range<usize>, usize)> =
-        slots.iter().enumerate().filter_map(|(i, slot)| Some((reach(slot)?, i))).collect();
-    reaches.sort_unstable_by_key(|(reach, _)| reach.start);
+    let mut single: Vec<Band> = slots.iter().enumerate().filter_map(band_of).collect();
+    single.sort_unstable_by_key(|band| band.cells.start);
     // Tiles that lie side by side in the output.
     let mut clusters: Vec<Band> = Vec::new();
-    for (reach, slot) in reaches {
+    for band in single {
         match clusters.last_mut() {
-            Some(last) if reach.start < last.cells.end => {
-                last.cells.end = last.cells.end.max(reach.end);
-                last.slots.push(slot);
-            }
-            _ => clusters.push(Band { cells: reach, slots: vec![slot] }),
+            Some(last) if band.cells.start < last.cells.end => last.join(band),
+            _ => clusters.push(band),
         }
     }
-    let total: usize = clusters.iter().map(|c| c.cells.len()).sum();
-    let wanted =
-        if total.saturating_mul(cell_size) < PARALLEL_BYTES { 1 } else { threads * BANDS_PER_THREAD };
-    let least = (total / wanted.max(1)).max(PARALLEL_BYTES / cell_size.max(1));
+    let total = clusters.iter().fold(0usize, |sum, c| sum.saturating_add(c.bytes));
+    let wanted = if total < PARALLEL_BYTES { 1 } else { threads * BANDS_PER_THREAD };
+    let (needed, splits) =
+        (threads.min(wanted).div_ceil(clusters.len().max(1)), wanted.div_ceil(clusters.len().max(1)));
+    let boxes = batch.boxes.first().filter(|_| batch.boxes.len() == 1);
+    let row = boxes.and_then(|b| b.strides.iter().copied().max()).unwrap_or(1).max(1);
     let mut bands: Vec<Band> = Vec::new();
-    let splits = wanted.div_ceil(clusters.len().max(1));
     for cluster in clusters {
-        let parts = parts_of(&cluster, cell_size, splits, threads);
+        // A chunk that two bands need is unfiltered twice: few cuts, unless a thread would have nothing to do.
+        let chunks = cluster.bytes / cluster.slots.len().max(1) / CHUNK_BYTES;
+        let parts = splits.min(chunks / 8).max(needed.min(chunks / 2));
         if parts > 1 {
-            let rows = batch.boxes.first().filter(|_| batch.boxes.len() == 1);
-            let unit = rows.and_then(|b| b.strides.iter().copied().max()).unwrap_or(1).max(1);
-            let each = (cluster.cells.len() / parts).next_multiple_of(unit);
-            let mut start = cluster.cells.start;
-            while start < cluster.cells.end {
+            let each = (cluster.cells.len() / parts).max(1).next_multiple_of(row);
+            for start in cluster.cells.clone().step_by(each) {
                 let cells = start..(start + each).min(cluster.cells.end);
-                start = cells.end;
-                bands.push(Band { cells, slots: cluster.slots.clone() });
+                bands.push(Band { cells, slots: cluster.slots.clone(), bytes: cluster.bytes / parts });
             }
-        } else {
-            match bands.last_mut() {
-                Some(last) if last.cells.len() + cluster.cells.len() <= least && wanted > 1 => {
-                    last.cells.end = cluster.cells.end;
-                    last.slots.extend(cluster.slots);
-                }
-                Some(last) if wanted == 1 => {
-                    last.cells.end = cluster.cells.end;
-                    last.slots.extend(cluster.slots);
-                }
-                _ => bands.push(cluster),
+            continue;
+        }
+        match bands.last_mut() {
+            Some(last) if wanted == 1 || last.bytes.saturating_add(cluster.bytes) <= total / wanted => {
+                last.join(cluster)
             }
+            _ => bands.push(cluster),
         }
     }
     for band in &mut bands {
         band.slots.sort_unstable_by_key(|&slot| slots.get(slot).map(|s| (s.fragment, s.tile)));
     }
     bands
-}
-
-/// Into how many bands tiles side by side are to be cut: a chunk that two of them need is unfiltered twice.
-fn parts_of(cluster: &Band, cell_size: usize, splits: usize, threads: usize) -> usize {
-    let chunks = cluster.cells.len() * cell_size / cluster.slots.len().max(1) / CHUNK_BYTES;
-    // Few cuts even where each of them costs much, else one thread would do it all.
-    let needed = splits.min(threads.div_ceil(BANDS_PER_THREAD.min(threads)));
-    splits.min(chunks / 8).max(needed.min(chunks / 2)).max(1)
 }
 
 /// An open data file.

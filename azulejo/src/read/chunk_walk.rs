@@ -9,10 +9,10 @@ use azulejo_format::DecodeError;
 use azulejo_format::tile::{Chunk, ChunkHeader};
 use std::ops::Range;
 
-/// Bytes that are read at a time where most of a tile is wanted, unless a chunk is longer.
+/// Bytes that are read at a time where most of a tile is wanted, unless a chunk is longer. Shorter tiles are read whole.
 const READ_AHEAD: u64 = 64 * 1024;
 
-/// Bytes that are read at a time to find the next header.
+/// Bytes that are read to find a header behind a chunk that is passed.
 const SKIPPING: u64 = 512;
 
 /// Where a tile's stored bytes are.
@@ -87,6 +87,9 @@ pub(super) struct ChunkWalk<'w> {
     pool: &'w BufferPool,
     /// Where the tile lies in its file.
     range: Range<u64>,
+    /// Bytes to read at least with a header,
+    skipping: u64,
+    /// and with a chunk.
     ahead: u64,
     /// The next header.
     at: u64,
@@ -109,10 +112,11 @@ impl<'w> ChunkWalk<'w> {
         whole: bool,
     ) -> Result<Self> {
         let small = range.end.saturating_sub(range.start) <= READ_AHEAD;
-        let ahead = if whole || small { READ_AHEAD } else { SKIPPING };
+        let skipping = if small { READ_AHEAD } else { SKIPPING };
+        let ahead = if whole || small { READ_AHEAD } else { 0 };
         let at = range.start;
-        let mut walk = Self { stored, window, pool, range, ahead, at, left: 0, output: 0, len };
-        let count = walk.take(8)?.first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let mut walk = Self { stored, window, pool, range, skipping, ahead, at, left: 0, output: 0, len };
+        let count = walk.take(at, 8, skipping)?.first_chunk::<8>().map_or(0, |b| u64::from_le_bytes(*b));
         walk.at += 8;
         if count > (walk.range.end - walk.at) / ChunkHeader::LEN as u64 {
             return Err(damaged(format!("{count} chunks do not fit in it")));
@@ -121,18 +125,14 @@ impl<'w> ChunkWalk<'w> {
         Ok(walk)
     }
 
-    /// At least `len` bytes from `self.at` on.
-    fn take(&mut self, len: u64) -> Result<&[u8]> {
-        self.take_at(self.at, len)
-    }
-
-    fn take_at(&mut self, at: u64, len: u64) -> Result<&[u8]> {
+    /// The `len` bytes from `at` on, and whatever follows them; `ahead` or more are read if any have to be.
+    fn take(&mut self, at: u64, len: u64, ahead: u64) -> Result<&[u8]> {
         let range = at..at.saturating_add(len);
         if range.end > self.range.end {
             return Err(damaged(format!("{} bytes are missing at its end", range.end - self.range.end)));
         }
         match self.stored {
-            Stored::File(file) => self.window.bytes(file, self.pool, range, self.ahead, self.range.end),
+            Stored::File(file) => self.window.bytes(file, self.pool, range, ahead, self.range.end),
             Stored::Bytes(bytes) => {
                 let from = usize::try_from(at - self.range.start).unwrap_or(usize::MAX);
                 bytes
@@ -155,7 +155,8 @@ impl<'w> ChunkWalk<'w> {
             return Ok(None);
         }
         self.left -= 1;
-        let header = ChunkHeader::parse(self.take(ChunkHeader::LEN as u64)?).map_err(corrupt)?;
+        let header = ChunkHeader::parse(self.take(self.at, ChunkHeader::LEN as u64, self.skipping)?)
+            .map_err(corrupt)?;
         let met = Met { header, output: self.output, body: self.at + ChunkHeader::LEN as u64 };
         self.output += u64::from(header.original_len);
         self.at = met.body + header.body_len();
@@ -170,7 +171,7 @@ impl<'w> ChunkWalk<'w> {
         let more = if self.left > 0 { ChunkHeader::LEN as u64 } else { 0 };
         // The next header comes along, so that chunk after chunk costs one read each.
         let len = (met.header.body_len() + more).min(self.range.end - met.body);
-        let body = self.take_at(met.body, len)?;
+        let body = self.take(met.body, len, self.ahead)?;
         Chunk::new(met.header, met.output, body).map_err(corrupt)
     }
 }

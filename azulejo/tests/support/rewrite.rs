@@ -172,7 +172,7 @@ pub fn copy_fragment(
         let tiles = tile_coordinates(&grid, &bounds);
         written_cells = tiles.iter().map(|tile| written(&grid, &bounds, tile)).collect();
     }
-    let pool = BufferPool::new(1 << 27);
+    let pool = BufferPool::of_budget(1 << 30);
     let all: Vec<u64> = (0..fragment.tile_num()).collect();
     for tiles in all.chunks(batch) {
         let requests: Vec<TileRequest> = tiles

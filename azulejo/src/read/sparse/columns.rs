@@ -277,7 +277,8 @@ fn targets<'o>(
         let (Some(slot), Some(target)) = (slot, targets.get_mut(request)) else { continue };
         let cells = slot.tile.cell_num as usize;
         let next = |rest: &mut &'o mut [u8], size: usize| {
-            let (_, later) = std::mem::take(rest).split_at_mut(((start - done) * size).min(rest.len()));
+            let skipped = ((start - done) * size).min(rest.len());
+            let (_, later) = std::mem::take(rest).split_at_mut(skipped);
             let (piece, later) = later.split_at_mut((cells * size).min(later.len()));
             *rest = later;
             piece

@@ -1,0 +1,142 @@
+//! What reads ask of storage: so many ranges and bytes and no more.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use azulejo::column::{ColumnBuffers, ColumnSet};
+use azulejo::format::schema::ArraySchema;
+use azulejo::format::{Datatype, Range};
+use azulejo::read::{ReadOptions, Reader};
+use azulejo::space::DimSelection;
+use azulejo::storage::{LocalStorage, MemoryStorage, RequestLog, RequestLogStorage};
+use azulejo::write::{WriteOptions, Writer};
+use azulejo::{Array, Config, Context, Subarray};
+use std::sync::Arc;
+
+/// Cells along each dimension of a dense array's tile: 1 MiB of 4-byte cells, in 16 chunks.
+const TILE: i32 = 512;
+/// A chunk and the header of the next.
+const CHUNK: u64 = 64 * 1024 + 12;
+
+struct Logged {
+    _dir: tempfile::TempDir,
+    context: Context,
+    log: RequestLog,
+    uri: String,
+}
+
+impl Logged {
+    fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let storage = RequestLogStorage::new(Arc::new(LocalStorage::new()));
+        let log = storage.log();
+        let config = Config { threads: 2, ..Config::default() };
+        let context =
+            Context::with_storages(config, None, Arc::new(storage), Arc::new(MemoryStorage::new())).unwrap();
+        let uri = dir.path().join("array").to_str().unwrap().to_owned();
+        Self { _dir: dir, context, log, uri }
+    }
+
+    fn write(&self, columns: impl IntoIterator<Item = ColumnBuffers>) {
+        let mut writer = Writer::open(&self.context, &self.uri, WriteOptions::new()).unwrap();
+        writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
+        writer.finish().unwrap();
+    }
+
+    /// Ranges and bytes that opening takes, then those of a read (its metadata included), then those of the same again.
+    fn requests(&self, options: &ReadOptions) -> [(usize, u64); 3] {
+        let _ = self.log.take();
+        let taken = || {
+            let counts = (self.log.read_num(), self.log.bytes_read());
+            let _ = self.log.take();
+            counts
+        };
+        let array = Array::open(&self.context, &self.uri).unwrap();
+        let opened = taken();
+        let mut read = || {
+            let cells = Reader::new(&array, options.clone()).unwrap().read_all().unwrap();
+            assert!(cells.cell_num > 0);
+            taken()
+        };
+        [opened, read(), read()]
+    }
+}
+
+fn dense() -> Logged {
+    let logged = Logged::new();
+    let schema = ArraySchema::dense()
+        .dimension("y", 0..=2 * TILE - 1, TILE)
+        .dimension("x", 0..=2 * TILE - 1, TILE)
+        .attribute("a", Datatype::Int32)
+        .attribute("b", Datatype::Int32)
+        .build()
+        .unwrap();
+    Array::create(&logged.context, &logged.uri, schema).unwrap();
+    let cells = || (0..4 * TILE * TILE).collect::<Vec<i32>>();
+    logged.write([ColumnBuffers::of_values("a", cells()), ColumnBuffers::of_values("b", cells())]);
+    logged
+}
+
+fn window(y: [i32; 2], x: [i32; 2]) -> Subarray {
+    Subarray::Box([y, x].iter().map(|r| DimSelection::Ranges(vec![Range::of(r[0], r[1])])).collect())
+}
+
+#[test]
+fn opening_reads_one_schema_and_one_footer() {
+    let [(ranges, bytes), ..] = dense().requests(&ReadOptions::new().fields(["a"]));
+    assert_eq!(ranges, 2, "the schema and the fragment's footer");
+    assert!(bytes < 16 * 1024, "{bytes} bytes");
+}
+
+#[test]
+fn a_cell_of_a_large_tile_takes_one_chunk() {
+    let logged = dense();
+    // The first row of the tile's fourth chunk: three headers are passed.
+    let row = 3 * (16_384 / TILE);
+    let options = ReadOptions::new().fields(["a"]).subarray(window([row, row], [7, 7]));
+    let [_, (metadata_and_cell, _), (ranges, bytes)] = logged.requests(&options);
+    assert_eq!(metadata_and_cell, ranges + 1, "where the tiles lie is read once");
+    assert_eq!(ranges, 5, "four headers and a chunk");
+    assert!(bytes <= CHUNK + 4 * 512, "{bytes} bytes");
+}
+
+#[test]
+fn a_window_takes_the_chunks_that_hold_it() {
+    let logged = dense();
+    // Rows 16 to 79 of a tile lie in its first three chunks of 32 rows each.
+    let options = ReadOptions::new().subarray(window([16, 79], [100, 131]));
+    let [_, _, (ranges, bytes)] = logged.requests(&options);
+    assert_eq!(ranges, 2 * 4, "for each attribute the first header and three chunks");
+    assert!(bytes <= 2 * (3 * CHUNK + 2 * 512), "{bytes} bytes");
+    // Everything of one attribute: no byte twice.
+    let [_, _, (_, bytes)] = logged.requests(&ReadOptions::new().fields(["b"]));
+    let tile = 8 + 16 * CHUNK;
+    assert!(bytes <= 4 * (tile + CHUNK), "{bytes} bytes of {}", 4 * tile);
+}
+
+#[test]
+fn a_sparse_box_takes_the_tiles_that_meet_it() {
+    let logged = Logged::new();
+    let schema = ArraySchema::sparse()
+        .dimension("y", 0i64..=999, 10)
+        .dimension("x", 0i64..=999, 1_000)
+        .attribute("a", Datatype::Float64)
+        .capacity(1_000)
+        .build()
+        .unwrap();
+    Array::create(&logged.context, &logged.uri, schema).unwrap();
+    let cells: Vec<i64> = (0..100_000).map(|i| i * 10).collect();
+    logged.write([
+        ColumnBuffers::of_values("y", cells.iter().map(|c| c / 1_000).collect::<Vec<i64>>()),
+        ColumnBuffers::of_values("x", cells.iter().map(|c| c % 1_000).collect::<Vec<i64>>()),
+        ColumnBuffers::of_values("a", cells.iter().map(|c| *c as f64).collect::<Vec<f64>>()),
+    ]);
+    // A row of space tiles is one data tile.
+    let range = |low: i64, high: i64| DimSelection::Ranges(vec![Range::of(low, high)]);
+    let box_ = Subarray::Box(vec![range(500, 504), range(0, 499)]);
+    let [_, _, (ranges, bytes)] = logged.requests(&ReadOptions::new().subarray(box_));
+    assert_eq!(ranges, 3, "one tile of each field");
+    assert!(bytes <= 3 * (8_000 + 64), "{bytes} bytes");
+    // All of a tile: which cells are selected is known without coordinates.
+    let whole = Subarray::Box(vec![range(500, 509), DimSelection::All]);
+    let [_, _, (ranges, _)] = logged.requests(&ReadOptions::new().fields(["a"]).subarray(whole));
+    assert_eq!(ranges, 1, "the attribute alone");
+}
