@@ -162,14 +162,22 @@ fn sorted(mut report: Report) -> Report {
     report
 }
 
-/// All files below a folder.
-fn files_below(location: &Location, folder: &StorePath) -> Result<Vec<(StorePath, Option<u64>)>> {
+/// All files below a folder, with their sizes.
+fn files_below(location: &Location, folder: &StorePath) -> Result<Vec<(StorePath, u64)>> {
     let mut files = Vec::new();
     let mut folders = vec![folder.clone()];
     while let Some(folder) = folders.pop() {
         for entry in location.storage.list(&folder)? {
             let path = folder.join(&entry.name);
-            if entry.is_dir { folders.push(path) } else { files.push((path, entry.size)) }
+            if entry.is_dir {
+                folders.push(path);
+                continue;
+            }
+            let size = match entry.size {
+                Some(size) => size,
+                None => location.storage.size(&path)?,
+            };
+            files.push((path, size));
         }
     }
     Ok(files)

@@ -256,6 +256,13 @@ fn deletes_compare_labels_and_test_for_null() {
     }
     let error = Array::delete_cells(&context, URI, &parse(&context, "n is not null"), None).unwrap_err();
     assert!(error.to_string().contains("not null"), "{error}");
+    let pair = Attribute::new("pair", Datatype::Int8, CellValNum::Fixed(2)).nullable();
+    let add = SchemaEvolution { add_attributes: vec![pair], ..SchemaEvolution::default() };
+    Array::evolve(&context, URI, &add, Some(30)).unwrap();
+    let before = files(&context, "__commits");
+    let error = Array::delete_cells(&context, URI, &parse(&context, "pair is null"), None).unwrap_err();
+    assert!(error.to_string().contains("pair"), "{error}");
+    assert_eq!(files(&context, "__commits"), before);
 }
 
 #[test]

@@ -51,7 +51,7 @@ impl Logged {
         };
         let array = Array::open(&self.context, &self.uri).unwrap();
         let opened = taken();
-        let mut read = || {
+        let read = || {
             let cells = Reader::new(&array, options.clone()).unwrap().read_all().unwrap();
             assert!(cells.cell_num > 0);
             taken()

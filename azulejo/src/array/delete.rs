@@ -50,6 +50,8 @@ impl Array {
         replace_labels(&mut stored, &head.schema, &lookup)?;
         let mut kept = Delete::of(stored).kept;
         spell_out_nulls(&mut kept, &head)?;
+        // What is stored is compared with values, which not all types that can be null allow.
+        BoundCondition::bind(&kept, &head.schema, &lookup)?;
         let time = timestamp.unwrap_or_else(clock::next_timestamp);
         let merged = |fragment: &&CommittedFragment| {
             let name = &fragment.entry.name;

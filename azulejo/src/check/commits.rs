@@ -71,7 +71,7 @@ fn orphans(
         if (committed.contains(&name) && (whole || !legacy)) || under_way.contains(name.as_str()) {
             continue;
         }
-        let bytes: u64 = files.iter().filter_map(|(_, size)| *size).sum();
+        let bytes: u64 = files.iter().map(|(_, size)| *size).sum();
         let what = format!("a fragment that was never committed: {} files, {bytes} bytes", files.len());
         report.add(Severity::Warning, path.clone(), what, Fix::Remove(vec![path]));
     }

@@ -100,7 +100,12 @@ fn files(fragment: &Fragment, folder: &ArrayFolder, report: &mut Report) -> Resu
                 continue;
             };
             let path = location.path.join(&name);
-            match (present.remove(name.as_str()), size) {
+            // Some listings do not tell sizes.
+            let have = match present.remove(name.as_str()) {
+                Some(None) => Some(Some(location.storage.size(&path)?)),
+                have => have,
+            };
+            match (have, size) {
                 // A file without bytes need not be there.
                 (None, Some(0) | None) => {}
                 (None, Some(size)) => report.add(

@@ -12,7 +12,7 @@ use crate::array::{decode_at, read_objects};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::group::{Group, ObjectType, object_type};
-use crate::storage::{Entry, StorePath, Uri};
+use crate::storage::{StorePath, Uri};
 use azulejo_format::commit::{IgnoreList, VacuumList};
 use azulejo_format::path::{
     FRAGMENT_METADATA_FILE, METADATA_FOLDER, RootFolder, Suffix, commit_path, fragment_version, needs_commit,
@@ -35,7 +35,7 @@ pub struct Vacuumed {
     pub files: Vec<StorePath>,
     /// Folders of fragments, which go with the files in them.
     pub folders: Vec<StorePath>,
-    /// Bytes of the files, as far as listings tell.
+    /// Bytes of all of them.
     pub bytes: u64,
     /// What stays though a vacuum file names it.
     pub kept: Vec<Kept>,
@@ -70,6 +70,7 @@ impl Steps {
     fn run(self, location: &Location, options: VacuumOptions) -> Result<Vacuumed> {
         let mut result = self.result;
         result.dry_run = options.dry_run;
+        result.bytes = bytes_of(location, &result)?;
         if !options.dry_run {
             if let Some((path, body)) = self.written {
                 location.storage.put(&path, body.into())?;
@@ -80,6 +81,29 @@ impl Steps {
         }
         Ok(result)
     }
+}
+
+/// Bytes of what is about to be removed.
+fn bytes_of(location: &Location, result: &Vacuumed) -> Result<u64> {
+    let storage = &location.storage;
+    // Another process may be removing the same.
+    let size = |path: &StorePath| match storage.size(path) {
+        Err(Error::NotFound { .. }) => Ok(0),
+        size => size,
+    };
+    let mut bytes = 0u64;
+    for path in &result.files {
+        bytes = bytes.saturating_add(size(path)?);
+    }
+    for folder in &result.folders {
+        for entry in storage.list(folder)? {
+            bytes = bytes.saturating_add(match entry.size {
+                Some(size) => size,
+                None => size(&folder.join(&entry.name))?,
+            });
+        }
+    }
+    Ok(bytes)
 }
 
 /// Removes what consolidations of this kind have made superfluous. Readers that opened the array before the consolidation
@@ -96,7 +120,7 @@ pub fn vacuum(context: &Context, uri: &str, mode: Mode, options: VacuumOptions) 
                 Group::open(context, uri)?;
             }
             let entries = location.storage.list(&location.path.join(METADATA_FOLDER))?;
-            metadata(&location, &DetailFiles::parse(RootFolder::Metadata, &entries), &entries)?
+            metadata(&location, &DetailFiles::parse(RootFolder::Metadata, &entries))?
         }
         _ => {
             let mut folder = ArrayFolder::at(context, &location)?;
@@ -107,9 +131,7 @@ pub fn vacuum(context: &Context, uri: &str, mode: Mode, options: VacuumOptions) 
                 Mode::Fragments => fragments(&folder)?,
                 Mode::Commits => commits(&folder)?,
                 Mode::FragmentMetadata => fragment_metadata(&folder),
-                Mode::ArrayMetadata | Mode::GroupMetadata => {
-                    metadata(&location, &folder.directory.metadata, &folder.listings.metadata)?
-                }
+                Mode::ArrayMetadata | Mode::GroupMetadata => metadata(&location, &folder.directory.metadata)?,
             }
         }
     };
@@ -175,12 +197,6 @@ fn fragments(folder: &ArrayFolder) -> Result<Steps> {
         let version = folder.directory.consolidated.iter().filter_map(|entry| entry.name.version).max();
         steps.written = Some(ignore_file(folder, version.unwrap_or_default(), &ignored));
     }
-    let storage = &folder.location.storage;
-    for path in &folders {
-        for entry in storage.list(path)? {
-            steps.result.bytes += entry.size.unwrap_or(0);
-        }
-    }
     steps.files(commits);
     steps.steps.push(metadata_files);
     steps.result.folders.clone_from(&folders);
@@ -214,8 +230,6 @@ fn commits(folder: &ArrayFolder) -> Result<Steps> {
     // Whether a file counts is asked by name; its twin in a consolidated file stands for it.
     let twins = files.iter().filter(|(name, _)| consolidated.contains_key(name.as_str()));
     let twins: Vec<StorePath> = twins.map(|(_, path)| folder.path(path)).collect();
-    let sizes = sizes(&folder.listings.commits);
-    steps.result.bytes += twins.iter().filter_map(|path| sizes.get(path.name())).sum::<u64>();
     steps.files(twins);
     let total = consolidated.len();
     let decoded = folder.decoded()?;
@@ -228,8 +242,6 @@ fn commits(folder: &ArrayFolder) -> Result<Steps> {
     let others = folder.consolidated.iter().map(|(entry, _)| entry).filter(|e| Some(e.path.as_str()) != keep);
     let others: Vec<StorePath> = others.map(|entry| folder.path(&entry.path)).collect();
     let ignores: Vec<StorePath> = folder.directory.ignores.iter().map(|e| folder.path(&e.path)).collect();
-    steps.result.bytes +=
-        others.iter().chain(&ignores).filter_map(|path| sizes.get(path.name())).sum::<u64>();
     // An ignore file must outlive every file that it is about.
     steps.files(others);
     steps.files(ignores);
@@ -242,14 +254,11 @@ fn fragment_metadata(folder: &ArrayFolder) -> Steps {
     let newest = files.iter().map(|entry| entry.name.t_end).max();
     let old = files.iter().filter(|entry| Some(entry.name.t_end) != newest);
     let old: Vec<StorePath> = old.map(|entry| folder.path(&entry.path)).collect();
-    let mut sizes = sizes(&folder.listings.fragment_meta);
-    sizes.extend(self::sizes(&folder.listings.root));
-    steps.result.bytes = old.iter().filter_map(|path| sizes.get(path.name())).sum();
     steps.files(old);
     steps
 }
 
-fn metadata(location: &Location, files: &DetailFiles, entries: &[Entry]) -> Result<Steps> {
+fn metadata(location: &Location, files: &DetailFiles) -> Result<Steps> {
     let mut steps = Steps::default();
     let now = TimeRange::ALL.resolved().end;
     let vacuums: Vec<&NamedEntry> = files.vacuums.iter().filter(|entry| entry.name.t_end <= now).collect();
@@ -279,15 +288,9 @@ fn metadata(location: &Location, files: &DetailFiles, entries: &[Entry]) -> Resu
     }
     done.sort_by(|a, b| a.name.t_end.cmp(&b.name.t_end).then(b.name.t_start.cmp(&a.name.t_start)));
     let old: Vec<StorePath> = old.into_iter().map(|path| location.path.join(path)).collect();
-    let sizes = sizes(entries);
-    steps.result.bytes = old.iter().filter_map(|path| sizes.get(path.name())).sum();
     steps.files(old);
     steps.files(done.into_iter().map(|entry| location.path.join(&entry.path)).collect());
     Ok(steps)
-}
-
-fn sizes(entries: &[Entry]) -> BTreeMap<&str, u64> {
-    entries.iter().filter_map(|entry| Some((entry.name.as_str(), entry.size?))).collect()
 }
 
 fn stem(file_name: &str) -> &str {

@@ -158,7 +158,7 @@ fn bands(batch: &BatchPlan, slots: &[Slot], cell_size: usize, threads: usize) ->
         }
         match bands.last_mut() {
             Some(last) if wanted == 1 || last.bytes.saturating_add(cluster.bytes) <= total / wanted => {
-                last.join(cluster)
+                last.join(cluster);
             }
             _ => bands.push(cluster),
         }
