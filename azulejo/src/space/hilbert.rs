@@ -50,6 +50,15 @@ impl HilbertCurve {
     pub fn position(self, x: &mut [u64]) -> u64 {
         debug_assert_eq!(x.len(), self.dim_num);
         self.transpose(x);
+        if let [first, last] = x {
+            let mask = (1 << self.bits) - 1;
+            return spread(*first & mask) << 1 | spread(*last & mask);
+        }
+        self.interleave(x)
+    }
+
+    /// The bits of the numbers in turn, the lowest of the last one first.
+    fn interleave(self, x: &[u64]) -> u64 {
         let mut position = 0;
         let mut out = 0;
         for bit in 0..self.bits {
@@ -66,17 +75,13 @@ impl HilbertCurve {
         let Some((first, rest)) = x.split_first_mut() else { return };
         for bit in (1..self.bits).rev() {
             let (q, low) = (1u64 << bit, (1u64 << bit) - 1);
-            if *first & q != 0 {
-                *first ^= low;
-            }
+            // Without branches: the bits are as good as random.
+            *first ^= low & ones_if(*first & q);
             for value in rest.iter_mut() {
-                if *value & q != 0 {
-                    *first ^= low;
-                } else {
-                    let swap = (*first ^ *value) & low;
-                    *first ^= swap;
-                    *value ^= swap;
-                }
+                let set = ones_if(*value & q);
+                let swap = (*first ^ *value) & low & !set;
+                *first ^= low & set | swap;
+                *value ^= swap;
             }
         }
         let mut previous = *first;
@@ -96,6 +101,23 @@ impl HilbertCurve {
             *value ^= change;
         }
     }
+}
+
+/// All bits if any is set, else none.
+#[inline]
+fn ones_if(bit: u64) -> u64 {
+    0u64.wrapping_sub(u64::from(bit != 0))
+}
+
+/// The bits of a number below 2^32 with a 0 before each.
+#[inline]
+fn spread(value: u64) -> u64 {
+    let mut x = value;
+    x = (x | x << 16) & 0x0000_ffff_0000_ffff;
+    x = (x | x << 8) & 0x00ff_00ff_00ff_00ff;
+    x = (x | x << 4) & 0x0f0f_0f0f_0f0f_0f0f;
+    x = (x | x << 2) & 0x3333_3333_3333_3333;
+    (x | x << 1) & 0x5555_5555_5555_5555
 }
 
 /// The integer part of a number as x86-64 converts `double` to `uint64_t`, which is what fragments were sorted by:
@@ -158,6 +180,14 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn two_dimensions_are_interleaved_as_any(a: u64, b: u64) {
+            let curve = HilbertCurve::new(2).unwrap();
+            let mut x = [a, b];
+            curve.transpose(&mut x);
+            prop_assert_eq!(curve.position(&mut [a, b]), curve.interleave(&x));
+        }
+
         #[test]
         fn no_input_panics(dim_num in 1usize..16, seed: u64) {
             let curve = HilbertCurve::new(dim_num).unwrap();
