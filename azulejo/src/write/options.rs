@@ -48,7 +48,7 @@ pub struct WriteOptions {
     /// filters.
     pub max_fragment_size: Option<u64>,
     /// Bytes that a call may hold beside the caller's columns; `None`: the context's. Sorting an unordered write takes 12 to
-    /// 28 bytes a cell beside that.
+    /// 28 bytes a cell beside that, up to 90 where a dimension has strings.
     pub memory_budget: Option<u64>,
 }
 
