@@ -47,6 +47,8 @@ pub struct OpenArray {
     end: u64,
     /// Metadata written and deleted, to be stored at closing.
     pending: Mutex<Changes>,
+    /// What all handles on the schema share: changes through one show in the others.
+    schema: SchemaHandle,
 }
 
 impl Kind for ArrayHandle {
@@ -134,8 +136,10 @@ fn open(ctx: &Context, handle: &ArrayHandle, kind: QueryType) -> Result<()> {
         }
         other => other.into(),
     })?;
+    let schema = SchemaHandle::of_array(&array);
     state.open = Some(Arc::new(OpenArray {
         kind,
+        schema,
         array,
         engine,
         settings,
@@ -307,7 +311,14 @@ capi! {
         if kind != QueryType::Read {
             return Err("Cannot reopen array; Array was not opened in read mode".into());
         }
-        let before = lock(&handle.inner.state).open.take();
+        let before = {
+            let mut state = lock(&handle.inner.state);
+            // Unless another time was set since, it is opened as it is now.
+            if state.open.as_ref().is_some_and(|open| open.end == state.end) {
+                state.end = u64::MAX;
+            }
+            state.open.take()
+        };
         if let Err(failure) = open(ctx, handle, kind) {
             lock(&handle.inner.state).open = before;
             return Err(failure);
@@ -339,7 +350,7 @@ capi! {
 
     /// A handle on the schema.
     fn tiledb_array_get_schema(ctx, array: In<ArrayHandle>, schema: Out<Ptr<SchemaHandle>>) {
-        schema.give(SchemaHandle::of_array(&array.get()?.open()?.array))?;
+        schema.give(array.get()?.open()?.schema.clone())?;
     }
 
     /// What the array is open for.
@@ -443,7 +454,13 @@ capi! {
 
     /// An enumeration of the latest schema.
     fn tiledb_array_get_enumeration(ctx, array: In<ArrayHandle>, name: Text, enumeration: Out<Ptr<EnumerationHandle>>) {
-        let found = array.get()?.open()?.array.enumeration(name.get()?)?;
+        let (open, name) = (array.get()?.open()?, name.get()?);
+        if open.array.schema().enumeration(name).is_none() {
+            return Err(Failure::new(format!(
+                "ArraySchema: Unable to check if unknown enumeration is loaded. No enumeration named '{name}'."
+            )));
+        }
+        let found = open.array.enumeration(name)?;
         enumeration.give(EnumerationHandle::new(found))?;
     }
 

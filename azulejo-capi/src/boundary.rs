@@ -437,6 +437,29 @@ pub fn with_context(ctx: &In<Context>, body: impl FnOnce(&Context) -> Result<()>
     }
 }
 
+/// Runs a body that gathers what a callback is to see, then calls back with each: 1 goes on, 0 stops, -1 is an error.
+///
+/// The callback runs outside of what catches panics: an exception that a C++ callback throws goes on to the caller.
+pub fn with_callback<T>(
+    ctx: &In<Context>,
+    gather: impl FnOnce(&Context) -> Result<Vec<T>>,
+    callback: impl Fn(&T) -> i32,
+) -> i32 {
+    let mut gathered = Vec::new();
+    let status = with_context(ctx, |ctx| {
+        gathered = gather(ctx)?;
+        Ok(())
+    });
+    for each in &gathered {
+        match callback(each) {
+            0 => break,
+            -1 => return with_context(ctx, |_| Err(Failure::new("the callback failed"))),
+            _ => {}
+        }
+    }
+    status
+}
+
 /// Runs a body whose error nobody asks about.
 pub fn without_context(body: impl FnOnce() -> Result<()>) -> i32 {
     run(body).map_or_else(|failure| failure.code, |()| OK)
@@ -473,6 +496,25 @@ macro_rules! capi_plain {
     )*};
 }
 
+/// Declares exported functions that call back with each of what their body gathers; see [`with_callback`].
+macro_rules! capi_callback {
+    ($( $(#[$meta:meta])* fn $name:ident($ctx:ident $(, $arg:ident: $type:ty)* $(,)?)
+        $body:block => |$each:ident| $call:expr; )*) => {$(
+        $(#[$meta])*
+        #[unsafe(no_mangle)]
+        pub extern "C-unwind" fn $name($ctx: $crate::boundary::In<$crate::ctx::Context> $(, $arg: $type)*) -> i32 {
+            $crate::boundary::with_callback(
+                &$ctx,
+                |$ctx| {
+                    let _ = $ctx;
+                    $body
+                },
+                |$each| $call,
+            )
+        }
+    )*};
+}
+
 /// Declares the functions that free handles.
 macro_rules! capi_free {
     ($( fn $name:ident($type:ty); )*) => {$(
@@ -487,4 +529,4 @@ macro_rules! capi_free {
     )*};
 }
 
-pub(crate) use {capi, capi_free, capi_plain};
+pub(crate) use {capi, capi_callback, capi_free, capi_plain};

@@ -105,13 +105,13 @@ fn new_dimension(name: &str, datatype: Datatype, domain: &Bytes, extent: &Bytes)
 fn check_extent(dimension: &Dimension) -> Result<()> {
     let (Some(extent), Some(domain)) = (&dimension.tile_extent, &dimension.domain) else { return Ok(()) };
     let fail = |why: &str| {
-        Err(Failure::new(format!("Tile extent check failed on dimension '{}'; {why}", dimension.name)))
+        Err(Failure::new(format!("Dimension: Tile extent check failed on dimension '{}'; {why}", dimension.name)))
     };
     let datatype = dimension.datatype;
     if datatype.is_real() {
         let zero = vec![0; datatype.size()];
         if is_nan(datatype, extent) || compare(datatype, extent, &zero) != Ordering::Greater {
-            return fail("Tile extent must be greater than 0");
+            return fail("Tile extent must not be 0");
         }
         let range = |bytes: &[u8]| -> f64 {
             match (bytes.first_chunk::<8>(), bytes.first_chunk::<4>()) {
@@ -135,7 +135,7 @@ fn check_extent(dimension: &Dimension) -> Result<()> {
         !matches!(datatype, Datatype::UInt8 | Datatype::UInt16 | Datatype::UInt32 | Datatype::UInt64);
     let negative = signed && extent.last().is_some_and(|b| b & 0x80 != 0);
     if number == 0 || negative {
-        return fail("Tile extent must be greater than 0");
+        return fail("Tile extent must not be 0");
     }
     if let Some(axis) = dimension.axis() {
         if u128::from(number) > axis.cells() {

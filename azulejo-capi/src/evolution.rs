@@ -38,7 +38,7 @@ capi! {
         let mut state = lock(&evolution.get()?.state);
         if state.0.add_attributes.iter().any(|a| a.name == attribute.name) {
             return Err(Failure::new(format!(
-                "Cannot add attribute; Input attribute name '{}' is already there", attribute.name
+                "Cannot add attribute '{}'; Input attribute name is already there", attribute.name
             )));
         }
         state.0.add_attributes.push(attribute);

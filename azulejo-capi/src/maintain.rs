@@ -10,6 +10,7 @@ use crate::strings::Keep;
 use azulejo::Array;
 use azulejo::array::{FragmentSelection, TimeRange};
 use azulejo::consolidate::{self, Choice, ConsolidationPlan, FragmentOptions, Mode, VacuumOptions};
+use azulejo_format::schema::SchemaEvolution;
 use std::ffi::c_char;
 
 /// `tiledb_consolidation_plan_t`.
@@ -91,6 +92,26 @@ fn time(range: Option<(u64, u64)>) -> Option<u64> {
     range.map(|(first, _)| first)
 }
 
+/// Added attributes must refer to enumerations that are there or added.
+fn check_enumerations(engine: &azulejo::Context, uri: &str, changes: &SchemaEvolution) -> Result<()> {
+    let mut schema = None;
+    for name in changes.add_attributes.iter().filter_map(|attribute| attribute.enumeration.as_ref()) {
+        if changes.add_enumerations.iter().any(|enumeration| enumeration.name == *name) {
+            continue;
+        }
+        let schema = match &mut schema {
+            Some(schema) => schema,
+            slot => slot.insert(Array::open(engine, uri)?.schema().clone()),
+        };
+        if schema.enumeration(name).is_none() {
+            return Err(Failure::new(format!(
+                "Cannot evolve; Attribute refers to an unknown enumeration: '{name}'"
+            )));
+        }
+    }
+    Ok(())
+}
+
 fn node(plan: &PlanHandle, index: u64) -> Result<&[String]> {
     let found = usize::try_from(index).ok().and_then(|index| plan.plan.nodes.get(index));
     found
@@ -147,7 +168,9 @@ capi! {
     /// Changes the schema of an array.
     fn tiledb_array_evolve(ctx, uri: Text, evolution: In<EvolutionHandle>) {
         let (changes, range) = evolution.get()?.evolution();
-        Array::evolve(&ctx.engine()?, uri.get()?, &changes, time(range))?;
+        let (engine, uri) = (ctx.engine()?, uri.get()?);
+        check_enumerations(&engine, uri, &changes)?;
+        Array::evolve(&engine, uri, &changes, time(range))?;
     }
 
     /// Brings the schema of an array to the version that new arrays have.

@@ -1,10 +1,10 @@
 //! Arrays and groups as a whole.
 
-use crate::boundary::{Opaque, Out, Text, capi};
+use crate::boundary::{Opaque, Out, Text, capi, capi_callback};
 use crate::error::{Failure, Result};
 use crate::strings::to_c;
 use azulejo::group::{ObjectType, list, object_type};
-use std::ffi::c_char;
+use std::ffi::{CString, c_char};
 
 const GROUP: i32 = 1;
 const ARRAY: i32 = 2;
@@ -21,36 +21,23 @@ pub fn type_id(object_type: Option<ObjectType>) -> i32 {
     }
 }
 
-/// Calls back; whether to go on.
-fn visit(callback: &dyn Fn(&str, i32) -> i32, uri: &str, object_type: ObjectType) -> Result<bool> {
-    match callback(&crate::uri::absolute(uri), type_id(Some(object_type))) {
-        0 => Ok(false),
-        -1 => Err("the callback failed".into()),
-        _ => Ok(true),
-    }
-}
-
-/// What lies in a folder and below; arrays hold nothing.
-fn walk(
-    engine: &azulejo::Context,
-    uri: &str,
-    recursive: bool,
-    before: bool,
-    callback: &dyn Fn(&str, i32) -> i32,
-) -> Result<bool> {
+/// The arrays and groups in a folder, and below if it is to be walked; arrays hold nothing.
+fn gather(
+    engine: &azulejo::Context, uri: &str, recursive: bool, before: bool, out: &mut Vec<(CString, i32)>,
+) -> Result<()> {
     for entry in list(engine, uri)? {
-        let inside = recursive && entry.object_type == ObjectType::Group;
-        if before && !visit(callback, &entry.uri, entry.object_type)? {
-            return Ok(false);
+        let found = (to_c(&crate::uri::absolute(&entry.uri)), type_id(Some(entry.object_type)));
+        if before {
+            out.push(found.clone());
         }
-        if inside && !walk(engine, &entry.uri, recursive, before, callback)? {
-            return Ok(false);
+        if recursive && entry.object_type == ObjectType::Group {
+            gather(engine, &entry.uri, recursive, before, out)?;
         }
-        if !before && !visit(callback, &entry.uri, entry.object_type)? {
-            return Ok(false);
+        if !before {
+            out.push(found);
         }
     }
-    Ok(true)
+    Ok(())
 }
 
 capi! {
@@ -73,18 +60,22 @@ capi! {
     fn tiledb_object_move(ctx, old: Text, new: Text) {
         azulejo::object::rename(&ctx.engine()?, old.get()?, new.get()?)?;
     }
+}
 
+capi_callback! {
     /// Calls back with the arrays and groups in a folder and below, in preorder (0) or postorder (1).
     fn tiledb_object_walk(ctx, path: Text, order: i32, callback: Callback, data: Opaque) {
-        let callback = callback.ok_or_else(|| Failure::null("callback"))?;
-        let call = |uri: &str, id: i32| callback(to_c(uri).as_ptr(), id, data);
-        walk(&ctx.engine()?, path.get()?, true, order == 0, &call)?;
-    }
+        callback.ok_or_else(|| Failure::null("callback"))?;
+        let mut found = Vec::new();
+        gather(&ctx.engine()?, path.get()?, true, order == 0, &mut found)?;
+        Ok(found)
+    } => |each| callback.map_or(0, |callback| callback(each.0.as_ptr(), each.1, data));
 
     /// Calls back with the arrays and groups in a folder.
     fn tiledb_object_ls(ctx, path: Text, callback: Callback, data: Opaque) {
-        let callback = callback.ok_or_else(|| Failure::null("callback"))?;
-        let call = |uri: &str, id: i32| callback(to_c(uri).as_ptr(), id, data);
-        walk(&ctx.engine()?, path.get()?, false, true, &call)?;
-    }
+        callback.ok_or_else(|| Failure::null("callback"))?;
+        let mut found = Vec::new();
+        gather(&ctx.engine()?, path.get()?, false, true, &mut found)?;
+        Ok(found)
+    } => |each| callback.map_or(0, |callback| callback(each.0.as_ptr(), each.1, data));
 }

@@ -23,10 +23,10 @@ use azulejo_format::{CellValNum, Datatype, FormatVersion, Range};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-/// `tiledb_array_schema_t`.
-#[derive(Debug)]
+/// `tiledb_array_schema_t`; copies of the handle share it.
+#[derive(Debug, Clone)]
 pub struct SchemaHandle {
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
 }
 
 /// A schema in the making, or that of an array.
@@ -56,7 +56,7 @@ impl SchemaHandle {
             time,
             array,
         };
-        Self { state: Mutex::new(state) }
+        Self { state: Arc::new(Mutex::new(state)) }
     }
 
     /// The latest schema of an array.
@@ -98,6 +98,16 @@ impl SchemaHandle {
         Arc::clone(&lock(&self.state).schema)
     }
 
+    /// A handle on a label; its URI is whole if the array is known.
+    fn label(&self, mut label: DimensionLabel) -> LabelHandle {
+        if let Some(array) = &lock(&self.state).array
+            && label.relative
+        {
+            label.uri = crate::uri::absolute(array.location().path.join(&label.uri).as_str());
+        }
+        LabelHandle::new(label)
+    }
+
     /// All that an array with this schema consists of.
     pub fn new_array(&self) -> Result<(NewArray, (u64, u64))> {
         let mut state = lock(&self.state);
@@ -108,6 +118,7 @@ impl SchemaHandle {
                 dimension.fill_tile_extent();
             }
         }
+        set_picture_extents(&mut schema);
         let mut array = NewArray::from(schema);
         array.enumerations = state.enumerations.iter().map(|e| Enumeration::clone(e)).collect();
         for (label, schema) in array.schema.dimension_labels.iter().zip(&mut array.label_schemas) {
@@ -123,6 +134,22 @@ impl SchemaHandle {
             }
         }
         Ok((array, state.time))
+    }
+}
+
+/// Pictures are as large as tiles.
+fn set_picture_extents(schema: &mut ArraySchema) {
+    let extent = |index: usize| {
+        let bytes = schema.domain.dimensions.get(index)?.tile_extent.as_ref()?;
+        let mut wide = [0u8; 8];
+        wide.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        u16::try_from(u64::from_le_bytes(wide)).ok()
+    };
+    let (Some(rows), Some(columns)) = (extent(0), extent(1)) else { return };
+    for filter in schema.attributes.iter_mut().flat_map(|attribute| &mut attribute.filters.filters) {
+        if let Filter::Webp { y_extent, x_extent, .. } = filter {
+            (*y_extent, *x_extent) = (rows, columns);
+        }
     }
 }
 
@@ -518,20 +545,22 @@ capi! {
     fn tiledb_array_schema_get_dimension_label_from_name(
         ctx, schema: In<SchemaHandle>, name: Text, label: Out<Ptr<LabelHandle>>
     ) {
-        let (schema, name) = (schema.get()?.schema(), name.get()?);
+        let (handle, name) = (schema.get()?, name.get()?);
+        let schema = handle.schema();
         let found = schema.dimension_label(name).cloned();
         let found = found.ok_or_else(|| Failure::new(format!("there is no dimension label '{name}'")))?;
-        label.give(LabelHandle::new(found))?;
+        label.give(handle.label(found))?;
     }
 
     /// A copy of a dimension label.
     fn tiledb_array_schema_get_dimension_label_from_index(
         ctx, schema: In<SchemaHandle>, index: u64, label: Out<Ptr<LabelHandle>>
     ) {
-        let schema = schema.get()?.schema();
+        let handle = schema.get()?;
+        let schema = handle.schema();
         let found = usize::try_from(index).ok().and_then(|index| schema.dimension_labels.get(index)).cloned();
         let found = found.ok_or_else(|| Failure::new(format!("there is no dimension label {index}")))?;
-        label.give(LabelHandle::new(found))?;
+        label.give(handle.label(found))?;
     }
 
     /// Sets the filters of a label's values.

@@ -125,8 +125,8 @@ impl Ranges {
         if is_nan(datatype, &range.start) || is_nan(datatype, &range.end) {
             return fail("Cannot add range; Range contains NaN");
         }
-        let open = dimension.is_var() && (range.start.is_empty() || range.end.is_empty());
-        if !open && compare(datatype, &range.start, &range.end) == Ordering::Greater {
+        // The reference does not compare the bounds of strings.
+        if !dimension.is_var() && compare(datatype, &range.start, &range.end) == Ordering::Greater {
             return fail(&format!(
                 "Cannot add range; Lower range bound {} cannot be larger than the higher bound {}",
                 crate::dump::value(datatype, &range.start),
@@ -189,7 +189,8 @@ impl Ranges {
     /// The ranges of a dimension as they count: the whole domain if none were set.
     fn effective(&self, index: usize) -> Result<Vec<Range>> {
         let ranges = self.dimensions.get(index).ok_or_else(|| Failure::new("Invalid dimension index"))?;
-        if !ranges.is_empty() {
+        // Ranges of labels become ranges of the dimension when the query is submitted.
+        if !ranges.is_empty() || self.labels.get(index).is_some_and(Option::is_some) {
             return Ok(ranges.clone());
         }
         let current = self.schema.current_domain.ranges().and_then(|ranges| ranges.get(index));
@@ -211,17 +212,30 @@ impl Ranges {
             .ok_or_else(|| Failure::new(format!("there are no ranges of a dimension label '{name}'")))
     }
 
+    /// Turns ranges of labels into ranges of their dimensions.
+    pub fn resolve(&mut self) -> Result<()> {
+        for (ranges, label) in self.dimensions.iter_mut().zip(&self.labels) {
+            if let Some((name, labels)) = label
+                && ranges.is_empty()
+            {
+                *ranges = self.array.label_ranges(name, labels)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether some dimension has ranges of labels.
+    pub fn has_labels(&self) -> bool {
+        self.labels.iter().any(Option::is_some)
+    }
+
     /// What the engine is to read.
     pub fn subarray(&self) -> Result<Subarray> {
-        let mut selections = Vec::with_capacity(self.dimensions.len());
-        for (ranges, label) in self.dimensions.iter().zip(&self.labels) {
-            selections.push(match label {
-                Some((name, labels)) => DimSelection::Ranges(self.array.label_ranges(name, labels)?),
-                None if ranges.is_empty() => DimSelection::All,
-                None => DimSelection::Ranges(ranges.clone()),
-            });
-        }
-        Ok(Subarray::Box(selections))
+        let mut resolved = self.clone();
+        resolved.resolve()?;
+        let selection =
+            |ranges| if Vec::is_empty(&ranges) { DimSelection::All } else { DimSelection::Ranges(ranges) };
+        Ok(Subarray::Box(resolved.dimensions.into_iter().map(selection).collect()))
     }
 
     /// One range for each dimension, for writing; an error if some dimension has more.

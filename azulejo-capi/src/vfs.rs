@@ -1,13 +1,13 @@
 //! `tiledb_vfs_t` and `tiledb_vfs_fh_t`: files as the engine's storages have them.
 
-use crate::boundary::{Bytes, In, Kind, Opaque, Out, OutBytes, Ptr, Text, capi, capi_free};
+use crate::boundary::{Bytes, In, Kind, Opaque, Out, OutBytes, Ptr, Text, capi, capi_callback, capi_free};
 use crate::config::{Config, Settings};
 use crate::error::{Failure, Result};
 use crate::strings::{lock, to_c};
 use azulejo::Error;
 use azulejo::context::Location;
 use azulejo::storage::{Entry, ReadRange, ReadRequest, Upload, Uri};
-use std::ffi::c_char;
+use std::ffi::{CString, c_char};
 use std::sync::Mutex;
 
 /// `tiledb_vfs_t`.
@@ -332,20 +332,6 @@ capi! {
         fh.get()?;
     }
 
-    /// Calls back with what lies in a folder.
-    fn tiledb_vfs_ls(ctx, vfs: In<Vfs>, path: Text, callback: ListCallback, data: Opaque) {
-        let callback = callback.ok_or_else(|| Failure::null("callback"))?;
-        let location = vfs.get()?.locate(path.get()?)?;
-        for entry in location.storage.list(&location.path)? {
-            let uri = to_c(&crate::uri::absolute(child(&location, &entry).path.as_str()));
-            match callback(uri.as_ptr(), data) {
-                0 => break,
-                -1 => return Err("the callback failed".into()),
-                _ => {}
-            }
-        }
-    }
-
     /// Creates an empty file where there is none.
     fn tiledb_vfs_touch(ctx, vfs: In<Vfs>, uri: Text) {
         let location = vfs.get()?.locate(uri.get()?)?;
@@ -358,32 +344,40 @@ capi! {
     fn tiledb_vfs_fh_is_closed(ctx, fh: In<FileHandle>, is_closed: Out<i32>) {
         is_closed.set(matches!(&*lock(&fh.get()?.state), File::Closed).into())?;
     }
+}
+
+/// What lies in a folder and below: URI, size, whether it is a folder.
+fn gather(vfs: &Vfs, path: &str) -> Result<Vec<(CString, u64, bool)>> {
+    let mut found = Vec::new();
+    walk(&vfs.locate(path)?, &mut |below, entry, size| {
+        found.push((to_c(&crate::uri::absolute(below.path.as_str())), size, entry.is_dir));
+        Ok(true)
+    })?;
+    Ok(found)
+}
+
+capi_callback! {
+    /// Calls back with what lies in a folder.
+    fn tiledb_vfs_ls(ctx, vfs: In<Vfs>, path: Text, callback: ListCallback, data: Opaque) {
+        callback.ok_or_else(|| Failure::null("callback"))?;
+        let location = vfs.get()?.locate(path.get()?)?;
+        let entries = location.storage.list(&location.path)?;
+        Ok(entries.iter().map(|e| to_c(&crate::uri::absolute(child(&location, e).path.as_str()))).collect())
+    } => |each| callback.map_or(0, |callback| callback(each.as_ptr(), data));
 
     /// Calls back with all that lies in a folder and below, and with sizes.
     fn tiledb_vfs_ls_recursive(ctx, vfs: In<Vfs>, path: Text, callback: RecursiveCallback, data: Opaque) {
-        let callback = callback.ok_or_else(|| Failure::null("callback"))?;
-        recurse(vfs.get()?, path.get()?, &mut |uri, size, _| callback(uri.as_ptr(), uri.to_bytes().len(), size, data))?;
-    }
+        callback.ok_or_else(|| Failure::null("callback"))?;
+        gather(vfs.get()?, path.get()?)
+    } => |each| callback.map_or(0, |callback| callback(each.0.as_ptr(), each.0.count_bytes(), each.1, data));
 
     /// Calls back with all that lies in a folder and below, with sizes and with what is a folder.
     fn tiledb_vfs_ls_recursive_v2(ctx, vfs: In<Vfs>, path: Text, callback: RecursiveCallback2, data: Opaque) {
-        let callback = callback.ok_or_else(|| Failure::null("callback"))?;
-        recurse(vfs.get()?, path.get()?, &mut |uri, size, is_dir| {
-            callback(uri.as_ptr(), uri.to_bytes().len(), size, is_dir.into(), data)
-        })?;
-    }
-}
-
-fn recurse(vfs: &Vfs, path: &str, callback: &mut dyn FnMut(&std::ffi::CStr, u64, bool) -> i32) -> Result<()> {
-    walk(&vfs.locate(path)?, &mut |below, entry, size| {
-        let uri = to_c(&crate::uri::absolute(below.path.as_str()));
-        match callback(&uri, size, entry.is_dir) {
-            0 => Ok(false),
-            -1 => Err("the callback failed".into()),
-            _ => Ok(true),
-        }
-    })?;
-    Ok(())
+        callback.ok_or_else(|| Failure::null("callback"))?;
+        gather(vfs.get()?, path.get()?)
+    } => |each| {
+        callback.map_or(0, |callback| callback(each.0.as_ptr(), each.0.count_bytes(), each.1, each.2.into(), data))
+    };
 }
 
 capi_free! {

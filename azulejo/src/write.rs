@@ -357,6 +357,7 @@ impl Writer {
     fn duplicate_rule(&self) -> DuplicateRule {
         match self.options.duplicates {
             _ if self.target.schema.allows_dups => DuplicateRule::Allowed,
+            Duplicates::Unchecked => DuplicateRule::Allowed,
             Duplicates::Refuse => DuplicateRule::Refused,
             Duplicates::Dedup => DuplicateRule::FirstStays,
         }

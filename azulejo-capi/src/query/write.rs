@@ -101,8 +101,12 @@ fn options(state: &State, open: &OpenArray) -> Result<WriteOptions> {
         || open.settings().flag("sm.dedup_coords"),
         |own| own.flag("sm.dedup_coords") || open.settings().flag("sm.dedup_coords"),
     );
+    let check = state.settings.as_ref().and_then(|own| own.given("sm.check_coord_dups"));
+    let check = check.or_else(|| open.settings().get("sm.check_coord_dups"));
     if dedup {
         options = options.duplicates(Duplicates::Dedup);
+    } else if check.is_some_and(|value| value.eq_ignore_ascii_case("false")) {
+        options = options.duplicates(Duplicates::Unchecked);
     }
     Ok(options)
 }
@@ -121,6 +125,9 @@ fn note(state: &mut State, open: &OpenArray, names: Vec<String>) {
 pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
     let schema = open.array().schema();
     let format = state.offsets_format(open)?;
+    if let Some(ranges) = &mut state.subarray {
+        ranges.resolve()?;
+    }
     write_labels(state, open, format)?;
     let has_fields = state.buffers.iter().any(|b| source(schema, &[], &b.name) == Some(Source::Field));
     if has_fields {

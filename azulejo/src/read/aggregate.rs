@@ -433,6 +433,9 @@ impl Aggregator {
 /// The quotient, rounded as little as possible: whole part and remainder apart, as the sum may need more bits than a
 /// double has.
 fn integer_mean(sum: i128, count: u64) -> f64 {
+    if sum.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS {
+        return sum as f64 / count as f64;
+    }
     let count = i128::from(count);
     (sum / count) as f64 + (sum % count) as f64 / count as f64
 }

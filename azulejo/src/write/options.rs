@@ -24,6 +24,8 @@ pub enum Duplicates {
     Refuse,
     /// Keep the first one given and drop the others.
     Dedup,
+    /// Do not look: all are written, and readers choose among them.
+    Unchecked,
 }
 
 /// How to write.
