@@ -105,7 +105,10 @@ fn new_dimension(name: &str, datatype: Datatype, domain: &Bytes, extent: &Bytes)
 fn check_extent(dimension: &Dimension) -> Result<()> {
     let (Some(extent), Some(domain)) = (&dimension.tile_extent, &dimension.domain) else { return Ok(()) };
     let fail = |why: &str| {
-        Err(Failure::new(format!("Dimension: Tile extent check failed on dimension '{}'; {why}", dimension.name)))
+        Err(Failure::new(format!(
+            "Dimension: Tile extent check failed on dimension '{}'; {why}",
+            dimension.name
+        )))
     };
     let datatype = dimension.datatype;
     if datatype.is_real() {

@@ -23,7 +23,11 @@ pub fn type_id(object_type: Option<ObjectType>) -> i32 {
 
 /// The arrays and groups in a folder, and below if it is to be walked; arrays hold nothing.
 fn gather(
-    engine: &azulejo::Context, uri: &str, recursive: bool, before: bool, out: &mut Vec<(CString, i32)>,
+    engine: &azulejo::Context,
+    uri: &str,
+    recursive: bool,
+    before: bool,
+    out: &mut Vec<(CString, i32)>,
 ) -> Result<()> {
     for entry in list(engine, uri)? {
         let found = (to_c(&crate::uri::absolute(&entry.uri)), type_id(Some(entry.object_type)));
