@@ -13,6 +13,7 @@ use azulejo::array::TimeRange;
 use azulejo_format::metadata::{Metadata, MetadataValue};
 use azulejo_format::{NdRectangle, Range};
 use std::sync::{Arc, Mutex};
+use std::time::Instant;
 
 /// `tiledb_array_t`; copies of the handle share it.
 #[derive(Debug, Clone)]
@@ -69,6 +70,11 @@ impl OpenArray {
     /// The engine's context that it was opened with.
     pub fn engine(&self) -> &azulejo::Context {
         &self.engine
+    }
+
+    /// The schema as its handles have it: a current domain set through one of them bounds reads.
+    pub fn shown_schema(&self) -> Arc<azulejo_format::schema::ArraySchema> {
+        self.schema.schema()
     }
 
     /// Its settings: those of the context under its own.
@@ -296,7 +302,9 @@ capi! {
 
     /// Opens the array.
     fn tiledb_array_open(ctx, array: In<ArrayHandle>, kind: i32) {
-        open(ctx, array.get()?, query_type(kind)?)?;
+        let (kind, start) = (query_type(kind)?, Instant::now());
+        open(ctx, array.get()?, kind)?;
+        ctx.stats().time(&format!("array_open_{}", kind.name()), start.elapsed());
     }
 
     /// Whether the array is open.

@@ -371,18 +371,18 @@ impl Argument for Opaque {}
 unsafe extern "C" {
     /// The C library's.
     fn fputs(text: *const c_char, file: *mut c_void) -> i32;
+    /// The C library's standard output.
+    #[cfg_attr(target_vendor = "apple", link_name = "__stdoutp")]
+    static stdout: *mut c_void;
 }
 
 impl Opaque {
-    /// Writes text to the C library's `FILE` that this points to.
+    /// Writes text to the C library's `FILE` that this points to, or to its standard output.
     pub fn put_text(&self, text: &str) -> Result<()> {
-        if self.0.is_null() {
-            return Err(Failure::null("FILE"));
-        }
         let text = crate::strings::to_c(text);
-        // SAFETY: C passes a `FILE*` that is open for writing.
-        unsafe { fputs(text.as_ptr(), self.0) };
-        Ok(())
+        // SAFETY: C passes a `FILE*` that is open for writing, or null; the C library sets `stdout` before anything runs.
+        let status = unsafe { fputs(text.as_ptr(), if self.0.is_null() { stdout } else { self.0 }) };
+        if status < 0 { Err("cannot write to the FILE".into()) } else { Ok(()) }
     }
 }
 
@@ -439,7 +439,7 @@ pub fn with_context(ctx: &In<Context>, body: impl FnOnce(&Context) -> Result<()>
 
 /// Runs a body that gathers what a callback is to see, then calls back with each: 1 goes on, 0 stops, -1 is an error.
 ///
-/// The callback runs outside of what catches panics: an exception that a C++ callback throws goes on to the caller.
+/// The callback runs outside of what catches panics, which must not meet exceptions of C++; those become errors.
 pub fn with_callback<T>(
     ctx: &In<Context>,
     gather: impl FnOnce(&Context) -> Result<Vec<T>>,
@@ -451,10 +451,11 @@ pub fn with_callback<T>(
         Ok(())
     });
     for each in &gathered {
-        match callback(each) {
-            0 => break,
-            -1 => return with_context(ctx, |_| Err(Failure::new("the callback failed"))),
-            _ => {}
+        match crate::exception::caught(|| callback(each)) {
+            Ok(0) => break,
+            Ok(-1) => return with_context(ctx, |_| Err(Failure::new("the callback failed"))),
+            Ok(_) => {}
+            Err(message) => return with_context(ctx, |_| Err(Failure::new(message))),
         }
     }
     status

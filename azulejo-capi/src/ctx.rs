@@ -3,10 +3,12 @@
 use crate::boundary::{In, InOut, Kind, Out, Pointer, Ptr, Text, capi, capi_plain};
 use crate::config::{Config, Settings, with_error};
 use crate::error::{ErrorHandle, Failure, Result, report};
+use crate::stats::{CountingStorage, Stats};
 use crate::strings::{lock, to_c};
+use azulejo::storage::{LocalStorage, MemoryStorage};
 use azulejo_format::filter::EncryptionKey;
 use std::ffi::{CString, c_char};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// `tiledb_ctx_t`.
 #[derive(Debug)]
@@ -15,6 +17,7 @@ pub struct Context {
     /// Made when it is first needed, and again in a forked child, whose parent kept the threads.
     engine: Mutex<Option<(u32, azulejo::Context)>>,
     error: Mutex<Option<String>>,
+    stats: Arc<Stats>,
 }
 
 impl Kind for Context {
@@ -23,12 +26,17 @@ impl Kind for Context {
 
 impl Context {
     fn new(settings: Settings) -> Self {
-        Self { settings, engine: Mutex::new(None), error: Mutex::new(None) }
+        Self { settings, engine: Mutex::new(None), error: Mutex::new(None), stats: Stats::of_context() }
     }
 
     /// Remembers the error of a function.
     pub fn fail(&self, failure: Failure) {
         *lock(&self.error) = Some(failure.message);
+    }
+
+    /// What it has counted.
+    pub fn stats(&self) -> &Arc<Stats> {
+        &self.stats
     }
 
     /// The settings that it was made with.
@@ -62,7 +70,11 @@ impl Context {
             match &*engine {
                 Some((_, engine)) => engine.clone(),
                 None => {
-                    let made = azulejo::Context::new(engine_config(&self.settings)?, key(&self.settings)?)?;
+                    let (config, key) = (engine_config(&self.settings)?, key(&self.settings)?);
+                    let counting = |inner| Arc::new(CountingStorage::new(inner, Arc::clone(&self.stats)));
+                    let local = counting(Arc::new(LocalStorage::with_gap(config.coalesce_gap)));
+                    let memory = counting(Arc::new(MemoryStorage::new()));
+                    let made = azulejo::Context::with_storages(config, key, local, memory)?;
                     *engine = Some((process, made.clone()));
                     made
                 }
@@ -167,7 +179,7 @@ capi! {
 
     /// Statistics as JSON; free them with `tiledb_stats_free_str`.
     fn tiledb_ctx_get_stats(ctx, stats_json: Out<Pointer<c_char>>) {
-        stats_json.set(crate::stats::owned_text("{}"))?;
+        stats_json.set(crate::stats::owned_text(&ctx.stats.json("")))?;
     }
 
     /// The protocol that a REST server would speak.

@@ -11,12 +11,15 @@ use azulejo_format::range::compare;
 use azulejo_format::schema::Dimension;
 use azulejo_format::{CellValNum, Datatype, Range};
 use std::cmp::Ordering;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+
+/// A dimension as its handles and those of its domains share it: filters set through one show in the others.
+pub type SharedDimension = Arc<Mutex<Dimension>>;
 
 /// `tiledb_dimension_t`.
 #[derive(Debug)]
 pub struct DimensionHandle {
-    dimension: Mutex<Dimension>,
+    dimension: SharedDimension,
     keep: Keep,
 }
 
@@ -25,9 +28,14 @@ impl Kind for DimensionHandle {
 }
 
 impl DimensionHandle {
-    /// A handle on a copy of a dimension.
-    pub fn new(dimension: Dimension) -> Self {
-        Self { dimension: Mutex::new(dimension), keep: Keep::default() }
+    /// A handle on a dimension.
+    pub fn new(dimension: SharedDimension) -> Self {
+        Self { dimension, keep: Keep::default() }
+    }
+
+    /// The dimension itself.
+    pub fn shared(&self) -> SharedDimension {
+        Arc::clone(&self.dimension)
     }
 
     /// The dimension as it is now.
@@ -173,7 +181,7 @@ capi! {
         ctx, name: Text, id: i32, dim_domain: Bytes, tile_extent: Bytes, dim: Out<Ptr<DimensionHandle>>
     ) {
         let dimension = new_dimension(name.get()?, datatype(id)?, &dim_domain, &tile_extent)?;
-        dim.give(DimensionHandle::new(dimension))?;
+        dim.give(DimensionHandle::new(Arc::new(Mutex::new(dimension))))?;
     }
 
     /// The filters of the dimension's coordinates: a copy of the list.

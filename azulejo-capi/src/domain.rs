@@ -1,17 +1,17 @@
 //! `tiledb_domain_t`.
 
 use crate::boundary::{In, Kind, Out, Ptr, Text, capi, capi_free};
-use crate::dimension::DimensionHandle;
+use crate::dimension::{DimensionHandle, SharedDimension};
 use crate::enums::datatype_id;
 use crate::error::Failure;
 use crate::strings::{StringHandle, lock};
 use azulejo_format::schema::Domain;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// `tiledb_domain_t`.
 #[derive(Debug)]
 pub struct DomainHandle {
-    domain: Mutex<Domain>,
+    dimensions: Mutex<Vec<SharedDimension>>,
 }
 
 impl Kind for DomainHandle {
@@ -21,12 +21,23 @@ impl Kind for DomainHandle {
 impl DomainHandle {
     /// A handle on a copy of a domain.
     pub fn new(domain: Domain) -> Self {
-        Self { domain: Mutex::new(domain) }
+        let shared = domain.dimensions.into_iter().map(|dimension| Arc::new(Mutex::new(dimension)));
+        Self { dimensions: Mutex::new(shared.collect()) }
     }
 
     /// The domain as it is now.
     pub fn domain(&self) -> Domain {
-        lock(&self.domain).clone()
+        Domain { dimensions: self.shared().iter().map(|dimension| lock(dimension).clone()).collect() }
+    }
+
+    /// A handle on a domain of dimensions that others have too.
+    pub fn of(dimensions: Vec<SharedDimension>) -> Self {
+        Self { dimensions: Mutex::new(dimensions) }
+    }
+
+    /// The dimensions themselves.
+    pub fn shared(&self) -> Vec<SharedDimension> {
+        lock(&self.dimensions).clone()
     }
 }
 
@@ -48,41 +59,41 @@ capi! {
 
     /// The number of dimensions.
     fn tiledb_domain_get_ndim(ctx, domain: In<DomainHandle>, ndim: Out<u32>) {
-        ndim.set(u32::try_from(lock(&domain.get()?.domain).ndim()).unwrap_or(u32::MAX))?;
+        ndim.set(u32::try_from(domain.get()?.shared().len()).unwrap_or(u32::MAX))?;
     }
 
-    /// Appends a copy of a dimension.
+    /// Appends a dimension.
     fn tiledb_domain_add_dimension(ctx, domain: In<DomainHandle>, dim: In<DimensionHandle>) {
-        let dimension = dim.get()?.dimension();
-        lock(&domain.get()?.domain).dimensions.push(dimension);
+        let dimension = dim.get()?.shared();
+        lock(&domain.get()?.dimensions).push(dimension);
     }
 
-    /// A copy of a dimension.
+    /// A handle on a dimension.
     fn tiledb_domain_get_dimension_from_index(ctx, domain: In<DomainHandle>, index: u32, dim: Out<Ptr<DimensionHandle>>) {
-        let domain = domain.get()?.domain();
-        let count = domain.ndim();
+        let dimensions = domain.get()?.shared();
+        let count = dimensions.len();
         // Past the end of an empty domain the reference hands out nothing and is content.
         if count == 0 && index == 0 {
             return Ok(());
         }
-        let found = domain.dimensions.into_iter().nth(index as usize);
+        let found = dimensions.into_iter().nth(index as usize);
         let found = found.ok_or_else(|| Failure::new(format!(
             "Dimension index {index} is out of bounds: the domain has {count} dimensions"
         )))?;
         dim.give(DimensionHandle::new(found))?;
     }
 
-    /// A copy of a dimension.
+    /// A handle on a dimension.
     fn tiledb_domain_get_dimension_from_name(ctx, domain: In<DomainHandle>, name: Text, dim: Out<Ptr<DimensionHandle>>) {
-        let (domain, name) = (domain.get()?.domain(), name.get()?);
-        let found = domain.dimensions.into_iter().find(|d| d.name == name);
+        let (dimensions, name) = (domain.get()?.shared(), name.get()?);
+        let found = dimensions.into_iter().find(|d| lock(d).name == name);
         let found = found.ok_or_else(|| Failure::new(format!("Dimension '{name}' does not exist")))?;
         dim.give(DimensionHandle::new(found))?;
     }
 
     /// Whether there is a dimension of this name.
     fn tiledb_domain_has_dimension(ctx, domain: In<DomainHandle>, name: Text, has: Out<i32>) {
-        has.set(lock(&domain.get()?.domain).index_of(name.get()?).is_some().into())?;
+        has.set(domain.get()?.domain().index_of(name.get()?).is_some().into())?;
     }
 
     /// The domain as text for people.

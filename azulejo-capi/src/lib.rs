@@ -22,6 +22,7 @@ pub mod enumeration;
 pub mod enums;
 pub mod error;
 pub mod evolution;
+mod exception;
 pub mod filestore;
 pub mod filter;
 pub mod fragment_info;

@@ -92,9 +92,22 @@ fn time(range: Option<(u64, u64)>) -> Option<u64> {
     range.map(|(first, _)| first)
 }
 
-/// Added attributes must refer to enumerations that are there or added.
+/// Added attributes must refer to enumerations that are there or added, and those dropped must not be in use.
 fn check_enumerations(engine: &azulejo::Context, uri: &str, changes: &SchemaEvolution) -> Result<()> {
     let mut schema = None;
+    if !changes.drop_enumerations.is_empty() {
+        let schema = schema.insert(Array::open(engine, uri)?.schema().clone());
+        for attribute in schema.attributes.iter().filter(|a| !changes.drop_attributes.contains(&a.name)) {
+            if let Some(name) = &attribute.enumeration
+                && changes.drop_enumerations.contains(name)
+            {
+                return Err(Failure::new(format!(
+                    "Unable to drop enumeration '{name}' as it is used by attribute '{}'; drop the attribute too",
+                    attribute.name
+                )));
+            }
+        }
+    }
     for name in changes.add_attributes.iter().filter_map(|attribute| attribute.enumeration.as_ref()) {
         if changes.add_enumerations.iter().any(|enumeration| enumeration.name == *name) {
             continue;
@@ -170,7 +183,11 @@ capi! {
         let (changes, range) = evolution.get()?.evolution();
         let (engine, uri) = (ctx.engine()?, uri.get()?);
         check_enumerations(&engine, uri, &changes)?;
-        Array::evolve(&engine, uri, &changes, time(range))?;
+        match time(range) {
+            // As in the reference, a schema may be stored with a time before the latest one's.
+            Some(at) => Array::evolve_at(&engine, uri, &changes, at)?,
+            None => Array::evolve(&engine, uri, &changes, None)?,
+        }
     }
 
     /// Brings the schema of an array to the version that new arrays have.

@@ -5,6 +5,7 @@ pub mod channel;
 mod estimate;
 pub mod field;
 mod read;
+mod stats;
 mod write;
 
 use crate::array::{ArrayHandle, OpenArray};
@@ -19,8 +20,10 @@ use azulejo_format::schema::{ArraySchema, Layout};
 use buffers::{FieldBuffers, OffsetsFormat, Place};
 use channel::NamedAggregate;
 use read::{ReadState, Source};
+use stats::QueryStats;
 use std::ffi::{c_char, c_void};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Instant;
 
 /// `tiledb_query_t`.
 #[derive(Debug)]
@@ -40,6 +43,7 @@ pub struct Shared {
     open: Arc<OpenArray>,
     kind: QueryType,
     state: Mutex<State>,
+    stats: QueryStats,
 }
 
 /// How far a query is.
@@ -203,6 +207,7 @@ fn submit(query: &QueryHandle) -> Result<()> {
     query.array.open()?;
     let open = &query.shared.open;
     let mut state = query.shared.state();
+    let start = Instant::now();
     let outcome = match query.shared.kind {
         QueryType::Read => read::submit(&mut state, open),
         QueryType::Write | QueryType::ModifyExclusive => write::submit(&mut state, open),
@@ -212,6 +217,7 @@ fn submit(query: &QueryHandle) -> Result<()> {
     if outcome.is_err() {
         state.status = Status::Failed;
     }
+    query.shared.stats.submitted(&state, query.shared.schema(), start.elapsed());
     outcome
 }
 
@@ -270,14 +276,14 @@ capi! {
             read: None,
             write: write::WriteState::default(),
         };
-        let shared = Arc::new(Shared { open, kind, state: Mutex::new(state) });
+        let stats = QueryStats::new(kind, ctx.stats());
+        let shared = Arc::new(Shared { open, kind, state: Mutex::new(state), stats });
         query.give(QueryHandle { shared, array: array.clone(), keep: Keep::default() })?;
     }
 
     /// Statistics as JSON; free them with `tiledb_stats_free_str`.
     fn tiledb_query_get_stats(ctx, query: In<QueryHandle>, out: Out<Pointer<c_char>>) {
-        query.get()?;
-        out.set(crate::stats::owned_text("{}"))?;
+        out.set(crate::stats::owned_text(&query.get()?.shared.stats.json()))?;
     }
 
     /// Sets settings of the query's own, before it is submitted.

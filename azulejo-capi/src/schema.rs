@@ -4,6 +4,7 @@ use crate::attribute::AttributeHandle;
 use crate::boundary::{Bytes, In, Kind, Out, Ptr, Text, capi, capi_free};
 use crate::config::Config;
 use crate::ctx::Context;
+use crate::dimension::SharedDimension;
 use crate::dimension_label::LabelHandle;
 use crate::domain::DomainHandle;
 use crate::enumeration::EnumerationHandle;
@@ -33,6 +34,8 @@ pub struct SchemaHandle {
 #[derive(Debug)]
 struct State {
     schema: Arc<ArraySchema>,
+    /// The dimensions as handles on the domain share them: what is set through those counts.
+    dimensions: Vec<SharedDimension>,
     /// Those that are there in memory; others are loaded from `array` when they are asked for.
     enumerations: Vec<Arc<Enumeration>>,
     label_filters: HashMap<String, Pipeline>,
@@ -49,6 +52,7 @@ impl Kind for SchemaHandle {
 impl SchemaHandle {
     fn of(schema: Arc<ArraySchema>, time: (u64, u64), array: Option<Array>) -> Self {
         let state = State {
+            dimensions: shared(&schema.domain),
             schema,
             enumerations: Vec::new(),
             label_filters: HashMap::new(),
@@ -89,13 +93,14 @@ impl SchemaHandle {
             tile_extent: Some(extent.to_le_bytes().to_vec()),
         });
         schema.attributes.push(Attribute::new(attribute, Datatype::Blob, CellValNum::ONE));
+        state.dimensions = shared(&state.schema.domain);
         drop(state);
         handle
     }
 
     /// The schema as it is now.
     pub fn schema(&self) -> Arc<ArraySchema> {
-        Arc::clone(&lock(&self.state).schema)
+        lock(&self.state).current()
     }
 
     /// A handle on a label; its URI is whole if the array is known.
@@ -112,7 +117,7 @@ impl SchemaHandle {
     pub fn new_array(&self) -> Result<(NewArray, (u64, u64))> {
         let mut state = lock(&self.state);
         state.load_enumerations()?;
-        let mut schema = ArraySchema::clone(&state.schema);
+        let mut schema = ArraySchema::clone(&state.current());
         if schema.cell_order != Layout::Hilbert {
             for dimension in &mut schema.domain.dimensions {
                 dimension.fill_tile_extent();
@@ -159,7 +164,21 @@ fn time_of(name: &str) -> (u64, u64) {
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
+/// Dimensions for handles to share.
+fn shared(domain: &Domain) -> Vec<SharedDimension> {
+    domain.dimensions.iter().map(|dimension| Arc::new(Mutex::new(dimension.clone()))).collect()
+}
+
 impl State {
+    /// The schema with its dimensions as they are now.
+    fn current(&mut self) -> Arc<ArraySchema> {
+        let dimensions: Vec<Dimension> = self.dimensions.iter().map(|d| lock(d).clone()).collect();
+        if self.schema.domain.dimensions != dimensions {
+            self.edit().domain.dimensions = dimensions;
+        }
+        Arc::clone(&self.schema)
+    }
+
     fn edit(&mut self) -> &mut ArraySchema {
         Arc::make_mut(&mut self.schema)
     }
@@ -291,9 +310,9 @@ capi! {
         version.set(schema.get()?.schema().version.number())?;
     }
 
-    /// Sets the domain: a copy.
+    /// Sets the domain, with which the schema shares dimensions.
     fn tiledb_array_schema_set_domain(ctx, schema: In<SchemaHandle>, domain: In<DomainHandle>) {
-        let domain = domain.get()?.domain();
+        let (domain, dimensions) = (domain.get()?.domain(), domain.get()?.shared());
         if domain.dimensions.is_empty() {
             return Err("Cannot set domain; Domain has 0 dimensions".into());
         }
@@ -310,11 +329,12 @@ capi! {
             }
         }
         state.edit().domain = domain;
+        state.dimensions = dimensions;
     }
 
-    /// A copy of the domain.
+    /// A handle on the domain.
     fn tiledb_array_schema_get_domain(ctx, schema: In<SchemaHandle>, domain: Out<Ptr<DomainHandle>>) {
-        domain.give(DomainHandle::new(schema.get()?.schema().domain.clone()))?;
+        domain.give(DomainHandle::of(lock(&schema.get()?.state).dimensions.clone()))?;
     }
 
     /// Sets the number of cells in a tile of a sparse array.
@@ -354,7 +374,10 @@ capi! {
         let mut state = lock(&schema.get()?.state);
         let order = layout(id)?;
         if !matches!(order, Layout::RowMajor | Layout::ColMajor) {
-            return Err("Cannot set tile order; it must be row-major or column-major".into());
+            return Err(match order {
+                Layout::Hilbert => "Cannot set tile order; Hilbert order is not applicable to tiles".into(),
+                _ => "Cannot set tile order; it must be row-major or column-major".into(),
+            });
         }
         state.edit().tile_order = order;
     }
@@ -404,7 +427,12 @@ capi! {
         if let Err(error) = array.check() {
             return Err(Failure::new(format!("Array schema check failed; {error}")));
         }
-        lock(&schema.state).edit().domain = array.schema.domain;
+        // What the check fills in are tile extents; dimensions without filters keep having none.
+        let mut state = lock(&schema.state);
+        for (mine, checked) in state.dimensions.iter_mut().zip(array.schema.domain.dimensions) {
+            lock(mine).tile_extent = checked.tile_extent;
+        }
+        state.current();
     }
 
     /// Dense or sparse.
@@ -470,7 +498,7 @@ capi! {
     fn tiledb_array_schema_dump_str(ctx, schema: In<SchemaHandle>, out: Out<Ptr<StringHandle>>) {
         let mut state = lock(&schema.get()?.state);
         state.load_enumerations()?;
-        out.give(StringHandle::new(crate::dump::schema(&state.schema, &state.enumerations)))?;
+        out.give(StringHandle::new(crate::dump::schema(&state.current(), &state.enumerations)))?;
     }
 
     /// Adds an enumeration, which attributes may then refer to.

@@ -92,7 +92,7 @@ fn is_nan(datatype: Datatype, bytes: &[u8]) -> bool {
 impl Ranges {
     /// The whole domain of an array.
     pub fn new(array: &OpenArray, coalesce: bool, oob: Option<&str>) -> Result<Self> {
-        let schema = Arc::clone(array.array().schema());
+        let schema = array.shown_schema();
         let count = schema.domain.ndim();
         Ok(Self {
             array: array.array().clone(),
@@ -233,9 +233,45 @@ impl Ranges {
     pub fn subarray(&self) -> Result<Subarray> {
         let mut resolved = self.clone();
         resolved.resolve()?;
+        resolved.bound()?;
         let selection =
             |ranges| if Vec::is_empty(&ranges) { DimSelection::All } else { DimSelection::Ranges(ranges) };
         Ok(Subarray::Box(resolved.dimensions.into_iter().map(selection).collect()))
+    }
+
+    /// Bounds ranges by a current domain that the array's schema was given after opening; the engine knows of one that was
+    /// there before.
+    fn bound(&mut self) -> Result<()> {
+        if self.schema.current_domain == self.array.schema().current_domain {
+            return Ok(());
+        }
+        let Some(current) = self.schema.current_domain.ranges() else { return Ok(()) };
+        for (index, bounds) in current.iter().enumerate() {
+            let Some(ranges) = self.dimensions.get_mut(index) else { continue };
+            if ranges.is_empty() {
+                ranges.push(bounds.clone());
+                continue;
+            }
+            let Some(dimension) = self.schema.dimension(index) else { continue };
+            let less = |a: &[u8], b: &[u8]| compare(dimension.datatype, a, b) == Ordering::Less;
+            let outside = |r: &Range| less(&r.start, &bounds.start) || less(&bounds.end, &r.end);
+            if self.schema.is_dense() && ranges.iter().any(outside) {
+                return Err("A range was set outside of the current domain.".into());
+            }
+            ranges.retain(|r| !less(&r.end, &bounds.start) && !less(&bounds.end, &r.start));
+            if ranges.is_empty() {
+                return Err("All ranges lie outside of the current domain.".into());
+            }
+            for range in ranges {
+                if less(&range.start, &bounds.start) {
+                    range.start.clone_from(&bounds.start);
+                }
+                if less(&bounds.end, &range.end) {
+                    range.end.clone_from(&bounds.end);
+                }
+            }
+        }
+        Ok(())
     }
 
     /// One range for each dimension, for writing; an error if some dimension has more.

@@ -57,7 +57,7 @@ fn shape(schema: &ArraySchema, name: &str) -> (Datatype, bool, bool) {
 fn options(state: &State, open: &OpenArray) -> Result<ReadOptions> {
     let subarray = match &state.subarray {
         Some(ranges) => ranges.subarray()?,
-        None => Subarray::all(),
+        None => Ranges::new(open, true, None)?.subarray()?,
     };
     let mut options = ReadOptions::new().subarray(subarray).layout(state.layout);
     options.condition.clone_from(&state.condition);
@@ -66,7 +66,6 @@ fn options(state: &State, open: &OpenArray) -> Result<ReadOptions> {
     {
         options.memory_budget = Some(settings.number("sm.mem.total_budget")?.max(1 << 20));
     }
-    let _ = open;
     Ok(options)
 }
 

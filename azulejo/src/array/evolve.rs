@@ -36,23 +36,23 @@ impl Array {
         timestamp: Option<u64>,
     ) -> Result<()> {
         let head = Head::open(context, uri)?;
-        let bad = |error| Error::InvalidArgument(format!("cannot evolve {}: {error}", head.uri));
-        let next = next_schema(context, &head, evolution)?.map_err(bad)?;
-        check_fragments(&head, evolution)?;
         let name = next_name(&head, timestamp)?;
-        let new = || evolution.add_enumerations.iter().chain(&evolution.extend_enumerations);
-        let write = || -> Result<()> {
-            for enumeration in new() {
-                let path = enumeration_path(&enumeration.file_name);
-                put_tile(context, &head.location, &path, &enumeration.encode())?;
-            }
-            put_schema(context, &head.location, &next, &name)
-        };
-        write().inspect_err(|_| {
-            // No schema names them. The first error is the one to report.
-            let path = |e: &Enumeration| head.location.path.join(&enumeration_path(&e.file_name));
-            let _ = head.location.storage.delete(&new().map(path).collect::<Vec<_>>());
-        })
+        evolve_to(context, &head, evolution, &name)
+    }
+
+    /// As [`Self::evolve`], at any time: a schema of a time before the latest one's never is the latest, and only those
+    /// see it who open the array at a time between the two.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for changes that contradict the latest schema or break a rule.
+    pub fn evolve_at(
+        context: &Context,
+        uri: &str,
+        evolution: &SchemaEvolution,
+        timestamp: u64,
+    ) -> Result<()> {
+        let head = Head::open(context, uri)?;
+        evolve_to(context, &head, evolution, &TimestampedName::unversioned(timestamp, timestamp))
     }
 
     /// What [`Self::evolve`] would make of the schema; writes nothing.
@@ -78,6 +78,31 @@ impl Array {
         put_schema(context, &head.location, &upgraded, &name)?;
         Ok(true)
     }
+}
+
+/// Stores an evolved schema under a name.
+fn evolve_to(
+    context: &Context,
+    head: &Head,
+    evolution: &SchemaEvolution,
+    name: &TimestampedName,
+) -> Result<()> {
+    let bad = |error| Error::InvalidArgument(format!("cannot evolve {}: {error}", head.uri));
+    let next = next_schema(context, head, evolution)?.map_err(bad)?;
+    check_fragments(head, evolution)?;
+    let new = || evolution.add_enumerations.iter().chain(&evolution.extend_enumerations);
+    let write = || -> Result<()> {
+        for enumeration in new() {
+            let path = enumeration_path(&enumeration.file_name);
+            put_tile(context, &head.location, &path, &enumeration.encode())?;
+        }
+        put_schema(context, &head.location, &next, name)
+    };
+    write().inspect_err(|_| {
+        // No schema names them. The first error is the one to report.
+        let path = |e: &Enumeration| head.location.path.join(&enumeration_path(&e.file_name));
+        let _ = head.location.storage.delete(&new().map(path).collect::<Vec<_>>());
+    })
 }
 
 /// Applies an evolution. The outer error is one of reading.

@@ -1,0 +1,140 @@
+//! A storage that counts requests and bytes on their way to another.
+
+use super::Stats;
+use azulejo::Result;
+use azulejo::storage::{
+    Entry, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail, Upload,
+};
+use bytes::Bytes;
+use std::sync::Arc;
+
+/// Passes everything on and counts it.
+#[derive(Debug)]
+pub struct CountingStorage {
+    inner: Arc<dyn Storage>,
+    stats: Arc<Stats>,
+}
+
+impl CountingStorage {
+    /// Wraps a storage; `stats` gets the counts.
+    pub fn new(inner: Arc<dyn Storage>, stats: Arc<Stats>) -> Self {
+        Self { inner, stats }
+    }
+
+    fn reads(&self, requests: usize, bytes: u64) {
+        self.stats.count("VFS.read_ops_num", requests as u64);
+        self.stats.count("VFS.read_byte_num", bytes);
+    }
+}
+
+#[derive(Debug)]
+struct CountingUpload {
+    inner: Box<dyn Upload>,
+    stats: Arc<Stats>,
+}
+
+impl Upload for CountingUpload {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.stats.count("VFS.write_ops_num", 1);
+        self.stats.count("VFS.write_byte_num", bytes.len() as u64);
+        self.inner.write(bytes)
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        self.inner.finish()
+    }
+}
+
+#[derive(Debug)]
+struct CountingReader {
+    inner: Box<dyn ObjectReader>,
+    stats: Arc<Stats>,
+}
+
+impl ObjectReader for CountingReader {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        self.stats.count("VFS.read_ops_num", 1);
+        self.stats.count("VFS.read_byte_num", out.len() as u64);
+        self.inner.read_at(offset, out)
+    }
+}
+
+impl Storage for CountingStorage {
+    fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
+        self.stats.count("VFS.ls_num", 1);
+        self.inner.list(dir)
+    }
+
+    fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
+        let read = self.inner.read(requests)?;
+        self.reads(requests.len(), read.iter().map(|bytes| bytes.len() as u64).sum());
+        Ok(read)
+    }
+
+    fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>> {
+        let read = self.inner.read_tails(paths, len)?;
+        self.reads(paths.len(), read.iter().map(|tail| tail.bytes.len() as u64).sum());
+        Ok(read)
+    }
+
+    fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
+        self.reads(requests.len(), requests.iter().map(|request| request.out.len() as u64).sum());
+        self.inner.read_into(requests)
+    }
+
+    fn has_cheap_reads(&self) -> bool {
+        self.inner.has_cheap_reads()
+    }
+
+    fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>> {
+        let inner = self.inner.open(path)?;
+        if !super::is_enabled() {
+            return Ok(inner);
+        }
+        Ok(Box::new(CountingReader { inner, stats: Arc::clone(&self.stats) }))
+    }
+
+    fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
+        let asked = |request: &ReadRequest| match &request.range {
+            ReadRange::Bytes(range) => range.end.saturating_sub(range.start),
+            ReadRange::All => 0,
+        };
+        self.reads(requests.len(), requests.iter().map(asked).sum());
+        self.inner.start_read(requests)
+    }
+
+    fn size(&self, path: &StorePath) -> Result<u64> {
+        self.stats.count("VFS.file_size_num", 1);
+        self.inner.size(path)
+    }
+
+    fn put(&self, path: &StorePath, body: Bytes) -> Result<()> {
+        self.stats.count("VFS.write_ops_num", 1);
+        self.stats.count("VFS.write_byte_num", body.len() as u64);
+        self.inner.put(path, body)
+    }
+
+    fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
+        let inner = self.inner.upload(path)?;
+        if !super::is_enabled() {
+            return Ok(inner);
+        }
+        Ok(Box::new(CountingUpload { inner, stats: Arc::clone(&self.stats) }))
+    }
+
+    fn finish_all(&self, uploads: Vec<Box<dyn Upload>>) -> Result<()> {
+        self.inner.finish_all(uploads)
+    }
+
+    fn make_folder(&self, path: &StorePath) -> Result<()> {
+        self.inner.make_folder(path)
+    }
+
+    fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
+        self.inner.rename(from, to)
+    }
+
+    fn delete(&self, paths: &[StorePath]) -> Result<()> {
+        self.inner.delete(paths)
+    }
+}
