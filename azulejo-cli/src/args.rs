@@ -80,6 +80,15 @@ pub struct GlobalArgs {
     /// Threads for decoding [default: one a core]
     #[arg(long, global = true, value_name = "N", default_value_t = 0, hide_default_value = true)]
     pub threads: usize,
+    /// A setting by TileDB's name, such as vfs.s3.region=eu-west-1; may be given several times
+    #[arg(long, global = true, value_name = "KEY=VALUE")]
+    pub config: Vec<String>,
+    /// File of settings: a name and its value a line, as TileDB writes them
+    #[arg(long, global = true, value_name = "FILE")]
+    pub config_file: Option<PathBuf>,
+    /// Print the requests, bytes and waiting time of object stores at the end
+    #[arg(long, global = true)]
+    pub stats: bool,
     /// No progress bars and no notes
     #[arg(long, short, global = true)]
     pub quiet: bool,

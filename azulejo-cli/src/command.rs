@@ -27,8 +27,11 @@ use crate::session::Session;
 /// Runs the command asked for.
 pub fn run(cli: Cli) -> Result<()> {
     let mut session = Session::new(&cli.global)?;
-    dispatch(&mut session, cli.command)?;
-    session.output.finish()
+    let done = dispatch(&mut session, cli.command).and_then(|()| session.output.finish());
+    if cli.global.stats {
+        anstream::eprintln!("{}", session.context.io_stats());
+    }
+    done
 }
 
 /// Runs a command in a session.

@@ -14,6 +14,7 @@ mod progress;
 mod schema_json;
 mod selection;
 mod session;
+mod settings;
 mod size;
 mod terminal;
 mod value;

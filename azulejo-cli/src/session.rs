@@ -3,6 +3,7 @@
 use crate::args::{GlobalArgs, TimeArgs};
 use crate::error::{CliError, Result};
 use crate::progress::Progress;
+use crate::settings;
 use crate::terminal::Output;
 use crate::value;
 use azulejo::format::filter::EncryptionKey;
@@ -23,12 +24,18 @@ pub struct Session {
 impl Session {
     /// The surroundings that the global options ask for.
     pub fn new(args: &GlobalArgs) -> Result<Self> {
-        let default = Config::default();
-        let config = Config {
-            memory_budget: args.memory.unwrap_or(default.memory_budget),
-            threads: args.threads,
-            ..default
-        };
+        let mut config = Config::default();
+        if let Some(file) = &args.config_file {
+            let text = std::fs::read_to_string(file).map_err(|e| CliError::io("read", file, e))?;
+            settings::from_file(&mut config, &text, file)?;
+        }
+        for setting in &args.config {
+            settings::from_option(&mut config, setting)?;
+        }
+        config.memory_budget = args.memory.unwrap_or(config.memory_budget);
+        if args.threads > 0 {
+            config.threads = args.threads;
+        }
         let key = args.key_file.as_deref().map(read_key).transpose()?;
         Ok(Self {
             context: Context::new(config, key)?,

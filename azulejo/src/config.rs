@@ -1,5 +1,8 @@
 //! Settings of a context.
 
+use crate::error::{Error, Result};
+use crate::storage::StoreSettings;
+
 /// What a [`Context`](crate::Context) is made with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Config {
@@ -9,15 +12,49 @@ pub struct Config {
     pub threads: usize,
     /// Two ranges of one file closer than this many bytes are read as one.
     pub coalesce_gap: u64,
+    /// Settings of object stores; what is not set comes from the environment.
+    pub store: StoreSettings,
 }
 
 impl Config {
     /// The memory budget unless set: 1 GiB.
     pub const DEFAULT_MEMORY_BUDGET: u64 = 1 << 30;
+
+    /// Whether [`Self::set`] takes this name.
+    #[must_use]
+    pub fn knows(name: &str) -> bool {
+        matches!(name, "sm.mem.total_budget" | "sm.compute_concurrency_level") || StoreSettings::knows(name)
+    }
+
+    /// Sets what TileDB calls `name`: `vfs.*` for object stores, `sm.mem.total_budget` in bytes,
+    /// `sm.compute_concurrency_level`.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if there is no such setting, or if the value is none for it.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
+        let number = || {
+            value
+                .parse::<u64>()
+                .map_err(|_| Error::InvalidArgument(format!("{name} is a whole number, not {value:?}")))
+        };
+        match name {
+            "sm.mem.total_budget" => self.memory_budget = number()?.max(1 << 20),
+            "sm.compute_concurrency_level" => {
+                self.threads = usize::try_from(number()?).unwrap_or(0).min(1024);
+            }
+            _ => self.store.set(name, value)?,
+        }
+        Ok(())
+    }
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self { memory_budget: Self::DEFAULT_MEMORY_BUDGET, threads: 0, coalesce_gap: 64 * 1024 }
+        Self {
+            memory_budget: Self::DEFAULT_MEMORY_BUDGET,
+            threads: 0,
+            coalesce_gap: 64 * 1024,
+            store: StoreSettings::new(),
+        }
     }
 }

@@ -3,7 +3,7 @@
 use crate::buffer_pool::BufferPool;
 use crate::config::Config;
 use crate::error::{Error, Result};
-use crate::storage::{LocalStorage, MemoryStorage, Storage, StorePath, Uri};
+use crate::storage::{IoCounts, LocalStorage, MemoryStorage, Storage, StorePath, Stores, Uri};
 use azulejo_format::filter::EncryptionKey;
 use std::sync::Arc;
 
@@ -20,8 +20,7 @@ pub struct Context {
 struct Inner {
     config: Config,
     key: Option<EncryptionKey>,
-    local: Arc<dyn Storage>,
-    memory: Arc<dyn Storage>,
+    stores: Stores,
     pool: Arc<rayon::ThreadPool>,
     buffers: BufferPool,
 }
@@ -60,16 +59,38 @@ impl Context {
             .build()
             .map_err(|e| Error::Internal(format!("cannot start threads: {e}")))?;
         let (buffers, pool) = (idle_buffers(&config), Arc::new(pool));
-        Ok(Self { inner: Arc::new(Inner { config, key, local, memory, pool, buffers }) })
+        let stores = Stores::new(local, memory);
+        Ok(Self { inner: Arc::new(Inner { config, key, stores, pool, buffers }) })
     }
 
     /// The same storages and threads with other settings, of which the number of threads is passed by, and another key.
     #[must_use]
     pub fn derive(&self, config: Config, key: Option<EncryptionKey>) -> Self {
-        let Inner { local, memory, pool, .. } = &*self.inner;
-        let (local, memory, pool) = (Arc::clone(local), Arc::clone(memory), Arc::clone(pool));
+        let Inner { stores, pool, .. } = &*self.inner;
+        let (stores, pool) = (stores.clone(), Arc::clone(pool));
         let buffers = idle_buffers(&config);
-        Self { inner: Arc::new(Inner { config, key, local, memory, pool, buffers }) }
+        Self { inner: Arc::new(Inner { config, key, stores, pool, buffers }) }
+    }
+
+    /// The same context, where a storage of the caller's stands in for a bucket, container or web server.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if `root` is no URI of an object store.
+    pub fn with_object_store(&self, root: &Uri, storage: Arc<dyn Storage>) -> Result<Self> {
+        let Inner { config, key, stores, pool, .. } = &*self.inner;
+        let Some(stores) = stores.with(root.path(), storage) else {
+            return Err(Error::InvalidArgument(format!("{root}: no URI of an object store")));
+        };
+        let (config, key, pool, buffers) =
+            (config.clone(), key.clone(), Arc::clone(pool), idle_buffers(config));
+        Ok(Self { inner: Arc::new(Inner { config, key, stores, pool, buffers }) })
+    }
+
+    /// The requests made of object stores through this context and those derived from it, their bytes, and the time that
+    /// threads have waited for them. Files and memory are not counted.
+    #[must_use]
+    pub fn io_stats(&self) -> IoCounts {
+        self.inner.stores.stats().counts()
     }
 
     /// The settings.
@@ -86,10 +107,7 @@ impl Context {
 
     /// Which storage keeps a URI, and under which path.
     pub fn locate(&self, uri: &Uri) -> Result<Location> {
-        let storage = match uri {
-            Uri::Local(_) => Arc::clone(&self.inner.local),
-            Uri::Memory(_) => Arc::clone(&self.inner.memory),
-        };
+        let storage = self.inner.stores.find(uri, &self.inner.config.store)?;
         Ok(Location { storage, path: uri.path().clone() })
     }
 

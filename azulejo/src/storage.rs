@@ -1,17 +1,28 @@
 //! Where objects lie: the one seam through which the engine does IO.
 
 mod coalesce;
-#[cfg(test)]
-mod conformance;
+#[cfg(any(test, feature = "testing"))]
+#[doc(hidden)]
+pub mod conformance;
+mod io_stats;
 mod local;
 mod memory;
+#[cfg(feature = "object-store")]
+mod object;
 mod request_log;
+mod settings;
+mod stores;
 mod uri;
 
+pub use io_stats::{IoCounts, IoOp, IoStats};
 pub use local::LocalStorage;
 pub use memory::MemoryStorage;
+#[cfg(feature = "object-store")]
+pub use object::ObjectStorage;
 pub use request_log::{Request, RequestLog, RequestLogStorage};
-pub use uri::{StorePath, Uri};
+pub use settings::StoreSettings;
+pub(crate) use stores::Stores;
+pub use uri::{ObjectScheme, StorePath, Uri};
 
 use crate::error::Result;
 use bytes::Bytes;
@@ -67,17 +78,36 @@ pub struct ReadInto<'a> {
     pub out: &'a mut [u8],
 }
 
-/// A read under way; [`PendingRead::wait`] gives its bytes.
+/// A read under way; [`PendingRead::wait`] gives its bytes. Dropped before, it is stopped where the storage can.
 #[derive(Debug)]
 pub struct PendingRead {
     receiver: std::sync::mpsc::Receiver<Result<Vec<Bytes>>>,
+    stats: Option<IoStats>,
+    _stop: Option<Stop>,
+}
+
+/// Runs when it is dropped.
+struct Stop(Option<Box<dyn FnOnce() + Send>>);
+
+impl Debug for Stop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Stop")
+    }
+}
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        if let Some(stop) = self.0.take() {
+            stop();
+        }
+    }
 }
 
 impl PendingRead {
     /// A read whose result will arrive over a channel.
     #[must_use]
     pub fn new(receiver: std::sync::mpsc::Receiver<Result<Vec<Bytes>>>) -> Self {
-        Self { receiver }
+        Self { receiver, stats: None, _stop: None }
     }
 
     /// A read that is done.
@@ -86,14 +116,31 @@ impl PendingRead {
         let (sender, receiver) = std::sync::mpsc::sync_channel(1);
         // The receiver lives in this function, so the send cannot fail.
         let _ = sender.send(result);
-        Self { receiver }
+        Self::new(receiver)
+    }
+
+    /// Runs `stop` when nobody waits for the read any more.
+    #[must_use]
+    pub fn stopped_by(mut self, stop: impl FnOnce() + Send + 'static) -> Self {
+        self._stop = Some(Stop(Some(Box::new(stop))));
+        self
+    }
+
+    /// Counts the time that is spent waiting.
+    #[must_use]
+    pub fn timed(mut self, stats: &IoStats) -> Self {
+        self.stats = Some(stats.clone());
+        self
     }
 
     /// Waits for the bytes, in the order of the requests.
     pub fn wait(self) -> Result<Vec<Bytes>> {
-        self.receiver
-            .recv()
-            .unwrap_or_else(|_| Err(crate::Error::Internal("a prefetch ended without a result".into())))
+        let receive = || self.receiver.recv();
+        let received = match &self.stats {
+            Some(stats) => stats.waiting(receive),
+            None => receive(),
+        };
+        received.unwrap_or_else(|_| Err(crate::Error::Internal("a prefetch ended without a result".into())))
     }
 }
 
@@ -101,6 +148,12 @@ impl PendingRead {
 pub trait Upload: Send + Debug {
     /// Appends bytes.
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
+
+    /// Begins to end the object in the background, where the storage can: several are ended side by side so. Nothing may
+    /// be written afterwards, and [`Self::finish`] must still be called.
+    fn begin_finish(&mut self) -> Result<()> {
+        Ok(())
+    }
 
     /// Ends the object: it lasts from now on, through a power failure too.
     fn finish(self: Box<Self>) -> Result<()>;
@@ -164,7 +217,8 @@ pub trait Storage: Send + Sync + Debug {
     /// Writes a whole object: afterwards all of it is visible, or nothing.
     fn put(&self, path: &StorePath, body: Bytes) -> Result<()>;
 
-    /// Starts an object that is written piece by piece: it exists once [`Upload::finish`] has returned.
+    /// Starts an object that is written piece by piece: it exists once [`Upload::finish`] has returned. One that exists
+    /// already is [`Error::AlreadyExists`](crate::Error::AlreadyExists) where finding out costs no request of its own.
     ///
     /// Unlike [`Self::put`] an upload may be seen before, and a crash can leave a part of it: use it for what counts only
     /// when something that is written later says so.

@@ -1,4 +1,5 @@
-//! What every storage must do: one suite, run by each of them.
+//! What every storage must do: one suite, run by each of them, and by tests of real servers.
+#![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
 
 use super::{ReadInto, ReadRange, ReadRequest, Storage, StorePath};
 use crate::error::Error;
@@ -12,14 +13,149 @@ fn read(path: &StorePath, range: ReadRange) -> ReadRequest {
     ReadRequest { path: path.clone(), range }
 }
 
-/// Runs the suite below `root`, where nothing may lie yet.
-pub(crate) fn check(storage: &dyn Storage, root: &StorePath) {
+/// Runs the suite below `root`, where nothing may lie yet. Afterwards nothing lies there again.
+pub fn check(storage: &dyn Storage, root: &StorePath) {
     listings(storage, &root.join("list"));
     reads(storage, &root.join("read"));
     big_batches(storage, &root.join("batch"));
     writes_and_deletes(storage, &root.join("write"));
     uploads(storage, &root.join("upload"));
     moves(storage, &root.join("move"));
+    odd_names(storage, &root.join("names"));
+    large_objects(storage, &root.join("large"));
+    clean(storage, root);
+}
+
+/// Lists and deletes `number` objects in one folder: more than a server gives in one answer.
+pub fn check_pages(storage: &dyn Storage, root: &StorePath, number: usize) {
+    let name = |i: usize| format!("object-{i:05}");
+    std::thread::scope(|scope| {
+        for part in 0..8 {
+            scope.spawn(move || {
+                for i in (part..number).step_by(8) {
+                    storage.put(&root.join(&name(i)), Bytes::new()).unwrap();
+                }
+            });
+        }
+    });
+    storage.put(&root.join("below/x"), Bytes::from_static(b"x")).unwrap();
+    storage.put(&root.join("p/x"), Bytes::from_static(b"x")).unwrap();
+    let mut expected: Vec<_> = (0..number).map(|i| (name(i), false)).collect();
+    expected.insert(0, ("below".to_owned(), true));
+    expected.push(("p".to_owned(), true));
+    assert_eq!(names(storage, root), expected);
+    clean(storage, root);
+}
+
+fn clean(storage: &dyn Storage, root: &StorePath) {
+    storage.delete(std::slice::from_ref(root)).unwrap();
+    assert_eq!(storage.list(root).unwrap(), []);
+}
+
+/// Names that URLs, XML and shells take for something else.
+fn odd_names(storage: &dyn Storage, root: &StorePath) {
+    let mut odd = vec![
+        "a b",
+        "a%20b",
+        "100%",
+        "a+b",
+        "x#y",
+        "a&b;c",
+        "é-ü-日本",
+        "(x)",
+        "~x",
+        "=x=",
+        "a'b",
+        "@x,y!",
+        "$x",
+        "[x]",
+        "__1_2_{x}",
+    ];
+    if !cfg!(windows) {
+        odd.extend(["q?z", "a\"b", "<x>", "a|b", "x*y", "a:b"]);
+    }
+    for name in &odd {
+        let path = root.join(&format!("in {name}")).join(name);
+        storage.put(&path, Bytes::from((*name).to_owned())).unwrap();
+        assert_eq!(storage.list(&root.join(&format!("in {name}"))).unwrap()[0].name, *name);
+        let body = Bytes::from((*name).to_owned());
+        assert_eq!(storage.read(&[read(&path, ReadRange::All)]).unwrap(), [body], "{name}");
+        assert_eq!(storage.size(&path).unwrap(), name.len() as u64, "{name}");
+        let mut upload = storage.upload(&root.join(name)).unwrap();
+        upload.write(b"up").unwrap();
+        upload.finish().unwrap();
+    }
+    let mut expected: Vec<_> =
+        odd.iter().flat_map(|n| [((*n).to_owned(), false), (format!("in {n}"), true)]).collect();
+    expected.sort();
+    assert_eq!(names(storage, root), expected);
+    storage.rename(&root.join("in a b"), &root.join("moved +%")).unwrap();
+    assert_eq!(names(storage, &root.join("moved +%")), [("a b".to_owned(), false)]);
+    let all: Vec<_> = storage.list(root).unwrap().iter().map(|entry| root.join(&entry.name)).collect();
+    storage.delete(&all).unwrap();
+    assert_eq!(storage.list(root).unwrap(), []);
+}
+
+/// Objects of several parts.
+fn large_objects(storage: &dyn Storage, root: &StorePath) {
+    let part: Vec<u8> = (0..1u32 << 18).flat_map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+    let path = root.join("x");
+    let mut upload = storage.upload(&path).unwrap();
+    for piece in 0..12u8 {
+        upload.write(&[piece]).unwrap();
+        upload.write(&part).unwrap();
+    }
+    upload.begin_finish().unwrap();
+    upload.finish().unwrap();
+    let stride = part.len() as u64 + 1;
+    let size = 12 * stride;
+    assert_eq!(storage.size(&path).unwrap(), size);
+    let ranges = [0..size, size - 5..size, stride - 1..stride + 1, 7 * stride..9 * stride, 3..3];
+    let requests: Vec<_> = ranges.iter().map(|range| read(&path, ReadRange::Bytes(range.clone()))).collect();
+    let bodies = storage.read(&requests).unwrap();
+    for (body, range) in bodies.iter().zip(&ranges) {
+        assert_eq!(body.len() as u64, range.end - range.start);
+    }
+    for piece in 0..12usize {
+        let at = piece * stride as usize;
+        assert_eq!(bodies[0][at], piece as u8);
+        assert!(bodies[0][at + 1..at + 1 + part.len()] == part, "part {piece}");
+    }
+    assert!(bodies[3][..] == bodies[0][7 * stride as usize..9 * stride as usize]);
+    let mut out = vec![0; size as usize];
+    storage.read_into(&mut [ReadInto { path: path.clone(), offset: 0, out: &mut out }]).unwrap();
+    assert!(out == bodies[0][..]);
+    let whole = root.join("whole");
+    storage.put(&whole, bodies[0].clone()).unwrap();
+    assert!(storage.read(&[read(&whole, ReadRange::All)]).unwrap()[0] == bodies[0]);
+
+    // Given up: in the middle, and after all was written.
+    for (name, ended) in [("dropped", false), ("ended", true)] {
+        let mut dropped = storage.upload(&root.join(name)).unwrap();
+        for _ in 0..7 {
+            dropped.write(&part).unwrap();
+        }
+        if ended {
+            dropped.begin_finish().unwrap();
+        }
+        drop(dropped);
+    }
+    assert_eq!(names(storage, root), [("whole".to_owned(), false), ("x".to_owned(), false)]);
+    // A prefetch that nobody waits for.
+    drop(storage.start_read(requests));
+    storage.delete(&[path, whole]).unwrap();
+
+    // Several at once.
+    let mut uploads: Vec<_> =
+        (0..20).map(|i| storage.upload(&root.join(&format!("u{i:02}"))).unwrap()).collect();
+    for (i, upload) in uploads.iter_mut().enumerate() {
+        upload.write(&[i as u8; 3]).unwrap();
+    }
+    storage.finish_all(uploads).unwrap();
+    let listed = storage.list(root).unwrap();
+    let paths: Vec<_> = listed.iter().map(|entry| read(&root.join(&entry.name), ReadRange::All)).collect();
+    let expected: Vec<_> = (0..20u8).map(|i| Bytes::from(vec![i; 3])).collect();
+    assert_eq!(storage.read(&paths).unwrap(), expected);
 }
 
 fn listings(storage: &dyn Storage, root: &StorePath) {
@@ -158,7 +294,16 @@ fn uploads(storage: &dyn Storage, root: &StorePath) {
     upload.write(b"two").unwrap();
     upload.finish().unwrap();
     assert_eq!(storage.read(&[read(&path, ReadRange::All)]).unwrap(), [Bytes::from_static(b"one, two")]);
-    assert!(matches!(storage.upload(&path), Err(Error::AlreadyExists { .. })));
+    // Where it costs no request, an object is not replaced; otherwise it is, and never before the end.
+    match storage.upload(&path) {
+        Err(Error::AlreadyExists { .. }) => {}
+        Err(other) => panic!("{other}"),
+        Ok(mut again) => {
+            again.write(b"another").unwrap();
+            drop(again);
+        }
+    }
+    assert_eq!(storage.read(&[read(&path, ReadRange::All)]).unwrap(), [Bytes::from_static(b"one, two")]);
     storage.upload(&root.join("a/empty")).unwrap().finish().unwrap();
     assert_eq!(storage.size(&root.join("a/empty")).unwrap(), 0);
 

@@ -509,6 +509,7 @@ mod tests {
     fn meets_the_contract() {
         let (_dir, root) = scratch();
         conformance::check(&LocalStorage::new(), &root.join("a b%é"));
+        conformance::check_pages(&LocalStorage::new(), &root.join("pages"), 20);
     }
 
     #[test]

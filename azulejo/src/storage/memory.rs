@@ -199,5 +199,6 @@ mod tests {
     #[test]
     fn meets_the_contract() {
         conformance::check(&MemoryStorage::new(), &StorePath::memory("root"));
+        conformance::check_pages(&MemoryStorage::new(), &StorePath::memory("root"), 1_100);
     }
 }

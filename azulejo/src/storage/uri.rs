@@ -11,6 +11,56 @@ use std::sync::Arc;
 enum Scheme {
     File,
     Memory,
+    Object(ObjectScheme),
+}
+
+/// Which service an object's URI names. `s3a`, `gcs` and `az` are other names of `s3`, `gs` and `azure`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum ObjectScheme {
+    /// `s3://bucket/..`: Amazon S3 and what speaks its protocol.
+    S3,
+    /// `gs://bucket/..`: Google Cloud Storage.
+    Gcs,
+    /// `azure://container/..`: Azure Blob Storage; the account comes from the settings.
+    Azure,
+    /// `abfss://container@account.dfs.core.windows.net/..`: Azure, with the account.
+    Abfs,
+    /// `http://host/..`: files of a web server, to read.
+    Http,
+    /// `https://host/..`: files of a web server, to read.
+    Https,
+}
+
+impl ObjectScheme {
+    fn parse(scheme: &str) -> Option<Self> {
+        Some(match scheme {
+            "s3" | "s3a" => Self::S3,
+            "gs" | "gcs" => Self::Gcs,
+            "azure" | "az" => Self::Azure,
+            "abfs" | "abfss" => Self::Abfs,
+            "http" => Self::Http,
+            "https" => Self::Https,
+            _ => return None,
+        })
+    }
+
+    /// The scheme as URIs print it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::S3 => "s3",
+            Self::Gcs => "gs",
+            Self::Azure => "azure",
+            Self::Abfs => "abfss",
+            Self::Http => "http",
+            Self::Https => "https",
+        }
+    }
+
+    /// Whether `%XX` in a URI stands for a byte: bucket services take names as they are typed, web servers do not.
+    fn is_escaped(self) -> bool {
+        matches!(self, Self::Http | Self::Https)
+    }
 }
 
 /// An object or folder in a storage: absolute, `/` between components, none at the end. Cheap to clone.
@@ -33,6 +83,21 @@ impl StorePath {
     #[must_use]
     pub fn memory(path: &str) -> Self {
         Self { scheme: Scheme::Memory, path: tidy(path, false).into() }
+    }
+
+    /// An object or folder in a bucket, a container or on a web server: `authority` is its name, `key` the path in it.
+    #[must_use]
+    pub fn object(scheme: ObjectScheme, authority: &str, key: &str) -> Self {
+        let root = Self { scheme: Scheme::Object(scheme), path: authority.into() };
+        root.join(&tidy(key, false))
+    }
+
+    /// The service, the bucket (container, host) and the path in it; `None` for files and memory.
+    #[must_use]
+    pub fn object_parts(&self) -> Option<(ObjectScheme, &str, &str)> {
+        let Scheme::Object(scheme) = self.scheme else { return None };
+        let (authority, key) = self.path.split_once('/').unwrap_or((&self.path, ""));
+        Some((scheme, authority, key))
     }
 
     /// The path of a child: `name` is one component or several with `/` between them.
@@ -106,6 +171,10 @@ impl fmt::Display for StorePath {
             Scheme::File if self.path.starts_with('/') => write!(f, "file://{}", Escaped(&self.path)),
             Scheme::File => write!(f, "file:///{}", Escaped(&self.path)),
             Scheme::Memory => write!(f, "mem://{}", self.path),
+            Scheme::Object(scheme) if scheme.is_escaped() => {
+                write!(f, "{}://{}", scheme.as_str(), Escaped(&self.path))
+            }
+            Scheme::Object(scheme) => write!(f, "{}://{}", scheme.as_str(), self.path),
         }
     }
 }
@@ -123,12 +192,15 @@ pub enum Uri {
     Local(StorePath),
     /// Objects in memory: `mem://`.
     Memory(StorePath),
+    /// Objects of a service: `s3://`, `gs://`, `azure://`, `abfss://`, `http://`, `https://`.
+    Object(StorePath),
 }
 
 impl Uri {
     /// Parses a URI or a path. Relative paths are taken from the current directory.
     ///
-    /// `%XX` in a `file://` URI stands for that byte; what is no such escape stays as it is. Plain paths are not escaped.
+    /// `%XX` in a `file://` or `http://` URI stands for that byte; what is no such escape stays as it is. Plain paths and the
+    /// names in buckets are not escaped.
     ///
     /// # Errors
     /// [`Error::Unsupported`] for schemes that this build has no storage for, [`Error::InvalidArgument`] for an empty
@@ -152,18 +224,17 @@ impl Uri {
                 local(without_drive_slash(&rest), text)
             }
             "mem" => Ok(Self::Memory(StorePath::memory(rest))),
-            "s3" | "s3a" | "gs" | "gcs" | "azure" | "az" | "abfs" | "abfss" | "http" | "https" => {
-                Err(Error::Unsupported(format!(
-                    "{text}: {scheme}:// needs the object store feature, which this build does not have"
-                )))
-            }
             "tiledb" => Err(Error::Unsupported(format!(
                 "{text}: tiledb:// is TileDB Cloud's service, which is not supported; use the array's own location"
             ))),
             "hdfs" => Err(Error::Unsupported(format!("{text}: HDFS is not supported"))),
-            _ => Err(Error::Unsupported(format!(
-                "{text}: unknown scheme {scheme}://; a path, file:// and mem:// are supported"
-            ))),
+            lower => match ObjectScheme::parse(lower) {
+                Some(scheme) => object(scheme, rest, text),
+                None => Err(Error::Unsupported(format!(
+                    "{text}: unknown scheme {scheme}://; a path, file://, mem://, s3://, gs://, azure:// and http:// are \
+                     supported"
+                ))),
+            },
         }
     }
 
@@ -171,7 +242,7 @@ impl Uri {
     #[must_use]
     pub fn path(&self) -> &StorePath {
         match self {
-            Self::Local(path) | Self::Memory(path) => path,
+            Self::Local(path) | Self::Memory(path) | Self::Object(path) => path,
         }
     }
 
@@ -181,6 +252,7 @@ impl Uri {
         match path.scheme {
             Scheme::File => Self::Local(path),
             Scheme::Memory => Self::Memory(path),
+            Scheme::Object(_) => Self::Object(path),
         }
     }
 }
@@ -210,6 +282,42 @@ fn local(path: &str, text: &str) -> Result<Uri> {
     };
     let absolute = if cfg!(windows) { absolute.replace('\\', "/") } else { absolute.to_owned() };
     Ok(Uri::Local(StorePath::local(&absolute)))
+}
+
+fn object(scheme: ObjectScheme, rest: &str, text: &str) -> Result<Uri> {
+    let invalid = |what: &str| Err(Error::InvalidArgument(format!("{text}: {what}")));
+    let (authority, key) = rest.split_once('/').unwrap_or((rest, ""));
+    if authority.is_empty() {
+        return invalid(match scheme {
+            ObjectScheme::Http | ObjectScheme::Https => "the host is missing",
+            ObjectScheme::Azure | ObjectScheme::Abfs => "the container is missing",
+            ObjectScheme::S3 | ObjectScheme::Gcs => "the bucket is missing",
+        });
+    }
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-._:[]@$".contains(c);
+    if !authority.chars().all(allowed) {
+        return invalid("this is no name of a bucket, container or host");
+    }
+    if authority.contains('@') && scheme != ObjectScheme::Abfs {
+        // The text may hold a password, so it is not repeated.
+        return Err(Error::InvalidArgument(format!(
+            "a {}:// URI with a user name: credentials are settings, not parts of URIs",
+            scheme.as_str()
+        )));
+    }
+    if !scheme.is_escaped() {
+        return Ok(Uri::Object(StorePath::object(scheme, authority, key)));
+    }
+    if key.contains(['?', '#']) {
+        return Err(Error::InvalidArgument(format!(
+            "{}: a URI of an array has no query and no fragment",
+            text.split(['?', '#']).next().unwrap_or_default()
+        )));
+    }
+    match unescape(key) {
+        Some(key) if !key.contains('\0') => Ok(Uri::Object(StorePath::object(scheme, authority, &key))),
+        _ => invalid("its escapes are not UTF-8"),
+    }
 }
 
 /// `scheme://rest`, with a scheme of at least two letters (one is a Windows drive).
@@ -330,12 +438,7 @@ mod tests {
 
     #[test]
     fn other_schemes_say_what_is_missing() {
-        for (text, part) in [
-            ("s3://bucket/a", "object store feature"),
-            ("gs://bucket/a", "object store feature"),
-            ("tiledb://ns/a", "not supported"),
-            ("ftp://x/a", "unknown scheme"),
-        ] {
+        for (text, part) in [("tiledb://ns/a", "not supported"), ("ftp://x/a", "unknown scheme")] {
             let error = Uri::parse(text).unwrap_err();
             assert!(matches!(error, Error::Unsupported(_)), "{text}");
             assert!(error.to_string().contains(part), "{error}");
@@ -345,6 +448,56 @@ mod tests {
         assert!(matches!(Uri::parse("a\0b"), Err(Error::InvalidArgument(_))));
         assert!(matches!(Uri::parse("file://"), Err(Error::InvalidArgument(_))));
         assert!(matches!(Uri::parse("file:///%ff"), Err(Error::InvalidArgument(_))));
+    }
+
+    #[test]
+    fn objects_have_a_bucket_and_a_key() {
+        for (text, printed, authority, key) in [
+            ("s3://bucket/a/b", "s3://bucket/a/b", "bucket", "a/b"),
+            ("S3A://bucket/a/", "s3://bucket/a", "bucket", "a"),
+            ("s3://bucket", "s3://bucket", "bucket", ""),
+            ("s3://bucket//a/./b", "s3://bucket/a/b", "bucket", "a/b"),
+            ("s3://bucket/a b%20+#é?", "s3://bucket/a b%20+#é?", "bucket", "a b%20+#é?"),
+            ("gcs://bucket/x", "gs://bucket/x", "bucket", "x"),
+            ("az://container/x", "azure://container/x", "container", "x"),
+            ("azure://$root/x", "azure://$root/x", "$root", "x"),
+            (
+                "abfs://c@acc.dfs.core.windows.net/x",
+                "abfss://c@acc.dfs.core.windows.net/x",
+                "c@acc.dfs.core.windows.net",
+                "x",
+            ),
+            ("http://host:8080/a%20b%2523/c", "http://host:8080/a%20b%2523/c", "host:8080", "a b%23/c"),
+            ("https://[::1]:1/x+y", "https://[::1]:1/x+y", "[::1]:1", "x+y"),
+        ] {
+            let uri = Uri::parse(text).unwrap();
+            assert!(matches!(uri, Uri::Object(_)), "{text}");
+            assert_eq!(uri.to_string(), printed, "{text}");
+            let (_, found, path) = uri.path().object_parts().unwrap();
+            assert_eq!((found, path), (authority, key), "{text}");
+            assert_eq!(Uri::parse(&uri.to_string()).unwrap(), uri, "{text}");
+            assert_eq!(Uri::from_path(uri.path().clone()), uri, "{text}");
+        }
+        for text in
+            ["s3://", "s3:///a", "http://h/a?x=1", "http://h/%ff", "s3://b?c/d", "s3://é/a", "http://h/%00"]
+        {
+            assert!(matches!(Uri::parse(text), Err(Error::InvalidArgument(_))), "{text}");
+        }
+        let secret = Uri::parse("https://me:word@host/a").unwrap_err().to_string();
+        assert!(!secret.contains("word") && secret.contains("user name"), "{secret}");
+        let query = Uri::parse("https://host/a?sig=word").unwrap_err().to_string();
+        assert!(!query.contains("word"), "{query}");
+    }
+
+    #[test]
+    fn the_parent_of_a_bucket_is_nothing() {
+        let bucket = Uri::parse("s3://bucket").unwrap().path().clone();
+        let a = bucket.join("a");
+        assert_eq!(a.to_string(), "s3://bucket/a");
+        assert_eq!((a.parent(), bucket.parent()), (Some(bucket.clone()), None));
+        assert_eq!(a.relative_to(&bucket), Some("a"));
+        assert_eq!(a.relative_to(Uri::parse("gs://bucket").unwrap().path()), None);
+        assert_eq!(StorePath::local("/").object_parts(), None);
     }
 
     #[test]

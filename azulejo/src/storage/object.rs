@@ -1,0 +1,475 @@
+//! Objects of S3, Google Cloud Storage, Azure and web servers.
+//!
+//! The engine's side is synchronous: every operation runs on the process's network threads while the caller waits on a
+//! channel. Requests of one operation go out side by side, up to a bound that all operations on a bucket share.
+
+mod aws_profile;
+mod connect;
+mod error;
+mod fetch;
+mod http;
+mod runtime;
+mod upload;
+
+use super::io_stats::IoStats;
+use super::memory::{already_exists, not_found, too_short};
+use super::{
+    Entry, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, StoreSettings,
+    Tail, Upload,
+};
+use crate::error::{Error, Result};
+use bytes::Bytes;
+use error::Secrets;
+use fetch::Part;
+use futures_util::StreamExt;
+use http::observed;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::mpsc::{channel, sync_channel};
+use std::time::Duration;
+use tokio::sync::Semaphore;
+use tokio::task::{AbortHandle, JoinSet};
+
+/// Bodies longer than this are written in parts.
+const LONGEST_PUT: usize = 32 << 20;
+
+/// Sizes and bounds of a store's requests.
+#[derive(Debug, Clone)]
+struct Limits {
+    /// Two ranges of one object at most this far apart are read as one: about what a round trip's time could carry.
+    gap: u64,
+    /// Ranges are joined up to this size, and longer ones are read in pieces of it.
+    piece: u64,
+    /// Requests in flight.
+    parallel: usize,
+    /// Parts of objects that are written in parts.
+    part: usize,
+    /// How often a body that broke off is continued.
+    tries: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { gap: 512 << 10, piece: 16 << 20, parallel: 64, part: 5 << 20, tries: 8 }
+    }
+}
+
+/// What a store can do.
+#[derive(Debug, Clone, Copy)]
+struct Abilities {
+    /// Folders can be listed, objects written and deleted: all but plain web servers.
+    full: bool,
+    /// The end of an object can be asked for without knowing its size.
+    tails: bool,
+}
+
+/// What all operations on one bucket share.
+struct Shared {
+    store: Arc<dyn ObjectStore>,
+    limits: Limits,
+    abilities: Abilities,
+    stats: IoStats,
+    /// One permit a small request, several for a large one.
+    gate: Arc<Semaphore>,
+    secrets: Secrets,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Stores print their credentials.
+        f.debug_struct("Shared").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}
+
+/// The objects of one bucket, container or web server. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct ObjectStorage {
+    shared: Arc<Shared>,
+}
+
+impl ObjectStorage {
+    /// The bucket, container or web server that a path names. No request is made yet.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for settings that contradict each other or lack something, [`Error::Unsupported`] for
+    /// paths of other storages.
+    pub fn connect(path: &StorePath, settings: &StoreSettings, stats: &IoStats) -> Result<Self> {
+        connect::connect(path, settings, stats)
+    }
+
+    /// Objects in memory behind the code for object stores, for tests. Paths may have any scheme of an object store.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self::new(
+            Arc::new(object_store::memory::InMemory::new()),
+            Limits::default(),
+            Abilities { full: true, tails: true },
+            &IoStats::new(),
+            Secrets::default(),
+        )
+    }
+
+    fn new(
+        store: Arc<dyn ObjectStore>,
+        limits: Limits,
+        abilities: Abilities,
+        stats: &IoStats,
+        secrets: Secrets,
+    ) -> Self {
+        let gate = Arc::new(Semaphore::new(limits.parallel));
+        let shared = Shared { store, limits, abilities, stats: stats.clone(), gate, secrets };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// Runs an operation on the network's threads and waits for it.
+    fn run<T: Send + 'static>(&self, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+        self.shared.run(work)
+    }
+
+    fn writable(&self, op: &'static str, path: &StorePath) -> Result<()> {
+        if self.shared.abilities.full {
+            return Ok(());
+        }
+        Err(Error::Unsupported(format!("cannot {op} {path}: web servers are for reading only")))
+    }
+}
+
+/// An operation under way, which is stopped when this is dropped.
+#[derive(Debug)]
+struct Running(AbortHandle);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+impl Shared {
+    fn run<T: Send + 'static>(&self, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+        let (sender, receiver) = sync_channel(1);
+        let task = runtime::shared()?.spawn(async move {
+            // Nobody may be waiting any more, which is no error.
+            let _ = sender.send(work.await);
+        });
+        let _running = Running(task.abort_handle());
+        self.stats.waiting(|| receiver.recv()).unwrap_or_else(|_| Err(ended()))
+    }
+
+    fn error(
+        &self,
+        op: &'static str,
+        path: &StorePath,
+        failure: (object_store::Error, http::Answer),
+    ) -> Error {
+        error::convert(op, path, failure, &self.secrets)
+    }
+
+    /// Everything below a folder, and what has its very name.
+    async fn all_within(&self, path: &StorePath, key: &Path) -> Result<Vec<Path>> {
+        let collect = async {
+            let mut found = Vec::new();
+            let mut listing = self.store.list(Some(key));
+            while let Some(object) = listing.next().await {
+                found.push(object?.location);
+            }
+            Ok(found)
+        };
+        observed(collect).await.map_err(|failure| self.error("list", path, failure))
+    }
+
+    async fn exists(&self, path: &StorePath, key: &Path) -> Result<bool> {
+        match observed(self.store.head(key)).await {
+            Ok(_) => Ok(true),
+            Err((object_store::Error::NotFound { .. }, _)) => Ok(false),
+            Err(failure) => Err(self.error("read", path, failure)),
+        }
+    }
+
+    async fn delete_all(&self, path: &StorePath, keys: Vec<Path>) -> Result<()> {
+        let delete = async {
+            let mut outcome = Ok(());
+            let keys = futures_util::stream::iter(keys.into_iter().map(Ok));
+            let mut deleted = self.store.delete_stream(keys.boxed());
+            while let Some(result) = deleted.next().await {
+                match result {
+                    Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
+                    // The others go all the same: what is left makes the next attempt.
+                    Err(error) => outcome = Err(error),
+                }
+            }
+            outcome
+        };
+        observed(delete).await.map_err(|failure| self.error("delete", path, failure))
+    }
+}
+
+fn ended() -> Error {
+    Error::Internal("an operation on an object store ended without a result".into())
+}
+
+/// The object's name in its bucket.
+fn key_of(path: &StorePath) -> Result<Path> {
+    let Some((_, _, key)) = path.object_parts() else {
+        return Err(Error::Unsupported(format!("{path}: no path of an object store")));
+    };
+    Path::parse(key).map_err(|e| Error::InvalidArgument(format!("{path}: no name for an object: {e}")))
+}
+
+/// The object's name; an error for the bucket itself.
+fn object_key(path: &StorePath) -> Result<Path> {
+    let key = key_of(path)?;
+    if key.as_ref().is_empty() {
+        return Err(Error::InvalidArgument(format!("{path}: a whole bucket is no object")));
+    }
+    Ok(key)
+}
+
+/// An object that every read asks its server for.
+#[derive(Debug)]
+struct RemoteObject {
+    storage: ObjectStorage,
+    path: StorePath,
+}
+
+impl ObjectReader for RemoteObject {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        self.storage.read_into(&mut [ReadInto { path: self.path.clone(), offset, out }])
+    }
+}
+
+impl Storage for ObjectStorage {
+    fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
+        if !self.shared.abilities.full {
+            return Err(Error::Unsupported(format!(
+                "cannot list {dir}: web servers have no listings; run `azulejo manifest` on the array where it can be \
+                 listed, and publish it again"
+            )));
+        }
+        let (shared, dir, key) = (Arc::clone(&self.shared), dir.clone(), key_of(dir)?);
+        self.run(async move {
+            let prefix = (!key.as_ref().is_empty()).then_some(&key);
+            let listing = observed(shared.store.list_with_delimiter(prefix)).await;
+            let listing = listing.map_err(|failure| shared.error("list", &dir, failure))?;
+            let mut entries = Vec::with_capacity(listing.common_prefixes.len() + listing.objects.len());
+            let child = |path: &Path| {
+                let name = path.filename()?.to_owned();
+                // Some programs make an object with a folder's name to stand for it.
+                (path.parts_count() == key.parts_count() + 1).then_some(name)
+            };
+            for folder in &listing.common_prefixes {
+                entries.extend(child(folder).map(|name| Entry { name, is_dir: true, size: Some(0) }));
+            }
+            for object in &listing.objects {
+                let size = Some(object.size);
+                entries.extend(child(&object.location).map(|name| Entry { name, is_dir: false, size }));
+            }
+            entries.sort_by(|a, b| (&a.name, a.is_dir).cmp(&(&b.name, b.is_dir)));
+            Ok(entries)
+        })
+    }
+
+    fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
+        if requests.is_empty() {
+            return Ok(Vec::new());
+        }
+        let plan = fetch::Plan::new(requests, &self.shared.limits)?;
+        let shared = Arc::clone(&self.shared);
+        self.run(async move { plan.fetch(&shared).await })
+    }
+
+    fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>> {
+        if paths.is_empty() {
+            return Ok(Vec::new());
+        }
+        let keys: Vec<Path> = paths.iter().map(object_key).collect::<Result<_>>()?;
+        let (shared, paths) = (Arc::clone(&self.shared), paths.to_vec());
+        self.run(async move {
+            let mut tails: Vec<Option<Tail>> = vec![None; paths.len()];
+            let mut tasks = JoinSet::new();
+            for (i, (path, key)) in paths.into_iter().zip(keys).enumerate() {
+                let shared = Arc::clone(&shared);
+                tasks.spawn(async move { (i, fetch::tail(&shared, &path, &key, len).await) });
+            }
+            while let Some(done) = tasks.join_next().await {
+                let (i, tail) = done.map_err(|_| ended())?;
+                tails[i] = Some(tail?);
+            }
+            Ok(tails.into_iter().flatten().collect())
+        })
+    }
+
+    fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
+        if let Some(past) = requests.iter().find(|r| r.offset.checked_add(r.out.len() as u64).is_none()) {
+            return Err(too_short(&past.path, u64::MAX, past.offset));
+        }
+        let plain: Vec<_> = requests
+            .iter()
+            .map(|r| ReadRequest {
+                path: r.path.clone(),
+                range: ReadRange::Bytes(r.offset..r.offset.saturating_add(r.out.len() as u64)),
+            })
+            .collect();
+        let plan = Arc::new(fetch::Plan::new(&plain, &self.shared.limits)?);
+        if plan.is_empty() {
+            return Ok(());
+        }
+        // The bytes travel as they arrive, and are copied once: by the thread that owns the memory.
+        let (sender, receiver) = channel::<Result<Part>>();
+        let (shared, planned) = (Arc::clone(&self.shared), Arc::clone(&plan));
+        let task = runtime::shared()?.spawn(async move {
+            let parts = sender.clone();
+            if let Err(error) = planned.stream(&shared, parts).await {
+                // Nobody may be waiting any more, which is no error.
+                let _ = sender.send(Err(error));
+            }
+        });
+        let _running = Running(task.abort_handle());
+        self.shared.stats.waiting(|| {
+            let mut missing = plan.len();
+            while missing > 0 {
+                let part = receiver.recv().unwrap_or_else(|_| Err(ended()))?;
+                missing = missing.saturating_sub(part.bytes.len() as u64);
+                plan.place(&part, |request, offset, bytes| {
+                    let out =
+                        requests.get_mut(request).and_then(|r| r.out.get_mut(offset..offset + bytes.len()));
+                    if let Some(out) = out {
+                        out.copy_from_slice(bytes);
+                    }
+                });
+            }
+            Ok(())
+        })
+    }
+
+    fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>> {
+        Ok(Box::new(RemoteObject { storage: self.clone(), path: path.clone() }))
+    }
+
+    fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
+        let started =
+            fetch::Plan::new(&requests, &self.shared.limits).and_then(|plan| Ok((plan, runtime::shared()?)));
+        let (plan, runtime) = match started {
+            Ok(started) => started,
+            Err(error) => return PendingRead::ready(Err(error)),
+        };
+        let (sender, receiver) = sync_channel(1);
+        let shared = Arc::clone(&self.shared);
+        let task = runtime.spawn(async move {
+            // Nobody may be waiting any more, which is no error.
+            let _ = sender.send(plan.fetch(&shared).await);
+        });
+        let running = Running(task.abort_handle());
+        PendingRead::new(receiver).timed(&self.shared.stats).stopped_by(move || drop(running))
+    }
+
+    fn size(&self, path: &StorePath) -> Result<u64> {
+        let (shared, path, key) = (Arc::clone(&self.shared), path.clone(), key_of(path)?);
+        if key.as_ref().is_empty() {
+            return Err(not_found(&path));
+        }
+        self.run(async move {
+            let head = observed(shared.store.head(&key)).await;
+            Ok(head.map_err(|failure| shared.error("read", &path, failure))?.size)
+        })
+    }
+
+    fn put(&self, path: &StorePath, body: Bytes) -> Result<()> {
+        self.writable("write", path)?;
+        let (shared, place, key) = (Arc::clone(&self.shared), path.clone(), object_key(path)?);
+        if body.len() > LONGEST_PUT {
+            let mut upload = self.upload(path)?;
+            upload.write(&body)?;
+            return upload.finish();
+        }
+        self.run(async move {
+            let put = observed(shared.store.put(&key, PutPayload::from(body))).await;
+            put.map(drop).map_err(|failure| shared.error("write", &place, failure))
+        })
+    }
+
+    fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
+        self.writable("write", path)?;
+        Ok(Box::new(upload::ObjectUpload::new(&self.shared, path, object_key(path)?)))
+    }
+
+    fn finish_all(&self, mut uploads: Vec<Box<dyn Upload>>) -> Result<()> {
+        uploads.iter_mut().try_for_each(|upload| upload.begin_finish())?;
+        uploads.into_iter().try_for_each(Upload::finish)
+    }
+
+    fn make_folder(&self, path: &StorePath) -> Result<()> {
+        self.writable("write", path)
+    }
+
+    fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
+        self.writable("move", from)?;
+        let (source, target) = (object_key(from)?, object_key(to)?);
+        if from.object_parts().map(|p| (p.0, p.1)) != to.object_parts().map(|p| (p.0, p.1)) {
+            return Err(Error::Unsupported(format!("cannot move {from} to {to}: the buckets differ")));
+        }
+        let (shared, from, to) = (Arc::clone(&self.shared), from.clone(), to.clone());
+        self.run(async move {
+            if shared.exists(&to, &target).await? || !shared.all_within(&to, &target).await?.is_empty() {
+                return Err(already_exists(&to));
+            }
+            let mut keys = shared.all_within(&from, &source).await?;
+            if keys.is_empty() && shared.exists(&from, &source).await? {
+                keys.push(source.clone());
+            }
+            if keys.is_empty() {
+                return Err(not_found(&from));
+            }
+            let mut copies = JoinSet::new();
+            for key in keys.clone() {
+                let rest = key.as_ref().strip_prefix(source.as_ref()).unwrap_or_default();
+                let copy = Path::parse(format!("{target}{rest}"))
+                    .map_err(|e| Error::InvalidArgument(format!("{to}: {e}")))?;
+                let (shared, from) = (Arc::clone(&shared), from.clone());
+                copies.spawn(async move {
+                    let _permit = shared.gate.acquire().await;
+                    let copied = observed(shared.store.copy(&key, &copy)).await;
+                    copied.map_err(|failure| shared.error("move", &from, failure))
+                });
+            }
+            while let Some(copied) = copies.join_next().await {
+                copied.map_err(|_| ended())??;
+            }
+            shared.delete_all(&from, keys).await
+        })
+    }
+
+    fn delete(&self, paths: &[StorePath]) -> Result<()> {
+        let Some(first) = paths.first().cloned() else { return Ok(()) };
+        self.writable("delete", &first)?;
+        let keys: Vec<Path> = paths.iter().map(object_key).collect::<Result<_>>()?;
+        let (shared, paths) = (Arc::clone(&self.shared), paths.to_vec());
+        self.run(async move {
+            // Each may be an object or a folder.
+            let mut listings = JoinSet::new();
+            for (path, key) in paths.into_iter().zip(keys.clone()) {
+                let shared = Arc::clone(&shared);
+                listings.spawn(async move {
+                    let _permit = shared.gate.acquire().await;
+                    shared.all_within(&path, &key).await
+                });
+            }
+            let mut doomed = keys;
+            while let Some(listed) = listings.join_next().await {
+                doomed.extend(listed.map_err(|_| ended())??);
+            }
+            shared.delete_all(&first, doomed).await
+        })
+    }
+}
+
+/// A pause before another attempt: longer each time, and of a random part of that.
+fn pause(attempt: u32) -> Duration {
+    let longest = (100u64 << attempt.min(6)).min(5_000);
+    let random = u64::from(uuid::Uuid::new_v4().as_bytes()[0]);
+    Duration::from_millis(longest / 2 + longest * random / 512)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,356 @@
+//! Many ranges of many objects: near ones joined, long ones cut, all of them asked for side by side.
+
+use super::http::{Answer, observed};
+use super::{Limits, Shared, ended, object_key, pause};
+use crate::error::{Error, Result};
+use crate::storage::coalesce::coalesce;
+use crate::storage::memory::too_short;
+use crate::storage::{ReadRange, ReadRequest, StorePath, Tail};
+use bytes::Bytes;
+use futures_util::StreamExt;
+use object_store::path::Path;
+use object_store::{GetOptions, GetRange, ObjectStoreExt};
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use tokio::task::JoinSet;
+
+/// Larger requests take several permits.
+const LARGE: u64 = 1 << 20;
+const LARGE_PERMITS: u32 = 4;
+/// A longer range is asked for only if the object is known to have it: a damaged length must not cost more than a request.
+const CREDIBLE: u64 = 1 << 30;
+
+/// One object of a plan.
+#[derive(Debug)]
+struct Place {
+    path: StorePath,
+    key: Path,
+}
+
+/// Consecutive bytes of one object, which serve several requests.
+#[derive(Debug)]
+struct Run {
+    place: Arc<Place>,
+    /// `None` for the whole object, whatever its size.
+    range: Option<Range<u64>>,
+    /// The requests, and the ranges that they want.
+    members: Vec<(usize, Range<u64>)>,
+}
+
+/// Which requests to make of a server.
+#[derive(Debug)]
+pub(super) struct Plan {
+    runs: Vec<Run>,
+    requests: usize,
+    piece: u64,
+}
+
+/// Bytes that have arrived.
+#[derive(Debug)]
+pub(super) struct Part {
+    run: usize,
+    /// Where in the object they begin.
+    at: u64,
+    pub(super) bytes: Bytes,
+}
+
+impl Plan {
+    pub(super) fn new(requests: &[ReadRequest], limits: &Limits) -> Result<Self> {
+        let mut places: Vec<(Arc<Place>, Vec<usize>)> = Vec::new();
+        let mut known: HashMap<&StorePath, usize> = HashMap::new();
+        for (i, request) in requests.iter().enumerate() {
+            let at = match known.get(&request.path) {
+                Some(at) => *at,
+                None => {
+                    let place = Place { path: request.path.clone(), key: object_key(&request.path)? };
+                    places.push((Arc::new(place), Vec::new()));
+                    known.insert(&request.path, places.len() - 1);
+                    places.len() - 1
+                }
+            };
+            places[at].1.push(i);
+        }
+        let mut runs = Vec::new();
+        for (place, wanted) in places {
+            let mut spans = Vec::with_capacity(wanted.len());
+            for &i in &wanted {
+                spans.push(match &requests[i].range {
+                    ReadRange::Bytes(range) if range.start < range.end => range.clone(),
+                    ReadRange::Bytes(_) => 0..0,
+                    ReadRange::All => {
+                        runs.push(Run { place: Arc::clone(&place), range: None, members: vec![(i, 0..0)] });
+                        0..0
+                    }
+                });
+            }
+            for merged in coalesce(&spans, limits.gap, limits.piece) {
+                let members = merged.members.iter().map(|&m| (wanted[m], spans[m].clone())).collect();
+                runs.push(Run { place: Arc::clone(&place), range: Some(merged.range), members });
+            }
+        }
+        Ok(Self { runs, requests: requests.len(), piece: limits.piece.max(1) })
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// Bytes that will arrive, where all ranges are known.
+    pub(super) fn len(&self) -> u64 {
+        let lens = self.runs.iter().filter_map(|run| run.range.as_ref()).map(|range| range.end - range.start);
+        lens.fold(0, u64::saturating_add)
+    }
+
+    /// The bytes of every request, in their order.
+    pub(super) async fn fetch(&self, shared: &Arc<Shared>) -> Result<Vec<Bytes>> {
+        let mut tasks = JoinSet::new();
+        let mut bodies: Vec<Vec<Bytes>> = Vec::with_capacity(self.runs.len());
+        for (i, run) in self.runs.iter().enumerate() {
+            let pieces = self.pieces(shared, run).await?;
+            bodies.push(vec![Bytes::new(); pieces.len()]);
+            for (j, piece) in pieces.into_iter().enumerate() {
+                let (shared, place) = (Arc::clone(shared), Arc::clone(&run.place));
+                tasks.spawn(async move { (i, j, collect(&shared, &place, piece).await) });
+            }
+        }
+        while let Some(done) = tasks.join_next().await {
+            let (i, j, body) = done.map_err(|_| ended())?;
+            bodies[i][j] = body?;
+        }
+        let mut results = vec![Bytes::new(); self.requests];
+        for (run, pieces) in self.runs.iter().zip(bodies) {
+            let body = join(pieces);
+            let Some(range) = &run.range else {
+                run.members.iter().for_each(|(i, _)| results[*i] = body.clone());
+                continue;
+            };
+            for (i, wanted) in &run.members {
+                // Both lie in the run, whose length is that of a body in memory.
+                let start = (wanted.start - range.start) as usize;
+                let end = (wanted.end - range.start) as usize;
+                results[*i] = body.slice(start..end);
+            }
+        }
+        Ok(results)
+    }
+
+    /// Sends the bytes as they arrive.
+    pub(super) async fn stream(&self, shared: &Arc<Shared>, parts: Sender<Result<Part>>) -> Result<()> {
+        let mut tasks = JoinSet::new();
+        for (run_place, run) in self.runs.iter().enumerate() {
+            for piece in self.pieces(shared, run).await? {
+                let (shared, place, parts) = (Arc::clone(shared), Arc::clone(&run.place), parts.clone());
+                tasks.spawn(async move {
+                    get(&shared, &place, piece, |at, bytes, _| {
+                        // Nobody may be waiting any more, which is no error.
+                        let _ = parts.send(Ok(Part { run: run_place, at, bytes }));
+                    })
+                    .await
+                });
+            }
+        }
+        while let Some(done) = tasks.join_next().await {
+            done.map_err(|_| ended())??;
+        }
+        Ok(())
+    }
+
+    /// Gives the parts of arrived bytes to the requests that want them: request, offset in its range, bytes.
+    pub(super) fn place(&self, part: &Part, mut give: impl FnMut(usize, usize, &[u8])) {
+        let Some(run) = self.runs.get(part.run) else { return };
+        let end = part.at + part.bytes.len() as u64;
+        for (request, wanted) in &run.members {
+            let (from, to) = (wanted.start.max(part.at), wanted.end.min(end));
+            if from < to {
+                // Offsets in buffers.
+                let bytes = &part.bytes[(from - part.at) as usize..(to - part.at) as usize];
+                give(*request, (from - wanted.start) as usize, bytes);
+            }
+        }
+    }
+
+    /// The requests that a run is made of.
+    async fn pieces(&self, shared: &Shared, run: &Run) -> Result<Vec<Option<Range<u64>>>> {
+        let Some(range) = run.range.clone() else { return Ok(vec![None]) };
+        let len = range.end - range.start;
+        if len > CREDIBLE {
+            let Place { path, key } = &*run.place;
+            let head = observed(shared.store.head(key)).await;
+            let size = head.map_err(|failure| shared.error("read", path, failure))?.size;
+            if range.end > size {
+                return Err(too_short(path, range.end, size));
+            }
+        }
+        let number = len.div_ceil(self.piece).max(1);
+        let step = len.div_ceil(number).max(1);
+        let starts = (range.start..range.end).step_by(usize::try_from(step).unwrap_or(usize::MAX));
+        Ok(starts.map(|start| Some(start..range.end.min(start + step))).collect())
+    }
+}
+
+fn join(mut pieces: Vec<Bytes>) -> Bytes {
+    match pieces.as_mut_slice() {
+        [] => Bytes::new(),
+        [body] => std::mem::take(body),
+        pieces => Bytes::from(pieces.concat()),
+    }
+}
+
+/// One request's bytes in one buffer.
+async fn collect(shared: &Shared, place: &Place, range: Option<Range<u64>>) -> Result<Bytes> {
+    let mut first = Bytes::new();
+    let mut body: Vec<u8> = Vec::new();
+    get(shared, place, range, |_, bytes, len| {
+        if body.is_empty() && first.is_empty() {
+            // Often the only one, which is not copied then.
+            first = bytes;
+            return;
+        }
+        if body.is_empty() {
+            // What a server announces may be more than it sends.
+            let len = usize::try_from(len.min(64 << 20)).unwrap_or(0);
+            body.reserve_exact(len.max(first.len()));
+            body.extend_from_slice(&first);
+        }
+        body.extend_from_slice(&bytes);
+    })
+    .await?;
+    Ok(if body.is_empty() { first } else { Bytes::from(body) })
+}
+
+/// Asks for a range, or for the whole object, and gives the bytes to `sink` in their order: offset in the object, bytes,
+/// length of all. What breaks off is continued.
+async fn get(
+    shared: &Shared,
+    place: &Place,
+    range: Option<Range<u64>>,
+    mut sink: impl FnMut(u64, Bytes, u64),
+) -> Result<()> {
+    let Place { path, key } = place;
+    let mut at = range.as_ref().map_or(0, |range| range.start);
+    let mut end = range.as_ref().map(|range| range.end);
+    let mut version: Option<(Option<String>, u64)> = None;
+    let mut attempt = 0;
+    loop {
+        let large = end.is_none_or(|end| end - at >= LARGE);
+        let permits = if large { LARGE_PERMITS.min(shared.limits.parallel as u32) } else { 1 };
+        let _permit = shared.gate.acquire_many(permits).await;
+        let asked = match (end, at) {
+            (None, 0) => None,
+            (Some(end), _) => Some(GetRange::Bounded(at..end)),
+            (None, at) => Some(GetRange::Offset(at)),
+        };
+        let options = GetOptions { range: asked, ..GetOptions::default() };
+        let result = observed(shared.store.get_opts(key, options)).await;
+        let result = result.map_err(|failure| shared.error("read", path, failure))?;
+        let (size, found) = (result.meta.size, result.range.clone());
+        match end {
+            Some(end) if found.end < end => return Err(too_short(path, end, size)),
+            Some(_) => {}
+            None => end = Some(found.end),
+        }
+        let now = (result.meta.e_tag.clone(), size);
+        if version.as_ref().is_some_and(|before| *before != now) {
+            let source =
+                std::io::Error::new(std::io::ErrorKind::ResourceBusy, "the object was changed meanwhile");
+            return Err(Error::Storage { op: "read", uri: path.to_string(), source });
+        }
+        version = Some(now);
+        let all = end.unwrap_or(at);
+        let len = all - range.as_ref().map_or(0, |range| range.start);
+        let mut body = result.into_stream();
+        let broken: Option<(object_store::Error, Answer)> = loop {
+            let next = observed(async { body.next().await.transpose() }).await;
+            match next {
+                Ok(None) => break None,
+                Ok(Some(bytes)) => {
+                    let bytes =
+                        bytes.slice(..bytes.len().min(usize::try_from(all - at).unwrap_or(usize::MAX)));
+                    if !bytes.is_empty() {
+                        let before = at;
+                        at += bytes.len() as u64;
+                        attempt = 0;
+                        sink(before, bytes, len);
+                    }
+                }
+                Err(failure) => break Some(failure),
+            }
+        };
+        if at == all {
+            return Ok(());
+        }
+        attempt += 1;
+        if attempt >= shared.limits.tries {
+            let text = format!("the answer broke off {} bytes before its end, {attempt} times", all - at);
+            return Err(broken.map_or_else(
+                || Error::Storage {
+                    op: "read",
+                    uri: path.to_string(),
+                    source: std::io::Error::new(std::io::ErrorKind::UnexpectedEof, text),
+                },
+                |failure| shared.error("read", path, failure),
+            ));
+        }
+        tracing::info!(%path, at, "an answer broke off; going on from there");
+        drop(_permit);
+        tokio::time::sleep(pause(attempt)).await;
+    }
+}
+
+/// The end of an object.
+pub(super) async fn tail(shared: &Shared, path: &StorePath, key: &Path, len: u64) -> Result<Tail> {
+    if shared.abilities.tails && len > 0 {
+        let answered = suffix(shared, path, key, len).await?;
+        if let Some(tail) = answered {
+            return Ok(tail);
+        }
+    }
+    let head = {
+        let _permit = shared.gate.acquire().await;
+        observed(shared.store.head(key)).await
+    };
+    let object_size = head.map_err(|failure| shared.error("read", path, failure))?.size;
+    let start = object_size - object_size.min(len);
+    if start == object_size {
+        return Ok(Tail { bytes: Bytes::new(), object_size });
+    }
+    let place = Place { path: path.clone(), key: key.clone() };
+    Ok(Tail { bytes: collect(shared, &place, Some(start..object_size)).await?, object_size })
+}
+
+/// The end of an object in one request; `None` where the server does not answer such requests, and for empty objects.
+async fn suffix(shared: &Shared, path: &StorePath, key: &Path, len: u64) -> Result<Option<Tail>> {
+    let options = GetOptions { range: Some(GetRange::Suffix(len)), ..GetOptions::default() };
+    let permit = shared.gate.acquire().await;
+    let result = match observed(shared.store.get_opts(key, options)).await {
+        Ok(result) => result,
+        Err((error, answer)) => {
+            let missing = matches!(error, object_store::Error::NotFound { .. });
+            let unanswered =
+                matches!(answer.status, None | Some(416 | 501)) && !answer.timed_out && !answer.unreachable;
+            // An empty object has no range at all, and some servers know no such ranges.
+            return if unanswered && !missing {
+                Ok(None)
+            } else {
+                Err(shared.error("read", path, (error, answer)))
+            };
+        }
+    };
+    let (object_size, range) = (result.meta.size, result.range.clone());
+    let wanted = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
+    let mut body: Vec<u8> = Vec::with_capacity(wanted.min(1 << 20));
+    let mut stream = result.into_stream();
+    while let Some(Ok(bytes)) = stream.next().await {
+        body.extend_from_slice(&bytes[..bytes.len().min(wanted - body.len())]);
+    }
+    drop(permit);
+    if body.len() < wanted {
+        // It broke off.
+        let place = Place { path: path.clone(), key: key.clone() };
+        let rest = range.start + body.len() as u64..range.end;
+        body.extend_from_slice(&collect(shared, &place, Some(rest)).await?);
+    }
+    Ok(Some(Tail { bytes: Bytes::from(body), object_size }))
+}

@@ -1,0 +1,77 @@
+//! Which storage keeps a URI: those of a context, made when they are asked for first.
+
+use super::{IoStats, ObjectScheme, Storage, StorePath, StoreSettings, Uri};
+use crate::error::Result;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A bucket and the settings with which it is looked at.
+type Key = (ObjectScheme, String, StoreSettings);
+
+/// The storages of a context. Clones share them.
+#[derive(Debug, Clone)]
+pub(crate) struct Stores {
+    local: Arc<dyn Storage>,
+    memory: Arc<dyn Storage>,
+    objects: Arc<Mutex<HashMap<Key, Arc<dyn Storage>>>>,
+    /// Storages that a caller has put in place of buckets, whatever the settings.
+    mounted: Arc<HashMap<(ObjectScheme, String), Arc<dyn Storage>>>,
+    stats: IoStats,
+}
+
+impl Stores {
+    pub(crate) fn new(local: Arc<dyn Storage>, memory: Arc<dyn Storage>) -> Self {
+        let (objects, mounted, stats) = (Arc::default(), Arc::default(), IoStats::new());
+        Self { local, memory, objects, mounted, stats }
+    }
+
+    /// The same storages, and another one for a bucket.
+    pub(crate) fn with(&self, root: &StorePath, storage: Arc<dyn Storage>) -> Option<Self> {
+        let (scheme, authority, _) = root.object_parts()?;
+        let mut mounted = (*self.mounted).clone();
+        mounted.insert((scheme, authority.to_owned()), storage);
+        Some(Self { mounted: Arc::new(mounted), ..self.clone() })
+    }
+
+    /// Requests made of object stores.
+    pub(crate) fn stats(&self) -> &IoStats {
+        &self.stats
+    }
+
+    pub(crate) fn find(&self, uri: &Uri, settings: &StoreSettings) -> Result<Arc<dyn Storage>> {
+        match uri {
+            Uri::Local(_) => Ok(Arc::clone(&self.local)),
+            Uri::Memory(_) => Ok(Arc::clone(&self.memory)),
+            Uri::Object(path) => self.object(path, settings),
+        }
+    }
+
+    fn object(&self, path: &StorePath, settings: &StoreSettings) -> Result<Arc<dyn Storage>> {
+        let Some((scheme, authority, _)) = path.object_parts() else { return Ok(Arc::clone(&self.local)) };
+        let place = (scheme, authority.to_owned());
+        if let Some(storage) = self.mounted.get(&place) {
+            return Ok(Arc::clone(storage));
+        }
+        let key = (place.0, place.1, settings.clone());
+        let mut objects = self.objects.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(storage) = objects.get(&key) {
+            return Ok(Arc::clone(storage));
+        }
+        let storage = connect(path, settings, &self.stats)?;
+        objects.insert(key, Arc::clone(&storage));
+        Ok(storage)
+    }
+}
+
+#[cfg(feature = "object-store")]
+fn connect(path: &StorePath, settings: &StoreSettings, stats: &IoStats) -> Result<Arc<dyn Storage>> {
+    Ok(Arc::new(super::ObjectStorage::connect(path, settings, stats)?))
+}
+
+#[cfg(not(feature = "object-store"))]
+fn connect(path: &StorePath, _settings: &StoreSettings, _stats: &IoStats) -> Result<Arc<dyn Storage>> {
+    let scheme = path.object_parts().map_or("", |(scheme, ..)| scheme.as_str());
+    Err(crate::Error::Unsupported(format!(
+        "{path}: {scheme}:// needs the object store feature, which this build does not have"
+    )))
+}
