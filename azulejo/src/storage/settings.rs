@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use std::collections::BTreeMap;
 use std::fmt;
+#[cfg(feature = "object-store")]
 use std::time::Duration;
 
 /// What a setting's value must look like.
