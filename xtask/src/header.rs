@@ -1,4 +1,4 @@
-//! `cargo xtask header`: the C header of `azulejo-capi`, from its sources.
+//! `cargo xtask header`: the C header of `azulejo-capi`, from its sources, and the list of functions for its tests.
 //!
 //! Functions are found by their names, in the macros that declare them (see `azulejo-capi/src/boundary.rs`) and as plain
 //! `extern "C"` functions. Types of parameters are few: each has its C spelling in [`c_type`].
@@ -8,24 +8,70 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-const HEADER: &str = "azulejo-capi/include/azulejo_tiledb.h";
+const HEADER: &str = "include/azulejo_tiledb.h";
 const PRELUDE: &str = "azulejo-capi/header/prelude.h";
+const LIST: &str = "azulejo-capi/tests/functions/list.rs";
 
-/// Writes the header.
+/// Writes the header and the list.
 pub fn write(root: &Path) -> Outcome {
-    let path = root.join(HEADER);
-    std::fs::write(&path, make(root)?).map_err(|e| format!("{}: {e}", path.display()))
+    for (file, text) in files(root)? {
+        let path = root.join(file);
+        let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        folder.and_then(|()| std::fs::write(&path, text)).map_err(|e| format!("{}: {e}", path.display()))?;
+    }
+    Ok(())
 }
 
-/// Checks that the header is what it would be.
+/// Checks that the header and the list are what they would be.
 pub fn check(root: &Path) -> Outcome {
-    let path = root.join(HEADER);
-    let there = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    if there == make(root)? {
-        Ok(())
-    } else {
-        Err(format!("{HEADER} is not up to date: run `cargo xtask header`"))
+    for (file, text) in files(root)? {
+        let path = root.join(file);
+        let there = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        // A checkout may have other line ends.
+        if there.replace("\r\n", "\n") != text {
+            return Err(format!("{file} is not up to date: run `cargo xtask header`"));
+        }
     }
+    Ok(())
+}
+
+/// What is generated: files and their texts.
+fn files(root: &Path) -> Result<[(&'static str, String); 2], String> {
+    let header = make(root)?;
+    let list = list(&header);
+    Ok([(HEADER, header), (LIST, list)])
+}
+
+/// The functions of a header, a line each: the name, and the letters of its parameters: `c` a context, `h` a handle coming
+/// in, `p` another pointer, `n` a number.
+fn list(header: &str) -> String {
+    let mut out = String::from("// Made by `cargo xtask header`: do not edit.\nfunctions! {\n");
+    for line in header.lines() {
+        let Some((start, parameters)) = line.strip_suffix(");").and_then(|line| line.split_once('(')) else {
+            continue;
+        };
+        let Some((_, name)) = start.rsplit_once([' ', '*']).filter(|(_, name)| name.starts_with("tiledb_"))
+        else {
+            continue;
+        };
+        if line.starts_with("typedef") {
+            continue;
+        }
+        let letters: String = split(parameters)
+            .iter()
+            .filter(|parameter| *parameter != "void")
+            .map(|parameter| match parameter.matches('*').count() {
+                1 if parameter.contains("tiledb_ctx_t") => 'c',
+                1 if parameter.contains("const tiledb_") && !parameter.contains("range_t") => 'h',
+                0 if !parameter.contains("callback") => 'n',
+                _ => 'p',
+            })
+            .collect();
+        let status = if start.starts_with("int32_t ") { "status" } else { "other" };
+        let _ = writeln!(out, "    {name} {status} \"{letters}\";");
+    }
+    out.push_str("}\n");
+    out
 }
 
 fn make(root: &Path) -> Result<String, String> {
@@ -188,7 +234,9 @@ fn declaration(
             None => out.push(format!("tiledb_ctx_t* {parameter}")),
             Some((parameter, rust)) => {
                 let c = c_type(rust.trim(), kinds).ok_or_else(|| format!("{name}: no C type for {rust}"))?;
-                out.push(format!("{c} {}", parameter.trim()));
+                // C++ programs include the header too.
+                let keyword = matches!(parameter.trim(), "new" | "operator" | "delete" | "this" | "class");
+                out.push(format!("{c} {}{}", parameter.trim(), if keyword { "_" } else { "" }));
             }
         }
     }
@@ -242,7 +290,8 @@ fn c_type(rust: &str, kinds: &BTreeMap<String, String>) -> Option<String> {
         |outer: &str| Some(rust.strip_prefix(outer)?.strip_prefix('<')?.strip_suffix('>')?.to_owned());
     let handle = |of: &str| Some(format!("tiledb_{}_t*", kinds.get(of)?));
     if let Some(of) = inner("In") {
-        return handle(&of);
+        let handle = handle(&of)?;
+        return Some(if of == "Context" { handle } else { format!("const {handle}") });
     }
     if let Some(of) = inner("Out").or_else(|| inner("InOut")) {
         if let Some(kind) = of.strip_prefix("Ptr<").and_then(|of| of.strip_suffix('>')) {
@@ -270,4 +319,18 @@ fn c_type(rust: &str, kinds: &BTreeMap<String, String>) -> Option<String> {
         "Callback" => "tiledb_object_callback_t".into(),
         other => number(other)?.into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    /// What is checked in is what would be generated, and the header declares all that libtiledb 2.30 exports.
+    #[test]
+    fn the_header_is_up_to_date() {
+        let root = crate::root();
+        super::check(&root).unwrap();
+        let header = super::make(&root).unwrap();
+        let functions = super::list(&header).lines().filter(|line| line.ends_with(";")).count();
+        let objects = header.lines().filter(|line| line.starts_with("extern const ")).count();
+        assert_eq!((functions, objects), (514, 6));
+    }
 }

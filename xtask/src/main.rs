@@ -1,6 +1,7 @@
 //! The project's own tasks: `cargo xtask TASK`.
 #![expect(clippy::print_stdout, reason = "a program for a terminal")]
 
+mod capi;
 mod corpus;
 mod expected;
 mod fences;
@@ -37,10 +38,14 @@ cargo xtask TASK
                               random arrays that Azulejo writes, and on which both engines take turns, read identically
   fixtures DIR                packs a selection of a corpus into azulejo/tests/fixtures
   header [--check]            the C header of azulejo-capi, from its sources
-  peer [-k EXPR] [-n WORKERS] TileDB-Py's own tests on our C library, against the reference's list
+  install-capi PREFIX         builds azulejo-capi and installs the library, its header and its pkg-config file
+  peer [--debug | --library FILE] [-k EXPR] [-n WORKERS]
+                              TileDB-Py's own tests on our C library, against the reference's list
   fuzz-corpus DIR             writes inputs for the fuzz targets, taken from a corpus
   versus [--quick] [--rounds N] [--only ARRAY/PHASE]
                               the reference beside us on the same files, in turn; prints ratios
+  versus capi [--rounds N] [--reps N] [WORKLOAD ...]
+                              the same C program over both libraries, in turn; prints ratios
 ";
 
 /// What a task says when it fails.
@@ -67,8 +72,12 @@ fn main() -> ExitCode {
         ["fixtures", dir] => fixtures::pack(Path::new(dir)),
         ["header"] => header::write(&root()),
         ["header", "--check"] => header::check(&root()),
+        ["install-capi", prefix] => capi::install(&root(), Path::new(prefix)),
         ["peer", rest @ ..] => peer::run(&root(), rest),
         ["fuzz-corpus", dir] => fuzz_corpus::write(Path::new(dir)),
+        ["versus", "capi", rest @ ..] => {
+            versus::reference_library().and_then(|theirs| capi::versus(&root(), &theirs, rest))
+        }
         ["versus", rest @ ..] => versus::run(rest),
         _ => Err(USAGE.into()),
     };

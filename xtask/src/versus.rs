@@ -35,6 +35,11 @@ impl Run {
     }
 }
 
+/// Where the reference's shared library lies.
+pub fn reference_library() -> Result<std::path::PathBuf, String> {
+    library::TileDb::path()
+}
+
 /// Options: `--quick` (smaller arrays, fewer rounds), `--rounds N`, `--only TEXT` (phases whose `array/phase` holds it).
 pub fn run(options: &[&str]) -> Outcome {
     if let ["one", side, array, only, repeats, dir] = options {

@@ -46,7 +46,8 @@ impl TileDb {
         Ok(this)
     }
 
-    fn path() -> Result<PathBuf, String> {
+    /// Where the reference's library lies.
+    pub fn path() -> Result<PathBuf, String> {
         let python = crate::reference::python()?;
         let script = "import glob,os,tiledb;print(glob.glob(os.path.join(os.path.dirname(os.path.dirname(tiledb.__file__)),'tiledb.libs','libtiledb*.so*'))[0])";
         let out = Command::new(python).args(["-c", script]).output().map_err(|e| e.to_string())?;
