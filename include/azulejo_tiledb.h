@@ -274,6 +274,7 @@ typedef int32_t (*tiledb_ls_callback_t)(const char* path, size_t path_len, uint6
 typedef int32_t (*tiledb_ls_callback_v2_t)(const char* path, size_t path_len, uint64_t object_size, uint8_t is_dir, void* data);
 typedef int32_t (*tiledb_object_callback_t)(const char* path, tiledb_object_t type, void* data);
 
+typedef struct tiledb_apple_handle_t tiledb_apple_t;
 typedef struct tiledb_array_handle_t tiledb_array_t;
 typedef struct tiledb_attribute_handle_t tiledb_attribute_t;
 typedef struct tiledb_buffer_handle_t tiledb_buffer_t;
@@ -297,6 +298,7 @@ typedef struct tiledb_fragment_info_handle_t tiledb_fragment_info_t;
 typedef struct tiledb_dimension_label_handle_t tiledb_dimension_label_t;
 typedef struct tiledb_channel_operation_handle_t tiledb_channel_operation_t;
 typedef struct tiledb_channel_operator_handle_t tiledb_channel_operator_t;
+typedef struct tiledb_pear_handle_t tiledb_pear_t;
 typedef struct tiledb_consolidation_plan_handle_t tiledb_consolidation_plan_t;
 typedef struct tiledb_profile_handle_t tiledb_profile_t;
 typedef struct tiledb_query_field_handle_t tiledb_query_field_t;

@@ -6,8 +6,10 @@
 
 use crate::ctx::Context;
 use crate::error::{Failure, Result};
+pub use crate::handle::{Handle, Kind};
 use std::ffi::{CStr, c_char, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
 
 /// A function went well.
 pub const OK: i32 = 0;
@@ -15,40 +17,6 @@ pub const OK: i32 = 0;
 pub const ERR: i32 = -1;
 /// There is no valid context to report to.
 pub const INVALID_CONTEXT: i32 = -3;
-
-/// What C holds a pointer to: a value behind a tag that tells handles of one kind from those of another, from those freed
-/// and, mostly, from other memory.
-#[repr(C)]
-#[derive(Debug)]
-pub struct Handle<T> {
-    tag: u64,
-    value: T,
-}
-
-impl<T: Kind> Handle<T> {
-    /// A handle that lives for ever.
-    pub const fn fixed(value: T) -> Self {
-        Self { tag: T::TAG, value }
-    }
-}
-
-/// A kind of handle.
-pub trait Kind {
-    /// The name that messages and the header use, as in `tiledb_NAME_t`.
-    const NAME: &'static str;
-    /// What live handles of this kind begin with.
-    const TAG: u64 = tag(Self::NAME);
-}
-
-/// A number from a name (FNV-1a), never 0.
-const fn tag(name: &str) -> u64 {
-    let (bytes, mut hash, mut i) = (name.as_bytes(), 0xcbf2_9ce4_8422_2325u64, 0);
-    while i < bytes.len() {
-        hash = (hash ^ bytes[i] as u64).wrapping_mul(0x0100_0000_01b3);
-        i += 1;
-    }
-    hash | 1
-}
 
 /// What every parameter can do before a body runs.
 pub trait Argument {
@@ -78,20 +46,11 @@ impl<T: Kind> In<T> {
 
     /// The value behind the handle, if there is one.
     pub fn opt(&self) -> Result<Option<&T>> {
-        if self.0.is_null() {
-            return Ok(None);
-        }
-        if !self.0.is_aligned() {
-            return Err(Failure::no_handle(T::NAME));
-        }
-        // SAFETY: C passes null or what `Ptr::new` made and nobody freed; the tag is read first, on its own, so that a
-        // handle of another kind (every handle begins with its tag) is refused before its value is looked at.
-        let tag = unsafe { (&raw const (*self.0).tag).read() };
-        if tag != T::TAG {
-            return Err(Failure::no_handle(T::NAME));
-        }
-        // SAFETY: as above; `T` is behind the tag. The reference lives as long as the argument, that is, during the call.
-        Ok(Some(unsafe { &(*self.0).value }))
+        let Some(handle) = NonNull::new(self.0) else { return Ok(None) };
+        // SAFETY: C passes null or a handle of some kind, freed or not. The reference lives as long as the argument, that
+        // is, during the call.
+        let value = unsafe { Handle::value(handle) };
+        value.map(Some).ok_or_else(|| Failure::no_handle(T::NAME))
     }
 
     /// The address, to tell handles apart.
@@ -120,7 +79,7 @@ impl<T> Default for Ptr<T> {
 impl<T: Kind> Ptr<T> {
     /// A new handle, which the caller frees.
     pub fn new(value: T) -> Self {
-        Self(Box::into_raw(Box::new(Handle { tag: T::TAG, value })))
+        Self(Handle::new(value))
     }
 
     /// Whether it points to this handle.
@@ -215,17 +174,9 @@ impl<T: Kind> InOut<Ptr<T>> {
     /// Frees the handle and leaves null; a null handle and one of another kind are left alone.
     pub fn free(&self) {
         let Ok(Ptr(handle)) = self.get() else { return };
-        if handle.is_null() || !handle.is_aligned() {
-            return;
-        }
-        // SAFETY: the handle comes from `Ptr::new` (see `In::opt` for the tag); freeing it twice through the same
-        // variable meets null, and clearing the tag makes a second free through a copy of it unlikely to pass.
-        unsafe {
-            if (&raw const (*handle).tag).read() == T::TAG {
-                (&raw mut (*handle).tag).write_volatile(0);
-                drop(Box::from_raw(handle));
-            }
-        }
+        let Some(handle) = NonNull::new(handle) else { return };
+        // SAFETY: C passes a handle of some kind, freed or not.
+        unsafe { Handle::free(handle) };
         let _ = self.set(Ptr::default());
     }
 }

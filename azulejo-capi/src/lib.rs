@@ -27,6 +27,7 @@ pub mod filestore;
 pub mod filter;
 pub mod fragment_info;
 pub mod group;
+pub mod handle;
 pub mod maintain;
 mod metadata;
 pub mod missing;

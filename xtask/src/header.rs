@@ -43,7 +43,7 @@ fn files(root: &Path) -> Result<[(&'static str, String); 2], String> {
 }
 
 /// The functions of a header, a line each: the name, and the letters of its parameters: `c` a context, `h` a handle coming
-/// in, `p` another pointer, `n` a number.
+/// in, `p` another pointer, `f` a callback, `n` a number.
 fn list(header: &str) -> String {
     let mut out = String::from("// Made by `cargo xtask header`: do not edit.\nfunctions! {\n");
     for line in header.lines() {
@@ -64,6 +64,7 @@ fn list(header: &str) -> String {
                 1 if parameter.contains("tiledb_ctx_t") => 'c',
                 1 if parameter.contains("const tiledb_") && !parameter.contains("range_t") => 'h',
                 0 if !parameter.contains("callback") => 'n',
+                0 => 'f',
                 _ => 'p',
             })
             .collect();

@@ -70,12 +70,12 @@ impl<T> Clone for Fixed<T> {
 }
 impl<T> Copy for Fixed<T> {}
 
-static SUM: Handle<Operator> = Handle::fixed(Operator::Sum);
-static MEAN: Handle<Operator> = Handle::fixed(Operator::Mean);
-static MIN: Handle<Operator> = Handle::fixed(Operator::Min);
-static MAX: Handle<Operator> = Handle::fixed(Operator::Max);
-static NULL_COUNT: Handle<Operator> = Handle::fixed(Operator::NullCount);
-static COUNT: Handle<Operation> = Handle::fixed(Operation { what: What::Count });
+static SUM: Handle<Operator> = Handle::fixed(&Operator::Sum);
+static MEAN: Handle<Operator> = Handle::fixed(&Operator::Mean);
+static MIN: Handle<Operator> = Handle::fixed(&Operator::Min);
+static MAX: Handle<Operator> = Handle::fixed(&Operator::Max);
+static NULL_COUNT: Handle<Operator> = Handle::fixed(&Operator::NullCount);
+static COUNT: Handle<Operation> = Handle::fixed(&Operation { what: What::Count });
 
 /// Declares C's data symbols and the functions that give the same pointers.
 macro_rules! fixed {

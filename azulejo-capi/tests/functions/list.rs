@@ -352,13 +352,13 @@ functions! {
     tiledb_ndrectangle_get_range_from_name status "chpp";
     tiledb_ndrectangle_set_range status "chnp";
     tiledb_ndrectangle_set_range_for_name status "chpp";
-    tiledb_object_ls status "cppp";
+    tiledb_object_ls status "cpfp";
     tiledb_object_move status "cpp";
     tiledb_object_remove status "cp";
     tiledb_object_type status "cpp";
     tiledb_object_type_from_str status "pp";
     tiledb_object_type_to_str status "np";
-    tiledb_object_walk status "cpnpp";
+    tiledb_object_walk status "cpnfp";
     tiledb_offset_size other "";
     tiledb_profile_alloc status "pppp";
     tiledb_profile_dump_str status "hpp";
@@ -497,9 +497,9 @@ functions! {
     tiledb_vfs_is_dir status "chpp";
     tiledb_vfs_is_empty_bucket status "chpp";
     tiledb_vfs_is_file status "chpp";
-    tiledb_vfs_ls status "chppp";
-    tiledb_vfs_ls_recursive status "chppp";
-    tiledb_vfs_ls_recursive_v2 status "chppp";
+    tiledb_vfs_ls status "chpfp";
+    tiledb_vfs_ls_recursive status "chpfp";
+    tiledb_vfs_ls_recursive_v2 status "chpfp";
     tiledb_vfs_mode_from_str status "pp";
     tiledb_vfs_mode_to_str status "np";
     tiledb_vfs_move_dir status "chpp";

@@ -1,0 +1,150 @@
+//! Null, freed and mistaken handles, for every function there is: an error, or nothing, and never a crash.
+#![allow(unsafe_code, reason = "tests of a C API")]
+
+mod capi;
+
+use capi::{Ctx, FUNCTIONS, Function, Handle, free, invoke, null, ok, raw};
+use std::ffi::c_char;
+
+/// Functions that go well without arguments: there is nothing that they need.
+const CONTENT: &[&str] = &[
+    "tiledb_consolidation_plan_free_json_str",
+    "tiledb_ctx_cancel_tasks",
+    "tiledb_heap_profiler_enable",
+    "tiledb_stats_disable",
+    "tiledb_stats_dump",
+    "tiledb_stats_enable",
+    "tiledb_stats_free_str",
+    "tiledb_stats_raw_dump",
+    "tiledb_stats_reset",
+    "tiledb_status_code",
+];
+/// Functions that write to a `FILE*`, or to the standard output.
+const PRINTING: &[&str] = &["tiledb_fragment_info_dump", "tiledb_stats_dump", "tiledb_stats_raw_dump"];
+
+#[test]
+fn there_are_as_many_functions_as_libtiledb_has() {
+    assert_eq!(FUNCTIONS.len(), 514);
+    let longest = FUNCTIONS.iter().map(|f| f.letters.len()).max();
+    assert_eq!(longest, Some(10));
+}
+
+#[test]
+fn null_everywhere_is_an_error_or_nothing() {
+    let ctx = Ctx::new();
+    let mut wrong = Vec::new();
+    for f in FUNCTIONS.iter().filter(|f| !PRINTING.contains(&f.name)) {
+        // Without a context there is nobody to tell why.
+        let status = invoke(f.address, &[]);
+        if !f.has_status || f.name.ends_with("_free") || f.name == "tiledb_ctx_alloc" {
+            continue;
+        }
+        let has_ctx = f.letters.starts_with('c');
+        if if has_ctx { status != -3 } else { status >= 0 && !CONTENT.contains(&f.name) } {
+            wrong.push((f.name, status));
+        }
+        if has_ctx && !CONTENT.contains(&f.name) {
+            let status = invoke(f.address, &[ctx.0 as u64]);
+            if status >= 0 || capi::last_error(ctx.0).len() < 10 {
+                wrong.push((f.name, status));
+            }
+        }
+    }
+    assert_eq!(wrong, []);
+}
+
+/// Calls with the same word for every handle, another for every other pointer, and zeros.
+fn call(f: &Function, ctx: Handle, handle: u64, pointer: u64) -> i32 {
+    let words: Vec<u64> = f
+        .letters
+        .chars()
+        .map(|letter| match letter {
+            'c' => ctx as u64,
+            'h' => handle,
+            'p' => pointer,
+            _ => 0,
+        })
+        .collect();
+    invoke(f.address, &words)
+}
+
+#[test]
+fn mistaken_and_freed_handles_are_errors() {
+    // What is named "" lies where the test runs: nowhere that matters.
+    let folder = tempfile::tempdir().unwrap();
+    std::env::set_current_dir(folder.path()).unwrap();
+    let ctx = Ctx::new();
+    let mut freed = null();
+    ok!(tiledb_domain_alloc, ctx.0, &mut freed);
+    let stale = freed;
+    free!(tiledb_domain_free, freed);
+    let mut error = null();
+    assert!(raw!(tiledb_config_load_from_file, null(), null(), &mut error) < 0);
+    let not_a_handle = [0x5555_5555_5555_5555u64; 8];
+    let misaligned = (stale as u64) + 1;
+    for f in FUNCTIONS.iter().filter(|f| !PRINTING.contains(&f.name)) {
+        // A field of zeros is an empty string, a null handle, a number, and room for results.
+        for handle in [0, stale as u64, error as u64, not_a_handle.as_ptr() as u64, misaligned] {
+            let mut room = [0u64; 512];
+            let status = call(f, ctx.0, handle, room.as_mut_ptr() as u64);
+            let is_of_errors = f.name.starts_with("tiledb_error") && handle == error as u64;
+            if f.has_status && f.letters.contains('h') && handle != 0 && !is_of_errors {
+                assert!(status < 0, "{} with {handle:#x}: {status}", f.name);
+            }
+            call(f, ctx.0, handle, 0);
+        }
+        // A context that is none.
+        if f.letters.starts_with('c') && f.has_status && !f.name.ends_with("_free") {
+            assert_eq!(call(f, stale, 0, 0), -3, "{}", f.name);
+        }
+    }
+    free!(tiledb_error_free, error);
+}
+
+#[test]
+fn freeing_twice_does_nothing() {
+    let ctx = Ctx::new();
+    let mut domain = null();
+    ok!(tiledb_domain_alloc, ctx.0, &mut domain);
+    let mut copy = domain;
+    free!(tiledb_domain_free, domain);
+    raw!(tiledb_domain_free, &mut domain);
+    free!(tiledb_domain_free, copy);
+    // Neither does freeing a handle as one of another kind.
+    let mut config = null();
+    let mut error = null();
+    assert_eq!(raw!(tiledb_config_alloc, &mut config, &mut error), 0);
+    let mut mistaken = config;
+    raw!(tiledb_domain_free, &mut mistaken);
+    let mut value: *const c_char = std::ptr::null();
+    assert_eq!(raw!(tiledb_config_get, config, c"sm.dedup_coords", &mut value, &mut error), 0);
+    assert_eq!(capi::text(value), "false");
+    free!(tiledb_config_free, config);
+}
+
+/// Every function that frees takes null, a null handle, a stale one and one of another kind.
+#[test]
+fn all_that_free_take_anything() {
+    let ctx = Ctx::new();
+    let mut stale = null();
+    ok!(tiledb_domain_alloc, ctx.0, &mut stale);
+    let address = stale;
+    free!(tiledb_domain_free, stale);
+    for f in FUNCTIONS.iter().filter(|f| f.name.ends_with("_free")) {
+        for handle in [null(), address, ctx.0] {
+            if f.name == "tiledb_ctx_free" && handle == ctx.0 {
+                continue;
+            }
+            let mut handle = handle;
+            let words: Vec<u64> = f
+                .letters
+                .chars()
+                .map(|l| if l == 'c' { ctx.0 as u64 } else { &raw mut handle as u64 })
+                .collect();
+            invoke(f.address, &words);
+        }
+    }
+    let mut config = null();
+    ok!(tiledb_ctx_get_config, ctx.0, &mut config);
+    free!(tiledb_config_free, config);
+}
