@@ -1,5 +1,11 @@
 //! The exported functions as C sees them: by name, with arguments of which each takes a register or a stack slot.
-#![allow(dead_code, unsafe_code, unused_macros, unused_imports, reason = "each test file uses a part; tests of a C API")]
+#![allow(
+    dead_code,
+    unsafe_code,
+    unused_macros,
+    unused_imports,
+    reason = "each test file uses a part; tests of a C API"
+)]
 
 use azulejo_capi as _;
 use std::ffi::{CStr, CString, c_char, c_void};

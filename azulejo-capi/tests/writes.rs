@@ -1,0 +1,327 @@
+//! Writes and changes through the C API: global order, labels, deletes, evolution, metadata, statistics, files.
+#![allow(unsafe_code, reason = "tests of a C API")]
+
+mod capi;
+
+use capi::{
+    Attr, COMPLETED, Ctx, DELETE, GLOBAL, Handle, INT32, INT64, READ, ROW, UNORDERED, WRITE, bytes, close,
+    create, fails, free, null, ok, open, query, raw, status,
+};
+use std::ffi::{CStr, CString, c_char};
+
+const A: &[Attr] = &[Attr { name: c"a", datatype: INT64, var: false, nullable: false }];
+
+fn uri(folder: &tempfile::TempDir, name: &str) -> CString {
+    CString::new(folder.path().join(name).to_str().unwrap()).unwrap()
+}
+
+/// All of `a`, and of `d` where the array is sparse.
+fn read(ctx: Handle, uri: &CStr, sparse: bool) -> (Vec<i64>, Vec<i64>) {
+    let array = open(ctx, uri, READ);
+    let mut q = query(ctx, array, READ, ROW);
+    let (mut a, mut d) = (vec![0i64; 1000], vec![0i64; 1000]);
+    let (mut a_size, mut d_size) = (bytes(&a), bytes(&d));
+    ok!(tiledb_query_set_data_buffer, ctx, q, c"a", &mut a[..], &mut a_size);
+    if sparse {
+        ok!(tiledb_query_set_data_buffer, ctx, q, c"d", &mut d[..], &mut d_size);
+    }
+    ok!(tiledb_query_submit, ctx, q);
+    assert_eq!(status(ctx, q), COMPLETED);
+    a.truncate(a_size as usize / 8);
+    d.truncate(if sparse { d_size as usize / 8 } else { 0 });
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+    (a, d)
+}
+
+#[test]
+fn writes_in_global_order_count_once_finalized() {
+    let ctx = Ctx::new();
+    let folder = tempfile::tempdir().unwrap();
+    for (sparse, finalize) in [(false, true), (true, true), (true, false)] {
+        let uri = uri(&folder, &format!("array_{sparse}_{finalize}"));
+        create(ctx.0, &uri, sparse, 40, 10, A);
+        let array = open(ctx.0, &uri, WRITE);
+        let mut q = query(ctx.0, array, WRITE, GLOBAL);
+        let all: Vec<i64> = (1..=40).collect();
+        let parts: Vec<&[i64]> = all.chunks(13).collect();
+        for (i, part) in parts.iter().enumerate() {
+            let (mut a_size, mut d_size) = (bytes(part), bytes(part));
+            ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", *part, &mut a_size);
+            if sparse {
+                ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", *part, &mut d_size);
+            }
+            if !finalize && i + 1 == parts.len() {
+                ok!(tiledb_query_submit_and_finalize, ctx.0, q);
+            } else {
+                ok!(tiledb_query_submit, ctx.0, q);
+            }
+        }
+        if finalize {
+            let (before, _) = read(ctx.0, &uri, sparse);
+            assert!(!before.contains(&40), "{before:?}");
+            ok!(tiledb_query_finalize, ctx.0, q);
+        }
+        let mut fragments = 0u32;
+        ok!(tiledb_query_get_fragment_num, ctx.0, q, &mut fragments);
+        assert_eq!(fragments, 1);
+        let mut fragment: *const c_char = std::ptr::null();
+        ok!(tiledb_query_get_fragment_uri, ctx.0, q, 0u64, &mut fragment);
+        assert!(capi::text(fragment).contains("__fragments/"));
+        fails!(tiledb_query_get_fragment_uri, ctx.0, q, 1u64, &mut fragment);
+        free!(tiledb_query_free, q);
+        close(ctx.0, array);
+        assert_eq!(read(ctx.0, &uri, sparse), (all.clone(), if sparse { all } else { vec![] }));
+    }
+}
+
+#[test]
+fn layouts_that_do_not_fit_are_refused() {
+    let ctx = Ctx::new();
+    let folder = tempfile::tempdir().unwrap();
+    for (sparse, layout) in [(false, UNORDERED), (true, ROW), (true, capi::COL), (true, 4), (true, 77)] {
+        let uri = uri(&folder, &format!("array_{sparse}_{layout}"));
+        create(ctx.0, &uri, sparse, 40, 10, A);
+        let array = open(ctx.0, &uri, WRITE);
+        let mut q = null();
+        ok!(tiledb_query_alloc, ctx.0, array, WRITE, &mut q);
+        fails!(tiledb_query_set_layout, ctx.0, q, layout);
+        free!(tiledb_query_free, q);
+        close(ctx.0, array);
+    }
+}
+
+#[test]
+fn duplicates_and_coordinates_outside_are_refused() {
+    let ctx = Ctx::new();
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    create(ctx.0, &uri, true, 40, 10, A);
+    let array = open(ctx.0, &uri, WRITE);
+    for (d, part) in [([3i64, 3], "uplicate"), ([3, 41], "41")] {
+        let mut q = query(ctx.0, array, WRITE, UNORDERED);
+        let (mut a_size, mut d_size) = (16u64, 16u64);
+        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &[1i64, 2], &mut a_size);
+        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &d, &mut d_size);
+        let message = fails!(tiledb_query_submit, ctx.0, q);
+        assert!(message.contains(part), "{message}");
+        assert_eq!(status(ctx.0, q), 0);
+        free!(tiledb_query_free, q);
+    }
+    // A missing buffer, and buffers of different lengths.
+    let mut q = query(ctx.0, array, WRITE, UNORDERED);
+    let (mut a_size, mut d_size) = (16u64, 8u64);
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &[1i64], &mut d_size);
+    assert!(fails!(tiledb_query_submit, ctx.0, q).contains("'a'"));
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &[1i64, 2], &mut a_size);
+    fails!(tiledb_query_submit, ctx.0, q);
+    free!(tiledb_query_free, q);
+    close(ctx.0, array);
+    assert!(read(ctx.0, &uri, true).0.is_empty());
+}
+
+#[test]
+fn deletes_evolution_and_upgrades() {
+    let ctx = Ctx::new();
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    create(ctx.0, &uri, true, 40, 10, A);
+    let array = open(ctx.0, &uri, WRITE);
+    let mut q = query(ctx.0, array, WRITE, UNORDERED);
+    let cells: Vec<i64> = (1..=9).collect();
+    let (mut a_size, mut d_size) = (bytes(&cells), bytes(&cells));
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &cells[..], &mut a_size);
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &cells[..], &mut d_size);
+    ok!(tiledb_query_submit, ctx.0, q);
+    free!(tiledb_query_free, q);
+    close(ctx.0, array);
+    let array = open(ctx.0, &uri, DELETE);
+    let mut q = null();
+    ok!(tiledb_query_alloc, ctx.0, array, DELETE, &mut q);
+    fails!(tiledb_query_submit, ctx.0, q);
+    let mut condition = null();
+    ok!(tiledb_query_condition_alloc, ctx.0, &mut condition);
+    ok!(tiledb_query_condition_init, ctx.0, condition, c"a", &[7i64], 8u64, 3);
+    free!(tiledb_query_free, q);
+    ok!(tiledb_query_alloc, ctx.0, array, DELETE, &mut q);
+    ok!(tiledb_query_set_condition, ctx.0, q, condition);
+    ok!(tiledb_query_submit, ctx.0, q);
+    free!(tiledb_query_free, q; tiledb_query_condition_free, condition);
+    close(ctx.0, array);
+    assert_eq!(read(ctx.0, &uri, true).0, [1, 2, 3, 4, 5, 6]);
+
+    // A schema with a time before the latest one's is stored, and never the latest.
+    let (mut evolution, mut attribute) = (null(), null());
+    for (name, time) in [(c"early", Some(5u64)), (c"late", None)] {
+        ok!(tiledb_array_schema_evolution_alloc, ctx.0, &mut evolution);
+        ok!(tiledb_attribute_alloc, ctx.0, name, INT32, &mut attribute);
+        ok!(tiledb_array_schema_evolution_add_attribute, ctx.0, evolution, attribute);
+        if let Some(time) = time {
+            fails!(tiledb_array_schema_evolution_set_timestamp_range, ctx.0, evolution, time, time + 1);
+            ok!(tiledb_array_schema_evolution_set_timestamp_range, ctx.0, evolution, time, time);
+        }
+        ok!(tiledb_array_evolve, ctx.0, &uri, evolution);
+        free!(tiledb_attribute_free, attribute; tiledb_array_schema_evolution_free, evolution);
+    }
+    let mut schema = null();
+    ok!(tiledb_array_schema_load, ctx.0, &uri, &mut schema);
+    for (name, there) in [(c"a", 1), (c"early", 0), (c"late", 1)] {
+        let mut has = -1i32;
+        ok!(tiledb_array_schema_has_attribute, ctx.0, schema, name, &mut has);
+        assert_eq!(has, there, "{name:?}");
+    }
+    free!(tiledb_array_schema_free, schema);
+    let schemas = std::fs::read_dir(folder.path().join("array/__schema")).unwrap();
+    assert!(schemas.flatten().any(|file| file.file_name().to_str().unwrap().starts_with("__5_5_")));
+    ok!(tiledb_array_upgrade_version, ctx.0, &uri, null());
+}
+
+#[test]
+fn labels_select_and_are_read() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    let (mut domain, mut dimension, mut schema, mut attribute) = (null(), null(), null(), null());
+    ok!(tiledb_domain_alloc, ctx, &mut domain);
+    ok!(tiledb_dimension_alloc, ctx, c"d", INT64, &[1i64, 5], &[5i64], &mut dimension);
+    ok!(tiledb_domain_add_dimension, ctx, domain, dimension);
+    ok!(tiledb_array_schema_alloc, ctx, 0, &mut schema);
+    ok!(tiledb_array_schema_set_domain, ctx, schema, domain);
+    ok!(tiledb_attribute_alloc, ctx, c"a", INT64, &mut attribute);
+    ok!(tiledb_array_schema_add_attribute, ctx, schema, attribute);
+    ok!(tiledb_array_schema_add_dimension_label, ctx, schema, 0, c"x", 1, capi::FLOAT64);
+    fails!(tiledb_array_schema_add_dimension_label, ctx, schema, 1, c"y", 1, capi::FLOAT64);
+    ok!(tiledb_array_create, ctx, &uri, schema);
+    let array = open(ctx, &uri, WRITE);
+    let mut q = query(ctx, array, WRITE, ROW);
+    let (a, x) = ([10i64, 20, 30, 40, 50], [0.5f64, 1.0, 1.5, 2.0, 2.5]);
+    let (mut a_size, mut x_size) = (bytes(&a), bytes(&x));
+    ok!(tiledb_query_set_data_buffer, ctx, q, c"a", &a, &mut a_size);
+    ok!(tiledb_query_set_data_buffer, ctx, q, c"x", &x, &mut x_size);
+    ok!(tiledb_query_submit, ctx, q);
+    free!(tiledb_query_free, q);
+    close(ctx, array);
+    let array = open(ctx, &uri, READ);
+    let mut sub = null();
+    ok!(tiledb_subarray_alloc, ctx, array, &mut sub);
+    ok!(tiledb_subarray_add_label_range, ctx, sub, c"x", &[1.0f64], &[2.0f64], null());
+    let mut has = 0i32;
+    ok!(tiledb_subarray_has_label_ranges, ctx, sub, 0, &mut has);
+    assert_eq!(has, 1);
+    fails!(tiledb_subarray_add_range, ctx, sub, 0, &[1i64], &[2i64], null());
+    let mut q = query(ctx, array, READ, ROW);
+    ok!(tiledb_query_set_subarray_t, ctx, q, sub);
+    let (mut a, mut x) = ([0i64; 5], [0f64; 5]);
+    let (mut a_size, mut x_size) = (bytes(&a), bytes(&x));
+    ok!(tiledb_query_set_data_buffer, ctx, q, c"a", &mut a[..], &mut a_size);
+    ok!(tiledb_query_set_data_buffer, ctx, q, c"x", &mut x[..], &mut x_size);
+    ok!(tiledb_query_submit, ctx, q);
+    assert_eq!((status(ctx, q), a_size, x_size), (COMPLETED, 24, 24));
+    assert_eq!((&a[..3], &x[..3]), (&[20, 30, 40][..], &[1.0, 1.5, 2.0][..]));
+    free!(tiledb_query_free, q; tiledb_subarray_free, sub; tiledb_attribute_free, attribute;
+          tiledb_array_schema_free, schema; tiledb_dimension_free, dimension; tiledb_domain_free, domain);
+    close(ctx, array);
+}
+
+#[test]
+fn metadata_is_stored_when_the_array_is_closed() {
+    let ctx = Ctx::new();
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    create(ctx.0, &uri, false, 4, 2, A);
+    let array = open(ctx.0, &uri, WRITE);
+    ok!(tiledb_array_put_metadata, ctx.0, array, c"key", INT32, 3, &[1i32, 2, 3]);
+    ok!(tiledb_array_put_metadata, ctx.0, array, c"gone", INT32, 1, &[1i32]);
+    ok!(tiledb_array_delete_metadata, ctx.0, array, c"gone");
+    fails!(tiledb_array_put_metadata, ctx.0, array, c"bad", 99, 1, &[1i32]);
+    close(ctx.0, array);
+    let array = open(ctx.0, &uri, READ);
+    let (mut kind, mut count, mut value): (i32, u32, *const i32) = (0, 0, std::ptr::null());
+    ok!(tiledb_array_get_metadata, ctx.0, array, c"key", &mut kind, &mut count, &mut value);
+    // SAFETY: three values, which live as long as the array.
+    assert_eq!((kind, unsafe { std::slice::from_raw_parts(value, count as usize) }), (INT32, &[1, 2, 3][..]));
+    ok!(tiledb_array_get_metadata, ctx.0, array, c"gone", &mut kind, &mut count, &mut value);
+    assert!(value.is_null());
+    let mut num = 0u64;
+    ok!(tiledb_array_get_metadata_num, ctx.0, array, &mut num);
+    assert_eq!(num, 1);
+    fails!(tiledb_array_put_metadata, ctx.0, array, c"key", INT32, 1, &[1i32]);
+    close(ctx.0, array);
+}
+
+#[test]
+fn statistics_count_while_they_are_on() {
+    let ctx = Ctx::new();
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    create(ctx.0, &uri, true, 40, 10, A);
+    let dump = || {
+        let mut text: *mut c_char = std::ptr::null_mut();
+        ok!(tiledb_ctx_get_stats, ctx.0, &mut text);
+        let json = capi::text(text);
+        raw!(tiledb_stats_free_str, &mut text);
+        assert!(text.is_null());
+        json
+    };
+    assert_eq!(dump(), "");
+    raw!(tiledb_stats_enable);
+    let array = open(ctx.0, &uri, READ);
+    let mut q = query(ctx.0, array, READ, ROW);
+    let (mut a, mut size) = ([0i64; 4], 32u64);
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &mut a[..], &mut size);
+    ok!(tiledb_query_submit, ctx.0, q);
+    let json = dump();
+    for part in [
+        "\"timers\": {",
+        "\"counters\": {",
+        "\"Context.array_open_READ.sum\": ",
+        "\"Context.Query.Reader.dowork.avg\": ",
+        "\"Context.Query.Reader.loop_num\": 1",
+        "\"Context.VFS.read_byte_num\": ",
+    ] {
+        assert!(json.contains(part), "{part} is not in {json}");
+    }
+    let mut text: *mut c_char = std::ptr::null_mut();
+    ok!(tiledb_query_get_stats, ctx.0, q, &mut text);
+    assert!(!capi::text(text).contains("array_open") && capi::text(text).contains("attr_num"));
+    raw!(tiledb_stats_free_str, &mut text);
+    raw!(tiledb_stats_dump_str, &mut text);
+    assert!(capi::text(text).starts_with("[\n") && capi::text(text).contains("Context.Query.Reader"));
+    raw!(tiledb_stats_free_str, &mut text);
+    raw!(tiledb_stats_reset);
+    raw!(tiledb_stats_disable);
+    assert_eq!(dump(), "");
+    free!(tiledb_query_free, q);
+    close(ctx.0, array);
+}
+
+#[test]
+fn files_are_written_and_read() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let (mut vfs, mut file) = (null(), null());
+    ok!(tiledb_vfs_alloc, ctx, null(), &mut vfs);
+    for base in [folder.path().to_str().unwrap(), "mem://files"] {
+        let uri = CString::new(format!("{base}/file")).unwrap();
+        ok!(tiledb_vfs_open, ctx, vfs, &uri, 1, &mut file);
+        ok!(tiledb_vfs_write, ctx, file, c"hello", 5u64);
+        ok!(tiledb_vfs_close, ctx, file);
+        free!(tiledb_vfs_fh_free, file);
+        let mut size = 0u64;
+        ok!(tiledb_vfs_file_size, ctx, vfs, &uri, &mut size);
+        assert_eq!(size, 5);
+        ok!(tiledb_vfs_open, ctx, vfs, &uri, 0, &mut file);
+        let mut room = [0u8; 3];
+        ok!(tiledb_vfs_read, ctx, file, 2u64, &mut room[..], 3u64);
+        assert_eq!(&room, b"llo");
+        fails!(tiledb_vfs_read, ctx, file, 3u64, &mut room[..], 3u64);
+        fails!(tiledb_vfs_write, ctx, file, c"x", 1u64);
+        free!(tiledb_vfs_fh_free, file);
+        ok!(tiledb_vfs_remove_file, ctx, vfs, &uri);
+        fails!(tiledb_vfs_open, ctx, vfs, &uri, 0, &mut file);
+        assert!(file.is_null());
+    }
+    free!(tiledb_vfs_free, vfs);
+}
