@@ -1,5 +1,7 @@
 //! Programs in C and C++ compiled against the header and linked to the library. Skipped where there is no compiler.
 
+#![allow(clippy::unwrap_used, reason = "tests")]
+
 use std::path::{Path, PathBuf};
 use std::process::Command;
 

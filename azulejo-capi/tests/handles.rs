@@ -1,5 +1,5 @@
 //! Null, freed and mistaken handles, for every function there is: an error, or nothing, and never a crash.
-#![allow(unsafe_code, reason = "tests of a C API")]
+#![allow(unsafe_code, clippy::unwrap_used, reason = "tests of a C API")]
 
 mod capi;
 

@@ -1,5 +1,5 @@
 //! Reads through the C API: small buffers, resubmission, shapes of offsets, aggregates, conditions, estimates, plans.
-#![allow(unsafe_code, reason = "tests of a C API")]
+#![allow(unsafe_code, clippy::unwrap_used, reason = "tests of a C API")]
 
 mod capi;
 
@@ -289,7 +289,7 @@ fn offsets_with_an_extra_element_are_written_and_small_buffers_read() {
         ok!(tiledb_query_set_offsets_buffer, ctx.0, q, c"v", &mut offsets[..], &mut o_size);
         ok!(tiledb_query_submit, ctx.0, q);
         let n = o_size as usize / 4;
-        assert_eq!(offsets[n - 1] as u64 * 4, v_size);
+        assert_eq!(u64::from(offsets[n - 1]) * 4, v_size);
         seen.extend(offsets[..n].windows(2).map(|w| v[w[0] as usize..w[1] as usize].to_vec()));
         if status(ctx.0, q) == COMPLETED {
             break;

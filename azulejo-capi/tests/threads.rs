@@ -1,5 +1,5 @@
 //! One context, one array and one query used by many threads at once.
-#![allow(unsafe_code, reason = "tests of a C API")]
+#![allow(unsafe_code, clippy::unwrap_used, reason = "tests of a C API")]
 
 mod capi;
 

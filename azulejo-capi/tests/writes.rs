@@ -1,5 +1,5 @@
 //! Writes and changes through the C API: global order, labels, deletes, evolution, metadata, statistics, files.
-#![allow(unsafe_code, reason = "tests of a C API")]
+#![allow(unsafe_code, clippy::unwrap_used, reason = "tests of a C API")]
 
 mod capi;
 

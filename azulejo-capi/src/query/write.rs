@@ -1,11 +1,12 @@
 //! Submitting writes and deletes.
 
 use super::State;
-use super::buffers::FieldBuffers;
+use super::buffers::{FieldBuffers, Loan};
 use super::read::{Source, source};
 use super::{OffsetsFormat, Status};
 use crate::array::OpenArray;
 use crate::error::{Failure, Result};
+use arrow_buffer::Buffer;
 use azulejo::Array;
 use azulejo::column::{ColumnBuffers, ColumnSet, ColumnType};
 use azulejo::write::{Duplicates, WriteLayout, WriteOptions, Writer};
@@ -21,16 +22,21 @@ pub struct WriteState {
     global: Option<Writer>,
 }
 
-/// The column that the caller's buffers hold.
-fn column(column_type: ColumnType, buffers: &FieldBuffers, format: OffsetsFormat) -> Result<ColumnBuffers> {
+/// The column that the caller's buffers hold: values and validity are those buffers, offsets become ours.
+fn column(
+    column_type: ColumnType,
+    buffers: &FieldBuffers,
+    format: OffsetsFormat,
+    loan: &Loan,
+) -> Result<ColumnBuffers> {
     let fail =
         |what: &str| Failure::new(format!("Cannot write field '{}'; {what} buffer is not set", buffers.name));
-    let data = buffers.data.as_ref().ok_or_else(|| fail("Data"))?.bytes();
-    let mut data = data.to_vec();
+    let place = buffers.data.as_ref().ok_or_else(|| fail("Data"))?;
+    let mut len = place.bytes().len();
     let offsets = if column_type.is_var() {
         let given = buffers.offsets.as_ref().ok_or_else(|| fail("Offsets"))?;
         let (mut offsets, end) = format.read(given.bytes(), column_type.datatype)?;
-        let end = end.unwrap_or(data.len() as u64);
+        let end = end.unwrap_or(len as u64);
         offsets.push(end);
         if offsets.first().is_some_and(|first| *first != 0) {
             return Err(Failure::new(format!(
@@ -38,17 +44,26 @@ fn column(column_type: ColumnType, buffers: &FieldBuffers, format: OffsetsFormat
                 buffers.name
             )));
         }
-        data.truncate(usize::try_from(end).unwrap_or(usize::MAX));
-        Some(offsets)
+        len = len.min(usize::try_from(end).unwrap_or(usize::MAX));
+        Some(Buffer::from_vec(offsets))
     } else {
         None
     };
     let validity = if column_type.nullable {
-        Some(buffers.validity.as_ref().ok_or_else(|| fail("Validity"))?.bytes().to_vec())
+        let place = buffers.validity.as_ref().ok_or_else(|| fail("Validity"))?;
+        Some(loan.of(place, place.bytes().len()))
     } else {
         None
     };
-    Ok(ColumnBuffers::of_raw(column_type, data, offsets, validity)?)
+    let data = loan.of(place, len);
+    let cell_num = match (&offsets, column_type.cell_size()) {
+        (Some(offsets), _) => (offsets.len() / size_of::<u64>()).saturating_sub(1),
+        (None, 0) => 0,
+        (None, size) => len / size,
+    };
+    let column = ColumnBuffers { column_type, cell_num, data, offsets, validity };
+    column.validate()?;
+    Ok(column)
 }
 
 fn column_type(schema: &ArraySchema, name: &str) -> Result<ColumnType> {
@@ -59,11 +74,11 @@ fn column_type(schema: &ArraySchema, name: &str) -> Result<ColumnType> {
     Ok(column_type)
 }
 
-fn columns(state: &State, schema: &ArraySchema, format: OffsetsFormat) -> Result<ColumnSet> {
+fn columns(state: &State, schema: &ArraySchema, format: OffsetsFormat, loan: &Loan) -> Result<ColumnSet> {
     let mut columns = Vec::new();
     for buffers in &state.buffers {
         if source(schema, &[], &buffers.name) == Some(Source::Field) {
-            columns.push(column(column_type(schema, &buffers.name)?, buffers, format)?);
+            columns.push(column(column_type(schema, &buffers.name)?, buffers, format, loan)?);
         }
     }
     for attribute in &schema.attributes {
@@ -131,7 +146,8 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
     write_labels(state, open, format)?;
     let has_fields = state.buffers.iter().any(|b| source(schema, &[], &b.name) == Some(Source::Field));
     if has_fields {
-        let cells = columns(state, schema, format)?;
+        let loan = Loan::default();
+        let cells = columns(state, schema, format, &loan)?;
         if state.layout == Layout::Global {
             if state.write.global.is_none() {
                 state.write.global = Some(Writer::new(open.array(), options(state, open)?)?);
@@ -139,12 +155,15 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
             if let Some(writer) = &mut state.write.global {
                 writer.write(&cells)?;
             }
+            drop(cells);
         } else {
             let mut writer = Writer::new(open.array(), options(state, open)?)?;
             writer.write(&cells)?;
             let names = writer.finish()?;
+            drop(cells);
             note(state, open, names);
         }
+        loan.end();
     } else if state.buffers.is_empty() {
         return Err("[TileDB::Query] Error: Cannot submit query; Buffers are not set".into());
     }
@@ -161,7 +180,8 @@ fn write_labels(state: &State, open: &OpenArray, format: OffsetsFormat) -> Resul
         }
         let Some(label) = schema.dimension_label(&buffers.name) else { continue };
         let array = open.array().open_label(&buffers.name)?;
-        let values = column(column_type(array.schema(), &label.attribute)?, buffers, format)?;
+        let loan = Loan::default();
+        let values = column(column_type(array.schema(), &label.attribute)?, buffers, format, &loan)?;
         let mut options = WriteOptions::new().layout(WriteLayout::Row);
         if let Some(time) = open.write_time() {
             options = options.timestamp(time);

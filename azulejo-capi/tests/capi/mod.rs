@@ -1,10 +1,11 @@
 //! The exported functions as C sees them: by name, with arguments of which each takes a register or a stack slot.
 #![allow(
     dead_code,
-    unsafe_code,
     unused_macros,
     unused_imports,
-    reason = "each test file uses a part; tests of a C API"
+    unsafe_code,
+    clippy::cast_lossless,
+    reason = "each test file uses a part; what C passes is words"
 )]
 
 use azulejo_capi as _;
