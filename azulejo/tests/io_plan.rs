@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use azulejo::column::{ColumnBuffers, ColumnSet};
+use azulejo::format::condition::{Comparison, Condition};
 use azulejo::format::schema::ArraySchema;
 use azulejo::format::{Datatype, Range};
 use azulejo::read::{ReadOptions, Reader};
@@ -110,6 +111,21 @@ fn a_window_takes_the_chunks_that_hold_it() {
     let [_, _, (_, bytes)] = logged.requests(&ReadOptions::new().fields(["b"]));
     let tile = 8 + 16 * CHUNK;
     assert!(bytes <= 4 * (tile + CHUNK), "{bytes} bytes of {}", 4 * tile);
+}
+
+#[test]
+fn tiles_that_cannot_meet_a_condition_are_not_read() {
+    let logged = dense();
+    let below = Condition::compare("a", Comparison::Lt, 100i32.to_le_bytes());
+    let options = ReadOptions::new().fields(["b"]).condition(below);
+    let array = Array::open(&logged.context, &logged.uri).unwrap();
+    let cells = Reader::new(&array, options.clone()).unwrap().read_all().unwrap();
+    let b = cells.columns[0].values::<i32>().unwrap();
+    assert_eq!(b.len(), 4 * (TILE * TILE) as usize);
+    assert!((0..).zip(b).all(|(i, b)| *b == if i < 100 { i } else { i32::MIN }));
+    let [_, _, (_, bytes)] = logged.requests(&options);
+    let tile = 8 + 16 * CHUNK;
+    assert!(bytes <= 2 * (tile + 32 * 512), "{bytes} bytes where one tile of each attribute has {tile}");
 }
 
 #[test]

@@ -6,21 +6,75 @@ use super::copy::fill_cells;
 use super::fetch::preload_indices;
 use super::paint::{SparseSource, paint};
 use super::plan::{BatchPlan, DensePlan, PositionBox, Source};
+use super::sparse::field_stats;
 use super::{BoundField, BoundOptions, Progress, bind};
 use crate::array::{Array, Fragment};
 use crate::buffer_pool::BufferPool;
 use crate::column::{ColumnMut, ColumnSet};
-use crate::condition::BoundCondition;
+use crate::condition::{BoundCondition, Tri};
 use crate::error::{Error, Result};
 use crate::space::{AxisSelection, FragmentGrid, Layout, Points, Subarray, TileGrid, dimension_order};
 use azulejo_format::DecodeError;
 use azulejo_format::fragment::{Field, Section};
+use std::collections::HashMap;
 use std::ops::Range;
 
-/// A condition, and where in the reader's fields those that it looks at are.
+/// A condition that cells must meet, others read as fill values.
 #[derive(Debug)]
 pub(super) struct DenseCondition {
     pub condition: BoundCondition,
+    /// What it means in each dense fragment that has all its fields, which are attributes: held against the statistics of
+    /// tiles.
+    tests: HashMap<usize, (BoundCondition, Vec<Field>)>,
+}
+
+impl DenseCondition {
+    /// Prepares to hold the condition against the tiles of fragments.
+    fn prepare(&mut self, array: &Array, fragments: impl Iterator<Item = usize>) -> Result<()> {
+        let mut sections = Vec::new();
+        for index in fragments {
+            let Some(fragment) = array.fragments().get(index) else { continue };
+            let condition = self.condition.for_fragment(fragment.schema());
+            let fields = condition.fields().iter().map(|name| fragment.field(name));
+            let attribute = |field: Option<Field>| field.filter(|f| matches!(f, Field::Attribute(_)));
+            let Some(fields) = fields.map(attribute).collect::<Option<Vec<Field>>>() else { continue };
+            for field in &fields {
+                let stats: [fn(Field) -> Section; 4] =
+                    [Section::TileMins, Section::TileMaxs, Section::TileSums, Section::TileNullCounts];
+                sections.extend(stats.map(|section| (index, section(*field))));
+            }
+            self.tests.insert(index, (condition, fields));
+        }
+        array.preload(&sections)
+    }
+
+    /// Makes cells of tiles of which none can meet the condition into cells that no fragment has: they read the same, and
+    /// the tiles are not read.
+    fn prune(&self, array: &Array, batch: &mut BatchPlan) -> Result<()> {
+        let mut left = Vec::with_capacity(batch.slots.len());
+        for slot in std::mem::take(&mut batch.slots) {
+            if self.excludes(array, slot.fragment, slot.tile)? {
+                batch.fills.append(&batch.copies, slot.copies);
+            } else {
+                left.push(slot);
+            }
+        }
+        batch.slots = left;
+        Ok(())
+    }
+
+    fn excludes(&self, array: &Array, index: usize, tile: u64) -> Result<bool> {
+        let (Some((condition, fields)), Some(fragment)) =
+            (self.tests.get(&index), array.fragments().get(index))
+        else {
+            return Ok(false);
+        };
+        let Ok(place) = usize::try_from(tile) else { return Ok(false) };
+        let stats =
+            fields.iter().map(|field| field_stats(fragment, *field, place, fragment.tile_cell_num(tile)));
+        let stats = stats.collect::<Result<Vec<_>>>()?;
+        Ok(condition.prune(&|i| stats.get(i).copied().flatten()) == Tri::AllFalse)
+    }
 }
 
 /// A dense read under way.
@@ -72,7 +126,7 @@ impl DenseReader {
         };
         let mut fields = options.fields.clone();
         let asked = fields.len();
-        let condition = match &options.condition {
+        let mut condition = match &options.condition {
             Some(condition) => {
                 let bound = BoundCondition::bind(condition, schema, &|name| array.enumeration(name))?;
                 for name in bound.fields() {
@@ -80,7 +134,7 @@ impl DenseReader {
                         fields.push(bind::field(array, name)?);
                     }
                 }
-                Some(DenseCondition { condition: bound })
+                Some(DenseCondition { condition: bound, tests: HashMap::new() })
             }
             None => None,
         };
@@ -123,6 +177,9 @@ impl DenseReader {
             indices.extend((0..plan.grid.ndim()).map(|d| (source.fragment, Field::Dimension(d))));
         }
         preload_indices(array, &indices)?;
+        if let Some(condition) = &mut condition {
+            condition.prepare(array, plan.sources.iter().map(|s| s.fragment))?;
+        }
         let trees: Vec<_> = sparse.iter().map(|s| (s.fragment, Section::RTree)).collect();
         array.preload(&trees)?;
 
@@ -288,7 +345,7 @@ impl DenseReader {
 
     /// Plans the next batch of at most `max_cells` cells.
     fn next_plan(&mut self, max_cells: u64) -> Result<Option<BatchPlan>> {
-        let Self { array, fields, plan, sparse, walk, order, budget, .. } = self;
+        let Self { array, fields, condition, plan, sparse, walk, order, budget, .. } = self;
         let costs = Costs { array, fields, plan, budget: *budget, sparse: !sparse.is_empty() };
         let max_cells = max_cells.min(costs.max_cells());
         let mut batch = match walk {
@@ -362,6 +419,9 @@ impl DenseReader {
         };
         if !sparse.is_empty() {
             batch = paint(array, plan, sparse, batch, &self.pool)?;
+        }
+        if let Some(condition) = condition {
+            condition.prune(array, &mut batch)?;
         }
         Ok(Some(batch))
     }

@@ -18,6 +18,7 @@ use batch::Portion;
 pub(crate) use columns::Batch;
 use columns::Output;
 use plan::{Cluster, Plan, PlannedTile};
+pub(super) use prune::field_stats;
 use query::{FragmentQuery, Query};
 
 /// Cells in one batch, however small they are.

@@ -28,7 +28,7 @@ pub(super) fn tile_verdict(
 }
 
 /// What is known for certain about a field's values in a tile.
-fn field_stats(
+pub(in crate::read) fn field_stats(
     fragment: &Fragment,
     field: Field,
     tile: usize,
