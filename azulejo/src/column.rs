@@ -152,6 +152,71 @@ impl<'a> FieldView<'a> {
     }
 }
 
+/// Cells of one field in memory of the caller's: what a write can take without a copy.
+#[derive(Debug, Clone)]
+pub struct ColumnView<'a> {
+    /// What the column holds.
+    pub column_type: ColumnType,
+    /// The cells.
+    pub cells: FieldView<'a>,
+}
+
+impl<'a> ColumnView<'a> {
+    /// Cells in slices: the values' bytes, for var-length cells one offset in bytes more than cells, for nullable ones a
+    /// validity byte each.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for slices that do not fit the type or each other.
+    pub fn new(
+        column_type: ColumnType,
+        data: &'a [u8],
+        offsets: Option<&'a [u64]>,
+        validity: Option<&'a [u8]>,
+    ) -> Result<Self> {
+        let cell_size = column_type.cell_size();
+        let cell_num = match offsets {
+            Some(offsets) => offsets.len().saturating_sub(1),
+            None => data.len().checked_div(cell_size).unwrap_or(0),
+        };
+        let column = Self { column_type, cells: FieldView { cell_num, data, offsets, validity, cell_size } };
+        column.validate()?;
+        Ok(column)
+    }
+
+    /// Checks that the slices fit the type and each other.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] saying what is wrong.
+    pub fn validate(&self) -> Result<()> {
+        let Self { column_type, cells } = self;
+        let wrong = |what: &str| Err(Error::InvalidArgument(format!("column {}: {what}", column_type.name)));
+        match cells.offsets {
+            Some(_) if !column_type.is_var() => return wrong("offsets for fixed-length cells"),
+            Some(offsets) => {
+                if offsets.len() != cells.cell_num + 1 {
+                    return wrong("the offsets do not match the number of cells");
+                }
+                let end = offsets.last().copied().unwrap_or(0);
+                if !offsets.is_sorted() || end > cells.data.len() as u64 {
+                    return wrong("the offsets are not in order or pass the end of the data");
+                }
+            }
+            None if column_type.is_var() => return wrong("var-length cells need offsets"),
+            None => {
+                if Some(cells.data.len()) != cells.cell_num.checked_mul(column_type.cell_size()) {
+                    return wrong("the data does not match the number of cells");
+                }
+            }
+        }
+        match cells.validity {
+            Some(_) if !column_type.nullable => wrong("validity for a field that cannot be null"),
+            Some(v) if v.len() != cells.cell_num => wrong("the validity does not match the number of cells"),
+            None if column_type.nullable => wrong("a nullable field needs validity"),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// A caller's own memory for the cells of one field. See [`crate::read::Reader::read_into`].
 #[derive(Debug)]
 pub struct ColumnMut<'a> {
@@ -353,32 +418,17 @@ impl ColumnBuffers {
     /// # Errors
     /// [`Error::InvalidArgument`] naming the field and what does not fit.
     pub fn validate(&self) -> Result<()> {
-        let wrong =
-            |what: &str| Err(Error::InvalidArgument(format!("column {}: {what}", self.column_type.name)));
-        match &self.offsets {
-            Some(_) if !self.column_type.is_var() => return wrong("offsets for fixed-length cells"),
-            Some(_) => {
-                let offsets = self.offsets_slice().unwrap_or(&[]);
-                if offsets.len() != self.cell_num + 1 {
-                    return wrong("the offsets do not match the number of cells");
-                }
-                if !offsets.is_sorted() || offsets[self.cell_num] > self.data.len() as u64 {
-                    return wrong("the offsets are not in order or pass the end of the data");
-                }
-            }
-            None if self.column_type.is_var() => return wrong("var-length cells need offsets"),
-            None => {
-                if Some(self.data.len()) != self.cell_num.checked_mul(self.column_type.cell_size()) {
-                    return wrong("the data does not match the number of cells");
-                }
-            }
+        if self.offsets.is_some() && self.offsets_slice().is_none() {
+            let name = &self.column_type.name;
+            return Err(Error::InvalidArgument(format!("column {name}: the offsets are not aligned")));
         }
-        match &self.validity {
-            Some(_) if !self.column_type.nullable => wrong("validity for a field that cannot be null"),
-            Some(v) if v.len() != self.cell_num => wrong("the validity does not match the number of cells"),
-            None if self.column_type.nullable => wrong("a nullable field needs validity"),
-            _ => Ok(()),
-        }
+        self.as_view().validate()
+    }
+
+    /// The column as borrowed memory.
+    #[must_use]
+    pub fn as_view(&self) -> ColumnView<'_> {
+        ColumnView { column_type: self.column_type.clone(), cells: self.view() }
     }
 
     /// The cells as slices; offsets that are not aligned `u64`s count as absent.

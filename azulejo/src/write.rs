@@ -54,7 +54,7 @@ pub use fragment::{FragmentSink, FragmentSpec, TileView};
 pub use options::{Duplicates, WriteLayout, WriteOptions};
 
 use crate::array::{Array, Head, TimeRange, clock};
-use crate::column::{ColumnSet, ColumnType, FieldView};
+use crate::column::{ColumnBuffers, ColumnSet, ColumnType, ColumnView, FieldView};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::space::Layout;
@@ -223,6 +223,14 @@ impl Writer {
     /// domain or the current domain, of equal coordinates, or out of order, naming the first; errors of the storage. Nothing
     /// of the call is written then.
     pub fn write(&mut self, cells: &ColumnSet) -> Result<()> {
+        self.write_views(&views(cells))
+    }
+
+    /// As [`Self::write`], of cells that lie in memory of the caller's: they are not copied.
+    ///
+    /// # Errors
+    /// As [`Self::write`].
+    pub fn write_views(&mut self, cells: &[ColumnView<'_>]) -> Result<()> {
         let subarray = self.options.subarray.clone();
         self.write_cells(subarray.as_ref(), cells)
     }
@@ -237,10 +245,10 @@ impl Writer {
                 "a box can be written in row-major and column-major order only".into(),
             ));
         }
-        self.write_cells(Some(subarray), cells)
+        self.write_cells(Some(subarray), &views(cells))
     }
 
-    fn write_cells(&mut self, subarray: Option<&NdRectangle>, cells: &ColumnSet) -> Result<()> {
+    fn write_cells(&mut self, subarray: Option<&NdRectangle>, cells: &[ColumnView<'_>]) -> Result<()> {
         if self.failed {
             return Err(Error::InvalidArgument("an earlier call of this writer failed; open another".into()));
         }
@@ -370,6 +378,10 @@ impl Writer {
     fn band_bytes(&self) -> usize {
         usize::try_from((self.budget() / 8).min(BAND_BYTES)).unwrap_or(usize::MAX)
     }
+}
+
+fn views(cells: &ColumnSet) -> Vec<ColumnView<'_>> {
+    cells.columns.iter().map(ColumnBuffers::as_view).collect()
 }
 
 /// The time that a write looks up its schema at.

@@ -3,6 +3,7 @@
 
 mod support;
 
+use azulejo::column::ColumnView;
 use azulejo::format::schema::{Attribute, Dimension};
 use azulejo::format::{ArraySchema, CellValNum, Datatype, FormatVersion, NdRectangle, Range};
 use azulejo::read::ReadOptions;
@@ -65,6 +66,38 @@ fn refusal(context: &Context, uri: &str, options: WriteOptions, set: &ColumnSet)
     let array = Array::open(context, uri).unwrap();
     assert!(array.fragments().is_empty(), "a refused write left something");
     error
+}
+
+#[test]
+fn memory_of_the_callers_is_written_as_columns_are() {
+    let context = context();
+    sparse(&context, "mem://a");
+    let (x, t, a) =
+        ([3i64.to_le_bytes(), 1i64.to_le_bytes()], [0.5f64.to_le_bytes(); 2], [7.5f64.to_le_bytes(); 2]);
+    let (n, valid) = ([4i32.to_le_bytes(), 5i32.to_le_bytes()], [1u8, 0]);
+    let mut writer = Writer::open(&context, "mem://a", WriteOptions::new()).unwrap();
+    let types = writer.column_types(&[]);
+    let column = |name: &str, data| {
+        let column_type = types.iter().find(|t| &*t.name == name).unwrap().clone();
+        ColumnView::new(column_type, data, None, (name == "n").then_some(&valid[..])).unwrap()
+    };
+    let columns = [
+        column("t", t.as_flattened()),
+        column("x", x.as_flattened()),
+        column("n", n.as_flattened()),
+        column("a", a.as_flattened()),
+    ];
+    writer.write_views(&columns).unwrap();
+    writer.finish().unwrap();
+    let array = Array::open(&context, "mem://a").unwrap();
+    let read = Reader::new(&array, ReadOptions::new().fields(["x", "n", "a"])).unwrap().read_all().unwrap();
+    assert_eq!(read.columns[0].values::<i64>(), Some(&[1, 3][..]));
+    assert_eq!(read.columns[1].validity.as_deref(), Some(&[0, 1][..]));
+    assert_eq!(read.columns[1].values::<i32>().unwrap()[1], 4);
+    assert_eq!(read.columns[2].values::<f64>(), Some(&[7.5, 7.5][..]));
+
+    let short = ColumnView::new(types[0].clone(), &[0; 12], None, None).unwrap_err();
+    assert!(short.to_string().contains("does not match the number of cells"), "{short}");
 }
 
 #[test]

@@ -1,12 +1,8 @@
 //! The caller's buffers: memory that a query writes into (or reads from) at each submission.
 
 use crate::error::{Failure, Result};
-use arrow_buffer::Buffer;
-use arrow_buffer::alloc::Allocation;
 use azulejo::column::{ColumnBuffers, ColumnMut};
 use azulejo_format::Datatype;
-use std::ptr::NonNull;
-use std::sync::Arc;
 
 /// Memory of the caller's and the place where its size is kept: what there is room for before a submission, what was
 /// written after it.
@@ -83,34 +79,6 @@ impl Place {
         let len = usize::try_from(self.current()).unwrap_or(usize::MAX).min(self.capacity);
         // SAFETY: as in `bytes_mut`.
         unsafe { std::slice::from_raw_parts(self.data, len) }
-    }
-}
-
-/// Memory of the caller's that columns borrow while a write is submitted: nothing is copied.
-#[derive(Debug, Default)]
-pub struct Loan {
-    owner: Arc<()>,
-}
-
-impl Loan {
-    /// The first `len` of the bytes that a place has to be read, as a column's buffer.
-    pub fn of(&self, place: &Place, len: usize) -> Buffer {
-        let bytes = place.bytes();
-        let len = len.min(bytes.len());
-        let Some(start) = NonNull::new(bytes.as_ptr().cast_mut()).filter(|_| len > 0) else {
-            return Buffer::from_vec(Vec::<u8>::new());
-        };
-        // SAFETY: the caller leaves the memory as it is during the submission, and the writer keeps no buffer beyond the
-        // call: it looks at views and copies what it has to remember. `end` sees to it.
-        unsafe { Buffer::from_custom_allocation(start, len, Arc::clone(&self.owner) as Arc<dyn Allocation>) }
-    }
-
-    /// Ends the loan.
-    ///
-    /// # Panics
-    /// If a buffer is still there: it would refer to memory that the caller may free.
-    pub fn end(self) {
-        assert!(Arc::strong_count(&self.owner) == 1, "a write has kept the caller's memory");
     }
 }
 

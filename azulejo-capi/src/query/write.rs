@@ -1,14 +1,13 @@
 //! Submitting writes and deletes.
 
 use super::State;
-use super::buffers::{FieldBuffers, Loan};
+use super::buffers::FieldBuffers;
 use super::read::{Source, source};
 use super::{OffsetsFormat, Status};
 use crate::array::OpenArray;
 use crate::error::{Failure, Result};
-use arrow_buffer::Buffer;
 use azulejo::Array;
-use azulejo::column::{ColumnBuffers, ColumnSet, ColumnType};
+use azulejo::column::{ColumnType, ColumnView};
 use azulejo::write::{Duplicates, WriteLayout, WriteOptions, Writer};
 use azulejo_format::NdRectangle;
 use azulejo_format::schema::{ArraySchema, Layout};
@@ -22,48 +21,48 @@ pub struct WriteState {
     global: Option<Writer>,
 }
 
-/// The column that the caller's buffers hold: values and validity are those buffers, offsets become ours.
-fn column(
+/// A field's cells in the caller's buffers, but for its offsets, of which the engine wants one more.
+struct Given<'a> {
     column_type: ColumnType,
-    buffers: &FieldBuffers,
-    format: OffsetsFormat,
-    loan: &Loan,
-) -> Result<ColumnBuffers> {
-    let fail =
-        |what: &str| Failure::new(format!("Cannot write field '{}'; {what} buffer is not set", buffers.name));
-    let place = buffers.data.as_ref().ok_or_else(|| fail("Data"))?;
-    let mut len = place.bytes().len();
-    let offsets = if column_type.is_var() {
-        let given = buffers.offsets.as_ref().ok_or_else(|| fail("Offsets"))?;
-        let (mut offsets, end) = format.read(given.bytes(), column_type.datatype)?;
-        let end = end.unwrap_or(len as u64);
-        offsets.push(end);
-        if offsets.first().is_some_and(|first| *first != 0) {
-            return Err(Failure::new(format!(
-                "Cannot write field '{}'; the first offset is not 0",
-                buffers.name
-            )));
-        }
-        len = len.min(usize::try_from(end).unwrap_or(usize::MAX));
-        Some(Buffer::from_vec(offsets))
-    } else {
-        None
-    };
-    let validity = if column_type.nullable {
-        let place = buffers.validity.as_ref().ok_or_else(|| fail("Validity"))?;
-        Some(loan.of(place, place.bytes().len()))
-    } else {
-        None
-    };
-    let data = loan.of(place, len);
-    let cell_num = match (&offsets, column_type.cell_size()) {
-        (Some(offsets), _) => (offsets.len() / size_of::<u64>()).saturating_sub(1),
-        (None, 0) => 0,
-        (None, size) => len / size,
-    };
-    let column = ColumnBuffers { column_type, cell_num, data, offsets, validity };
-    column.validate()?;
-    Ok(column)
+    data: &'a [u8],
+    offsets: Option<Vec<u64>>,
+    validity: Option<&'a [u8]>,
+}
+
+impl<'a> Given<'a> {
+    fn new(column_type: ColumnType, buffers: &'a FieldBuffers, format: OffsetsFormat) -> Result<Self> {
+        let fail = |what: &str| {
+            Failure::new(format!("Cannot write field '{}'; {what} buffer is not set", buffers.name))
+        };
+        let mut data = buffers.data.as_ref().ok_or_else(|| fail("Data"))?.bytes();
+        let offsets = if column_type.is_var() {
+            let given = buffers.offsets.as_ref().ok_or_else(|| fail("Offsets"))?;
+            let (mut offsets, end) = format.read(given.bytes(), column_type.datatype)?;
+            let end = end.unwrap_or(data.len() as u64);
+            offsets.push(end);
+            if offsets.first().is_some_and(|first| *first != 0) {
+                return Err(Failure::new(format!(
+                    "Cannot write field '{}'; the first offset is not 0",
+                    buffers.name
+                )));
+            }
+            data = usize::try_from(end).ok().and_then(|end| data.get(..end)).unwrap_or(data);
+            Some(offsets)
+        } else {
+            None
+        };
+        let validity = if column_type.nullable {
+            Some(buffers.validity.as_ref().ok_or_else(|| fail("Validity"))?.bytes())
+        } else {
+            None
+        };
+        Ok(Self { column_type, data, offsets, validity })
+    }
+
+    fn view(&self) -> Result<ColumnView<'_>> {
+        let offsets = self.offsets.as_deref();
+        Ok(ColumnView::new(self.column_type.clone(), self.data, offsets, self.validity)?)
+    }
 }
 
 fn column_type(schema: &ArraySchema, name: &str) -> Result<ColumnType> {
@@ -74,11 +73,15 @@ fn column_type(schema: &ArraySchema, name: &str) -> Result<ColumnType> {
     Ok(column_type)
 }
 
-fn columns(state: &State, schema: &ArraySchema, format: OffsetsFormat, loan: &Loan) -> Result<ColumnSet> {
+fn columns<'a>(
+    buffers: &'a [FieldBuffers],
+    schema: &ArraySchema,
+    format: OffsetsFormat,
+) -> Result<Vec<Given<'a>>> {
     let mut columns = Vec::new();
-    for buffers in &state.buffers {
+    for buffers in buffers {
         if source(schema, &[], &buffers.name) == Some(Source::Field) {
-            columns.push(column(column_type(schema, &buffers.name)?, buffers, format, loan)?);
+            columns.push(Given::new(column_type(schema, &buffers.name)?, buffers, format)?);
         }
     }
     for attribute in &schema.attributes {
@@ -92,7 +95,7 @@ fn columns(state: &State, schema: &ArraySchema, format: OffsetsFormat, loan: &Lo
     if schema.is_dense() && columns.iter().any(|c| schema.domain.index_of(&c.column_type.name).is_some()) {
         return Err("[TileDB::Query] Error: Dense writes do not support coordinate buffers".into());
     }
-    Ok(ColumnSet::of(columns)?)
+    Ok(columns)
 }
 
 fn options(state: &State, open: &OpenArray) -> Result<WriteOptions> {
@@ -146,24 +149,23 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
     write_labels(state, open, format)?;
     let has_fields = state.buffers.iter().any(|b| source(schema, &[], &b.name) == Some(Source::Field));
     if has_fields {
-        let loan = Loan::default();
-        let cells = columns(state, schema, format, &loan)?;
+        // A copy of the places, not of the memory: the state changes while it is written.
+        let buffers = state.buffers.clone();
+        let given = columns(&buffers, schema, format)?;
+        let cells = given.iter().map(Given::view).collect::<Result<Vec<_>>>()?;
         if state.layout == Layout::Global {
             if state.write.global.is_none() {
                 state.write.global = Some(Writer::new(open.array(), options(state, open)?)?);
             }
             if let Some(writer) = &mut state.write.global {
-                writer.write(&cells)?;
+                writer.write_views(&cells)?;
             }
-            drop(cells);
         } else {
             let mut writer = Writer::new(open.array(), options(state, open)?)?;
-            writer.write(&cells)?;
+            writer.write_views(&cells)?;
             let names = writer.finish()?;
-            drop(cells);
             note(state, open, names);
         }
-        loan.end();
     } else if state.buffers.is_empty() {
         return Err("[TileDB::Query] Error: Cannot submit query; Buffers are not set".into());
     }
@@ -180,8 +182,7 @@ fn write_labels(state: &State, open: &OpenArray, format: OffsetsFormat) -> Resul
         }
         let Some(label) = schema.dimension_label(&buffers.name) else { continue };
         let array = open.array().open_label(&buffers.name)?;
-        let loan = Loan::default();
-        let values = column(column_type(array.schema(), &label.attribute)?, buffers, format, &loan)?;
+        let values = Given::new(column_type(array.schema(), &label.attribute)?, buffers, format)?;
         let mut options = WriteOptions::new().layout(WriteLayout::Row);
         if let Some(time) = open.write_time() {
             options = options.timestamp(time);
@@ -192,7 +193,7 @@ fn write_labels(state: &State, open: &OpenArray, format: OffsetsFormat) -> Resul
             options = options.subarray(NdRectangle { ranges: vec![range.clone()] });
         }
         let mut writer = Writer::new(&array, options)?;
-        writer.write(&ColumnSet::of([values])?)?;
+        writer.write_views(&[values.view()?])?;
         writer.finish()?;
     }
     Ok(())

@@ -1,5 +1,8 @@
 //! Local files: positioned reads, whole-file writes that appear at once.
 
+mod side_by_side;
+mod upload;
+
 use super::coalesce::{Merged, coalesce};
 use super::memory::{already_exists, not_found, too_short};
 use super::{
@@ -8,14 +11,16 @@ use super::{
 use crate::error::{Error, Result};
 use bytes::Bytes;
 use rayon::prelude::*;
+use side_by_side::side_by_side;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
 use std::ops::Range;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::AtomicUsize;
 use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, OnceLock};
+use upload::LocalUpload;
 
 /// Two requests of one file closer than this are read together: from the page cache a gap of this size costs about as
 /// much as another system call, from a disk less.
@@ -27,8 +32,6 @@ const PARALLEL_FILES: usize = 8;
 const PARALLEL_BYTES: u64 = 1 << 20;
 /// A longer read into the caller's memory is cut into pieces of this size.
 const PIECE: usize = 2 << 20;
-/// More files being written than this are closed between writes: a process may not hold many.
-const MOST_OPEN_UPLOADS: usize = 128;
 /// Files that one task of a parallel batch reads at least.
 const FILES_PER_TASK: usize = 4;
 
@@ -312,13 +315,7 @@ impl Storage for LocalStorage {
     }
 
     fn finish_all(&self, uploads: Vec<Box<dyn Upload>>) -> Result<()> {
-        // Side by side, one commit of the file system's journal serves several files.
-        match self.pool().filter(|_| uploads.len() > 1) {
-            Some(pool) => {
-                pool.install(|| uploads.into_par_iter().with_max_len(1).try_for_each(Upload::finish))
-            }
-            None => uploads.into_iter().try_for_each(Upload::finish),
-        }
+        side_by_side(uploads, Upload::finish)
     }
 
     fn make_folder(&self, path: &StorePath) -> Result<()> {
@@ -338,84 +335,23 @@ impl Storage for LocalStorage {
     }
 
     fn delete(&self, paths: &[StorePath]) -> Result<()> {
-        for path in paths {
-            let native = path.to_native();
-            let result = match fs::symlink_metadata(&native) {
-                Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&native),
-                Ok(_) => fs::remove_file(&native),
-                Err(e) => Err(e),
-            };
-            match result {
-                Err(e) if !matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                    return Err(storage_error("delete", path, e));
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+        side_by_side(paths.iter().collect(), delete_one)
     }
 }
 
-/// A file under its final name, removed when it is dropped unfinished.
-#[derive(Debug)]
-struct LocalUpload {
-    path: StorePath,
-    /// Closed between writes where many files are open.
-    file: Option<File>,
-    finished: bool,
-    open_uploads: Arc<AtomicUsize>,
-}
-
-impl LocalUpload {
-    fn new(path: &StorePath, file: File, open_uploads: &Arc<AtomicUsize>) -> Self {
-        open_uploads.fetch_add(1, Ordering::Relaxed);
-        let open_uploads = Arc::clone(open_uploads);
-        Self { path: path.clone(), file: Some(file), finished: false, open_uploads }.rested()
-    }
-
-    fn file(&mut self) -> io::Result<&mut File> {
-        match &mut self.file {
-            Some(file) => Ok(file),
-            none => Ok(none.insert(File::options().append(true).open(self.path.to_native())?)),
+/// Deletes a file, or a folder with all that it holds.
+fn delete_one(path: &StorePath) -> Result<()> {
+    let native = path.to_native();
+    let result = match fs::symlink_metadata(&native) {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&native),
+        Ok(_) => fs::remove_file(&native),
+        Err(e) => Err(e),
+    };
+    match result {
+        Err(e) if !matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Err(storage_error("delete", path, e))
         }
-    }
-
-    /// Closes the file if too many are open for a process to keep.
-    fn rested(mut self) -> Self {
-        self.rest();
-        self
-    }
-
-    fn rest(&mut self) {
-        if self.open_uploads.load(Ordering::Relaxed) > MOST_OPEN_UPLOADS {
-            self.file = None;
-        }
-    }
-}
-
-impl Upload for LocalUpload {
-    fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        let written = self.file().and_then(|file| file.write_all(bytes));
-        self.rest();
-        written.map_err(|source| storage_error("write", &self.path, source))
-    }
-
-    fn finish(mut self: Box<Self>) -> Result<()> {
-        let synced = self.file().and_then(|file| file.sync_all());
-        synced.map_err(|source| storage_error("write", &self.path, source))?;
-        self.finished = true;
-        Ok(())
-    }
-}
-
-impl Drop for LocalUpload {
-    fn drop(&mut self) {
-        self.open_uploads.fetch_sub(1, Ordering::Relaxed);
-        self.file = None;
-        if !self.finished {
-            // What is left of an unfinished file is of no use; that it cannot be removed changes nothing.
-            let _ = fs::remove_file(self.path.to_native());
-        }
+        _ => Ok(()),
     }
 }
 
@@ -498,6 +434,7 @@ fn sync_dir(_dir: &Path) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::storage::{Uri, conformance};
+    use std::sync::atomic::Ordering;
 
     fn scratch() -> (tempfile::TempDir, StorePath) {
         let dir = tempfile::tempdir().unwrap();
@@ -552,6 +489,23 @@ mod tests {
         let read = ReadRequest { path: path(49), range: ReadRange::All };
         assert_eq!(storage.read(&[read]).unwrap()[0][..], [49, b'!']);
         assert_eq!(storage.open_uploads.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn long_uploads_are_flushed_on_the_way_and_come_out_whole() {
+        let (_dir, root) = scratch();
+        let storage = LocalStorage::new();
+        let path = root.join("x");
+        let piece = |i: u8| vec![i; (3 << 20) + usize::from(i)];
+        let mut upload = storage.upload(&path).unwrap();
+        (0..20).for_each(|i| upload.write(&piece(i)).unwrap());
+        upload.finish().unwrap();
+        let bytes = storage.read(&[ReadRequest { path, range: ReadRange::All }]).unwrap().remove(0);
+        assert!(bytes[..] == (0..20).flat_map(piece).collect::<Vec<_>>());
+        let mut dropped = storage.upload(&root.join("y")).unwrap();
+        (0..20).for_each(|i| dropped.write(&piece(i)).unwrap());
+        drop(dropped);
+        assert_eq!(storage.list(&root).unwrap().len(), 1);
     }
 
     #[test]

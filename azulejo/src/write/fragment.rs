@@ -75,6 +75,8 @@ pub struct FragmentSink {
     tile_cells: u64,
     /// Tiles of a dense fragment.
     dense_tiles: Option<u64>,
+    /// Filtered tiles that are written while the next ones are made.
+    pending: Vec<Task>,
     /// Buffers of filtered tiles, to be used again.
     spare: Vec<Vec<u8>>,
     /// The last to be dropped: removes what the files leave.
@@ -181,6 +183,7 @@ impl FragmentSink {
             collected,
             tile_cells,
             dense_tiles,
+            pending: Vec::new(),
             spare: Vec::new(),
             folder,
         })
@@ -208,7 +211,11 @@ impl FragmentSink {
     /// Bytes of data files so far.
     #[must_use]
     pub fn stored_size(&self) -> u64 {
-        self.files.iter().map(|file| file.tiles.size).sum()
+        let pending = self.pending.iter().map(|task| match task {
+            Task::Filter(task) => task.out.len() as u64,
+            Task::Summarize { .. } => 0,
+        });
+        self.files.iter().map(|file| file.tiles.size).chain(pending).sum()
     }
 
     /// Adds tiles: of a sparse fragment in global order, of a dense one in the tile order of the space tiles that its
@@ -219,20 +226,19 @@ impl FragmentSink {
     /// store; errors of the storage. After an error the sink is of no more use.
     pub fn push(&mut self, tiles: &[TileView<'_>]) -> Result<()> {
         self.check(tiles)?;
-        let Self { context, spec, version, columns, parts, files, collected, spare, .. } = self;
+        let Self { context, spec, version, columns, parts, files, collected, pending, spare, .. } = self;
         let (schema, key) = (&*spec.schema, context.key());
         let stage = Stage { schema, version: *version, key, columns, files: parts, tiles };
-        let mut filtered: Vec<Task> = Vec::new();
         for wave in waves(tiles) {
             let mut tasks = stage.plan(&wave.tiles, spare);
             let run = |tasks: &mut [Task]| tasks.iter_mut().try_for_each(|task| stage.run(task));
             if wave.bytes < PARALLEL_BYTES {
-                write(files, spare, &mut filtered)?;
+                write(files, spare, pending)?;
                 run(&mut tasks)?;
             } else {
                 let (written, done) = context.install(|| {
                     rayon::join(
-                        || write(files, spare, &mut filtered),
+                        || write(files, spare, pending),
                         || tasks.par_iter_mut().with_max_len(1).try_for_each(|task| stage.run(task)),
                     )
                 });
@@ -240,9 +246,9 @@ impl FragmentSink {
                 done?;
             }
             collect(collected, columns, tiles, &wave.tiles, &mut tasks)?;
-            filtered = tasks;
+            *pending = tasks;
         }
-        write(files, spare, &mut filtered)
+        Ok(())
     }
 
     /// Refuses tiles that do not fit.
@@ -310,6 +316,7 @@ impl FragmentSink {
                 self.spec.name
             )));
         }
+        write(&mut self.files, &mut self.spare, &mut self.pending)?;
         let schema = &*self.spec.schema;
         let facts = Facts {
             schema,

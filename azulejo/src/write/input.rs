@@ -1,6 +1,6 @@
 //! The columns of a write, matched to the fields of a fragment.
 
-use crate::column::{ColumnBuffers, ColumnSet, FieldView};
+use crate::column::{ColumnView, FieldView};
 use crate::error::{Error, Result};
 use azulejo_format::fragment::Field;
 use azulejo_format::{ArraySchema, CellValNum, Datatype};
@@ -74,11 +74,21 @@ pub(super) fn view_bytes(view: &FieldView<'_>) -> usize {
 }
 
 /// Validity for nullable fields whose columns have none: as many ones as there are cells, if any column needs them.
-pub(super) fn all_valid(shapes: &[FieldShape], set: &ColumnSet) -> Vec<u8> {
+pub(super) fn all_valid(shapes: &[FieldShape], columns: &[ColumnView<'_>]) -> Vec<u8> {
     let lacks = |shape: &FieldShape| {
-        shape.nullable && set.column(&shape.name).is_some_and(|column| column.validity.is_none())
+        shape.nullable && column_of(columns, shape).is_some_and(|column| column.cells.validity.is_none())
     };
-    if shapes.iter().any(lacks) { vec![1; set.cell_num] } else { Vec::new() }
+    if shapes.iter().any(lacks) { vec![1; cell_num(columns)] } else { Vec::new() }
+}
+
+/// The column of a field.
+fn column_of<'c, 'a>(columns: &'c [ColumnView<'a>], shape: &FieldShape) -> Option<&'c ColumnView<'a>> {
+    columns.iter().find(|column| *column.column_type.name == shape.name)
+}
+
+/// Cells of a write: of the first column, which all others must equal.
+fn cell_num(columns: &[ColumnView<'_>]) -> usize {
+    columns.first().map_or(0, |column| column.cells.cell_num)
 }
 
 /// Finds the column of every field and checks its type and lengths. `ones` comes from [`all_valid`].
@@ -89,12 +99,13 @@ pub(super) fn all_valid(shapes: &[FieldShape], set: &ColumnSet) -> Vec<u8> {
 pub(super) fn bind<'a>(
     schema: &ArraySchema,
     shapes: &[FieldShape],
-    set: &'a ColumnSet,
+    columns: &[ColumnView<'a>],
     ones: &'a [u8],
 ) -> Result<Input<'a>> {
-    for (i, column) in set.columns.iter().enumerate() {
+    let cell_num = cell_num(columns);
+    for (i, column) in columns.iter().enumerate() {
         let name = &*column.column_type.name;
-        if set.columns.iter().take(i).any(|other| *other.column_type.name == *name) {
+        if columns.iter().take(i).any(|other| *other.column_type.name == *name) {
             return Err(Error::SchemaMismatch(format!("there are two columns {name:?}")));
         }
         if !shapes.iter().any(|shape| shape.name == name) {
@@ -108,7 +119,7 @@ pub(super) fn bind<'a>(
     }
     let mut fields = Vec::with_capacity(shapes.len());
     for shape in shapes {
-        let Some(column) = set.column(&shape.name) else {
+        let Some(column) = column_of(columns, shape) else {
             let kind = if shape.dimension { "dimension" } else { "attribute" };
             return Err(Error::SchemaMismatch(format!(
                 "the column of {kind} {:?} is missing: a write needs {}",
@@ -116,15 +127,15 @@ pub(super) fn bind<'a>(
                 names(shapes)
             )));
         };
-        if column.cell_num != set.cell_num {
+        if column.cells.cell_num != cell_num {
             return Err(Error::InvalidArgument(format!(
-                "column {:?} has {} cells, the write {}",
-                shape.name, column.cell_num, set.cell_num
+                "column {:?} has {} cells, the write {cell_num}",
+                shape.name, column.cells.cell_num
             )));
         }
         fields.push(view(shape, column, ones)?);
     }
-    Ok(Input { cell_num: set.cell_num, fields })
+    Ok(Input { cell_num, fields })
 }
 
 fn names(shapes: &[FieldShape]) -> String {
@@ -133,7 +144,7 @@ fn names(shapes: &[FieldShape]) -> String {
 }
 
 /// The column as the cells of a field.
-fn view<'a>(shape: &FieldShape, column: &'a ColumnBuffers, ones: &'a [u8]) -> Result<FieldView<'a>> {
+fn view<'a>(shape: &FieldShape, column: &ColumnView<'a>, ones: &'a [u8]) -> Result<FieldView<'a>> {
     let given = &column.column_type;
     if !takes(shape.datatype, given.datatype) || shape.cell_val_num != given.cell_val_num {
         return Err(Error::SchemaMismatch(format!(
@@ -144,7 +155,7 @@ fn view<'a>(shape: &FieldShape, column: &'a ColumnBuffers, ones: &'a [u8]) -> Re
         )));
     }
     column.validate()?;
-    let mut view = column.view();
+    let mut view = column.cells;
     view.cell_size = shape.cell_size();
     if let Some(offsets) = view.offsets {
         let size = shape.datatype.size() as u64;
