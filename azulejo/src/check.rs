@@ -139,7 +139,7 @@ pub fn check(context: &Context, uri: &str, options: CheckOptions) -> Result<Repo
         return Err(error);
     }
     names::check(context, &location, &mut report)?;
-    let folder = match ArrayFolder::at(context, &location) {
+    let folder = match ArrayFolder::at(&location) {
         Ok(folder) => folder,
         Err(error @ Error::Corrupt { .. }) => {
             let path = location.path.join(azulejo_format::path::COMMITS_FOLDER);

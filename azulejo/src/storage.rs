@@ -173,6 +173,11 @@ pub trait Storage: Send + Sync + Debug {
     /// The direct children of a folder, sorted by name; an empty list if the folder does not exist or is an object.
     fn list(&self, dir: &StorePath) -> Result<Vec<Entry>>;
 
+    /// Lists several folders, side by side where that is faster; results in the order of the folders.
+    fn list_all(&self, dirs: &[StorePath]) -> Result<Vec<Vec<Entry>>> {
+        dirs.iter().map(|dir| self.list(dir)).collect()
+    }
+
     /// Reads ranges of many objects as one concurrent, coalesced batch; results in the order of the requests.
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>>;
 

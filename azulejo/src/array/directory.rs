@@ -25,12 +25,6 @@ pub struct Listings {
     pub metadata: Vec<Entry>,
 }
 
-impl Listings {
-    /// The folders that are listed beside the array's own.
-    pub const FOLDERS: [RootFolder; 4] =
-        [RootFolder::Schema, RootFolder::Commits, RootFolder::FragmentMeta, RootFolder::Metadata];
-}
-
 /// A file or folder of the format with a time in its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedEntry {

@@ -15,7 +15,7 @@ use azulejo_format::path::{LEGACY_SCHEMA_FILE, RootFolder, enumeration_path};
 use azulejo_format::schema::Enumeration;
 use azulejo_format::timestamped_name::TimestampedName;
 use std::collections::HashSet;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// An array's latest schema, whatever its time.
 #[derive(Debug)]
@@ -28,7 +28,8 @@ pub(crate) struct Head {
     pub schema: Arc<ArraySchema>,
     /// The name of the latest schema's file, unless it is the one of versions before 10, which has no time.
     pub schema_name: Option<TimestampedName>,
-    root: Vec<Entry>,
+    /// The array's own folder, once it was listed.
+    root: OnceLock<Vec<Entry>>,
 }
 
 /// All commits of an array.
@@ -58,9 +59,15 @@ impl Head {
     pub fn open_at(context: &Context, uri: &str, time: TimeRange) -> Result<Self> {
         let uri = Uri::parse(uri)?;
         let location = context.locate(&uri)?;
-        let root = location.storage.list(&location.path)?;
         let schema = location.storage.list(&location.path.join(RootFolder::Schema.name()))?;
-        let directory = Directory::parse(&Listings { root: root.clone(), schema, ..Listings::default() });
+        let mut directory = Directory::parse(&Listings { schema: schema.clone(), ..Listings::default() });
+        let root = OnceLock::new();
+        // A schema in the array's own folder is older than all others.
+        if !directory.schemas.iter().any(|schema| schema.name.t_end <= time.end) {
+            let entries = location.storage.list(&location.path)?;
+            directory = Directory::parse(&Listings { root: entries.clone(), schema, ..Listings::default() });
+            let _ = root.set(entries);
+        }
         let latest = select_schema(&directory, time);
         let found = directory.schema_files().find(|(_, name)| Some(*name) == latest);
         let Some((path, name)) = found else { return Err(no_array(&location, &directory)) };
@@ -92,9 +99,14 @@ impl Head {
     /// Reads all commits.
     pub fn commits(&self) -> Result<Commits> {
         let location = &self.location;
-        let commits = location.storage.list(&location.path.join(RootFolder::Commits.name()))?;
-        let directory =
-            Directory::parse(&Listings { root: self.root.clone(), commits, ..Listings::default() });
+        let mut paths = vec![location.path.join(RootFolder::Commits.name())];
+        if self.root.get().is_none() {
+            paths.push(location.path.clone());
+        }
+        let mut listed = location.storage.list_all(&paths)?.into_iter();
+        let commits = listed.next().unwrap_or_default();
+        let root = self.root.get_or_init(|| listed.next().unwrap_or_default()).clone();
+        let directory = Directory::parse(&Listings { root, commits, ..Listings::default() });
         let paths = |entries: &[NamedEntry]| -> Vec<String> {
             entries.iter().map(|entry| entry.path.clone()).collect()
         };

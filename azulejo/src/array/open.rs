@@ -10,10 +10,10 @@ use super::timeline::{
 use super::{DeleteCommit, Fragment, Inner, TimeRange};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::storage::{Entry, ReadRange, ReadRequest, StorePath, Uri};
+use crate::storage::{ReadRange, ReadRequest, StorePath, Uri};
 use azulejo_format::commit::{ConsolidatedCommits, Delete, IgnoreList, Replacement, VacuumList};
 use azulejo_format::fragment::{ConsolidatedFragmentMetadata, Footer, LegacyMetadata, LocatedFooter};
-use azulejo_format::path::{FRAGMENT_METADATA_FILE, LEGACY_SCHEMA_FILE, fragment_version};
+use azulejo_format::path::{FRAGMENT_METADATA_FILE, LEGACY_SCHEMA_FILE, RootFolder, fragment_version};
 use azulejo_format::tile::GenericTile;
 use azulejo_format::timestamped_name::NameStyle;
 use azulejo_format::{ArraySchema, DecodeError};
@@ -58,7 +58,7 @@ pub(super) fn open(context: &Context, uri: &Uri, time: TimeRange, part: &Part) -
     let location = context.locate(uri)?;
     let mut attempt = 1;
     loop {
-        let directory = Directory::parse(&list(context, &location)?);
+        let directory = Directory::parse(&list(&location)?);
         if !directory.is_array() {
             return Err(no_array(&location, &directory));
         }
@@ -143,15 +143,27 @@ fn open_listed(
     })
 }
 
-/// Lists the array's folders, at once where the storage is slow.
-pub(crate) fn list(context: &Context, location: &Location) -> Result<Listings> {
-    let folders = Listings::FOLDERS.map(|folder| location.path.join(folder.name()));
-    let paths: Vec<&StorePath> = std::iter::once(&location.path).chain(&folders).collect();
-    let listed: Result<Vec<Vec<Entry>>> =
-        context.install(|| paths.par_iter().map(|path| location.storage.list(path)).collect());
-    let mut listed = listed?.into_iter();
+/// Lists the array's folders: those that nearly every array has at once, the others if the array's own folder has them.
+pub(crate) fn list(location: &Location) -> Result<Listings> {
+    let path = |folder: RootFolder| location.path.join(folder.name());
+    let first = [location.path.clone(), path(RootFolder::Schema), path(RootFolder::Commits)];
+    let mut listed = location.storage.list_all(&first)?.into_iter();
     let mut next = || listed.next().unwrap_or_default();
-    Ok(Listings { root: next(), schema: next(), commits: next(), fragment_meta: next(), metadata: next() })
+    let mut listings = Listings { root: next(), schema: next(), commits: next(), ..Listings::default() };
+    let has =
+        |folder: &RootFolder| listings.root.iter().any(|entry| entry.is_dir && entry.name == folder.name());
+    let others: Vec<RootFolder> =
+        [RootFolder::FragmentMeta, RootFolder::Metadata].into_iter().filter(has).collect();
+    if !others.is_empty() {
+        let paths: Vec<StorePath> = others.iter().map(|folder| path(*folder)).collect();
+        for (folder, entries) in others.into_iter().zip(location.storage.list_all(&paths)?) {
+            match folder {
+                RootFolder::FragmentMeta => listings.fragment_meta = entries,
+                _ => listings.metadata = entries,
+            }
+        }
+    }
+    Ok(listings)
 }
 
 pub(super) fn no_array(location: &Location, directory: &Directory) -> Error {

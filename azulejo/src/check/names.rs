@@ -18,7 +18,7 @@ use azulejo_format::tile::GenericTile;
 use std::collections::BTreeSet;
 
 pub(super) fn check(context: &Context, location: &Location, report: &mut Report) -> Result<()> {
-    let listings = list(context, location)?;
+    let listings = list(location)?;
     strangers(location, &listings, report)?;
     schemas(context, location, &listings, report)?;
     metadata(context, location, &listings, report)?;

@@ -28,7 +28,7 @@ pub fn commits(context: &Context, uri: &str) -> Result<Option<StorePath>> {
             location.path
         )));
     }
-    let folder = ArrayFolder::at(context, &location)?;
+    let folder = ArrayFolder::at(&location)?;
     let mut consolidated = folder.consolidated_commits()?;
     let files = folder.commit_files();
     let new: BTreeMap<&str, &str> = files

@@ -3,7 +3,7 @@
 use crate::array::directory::{Directory, FlatCommit, Listings, NamedEntry};
 use crate::array::timeline::{Committed, committed};
 use crate::array::{TimeRange, decode_at, list, read_objects};
-use crate::context::{Context, Location};
+use crate::context::Location;
 use crate::error::{Error, Result};
 use crate::storage::StorePath;
 use azulejo_format::commit::{
@@ -34,10 +34,10 @@ const ATTEMPTS: usize = 5;
 
 impl ArrayFolder {
     /// Lists an array's folder and reads its commits.
-    pub fn at(context: &Context, location: &Location) -> Result<Self> {
+    pub fn at(location: &Location) -> Result<Self> {
         let mut attempt = 1;
         loop {
-            let listings = list(context, location)?;
+            let listings = list(location)?;
             let directory = Directory::parse(&listings);
             if !directory.is_array() {
                 let uri = location.path.to_string();

@@ -149,7 +149,7 @@ fn round(
     options: &FragmentOptions,
     done: &BTreeSet<String>,
 ) -> Result<Step> {
-    let folder = ArrayFolder::at(context, location)?;
+    let folder = ArrayFolder::at(location)?;
     if !folder.replacements.is_empty() {
         folder.finish_replacements()?;
     }
@@ -425,7 +425,7 @@ impl Written {
 fn commit(array: &Array, old: &[&TimestampedName], written: Written) -> Result<bool> {
     let location = array.location();
     // Another process may have consolidated or vacuumed the same fragments meanwhile.
-    let now = ArrayFolder::at(array.context(), location)?;
+    let now = ArrayFolder::at(location)?;
     let counting = now.fragment_names()?;
     let gone: HashSet<String> = now.lists_in_force()?.into_iter().flat_map(|(_, names)| names).collect();
     if old.iter().map(ToString::to_string).any(|name| !counting.contains(&name) || gone.contains(&name)) {

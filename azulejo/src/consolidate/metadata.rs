@@ -24,7 +24,7 @@ pub fn array_metadata(context: &Context, uri: &str, time: TimeRange) -> Result<O
     let _turn = Turn::wait(&location);
     let part = Part { fragments: Some(HashSet::new()), ..Part::default() };
     let array = Array::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)?;
-    let files = Directory::parse(&list(context, &location)?).metadata;
+    let files = Directory::parse(&list(&location)?).metadata;
     let relative = array.schema().version.has_relative_vacuum_names();
     consolidate(context, &location, &files, time, relative)
 }

@@ -123,9 +123,9 @@ pub fn vacuum(context: &Context, uri: &str, mode: Mode, options: VacuumOptions) 
             metadata(&location, &DetailFiles::parse(RootFolder::Metadata, &entries))?
         }
         _ => {
-            let mut folder = ArrayFolder::at(context, &location)?;
+            let mut folder = ArrayFolder::at(&location)?;
             if mode == Mode::Fragments && !options.dry_run && folder.finish_replacements()? {
-                folder = ArrayFolder::at(context, &location)?;
+                folder = ArrayFolder::at(&location)?;
             }
             match mode {
                 Mode::Fragments => fragments(&folder)?,

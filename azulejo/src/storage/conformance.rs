@@ -228,7 +228,9 @@ fn reads(storage: &dyn Storage, root: &StorePath) {
             assert!(matches!(error, Error::NotFound { .. }) || directory, "{missing} {range:?}: {error}");
             assert!(error.to_string().contains(&missing.to_string()), "{error}");
         }
-        assert!(matches!(storage.size(&missing), Err(Error::NotFound { .. })), "{missing}");
+        // Servers that keep objects as files may know folders as such.
+        let folder = missing == *root && root.object_parts().is_some();
+        assert!(folder || matches!(storage.size(&missing), Err(Error::NotFound { .. })), "{missing}");
         assert!(storage.read_tails(&[path.clone(), missing.clone()], 1).is_err(), "{missing}");
         assert!(storage.start_read(vec![read(&missing, ReadRange::All)]).wait().is_err());
     }

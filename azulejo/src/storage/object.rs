@@ -5,13 +5,14 @@
 
 mod aws_profile;
 mod connect;
+mod counting;
 mod error;
 mod fetch;
 mod http;
 mod runtime;
 mod upload;
 
-use super::io_stats::IoStats;
+use super::io_stats::{IoCounts, IoStats};
 use super::memory::{already_exists, not_found, too_short};
 use super::{
     Entry, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, StoreSettings,
@@ -27,6 +28,7 @@ use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{channel, sync_channel};
 use std::time::Duration;
 use tokio::sync::Semaphore;
@@ -70,6 +72,8 @@ struct Shared {
     store: Arc<dyn ObjectStore>,
     limits: Limits,
     abilities: Abilities,
+    /// Whether ends of objects are asked for as such, until the server refuses that.
+    tails: AtomicBool,
     stats: IoStats,
     /// One permit a small request, several for a large one.
     gate: Arc<Semaphore>,
@@ -102,13 +106,16 @@ impl ObjectStorage {
     /// Objects in memory behind the code for object stores, for tests. Paths may have any scheme of an object store.
     #[must_use]
     pub fn in_memory() -> Self {
-        Self::new(
-            Arc::new(object_store::memory::InMemory::new()),
-            Limits::default(),
-            Abilities { full: true, tails: true },
-            &IoStats::new(),
-            Secrets::default(),
-        )
+        let stats = IoStats::new();
+        let store = counting::Counting::new(object_store::memory::InMemory::new(), &stats);
+        let abilities = Abilities { full: true, tails: true };
+        Self::new(Arc::new(store), Limits::default(), abilities, &stats, Secrets::default())
+    }
+
+    /// The requests made of it.
+    #[must_use]
+    pub fn io_stats(&self) -> IoCounts {
+        self.shared.stats.counts()
     }
 
     fn new(
@@ -119,13 +126,24 @@ impl ObjectStorage {
         secrets: Secrets,
     ) -> Self {
         let gate = Arc::new(Semaphore::new(limits.parallel));
-        let shared = Shared { store, limits, abilities, stats: stats.clone(), gate, secrets };
+        let tails = AtomicBool::new(abilities.tails);
+        let shared = Shared { store, limits, abilities, tails, stats: stats.clone(), gate, secrets };
         Self { shared: Arc::new(shared) }
     }
 
     /// Runs an operation on the network's threads and waits for it.
     fn run<T: Send + 'static>(&self, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
         self.shared.run(work)
+    }
+
+    fn listable(&self, dir: &StorePath) -> Result<()> {
+        if self.shared.abilities.full {
+            return Ok(());
+        }
+        Err(Error::Unsupported(format!(
+            "cannot list {dir}: web servers have no listings; run `azulejo manifest` on the array where it can be listed, \
+             and publish it again"
+        )))
     }
 
     fn writable(&self, op: &'static str, path: &StorePath) -> Result<()> {
@@ -166,7 +184,29 @@ impl Shared {
         error::convert(op, path, failure, &self.secrets)
     }
 
-    /// Everything below a folder, and what has its very name.
+    /// What lies right below a folder.
+    async fn list(&self, dir: &StorePath, key: &Path) -> Result<Vec<Entry>> {
+        let prefix = (!key.as_ref().is_empty()).then_some(key);
+        let listing = observed(self.store.list_with_delimiter(prefix)).await;
+        let listing = listing.map_err(|failure| self.error("list", dir, failure))?;
+        let mut entries = Vec::with_capacity(listing.common_prefixes.len() + listing.objects.len());
+        let child = |path: &Path| {
+            let name = path.filename()?.to_owned();
+            // Some programs make an object with a folder's name to stand for it.
+            (path.parts_count() == key.parts_count() + 1).then_some(name)
+        };
+        for folder in &listing.common_prefixes {
+            entries.extend(child(folder).map(|name| Entry { name, is_dir: true, size: Some(0) }));
+        }
+        for object in &listing.objects {
+            let size = Some(object.size);
+            entries.extend(child(&object.location).map(|name| Entry { name, is_dir: false, size }));
+        }
+        entries.sort_by(|a, b| (&a.name, a.is_dir).cmp(&(&b.name, b.is_dir)));
+        Ok(entries)
+    }
+
+    /// Everything below a folder.
     async fn all_within(&self, path: &StorePath, key: &Path) -> Result<Vec<Path>> {
         let collect = async {
             let mut found = Vec::new();
@@ -241,32 +281,30 @@ impl ObjectReader for RemoteObject {
 
 impl Storage for ObjectStorage {
     fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
-        if !self.shared.abilities.full {
-            return Err(Error::Unsupported(format!(
-                "cannot list {dir}: web servers have no listings; run `azulejo manifest` on the array where it can be \
-                 listed, and publish it again"
-            )));
-        }
+        self.listable(dir)?;
         let (shared, dir, key) = (Arc::clone(&self.shared), dir.clone(), key_of(dir)?);
+        self.run(async move { shared.list(&dir, &key).await })
+    }
+
+    fn list_all(&self, dirs: &[StorePath]) -> Result<Vec<Vec<Entry>>> {
+        dirs.iter().try_for_each(|dir| self.listable(dir))?;
+        let keys: Vec<Path> = dirs.iter().map(key_of).collect::<Result<_>>()?;
+        let (shared, dirs) = (Arc::clone(&self.shared), dirs.to_vec());
         self.run(async move {
-            let prefix = (!key.as_ref().is_empty()).then_some(&key);
-            let listing = observed(shared.store.list_with_delimiter(prefix)).await;
-            let listing = listing.map_err(|failure| shared.error("list", &dir, failure))?;
-            let mut entries = Vec::with_capacity(listing.common_prefixes.len() + listing.objects.len());
-            let child = |path: &Path| {
-                let name = path.filename()?.to_owned();
-                // Some programs make an object with a folder's name to stand for it.
-                (path.parts_count() == key.parts_count() + 1).then_some(name)
-            };
-            for folder in &listing.common_prefixes {
-                entries.extend(child(folder).map(|name| Entry { name, is_dir: true, size: Some(0) }));
+            let mut listed = vec![Vec::new(); dirs.len()];
+            let mut tasks = JoinSet::new();
+            for (i, (dir, key)) in dirs.into_iter().zip(keys).enumerate() {
+                let shared = Arc::clone(&shared);
+                tasks.spawn(async move {
+                    let _permit = shared.gate.acquire().await;
+                    (i, shared.list(&dir, &key).await)
+                });
             }
-            for object in &listing.objects {
-                let size = Some(object.size);
-                entries.extend(child(&object.location).map(|name| Entry { name, is_dir: false, size }));
+            while let Some(done) = tasks.join_next().await {
+                let (i, entries) = done.map_err(|_| ended())?;
+                listed[i] = entries?;
             }
-            entries.sort_by(|a, b| (&a.name, a.is_dir).cmp(&(&b.name, b.is_dir)));
-            Ok(entries)
+            Ok(listed)
         })
     }
 
@@ -411,7 +449,7 @@ impl Storage for ObjectStorage {
         }
         let (shared, from, to) = (Arc::clone(&self.shared), from.clone(), to.clone());
         self.run(async move {
-            if shared.exists(&to, &target).await? || !shared.all_within(&to, &target).await?.is_empty() {
+            if !shared.all_within(&to, &target).await?.is_empty() || shared.exists(&to, &target).await? {
                 return Err(already_exists(&to));
             }
             let mut keys = shared.all_within(&from, &source).await?;
@@ -448,14 +486,18 @@ impl Storage for ObjectStorage {
         self.run(async move {
             // Each may be an object or a folder.
             let mut listings = JoinSet::new();
-            for (path, key) in paths.into_iter().zip(keys.clone()) {
+            for (path, key) in paths.into_iter().zip(keys) {
                 let shared = Arc::clone(&shared);
                 listings.spawn(async move {
                     let _permit = shared.gate.acquire().await;
-                    shared.all_within(&path, &key).await
+                    let mut found = shared.all_within(&path, &key).await?;
+                    if found.is_empty() {
+                        found.push(key);
+                    }
+                    Ok::<_, Error>(found)
                 });
             }
-            let mut doomed = keys;
+            let mut doomed = Vec::new();
             while let Some(listed) = listings.join_next().await {
                 doomed.extend(listed.map_err(|_| ended())??);
             }

@@ -171,6 +171,11 @@ impl Storage for RequestLogStorage {
         self.inner.list(dir)
     }
 
+    fn list_all(&self, dirs: &[StorePath]) -> Result<Vec<Vec<Entry>>> {
+        dirs.iter().for_each(|dir| self.log.push(Request::List(dir.clone())));
+        self.inner.list_all(dirs)
+    }
+
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
         let result = self.inner.read(requests);
         self.log_reads(requests, &result);

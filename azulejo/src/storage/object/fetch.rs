@@ -13,6 +13,7 @@ use object_store::{GetOptions, GetRange, ObjectStoreExt};
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::Sender;
 use tokio::task::JoinSet;
 
@@ -301,17 +302,18 @@ async fn get(
 
 /// The end of an object.
 pub(super) async fn tail(shared: &Shared, path: &StorePath, key: &Path, len: u64) -> Result<Tail> {
-    if shared.abilities.tails && len > 0 {
-        let answered = suffix(shared, path, key, len).await?;
-        if let Some(tail) = answered {
-            return Ok(tail);
-        }
+    let tried = shared.tails.load(Ordering::Relaxed) && len > 0;
+    if tried && let Some(tail) = suffix(shared, path, key, len).await? {
+        return Ok(tail);
     }
     let head = {
         let _permit = shared.gate.acquire().await;
         observed(shared.store.head(key)).await
     };
     let object_size = head.map_err(|failure| shared.error("read", path, failure))?.size;
+    if tried && object_size > 0 {
+        shared.tails.store(false, Ordering::Relaxed);
+    }
     let start = object_size - object_size.min(len);
     if start == object_size {
         return Ok(Tail { bytes: Bytes::new(), object_size });

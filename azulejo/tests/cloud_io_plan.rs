@@ -1,0 +1,140 @@
+//! What arrays cost on an object store: so many requests and no more.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+use azulejo::column::{ColumnBuffers, ColumnSet};
+use azulejo::consolidate;
+use azulejo::format::schema::ArraySchema;
+use azulejo::format::{Datatype, NdRectangle, Range};
+use azulejo::read::{ReadOptions, Reader};
+use azulejo::space::DimSelection;
+use azulejo::storage::{IoCounts, IoOp, ObjectStorage, Uri};
+use azulejo::write::{WriteOptions, Writer};
+use azulejo::{Array, Config, Context, Subarray};
+use std::sync::Arc;
+
+const URI: &str = "s3://bucket/some/array";
+/// Cells that each write appends.
+const STEP: i32 = 10;
+
+struct Cloud {
+    context: Context,
+    storage: ObjectStorage,
+}
+
+/// Requests by kind: list, get, head, put and parts, delete and all others.
+type Counts = [u64; 5];
+
+fn counts(io: &IoCounts) -> Counts {
+    let rest = [IoOp::Delete, IoOp::Copy, IoOp::Other].map(|op| io.requests(op));
+    [
+        io.requests(IoOp::List),
+        io.requests(IoOp::Get),
+        io.requests(IoOp::Head),
+        io.requests(IoOp::Put) + io.requests(IoOp::Multipart),
+        rest.iter().sum(),
+    ]
+}
+
+impl Cloud {
+    fn new(fragments: i32) -> Self {
+        let storage = ObjectStorage::in_memory();
+        let context = Context::new(Config { threads: 2, ..Config::default() }, None).unwrap();
+        let root = Uri::parse("s3://bucket").unwrap();
+        let context = context.with_object_store(&root, Arc::new(storage.clone())).unwrap();
+        let schema = ArraySchema::dense()
+            .dimension("x", 0..=99_999, STEP)
+            .attribute("a", Datatype::Int32)
+            .attribute("b", Datatype::Float64)
+            .build()
+            .unwrap();
+        Array::create(&context, URI, schema).unwrap();
+        let cloud = Self { context, storage };
+        (0..fragments).for_each(|i| cloud.append(i));
+        cloud
+    }
+
+    fn append(&self, place: i32) {
+        let box_ = NdRectangle { ranges: vec![Range::of(place * STEP, place * STEP + STEP - 1)] };
+        let options = WriteOptions::new().subarray(box_);
+        let mut writer = Writer::open(&self.context, URI, options).unwrap();
+        let a = ColumnBuffers::of_values("a", vec![place; STEP as usize]);
+        let b = ColumnBuffers::of_values("b", vec![f64::from(place); STEP as usize]);
+        writer.write(&ColumnSet::of([a, b]).unwrap()).unwrap();
+        writer.finish().unwrap();
+    }
+
+    /// The requests of some work.
+    fn cost<T>(&self, work: impl FnOnce() -> T) -> (T, Counts) {
+        let before = self.storage.io_stats();
+        let result = work();
+        (result, counts(&self.storage.io_stats().since(&before)))
+    }
+
+    fn open(&self) -> Array {
+        Array::open(&self.context, URI).unwrap()
+    }
+}
+
+fn cells(array: &Array, first: i32, last: i32) -> usize {
+    let range = DimSelection::Ranges(vec![Range::of(first, last)]);
+    let options = ReadOptions::new().subarray(Subarray::Box(vec![range]));
+    Reader::new(array, options).unwrap().read_all().unwrap().cell_num as usize
+}
+
+#[test]
+fn opening_lists_three_folders_and_reads_each_footer_once() {
+    for fragments in [1, 100] {
+        let cloud = Cloud::new(fragments);
+        let (array, cost) = cloud.cost(|| cloud.open());
+        assert_eq!(array.fragments().len(), fragments as usize);
+        assert_eq!(cost, [3, 1 + fragments as u64, 0, 0, 0], "{fragments} fragments");
+    }
+}
+
+#[test]
+fn an_empty_array_takes_listings_and_its_schema() {
+    let cloud = Cloud::new(0);
+    assert_eq!(cloud.cost(|| cloud.open()).1, [3, 1, 0, 0, 0]);
+}
+
+#[test]
+fn a_small_slice_takes_a_request_a_file() {
+    for fragments in [1, 100] {
+        let cloud = Cloud::new(fragments);
+        let array = cloud.open();
+        let (read, cost) = cloud.cost(|| cells(&array, 3, 5));
+        assert_eq!(read, 3);
+        assert_eq!(cost, [0, 2, 0, 0, 0], "{fragments} fragments: one for each attribute");
+    }
+}
+
+#[test]
+fn a_full_read_takes_a_request_a_file() {
+    let cloud = Cloud::new(100);
+    let array = cloud.open();
+    let (read, cost) = cloud.cost(|| cells(&array, 0, 999));
+    assert_eq!(read, 1_000);
+    assert_eq!(cost, [0, 200, 0, 0, 0], "one for each attribute of each fragment");
+}
+
+#[test]
+fn an_append_lists_one_folder_and_looks_at_no_fragment() {
+    for fragments in [1, 100] {
+        let cloud = Cloud::new(fragments);
+        let ((), cost) = cloud.cost(|| cloud.append(fragments));
+        assert_eq!(cost, [1, 1, 0, 4, 0], "{fragments} fragments: schema; two files, metadata, commit");
+    }
+}
+
+#[test]
+fn consolidated_metadata_is_one_request_for_2000_fragments() {
+    let cloud = Cloud::new(2_000);
+    consolidate::fragment_metadata(&cloud.context, URI).unwrap();
+    consolidate::commits(&cloud.context, URI).unwrap();
+    let (array, cost) = cloud.cost(|| cloud.open());
+    assert_eq!(array.fragments().len(), 2_000);
+    assert_eq!(cost, [4, 3, 0, 0, 0], "the schema, all footers, all commits");
+    let (read, cost) = cloud.cost(|| cells(&array, 3, 5));
+    assert_eq!(read, 3);
+    assert!(cost[1] <= 4 && cost[0] == 0, "{cost:?}");
+}
