@@ -132,11 +132,14 @@ fn open(ctx: &Context, handle: &ArrayHandle, kind: QueryType) -> Result<()> {
     let settings = ctx.settings_with(state.settings.as_ref());
     let engine = ctx.engine_with(state.settings.as_ref())?;
     // What is written has the time that was asked for; the schema that it must fit is the latest.
-    let range = match kind {
-        QueryType::Read => TimeRange { start: state.start, end: state.end },
-        _ => TimeRange::ALL,
+    let uri = &handle.inner.uri;
+    let array = match kind {
+        QueryType::Read => {
+            azulejo::Array::open_at(&engine, uri, TimeRange { start: state.start, end: state.end })
+        }
+        _ => azulejo::Array::open_to_write(&engine, uri),
     };
-    let array = azulejo::Array::open_at(&engine, &handle.inner.uri, range).map_err(|error| match error {
+    let array = array.map_err(|error| match error {
         azulejo::Error::NotFound { uri, .. } => {
             Failure::new(format!("[TileDB::Array] Error: Cannot open array; Array does not exist. ({uri})"))
         }

@@ -187,7 +187,12 @@ fn dump(group: &Group, recursive: bool, indents: usize, visited: &mut Vec<String
 capi! {
     /// Creates an empty group.
     fn tiledb_group_create(ctx, uri: Text) {
-        Group::create(&ctx.engine()?, uri.get()?)?;
+        Group::create(&ctx.engine()?, uri.get()?).map_err(|error| match error {
+            azulejo::Error::AlreadyExists { uri, .. } => {
+                Failure::new(format!("Group: Cannot create group; Group '{uri}' already exists"))
+            }
+            other => other.into(),
+        })?;
     }
 
     /// A handle on the group at a URI, which is not looked at before it is opened.

@@ -114,10 +114,17 @@ fn duplicates_and_coordinates_outside_are_refused() {
     ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &[1i64], &mut d_size);
     assert!(fails!(tiledb_query_submit, ctx.0, q).contains("'a'"));
     ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &[1i64, 2], &mut a_size);
-    fails!(tiledb_query_submit, ctx.0, q);
+    // Of attributes, as many cells count as there are coordinates; there may not be fewer.
+    ok!(tiledb_query_submit, ctx.0, q);
+    free!(tiledb_query_free, q);
+    let mut q = query(ctx.0, array, WRITE, UNORDERED);
+    let (mut a_size, mut d_size) = (8u64, 16u64);
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &[1i64], &mut a_size);
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &[4i64, 5], &mut d_size);
+    assert!(fails!(tiledb_query_submit, ctx.0, q).contains("cells"));
     free!(tiledb_query_free, q);
     close(ctx.0, array);
-    assert!(read(ctx.0, &uri, true).0.is_empty());
+    assert_eq!(read(ctx.0, &uri, true), (vec![1], vec![1]));
 }
 
 #[test]

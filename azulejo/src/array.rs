@@ -38,7 +38,7 @@ use azulejo_format::schema::{CurrentDomain, DimensionLabel, Enumeration, Enumera
 use azulejo_format::{ArraySchema, NdRectangle};
 use directory::DetailFiles;
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 /// A span of time in milliseconds since 1970-01-01 UTC, both ends included.
@@ -135,6 +135,16 @@ impl Array {
             return Err(Error::InvalidArgument(format!("a time range from {start} to {end} is empty")));
         }
         Self::open_part(context, uri, time_range, &Part::default())
+    }
+
+    /// Opens an array to be written to: its schemas alone, so that it does not matter how many fragments there are. It has
+    /// no fragments, cells or metadata to read.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_to_write(context: &Context, uri: &str) -> Result<Self> {
+        let part = Part { fragments: Some(HashSet::new()), schemas_only: true, ..Part::default() };
+        Self::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)
     }
 
     /// Opens a part of an array.

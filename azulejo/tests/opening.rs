@@ -96,6 +96,23 @@ fn opening_many_fragments_reads_the_end_of_each_once() {
 }
 
 #[test]
+fn to_write_only_schemas_are_looked_at() {
+    let files = pack::files();
+    // Versions whose fragments lie below a folder of their own, and beside everything else.
+    for name in ["made/feat/2.30.0/consolidate_vacuum", "made/rand/2.0.8/r101"] {
+        let opened = logged(&files, name);
+        let array = Array::open_to_write(&opened.context, &opened.uri).expect("it opens");
+        let batches = opened.batches();
+        assert_eq!((opened.log.list_num(), batches.len()), (2, 1), "{name}: {batches:?}");
+        assert!(batches[0].iter().all(|path| path.contains("schema")), "{name}: {batches:?}");
+        assert!(array.fragments().is_empty());
+        assert_eq!(array.schema(), opened.open(TimeRange::ALL).schema());
+    }
+    let nothing = logged(&files, "made/none");
+    assert!(matches!(Array::open_to_write(&nothing.context, &nothing.uri), Err(Error::NotFound { .. })));
+}
+
+#[test]
 fn sections_are_read_in_one_batch_and_once() {
     let files = pack::files();
     let opened = logged(&files, "made/feat/2.30.0/consolidate_vacuum");

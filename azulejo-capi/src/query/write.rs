@@ -59,6 +59,29 @@ impl<'a> Given<'a> {
         Ok(Self { column_type, data, offsets, validity })
     }
 
+    fn cell_num(&self) -> usize {
+        match &self.offsets {
+            Some(offsets) => offsets.len() - 1,
+            None => self.data.len() / self.column_type.cell_size().max(1),
+        }
+    }
+
+    /// Leaves the first `cells` cells, if there are more.
+    fn truncate(&mut self, cells: usize) {
+        if self.cell_num() <= cells {
+            return;
+        }
+        let end = match &mut self.offsets {
+            Some(offsets) => {
+                offsets.truncate(cells + 1);
+                offsets.last().and_then(|end| usize::try_from(*end).ok())
+            }
+            None => cells.checked_mul(self.column_type.cell_size()),
+        };
+        self.data = end.and_then(|end| self.data.get(..end)).unwrap_or(self.data);
+        self.validity = self.validity.map(|validity| validity.get(..cells).unwrap_or(validity));
+    }
+
     fn view(&self) -> Result<ColumnView<'_>> {
         let offsets = self.offsets.as_deref();
         Ok(ColumnView::new(self.column_type.clone(), self.data, offsets, self.validity)?)
@@ -94,6 +117,11 @@ fn columns<'a>(
     }
     if schema.is_dense() && columns.iter().any(|c| schema.domain.index_of(&c.column_type.name).is_some()) {
         return Err("[TileDB::Query] Error: Dense writes do not support coordinate buffers".into());
+    }
+    // As many cells count as there are coordinates: attributes' buffers may hold more.
+    let is_dimension = |column: &Given<'_>| schema.domain.index_of(&column.column_type.name).is_some();
+    if let Some(cells) = columns.iter().find(|c| is_dimension(c)).map(Given::cell_num) {
+        columns.iter_mut().filter(|c| !is_dimension(c)).for_each(|column| column.truncate(cells));
     }
     Ok(columns)
 }

@@ -40,6 +40,10 @@ impl Upload for CountingUpload {
         self.inner.write(bytes)
     }
 
+    fn begin_finish(&mut self) -> Result<()> {
+        self.inner.begin_finish()
+    }
+
     fn finish(self: Box<Self>) -> Result<()> {
         self.inner.finish()
     }
@@ -63,6 +67,11 @@ impl Storage for CountingStorage {
     fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
         self.stats.count("VFS.ls_num", 1);
         self.inner.list(dir)
+    }
+
+    fn list_all(&self, dirs: &[StorePath]) -> Result<Vec<Vec<Entry>>> {
+        self.stats.count("VFS.ls_num", dirs.len() as u64);
+        self.inner.list_all(dirs)
     }
 
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {

@@ -48,6 +48,8 @@ pub(crate) struct Part {
     pub schema: Option<String>,
     /// Whether fragments count that were replaced.
     pub superseded: bool,
+    /// Whether only the schemas are looked at: no fragments, deletes, metadata.
+    pub schemas_only: bool,
 }
 
 /// Files that a listing has named can be gone when they are read: vacuums go on beside readers. So often it is tried.
@@ -58,7 +60,8 @@ pub(super) fn open(context: &Context, uri: &Uri, time: TimeRange, part: &Part) -
     let location = context.locate(uri)?;
     let mut attempt = 1;
     loop {
-        let directory = Directory::parse(&list(&location)?);
+        let listed = if part.schemas_only { list_schemas(&location) } else { list(&location) };
+        let directory = Directory::parse(&listed?);
         if !directory.is_array() {
             return Err(no_array(&location, &directory));
         }
@@ -164,6 +167,14 @@ pub(crate) fn list(location: &Location) -> Result<Listings> {
         }
     }
     Ok(listings)
+}
+
+/// Lists what tells of the array's schemas.
+fn list_schemas(location: &Location) -> Result<Listings> {
+    let paths = [location.path.clone(), location.path.join(RootFolder::Schema.name())];
+    let mut listed = location.storage.list_all(&paths)?.into_iter();
+    let mut next = || listed.next().unwrap_or_default();
+    Ok(Listings { root: next(), schema: next(), ..Listings::default() })
 }
 
 pub(super) fn no_array(location: &Location, directory: &Directory) -> Error {

@@ -21,7 +21,7 @@ pub(super) fn check(
     // Fragments from the future too.
     let ever = TimeRange::until(u64::MAX - 1);
     let open = |names: Option<HashSet<String>>| {
-        let part = Part { fragments: names, superseded: true, schema: None };
+        let part = Part { fragments: names, superseded: true, ..Part::default() };
         Array::open_part(context, &uri, ever, &part)
     };
     let present = folder.fragment_folders()?;
