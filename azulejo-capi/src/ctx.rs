@@ -5,7 +5,7 @@ use crate::config::{Config, Settings, with_error};
 use crate::error::{ErrorHandle, Failure, Result, report};
 use crate::stats::{CountingStorage, Stats};
 use crate::strings::{lock, to_c};
-use azulejo::storage::{LocalStorage, MemoryStorage};
+use azulejo::storage::{LocalStorage, MemoryStorage, StoreSettings};
 use azulejo_format::filter::EncryptionKey;
 use std::ffi::{CString, c_char};
 use std::sync::{Arc, Mutex};
@@ -99,6 +99,14 @@ fn engine_config(settings: &Settings) -> Result<azulejo::Config> {
     }
     if settings.given("sm.mem.total_budget").is_some() {
         config.memory_budget = settings.number("sm.mem.total_budget")?.max(1 << 20);
+    }
+    if settings.given("sm.tile_cache_size").is_some() {
+        config.tile_cache = settings.number("sm.tile_cache_size")?;
+    }
+    for name in StoreSettings::names() {
+        if let Some(value) = settings.given(name) {
+            config.store.set(name, &value)?;
+        }
     }
     Ok(config)
 }

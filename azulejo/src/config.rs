@@ -12,6 +12,8 @@ pub struct Config {
     pub threads: usize,
     /// Two ranges of one file closer than this many bytes are read as one.
     pub coalesce_gap: u64,
+    /// Bytes of object stores that are kept in memory for the context's next queries, in files that never change; 0: none.
+    pub tile_cache: u64,
     /// Settings of object stores; what is not set comes from the environment.
     pub store: StoreSettings,
 }
@@ -23,11 +25,12 @@ impl Config {
     /// Whether [`Self::set`] takes this name.
     #[must_use]
     pub fn knows(name: &str) -> bool {
-        matches!(name, "sm.mem.total_budget" | "sm.compute_concurrency_level") || StoreSettings::knows(name)
+        matches!(name, "sm.mem.total_budget" | "sm.compute_concurrency_level" | "sm.tile_cache_size")
+            || StoreSettings::knows(name)
     }
 
     /// Sets what TileDB calls `name`: `vfs.*` for object stores, `sm.mem.total_budget` in bytes,
-    /// `sm.compute_concurrency_level`.
+    /// `sm.compute_concurrency_level`, `sm.tile_cache_size` in bytes.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if there is no such setting, or if the value is none for it.
@@ -39,6 +42,7 @@ impl Config {
         };
         match name {
             "sm.mem.total_budget" => self.memory_budget = number()?.max(1 << 20),
+            "sm.tile_cache_size" => self.tile_cache = number()?,
             "sm.compute_concurrency_level" => {
                 self.threads = usize::try_from(number()?).unwrap_or(0).min(1024);
             }
@@ -54,6 +58,7 @@ impl Default for Config {
             memory_budget: Self::DEFAULT_MEMORY_BUDGET,
             threads: 0,
             coalesce_gap: 64 * 1024,
+            tile_cache: 0,
             store: StoreSettings::new(),
         }
     }

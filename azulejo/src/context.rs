@@ -59,7 +59,7 @@ impl Context {
             .build()
             .map_err(|e| Error::Internal(format!("cannot start threads: {e}")))?;
         let (buffers, pool) = (idle_buffers(&config), Arc::new(pool));
-        let stores = Stores::new(local, memory);
+        let stores = Stores::new(local, memory, config.tile_cache);
         Ok(Self { inner: Arc::new(Inner { config, key, stores, pool, buffers }) })
     }
 
@@ -67,7 +67,7 @@ impl Context {
     #[must_use]
     pub fn derive(&self, config: Config, key: Option<EncryptionKey>) -> Self {
         let Inner { stores, pool, .. } = &*self.inner;
-        let (stores, pool) = (stores.clone(), Arc::clone(pool));
+        let (stores, pool) = (stores.with_cache(config.tile_cache), Arc::clone(pool));
         let buffers = idle_buffers(&config);
         Self { inner: Arc::new(Inner { config, key, stores, pool, buffers }) }
     }

@@ -1,5 +1,6 @@
 //! Where objects lie: the one seam through which the engine does IO.
 
+mod cache;
 mod coalesce;
 #[cfg(any(test, feature = "testing"))]
 #[doc(hidden)]

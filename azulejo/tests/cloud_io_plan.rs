@@ -37,8 +37,12 @@ fn counts(io: &IoCounts) -> Counts {
 
 impl Cloud {
     fn new(fragments: i32) -> Self {
+        Self::with(fragments, Config { threads: 2, ..Config::default() })
+    }
+
+    fn with(fragments: i32, config: Config) -> Self {
         let storage = ObjectStorage::in_memory();
-        let context = Context::new(Config { threads: 2, ..Config::default() }, None).unwrap();
+        let context = Context::new(config, None).unwrap();
         let root = Uri::parse("s3://bucket").unwrap();
         let context = context.with_object_store(&root, Arc::new(storage.clone())).unwrap();
         let schema = ArraySchema::dense()
@@ -137,4 +141,19 @@ fn consolidated_metadata_is_one_request_for_2000_fragments() {
     let (read, cost) = cloud.cost(|| cells(&array, 3, 5));
     assert_eq!(read, 3);
     assert!(cost[1] <= 4 && cost[0] == 0, "{cost:?}");
+}
+
+#[test]
+fn a_cache_answers_what_was_read_before() {
+    let cloud = Cloud::with(5, Config { threads: 2, tile_cache: 10 << 20, ..Config::default() });
+    assert_eq!(
+        cloud.cost(|| cells(&cloud.open(), 3, 25)).1,
+        [3, 5 + 3 * 2, 0, 0, 0],
+        "the writes know the schema"
+    );
+    let (read, cost) = cloud.cost(|| cells(&cloud.open(), 3, 25));
+    assert_eq!((read, cost), (23, [3, 0, 0, 0, 0]), "what may have changed is listed again");
+    cloud.append(5);
+    let (read, cost) = cloud.cost(|| cells(&cloud.open(), 3, 55));
+    assert_eq!((read, cost), (53, [3, 1 + 3 * 2, 0, 0, 0]), "what is new is read");
 }

@@ -65,6 +65,8 @@ struct Counters {
     bytes: [AtomicU64; 8],
     failures: AtomicU64,
     waited: AtomicU64,
+    cache_hits: AtomicU64,
+    cache_bytes: AtomicU64,
 }
 
 /// Counts requests as they are made. Clones share the counters.
@@ -89,6 +91,8 @@ impl IoStats {
             bytes: self.counters.bytes.each_ref().map(load),
             failures: load(&self.counters.failures),
             waited: Duration::from_nanos(load(&self.counters.waited)),
+            cache_hits: load(&self.counters.cache_hits),
+            cache_bytes: load(&self.counters.cache_bytes),
         }
     }
 
@@ -105,6 +109,12 @@ impl IoStats {
     /// Counts a request that failed and may be tried again.
     pub fn add_failure(&self) {
         self.counters.failures.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Counts a read that a cache has answered.
+    pub fn add_cache_hit(&self, bytes: u64) {
+        self.counters.cache_hits.fetch_add(1, Ordering::Relaxed);
+        self.counters.cache_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Runs something that waits for a storage, and counts the time.
@@ -126,6 +136,10 @@ pub struct IoCounts {
     pub failures: u64,
     /// How long threads have waited for storages, all threads together.
     pub waited: Duration,
+    /// Reads that a cache has answered.
+    pub cache_hits: u64,
+    /// Their bytes.
+    pub cache_bytes: u64,
 }
 
 impl IoCounts {
@@ -156,6 +170,8 @@ impl IoCounts {
             bytes: less(&self.bytes, &earlier.bytes),
             failures: self.failures.saturating_sub(earlier.failures),
             waited: self.waited.saturating_sub(earlier.waited),
+            cache_hits: self.cache_hits.saturating_sub(earlier.cache_hits),
+            cache_bytes: self.cache_bytes.saturating_sub(earlier.cache_bytes),
         }
     }
 }
@@ -179,7 +195,11 @@ impl fmt::Display for IoCounts {
             self.bytes(IoOp::Put) + self.bytes(IoOp::Multipart),
             self.failures,
             self.waited.as_secs_f64()
-        )
+        )?;
+        if self.cache_hits > 0 {
+            write!(f, ", {} reads ({} bytes) from the cache", self.cache_hits, self.cache_bytes)?;
+        }
+        Ok(())
     }
 }
 

@@ -36,6 +36,7 @@ const KNOWN: &[(&str, Kind)] = &[
     ("vfs.gcs.request_timeout_ms", Kind::Number),
     ("vfs.gcs.service_account_key", Kind::Secret),
     ("vfs.http.max_parallel_ops", Kind::Number),
+    ("vfs.http.max_retries", Kind::Number),
     ("vfs.http.request_timeout_ms", Kind::Number),
     ("vfs.max_batch_size", Kind::Number),
     ("vfs.min_batch_gap", Kind::Number),
@@ -83,6 +84,11 @@ impl StoreSettings {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// The names of all settings.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        KNOWN.iter().map(|(name, _)| *name)
     }
 
     /// Whether a name is one of these settings.

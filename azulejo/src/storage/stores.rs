@@ -1,5 +1,6 @@
 //! Which storage keeps a URI: those of a context, made when they are asked for first.
 
+use super::cache::{CachedStorage, TileCache};
 use super::{IoStats, ObjectScheme, Storage, StorePath, StoreSettings, Uri};
 use crate::error::Result;
 use std::collections::HashMap;
@@ -17,12 +18,24 @@ pub(crate) struct Stores {
     /// Storages that a caller has put in place of buckets, whatever the settings.
     mounted: Arc<HashMap<(ObjectScheme, String), Arc<dyn Storage>>>,
     stats: IoStats,
+    cache: Arc<TileCache>,
 }
 
 impl Stores {
-    pub(crate) fn new(local: Arc<dyn Storage>, memory: Arc<dyn Storage>) -> Self {
+    /// `tile_cache`: bytes of object stores that are kept.
+    pub(crate) fn new(local: Arc<dyn Storage>, memory: Arc<dyn Storage>, tile_cache: u64) -> Self {
         let (objects, mounted, stats) = (Arc::default(), Arc::default(), IoStats::new());
-        Self { local, memory, objects, mounted, stats }
+        let cache = Arc::new(TileCache::new(tile_cache, &stats));
+        Self { local, memory, objects, mounted, stats, cache }
+    }
+
+    /// The same storages; the cache too, unless another size is asked for.
+    pub(crate) fn with_cache(&self, tile_cache: u64) -> Self {
+        let mut stores = self.clone();
+        if self.cache.limit() != tile_cache {
+            stores.cache = Arc::new(TileCache::new(tile_cache, &self.stats));
+        }
+        stores
     }
 
     /// The same storages, and another one for a bucket.
@@ -42,7 +55,14 @@ impl Stores {
         match uri {
             Uri::Local(_) => Ok(Arc::clone(&self.local)),
             Uri::Memory(_) => Ok(Arc::clone(&self.memory)),
-            Uri::Object(path) => self.object(path, settings),
+            Uri::Object(path) => {
+                let storage = self.object(path, settings)?;
+                Ok(if self.cache.limit() > 0 {
+                    Arc::new(CachedStorage::new(storage, &self.cache))
+                } else {
+                    storage
+                })
+            }
         }
     }
 

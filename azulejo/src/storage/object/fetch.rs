@@ -23,6 +23,9 @@ const LARGE_PERMITS: u32 = 4;
 /// A longer range is asked for only if the object is known to have it: a damaged length must not cost more than a request.
 const CREDIBLE: u64 = 1 << 30;
 
+/// An answer that broke off after this many bytes counts as progress.
+const PROGRESS: u64 = 16 << 10;
+
 /// One object of a plan.
 #[derive(Debug)]
 struct Place {
@@ -261,6 +264,7 @@ async fn get(
         version = Some(now);
         let all = end.unwrap_or(at);
         let len = all - range.as_ref().map_or(0, |range| range.start);
+        let begun = at;
         let mut body = result.into_stream();
         let broken: Option<(object_store::Error, Answer)> = loop {
             let next = observed(async { body.next().await.transpose() }).await;
@@ -272,7 +276,6 @@ async fn get(
                     if !bytes.is_empty() {
                         let before = at;
                         at += bytes.len() as u64;
-                        attempt = 0;
                         sink(before, bytes, len);
                     }
                 }
@@ -282,7 +285,8 @@ async fn get(
         if at == all {
             return Ok(());
         }
-        attempt += 1;
+        // A server that gets on is given time, one that sends a few bytes each time is not.
+        attempt = if at - begun >= PROGRESS { 1 } else { attempt + 1 };
         if attempt >= shared.limits.tries {
             let text = format!("the answer broke off {} bytes before its end, {attempt} times", all - at);
             return Err(broken.map_or_else(

@@ -1,3 +1,7 @@
+//! Of the adapter: against memory, and in `faults` against servers that fail.
+
+mod faults;
+
 use super::*;
 use crate::storage::{IoOp, Uri, conformance};
 

@@ -1,0 +1,323 @@
+//! Servers that fail, on this machine.
+
+use super::*;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Mutex;
+use std::time::Instant;
+
+/// A request as a server sees it.
+#[derive(Debug, Clone)]
+struct Asked {
+    method: String,
+    target: String,
+    range: Option<String>,
+    body: Vec<u8>,
+}
+
+/// What a server does.
+struct Reply {
+    status: u16,
+    headers: Vec<(&'static str, String)>,
+    body: Vec<u8>,
+    /// Bytes of the body that are sent before the connection is closed.
+    sent: usize,
+    delay: Duration,
+}
+
+impl Reply {
+    fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
+        let body = body.into();
+        Self { status, headers: Vec::new(), sent: body.len(), body, delay: Duration::ZERO }
+    }
+
+    /// A part of an object, as asked for.
+    fn range(asked: &Asked, object: &[u8]) -> Self {
+        let Some(range) = &asked.range else { return Self::new(200, object) };
+        let (start, end) = range.strip_prefix("bytes=").unwrap().split_once('-').unwrap();
+        let size = object.len();
+        let (start, end) = match start {
+            "" => (size.saturating_sub(end.parse().unwrap()), size),
+            start => (start.parse().unwrap(), end.parse::<usize>().map_or(size, |end| size.min(end + 1))),
+        };
+        if start >= size {
+            return Self::new(416, "");
+        }
+        let mut reply = Self::new(206, &object[start..end]);
+        reply.headers.push(("content-range", format!("bytes {start}-{}/{size}", end - 1)));
+        reply
+    }
+
+    fn cut(mut self, sent: usize) -> Self {
+        self.sent = sent.min(self.body.len());
+        self
+    }
+
+    fn late(mut self, delay: Duration) -> Self {
+        self.delay = delay;
+        self
+    }
+}
+
+/// A server for one test; what was asked of it.
+struct Server {
+    address: String,
+    asked: Arc<Mutex<Vec<Asked>>>,
+}
+
+impl Server {
+    fn start(answer: impl Fn(usize, &Asked) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let asked: Arc<Mutex<Vec<Asked>>> = Arc::default();
+        let (log, answer) = (Arc::clone(&asked), Arc::new(answer));
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let (log, answer) = (Arc::clone(&log), Arc::clone(&answer));
+                std::thread::spawn(move || {
+                    // A client that goes away is what some tests are about.
+                    let _ = serve(stream.unwrap(), &log, &*answer);
+                });
+            }
+        });
+        Self { address, asked }
+    }
+
+    fn requests(&self) -> Vec<Asked> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    fn connect(&self, scheme: &str, settings: &[(&str, &str)]) -> (ObjectStorage, StorePath, IoStats) {
+        let (uri, mut given) = match scheme {
+            "http" => (format!("http://{}/folder", self.address), StoreSettings::new()),
+            _ => {
+                let mut given = StoreSettings::new();
+                given.set("vfs.s3.endpoint_override", &self.address).unwrap();
+                for (name, value) in [
+                    ("vfs.s3.scheme", "http"),
+                    ("vfs.s3.region", "here"),
+                    ("vfs.s3.aws_access_key_id", "KEYKEY"),
+                    ("vfs.s3.aws_secret_access_key", "HUSHHUSH"),
+                ] {
+                    given.set(name, value).unwrap();
+                }
+                ("s3://bucket/folder".to_owned(), given)
+            }
+        };
+        settings.iter().for_each(|(name, value)| given.set(name, value).unwrap());
+        let (root, stats) = (path(&uri), IoStats::new());
+        (ObjectStorage::connect(&root, &given, &stats).unwrap(), root, stats)
+    }
+}
+
+fn serve(
+    mut stream: TcpStream,
+    log: &Mutex<Vec<Asked>>,
+    answer: &(dyn Fn(usize, &Asked) -> Reply + Send + Sync),
+) -> std::io::Result<()> {
+    let mut reader = BufReader::new(stream.try_clone()?);
+    let mut line = String::new();
+    reader.read_line(&mut line)?;
+    let mut words = line.split_whitespace().map(str::to_owned);
+    let (Some(method), Some(target)) = (words.next(), words.next()) else { return Ok(()) };
+    let mut asked = Asked { method, target, range: None, body: Vec::new() };
+    let mut length = 0;
+    loop {
+        let mut header = String::new();
+        reader.read_line(&mut header)?;
+        let Some((name, value)) = header.trim().split_once(": ") else { break };
+        match name.to_ascii_lowercase().as_str() {
+            "range" => asked.range = Some(value.to_owned()),
+            "content-length" => length = value.parse().unwrap(),
+            _ => {}
+        }
+    }
+    asked.body.resize(length, 0);
+    reader.read_exact(&mut asked.body)?;
+    let number = {
+        let mut log = log.lock().unwrap();
+        log.push(asked.clone());
+        log.len() - 1
+    };
+    let reply = answer(number, &asked);
+    std::thread::sleep(reply.delay);
+    write!(stream, "HTTP/1.1 {} Whatever\r\nconnection: close\r\n", reply.status)?;
+    write!(
+        stream,
+        "last-modified: Tue, 01 Jan 2030 00:00:00 GMT\r\ncontent-length: {}\r\n",
+        reply.body.len()
+    )?;
+    for (name, value) in &reply.headers {
+        write!(stream, "{name}: {value}\r\n")?;
+    }
+    stream.write_all(b"\r\n")?;
+    if asked.method != "HEAD" {
+        stream.write_all(&reply.body[..reply.sent])?;
+    }
+    stream.flush()
+}
+
+fn object() -> Vec<u8> {
+    (0..100_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
+}
+
+fn all(path: &StorePath) -> ReadRequest {
+    ReadRequest { path: path.clone(), range: ReadRange::All }
+}
+
+fn some(path: &StorePath, range: std::ops::Range<u64>) -> ReadRequest {
+    ReadRequest { path: path.clone(), range: ReadRange::Bytes(range) }
+}
+
+#[test]
+fn bodies_that_break_off_are_continued() {
+    // Each answer breaks off after 30,000 bytes.
+    let server = Server::start(|_, asked| Reply::range(asked, &object()).cut(30_000));
+    let (storage, root, _) = server.connect("http", &[]);
+    let x = root.join("x");
+    let read = storage.read(&[some(&x, 10..90_000), all(&x)]).unwrap();
+    assert!(read[0] == object()[10..90_000] && read[1] == object());
+    let mut out = vec![0; 50_000];
+    storage.read_into(&mut [ReadInto { path: x.clone(), offset: 7, out: &mut out }]).unwrap();
+    assert!(out == object()[7..50_007]);
+    let tail = storage.read_tails(&[x], 60_000).unwrap().remove(0);
+    assert!(tail.object_size == 100_000 && tail.bytes == object()[40_000..]);
+    assert!(server.requests().iter().any(|asked| asked.range.as_deref() == Some("bytes=30010-89999")));
+}
+
+#[test]
+fn a_body_that_never_goes_on_is_an_error() {
+    let server = Server::start(|_, asked| Reply::range(asked, &object()).cut(0));
+    let (storage, root, _) = server.connect("http", &[("vfs.http.max_retries", "2")]);
+    let error = storage.read(&[some(&root.join("x"), 0..100)]).unwrap_err();
+    assert!(matches!(error, Error::Storage { op: "read", .. }), "{error}");
+}
+
+#[test]
+fn busy_servers_are_asked_again() {
+    let server = Server::start(|number, asked| match number {
+        0 => Reply::new(503, "slow down"),
+        1 => Reply::new(429, "slow down"),
+        2 => Reply::new(500, "oh"),
+        _ => Reply::range(asked, &object()),
+    });
+    let (storage, root, stats) = server.connect("http", &[]);
+    assert!(storage.read(&[some(&root.join("x"), 5..9)]).unwrap()[0] == object()[5..9]);
+    assert_eq!((server.requests().len(), stats.counts().failures), (4, 3));
+    assert_eq!(stats.counts().requests(IoOp::Get), 4);
+    assert!(stats.counts().waited > Duration::from_millis(20));
+}
+
+#[test]
+fn what_fails_for_good_is_named() {
+    for (status, part) in
+        [(403, "permission denied"), (503, "throttled"), (429, "throttled"), (404, "not found")]
+    {
+        let server = Server::start(move |_, _| Reply::new(status, "no"));
+        for (scheme, retries) in [("http", "vfs.http.max_retries"), ("s3", "vfs.s3.connect_max_tries")] {
+            let (storage, root, _) = server.connect(scheme, &[(retries, "1")]);
+            let error = storage.read(&[all(&root.join("x"))]).unwrap_err();
+            let text = error.to_string();
+            assert!(text.contains(part) && text.contains("folder/x") && !text.contains("HUSH"), "{text}");
+            assert_eq!(matches!(error, Error::NotFound { .. }), status == 404);
+        }
+    }
+    let nobody = Server { address: "127.0.0.1:9".into(), asked: Arc::default() };
+    let (storage, root, _) = nobody.connect("http", &[("vfs.http.max_retries", "1")]);
+    let text = storage.size(&root.join("x")).unwrap_err().to_string();
+    assert!(text.contains("cannot be reached"), "{text}");
+}
+
+#[test]
+fn silence_ends_after_a_while() {
+    let server = Server::start(|_, _| Reply::new(200, "late").late(Duration::from_secs(20)));
+    let settings = [("vfs.http.request_timeout_ms", "100"), ("vfs.http.max_retries", "1")];
+    let (storage, root, _) = server.connect("http", &settings);
+    let start = Instant::now();
+    let text = storage.read(&[all(&root.join("x"))]).unwrap_err().to_string();
+    assert!(text.contains("in time"), "{text}");
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+}
+
+#[test]
+fn servers_without_ranges_serve_too() {
+    let server = Server::start(|_, _| Reply::new(200, object()));
+    let (storage, root, _) = server.connect("http", &[]);
+    let x = root.join("x");
+    assert!(storage.read(&[some(&x, 5..9), some(&x, 90_000..100_000)]).unwrap()[1] == object()[90_000..]);
+    let tail = storage.read_tails(std::slice::from_ref(&x), 10).unwrap().remove(0);
+    assert!(tail.object_size == 100_000 && tail.bytes == object()[99_990..]);
+    assert!(storage.read(&[some(&x, 99_999..100_001)]).is_err());
+}
+
+#[test]
+fn web_servers_are_read_and_not_listed() {
+    let server = Server::start(|_, asked| Reply::new(200, asked.target.clone()));
+    let (storage, root, _) = server.connect("http", &[]);
+    let text = storage.list(&root).unwrap_err().to_string();
+    assert!(text.contains("azulejo manifest"), "{text}");
+    for error in [
+        storage.put(&root.join("x"), Bytes::new()).unwrap_err(),
+        storage.upload(&root.join("x")).unwrap_err(),
+        storage.delete(&[root.join("x")]).unwrap_err(),
+        storage.rename(&root.join("x"), &root.join("y")).unwrap_err(),
+    ] {
+        assert!(error.to_string().contains("reading only"), "{error}");
+    }
+    let body = storage.read(&[all(&root.join("a b%/é"))]).unwrap().remove(0);
+    assert_eq!(body, "/folder/a%20b%25/%C3%A9");
+    assert!(server.requests().iter().all(|asked| asked.method == "GET"));
+}
+
+#[test]
+fn a_read_that_nobody_waits_for_is_stopped() {
+    let server = Server::start(|_, asked| Reply::range(asked, &object()).late(Duration::from_millis(300)));
+    let (storage, root, _) = server.connect("http", &[("vfs.http.max_parallel_ops", "4")]);
+    let requests = (0..50).map(|i| some(&root.join(&i.to_string()), 0..10)).collect();
+    let pending = storage.start_read(requests);
+    while server.requests().is_empty() {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    drop(pending);
+    std::thread::sleep(Duration::from_millis(700));
+    assert!(server.requests().len() <= 8, "{}", server.requests().len());
+}
+
+#[test]
+fn an_upload_that_fails_is_taken_back() {
+    let server = Server::start(|_, asked| match asked.method.as_str() {
+        "POST" if asked.target.ends_with("?uploads=") || asked.target.ends_with("?uploads") => Reply::new(
+            200,
+            "<InitiateMultipartUploadResult><UploadId>id-1</UploadId></InitiateMultipartUploadResult>",
+        ),
+        "PUT" if asked.target.contains("partNumber=2") => {
+            Reply::new(403, "<Error><Code>AccessDenied</Code></Error>")
+        }
+        "PUT" => {
+            let mut reply = Reply::new(200, "");
+            reply.headers.push(("etag", "\"x\"".into()));
+            reply
+        }
+        "DELETE" => Reply::new(204, ""),
+        _ => Reply::new(400, "?"),
+    });
+    let (storage, root, stats) = server.connect("s3", &[]);
+    let mut upload = storage.upload(&root.join("x")).unwrap();
+    let part = vec![1; 6 << 20];
+    let written = (0..3).try_for_each(|_| upload.write(&part)).and_then(|()| upload.finish());
+    let text = written.unwrap_err().to_string();
+    assert!(text.contains("permission denied") && text.contains("s3://bucket/folder/x"), "{text}");
+    let requests = server.requests();
+    assert!(requests.iter().any(|asked| asked.method == "DELETE" && asked.target.contains("uploadId=id-1")));
+    assert!(
+        !requests.iter().any(|asked| asked.method == "POST" && asked.target.contains("uploadId")),
+        "completed"
+    );
+    assert!(stats.counts().bytes(IoOp::Multipart) >= 10 << 20);
+    // Given up before the end, and with nothing sent yet.
+    let before = server.requests().len();
+    let mut upload = storage.upload(&root.join("y")).unwrap();
+    upload.write(b"little").unwrap();
+    drop(upload);
+    assert_eq!(server.requests().len(), before);
+}
