@@ -96,6 +96,21 @@ fn new_dimension(name: &str, datatype: Datatype, domain: &Bytes, extent: &Bytes)
     if compare(datatype, start, end) == Ordering::Greater {
         return fail("Domain check failed; Upper domain bound should not be smaller than the lower one");
     }
+    // The reference keeps one value free, to count the cells.
+    let low = |byte: u8| byte == 0;
+    let is_whole = match datatype.is_real() {
+        true => false,
+        false if is_signed(datatype) => {
+            start.split_last().is_some_and(|(top, rest)| *top == 0x80 && rest.iter().copied().all(low))
+                && end.split_last().is_some_and(|(top, rest)| *top == 0x7f && rest.iter().all(|b| *b == 0xff))
+        }
+        false => start.iter().copied().all(low) && end.iter().all(|b| *b == 0xff),
+    };
+    if is_whole {
+        return fail(
+            "Domain check failed; the domain is the whole range of its type; leave out its last value",
+        );
+    }
     let tile_extent = if extent.is_null() { None } else { Some(extent.get(size)?.to_vec()) };
     let dimension = Dimension {
         name: name.into(),
@@ -142,8 +157,7 @@ fn check_extent(dimension: &Dimension) -> Result<()> {
         u64::from_le_bytes(wide)
     };
     let number = unsigned(extent);
-    let signed =
-        !matches!(datatype, Datatype::UInt8 | Datatype::UInt16 | Datatype::UInt32 | Datatype::UInt64);
+    let signed = is_signed(datatype);
     let negative = signed && extent.last().is_some_and(|b| b & 0x80 != 0);
     if number == 0 || negative {
         return fail("Tile extent must not be 0");
@@ -152,19 +166,22 @@ fn check_extent(dimension: &Dimension) -> Result<()> {
         if u128::from(number) > axis.cells() {
             return fail("Tile extent exceeds dimension domain range");
         }
-        // The last tile must end within the type, its own last cell apart.
-        let bits = 8 * datatype.size() as u32;
-        let max: i128 = if signed { (1i128 << (bits - 1)) - 1 } else { (1i128 << bits) - 1 };
+        // The last tile must end within the type. As in the reference, this counts for the widest types alone.
+        let max: i128 = if signed { i64::MAX.into() } else { u64::MAX.into() };
         let start: i128 = if signed { sign_extended(&domain.start) } else { unsigned(&domain.start).into() };
         let tiles = axis.cells().div_ceil(u128::from(number));
         let end = start + i128::try_from(tiles * u128::from(number)).unwrap_or(i128::MAX) - 1;
-        if end > max - 1 && end != max {
+        if end > max {
             return fail(
                 "Tile extent check failed; domain max expanded to multiple of tile extent exceeds max value representable by domain type. Reduce domain max by 1 tile extent to allow for expansion.",
             );
         }
     }
     Ok(())
+}
+
+fn is_signed(datatype: Datatype) -> bool {
+    !matches!(datatype, Datatype::UInt8 | Datatype::UInt16 | Datatype::UInt32 | Datatype::UInt64)
 }
 
 fn sign_extended(bytes: &[u8]) -> i128 {

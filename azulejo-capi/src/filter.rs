@@ -256,10 +256,6 @@ capi! {
     fn tiledb_filter_list_get_filter_from_index(ctx, list: In<FilterList>, index: u32, filter: Out<Ptr<FilterHandle>>) {
         let pipeline = list.get()?.pipeline();
         let count = pipeline.filters.len();
-        // Past the end of an empty list the reference hands out nothing and is content.
-        if count == 0 && index == 0 {
-            return Ok(());
-        }
         let found = pipeline.filters.into_iter().nth(index as usize);
         let found = found.ok_or_else(|| Failure::new(format!("there is no filter {index} in a list of {count}")))?;
         filter.give(FilterHandle { filter: Mutex::new(found) })?;

@@ -214,9 +214,6 @@ fn submit(query: &QueryHandle) -> Result<()> {
         QueryType::Delete => write::delete(&mut state, open),
         QueryType::Update => Err(Failure::unsupported("an update query")),
     };
-    if outcome.is_err() {
-        state.status = Status::Failed;
-    }
     query.shared.stats.submitted(&state, query.shared.schema(), start.elapsed());
     outcome
 }
@@ -467,7 +464,7 @@ capi! {
     /// An estimate of the size of a fixed-length field.
     fn tiledb_query_get_est_result_size(ctx, query: In<QueryHandle>, name: Text, size: Out<u64>) {
         let name = name.get()?;
-        size.set(read_only(query.get()?, |state, open| estimate::sizes(state, open, name))?.data)?;
+        size.set(read_only(query.get()?, |state, open| estimate::sizes(state, open, name, false, false))?.data)?;
     }
 
     /// An estimate of the sizes of a var-length field.
@@ -475,7 +472,7 @@ capi! {
         ctx, query: In<QueryHandle>, name: Text, size_off: Out<u64>, size_val: Out<u64>
     ) {
         let name = name.get()?;
-        let sizes = read_only(query.get()?, |state, open| estimate::sizes(state, open, name))?;
+        let sizes = read_only(query.get()?, |state, open| estimate::sizes(state, open, name, true, false))?;
         size_off.set(sizes.offsets)?;
         size_val.set(sizes.data)?;
     }
@@ -485,7 +482,7 @@ capi! {
         ctx, query: In<QueryHandle>, name: Text, size_val: Out<u64>, size_validity: Out<u64>
     ) {
         let name = name.get()?;
-        let sizes = read_only(query.get()?, |state, open| estimate::sizes(state, open, name))?;
+        let sizes = read_only(query.get()?, |state, open| estimate::sizes(state, open, name, false, true))?;
         size_val.set(sizes.data)?;
         size_validity.set(sizes.validity)?;
     }
@@ -495,7 +492,7 @@ capi! {
         ctx, query: In<QueryHandle>, name: Text, size_off: Out<u64>, size_val: Out<u64>, size_validity: Out<u64>
     ) {
         let name = name.get()?;
-        let sizes = read_only(query.get()?, |state, open| estimate::sizes(state, open, name))?;
+        let sizes = read_only(query.get()?, |state, open| estimate::sizes(state, open, name, true, true))?;
         size_off.set(sizes.offsets)?;
         size_val.set(sizes.data)?;
         size_validity.set(sizes.validity)?;

@@ -326,8 +326,8 @@ capi! {
     /// All of an open array's domain.
     fn tiledb_subarray_alloc(ctx, array: In<ArrayHandle>, subarray: Out<Ptr<SubarrayHandle>>) {
         let open = array.get()?.open()?;
-        let oob = open.settings().get("sm.read_range_oob");
-        subarray.give(SubarrayHandle::new(Ranges::new(&open, true, oob.as_deref())?))?;
+        // Ranges outside of the domain are errors until settings of its own say otherwise.
+        subarray.give(SubarrayHandle::new(Ranges::new(&open, true, Some("error"))?))?;
     }
 
     /// Settings of its own.

@@ -68,12 +68,20 @@ const AS_BUILT: &str = r#"{
   "as_built": {
     "parameters": {
       "storage_backends": {
-        "azure": { "enabled": false },
-        "gcs": { "enabled": false },
-        "s3": { "enabled": false }
+        "azure": {
+          "enabled": false
+        },
+        "gcs": {
+          "enabled": false
+        },
+        "s3": {
+          "enabled": false
+        }
       },
       "support": {
-        "serialization": { "enabled": false }
+        "serialization": {
+          "enabled": false
+        }
       }
     }
   }

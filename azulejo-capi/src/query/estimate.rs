@@ -17,14 +17,25 @@ pub struct Sizes {
     pub validity: u64,
 }
 
-/// Estimates a field.
-pub fn sizes(state: &State, open: &OpenArray, name: &str) -> Result<Sizes> {
+/// Estimates a field, which must be of the shape that the function is for.
+pub fn sizes(state: &State, open: &OpenArray, name: &str, var: bool, nullable: bool) -> Result<Sizes> {
     let array = open.array();
     let schema = array.schema();
     let field = schema.field(name);
     let field = field.ok_or_else(|| {
         Failure::new(format!("Cannot get estimated result size; there is no field '{name}'"))
     })?;
+    let is = |yes: bool, what: &'static str| if yes { what.to_owned() } else { format!("not {what}") };
+    for (wanted, found, what) in
+        [(var, schema.is_var(field), "var-sized"), (nullable, schema.is_nullable(field), "nullable")]
+    {
+        if wanted != found {
+            return Err(Failure::new(format!(
+                "Cannot get estimated result size; field '{name}' is {}",
+                is(found, what)
+            )));
+        }
+    }
     let subarray = match &state.subarray {
         Some(ranges) => ranges.subarray()?,
         None => Subarray::all(),

@@ -129,6 +129,8 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
             ReadState { reader, fields: names, rest_done: false }
         }
     };
+    // What fails before leaves the query as it was; an error from here on is its end.
+    state.status = Status::Failed;
     let outcome = step(&mut read, state, open, &fields, &aggregates, &labels, format);
     state.read = Some(read);
     match outcome? {

@@ -181,6 +181,8 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
         let buffers = state.buffers.clone();
         let given = columns(&buffers, schema, format)?;
         let cells = given.iter().map(Given::view).collect::<Result<Vec<_>>>()?;
+        // What fails before leaves the query as it was; an error from here on is its end.
+        state.status = Status::Failed;
         if state.layout == Layout::Global {
             if state.write.global.is_none() {
                 state.write.global = Some(Writer::new(open.array(), options(state, open)?)?);
@@ -238,11 +240,12 @@ pub fn finalize(state: &mut State, open: &OpenArray) -> Result<()> {
 
 /// Deletes the cells that meet the query's condition.
 pub fn delete(state: &mut State, open: &OpenArray) -> Result<()> {
-    let condition = state.condition.as_ref();
+    let condition = state.condition.clone();
     let condition = condition.ok_or_else(|| {
         Failure::new("[TileDB::DeletesAndUpdates] Error: Cannot initialize deletes; One condition is needed")
     })?;
-    Array::delete_cells(open.engine(), open.uri(), condition, open.write_time())?;
+    state.status = Status::Failed;
+    Array::delete_cells(open.engine(), open.uri(), &condition, open.write_time())?;
     state.status = Status::Completed;
     Ok(())
 }
