@@ -351,6 +351,18 @@ fn aggregates_conditions_estimates_and_plans() {
     ok!(tiledb_query_get_est_result_size_var_nullable, ctx, q, c"s", &mut off, &mut val, &mut valid);
     assert_eq!((off, valid), (8 * CELLS as u64, CELLS as u64));
     assert!(val > 0);
+    assert!(fails!(tiledb_query_get_est_result_size, ctx, q, c"s", &mut off).contains("var-sized"));
+    let message = fails!(tiledb_query_get_est_result_size_var, ctx, q, c"s", &mut off, &mut val);
+    assert!(message.contains("nullable"), "{message}");
+    // Of ten tiles, the selection meets two.
+    let (mut few, mut sub) = (query(ctx, array, READ, UNORDERED), null());
+    ok!(tiledb_subarray_alloc, ctx, array, &mut sub);
+    ok!(tiledb_subarray_add_range, ctx, sub, 0, &[5i64], &[11i64], null());
+    assert!(fails!(tiledb_subarray_add_range, ctx, sub, 0, &[5i64], &[101i64], null()).contains("bounds"));
+    ok!(tiledb_query_set_subarray_t, ctx, few, sub);
+    ok!(tiledb_query_get_est_result_size, ctx, few, c"a", &mut estimate);
+    assert_eq!(estimate, 20 * 8);
+    free!(tiledb_query_free, few; tiledb_subarray_free, sub);
     let mut plan = null();
     ok!(tiledb_query_get_plan, ctx, q, &mut plan);
     let (mut data, mut length): (*const c_char, usize) = (std::ptr::null(), 0);

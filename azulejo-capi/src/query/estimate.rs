@@ -3,8 +3,12 @@
 use super::State;
 use crate::array::OpenArray;
 use crate::error::{Failure, Result};
-use azulejo::space::Subarray;
-use azulejo_format::fragment::Field;
+use azulejo::array::Fragment;
+use azulejo::space::{DimSelection, Subarray};
+use azulejo_format::Range;
+use azulejo_format::range::compare;
+use azulejo_format::schema::ArraySchema;
+use std::cmp::Ordering;
 
 /// Bytes of values, offsets and validity that a read of a field is estimated to give.
 #[derive(Debug, Clone, Copy, Default)]
@@ -40,21 +44,29 @@ pub fn sizes(state: &State, open: &OpenArray, name: &str, var: bool, nullable: b
         Some(ranges) => ranges.subarray()?,
         None => Subarray::all(),
     };
-    let stored: u64 = array.fragments().iter().map(azulejo::array::Fragment::cell_num).sum();
+    let selected: Vec<(&Fragment, Vec<u64>)> = array
+        .fragments()
+        .iter()
+        .map(|fragment| Ok((fragment, selected_tiles(schema, fragment, &subarray)?)))
+        .collect::<Result<_>>()?;
     let cells = if schema.is_dense() {
         let cells = subarray.cell_num(schema).and_then(|cells| u64::try_from(cells).ok());
         cells.ok_or_else(|| Failure::new("more cells than fit memory are selected"))?
     } else {
-        stored
+        let tiles =
+            selected.iter().flat_map(|(fragment, tiles)| tiles.iter().map(|t| fragment.tile_cell_num(*t)));
+        tiles.fold(0, u64::saturating_add)
     };
     let mut sizes = Sizes::default();
     match schema.cell_size(field) {
         Some(size) => sizes.data = cells.saturating_mul(size as u64),
         None => {
             sizes.offsets = cells.saturating_mul(8);
-            for fragment in array.fragments() {
+            for (fragment, tiles) in &selected {
                 let Some(own) = fragment.field(name) else { continue };
-                sizes.data = sizes.data.saturating_add(var_bytes(fragment, own)?);
+                for tile in tiles {
+                    sizes.data = sizes.data.saturating_add(fragment.var_tile_size(own, *tile)?);
+                }
             }
         }
     }
@@ -64,11 +76,46 @@ pub fn sizes(state: &State, open: &OpenArray, name: &str, var: bool, nullable: b
     Ok(sizes)
 }
 
-/// Bytes of all var-length values of a field of a fragment.
-fn var_bytes(fragment: &azulejo::array::Fragment, field: Field) -> Result<u64> {
-    let mut total = 0u64;
-    for tile in 0..fragment.tile_num() {
-        total = total.saturating_add(fragment.var_tile_size(field, tile)?);
+/// More ranges than this along a dimension count as one from the first to the last.
+const MAX_RANGES: usize = 64;
+
+/// The tiles of a fragment that may hold selected cells: of sparse ones those whose bounds meet the selection, of dense ones
+/// all.
+fn selected_tiles(schema: &ArraySchema, fragment: &Fragment, subarray: &Subarray) -> Result<Vec<u64>> {
+    let mut tiles: Vec<u64> = (0..fragment.tile_num()).collect();
+    let Subarray::Box(selections) = subarray else { return Ok(tiles) };
+    if fragment.is_dense() || selections.iter().all(|s| matches!(s, DimSelection::All)) {
+        return Ok(tiles);
     }
-    Ok(total)
+    let tree = fragment.rtree()?;
+    for (index, selection) in selections.iter().enumerate() {
+        let (DimSelection::Ranges(ranges), Some(dimension)) = (selection, schema.dimension(index)) else {
+            continue;
+        };
+        let less = |a: &[u8], b: &[u8]| compare(dimension.datatype, a, b) == Ordering::Less;
+        let ranges = match ranges.len() {
+            0..=MAX_RANGES => ranges.clone(),
+            _ => {
+                let mut all = ranges.first().cloned().unwrap_or_default();
+                for range in ranges {
+                    if less(&range.start, &all.start) {
+                        all.start.clone_from(&range.start);
+                    }
+                    if less(&all.end, &range.end) {
+                        all.end.clone_from(&range.end);
+                    }
+                }
+                vec![all]
+            }
+        };
+        tiles.retain(|tile| {
+            let bounds = usize::try_from(*tile).ok().and_then(|tile| tree.tile_range(tile, index));
+            bounds.is_none_or(|bounds| {
+                // A string range without an end goes on for ever.
+                let open = |r: &Range| dimension.is_var() && r.end.is_empty();
+                ranges.iter().any(|r| (open(r) || !less(&r.end, bounds.start)) && !less(bounds.end, &r.start))
+            })
+        });
+    }
+    Ok(tiles)
 }

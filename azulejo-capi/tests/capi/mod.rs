@@ -239,6 +239,7 @@ pub fn create(ctx: Handle, uri: &CStr, sparse: bool, size: i64, extent: i64, att
     ok!(tiledb_domain_add_dimension, ctx, domain, dimension);
     ok!(tiledb_array_schema_alloc, ctx, i32::from(sparse), &mut schema);
     ok!(tiledb_array_schema_set_domain, ctx, schema, domain);
+    ok!(tiledb_array_schema_set_capacity, ctx, schema, 10u64);
     for a in attributes {
         let mut attribute = null();
         ok!(tiledb_attribute_alloc, ctx, a.name, a.datatype, &mut attribute);
