@@ -79,6 +79,9 @@ pub(super) fn convert(
         {
             storage(ErrorKind::NotFound, format!("the bucket does not exist: {text}"))
         }
+        (_, Some(404)) if op == "list" && !answer.no_credentials => {
+            storage(ErrorKind::NotFound, format!("the bucket does not exist: {text}"))
+        }
         (Store::NotFound { .. }, _) => Error::NotFound { uri: path.to_string(), what: "no such object" },
         (Store::AlreadyExists { .. }, _) => Error::AlreadyExists { uri: path.to_string() },
         (Store::NotSupported { .. } | Store::NotImplemented { .. }, _) => {

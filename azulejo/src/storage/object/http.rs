@@ -103,11 +103,11 @@ fn kind(request: &HttpRequest) -> IoOp {
         "GET" => IoOp::Get,
         "HEAD" => IoOp::Head,
         "PUT" if copies.iter().any(|name| request.headers().contains_key(*name)) => IoOp::Copy,
+        "POST" if has("delete") || query.contains("comp=batch") => IoOp::Delete,
         "PUT" | "POST" if has("partNumber") || has("uploads") || has("uploadId") || has("comp") => {
             IoOp::Multipart
         }
         "PUT" => IoOp::Put,
-        "POST" if has("delete") => IoOp::Delete,
         "DELETE" if has("uploadId") => IoOp::Multipart,
         "DELETE" => IoOp::Delete,
         _ => IoOp::Other,
@@ -159,7 +159,8 @@ impl HttpService for Service {
             }
             let region = response.headers().get("x-amz-bucket-region");
             let region = region.and_then(|region| region.to_str().ok()).map(str::to_owned);
-            note(Answer { status: Some(status.as_u16()), region, ..Answer::default() });
+            let no_credentials = from_metadata;
+            note(Answer { status: Some(status.as_u16()), region, no_credentials, ..Answer::default() });
         }
         let (mut parts, body) = response.into_parts();
         if suffix && status.as_u16() == 500 {
@@ -339,6 +340,7 @@ mod tests {
             ("DELETE", "http://h/b/k", None, IoOp::Delete),
             ("PUT", "http://h/c/k?comp=block&blockid=1", None, IoOp::Multipart),
             ("GET", "http://h/c?restype=container&comp=list", None, IoOp::List),
+            ("POST", "http://h/c?restype=container&comp=batch", None, IoOp::Delete),
             ("PROPFIND", "http://h/c", None, IoOp::Other),
         ] {
             let (mut parts, body) =
