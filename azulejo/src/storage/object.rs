@@ -266,6 +266,13 @@ fn object_key(path: &StorePath) -> Result<Path> {
     Ok(key)
 }
 
+/// Whether a path lies in a folder that holds files only, by its name: such are deleted by the hundred.
+fn is_surely_an_object(path: &StorePath) -> bool {
+    let folder = path.parent();
+    let folder = folder.as_ref().map_or("", StorePath::name);
+    ["__commits", "__meta", "__fragment_meta"].contains(&folder)
+}
+
 /// An object that every read asks its server for.
 #[derive(Debug)]
 struct RemoteObject {
@@ -486,7 +493,12 @@ impl Storage for ObjectStorage {
         self.run(async move {
             // Each may be an object or a folder.
             let mut listings = JoinSet::new();
+            let mut doomed = Vec::new();
             for (path, key) in paths.into_iter().zip(keys) {
+                if is_surely_an_object(&path) {
+                    doomed.push(key);
+                    continue;
+                }
                 let shared = Arc::clone(&shared);
                 listings.spawn(async move {
                     let _permit = shared.gate.acquire().await;
@@ -497,7 +509,6 @@ impl Storage for ObjectStorage {
                     Ok::<_, Error>(found)
                 });
             }
-            let mut doomed = Vec::new();
             while let Some(listed) = listings.join_next().await {
                 doomed.extend(listed.map_err(|_| ended())??);
             }

@@ -91,6 +91,23 @@ fn a_bucket_is_not_deleted_and_paths_stay_inside() {
 }
 
 #[test]
+fn many_objects_are_deleted_at_once() {
+    let storage = ObjectStorage::in_memory();
+    let commits: Vec<_> = (0..50).map(|i| path(&format!("s3://bucket/a/__commits/{i}.wrt"))).collect();
+    let fragments: Vec<_> = (0..5).map(|i| path(&format!("s3://bucket/a/__fragments/{i}"))).collect();
+    commits.iter().for_each(|commit| storage.put(commit, Bytes::new()).unwrap());
+    for (fragment, file) in fragments.iter().flat_map(|f| [(f, "a.tdb"), (f, "b.tdb")]) {
+        storage.put(&fragment.join(file), Bytes::new()).unwrap();
+    }
+    let before = storage.io_stats();
+    storage.delete(&commits).unwrap();
+    storage.delete(&fragments).unwrap();
+    let io = storage.io_stats().since(&before);
+    assert_eq!((io.requests(IoOp::List), io.requests(IoOp::Delete)), (5, 2));
+    assert_eq!(storage.list(&path("s3://bucket/a")).unwrap(), []);
+}
+
+#[test]
 fn works_inside_a_runtime_of_the_caller() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let storage = ObjectStorage::in_memory();
