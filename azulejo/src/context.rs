@@ -1,10 +1,13 @@
 //! What queries share: settings, storages, the compute pool, the encryption key.
 
+mod compute_pool;
+
 use crate::buffer_pool::BufferPool;
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::storage::{IoCounts, LocalStorage, MemoryStorage, Storage, StorePath, Stores, Uri};
 use azulejo_format::filter::EncryptionKey;
+use compute_pool::ComputePool;
 use std::sync::Arc;
 
 /// Unused memory that a context keeps for the next query, at most.
@@ -21,7 +24,7 @@ struct Inner {
     config: Config,
     key: Option<EncryptionKey>,
     stores: Stores,
-    pool: Arc<rayon::ThreadPool>,
+    pool: Arc<ComputePool>,
     buffers: BufferPool,
 }
 
@@ -53,12 +56,7 @@ impl Context {
         local: Arc<dyn Storage>,
         memory: Arc<dyn Storage>,
     ) -> Result<Self> {
-        let pool = rayon::ThreadPoolBuilder::new()
-            .num_threads(config.threads)
-            .thread_name(|i| format!("azulejo-{i}"))
-            .build()
-            .map_err(|e| Error::Internal(format!("cannot start threads: {e}")))?;
-        let (buffers, pool) = (idle_buffers(&config), Arc::new(pool));
+        let (buffers, pool) = (idle_buffers(&config), Arc::new(ComputePool::new(config.threads)?));
         let stores = Stores::new(local, memory, config.tile_cache);
         Ok(Self { inner: Arc::new(Inner { config, key, stores, pool, buffers }) })
     }
@@ -120,7 +118,7 @@ impl Context {
     /// Threads for CPU work.
     #[must_use]
     pub fn threads(&self) -> usize {
-        self.inner.pool.current_num_threads()
+        self.inner.pool.len()
     }
 
     /// Runs CPU work on the context's threads.
