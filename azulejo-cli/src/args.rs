@@ -42,13 +42,13 @@ const EXAMPLES: &str = "Examples:
   azulejo export my_array cells.parquet             all of its cells
 Each command has examples of its own: azulejo cat --help";
 
-/// Looks into TileDB arrays and groups.
+/// Reads, writes and maintains TileDB arrays and groups.
 #[derive(Debug, Parser)]
 #[command(
     name = "azulejo",
     version,
-    about = "Looks into any TileDB array",
-    long_about = "Looks into any TileDB array or group on disk, whoever wrote it and whenever (format versions 1 to 23).",
+    about = "Reads, writes and maintains TileDB arrays",
+    long_about = "Reads any TileDB array or group on disk, whoever wrote it and whenever (format versions 1 to 23), and creates, fills, changes, maintains and checks them.",
     after_help = EXAMPLES,
     after_long_help = format!("{EXAMPLES}\n\n{EXIT_CODES}"),
     max_term_width = 110,

@@ -93,8 +93,25 @@ impl CliError {
             Self::Engine(EngineError::SchemaMismatch(_)) => {
                 Some("`azulejo schema URI` shows the dimensions and attributes")
             }
+            Self::Engine(EngineError::Storage { op, source, .. }) => storage_hint(op, source),
+            Self::Io { op, source, .. } => storage_hint(op, source),
             _ => None,
         }
+    }
+}
+
+/// What can be done about a storage that refuses.
+fn storage_hint(op: &str, source: &io::Error) -> Option<&'static str> {
+    use io::ErrorKind as Kind;
+    match source.kind() {
+        Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge => Some(
+            "what was there before is unharmed; make room, then do it again (`azulejo check` finds leftovers)",
+        ),
+        Kind::PermissionDenied if op == "read" || op == "list" => Some("this user may not read it"),
+        Kind::PermissionDenied | Kind::ReadOnlyFilesystem => {
+            Some("this user may not write there; nothing has changed")
+        }
+        _ => None,
     }
 }
 

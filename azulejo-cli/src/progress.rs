@@ -1,6 +1,7 @@
 //! Progress of long work, on standard error and on a terminal only.
 
 use crate::size;
+use azulejo::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::cell::Cell;
 use std::io::IsTerminal;
@@ -33,6 +34,21 @@ impl Progress {
         bar.set_message("reading");
         bar.enable_steady_tick(Duration::from_millis(250));
         Self { bar, bytes: Cell::new(0) }
+    }
+
+    /// A context that tells this line how far its consolidations, vacuums, checks and copies have come.
+    pub fn of_work(&self, context: &Context) -> Context {
+        if self.bar.is_hidden() {
+            return context.clone();
+        }
+        let bar = self.bar.clone();
+        bar.set_message("starting");
+        context.observed(move |progress| {
+            bar.set_length(progress.total);
+            bar.set_position(progress.done);
+            let (done, total) = (size::count(progress.done), size::count(progress.total));
+            bar.set_message(format!("{done} of {total} {}", progress.unit));
+        })
     }
 
     /// No line at all.

@@ -49,6 +49,12 @@ impl Session {
         Ok(Array::open_at(&self.context, uri, time.range())?)
     }
 
+    /// Does long work on the whole of an object, with a progress line.
+    pub fn work<R>(&self, work: impl FnOnce(&Context) -> azulejo::Result<R>) -> Result<R> {
+        let progress = self.progress(Some(1));
+        Ok(work(&progress.of_work(&self.context))?)
+    }
+
     /// A progress line for `total` cells.
     pub fn progress(&self, total: Option<u64>) -> Progress {
         Progress::new(total, self.output.quiet)

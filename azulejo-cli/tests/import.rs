@@ -260,6 +260,12 @@ fn schemas_are_shown_first_and_followed() {
     assert_eq!(place.run("cat a --format csv"), place.read("a.csv"));
     place.write("b.csv", "k,w\n5,a\n");
     place.fails("import b.csv b --schema schema.json", 2, "a field \"v\"");
+    place.write("none.ndjson", "\n");
+    place.fails("import none.ndjson none", 1, "none.ndjson: the file is empty");
+    // The widest domain of 32-bit reals.
+    place.write("f.csv", "x,v\n0.5,1\n-2,2\n");
+    place.run("import f.csv f --dims x --type x=FLOAT32");
+    assert_eq!(place.run("cat f --format csv"), "x,v\n-2.0,2\n0.5,1\n");
     // An empty table has columns all the same.
     place.write("none.csv", "x,y\n");
     place.run("import none.csv none");
@@ -294,6 +300,11 @@ fn arrays_grow() {
     place.fails("import h.csv g --append", 1, "do not fill");
     place.write("h.csv", "x,v\n9,1\n8,2\n");
     place.run("import h.csv g --append");
+    place.write("l.csv", "x,v\n0,a\n1,b\n");
+    place.run("import l.csv l --dims x --dense --domain x=0:9 --enumerate v");
+    place.write("m.csv", "x,v\n9,c\n7,a\n");
+    place.fails("import m.csv l --append", 1, "enumeration \"v\" keeps its new labels");
+    assert_eq!(place.run("cat l --format csv --range x=0:1"), "v\na\nb\n");
     place.write("h.csv", "x,v\n10,1\n");
     place.fails("import h.csv g --append", 2, "\"x\"");
 }

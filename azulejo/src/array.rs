@@ -19,7 +19,7 @@ pub use azulejo_format::schema::NewArray;
 pub use delete_fragments::{DeletedFragments, FragmentSelection};
 pub(crate) use fragment::dense_tiles;
 pub use fragment::{Fragment, TileStats};
-pub(crate) use head::Head;
+pub(crate) use head::{Head, finish_replacement};
 pub(crate) use metadata::{read_details, read_metadata};
 pub use metadata_write::MetadataWriter;
 pub(crate) use open::{Part, decode_at, list, read_objects};

@@ -17,6 +17,28 @@ const MAX_IDLE_BYTES: u64 = 128 << 20;
 #[derive(Debug, Clone)]
 pub struct Context {
     inner: Arc<Inner>,
+    observer: Observer,
+}
+
+/// How far a long piece of work has come: consolidation, vacuum, check, copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// What is counted: `cells`, `fragments`, `files`.
+    pub unit: &'static str,
+    /// How many are done.
+    pub done: u64,
+    /// How many there are; what is found on the way may make them more.
+    pub total: u64,
+}
+
+/// Who is told of progress.
+#[derive(Clone, Default)]
+struct Observer(Option<Arc<dyn Fn(Progress) + Send + Sync>>);
+
+impl std::fmt::Debug for Observer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() { "Observer" } else { "none" })
+    }
 }
 
 #[derive(Debug)]
@@ -58,7 +80,22 @@ impl Context {
     ) -> Result<Self> {
         let (buffers, pool) = (idle_buffers(&config), Arc::new(ComputePool::new(config.threads)?));
         let stores = Stores::new(local, memory, config.tile_cache);
-        Ok(Self { inner: Arc::new(Inner { config, key, stores, pool, buffers }) })
+        let inner = Arc::new(Inner { config, key, stores, pool, buffers });
+        Ok(Self { inner, observer: Observer::default() })
+    }
+
+    /// The same context, whose long pieces of work tell `observer` how far they have come, from the thread that does them.
+    /// It should return soon: the work waits for it.
+    #[must_use]
+    pub fn observed(&self, observer: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        Self { inner: Arc::clone(&self.inner), observer: Observer(Some(Arc::new(observer))) }
+    }
+
+    /// Tells whoever wants to know how far the work has come.
+    pub(crate) fn report(&self, unit: &'static str, done: u64, total: u64) {
+        if let Some(observer) = &self.observer.0 {
+            observer(Progress { unit, done, total });
+        }
     }
 
     /// The same storages and threads with other settings, of which the number of threads is passed by, and another key.
@@ -67,7 +104,8 @@ impl Context {
         let Inner { stores, pool, .. } = &*self.inner;
         let (stores, pool) = (stores.with_cache(config.tile_cache), Arc::clone(pool));
         let buffers = idle_buffers(&config);
-        Self { inner: Arc::new(Inner { config, key, stores, pool, buffers }) }
+        let inner = Arc::new(Inner { config, key, stores, pool, buffers });
+        Self { inner, observer: self.observer.clone() }
     }
 
     /// The same context, where a storage of the caller's stands in for a bucket, container or web server.
@@ -81,7 +119,8 @@ impl Context {
         };
         let (config, key, pool, buffers) =
             (config.clone(), key.clone(), Arc::clone(pool), idle_buffers(config));
-        Ok(Self { inner: Arc::new(Inner { config, key, stores, pool, buffers }) })
+        let inner = Arc::new(Inner { config, key, stores, pool, buffers });
+        Ok(Self { inner, observer: self.observer.clone() })
     }
 
     /// The requests made of object stores through this context and those derived from it, their bytes, and the time that

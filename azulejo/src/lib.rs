@@ -23,7 +23,7 @@ pub use array::{Array, TimeRange};
 pub use azulejo_format as format;
 pub use column::{ColumnBuffers, ColumnSet};
 pub use config::Config;
-pub use context::Context;
+pub use context::{Context, Progress};
 pub use error::{Error, Result};
 pub use read::Reader;
 pub use space::Subarray;

@@ -43,6 +43,7 @@ mod global;
 mod input;
 mod metadata;
 mod options;
+mod passes;
 mod sparse;
 pub(crate) mod stats;
 #[cfg(test)]
@@ -284,7 +285,8 @@ impl Writer {
         } else {
             let mut fragments = self.fragments(self.sparse_split());
             let (schema, rule) = (&self.target.schema, self.duplicate_rule());
-            sparse::write_unordered(schema, &self.shapes, input, rule, self.band_bytes(), &mut fragments)?;
+            let memory = (self.band_bytes(), self.budget());
+            sparse::write_unordered(schema, &self.shapes, input, rule, memory, &mut fragments)?;
             fragments.finish()?
         };
         self.note(&names);

@@ -151,7 +151,7 @@ fn metadata_and_deletes() {
 }
 
 #[test]
-fn fragments_go_one_by_one() {
+fn fragments_go_together() {
     for consolidated in [false, true] {
         let prepare = |context: &Context| {
             create(context);
@@ -164,9 +164,39 @@ fn fragments_go_one_by_one() {
             let selection = FragmentSelection::Within(TimeRange { start: 15, end: 99 });
             Array::delete_fragments(context, URI, selection).map(drop)
         };
-        // A part of them may be gone; what is there can be read.
-        stopped_everywhere(prepare, delete, coordinates, true);
+        // Once they are gone, their folders may be left.
+        let look = |context: &Context| {
+            let found = coordinates(context);
+            assert!(found == [10] || found == [10, 20, 30], "{found:?}");
+            found
+        };
+        stopped_everywhere(prepare, delete, look, true);
     }
+}
+
+#[test]
+fn deleting_what_a_cut_short_consolidation_shows_brings_nothing_back() {
+    use azulejo::consolidate::{FragmentOptions, fragments};
+    let mut new = 0;
+    for after in 0.. {
+        let memory = Arc::new(MemoryStorage::new());
+        let sound = context(Arc::clone(&memory) as Arc<dyn Storage>);
+        let schema = ArraySchema::sparse().dimension("x", 0i64..=99, 10).attribute("a", Datatype::Int32);
+        Array::create_at(&sound, URI, schema.allows_duplicates(true).build().unwrap(), 1).unwrap();
+        [10, 20].into_iter().for_each(|time| write(&sound, 1, time));
+        let storage = FailingStorage::new(Arc::clone(&memory) as Arc<dyn Storage>, after, Failure::Crash);
+        let _ = fragments(&context(Arc::new(storage.clone())), URI, &FragmentOptions::default());
+        assert_eq!(coordinates(&sound), [1, 1], "after {after}");
+        let array = Array::open(&sound, URI).unwrap();
+        let shown: Vec<String> = array.fragments().iter().map(|f| f.name().to_owned()).collect();
+        new += usize::from(shown.len() == 1);
+        Array::delete_fragments(&sound, URI, FragmentSelection::Named(&shown)).unwrap();
+        assert_eq!(coordinates(&sound), [0i64; 0], "after {after}");
+        if !storage.has_failed() {
+            break;
+        }
+    }
+    assert!(new > 2, "{new}");
 }
 
 #[test]

@@ -208,6 +208,42 @@ fn eight_threads_lose_nothing() -> Outcome {
     Ok(())
 }
 
+/// Writers and a reader share a context, its storage in memory and its buffers.
+#[test]
+fn readers_see_whole_writes_and_never_fewer() -> Outcome {
+    let (context, uri) = (context()?, "mem://array");
+    let schema = ArraySchema::sparse().dimension("x", 0i64..=(1 << 48), 1 << 30);
+    let schema = schema.attribute("a", Datatype::Int64).var_attribute("s", Datatype::StringUtf8);
+    Array::create(&context, uri, schema.build()?)?;
+    const WRITES: i64 = 8;
+    let all: Vec<i64> = (0..6 * WRITES * BATCH).collect();
+    std::thread::scope(|scope| -> Outcome {
+        let writers: Vec<_> = (0..6)
+            .map(|thread| {
+                let context = &context;
+                scope.spawn(move || {
+                    let mut writes = (thread * WRITES..(thread + 1) * WRITES).map(|n| n * BATCH);
+                    writes.try_for_each(|first| write(context, uri, first..first + BATCH))
+                })
+            })
+            .collect();
+        let mut most = 0;
+        while most < all.len() {
+            let over = writers.iter().all(|writer| writer.is_finished());
+            let found = read(&context, uri, 0..SPACE)?;
+            assert!(found.chunk_by(|a, b| a / BATCH == b / BATCH).all(|write| write.len() as i64 == BATCH));
+            assert!(found.len() >= most, "{} cells where there were {most}", found.len());
+            most = found.len();
+            if over {
+                break;
+            }
+        }
+        writers.into_iter().try_for_each(|writer| writer.join().unwrap_or_else(|_| Err("a panic".into())))
+    })?;
+    assert!(read(&context, uri, 0..SPACE)? == all, "cells are missing");
+    Ok(())
+}
+
 #[test]
 fn four_processes_lose_nothing() -> Outcome {
     let (_folder, uri) = folder()?;

@@ -2,9 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use azulejo::format::{ArraySchema, Datatype};
+use azulejo::read::ReadOptions;
+use azulejo::space::Layout;
 use azulejo::write::{WriteLayout, WriteOptions, Writer};
 use azulejo::{Array, ColumnBuffers, ColumnSet, Config, Context};
-use std::alloc::{GlobalAlloc, Layout, System};
+use std::alloc::{self, GlobalAlloc, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 struct Counted;
@@ -14,13 +16,13 @@ static PEAK: AtomicUsize = AtomicUsize::new(0);
 
 #[expect(unsafe_code, reason = "a global allocator cannot be written without")]
 unsafe impl GlobalAlloc for Counted {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+    unsafe fn alloc(&self, layout: alloc::Layout) -> *mut u8 {
         let held = HELD.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
         PEAK.fetch_max(held, Ordering::Relaxed);
         unsafe { System.alloc(layout) }
     }
 
-    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: alloc::Layout) {
         HELD.fetch_sub(layout.size(), Ordering::Relaxed);
         unsafe { System.dealloc(pointer, layout) }
     }
@@ -39,7 +41,7 @@ fn peak(work: impl FnOnce()) -> usize {
 
 const MIB: usize = 1 << 20;
 
-/// One test, as the counters are shared: a write of 32 MiB in row-major order, one in pieces of 1 MiB.
+/// One test, as the counters are shared: a write of 32 MiB in row-major order, one in pieces of 1 MiB, one to be sorted.
 #[test]
 fn writes_hold_less_than_their_budget() {
     let folder = tempfile::tempdir().unwrap();
@@ -60,8 +62,11 @@ fn writes_hold_less_than_their_budget() {
     assert!(held < budget, "a dense write of 32 MiB held {held} bytes");
     drop(cells);
 
-    let new = ArraySchema::sparse().dimension("x", 0i64..=1 << 40, 1 << 20).capacity(10_000);
-    Array::create(&context, &uri("sparse"), new.attribute("a", Datatype::Int64).build().unwrap()).unwrap();
+    let schema = || {
+        let new = ArraySchema::sparse().dimension("x", 0i64..=1 << 40, 1 << 20).capacity(10_000);
+        new.attribute("a", Datatype::Int64).build().unwrap()
+    };
+    Array::create(&context, &uri("sparse"), schema()).unwrap();
     let held = peak(|| {
         let options = WriteOptions::new().layout(WriteLayout::Global);
         let mut writer = Writer::open(&context, &uri("sparse"), options).unwrap();
@@ -73,4 +78,29 @@ fn writes_hold_less_than_their_budget() {
         assert_eq!(writer.finish().unwrap().len(), 1);
     });
     assert!(held < budget, "a sparse write of 32 MiB in pieces held {held} bytes");
+
+    // Sorting all of these at once would take 28 bytes a cell.
+    let mixed = |i: i64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15u64 as i64) & ((1 << 40) - 1);
+    let x: Vec<i64> = (0..1_200_000).map(mixed).collect();
+    let cells = [ColumnBuffers::of_values("a", x.clone()), ColumnBuffers::of_values("x", x.clone())];
+    let cells = ColumnSet::of(cells).unwrap();
+    Array::create(&context, &uri("unordered"), schema()).unwrap();
+    let held = peak(|| {
+        let mut writer = Writer::open(&context, &uri("unordered"), WriteOptions::new()).unwrap();
+        writer.write(&cells).unwrap();
+        assert_eq!(writer.finish().unwrap().len(), 1);
+    });
+    assert!(held < budget, "an unordered write of {} cells held {held} bytes", x.len());
+    let array = Array::open(&context, &uri("unordered")).unwrap();
+    let read = array.read(ReadOptions::new().fields(["x", "a"]).layout(Layout::Global)).unwrap();
+    let mut expected = x;
+    expected.sort_unstable();
+    let mut found = 0;
+    for batch in read {
+        let batch = batch.unwrap();
+        let wanted = &expected[found..found + batch.cell_num];
+        assert!(batch.columns.iter().all(|column| column.values::<i64>() == Some(wanted)));
+        found += batch.cell_num;
+    }
+    assert_eq!(found, expected.len());
 }

@@ -13,7 +13,7 @@ use std::io::Write;
 pub fn run(session: &mut Session, args: &CheckArgs) -> Result<()> {
     let mut options = CheckOptions { deep: args.deep, ..CheckOptions::default() };
     options.memory_budget = session.memory.unwrap_or(options.memory_budget);
-    let report = check::check(&session.context, &args.uri, options)?;
+    let report = session.work(|context| check::check(context, &args.uri, options))?;
     let mut repaired = None;
     if session.output.json {
         if args.repair && !args.dry_run {

@@ -38,7 +38,8 @@ pub fn run(session: &mut Session, args: &ConsolidateArgs) -> Result<()> {
     let result = match args.mode {
         ModeArg::Fragments => {
             let options = options(session, &args.choice, time);
-            Outcome::Rounds(consolidate::fragments(&session.context, &args.uri, &options)?)
+            let rounds = session.work(|context| consolidate::fragments(context, &args.uri, &options))?;
+            Outcome::Rounds(rounds)
         }
         mode => {
             if args.choice.is_set() {

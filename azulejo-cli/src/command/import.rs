@@ -46,6 +46,9 @@ pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
         None => {
             let look = look(args);
             let profiles = source.profile(session, &look, input.size)?;
+            if source.names().is_empty() {
+                return Err(input.error("the file is empty: there is no value in it"));
+            }
             check_columns(args, source.names())?;
             match &source {
                 Source::Npy(file, name) => {
@@ -164,8 +167,24 @@ fn append(session: &mut Session, args: &ImportArgs, input: &Input, source: &mut 
             Err(error) => session.output.note(&format!("a part of the file is in {}: {error}", args.uri)),
         }
     }
+    if result.is_err() {
+        note_evolution(session, &evolution);
+    }
     let cells = result?;
     report(session, args, input, cells)
+}
+
+/// Says what of a schema stays that was changed for a file which then could not be imported.
+fn note_evolution(session: &mut Session, evolution: &SchemaEvolution) {
+    for enumeration in &evolution.extend_enumerations {
+        let name = &enumeration.name;
+        session
+            .output
+            .note(&format!("enumeration {name:?} keeps its new labels, which no cell has: harmless"));
+    }
+    if evolution.expand_current_domain.is_some() {
+        session.output.note("the current domain stays larger, without cells in the new part: harmless");
+    }
 }
 
 fn append_dry_run(

@@ -9,13 +9,13 @@ use std::io::Write;
 
 /// Runs `copy`.
 pub fn copy(session: &mut Session, args: &TransferArgs) -> Result<()> {
-    object::copy(&session.context, &args.from, &args.to)?;
+    session.work(|context| object::copy(context, &args.from, &args.to))?;
     done(session, args, "copied")
 }
 
 /// Runs `move`.
 pub fn rename(session: &mut Session, args: &TransferArgs) -> Result<()> {
-    object::rename(&session.context, &args.from, &args.to)?;
+    session.work(|context| object::rename(context, &args.from, &args.to))?;
     session.output.note("groups elsewhere that name it are not told");
     done(session, args, "moved")
 }

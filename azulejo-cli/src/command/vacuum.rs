@@ -20,7 +20,7 @@ pub fn run(session: &mut Session, args: &VacuumArgs) -> Result<()> {
 
 /// Vacuums.
 pub fn vacuum(session: &Session, uri: &str, mode: ModeArg, dry_run: bool) -> Result<Vacuumed> {
-    Ok(consolidate::vacuum(&session.context, uri, mode.into(), VacuumOptions { dry_run })?)
+    session.work(|context| consolidate::vacuum(context, uri, mode.into(), VacuumOptions { dry_run }))
 }
 
 /// What was removed, for programs.

@@ -458,16 +458,31 @@ fn lists(array: &ArrayRef, target: &Target) -> Converted {
     };
     let (first, last) = (offsets[0], offsets[array.len()]);
     let values = values.slice(first, last - first);
+    // Items of lists that are missing may be missing as well.
     let item_target = Target {
-        column: ColumnType::new(column.name.clone(), column.datatype),
+        column: ColumnType { nullable: true, ..ColumnType::new(column.name.clone(), column.datatype) },
         source: target.source,
         is_dimension: false,
         labels: None,
     };
-    let items = convert(&values, &item_target).map_err(|(item, reason)| {
-        (offsets.partition_point(|&o| o <= item + first).saturating_sub(1), reason)
-    })?;
+    let row_of = |item: usize| offsets.partition_point(|&o| o <= item + first).saturating_sub(1);
+    let mut items = convert(&values, &item_target).map_err(|(item, reason)| (row_of(item), reason))?;
     let size = column.datatype.size();
+    let present = |row: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
+    let validity = items.validity.as_deref().unwrap_or_default().iter().enumerate();
+    let missing: Vec<usize> = validity
+        .filter(|&(item, &valid)| valid == 0 && present(row_of(item)))
+        .map(|(item, _)| item)
+        .collect();
+    if let Some(&first) = missing.first() {
+        let value = target.stand_in().ok_or_else(|| {
+            (row_of(first), "a value within the list is missing, which cells cannot hold".to_owned())
+        })?;
+        let mut data = MutableBuffer::from(items.data.to_vec());
+        let mut cells: Vec<&mut [u8]> = data.as_slice_mut().chunks_exact_mut(size).collect();
+        missing.iter().for_each(|&item| cells[item].copy_from_slice(&value));
+        items.data = data.into();
+    }
     match column.cell_val_num {
         CellValNum::Fixed(n) => {
             let n = n as usize;

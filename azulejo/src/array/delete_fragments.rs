@@ -7,7 +7,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::storage::StorePath;
 use azulejo_format::FormatVersion;
-use azulejo_format::commit::{IgnoreList, last_component};
+use azulejo_format::commit::{ConsolidatedCommit, ConsolidatedCommits, IgnoreList, last_component};
 use azulejo_format::path::{
     FRAGMENT_METADATA_FILE, Suffix, commit_path, fragment_version, suffixed_commit_path,
 };
@@ -36,8 +36,8 @@ pub struct DeletedFragments {
 impl Array {
     /// Deletes fragments for good, at all times.
     ///
-    /// In the order that a crash at any point leaves readable: an ignore file for those in consolidated commits, then the
-    /// commits, then the fragments.
+    /// All go at one stroke: their commits move to a consolidated commits file, and one ignore file says that they do not count
+    /// any more. Only fragments below format version 12 go one by one. A crash at any point leaves a readable array.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a name that the array does not have; nothing is deleted then.
@@ -47,7 +47,11 @@ impl Array {
         selection: FragmentSelection<'_>,
     ) -> Result<DeletedFragments> {
         let head = Head::open(context, uri)?;
-        let commits = head.commits()?;
+        let mut commits = head.commits()?;
+        if !choose(&head, &commits, selection)?.0.is_empty() {
+            // Else the deletion of a new fragment would bring back what it has replaced.
+            commits.finish_replacements(&head.location)?;
+        }
         let (chosen, report) = choose(&head, &commits, selection)?;
         if !chosen.is_empty() {
             delete(&head, &commits, &chosen)?;
@@ -105,29 +109,41 @@ fn choose<'a>(
 fn delete(head: &Head, commits: &Commits, chosen: &[&CommittedFragment]) -> Result<()> {
     let (location, storage) = (&head.location, &head.location.storage);
     let at = |path: &str| location.path.join(path);
-    let mut files: Vec<StorePath> = Vec::new();
-    let mut ignored: Vec<(&TimestampedName, String)> = Vec::new();
+    // Files that make fragments exist: of old ones, which go one by one, and of others.
+    let (mut old, mut files): (Vec<StorePath>, Vec<StorePath>) = Default::default();
+    let (mut ignored, mut alone): (Vec<(&TimestampedName, String)>, Vec<String>) = Default::default();
     for fragment in chosen {
         let (path, name) = (&fragment.entry.path, &fragment.entry.name);
         let version = fragment_version(name).map_err(|e| Error::decode(at(path).to_string(), e))?;
         match commit_path(name, version) {
-            Some(commit) => {
-                if commits.consolidated.contains(last_component(&commit)) {
-                    ignored.push((name, commit.clone()));
-                }
+            Some(commit) if commits.consolidated.contains(last_component(&commit)) => {
                 files.push(at(&commit));
+                ignored.push((name, commit));
             }
+            Some(commit) if version.has_subdirectories() && chosen.len() > 1 => {
+                files.push(at(&commit));
+                ignored.push((name, commit.clone()));
+                alone.push(commit);
+            }
+            Some(commit) => old.push(at(&commit)),
             // Such a fragment exists as long as it has metadata.
-            None => files.push(at(path).join(FRAGMENT_METADATA_FILE)),
+            None => old.push(at(path).join(FRAGMENT_METADATA_FILE)),
         }
     }
     let start = ignored.iter().map(|(name, _)| name.t_start).min();
     if let (Some(start), Some(end)) = (start, ignored.iter().map(|(name, _)| name.t_end).max()) {
-        let name = TimestampedName::versioned(start, end, FormatVersion::CURRENT.number());
+        let name = || TimestampedName::versioned(start, end, FormatVersion::CURRENT.number());
+        if !alone.is_empty() {
+            let commits = alone.iter().map(|uri| ConsolidatedCommit::Fragment { uri }).collect();
+            let body = ConsolidatedCommits { commits }.encode();
+            storage.put(&at(&suffixed_commit_path(&name(), Suffix::Consolidated)), Bytes::from(body))?;
+        }
+        // They still count, by the consolidated commits.
+        storage.delete(&files)?;
         let list = IgnoreList { uris: ignored.into_iter().map(|(_, commit)| commit).collect() };
-        storage.put(&at(&suffixed_commit_path(&name, Suffix::Ignore)), Bytes::from(list.encode()))?;
+        storage.put(&at(&suffixed_commit_path(&name(), Suffix::Ignore)), Bytes::from(list.encode()))?;
     }
-    storage.delete(&files)?;
+    storage.delete(&old)?;
     let folders: Vec<StorePath> = chosen.iter().map(|fragment| at(&fragment.entry.path)).collect();
     storage.delete(&folders)?;
     // A vacuum file hides what a deleted fragment replaced: it may go only once that is gone, too.
@@ -140,5 +156,11 @@ fn delete(head: &Head, commits: &Commits, chosen: &[&CommittedFragment]) -> Resu
         let stem = entry.file_name().split('.').next().unwrap_or_default();
         gone.contains(stem) && list.names().all(|name| !left.contains(name))
     });
-    storage.delete(&stale.map(|(entry, _)| at(&entry.path)).collect::<Vec<_>>())
+    // So may what is left of a consolidation that never came to its end.
+    let given_up = commits.replacements.iter().filter(|(_, list)| {
+        let any = |name: &String| left.contains(name.as_str());
+        !list.new.iter().any(any) && list.new.iter().any(|name| gone.contains(name.as_str()))
+    });
+    let files = stale.map(|(entry, _)| &entry.path).chain(given_up.map(|(entry, _)| &entry.path));
+    storage.delete(&files.map(|path| at(path)).collect::<Vec<_>>())
 }

@@ -10,12 +10,15 @@ use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{Entry, Uri};
 use azulejo_format::ArraySchema;
-use azulejo_format::commit::{ConsolidatedCommit, ConsolidatedCommits, IgnoreList, VacuumList};
-use azulejo_format::path::{LEGACY_SCHEMA_FILE, RootFolder, enumeration_path};
+use azulejo_format::commit::{ConsolidatedCommit, ConsolidatedCommits, IgnoreList, Replacement, VacuumList};
+use azulejo_format::path::{LEGACY_SCHEMA_FILE, RootFolder, Suffix, enumeration_path, suffixed_commit_path};
 use azulejo_format::schema::Enumeration;
 use azulejo_format::timestamped_name::TimestampedName;
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
+
+/// How often files that a listing has named, and that are gone when they are read, are looked for anew.
+const ATTEMPTS: usize = 5;
 
 /// An array's latest schema, whatever its time.
 #[derive(Debug)]
@@ -41,6 +44,34 @@ pub(crate) struct Commits {
     pub vacuums: Vec<(NamedEntry, VacuumList)>,
     /// Names of the commits in consolidated commits files, with their suffixes.
     pub consolidated: HashSet<String>,
+    /// Replacements under way.
+    pub replacements: Vec<(NamedEntry, Replacement)>,
+}
+
+impl Commits {
+    /// Ends replacements whose new fragments are all committed, so that their vacuum files say what was replaced.
+    pub fn finish_replacements(&mut self, location: &Location) -> Result<()> {
+        let exists = |name: &String| self.committed.fragments.iter().any(|f| f.entry.file_name() == name);
+        for (entry, list) in self.replacements.extract_if(.., |(_, list)| list.new.iter().all(exists)) {
+            let vacuum = finish_replacement(location, &entry.name, &list)?;
+            let path = suffixed_commit_path(&entry.name, Suffix::Vacuum);
+            self.vacuums.push((NamedEntry { path, ..entry }, vacuum));
+        }
+        Ok(())
+    }
+}
+
+/// Writes the vacuum file of a replacement and removes the replacement.
+pub(crate) fn finish_replacement(
+    location: &Location,
+    name: &TimestampedName,
+    list: &Replacement,
+) -> Result<VacuumList> {
+    let vacuum = VacuumList { uris: list.old.clone() };
+    let path = suffixed_commit_path(name, Suffix::Vacuum);
+    location.storage.put(&location.path.join(&path), vacuum.encode().into())?;
+    location.storage.delete(&[location.path.join(&suffixed_commit_path(name, Suffix::Replacement))])?;
+    Ok(vacuum)
 }
 
 impl Head {
@@ -98,6 +129,17 @@ impl Head {
 
     /// Reads all commits.
     pub fn commits(&self) -> Result<Commits> {
+        // What a listing has named can be gone when it is read: another process consolidates or vacuums.
+        let mut attempt = 1;
+        loop {
+            match self.commits_now() {
+                Err(Error::NotFound { .. }) if attempt < ATTEMPTS => attempt += 1,
+                commits => return commits,
+            }
+        }
+    }
+
+    fn commits_now(&self) -> Result<Commits> {
         let location = &self.location;
         let mut paths = vec![location.path.join(RootFolder::Commits.name())];
         if self.root.get().is_none() {
@@ -127,8 +169,14 @@ impl Head {
         for (entry, bytes) in directory.consolidated.iter().zip(&bytes) {
             lists.push(decode_at(location, &entry.path, ConsolidatedCommits::decode(bytes))?);
         }
+        let mut replacements = Vec::new();
+        for (entry, bytes) in directory.replacements.iter().zip(read(&directory.replacements)?) {
+            replacements
+                .push((entry.clone(), decode_at(location, &entry.path, Replacement::decode(&bytes))?));
+        }
         let names = lists.iter().flat_map(|list| &list.commits).map(ConsolidatedCommit::name);
         let consolidated = names.map(str::to_owned).collect();
-        Ok(Commits { committed: committed(&directory, &lists, &ignores), vacuums, consolidated })
+        let committed = committed(&directory, &lists, &ignores);
+        Ok(Commits { committed, vacuums, consolidated, replacements })
     }
 }

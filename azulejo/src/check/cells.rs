@@ -19,22 +19,31 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
+/// How often each tile of a fragment is looked at: for its coordinates, and for each other field.
+pub(super) fn looks(fragment: &Fragment) -> u64 {
+    let others = stored(fragment).filter(|field| !matches!(field, Field::Dimension(_))).count();
+    1 + others as u64
+}
+
+fn stored(fragment: &Fragment) -> impl Iterator<Item = Field> {
+    let stored = |field: &Field| fragment.stores(*field) && !matches!(field, Field::ZippedCoords);
+    fragment.footer().slots.fields().filter(stored)
+}
+
+/// Looks at every cell; `told` is how many looks at a tile are done.
 pub(super) fn check(
     context: &Context,
     array: &Array,
     index: usize,
     options: CheckOptions,
     report: &mut Report,
+    told: &dyn Fn(u64),
 ) -> Result<()> {
     let Some(fragment) = array.fragments().get(index) else { return Ok(()) };
     let pool = BufferPool::of_budget(options.memory_budget);
     let written = Written::new(fragment)?;
-    let fields: Vec<Field> = fragment
-        .footer()
-        .slots
-        .fields()
-        .filter(|field| fragment.stores(*field) && !matches!(field, Field::ZippedCoords))
-        .collect();
+    let fields = stored(fragment);
+    let mut done = 0;
     let dims = fragment.schema().domain.dimensions.len();
     let coordinates: Vec<Field> =
         if fragment.is_dense() { Vec::new() } else { (0..dims).map(Field::Dimension).collect() };
@@ -52,9 +61,11 @@ pub(super) fn check(
             }
         }
         report.cells += (tile..end).map(|t| written.count(fragment, t)).sum::<u64>();
+        done += end - tile;
+        told(done);
         tile = end;
     }
-    for field in fields.into_iter().filter(|field| !matches!(field, Field::Dimension(_))) {
+    for field in fields.filter(|field| !matches!(field, Field::Dimension(_))) {
         let mut tile = 0;
         while tile < fragment.tile_num() {
             let end = group_end(fragment, &[field], tile, options.memory_budget / 8)?;
@@ -66,6 +77,8 @@ pub(super) fn check(
                 }
                 Err(error) => damaged(fragment, field, &error, report)?,
             }
+            done += end - tile;
+            told(done);
             tile = end;
         }
     }

@@ -59,18 +59,32 @@ fn fragments(
     options: CheckOptions,
     report: &mut Report,
 ) -> Result<()> {
+    // Looking at cells takes most of the time by far, and that goes with the tiles and their fields.
+    let weight = |fragment: &Fragment| match options.deep {
+        true => fragment.tile_num().saturating_mul(cells::looks(fragment)),
+        false => 1,
+    };
+    let total = array.fragments().iter().map(weight).fold(0, u64::saturating_add);
+    let unit = if options.deep { "tiles" } else { "fragments" };
+    let mut before = 0u64;
     for (index, fragment) in array.fragments().iter().enumerate() {
+        context.report(unit, before, total);
         report.fragments += 1;
         files(fragment, folder, report)?;
         match sections(fragment, report) {
-            Ok(()) if options.deep => cells::check(context, array, index, options, report)?,
+            Ok(()) if options.deep => {
+                let told = |tiles: u64| context.report(unit, before.saturating_add(tiles), total);
+                cells::check(context, array, index, options, report, &told)?;
+            }
             Ok(()) => {}
             Err(error @ (Error::Corrupt { .. } | Error::NotFound { .. } | Error::Encryption { .. })) => {
                 report.broken(fragment.metadata_path(), &error, RESTORE);
             }
             Err(error) => return Err(error),
         }
+        before = before.saturating_add(weight(fragment));
     }
+    context.report(unit, before, total);
     Ok(())
 }
 

@@ -320,3 +320,6 @@ fn cell_num(schema: &ArraySchema, bounds: &NdRectangle, whole_tiles: bool) -> f6
 fn extent(axis: &TileAxis) -> f64 {
     axis.extent() as f64
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,7 +2,7 @@
 
 use crate::array::directory::{Directory, FlatCommit, Listings, NamedEntry};
 use crate::array::timeline::{Committed, committed};
-use crate::array::{TimeRange, decode_at, list, read_objects};
+use crate::array::{TimeRange, decode_at, finish_replacement, list, read_objects};
 use crate::context::Location;
 use crate::error::{Error, Result};
 use crate::storage::StorePath;
@@ -190,18 +190,6 @@ impl ArrayFolder {
         }
         Ok(folders)
     }
-}
-
-/// Writes the vacuum file of a replacement and removes the replacement.
-pub(super) fn finish_replacement(
-    location: &Location,
-    name: &TimestampedName,
-    list: &Replacement,
-) -> Result<()> {
-    let vacuum = VacuumList { uris: list.old.clone() };
-    let path = suffixed_commit_path(name, Suffix::Vacuum);
-    location.storage.put(&location.path.join(&path), vacuum.encode().into())?;
-    location.storage.delete(&[location.path.join(&suffixed_commit_path(name, Suffix::Replacement))])
 }
 
 /// The folder of a fragment, relative to its array, judged by its name; `None` for what is no fragment's name.

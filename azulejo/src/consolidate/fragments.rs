@@ -7,10 +7,9 @@
 //! all of it is committed.
 
 use super::choose::{Candidates, Choice, Chosen};
-use super::folder::finish_replacement;
 use super::tiler::{Shapes, SpaceTiles, Tiler, push_within};
 use super::{ArrayFolder, Turn};
-use crate::array::{Array, Part, TimeRange};
+use crate::array::{Array, Part, TimeRange, finish_replacement};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::read::{FillCell, Reader};
@@ -296,8 +295,13 @@ impl Round<'_> {
             }
             Ok(())
         };
+        let total = self.array.fragments().iter().map(|f| f.cell_num()).fold(0, u64::saturating_add);
+        let mut read = 0u64;
         for batch in reader {
-            tiler.add(&batch?, &mut push)?;
+            let batch = batch?;
+            tiler.add(&batch, &mut push)?;
+            read = read.saturating_add(batch.cell_num as u64);
+            self.context.report("cells", read, total.max(read));
         }
         tiler.finish(&mut push)?;
         if sink.tile_num() > 0 {
@@ -324,6 +328,11 @@ impl Round<'_> {
         let outside = || Error::Internal("the box around the fragments leaves the domain".into());
         let offsets = grid.offsets_of(bounds).ok_or_else(outside)?;
         let fills: Vec<FillCell> = schema.attributes.iter().map(FillCell::of).collect();
+        let cells_of = |part: &[(u64, u64)]| {
+            part.iter().fold(1u64, |cells, (low, high)| cells.saturating_mul((high - low).saturating_add(1)))
+        };
+        let total = cells_of(&offsets);
+        let mut done = 0u64;
         for part in self.dense_parts(&grid, &offsets)? {
             let read = self.readable(&grid, &part).ok_or_else(outside)?;
             let coordinates = |offsets: &[(u64, u64)]| -> Vec<Range> {
@@ -345,7 +354,10 @@ impl Round<'_> {
                 sink.push(tiles)
             };
             for batch in reader {
-                tiler.add(&batch?, &mut push)?;
+                let batch = batch?;
+                tiler.add(&batch, &mut push)?;
+                done = done.saturating_add(batch.cell_num as u64);
+                self.context.report("cells", done, total.max(done));
             }
             tiler.finish(&mut push)?;
             written.bytes += sink.stored_size();

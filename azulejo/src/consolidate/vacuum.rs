@@ -52,6 +52,9 @@ pub struct Kept {
     pub reason: &'static str,
 }
 
+/// Files and folders that are deleted in one call of the storage.
+const DELETED_AT_ONCE: usize = 100;
+
 /// Steps of a vacuum, in order.
 #[derive(Debug, Default)]
 struct Steps {
@@ -67,7 +70,7 @@ impl Steps {
         self.steps.push(files);
     }
 
-    fn run(self, location: &Location, options: VacuumOptions) -> Result<Vacuumed> {
+    fn run(self, context: &Context, location: &Location, options: VacuumOptions) -> Result<Vacuumed> {
         let mut result = self.result;
         result.dry_run = options.dry_run;
         result.bytes = bytes_of(location, &result)?;
@@ -75,8 +78,12 @@ impl Steps {
             if let Some((path, body)) = self.written {
                 location.storage.put(&path, body.into())?;
             }
-            for step in self.steps.iter().filter(|step| !step.is_empty()) {
-                location.storage.delete(step)?;
+            let total = self.steps.iter().map(Vec::len).sum::<usize>() as u64;
+            let mut done = 0;
+            for some in self.steps.iter().flat_map(|step| step.chunks(DELETED_AT_ONCE)) {
+                context.report("files", done, total);
+                location.storage.delete(some)?;
+                done += some.len() as u64;
             }
         }
         Ok(result)
@@ -135,7 +142,7 @@ pub fn vacuum(context: &Context, uri: &str, mode: Mode, options: VacuumOptions) 
             }
         }
     };
-    steps.run(&location, options)
+    steps.run(context, &location, options)
 }
 
 fn fragments(folder: &ArrayFolder) -> Result<Steps> {

@@ -40,13 +40,19 @@ pub fn copy(context: &Context, from: &str, to: &str) -> Result<()> {
         let mut folders = tree.folders.iter().filter(|folder| is_marker(folder) == markers);
         folders.try_for_each(|folder| target.storage.make_folder(&target.path.join(folder)))
     };
-    let write = || -> Result<()> {
+    let mut done = 0;
+    let mut copy_file = |file: &String| {
+        context.report("files", done, tree.files.len() as u64);
+        done += 1;
+        copy_file(&location, &target, file)
+    };
+    let mut write = || -> Result<()> {
         make(false)?;
         let (markers, files): (Vec<&String>, Vec<&String>) =
             tree.files.iter().partition(|file| is_marker(file));
-        files.into_iter().try_for_each(|file| copy_file(&location, &target, file))?;
+        files.into_iter().try_for_each(&mut copy_file)?;
         make(true)?;
-        markers.into_iter().try_for_each(|file| copy_file(&location, &target, file))
+        markers.into_iter().try_for_each(&mut copy_file)
     };
     write().inspect_err(|_| {
         // Nothing lay there before. The first error is the one to report.

@@ -3,10 +3,11 @@
 use super::validate::describe_cell;
 use crate::column::FieldView;
 use crate::error::{Error, Result};
-use crate::space::cell_order::CellOrder;
+use crate::space::cell_order::{CellBound, CellOrder};
 use crate::space::keys::{self, CellBits, KeyTile, Keys, Picked, Word};
 use azulejo_format::ArraySchema;
 use rayon::prelude::*;
+use std::ops::Range;
 
 /// What becomes of cells with equal coordinates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,9 +30,9 @@ pub(super) enum Arrangement {
 }
 
 /// Bits of a cell's place in its run of cells that get keys together, one run a task.
-const RUN_BITS: u32 = 16;
+pub(super) const RUN_BITS: u32 = 16;
 /// Cells of such a run.
-const RUN: usize = 1 << RUN_BITS;
+pub(super) const RUN: usize = 1 << RUN_BITS;
 
 /// Brings cells into the order of an array. `dimensions` holds one view a dimension, of at most 2^32 cells each.
 ///
@@ -44,12 +45,7 @@ pub(super) fn arrange(
     cell_num: usize,
     rule: DuplicateRule,
 ) -> Result<Arrangement> {
-    let keys = KeyedCells::of(order, dimensions, 0..cell_num)?;
-    let arranged = match keys.keys {
-        Keys::Narrow(runs) => sort(runs, keys.bits, rule),
-        Keys::Wide(runs) => sort(runs, keys.bits, rule),
-    };
-    arranged.map_err(|(first, second)| duplicate(schema, dimensions, first, second))
+    KeyedCells::of(order, dimensions, 0..cell_num)?.arrange(schema, dimensions, rule)
 }
 
 /// The error of two cells with equal coordinates.
@@ -61,29 +57,92 @@ fn duplicate(schema: &ArraySchema, dimensions: &[FieldView<'_>], first: usize, s
     ))
 }
 
-/// Keys of cells that lie one behind the other.
-struct KeyedCells {
+/// Keys of cells, by run. The slot of a run counts from the first cell of the range they were picked from.
+pub(super) struct KeyedCells {
     keys: Keys,
     bits: CellBits,
 }
 
 impl KeyedCells {
-    fn of(order: &CellOrder, dimensions: &[FieldView<'_>], cells: std::ops::Range<usize>) -> Result<Self> {
-        let starts: Vec<usize> = cells.clone().step_by(RUN).collect();
-        let lens: Vec<usize> = starts.iter().map(|start| RUN.min(cells.end - start)).collect();
-        #[expect(clippy::cast_possible_truncation, reason = "a run has 2^16 cells")]
-        let picked: Vec<Picked> = lens.iter().map(|&len| Picked::All(len as u32)).collect();
-        let mut tiles = Vec::with_capacity(starts.len());
-        for (slot, ((&start, len), picked)) in starts.iter().zip(lens).zip(&picked).enumerate() {
+    /// All cells of a range.
+    fn of(order: &CellOrder, dimensions: &[FieldView<'_>], cells: Range<usize>) -> Result<Self> {
+        Self::within(order, dimensions, cells, None, None)
+    }
+
+    /// Those cells of a range that are neither before `from` nor at or behind `to`.
+    pub(super) fn within(
+        order: &CellOrder,
+        dimensions: &[FieldView<'_>],
+        cells: Range<usize>,
+        from: Option<&CellBound>,
+        to: Option<&CellBound>,
+    ) -> Result<Self> {
+        let all = runs_of(&cells).map(|run| Picked::All(u32::try_from(run.len()).unwrap_or(u32::MAX)));
+        let all: Vec<Picked> = all.collect();
+        Self::build(order, dimensions, runs_of(&cells).zip(&all), from, to)
+    }
+
+    /// The cells of each run of [`RUN`] that a list names, by run.
+    pub(super) fn picked(order: &CellOrder, dimensions: &[FieldView<'_>], picked: &[Picked]) -> Result<Self> {
+        let cell_num = dimensions.first().map_or(0, |view| view.cell_num);
+        Self::build(order, dimensions, runs_of(&(0..cell_num)).zip(picked), None, None)
+    }
+
+    fn build<'a>(
+        order: &CellOrder,
+        dimensions: &[FieldView<'_>],
+        runs: impl Iterator<Item = (Range<usize>, &'a Picked)>,
+        from: Option<&CellBound>,
+        to: Option<&CellBound>,
+    ) -> Result<Self> {
+        let mut tiles = Vec::new();
+        for (slot, (cells, picked)) in runs.enumerate() {
+            if picked.len() == 0 {
+                continue;
+            }
             let coordinates: Option<Vec<_>> =
-                dimensions.iter().map(|view| view.slice(start..start + len)).collect();
+                dimensions.iter().map(|view| view.slice(cells.clone())).collect();
             let coordinates = coordinates.ok_or_else(|| Error::Internal("coordinates are missing".into()))?;
             #[expect(clippy::cast_possible_truncation, reason = "2^32 cells in runs of 2^16")]
             tiles.push(KeyTile { coordinates, picked, slot: slot as u32 });
         }
-        let set = keys::build(order, &tiles, None, None)?;
+        let set = keys::build(order, &tiles, from, to)?;
         Ok(Self { keys: set.keys, bits: set.cell_bits })
     }
+
+    /// Brings the cells in order. [`Arrangement::AsGiven`] means as they were picked.
+    ///
+    /// # Errors
+    /// As [`arrange`].
+    pub(super) fn arrange(
+        self,
+        schema: &ArraySchema,
+        dimensions: &[FieldView<'_>],
+        rule: DuplicateRule,
+    ) -> Result<Arrangement> {
+        let arranged = match self.keys {
+            Keys::Narrow(runs) => sort(runs, self.bits, rule),
+            Keys::Wide(runs) => sort(runs, self.bits, rule),
+        };
+        arranged.map_err(|(first, second)| duplicate(schema, dimensions, first, second))
+    }
+
+    /// The cells, ascending, as they are counted in the range they were picked from.
+    pub(super) fn cells(&self) -> Vec<u32> {
+        fn of<W: Word>(runs: &[Vec<W>], bits: CellBits) -> Vec<u32> {
+            runs.iter().flatten().map(|key| cell_of(*key, bits)).collect()
+        }
+        match &self.keys {
+            Keys::Narrow(runs) => of(runs, self.bits),
+            Keys::Wide(runs) => of(runs, self.bits),
+        }
+    }
+}
+
+/// The runs of a range of cells.
+fn runs_of(cells: &Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
+    let end = cells.end;
+    cells.clone().step_by(RUN).map(move |start| start..end.min(start + RUN))
 }
 
 /// The index of a key's cell.
@@ -247,16 +306,17 @@ pub(super) enum Disorder {
     Equal(usize),
 }
 
-/// Cells whose order is checked at a time.
-const CHECKED: usize = 1 << 20;
+/// Cells whose order is checked at a time, unless memory is short.
+pub(super) const CHECKED: usize = 1 << 20;
 
 /// Finds the first cell that comes before the one given before it and, if `duplicates` are looked for, every cell with
-/// the coordinates of the one before it.
+/// the coordinates of the one before it; `at_once` cells at a time.
 pub(super) fn disorders(
     order: &CellOrder,
     dimensions: &[FieldView<'_>],
     cell_num: usize,
     duplicates: bool,
+    at_once: usize,
 ) -> Result<Vec<Disorder>> {
     fn look<W: Word>(runs: &[Vec<W>], bits: u32, duplicates: bool) -> Vec<Disorder> {
         let checked = |before: Option<W>, cell: usize, key: W| {
@@ -285,7 +345,7 @@ pub(super) fn disorders(
     while start < cell_num {
         // The last cell of the piece before is looked at again, as the one before the first.
         let first = start.saturating_sub(1);
-        let end = cell_num.min(start + CHECKED);
+        let end = cell_num.min(start + at_once.max(1));
         let keyed = KeyedCells::of(order, dimensions, first..end)?;
         let bits = keyed.bits.total();
         let found = match &keyed.keys {

@@ -1,6 +1,6 @@
 //! Writes in the array's own order, over any number of calls.
 
-use super::arrange::{Disorder, DuplicateRule, disorders};
+use super::arrange::{CHECKED, Disorder, DuplicateRule, disorders};
 use super::buffer::FieldBuffer;
 use super::fragments::Fragments;
 use super::input::{FieldShape, Input};
@@ -105,7 +105,7 @@ impl GlobalWrite {
         }
         let dimensions = dimensions_of(&self.shapes, input);
         let equal_matters = *rule != DuplicateRule::Allowed;
-        let mut found = disorders(order, &dimensions, input.cell_num, equal_matters)?;
+        let mut found = disorders(order, &dimensions, input.cell_num, equal_matters, CHECKED)?;
         if let Some(last) = &self.last {
             let first = order.cell_bound(&coordinates_of(&dimensions, 0));
             match last.bound.cmp(&first) {

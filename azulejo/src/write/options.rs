@@ -50,7 +50,8 @@ pub struct WriteOptions {
     /// filters.
     pub max_fragment_size: Option<u64>,
     /// Bytes that a call may hold beside the caller's columns; `None`: the context's. Sorting an unordered write takes 12 to
-    /// 28 bytes a cell beside that, up to 90 where a dimension has strings.
+    /// 28 bytes a cell, up to 90 where a dimension has strings; where that is more than the budget, cells are sorted in
+    /// parts of 65,536 cells or more, which takes longer. Cells of one coordinate are sorted together, however many they are.
     pub memory_budget: Option<u64>,
 }
 

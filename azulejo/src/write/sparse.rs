@@ -1,9 +1,10 @@
 //! Unordered writes: cells are sorted and gathered, a band of tiles at a time.
 
-use super::arrange::{Arrangement, DuplicateRule, arrange};
+use super::arrange::{Arrangement, CHECKED, DuplicateRule, RUN, arrange, disorders};
 use super::buffer::FieldBuffer;
 use super::fragments::Fragments;
 use super::input::{FieldShape, Input};
+use super::passes::{Passes, sort_bytes};
 use super::{TileView, dimensions_of};
 use crate::error::{Error, Result};
 use crate::space::Layout;
@@ -11,13 +12,14 @@ use crate::space::cell_order::CellOrder;
 use azulejo_format::ArraySchema;
 use rayon::prelude::*;
 
-/// Writes cells in any order. `band_bytes` bounds what is gathered at a time.
+/// Writes cells in any order. Of `memory`, the first bounds what is gathered at a time, the second all that is held beside
+/// the caller's columns; where sorting all cells at once would take more, they are sorted in parts.
 pub(super) fn write_unordered(
     schema: &ArraySchema,
     shapes: &[FieldShape],
     input: &Input<'_>,
     rule: DuplicateRule,
-    band_bytes: usize,
+    memory: (usize, u64),
     fragments: &mut Fragments,
 ) -> Result<()> {
     if u32::try_from(input.cell_num).is_err() {
@@ -26,40 +28,90 @@ pub(super) fn write_unordered(
             input.cell_num
         )));
     }
+    let (band_bytes, budget) = memory;
     let order = CellOrder::new(schema, Layout::Global);
     let dimensions = dimensions_of(shapes, input);
-    let capacity = usize::try_from(schema.capacity).unwrap_or(usize::MAX).max(1);
-    let tiles_at_once = band_tiles(capacity.min(input.cell_num), input.bytes_per_cell(), band_bytes);
-    match arrange(schema, &order, &dimensions, input.cell_num, rule)? {
-        Arrangement::AsGiven => push_slices(input, 0..input.cell_num, capacity, tiles_at_once, fragments),
-        Arrangement::Sorted(cells) => {
-            let mut buffers: Vec<FieldBuffer> = Vec::new();
-            for band in cells.chunks(capacity.saturating_mul(tiles_at_once)) {
-                let tiles: Vec<&[u32]> = band.chunks(capacity).collect();
-                buffers.resize_with(tiles.len() * shapes.len(), FieldBuffer::default);
-                buffers.par_iter_mut().enumerate().try_for_each(|(i, buffer)| {
-                    let (tile, field) = (i / shapes.len(), i % shapes.len());
-                    match (tiles.get(tile), input.fields.get(field)) {
-                        (Some(cells), Some(view)) => buffer.gather(view, cells),
-                        _ => Ok(()),
+    let cells = Unordered { shapes, input, capacity: capacity(schema), band_bytes };
+    let sort_bytes = sort_bytes(&order);
+    let all = sort_bytes.saturating_mul(input.cell_num as u64);
+    if all <= budget / 4 * 3 || input.cell_num <= RUN {
+        return match arrange(schema, &order, &dimensions, input.cell_num, rule)? {
+            Arrangement::AsGiven => cells.push_as_given(fragments),
+            Arrangement::Sorted(sorted) => cells.push(&sorted, fragments),
+        };
+    }
+    let part = usize::try_from(budget / 2 / sort_bytes).unwrap_or(usize::MAX);
+    let duplicates = rule != DuplicateRule::Allowed;
+    if disorders(&order, &dimensions, input.cell_num, duplicates, part.min(CHECKED))?.is_empty() {
+        return cells.push_as_given(fragments);
+    }
+    let mut passes = Passes::new(schema, &order, &dimensions, input.cell_num, rule, part);
+    // Cells that do not fill a tile wait for those of the next part.
+    let mut tail: Vec<u32> = Vec::new();
+    while let Some(sorted) = passes.next()? {
+        tail.extend(sorted);
+        let whole = tail.len() / cells.capacity * cells.capacity;
+        let rest = tail.split_off(whole);
+        cells.push(&tail, fragments)?;
+        tail = rest;
+    }
+    cells.push(&tail, fragments)
+}
+
+/// Cells of a tile.
+fn capacity(schema: &ArraySchema) -> usize {
+    usize::try_from(schema.capacity).unwrap_or(usize::MAX).max(1)
+}
+
+/// The cells of a write, and how many go to a tile and are gathered at a time.
+struct Unordered<'a> {
+    shapes: &'a [FieldShape],
+    input: &'a Input<'a>,
+    capacity: usize,
+    band_bytes: usize,
+}
+
+impl Unordered<'_> {
+    fn tiles_at_once(&self) -> usize {
+        let tile_cells = self.capacity.min(self.input.cell_num);
+        band_tiles(tile_cells, self.input.bytes_per_cell(), self.band_bytes)
+    }
+
+    /// All cells, which are in order.
+    fn push_as_given(&self, fragments: &mut Fragments) -> Result<()> {
+        let (capacity, at_once) = (self.capacity, self.tiles_at_once());
+        push_slices(self.input, 0..self.input.cell_num, capacity, at_once, fragments)
+    }
+
+    /// Some cells, gathered in this order; the last tile alone may not be full.
+    fn push(&self, cells: &[u32], fragments: &mut Fragments) -> Result<()> {
+        let (shapes, capacity) = (self.shapes, self.capacity);
+        let mut buffers: Vec<FieldBuffer> = Vec::new();
+        for band in cells.chunks(capacity.saturating_mul(self.tiles_at_once())) {
+            let tiles: Vec<&[u32]> = band.chunks(capacity).collect();
+            buffers.resize_with(tiles.len() * shapes.len(), FieldBuffer::default);
+            buffers.par_iter_mut().enumerate().try_for_each(|(i, buffer)| {
+                let (tile, field) = (i / shapes.len(), i % shapes.len());
+                match (tiles.get(tile), self.input.fields.get(field)) {
+                    (Some(cells), Some(view)) => buffer.gather(view, cells),
+                    _ => Ok(()),
+                }
+            })?;
+            let views: Vec<TileView<'_>> = tiles
+                .iter()
+                .zip(buffers.chunks(shapes.len()))
+                .map(|(cells, buffers)| {
+                    let fields = shapes.iter().zip(buffers);
+                    TileView {
+                        cell_num: cells.len() as u64,
+                        fields: fields.map(|(shape, buffer)| buffer.view(shape, cells.len())).collect(),
+                        written: None,
                     }
-                })?;
-                let views: Vec<TileView<'_>> = tiles
-                    .iter()
-                    .zip(buffers.chunks(shapes.len()))
-                    .map(|(cells, buffers)| {
-                        let fields = shapes.iter().zip(buffers);
-                        TileView {
-                            cell_num: cells.len() as u64,
-                            fields: fields.map(|(shape, buffer)| buffer.view(shape, cells.len())).collect(),
-                            written: None,
-                        }
-                    })
-                    .collect();
-                fragments.push(&views)?;
-            }
-            Ok(())
+                })
+                .collect();
+            fragments.push(&views)?;
         }
+        Ok(())
     }
 }
 

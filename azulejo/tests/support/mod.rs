@@ -5,6 +5,7 @@ pub mod cells;
 pub mod check;
 pub mod facts;
 pub mod failing;
+pub mod faulty;
 pub mod model;
 pub mod pack;
 pub mod rewrite;

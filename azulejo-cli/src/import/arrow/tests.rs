@@ -53,6 +53,26 @@ fn missing_values() {
 }
 
 #[test]
+fn missing_lists_and_values_within_lists() {
+    let lists = |rows: Vec<Option<Vec<Option<i16>>>>| {
+        FixedSizeListArray::from_iter_primitive::<Int16Type, _, _>(rows, 2)
+    };
+    let pair = || ColumnType { cell_val_num: CellValNum::Fixed(2), ..ColumnType::new("x", Datatype::Int16) };
+    let rows = vec![Some(vec![Some(1), Some(2)]), None];
+    let found = read(lists(rows.clone()), pair().with_nulls()).unwrap();
+    assert_eq!(found, [Some(vec![1, 0, 2, 0]), None]);
+    assert!(read(lists(rows), pair()).unwrap_err().starts_with("1: it is missing"));
+    let hole = || lists(vec![None, Some(vec![Some(3), None])]);
+    let error = read(hole(), pair().with_nulls()).unwrap_err();
+    assert_eq!(error, "1: a value within the list is missing, which cells cannot hold");
+    let real = ColumnType { datatype: Datatype::Float32, ..pair().with_nulls() };
+    let found = read(hole(), real).unwrap();
+    assert!(found[0].is_none());
+    let second = found[1].as_deref().unwrap()[4..].try_into().unwrap();
+    assert!(f32::from_le_bytes(second).is_nan());
+}
+
+#[test]
 fn ticks_change_their_unit_only_without_loss() {
     let seconds = |values: Vec<i64>| TimestampSecondArray::from(values);
     assert_eq!(ticks(seconds(vec![60, -120]), Datatype::DateTimeMinute).unwrap(), [1, -2]);

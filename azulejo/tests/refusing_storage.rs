@@ -1,0 +1,302 @@
+//! A full disk, a folder that may only be read, a file that has vanished: every change says which object it is about and
+//! leaves the array as it was, and can be made again once the trouble is over.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests are tests too")]
+
+mod support;
+
+use azulejo::array::FragmentSelection;
+use azulejo::check::{CheckOptions, Severity, check};
+use azulejo::column::{ColumnBuffers, ColumnSet};
+use azulejo::condition::{Comparison, Condition};
+use azulejo::consolidate::{self, FragmentOptions, Mode, VacuumOptions};
+use azulejo::format::metadata::MetadataValue;
+use azulejo::format::schema::{Attribute, Enumeration, SchemaEvolution};
+use azulejo::format::{ArraySchema, CellValNum, Datatype, NdRectangle, Range};
+use azulejo::group::{Group, NewMember};
+use azulejo::read::ReadOptions;
+use azulejo::storage::{LocalStorage, MemoryStorage, Storage, StorePath};
+use azulejo::write::{WriteLayout, WriteOptions, Writer};
+use azulejo::{Array, Config, Context, Error, Result, TimeRange, object};
+use std::io::ErrorKind;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use support::faulty::{Fault, FaultyStorage};
+
+const URI: &str = "mem://array";
+
+fn context(storage: Arc<dyn Storage>) -> Context {
+    let config = Config { threads: 2, ..Config::default() };
+    Context::with_storages(config, None, Arc::new(LocalStorage::new()), storage).unwrap()
+}
+
+fn faulty(memory: &Arc<MemoryStorage>, fault: Fault) -> Context {
+    context(Arc::new(FaultyStorage::new(Arc::clone(memory) as Arc<dyn Storage>, fault)))
+}
+
+fn cells(first: i64, count: i64, dense: bool) -> ColumnSet {
+    let a: Vec<i32> = (first..first + count).map(|i| (i * 7919 % 1000) as i32).collect();
+    let mut columns = vec![ColumnBuffers::of_values("a", a)];
+    if !dense {
+        columns.push(ColumnBuffers::of_values("x", (first..first + count).collect::<Vec<_>>()));
+    }
+    ColumnSet::of(columns).unwrap()
+}
+
+fn write(context: &Context, first: i64, dense: bool) -> Result<()> {
+    let mut options = WriteOptions::new();
+    if dense {
+        options = options.subarray(NdRectangle { ranges: vec![Range::of(first, first + 99)] });
+    }
+    let mut writer = Writer::open(context, URI, options)?;
+    writer.write(&cells(first, 100, dense))?;
+    writer.finish().map(drop)
+}
+
+/// In pieces, in the array's order.
+fn stream(context: &Context, dense: bool) -> Result<()> {
+    let mut options = WriteOptions::new().layout(WriteLayout::Global);
+    if dense {
+        options = options.subarray(NdRectangle { ranges: vec![Range::of(600i64, 799)] });
+    }
+    let mut writer = Writer::open(context, URI, options)?;
+    for piece in 0..4 {
+        writer.write(&cells(600 + 50 * piece, 50, dense))?;
+    }
+    writer.finish().map(drop)
+}
+
+/// An array with three fragments, metadata and an enumeration, consolidated but not vacuumed where asked for.
+fn prepare(context: &Context, dense: bool, consolidated: bool) {
+    let new = if dense { ArraySchema::dense() } else { ArraySchema::sparse() };
+    let words = Enumeration::of_strings("words", Datatype::StringUtf8, true, ["a", "b"]).unwrap();
+    let new = new.dimension("x", 0i64..=999, 10).attribute("a", Datatype::Int32).enumeration(words);
+    Array::create(context, URI, new.build().unwrap()).unwrap();
+    for first in [0, 50, 300] {
+        write(context, first, dense).unwrap();
+        Array::put_metadata(context, URI, "key", MetadataValue::new(Datatype::Int8, [first as u8])).unwrap();
+    }
+    if consolidated {
+        consolidate::commits(context, URI).unwrap();
+        consolidate::fragment_metadata(context, URI).unwrap();
+        consolidate::array_metadata(context, URI, TimeRange::ALL).unwrap();
+        let choice = consolidate::Choice { amplification: 100.0, ..Default::default() };
+        let options = FragmentOptions { choice, ..FragmentOptions::default() };
+        assert_eq!(consolidate::fragments(context, URI, &options).unwrap().len(), 1);
+    }
+}
+
+/// What a reader sees.
+type Seen = (ColumnSet, Vec<Vec<u8>>, usize, Option<usize>, bool);
+
+fn look(context: &Context) -> Seen {
+    let array = Array::open(context, URI).unwrap();
+    let cells = array.read(ReadOptions::new()).unwrap().read_all().unwrap();
+    let values = array.metadata().unwrap().values().map(|value| value.data.to_vec()).collect();
+    let members = Group::open(context, "mem://group").ok().map(|group| group.members().len());
+    let labels = array.enumerations().unwrap().iter().map(|e| e.len()).sum();
+    (cells, values, labels, members, Array::open(context, "mem://copy").is_ok())
+}
+
+fn files(memory: &MemoryStorage) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut folders = vec![StorePath::memory("")];
+    while let Some(folder) = folders.pop() {
+        for entry in memory.list(&folder).unwrap() {
+            let path = folder.join(&entry.name);
+            found.push(format!("{path} {:?}", entry.size));
+            if entry.is_dir {
+                folders.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+type Change = fn(&Context, bool) -> Result<()>;
+
+/// Every change; whether it shows in what readers see, and whether there is something to do only after consolidation.
+const CHANGES: &[(&str, Change, bool, bool)] = &[
+    ("write", |c, dense| write(c, 400, dense), true, false),
+    ("stream", stream, true, false),
+    (
+        "metadata",
+        |c, _| Array::put_metadata(c, URI, "other", MetadataValue::new(Datatype::Int8, [9; 40])),
+        true,
+        false,
+    ),
+    (
+        "evolution",
+        |c, _| {
+            let words = Enumeration::of_strings("more", Datatype::StringUtf8, true, ["a", "b"]).unwrap();
+            let attribute = Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("more");
+            let evolution = SchemaEvolution {
+                add_enumerations: vec![words],
+                add_attributes: vec![attribute],
+                ..SchemaEvolution::default()
+            };
+            Array::evolve(c, URI, &evolution, None)
+        },
+        true,
+        false,
+    ),
+    (
+        "delete cells",
+        |c, dense| match dense {
+            true => write(c, 400, dense),
+            false => {
+                let condition = Condition::compare("x", Comparison::Lt, 20i64.to_le_bytes());
+                Array::delete_cells(c, URI, &condition, None).map(drop)
+            }
+        },
+        true,
+        false,
+    ),
+    (
+        "consolidate",
+        |c, _| {
+            let choice = consolidate::Choice { amplification: 100.0, ..Default::default() };
+            let options = FragmentOptions { choice, ..FragmentOptions::default() };
+            consolidate::fragments(c, URI, &options).map(drop)
+        },
+        false,
+        false,
+    ),
+    ("consolidate commits", |c, _| consolidate::commits(c, URI).map(drop), false, false),
+    ("consolidate footers", |c, _| consolidate::fragment_metadata(c, URI).map(drop), false, false),
+    (
+        "consolidate metadata",
+        |c, _| consolidate::array_metadata(c, URI, TimeRange::ALL).map(drop),
+        false,
+        false,
+    ),
+    ("vacuum", |c, _| vacuum(c, Mode::Fragments), false, true),
+    ("vacuum metadata", |c, _| vacuum(c, Mode::ArrayMetadata), false, true),
+    (
+        "delete fragments",
+        |c, _| {
+            let array = Array::open(c, URI)?;
+            let names: Vec<String> = array.fragments().iter().map(|f| f.name().to_owned()).collect();
+            Array::delete_fragments(c, URI, FragmentSelection::Named(&names[..1])).map(drop)
+        },
+        true,
+        false,
+    ),
+    ("group", |c, _| Group::create(c, "mem://group"), true, false),
+    ("copy", |c, _| object::copy(c, URI, "mem://copy"), true, false),
+];
+
+fn vacuum(context: &Context, mode: Mode) -> Result<()> {
+    consolidate::vacuum(context, URI, mode, VacuumOptions::default()).map(drop)
+}
+
+/// The kind of a storage's refusal, which names an object of the array.
+fn kind(error: &Error) -> ErrorKind {
+    let text = error.to_string();
+    assert!(text.contains("mem://"), "{text}");
+    match error {
+        Error::Storage { source, .. } => source.kind(),
+        other => panic!("another kind of error: {other:?}"),
+    }
+}
+
+fn is_sound(context: &Context) {
+    let report = check(context, URI, CheckOptions { deep: true, ..CheckOptions::default() }).unwrap();
+    assert!(report.worst() < Some(Severity::Error), "{:?}", report.findings);
+}
+
+#[test]
+fn a_full_disk() {
+    for (dense, consolidated) in [(false, false), (true, false), (false, true), (true, true)] {
+        for &(name, change, shows, after) in CHANGES {
+            if after && !consolidated {
+                continue;
+            }
+            let array = || {
+                let memory = Arc::new(MemoryStorage::new());
+                let sound = context(Arc::clone(&memory) as Arc<dyn Storage>);
+                prepare(&sound, dense, consolidated);
+                (memory, sound)
+            };
+            let (memory, sound) = array();
+            let before = look(&sound);
+            let taken = Arc::new(AtomicU64::new(0));
+            change(&faulty(&memory, Fault::None(Arc::clone(&taken))), dense).unwrap();
+            let need = taken.load(Ordering::SeqCst);
+            let steps = [0, 1, 2, need / 5, need / 3, need / 2, need * 2 / 3, need * 9 / 10];
+            let mut rooms: Vec<u64> =
+                steps.into_iter().chain((1..6).map(|i| need.saturating_sub(i))).collect();
+            rooms.sort_unstable();
+            rooms.dedup();
+            for room in rooms.into_iter().filter(|room| *room + 64 < need || *room == 0) {
+                let (memory, sound) = array();
+                let what = format!("{name}, dense {dense}, {room} of {need} bytes");
+                match change(&faulty(&memory, Fault::full_after(room)), dense) {
+                    Ok(()) => assert!(need == 0 || (consolidated && need < 200), "{what}: it needs no room"),
+                    Err(error) => {
+                        assert_eq!(kind(&error), ErrorKind::StorageFull, "{what}: {error}");
+                        assert!(look(&sound) == before, "{what}: readers see something else");
+                        is_sound(&sound);
+                        change(&sound, dense).unwrap();
+                    }
+                }
+                assert_eq!(look(&sound) != before, shows, "{what}: afterwards");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_folder_that_may_only_be_read() {
+    for (dense, consolidated) in [(false, false), (true, false), (false, true), (true, true)] {
+        for &(name, change, _, after) in CHANGES {
+            if after && !consolidated {
+                continue;
+            }
+            let memory = Arc::new(MemoryStorage::new());
+            prepare(&context(Arc::clone(&memory) as Arc<dyn Storage>), dense, consolidated);
+            let before = files(&memory);
+            match change(&faulty(&memory, Fault::ReadOnly), dense) {
+                Ok(()) => assert!(consolidated && name.starts_with("consolidate"), "{name}"),
+                Err(error) => assert_eq!(kind(&error), ErrorKind::PermissionDenied, "{name}: {error}"),
+            }
+            assert!(files(&memory) == before, "{name}: a file has changed");
+        }
+    }
+}
+
+#[test]
+fn a_file_that_has_vanished() {
+    let memory = Arc::new(MemoryStorage::new());
+    let sound = context(Arc::clone(&memory) as Arc<dyn Storage>);
+    prepare(&sound, false, false);
+    let (before, listed) = (look(&sound), files(&memory));
+    let fragment = Array::open(&sound, URI).unwrap().fragments()[1].name().to_owned();
+    let path = format!("{fragment}/a0.tdb");
+    let without = faulty(&memory, Fault::Vanished(path.clone()));
+    let named = |error: &Error| {
+        assert!(matches!(error, Error::NotFound { .. }), "{error:?}");
+        assert!(error.to_string().contains(&path), "{error}");
+    };
+    let array = Array::open(&without, URI).unwrap();
+    named(&array.read(ReadOptions::new()).unwrap().read_all().unwrap_err());
+    // What does not touch it can be read.
+    let cells = array.read(ReadOptions::new().fields(["x"])).unwrap().read_all().unwrap();
+    assert_eq!(cells.cell_num, before.0.cell_num);
+    named(&consolidate::fragments(&without, URI, &FragmentOptions::default()).unwrap_err());
+    named(&object::copy(&without, URI, "mem://copy").unwrap_err());
+    assert!(files(&memory) == listed, "something was left");
+    let report = check(&without, URI, CheckOptions { deep: true, ..CheckOptions::default() }).unwrap();
+    let errors = report.findings.iter().filter(|finding| finding.severity == Severity::Error);
+    assert!(errors.clone().count() > 0 && errors.clone().all(|f| f.path.to_string().contains(&fragment)));
+    // Neither is it in the way of what is written, nor does that hide the loss.
+    write(&without, 700, false).unwrap();
+    Array::put_metadata(&without, URI, "other", MetadataValue::new(Datatype::Int8, [9])).unwrap();
+    let added = NewMember::at(URI).named("a");
+    Group::create(&without, "mem://group").unwrap();
+    let mut editor = Group::edit(&without, "mem://group").unwrap();
+    editor.add(added).unwrap();
+    editor.commit().unwrap();
+    assert_eq!(look(&sound).0.cell_num, before.0.cell_num + 100);
+}
