@@ -41,6 +41,7 @@ mod fragment;
 mod fragments;
 mod global;
 mod input;
+mod labels;
 mod metadata;
 mod options;
 mod passes;

@@ -6,7 +6,7 @@ use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::format::datatype::{CellValNum, Datatype};
 use azulejo::format::schema::{DataOrder, DimensionLabel};
 use azulejo::format::tile::GenericTile;
-use azulejo::format::{ArraySchema, Range};
+use azulejo::format::{ArraySchema, NdRectangle, Range};
 use azulejo::storage::Uri;
 use azulejo::write::{WriteOptions, Writer};
 use azulejo::{Array, Config, Context, Error};
@@ -116,4 +116,62 @@ fn what_cannot_be_found_is_said() {
             false => assert!(matches!(error, Error::SchemaMismatch(_)), "{error}"),
         }
     }
+}
+
+/// A dense array with an increasing label along `x` and a decreasing one along `y`.
+fn two_labels() -> Context {
+    let context = Context::new(Config::default(), None).unwrap();
+    let schema = ArraySchema::dense()
+        .dimension("x", 0i32..=9, 5)
+        .dimension("y", 0i32..=3, 2)
+        .attribute("v", Datatype::Int32)
+        .label(0, "height", DataOrder::Increasing, Datatype::Float64)
+        .label(1, "depth", DataOrder::Decreasing, Datatype::Int64);
+    Array::create(&context, "mem://two", schema.build().unwrap()).unwrap();
+    context
+}
+
+#[test]
+fn labels_are_written_with_their_cells() {
+    let context = two_labels();
+    let rows =
+        |first: i32, last: i32| NdRectangle { ranges: vec![Range::of(first, last), Range::of(0i32, 3)] };
+    let cells =
+        |n: i32| ColumnSet::of([ColumnBuffers::of_values("v", (0..n * 4).collect::<Vec<_>>())]).unwrap();
+    let heights = |from: i32, n: i32| {
+        ColumnBuffers::of_values("height", (from..from + n).map(|i| f64::from(i) / 2.0).collect::<Vec<_>>())
+    };
+    let depths = || ColumnBuffers::of_values("depth", vec![40i64, 30, 20, 10]);
+    let write = |rows: NdRectangle, cells: ColumnSet, labels: &[ColumnBuffers]| {
+        let mut writer = Writer::open(&context, "mem://two", WriteOptions::new().subarray(rows)).unwrap();
+        writer.write_labelled(&cells, labels).and_then(|()| writer.finish())
+    };
+    let fragments = || {
+        let array = Array::open(&context, "mem://two").unwrap();
+        let of = |name: &str| array.open_label(name).unwrap().fragments().len();
+        [array.fragments().len(), of("height"), of("depth")]
+    };
+    let wrong = [
+        (vec![heights(0, 4), depths()], "4 labels \"height\" were given, but the box has 5"),
+        (vec![heights(0, 5), ColumnBuffers::of_values("depth", vec![1i64, 2, 3, 4])], "depth"),
+        (vec![heights(0, 5), heights(0, 5)], "two columns"),
+        (vec![ColumnBuffers::of_values("width", vec![1.0; 5])], "\"width\""),
+        (vec![heights(0, 5), ColumnBuffers::of_values("depth", vec![1.0f64; 4])], "FLOAT64"),
+    ];
+    for (labels, says) in wrong {
+        let error = write(rows(0, 4), cells(5), &labels).unwrap_err().to_string();
+        assert!(error.contains(says) || error.contains("order"), "{says}: {error}");
+        assert_eq!(fragments(), [0, 0, 0], "{says}");
+    }
+    assert!(write(rows(0, 4), cells(4), &[heights(0, 5)]).is_err());
+    assert_eq!(fragments(), [0, 0, 0]);
+
+    write(rows(0, 4), cells(5), &[depths(), heights(0, 5)]).unwrap();
+    write(rows(5, 9), cells(5), &[heights(5, 5)]).unwrap();
+    assert_eq!(fragments(), [2, 2, 1]);
+    let array = Array::open(&context, "mem://two").unwrap();
+    assert_eq!(array.label_ranges("height", &[Range::of(1.0f64, 3.2)]).unwrap(), [Range::of(2i32, 6)]);
+    assert_eq!(array.label_ranges("depth", &[Range::of(10i64, 30)]).unwrap(), [Range::of(1i32, 3)]);
+    let times = |array: &Array| array.fragments().iter().map(|f| f.time_range()).collect::<Vec<_>>();
+    assert_eq!(times(&array), times(&array.open_label("height").unwrap()), "all at one time");
 }

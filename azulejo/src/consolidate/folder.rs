@@ -9,7 +9,7 @@ use crate::storage::StorePath;
 use azulejo_format::commit::{
     ConsolidatedCommit, ConsolidatedCommits, IgnoreList, Replacement, VacuumList, last_component,
 };
-use azulejo_format::path::{COMMITS_FOLDER, Suffix, fragment_path, fragment_version, suffixed_commit_path};
+use azulejo_format::path::{COMMITS_FOLDER, Suffix, fragment_path, fragment_version};
 use azulejo_format::timestamped_name::TimestampedName;
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, HashSet};
