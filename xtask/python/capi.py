@@ -216,6 +216,34 @@ def write(c, uri, layout, columns, box=None, t=None):
         close(c, a)
 
 
+def aggregate(c, uri, f, ops, t=None):
+    """Aggregates of a field over all cells: {op: bytes, or None where there is no value}"""
+    a = open_array(c, uri, READ, t)
+    q = c.new("tiledb_query_alloc", a, C.c_int(READ))
+    keep = {}
+    try:
+        c("tiledb_query_set_layout", q, C.c_int(UNORDERED))
+        channel = c.new("tiledb_query_get_default_channel", q)
+        for op in ops:
+            if op == "count":
+                operation = c.new("tiledb_aggregate_count_get")
+            else:
+                operator = c.new("tiledb_channel_operator_%s_get" % op)
+                operation = c.new("tiledb_create_unary_aggregate", q, operator, f.name.encode())
+            c("tiledb_channel_apply_aggregate", channel, op.encode(), operation)
+            data, valid = raw(bytes(f.size if op in ("min", "max") else 8)), raw(b"\0")
+            keep[op] = (data, valid)
+            c("tiledb_query_set_data_buffer", q, op.encode(), data[0], C.byref(data[1]))
+            if f.nullable and op in ("min", "max", "sum"):
+                c("tiledb_query_set_validity_buffer", q, op.encode(), valid[0], C.byref(valid[1]))
+        c("tiledb_query_submit", q)
+        null = lambda op: f.nullable and op in ("min", "max", "sum") and keep[op][1][0].raw[0] == 0
+        return {op: None if null(op) else keep[op][0][0].raw for op in ops}
+    finally:
+        LIB.tiledb_query_free(C.byref(q))
+        close(c, a)
+
+
 COMPARISONS = {"<": 0, "<=": 1, ">": 2, ">=": 3, "==": 4, "!=": 5}
 
 

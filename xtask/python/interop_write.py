@@ -50,6 +50,12 @@ def do_read(command):
     return dict(cells=n, columns=columns)
 
 
+def do_aggregate(command):
+    f = field(command["field"])
+    found = capi.aggregate(context(command), command["uri"], f, command["ops"], command["t"])
+    return dict(found={op: None if v is None else v.hex() for op, v in found.items()})
+
+
 def do_write(command):
     columns = [(field(f), [None if v is None else bytes.fromhex(v) for v in cells]) for f, cells in command["columns"]]
     box = command.get("box") and [(bytes.fromhex(lo), bytes.fromhex(hi)) for lo, hi in command["box"]]

@@ -68,8 +68,9 @@ impl Writer {
 
     /// What [`Self::write`] would refuse.
     fn check_box(&self, subarray: Option<&NdRectangle>, cells: &ColumnSet) -> Result<()> {
-        let ones = input::all_valid(&self.shapes, cells);
-        let input = input::bind(self.schema(), &self.shapes, cells, &ones)?;
+        let views = super::views(cells);
+        let ones = input::all_valid(&self.shapes, &views);
+        let input = input::bind(self.schema(), &self.shapes, &views, &ones)?;
         validate::check_attribute_order(self.schema(), &self.shapes, &input)?;
         let space = DenseBox::new(self.schema(), subarray)?;
         if space.cells != input.cell_num as u64 {

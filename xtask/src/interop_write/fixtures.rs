@@ -33,6 +33,11 @@ pub fn names() -> Vec<String> {
     FILES.keys().filter_map(name).filter(|name| !name.contains("__labels")).collect()
 }
 
+/// Whether an object is encrypted, with the key that all have.
+pub fn is_encrypted(name: &str) -> bool {
+    name.contains("_enc")
+}
+
 /// Unpacks one into a new folder.
 pub fn unpack(name: &str, folder: &Path) -> Result<(), String> {
     let _ = std::fs::remove_dir_all(folder);

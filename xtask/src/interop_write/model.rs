@@ -49,6 +49,11 @@ impl Model {
         (!rows.is_empty()).then(|| rng.pick(rows).0.clone())
     }
 
+    /// Whether some cell has an empty string as a coordinate.
+    pub fn has_empty_coordinate(&self) -> bool {
+        self.writes.iter().flat_map(|(_, rows)| rows).any(|(at, _)| at.iter().any(Vec::is_empty))
+    }
+
     /// The cells at a time, if they are known: dense ones in row-major order, sparse ones in any.
     pub fn cells(
         &self,
