@@ -53,7 +53,7 @@ pub extern "C" fn tiledb_status_code(status: i32) -> i32 {
 capi_plain! {
     /// What was built in, as JSON.
     fn tiledb_as_built_dump(out: Out<Ptr<StringHandle>>) {
-        out.give(StringHandle::new(AS_BUILT))?;
+        out.give(StringHandle::new(as_built()))?;
     }
 
     /// There is no heap profiler here; the call is accepted.
@@ -64,26 +64,16 @@ capi_plain! {
 }
 
 /// The reference's layout, with what this library has.
-const AS_BUILT: &str = r#"{
-  "as_built": {
-    "parameters": {
-      "storage_backends": {
-        "azure": {
-          "enabled": false
-        },
-        "gcs": {
-          "enabled": false
-        },
-        "s3": {
-          "enabled": false
-        }
-      },
-      "support": {
-        "serialization": {
-          "enabled": false
-        }
-      }
-    }
-  }
+fn as_built() -> String {
+    let stores = cfg!(feature = "object-store");
+    let part = |name: &str, enabled: bool| {
+        format!("        \"{name}\": {{\n          \"enabled\": {enabled}\n        }}")
+    };
+    format!(
+        "{{\n  \"as_built\": {{\n    \"parameters\": {{\n      \"storage_backends\": {{\n{},\n{},\n{}\n      }},\n      \"support\": {{\n{}\n      }}\n    }}\n  }}\n}}\n",
+        part("azure", stores),
+        part("gcs", stores),
+        part("s3", stores),
+        part("serialization", false)
+    )
 }
-"#;

@@ -332,3 +332,20 @@ fn files_are_written_and_read() {
     }
     free!(tiledb_vfs_free, vfs);
 }
+
+#[test]
+fn what_is_built_in_is_json() {
+    let mut built = null();
+    assert_eq!(raw!(tiledb_as_built_dump, &mut built), 0);
+    let (mut data, mut length): (*const c_char, usize) = (std::ptr::null(), 0);
+    assert_eq!(raw!(tiledb_string_view, built, &mut data, &mut length), 0);
+    let json: serde_json::Value = serde_json::from_str(&capi::text(data)).unwrap();
+    let ctx = Ctx::new();
+    for (name, number) in [("s3", 1), ("azure", 2), ("gcs", 3)] {
+        let mut supported = -1i32;
+        ok!(tiledb_ctx_is_supported_fs, ctx.0, number, &mut supported);
+        let enabled = &json["as_built"]["parameters"]["storage_backends"][name]["enabled"];
+        assert_eq!(enabled, &serde_json::Value::Bool(supported == 1));
+    }
+    raw!(tiledb_string_free, &mut built);
+}
