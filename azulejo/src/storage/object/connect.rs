@@ -8,9 +8,11 @@ use crate::storage::io_stats::IoStats;
 use crate::storage::{ObjectScheme, StorePath, StoreSettings};
 use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
 use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
-use object_store::gcp::GoogleCloudStorageBuilder;
+use object_store::gcp::{GcpCredential, GoogleCloudStorageBuilder};
 use object_store::http::HttpBuilder;
-use object_store::{BackoffConfig, Certificate, ClientOptions, ObjectStore, RetryConfig};
+use object_store::{
+    BackoffConfig, Certificate, ClientOptions, ObjectStore, RetryConfig, StaticCredentialProvider,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -337,6 +339,11 @@ fn gcs(family: &Family<'_>, bucket: &str, stats: &IoStats) -> Store {
     }
     // An emulator asks for no credentials, and a plain connection must carry none.
     let anonymous = family.truth("no_sign_request").unwrap_or(emulated && key.is_none());
+    if anonymous && emulated {
+        // Some requests would ask for credentials all the same.
+        let nobody = GcpCredential { bearer: String::new() };
+        builder = builder.with_credentials(Arc::new(StaticCredentialProvider::new(nobody)));
+    }
     let store = builder
         .with_skip_signature(anonymous)
         .with_retry(family.retry())
