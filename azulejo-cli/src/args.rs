@@ -8,6 +8,7 @@ mod export;
 mod group;
 mod import;
 mod maintain;
+mod manifest;
 mod meta;
 mod object;
 mod quickstart;
@@ -23,6 +24,7 @@ pub use export::{ExportArgs, ExportFormat};
 pub use group::{AddArgs, GroupArgs, GroupCommand, TypeArg};
 pub use import::{CellOrderArg, FieldArgs, ImportArgs, ImportFormat, ShapeArgs, TileOrderArg};
 pub use maintain::{ChoiceArgs, ConsolidateArgs, ModeArg, VacuumArgs};
+pub use manifest::{ManifestArgs, ManifestUseArg};
 pub use meta::{MetaArgs, MetaChange};
 pub use object::{ObjectArgs, PathArgs};
 pub use quickstart::QuickstartArgs;
@@ -89,6 +91,10 @@ pub struct GlobalArgs {
     /// Print the requests, bytes and waiting time of object stores at the end
     #[arg(long, global = true)]
     pub stats: bool,
+    /// When to read a manifest instead of listing folders
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = ManifestUseArg::Fallback,
+        hide_default_value = true, hide_possible_values = true)]
+    pub manifest: ManifestUseArg,
     /// No progress bars and no notes
     #[arg(long, short, global = true)]
     pub quiet: bool,
@@ -190,6 +196,14 @@ The fragments that were replaced stay until azulejo vacuum.")]
   azulejo check my_array --repair --dry-run
 Exit code 4 if something is damaged. --repair loses nothing that a reader counts.")]
     Check(CheckArgs),
+    /// Writes what lies in an array or group into a file, for readers who cannot list folders
+    #[command(after_help = "Examples:
+  azulejo manifest my_array
+  azulejo manifest s3://bucket/my_group                 and all its members
+  azulejo manifest my_array --check                     is it up to date?
+With it an array opens from a plain web server, or from a bucket that may be read and not listed. It shows the array as
+it was when the manifest was made: make it anew after a write. docs/object-stores.md has more.")]
+    Manifest(ManifestArgs),
     /// An empty array from a schema
     #[command(after_help = "Examples:
   azulejo schema old --json > schema.json && azulejo create new --schema schema.json

@@ -13,6 +13,7 @@ mod group;
 mod import;
 mod info;
 mod ls;
+mod manifest;
 mod meta;
 mod quickstart;
 mod schema;
@@ -50,6 +51,7 @@ fn dispatch(session: &mut Session, command: Command) -> Result<()> {
         Command::Agg(args) => agg::run(session, args),
         Command::Consolidate(args) => consolidate::run(session, &args),
         Command::Check(args) => check::run(session, &args),
+        Command::Manifest(args) => manifest::run(session, &args),
         Command::Vacuum(args) => vacuum::run(session, &args),
         Command::Create(args) => create::run(session, &args),
         Command::Evolve(args) => evolve::run(session, &args),

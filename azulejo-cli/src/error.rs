@@ -42,6 +42,9 @@ pub enum CliError {
     /// A check has found damage.
     #[error("{0}")]
     Damaged(String),
+    /// A manifest does not show what is there.
+    #[error("{0}")]
+    Stale(String),
     /// Whoever reads our output has seen enough.
     #[error("the pipe was closed")]
     BrokenPipe,
@@ -67,7 +70,7 @@ impl CliError {
             Self::BrokenPipe => 0,
             Self::Damaged(_) => 4,
             Self::Usage(_) => 2,
-            Self::Io { .. } | Self::Format(_) => 1,
+            Self::Io { .. } | Self::Format(_) | Self::Stale(_) => 1,
             Self::Engine(error) => match error {
                 EngineError::InvalidArgument(_) | EngineError::SchemaMismatch(_) => 2,
                 EngineError::NotFound { .. } => 3,
@@ -95,6 +98,7 @@ impl CliError {
             }
             Self::Engine(EngineError::Storage { op, source, .. }) => storage_hint(op, source),
             Self::Io { op, source, .. } => storage_hint(op, source),
+            Self::Stale(_) => Some("`azulejo manifest URI` makes it anew"),
             _ => None,
         }
     }

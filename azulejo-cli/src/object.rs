@@ -23,18 +23,12 @@ pub fn locate(context: &Context, uri: &str) -> Result<Location> {
 pub fn disk_usage(location: &Location) -> Result<DiskUsage> {
     let mut usage = DiskUsage::default();
     let storage = &location.storage;
-    let mut folders = vec![location.path.clone()];
-    while let Some(folder) = folders.pop() {
-        for entry in storage.list(&folder)? {
-            let path = folder.join(&entry.name);
-            if entry.is_dir {
-                folders.push(path);
-                continue;
-            }
+    for (folder, entries) in storage.list_tree(&location.path)? {
+        for entry in entries.iter().filter(|entry| !entry.is_dir) {
             usage.files += 1;
             usage.bytes += match entry.size {
                 Some(size) => size,
-                None => storage.size(&path)?,
+                None => storage.size(&location.path.join(&folder).join(&entry.name))?,
             };
         }
     }

@@ -2,6 +2,7 @@
 
 use crate::args::{GlobalArgs, TimeArgs};
 use crate::error::{CliError, Result};
+use crate::moment::timestamp_text;
 use crate::progress::Progress;
 use crate::settings;
 use crate::terminal::Output;
@@ -36,6 +37,7 @@ impl Session {
         if args.threads > 0 {
             config.threads = args.threads;
         }
+        config.manifest = args.manifest.into();
         let key = args.key_file.as_deref().map(read_key).transpose()?;
         Ok(Self {
             context: Context::new(config, key)?,
@@ -46,7 +48,12 @@ impl Session {
 
     /// Opens an array at a time.
     pub fn open(&self, uri: &str, time: &TimeArgs) -> Result<Array> {
-        Ok(Array::open_at(&self.context, uri, time.range())?)
+        let array = Array::open_at(&self.context, uri, time.range())?;
+        if let Some(moment) = array.listed_at() {
+            let moment = timestamp_text(moment);
+            self.output.note(&format!("{uri} is shown as its manifest says it was at {moment}"));
+        }
+        Ok(array)
     }
 
     /// Does long work on the whole of an object, with a progress line.

@@ -33,6 +33,8 @@ pub const FRAGMENT_META_FOLDER: &str = "__fragment_meta";
 pub const METADATA_FOLDER: &str = "__meta";
 /// Arrays of dimension labels.
 pub const LABELS_FOLDER: &str = "__labels";
+/// Where Azulejo keeps a manifest. Not part of the format, whose readers pass it by.
+pub const MANIFEST_FOLDER: &str = "__azulejo";
 /// Ends the names of data files.
 pub const DATA_SUFFIX: &str = ".tdb";
 
@@ -148,6 +150,8 @@ pub enum RootFolder {
     Labels,
     /// [`GROUP_DETAILS_FOLDER`].
     GroupDetails,
+    /// [`MANIFEST_FOLDER`].
+    Manifest,
 }
 
 impl RootFolder {
@@ -162,6 +166,7 @@ impl RootFolder {
             Self::Metadata => METADATA_FOLDER,
             Self::Labels => LABELS_FOLDER,
             Self::GroupDetails => GROUP_DETAILS_FOLDER,
+            Self::Manifest => MANIFEST_FOLDER,
         }
     }
 }
@@ -181,6 +186,7 @@ impl RootEntry {
             METADATA_FOLDER => Self::Folder(RootFolder::Metadata),
             LABELS_FOLDER => Self::Folder(RootFolder::Labels),
             GROUP_DETAILS_FOLDER => Self::Folder(RootFolder::GroupDetails),
+            MANIFEST_FOLDER => Self::Folder(RootFolder::Manifest),
             name => match split_suffix(name) {
                 Some((name, None)) => Self::LegacyFragment(name),
                 Some((name, Some(Suffix::Ok))) => Self::LegacyCommit(name),
@@ -405,6 +411,7 @@ mod tests {
             RootFolder::Metadata,
             RootFolder::Labels,
             RootFolder::GroupDetails,
+            RootFolder::Manifest,
         ] {
             assert_eq!(RootEntry::classify(folder.name()), RootEntry::Folder(folder));
         }

@@ -175,6 +175,13 @@ impl Array {
         &self.inner.location
     }
 
+    /// The moment that it shows, in milliseconds since 1970-01-01 UTC, if its folders were not listed but a
+    /// [manifest](crate::manifest) was read: what was written later is not seen.
+    #[must_use]
+    pub fn listed_at(&self) -> Option<u64> {
+        self.location().storage.listed_at()
+    }
+
     /// The time that it was opened at; an open end is the time of opening.
     #[must_use]
     pub fn time_range(&self) -> TimeRange {

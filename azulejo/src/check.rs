@@ -129,6 +129,7 @@ const RESTORE: &str = "restore it from a backup";
 /// [`Error::NotFound`] if there is no array, [`Error::Encryption`] for a missing, wrong or unneeded key, and errors of the
 /// storage other than missing files. What is wrong with the array is no error but a finding.
 pub fn check(context: &Context, uri: &str, options: CheckOptions) -> Result<Report> {
+    let context = &crate::manifest::without(context);
     let location = context.locate(&Uri::parse(uri)?)?;
     let mut report = Report::default();
     // A wrong key would make every file look damaged.

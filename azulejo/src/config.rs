@@ -16,6 +16,20 @@ pub struct Config {
     pub tile_cache: u64,
     /// Settings of object stores; what is not set comes from the environment.
     pub store: StoreSettings,
+    /// When listings are taken from a manifest.
+    pub manifest: ManifestUse,
+}
+
+/// When reads take their listings from a [manifest](crate::manifest) instead of asking the storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ManifestUse {
+    /// Never.
+    Never,
+    /// Where the storage cannot list, or does not let us.
+    #[default]
+    Fallback,
+    /// Wherever there is one. What was written after it was made is not seen.
+    Always,
 }
 
 impl Config {
@@ -60,6 +74,7 @@ impl Default for Config {
             coalesce_gap: 64 * 1024,
             tile_cache: 0,
             store: StoreSettings::new(),
+            manifest: ManifestUse::Fallback,
         }
     }
 }

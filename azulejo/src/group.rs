@@ -86,7 +86,7 @@ impl Group {
             let TimeRange { start, end } = time_range;
             return Err(Error::InvalidArgument(format!("a time range from {start} to {end} is empty")));
         }
-        let location = context.locate(&uri)?;
+        let location = crate::manifest::locate(context, &uri)?;
         let root = location.storage.list(&location.path)?;
         match ObjectType::of(&root) {
             Some(ObjectType::Group) => {}
@@ -135,6 +135,13 @@ impl Group {
     #[must_use]
     pub fn location(&self) -> &Location {
         &self.location
+    }
+
+    /// The moment that it shows, in milliseconds since 1970-01-01 UTC, if its folders were not listed but a
+    /// [manifest](crate::manifest) was read: what was written later is not seen.
+    #[must_use]
+    pub fn listed_at(&self) -> Option<u64> {
+        self.location.storage.listed_at()
     }
 
     /// The time that it was opened at; an open end is the time of opening.

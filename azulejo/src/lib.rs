@@ -13,6 +13,7 @@ pub mod error;
 pub mod fragment_info;
 pub mod group;
 pub mod label;
+pub mod manifest;
 pub mod object;
 pub mod read;
 pub mod space;

@@ -23,7 +23,7 @@ pub struct Object {
 /// Finds the object at a URI.
 fn find(context: &Context, uri: &str) -> Result<(Uri, Location, ObjectType)> {
     let uri = Uri::parse(uri)?;
-    let location = context.locate(&uri)?;
+    let location = crate::manifest::locate(context, &uri)?;
     match ObjectType::of(&location.storage.list(&location.path)?) {
         Some(object_type) => Ok((uri, location, object_type)),
         None => Err(Error::NotFound { uri: uri.to_string(), what: "an array or a group" }),

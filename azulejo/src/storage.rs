@@ -166,6 +166,27 @@ pub trait ObjectReader: Send + Sync + Debug {
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()>;
 }
 
+/// [`Storage::list_tree`] as one listing a folder, level by level.
+pub(crate) fn list_tree_by_folders(
+    storage: &(impl Storage + ?Sized),
+    dir: &StorePath,
+) -> Result<Vec<(String, Vec<Entry>)>> {
+    let (mut tree, mut pending) = (Vec::new(), vec![String::new()]);
+    while !pending.is_empty() {
+        let paths: Vec<StorePath> = pending.iter().map(|folder| dir.join(folder)).collect();
+        let level: Vec<_> = pending.drain(..).zip(storage.list_all(&paths)?).collect();
+        for (folder, entries) in &level {
+            let path = |entry: &Entry| match folder.as_str() {
+                "" => entry.name.clone(),
+                folder => format!("{folder}/{}", entry.name),
+            };
+            pending.extend(entries.iter().filter(|entry| entry.is_dir).map(path));
+        }
+        tree.extend(level);
+    }
+    Ok(tree)
+}
+
 /// A place that keeps objects under paths. Implementations are synchronous and may be used from many threads.
 ///
 /// Errors are [`Error::NotFound`](crate::Error::NotFound) for a missing object and
@@ -177,6 +198,17 @@ pub trait Storage: Send + Sync + Debug {
     /// Lists several folders, side by side where that is faster; results in the order of the folders.
     fn list_all(&self, dirs: &[StorePath]) -> Result<Vec<Vec<Entry>>> {
         dirs.iter().map(|dir| self.list(dir)).collect()
+    }
+
+    /// A folder and all folders below it, by their paths relative to it (its own is empty), each with its direct children.
+    /// Not a snapshot: what is written meanwhile may be in it or not.
+    fn list_tree(&self, dir: &StorePath) -> Result<Vec<(String, Vec<Entry>)>> {
+        list_tree_by_folders(self, dir)
+    }
+
+    /// The moment that listings show, in milliseconds since 1970-01-01 UTC, where they are not of now.
+    fn listed_at(&self) -> Option<u64> {
+        None
     }
 
     /// Reads ranges of many objects as one concurrent, coalesced batch; results in the order of the requests.

@@ -209,7 +209,7 @@ impl Writer {
         let enumerations = if self.schema().attributes.iter().any(|a| a.enumeration.is_some()) {
             let time = schema_time(&self.options);
             let uri = Uri::from_path(self.target.location.path.clone());
-            Array::open_uri(&self.context, &uri, time)?.enumerations()?
+            Array::open_uri(&crate::manifest::without(&self.context), &uri, time)?.enumerations()?
         } else {
             Vec::new()
         };

@@ -13,6 +13,7 @@ use azulejo::format::schema::Enumeration;
 use azulejo::format::tile::{GenericTile, TileChunks};
 use azulejo::format::wire::ByteReader;
 use azulejo::format::{ArraySchema, CellValNum, Datatype, FormatVersion};
+use azulejo::manifest::Manifest;
 use azulejo::read::ReadOptions;
 use azulejo::storage::{LocalStorage, MemoryStorage, Storage, StorePath};
 use azulejo::{Array, Config, Context};
@@ -89,6 +90,19 @@ pub fn filters(data: &[u8]) {
     let _ = pipeline.decode_tile(&ctx, stored, &mut out, &mut Scratch::new());
     let mut offsets = vec![0; 16];
     let _ = pipeline.decode_string_tile(&ctx, stored, &mut out, &mut offsets, &mut Scratch::new());
+}
+
+/// The sidecar with an array's listings.
+pub fn manifest(data: &[u8]) {
+    if let Ok(manifest) = Manifest::decode(data, LIMIT) {
+        let bytes = manifest.encode().expect("what was decoded can be encoded");
+        assert_eq!(Manifest::decode(&bytes, LIMIT), Ok(manifest));
+    }
+    // The checksum hides the decoder behind it from mutations: wrap them.
+    if let Ok(manifest) = Manifest::decode_content(data) {
+        let bytes = manifest.encode().expect("what was decoded can be encoded");
+        assert_eq!(Manifest::decode(&bytes, u64::MAX), Ok(manifest));
+    }
 }
 
 /// A folder of files: name behind its length as `u16`, content behind its length as `u32`, again and again.

@@ -64,6 +64,11 @@ fn filters() {
 }
 
 #[test]
+fn manifest() {
+    replay("manifest", azulejo_fuzz::manifest);
+}
+
+#[test]
 fn whole_array() {
     replay("whole_array", azulejo_fuzz::whole_array);
 }

@@ -5,6 +5,9 @@ use azulejo::format::schema::FieldIndex;
 use azulejo::format::tile::GenericTile;
 use azulejo::format::wire::ByteWriter;
 use azulejo::format::{ArraySchema, FormatVersion};
+use azulejo::manifest::Manifest;
+use azulejo::storage::Entry;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// Arrays of every age and shape, small.
@@ -92,8 +95,23 @@ pub fn write(dir: &Path) -> Outcome {
         }
         keep("whole_array", &folder.into_bytes())?;
     }
+    let sidecar = sidecar()?;
+    keep("manifest", &sidecar)?;
+    keep("manifest", &GenericTile::decode(&sidecar, None, 1 << 24).map_err(|e| e.to_string())?.data)?;
     println!("fuzz/corpus: {count} inputs");
     Ok(())
+}
+
+/// The manifest of an array in memory.
+fn sidecar() -> Result<Vec<u8>, String> {
+    let entry = |name: &str, size| Entry { name: name.into(), is_dir: size == 0, size: Some(size) };
+    let id = "0123456789abcdef0123456789abcdef";
+    let folders = BTreeMap::from([
+        (String::new(), vec![entry("__commits", 0), entry("__schema", 0)]),
+        ("__commits".into(), vec![entry(&format!("__1_1_{id}_22.wrt"), 0), entry("x", 5)]),
+        ("__schema".into(), vec![entry(&format!("__1_1_{id}"), 170)]),
+    ]);
+    Manifest { made: 1, folders }.encode().map_err(|e| e.to_string())
 }
 
 /// A data file of a fixed-length attribute, behind what the `filters` target wants to know of it.

@@ -37,6 +37,7 @@ fn array(session: &mut Session, args: &ObjectArgs) -> Result<()> {
     let usage = object::disk_usage(array.location())?;
     let written = array.non_empty_domain()?;
     let metadata = array.metadata()?;
+    let manifest = Shown::of(session, &args.uri, array.listed_at())?;
     if session.output.json {
         let versions: BTreeSet<u32> = fragments.fragments().map(|f| f.version().number()).collect();
         let written = written.as_ref().map(|r| encode_rectangle(&array.schema().domain, r));
@@ -55,6 +56,7 @@ fn array(session: &mut Session, args: &ObjectArgs) -> Result<()> {
             "metadata": metadata_json(metadata),
             "files": usage.files,
             "bytes": usage.bytes,
+            "manifest": manifest.json(),
         }));
     }
     let schema = array.schema();
@@ -65,6 +67,7 @@ fn array(session: &mut Session, args: &ObjectArgs) -> Result<()> {
     attributes(out, schema)?;
     orders(out, schema)?;
     contents(out, &array, &fragments, usage)?;
+    manifest.print(out)?;
     let shown = metadata.iter().take(SHOWN_ENTRIES);
     if !metadata.is_empty() {
         writeln!(out)?;
@@ -122,6 +125,55 @@ fn contents(
     Ok(())
 }
 
+/// What is to be said of an object's manifest.
+enum Shown {
+    /// There is none.
+    None,
+    /// The object is shown as it says: nobody can tell what has changed since.
+    Used(u64),
+    /// Folders were listed; the manifest is as old as this and differs in so many places.
+    Beside(u64, usize),
+}
+
+impl Shown {
+    fn of(session: &Session, uri: &str, listed_at: Option<u64>) -> Result<Self> {
+        if let Some(moment) = listed_at {
+            return Ok(Self::Used(moment));
+        }
+        let state = azulejo::manifest::state(&session.context, uri)?;
+        Ok(state.map_or(Self::None, |state| Self::Beside(state.made, state.changes.len())))
+    }
+
+    fn json(&self) -> Json {
+        match self {
+            Self::None => Json::Null,
+            Self::Used(made) => json!({ "made": made, "used": true }),
+            Self::Beside(made, changes) => json!({ "made": made, "used": false, "changes": changes }),
+        }
+    }
+
+    fn print(&self, out: &mut impl Write) -> Result<()> {
+        match self {
+            Self::None => {}
+            Self::Used(made) => {
+                let moment = moment::timestamp_text(*made);
+                writeln!(
+                    out,
+                    "shown              as of {moment}, by its manifest; later writes are not seen"
+                )?;
+            }
+            Self::Beside(made, 0) => {
+                writeln!(out, "manifest           of {}, up to date", moment::timestamp_text(*made))?;
+            }
+            Self::Beside(made, changes) => {
+                let (moment, changes) = (moment::timestamp_text(*made), plural(*changes, "change"));
+                writeln!(out, "manifest           of {moment}, stale: {changes} since")?;
+            }
+        }
+        Ok(())
+    }
+}
+
 /// The first and the last time that a fragment was written at.
 fn timestamps(fragments: &FragmentInfo) -> Option<(u64, u64)> {
     let first = fragments.fragments().map(|f| f.time_range().start).min()?;
@@ -133,6 +185,7 @@ fn group(session: &mut Session, args: &ObjectArgs) -> Result<()> {
     let members = super::ls::members(&group, &args.uri)?;
     let metadata = group.metadata()?;
     let usage = object::disk_usage(group.location())?;
+    let manifest = Shown::of(session, &args.uri, group.listed_at())?;
     if session.output.json {
         let members: Vec<Json> = members.iter().map(super::ls::Row::json).collect();
         return session.output.write_json(&json!({
@@ -142,12 +195,14 @@ fn group(session: &mut Session, args: &ObjectArgs) -> Result<()> {
             "metadata": metadata_json(&metadata),
             "files": usage.files,
             "bytes": usage.bytes,
+            "manifest": manifest.json(),
         }));
     }
     let out = &mut session.output;
     writeln!(out, "{}", args.uri)?;
     let files = plural(usize::try_from(usage.files).unwrap_or(usize::MAX), "file");
     writeln!(out, "group, {}, {} in {files}", plural(members.len(), "member"), size::text(usage.bytes))?;
+    manifest.print(out)?;
     if !members.is_empty() {
         writeln!(out)?;
         out.heading("Members")?;

@@ -57,9 +57,9 @@ const ATTEMPTS: usize = 5;
 
 /// Opens the array at `uri`.
 pub(super) fn open(context: &Context, uri: &Uri, time: TimeRange, part: &Part) -> Result<Inner> {
-    let location = context.locate(uri)?;
     let mut attempt = 1;
     loop {
+        let location = crate::manifest::locate(context, uri)?;
         let listed = if part.schemas_only { list_schemas(&location) } else { list(&location) };
         let directory = Directory::parse(&listed?);
         if !directory.is_array() {

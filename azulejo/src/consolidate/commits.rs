@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, HashSet};
 /// # Errors
 /// [`Error::Unsupported`] for an array of a version that keeps no commits of this kind: upgrade it first.
 pub fn commits(context: &Context, uri: &str) -> Result<Option<StorePath>> {
+    let context = &crate::manifest::without(context);
     let location = context.locate(&Uri::parse(uri)?)?;
     let _turn = Turn::wait(&location);
     let version = {

@@ -20,6 +20,7 @@ const TAIL_LEN: u64 = 8192;
 /// # Errors
 /// [`Error::Unsupported`] for an array of a version that is not written: upgrade it first.
 pub fn fragment_metadata(context: &Context, uri: &str) -> Result<Option<StorePath>> {
+    let context = &crate::manifest::without(context);
     let location = context.locate(&Uri::parse(uri)?)?;
     let _turn = Turn::wait(&location);
     let array = Array::open(context, uri)?;

@@ -107,6 +107,7 @@ const ATTEMPTS: usize = 4;
 /// An array that an error leaves behind reads as before.
 pub fn fragments(context: &Context, uri: &str, options: &FragmentOptions) -> Result<Vec<Merged>> {
     options.choice.check()?;
+    let context = &crate::manifest::without(context);
     let location = context.locate(&Uri::parse(uri)?)?;
     let _turn = Turn::wait(&location);
     let mut rounds = Vec::new();

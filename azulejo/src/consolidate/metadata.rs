@@ -20,6 +20,7 @@ use std::collections::{BTreeMap, HashSet};
 /// # Errors
 /// Those of opening the array and of the storage.
 pub fn array_metadata(context: &Context, uri: &str, time: TimeRange) -> Result<Option<StorePath>> {
+    let context = &crate::manifest::without(context);
     let location = context.locate(&Uri::parse(uri)?)?;
     let _turn = Turn::wait(&location);
     let part = Part { fragments: Some(HashSet::new()), ..Part::default() };
@@ -34,6 +35,7 @@ pub fn array_metadata(context: &Context, uri: &str, time: TimeRange) -> Result<O
 /// # Errors
 /// Those of opening the group and of the storage.
 pub fn group_metadata(context: &Context, uri: &str, time: TimeRange) -> Result<Option<StorePath>> {
+    let context = &crate::manifest::without(context);
     let location = context.locate(&Uri::parse(uri)?)?;
     let _turn = Turn::wait(&location);
     if object_type(context, uri)? != Some(ObjectType::Group) {

@@ -119,6 +119,7 @@ fn bytes_of(location: &Location, result: &Vacuumed) -> Result<u64> {
 /// # Errors
 /// Those of reading the array's folder and of the storage. A vacuum that fails can be repeated.
 pub fn vacuum(context: &Context, uri: &str, mode: Mode, options: VacuumOptions) -> Result<Vacuumed> {
+    let context = &crate::manifest::without(context);
     let location = context.locate(&Uri::parse(uri)?)?;
     let _turn = Turn::wait(&location);
     let steps = match mode {

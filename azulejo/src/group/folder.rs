@@ -58,7 +58,7 @@ pub struct FolderEntry {
 /// # Errors
 /// [`Error::Storage`] if the folder cannot be listed.
 pub fn object_type(context: &Context, uri: &str) -> Result<Option<ObjectType>> {
-    let location = context.locate(&Uri::parse(uri)?)?;
+    let location = crate::manifest::locate(context, &Uri::parse(uri)?)?;
     Ok(ObjectType::of(&location.storage.list(&location.path)?))
 }
 
@@ -68,7 +68,7 @@ pub fn object_type(context: &Context, uri: &str) -> Result<Option<ObjectType>> {
 /// # Errors
 /// [`Error::NotFound`] if there is no such folder.
 pub fn list(context: &Context, uri: &str) -> Result<Vec<FolderEntry>> {
-    let location = context.locate(&Uri::parse(uri)?)?;
+    let location = crate::manifest::locate(context, &Uri::parse(uri)?)?;
     let entries = location.storage.list(&location.path)?;
     if entries.is_empty() && !exists(&location)? {
         return Err(Error::NotFound { uri: uri.to_owned(), what: "a folder" });

@@ -52,7 +52,7 @@ struct Pending {
 /// [`Error::NotFound`] if there is nothing at the URI.
 pub fn walk(context: &Context, uri: &str, max_depth: usize) -> Result<Walk> {
     let uri = Uri::parse(uri)?;
-    let location = context.locate(&uri)?;
+    let location = crate::manifest::locate(context, &uri)?;
     let entries = location.storage.list(&location.path)?;
     if entries.is_empty() && !exists(&location)? {
         return Err(Error::NotFound { uri: uri.to_string(), what: "a folder, group or array" });
@@ -67,7 +67,7 @@ impl Walk {
     /// Visits one entry and puts what lies in it on the list.
     fn visit(&mut self, next: Pending) -> Result<WalkEntry> {
         let Pending { depth, name, uri, stored_type } = next;
-        let location = self.context.locate(&Uri::parse(&uri)?)?;
+        let location = crate::manifest::locate(&self.context, &Uri::parse(&uri)?)?;
         if stored_type == Some(ObjectType::Array) {
             return Ok(WalkEntry { depth, name, uri, object_type: stored_type, repeated: false });
         }

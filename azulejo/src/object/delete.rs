@@ -16,6 +16,7 @@ use std::collections::HashSet;
 /// # Errors
 /// [`Error::NotFound`] if there is neither an array nor a group.
 pub fn delete(context: &Context, uri: &str, recursive: bool) -> Result<Vec<Object>> {
+    let context = &crate::manifest::without(context);
     let plan = plan_deletion(context, uri, recursive)?;
     for object in &plan {
         let (_, location, object_type) = find(context, &object.uri)?;
@@ -29,6 +30,7 @@ pub fn delete(context: &Context, uri: &str, recursive: bool) -> Result<Vec<Objec
 /// # Errors
 /// As [`delete`].
 pub fn plan_deletion(context: &Context, uri: &str, recursive: bool) -> Result<Vec<Object>> {
+    let context = &crate::manifest::without(context);
     let (uri, _, object_type) = find(context, uri)?;
     let mut plan = Vec::new();
     let mut seen = HashSet::from([uri.to_string()]);
@@ -80,6 +82,8 @@ fn rank_of(entry: &Entry, object_type: ObjectType) -> Option<usize> {
         RootEntry::Folder(RootFolder::Commits) | RootEntry::LegacyCommit(_) if is_array => Some(0),
         RootEntry::Folder(RootFolder::Schema) | RootEntry::LegacySchema if is_array => Some(MARKER),
         RootEntry::Folder(RootFolder::GroupDetails) | RootEntry::GroupMarker => Some(MARKER),
+        // Who cannot list reads the manifest first.
+        RootEntry::Folder(RootFolder::Manifest) => Some(0),
         RootEntry::Folder(RootFolder::Metadata) => Some(1),
         RootEntry::Unknown => (is_array && entry.name == LOCK_FILE).then_some(1),
         _ => is_array.then_some(1),

@@ -16,7 +16,7 @@ const PIECE: u64 = 8 << 20;
 /// # Errors
 /// [`Error::NotFound`] if there is neither an array nor a group, [`Error::AlreadyExists`] if something lies at `to`.
 pub fn rename(context: &Context, from: &str, to: &str) -> Result<()> {
-    let (from_uri, location, _) = find(context, from)?;
+    let (from_uri, location, _) = find(&crate::manifest::without(context), from)?;
     let (to_uri, target) = target(context, &from_uri, to)?;
     if std::mem::discriminant(&from_uri) == std::mem::discriminant(&to_uri) {
         return location.storage.rename(&location.path, &target.path);

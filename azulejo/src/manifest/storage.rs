@@ -1,0 +1,235 @@
+//! A storage whose listings come from manifests where they must.
+
+use super::{MANIFEST_FILE, Manifest};
+use crate::config::ManifestUse;
+use crate::error::{Error, Result};
+use crate::storage::{
+    Entry, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail, Upload,
+    list_tree_by_folders,
+};
+use bytes::Bytes;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What is wrong with a file that only a manifest names.
+const STALE: &str =
+    "the manifest names it, but it is gone: the manifest is stale; make it anew with `azulejo manifest`";
+
+/// Passes everything on to another storage, but lists what lies below `root` from manifests: always, or once the other
+/// storage has refused to list.
+#[derive(Debug)]
+pub(super) struct ManifestStorage {
+    inner: Arc<dyn Storage>,
+    root: StorePath,
+    /// Bytes of a decoded manifest, at most.
+    limit: u64,
+    /// Whether listings come from manifests.
+    in_use: AtomicBool,
+    /// By the folder of the object; `None` where there is none.
+    manifests: Mutex<HashMap<StorePath, Option<Arc<Manifest>>>>,
+}
+
+/// Whether an error says that folders cannot be listed, here or by us. Only what was tried again in vain is an error, so
+/// that a refusal does not pass.
+fn is_refusal(error: &Error) -> bool {
+    match error {
+        Error::Unsupported(_) => true,
+        Error::Storage { source, .. } => {
+            matches!(source.kind(), std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::Unsupported)
+        }
+        _ => false,
+    }
+}
+
+impl ManifestStorage {
+    pub(super) fn new(inner: Arc<dyn Storage>, root: StorePath, wanted: ManifestUse, limit: u64) -> Self {
+        let in_use = AtomicBool::new(wanted == ManifestUse::Always);
+        Self { inner, root, limit, in_use, manifests: Mutex::default() }
+    }
+
+    fn is_in_use(&self) -> bool {
+        self.in_use.load(Ordering::Relaxed)
+    }
+
+    /// The manifest of the object in a folder, read once.
+    fn manifest(&self, object: &StorePath) -> Result<Option<Arc<Manifest>>> {
+        let mut manifests = self.manifests.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(manifest) = manifests.get(object) {
+            return Ok(manifest.clone());
+        }
+        let path = object.join(MANIFEST_FILE);
+        let request = ReadRequest { path: path.clone(), range: ReadRange::All };
+        let manifest = match self.inner.read(&[request]) {
+            Ok(read) => {
+                let bytes = read.into_iter().next().unwrap_or_default();
+                let manifest = Manifest::decode(&bytes, self.limit);
+                Some(Arc::new(manifest.map_err(|e| Error::decode(path.to_string(), e))?))
+            }
+            Err(Error::NotFound { .. }) => None,
+            // Who may not list a bucket is not told what is missing.
+            Err(error) if is_refusal(&error) => None,
+            Err(error) => return Err(error),
+        };
+        manifests.insert(object.clone(), manifest.clone());
+        Ok(manifest)
+    }
+
+    /// A listing out of the manifest of `object`, or of an object nested in it; `None` without a manifest.
+    fn listed(&self, object: &StorePath, dir: &StorePath) -> Result<Option<Vec<Entry>>> {
+        let Some(manifest) = self.manifest(object)? else { return Ok(None) };
+        let Some(path) = dir.relative_to(object) else { return Ok(None) };
+        let mut known = path;
+        loop {
+            if let Some(entries) = manifest.folders.get(known) {
+                if known == path {
+                    return Ok(Some(entries.clone()));
+                }
+                let below = path.get(known.len()..).unwrap_or_default().trim_start_matches('/');
+                let name = below.split('/').next().unwrap_or_default();
+                // A folder that the manifest names and does not list holds an object of its own.
+                let nested = entries.iter().any(|entry| entry.is_dir && entry.name == name);
+                return match nested {
+                    true => self.listed(&object.join(known).join(name), dir),
+                    false => Ok(Some(Vec::new())),
+                };
+            }
+            known = known.rsplit_once('/').map_or("", |(parent, _)| parent);
+        }
+    }
+
+    /// Size of a file, out of the root's manifest.
+    fn size_of(&self, path: &StorePath) -> Option<u64> {
+        if !self.is_in_use() {
+            return None;
+        }
+        self.manifest(&self.root).ok()??.size_of(path.relative_to(&self.root)?)
+    }
+
+    /// Says of a missing object that the manifest is to blame.
+    fn blame<T>(&self, result: Result<T>) -> Result<T> {
+        match result {
+            Err(Error::NotFound { uri, .. }) if self.listed_at().is_some() => {
+                Err(Error::NotFound { uri, what: STALE })
+            }
+            result => result,
+        }
+    }
+}
+
+impl Storage for ManifestStorage {
+    fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
+        if dir.relative_to(&self.root).is_none() {
+            return self.inner.list(dir);
+        }
+        if self.is_in_use()
+            && let Some(entries) = self.listed(&self.root, dir)?
+        {
+            return Ok(entries);
+        }
+        let refusal = match self.inner.list(dir) {
+            Err(error) if is_refusal(&error) => error,
+            listed => return listed,
+        };
+        let Some(entries) = self.listed(&self.root, dir)? else {
+            return Err(Error::Unsupported(format!(
+                "{dir} cannot be listed ({refusal}), and there is no {MANIFEST_FILE} to read instead: make one with \
+                 `azulejo manifest` where it can"
+            )));
+        };
+        self.in_use.store(true, Ordering::Relaxed);
+        Ok(entries)
+    }
+
+    fn list_all(&self, dirs: &[StorePath]) -> Result<Vec<Vec<Entry>>> {
+        if !self.is_in_use() && dirs.iter().all(|dir| dir.relative_to(&self.root).is_some()) {
+            match self.inner.list_all(dirs) {
+                Err(error) if is_refusal(&error) => {}
+                listed => return listed,
+            }
+        }
+        dirs.iter().map(|dir| self.list(dir)).collect()
+    }
+
+    fn list_tree(&self, dir: &StorePath) -> Result<Vec<(String, Vec<Entry>)>> {
+        if !self.is_in_use() || dir.relative_to(&self.root).is_none() {
+            match self.inner.list_tree(dir) {
+                Err(error) if is_refusal(&error) => {}
+                listed => return listed,
+            }
+        }
+        list_tree_by_folders(self, dir)
+    }
+
+    fn listed_at(&self) -> Option<u64> {
+        if !self.is_in_use() {
+            return self.inner.listed_at();
+        }
+        let manifests = self.manifests.lock().unwrap_or_else(PoisonError::into_inner);
+        manifests.get(&self.root)?.as_ref().map(|manifest| manifest.made)
+    }
+
+    fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
+        self.blame(self.inner.read(requests))
+    }
+
+    fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>> {
+        // Not every server knows ranges that count from the end.
+        let sizes: Option<Vec<u64>> = paths.iter().map(|path| self.size_of(path)).collect();
+        let Some(sizes) = sizes else { return self.blame(self.inner.read_tails(paths, len)) };
+        let request = |(path, size): (&StorePath, &u64)| ReadRequest {
+            path: path.clone(),
+            range: ReadRange::Bytes(size.saturating_sub(len)..*size),
+        };
+        let requests: Vec<ReadRequest> = paths.iter().zip(&sizes).map(request).collect();
+        let read = self.blame(self.inner.read(&requests))?;
+        Ok(read.into_iter().zip(sizes).map(|(bytes, object_size)| Tail { bytes, object_size }).collect())
+    }
+
+    fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
+        self.blame(self.inner.read_into(requests))
+    }
+
+    fn has_cheap_reads(&self) -> bool {
+        self.inner.has_cheap_reads()
+    }
+
+    fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>> {
+        self.blame(self.inner.open(path))
+    }
+
+    fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
+        self.inner.start_read(requests)
+    }
+
+    fn size(&self, path: &StorePath) -> Result<u64> {
+        match self.size_of(path) {
+            Some(size) => Ok(size),
+            None => self.blame(self.inner.size(path)),
+        }
+    }
+
+    fn put(&self, path: &StorePath, body: Bytes) -> Result<()> {
+        self.inner.put(path, body)
+    }
+
+    fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
+        self.inner.upload(path)
+    }
+
+    fn finish_all(&self, uploads: Vec<Box<dyn Upload>>) -> Result<()> {
+        self.inner.finish_all(uploads)
+    }
+
+    fn make_folder(&self, path: &StorePath) -> Result<()> {
+        self.inner.make_folder(path)
+    }
+
+    fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
+        self.inner.rename(from, to)
+    }
+
+    fn delete(&self, paths: &[StorePath]) -> Result<()> {
+        self.inner.delete(paths)
+    }
+}

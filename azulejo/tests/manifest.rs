@@ -1,0 +1,363 @@
+//! Arrays and groups in storages that cannot list, read by their manifests.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests are tests too")]
+
+use azulejo::column::{ColumnBuffers, ColumnSet};
+use azulejo::config::ManifestUse;
+use azulejo::format::schema::{DataOrder, NewArray};
+use azulejo::format::{ArraySchema, Datatype};
+use azulejo::group::{NewMember, ObjectType};
+use azulejo::manifest::{self, Change, MANIFEST_FILE, Manifest};
+use azulejo::read::ReadOptions;
+use azulejo::storage::{
+    Entry, LocalStorage, MemoryStorage, ReadRequest, Request, RequestLogStorage, Storage, StorePath, Tail,
+    Upload,
+};
+use azulejo::write::{WriteOptions, Writer};
+use azulejo::{Array, Config, Context, Error, Result, consolidate, group, object};
+use bytes::Bytes;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+const URI: &str = "mem://array";
+const LIMIT: u64 = 1 << 20;
+
+/// A storage that is only read and does not list: as a web server, or as a bucket whose policy forbids it.
+#[derive(Debug)]
+struct Unlisted {
+    inner: Arc<dyn Storage>,
+    forbidden: bool,
+}
+
+impl Unlisted {
+    fn refusal<T>(&self, path: &StorePath) -> Result<T> {
+        if !self.forbidden {
+            return Err(Error::Unsupported(format!("{path}: a web server has no listings")));
+        }
+        let source = std::io::Error::new(std::io::ErrorKind::PermissionDenied, "403");
+        Err(Error::Storage { op: "list", uri: path.to_string(), source })
+    }
+}
+
+impl Storage for Unlisted {
+    fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
+        self.refusal(dir)
+    }
+
+    fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
+        self.inner.read(requests)
+    }
+
+    fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>> {
+        self.inner.read_tails(paths, len)
+    }
+
+    fn size(&self, path: &StorePath) -> Result<u64> {
+        self.inner.size(path)
+    }
+
+    fn put(&self, path: &StorePath, _: Bytes) -> Result<()> {
+        self.refusal(path)
+    }
+
+    fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
+        self.refusal(path)
+    }
+
+    fn make_folder(&self, path: &StorePath) -> Result<()> {
+        self.refusal(path)
+    }
+
+    fn rename(&self, from: &StorePath, _: &StorePath) -> Result<()> {
+        self.refusal(from)
+    }
+
+    fn delete(&self, paths: &[StorePath]) -> Result<()> {
+        paths.iter().try_for_each(|path| self.refusal(path))
+    }
+}
+
+fn context(memory: Arc<dyn Storage>, manifest: ManifestUse) -> Context {
+    let config = Config { manifest, threads: 1, ..Config::default() };
+    Context::with_storages(config, None, Arc::new(LocalStorage::new()), memory).unwrap()
+}
+
+/// A storage, and contexts for it: one that lists, one that cannot.
+fn both(forbidden: bool) -> (Arc<dyn Storage>, Context, Context) {
+    let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let unlisted = Arc::new(Unlisted { inner: Arc::clone(&memory), forbidden });
+    let listing = context(Arc::clone(&memory), ManifestUse::Fallback);
+    (memory, listing, context(unlisted, ManifestUse::Fallback))
+}
+
+fn new_array() -> NewArray {
+    ArraySchema::sparse().dimension("x", 0i64..=99, 10).attribute("a", Datatype::Int32).build().unwrap()
+}
+
+fn write(context: &Context, uri: &str, x: i64) {
+    let mut writer = Writer::open(context, uri, WriteOptions::new()).unwrap();
+    let columns = [ColumnBuffers::of_values("x", vec![x]), ColumnBuffers::of_values("a", vec![7i32])];
+    writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
+    writer.finish().unwrap();
+}
+
+fn coordinates(array: &Array) -> Vec<i64> {
+    let cells = array.read(ReadOptions::new().fields(["x"])).unwrap().read_all().unwrap();
+    cells.column("x").unwrap().values::<i64>().unwrap().to_vec()
+}
+
+#[test]
+fn what_cannot_be_listed_is_read_by_its_manifest() {
+    for forbidden in [false, true] {
+        let (_, listing, blind) = both(forbidden);
+        Array::create(&listing, URI, new_array()).unwrap();
+        write(&listing, URI, 1);
+        write(&listing, URI, 2);
+        let without = Array::open(&blind, URI).unwrap_err();
+        assert!(
+            matches!(&without, Error::Unsupported(text) if text.contains("azulejo manifest") && text.contains(MANIFEST_FILE)),
+            "{without}"
+        );
+        let before = azulejo::array::clock::now();
+        let written = manifest::write(&listing, URI).unwrap().written;
+        assert_eq!((written.len(), written[0].uri.as_str()), (1, URI));
+        assert_eq!(written[0].object_type, ObjectType::Array);
+
+        let array = Array::open(&blind, URI).unwrap();
+        assert_eq!(coordinates(&array), [1, 2]);
+        assert_eq!(array.listed_at(), Some(written[0].made));
+        assert!((before..=azulejo::array::clock::now()).contains(&written[0].made));
+        assert_eq!(group::object_type(&blind, URI).unwrap(), Some(ObjectType::Array));
+        // Where listing works the manifest does not count.
+        assert_eq!(Array::open(&listing, URI).unwrap().listed_at(), None);
+    }
+}
+
+#[test]
+fn a_stale_manifest_is_detected_and_hides_nothing_where_listing_works() {
+    let (memory, listing, blind) = both(false);
+    Array::create(&listing, URI, new_array()).unwrap();
+    write(&listing, URI, 1);
+    assert_eq!(manifest::state(&listing, URI).unwrap(), None);
+    manifest::write(&listing, URI).unwrap();
+    assert_eq!(manifest::state(&listing, URI).unwrap().unwrap().changes, []);
+
+    write(&listing, URI, 2);
+    let changes = manifest::state(&listing, URI).unwrap().unwrap().changes;
+    assert!(
+        changes.iter().any(|c| matches!(c, Change::Added(path) if path.ends_with(".wrt"))),
+        "{changes:?}"
+    );
+    assert_eq!(coordinates(&Array::open(&listing, URI).unwrap()), [1, 2]);
+    assert_eq!(coordinates(&Array::open(&blind, URI).unwrap()), [1]);
+    // Asked for, it counts everywhere; those who change the array look for themselves all the same.
+    let always = context(Arc::clone(&memory), ManifestUse::Always);
+    let array = Array::open(&always, URI).unwrap();
+    assert_eq!((coordinates(&array), array.listed_at().is_some()), (vec![1], true));
+    write(&always, URI, 3);
+    consolidate::fragments(&always, URI, &Default::default()).unwrap();
+    consolidate::vacuum(&always, URI, consolidate::Mode::Fragments, Default::default()).unwrap();
+    assert_eq!(coordinates(&Array::open(&listing, URI).unwrap()), [1, 2, 3]);
+    // What the manifest names is gone now, and the error says so.
+    let changes = manifest::state(&listing, URI).unwrap().unwrap().changes;
+    assert!(changes.iter().any(|c| matches!(c, Change::Gone(path) if path.ends_with(".wrt"))), "{changes:?}");
+    for context in [&blind, &always] {
+        let error = Array::open(context, URI).unwrap_err();
+        assert!(matches!(error, Error::NotFound { what, .. } if what.contains("stale")), "{error}");
+    }
+    manifest::write(&listing, URI).unwrap();
+    assert_eq!(coordinates(&Array::open(&blind, URI).unwrap()), [1, 2, 3]);
+    assert_eq!(manifest::state(&listing, URI).unwrap().unwrap().changes, []);
+}
+
+#[test]
+fn always_means_one_read_and_no_listing() {
+    let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let listing = context(Arc::clone(&memory), ManifestUse::Never);
+    Array::create(&listing, URI, new_array()).unwrap();
+    for x in 0..5 {
+        write(&listing, URI, x);
+    }
+    manifest::write(&listing, URI).unwrap();
+    let logged = RequestLogStorage::new(memory);
+    let log = logged.log();
+    let always = context(Arc::new(logged), ManifestUse::Always);
+    let array = Array::open(&always, URI).unwrap();
+    let requests = log.take();
+    let name =
+        |r: &Request| if let Request::Read { path, .. } = r { Some(path.name().to_owned()) } else { None };
+    let names: Vec<String> = requests.iter().filter_map(name).collect();
+    // The manifest, the schema, five footers.
+    assert_eq!((requests.len(), names.len()), (7, 7), "{requests:?}");
+    assert_eq!(names[0], "manifest");
+    assert_eq!(coordinates(&array), [0, 1, 2, 3, 4]);
+    assert_eq!(log.list_num(), 0);
+}
+
+#[test]
+fn always_lists_where_there_is_no_manifest() {
+    let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+    let always = context(memory, ManifestUse::Always);
+    Array::create(&always, URI, new_array()).unwrap();
+    write(&always, URI, 1);
+    let array = Array::open(&always, URI).unwrap();
+    assert_eq!((coordinates(&array), array.listed_at()), (vec![1], None));
+}
+
+#[test]
+fn groups_members_and_labels_have_manifests_too() {
+    let (_, listing, blind) = both(false);
+    let labelled = ArraySchema::dense()
+        .dimension("x", 0i32..=99, 10)
+        .attribute("a", Datatype::Int32)
+        .label(0, "name", DataOrder::Increasing, Datatype::Float64)
+        .build()
+        .unwrap();
+    group::Group::create(&listing, "mem://g").unwrap();
+    group::Group::create(&listing, "mem://g/inner").unwrap();
+    Array::create(&listing, "mem://g/inner/labelled", labelled).unwrap();
+    Array::create(&listing, "mem://elsewhere", new_array()).unwrap();
+    write(&listing, "mem://elsewhere", 5);
+    let mut editor = group::Group::edit(&listing, "mem://g").unwrap();
+    editor.add(NewMember::relative("inner").named("inner")).unwrap();
+    editor.add(NewMember::at("mem://elsewhere").named("far")).unwrap();
+    editor.commit().unwrap();
+    let mut editor = group::Group::edit(&listing, "mem://g/inner").unwrap();
+    editor.add(NewMember::relative("labelled").named("l")).unwrap();
+    // A circle ends.
+    editor.add(NewMember::at("mem://g").named("up")).unwrap();
+    editor.commit().unwrap();
+
+    let manifests = manifest::write(&listing, "mem://g").unwrap();
+    assert!(manifests.skipped.is_empty());
+    let mut uris: Vec<&str> = manifests.written.iter().map(|w| w.uri.as_str()).collect();
+    uris.sort_unstable();
+    assert_eq!(uris.len(), 5, "{uris:?}");
+    assert_eq!(uris[..4], ["mem://elsewhere", "mem://g", "mem://g/inner", "mem://g/inner/labelled"]);
+    assert!(uris[4].starts_with("mem://g/inner/labelled/__labels/"), "{uris:?}");
+
+    let group = group::Group::open(&blind, "mem://g").unwrap();
+    assert_eq!(group.listed_at(), Some(manifests.written[0].made));
+    assert_eq!(coordinates(&Array::open(&blind, &group.member("far").unwrap().location).unwrap()), [5]);
+    let array = Array::open(&blind, "mem://g/inner/labelled").unwrap();
+    assert!(array.open_label("name").unwrap().listed_at().is_some());
+    let walk = |context: &Context| -> Vec<_> {
+        group::walk(context, "mem://g", 9).unwrap().map(|entry| entry.unwrap()).collect()
+    };
+    assert_eq!(walk(&blind), walk(&listing));
+    assert_eq!(group::list(&blind, "mem://g").unwrap(), group::list(&listing, "mem://g").unwrap());
+
+    // A member that is gone is skipped, and named.
+    object::delete(&listing, "mem://elsewhere", false).unwrap();
+    let manifests = manifest::write(&listing, "mem://g").unwrap();
+    assert_eq!((manifests.written.len(), manifests.skipped[0].0.as_str()), (4, "mem://elsewhere"));
+}
+
+#[test]
+fn what_cannot_be_listed_can_be_copied() {
+    let (_, listing, blind) = both(true);
+    Array::create(&listing, URI, new_array()).unwrap();
+    write(&listing, URI, 1);
+    manifest::write(&listing, URI).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let target = folder.path().join("copy").to_str().unwrap().to_owned();
+    object::copy(&blind, URI, &target).unwrap();
+    assert_eq!(coordinates(&Array::open(&listing, &target).unwrap()), [1]);
+    // Moving and deleting would have to list.
+    assert!(object::rename(&blind, URI, &folder.path().join("moved").to_string_lossy()).is_err());
+    assert!(object::delete(&blind, URI, false).is_err());
+    assert!(Writer::open(&blind, URI, WriteOptions::new()).is_err());
+}
+
+#[test]
+fn deletion_takes_the_manifest_along_and_check_knows_it() {
+    let (memory, listing, _) = both(false);
+    Array::create(&listing, URI, new_array()).unwrap();
+    manifest::write(&listing, URI).unwrap();
+    let report = azulejo::check::check(&listing, URI, Default::default()).unwrap();
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    object::delete(&listing, URI, false).unwrap();
+    assert_eq!(memory.list(&StorePath::memory("array")).unwrap(), []);
+}
+
+fn sample() -> Manifest {
+    let entry = |name: &str, is_dir, size| Entry { name: name.into(), is_dir, size };
+    let folders = BTreeMap::from([
+        (String::new(), vec![entry("__schema", true, Some(0)), entry("é.txt", false, None)]),
+        ("__schema".into(), vec![entry("__1_1_ab", false, Some(u64::MAX)), entry("b", false, Some(0))]),
+    ]);
+    Manifest { made: 1_700_000_000_000, folders }
+}
+
+#[test]
+fn sidecars_come_back_and_damage_is_seen() {
+    let manifest = sample();
+    let bytes = manifest.encode().unwrap();
+    assert_eq!(Manifest::decode(&bytes, LIMIT).unwrap(), manifest);
+    assert_eq!(
+        (manifest.size_of("__schema/b"), manifest.size_of("b"), manifest.file_num()),
+        (Some(0), None, 3)
+    );
+    for len in 0..bytes.len() {
+        assert!(Manifest::decode(&bytes[..len], LIMIT).is_err(), "{len} bytes");
+    }
+    // Some bits of the header mean nothing; all others are checked, or lie under the checksum.
+    for at in 0..bytes.len() {
+        for bit in 0..8 {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1 << bit;
+            if let Ok(found) = Manifest::decode(&damaged, LIMIT) {
+                assert_eq!(found, manifest, "bit {bit} of byte {at}");
+            }
+        }
+    }
+    assert!(Manifest::decode(&bytes, 40).is_err(), "it is larger than its limit");
+}
+
+#[test]
+fn sidecars_lead_nowhere_else() {
+    let entry = |name: &str| Entry { name: name.into(), is_dir: true, size: Some(0) };
+    let with = |folder: &str, names: &[&str]| {
+        let mut manifest = sample();
+        manifest.folders.insert(folder.into(), names.iter().map(|name| entry(name)).collect());
+        Manifest::decode(&manifest.encode().unwrap(), LIMIT)
+    };
+    assert!(with("x/y", &["a", "b"]).is_ok());
+    for (folder, names) in [
+        ("..", &["a"][..]),
+        ("x/../y", &["a"]),
+        ("/x", &["a"]),
+        ("x/", &["a"]),
+        ("x", &[".."]),
+        ("x", &["a/b"]),
+        ("x", &[""]),
+        ("x", &["b", "a"]),
+        ("x", &["a", "a"]),
+    ] {
+        assert!(with(folder, names).is_err(), "{folder:?} {names:?}");
+    }
+    let mut rootless = sample();
+    rootless.folders.remove("");
+    assert!(Manifest::decode(&rootless.encode().unwrap(), LIMIT).is_err());
+}
+
+#[test]
+fn manifests_are_small() {
+    let entry = |name: String| Entry { name, is_dir: false, size: Some(1000) };
+    let mut manifest = sample();
+    let mut state = 1u128;
+    let names: Vec<String> = (0..2000)
+        .map(|i| {
+            state = state.wrapping_mul(0x2d99_787a_926d_46f4_6c3a_5b79_c1e5_2d1b).wrapping_add(1);
+            format!("__{t}_{t}_{state:032x}_22", t = 1_700_000_000_000u64 + i)
+        })
+        .collect();
+    manifest.folders.insert("__commits".into(), names.iter().map(|n| entry(format!("{n}.wrt"))).collect());
+    for name in &names {
+        let files = ["__fragment_metadata.tdb", "a0.tdb", "d0.tdb"].map(|n| entry(n.into()));
+        manifest.folders.insert(format!("__fragments/{name}"), files.to_vec());
+    }
+    let bytes = manifest.encode().unwrap();
+    assert_eq!(Manifest::decode(&bytes, LIMIT).unwrap(), manifest);
+    assert!(bytes.len() < 2000 * 40, "{} bytes", bytes.len());
+}
