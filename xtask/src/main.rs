@@ -2,6 +2,7 @@
 #![expect(clippy::print_stdout, reason = "a program for a terminal")]
 
 mod capi;
+mod cloud;
 mod corpus;
 mod expected;
 mod fences;
@@ -21,6 +22,7 @@ mod support {
     pub mod cells;
     pub mod check;
     pub mod facts;
+    pub mod pack;
 }
 
 use std::path::{Path, PathBuf};
@@ -36,6 +38,9 @@ cargo xtask TASK
                               random arrays that the reference writes read identically
   interop write [--seed N] [--count N] [--turns N]
                               random arrays that Azulejo writes, and on which both engines take turns, read identically
+  cloud [PART]                arrays on real servers, which it installs, starts and stops: conformance, corpus, interop,
+                              requests, faults, writers
+  cloud bench [--rounds N]    the reference beside us through an S3 server with 20 ms a request
   fixtures DIR                packs a selection of a corpus into azulejo/tests/fixtures
   header [--check]            the C header of azulejo-capi, from its sources
   install-capi PREFIX         builds azulejo-capi and installs the library, its header and its pkg-config file
@@ -73,6 +78,7 @@ fn main() -> ExitCode {
         ["header"] => header::write(&root()),
         ["header", "--check"] => header::check(&root()),
         ["install-capi", prefix] => capi::install(&root(), Path::new(prefix)),
+        ["cloud", rest @ ..] => cloud::run(rest),
         ["peer", rest @ ..] => peer::run(&root(), rest),
         ["fuzz-corpus", dir] => fuzz_corpus::write(Path::new(dir)),
         ["versus", "capi", rest @ ..] => {

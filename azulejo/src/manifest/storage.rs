@@ -132,10 +132,12 @@ impl Storage for ManifestStorage {
             listed => return listed,
         };
         let Some(entries) = self.listed(&self.root, dir)? else {
-            return Err(Error::Unsupported(format!(
-                "{dir} cannot be listed ({refusal}), and there is no {MANIFEST_FILE} to read instead: make one with \
-                 `azulejo manifest` where it can"
-            )));
+            return Err(match refusal {
+                Error::Unsupported(text) => {
+                    Error::Unsupported(format!("{text} (there is no {MANIFEST_FILE} yet)"))
+                }
+                refusal => refusal,
+            });
         };
         self.in_use.store(true, Ordering::Relaxed);
         Ok(entries)

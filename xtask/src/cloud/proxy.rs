@@ -1,0 +1,334 @@
+//! A proxy before a server: it counts what passes, makes each request take longer, and misbehaves as a plan says.
+
+use super::http1::Message;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, BufReader, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// No side keeps the other waiting longer.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A way to misbehave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The answer comes so many milliseconds later, so that answers overtake each other.
+    Delay(u64),
+    /// The connection is closed and the server never hears of the request.
+    CutBefore,
+    /// The server does what it is asked; the connection is closed before the answer.
+    CutAfter,
+    /// Half of the answer's body comes, then the connection is closed.
+    Truncate,
+    /// The server never hears of the request; this status is the answer, with `Retry-After: 1` where it is a throttle's.
+    Refuse(u16),
+}
+
+/// What the proxy does to requests.
+#[derive(Debug, Clone, Default)]
+pub struct Plan {
+    /// Added to each request.
+    pub latency: Duration,
+    /// What goes wrong, one of them at a time.
+    pub faults: Vec<Fault>,
+    /// How many of a thousand requests a fault meets.
+    pub per_mille: u64,
+    /// Which ones.
+    pub seed: u64,
+    /// Only requests of these methods; all if there are none.
+    pub methods: Vec<&'static str>,
+}
+
+/// A kind of request to an S3 server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    List,
+    Get,
+    Head,
+    Put,
+    Multipart,
+    Delete,
+    Other,
+}
+
+impl Kind {
+    fn of(request: &Message) -> Self {
+        let target = request.target();
+        let query = target.split_once('?').map_or("", |(_, query)| query);
+        let has = |name: &str| query.split('&').any(|part| part.split('=').next() == Some(name));
+        let is_bucket = target.split('?').next().unwrap_or_default().trim_matches('/').split('/').count() < 2;
+        match request.method() {
+            _ if has("uploads") || has("uploadId") => Self::Multipart,
+            "GET" if is_bucket || has("list-type") || has("prefix") => Self::List,
+            "GET" => Self::Get,
+            "HEAD" => Self::Head,
+            "PUT" => Self::Put,
+            "DELETE" => Self::Delete,
+            "POST" if has("delete") => Self::Delete,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// What has passed.
+#[derive(Debug, Clone, Default)]
+pub struct Counts {
+    /// By kind.
+    pub requests: BTreeMap<Kind, u64>,
+    /// Bytes of bodies towards the server.
+    pub sent: u64,
+    /// Bytes of bodies towards the client.
+    pub received: u64,
+    /// Requests that met a fault.
+    pub faults: u64,
+}
+
+impl Counts {
+    /// Requests of all kinds.
+    pub fn total(&self) -> u64 {
+        self.requests.values().sum()
+    }
+}
+
+impl std::fmt::Display for Counts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.total())?;
+        let kinds: Vec<String> = self
+            .requests
+            .iter()
+            .map(|(kind, n)| format!("{n} {}", format!("{kind:?}").to_lowercase()))
+            .collect();
+        if kinds.is_empty() { Ok(()) } else { write!(f, " ({})", kinds.join(", ")) }
+    }
+}
+
+#[derive(Debug, Default)]
+struct State {
+    plan: Plan,
+    counts: Counts,
+    /// Uploads whose id has reached a client and that were neither finished nor aborted.
+    uploads: BTreeSet<String>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    upstream: SocketAddr,
+    state: Mutex<State>,
+    number: AtomicU64,
+    stopped: AtomicBool,
+}
+
+/// A proxy under way, stopped when it is dropped.
+#[derive(Debug)]
+pub struct Proxy {
+    /// Where it listens.
+    pub address: SocketAddr,
+    shared: Arc<Shared>,
+}
+
+impl Proxy {
+    /// Starts a proxy before a server.
+    pub fn start(upstream: SocketAddr) -> Result<Self, String> {
+        let listener = TcpListener::bind("127.0.0.1:0").map_err(|e| e.to_string())?;
+        let address = listener.local_addr().map_err(|e| e.to_string())?;
+        let shared = Arc::new(Shared {
+            upstream,
+            state: Mutex::default(),
+            number: AtomicU64::new(0),
+            stopped: AtomicBool::new(false),
+        });
+        let for_thread = Arc::clone(&shared);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                if for_thread.stopped.load(Ordering::Relaxed) {
+                    return;
+                }
+                let shared = Arc::clone(&for_thread);
+                // A client that goes away, or breaks the protocol, ends its connection only.
+                std::thread::spawn(move || drop(serve(&shared, &stream)));
+            }
+        });
+        Ok(Self { address, shared })
+    }
+
+    /// Sets what happens to requests from now on.
+    pub fn plan(&self, plan: Plan) {
+        self.shared.lock().plan = plan;
+    }
+
+    /// What has passed since this was asked last.
+    pub fn take(&self) -> Counts {
+        std::mem::take(&mut self.shared.lock().counts)
+    }
+
+    /// Uploads in parts that a client knows of and has left behind.
+    pub fn open_uploads(&self) -> usize {
+        self.shared.lock().uploads.len()
+    }
+}
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        self.shared.stopped.store(true, Ordering::Relaxed);
+        // Wakes the thread that accepts.
+        let _ = TcpStream::connect(self.address);
+    }
+}
+
+/// What is to be done with one request.
+struct Verdict {
+    latency: Duration,
+    fault: Option<Fault>,
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn judge(&self, request: &Message) -> Verdict {
+        let number = self.number.fetch_add(1, Ordering::Relaxed);
+        let mut state = self.lock();
+        *state.counts.requests.entry(Kind::of(request)).or_default() += 1;
+        state.counts.sent += request.body.len() as u64;
+        let plan = &state.plan;
+        let latency = plan.latency;
+        let meant = plan.methods.is_empty() || plan.methods.contains(&request.method());
+        let mut random = scramble(plan.seed ^ scramble(number));
+        let hit = meant && !plan.faults.is_empty() && random % 1000 < plan.per_mille;
+        random = scramble(random);
+        let fault = hit.then(|| plan.faults[random as usize % plan.faults.len()]);
+        state.counts.faults += u64::from(hit);
+        Verdict { latency, fault }
+    }
+
+    /// Keeps account of uploads in parts.
+    fn note_upload(&self, request: &Message, answer: &Message, delivered: bool) {
+        let query = request.target().split_once('?').map_or("", |(_, query)| query);
+        let id = query.split('&').find_map(|part| part.strip_prefix("uploadId="));
+        let done = (200..300).contains(&answer.status());
+        match (request.method(), id) {
+            ("POST", None) if query.split('&').any(|part| part.split('=').next() == Some("uploads")) => {
+                let body = String::from_utf8_lossy(&answer.body);
+                let id = body.split("<UploadId>").nth(1).and_then(|rest| rest.split('<').next());
+                if let (Some(id), true, true) = (id, done, delivered) {
+                    self.lock().uploads.insert(super::http1::unescape(id));
+                }
+            }
+            ("POST" | "DELETE", Some(id)) if done || answer.status() == 404 => {
+                self.lock().uploads.remove(&super::http1::unescape(id));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn scramble(mut x: u64) -> u64 {
+    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+fn connect(address: SocketAddr) -> io::Result<BufReader<TcpStream>> {
+    let stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    Ok(BufReader::new(stream))
+}
+
+/// Serves one client's connection.
+fn serve(shared: &Shared, client: &TcpStream) -> io::Result<()> {
+    client.set_nodelay(true)?;
+    client.set_read_timeout(Some(PATIENCE))?;
+    let mut reader = BufReader::new(client.try_clone()?);
+    let mut writer = client.try_clone()?;
+    let mut upstream: Option<BufReader<TcpStream>> = None;
+    while let Some(mut request) = Message::read_head(&mut reader)? {
+        if request.header("expect").is_some() {
+            request.remove("expect");
+            writer.write_all(b"HTTP/1.1 100 Continue\r\n\r\n")?;
+        }
+        request.read_request_body(&mut reader)?;
+        // The body is whole here; its length is written anew.
+        request.remove("transfer-encoding");
+        let Verdict { latency, fault } = shared.judge(&request);
+        std::thread::sleep(latency);
+        match fault {
+            Some(Fault::CutBefore) => return client.shutdown(Shutdown::Both),
+            Some(Fault::Refuse(status)) => {
+                let body = b"<Error><Code>SlowDown</Code><Message>fewer requests</Message></Error>".to_vec();
+                let reason = format!("{status} Refused");
+                let answer = if matches!(status, 429 | 503) {
+                    Message::answer(&reason, &[("Retry-After", "1")], body)
+                } else {
+                    Message::answer(&reason, &[], body)
+                };
+                writer.write_all(&answer.head_bytes())?;
+                if request.method() != "HEAD" {
+                    writer.write_all(&answer.body)?;
+                }
+                continue;
+            }
+            _ => {}
+        }
+        let mut answer = forward(shared.upstream, &request, &mut upstream)?;
+        shared.note_upload(&request, &answer, fault != Some(Fault::CutAfter));
+        match fault {
+            Some(Fault::CutAfter) => return client.shutdown(Shutdown::Both),
+            Some(Fault::Delay(ms)) => std::thread::sleep(Duration::from_millis(ms)),
+            _ => {}
+        }
+        let whole = answer.body.len();
+        answer.remove("transfer-encoding");
+        answer.remove("connection");
+        if request.method() != "HEAD" && answer.status() != 204 {
+            answer.remove("content-length");
+        }
+        let head = answer.head_bytes();
+        let cut = fault == Some(Fault::Truncate) && whole > 0;
+        let sent = if cut { whole / 2 } else { whole };
+        shared.lock().counts.received += sent as u64;
+        writer.write_all(&head)?;
+        writer.write_all(answer.body.get(..sent).unwrap_or_default())?;
+        if cut {
+            return client.shutdown(Shutdown::Both);
+        }
+    }
+    Ok(())
+}
+
+/// Asks the server; over the connection that is there, or a new one if the server has closed it.
+fn forward(
+    address: SocketAddr,
+    request: &Message,
+    connection: &mut Option<BufReader<TcpStream>>,
+) -> io::Result<Message> {
+    let mut request = request.clone();
+    request.remove("content-length");
+    let bytes = [request.head_bytes(), request.body.clone()].concat();
+    let mut attempt = |stream: &mut BufReader<TcpStream>| -> io::Result<(Message, bool)> {
+        stream.get_mut().write_all(&bytes)?;
+        loop {
+            let head = Message::read_head(stream)?;
+            let mut answer = head.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;
+            if answer.status() == 100 {
+                continue;
+            }
+            let again = answer.read_answer_body(stream, request.method())?;
+            return Ok((answer, again));
+        }
+    };
+    if let Some(mut stream) = connection.take()
+        && let Ok((answer, again)) = attempt(&mut stream)
+    {
+        *connection = again.then_some(stream);
+        return Ok(answer);
+    }
+    let mut stream = connect(address)?;
+    let (answer, again) = attempt(&mut stream)?;
+    *connection = again.then_some(stream);
+    Ok(answer)
+}
