@@ -103,7 +103,7 @@ def run(c):
         case "members":
             with tiledb.Group(uri, ctx=ctx) as group:
                 members = {member.name: [member.uri, member.type.__name__] for member in group}
-                return {"members": members, "meta": dict(group.meta)}
+                return {"members": members, "meta": {name: int(value) for name, value in group.meta.items()}}
         case "meta":
             with tiledb.open(uri, "w", ctx=ctx) as array:
                 array.meta[c["key"]] = c["value"]

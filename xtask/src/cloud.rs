@@ -57,10 +57,11 @@ impl Tally {
 pub struct Stage {
     /// Where the server keeps its files: a folder is a bucket.
     pub root: PathBuf,
-    /// The server itself.
-    pub server: Server,
-    /// The proxy that tests talk to.
+    /// The proxy that counts and misbehaves.
     pub proxy: Proxy,
+    /// Another one, which never misbehaves.
+    pub sound: Proxy,
+    _server: Server,
     _folder: Folder,
 }
 
@@ -79,8 +80,8 @@ impl Stage {
         let root = folder.join("s3");
         std::fs::create_dir_all(root.join(BUCKET)).map_err(|e| format!("{}: {e}", root.display()))?;
         let server = servers::s3(&root)?;
-        let proxy = Proxy::start(server.address)?;
-        Ok(Self { root, server, proxy, _folder: Folder(folder) })
+        let (proxy, sound) = (Proxy::start(server.address, &root)?, Proxy::start(server.address, &root)?);
+        Ok(Self { root, proxy, sound, _server: server, _folder: Folder(folder) })
     }
 
     /// Where logs and other files of this run lie.

@@ -37,13 +37,17 @@ pub fn expected(coordinates: impl IntoIterator<Item = i64>) -> Cells {
 pub fn create(context: &Context, uri: &str, dense: bool) -> Result<()> {
     let schema = if dense { ArraySchema::dense() } else { ArraySchema::sparse() };
     let schema = schema.dimension("x", 0..=LAST, 10).attribute("a", Datatype::Int32);
-    Array::create(context, uri, schema.var_attribute("s", Datatype::StringUtf8).build()?)
+    Array::create(context, uri, schema.var_attribute("s", Datatype::StringUtf8).build().map_err(refused)?)
 }
 
 /// Creates a dense array with the attribute `a` alone, for many fragments.
 pub fn create_many(context: &Context, uri: &str) -> Result<()> {
     let schema = ArraySchema::dense().dimension("x", 0..=MANY_LAST, MANY_CELLS);
-    Array::create(context, uri, schema.attribute("a", Datatype::Int32).build()?)
+    Array::create(context, uri, schema.attribute("a", Datatype::Int32).build().map_err(refused)?)
+}
+
+fn refused(error: impl std::fmt::Display) -> azulejo::Error {
+    azulejo::Error::Internal(error.to_string())
 }
 
 fn box_of(first: i64, last: i64) -> Range {

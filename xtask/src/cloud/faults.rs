@@ -103,7 +103,7 @@ fn writes(stage: &Stage, tally: &mut Tally) -> Outcome {
     for (seed, (name, faults)) in FAULTS.into_iter().enumerate() {
         tally.check(&format!("write with {name}"), || {
             let uri = s3_uri(&format!("faults/write-{seed}"));
-            let sound = s3_context(stage.server.address, &[])?;
+            let sound = s3_context(stage.sound.address, &[])?;
             cells::create(&sound, &uri, false).map_err(text)?;
             stage.proxy.plan(occasional(faults, 100 + seed as u64));
             let _ = stage.proxy.take();
@@ -141,7 +141,7 @@ fn writes(stage: &Stage, tally: &mut Tally) -> Outcome {
 fn large(stage: &Stage, tally: &mut Tally, name: &str, faults: &[Fault], seed: u64) {
     tally.check(&format!("large write with {name}"), || {
         let uri = s3_uri(&format!("faults/large-{seed}"));
-        let sound = s3_context(stage.server.address, &[])?;
+        let sound = s3_context(stage.sound.address, &[])?;
         cells::create_many(&sound, &uri).map_err(text)?;
         stage.proxy.plan(Plan { per_mille: 250, ..occasional(faults, 200 + seed) });
         let range: Vec<i64> = (0..3_000_000).collect();
@@ -174,7 +174,7 @@ fn outages(stage: &Stage, tally: &mut Tally) -> Outcome {
                 let size = if is_large { "large " } else { "" };
                 tally.check(&format!("{size}write, {name} of all {when}"), || {
                     let uri = s3_uri(&format!("faults/{size}outage-{name}-{when}").replace(' ', "-"));
-                    let sound = s3_context(stage.server.address, &[])?;
+                    let sound = s3_context(stage.sound.address, &[])?;
                     cells::create_many(&sound, &uri).map_err(text)?;
                     let begun = Instant::now();
                     let plan = Plan { faults: vec![fault], per_mille: 1000, ..Plan::default() };
@@ -199,7 +199,7 @@ fn outages(stage: &Stage, tally: &mut Tally) -> Outcome {
     // The commit alone fails: everything else is there, and does not count.
     tally.check("write, the upload breaks off in the middle", || {
         let uri = s3_uri("faults/middle");
-        let sound = s3_context(stage.server.address, &[])?;
+        let sound = s3_context(stage.sound.address, &[])?;
         cells::create_many(&sound, &uri).map_err(text)?;
         let context = s3_context(stage.proxy.address, &[("vfs.s3.connect_max_tries", "1")])?;
         let range: Vec<i64> = (0..3_000_000).collect();

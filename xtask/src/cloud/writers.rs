@@ -64,7 +64,7 @@ pub fn run(stage: &mut Stage, tally: &mut Tally) -> Outcome {
     for (name, plan) in [("sound", Plan::default()), ("rough", rough)] {
         tally.check(&format!("two writers and a consolidator, {name} network"), || {
             let uri = s3_uri(&format!("writers/{name}"));
-            let sound = s3_context(stage.server.address, &[])?;
+            let sound = s3_context(stage.sound.address, &[])?;
             cells::create(&sound, &uri, false).map_err(|e| e.to_string())?;
             stage.proxy.plan(plan);
             let program = std::env::current_exe().map_err(|e| e.to_string())?;
@@ -87,7 +87,7 @@ pub fn run(stage: &mut Stage, tally: &mut Tally) -> Outcome {
             let expected = cells::expected(all);
             let found = cells::read(&sound, &uri, 0, LAST).map_err(|e| e.to_string())?;
             cells::compare(&found, &expected)?;
-            let mut peer = Peer::start(stage.server.address)?;
+            let mut peer = Peer::start(stage.sound.address)?;
             cells::compare(&peer.read(&uri, 0, LAST)?, &expected)
                 .map_err(|e| format!("the reference: {e}"))?;
             match stage.proxy.open_uploads() {
