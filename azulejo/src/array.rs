@@ -143,6 +143,7 @@ impl Array {
     /// # Errors
     /// As [`Self::open`].
     pub fn open_to_write(context: &Context, uri: &str) -> Result<Self> {
+        let context = &crate::manifest::without(context);
         let part = Part { fragments: Some(HashSet::new()), schemas_only: true, ..Part::default() };
         Self::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)
     }

@@ -111,6 +111,8 @@ struct State {
     counts: Counts,
     /// Uploads whose id has reached a client and that were neither finished nor aborted.
     uploads: BTreeSet<String>,
+    /// What the server said when it finished uploads.
+    finished: BTreeMap<String, Message>,
 }
 
 #[derive(Debug)]
@@ -208,6 +210,19 @@ impl Shared {
         Verdict { latency, fault }
     }
 
+    /// S3 gives the same answer to those who finish an upload again because they have not heard it; s3s-fs refuses them.
+    fn finish_once(&self, request: &Message, answer: &mut Message) {
+        let query = request.target().split_once('?').map_or("", |(_, query)| query);
+        let id = query.split('&').find_map(|part| part.strip_prefix("uploadId="));
+        let (Some(id), "POST") = (id, request.method()) else { return };
+        let finished = &mut self.lock().finished;
+        match finished.get(id) {
+            Some(before) => *answer = before.clone(),
+            None if answer.status() == 200 => drop(finished.insert(id.to_owned(), answer.clone())),
+            None => {}
+        }
+    }
+
     /// Keeps account of uploads in parts.
     fn note_upload(&self, request: &Message, answer: &Message, delivered: bool) {
         let query = request.target().split_once('?').map_or("", |(_, query)| query);
@@ -285,7 +300,9 @@ fn serve(shared: &Shared, client: &TcpStream) -> io::Result<()> {
         {
             answer = mended;
         }
-        shared.note_upload(&request, &answer, fault != Some(Fault::CutAfter));
+        shared.finish_once(&request, &mut answer);
+        let delivered = !matches!(fault, Some(Fault::CutAfter | Fault::Truncate));
+        shared.note_upload(&request, &answer, delivered);
         match fault {
             Some(Fault::CutAfter) => return client.shutdown(Shutdown::Both),
             Some(Fault::Delay(ms)) => std::thread::sleep(Duration::from_millis(ms)),

@@ -184,7 +184,19 @@ impl HttpService for Service {
         let sleep = Box::pin(tokio::time::sleep(*patience));
         let counts = if matches!(op, IoOp::Put | IoOp::Multipart) { IoOp::Other } else { op };
         let metered = Metered { body, sleep, patience: *patience, stats: stats.clone(), op: counts, window };
-        Ok(HttpResponse::from_parts(parts, HttpResponseBody::new(metered)))
+        let body = HttpResponseBody::new(metered);
+        if !status.is_success() || !matches!(op, IoOp::List | IoOp::Multipart | IoOp::Delete) {
+            return Ok(HttpResponse::from_parts(parts, body));
+        }
+        // These answers are small, and of no use in part: one that breaks off is a request that failed, and is made again.
+        match body.bytes().await {
+            Ok(bytes) => Ok(HttpResponse::from_parts(parts, bytes.into())),
+            Err(error) => {
+                stats.add_failure();
+                note(Answer::default());
+                Err(HttpError::new(HttpErrorKind::Interrupted, error))
+            }
+        }
     }
 }
 
