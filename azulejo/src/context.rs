@@ -112,7 +112,7 @@ impl Context {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if `root` is no URI of an object store.
-    pub fn with_object_store(&self, root: &Uri, storage: Arc<dyn Storage>) -> Result<Self> {
+    pub fn with_storage_at(&self, root: &Uri, storage: Arc<dyn Storage>) -> Result<Self> {
         let Inner { config, key, stores, pool, .. } = &*self.inner;
         let Some(stores) = stores.with(root.path(), storage) else {
             return Err(Error::InvalidArgument(format!("{root}: no URI of an object store")));

@@ -44,7 +44,7 @@ impl Cloud {
         let storage = ObjectStorage::in_memory();
         let context = Context::new(config, None).unwrap();
         let root = Uri::parse("s3://bucket").unwrap();
-        let context = context.with_object_store(&root, Arc::new(storage.clone())).unwrap();
+        let context = context.with_storage_at(&root, Arc::new(storage.clone())).unwrap();
         let schema = ArraySchema::dense()
             .dimension("x", 0..=99_999, STEP)
             .attribute("a", Datatype::Int32)
