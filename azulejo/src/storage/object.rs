@@ -254,7 +254,18 @@ fn key_of(path: &StorePath) -> Result<Path> {
     let Some((_, _, key)) = path.object_parts() else {
         return Err(Error::Unsupported(format!("{path}: no path of an object store")));
     };
-    Path::parse(key).map_err(|e| Error::InvalidArgument(format!("{path}: no name for an object: {e}")))
+    let unnamed =
+        |why: &dyn fmt::Display| Error::InvalidArgument(format!("{path}: no name for an object: {why}"));
+    // Members of groups may lie beside them; buckets know no such steps.
+    let mut parts: Vec<&str> = Vec::new();
+    for part in key.split('/') {
+        match part {
+            ".." if parts.pop().is_none() => return Err(unnamed(&"it leads out of the bucket")),
+            ".." | "." => {}
+            part => parts.push(part),
+        }
+    }
+    Path::parse(parts.join("/")).map_err(|e| unnamed(&e))
 }
 
 /// The object's name; an error for the bucket itself.
