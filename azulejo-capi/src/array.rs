@@ -11,6 +11,7 @@ use crate::schema::SchemaHandle;
 use crate::strings::{Keep, lock};
 use azulejo::array::TimeRange;
 use azulejo_format::metadata::{Metadata, MetadataValue};
+use azulejo_format::schema::ArraySchema;
 use azulejo_format::{NdRectangle, Range};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -48,6 +49,8 @@ pub struct OpenArray {
     end: u64,
     /// Metadata written and deleted, to be stored at closing.
     pending: Mutex<Changes>,
+    /// Evolutions of arrays by this process when it was opened.
+    evolutions: u64,
     /// What all handles on the schema share: changes through one show in the others.
     schema: SchemaHandle,
 }
@@ -73,13 +76,25 @@ impl OpenArray {
     }
 
     /// The schema as its handles have it: a current domain set through one of them bounds reads.
-    pub fn shown_schema(&self) -> Arc<azulejo_format::schema::ArraySchema> {
+    pub fn shown_schema(&self) -> Arc<ArraySchema> {
         self.schema.schema()
     }
 
     /// Its settings: those of the context under its own.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// The array as a write sees it: clients grow the current domain of an array and go on writing through a handle that
+    /// was opened before. All else is as it was when it was opened.
+    pub fn array_to_write(&self) -> Result<azulejo::Array> {
+        if crate::maintain::evolutions() == self.evolutions {
+            return Ok(self.array.clone());
+        }
+        let latest = azulejo::Array::open_to_write(&self.engine, &self.uri)?;
+        let mut schema = ArraySchema::clone(latest.schema());
+        schema.current_domain = self.array.schema().current_domain.clone();
+        Ok(if schema == **self.array.schema() { latest } else { self.array.clone() })
     }
 
     /// Where it lies, as the caller said.
@@ -133,6 +148,7 @@ fn open(ctx: &Context, handle: &ArrayHandle, kind: QueryType) -> Result<()> {
     let engine = ctx.engine_with(state.settings.as_ref())?;
     // What is written has the time that was asked for; the schema that it must fit is the latest.
     let uri = &handle.inner.uri;
+    let evolutions = crate::maintain::evolutions();
     let array = match kind {
         QueryType::Read => {
             azulejo::Array::open_at(&engine, uri, TimeRange { start: state.start, end: state.end })
@@ -155,6 +171,7 @@ fn open(ctx: &Context, handle: &ArrayHandle, kind: QueryType) -> Result<()> {
         uri: handle.inner.uri.clone(),
         end: state.end,
         pending: Mutex::default(),
+        evolutions,
     }));
     Ok(())
 }

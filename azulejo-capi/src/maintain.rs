@@ -12,6 +12,7 @@ use azulejo::array::{FragmentSelection, TimeRange};
 use azulejo::consolidate::{self, Choice, ConsolidationPlan, FragmentOptions, Mode, VacuumOptions};
 use azulejo_format::schema::SchemaEvolution;
 use std::ffi::c_char;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// `tiledb_consolidation_plan_t`.
 #[derive(Debug)]
@@ -132,6 +133,14 @@ fn node(plan: &PlanHandle, index: u64) -> Result<&[String]> {
         .ok_or_else(|| Failure::new("ConsolidationPlan: Trying to access a node that doesn't exist."))
 }
 
+/// Evolutions of arrays by this process: tells open arrays that their schema may be an older one.
+static EVOLUTIONS: AtomicU64 = AtomicU64::new(0);
+
+/// How many evolutions there were.
+pub fn evolutions() -> u64 {
+    EVOLUTIONS.load(Ordering::Acquire)
+}
+
 capi! {
     /// Makes few of many: fragments, commits, footers or metadata, as `sm.consolidation.mode` says.
     fn tiledb_array_consolidate(ctx, uri: Text, config: In<Config>) {
@@ -188,6 +197,7 @@ capi! {
             Some(at) => Array::evolve_at(&engine, uri, &changes, at)?,
             None => Array::evolve(&engine, uri, &changes, None)?,
         }
+        EVOLUTIONS.fetch_add(1, Ordering::Release);
     }
 
     /// Brings the schema of an array to the version that new arrays have.

@@ -76,7 +76,8 @@ pub struct State {
     condition: Option<azulejo_format::condition::Condition>,
     buffers: Vec<FieldBuffers>,
     aggregates: Vec<NamedAggregate>,
-    settings: Option<Settings>,
+    /// Those of the context that made the query, under its own.
+    settings: Settings,
     status: Status,
     reason: Reason,
     read: Option<ReadState>,
@@ -108,11 +109,8 @@ impl State {
         self.status != Status::Uninitialized
     }
 
-    fn offsets_format(&self, open: &OpenArray) -> Result<OffsetsFormat> {
-        let get = |key: &str| {
-            let own = self.settings.as_ref().and_then(|settings| settings.given(key));
-            own.or_else(|| open.settings().get(key)).unwrap_or_default()
-        };
+    fn offsets_format(&self) -> Result<OffsetsFormat> {
+        let get = |key: &str| self.settings.get(key).unwrap_or_default();
         let narrow = match get("sm.var_offsets.bitsize").as_str() {
             "64" => false,
             "32" => true,
@@ -267,7 +265,7 @@ capi! {
             condition: None,
             buffers: Vec::new(),
             aggregates: Vec::new(),
-            settings: None,
+            settings: ctx.settings().clone(),
             status: Status::Uninitialized,
             reason: Reason::None,
             read: None,
@@ -289,16 +287,12 @@ capi! {
         if state.is_started() {
             return Err("[TileDB::Query] Error: Cannot set config after initialization.".into());
         }
-        state.settings = Some(config.get()?.settings());
+        state.settings.inherit(&config.get()?.settings());
     }
 
     /// A copy of the query's settings.
     fn tiledb_query_get_config(ctx, query: In<QueryHandle>, config: Out<Ptr<Config>>) {
-        let query = query.get()?;
-        let mut settings = query.shared.open.settings().clone();
-        if let Some(own) = &query.shared.state().settings {
-            settings.inherit(own);
-        }
+        let settings = query.get()?.shared.state().settings.clone();
         config.give(Config::new(settings))?;
     }
 

@@ -59,12 +59,15 @@ fn options(state: &State, open: &OpenArray) -> Result<ReadOptions> {
         Some(ranges) => ranges.subarray()?,
         None => Ranges::new(open, true, None)?.subarray()?,
     };
+    for key in ["sm.mem.total_budget", "sm.io_concurrency_level", "sm.compute_concurrency_level"] {
+        if state.settings.number(key)? == 0 {
+            return Err(Failure::new(format!("Cannot read; {key} is 0")));
+        }
+    }
     let mut options = ReadOptions::new().subarray(subarray).layout(state.layout);
     options.condition.clone_from(&state.condition);
-    if let Some(settings) = &state.settings
-        && settings.given("sm.mem.total_budget").is_some()
-    {
-        options.memory_budget = Some(settings.number("sm.mem.total_budget")?.max(1 << 20));
+    if state.settings.given("sm.mem.total_budget").is_some() {
+        options.memory_budget = Some(state.settings.number("sm.mem.total_budget")?.max(1 << 20));
     }
     Ok(options)
 }
@@ -92,7 +95,7 @@ fn check_buffers(schema: &ArraySchema, fields: &[&FieldBuffers]) -> Result<()> {
 /// Reads as much as the caller's buffers take.
 pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
     let schema = open.array().schema();
-    let format = state.offsets_format(open)?;
+    let format = state.offsets_format()?;
     if let Some(ranges) = &mut state.subarray {
         ranges.resolve()?;
     }

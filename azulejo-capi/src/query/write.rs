@@ -40,12 +40,6 @@ impl<'a> Given<'a> {
             let (mut offsets, end) = format.read(given.bytes(), column_type.datatype)?;
             let end = end.unwrap_or(data.len() as u64);
             offsets.push(end);
-            if offsets.first().is_some_and(|first| *first != 0) {
-                return Err(Failure::new(format!(
-                    "Cannot write field '{}'; the first offset is not 0",
-                    buffers.name
-                )));
-            }
             data = usize::try_from(end).ok().and_then(|end| data.get(..end)).unwrap_or(data);
             Some(offsets)
         } else {
@@ -143,13 +137,8 @@ fn options(state: &State, open: &OpenArray) -> Result<WriteOptions> {
     {
         options = options.subarray(NdRectangle { ranges: ranges.single()? });
     }
-    let dedup = state.settings.as_ref().map_or_else(
-        || open.settings().flag("sm.dedup_coords"),
-        |own| own.flag("sm.dedup_coords") || open.settings().flag("sm.dedup_coords"),
-    );
-    let check = state.settings.as_ref().and_then(|own| own.given("sm.check_coord_dups"));
-    let check = check.or_else(|| open.settings().get("sm.check_coord_dups"));
-    if dedup {
+    let check = state.settings.get("sm.check_coord_dups");
+    if state.settings.flag("sm.dedup_coords") {
         options = options.duplicates(Duplicates::Dedup);
     } else if check.is_some_and(|value| value.eq_ignore_ascii_case("false")) {
         options = options.duplicates(Duplicates::Unchecked);
@@ -170,7 +159,7 @@ fn note(state: &mut State, open: &OpenArray, names: Vec<String>) {
 /// Writes what the caller's buffers hold.
 pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
     let schema = open.array().schema();
-    let format = state.offsets_format(open)?;
+    let format = state.offsets_format()?;
     if let Some(ranges) = &mut state.subarray {
         ranges.resolve()?;
     }
@@ -180,18 +169,19 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
         // A copy of the places, not of the memory: the state changes while it is written.
         let buffers = state.buffers.clone();
         let given = columns(&buffers, schema, format)?;
+        let array = open.array_to_write()?;
         let cells = given.iter().map(Given::view).collect::<Result<Vec<_>>>()?;
         // What fails before leaves the query as it was; an error from here on is its end.
         state.status = Status::Failed;
         if state.layout == Layout::Global {
             if state.write.global.is_none() {
-                state.write.global = Some(Writer::new(open.array(), options(state, open)?)?);
+                state.write.global = Some(Writer::new(&array, options(state, open)?)?);
             }
             if let Some(writer) = &mut state.write.global {
                 writer.write_views(&cells)?;
             }
         } else {
-            let mut writer = Writer::new(open.array(), options(state, open)?)?;
+            let mut writer = Writer::new(&array, options(state, open)?)?;
             writer.write_views(&cells)?;
             let names = writer.finish()?;
             note(state, open, names);

@@ -90,7 +90,10 @@ impl SchemaEvolution {
                         "refers to an enumeration that is not loaded",
                     ));
                 }
-                Some(enumeration) if attribute.datatype.max_integer() <= enumeration.len() as u64 => {
+                // The greatest index is one less than the number of entries.
+                Some(enumeration)
+                    if attribute.datatype.max_integer() < (enumeration.len() as u64).saturating_sub(1) =>
+                {
                     return Err(attribute_error(
                         &attribute.name,
                         "has a type too small for the indices of its enumeration",
