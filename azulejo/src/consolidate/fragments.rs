@@ -175,9 +175,10 @@ fn round(
     let name = name_of(&whole, &chosen, version);
     let part =
         Part { fragments: Some(names.clone()), schema: Some(chosen.schema.clone()), ..Part::default() };
-    let array = Array::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)?;
+    let open = || Array::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part);
+    let array = open()?;
     if array.fragments().len() != chosen.fragments.len() {
-        return Err(Error::NotFound { uri: uri.to_owned(), what: "fragments that were there a moment ago" });
+        return Ok(Step::Overtaken);
     }
     let first = name.t_start;
     let sparse = !array.schema().is_dense();
@@ -195,7 +196,14 @@ fn round(
         timestamps: sparse && version.may_count_in_part(),
         delete_metadata: deletes,
     };
-    let written = if sparse { round.sparse(&name)? } else { round.dense(&name, &chosen.bounds)? };
+    let written = if sparse { round.sparse(&name) } else { round.dense(&name, &chosen.bounds) };
+    let written = match written {
+        // Files that vanish because another process has replaced and vacuumed their fragments are no fault.
+        Err(Error::NotFound { .. }) if open()?.fragments().len() != chosen.fragments.len() => {
+            return Ok(Step::Overtaken);
+        }
+        written => written?,
+    };
     let mut merged = Merged {
         old: old.iter().map(ToString::to_string).collect(),
         new: written.fragments.iter().map(|fragment| fragment.name().to_string()).collect(),
