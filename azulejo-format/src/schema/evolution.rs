@@ -285,10 +285,14 @@ mod tests {
         assert!(refused(|e, _| e.extend_enumerations = vec![other]).contains("begin with"));
         let unknown = Enumeration::of_strings("w", Datatype::StringUtf8, false, ["b"]).unwrap();
         assert!(refused(|e, _| e.extend_enumerations = vec![unknown]).contains("not there"));
-        let many = |e: &mut SchemaEvolution, words: &Enumeration| {
-            e.extend_enumerations = vec![words.extend((0..125).map(|i| i.to_string())).unwrap()];
+        let (two, loaded) = schema();
+        let more = |n: u8| SchemaEvolution {
+            extend_enumerations: vec![loaded[0].extend((0..n).map(|i| i.to_string())).unwrap()],
+            ..SchemaEvolution::default()
         };
-        assert!(refused(many).contains("too small"));
+        // With 128 entries the last index is 127.
+        more(126).apply(&two, &loaded).unwrap();
+        assert!(more(127).apply(&two, &loaded).unwrap_err().to_string().contains("too small"));
         for (low, high) in [(1i32, 99), (0, 8), (-1, 99), (0, 1000)] {
             let ranges = vec![Range::of(low, high)];
             assert!(
