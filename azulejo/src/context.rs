@@ -108,6 +108,16 @@ impl Context {
         Self { inner, observer: self.observer.clone() }
     }
 
+    /// The same context, which keeps idle buffers as one with a memory budget of `budget` bytes does.
+    pub(crate) fn within(&self, budget: u64) -> Self {
+        let Inner { config, key, stores, pool, .. } = &*self.inner;
+        let memory_budget = budget.min(config.memory_budget);
+        let buffers = idle_buffers(&Config { memory_budget, ..config.clone() });
+        let (stores, pool) = (stores.clone(), Arc::clone(pool));
+        let inner = Arc::new(Inner { config: config.clone(), key: key.clone(), stores, pool, buffers });
+        Self { inner, observer: self.observer.clone() }
+    }
+
     /// The same context, where a storage of the caller's stands in for a bucket, container or web server.
     ///
     /// # Errors

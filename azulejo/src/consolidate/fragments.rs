@@ -107,7 +107,8 @@ const ATTEMPTS: usize = 4;
 /// An array that an error leaves behind reads as before.
 pub fn fragments(context: &Context, uri: &str, options: &FragmentOptions) -> Result<Vec<Merged>> {
     options.choice.check()?;
-    let context = &crate::manifest::without(context);
+    // What the context keeps for later (idle buffers) belongs to the budget too.
+    let context = &crate::manifest::without(context).within(options.memory_budget);
     let location = context.locate(&Uri::parse(uri)?)?;
     let _turn = Turn::wait(&location);
     let mut rounds = Vec::new();
