@@ -3,7 +3,10 @@
 //! Coordinates are mapped to buckets of `63 / dimensions` bits each, and these to the curve by John Skilling's
 //! transposition ("Programming the Hilbert Curve", AIP 2004). Cells with equal positions follow in row-major order.
 
+mod table;
+
 use super::ordinal::Ordinal;
+use table::Table;
 
 /// A Hilbert curve through a number of dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,6 +58,37 @@ impl HilbertCurve {
             return spread(*first & mask) << 1 | spread(*last & mask);
         }
         self.interleave(x)
+    }
+
+    /// The positions of cells given column by column, one column of buckets a dimension, all of `out`'s length: those that
+    /// [`Self::position`] gives, several times as fast in two to four dimensions.
+    pub fn positions(self, columns: &[Vec<u64>], out: &mut [u64]) {
+        let table = Table::of(self.dim_num);
+        match (table, columns) {
+            (Some(table), [a, b]) => table.positions(self.bits, [a, b], out),
+            (Some(table), [a, b, c]) => table.positions(self.bits, [a, b, c], out),
+            (Some(table), [a, b, c, d]) => table.positions(self.bits, [a, b, c, d], out),
+            _ => {
+                let mut x = vec![0; columns.len()];
+                for (i, out) in out.iter_mut().enumerate() {
+                    for (x, column) in x.iter_mut().zip(columns) {
+                        *x = column.get(i).copied().unwrap_or(0);
+                    }
+                    *out = self.position(&mut x);
+                }
+            }
+        }
+    }
+
+    /// Whether cells of one position have equal coordinates, where all dimensions hold whole numbers and these lie in
+    /// their domains, of which the lower and upper bounds are given.
+    ///
+    /// Positions tell buckets apart. Buckets tell whole numbers apart where they are at least twice as many, and where `f64`
+    /// holds all of these; with one dimension there are more buckets than `f64` can hold.
+    #[must_use]
+    pub fn tells_apart(self, mut domains: impl Iterator<Item = (f64, f64)>) -> bool {
+        let (most, exact) = (((1u64 << (self.bits - 1)) - 1) as f64, (1u64 << 53) as f64);
+        self.dim_num > 1 && domains.all(|(low, high)| low > -exact && high < exact && high - low <= most)
     }
 
     /// The bits of the numbers in turn, the lowest of the last one first.
@@ -186,6 +220,44 @@ mod tests {
             let mut x = [a, b];
             curve.transpose(&mut x);
             prop_assert_eq!(curve.position(&mut [a, b]), curve.interleave(&x));
+        }
+
+        #[test]
+        fn columns_have_the_positions_of_their_cells(dim_num in 1usize..16, seed: u64, drop in 0u32..64, odd in 0usize..40) {
+            let curve = HilbertCurve::new(dim_num).unwrap();
+            let mut state = seed;
+            let mut random = || {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+                state ^ state >> 29
+            };
+            let mut columns = vec![vec![0u64; 37]; dim_num];
+            for bucket in columns.iter_mut().flatten() {
+                *bucket = (random() & ((1 << curve.bits) - 1)) >> (drop % curve.bits);
+            }
+            // A coordinate outside its domain.
+            if let Some(bucket) = columns[dim_num / 2].get_mut(odd) {
+                *bucket = random();
+            }
+            let mut found = vec![0; 37];
+            curve.positions(&columns, &mut found);
+            for (i, found) in found.into_iter().enumerate() {
+                let mut x: Vec<u64> = columns.iter().map(|column| column[i]).collect();
+                prop_assert_eq!(found, curve.position(&mut x));
+            }
+        }
+
+        #[test]
+        fn buckets_tell_whole_numbers_apart(dim_num in 2usize..16, low in 1 - (1i64 << 53)..1 << 52, less in 0u32..8, value: u64) {
+            let curve = HilbertCurve::new(dim_num).unwrap();
+            let range = ((1i64 << (curve.bits - 1)) - 1) >> less.min(curve.bits - 1);
+            let domain = (low, low + range);
+            prop_assert!(curve.tells_apart(std::iter::once((domain.0 as f64, domain.1 as f64))));
+            prop_assert!(!curve.tells_apart(std::iter::once((0.0, (1u64 << curve.bits) as f64))));
+            if range > 0 {
+                let value = low + (value % range as u64) as i64;
+                prop_assert!(curve.number_bucket(value, domain) < curve.number_bucket(value + 1, domain));
+                prop_assert!(curve.number_bucket(value + 1, domain) < 1 << curve.bits);
+            }
         }
 
         #[test]

@@ -188,6 +188,8 @@ enum Source {
     Place { dimension: usize, split: TileSplit },
     /// Positions on the Hilbert curve, by tile and cell.
     Hilbert(Vec<Vec<u64>>),
+    /// Coordinates that are equal wherever the columns before are.
+    Implied,
     /// Ranks of strings, by tile and cell; `distinct` are the strings in order, each by tile and cell.
     Text { dimension: usize, ranks: Vec<Vec<u32>>, distinct: Vec<(u32, u32)> },
     /// Ranks of the combinations of some columns.
@@ -246,12 +248,15 @@ fn columns(order: &CellOrder, tiles: &[KeyTile<'_>], non_ascii: &mut bool) -> Re
     let mut columns = Vec::with_capacity(order.segments().len());
     let mut tiled = vec![false; order.dimensions().len()];
     let unfit = || Error::Internal("an order does not fit its domain".into());
+    let mut implied = false;
     for segment in order.segments() {
         let column = match *segment {
             Segment::Hilbert => {
                 let curve = order.curve().ok_or_else(unfit)?;
                 let positions = hilbert_positions(order, curve, tiles);
-                let most = positions.iter().flatten().copied().max().unwrap_or(0);
+                let most =
+                    positions.par_iter().flat_map_iter(|run| run.iter().copied().max()).max().unwrap_or(0);
+                implied = positions_imply_coordinates(order, curve, tiles);
                 Column { bits: width(most), source: Source::Hilbert(positions) }
             }
             Segment::Tile(dimension) => {
@@ -263,6 +268,7 @@ fn columns(order: &CellOrder, tiles: &[KeyTile<'_>], non_ascii: &mut bool) -> Re
                 let Some((base, most)) = extremes(of, dimension, tiles, Some(split)) else { continue };
                 Column { bits: width(most - base), source: Source::TileIndex { dimension, split, base } }
             }
+            Segment::Coordinate(_) if implied => Column { bits: 0, source: Source::Implied },
             Segment::Coordinate(dimension) => {
                 let of = order.dimensions().get(dimension).ok_or_else(unfit)?;
                 if of.is_string() {
@@ -341,43 +347,78 @@ fn value<T: Ordinal>(data: &[u8], cell: usize) -> T {
     T::read(data.get(cell * T::SIZE..).unwrap_or(&[]))
 }
 
+/// Whether cells of one position on the curve have equal coordinates.
+fn positions_imply_coordinates(order: &CellOrder, curve: HilbertCurve, tiles: &[KeyTile<'_>]) -> bool {
+    fn numbers<T: Ordinal>(low: &[u8], high: &[u8]) -> (f64, f64) {
+        (T::read(low).as_f64(), T::read(high).as_f64())
+    }
+    let whole = order.dimensions().iter().all(|of| !of.is_string() && of.datatype.physical().is_integer());
+    let domains = order.dimensions().iter().map(|of| {
+        let (low, high) = of.domain.as_ref()?;
+        Some(dispatch!(of.datatype.physical(), T => numbers::<T>(low, high)))
+    });
+    let domains: Option<Vec<(f64, f64)>> = domains.collect();
+    whole
+        && domains.is_some_and(|domains| curve.tells_apart(domains.into_iter()))
+        && order.dimensions().iter().enumerate().all(|(d, of)| {
+            let Some((low, high)) = &of.domain else { return false };
+            extremes(of, d, tiles, None)
+                .is_none_or(|(least, most)| of.ordinal(low) <= least && most <= of.ordinal(high))
+        })
+}
+
+/// Cells whose positions are computed at a time, dimension by dimension.
+const POSITIONS: usize = 1024;
+
 fn hilbert_positions(order: &CellOrder, curve: HilbertCurve, tiles: &[KeyTile<'_>]) -> Vec<Vec<u64>> {
     fn buckets<T: Ordinal>(
         curve: HilbertCurve,
         of: &DimensionOrder,
         view: FieldView<'_>,
-        picked: &Picked,
+        cells: impl Iterator<Item = usize>,
         out: &mut [u64],
-        stride: usize,
     ) {
         let domain =
             of.domain.as_ref().map_or((T::LOWEST, T::HIGHEST), |(low, high)| (T::read(low), T::read(high)));
-        picked.for_each(|i, cell| {
-            if let Some(out) = out.get_mut(i * stride) {
-                *out = curve.number_bucket(value::<T>(view.data, cell), domain);
-            }
-        });
+        for (out, cell) in out.iter_mut().zip(cells) {
+            *out = curve.number_bucket(value::<T>(view.data, cell), domain);
+        }
     }
-    let dims = order.dimensions().len();
-    tiles
-        .par_iter()
-        .map(|tile| {
-            let mut x = vec![0u64; tile.picked.len() * dims];
-            for (d, (of, view)) in order.dimensions().iter().zip(&tile.coordinates).enumerate() {
-                let Some(out) = x.get_mut(d..) else { continue };
-                if of.is_string() {
-                    tile.picked.for_each(|i, cell| {
-                        if let Some(out) = out.get_mut(i * dims) {
-                            *out = curve.string_bucket(view.cell(cell));
-                        }
-                    });
-                } else {
-                    dispatch!(of.datatype.physical(), T => buckets::<T>(curve, of, *view, tile.picked, out, dims));
+    fn column(
+        curve: HilbertCurve,
+        of: &DimensionOrder,
+        view: FieldView<'_>,
+        cells: impl Iterator<Item = usize>,
+        out: &mut [u64],
+    ) {
+        if of.is_string() {
+            for (out, cell) in out.iter_mut().zip(cells) {
+                *out = curve.string_bucket(view.cell(cell));
+            }
+        } else {
+            dispatch!(of.datatype.physical(), T => buckets::<T>(curve, of, view, cells, out));
+        }
+    }
+    let of_tile = |tile: &KeyTile<'_>| {
+        let mut positions = vec![0u64; tile.picked.len()];
+        let mut columns = vec![vec![0u64; POSITIONS.min(positions.len())]; order.dimensions().len()];
+        for (piece, out) in positions.chunks_mut(POSITIONS).enumerate() {
+            let first = piece * POSITIONS;
+            let dimensions = order.dimensions().iter().zip(&tile.coordinates);
+            for ((of, view), buckets) in dimensions.zip(&mut columns) {
+                match tile.picked {
+                    Picked::All(_) => column(curve, of, *view, first..first + out.len(), buckets),
+                    Picked::List(list) => {
+                        let cells = list.iter().skip(first).map(|&cell| cell as usize);
+                        column(curve, of, *view, cells.take(out.len()), buckets);
+                    }
                 }
             }
-            x.chunks_exact_mut(dims).map(|x| curve.position(x)).collect()
-        })
-        .collect()
+            curve.positions(&columns, out);
+        }
+        positions
+    };
+    tiles.par_iter().map(of_tile).collect()
 }
 
 /// Packs the columns of one tile, with the cells in the low bits if asked for.
@@ -450,6 +491,7 @@ fn pack<W: Word>(
                 dispatch!(physical, T =>
                     mapped::<T, W>(&mut out, view, tile.picked, bits, |v| split.place(v.ordinal())));
             }
+            Source::Implied => {}
             Source::Hilbert(positions) => given(&mut out, positions.get(t), bits),
             Source::Text { ranks, .. } | Source::Fold { ranks, .. } => given(&mut out, ranks.get(t), bits),
         }
@@ -480,12 +522,75 @@ fn fold(order: &CellOrder, tiles: &[KeyTile<'_>], mut columns: Vec<Column>) -> V
     let mut distinct: Vec<u128> = packed.iter().flatten().copied().collect();
     distinct.par_sort_unstable();
     distinct.dedup();
-    let ranks = packed
-        .par_iter()
-        .map(|values| values.iter().map(|v| distinct.partition_point(|d| d < v) as u32).collect())
-        .collect();
+    let places = Places::of(&distinct);
+    let ranks =
+        packed.par_iter().map(|values| values.iter().map(|v| places.rank(*v) as u32).collect()).collect();
     let bits = width((distinct.len() as u64).saturating_sub(1));
     let mut columns = vec![Column { bits, source: Source::Fold { inner, ranks, distinct } }];
     columns.extend(rest);
     columns
+}
+
+/// Sorted distinct numbers, found by their leading bits.
+struct Places<'a> {
+    distinct: &'a [u128],
+    least: u128,
+    shift: u32,
+    /// By leading bits of the distance from the least: how many numbers come before.
+    starts: Vec<u32>,
+}
+
+impl<'a> Places<'a> {
+    /// Bits of a distance that are looked up, at most; about as many as there are numbers.
+    const MOST_BITS: u32 = 22;
+
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a batch has fewer than 2^32 cells; leading bits are few"
+    )]
+    fn of(distinct: &'a [u128]) -> Self {
+        let least = distinct.first().copied().unwrap_or(0);
+        let range = distinct.last().map_or(0, |most| most - least);
+        let bits = width(distinct.len() as u64).min(Self::MOST_BITS);
+        let shift = (u128::BITS - range.leading_zeros()).saturating_sub(bits);
+        let mut starts = Vec::with_capacity((range >> shift) as usize + 2);
+        for (i, number) in distinct.iter().enumerate() {
+            let lead = ((number - least) >> shift) as usize;
+            if lead >= starts.len() {
+                starts.resize(lead + 1, i as u32);
+            }
+        }
+        starts.push(distinct.len() as u32);
+        Self { distinct, least, shift, starts }
+    }
+
+    /// The place of one of the numbers.
+    #[inline]
+    fn rank(&self, number: u128) -> usize {
+        let lead = (number.wrapping_sub(self.least) >> self.shift) as usize;
+        let start = self.starts.get(lead).map_or(0, |start| *start as usize);
+        let end = self.starts.get(lead + 1).map_or(self.distinct.len(), |end| *end as usize);
+        start + self.distinct.get(start..end).map_or(0, |some| some.partition_point(|d| *d < number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn numbers_are_found_where_they_are(
+            numbers in proptest::collection::btree_set(any::<u128>(), 1..50),
+            shift in 0u32..128,
+        ) {
+            let mut numbers: Vec<u128> = numbers.into_iter().map(|n| n >> shift).collect();
+            numbers.dedup();
+            let places = Places::of(&numbers);
+            for (i, number) in numbers.iter().enumerate() {
+                prop_assert_eq!(places.rank(*number), i);
+            }
+        }
+    }
 }

@@ -395,6 +395,39 @@ mod tests {
     }
 
     #[test]
+    fn cells_follow_the_curve_whether_positions_tell_them_apart_or_not() {
+        use crate::space::{Layout, hilbert::HilbertCurve};
+        for (high, x_high) in [(999i32, 999i32), (i32::MAX, 999), (999, 5000)] {
+            let new = ArraySchema::sparse().dimension("x", 0i32..=high, 7).dimension("y", -5i32..=7, 3);
+            let new = new.attribute("a", azulejo_format::Datatype::Int32).allows_duplicates(true);
+            let schema = new.cell_order(Layout::Hilbert).build().unwrap().schema;
+            let order = CellOrder::new(&schema, Layout::Global);
+            let cells: Vec<[i32; 2]> =
+                (0..3000i32).map(|i| [i * 7919 % (x_high + 1), i * 31 % 13 - 5]).collect();
+            let columns =
+                [0, 1].map(|d| cells.iter().flat_map(|cell| cell[d].to_le_bytes()).collect::<Vec<u8>>());
+            let views = columns.each_ref().map(|data| FieldView {
+                cell_num: cells.len(),
+                data,
+                offsets: None,
+                validity: None,
+                cell_size: 4,
+            });
+            let found = arrange(&schema, &order, &views, cells.len(), DuplicateRule::Allowed).unwrap();
+            let curve = HilbertCurve::new(2).unwrap();
+            let bucket = |cell: &[i32; 2]| {
+                [curve.number_bucket(cell[0], (0, high)), curve.number_bucket(cell[1], (-5, 7))]
+            };
+            let mut expected: Vec<u32> = (0..3000).collect();
+            expected.sort_by_key(|i| {
+                let cell = &cells[*i as usize];
+                (curve.position(&mut bucket(cell)), *cell, *i)
+            });
+            assert!(found == Arrangement::Sorted(expected), "{high} {x_high}");
+        }
+    }
+
+    #[test]
     fn equal_coordinates_in_neighbouring_buckets_are_one() {
         let bits = CellBits { slot: 3, place: RUN_BITS };
         let keys: Vec<u64> = (0..5 * RUN as u64).map(|i| ((i % 3) << bits.total()) | i).collect();

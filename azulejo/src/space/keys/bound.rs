@@ -88,6 +88,8 @@ fn pack_bound<'b>(
                 ) => n.checked_sub(*base).map_or(Place::Before(0), Place::At),
                 (Some(BoundPart::Number(n)), Source::Place { split, .. }) => Place::At(split.place(*n)),
                 (Some(BoundPart::Number(n)), Source::Hilbert(_)) => Place::At(*n),
+                // The bound is that of a cell, which has these coordinates if it is at this position.
+                (Some(BoundPart::Number(_)), Source::Implied) => Place::At(0),
                 (Some(BoundPart::Text(key)), Source::Text { dimension, distinct, .. }) => {
                     let text = |&(tile, cell): &(u32, u32)| {
                         let view = tiles.get(tile as usize).and_then(|t| t.coordinates.get(*dimension));
