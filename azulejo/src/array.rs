@@ -229,7 +229,7 @@ impl Array {
     /// Sections that a fragment does not have are skipped.
     pub fn preload(&self, wanted: &[(usize, Section)]) -> Result<()> {
         let fragment = |&(i, section): &(usize, Section)| Some((self.inner.fragments.get(i)?, section));
-        sections::preload(&self.inner.context, wanted.iter().filter_map(fragment))
+        sections::preload(&self.inner.context, wanted.iter().filter_map(fragment), sections::Derive::Known)
     }
 
     /// The box around all cells written, `None` if there are none.

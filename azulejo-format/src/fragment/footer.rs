@@ -102,6 +102,39 @@ impl Footer {
         Ok(LocatedFooter::Found { offset, bytes })
     }
 
+    /// How many bytes at the end of a metadata file are the footer and what follows it, where the bounds of var-length
+    /// dimensions have 64 bytes: a guess that is right for fragments of `schema` that follow one another, whose schema has
+    /// a name of `schema_name_len` bytes. `consolidated` ones may have a timestamp a cell.
+    #[must_use]
+    pub fn usual_len(
+        version: FormatVersion,
+        schema: &ArraySchema,
+        schema_name_len: usize,
+        consolidated: bool,
+    ) -> u64 {
+        let timestamps = consolidated && version.has_cell_timestamps();
+        let slots = Slots::new(version, schema, timestamps, false);
+        let (all, var) = (slots.len() as u64, slots.var_len(version) as u64);
+        let domain: u64 = schema.domain.dimensions.iter().fold(0, |sum, dimension| {
+            let size = dimension.cell_val_num.cell_size(dimension.datatype);
+            sum + size.map_or(16 + 64, |size| 2 * size as u64)
+        });
+        let validity = if version.has_nullable() { 2 * all } else { 0 };
+        let stats = if version.has_tile_stats() { 4 * all } else { 0 };
+        let name = if version.has_schema_evolution() { 8 + schema_name_len as u64 } else { 0 };
+        let flags = u64::from(version.has_cell_timestamps()) + u64::from(version.has_delete_metadata());
+        let more = 8 * (u64::from(version.has_fragment_stats()) + u64::from(version.has_deletes()));
+        let optional = if version.has_optional_sections() {
+            4 + 12 + 16 * schema.domain.dimensions.len() as u64
+        } else {
+            0
+        };
+        let trailer = if has_length(version, schema) { 8 } else { 0 };
+        // Version, dense, null domain, tile num, last tile cell num, R-tree; the lists; the rest.
+        let lists = 8 * (2 * all + 3 * var + validity + stats);
+        4 + 1 + 1 + 8 + 8 + 8 + domain + lists + name + flags + more + optional + trailer
+    }
+
     /// The name of the schema that [`Self::decode`] needs; `None` below v10, where the array has only one.
     pub fn peek_schema_name(bytes: &[u8]) -> Result<Option<String>> {
         let mut r = ByteReader::new(bytes);

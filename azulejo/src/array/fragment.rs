@@ -1,7 +1,7 @@
 //! A fragment: its footer, and the parts of its metadata that are loaded when they are needed.
 
 use super::TimeRange;
-use super::sections::{Sections, preload};
+use super::sections::{Derive, Sections, preload};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::StorePath;
@@ -240,7 +240,12 @@ impl Fragment {
     /// Loads sections that are not loaded yet in one batch of reads and decodes them in parallel. Sections that the
     /// fragment does not have are skipped.
     pub fn preload(&self, sections: &[Section]) -> Result<()> {
-        preload(&self.context, sections.iter().map(|section| (self, *section)))
+        preload(&self.context, sections.iter().map(|section| (self, *section)), Derive::Known)
+    }
+
+    /// As [`Self::preload`], but reads what is stored of sections that the footer tells of as well.
+    pub(crate) fn preload_stored(&self, sections: &[Section]) -> Result<()> {
+        preload(&self.context, sections.iter().map(|section| (self, *section)), Derive::Nothing)
     }
 
     /// The MBRs of a sparse fragment.

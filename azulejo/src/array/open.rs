@@ -22,9 +22,15 @@ use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-/// Bytes read from the end of a fragment's metadata file. Footers are a tenth of that; the rest is often all of the
-/// metadata that a small fragment has.
+/// Bytes read from the end of a fragment's metadata file, where they cost little. Footers are a tenth of that; the rest is
+/// often all of the metadata that a small fragment has.
 const TAIL_LEN: u64 = 8192;
+
+/// Of more fragments than this only the footers are read, where bytes travel over a network.
+const FEW_TAILS: usize = 8;
+
+/// Longer footers are asked for one by one: a damaged length must not cost all fragments that much.
+const LONGEST_TOGETHER: u64 = 1 << 20;
 
 /// From this many footers on they are decoded in parallel.
 const PARALLEL_FOOTERS: usize = 32;
@@ -393,13 +399,25 @@ impl Opening<'_> {
                 Source::Decoded(_) | Source::Nothing => {}
             }
         }
-        let len = TAIL_LEN.max(self.schemas.values().map(|schema| largest_footer(schema)).max().unwrap_or(0));
         let path = |&i: &usize| self.metadata_path(chosen[i]);
-        let paths: Vec<StorePath> = tails.iter().map(path).collect();
-        if !paths.is_empty() {
+        let mut len = self.usual_footer(tails.iter().map(|i| chosen[*i]));
+        if tails.len() <= FEW_TAILS || storage.has_cheap_reads() {
+            len = len.max(TAIL_LEN);
+        }
+        // Those that are longer than usual are asked for again, together.
+        while !tails.is_empty() {
+            let paths: Vec<StorePath> = tails.iter().map(path).collect();
+            let mut longer = Vec::new();
+            let mut longest = 0;
             for (i, tail) in tails.iter().zip(storage.read_tails(&paths, len)?) {
+                let more = self.lacking(chosen[*i], &tail.bytes, tail.object_size).filter(|more| *more > len);
+                if let Some(more) = more.filter(|more| *more <= LONGEST_TOGETHER) {
+                    longest = longest.max(more);
+                    longer.push(*i);
+                }
                 sources[*i] = Source::Tail(tail.bytes, tail.object_size);
             }
+            (tails, len) = (longer, longest);
         }
         let requests: Vec<ReadRequest> =
             wholes.iter().map(|i| ReadRequest { path: path(i), range: ReadRange::All }).collect();
@@ -411,6 +429,26 @@ impl Opening<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Bytes at the end of metadata files that most of these fragments' footers take.
+    fn usual_footer<'f>(&self, chosen: impl Iterator<Item = &'f CommittedFragment>) -> u64 {
+        let consolidated = chosen.into_iter().any(|f| f.entry.name.t_start != f.entry.name.t_end);
+        let consolidated = consolidated && !self.latest.is_dense();
+        let len = |(name, schema): (&String, &Arc<ArraySchema>)| {
+            Footer::usual_len(schema.version, schema, name.len(), consolidated)
+        };
+        self.schemas.iter().map(len).max().unwrap_or(TAIL_LEN)
+    }
+
+    /// How many bytes at the end of a metadata file hold the footer, if `tail` does not. What is wrong with it is said when
+    /// it is decoded.
+    fn lacking(&self, fragment: &CommittedFragment, tail: &[u8], size: u64) -> Option<u64> {
+        let legacy = self.schemas.get(LEGACY_SCHEMA_FILE).map(|schema| &**schema);
+        match Footer::locate(tail, size, fragment_version(&fragment.entry.name).ok()?, legacy) {
+            Ok(LocatedFooter::NeedMore(len)) => Some(len),
+            _ => None,
+        }
     }
 
     fn decode_consolidated(
@@ -450,7 +488,7 @@ impl Opening<'_> {
         Fragment::new(new, footer)
     }
 
-    /// A longer end of a metadata file: a rare case, so it is read alone.
+    /// A very long end of a metadata file: a rare case, so it is read alone.
     fn read_more(&self, fragment: &CommittedFragment, len: u64) -> Result<Bytes, DecodeError> {
         let path = self.metadata_path(fragment);
         let limit = self.context.config().memory_budget;
@@ -534,15 +572,6 @@ fn check_version(fragment: &CommittedFragment, footer: &Footer) -> Result<(), De
     }
     let reason = format!("the footer says {}, the fragment's name another", footer.version);
     Err(DecodeError::invalid("fragment version", 0, reason))
-}
-
-/// About how long the footer of a fragment of a schema can be in bytes, its length behind it included; string bounds may
-/// make it longer.
-fn largest_footer(schema: &ArraySchema) -> u64 {
-    let dimensions = schema.domain.dimensions.len() as u64;
-    let slots = schema.attributes.len() as u64 + dimensions + 4;
-    // Twelve lists with an entry a slot; a schema name; bounds.
-    512 + 12 * 8 * slots + 64 * dimensions
 }
 
 /// Reads whole objects in one batch.

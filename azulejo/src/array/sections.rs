@@ -8,8 +8,8 @@ use crate::storage::{ReadRange, ReadRequest};
 use azulejo_format::DecodeError;
 use azulejo_format::filter::Scratch;
 use azulejo_format::fragment::{
-    FragmentStats, LegacyMetadata, ProcessedConditions, RTree, Section, Slots, TileBounds, TileNullCounts,
-    TileOffsets, TileSizes, TileSums,
+    Field, FragmentStats, LegacyMetadata, ProcessedConditions, RTree, RTreeBuilder, Section, Slots,
+    TileBounds, TileNullCounts, TileOffsets, TileSizes, TileSums,
 };
 use azulejo_format::tile::GenericTile;
 use bytes::Bytes;
@@ -97,6 +97,47 @@ impl Sections {
         })
     }
 
+    /// Fills in a section that follows from the footer, so that it need not be read: the only tile of a fragment begins
+    /// with its file, and its box is the fragment's. Returns whether it does.
+    fn derive(&self, fragment: &Fragment, section: Section) -> bool {
+        let (footer, schema) = (fragment.footer(), fragment.schema());
+        if fragment.tile_num() != 1 {
+            return false;
+        }
+        let derived =
+            |field: Field, cell: fn(&FieldSections) -> &OnceLock<TileOffsets>, size: Option<u64>| {
+                let slot = footer.slots.of(field).and_then(|slot| self.fields.get(slot));
+                let offsets = size.and_then(|size| TileOffsets::new(vec![0], size).ok());
+                match (slot, offsets) {
+                    (Some(sections), Some(offsets)) if fragment.stores(field) => {
+                        put(cell(sections), offsets);
+                        true
+                    }
+                    _ => false,
+                }
+            };
+        match section {
+            Section::RTree if !footer.dense => {
+                let Some(domain) = &footer.non_empty_domain else { return false };
+                let ranges: Vec<_> = domain.ranges.iter().map(azulejo_format::Range::as_ref).collect();
+                let mut builder = RTreeBuilder::new(&schema.domain);
+                if builder.push(&ranges).is_err() {
+                    return false;
+                }
+                put(&self.rtree, builder.build());
+                true
+            }
+            Section::TileOffsets(f) => derived(f, |s| &s.offsets, footer.file_size(f)),
+            Section::TileVarOffsets(f) if f.is_var(schema) => {
+                derived(f, |s| &s.var_offsets, footer.file_var_size(f))
+            }
+            Section::TileValidityOffsets(f) if f.is_nullable(schema) => {
+                derived(f, |s| &s.validity_offsets, footer.file_validity_size(f))
+            }
+            _ => false,
+        }
+    }
+
     /// Decodes a section and keeps it, having checked that it is about as many tiles as the fragment has.
     fn decode(&self, fragment: &Fragment, section: Section, payload: &[u8]) -> Result<(), DecodeError> {
         let footer = fragment.footer();
@@ -113,7 +154,7 @@ impl Sections {
         let none = FieldSections::default();
         let field = |field| footer.slots.of(field).and_then(|slot| self.fields.get(slot)).unwrap_or(&none);
         let bounds = |f| {
-            let (datatype, cell_val_num) = azulejo_format::fragment::Field::layout(f, schema)
+            let (datatype, cell_val_num) = Field::layout(f, schema)
                 .ok_or_else(|| DecodeError::invalid("tile bounds", 0, "the schema has no such field"))?;
             TileBounds::decode(payload, datatype, cell_val_num)
         };
@@ -169,7 +210,7 @@ impl Sections {
                 put(&field(f).null_counts, counts);
             }
             Section::GlobalOrderMins(d) | Section::GlobalOrderMaxs(d) => {
-                let decoded = bounds(azulejo_format::fragment::Field::Dimension(d))?;
+                let decoded = bounds(Field::Dimension(d))?;
                 check("tile bounds in global order", decoded.len(), false)?;
                 if let Some((mins, maxs)) = self.global_order.get(d) {
                     put(if matches!(section, Section::GlobalOrderMins(_)) { mins } else { maxs }, decoded);
@@ -188,10 +229,20 @@ fn put<T>(cell: &OnceLock<T>, value: T) {
 /// Below this many bytes sections are decoded on the caller's thread.
 const PARALLEL_BYTES: usize = 32 * 1024;
 
+/// Whether sections that follow from the footer are read all the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Derive {
+    /// They are not read.
+    Known,
+    /// What is stored is read, to be checked.
+    Nothing,
+}
+
 /// Loads the sections that are not loaded yet and exist.
 pub(super) fn preload<'a>(
     context: &Context,
     wanted: impl IntoIterator<Item = (&'a Fragment, Section)>,
+    derive: Derive,
 ) -> Result<()> {
     let mut seen = HashSet::new();
     let mut missing: Vec<(&Fragment, Section)> = Vec::new();
@@ -200,6 +251,7 @@ pub(super) fn preload<'a>(
         if fragment.footer().section_range(section).is_some()
             && fragment.sections().is_loaded(section, slots) == Some(false)
             && seen.insert((std::ptr::from_ref(fragment), section))
+            && !(derive == Derive::Known && fragment.sections().derive(fragment, section))
         {
             missing.push((fragment, section));
         }

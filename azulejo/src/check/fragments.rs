@@ -174,7 +174,7 @@ fn sections(fragment: &Fragment, report: &mut Report) -> Result<()> {
             ]);
         }
     }
-    fragment.preload(&wanted)?;
+    fragment.preload_stored(&wanted)?;
     if fragment.is_dense() {
         return Ok(());
     }

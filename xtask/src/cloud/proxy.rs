@@ -376,6 +376,9 @@ fn forward(
     let bytes = [request.head_bytes(), request.body.clone()].concat();
     let attempt = |stream: &mut BufReader<TcpStream>| -> io::Result<(Message, bool)> {
         stream.get_mut().write_all(&bytes)?;
+        // The server sends head and body apart, and the body only when the head was acknowledged, which systems put off.
+        #[cfg(target_os = "linux")]
+        socket2::SockRef::from(stream.get_ref()).set_tcp_quickack(true)?;
         loop {
             let head = Message::read_head(stream)?;
             let mut answer = head.ok_or_else(|| io::Error::from(io::ErrorKind::UnexpectedEof))?;

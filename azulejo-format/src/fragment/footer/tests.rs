@@ -74,6 +74,22 @@ fn footer(version: FormatVersion, schema: &ArraySchema, domain: Option<NdRectang
 }
 
 #[test]
+fn the_usual_length_is_that_of_footers_with_bounds_of_one_size() {
+    for version in versions() {
+        let (schema, domain) = cases(version).swap_remove(0);
+        let footer = footer(version, &schema, Some(domain), false);
+        let bytes = footer.encode(&schema).unwrap();
+        let len = bytes.len() + Footer::encode_trailer(version, &schema, bytes.len() as u64).len();
+        let name_len = footer.schema_name.as_ref().map_or(0, String::len);
+        let usual = Footer::usual_len(version, &schema, name_len, false);
+        let spare = if version.has_optional_sections() { 12 + 16 * 2 } else { 0 };
+        assert_eq!(usual, len as u64 + spare, "{version}");
+        let consolidated = Footer::usual_len(version, &schema, name_len, true);
+        assert_eq!(consolidated > usual, version.has_cell_timestamps(), "{version}");
+    }
+}
+
+#[test]
 fn round_trips_in_all_versions() {
     for version in versions() {
         for (schema, domain) in cases(version) {
