@@ -1,6 +1,7 @@
 //! Reading: from a selection to batches of cells.
 
 pub mod aggregate;
+mod ahead;
 mod assemble;
 mod bands;
 mod batch;

@@ -84,7 +84,20 @@ pub struct ReadInto<'a> {
 pub struct PendingRead {
     receiver: std::sync::mpsc::Receiver<Result<Vec<Bytes>>>,
     stats: Option<IoStats>,
+    then: Vec<Then>,
     _stop: Option<Stop>,
+}
+
+/// The bytes of several requests.
+type ReadResult = Result<Vec<Bytes>>;
+
+/// What is done with a result before it is given away.
+struct Then(Box<dyn FnOnce(ReadResult) -> ReadResult + Send>);
+
+impl Debug for Then {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Then")
+    }
 }
 
 /// Runs when it is dropped.
@@ -108,7 +121,7 @@ impl PendingRead {
     /// A read whose result will arrive over a channel.
     #[must_use]
     pub fn new(receiver: std::sync::mpsc::Receiver<Result<Vec<Bytes>>>) -> Self {
-        Self { receiver, stats: None, _stop: None }
+        Self { receiver, stats: None, then: Vec::new(), _stop: None }
     }
 
     /// A read that is done.
@@ -127,6 +140,16 @@ impl PendingRead {
         self
     }
 
+    /// Does something with the result, on the thread that waits for it, after what was given before.
+    #[must_use]
+    pub fn then(
+        mut self,
+        work: impl FnOnce(Result<Vec<Bytes>>) -> Result<Vec<Bytes>> + Send + 'static,
+    ) -> Self {
+        self.then.push(Then(Box::new(work)));
+        self
+    }
+
     /// Counts the time that is spent waiting.
     #[must_use]
     pub fn timed(mut self, stats: &IoStats) -> Self {
@@ -141,7 +164,9 @@ impl PendingRead {
             Some(stats) => stats.waiting(receive),
             None => receive(),
         };
-        received.unwrap_or_else(|_| Err(crate::Error::Internal("a prefetch ended without a result".into())))
+        let received = received
+            .unwrap_or_else(|_| Err(crate::Error::Internal("a prefetch ended without a result".into())));
+        self.then.into_iter().fold(received, |result, Then(work)| work(result))
     }
 }
 

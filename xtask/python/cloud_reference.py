@@ -68,6 +68,9 @@ def run(c):
             # A client of its own, with connections of its own.
             opened = None
             ctx = tiledb.Ctx(config)
+        case "configure":
+            config.update(c["config"])
+            ctx = tiledb.Ctx(config)
         case "create":
             create(uri, c["dense"], c.get("many", False))
         case "write":

@@ -106,14 +106,16 @@ impl ManifestStorage {
         self.manifest(&self.root).ok()??.size_of(path.relative_to(&self.root)?)
     }
 
-    /// Says of a missing object that the manifest is to blame.
     fn blame<T>(&self, result: Result<T>) -> Result<T> {
-        match result {
-            Err(Error::NotFound { uri, .. }) if self.listed_at().is_some() => {
-                Err(Error::NotFound { uri, what: STALE })
-            }
-            result => result,
-        }
+        blame(result, self.listed_at().is_some())
+    }
+}
+
+/// Says of a missing object that the manifest is to blame, where one was used.
+fn blame<T>(result: Result<T>, is_listed: bool) -> Result<T> {
+    match result {
+        Err(Error::NotFound { uri, .. }) if is_listed => Err(Error::NotFound { uri, what: STALE }),
+        result => result,
     }
 }
 
@@ -201,7 +203,8 @@ impl Storage for ManifestStorage {
     }
 
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
-        self.inner.start_read(requests)
+        let is_listed = self.listed_at().is_some();
+        self.inner.start_read(requests).then(move |result| blame(result, is_listed))
     }
 
     fn size(&self, path: &StorePath) -> Result<u64> {

@@ -1,13 +1,16 @@
 //! From a plan to columns: tiles are loaded in groups and copied to where the plan says.
 
 use super::BoundField;
+use super::ahead::Ahead;
 use super::bands::{Layer, ReadAhead, SPAN_GAP_BYTES, fill_layers};
 use super::copy::{copy_cells, copy_lengths, copy_var, fill_cells};
 use super::dense::{DenseCondition, field_in};
-use super::fetch::fetch;
+use super::fetch::{StoredTile, fetch};
 use super::gather::{each, split};
 use super::plan::{BatchPlan, DensePlan, Slot};
-use super::unfilter::{Cells, PARALLEL_BYTES, StoredPart, Tile, TileRequest, fixed_parts, load_into};
+use super::unfilter::{
+    Cells, PARALLEL_BYTES, StoredPart, Tile, TileRequest, fixed_parts, load_into, stored_tiles,
+};
 use crate::array::Array;
 use crate::buffer_pool::BufferPool;
 use crate::column::{ColumnBuffers, ColumnBuilder, ColumnSet, repeat_cell};
@@ -35,6 +38,8 @@ pub(super) struct Assembler<'a> {
     pub pool: &'a BufferPool,
     /// Bytes that tiles may take, stored and unfiltered.
     pub tile_bytes: u64,
+    /// Tiles that were asked for before.
+    pub ahead: Option<&'a Ahead>,
 }
 
 fn beyond() -> Error {
@@ -86,6 +91,29 @@ impl Assembler<'_> {
         let mask = self.condition.map(|condition| self.mask(batch, condition, &columns)).transpose()?;
         columns.truncate(self.asked);
         Ok((ColumnSet { cell_num: batch.cells, columns }, mask))
+    }
+
+    /// Asks for the tiles of a batch in the order in which [`Self::unmasked`] takes them.
+    pub fn start(&self, batch: &BatchPlan) -> Result<()> {
+        let Some(ahead) = self.ahead else { return Ok(()) };
+        let room = self.tile_bytes / 2;
+        let attributes = self.fields.iter().filter(|field| matches!(field.field, Field::Attribute(_)));
+        let (var, fixed): (Vec<&BoundField>, Vec<_>) = attributes.partition(|f| f.column_type.is_var());
+        for group in self.groups(batch, &fixed)? {
+            ahead.start(self.array, &self.stored(batch.slots.get(group).unwrap_or(&[]), &fixed)?, room);
+        }
+        for field in var {
+            let mut stored = Vec::new();
+            for slot in &batch.slots {
+                if let Some(field) = field_in(self.array, slot.fragment, field) {
+                    let request =
+                        TileRequest { fragment: slot.fragment, field, tile: slot.tile, cells: Cells::All };
+                    stored_tiles(self.array, &request, &mut stored)?;
+                }
+            }
+            ahead.start(self.array, &stored, room);
+        }
+        Ok(())
     }
 
     /// Fills fixed-length columns.
@@ -162,8 +190,8 @@ impl Assembler<'_> {
         Ok(groups)
     }
 
-    /// Reads the stored tiles of some slots as one batch.
-    fn fetch(&self, slots: &[Slot], fields: &[&BoundField]) -> Result<ReadAhead> {
+    /// The stored tiles of fixed-length fields of some slots.
+    fn stored(&self, slots: &[Slot], fields: &[&BoundField]) -> Result<Vec<StoredTile>> {
         let mut tiles = Vec::new();
         for field in fields {
             for slot in slots {
@@ -174,7 +202,13 @@ impl Assembler<'_> {
                 }
             }
         }
-        let fetched = fetch(self.array, &tiles, self.pool)?;
+        Ok(tiles)
+    }
+
+    /// Reads the stored tiles of some slots as one batch.
+    fn fetch(&self, slots: &[Slot], fields: &[&BoundField]) -> Result<ReadAhead> {
+        let tiles = self.stored(slots, fields)?;
+        let fetched = fetch(self.array, &tiles, self.pool, self.ahead)?;
         Ok(tiles.into_iter().zip(fetched).map(|(tile, fetched)| (tile, fetched.bytes)).collect())
     }
 
@@ -264,7 +298,7 @@ impl Assembler<'_> {
                 None => lacking.push(slot),
             }
         }
-        let tiles = load_into(self.array, &requests, Vec::new(), self.pool)?;
+        let tiles = load_into(self.array, &requests, Vec::new(), self.pool, self.ahead)?;
         for (tile, slot) in tiles.iter().zip(&loaded) {
             self.check(slot, tile.cell_num)?;
         }

@@ -6,7 +6,7 @@
 //! one another in the output too is unfiltered there.
 
 use super::chunk_walk::{ChunkWalk, Stored, Window, in_file};
-use super::fetch::StoredTile;
+use super::fetch::{FetchedBytes, StoredTile};
 use super::plan::{BatchPlan, Slot};
 use super::unfilter::{PARALLEL_BYTES, StoredPart, with_scratch};
 use crate::array::{Array, short_read_is_corrupt};
@@ -41,7 +41,7 @@ pub(super) struct Layer<'a, 'o> {
 }
 
 /// Stored tiles that were read ahead, where small reads are dear.
-pub(super) type ReadAhead = HashMap<StoredTile, PoolBuffer>;
+pub(super) type ReadAhead = HashMap<StoredTile, FetchedBytes>;
 
 /// Fills the cells that some slots of a batch have. `fetched` holds their stored tiles, unless small reads are cheap.
 pub(super) fn fill_layers(

@@ -1,5 +1,6 @@
 //! Reading dense arrays: batch after batch, each a contiguous piece of the result.
 
+use super::ahead::Ahead;
 use super::assemble::{Assembler, FixedOut};
 use super::batch::Cutter;
 use super::copy::fill_cells;
@@ -96,10 +97,14 @@ pub(crate) struct DenseReader {
     budget: u64,
     /// A batch for the caller to keep takes no more than this.
     batch_bytes: u64,
+    /// Tiles that were asked for before they are needed.
+    ahead: Option<Ahead>,
+    /// The next batch, if its tiles were asked for already, and what was left to read before it was planned.
+    planned: Option<(Result<BatchPlan>, Walk)>,
 }
 
 /// What is left to read.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 enum Walk {
     /// One box in row-major or column-major order.
     Box(Cutter),
@@ -219,6 +224,8 @@ impl DenseReader {
             pool,
             budget,
             batch_bytes,
+            ahead: Ahead::of(array),
+            planned: None,
         })
     }
 
@@ -235,10 +242,35 @@ impl DenseReader {
 
     /// The next cells, at least one; `None` at the end.
     pub(crate) fn next_batch(&mut self) -> Result<Option<ColumnSet>> {
-        match self.next_plan(self.batch_cells())? {
-            Some(plan) => self.assembler().columns(&plan).map(Some),
-            None => Ok(None),
+        let plan = match self.planned.take() {
+            Some((plan, _)) => plan?,
+            None => match self.next_plan(self.batch_cells())? {
+                Some(plan) => plan,
+                None => return Ok(None),
+            },
+        };
+        self.read_ahead(&plan)?;
+        self.assembler().columns(&plan).map(Some)
+    }
+
+    /// Asks for the tiles of a batch, and then for those of the one after it.
+    fn read_ahead(&mut self, plan: &BatchPlan) -> Result<()> {
+        // Cells of sparse fragments are looked at when a batch is planned.
+        if self.ahead.is_none() || !self.sparse.is_empty() {
+            return Ok(());
         }
+        self.assembler().start(plan)?;
+        if matches!(self.walk, Walk::Points { .. }) || self.is_done() {
+            return Ok(());
+        }
+        let before = self.walk.clone();
+        if let Some(later) = self.next_plan(self.batch_cells()).transpose() {
+            if let Ok(later) = &later {
+                self.assembler().start(later)?;
+            }
+            self.planned = Some((later, before));
+        }
+        Ok(())
     }
 
     /// For aggregates: the next cells as they are, and for each whether some fragment has it and it meets the condition.
@@ -289,6 +321,9 @@ impl DenseReader {
 
     /// Whether everything has been read.
     pub(crate) fn is_done(&self) -> bool {
+        if self.planned.is_some() {
+            return false;
+        }
         match &self.walk {
             Walk::Box(cutter) => cutter.is_done(),
             Walk::Tiles { cutter, next } => cutter.is_done() && next.is_none(),
@@ -340,11 +375,15 @@ impl DenseReader {
             condition: self.condition.as_ref(),
             pool: &self.pool,
             tile_bytes: self.budget / 4,
+            ahead: self.ahead.as_ref(),
         }
     }
 
     /// Plans the next batch of at most `max_cells` cells.
     fn next_plan(&mut self, max_cells: u64) -> Result<Option<BatchPlan>> {
+        if let Some((_, before)) = self.planned.take() {
+            self.walk = before;
+        }
         let Self { array, fields, condition, plan, sparse, walk, order, budget, .. } = self;
         let costs = Costs { array, fields, plan, budget: *budget, sparse: !sparse.is_empty() };
         let max_cells = max_cells.min(costs.max_cells());

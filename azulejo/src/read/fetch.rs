@@ -1,10 +1,13 @@
 //! Stored tiles from storage: every range that a step needs, as one batch, into reused memory.
 
+use super::ahead::Ahead;
 use crate::array::{Array, short_read_is_corrupt};
 use crate::buffer_pool::{BufferPool, PoolBuffer};
 use crate::error::Result;
 use crate::storage::{ReadInto, StorePath};
 use azulejo_format::fragment::{Field, FilePart, Section};
+use bytes::Bytes;
+use std::ops::Deref;
 
 /// A stored tile: the filtered bytes of one part of one tile of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -23,7 +26,27 @@ pub(super) struct StoredTile {
 #[derive(Debug)]
 pub(super) struct Fetched {
     pub path: StorePath,
-    pub bytes: PoolBuffer,
+    pub bytes: FetchedBytes,
+}
+
+/// The bytes of a stored tile.
+#[derive(Debug)]
+pub(super) enum FetchedBytes {
+    /// Read when they were needed.
+    Pool(PoolBuffer),
+    /// Read ahead.
+    Shared(Bytes),
+}
+
+impl Deref for FetchedBytes {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Pool(bytes) => bytes,
+            Self::Shared(bytes) => bytes,
+        }
+    }
 }
 
 /// Bytes that a stored tile takes in its file.
@@ -33,28 +56,49 @@ pub(super) fn stored_len(array: &Array, tile: &StoredTile) -> Result<u64> {
     Ok(range.end.saturating_sub(range.start))
 }
 
-/// Reads stored tiles as one batch, in the order given. The caller has checked their lengths against its budget.
-pub(super) fn fetch(array: &Array, tiles: &[StoredTile], pool: &BufferPool) -> Result<Vec<Fetched>> {
+/// Reads stored tiles as one batch, in the order given; those that were read ahead are there already. The caller has checked
+/// their lengths against its budget.
+pub(super) fn fetch(
+    array: &Array,
+    tiles: &[StoredTile],
+    pool: &BufferPool,
+    ahead: Option<&Ahead>,
+) -> Result<Vec<Fetched>> {
     let mut fetched = Vec::with_capacity(tiles.len());
     let mut offsets = Vec::with_capacity(tiles.len());
-    for tile in tiles {
+    let mut early: Vec<usize> = Vec::new();
+    for (i, tile) in tiles.iter().enumerate() {
         let Some(fragment) = array.fragments().get(tile.fragment) else {
             return Err(crate::Error::Internal(format!("no fragment {}", tile.fragment)));
         };
         let range = fragment.stored_tile_range(tile.field, tile.part, tile.tile)?;
         let len = range.end.saturating_sub(range.start);
         let len = usize::try_from(len).map_err(|_| crate::Error::Internal("a tile beyond memory".into()))?;
-        fetched.push(Fetched { path: fragment.data_path(tile.field, tile.part)?, bytes: pool.take(len) });
+        let path = fragment.data_path(tile.field, tile.part)?;
+        let bytes = if ahead.is_some_and(|ahead| ahead.has(tile)) {
+            early.push(i);
+            FetchedBytes::Shared(Bytes::new())
+        } else {
+            FetchedBytes::Pool(pool.take(len))
+        };
+        fetched.push(Fetched { path, bytes });
         offsets.push(range.start);
     }
-    let mut requests: Vec<ReadInto<'_>> = fetched
-        .iter_mut()
-        .zip(offsets)
-        .filter(|(f, _)| !f.bytes.is_empty())
-        .map(|(f, offset)| ReadInto { path: f.path.clone(), offset, out: &mut f.bytes })
-        .collect();
+    let mut requests: Vec<ReadInto<'_>> = Vec::new();
+    for (Fetched { path, bytes }, offset) in fetched.iter_mut().zip(offsets) {
+        if let FetchedBytes::Pool(out) = bytes
+            && !out.is_empty()
+        {
+            requests.push(ReadInto { path: path.clone(), offset, out });
+        }
+    }
     if !requests.is_empty() {
         array.location().storage.read_into(&mut requests).map_err(short_read_is_corrupt)?;
+    }
+    for i in early {
+        if let (Some(ahead), Some(tile), Some(fetched)) = (ahead, tiles.get(i), fetched.get_mut(i)) {
+            fetched.bytes = FetchedBytes::Shared(ahead.take(tile)?);
+        }
     }
     Ok(fetched)
 }

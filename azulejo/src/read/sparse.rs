@@ -77,12 +77,14 @@ impl SparseReader {
     ) -> Result<Option<Batch>> {
         while self.next < self.plan.clusters.len() {
             let first = self.next == 0 && self.from.is_none();
-            let bounded =
-                self.query.order.curve().is_none() || !matches!(self.step(), Err(Error::Budget { .. }));
+            let step = || self.step(self.next, self.from.clone());
+            let bounded = self.query.order.curve().is_none() || !matches!(step(), Err(Error::Budget { .. }));
             if !bounded && self.plan.refine(&self.query, &self.pool, self.next)? {
                 continue;
             }
-            let step = self.step()?;
+            let step = self.step(self.next, self.from.clone())?;
+            let ahead = self.room(&step);
+            self.start_reads(&step, ahead);
             let several = !first || step.next < self.plan.clusters.len();
             let read = match step.portions.as_slice() {
                 [portion] if step.sift => sift::read(&self.query, &self.pool, portion)
@@ -92,7 +94,8 @@ impl SparseReader {
                         0 => Output::Own,
                         room => Output::Given { columns: &mut *columns, room, progress: &mut *progress },
                     };
-                    batch::read(&self.query, &self.pool, portions, several, output).map(|cells| (cells, None))
+                    let bounds = (several, ahead);
+                    batch::read(&self.query, &self.pool, portions, bounds, output).map(|cells| (cells, None))
                 }
             };
             let (cells, cut) = match read {
@@ -159,12 +162,37 @@ impl SparseReader {
         (untouched && single).then_some((of, tile))
     }
 
-    /// Cuts the next batch out of the plan: as many clusters as the budget allows, or a part of one.
-    fn step(&self) -> Result<Step<'_>> {
+    /// Bytes that may be read ahead of their use while a step is taken.
+    fn room(&self, step: &Step<'_>) -> u64 {
+        if step.sift { 0 } else { self.query.budget.saturating_sub(step.cost).min(self.query.budget / 4) }
+    }
+
+    /// Asks for what a step needs, and then for what the one after it needs.
+    fn start_reads(&self, step: &Step<'_>, room: u64) {
+        if self.query.ahead.is_none() || step.sift {
+            return;
+        }
+        batch::start(&self.query, &step.portions, room);
+        // Along a Hilbert curve the plan may be refined before that.
+        if step.next < self.plan.clusters.len()
+            && self.query.order.curve().is_none()
+            && let Ok(later) = self.step(step.next, step.from.clone())
+            && !later.sift
+        {
+            batch::start(&self.query, &later.portions, room);
+        }
+    }
+
+    /// Cuts a batch out of the plan, from a cluster on and a place in it: as many clusters as the budget allows, or a part of
+    /// one.
+    fn step(&self, mut next: usize, mut from: Option<CellBound>) -> Result<Step<'_>> {
         let mut portions: Vec<Portion<'_>> = Vec::new();
         let (mut cost, mut cells) = (0u64, 0u64);
-        let mut next = self.next;
-        let mut from = self.from.clone();
+        // What is read ahead takes its part.
+        let batch_bytes = match self.query.ahead {
+            Some(_) => self.batch_bytes.min(self.query.budget - self.query.budget / 4),
+            None => self.batch_bytes,
+        };
         while let Some(cluster) = self.plan.clusters.get(next) {
             let tiles = self.plan.tiles.get(cluster.start..cluster.end).unwrap_or_default();
             let remaining = |tile: &&PlannedTile| from.as_ref().is_none_or(|from| tile.upper >= *from);
@@ -177,7 +205,7 @@ impl SparseReader {
                 }
                 break;
             }
-            if sum > self.batch_bytes && !portions.is_empty() {
+            if sum > batch_bytes && !portions.is_empty() {
                 break;
             }
             cost += more;
@@ -198,7 +226,7 @@ impl SparseReader {
             from = None;
             next += 1;
         }
-        Ok(Step { portions, next, from, sift: false })
+        Ok(Step { portions, next, from, sift: false, cost })
     }
 
     /// The first part of a cluster that does not fit in the budget: the tiles with the lowest bounds, and of their cells
@@ -207,7 +235,7 @@ impl SparseReader {
         let tiles = self.plan.tiles.get(cluster.start..cluster.end).unwrap_or_default();
         let remaining = tiles.iter().filter(|tile| from.as_ref().is_none_or(|from| tile.upper >= *from));
         let (mut cost, mut cells) = (0u64, 0u64);
-        let mut taken = Vec::new();
+        let (mut taken, mut taken_cost) = (Vec::new(), 0);
         let mut to = None;
         for tile in remaining {
             cost = cost.saturating_add(tile.cost);
@@ -216,6 +244,7 @@ impl SparseReader {
                 to = Some(tile.lower.clone());
                 break;
             }
+            taken_cost = cost;
             taken.push(tile);
         }
         // What begins at the bound too is taken with it later.
@@ -232,7 +261,7 @@ impl SparseReader {
         }
         let portions = vec![Portion { tiles: taken, keyed: cluster.keyed, bounds: (from, to.clone()) }];
         let next = if to.is_some() { next } else { next + 1 };
-        Ok(Step { portions, next, from: to, sift: false })
+        Ok(Step { portions, next, from: to, sift: false, cost: taken_cost })
     }
 
     /// The next part of a cluster too many of whose tiles overlap.
@@ -246,13 +275,13 @@ impl SparseReader {
         // Where the tiles' bounds do not tell how far to go, the cells do.
         let Some(to) = sift::next_bound(&self.query, &remaining, from, self.sift_target) else {
             let portion = Portion { tiles: remaining, keyed: true, bounds: (from.cloned(), None) };
-            return Some(Step { portions: vec![portion], next: next + 1, from: None, sift: true });
+            return Some(Step { portions: vec![portion], next: next + 1, from: None, sift: true, cost: 0 });
         };
         let tiles: Vec<&PlannedTile> = remaining.into_iter().filter(|tile| tile.lower < to).collect();
         let portion = Portion { tiles, keyed: true, bounds: (from.cloned(), Some(to.clone())) };
         let done = self.plan.tiles.get(cluster.start..cluster.end)?.iter().all(|tile| tile.upper < to);
         let (next, from) = if done { (next + 1, None) } else { (next, Some(to)) };
-        Some(Step { portions: vec![portion], next, from, sift: true })
+        Some(Step { portions: vec![portion], next, from, sift: true, cost: 0 })
     }
 }
 
@@ -263,4 +292,6 @@ struct Step<'a> {
     from: Option<CellBound>,
     /// Whether the tiles do not fit in memory at a time.
     sift: bool,
+    /// Bytes that the tiles take, unless they are sifted.
+    cost: u64,
 }

@@ -1,5 +1,6 @@
 //! From stored tiles to cells: decoded in parallel over tiles and chunks, straight into their place.
 
+use super::ahead::Ahead;
 use super::fetch::{self, Fetched, StoredTile, fetch, stored_field};
 use crate::array::Array;
 use crate::buffer_pool::{BufferPool, PoolBuffer};
@@ -103,17 +104,18 @@ pub(super) struct Target<'o> {
 /// Errors with [`Error::Corrupt`] naming file and tile if sizes disagree with the fragment's metadata, and with
 /// [`Error::Budget`] if stored and decoded tiles together exceed the pool's load limit.
 pub fn load_tiles(array: &Array, requests: &[TileRequest], pool: &BufferPool) -> Result<Vec<Arc<Tile>>> {
-    let tiles = load_into(array, requests, Vec::new(), pool)?;
+    let tiles = load_into(array, requests, Vec::new(), pool, None)?;
     Ok(tiles.into_iter().map(Arc::new).collect())
 }
 
 /// As [`load_tiles`]; `targets` (none, or one a request) take what would otherwise go into the tiles, whose buffers then
-/// stay empty.
+/// stay empty. What was read `ahead` is taken from there.
 pub(super) fn load_into(
     array: &Array,
     requests: &[TileRequest],
     mut targets: Vec<Target<'_>>,
     pool: &BufferPool,
+    ahead: Option<&Ahead>,
 ) -> Result<Vec<Tile>> {
     targets.resize_with(requests.len(), Target::default);
     let mut stored = Vec::with_capacity(requests.len());
@@ -126,7 +128,7 @@ pub(super) fn load_into(
     };
     let shapes = requests.iter().map(|r| Shape::new(array, r, &mut place_of)).collect::<Result<Vec<_>>>()?;
     check_load(array, requests, &shapes, &stored, pool)?;
-    let fetched = fetch(array, &stored, pool)?;
+    let fetched = fetch(array, &stored, pool, ahead)?;
 
     let mut building: Vec<Building<'_>> =
         shapes.iter().zip(targets).map(|(shape, target)| Building::new(shape, target, pool)).collect();
@@ -316,6 +318,15 @@ pub(super) fn fixed_parts<'a>(
         .map(|place| part(place, shape.ctx.validity(), &shape.schema.validity_filters, 1))
         .transpose()?;
     Ok((values, validity))
+}
+
+/// The stored tiles that loading a request reads.
+pub(super) fn stored_tiles(array: &Array, request: &TileRequest, stored: &mut Vec<StoredTile>) -> Result<()> {
+    Shape::new(array, request, &mut |tile| {
+        stored.push(tile);
+        0
+    })?;
+    Ok(())
 }
 
 /// Bytes that loading a request takes: decoded, and stored.

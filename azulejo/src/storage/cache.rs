@@ -146,6 +146,13 @@ impl TileCache {
         }
     }
 
+    fn keep_range(&self, request: &ReadRequest, bytes: &[u8]) {
+        match &request.range {
+            ReadRange::All => self.keep(&request.path, Part::All, bytes, bytes.len() as u64),
+            ReadRange::Bytes(range) => self.keep(&request.path, Part::From(range.start), bytes, 0),
+        }
+    }
+
     /// Forgets objects, and those in folders.
     fn forget(&self, paths: &[StorePath]) {
         let mut state = self.state();
@@ -179,13 +186,6 @@ impl CachedStorage {
     pub(crate) fn new(inner: Arc<dyn Storage>, cache: &Arc<TileCache>) -> Self {
         Self { inner, cache: Arc::clone(cache) }
     }
-
-    fn keep(&self, request: &ReadRequest, bytes: &[u8]) {
-        match &request.range {
-            ReadRange::All => self.cache.keep(&request.path, Part::All, bytes, bytes.len() as u64),
-            ReadRange::Bytes(range) => self.cache.keep(&request.path, Part::From(range.start), bytes, 0),
-        }
-    }
 }
 
 impl Storage for CachedStorage {
@@ -206,7 +206,7 @@ impl Storage for CachedStorage {
             let mut read = self.inner.read(&missing)?.into_iter();
             for (request, result) in requests.iter().zip(&mut results).filter(|(_, hit)| hit.is_none()) {
                 let bytes = read.next().unwrap_or_default();
-                self.keep(request, &bytes);
+                self.cache.keep_range(request, &bytes);
                 *result = Some(bytes);
             }
         }
@@ -261,11 +261,22 @@ impl Storage for CachedStorage {
     }
 
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
-        let hits: Option<Vec<Bytes>> = requests.iter().map(|r| self.cache.range(&r.path, &r.range)).collect();
-        match hits {
-            Some(hits) => PendingRead::ready(Ok(hits)),
-            None => self.inner.start_read(requests),
+        let mut results: Vec<Option<Bytes>> =
+            requests.iter().map(|request| self.cache.range(&request.path, &request.range)).collect();
+        let missing: Vec<ReadRequest> =
+            requests.into_iter().zip(&results).filter(|(_, hit)| hit.is_none()).map(|(r, _)| r).collect();
+        if missing.is_empty() {
+            return PendingRead::ready(Ok(results.into_iter().flatten().collect()));
         }
+        let cache = Arc::clone(&self.cache);
+        self.inner.start_read(missing.clone()).then(move |read| {
+            let places = results.iter_mut().filter(|result| result.is_none());
+            for ((place, request), bytes) in places.zip(&missing).zip(read?) {
+                cache.keep_range(request, &bytes);
+                *place = Some(bytes);
+            }
+            Ok(results.into_iter().flatten().collect())
+        })
     }
 
     fn size(&self, path: &StorePath) -> Result<u64> {
@@ -338,6 +349,9 @@ mod tests {
             storage.read_into(&mut [ReadInto { path: tile.clone(), offset: 4, out: &mut out }]).unwrap();
             assert_eq!(&out, b"4567");
             assert_eq!(storage.read_tails(std::slice::from_ref(&tile), 3).unwrap()[0].bytes, "789");
+            let range = ReadRange::Bytes(2..6);
+            let ahead = storage.start_read(vec![ReadRequest { path: tile.clone(), range }]);
+            assert_eq!(ahead.wait().unwrap(), ["2345"]);
         }
         assert_eq!(log.read_num(), 2);
         assert_eq!(read(&storage, &tile, ReadRange::Bytes(7..9)), "78", "beyond of what is known");
@@ -347,6 +361,10 @@ mod tests {
             read(&storage, &other, ReadRange::All);
         }
         assert_eq!(log.read_num(), 3, "key-values are always asked for");
+        let later = |range| ReadRequest { path: tile.clone(), range: ReadRange::Bytes(range) };
+        let ahead = || storage.start_read(vec![later(0..2), later(2..8), later(8..9)]).wait().unwrap();
+        assert_eq!((ahead(), ahead()), (vec!["01".into(), "234567".into(), "8".into()], ahead()));
+        assert_eq!(log.read_num(), 4, "what is read ahead is kept, and only what is missing is read");
         // All of a file answers for its parts.
         assert_eq!(read(&storage, &tile, ReadRange::All).len(), 10);
         let _ = log.take();

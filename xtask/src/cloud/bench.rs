@@ -20,37 +20,83 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
 }
 
-/// Options: `--rounds N`.
-pub fn run(stage: &Stage, options: &[&str]) -> Outcome {
-    let rounds = match options {
-        ["--rounds", n] => n.parse().map_err(|_| "--rounds wants a number")?,
-        [] => 3,
-        _ => return Err("cloud bench takes --rounds N".into()),
-    };
+/// What is measured, and how.
+struct Options {
+    rounds: usize,
+    /// Threads of the reference for requests and for work, instead of one a core.
+    threads: Option<u32>,
+}
+
+impl Options {
+    fn parse(words: &[&str]) -> Result<Self, String> {
+        let mut options = Self { rounds: 3, threads: None };
+        for pair in words.chunks(2) {
+            let number = pair.get(1).and_then(|n| n.parse().ok());
+            match (pair.first().copied(), number) {
+                (Some("--rounds"), Some(n)) if n > 0 => options.rounds = n as usize,
+                (Some("--reference-threads"), Some(n)) => options.threads = Some(n),
+                _ => return Err("cloud bench takes --rounds N and --reference-threads N".into()),
+            }
+        }
+        Ok(options)
+    }
+
+    /// Opening thousands of fragments takes the reference minutes: once is enough for a ratio of a hundred.
+    fn rounds_of(&self, fragments: i64) -> usize {
+        if fragments > 100 { 1 } else { self.rounds }
+    }
+}
+
+/// Options: `--rounds N`, `--reference-threads N`.
+pub fn run(stage: &Stage, words: &[&str]) -> Outcome {
+    let options = Options::parse(words)?;
     let mut peer = Peer::start(stage.proxy.address)?;
-    let slow = || stage.proxy.plan(Plan { latency: LATENCY, ..Plan::default() });
+    if let Some(threads) = options.threads {
+        let threads = threads.to_string();
+        let levels = ["sm.io_concurrency_level", "sm.compute_concurrency_level"];
+        let config: serde_json::Map<_, _> =
+            levels.iter().map(|name| ((*name).to_owned(), json!(threads))).collect();
+        peer.ask(&json!({ "do": "configure", "config": config }))?;
+    }
     println!(
-        "| fragments | work | ours, s | requests | reference, s | requests | ratio |\n|---|---|---|---|---|---|---|"
+        "| fragments | work | ours, s | requests | bytes | reference, s | requests | bytes | time | requests | bytes |"
     );
+    println!("|{}", "---|".repeat(11));
+    let outcome = measure_all(stage, &mut peer, &options);
+    // Who stops here must not leave the proxy slow.
+    stage.proxy.plan(Plan::default());
+    let cells = cells::MANY_CELLS;
+    println!(
+        "Medians of {} rounds ({} with thousands of fragments), {} ms a request, {cells} cells a fragment",
+        options.rounds,
+        options.rounds_of(i64::MAX),
+        LATENCY.as_millis()
+    );
+    outcome
+}
+
+fn measure_all(stage: &Stage, peer: &mut Peer, options: &Options) -> Outcome {
+    let slow = || stage.proxy.plan(Plan { latency: LATENCY, ..Plan::default() });
     for fragments in SIZES {
         let mut runs: Vec<(Vec<Measured>, Vec<Measured>)> = Vec::new();
         let name = format!("requests/fragments-{fragments}");
-        for _ in 0..rounds {
+        for _ in 0..options.rounds_of(fragments) {
             // Each round appends: it begins with a new array.
             let _ = std::fs::remove_dir_all(stage.root.join(BUCKET).join(&name));
             stage.proxy.plan(Plan::default());
             requests::make(stage, &name, fragments)?;
             slow();
             let ours = requests::ours(stage, fragments)?;
-            runs.push((ours, requests::theirs(stage, &mut peer, fragments)?));
+            runs.push((ours, requests::theirs(stage, peer, fragments)?));
         }
         for (i, phase) in PHASES.iter().enumerate() {
-            let pairs: Vec<_> = runs.iter().map(|(ours, theirs)| (&ours[i], &theirs[i])).collect();
+            let pairs: Vec<_> =
+                runs.iter().filter_map(|(ours, theirs)| Some((ours.get(i)?, theirs.get(i)?))).collect();
             row(fragments, phase, &pairs);
         }
     }
     let mut runs = Vec::new();
-    for round in 0..rounds {
+    for round in 0..options.rounds {
         let names = ["ours", "theirs"].map(|side| format!("bench/{side}-{round}"));
         requests::make(stage, &names[0], CONSOLIDATED)?;
         let folder = stage.root.join(BUCKET);
@@ -67,20 +113,22 @@ pub fn run(stage: &Stage, options: &[&str]) -> Outcome {
         stage.proxy.plan(Plan::default());
     }
     row(CONSOLIDATED, "consolidation", &runs.iter().map(|(a, b)| (a, b)).collect::<Vec<_>>());
-    let cells = cells::MANY_CELLS;
-    println!("{rounds} rounds, medians, {} ms a request, {cells} cells a fragment", LATENCY.as_millis());
     Ok(())
 }
 
 fn row(fragments: i64, phase: &str, runs: &[(&Measured, &Measured)]) {
+    let ours_s = median(runs.iter().map(|run| run.0.seconds).collect());
+    let theirs_s = median(runs.iter().map(|run| run.1.seconds).collect());
     let ratio = median(runs.iter().map(|(ours, theirs)| theirs.seconds / ours.seconds).collect());
-    let seconds = |of: fn(&(&Measured, &Measured)) -> f64| median(runs.iter().map(of).collect());
-    let requests = runs.first().map(|(ours, theirs)| (ours.counts.total(), theirs.counts.total()));
-    let (ours, theirs) = requests.unwrap_or_default();
+    let Some((ours, theirs)) = runs.first() else { return };
+    let bytes = |side: &Measured| side.counts.sent + side.counts.received;
+    let (ours_n, theirs_n) = (ours.counts.total(), theirs.counts.total());
+    let (ours_b, theirs_b) = (bytes(ours), bytes(theirs));
+    let times = |theirs: u64, ours: u64| theirs as f64 / ours.max(1) as f64;
     println!(
-        "| {fragments} | {phase} | {:.2} | {ours} | {:.2} | {theirs} | {ratio:.1} |",
-        seconds(|run| run.0.seconds),
-        seconds(|run| run.1.seconds)
+        "| {fragments} | {phase} | {ours_s:.2} | {ours_n} | {ours_b} | {theirs_s:.2} | {theirs_n} | {theirs_b} | {ratio:.1} | {:.1} | {:.1} |",
+        times(theirs_n, ours_n),
+        times(theirs_b, ours_b)
     );
 }
 

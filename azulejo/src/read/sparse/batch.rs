@@ -1,14 +1,16 @@
 //! One batch: key fields first, then masks, order, and the other fields of what is left.
 
-use super::columns::{Batch, Output, cells_of, columns, fill_columns, place};
+use super::columns::{self, Batch, Output, cells_of, fill_columns, place};
 use super::keys::{self, KeySet, KeyTile, Picked};
 use super::plan::PlannedTile;
 use super::query::{FragmentQuery, Query};
 use crate::array::Fragment;
 use crate::column::FieldView;
 use crate::error::{Error, Result};
+use crate::read::fetch::StoredTile;
 use crate::read::merge::{Duplicates, merge};
-use crate::read::{BufferPool, Cells, Tile, TileRequest, load_tiles};
+use crate::read::unfilter::{load_into, stored_tiles};
+use crate::read::{BufferPool, Cells, Tile, TileRequest};
 use crate::space::CellSlab;
 use crate::space::cell_order::CellBound;
 use azulejo_format::fragment::{Field, RTree};
@@ -223,6 +225,39 @@ impl<'a> Slot<'a> {
     }
 }
 
+/// Asks for what portions surely need, in the order in which it is needed: what their first step looks at, and where that
+/// decides nothing, all else. `room`: bytes that may be under way.
+pub(super) fn start(query: &Query, portions: &[Portion<'_>], room: u64) {
+    let Some(ahead) = &query.ahead else { return };
+    let (mut keys, mut tests, mut values) = (Vec::new(), Vec::new(), Vec::new());
+    for portion in portions {
+        for slot in slots_of(query, portion).unwrap_or_default() {
+            let add = |field: Field, stored: &mut Vec<StoredTile>| {
+                if slot.fragment.stores(slot.fragment.stored_field(field)) {
+                    // Who needs the tile is told what is wrong with it.
+                    let _ = stored_tiles(&query.array, &slot.request(field, Cells::All), stored);
+                }
+            };
+            if let Some(dimension) = slot.telling_dimension(query) {
+                add(Field::Dimension(dimension), &mut keys);
+                continue;
+            }
+            slot.key_fields(query).into_iter().for_each(|field| add(field, &mut keys));
+            if slot.tile.none_kept || !slot.tile.dimensions.is_empty() || slot.of.within.is_some() {
+                continue;
+            }
+            slot.test_fields(query).into_iter().for_each(|field| add(field, &mut tests));
+            if slot.tile.tests.is_empty() && slot.of.deleted_until.is_none() {
+                slot.of.fields.iter().flatten().for_each(|field| add(*field, &mut values));
+            }
+        }
+    }
+    // One read each: who waits for keys does not wait for the rest.
+    [keys, tests].iter().for_each(|tiles| ahead.start(&query.array, tiles, room));
+    values.sort_by_key(|tile| tile.field);
+    values.chunk_by(|a, b| a.field == b.field).for_each(|tiles| ahead.start(&query.array, tiles, room));
+}
+
 /// A share of a tile's cells that are few: their other coordinates are worth reading apart.
 const FEW: f64 = 0.25;
 
@@ -252,12 +287,12 @@ fn pick(mask: &[u8]) -> Picked {
 }
 
 /// Reads a batch; `None` if no cell of it is a result. `several` says that there are other batches, so that the bounds
-/// between them must hold.
+/// between them must hold; `room`, how many bytes may be under way ahead of their use.
 pub(super) fn read(
     query: &Query,
     pool: &BufferPool,
     portions: &[Portion<'_>],
-    several: bool,
+    (several, room): (bool, u64),
     output: Output<'_, '_>,
 ) -> Result<Option<Batch>> {
     let mut slots: Vec<Slot<'_>> = Vec::new();
@@ -280,6 +315,7 @@ pub(super) fn read(
     if slabs.is_empty() {
         return Ok(None);
     }
+    columns::start(query, &slots, &slabs, room);
     match output {
         Output::Given { columns, room, progress } if cells_of(&slabs)? <= room - progress.cells.min(room) => {
             let outs = place(query, columns, &slabs, progress)?;
@@ -287,7 +323,7 @@ pub(super) fn read(
             Ok(Some(Batch::Placed))
         }
         Output::Own | Output::Given { .. } => {
-            columns(query, pool, slots, &slabs).map(|set| Some(Batch::Columns(set)))
+            columns::columns(query, pool, slots, &slabs).map(|set| Some(Batch::Columns(set)))
         }
     }
 }
@@ -364,7 +400,7 @@ fn load(
     if requests.is_empty() {
         return Ok(());
     }
-    let tiles = load_tiles(&query.array, &requests, pool)?;
+    let tiles = load_into(&query.array, &requests, Vec::new(), pool, query.ahead.as_ref())?;
     for ((at, field), tile) in wanted.into_iter().zip(tiles) {
         if let Some(slot) = slots.get_mut(at) {
             if tile.cell_num != slot.tile.cell_num as usize {
@@ -373,7 +409,7 @@ fn load(
                     tile.cell_num, slot.tile.cell_num
                 )));
             }
-            slot.loaded.insert(field, tile);
+            slot.loaded.insert(field, Arc::new(tile));
         }
     }
     Ok(())

@@ -8,7 +8,7 @@ use crate::column::{ColumnBuffers, ColumnMut, ColumnSet};
 use crate::error::{Error, Result};
 use crate::read::assemble::FixedOut;
 use crate::read::gather::{gather_fixed, gather_slabs};
-use crate::read::unfilter::{Target, load_into};
+use crate::read::unfilter::{Target, load_into, stored_tiles};
 use crate::read::{BoundField, BufferPool, Cells, Progress, Tile, TileRequest};
 use crate::space::CellSlab;
 use std::ops::Range;
@@ -112,12 +112,7 @@ pub(super) fn fill_columns(
     slabs: &[CellSlab],
     outs: Vec<FixedOut<'_>>,
 ) -> Result<Vec<Option<ColumnBuffers>>> {
-    let mut used: Vec<u64> = vec![0; slots.len()];
-    for slab in slabs {
-        if let Some(used) = used.get_mut(slab.tile as usize) {
-            *used += u64::from(slab.len);
-        }
-    }
+    let used = used(slots.len(), slabs);
     // Coordinates that only decided the order are not needed any more.
     for slot in &mut slots {
         let wanted = &slot.of.fields;
@@ -148,7 +143,9 @@ pub(super) fn fill_columns(
             }
         }
         let mut take = |targets, requests: &[TileRequest]| -> Result<()> {
-            for (at, tile) in places.iter().zip(load_into(&query.array, requests, targets, pool)?) {
+            for (at, tile) in
+                places.iter().zip(load_into(&query.array, requests, targets, pool, query.ahead.as_ref())?)
+            {
                 if let Some(place) = tiles.get_mut(*at) {
                     *place = Some(Arc::new(tile));
                 }
@@ -190,6 +187,35 @@ pub(super) fn fill_columns(
         }
     }
     Ok(columns)
+}
+
+/// How many cells of each slot are in `slabs`.
+fn used(slots: usize, slabs: &[CellSlab]) -> Vec<u64> {
+    let mut used: Vec<u64> = vec![0; slots];
+    for slab in slabs {
+        if let Some(used) = used.get_mut(slab.tile as usize) {
+            *used += u64::from(slab.len);
+        }
+    }
+    used
+}
+
+/// Asks for the tiles of all fields that [`fill_columns`] will load, so that those of the later ones travel while the first
+/// are decoded. `room`: bytes that may be under way.
+pub(super) fn start(query: &Query, slots: &[Slot<'_>], slabs: &[CellSlab], room: u64) {
+    let Some(ahead) = &query.ahead else { return };
+    let used = used(slots.len(), slabs);
+    for i in 0..query.fields.len() {
+        let mut stored = Vec::new();
+        for (slot, _) in slots.iter().zip(&used).filter(|(_, used)| **used > 0) {
+            let field = slot.of.fields.get(i).copied().flatten();
+            if let Some(field) = field.filter(|field| !slot.loaded.contains_key(field)) {
+                // Who needs the tile is told what is wrong with it.
+                let _ = stored_tiles(&query.array, &slot.request(field, Cells::All), &mut stored);
+            }
+        }
+        ahead.start(&query.array, &stored, room);
+    }
 }
 
 /// Which cells of each slot are needed: all where most are.

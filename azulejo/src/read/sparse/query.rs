@@ -1,5 +1,6 @@
 //! What a sparse read asks of each fragment: bound once, before any tile is looked at.
 
+use super::super::ahead::Ahead;
 use super::super::select::Selection;
 use super::super::{BoundField, BoundOptions};
 use crate::array::{Array, Fragment, TimeRange};
@@ -76,6 +77,8 @@ pub(super) struct Query {
     pub(super) deletions: bool,
     /// The fragments that take part, ascending.
     pub(super) fragments: Vec<FragmentQuery>,
+    /// Tiles that were asked for before they are needed.
+    pub(super) ahead: Option<Ahead>,
 }
 
 impl Query {
@@ -128,6 +131,7 @@ impl Query {
             versions: asked(Field::Timestamps),
             deletions: asked(Field::DeleteTimestamps),
             fragments,
+            ahead: Ahead::of(array),
         })
     }
 

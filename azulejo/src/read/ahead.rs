@@ -1,0 +1,114 @@
+//! Stored tiles that are asked for before a step needs them: they travel while others are decoded.
+
+use super::fetch::StoredTile;
+use crate::array::{Array, short_read_is_corrupt};
+use crate::error::{Error, Result};
+use crate::storage::{PendingRead, ReadRange, ReadRequest};
+use bytes::Bytes;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::{Mutex, PoisonError};
+
+/// Reads under way for one query. What is never taken is stopped when this is dropped.
+#[derive(Debug, Default)]
+pub(super) struct Ahead {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Where each tile that was asked for will arrive: which read, which of its results.
+    places: HashMap<StoredTile, (u64, usize)>,
+    reads: HashMap<u64, Read>,
+    /// The next read's number.
+    next: u64,
+    /// Bytes of all tiles that were asked for and not taken yet.
+    held: u64,
+}
+
+/// Tiles that were asked for together.
+#[derive(Debug)]
+struct Read {
+    pending: Option<PendingRead>,
+    arrived: Vec<Bytes>,
+    /// How many were not taken yet.
+    left: usize,
+    /// Bytes of those that were not taken yet.
+    bytes: u64,
+}
+
+impl Ahead {
+    /// Read-ahead for an array, where a read takes longer to begin than to go on: elsewhere, as on disks whose files lie in
+    /// the system's memory, handing reads to another thread costs more than it hides.
+    pub(super) fn of(array: &Array) -> Option<Self> {
+        (!array.location().storage.has_cheap_reads()).then(Self::default)
+    }
+
+    /// Asks for tiles that were not asked for yet, in their order, as long as no more than `room` bytes are under way or
+    /// wait to be taken. What is wrong with a tile's metadata is said to whoever needs the tile.
+    pub(super) fn start(&self, array: &Array, tiles: &[StoredTile], room: u64) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *state;
+        let number = state.next;
+        let (mut requests, mut bytes) = (Vec::new(), 0u64);
+        for tile in tiles {
+            let Entry::Vacant(place) = state.places.entry(*tile) else { continue };
+            let Some(fragment) = array.fragments().get(tile.fragment) else { continue };
+            let range = fragment.stored_tile_range(tile.field, tile.part, tile.tile);
+            let (Ok(range), Ok(path)) = (range, fragment.data_path(tile.field, tile.part)) else { continue };
+            let len = range.end.saturating_sub(range.start);
+            let sum = bytes.saturating_add(len);
+            if state.held.saturating_add(sum) > room {
+                break;
+            }
+            if len > 0 {
+                place.insert((number, requests.len()));
+                bytes = sum;
+                requests.push(ReadRequest { path, range: ReadRange::Bytes(range) });
+            }
+        }
+        if requests.is_empty() {
+            return;
+        }
+        state.next += 1;
+        state.held += bytes;
+        let left = requests.len();
+        let pending = Some(array.location().storage.start_read(requests));
+        state.reads.insert(number, Read { pending, arrived: Vec::new(), left, bytes });
+    }
+
+    /// Whether a tile was asked for and not taken yet.
+    pub(super) fn has(&self, tile: &StoredTile) -> bool {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner).places.contains_key(tile)
+    }
+
+    /// The bytes of a tile that [was asked for](Self::has), once they are there.
+    pub(super) fn take(&self, tile: &StoredTile) -> Result<Bytes> {
+        let gone = || Error::Internal("a tile that was not read ahead".into());
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = &mut *state;
+        let (number, place) = state.places.remove(tile).ok_or_else(gone)?;
+        let read = state.reads.get_mut(&number).ok_or_else(gone)?;
+        if let Some(pending) = read.pending.take() {
+            match pending.wait() {
+                Ok(arrived) => read.arrived = arrived,
+                Err(error) => {
+                    // The others of this read are asked for again by whoever needs them.
+                    state.held -= read.bytes;
+                    state.reads.remove(&number);
+                    state.places.retain(|_, (of, _)| *of != number);
+                    return Err(short_read_is_corrupt(error));
+                }
+            }
+        }
+        let bytes = read.arrived.get_mut(place).map(std::mem::take).ok_or_else(gone)?;
+        let len = bytes.len() as u64;
+        read.left -= 1;
+        read.bytes = read.bytes.saturating_sub(len);
+        state.held = state.held.saturating_sub(len);
+        if read.left == 0 {
+            state.reads.remove(&number);
+        }
+        Ok(bytes)
+    }
+}
