@@ -7,6 +7,7 @@ pub mod field;
 mod read;
 mod stats;
 mod write;
+mod zipped;
 
 use crate::array::{ArrayHandle, OpenArray};
 use crate::boundary::{Bytes, In, InOut, Kind, Out, OutBytes, Pointer, Ptr, Str, Text, capi, capi_free};

@@ -83,7 +83,7 @@ impl ReadOptions {
         self
     }
 
-    /// Chooses the columns.
+    /// Chooses the columns; those of a sparse array may include `__timestamps`: when each cell was written, in ms since 1970.
     #[must_use]
     pub fn fields<S: Into<String>>(mut self, fields: impl IntoIterator<Item = S>) -> Self {
         self.fields = fields.into_iter().map(Into::into).collect();
@@ -138,6 +138,8 @@ pub struct BoundOptions {
     pub layout: Layout,
     /// Bytes that the query may hold.
     pub memory_budget: u64,
+    /// Whether every version of a cell is a result, the latest first.
+    pub(crate) versions: bool,
 }
 
 /// What one call of [`Reader::read_into`] did.
@@ -206,8 +208,14 @@ impl Reader {
     ) -> Result<Self> {
         let fields = fields.iter().map(|field| bind::stored_field(array, *field)).collect::<Result<_>>()?;
         let subarray = subarray.bind(array.schema())?;
-        let options =
-            BoundOptions { subarray, fields, condition: None, layout: Layout::Global, memory_budget };
+        let options = BoundOptions {
+            subarray,
+            fields,
+            condition: None,
+            layout: Layout::Global,
+            memory_budget,
+            versions: true,
+        };
         Self::of_bound(array, options)
     }
 

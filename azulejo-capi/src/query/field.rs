@@ -1,6 +1,7 @@
 //! `tiledb_query_field_t`: what a query knows of a field or an aggregate.
 
 use super::channel::Channel;
+use super::zipped;
 use super::{QueryHandle, Shared};
 use crate::boundary::{In, InOut, Kind, OK, Out, Ptr, Text, capi};
 use crate::ctx::Context;
@@ -31,6 +32,12 @@ fn find(query: &Arc<Shared>, name: &str) -> Result<(i32, ColumnType)> {
     let schema = query.schema();
     if name == "__timestamps" {
         return Ok((ATTRIBUTE, ColumnType::new(name, Datatype::UInt64)));
+    }
+    if name == zipped::NAME
+        && zipped::possible(schema)
+        && let Some(dimension) = schema.dimension(0)
+    {
+        return Ok((DIMENSION, ColumnType::new(name, dimension.datatype)));
     }
     if let Some(field) = schema.field(name) {
         let origin = if matches!(field, FieldIndex::Attribute(_)) { ATTRIBUTE } else { DIMENSION };

@@ -2,6 +2,7 @@
 
 use super::buffers::{self, FieldBuffers, OffsetsFormat, OffsetsTarget};
 use super::channel::{NamedAggregate, to_column};
+use super::zipped::{self, Unzipped};
 use super::{Reason, State, Status};
 use crate::array::OpenArray;
 use crate::error::{Failure, Result};
@@ -27,7 +28,7 @@ pub struct ReadState {
 /// Where a buffer's cells come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Source {
-    /// A field of the schema, or the cells' timestamps.
+    /// A field of the schema, the cells' timestamps, or the zipped coordinates.
     Field,
     /// An aggregate.
     Aggregate,
@@ -37,7 +38,8 @@ pub enum Source {
 
 /// What a buffer of this name is for.
 pub fn source(schema: &ArraySchema, aggregates: &[NamedAggregate], name: &str) -> Option<Source> {
-    if schema.field(name).is_some() || name == "__timestamps" {
+    let special = name == "__timestamps" || (name == zipped::NAME && zipped::possible(schema));
+    if schema.field(name).is_some() || special {
         Some(Source::Field)
     } else if aggregates.iter().any(|aggregate| aggregate.name == name) {
         Some(Source::Aggregate)
@@ -99,7 +101,8 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
     if let Some(ranges) = &mut state.subarray {
         ranges.resolve()?;
     }
-    let all = state.buffers.clone();
+    let unzipped = Unzipped::to_read(schema, &state.buffers)?;
+    let all = &unzipped.buffers;
     let of = |wanted: Source| -> Vec<&FieldBuffers> {
         all.iter().filter(|b| source(schema, &state.aggregates, &b.name) == Some(wanted)).collect()
     };
@@ -136,6 +139,7 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
     state.status = Status::Failed;
     let outcome = step(&mut read, state, open, &fields, &aggregates, &labels, format);
     state.read = Some(read);
+    unzipped.zip();
     match outcome? {
         true => {
             state.status = Status::Completed;

@@ -3,6 +3,7 @@
 use super::State;
 use super::buffers::FieldBuffers;
 use super::read::{Source, source};
+use super::zipped::Unzipped;
 use super::{OffsetsFormat, Status};
 use crate::array::OpenArray;
 use crate::error::{Failure, Result};
@@ -166,9 +167,9 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
     write_labels(state, open, format)?;
     let has_fields = state.buffers.iter().any(|b| source(schema, &[], &b.name) == Some(Source::Field));
     if has_fields {
-        // A copy of the places, not of the memory: the state changes while it is written.
-        let buffers = state.buffers.clone();
-        let given = columns(&buffers, schema, format)?;
+        // Places, not the memory itself: the state changes while it is written.
+        let unzipped = Unzipped::to_write(schema, &state.buffers)?;
+        let given = columns(&unzipped.buffers, schema, format)?;
         let array = open.array_to_write()?;
         let cells = given.iter().map(Given::view).collect::<Result<Vec<_>>>()?;
         // What fails before leaves the query as it was; an error from here on is its end.

@@ -9,6 +9,9 @@ use crate::space::Layout;
 use azulejo_format::fragment::Field;
 use azulejo_format::schema::FieldIndex;
 
+/// The field that every sparse array has: when each cell was written, in ms since 1970, u64.
+const TIMESTAMPS: &str = "__timestamps";
+
 impl ReadOptions {
     /// Checks the options against an array; fields get their types.
     pub(super) fn bind(self, array: &Array) -> Result<BoundOptions> {
@@ -36,6 +39,7 @@ impl ReadOptions {
             condition: self.condition,
             layout: self.layout,
             memory_budget: self.memory_budget.unwrap_or(array.context().config().memory_budget),
+            versions: false,
         })
     }
 }
@@ -63,6 +67,7 @@ pub(super) fn field(array: &Array, name: &str) -> Result<BoundField> {
             let fill = FillCell { bytes: dimension.datatype.default_fill(), valid: true };
             Ok(BoundField { column_type, field: Field::Dimension(i), fill })
         }
+        None if name == TIMESTAMPS && !schema.is_dense() => stored_field(array, Field::Timestamps),
         None => {
             let all: Vec<&str> = schema
                 .domain
@@ -93,7 +98,7 @@ pub(super) fn stored_field(array: &Array, field: Field) -> Result<BoundField> {
             let dimension = schema.dimension(i).ok_or_else(none)?;
             (dimension.name.as_str(), FillCell { bytes: datatype.default_fill(), valid: true })
         }
-        Field::Timestamps => ("__timestamps", FillCell { bytes: vec![0; 8], valid: true }),
+        Field::Timestamps => (TIMESTAMPS, FillCell { bytes: vec![0; 8], valid: true }),
         Field::DeleteTimestamps => ("__delete_timestamps", FillCell { bytes: vec![0xff; 8], valid: true }),
         Field::DeleteConditions => ("__delete_conditions", FillCell { bytes: vec![0xff; 8], valid: true }),
         Field::ZippedCoords => return Err(none()),

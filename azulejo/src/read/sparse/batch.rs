@@ -78,7 +78,7 @@ impl<'a> Slot<'a> {
             self.tile.dimensions.iter().copied().map(Field::Dimension).collect()
         };
         let decides = self.keyed && !query.allows_dups;
-        if self.fragment.has_timestamps() && (decides || self.of.tests_timestamps() || query.versions) {
+        if self.fragment.has_timestamps() && (decides || self.of.tests_timestamps() || query.times) {
             fields.push(Field::Timestamps);
         }
         fields
@@ -87,7 +87,7 @@ impl<'a> Slot<'a> {
     /// Fields that are not decoded again: besides the key fields those that [`history`](super::history) has made.
     pub(super) fn kept_fields(&self, query: &Query) -> Vec<Field> {
         let mut fields = self.key_fields(query);
-        fields.extend(query.versions.then_some(Field::Timestamps));
+        fields.extend(query.times.then_some(Field::Timestamps));
         if query.deletions {
             fields.extend([Field::DeleteTimestamps, Field::DeleteConditions]);
         }
@@ -366,8 +366,8 @@ pub(super) fn examine(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>]) 
     let tested = |slot: &&mut Slot<'_>| slot.picked.len() > 0;
     context.install(|| {
         slots.par_iter_mut().filter(tested).try_for_each(|slot| {
-            if query.versions {
-                slot.add_versions()?;
+            if query.times {
+                slot.add_times()?;
             }
             if query.deletions { slot.add_deletions(query) } else { slot.test(query) }
         })

@@ -1,7 +1,7 @@
 //! What consolidation reads besides the cells: when each was written, when and by which delete it was deleted.
 //!
-//! A read that asks for [`Field::Timestamps`] gets every version of a cell, the latest first. One that asks for
-//! [`Field::DeleteTimestamps`] gets deleted cells too. Fragments that store neither get both made here, as tiles.
+//! A consolidation that asks for [`Field::Timestamps`] gets every version of a cell, the latest first; any other read gets
+//! the time of the version that counts. One that asks for [`Field::DeleteTimestamps`] gets deleted cells too. Fragments that store neither get both made here, as tiles.
 
 use super::batch::Slot;
 use super::query::Query;
@@ -16,7 +16,7 @@ const NONE: u64 = u64::MAX;
 
 impl Slot<'_> {
     /// Adds the timestamps of the cells, if the fragment does not store them: that of the fragment.
-    pub(super) fn add_versions(&mut self) -> Result<()> {
+    pub(super) fn add_times(&mut self) -> Result<()> {
         if !self.fragment.stores(Field::Timestamps) {
             let times = vec![self.fragment.time_range().start; self.tile.cell_num as usize];
             self.loaded.insert(Field::Timestamps, tile_of(&times));

@@ -73,6 +73,8 @@ pub(super) struct Query {
     pub(super) latest_first: bool,
     /// Whether the cells' timestamps are asked for: then every version of a cell is a result, the latest first.
     pub(super) versions: bool,
+    /// Whether the cells' timestamps are asked for.
+    pub(super) times: bool,
     /// Whether it is asked when and by which condition cells were deleted: then deleted ones are results too.
     pub(super) deletions: bool,
     /// The fragments that take part, ascending.
@@ -128,7 +130,8 @@ impl Query {
             any_order: options.layout == Layout::Unordered,
             allows_dups: schema.allows_dups,
             latest_first: !schema.allows_dups || matches!(options.layout, Layout::Global | Layout::Unordered),
-            versions: asked(Field::Timestamps),
+            times: asked(Field::Timestamps),
+            versions: options.versions && asked(Field::Timestamps),
             deletions: asked(Field::DeleteTimestamps),
             fragments,
             ahead: Ahead::of(array),
