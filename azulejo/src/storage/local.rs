@@ -11,7 +11,7 @@ use super::{
 use crate::error::{Error, Result};
 use bytes::Bytes;
 use rayon::prelude::*;
-use side_by_side::side_by_side;
+use side_by_side::{WAITING, busy, side_by_side};
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Write};
@@ -315,7 +315,7 @@ impl Storage for LocalStorage {
     }
 
     fn finish_all(&self, uploads: Vec<Box<dyn Upload>>) -> Result<()> {
-        side_by_side(uploads, Upload::finish)
+        side_by_side(uploads, WAITING, Upload::finish)
     }
 
     fn make_folder(&self, path: &StorePath) -> Result<()> {
@@ -335,7 +335,8 @@ impl Storage for LocalStorage {
     }
 
     fn delete(&self, paths: &[StorePath]) -> Result<()> {
-        side_by_side(paths.iter().collect(), delete_one)
+        // What a file system does to delete a file is work, most of it under locks.
+        side_by_side(paths.iter().collect(), busy(), delete_one)
     }
 }
 

@@ -5,14 +5,24 @@ use std::sync::Mutex;
 use std::thread;
 
 /// Threads that wait at a time, the caller's included.
-const THREADS: usize = 8;
+pub(super) const WAITING: usize = 8;
 
-/// Does `work` on every item, several at a time, and returns the first error; after one no other item is begun.
+/// Threads for calls that keep a core busy in the system and wait now and then.
+pub(super) fn busy() -> usize {
+    thread::available_parallelism().map_or(1, |cores| cores.get() + 1).min(WAITING)
+}
+
+/// Does `work` on every item, as many at a time as there are `threads`, and returns the first error; after one no other item
+/// is begun.
 ///
 /// For work that waits: one commit of a file system's journal serves all files that wait for it together. These threads
 /// are none of a pool's, which has few because its own work computes.
-pub(super) fn side_by_side<T: Send>(items: Vec<T>, work: impl Fn(T) -> Result<()> + Sync) -> Result<()> {
-    let helpers = items.len().min(THREADS).saturating_sub(1);
+pub(super) fn side_by_side<T: Send>(
+    items: Vec<T>,
+    threads: usize,
+    work: impl Fn(T) -> Result<()> + Sync,
+) -> Result<()> {
+    let helpers = items.len().min(threads).saturating_sub(1);
     let left = Mutex::new(items.into_iter());
     let failed = Mutex::new(None);
     let next = || left.lock().ok()?.next();
@@ -51,17 +61,17 @@ mod tests {
             done.fetch_add(i, Ordering::Relaxed);
             Ok(())
         };
-        side_by_side((1..=100).collect(), add).unwrap();
+        side_by_side((1..=100).collect(), WAITING, add).unwrap();
         assert_eq!(done.into_inner(), 5050);
-        side_by_side(Vec::<usize>::new(), |_| Err(Error::Internal("never called".into()))).unwrap();
+        side_by_side(Vec::<usize>::new(), busy(), |_| Err(Error::Internal("never called".into()))).unwrap();
 
         let begun = AtomicUsize::new(0);
         let fail = |i: usize| {
             begun.fetch_add(1, Ordering::Relaxed);
             Err(Error::InvalidArgument(format!("item {i}")))
         };
-        let error = side_by_side((0..1000).collect(), fail).unwrap_err();
+        let error = side_by_side((0..1000).collect(), WAITING, fail).unwrap_err();
         assert!(error.to_string().contains("item"), "{error}");
-        assert!(begun.into_inner() <= THREADS);
+        assert!(begun.into_inner() <= WAITING);
     }
 }
