@@ -80,3 +80,13 @@ pub fn versus(root: &Path, reference_library: &Path, rest: &[&str]) -> Outcome {
     let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
     reference::run(Command::new(python).arg(compare).arg(ours).arg(reference_library).args(rest))
 }
+
+/// Draws how cost grows with cells, tiles, fragments and threads, in both libraries.
+pub fn growth(root: &Path, reference_library: &Path) -> Outcome {
+    let ours = build(root, false)?;
+    let script = root.join("xtask/python/versus_growth.py");
+    let (work, out) = (root.join("target/versus-growth"), root.join("docs/images"));
+    std::fs::create_dir_all(&out).map_err(|e| format!("{}: {e}", out.display()))?;
+    let python = reference::python()?;
+    reference::run(Command::new(python).arg(script).arg(ours).arg(reference_library).arg(work).arg(out))
+}

@@ -49,6 +49,8 @@ cargo xtask TASK
   fuzz-corpus DIR             writes inputs for the fuzz targets, taken from a corpus
   versus [--quick] [--rounds N] [--only ARRAY/PHASE]
                               the reference beside us on the same files, in turn; prints ratios
+  versus growth               plots how cost grows with cells, tiles, fragments and threads, into docs/images
+  versus ceilings             dense reads beside the codec alone and the page cache alone; prints shares
   versus capi [--rounds N] [--reps N] [WORKLOAD ...]
                               the same C program over both libraries, in turn; prints ratios
 ";
@@ -84,6 +86,7 @@ fn main() -> ExitCode {
         ["versus", "capi", rest @ ..] => {
             versus::reference_library().and_then(|theirs| capi::versus(&root(), &theirs, rest))
         }
+        ["versus", "growth"] => versus::reference_library().and_then(|theirs| capi::growth(&root(), &theirs)),
         ["versus", rest @ ..] => versus::run(rest),
         _ => Err(USAGE.into()),
     };

@@ -4,6 +4,7 @@
 //! alternate round by round, and the median of the per-round ratios counts. Times themselves are not worth quoting:
 //! machines are noisy.
 
+mod ceilings;
 mod library;
 mod ours;
 mod phases;
@@ -45,6 +46,9 @@ pub fn run(options: &[&str]) -> Outcome {
     if let ["one", side, array, only, repeats, dir] = options {
         let repeats = repeats.parse().map_err(|_| "how often?")?;
         return one(side, array, only, repeats, Path::new(dir));
+    }
+    if let ["ceilings"] = options {
+        return ceilings::run();
     }
     let value = |name| options.iter().position(|o| *o == name).and_then(|i| options.get(i + 1)).copied();
     let only = value("--only").unwrap_or("");

@@ -1,0 +1,249 @@
+//! `cargo xtask versus ceilings`: how near dense reads come to what the machine gives.
+//!
+//! Beside full reads of one array with several filters, in turn: decompressing the same chunks with the same libraries and
+//! nothing else, and copying the raw cells out of the page cache and nothing else, each on all cores into memory that was
+//! used before.
+
+use crate::{Outcome, root};
+use azulejo::column::{ColumnBuffers, ColumnMut, ColumnSet};
+use azulejo::format::filter::{Filter, Pipeline};
+use azulejo::format::schema::{ArraySchema, Attribute};
+use azulejo::format::{CellValNum, Datatype};
+use azulejo::read::{ReadOptions, Reader};
+use azulejo::write::{WriteOptions, Writer};
+use azulejo::{Array, Config, Context};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+/// Cells along both dimensions, and of a tile.
+const SIDE: usize = 8_000;
+const TILE: usize = 500;
+/// Bytes that filters work on at a time.
+const CHUNK: usize = 64 << 10;
+/// Bytes that a thread copies at a time.
+const PIECE: usize = 1 << 20;
+/// How often everything is measured; the best time counts.
+const ROUNDS: usize = 7;
+
+/// A codec and what comes before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Codec {
+    None,
+    Zstd,
+    ShuffleZstd,
+    ShuffleLz4,
+}
+
+impl Codec {
+    const ALL: [Self; 4] = [Self::None, Self::Zstd, Self::ShuffleZstd, Self::ShuffleLz4];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Zstd => "zstd",
+            Self::ShuffleZstd => "byteshuffle, zstd",
+            Self::ShuffleLz4 => "byteshuffle, lz4",
+        }
+    }
+
+    fn filters(self) -> Vec<Filter> {
+        let zstd = Filter::Zstd { level: 3 };
+        match self {
+            Self::None => vec![],
+            Self::Zstd => vec![zstd],
+            Self::ShuffleZstd => vec![Filter::Byteshuffle, zstd],
+            Self::ShuffleLz4 => vec![Filter::Byteshuffle, Filter::Lz4 { level: 0 }],
+        }
+    }
+
+    /// What the codec makes of a chunk.
+    fn compress(self, chunk: &[u8]) -> Result<Vec<u8>, String> {
+        let shuffled = |chunk: &[u8]| -> Vec<u8> {
+            (0..4).flat_map(|byte| chunk.iter().skip(byte).step_by(4).copied()).collect()
+        };
+        let zstd = |chunk: &[u8]| zstd::bulk::compress(chunk, 3).map_err(|e| e.to_string());
+        match self {
+            Self::None => Ok(chunk.to_vec()),
+            Self::Zstd => zstd(chunk),
+            Self::ShuffleZstd => zstd(&shuffled(chunk)),
+            Self::ShuffleLz4 => Ok(lz4_flex::block::compress(&shuffled(chunk))),
+        }
+    }
+}
+
+/// Measures and prints the shares.
+pub fn run() -> Outcome {
+    let dir = root().join("target/versus-ceilings");
+    let cells = cells();
+    let bytes: Vec<u8> = cells.iter().flat_map(|cell| cell.to_le_bytes()).collect();
+    let tiles = tiles(&bytes);
+    let context = Context::new(Config::default(), None).map_err(|e| e.to_string())?;
+    let mut out = vec![1; bytes.len()];
+    println!(
+        "{:20} {:>12} {:>12} {:>12} {:>8} {:>10}",
+        "filters", "read ms", "codec ms", "page cache ms", "of codec", "of cache"
+    );
+    for codec in Codec::ALL {
+        let uri = write(&context, &dir, codec, &cells)?;
+        let chunks: Vec<Vec<u8>> = tiles
+            .iter()
+            .flat_map(|tile| tile.chunks(CHUNK))
+            .map(|chunk| codec.compress(chunk))
+            .collect::<Result<_, _>>()?;
+        let file = data_file(&uri)?;
+        let mut best = [f64::INFINITY; 3];
+        for _ in 0..ROUNDS {
+            let times = [
+                timed(|| read(&context, &uri, &mut out))?,
+                timed(|| decompress(codec, &chunks, tiles.first().map_or(0, Vec::len)))?,
+                timed(|| copy(&file, &mut out))?,
+            ];
+            for (best, time) in best.iter_mut().zip(times) {
+                *best = best.min(time);
+            }
+            read(&context, &uri, &mut out)?;
+            if out != bytes {
+                return Err(format!("{}: what was read is not what was written", codec.name()));
+            }
+        }
+        let [read, alone, cache] = best;
+        let (of_codec, of_cache) = match codec {
+            Codec::None => ("-".into(), format!("{:.0} %", cache / read * 100.0)),
+            _ => (format!("{:.0} %", alone / read * 100.0), "-".into()),
+        };
+        println!(
+            "{:20} {:12.1} {:12.1} {:12.1} {of_codec:>8} {of_cache:>10}",
+            codec.name(),
+            read * 1e3,
+            alone * 1e3,
+            cache * 1e3
+        );
+    }
+    std::fs::remove_dir_all(&dir).map_err(|e| e.to_string())
+}
+
+/// Cells as measurements have them: smooth, with noise in the last bits.
+fn cells() -> Vec<f32> {
+    let mut state = 88_172_645_463_325_252_u64;
+    let row = |i: usize| 280.0 + 20.0 * (i as f64 * 0.001).sin();
+    let column: Vec<f64> = (0..SIDE).map(|j| 10.0 * (j as f64 * 0.002).cos()).collect();
+    let mut cells = Vec::with_capacity(SIDE * SIDE);
+    for i in 0..SIDE {
+        for along in &column {
+            state ^= state << 13;
+            state ^= state >> 7;
+            state ^= state << 17;
+            cells.push((row(i) + along) as f32 + (state % 64) as f32 * 0.015_625);
+        }
+    }
+    cells
+}
+
+/// The bytes of each space tile.
+fn tiles(bytes: &[u8]) -> Vec<Vec<u8>> {
+    let (row, part) = (SIDE * 4, TILE * 4);
+    let places = (0..SIDE / TILE).flat_map(|y| (0..SIDE / TILE).map(move |x| (y, x)));
+    let tile = |(y, x): (usize, usize)| {
+        let rows = bytes.chunks_exact(row).skip(y * TILE).take(TILE);
+        rows.flat_map(|cells| cells.iter().skip(x * part).take(part).copied()).collect()
+    };
+    places.map(tile).collect()
+}
+
+fn write(context: &Context, dir: &Path, codec: Codec, cells: &[f32]) -> Result<PathBuf, String> {
+    let uri = dir.join(codec.name().replace(", ", "_"));
+    if uri.exists() {
+        std::fs::remove_dir_all(&uri).map_err(|e| e.to_string())?;
+    }
+    std::fs::create_dir_all(dir).map_err(|e| e.to_string())?;
+    let text = uri.to_str().ok_or("the folder's name is not text")?;
+    let pipeline = Pipeline { filters: codec.filters(), ..Pipeline::default() };
+    let (last, tile) = (SIDE as i64 - 1, TILE as i64);
+    let schema = ArraySchema::dense()
+        .dimension("y", 0..=last, tile)
+        .dimension("x", 0..=last, tile)
+        .attribute_with(Attribute::new("v", Datatype::Float32, CellValNum::ONE).filters(pipeline))
+        .build()
+        .map_err(|e| e.to_string())?;
+    Array::create(context, text, schema).map_err(|e| e.to_string())?;
+    let columns =
+        ColumnSet::of([ColumnBuffers::of_values("v", cells.to_vec())]).map_err(|e| e.to_string())?;
+    let mut writer = Writer::open(context, text, WriteOptions::new()).map_err(|e| e.to_string())?;
+    writer.write(&columns).map_err(|e| e.to_string())?;
+    writer.finish().map_err(|e| e.to_string())?;
+    Ok(uri)
+}
+
+/// The file with the cells of the only fragment.
+fn data_file(uri: &Path) -> Result<File, String> {
+    let fragments = std::fs::read_dir(uri.join("__fragments")).map_err(|e| e.to_string())?;
+    let fragment = fragments.flatten().next().ok_or("no fragment")?;
+    File::open(fragment.path().join("a0.tdb")).map_err(|e| e.to_string())
+}
+
+fn timed(work: impl FnOnce() -> Outcome) -> Result<f64, String> {
+    let start = Instant::now();
+    work()?;
+    Ok(start.elapsed().as_secs_f64())
+}
+
+/// Opens the array and reads it.
+fn read(context: &Context, uri: &Path, out: &mut [u8]) -> Outcome {
+    let array = Array::open(context, &uri.to_string_lossy()).map_err(|e| e.to_string())?;
+    let mut reader = Reader::new(&array, ReadOptions::new()).map_err(|e| e.to_string())?;
+    let mut columns = [ColumnMut { data: out, offsets: None, validity: None }];
+    let progress = reader.read_into(&mut columns).map_err(|e| e.to_string())?;
+    if progress.complete { Ok(()) } else { Err("the read is not complete".into()) }
+}
+
+/// Does `work` on all cores and returns the first error.
+fn on_all_cores(work: impl Fn() -> Outcome + Sync) -> Outcome {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(&work)).collect();
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a thread died".to_owned())?)
+    })
+}
+
+/// Decompresses chunks, each thread into one buffer.
+fn decompress(codec: Codec, chunks: &[Vec<u8>], tile: usize) -> Outcome {
+    let next = AtomicUsize::new(0);
+    let by_tile = tile.div_ceil(CHUNK).max(1);
+    on_all_cores(|| {
+        let mut buffer = vec![1; CHUNK];
+        let mut zstd = zstd::bulk::Decompressor::new().map_err(|e| e.to_string())?;
+        while let Some(tile) = chunks.chunks(by_tile).nth(next.fetch_add(1, Ordering::Relaxed)) {
+            for chunk in tile {
+                match codec {
+                    Codec::None => buffer[..chunk.len()].copy_from_slice(chunk),
+                    Codec::ShuffleLz4 => {
+                        lz4_flex::block::decompress_into(chunk, &mut buffer).map_err(|e| e.to_string())?;
+                    }
+                    Codec::Zstd | Codec::ShuffleZstd => {
+                        zstd.decompress_to_buffer(chunk, &mut buffer).map_err(|e| e.to_string())?;
+                    }
+                }
+                std::hint::black_box(&buffer);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Reads a file's first bytes into `out`, as far as there are so many.
+fn copy(file: &File, out: &mut [u8]) -> Outcome {
+    let len =
+        usize::try_from(file.metadata().map_err(|e| e.to_string())?.len()).map_err(|e| e.to_string())?;
+    let len = len.min(out.len());
+    let pieces = std::sync::Mutex::new(out.split_at_mut(len).0.chunks_mut(PIECE).enumerate());
+    on_all_cores(|| {
+        loop {
+            let piece = pieces.lock().map_err(|_| "a thread died")?.next();
+            let Some((i, piece)) = piece else { return Ok(()) };
+            file.read_exact_at(piece, (i * PIECE) as u64).map_err(|e| e.to_string())?;
+        }
+    })
+}
