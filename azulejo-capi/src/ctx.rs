@@ -178,8 +178,10 @@ capi! {
         is_supported.set(i32::from(fs == 4 || stores))?;
     }
 
-    /// Every function has done its work when it returns: there is nothing to cancel.
-    fn tiledb_ctx_cancel_tasks(ctx) {}
+    /// Cancels what other threads have under way in this context, and queries that are not complete.
+    fn tiledb_ctx_cancel_tasks(ctx) {
+        ctx.engine()?.cancel_handle().cancel();
+    }
 
     /// Tags are for REST servers; they are accepted and go nowhere.
     fn tiledb_ctx_set_tag(ctx, key: Text, value: Text) {

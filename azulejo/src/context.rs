@@ -3,6 +3,7 @@
 mod compute_pool;
 
 use crate::buffer_pool::BufferPool;
+use crate::cancel::{CancelHandle, Operation};
 use crate::config::Config;
 use crate::error::{Error, Result};
 use crate::storage::{IoCounts, LocalStorage, MemoryStorage, Storage, StorePath, Stores, Uri};
@@ -138,6 +139,17 @@ impl Context {
     #[must_use]
     pub fn io_stats(&self) -> IoCounts {
         self.inner.stores.stats().counts()
+    }
+
+    /// Cancels what is under way in this context and those derived from it, from any thread.
+    #[must_use]
+    pub fn cancel_handle(&self) -> CancelHandle {
+        self.inner.stores.cancel_handle().clone()
+    }
+
+    /// Marks the beginning of a piece of work that can be cancelled.
+    pub(crate) fn begin(&self) -> Operation {
+        self.inner.stores.cancel_handle().begin()
     }
 
     /// The settings.

@@ -3,6 +3,7 @@
 
 pub mod array;
 mod buffer_pool;
+mod cancel;
 pub mod check;
 pub mod column;
 pub mod condition;
@@ -22,6 +23,7 @@ pub mod write;
 
 pub use array::{Array, TimeRange};
 pub use azulejo_format as format;
+pub use cancel::CancelHandle;
 pub use column::{ColumnBuffers, ColumnSet};
 pub use config::Config;
 pub use context::{Context, Progress};

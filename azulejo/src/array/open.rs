@@ -10,7 +10,7 @@ use super::timeline::{
 use super::{DeleteCommit, Fragment, Inner, TimeRange};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::storage::{ReadRange, ReadRequest, StorePath, Uri};
+use crate::storage::{ReadRange, ReadRequest, StorePath, Tail, Uri};
 use azulejo_format::commit::{ConsolidatedCommits, Delete, IgnoreList, Replacement, VacuumList};
 use azulejo_format::fragment::{ConsolidatedFragmentMetadata, Footer, LegacyMetadata, LocatedFooter};
 use azulejo_format::path::{FRAGMENT_METADATA_FILE, LEGACY_SCHEMA_FILE, RootFolder, fragment_version};
@@ -43,6 +43,8 @@ struct Opening<'a> {
     schemas: BTreeMap<String, Arc<ArraySchema>>,
     latest: Arc<ArraySchema>,
     latest_name: String,
+    /// Ends of metadata files that were read beside the schemas.
+    tails: HashMap<StorePath, Tail>,
 }
 
 /// What to open of an array instead of all that counts.
@@ -64,13 +66,16 @@ const ATTEMPTS: usize = 5;
 /// Opens the array at `uri`.
 pub(super) fn open(context: &Context, uri: &Uri, time: TimeRange, part: &Part) -> Result<Inner> {
     let mut attempt = 1;
+    let operation = context.begin();
     loop {
+        operation.check()?;
         let location = crate::manifest::locate(context, uri)?;
         let listed = if part.schemas_only { list_schemas(&location) } else { list(&location) };
         let directory = Directory::parse(&listed?);
         if !directory.is_array() {
             return Err(no_array(&location, &directory));
         }
+        operation.check()?;
         match open_listed(context, uri.clone(), location.clone(), time, part, &directory) {
             Err(Error::NotFound { .. }) if attempt < ATTEMPTS => attempt += 1,
             result => return result,
@@ -86,7 +91,21 @@ fn open_listed(
     part: &Part,
     directory: &Directory,
 ) -> Result<Inner> {
-    let (mut opening, files) = read_files(context, &location, time, directory)?;
+    let likely = likely_fragments(&location, time, part, directory);
+    let (mut opening, files) = if likely.is_empty() {
+        read_files(context, &location, time, directory)?
+    } else {
+        let (files, tails) = context.install(|| {
+            rayon::join(
+                || read_files(context, &location, time, directory),
+                || location.storage.read_tails(&likely, TAIL_LEN),
+            )
+        });
+        let (mut opening, files) = files?;
+        // What has failed is tried again when it turns out to be needed.
+        opening.tails = likely.into_iter().zip(tails.unwrap_or_default()).collect();
+        (opening, files)
+    };
     if let Some(name) = &part.schema {
         opening.latest = opening.schema_named(name).map_err(|e| Error::decode(uri.to_string(), e))?;
     }
@@ -150,6 +169,30 @@ fn open_listed(
         enumerations: Default::default(),
         location,
     })
+}
+
+/// The metadata files of a few fragments that count as far as names tell: they can be read beside the schemas, which would
+/// tell how long a footer is. None where reads begin at once, and where commits are more than names.
+fn likely_fragments(
+    location: &Location,
+    time: TimeRange,
+    part: &Part,
+    directory: &Directory,
+) -> Vec<StorePath> {
+    let Directory { written, flat_fragments, .. } = directory;
+    let lists = [&directory.consolidated, &directory.ignores, &directory.vacuums, &directory.replacements];
+    let is_plain = lists.iter().all(|list| list.is_empty())
+        && directory.fragment_meta.is_empty()
+        && flat_fragments.is_empty();
+    if !is_plain || part.schemas_only || written.len() > FEW_TAILS || location.storage.has_cheap_reads() {
+        return Vec::new();
+    }
+    let counts = |entry: &&NamedEntry| {
+        time.contains(&entry.name)
+            && part.fragments.as_ref().is_none_or(|names| names.contains(entry.file_name()))
+    };
+    let path = |entry: &NamedEntry| location.path.join(&entry.path).join(FRAGMENT_METADATA_FILE);
+    written.iter().filter(counts).map(path).collect()
 }
 
 /// Lists the array's folders: those that nearly every array has at once, the others if the array's own folder has them.
@@ -276,7 +319,8 @@ fn read_files<'a>(
         deletes: deletes.iter().map(|entry| entry.path.as_str()).zip(delete_tiles).collect(),
         fragment_meta: meta.iter().zip(meta_tiles).collect(),
     };
-    Ok((Opening { context, location, time, schemas: decoded, latest, latest_name }, files))
+    let tails = HashMap::new();
+    Ok((Opening { context, location, time, schemas: decoded, latest, latest_name, tails }, files))
 }
 
 /// Footers from consolidated fragment metadata.
@@ -400,6 +444,11 @@ impl Opening<'_> {
             }
         }
         let path = |&i: &usize| self.metadata_path(chosen[i]);
+        tails.retain(|i| {
+            let Some(tail) = self.tails.get(&path(i)) else { return true };
+            sources[*i] = Source::Tail(tail.bytes.clone(), tail.object_size);
+            self.lacking(chosen[*i], &tail.bytes, tail.object_size).is_some()
+        });
         let mut len = self.usual_footer(tails.iter().map(|i| chosen[*i]));
         if tails.len() <= FEW_TAILS || storage.has_cheap_reads() {
             len = len.max(TAIL_LEN);

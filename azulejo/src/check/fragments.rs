@@ -67,8 +67,10 @@ fn fragments(
     let total = array.fragments().iter().map(weight).fold(0, u64::saturating_add);
     let unit = if options.deep { "tiles" } else { "fragments" };
     let mut before = 0u64;
+    let operation = context.begin();
     for (index, fragment) in array.fragments().iter().enumerate() {
         context.report(unit, before, total);
+        operation.check()?;
         report.fragments += 1;
         files(fragment, folder, report)?;
         match sections(fragment, report) {

@@ -10,6 +10,7 @@ use super::choose::{Candidates, Choice, Chosen};
 use super::tiler::{Shapes, SpaceTiles, Tiler, push_within};
 use super::{ArrayFolder, Turn};
 use crate::array::{Array, Part, TimeRange, finish_replacement};
+use crate::cancel::Operation;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::read::{FillCell, Reader};
@@ -86,6 +87,7 @@ struct Round<'a> {
     schema_name: &'a str,
     timestamps: bool,
     delete_metadata: bool,
+    operation: &'a Operation,
 }
 
 /// Fragments written and not yet committed.
@@ -110,13 +112,15 @@ pub fn fragments(context: &Context, uri: &str, options: &FragmentOptions) -> Res
     // What the context keeps for later (idle buffers) belongs to the budget too.
     let context = &crate::manifest::without(context).within(options.memory_budget);
     let location = context.locate(&Uri::parse(uri)?)?;
+    let operation = context.begin();
     let _turn = Turn::wait(&location);
     let mut rounds = Vec::new();
     // Parts of a split result are not consolidated again.
     let mut done: BTreeSet<String> = BTreeSet::new();
     let mut attempt = 1;
     while rounds.len() < options.choice.steps as usize {
-        match round(context, uri, &location, options, &done) {
+        operation.check()?;
+        match round(context, uri, &location, options, &done, &operation) {
             Ok(Step::Nothing) => break,
             // Whoever was faster has done the work, or part of it: what is left is looked at anew.
             Ok(Step::Overtaken) if attempt < ATTEMPTS => attempt += 1,
@@ -149,6 +153,7 @@ fn round(
     location: &Location,
     options: &FragmentOptions,
     done: &BTreeSet<String>,
+    operation: &Operation,
 ) -> Result<Step> {
     let folder = ArrayFolder::at(location)?;
     if !folder.replacements.is_empty() {
@@ -196,6 +201,7 @@ fn round(
         schema_name: &chosen.schema,
         timestamps: sparse && version.may_count_in_part(),
         delete_metadata: deletes,
+        operation,
     };
     let written = if sparse { round.sparse(&name) } else { round.dense(&name, &chosen.bounds) };
     let written = match written {
@@ -312,13 +318,14 @@ impl Round<'_> {
             tiler.add(&batch, &mut push)?;
             read = read.saturating_add(batch.cell_num as u64);
             self.context.report("cells", read, total.max(read));
+            self.operation.check()?;
         }
         tiler.finish(&mut push)?;
         if sink.tile_num() > 0 {
             written.bytes += sink.stored_size();
             written.fragments.push(sink.finish()?);
         }
-        Ok(())
+        self.operation.check()
     }
 
     /// The name of another part of a split result.
@@ -368,12 +375,13 @@ impl Round<'_> {
                 tiler.add(&batch, &mut push)?;
                 done = done.saturating_add(batch.cell_num as u64);
                 self.context.report("cells", done, total.max(done));
+                self.operation.check()?;
             }
             tiler.finish(&mut push)?;
             written.bytes += sink.stored_size();
             written.fragments.push(sink.finish()?);
         }
-        Ok(())
+        self.operation.check()
     }
 
     /// The box expanded to whole tiles, as far as cells can be read.

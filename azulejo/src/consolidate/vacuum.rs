@@ -80,8 +80,10 @@ impl Steps {
             }
             let total = self.steps.iter().map(Vec::len).sum::<usize>() as u64;
             let mut done = 0;
+            let operation = context.begin();
             for some in self.steps.iter().flat_map(|step| step.chunks(DELETED_AT_ONCE)) {
                 context.report("files", done, total);
+                operation.check()?;
                 location.storage.delete(some)?;
                 done += some.len() as u64;
             }

@@ -41,7 +41,9 @@ pub fn copy(context: &Context, from: &str, to: &str) -> Result<()> {
         folders.try_for_each(|folder| target.storage.make_folder(&target.path.join(folder)))
     };
     let mut done = 0;
+    let operation = context.begin();
     let mut copy_file = |file: &String| {
+        operation.check()?;
         context.report("files", done, tree.files.len() as u64);
         done += 1;
         copy_file(&location, &target, file)

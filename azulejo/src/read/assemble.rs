@@ -13,6 +13,7 @@ use super::unfilter::{
 };
 use crate::array::Array;
 use crate::buffer_pool::BufferPool;
+use crate::cancel::Operation;
 use crate::column::{ColumnBuffers, ColumnBuilder, ColumnSet, repeat_cell};
 use crate::error::{Error, Result};
 use arrow_buffer::MutableBuffer;
@@ -40,6 +41,8 @@ pub(super) struct Assembler<'a> {
     pub tile_bytes: u64,
     /// Tiles that were asked for before.
     pub ahead: Option<&'a Ahead>,
+    /// The read, which can be cancelled.
+    pub operation: &'a Operation,
 }
 
 fn beyond() -> Error {
@@ -76,6 +79,7 @@ impl Assembler<'_> {
         self.fixed(batch, outs.collect())?;
         let mut columns = Vec::with_capacity(self.fields.len());
         for (field, (data, validity)) in self.fields.iter().zip(buffers) {
+            self.operation.check()?;
             columns.push(if field.column_type.is_var() {
                 self.var(batch, field)?
             } else {
@@ -142,6 +146,7 @@ impl Assembler<'_> {
             None => return Ok(()),
         };
         for (i, group) in groups.iter().enumerate() {
+            self.operation.check()?;
             let slots = batch.slots.get(group.clone()).unwrap_or(&[]);
             let ahead = groups.get(i + 1).and_then(|next| batch.slots.get(next.clone()));
             let layers = self.layers(batch, slots, &mut outs)?;

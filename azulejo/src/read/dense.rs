@@ -11,6 +11,7 @@ use super::sparse::field_stats;
 use super::{BoundField, BoundOptions, Progress, bind};
 use crate::array::{Array, Fragment};
 use crate::buffer_pool::BufferPool;
+use crate::cancel::Operation;
 use crate::column::{ColumnMut, ColumnSet};
 use crate::condition::{BoundCondition, Tri};
 use crate::error::{Error, Result};
@@ -99,6 +100,8 @@ pub(crate) struct DenseReader {
     batch_bytes: u64,
     /// Tiles that were asked for before they are needed.
     ahead: Option<Ahead>,
+    /// The read, which can be cancelled.
+    operation: Operation,
     /// The next batch, if its tiles were asked for already, and what was left to read before it was planned.
     planned: Option<(Result<BatchPlan>, Walk)>,
 }
@@ -225,6 +228,7 @@ impl DenseReader {
             budget,
             batch_bytes,
             ahead: Ahead::of(array),
+            operation: array.context().begin(),
             planned: None,
         })
     }
@@ -242,6 +246,7 @@ impl DenseReader {
 
     /// The next cells, at least one; `None` at the end.
     pub(crate) fn next_batch(&mut self) -> Result<Option<ColumnSet>> {
+        self.operation.check()?;
         let plan = match self.planned.take() {
             Some((plan, _)) => plan?,
             None => match self.next_plan(self.batch_cells())? {
@@ -376,11 +381,13 @@ impl DenseReader {
             pool: &self.pool,
             tile_bytes: self.budget / 4,
             ahead: self.ahead.as_ref(),
+            operation: &self.operation,
         }
     }
 
     /// Plans the next batch of at most `max_cells` cells.
     fn next_plan(&mut self, max_cells: u64) -> Result<Option<BatchPlan>> {
+        self.operation.check()?;
         if let Some((_, before)) = self.planned.take() {
             self.walk = before;
         }

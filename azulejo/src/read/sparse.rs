@@ -76,6 +76,7 @@ impl SparseReader {
         progress: &mut Progress,
     ) -> Result<Option<Batch>> {
         while self.next < self.plan.clusters.len() {
+            self.query.operation.check()?;
             let first = self.next == 0 && self.from.is_none();
             let step = || self.step(self.next, self.from.clone());
             let bounded = self.query.order.curve().is_none() || !matches!(step(), Err(Error::Budget { .. }));

@@ -4,6 +4,7 @@
 //! channel. Requests of one operation go out side by side, up to a bound that all operations on a bucket share.
 
 mod aws_profile;
+mod cancelled;
 mod connect;
 mod counting;
 mod error;
@@ -18,8 +19,10 @@ use super::{
     Entry, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, StoreSettings,
     Tail, Upload,
 };
+use crate::cancel::CancelHandle;
 use crate::error::{Error, Result};
 use bytes::Bytes;
+use cancelled::Cancelled;
 use error::Secrets;
 use fetch::Part;
 use futures_util::StreamExt;
@@ -91,6 +94,7 @@ impl fmt::Debug for Shared {
 #[derive(Debug, Clone)]
 pub struct ObjectStorage {
     shared: Arc<Shared>,
+    cancel: CancelHandle,
 }
 
 impl ObjectStorage {
@@ -128,12 +132,20 @@ impl ObjectStorage {
         let gate = Arc::new(Semaphore::new(limits.parallel));
         let tails = AtomicBool::new(abilities.tails);
         let shared = Shared { store, limits, abilities, tails, stats: stats.clone(), gate, secrets };
-        Self { shared: Arc::new(shared) }
+        Self { shared: Arc::new(shared), cancel: CancelHandle::default() }
     }
 
-    /// Runs an operation on the network's threads and waits for it.
+    /// The same objects; who waits for them stops when `handle` cancels.
+    #[must_use]
+    pub fn cancelled_by(mut self, handle: &CancelHandle) -> Self {
+        self.cancel = handle.clone();
+        self
+    }
+
+    /// Runs an operation on the network's threads and waits for it, or for its being cancelled.
     fn run<T: Send + 'static>(&self, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
-        self.shared.run(work)
+        let cancelled = Cancelled::by(&self.cancel);
+        self.shared.run(async move { cancelled.unless(work).await })
     }
 
     fn listable(&self, dir: &StorePath) -> Result<()> {
@@ -374,9 +386,10 @@ impl Storage for ObjectStorage {
         // The bytes travel as they arrive, and are copied once: by the thread that owns the memory.
         let (sender, receiver) = channel::<Result<Part>>();
         let (shared, planned) = (Arc::clone(&self.shared), Arc::clone(&plan));
+        let cancelled = Cancelled::by(&self.cancel);
         let task = runtime::shared()?.spawn(async move {
             let parts = sender.clone();
-            if let Err(error) = planned.stream(&shared, parts).await {
+            if let Err(error) = cancelled.unless(planned.stream(&shared, parts)).await {
                 // Nobody may be waiting any more, which is no error.
                 let _ = sender.send(Err(error));
             }
@@ -412,9 +425,10 @@ impl Storage for ObjectStorage {
         };
         let (sender, receiver) = sync_channel(1);
         let shared = Arc::clone(&self.shared);
+        let cancelled = Cancelled::by(&self.cancel);
         let task = runtime.spawn(async move {
             // Nobody may be waiting any more, which is no error.
-            let _ = sender.send(plan.fetch(&shared).await);
+            let _ = sender.send(cancelled.unless(plan.fetch(&shared)).await);
         });
         let running = Running(task.abort_handle());
         PendingRead::new(receiver).timed(&self.shared.stats).stopped_by(move || drop(running))
@@ -439,7 +453,8 @@ impl Storage for ObjectStorage {
             upload.write(&body)?;
             return upload.finish();
         }
-        self.run(async move {
+        // Not cancelled: nobody could say whether it is there.
+        self.shared.run(async move {
             let put = observed(shared.store.put(&key, PutPayload::from(body))).await;
             put.map(drop).map_err(|failure| shared.error("write", &place, failure))
         })
@@ -447,7 +462,7 @@ impl Storage for ObjectStorage {
 
     fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
         self.writable("write", path)?;
-        Ok(Box::new(upload::ObjectUpload::new(&self.shared, path, object_key(path)?)))
+        Ok(Box::new(upload::ObjectUpload::new(self, path, object_key(path)?)))
     }
 
     fn finish_all(&self, mut uploads: Vec<Box<dyn Upload>>) -> Result<()> {
@@ -466,7 +481,7 @@ impl Storage for ObjectStorage {
             return Err(Error::Unsupported(format!("cannot move {from} to {to}: the buckets differ")));
         }
         let (shared, from, to) = (Arc::clone(&self.shared), from.clone(), to.clone());
-        self.run(async move {
+        self.shared.run(async move {
             if !shared.all_within(&to, &target).await?.is_empty() || shared.exists(&to, &target).await? {
                 return Err(already_exists(&to));
             }
@@ -501,7 +516,7 @@ impl Storage for ObjectStorage {
         self.writable("delete", &first)?;
         let keys: Vec<Path> = paths.iter().map(object_key).collect::<Result<_>>()?;
         let (shared, paths) = (Arc::clone(&self.shared), paths.to_vec());
-        self.run(async move {
+        self.shared.run(async move {
             // Each may be an object or a folder.
             let mut listings = JoinSet::new();
             let mut doomed = Vec::new();

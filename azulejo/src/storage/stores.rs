@@ -2,6 +2,7 @@
 
 use super::cache::{CachedStorage, TileCache};
 use super::{IoStats, ObjectScheme, Storage, StorePath, StoreSettings, Uri};
+use crate::cancel::CancelHandle;
 use crate::error::Result;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,6 +20,7 @@ pub(crate) struct Stores {
     mounted: Arc<HashMap<(ObjectScheme, String), Arc<dyn Storage>>>,
     stats: IoStats,
     cache: Arc<TileCache>,
+    cancel: CancelHandle,
 }
 
 impl Stores {
@@ -26,7 +28,7 @@ impl Stores {
     pub(crate) fn new(local: Arc<dyn Storage>, memory: Arc<dyn Storage>, tile_cache: u64) -> Self {
         let (objects, mounted, stats) = (Arc::default(), Arc::default(), IoStats::new());
         let cache = Arc::new(TileCache::new(tile_cache, &stats));
-        Self { local, memory, objects, mounted, stats, cache }
+        Self { local, memory, objects, mounted, stats, cache, cancel: CancelHandle::default() }
     }
 
     /// The same storages; the cache too, unless another size is asked for.
@@ -49,6 +51,11 @@ impl Stores {
     /// Requests made of object stores.
     pub(crate) fn stats(&self) -> &IoStats {
         &self.stats
+    }
+
+    /// Ends what is under way in these storages.
+    pub(crate) fn cancel_handle(&self) -> &CancelHandle {
+        &self.cancel
     }
 
     pub(crate) fn find(&self, uri: &Uri, settings: &StoreSettings) -> Result<Arc<dyn Storage>> {
@@ -77,19 +84,29 @@ impl Stores {
         if let Some(storage) = objects.get(&key) {
             return Ok(Arc::clone(storage));
         }
-        let storage = connect(path, settings, &self.stats)?;
+        let storage = connect(path, settings, &self.stats, &self.cancel)?;
         objects.insert(key, Arc::clone(&storage));
         Ok(storage)
     }
 }
 
 #[cfg(feature = "object-store")]
-fn connect(path: &StorePath, settings: &StoreSettings, stats: &IoStats) -> Result<Arc<dyn Storage>> {
-    Ok(Arc::new(super::ObjectStorage::connect(path, settings, stats)?))
+fn connect(
+    path: &StorePath,
+    settings: &StoreSettings,
+    stats: &IoStats,
+    cancel: &CancelHandle,
+) -> Result<Arc<dyn Storage>> {
+    Ok(Arc::new(super::ObjectStorage::connect(path, settings, stats)?.cancelled_by(cancel)))
 }
 
 #[cfg(not(feature = "object-store"))]
-fn connect(path: &StorePath, _settings: &StoreSettings, _stats: &IoStats) -> Result<Arc<dyn Storage>> {
+fn connect(
+    path: &StorePath,
+    _settings: &StoreSettings,
+    _stats: &IoStats,
+    _cancel: &CancelHandle,
+) -> Result<Arc<dyn Storage>> {
     let scheme = path.object_parts().map_or("", |(scheme, ..)| scheme.as_str());
     Err(crate::Error::Unsupported(format!(
         "{path}: {scheme}:// needs the object store feature, which this build does not have"

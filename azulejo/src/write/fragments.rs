@@ -2,6 +2,7 @@
 
 use super::input::view_bytes;
 use super::{FragmentSink, FragmentSpec, TileView, WrittenFragment};
+use crate::cancel::Operation;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use azulejo_format::commit::{ConsolidatedCommit, ConsolidatedCommits};
@@ -49,17 +50,19 @@ pub(super) struct Fragments {
     /// Dense: tiles that the current fragment still wants.
     missing: u64,
     done: Vec<WrittenFragment>,
+    operation: Operation,
 }
 
 impl Fragments {
     pub fn new(context: &Context, target: &Target, timestamps: (u64, u64), split: Split) -> Self {
-        let (context, target) = (context.clone(), target.clone());
-        Self { context, target, timestamps, split, sink: None, missing: 0, done: Vec::new() }
+        let (context, target, operation) = (context.clone(), target.clone(), context.begin());
+        Self { context, target, timestamps, split, sink: None, missing: 0, done: Vec::new(), operation }
     }
 
     /// Adds tiles in the order that they are stored in.
     pub fn push(&mut self, mut tiles: &[TileView<'_>]) -> Result<()> {
         while !tiles.is_empty() {
+            self.operation.check()?;
             let count = self.room(tiles)?;
             let Some((now, later)) = tiles.split_at_checked(count) else { break };
             let Some(sink) = &mut self.sink else {
@@ -143,6 +146,7 @@ impl Fragments {
     /// Makes the fragments count and returns their names.
     pub fn finish(mut self) -> Result<Vec<TimestampedName>> {
         self.end()?;
+        self.operation.check()?;
         let mut done = std::mem::take(&mut self.done);
         let version = self.target.schema.version;
         if done.len() < 2 || !version.has_subdirectories() {

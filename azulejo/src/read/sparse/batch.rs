@@ -359,6 +359,7 @@ pub(super) fn examine(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>]) 
     };
     load(query, pool, slots, keys, |slot| slot.candidates())?;
     context.install(|| slots.par_iter_mut().try_for_each(|slot| slot.select(query)))?;
+    query.operation.check()?;
     let tests = |_, slot: &Slot<'_>| {
         if slot.picked.len() == 0 { Vec::new() } else { slot.test_fields(query) }
     };

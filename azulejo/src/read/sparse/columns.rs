@@ -123,6 +123,7 @@ pub(super) fn fill_columns(
     let whole = whole(&slots, slabs, &used);
     let mut columns = Vec::with_capacity(query.fields.len());
     for (i, (bound, out)) in query.fields.iter().zip(outs).enumerate() {
+        query.operation.check()?;
         let mut tiles: Vec<Option<Arc<Tile>>> = vec![None; slots.len()];
         let mut requests = Vec::new();
         let mut places = Vec::new();

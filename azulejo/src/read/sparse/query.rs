@@ -4,6 +4,7 @@ use super::super::ahead::Ahead;
 use super::super::select::Selection;
 use super::super::{BoundField, BoundOptions};
 use crate::array::{Array, Fragment, TimeRange};
+use crate::cancel::Operation;
 use crate::condition::BoundCondition;
 use crate::error::{Error, Result};
 use crate::space::Layout;
@@ -81,6 +82,8 @@ pub(super) struct Query {
     pub(super) fragments: Vec<FragmentQuery>,
     /// Tiles that were asked for before they are needed.
     pub(super) ahead: Option<Ahead>,
+    /// The read, which can be cancelled.
+    pub(super) operation: Operation,
 }
 
 impl Query {
@@ -135,6 +138,7 @@ impl Query {
             deletions: asked(Field::DeleteTimestamps),
             fragments,
             ahead: Ahead::of(array),
+            operation: array.context().begin(),
         })
     }
 

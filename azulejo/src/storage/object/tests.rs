@@ -58,7 +58,7 @@ fn near_ranges_are_one_request_and_long_ones_several() {
         gate: Arc::clone(&storage.shared.gate),
         secrets: Secrets::default(),
     };
-    let pieces = ObjectStorage { shared: Arc::new(shared) };
+    let pieces = ObjectStorage { shared: Arc::new(shared), cancel: CancelHandle::default() };
     let before = storage.io_stats();
     assert_eq!(pieces.read(&[range(1..(2 << 20) + 2)]).unwrap()[0].len(), (2 << 20) + 1);
     assert_eq!(storage.io_stats().since(&before).requests(IoOp::Get), 3);

@@ -1,7 +1,9 @@
 //! Objects written front to back: small ones at once, large ones in parts. They exist when they are finished, not before.
 
+use super::cancelled::Cancelled;
 use super::http::observed;
-use super::{Running, Shared, ended, runtime};
+use super::{ObjectStorage, Running, Shared, ended, runtime};
+use crate::cancel::{CancelHandle, Operation};
 use crate::error::{Error, Result};
 use crate::storage::{StorePath, Upload};
 use bytes::Bytes;
@@ -19,11 +21,16 @@ const PARTS_OF_ONE_SIZE: usize = 4_000;
 const PARTS_PER_DOUBLING: usize = 1_000;
 /// How long what is given up may take to be cleaned away.
 const CLEANING: Duration = Duration::from_secs(20);
+/// And what was cancelled: someone waits for that.
+const CLEANING_AT_ONCE: Duration = Duration::from_secs(3);
 
 /// An object that is being written.
 #[derive(Debug)]
 pub(super) struct ObjectUpload {
     shared: Arc<Shared>,
+    cancel: CancelHandle,
+    /// All of the upload, which is cancelled as a whole.
+    operation: Operation,
     path: StorePath,
     key: Path,
     buffer: Vec<u8>,
@@ -41,13 +48,15 @@ struct Parts {
     upload: Box<dyn MultipartUpload>,
     under_way: JoinSet<Result<()>>,
     begun: usize,
+    /// Bytes of the parts that were begun.
+    bytes: u64,
 }
 
 impl Parts {
     async fn begin(shared: &Shared, path: &StorePath, key: &Path) -> Result<Self> {
         let upload = observed(shared.store.put_multipart(key)).await;
         let upload = upload.map_err(|failure| shared.error("write", path, failure))?;
-        Ok(Self { upload, under_way: JoinSet::new(), begun: 0 })
+        Ok(Self { upload, under_way: JoinSet::new(), begun: 0, bytes: 0 })
     }
 
     /// Sends a part, once there is room.
@@ -55,6 +64,7 @@ impl Parts {
         while self.under_way.len() >= PARTS_IN_FLIGHT {
             self.settle_one().await?;
         }
+        self.bytes += body.len() as u64;
         let part = self.upload.put_part(PutPayload::from(body));
         let (shared, path) = (Arc::clone(shared), path.clone());
         self.begun += 1;
@@ -72,12 +82,22 @@ impl Parts {
         }
     }
 
-    async fn complete(&mut self, shared: &Shared, path: &StorePath) -> Result<()> {
+    /// Makes the object of its parts. Where an answer was lost and the next one says that there is no such upload, or there
+    /// is none at all, the object says how it went.
+    async fn complete(&mut self, shared: &Shared, path: &StorePath, key: &Path) -> Result<()> {
         while !self.under_way.is_empty() {
             self.settle_one().await?;
         }
-        let done = observed(self.upload.complete()).await;
-        done.map(drop).map_err(|failure| shared.error("write", path, failure))
+        let Err((error, answer)) = observed(self.upload.complete()).await else { return Ok(()) };
+        let is_unclear = matches!(answer.status, None | Some(404 | 500..=599));
+        if is_unclear
+            && let Ok(found) = observed(shared.store.head(key)).await
+            && found.size == self.bytes
+        {
+            tracing::info!(%path, "an upload was finished, though its answer was lost");
+            return Ok(());
+        }
+        Err(shared.error("write", path, (error, answer)))
     }
 
     /// Takes back what was sent.
@@ -95,9 +115,11 @@ impl Parts {
 }
 
 impl ObjectUpload {
-    pub(super) fn new(shared: &Arc<Shared>, path: &StorePath, key: Path) -> Self {
+    pub(super) fn new(storage: &ObjectStorage, path: &StorePath, key: Path) -> Self {
         Self {
-            shared: Arc::clone(shared),
+            shared: Arc::clone(&storage.shared),
+            cancel: storage.cancel.clone(),
+            operation: storage.cancel.begin(),
             path: path.clone(),
             key,
             buffer: Vec::new(),
@@ -119,13 +141,16 @@ impl ObjectUpload {
     fn send(&mut self) -> Result<()> {
         let body = Bytes::from(std::mem::take(&mut self.buffer));
         let (shared, path, key) = (Arc::clone(&self.shared), self.path.clone(), self.key.clone());
+        let cancelled = Cancelled::by(&self.cancel);
+        self.operation.check().inspect_err(|_| self.failed = true)?;
         let parts = self.parts.take();
+        // Whatever happens, what was begun is kept: it has to be taken back.
         let sent = self.shared.run(async move {
             let mut parts = match parts {
                 Some(parts) => parts,
                 None => Parts::begin(&shared, &path, &key).await?,
             };
-            let result = parts.send(&shared, &path, body).await;
+            let result = cancelled.unless(parts.send(&shared, &path, body)).await;
             Ok((parts, result))
         });
         let (parts, result) = sent.inspect_err(|_| self.failed = true)?;
@@ -187,11 +212,13 @@ impl Upload for ObjectUpload {
         if self.failed {
             return Err(Error::Internal(format!("{}: ended after an error", self.path)));
         }
+        let cancelled = Cancelled::by(&self.cancel);
+        self.operation.check().inspect_err(|_| self.failed = true)?;
         let (sender, receiver) = sync_channel(1);
         let (shared, path, key) = (Arc::clone(&self.shared), self.path.clone(), self.key.clone());
         let (parts, body) = (self.parts.take(), Bytes::from(std::mem::take(&mut self.buffer)));
         let task = runtime::shared()?.spawn(async move {
-            let _ = sender.send(finish(&shared, &path, &key, parts, body).await);
+            let _ = sender.send(finish(&shared, (&path, &key), parts, body, cancelled).await);
         });
         self.finishing = Some((Running(task.abort_handle()), receiver));
         Ok(())
@@ -206,24 +233,42 @@ impl Upload for ObjectUpload {
     }
 }
 
+/// Deletes what may have arrived. That it cannot be deleted changes nothing: nobody knows of it.
+async fn delete_if_there(shared: &Shared, key: &Path) {
+    let _ = tokio::time::timeout(CLEANING_AT_ONCE, shared.store.delete(key)).await;
+}
+
 /// Sends the rest and makes the object exist; takes everything back if that fails.
 async fn finish(
     shared: &Arc<Shared>,
-    path: &StorePath,
-    key: &Path,
+    (path, key): (&StorePath, &Path),
     parts: Option<Parts>,
     body: Bytes,
+    cancelled: Cancelled,
 ) -> Result<()> {
     let Some(mut parts) = parts else {
-        let _permit = shared.gate.acquire().await;
-        let put = observed(shared.store.put(key, PutPayload::from(body))).await;
-        return put.map(drop).map_err(|failure| shared.error("write", path, failure));
+        let put = async {
+            let _permit = shared.gate.acquire().await;
+            let put = observed(shared.store.put(key, PutPayload::from(body))).await;
+            put.map(drop).map_err(|failure| shared.error("write", path, failure))
+        };
+        let result = cancelled.unless(put).await;
+        if matches!(result, Err(Error::Cancelled)) {
+            delete_if_there(shared, key).await;
+        }
+        return result;
     };
-    let mut result = if body.is_empty() { Ok(()) } else { parts.send(shared, path, body).await };
-    if result.is_ok() {
-        result = parts.complete(shared, path).await;
-    }
-    if result.is_err() {
+    let work = async {
+        if !body.is_empty() {
+            parts.send(shared, path, body).await?;
+        }
+        parts.complete(shared, path, key).await
+    };
+    let result = cancelled.unless(work).await;
+    if matches!(result, Err(Error::Cancelled)) {
+        let _ = tokio::time::timeout(CLEANING_AT_ONCE, parts.abort(path)).await;
+        delete_if_there(shared, key).await;
+    } else if result.is_err() {
         parts.abort(path).await;
     }
     result

@@ -4,6 +4,7 @@ use super::*;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 /// A request as a server sees it.
@@ -320,4 +321,131 @@ fn an_upload_that_fails_is_taken_back() {
     upload.write(b"little").unwrap();
     drop(upload);
     assert_eq!(server.requests().len(), before);
+}
+
+/// A store that takes uploads in parts, whose last answer is that of `finish`, for an object of which `HEAD` says that it has
+/// `size` bytes.
+fn taking_parts(size: Option<usize>, finish: impl Fn(usize) -> Reply + Send + Sync + 'static) -> Server {
+    let finished = AtomicUsize::new(0);
+    Server::start(move |_, asked| match asked.method.as_str() {
+        "POST" if asked.target.contains("uploadId") => finish(finished.fetch_add(1, Ordering::Relaxed)),
+        "POST" => Reply::new(
+            200,
+            "<InitiateMultipartUploadResult><UploadId>id-1</UploadId></InitiateMultipartUploadResult>",
+        ),
+        "PUT" => {
+            let mut reply = Reply::new(200, "");
+            reply.headers.push(("etag", "\"x\"".into()));
+            reply
+        }
+        "HEAD" => size.map_or_else(|| Reply::new(404, ""), |size| Reply::new(200, vec![0; size])),
+        "DELETE" => Reply::new(204, ""),
+        _ => Reply::new(400, "?"),
+    })
+}
+
+fn gone(_: usize) -> Reply {
+    Reply::new(404, "<Error><Code>NoSuchUpload</Code><Message>it does not exist</Message></Error>")
+}
+
+#[test]
+fn an_upload_whose_last_answer_was_lost_is_found() {
+    let size = 11 << 20;
+    let upload = |server: &Server| {
+        let (storage, root, _) = server.connect("s3", &[("vfs.s3.connect_max_tries", "2")]);
+        let mut upload = storage.upload(&root.join("x")).unwrap();
+        upload.write(&vec![1; size]).and_then(|()| upload.finish())
+    };
+    let aborted = |server: &Server| server.requests().iter().any(|asked| asked.method == "DELETE");
+    // The server does not know the upload any more, for it has made the object of it.
+    let lost = |attempt| if attempt == 0 { Reply::new(500, "") } else { gone(attempt) };
+    let server = taking_parts(Some(size), lost);
+    upload(&server).unwrap();
+    assert!(!aborted(&server), "what is there stays");
+    // Never an answer.
+    let server = taking_parts(Some(size), |_| Reply::new(503, ""));
+    upload(&server).unwrap();
+    // No object, an older one, one that may not be written.
+    for (found, finish) in [
+        (None, gone as fn(usize) -> Reply),
+        (Some(size - 1), gone),
+        (Some(size), |_| Reply::new(403, "<Error><Code>AccessDenied</Code></Error>")),
+    ] {
+        let server = taking_parts(found, finish);
+        let text = upload(&server).unwrap_err().to_string();
+        assert!(text.contains("s3://bucket/folder/x"), "{text}");
+        assert!(aborted(&server), "{found:?}");
+    }
+}
+
+/// Cancels as soon as the server has heard of a request that it takes long to answer; the work ends with
+/// [`Error::Cancelled`] soon.
+fn cancelled<T>(server: &Server, storage: &ObjectStorage, work: impl FnOnce(ObjectStorage) -> Result<T>) {
+    let handle = CancelHandle::default();
+    let (storage, before) = (storage.clone().cancelled_by(&handle), server.requests().len());
+    let asked = Arc::clone(&server.asked);
+    let canceller = std::thread::spawn(move || {
+        let is_late = |asked: &Asked| !asked.target.contains("uploads");
+        while !asked.lock().unwrap().iter().skip(before).any(is_late) {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        handle.cancel();
+        Instant::now()
+    });
+    let outcome = work(storage);
+    let took = canceller.join().unwrap().elapsed();
+    assert!(matches!(outcome, Err(Error::Cancelled)), "{:?}", outcome.err());
+    assert!(took < Duration::from_secs(5), "{took:?}");
+}
+
+#[test]
+fn who_waits_is_cancelled_and_can_go_on_later() {
+    let slow = Arc::new(AtomicBool::new(true));
+    let is_slow = Arc::clone(&slow);
+    let server = Server::start(move |_, asked| {
+        let late = is_slow.load(Ordering::Relaxed) && asked.method != "DELETE";
+        let body = if asked.target.contains("uploads") {
+            b"<InitiateMultipartUploadResult><UploadId>id-1</UploadId></InitiateMultipartUploadResult>"
+                .to_vec()
+        } else if asked.target.contains("list-type") {
+            b"<ListBucketResult><Name>bucket</Name><IsTruncated>false</IsTruncated></ListBucketResult>"
+                .to_vec()
+        } else {
+            object()
+        };
+        let mut reply = Reply::range(asked, &body);
+        reply.headers.push(("etag", "\"x\"".into()));
+        // Uploads begin at once: their parts take long.
+        let late = late && !asked.target.contains("uploads") && !asked.target.contains("?delete");
+        reply.late(Duration::from_secs(if late { 20 } else { 0 }))
+    });
+    let (storage, root, _) = server.connect("s3", &[]);
+    let (x, y) = (root.join("x"), root.join("y"));
+    cancelled(&server, &storage, |s| s.read(&[some(&x, 0..10), all(&y)]));
+    cancelled(&server, &storage, |s| s.read_tails(&[x.clone(), y.clone()], 10));
+    cancelled(&server, &storage, |s| {
+        s.read_into(&mut [ReadInto { path: x.clone(), offset: 0, out: &mut [0; 9] }])
+    });
+    cancelled(&server, &storage, |s| s.start_read(vec![some(&x, 0..10)]).wait());
+    cancelled(&server, &storage, |s| s.list(&root));
+    cancelled(&server, &storage, |s| s.list_all(&[root.clone(), x.clone()]));
+    cancelled(&server, &storage, |s| s.size(&x));
+    // An upload in parts, and one at once: both are taken back.
+    let before = server.requests().len();
+    cancelled(&server, &storage, |s| {
+        let mut upload = s.upload(&x)?;
+        upload.write(&vec![1; 40 << 20])?;
+        upload.finish()
+    });
+    let is_abort = |asked: &Asked| asked.method == "DELETE" && asked.target.contains("uploadId=id-1");
+    assert!(server.requests()[before..].iter().any(is_abort));
+    let before = server.requests().len();
+    cancelled(&server, &storage, |s| {
+        let mut upload = s.upload(&y)?;
+        upload.write(b"little")?;
+        upload.finish()
+    });
+    assert!(server.requests()[before..].iter().any(|asked| asked.target.contains("?delete")));
+    slow.store(false, Ordering::Relaxed);
+    assert!(storage.read(&[some(&x, 5..9)]).unwrap()[0] == object()[5..9]);
 }

@@ -1,0 +1,131 @@
+//! Giving up what is under way.
+
+use crate::error::{Error, Result};
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Cancels what a [`Context`](crate::Context) and those derived from it have under way; cheap to clone, to be used from any
+/// thread.
+///
+/// ```
+/// # use azulejo::{Config, Context};
+/// let context = Context::new(Config::default(), None)?;
+/// let handle = context.cancel_handle();
+/// std::thread::spawn(move || handle.cancel());
+/// # Ok::<(), azulejo::Error>(())
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct CancelHandle {
+    state: Arc<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// How often something was cancelled.
+    times: AtomicU64,
+    waiting: Mutex<Waiting>,
+}
+
+/// What to run when something is cancelled, by number.
+#[derive(Default)]
+struct Waiting {
+    next: u64,
+    stops: HashMap<u64, Box<dyn FnOnce() + Send>>,
+}
+
+impl fmt::Debug for State {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("State").field("times", &self.times).finish_non_exhaustive()
+    }
+}
+
+impl CancelHandle {
+    /// Ends everything that was begun before with [`Error::Cancelled`]: requests that are waited for at once, queries and
+    /// writes before their next step. Returns without waiting for that.
+    ///
+    /// Nothing is harmed: a write that is cancelled does not count, open arrays can be read on, and what is begun later is not
+    /// concerned. An object that is being written as a whole, such as a commit, a schema or a key-value, is not interrupted: it
+    /// is there afterwards, or its error says that it is not.
+    pub fn cancel(&self) {
+        self.state.times.fetch_add(1, Ordering::SeqCst);
+        let stops = std::mem::take(&mut self.waiting().stops);
+        stops.into_values().for_each(|stop| stop());
+    }
+
+    /// Marks the beginning of a piece of work.
+    pub(crate) fn begin(&self) -> Operation {
+        Operation { handle: self.clone(), begun: self.state.times.load(Ordering::SeqCst) }
+    }
+
+    /// Runs `stop` if something is cancelled before the result is dropped.
+    #[cfg_attr(not(feature = "object-store"), expect(dead_code, reason = "other storages do not wait"))]
+    pub(crate) fn on_cancel(&self, stop: impl FnOnce() + Send + 'static) -> StopOnCancel {
+        let mut waiting = self.waiting();
+        let number = waiting.next;
+        waiting.next += 1;
+        waiting.stops.insert(number, Box::new(stop));
+        StopOnCancel { handle: self.clone(), number }
+    }
+
+    fn waiting(&self) -> std::sync::MutexGuard<'_, Waiting> {
+        self.state.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Someone who is told of cancellation, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct StopOnCancel {
+    handle: CancelHandle,
+    number: u64,
+}
+
+impl Drop for StopOnCancel {
+    fn drop(&mut self) {
+        // Outside of the lock: what it holds may do anything when it is dropped.
+        let stop = self.handle.waiting().stops.remove(&self.number);
+        drop(stop);
+    }
+}
+
+/// A piece of work that can be cancelled.
+#[derive(Debug, Clone)]
+pub(crate) struct Operation {
+    handle: CancelHandle,
+    /// How often something had been cancelled when it began.
+    begun: u64,
+}
+
+impl Operation {
+    /// [`Error::Cancelled`] if it was cancelled since it began.
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.handle.state.times.load(Ordering::SeqCst) == self.begun {
+            Ok(())
+        } else {
+            Err(Error::Cancelled)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn what_was_begun_before_ends_and_what_begins_later_does_not() {
+        let handle = CancelHandle::default();
+        let (before, (sender, receiver)) = (handle.begin(), channel());
+        let other = sender.clone();
+        let waiting = handle.on_cancel(move || sender.send(1).unwrap());
+        drop(handle.on_cancel(move || other.send(2).unwrap()));
+        assert!(before.check().is_ok() && receiver.try_recv().is_err());
+        handle.clone().cancel();
+        assert!(matches!(before.check(), Err(Error::Cancelled)));
+        assert_eq!(receiver.iter().collect::<Vec<i32>>(), [1], "the one that still waits, once");
+        drop(waiting);
+        assert!(handle.begin().check().is_ok());
+        handle.cancel();
+    }
+}
