@@ -14,7 +14,7 @@ use azulejo_format::ArraySchema;
 /// Bytes that sorting takes a cell: keys of at most 16 bytes twice over, less what the first copy has freed, and its place.
 const NUMBER_BYTES: u64 = 28;
 /// And where strings have to be ranked.
-const TEXT_BYTES: u64 = 90;
+const TEXT_BYTES: u64 = 72;
 /// Cells looked at to tell where a part ends, for each part.
 const SAMPLES: usize = 64;
 /// A part of so many times the cells that it should have is cut again.

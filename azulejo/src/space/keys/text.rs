@@ -25,83 +25,109 @@ fn compare_text(a: &[u8], b: &[u8]) -> Ordering {
 /// Ranks by tile and cell, and the distinct strings in order, each by tile and cell.
 pub(super) type Ranks = (Vec<Vec<u32>>, Vec<(u32, u32)>);
 
-/// Ranks the strings of a dimension. Runs of equal strings, as sorted fragments have them, are looked at once.
+/// The strings of one tile.
+struct Ranked {
+    /// Of each cell that takes part, by their order in the tile.
+    ranks: Vec<u32>,
+    /// The distinct strings in order: their prefixes and cells that have them.
+    distinct: Vec<(u128, u32)>,
+    /// Whether one is not ASCII.
+    foreign: bool,
+}
+
+/// Compares two strings of known prefixes.
+fn compare<'a>(a: (u128, impl FnOnce() -> &'a [u8]), b: (u128, impl FnOnce() -> &'a [u8])) -> Ordering {
+    a.0.cmp(&b.0).then_with(|| if a.0 & 0xff < 16 { Ordering::Equal } else { compare_text(a.1(), b.1()) })
+}
+
+impl Ranked {
+    /// Runs of equal strings, as sorted fragments have them, are looked at once.
+    #[expect(clippy::cast_possible_truncation, reason = "the cells of a tile are counted in u32 here")]
+    fn of(dimension: usize, tile: &KeyTile<'_>) -> Self {
+        let len = tile.picked.len();
+        let Some(view) = tile.coordinates.get(dimension) else {
+            return Self { ranks: vec![0; len], distinct: Vec::new(), foreign: false };
+        };
+        // Prefix, a cell, and the run.
+        let mut runs: Vec<(u128, u32, u32)> = Vec::new();
+        let mut starts: Vec<u32> = Vec::new();
+        let (mut last, mut foreign): (Option<&[u8]>, bool) = (None, false);
+        tile.picked.for_each(|i, cell| {
+            let text = view.cell(cell);
+            if last != Some(text) {
+                runs.push((prefix(text), cell as u32, starts.len() as u32));
+                starts.push(i as u32);
+                foreign |= !text.is_ascii();
+                last = Some(text);
+            }
+        });
+        let text = |cell: u32| move || view.cell(cell as usize);
+        runs.sort_unstable_by(|a, b| compare((a.0, text(a.1)), (b.0, text(b.1))));
+        let mut distinct: Vec<(u128, u32)> = Vec::new();
+        let mut by_run = vec![0u32; runs.len()];
+        for (prefix, cell, run) in runs {
+            let known = distinct.last().is_some_and(|&(last, of)| {
+                compare((last, text(of)), (prefix, text(cell))) == Ordering::Equal
+            });
+            if !known {
+                distinct.push((prefix, cell));
+            }
+            if let Some(rank) = by_run.get_mut(run as usize) {
+                *rank = distinct.len() as u32 - 1;
+            }
+        }
+        let mut ranks = Vec::with_capacity(len);
+        for (run, rank) in by_run.into_iter().enumerate() {
+            ranks.resize(starts.get(run + 1).map_or(len, |&next| next as usize), rank);
+        }
+        Self { ranks, distinct, foreign }
+    }
+}
+
+/// Ranks the strings of a dimension: within each tile, where few may be distinct, then those among each other.
 #[expect(clippy::cast_possible_truncation, reason = "tiles and their cells are counted in u32 here")]
 pub(super) fn rank_strings(dimension: usize, tiles: &[KeyTile<'_>], non_ascii: &mut bool) -> Ranks {
-    let text = |(tile, cell): (u32, u32)| -> &[u8] {
-        tiles
-            .get(tile as usize)
-            .and_then(|t| t.coordinates.get(dimension))
-            .map_or(&[], |view| view.cell(cell as usize))
-    };
-    /// Prefix, tile and cell of the first of each run, where each starts in the output, and whether one is not ASCII.
-    type Runs = (Vec<(u128, u32, u32)>, Vec<u32>, bool);
-    let runs: Vec<Runs> = tiles
-        .par_iter()
-        .enumerate()
-        .map(|(t, tile)| {
-            let Some(view) = tile.coordinates.get(dimension) else { return (Vec::new(), Vec::new(), false) };
-            let (mut runs, mut starts) = (Vec::new(), Vec::new());
-            let (mut last, mut foreign): (Option<&[u8]>, bool) = (None, false);
-            tile.picked.for_each(|i, cell| {
-                let text = view.cell(cell);
-                if last != Some(text) {
-                    runs.push((prefix(text), t as u32, cell as u32));
-                    starts.push(i as u32);
-                    foreign |= !text.is_ascii();
-                    last = Some(text);
-                }
-            });
-            (runs, starts, foreign)
-        })
-        .collect();
-    *non_ascii |= runs.iter().any(|(.., foreign)| *foreign);
-    // What was a run in its tile is found again by the run's number, kept where the cell was.
-    let mut sorted: Vec<(u128, u32, u32)> = Vec::new();
-    for (t, (runs, ..)) in runs.iter().enumerate() {
-        sorted.extend(runs.iter().enumerate().map(|(r, (prefix, ..))| (*prefix, t as u32, r as u32)));
+    let ranked: Vec<Ranked> = tiles.par_iter().map(|tile| Ranked::of(dimension, tile)).collect();
+    *non_ascii |= ranked.iter().any(|tile| tile.foreign);
+    let count = ranked.iter().map(|tile| tile.distinct.len()).sum();
+    // Prefix, tile, and rank in the tile.
+    let mut sorted: Vec<(u128, u32, u32)> = Vec::with_capacity(count);
+    let (mut ranks, mut cells) = (Vec::with_capacity(tiles.len()), Vec::with_capacity(tiles.len()));
+    for (t, tile) in (0u32..).zip(ranked) {
+        sorted.extend((0u32..).zip(&tile.distinct).map(|(rank, (prefix, _))| (*prefix, t, rank)));
+        cells.push(tile.distinct.iter().map(|(_, cell)| *cell).collect::<Vec<u32>>());
+        ranks.push(tile.ranks);
     }
-    let cell_of = |t: u32, r: u32| -> (u32, u32) {
-        runs.get(t as usize)
-            .and_then(|(runs, ..)| runs.get(r as usize))
-            .map_or((t, 0), |&(_, t, cell)| (t, cell))
+    let cell_of = |t: u32, rank: u32| -> u32 {
+        cells.get(t as usize).and_then(|cells| cells.get(rank as usize)).copied().unwrap_or(0)
     };
-    let compare = |a: &(u128, u32, u32), b: &(u128, u32, u32)| {
-        a.0.cmp(&b.0).then_with(|| {
-            if a.0 & 0xff < 16 {
-                Ordering::Equal
-            } else {
-                compare_text(text(cell_of(a.1, a.2)), text(cell_of(b.1, b.2)))
-            }
-        })
-    };
-    sorted.par_sort_unstable_by(compare);
-    let mut by_run: Vec<Vec<u32>> = runs.iter().map(|(runs, ..)| vec![0; runs.len()]).collect();
-    let mut distinct = Vec::new();
-    let mut previous: Option<&(u128, u32, u32)> = None;
-    for entry in &sorted {
-        if previous.is_none_or(|previous| compare(previous, entry) != Ordering::Equal) {
-            distinct.push(cell_of(entry.1, entry.2));
+    let text = |t: u32, rank: u32| {
+        move || -> &[u8] {
+            let view = tiles.get(t as usize).and_then(|tile| tile.coordinates.get(dimension));
+            view.map_or(&[], |view| view.cell(cell_of(t, rank) as usize))
         }
-        previous = Some(entry);
-        if let Some(rank) = by_run.get_mut(entry.1 as usize).and_then(|ranks| ranks.get_mut(entry.2 as usize))
-        {
-            *rank = distinct.len() as u32 - 1;
+    };
+    sorted.par_sort_unstable_by(|a, b| compare((a.0, text(a.1, a.2)), (b.0, text(b.1, b.2))));
+    let mut global: Vec<Vec<u32>> = cells.iter().map(|cells| vec![0; cells.len()]).collect();
+    let mut distinct: Vec<(u32, u32)> = Vec::new();
+    let mut previous: Option<(u128, u32, u32)> = None;
+    for (prefix, t, rank) in sorted {
+        let known = previous.is_some_and(|(last, of, its)| {
+            compare((last, text(of, its)), (prefix, text(t, rank))) == Ordering::Equal
+        });
+        if !known {
+            distinct.push((t, cell_of(t, rank)));
+        }
+        previous = Some((prefix, t, rank));
+        if let Some(global) = global.get_mut(t as usize).and_then(|ranks| ranks.get_mut(rank as usize)) {
+            *global = distinct.len() as u32 - 1;
         }
     }
-    let ranks = tiles
-        .par_iter()
-        .zip(&runs)
-        .zip(&by_run)
-        .map(|((tile, (_, starts, _)), ranks)| {
-            let len = tile.picked.len();
-            let mut out = Vec::with_capacity(len);
-            for (i, rank) in ranks.iter().enumerate() {
-                out.resize(starts.get(i + 1).map_or(len, |&next| next as usize), *rank);
-            }
-            out
-        })
-        .collect();
+    ranks.par_iter_mut().zip(&global).for_each(|(ranks, global)| {
+        for rank in ranks {
+            *rank = global.get(*rank as usize).copied().unwrap_or(0);
+        }
+    });
     (ranks, distinct)
 }
 
@@ -111,6 +137,52 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #[test]
+        fn strings_of_several_tiles_are_ranked(
+            tiles in proptest::collection::vec(proptest::collection::vec("[ab]{0,2}|[ab]{14,18}|\\PC{0,3}", 0..20), 1..5),
+            skip in 1usize..4,
+        ) {
+            use super::super::Picked;
+            use crate::column::FieldView;
+            let bytes: Vec<(Vec<u8>, Vec<u64>)> = tiles
+                .iter()
+                .map(|texts| {
+                    let ends = texts.iter().scan(0u64, |at, text| {
+                        *at += text.len() as u64;
+                        Some(*at)
+                    });
+                    let ends = std::iter::once(0).chain(ends);
+                    (texts.concat().into_bytes(), ends.collect())
+                })
+                .collect();
+            let picked: Vec<Picked> =
+                tiles.iter().map(|t| Picked::List((0..t.len() as u32).step_by(skip).collect())).collect();
+            let views: Vec<KeyTile<'_>> = bytes
+                .iter()
+                .zip(&tiles)
+                .zip(&picked)
+                .enumerate()
+                .map(|(t, (((data, offsets), texts), picked))| KeyTile {
+                    coordinates: vec![FieldView { cell_num: texts.len(), data, offsets: Some(offsets), validity: None, cell_size: 1 }],
+                    picked,
+                    slot: t as u32,
+                })
+                .collect();
+            let mut non_ascii = false;
+            let (ranks, distinct) = rank_strings(0, &views, &mut non_ascii);
+            let of = |t: usize| tiles[t].iter().step_by(skip);
+            let mut expected: Vec<&String> = (0..tiles.len()).flat_map(of).collect();
+            prop_assert_eq!(non_ascii, expected.iter().any(|text| !text.is_ascii()));
+            expected.sort_by(|a, b| compare_text(a.as_bytes(), b.as_bytes()));
+            expected.dedup();
+            let found: Vec<&String> = distinct.iter().map(|&(t, cell)| &tiles[t as usize][cell as usize]).collect();
+            prop_assert_eq!(&found, &expected);
+            for (t, ranks) in ranks.iter().enumerate() {
+                let texts: Vec<&String> = ranks.iter().map(|rank| expected[*rank as usize]).collect();
+                prop_assert_eq!(texts, of(t).collect::<Vec<_>>());
+            }
+        }
+
         #[test]
         fn text_compares_as_signed_chars(
             mut a in proptest::collection::vec(any::<u8>(), 0..20),
