@@ -226,7 +226,8 @@ pub trait Storage: Send + Sync + Debug {
     }
 
     /// A folder and all folders below it, by their paths relative to it (its own is empty), each with its direct children.
-    /// Not a snapshot: what is written meanwhile may be in it or not.
+    /// Not a snapshot: what is written meanwhile may be in it or not. Where folders exist only as parts of names, empty ones
+    /// are not in it.
     fn list_tree(&self, dir: &StorePath) -> Result<Vec<(String, Vec<Entry>)>> {
         list_tree_by_folders(self, dir)
     }

@@ -3,7 +3,7 @@
 use super::find;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::storage::{ReadRange, ReadRequest, StorePath, Uri};
+use crate::storage::{Entry, ReadRange, ReadRequest, StorePath, Uri};
 use azulejo_format::path::{
     COMMITS_FOLDER, GROUP_DETAILS_FOLDER, GROUP_FILE, LEGACY_SCHEMA_FILE, SCHEMA_FOLDER,
 };
@@ -42,16 +42,15 @@ pub fn copy(context: &Context, from: &str, to: &str) -> Result<()> {
     };
     let mut done = 0;
     let operation = context.begin();
-    let mut copy_file = |file: &String| {
+    let mut copy_file = |(file, size): &(String, Option<u64>)| {
         operation.check()?;
         context.report("files", done, tree.files.len() as u64);
         done += 1;
-        copy_file(&location, &target, file)
+        copy_file(&location, &target, file, *size)
     };
     let mut write = || -> Result<()> {
         make(false)?;
-        let (markers, files): (Vec<&String>, Vec<&String>) =
-            tree.files.iter().partition(|file| is_marker(file));
+        let (markers, files): (Vec<_>, Vec<_>) = tree.files.iter().partition(|(file, _)| is_marker(file));
         files.into_iter().try_for_each(&mut copy_file)?;
         make(true)?;
         markers.into_iter().try_for_each(&mut copy_file)
@@ -79,12 +78,15 @@ fn target(context: &Context, from: &Uri, to: &str) -> Result<(Uri, Location)> {
 #[derive(Debug, Default)]
 struct Tree {
     folders: Vec<String>,
-    /// In the order in which they are to be written.
-    files: Vec<String>,
+    /// In the order in which they are to be written, with their sizes in bytes where these are known.
+    files: Vec<(String, Option<u64>)>,
 }
 
 impl Tree {
     fn of(location: &Location) -> Result<Self> {
+        if !location.storage.has_cheap_reads() {
+            return Ok(Self::flat(location.storage.list_tree(&location.path)?));
+        }
         let mut tree = Self::default();
         let mut pending = vec![String::new()];
         while let Some(folder) = pending.pop() {
@@ -92,7 +94,7 @@ impl Tree {
                 |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
             let entries = location.storage.list(&location.path.join(&folder))?;
             let (folders, files): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| entry.is_dir);
-            tree.files.extend(files.iter().map(|entry| inside(&entry.name)));
+            tree.files.extend(files.iter().map(|entry| (inside(&entry.name), entry.size)));
             // Commits are listed before fragments, so that every one listed has its fragment: the last one pending is next.
             let mut folders: Vec<String> = folders.iter().map(|entry| entry.name.clone()).collect();
             folders.sort_by_key(|name| name == COMMITS_FOLDER);
@@ -101,8 +103,24 @@ impl Tree {
                 tree.folders.push(folder);
             }
         }
-        tree.files.sort_by_key(|file| rank(file));
+        tree.files.sort_by_key(|(file, _)| rank(file));
         Ok(tree)
+    }
+
+    /// Of one listing, in which commits come before fragments: by name, or level by level.
+    fn flat(listed: Vec<(String, Vec<Entry>)>) -> Self {
+        let mut tree = Self::default();
+        for (folder, entries) in listed {
+            let inside =
+                |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+            let files = entries.iter().filter(|entry| !entry.is_dir);
+            tree.files.extend(files.map(|entry| (inside(&entry.name), entry.size)));
+            if !folder.is_empty() {
+                tree.folders.push(folder);
+            }
+        }
+        tree.files.sort_by_key(|(file, _)| rank(file));
+        tree
     }
 }
 
@@ -120,9 +138,12 @@ fn is_marker(path: &str) -> bool {
 }
 
 /// Copies one file, a piece at a time.
-fn copy_file(from: &Location, to: &Location, file: &str) -> Result<()> {
+fn copy_file(from: &Location, to: &Location, file: &str, size: Option<u64>) -> Result<()> {
     let (source, target): (StorePath, StorePath) = (from.path.join(file), to.path.join(file));
-    let size = from.storage.size(&source)?;
+    let size = match size {
+        Some(size) => size,
+        None => from.storage.size(&source)?,
+    };
     let read = |range| -> Result<bytes::Bytes> {
         let request = ReadRequest { path: source.clone(), range };
         let read = from.storage.read(&[request])?.pop();

@@ -197,6 +197,10 @@ impl Storage for CachedStorage {
         self.inner.list_all(dirs)
     }
 
+    fn list_tree(&self, dir: &StorePath) -> Result<Vec<(String, Vec<Entry>)>> {
+        self.inner.list_tree(dir)
+    }
+
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
         let mut results: Vec<Option<Bytes>> =
             requests.iter().map(|request| self.cache.range(&request.path, &request.range)).collect();

@@ -89,6 +89,11 @@ fn odd_names(storage: &dyn Storage, root: &StorePath) {
         odd.iter().flat_map(|n| [((*n).to_owned(), false), (format!("in {n}"), true)]).collect();
     expected.sort();
     assert_eq!(names(storage, root), expected);
+    let tree = storage.list_tree(root).unwrap();
+    assert_eq!(tree.len(), odd.len() + 1);
+    for (folder, entries) in tree {
+        assert_eq!(entries, storage.list(&root.join(&folder)).unwrap(), "{folder}");
+    }
     storage.rename(&root.join("in a b"), &root.join("moved +%")).unwrap();
     assert_eq!(names(storage, &root.join("moved +%")), [("a b".to_owned(), false)]);
     let all: Vec<_> = storage.list(root).unwrap().iter().map(|entry| root.join(&entry.name)).collect();
@@ -170,7 +175,22 @@ fn listings(storage: &dyn Storage, root: &StorePath) {
     for entry in storage.list(root).unwrap() {
         assert!(matches!(entry.size, None | Some(2)) || entry.is_dir, "{entry:?}");
     }
+    let tree = |dir: &StorePath| {
+        let mut tree = storage.list_tree(dir).unwrap();
+        tree.sort_by(|a, b| a.0.cmp(&b.0));
+        let names = |entries: Vec<super::Entry>| -> Vec<(String, bool)> {
+            entries.into_iter().map(|entry| (entry.name, entry.is_dir)).collect()
+        };
+        tree.into_iter().map(|(folder, entries)| (folder, names(entries))).collect::<Vec<_>>()
+    };
+    let below = |folder: &str| (folder.to_owned(), names(storage, &root.join(folder)));
+    assert_eq!(tree(root), [below(""), below("b"), below("b/y")]);
+    assert_eq!(tree(&root.join("b/y")), [(String::new(), vec![("x".to_owned(), false)])]);
+    for nothing in ["nothing", "b-"] {
+        assert_eq!(tree(&root.join(nothing)), [(String::new(), vec![])]);
+    }
     // A file has no children.
+    assert_eq!(tree(&root.join("a")), [(String::new(), vec![])]);
     assert_eq!(storage.list(&root.join("a")).unwrap(), []);
 }
 

@@ -11,6 +11,7 @@ mod error;
 mod fetch;
 mod http;
 mod runtime;
+mod tree;
 mod upload;
 
 use super::io_stats::{IoCounts, IoStats};
@@ -336,6 +337,12 @@ impl Storage for ObjectStorage {
             }
             Ok(listed)
         })
+    }
+
+    fn list_tree(&self, dir: &StorePath) -> Result<Vec<(String, Vec<Entry>)>> {
+        self.listable(dir)?;
+        let (shared, dir, key) = (Arc::clone(&self.shared), dir.clone(), key_of(dir)?);
+        self.run(async move { shared.tree(&dir, &key).await })
     }
 
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {

@@ -34,6 +34,32 @@ fn a_real_store_meets_the_contract() {
 }
 
 #[test]
+fn a_tree_is_one_listing_and_marks_of_folders_are_no_files() {
+    let storage = ObjectStorage::in_memory();
+    let root = path("s3://bucket/root");
+    for (name, body) in [("f/1/x", "x"), ("f/1", ""), ("f/2/y", "y"), ("f/2", "2"), ("e", "")] {
+        storage.put(&root.join(name), Bytes::from_static(body.as_bytes())).unwrap();
+    }
+    let before = storage.io_stats();
+    let tree = storage.list_tree(&root).unwrap();
+    assert_eq!(storage.io_stats().since(&before).total_requests(), 1);
+    let shown = |entries: &[Entry]| -> Vec<String> {
+        entries.iter().map(|e| format!("{}{}", e.name, if e.is_dir { "/" } else { "" })).collect()
+    };
+    let tree: Vec<_> = tree.iter().map(|(folder, entries)| (folder.as_str(), shown(entries))).collect();
+    let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    assert_eq!(
+        tree,
+        [
+            ("", list(&["e", "f/"])),
+            ("f", list(&["1/", "2", "2/"])),
+            ("f/1", list(&["x"])),
+            ("f/2", list(&["y"]))
+        ]
+    );
+}
+
+#[test]
 fn near_ranges_are_one_request_and_long_ones_several() {
     let storage = ObjectStorage::in_memory();
     let x = path("s3://bucket/x");

@@ -1,0 +1,68 @@
+//! A folder with all folders below it, out of one flat listing: keys are what a store has, folders are parts of their names.
+
+use super::http::observed;
+use super::{Entry, Shared, StorePath};
+use crate::error::Result;
+use futures_util::StreamExt;
+use object_store::ObjectStore;
+use object_store::path::Path;
+use std::collections::BTreeMap;
+
+impl Shared {
+    /// What [`Storage::list_tree`](crate::storage::Storage::list_tree) gives.
+    pub(super) async fn tree(&self, dir: &StorePath, key: &Path) -> Result<Vec<(String, Vec<Entry>)>> {
+        let prefix = (!key.as_ref().is_empty()).then_some(key);
+        let mut tree = Tree::default();
+        let collect = async {
+            let mut listing = self.store.list(prefix);
+            while let Some(object) = listing.next().await {
+                let object = object?;
+                if let Some(parts) = object.location.prefix_match(key) {
+                    let parts: Vec<String> = parts.map(|part| part.as_ref().to_owned()).collect();
+                    tree.add(&parts, object.size);
+                }
+            }
+            Ok(())
+        };
+        observed(collect).await.map_err(|failure| self.error("list", dir, failure))?;
+        Ok(tree.finish())
+    }
+}
+
+/// By path of the folder: by name, whether it is a folder, size.
+#[derive(Debug, Default)]
+struct Tree(BTreeMap<String, BTreeMap<(String, bool), u64>>);
+
+impl Tree {
+    /// Adds an object by the steps to it.
+    fn add(&mut self, parts: &[String], size: u64) {
+        let Some((name, folders)) = parts.split_last() else { return };
+        let mut at = String::new();
+        for folder in folders {
+            self.0.entry(at.clone()).or_default().insert((folder.clone(), true), 0);
+            at = if at.is_empty() { folder.clone() } else { format!("{at}/{folder}") };
+        }
+        self.0.entry(at).or_default().insert((name.clone(), false), size);
+    }
+
+    fn finish(self) -> Vec<(String, Vec<Entry>)> {
+        let mut tree: Vec<(String, Vec<Entry>)> = Vec::with_capacity(self.0.len() + 1);
+        if !self.0.contains_key("") {
+            tree.push((String::new(), Vec::new()));
+        }
+        for (folder, names) in self.0 {
+            let marks = |name: &str| names.contains_key(&(name.to_owned(), true));
+            let entries = names
+                .iter()
+                // Some programs make an object with a folder's name to stand for it.
+                .filter(|((name, is_dir), size)| *is_dir || **size > 0 || !marks(name))
+                .map(|((name, is_dir), size)| Entry {
+                    name: name.clone(),
+                    is_dir: *is_dir,
+                    size: Some(*size),
+                });
+            tree.push((folder, entries.collect()));
+        }
+        tree
+    }
+}
