@@ -1,6 +1,6 @@
 //! `tiledb_array_t`.
 
-use crate::boundary::{Bytes, In, Kind, Out, OutBytes, Pointer, Ptr, Str, Text, capi, capi_free};
+use crate::boundary::{Bytes, In, InOut, Kind, Out, OutBytes, Pointer, Ptr, Str, Text, capi, capi_free};
 use crate::config::{Config, Settings};
 use crate::ctx::Context;
 use crate::enumeration::EnumerationHandle;
@@ -161,6 +161,14 @@ fn open(ctx: &Context, handle: &ArrayHandle, kind: QueryType) -> Result<()> {
         }
         other => other.into(),
     })?;
+    let version = array.schema().version;
+    if kind == QueryType::Delete && !version.has_deletes() {
+        return Err(Failure::new(format!(
+            "[TileDB::Array] Error: Cannot open array for deletes; Array format version ({}) is smaller than the \
+             minimum supported version (16).",
+            version.number()
+        )));
+    }
     let schema = SchemaHandle::of_array(&array);
     state.open = Some(Arc::new(OpenArray {
         kind,
@@ -543,8 +551,8 @@ capi! {
         })?;
     }
 
-    /// Whether there is a key, and its type.
-    fn tiledb_array_has_metadata_key(ctx, array: In<ArrayHandle>, key: Text, id: Out<i32>, has: Out<i32>) {
+    /// Whether there is a key, and its type; the place of the type stays as it is if there is none.
+    fn tiledb_array_has_metadata_key(ctx, array: In<ArrayHandle>, key: Text, id: InOut<i32>, has: Out<i32>) {
         let key = key.get()?;
         let found = with_metadata(array.get()?, |all| Ok(all.get(key).map(|value| value.datatype)))?;
         if let Some(datatype) = found {

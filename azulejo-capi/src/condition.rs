@@ -38,8 +38,8 @@ fn comparison(op: i32) -> Result<Comparison> {
         3 => Comparison::Ge,
         4 => Comparison::Eq,
         5 => Comparison::Ne,
-        253 => Comparison::AlwaysTrue,
-        254 => Comparison::AlwaysFalse,
+        253 => return Err("Invalid use of internal operation: ALWAYS_TRUE".into()),
+        254 => return Err("Invalid use of internal operation: ALWAYS_FALSE".into()),
         _ => return Err(Failure::new(format!("{op} is no comparison of a query condition"))),
     })
 }

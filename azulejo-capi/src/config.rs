@@ -406,7 +406,12 @@ fn with_prefix(config: &Config, prefix: Option<&str>) -> Vec<(String, String)> {
     let settings = lock(&config.settings);
     let prefix = prefix.unwrap_or_default();
     let entries = settings.values.iter();
-    entries.filter_map(|(key, value)| Some((key.strip_prefix(prefix)?.to_owned(), value.clone()))).collect()
+    entries
+        .filter_map(|(key, value)| {
+            let current = settings.get(key).unwrap_or_else(|| value.clone());
+            Some((key.strip_prefix(prefix)?.to_owned(), current))
+        })
+        .collect()
 }
 
 /// Declares functions that report to a `tiledb_error_t**`, their last argument.

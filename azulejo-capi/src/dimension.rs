@@ -204,7 +204,11 @@ capi! {
     /// The filters of the dimension's coordinates: a copy of the list.
     fn tiledb_dimension_set_filter_list(ctx, dim: In<DimensionHandle>, list: In<FilterList>) {
         let dim = dim.get()?;
-        lock(&dim.dimension).filters = list.get()?.pipeline();
+        let (filters, mut dimension) = (list.get()?.pipeline(), lock(&dim.dimension));
+        if dimension.is_var() {
+            filters.check(dimension.datatype, dimension.cell_val_num).map_err(|e| Failure::new(e.to_string()))?;
+        }
+        dimension.filters = filters;
     }
 
     /// The number of values in a coordinate: 1, or `UINT32_MAX` for strings.

@@ -64,7 +64,7 @@ fn values<'a>(
         return Err("Fixed length value type defined but offsets size is non-zero.".into());
     }
     if cell == 0 || !data.len().is_multiple_of(cell) {
-        return Err("Invalid data size: it is not a whole number of values of the enumeration".into());
+        return Err("Invalid data size is not a multiple of the cell size.".into());
     }
     Ok(data.chunks_exact(cell).collect())
 }

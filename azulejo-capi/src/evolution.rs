@@ -41,6 +41,8 @@ capi! {
                 "Cannot add attribute '{}'; Input attribute name is already there", attribute.name
             )));
         }
+        // An attribute that was dropped before comes back in its new shape.
+        state.0.drop_attributes.retain(|name| *name != attribute.name);
         state.0.add_attributes.push(attribute);
     }
 

@@ -1,7 +1,7 @@
 //! `tiledb_group_t`.
 
 use crate::array::{give_value, take_value};
-use crate::boundary::{Bytes, In, Kind, Out, Pointer, Ptr, Str, Text, capi, capi_free};
+use crate::boundary::{Bytes, In, InOut, Kind, Out, Pointer, Ptr, Str, Text, capi, capi_free};
 use crate::config::{Config, Settings};
 use crate::ctx::Context;
 use crate::enums::{QueryType, datatype_id, query_type};
@@ -285,8 +285,8 @@ capi! {
         })?;
     }
 
-    /// Whether there is a key, and its type.
-    fn tiledb_group_has_metadata_key(ctx, group: In<GroupHandle>, key: Text, id: Out<i32>, has: Out<i32>) {
+    /// Whether there is a key, and its type; the place of the type stays as it is if there is none.
+    fn tiledb_group_has_metadata_key(ctx, group: In<GroupHandle>, key: Text, id: InOut<i32>, has: Out<i32>) {
         let key = key.get()?;
         let found = group.get()?.with(|open| Ok(open.metadata()?.get(key).map(|value| value.datatype)))?;
         if let Some(datatype) = found {

@@ -184,7 +184,8 @@ capi! {
         if fragments.is_empty() {
             return Err("Failed to delete_fragments_list; Invalid input fragments".into());
         }
-        Array::delete_fragments(&ctx.engine()?, uri.get()?, FragmentSelection::Named(&fragments))?;
+        Array::delete_fragments(&ctx.engine()?, uri.get()?, FragmentSelection::Named(&fragments))
+            .map_err(|error| Failure::new(format!("Failed to delete fragments list; {error}")))?;
     }
 
     /// Changes the schema of an array.

@@ -4,6 +4,7 @@ mod buffers;
 pub mod channel;
 mod estimate;
 pub mod field;
+mod partial;
 mod read;
 mod stats;
 mod write;
@@ -163,6 +164,9 @@ fn set_buffer(query: &QueryHandle, name: &str, part: Part, place: Place) -> Resu
             (schema.dimension_label(name).is_some_and(|label| label.cell_val_num.is_var()), false)
         }
     };
+    if state.write.partial.has(name) {
+        return Err(Failure::new(format!("[TileDB::Query] Error: Buffer {name} was already written")));
+    }
     if part == Part::Offsets && !var {
         return fail(&format!("Input attribute/dimension '{name}' is fixed-sized"));
     }
@@ -259,7 +263,8 @@ capi! {
                 open.kind().name(), kind.name()
             )));
         }
-        let layout = if open.array().schema().is_dense() { Layout::RowMajor } else { Layout::Unordered };
+        let row_major = kind == QueryType::Read || open.array().schema().is_dense();
+        let layout = if row_major { Layout::RowMajor } else { Layout::Unordered };
         let state = State {
             layout,
             subarray: None,

@@ -237,7 +237,8 @@ fn new_schema(kind: ArrayType, timestamp: u64) -> SchemaHandle {
 fn load(ctx: &Context, config: Option<&Config>, uri: &str) -> Result<SchemaHandle> {
     let settings = config.map(Config::settings);
     let engine = ctx.engine_with(settings.as_ref())?;
-    Ok(SchemaHandle::of_array(&Array::open(&engine, uri)?))
+    // Only the schemas are looked at, and the latest counts whatever its time.
+    Ok(SchemaHandle::of_array(&Array::open_to_write(&engine, uri)?))
 }
 
 fn add_label(schema: &mut ArraySchema, index: u32, name: &str, order: i32, id: i32) -> Result<()> {
@@ -390,7 +391,12 @@ capi! {
     /// Sets the filters of coordinates whose dimensions have none.
     fn tiledb_array_schema_set_coords_filter_list(ctx, schema: In<SchemaHandle>, list: In<FilterList>) {
         let filters = list.get()?.pipeline();
-        lock(&schema.get()?.state).edit().coords_filters = filters;
+        let mut state = lock(&schema.get()?.state);
+        let edited = state.edit();
+        for dimension in edited.domain.dimensions.iter().filter(|d| d.is_var() && d.filters.filters.is_empty()) {
+            filters.check(dimension.datatype, dimension.cell_val_num).map_err(|e| Failure::new(e.to_string()))?;
+        }
+        edited.coords_filters = filters;
     }
 
     /// Sets the filters of offsets of var-length cells.

@@ -91,6 +91,26 @@ impl ColumnSet {
         Ok(Self { cell_num: batches.iter().map(|b| b.cell_num).sum(), columns })
     }
 
+    /// The cells whose byte of the mask, one for each cell, is not 0.
+    pub(crate) fn keep(&self, mask: &[u8]) -> Result<Self> {
+        let mut start = 0;
+        let runs: Vec<Range<usize>> = mask
+            .chunk_by(|a, b| (*a == 0) == (*b == 0))
+            .filter_map(|run| {
+                let cells = start..start + run.len();
+                start = cells.end;
+                run.first().is_some_and(|first| *first != 0).then_some(cells)
+            })
+            .collect();
+        let columns = self.columns.iter().map(|column| {
+            let mut kept = ColumnBuilder::new(column.column_type.clone());
+            let view = column.view();
+            runs.iter().try_for_each(|cells| kept.append_view(&view, cells.clone()))?;
+            Ok(kept.finish())
+        });
+        Ok(Self { cell_num: runs.iter().map(Range::len).sum(), columns: columns.collect::<Result<_>>()? })
+    }
+
     /// The column of a field.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&ColumnBuffers> {

@@ -55,6 +55,8 @@ pub struct ReadOptions {
     pub layout: Layout,
     /// Bytes that the query may hold; `None`: the context's.
     pub memory_budget: Option<u64>,
+    /// Whether cells of a dense array that do not meet the condition, or that nobody wrote, are left out.
+    pub matching_only: bool,
 }
 
 impl Default for ReadOptions {
@@ -73,6 +75,7 @@ impl ReadOptions {
             condition: None,
             layout: Layout::RowMajor,
             memory_budget: None,
+            matching_only: false,
         }
     }
 
@@ -94,6 +97,14 @@ impl ReadOptions {
     #[must_use]
     pub fn condition(mut self, condition: Condition) -> Self {
         self.condition = Some(condition);
+        self
+    }
+
+    /// Leaves out the cells of a dense array that do not meet the condition, or that nobody wrote, instead of giving fill
+    /// values: with dimensions among the fields the result says where the others are. Sparse reads are so always.
+    #[must_use]
+    pub fn matching_only(mut self) -> Self {
+        self.matching_only = true;
         self
     }
 
@@ -140,6 +151,8 @@ pub struct BoundOptions {
     pub memory_budget: u64,
     /// Whether every version of a cell is a result, the latest first.
     pub(crate) versions: bool,
+    /// Whether cells of a dense array that do not meet the condition are left out.
+    pub(crate) matching_only: bool,
 }
 
 /// What one call of [`Reader::read_into`] did.
@@ -215,6 +228,7 @@ impl Reader {
             layout: Layout::Global,
             memory_budget,
             versions: true,
+            matching_only: false,
         };
         Self::of_bound(array, options)
     }
@@ -255,6 +269,7 @@ impl Reader {
             Progress { written: vec![PartBytes::default(); columns.len()], ..Progress::default() };
         loop {
             if self.rest.is_none()
+                && !self.options.matching_only
                 && let Source::Dense(reader) = &mut self.source
                 && reader.is_fixed()
             {
@@ -314,6 +329,7 @@ impl Reader {
             return Ok(Some(batch.slice(done..batch.cell_num)));
         }
         let batch = match &mut self.source {
+            Source::Dense(reader) if self.options.matching_only => reader.next_matching(),
             Source::Dense(reader) => reader.next_batch(),
             Source::Sparse(reader) => reader.next_batch(),
             Source::Ended => Ok(None),

@@ -192,8 +192,12 @@ impl OffsetsTarget {
         numbers.get_mut(..self.room).unwrap_or_default()
     }
 
-    /// Turns what was written for `cells` cells with `data` bytes into the caller's format; sets the size.
+    /// Turns what was written for `cells` cells with `data` bytes into the caller's format; sets the size. Without cells
+    /// there is no extra element either.
     pub fn finish(&mut self, cells: usize, data: usize) {
+        if cells == 0 {
+            return self.place.set_size(0);
+        }
         let unit = self.format.unit(self.datatype);
         let extra = self.format.extra;
         let count = cells + usize::from(extra);

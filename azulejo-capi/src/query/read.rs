@@ -68,6 +68,12 @@ fn options(state: &State, open: &OpenArray) -> Result<ReadOptions> {
     }
     let mut options = ReadOptions::new().subarray(subarray).layout(state.layout);
     options.condition.clone_from(&state.condition);
+    if open.array().schema().is_dense() && state.settings.flag("sm.query.dense.qc_coords_mode") {
+        if state.condition.is_none() {
+            return Err("DenseReader: sm.query.dense.qc_coords_mode requires a query condition".into());
+        }
+        options = options.matching_only();
+    }
     if state.settings.given("sm.mem.total_budget").is_some() {
         options.memory_budget = Some(state.settings.number("sm.mem.total_budget")?.max(1 << 20));
     }

@@ -2,13 +2,14 @@
 
 use super::State;
 use super::buffers::FieldBuffers;
+use super::partial::Partial;
 use super::read::{Source, source};
 use super::zipped::Unzipped;
 use super::{OffsetsFormat, Status};
 use crate::array::OpenArray;
 use crate::error::{Failure, Result};
 use azulejo::Array;
-use azulejo::column::{ColumnType, ColumnView};
+use azulejo::column::{ColumnBuffers, ColumnType, ColumnView};
 use azulejo::write::{Duplicates, WriteLayout, WriteOptions, Writer};
 use azulejo_format::NdRectangle;
 use azulejo_format::schema::{ArraySchema, Layout};
@@ -20,10 +21,12 @@ pub struct WriteState {
     pub fragments: Vec<(String, (u64, u64))>,
     /// A write in global order under way.
     global: Option<Writer>,
+    /// The fields of a write that brings them one by one.
+    pub partial: Partial,
 }
 
 /// A field's cells in the caller's buffers, but for its offsets, of which the engine wants one more.
-struct Given<'a> {
+pub struct Given<'a> {
     column_type: ColumnType,
     data: &'a [u8],
     offsets: Option<Vec<u64>>,
@@ -31,7 +34,8 @@ struct Given<'a> {
 }
 
 impl<'a> Given<'a> {
-    fn new(column_type: ColumnType, buffers: &'a FieldBuffers, format: OffsetsFormat) -> Result<Self> {
+    /// The cells that the buffers of a field hold.
+    pub fn new(column_type: ColumnType, buffers: &'a FieldBuffers, format: OffsetsFormat) -> Result<Self> {
         let fail = |what: &str| {
             Failure::new(format!("Cannot write field '{}'; {what} buffer is not set", buffers.name))
         };
@@ -68,7 +72,12 @@ impl<'a> Given<'a> {
         }
         let end = match &mut self.offsets {
             Some(offsets) => {
-                offsets.truncate(cells + 1);
+                // What follows the offsets may be none: buffers of 4-byte offsets are often given as large as of 8.
+                let last = cells.checked_sub(1).and_then(|last| offsets.get(last)).copied().unwrap_or(0);
+                let end =
+                    offsets.get(cells).copied().filter(|end| (last..=self.data.len() as u64).contains(end));
+                offsets.truncate(cells);
+                offsets.push(end.unwrap_or(self.data.len() as u64));
                 offsets.last().and_then(|end| usize::try_from(*end).ok())
             }
             None => cells.checked_mul(self.column_type.cell_size()),
@@ -77,13 +86,20 @@ impl<'a> Given<'a> {
         self.validity = self.validity.map(|validity| validity.get(..cells).unwrap_or(validity));
     }
 
+    /// A copy, which does not need the caller's buffers.
+    pub fn keep(self) -> Result<ColumnBuffers> {
+        let validity = self.validity.map(<[u8]>::to_vec);
+        Ok(ColumnBuffers::of_raw(self.column_type, self.data.to_vec(), self.offsets, validity)?)
+    }
+
     fn view(&self) -> Result<ColumnView<'_>> {
         let offsets = self.offsets.as_deref();
         Ok(ColumnView::new(self.column_type.clone(), self.data, offsets, self.validity)?)
     }
 }
 
-fn column_type(schema: &ArraySchema, name: &str) -> Result<ColumnType> {
+/// The type of a field.
+pub fn column_type(schema: &ArraySchema, name: &str) -> Result<ColumnType> {
     let field = schema.field(name).ok_or_else(|| Failure::new(format!("there is no field '{name}'")))?;
     let (datatype, num) = schema.type_of(field).ok_or_else(|| Failure::new("a field without a type"))?;
     let mut column_type = ColumnType::new(name, datatype).with_cell_val_num(num);
@@ -95,6 +111,7 @@ fn columns<'a>(
     buffers: &'a [FieldBuffers],
     schema: &ArraySchema,
     format: OffsetsFormat,
+    cells: Option<usize>,
 ) -> Result<Vec<Given<'a>>> {
     let mut columns = Vec::new();
     for buffers in buffers {
@@ -117,8 +134,20 @@ fn columns<'a>(
     let is_dimension = |column: &Given<'_>| schema.domain.index_of(&column.column_type.name).is_some();
     if let Some(cells) = columns.iter().find(|c| is_dimension(c)).map(Given::cell_num) {
         columns.iter_mut().filter(|c| !is_dimension(c)).for_each(|column| column.truncate(cells));
+    } else if let (true, Some(cells)) = (format.narrow, cells) {
+        columns.iter_mut().filter(|c| c.column_type.is_var()).for_each(|column| column.truncate(cells));
     }
     Ok(columns)
+}
+
+/// The cells that a dense write in the order of its subarray brings.
+fn selected(state: &State, schema: &ArraySchema) -> Result<Option<usize>> {
+    let Some(ranges) =
+        state.subarray.as_ref().filter(|_| schema.is_dense() && state.layout != Layout::Global)
+    else {
+        return Ok(None);
+    };
+    Ok(ranges.subarray()?.cell_num(schema).and_then(|cells| usize::try_from(cells).ok()))
 }
 
 fn options(state: &State, open: &OpenArray) -> Result<WriteOptions> {
@@ -166,10 +195,12 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
     }
     write_labels(state, open, format)?;
     let has_fields = state.buffers.iter().any(|b| source(schema, &[], &b.name) == Some(Source::Field));
-    if has_fields {
+    if has_fields && Partial::applies(state, schema) {
+        submit_part(state, open, format)?;
+    } else if has_fields {
         // Places, not the memory itself: the state changes while it is written.
         let unzipped = Unzipped::to_write(schema, &state.buffers)?;
-        let given = columns(&unzipped.buffers, schema, format)?;
+        let given = columns(&unzipped.buffers, schema, format, selected(state, schema)?)?;
         let array = open.array_to_write()?;
         let cells = given.iter().map(Given::view).collect::<Result<Vec<_>>>()?;
         // What fails before leaves the query as it was; an error from here on is its end.
@@ -191,6 +222,22 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
         return Err("[TileDB::Query] Error: Cannot submit query; Buffers are not set".into());
     }
     state.status = Status::Completed;
+    Ok(())
+}
+
+/// Keeps the fields of a write that brings them one by one; writes the cells when all are there.
+fn submit_part(state: &mut State, open: &OpenArray, format: OffsetsFormat) -> Result<()> {
+    let unzipped = Unzipped::to_write(open.array().schema(), &state.buffers)?;
+    let complete = state.write.partial.add(&unzipped.buffers, open, format)?;
+    state.buffers.clear();
+    if complete {
+        let array = open.array_to_write()?;
+        state.status = Status::Failed;
+        let mut writer = Writer::new(&array, options(state, open)?)?;
+        writer.write_views(&std::mem::take(&mut state.write.partial).views())?;
+        let names = writer.finish()?;
+        note(state, open, names);
+    }
     Ok(())
 }
 
@@ -222,6 +269,9 @@ fn write_labels(state: &State, open: &OpenArray, format: OffsetsFormat) -> Resul
 
 /// Ends a write in global order: what was written counts from now on.
 pub fn finalize(state: &mut State, open: &OpenArray) -> Result<()> {
+    if state.write.partial.is_under_way() {
+        return Err("UnorderWriter: Not all buffers already written".into());
+    }
     if let Some(writer) = state.write.global.take() {
         let names = writer.finish()?;
         note(state, open, names);

@@ -267,7 +267,7 @@ impl GroupEditor {
                 what: "a member of the group",
             }),
             (Some(_), Some(_)) => Err(Error::InvalidArgument(format!(
-                "{}: several members have the URI {uri}; remove them by name",
+                "{}: there are multiple members with the same URI, please remove by name. ({uri})",
                 self.group.uri
             ))),
         }

@@ -40,6 +40,7 @@ impl ReadOptions {
             layout: self.layout,
             memory_budget: self.memory_budget.unwrap_or(array.context().config().memory_budget),
             versions: false,
+            matching_only: self.matching_only,
         })
     }
 }

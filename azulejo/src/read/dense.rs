@@ -324,6 +324,17 @@ impl DenseReader {
         Ok(Some((columns, mask)))
     }
 
+    /// The next cells that some fragment has and that meet the condition.
+    pub(crate) fn next_matching(&mut self) -> Result<Option<ColumnSet>> {
+        while let Some((mut columns, mask)) = self.next_written(&mut |_, _, _| Ok(false))? {
+            columns.columns.truncate(self.asked);
+            if mask.contains(&1) {
+                return columns.keep(&mask).map(Some);
+            }
+        }
+        Ok(None)
+    }
+
     /// Whether everything has been read.
     pub(crate) fn is_done(&self) -> bool {
         if self.planned.is_some() {

@@ -1,0 +1,171 @@
+//! What few clients ask for: zipped coordinates, times of cells, fields written one by one, only the matching cells of a dense
+//! array.
+#![allow(unsafe_code, clippy::unwrap_used, reason = "tests of a C API")]
+
+mod capi;
+
+use azulejo::format::datatype::Datatype;
+use azulejo::format::schema::ArraySchema;
+use azulejo::{Array, Config, Context};
+use capi::{
+    Attr, COMPLETED, Ctx, GLOBAL, INCOMPLETE, INT64, READ, ROW, UNORDERED, WRITE, bytes, close, create,
+    fails, free, null, ok, open, query, status,
+};
+use std::ffi::CString;
+
+const TWO: &[Attr] = &[
+    Attr { name: c"a", datatype: INT64, var: false, nullable: false },
+    Attr { name: c"b", datatype: INT64, var: false, nullable: false },
+];
+
+#[test]
+fn coordinates_may_be_zipped() {
+    let (ctx, folder) = (Ctx::new(), tempfile::tempdir().unwrap());
+    let path = folder.path().join("array").to_str().unwrap().to_owned();
+    let schema = ArraySchema::sparse().dimension("x", 0i64..=9, 10).dimension("y", 0i64..=9, 10);
+    let schema = schema.attribute("a", Datatype::Int64).build().unwrap();
+    Array::create(&Context::new(Config::default(), None).unwrap(), &path, schema).unwrap();
+    let uri = CString::new(path).unwrap();
+
+    let array = open(ctx.0, &uri, WRITE);
+    let mut q = query(ctx.0, array, WRITE, UNORDERED);
+    let (zipped, a) = ([3i64, 4, 1, 2, 1, 9], [34i64, 12, 19]);
+    let mut sizes = [bytes(&zipped), bytes(&a)];
+    let [z_size, a_size] = &mut sizes;
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"__coords", &zipped[..], z_size);
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &a[..], a_size);
+    ok!(tiledb_query_submit, ctx.0, q);
+    free!(tiledb_query_free, q);
+    close(ctx.0, array);
+
+    // Room for two cells and a half: two come, then the third.
+    let array = open(ctx.0, &uri, READ);
+    let mut q = query(ctx.0, array, READ, ROW);
+    let (mut zipped, mut size) = ([-1i64; 5], 40u64);
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"__coords", &mut zipped[..], &mut size);
+    ok!(tiledb_query_submit, ctx.0, q);
+    assert_eq!((status(ctx.0, q), size, zipped), (INCOMPLETE, 32, [1, 2, 1, 9, -1]));
+    ok!(tiledb_query_submit, ctx.0, q);
+    assert_eq!((status(ctx.0, q), size, zipped), (COMPLETED, 16, [3, 4, 1, 9, -1]));
+    free!(tiledb_query_free, q);
+
+    // Not with the same coordinates apart.
+    let mut q = query(ctx.0, array, READ, ROW);
+    let (mut x, mut x_size) = ([0i64; 5], 40u64);
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"__coords", &mut zipped[..], &mut size);
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"x", &mut x[..], &mut x_size);
+    assert!(fails!(tiledb_query_submit, ctx.0, q).contains("zipped"));
+    free!(tiledb_query_free, q);
+    close(ctx.0, array);
+}
+
+#[test]
+fn cells_know_when_they_were_written() {
+    let (ctx, folder) = (Ctx::new(), tempfile::tempdir().unwrap());
+    let uri = CString::new(folder.path().join("array").to_str().unwrap()).unwrap();
+    create(ctx.0, &uri, true, 10, 10, &TWO[..1]);
+    for (time, d) in [(5u64, [1i64, 2]), (7, [2, 3])] {
+        let mut array = null();
+        ok!(tiledb_array_alloc, ctx.0, &*uri, &mut array);
+        ok!(tiledb_array_set_open_timestamp_end, ctx.0, array, time);
+        ok!(tiledb_array_open, ctx.0, array, WRITE);
+        let mut q = query(ctx.0, array, WRITE, UNORDERED);
+        let mut size = bytes(&d);
+        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &d[..], &mut size);
+        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &d[..], &mut size);
+        ok!(tiledb_query_submit, ctx.0, q);
+        free!(tiledb_query_free, q);
+        close(ctx.0, array);
+    }
+    let read = || {
+        let array = open(ctx.0, &uri, READ);
+        let mut q = query(ctx.0, array, READ, GLOBAL);
+        let (mut d, mut t) = ([0i64; 9], [0u64; 9]);
+        let (mut d_size, mut t_size) = (bytes(&d), bytes(&t));
+        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &mut d[..], &mut d_size);
+        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"__timestamps", &mut t[..], &mut t_size);
+        ok!(tiledb_query_submit, ctx.0, q);
+        assert_eq!((status(ctx.0, q), d_size), (COMPLETED, t_size));
+        free!(tiledb_query_free, q);
+        close(ctx.0, array);
+        (d[..d_size as usize / 8].to_vec(), t[..t_size as usize / 8].to_vec())
+    };
+    // The time of the version that counts, in fragments without times of their cells and in one with them.
+    let expected = (vec![1, 2, 3], vec![5, 7, 7]);
+    assert_eq!(read(), expected);
+    ok!(tiledb_array_consolidate, ctx.0, &*uri, null());
+    ok!(tiledb_array_vacuum, ctx.0, &*uri, null());
+    assert_eq!(read(), expected);
+}
+
+#[test]
+fn fields_may_be_written_one_by_one() {
+    let ctx = Ctx::with(&[(c"sm.allow_separate_attribute_writes", c"true")]);
+    let folder = tempfile::tempdir().unwrap();
+    let uri = CString::new(folder.path().join("array").to_str().unwrap()).unwrap();
+    create(ctx.0, &uri, true, 10, 10, TWO);
+    let array = open(ctx.0, &uri, WRITE);
+    let mut q = query(ctx.0, array, WRITE, UNORDERED);
+    let mut size = 24u64;
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &[1i64, 2, 3], &mut size);
+    assert!(fails!(tiledb_query_submit, ctx.0, q).contains("Dimension buffer d is not set"));
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &[7i64, 8, 2], &mut size);
+    ok!(tiledb_query_submit, ctx.0, q);
+    let again = fails!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &[1i64, 2, 3], &mut size);
+    assert!(again.contains("already written"));
+    assert!(fails!(tiledb_query_finalize, ctx.0, q).contains("Not all buffers"));
+    let mut short = 16u64;
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"b", &[10i64, 20, 30], &mut short);
+    assert!(fails!(tiledb_query_submit, ctx.0, q).contains("numbers of cells"));
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"b", &[10i64, 20, 30], &mut size);
+    ok!(tiledb_query_submit, ctx.0, q);
+    ok!(tiledb_query_finalize, ctx.0, q);
+    free!(tiledb_query_free, q);
+    close(ctx.0, array);
+
+    let array = open(ctx.0, &uri, READ);
+    let mut q = query(ctx.0, array, READ, ROW);
+    let (mut d, mut a, mut b, mut sizes) = ([0i64; 3], [0i64; 3], [0i64; 3], [24u64; 3]);
+    let [d_size, a_size, b_size] = &mut sizes;
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &mut d[..], d_size);
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &mut a[..], a_size);
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"b", &mut b[..], b_size);
+    ok!(tiledb_query_submit, ctx.0, q);
+    assert_eq!((d, a, b), ([2, 7, 8], [3, 1, 2], [30, 10, 20]));
+    free!(tiledb_query_free, q);
+    close(ctx.0, array);
+}
+
+#[test]
+fn dense_reads_may_give_the_matching_cells_only() {
+    let ctx = Ctx::with(&[(c"sm.query.dense.qc_coords_mode", c"true")]);
+    let folder = tempfile::tempdir().unwrap();
+    let uri = CString::new(folder.path().join("array").to_str().unwrap()).unwrap();
+    create(ctx.0, &uri, false, 30, 10, &TWO[..1]);
+    let array = open(ctx.0, &uri, WRITE);
+    let mut q = query(ctx.0, array, WRITE, ROW);
+    let (mut sub, a) = (null(), [5i64, 50, 5, 50, 5]);
+    ok!(tiledb_subarray_alloc, ctx.0, array, &mut sub);
+    ok!(tiledb_subarray_add_range, ctx.0, sub, 0, &[8i64], &[12i64], null());
+    ok!(tiledb_query_set_subarray_t, ctx.0, q, sub);
+    let mut size = bytes(&a);
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &a[..], &mut size);
+    ok!(tiledb_query_submit, ctx.0, q);
+    free!(tiledb_query_free, q; tiledb_subarray_free, sub);
+    close(ctx.0, array);
+
+    let array = open(ctx.0, &uri, READ);
+    let mut q = query(ctx.0, array, READ, ROW);
+    let (mut d, mut size) = ([0i64; 30], 240u64);
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &mut d[..], &mut size);
+    assert!(fails!(tiledb_query_submit, ctx.0, q).contains("requires a query condition"));
+    let mut condition = null();
+    ok!(tiledb_query_condition_alloc, ctx.0, &mut condition);
+    ok!(tiledb_query_condition_init, ctx.0, condition, c"a", &[40i64], 8u64, 0);
+    ok!(tiledb_query_set_condition, ctx.0, q, condition);
+    ok!(tiledb_query_submit, ctx.0, q);
+    // Cells that nobody wrote do not count, though their fill value is less than 40.
+    assert_eq!((status(ctx.0, q), size, &d[..3]), (COMPLETED, 24, &[8i64, 10, 12][..]));
+    free!(tiledb_query_free, q; tiledb_query_condition_free, condition);
+    close(ctx.0, array);
+}
