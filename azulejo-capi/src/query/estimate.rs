@@ -4,10 +4,11 @@ use super::State;
 use crate::array::OpenArray;
 use crate::error::{Failure, Result};
 use azulejo::array::Fragment;
-use azulejo::space::{DimSelection, Subarray};
-use azulejo_format::Range;
+use azulejo::space::{DimSelection, FragmentGrid, Subarray, TileGrid};
+use azulejo_format::Datatype;
 use azulejo_format::range::compare;
-use azulejo_format::schema::ArraySchema;
+use azulejo_format::schema::{ArraySchema, FieldIndex};
+use azulejo_format::{NdRectangle, Range};
 use std::cmp::Ordering;
 
 /// Bytes of values, offsets and validity that a read of a field is estimated to give.
@@ -68,6 +69,11 @@ pub fn sizes(state: &State, open: &OpenArray, name: &str, var: bool, nullable: b
                     sizes.data = sizes.data.saturating_add(fragment.var_tile_size(own, *tile)?);
                 }
             }
+            if let (true, FieldIndex::Attribute(index)) = (schema.is_dense(), field) {
+                // Cells that nobody wrote are results too.
+                let fill = schema.attribute(index).map_or(0, |a| a.fill_value.len() as u64);
+                sizes.data = sizes.data.max(cells.saturating_mul(fill));
+            }
         }
     }
     if schema.is_nullable(field) {
@@ -76,15 +82,75 @@ pub fn sizes(state: &State, open: &OpenArray, name: &str, var: bool, nullable: b
     Ok(sizes)
 }
 
+/// The tiles of a dense fragment in the box around a selection; `None` if that is not a box of the domain.
+fn touched(
+    schema: &ArraySchema,
+    fragment: &Fragment,
+    selections: &[DimSelection],
+) -> Result<Option<Vec<u64>>> {
+    let Some(written) = fragment.footer().non_empty_domain.as_ref() else { return Ok(Some(Vec::new())) };
+    let grid = TileGrid::new(schema)?;
+    let hull = selections.iter().zip(&written.ranges).zip(&schema.domain.dimensions);
+    let hull = hull.map(|((selection, written), dimension)| match selection {
+        DimSelection::Ranges(ranges) => hull_of(dimension.datatype, &ranges),
+        _ => Some(written.clone()),
+    });
+    let Some(ranges) = hull.collect::<Option<Vec<Range>>>() else { return Ok(None) };
+    let (Some(selected), Some(bounds)) = (grid.offsets_of(&NdRectangle { ranges }), grid.offsets_of(written))
+    else {
+        return Ok(None);
+    };
+    let both = selected.iter().zip(&bounds).map(|(a, b)| (a.0.max(b.0), a.1.min(b.1)));
+    let both: Vec<(u64, u64)> = both.collect();
+    if both.iter().any(|(first, last)| first > last) {
+        return Ok(Some(Vec::new()));
+    }
+    let Some(tiles) = FragmentGrid::new(&grid, bounds) else { return Ok(None) };
+    let (first, last): (Vec<u64>, Vec<u64>) = grid
+        .axes()
+        .iter()
+        .zip(&both)
+        .map(|(axis, (first, last))| (axis.tile_of(*first), axis.tile_of(*last)))
+        .unzip();
+    let (mut at, mut found) = (first.clone(), Vec::new());
+    loop {
+        found.push(tiles.tile_index(&at));
+        let step = at.iter().zip(&last).rposition(|(at, last)| at < last);
+        let Some(step) = step else { return Ok(Some(found)) };
+        for (i, (at, first)) in at.iter_mut().zip(&first).enumerate().skip(step) {
+            *at = if i == step { *at + 1 } else { *first };
+        }
+    }
+}
+
+/// The range from the first to the last of ranges.
+fn hull_of(datatype: Datatype, ranges: &[Range]) -> Option<Range> {
+    let less = |a: &[u8], b: &[u8]| compare(datatype, a, b) == Ordering::Less;
+    let mut all = ranges.first()?.clone();
+    for range in ranges {
+        if less(&range.start, &all.start) {
+            all.start.clone_from(&range.start);
+        }
+        if less(&all.end, &range.end) {
+            all.end.clone_from(&range.end);
+        }
+    }
+    Some(all)
+}
+
 /// More ranges than this along a dimension count as one from the first to the last.
 const MAX_RANGES: usize = 64;
 
 /// The tiles of a fragment that may hold selected cells: of sparse ones those whose bounds meet the selection, of dense ones
-/// all.
+/// those in the box around it.
 fn selected_tiles(schema: &ArraySchema, fragment: &Fragment, subarray: &Subarray) -> Result<Vec<u64>> {
+    let Subarray::Box(selections) = subarray else { return Ok((0..fragment.tile_num()).collect()) };
+    if fragment.is_dense() {
+        let all = || (0..fragment.tile_num()).collect();
+        return Ok(touched(schema, fragment, selections)?.unwrap_or_else(all));
+    }
     let mut tiles: Vec<u64> = (0..fragment.tile_num()).collect();
-    let Subarray::Box(selections) = subarray else { return Ok(tiles) };
-    if fragment.is_dense() || selections.iter().all(|s| matches!(s, DimSelection::All)) {
+    if selections.iter().all(|s| matches!(s, DimSelection::All)) {
         return Ok(tiles);
     }
     let tree = fragment.rtree()?;
@@ -95,18 +161,7 @@ fn selected_tiles(schema: &ArraySchema, fragment: &Fragment, subarray: &Subarray
         let less = |a: &[u8], b: &[u8]| compare(dimension.datatype, a, b) == Ordering::Less;
         let ranges = match ranges.len() {
             0..=MAX_RANGES => ranges.clone(),
-            _ => {
-                let mut all = ranges.first().cloned().unwrap_or_default();
-                for range in ranges {
-                    if less(&range.start, &all.start) {
-                        all.start.clone_from(&range.start);
-                    }
-                    if less(&all.end, &range.end) {
-                        all.end.clone_from(&range.end);
-                    }
-                }
-                vec![all]
-            }
+            _ => hull_of(dimension.datatype, ranges).into_iter().collect(),
         };
         tiles.retain(|tile| {
             let bounds = usize::try_from(*tile).ok().and_then(|tile| tree.tile_range(tile, index));
