@@ -131,6 +131,34 @@ fn an_append_lists_one_folder_and_looks_at_no_fragment() {
 }
 
 #[test]
+fn with_2000_fragments_nothing_is_read_twice() {
+    let cloud = Cloud::new(2_000);
+    let before = cloud.storage.io_stats();
+    let (array, cost) = cloud.cost(|| cloud.open());
+    assert_eq!((array.fragments().len(), cost), (2_000, [3, 2_001, 0, 0, 0]), "a request a footer");
+    let bytes = cloud.storage.io_stats().since(&before).bytes(IoOp::Get);
+    assert!(bytes < 2_000 * 1_000, "{bytes}: footers and no more");
+    let (read, cost) = cloud.cost(|| cells(&array, 9_995, 10_004));
+    assert_eq!((read, cost), (10, [0, 4, 0, 0, 0]), "two attributes of two fragments");
+    let (read, cost) = cloud.cost(|| cells(&array, 0, 19_999));
+    assert_eq!((read, cost), (20_000, [0, 4_000, 0, 0, 0]));
+    let ((), cost) = cloud.cost(|| cloud.append(2_000));
+    assert_eq!(cost, [1, 1, 0, 4, 0]);
+}
+
+#[test]
+fn a_tree_of_folders_is_one_listing() {
+    let cloud = Cloud::new(20);
+    let copy = "s3://bucket/some/copy";
+    let ((), cost) = cloud.cost(|| azulejo::object::copy(&cloud.context, URI, copy).unwrap());
+    let files = 1 + 20 * 4;
+    assert_eq!(cost, [3, files, 1, files, 0], "what lies there, all of it, and whether the target is free");
+    assert_eq!(Array::open(&cloud.context, copy).unwrap().fragments().len(), 20);
+    let (_, cost) = cloud.cost(|| azulejo::manifest::write(&cloud.context, URI).unwrap());
+    assert!(cost[0] <= 3, "{cost:?}");
+}
+
+#[test]
 fn consolidated_metadata_is_one_request_for_2000_fragments() {
     let cloud = Cloud::new(2_000);
     consolidate::fragment_metadata(&cloud.context, URI).unwrap();

@@ -105,6 +105,10 @@ fn check_columns(args: &ImportArgs, names: &[String]) -> Result<()> {
 }
 
 fn refuse_existing(session: &Session, uri: &str) -> Result<()> {
+    // Mostly there is nothing, which one listing tells.
+    if matches!(azulejo::group::object_type(&session.context, uri), Ok(None)) {
+        return Ok(());
+    }
     match Array::open(&session.context, uri) {
         Ok(_) => Err(CliError::usage(format!("{uri} is there already; --append adds to it"))),
         // Whatever else is wrong shows when the array is created.
@@ -226,8 +230,8 @@ fn load(
 
 fn report(session: &mut Session, args: &ImportArgs, input: &Input, cells: u64) -> Result<()> {
     let usage = object::disk_usage(&object::locate(&session.context, &args.uri)?)?;
-    let fragments = Array::open(&session.context, &args.uri)?.fragments().len();
     if session.output.json {
+        let fragments = Array::open(&session.context, &args.uri)?.fragments().len();
         return session.output.write_json(&json!({
             "uri": args.uri,
             "cells": cells,
