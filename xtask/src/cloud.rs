@@ -8,6 +8,7 @@ mod cells;
 mod conformance;
 mod corpus;
 mod faults;
+mod guard;
 mod http1;
 mod interop;
 mod peer;
@@ -78,6 +79,7 @@ impl Stage {
     fn new() -> Result<Self, String> {
         let folder = servers::folder().join(format!("run-{}", std::process::id()));
         let root = folder.join("s3");
+        guard::folder(&folder);
         std::fs::create_dir_all(root.join(BUCKET)).map_err(|e| format!("{}: {e}", root.display()))?;
         let server = servers::s3(&root)?;
         let (proxy, sound) = (Proxy::start(server.address, &root)?, Proxy::start(server.address, &root)?);

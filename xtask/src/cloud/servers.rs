@@ -1,5 +1,6 @@
 //! Real servers: installed where they are missing, started on free ports, stopped whatever happens.
 
+use super::guard;
 use crate::reference;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
@@ -41,6 +42,7 @@ pub struct Server {
 impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
+        guard::stopped(self.child.id());
         let _ = self.child.wait();
         let mut running = RUNNING.lock().unwrap_or_else(PoisonError::into_inner);
         running.retain(|id| *id != self.child.id());
@@ -79,6 +81,7 @@ fn start(command: &mut Command, address: SocketAddr, log: &Path) -> Result<Serve
         .spawn()
         .map_err(|e| format!("cannot start {command:?}: {e}"))?;
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner).push(child.id());
+    guard::started(child.id());
     let mut server = Server { address, child };
     let begun = Instant::now();
     loop {
