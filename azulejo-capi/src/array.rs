@@ -209,10 +209,10 @@ fn non_empty(array: &ArrayHandle, index: usize, var: Option<bool>) -> Result<Opt
 }
 
 fn domain(open: &OpenArray) -> Result<Option<NdRectangle>> {
-    if open.kind == QueryType::Read {
-        return Ok(open.array.non_empty_domain()?);
+    if open.kind != QueryType::Read {
+        return Err("[non_empty_domain] Array not opened for reads".into());
     }
-    Ok(azulejo::Array::open(&open.engine, &open.uri)?.non_empty_domain()?)
+    Ok(open.array.non_empty_domain()?)
 }
 
 fn index_of(array: &ArrayHandle, name: &str) -> Result<usize> {

@@ -82,8 +82,10 @@ capi! {
 
     /// The filters of the attribute's data: a copy of the list.
     fn tiledb_attribute_set_filter_list(ctx, attr: In<AttributeHandle>, list: In<FilterList>) {
-        let attr = attr.get()?;
-        lock(&attr.attribute).filters = list.get()?.pipeline();
+        let (attr, filters) = (attr.get()?, list.get()?.pipeline());
+        let mut attribute = lock(&attr.attribute);
+        crate::filter::check_types(&filters, attribute.datatype, &format!("attribute '{}'", attribute.name))?;
+        attribute.filters = filters;
     }
 
     /// The number of values in a cell; `UINT32_MAX` for any number.

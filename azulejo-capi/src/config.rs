@@ -218,6 +218,20 @@ fn default_of(key: &str) -> Option<String> {
     Some(value.into())
 }
 
+/// Why a value is not of a kind, in the reference's words.
+fn refusal(shape: Shape, value: &str, kind: &str) -> String {
+    let digits = value.strip_prefix('+').unwrap_or(value);
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    match shape {
+        Bool => "[TileDB::Utils] Error: Failed to convert string to bool; Value not 'true' or 'false'".into(),
+        Real => "[TileDB::Utils] Error: Failed to convert string to float32_t; Invalid argument".into(),
+        _ => {
+            let why = if is_number { "Value out of range" } else { "Invalid argument" };
+            format!("[TileDB::Utils] Error: Failed to convert string '{value}' to {kind}; {why}")
+        }
+    }
+}
+
 /// What is wrong with a value.
 fn check(key: &str, value: &str) -> Result<()> {
     let Ok(at) = DEFAULTS.binary_search_by(|(name, _, _)| (*name).cmp(key)) else { return Ok(()) };
@@ -235,9 +249,7 @@ fn check(key: &str, value: &str) -> Result<()> {
         Real => (value.parse::<f32>().is_ok(), "float"),
     };
     if !fits {
-        return Err(Failure::new(format!(
-            "Failed to convert string '{value}' to {kind} for setting '{key}'"
-        )));
+        return Err(Failure::new(refusal(*shape, value, kind)));
     }
     let one_of = |values: &[&str]| {
         if values.contains(&value) {

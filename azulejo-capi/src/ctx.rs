@@ -205,7 +205,7 @@ capi! {
         let uri = uri.get()?;
         let path = match uri.strip_prefix("file://") {
             Some(path) => path,
-            None if uri.contains("://") => return Err(Failure::new(format!("{uri} is no path of this machine"))),
+            // As in the reference: what is no file of this machine comes back as it is.
             None => uri,
         };
         let path: CString = to_c(path);

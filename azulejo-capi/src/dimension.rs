@@ -205,6 +205,7 @@ capi! {
     fn tiledb_dimension_set_filter_list(ctx, dim: In<DimensionHandle>, list: In<FilterList>) {
         let dim = dim.get()?;
         let (filters, mut dimension) = (list.get()?.pipeline(), lock(&dim.dimension));
+        crate::filter::check_types(&filters, dimension.datatype, &format!("dimension '{}'", dimension.name))?;
         if dimension.is_var() {
             filters.check(dimension.datatype, dimension.cell_val_num).map_err(|e| Failure::new(e.to_string()))?;
         }

@@ -391,8 +391,8 @@ capi! {
     /// Makes one file of a group's metadata.
     fn tiledb_group_consolidate_metadata(ctx, uri: Text, config: In<Config>) {
         let own = config.opt()?.map(Config::settings);
-        let engine = ctx.engine_with(own.as_ref())?;
-        azulejo::consolidate::group_metadata(&engine, uri.get()?, TimeRange::ALL)?;
+        let (engine, settings) = (ctx.engine_with(own.as_ref())?, ctx.settings_with(own.as_ref()));
+        azulejo::consolidate::group_metadata(&engine, uri.get()?, crate::maintain::window(&settings)?)?;
     }
 
     /// Removes files of a group's metadata that a consolidation has replaced.

@@ -39,6 +39,30 @@ fn small(settings: &Settings, key: &str) -> Result<u32> {
     Ok(u32::try_from(settings.number(key)?).unwrap_or(u32::MAX))
 }
 
+/// The times whose files are consolidated.
+pub fn window(settings: &Settings) -> Result<TimeRange> {
+    Ok(TimeRange {
+        start: settings.number("sm.consolidation.timestamp_start")?,
+        end: settings.number("sm.consolidation.timestamp_end")?,
+    })
+}
+
+/// Fragments are named by their names alone, or by URIs, which must lie in the array.
+fn check_folder(uri: &str, fragments: &[String]) -> Result<()> {
+    let array = crate::uri::absolute(uri);
+    for fragment in fragments {
+        let Some((folder, _)) = fragment.trim_end_matches('/').rsplit_once('/') else { continue };
+        let folder = crate::uri::absolute(folder);
+        let inside = folder.strip_prefix(&array);
+        if !inside.is_some_and(|rest| matches!(rest, "" | "/__fragments")) {
+            return Err(Failure::new(format!(
+                "Cannot consolidate; {fragment} is no fragment of the array {array}"
+            )));
+        }
+    }
+    Ok(())
+}
+
 fn fragment_options(settings: &Settings, fragments: Vec<String>) -> Result<FragmentOptions> {
     let max = settings.number("sm.consolidation.max_fragment_size")?;
     let mut options = FragmentOptions {
@@ -50,10 +74,7 @@ fn fragment_options(settings: &Settings, fragments: Vec<String>) -> Result<Fragm
             size_ratio: real(settings, "sm.consolidation.step_size_ratio")?,
             amplification: real(settings, "sm.consolidation.amplification")?,
         },
-        time: TimeRange {
-            start: settings.number("sm.consolidation.timestamp_start")?,
-            end: settings.number("sm.consolidation.timestamp_end")?,
-        },
+        time: window(settings)?,
         max_fragment_size: (max != u64::MAX).then_some(max),
         purge_deleted_cells: settings.flag("sm.consolidation.purge_deleted_cells"),
         ..FragmentOptions::default()
@@ -79,10 +100,10 @@ fn consolidate(ctx: &Context, uri: &str, config: Option<&Config>) -> Result<()> 
             consolidate::fragment_metadata(&engine, uri)?;
         }
         Mode::ArrayMetadata => {
-            consolidate::array_metadata(&engine, uri, TimeRange::ALL)?;
+            consolidate::array_metadata(&engine, uri, window(&settings)?)?;
         }
         Mode::GroupMetadata => {
-            consolidate::group_metadata(&engine, uri, TimeRange::ALL)?;
+            consolidate::group_metadata(&engine, uri, window(&settings)?)?;
         }
     }
     Ok(())
@@ -155,6 +176,7 @@ capi! {
         if fragments.is_empty() {
             return Err("Cannot consolidate; there are no fragments in the list".into());
         }
+        check_folder(uri.get()?, &fragments)?;
         consolidate::fragments(&engine, uri.get()?, &fragment_options(&settings, fragments)?)?;
     }
 

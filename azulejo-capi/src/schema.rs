@@ -329,7 +329,11 @@ capi! {
                 return Err("Cannot set domain; Dense arrays do not support dimension datatype of this kind".into());
             }
         }
-        state.edit().domain = domain;
+        // Without a tile extent a tile spans the domain, which those who hold the dimensions see.
+        if state.schema.cell_order != Layout::Hilbert {
+            dimensions.iter().for_each(|dimension| lock(dimension).fill_tile_extent());
+        }
+        state.edit().domain = Domain { dimensions: dimensions.iter().map(|d| lock(d).clone()).collect() };
         state.dimensions = dimensions;
     }
 

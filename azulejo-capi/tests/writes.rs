@@ -349,3 +349,32 @@ fn what_is_built_in_is_json() {
     }
     raw!(tiledb_string_free, &mut built);
 }
+
+#[test]
+fn a_buffer_set_once_may_grow_between_submissions() {
+    let ctx = Ctx::new();
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    create(ctx.0, &uri, false, 40, 10, A);
+    let array = open(ctx.0, &uri, WRITE);
+    let mut q = query(ctx.0, array, WRITE, GLOBAL);
+    let (mut part, mut size) = (vec![0i64; 20], 0u64);
+    let place: *mut u64 = &mut size;
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &mut part[..], place);
+    for (start, finalize) in [(1, false), (21, true)] {
+        part.iter_mut().zip(start..).for_each(|(cell, value)| *cell = value);
+        // SAFETY: the size outlives the query.
+        unsafe { place.write(bytes(&part)) };
+        if finalize {
+            ok!(tiledb_query_submit_and_finalize, ctx.0, q);
+        } else {
+            ok!(tiledb_query_submit, ctx.0, q);
+        }
+    }
+    free!(tiledb_query_free, q);
+    // What an array has can only be asked for where it is read.
+    let (mut domain, mut is_empty) = ([0i64; 2], 0i32);
+    fails!(tiledb_array_get_non_empty_domain, ctx.0, array, &mut domain[..], &mut is_empty);
+    close(ctx.0, array);
+    assert_eq!(read(ctx.0, &uri, false).0, (1..=40).collect::<Vec<i64>>());
+}

@@ -71,12 +71,13 @@ impl Place {
         unsafe { std::slice::from_raw_parts_mut(self.data, self.capacity) }
     }
 
-    /// The memory, to be read: as many bytes as the size says now, at most those there were at first.
+    /// The memory, to be read: as many bytes as the size says now. That may be more than when the buffer was set: a
+    /// write sets it once and says before each submission how much there is.
     pub fn bytes(&self) -> &[u8] {
-        if self.capacity == 0 {
+        let len = usize::try_from(self.current()).unwrap_or(0);
+        if len == 0 || self.data.is_null() {
             return &[];
         }
-        let len = usize::try_from(self.current()).unwrap_or(usize::MAX).min(self.capacity);
         // SAFETY: as in `bytes_mut`.
         unsafe { std::slice::from_raw_parts(self.data, len) }
     }
