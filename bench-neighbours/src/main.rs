@@ -98,7 +98,9 @@ fn main() -> Outcome<()> {
     for (codec, sides) in &found {
         for (side, times) in sides {
             for (phase, seconds) in times {
-                println!("{{\"codec\":\"{codec}\",\"side\":\"{side}\",\"phase\":\"{phase}\",\"seconds\":{seconds}}}");
+                println!(
+                    "{{\"codec\":\"{codec}\",\"side\":\"{side}\",\"phase\":\"{phase}\",\"seconds\":{seconds}}}"
+                );
             }
         }
     }
@@ -117,7 +119,8 @@ fn azulejo(dir: &str, codec: &str, cells: &[f32], total: f64, times: &mut Times)
     fresh(&uri)?;
     let context = Context::new(Config::default(), None)?;
     let filters = if codec == "raw" { vec![] } else { vec![Filter::Zstd { level: 3 }] };
-    let attribute = Attribute::new("a", Datatype::Float32, CellValNum::ONE).filters(Pipeline { filters, ..Pipeline::default() });
+    let attribute = Attribute::new("a", Datatype::Float32, CellValNum::ONE)
+        .filters(Pipeline { filters, ..Pipeline::default() });
     let (last, tile) = (SIDE as i32 - 1, CHUNK as i32);
     let schema = ArraySchema::dense()
         .dimension("z", 0..=last, tile)
@@ -139,7 +142,9 @@ fn azulejo(dir: &str, codec: &str, cells: &[f32], total: f64, times: &mut Times)
         Reader::new(&array, options)?.read_into(&mut columns)?;
         Ok(out)
     };
-    let values = |bytes: &[u8]| -> Vec<f32> { bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect() };
+    let values = |bytes: &[u8]| -> Vec<f32> {
+        bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect()
+    };
     let all = times.time("full read", || read(ReadOptions::new(), cells.len()))?;
     if sum(&values(&all)) != total {
         return Err("not what was written".into());
@@ -148,7 +153,8 @@ fn azulejo(dir: &str, codec: &str, cells: &[f32], total: f64, times: &mut Times)
         blocks()
             .into_iter()
             .map(|start| {
-                let range = |low: usize| DimSelection::Ranges(vec![Range::of(low as i32, (low + BLOCK - 1) as i32)]);
+                let range =
+                    |low: usize| DimSelection::Ranges(vec![Range::of(low as i32, (low + BLOCK - 1) as i32)]);
                 let subarray = Subarray::Box(start.map(range).to_vec());
                 read(ReadOptions::new().subarray(subarray), BLOCK.pow(3))
             })
@@ -210,8 +216,12 @@ fn sync(path: &Path) -> Outcome<()> {
     std::thread::scope(|scope| {
         let threads: Vec<_> = all
             .chunks(all.len().div_ceil(8))
-            .map(|some| scope.spawn(|| some.iter().try_for_each(|path| std::fs::File::open(path)?.sync_all())))
+            .map(|some| {
+                scope.spawn(|| some.iter().try_for_each(|path| std::fs::File::open(path)?.sync_all()))
+            })
             .collect();
-        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a thread died")?.map_err(Into::into))
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().map_err(|_| "a thread died")?.map_err(Into::into))
     })
 }
