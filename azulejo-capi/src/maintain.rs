@@ -151,7 +151,7 @@ fn node(plan: &PlanHandle, index: u64) -> Result<&[String]> {
     let found = usize::try_from(index).ok().and_then(|index| plan.plan.nodes.get(index));
     found
         .map(Vec::as_slice)
-        .ok_or_else(|| Failure::new("ConsolidationPlan: Trying to access a node that doesn't exist."))
+        .ok_or_else(|| Failure::new("Error: ConsolidationPlan: Trying to access a node that doesn't exist."))
 }
 
 /// Evolutions of arrays by this process: tells open arrays that their schema may be an older one.
@@ -241,7 +241,7 @@ capi! {
     }
 
     /// The number of fragments in a set.
-    fn tiledb_consolidation_plan_get_num_fragments(ctx, plan: In<PlanHandle>, index: u64, num: Out<u64>) {
+    fn tiledb_consolidation_plan_get_num_fragments(ctx, plan: In<PlanHandle>, index: u64, num: InOut<u64>) {
         num.set(node(plan.get()?, index)?.len() as u64)?;
     }
 
@@ -251,7 +251,7 @@ capi! {
         let fragments = node(plan, index)?;
         let found = usize::try_from(fragment).ok().and_then(|fragment| fragments.get(fragment));
         let found = found.ok_or_else(|| {
-            Failure::new("ConsolidationPlan: Trying to access a fragment that doesn't exist.")
+            Failure::new("Error: ConsolidationPlan: Trying to access a fragment that doesn't exist.")
         })?;
         uri.set(plan.keep.text(found))?;
     }

@@ -92,7 +92,7 @@ fn touched(
     let grid = TileGrid::new(schema)?;
     let hull = selections.iter().zip(&written.ranges).zip(&schema.domain.dimensions);
     let hull = hull.map(|((selection, written), dimension)| match selection {
-        DimSelection::Ranges(ranges) => hull_of(dimension.datatype, &ranges),
+        DimSelection::Ranges(ranges) => hull_of(dimension.datatype, ranges),
         _ => Some(written.clone()),
     });
     let Some(ranges) = hull.collect::<Option<Vec<Range>>>() else { return Ok(None) };
