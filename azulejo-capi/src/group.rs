@@ -187,7 +187,8 @@ fn dump(group: &Group, recursive: bool, indents: usize, visited: &mut Vec<String
 capi! {
     /// Creates an empty group.
     fn tiledb_group_create(ctx, uri: Text) {
-        Group::create(&ctx.engine()?, uri.get()?).map_err(|error| match error {
+        let uri = uri.opt()?.ok_or_else(|| Failure::new("C API: argument `group_uri` may not be nullptr"))?;
+        Group::create(&ctx.engine()?, uri).map_err(|error| match error {
             azulejo::Error::AlreadyExists { uri, .. } => {
                 Failure::new(format!("Group: Cannot create group; Group '{uri}' already exists"))
             }

@@ -281,6 +281,9 @@ capi! {
     /// Appends a copy of an attribute.
     fn tiledb_array_schema_add_attribute(ctx, schema: In<SchemaHandle>, attr: In<AttributeHandle>) {
         let attribute = attr.get()?.attribute();
+        if attribute.name.starts_with("__") {
+            return Err("Cannot add attribute; Attribute names starting with '__' are reserved".into());
+        }
         let mut state = lock(&schema.get()?.state);
         if let Some(name) = &attribute.enumeration
             && state.schema.enumeration(name).is_none()

@@ -378,3 +378,19 @@ fn a_buffer_set_once_may_grow_between_submissions() {
     close(ctx.0, array);
     assert_eq!(read(ctx.0, &uri, false).0, (1..=40).collect::<Vec<i64>>());
 }
+
+#[test]
+fn reserved_names_and_fragments_elsewhere_are_refused() {
+    let ctx = Ctx::new();
+    let folder = tempfile::tempdir().unwrap();
+    let uri = uri(&folder, "array");
+    create(ctx.0, &uri, false, 40, 10, A);
+    let (mut schema, mut attribute) = (null(), null());
+    ok!(tiledb_array_schema_alloc, ctx.0, 0, &mut schema);
+    ok!(tiledb_attribute_alloc, ctx.0, c"__a", INT32, &mut attribute);
+    fails!(tiledb_array_schema_add_attribute, ctx.0, schema, attribute);
+    free!(tiledb_attribute_free, attribute);
+    free!(tiledb_array_schema_free, schema);
+    let elsewhere = [c"/some/array/__fragments/__1_1_a_22".as_ptr()];
+    fails!(tiledb_array_consolidate_fragments, ctx.0, &uri, &elsewhere[..], 1u64, null());
+}
