@@ -169,3 +169,45 @@ fn dense_reads_may_give_the_matching_cells_only() {
     free!(tiledb_query_free, q; tiledb_query_condition_free, condition);
     close(ctx.0, array);
 }
+
+#[test]
+fn offsets_of_4_bytes_are_sized_as_of_8() {
+    let ctx = Ctx::with(&[(c"sm.var_offsets.bitsize", c"32")]);
+    let folder = tempfile::tempdir().unwrap();
+    let var = &[Attr { name: c"a", datatype: INT64, var: true, nullable: true }];
+    // As the reference counts them, and as their bytes are.
+    for (name, bytes_each) in [("eight", 8u64), ("four", 4)] {
+        let uri = CString::new(folder.path().join(name).to_str().unwrap()).unwrap();
+        create(ctx.0, &uri, true, 10, 10, var);
+        let array = open(ctx.0, &uri, WRITE);
+        let mut q = query(ctx.0, array, WRITE, UNORDERED);
+        // More validity than cells does no harm.
+        let (d, a, offsets, validity) = ([1i64, 2, 3], [1i64, 2, 3, 4, 5], [0u32, 8, 24], [1u8, 0, 1, 9, 9]);
+        let mut sizes = [bytes(&d), bytes(&a), 3 * bytes_each, bytes(&validity)];
+        let [d_size, a_size, o_size, v_size] = &mut sizes;
+        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &d[..], d_size);
+        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &a[..], a_size);
+        ok!(tiledb_query_set_offsets_buffer, ctx.0, q, c"a", &offsets[..], o_size);
+        ok!(tiledb_query_set_validity_buffer, ctx.0, q, c"a", &validity[..], v_size);
+        ok!(tiledb_query_submit, ctx.0, q);
+        free!(tiledb_query_free, q);
+        close(ctx.0, array);
+
+        let array = open(ctx.0, &uri, READ);
+        let mut q = query(ctx.0, array, READ, ROW);
+        let (mut a, mut offsets, mut validity) = ([0i64; 9], [0u32; 9], [7u8; 9]);
+        let mut sizes = [bytes(&a), bytes(&offsets), bytes(&validity)];
+        let [a_size, o_size, v_size] = &mut sizes;
+        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &mut a[..], a_size);
+        ok!(tiledb_query_set_offsets_buffer, ctx.0, q, c"a", &mut offsets[..], o_size);
+        ok!(tiledb_query_set_validity_buffer, ctx.0, q, c"a", &mut validity[..], v_size);
+        ok!(tiledb_query_submit, ctx.0, q);
+        assert_eq!((status(ctx.0, q), sizes), (COMPLETED, [40, 12, 3]), "{name}");
+        assert_eq!(
+            (&a[..5], &offsets[..3], &validity[..3]),
+            (&[1i64, 2, 3, 4, 5][..], &[0u32, 8, 24][..], &[1u8, 0, 1][..])
+        );
+        free!(tiledb_query_free, q);
+        close(ctx.0, array);
+    }
+}

@@ -5,13 +5,15 @@
 use azulejo::array::{DeletedFragments, FragmentSelection};
 use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::condition::Condition;
+use azulejo::consolidate::FragmentOptions;
 use azulejo::format::metadata::MetadataValue;
 use azulejo::format::schema::{Attribute, Enumeration, SchemaBuilder, SchemaEvolution};
 use azulejo::format::{ArraySchema, CellValNum, Datatype, FormatVersion, NdRectangle, Range};
 use azulejo::read::ReadOptions;
+use azulejo::space::DimSelection;
 use azulejo::storage::Uri;
 use azulejo::write::{WriteOptions, Writer};
-use azulejo::{Array, Config, Context, Error, TimeRange};
+use azulejo::{Array, Config, Context, Error, Subarray, TimeRange};
 use std::sync::Arc;
 
 const URI: &str = "mem://array";
@@ -154,6 +156,28 @@ fn the_current_domain_grows() {
     Array::evolve(&context, URI, &to(99), Some(2)).unwrap();
     assert_eq!(at(&context, 1).current_domain().unwrap().ranges, [Range::of(0i64, 9)]);
     assert_eq!(at(&context, 2).current_domain().unwrap().ranges, [Range::of(0i64, 99)]);
+}
+
+#[test]
+fn a_current_domain_that_is_set_later_hides_what_lies_outside() {
+    let context = context();
+    create(&context, sparse());
+    write(&context, 5, 10, 10);
+    let to = |start: i64, end: i64| SchemaEvolution {
+        expand_current_domain: Some(NdRectangle { ranges: vec![Range::of(start, end)] }),
+        ..SchemaEvolution::default()
+    };
+    Array::evolve(&context, URI, &to(7, 9), Some(20)).unwrap();
+    assert_eq!(coordinates(&context, 19), (5..15).collect::<Vec<_>>());
+    assert_eq!(coordinates(&context, 20), [7, 8, 9]);
+    let outside =
+        ReadOptions::new().subarray(Subarray::Box(vec![DimSelection::Ranges(vec![Range::of(5i64, 8)])]));
+    assert!(at(&context, 20).read(outside).is_err());
+    // Consolidation keeps them for a domain that grows.
+    write(&context, 8, 1, 30);
+    azulejo::consolidate::fragments(&context, URI, &FragmentOptions::default()).unwrap();
+    Array::evolve(&context, URI, &to(6, 12), Some(40)).unwrap();
+    assert_eq!(coordinates(&context, u64::MAX), (6..=12).collect::<Vec<_>>());
 }
 
 #[test]

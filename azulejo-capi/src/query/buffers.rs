@@ -74,7 +74,12 @@ impl Place {
     /// The memory, to be read: as many bytes as the size says now. That may be more than when the buffer was set: a
     /// write sets it once and says before each submission how much there is.
     pub fn bytes(&self) -> &[u8] {
-        let len = usize::try_from(self.current()).unwrap_or(0);
+        self.first(usize::MAX)
+    }
+
+    /// The memory, to be read, at most `max` bytes of it.
+    fn first(&self, max: usize) -> &[u8] {
+        let len = usize::try_from(self.current()).unwrap_or(0).min(max);
         if len == 0 || self.data.is_null() {
             return &[];
         }
@@ -133,9 +138,25 @@ impl OffsetsFormat {
         if self.elements { datatype.size() as u64 } else { 1 }
     }
 
-    /// Reads a caller's offsets as bytes, and the extra one.
-    pub fn read(self, bytes: &[u8], datatype: Datatype) -> Result<(Vec<u64>, Option<u64>)> {
+    /// Reads a caller's offsets as bytes, and the extra one. `cells`: how many there are, if other buffers tell.
+    ///
+    /// Sizes of buffers to write from count 8 bytes for each offset, also where these have 4, as in the reference; a size
+    /// that counts 4 is understood where the number of cells is known.
+    pub fn read(
+        self,
+        place: &Place,
+        cells: Option<usize>,
+        datatype: Datatype,
+    ) -> Result<(Vec<u64>, Option<u64>)> {
         let width = self.width();
+        let bytes = if self.narrow {
+            let size = usize::try_from(place.current()).unwrap_or(0);
+            let wanted = cells.map(|cells| cells + usize::from(self.extra));
+            let count = wanted.filter(|wanted| size / 8 >= *wanted || size == wanted * 4).unwrap_or(size / 8);
+            place.first(count * 4)
+        } else {
+            place.bytes()
+        };
         if !bytes.len().is_multiple_of(width) {
             return Err(Failure::new(format!("the offsets buffer is no multiple of {width} bytes")));
         }

@@ -199,6 +199,9 @@ capi! {
         ctx, query: In<QueryHandle>, operator: In<Operator>, field: Text, operation: Out<Ptr<Operation>>
     ) {
         let query = query.get()?.shared();
+        if query.state().is_started() {
+            return Err("Cannot create aggregate; the query was submitted already".into());
+        }
         let what = What::Of(*operator.get()?, field.get()?.to_owned());
         result_type(query.schema(), "", &what)?;
         operation.give(Operation { what })?;

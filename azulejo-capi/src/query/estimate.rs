@@ -1,6 +1,6 @@
 //! Estimated result sizes: upper bounds from the selection and from metadata.
 
-use super::State;
+use super::{State, zipped};
 use crate::array::OpenArray;
 use crate::error::{Failure, Result};
 use azulejo::array::Fragment;
@@ -26,6 +26,11 @@ pub struct Sizes {
 pub fn sizes(state: &State, open: &OpenArray, name: &str, var: bool, nullable: bool) -> Result<Sizes> {
     let array = open.array();
     let schema = array.schema();
+    if let (zipped::NAME, true, Some(dimension)) = (name, zipped::possible(schema), schema.dimension(0)) {
+        let mut sizes = sizes(state, open, &dimension.name, var, nullable)?;
+        sizes.data = sizes.data.saturating_mul(schema.domain.dimensions.len() as u64);
+        return Ok(sizes);
+    }
     let field = schema.field(name);
     let field = field.ok_or_else(|| {
         Failure::new(format!("Cannot get estimated result size; there is no field '{name}'"))

@@ -3,7 +3,7 @@
 //! The first submission brings all coordinates. What was submitted is kept, for callers may free their buffers; the fragment
 //! is written with the submission that brings the last field.
 
-use super::write::{Given, column_type};
+use super::write::{Given, column_type, coordinates};
 use super::{OffsetsFormat, State};
 use crate::array::OpenArray;
 use crate::error::{Failure, Result};
@@ -56,9 +56,12 @@ impl Partial {
                 }
             }
         }
+        let known =
+            self.columns.first().map(|column| column.cell_num).or_else(|| coordinates(buffers, schema));
         let mut new = Vec::new();
         for field in buffers.iter().filter(|b| fields().any(|name| *name == b.name) && !self.has(&b.name)) {
-            new.push(Given::new(column_type(schema, &field.name)?, field, format)?.keep()?);
+            let kind = column_type(schema, &field.name)?;
+            new.push(Given::new(kind, field, format, known)?.keep()?);
         }
         let cells = self.columns.iter().chain(&new).map(|column| column.cell_num);
         let counts: Vec<usize> = cells.collect();

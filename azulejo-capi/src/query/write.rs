@@ -10,6 +10,7 @@ use crate::array::OpenArray;
 use crate::error::{Failure, Result};
 use azulejo::Array;
 use azulejo::column::{ColumnBuffers, ColumnType, ColumnView};
+use azulejo::space::Subarray;
 use azulejo::write::{Duplicates, WriteLayout, WriteOptions, Writer};
 use azulejo_format::NdRectangle;
 use azulejo_format::schema::{ArraySchema, Layout};
@@ -34,15 +35,20 @@ pub struct Given<'a> {
 }
 
 impl<'a> Given<'a> {
-    /// The cells that the buffers of a field hold.
-    pub fn new(column_type: ColumnType, buffers: &'a FieldBuffers, format: OffsetsFormat) -> Result<Self> {
+    /// The cells that the buffers of a field hold. `cells`: how many there are, if others tell.
+    pub fn new(
+        column_type: ColumnType,
+        buffers: &'a FieldBuffers,
+        format: OffsetsFormat,
+        cells: Option<usize>,
+    ) -> Result<Self> {
         let fail = |what: &str| {
             Failure::new(format!("Cannot write field '{}'; {what} buffer is not set", buffers.name))
         };
         let mut data = buffers.data.as_ref().ok_or_else(|| fail("Data"))?.bytes();
         let offsets = if column_type.is_var() {
             let given = buffers.offsets.as_ref().ok_or_else(|| fail("Offsets"))?;
-            let (mut offsets, end) = format.read(given.bytes(), column_type.datatype)?;
+            let (mut offsets, end) = format.read(given, cells, column_type.datatype)?;
             let end = end.unwrap_or(data.len() as u64);
             offsets.push(end);
             data = usize::try_from(end).ok().and_then(|end| data.get(..end)).unwrap_or(data);
@@ -55,7 +61,10 @@ impl<'a> Given<'a> {
         } else {
             None
         };
-        Ok(Self { column_type, data, offsets, validity })
+        let mut given = Self { column_type, data, offsets, validity };
+        // There may be more bytes of validity than cells.
+        given.validity = given.validity.map(|validity| validity.get(..given.cell_num()).unwrap_or(validity));
+        Ok(given)
     }
 
     fn cell_num(&self) -> usize {
@@ -72,12 +81,7 @@ impl<'a> Given<'a> {
         }
         let end = match &mut self.offsets {
             Some(offsets) => {
-                // What follows the offsets may be none: buffers of 4-byte offsets are often given as large as of 8.
-                let last = cells.checked_sub(1).and_then(|last| offsets.get(last)).copied().unwrap_or(0);
-                let end =
-                    offsets.get(cells).copied().filter(|end| (last..=self.data.len() as u64).contains(end));
-                offsets.truncate(cells);
-                offsets.push(end.unwrap_or(self.data.len() as u64));
+                offsets.truncate(cells + 1);
                 offsets.last().and_then(|end| usize::try_from(*end).ok())
             }
             None => cells.checked_mul(self.column_type.cell_size()),
@@ -114,9 +118,10 @@ fn columns<'a>(
     cells: Option<usize>,
 ) -> Result<Vec<Given<'a>>> {
     let mut columns = Vec::new();
+    let cells = cells.or_else(|| coordinates(buffers, schema));
     for buffers in buffers {
         if source(schema, &[], &buffers.name) == Some(Source::Field) {
-            columns.push(Given::new(column_type(schema, &buffers.name)?, buffers, format)?);
+            columns.push(Given::new(column_type(schema, &buffers.name)?, buffers, format, cells)?);
         }
     }
     for attribute in &schema.attributes {
@@ -134,20 +139,29 @@ fn columns<'a>(
     let is_dimension = |column: &Given<'_>| schema.domain.index_of(&column.column_type.name).is_some();
     if let Some(cells) = columns.iter().find(|c| is_dimension(c)).map(Given::cell_num) {
         columns.iter_mut().filter(|c| !is_dimension(c)).for_each(|column| column.truncate(cells));
-    } else if let (true, Some(cells)) = (format.narrow, cells) {
-        columns.iter_mut().filter(|c| c.column_type.is_var()).for_each(|column| column.truncate(cells));
     }
     Ok(columns)
 }
 
+/// How many coordinates of fixed length there are.
+pub fn coordinates(buffers: &[FieldBuffers], schema: &ArraySchema) -> Option<usize> {
+    let mut dimensions = schema.domain.dimensions.iter().filter(|d| !d.is_var());
+    dimensions.find_map(|dimension| {
+        let given = buffers.iter().find(|b| b.name == dimension.name)?.data.as_ref()?;
+        Some(given.bytes().len() / dimension.datatype.size())
+    })
+}
+
 /// The cells that a dense write in the order of its subarray brings.
 fn selected(state: &State, schema: &ArraySchema) -> Result<Option<usize>> {
-    let Some(ranges) =
-        state.subarray.as_ref().filter(|_| schema.is_dense() && state.layout != Layout::Global)
-    else {
+    if !schema.is_dense() || state.layout == Layout::Global {
         return Ok(None);
+    }
+    let selection = match &state.subarray {
+        Some(ranges) => ranges.subarray()?,
+        None => Subarray::all(),
     };
-    Ok(ranges.subarray()?.cell_num(schema).and_then(|cells| usize::try_from(cells).ok()))
+    Ok(selection.cell_num(schema).and_then(|cells| usize::try_from(cells).ok()))
 }
 
 fn options(state: &State, open: &OpenArray) -> Result<WriteOptions> {
@@ -250,7 +264,7 @@ fn write_labels(state: &State, open: &OpenArray, format: OffsetsFormat) -> Resul
         }
         let Some(label) = schema.dimension_label(&buffers.name) else { continue };
         let array = open.array().open_label(&buffers.name)?;
-        let values = Given::new(column_type(array.schema(), &label.attribute)?, buffers, format)?;
+        let values = Given::new(column_type(array.schema(), &label.attribute)?, buffers, format, None)?;
         let mut options = WriteOptions::new().layout(WriteLayout::Row);
         if let Some(time) = open.write_time() {
             options = options.timestamp(time);

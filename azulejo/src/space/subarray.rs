@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 /// What is selected along one dimension.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DimSelection {
-    /// The whole domain (dense: restricted by the current domain; sparse: everything).
+    /// The whole domain, or the current domain if there is one.
     All,
     /// The union of inclusive ranges, in the order given. Dense results repeat what overlapping ranges repeat.
     Ranges(Vec<Range>),
@@ -205,6 +205,8 @@ fn refuse(dimension: &Dimension, why: &str) -> Error {
     Error::InvalidArgument(format!("dimension {:?} ({}): {why}", dimension.name, dimension.datatype))
 }
 
+const LEAVES_CURRENT_DOMAIN: &str = "a range was set outside of the current domain";
+
 /// Checks type, order and bounds of one range. String ranges may be open on either side.
 fn check_range(range: &Range, dimension: &Dimension, within: Option<&Range>) -> Result<()> {
     let datatype = dimension.datatype;
@@ -212,6 +214,12 @@ fn check_range(range: &Range, dimension: &Dimension, within: Option<&Range>) -> 
     if dimension.is_var() {
         if !range.start.is_empty() && !range.end.is_empty() && less(&range.end, &range.start) {
             return Err(refuse(dimension, "a range ends before it starts"));
+        }
+        // An empty bound of either is none.
+        let beyond = |a: &[u8], b: &[u8]| !a.is_empty() && !b.is_empty() && less(a, b);
+        if within.is_some_and(|limits| beyond(&range.start, &limits.start) || beyond(&limits.end, &range.end))
+        {
+            return Err(refuse(dimension, LEAVES_CURRENT_DOMAIN));
         }
         return Ok(());
     }
@@ -229,7 +237,7 @@ fn check_range(range: &Range, dimension: &Dimension, within: Option<&Range>) -> 
         return Err(refuse(dimension, &format!("a range leaves the domain {}", describe(dimension))));
     }
     if within.is_some_and(leaves) {
-        return Err(refuse(dimension, "a range leaves the current domain"));
+        return Err(refuse(dimension, LEAVES_CURRENT_DOMAIN));
     }
     Ok(())
 }

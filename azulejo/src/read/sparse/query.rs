@@ -7,11 +7,11 @@ use crate::array::{Array, Fragment, TimeRange};
 use crate::cancel::Operation;
 use crate::condition::BoundCondition;
 use crate::error::{Error, Result};
-use crate::space::Layout;
 use crate::space::cell_order::CellOrder;
-use azulejo_format::NdRectangle;
+use crate::space::{DimSelection, Layout, Subarray};
 use azulejo_format::fragment::{Field, Section};
 use azulejo_format::range::compare;
+use azulejo_format::{NdRectangle, Range};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
@@ -89,7 +89,8 @@ pub(super) struct Query {
 impl Query {
     pub(super) fn new(array: &Array, options: &BoundOptions) -> Result<Self> {
         let schema = array.schema();
-        let selection = Selection::new(&options.subarray, schema)?;
+        let bounded = within_current_domain(array, options);
+        let selection = Selection::new(bounded.as_ref().unwrap_or(&options.subarray), schema)?;
         let boxes: Vec<(usize, &NdRectangle)> = array
             .fragments()
             .iter()
@@ -284,6 +285,37 @@ impl Conditions {
         let deletes = deletes.map(|d| BoundCondition::bind(&d.kept, schema, &enumerations));
         Ok(Self { query, deletes: deletes.collect::<Result<_>>()? })
     }
+}
+
+/// The selection where dimensions that are not restricted are so by the current domain; `None` if that makes no difference.
+/// Consolidation, which takes every version of a cell, takes also the cells outside.
+fn within_current_domain(array: &Array, options: &BoundOptions) -> Option<Subarray> {
+    let schema = array.schema();
+    let (Subarray::Box(selections), Some(limits), false) =
+        (&options.subarray, schema.current_domain.ranges(), options.versions)
+    else {
+        return None;
+    };
+    let mut changed = false;
+    let dimensions = schema.domain.dimensions.iter().enumerate().zip(limits);
+    let bounded = dimensions.map(|((d, dimension), limits)| {
+        let selection = selections.get(d).unwrap_or(&DimSelection::All);
+        let less = |a: &[u8], b: &[u8]| compare(dimension.datatype, a, b) == Ordering::Less;
+        let leaves = |written: &Range| {
+            let open = dimension.is_var() && limits.end.is_empty();
+            less(&written.start, &limits.start) || (!open && less(&limits.end, &written.end))
+        };
+        let mut boxes = array.fragments().iter().filter_map(|f| f.footer().non_empty_domain.as_ref());
+        match selection {
+            DimSelection::All if boxes.any(|bounds| bounds.ranges.get(d).is_some_and(leaves)) => {
+                changed = true;
+                DimSelection::Ranges(vec![limits.clone()])
+            }
+            _ => selection.clone(),
+        }
+    });
+    let bounded = Subarray::Box(bounded.collect());
+    changed.then_some(bounded)
 }
 
 fn bind_fragment(
