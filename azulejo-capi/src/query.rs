@@ -197,6 +197,10 @@ fn place(query: &QueryHandle, name: &str, part: Part) -> Result<Option<Place>> {
     if read::source(query.shared.schema(), &state.aggregates, name).is_none() {
         return Err(Failure::new(format!("Cannot get buffer; Invalid attribute/dimension name '{name}'")));
     }
+    let schema = query.shared.schema();
+    if part == Part::Offsets && schema.field(name).is_some_and(|field| !schema.is_var(field)) {
+        return Err(Failure::new(format!("Cannot get buffer; '{name}' is fixed-sized")));
+    }
     let buffers = state.buffers.iter().find(|buffers| buffers.name == name);
     Ok(buffers.and_then(|buffers| match part {
         Part::Data => buffers.data,

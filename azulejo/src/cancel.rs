@@ -60,7 +60,10 @@ impl CancelHandle {
     }
 
     /// Runs `stop` if something is cancelled before the result is dropped.
-    #[cfg_attr(not(feature = "object-store"), expect(dead_code, reason = "other storages do not wait"))]
+    #[cfg_attr(
+        not(any(test, feature = "object-store")),
+        expect(dead_code, reason = "other storages do not wait")
+    )]
     pub(crate) fn on_cancel(&self, stop: impl FnOnce() + Send + 'static) -> StopOnCancel {
         let mut waiting = self.waiting();
         let number = waiting.next;
