@@ -114,11 +114,13 @@ fn a_small_slice_takes_a_request_a_file() {
 
 #[test]
 fn a_full_read_takes_a_request_a_file() {
-    let cloud = Cloud::new(100);
-    let array = cloud.open();
-    let (read, cost) = cloud.cost(|| cells(&array, 0, 999));
-    assert_eq!(read, 1_000);
-    assert_eq!(cost, [0, 200, 0, 0, 0], "one for each attribute of each fragment");
+    for fragments in [1, 100] {
+        let cloud = Cloud::new(fragments);
+        let array = cloud.open();
+        let (read, cost) = cloud.cost(|| cells(&array, 0, fragments * 10 - 1));
+        assert_eq!(read, fragments as usize * 10);
+        assert_eq!(cost, [0, 2 * fragments as u64, 0, 0, 0], "one for each attribute of each fragment");
+    }
 }
 
 #[test]
