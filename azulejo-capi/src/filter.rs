@@ -208,15 +208,13 @@ fn get_option(filter: &Filter, option: i32, out: &OutBytes) -> Result<()> {
 
 /// Filters that take each other's values, the first those of `datatype`; `field` is what they are set on.
 pub fn check_types(filters: &Pipeline, datatype: Datatype, field: &str) -> Result<()> {
-    let mut taken = datatype;
-    for filter in &filters.filters {
+    for (filter, taken) in filters.with_input_types(datatype) {
         if !filter.accepts_datatype(taken) {
             return Err(Failure::new(format!(
                 "Cannot set filters of {field}; filter {} does not accept values of {taken}",
                 filter.name()
             )));
         }
-        taken = filter.output_datatype(taken);
     }
     Ok(())
 }

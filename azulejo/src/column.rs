@@ -93,15 +93,7 @@ impl ColumnSet {
 
     /// The cells whose byte of the mask, one for each cell, is not 0.
     pub(crate) fn keep(&self, mask: &[u8]) -> Result<Self> {
-        let mut start = 0;
-        let runs: Vec<Range<usize>> = mask
-            .chunk_by(|a, b| (*a == 0) == (*b == 0))
-            .filter_map(|run| {
-                let cells = start..start + run.len();
-                start = cells.end;
-                run.first().is_some_and(|first| *first != 0).then_some(cells)
-            })
-            .collect();
+        let runs: Vec<Range<usize>> = runs(mask).filter_map(|(kept, cells)| kept.then_some(cells)).collect();
         let columns = self.columns.iter().map(|column| {
             let mut kept = ColumnBuilder::new(column.column_type.clone());
             let view = column.view();
@@ -116,6 +108,15 @@ impl ColumnSet {
     pub fn column(&self, name: &str) -> Option<&ColumnBuffers> {
         self.columns.iter().find(|c| &*c.column_type.name == name)
     }
+}
+
+/// The runs of equal cells of a mask, one byte a cell: whether they are marked (not 0), and which cells they are.
+pub(crate) fn runs(mask: &[u8]) -> impl Iterator<Item = (bool, Range<usize>)> {
+    mask.chunk_by(|a, b| (*a == 0) == (*b == 0)).scan(0, |start, run| {
+        let cells = *start..*start + run.len();
+        *start = cells.end;
+        Some((run.first() != Some(&0), cells))
+    })
 }
 
 /// Cells of one field as borrowed slices: of a decoded tile or of a column. What conditions and aggregates look at.

@@ -191,6 +191,11 @@ pub trait ObjectReader: Send + Sync + Debug {
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()>;
 }
 
+/// The path of what a folder has by a name, both paths relative to one place, whose own is empty.
+pub(crate) fn path_in(folder: &str, name: &str) -> String {
+    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+}
+
 /// [`Storage::list_tree`] as one listing a folder, level by level.
 pub(crate) fn list_tree_by_folders(
     storage: &(impl Storage + ?Sized),
@@ -201,11 +206,8 @@ pub(crate) fn list_tree_by_folders(
         let paths: Vec<StorePath> = pending.iter().map(|folder| dir.join(folder)).collect();
         let level: Vec<_> = pending.drain(..).zip(storage.list_all(&paths)?).collect();
         for (folder, entries) in &level {
-            let path = |entry: &Entry| match folder.as_str() {
-                "" => entry.name.clone(),
-                folder => format!("{folder}/{}", entry.name),
-            };
-            pending.extend(entries.iter().filter(|entry| entry.is_dir).map(path));
+            let folders = entries.iter().filter(|entry| entry.is_dir);
+            pending.extend(folders.map(|entry| path_in(folder, &entry.name)));
         }
         tree.extend(level);
     }

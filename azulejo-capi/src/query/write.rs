@@ -227,10 +227,7 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
                 writer.write_views(&cells)?;
             }
         } else {
-            let mut writer = Writer::new(&array, options(state, open)?)?;
-            writer.write_views(&cells)?;
-            let names = writer.finish()?;
-            note(state, open, names);
+            write_fragments(state, open, &array, &cells)?;
         }
     } else if state.buffers.is_empty() {
         return Err("[TileDB::Query] Error: Cannot submit query; Buffers are not set".into());
@@ -247,11 +244,23 @@ fn submit_part(state: &mut State, open: &OpenArray, format: OffsetsFormat) -> Re
     if complete {
         let array = open.array_to_write()?;
         state.status = Status::Failed;
-        let mut writer = Writer::new(&array, options(state, open)?)?;
-        writer.write_views(&std::mem::take(&mut state.write.partial).views())?;
-        let names = writer.finish()?;
-        note(state, open, names);
+        let partial = std::mem::take(&mut state.write.partial);
+        write_fragments(state, open, &array, &partial.views())?;
     }
+    Ok(())
+}
+
+/// Writes cells that are all there; they count when this returns.
+fn write_fragments(
+    state: &mut State,
+    open: &OpenArray,
+    array: &Array,
+    cells: &[ColumnView<'_>],
+) -> Result<()> {
+    let mut writer = Writer::new(array, options(state, open)?)?;
+    writer.write_views(cells)?;
+    let names = writer.finish()?;
+    note(state, open, names);
     Ok(())
 }
 

@@ -66,6 +66,15 @@ impl Filter {
 }
 
 impl Pipeline {
+    /// The filters, each with the type of the values that it takes, where the first takes those of `datatype`.
+    pub fn with_input_types(&self, datatype: Datatype) -> impl Iterator<Item = (&Filter, Datatype)> {
+        self.filters.iter().scan(datatype, |next, filter| {
+            let taken = *next;
+            *next = filter.output_datatype(taken);
+            Some((filter, taken))
+        })
+    }
+
     /// Checks that the filters fit a field's type and each other, as a schema that is about to be created must.
     ///
     /// Stored schemas are not held to this: early versions were more permissive.
@@ -73,8 +82,7 @@ impl Pipeline {
         let refuse = |filter: &Filter, reason: String| Err(DecodeError::filter(filter.name(), reason));
         let utf8_var =
             cell_val_num.is_var() && matches!(datatype, Datatype::StringAscii | Datatype::StringUtf8);
-        let mut taken = datatype;
-        for (i, filter) in self.filters.iter().enumerate() {
+        for (i, (filter, taken)) in self.with_input_types(datatype).enumerate() {
             if !filter.accepts_datatype(taken) {
                 return refuse(filter, format!("it does not accept values of {taken}"));
             }
@@ -103,7 +111,6 @@ impl Pipeline {
                 }
                 _ => {}
             }
-            taken = filter.output_datatype(taken);
         }
         Ok(())
     }

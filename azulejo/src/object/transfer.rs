@@ -3,7 +3,7 @@
 use super::find;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::storage::{Entry, ReadRange, ReadRequest, StorePath, Uri};
+use crate::storage::{Entry, ReadRange, ReadRequest, StorePath, Uri, path_in};
 use azulejo_format::path::{
     COMMITS_FOLDER, GROUP_DETAILS_FOLDER, GROUP_FILE, LEGACY_SCHEMA_FILE, SCHEMA_FOLDER,
 };
@@ -90,8 +90,7 @@ impl Tree {
         let mut tree = Self::default();
         let mut pending = vec![String::new()];
         while let Some(folder) = pending.pop() {
-            let inside =
-                |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+            let inside = |name: &str| path_in(&folder, name);
             let entries = location.storage.list(&location.path.join(&folder))?;
             let (folders, files): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| entry.is_dir);
             tree.files.extend(files.iter().map(|entry| (inside(&entry.name), entry.size)));
@@ -111,8 +110,7 @@ impl Tree {
     fn flat(listed: Vec<(String, Vec<Entry>)>) -> Self {
         let mut tree = Self::default();
         for (folder, entries) in listed {
-            let inside =
-                |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+            let inside = |name: &str| path_in(&folder, name);
             let files = entries.iter().filter(|entry| !entry.is_dir);
             tree.files.extend(files.map(|entry| (inside(&entry.name), entry.size)));
             if !folder.is_empty() {

@@ -14,7 +14,7 @@ use super::unfilter::{
 use crate::array::Array;
 use crate::buffer_pool::BufferPool;
 use crate::cancel::Operation;
-use crate::column::{ColumnBuffers, ColumnBuilder, ColumnSet, repeat_cell};
+use crate::column::{ColumnBuffers, ColumnBuilder, ColumnSet, repeat_cell, runs};
 use crate::error::{Error, Result};
 use arrow_buffer::MutableBuffer;
 use azulejo_format::fragment::Field;
@@ -501,14 +501,12 @@ fn masked(column: &ColumnBuffers, field: &BoundField, mask: &[u8]) -> Result<Col
     let view = column.view();
     let mut builder =
         ColumnBuilder::with_capacity(column.column_type.clone(), column.cell_num, column.data.len());
-    let mut at = 0;
-    for run in mask.chunk_by(|a, b| (*a == 0) == (*b == 0)) {
-        if run.first() == Some(&0) {
-            builder.append_repeated(&field.fill.bytes, field.fill.valid, run.len());
+    for (met, cells) in runs(mask) {
+        if met {
+            builder.append_view(&view, cells)?;
         } else {
-            builder.append_view(&view, at..at + run.len())?;
+            builder.append_repeated(&field.fill.bytes, field.fill.valid, cells.len());
         }
-        at += run.len();
     }
     Ok(builder.finish())
 }

@@ -3,6 +3,7 @@
 use super::http::observed;
 use super::{Entry, Shared, StorePath};
 use crate::error::Result;
+use crate::storage::path_in;
 use futures_util::StreamExt;
 use object_store::ObjectStore;
 use object_store::path::Path;
@@ -40,7 +41,7 @@ impl Tree {
         let mut at = String::new();
         for folder in folders {
             self.0.entry(at.clone()).or_default().insert((folder.clone(), true), 0);
-            at = if at.is_empty() { folder.clone() } else { format!("{at}/{folder}") };
+            at = path_in(&at, folder);
         }
         self.0.entry(at).or_default().insert((name.clone(), false), size);
     }
