@@ -28,6 +28,21 @@ pub(super) struct FixedOut<'o> {
     pub validity: Option<&'o mut [u8]>,
 }
 
+impl<'o> FixedOut<'o> {
+    /// The memory of the first `cells` cells, which is left out of this one; all if there are not so many.
+    pub fn take_first(&mut self, cells: usize) -> Self {
+        fn first<'o>(bytes: &mut &'o mut [u8], len: usize) -> &'o mut [u8] {
+            let all = std::mem::take(bytes);
+            let (first, rest) = all.split_at_mut(len.min(all.len()));
+            *bytes = rest;
+            first
+        }
+        let data = first(&mut self.data, cells.saturating_mul(self.field.column_type.cell_size()));
+        let validity = self.validity.as_mut().map(|validity| first(validity, cells));
+        Self { field: self.field, data, validity }
+    }
+}
+
 /// Executes plans.
 pub(super) struct Assembler<'a> {
     pub array: &'a Array,

@@ -8,6 +8,7 @@ pub(crate) use ranges::DimensionFilter;
 
 use crate::column::FieldView;
 use crate::error::{Error, Result};
+use crate::space::keys::Picked;
 use crate::space::{DimSelection, Subarray};
 use azulejo_format::fragment::{DimensionRanges, RTree};
 use azulejo_format::range::RangeRef;
@@ -118,27 +119,31 @@ impl Selection {
         self.dimensions.get(dimension)?.share(bounds)
     }
 
-    /// Clears the mask (one byte a cell) of cells that are not selected, given what the tile needs tested and the
-    /// coordinates of those dimensions, by dimension.
-    pub(crate) fn apply<'a>(
+    /// Those of the picked cells that are selected, given what the tile needs tested and the coordinates of those
+    /// dimensions, by dimension.
+    pub(crate) fn pick<'a>(
         &self,
         test: &[usize],
         coordinates: &dyn Fn(usize) -> Option<FieldView<'a>>,
         bounds: &dyn Fn(usize) -> Option<RangeRef<'a>>,
-        mask: &mut [u8],
-    ) -> Result<()> {
+        mut picked: Picked,
+    ) -> Result<Picked> {
         let missing = || Error::Internal("coordinates to select by were not loaded".into());
+        if test.is_empty() {
+            return Ok(picked);
+        }
         if let Some(points) = &self.points {
             let views = (0..self.dimensions.len())
                 .map(|d| coordinates(d).ok_or_else(missing))
                 .collect::<Result<Vec<_>>>()?;
-            points.apply(&views, bounds, mask);
-            return Ok(());
+            let mut mask = picked.mask(views.first().map_or(0, |view| view.cell_num));
+            points.apply(&views, bounds, &mut mask);
+            return Ok(Picked::of_mask(&mask));
         }
         for &d in test {
             let filter = self.dimensions.get(d).ok_or_else(missing)?;
-            filter.apply(coordinates(d).ok_or_else(missing)?, mask);
+            picked = filter.pick(coordinates(d).ok_or_else(missing)?, picked);
         }
-        Ok(())
+        Ok(picked)
     }
 }

@@ -37,6 +37,43 @@ impl Picked {
         }
     }
 
+    /// One byte for each of `cells` cells: whether it takes part.
+    pub(crate) fn mask(&self, cells: usize) -> Vec<u8> {
+        let Self::List(list) = self else { return vec![1; cells] };
+        let mut mask = vec![0; cells];
+        for &cell in list {
+            if let Some(m) = mask.get_mut(cell as usize) {
+                *m = 1;
+            }
+        }
+        mask
+    }
+
+    /// Of as many cells as there are flags those that have `true`.
+    pub(crate) fn flagged(flags: impl ExactSizeIterator<Item = bool>) -> Self {
+        let cells = flags.len();
+        let mut list = vec![0; cells];
+        let mut count = 0;
+        // Without a branch: whether a cell is picked is hard to foresee.
+        for (cell, flag) in (0u32..).zip(flags) {
+            if let Some(place) = list.get_mut(count) {
+                *place = cell;
+            }
+            count += usize::from(flag);
+        }
+        if count == cells {
+            return Self::All(u32::try_from(cells).unwrap_or(u32::MAX));
+        }
+        list.truncate(count);
+        list.shrink_to_fit();
+        Self::List(list)
+    }
+
+    /// The cells whose bytes are not 0.
+    pub(crate) fn of_mask(mask: &[u8]) -> Self {
+        Self::flagged(mask.iter().map(|m| *m != 0))
+    }
+
     /// Calls `f` with the place in the output and the cell, for each cell.
     #[inline]
     fn for_each(&self, mut f: impl FnMut(usize, usize)) {

@@ -2,6 +2,7 @@
 
 use crate::column::FieldView;
 use crate::space::DimSelection;
+use crate::space::keys::Picked;
 use crate::space::ordinal::Ordinal;
 use azulejo_format::datatype::{Datatype, Physical};
 use azulejo_format::range::RangeRef;
@@ -142,8 +143,24 @@ impl DimensionFilter {
         Some(inside / (high.checked_sub(low)? as f64 + 1.0))
     }
 
+    /// Those of the picked cells that are selected.
+    pub(crate) fn pick(&self, view: FieldView<'_>, picked: Picked) -> Picked {
+        match self {
+            Self::All => picked,
+            Self::Numbers { physical, ranges } if ranges.len() == 1 => {
+                let range = ranges.first().copied().unwrap_or_default();
+                dispatch!(*physical, T => pick_numbers::<T>(range, view, picked))
+            }
+            _ => {
+                let mut mask = picked.mask(view.cell_num);
+                self.apply(view, &mut mask);
+                Picked::of_mask(&mask)
+            }
+        }
+    }
+
     /// Clears the mask (one byte a cell, 0 or 1) of cells that are not selected.
-    pub(crate) fn apply(&self, view: FieldView<'_>, mask: &mut [u8]) {
+    fn apply(&self, view: FieldView<'_>, mask: &mut [u8]) {
         match self {
             Self::All => {}
             Self::Numbers { physical, ranges } => {
@@ -174,6 +191,17 @@ fn string_at_or_before<'a>(
     value: &[u8],
 ) -> Option<&'a (Vec<u8>, Option<Vec<u8>>)> {
     ranges.partition_point(|r| r.0.as_slice() <= value).checked_sub(1).and_then(|i| ranges.get(i))
+}
+
+fn pick_numbers<T: Ordinal>((low, high): (u64, u64), view: FieldView<'_>, picked: Picked) -> Picked {
+    let inside = |value: &[u8]| T::read(value).ordinal().wrapping_sub(low) <= high - low;
+    match picked {
+        Picked::All(_) => Picked::flagged(view.data.chunks_exact(T::SIZE).map(inside)),
+        Picked::List(mut list) => {
+            list.retain(|&cell| inside(view.cell(cell as usize)));
+            Picked::List(list)
+        }
+    }
 }
 
 fn apply_numbers<T: Ordinal>(ranges: &[(u64, u64)], view: FieldView<'_>, mask: &mut [u8]) {

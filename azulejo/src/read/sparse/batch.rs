@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::read::fetch::StoredTile;
 use crate::read::merge::{Duplicates, merge};
 use crate::read::unfilter::{load_into, stored_tiles};
-use crate::read::{BufferPool, Cells, Tile, TileRequest};
+use crate::read::{BufferPool, Cells, PoolBuffer, Tile, TileRequest};
 use crate::space::CellSlab;
 use crate::space::cell_order::CellBound;
 use azulejo_format::fragment::{Field, RTree};
@@ -43,6 +43,8 @@ pub(super) struct Slot<'a> {
     pub(super) picked: Picked,
     /// Which of them are results once duplicates are gone; `None`: all.
     pub(super) kept: Option<Vec<u8>>,
+    /// The places in the tile of the cells that are still held, if not all are: then cells are counted among these.
+    pub(super) places: Option<Vec<u32>>,
 }
 
 impl<'a> Slot<'a> {
@@ -59,6 +61,7 @@ impl<'a> Slot<'a> {
             loaded: BTreeMap::new(),
             picked: Picked::All(tile.cell_num),
             kept: None,
+            places: None,
         })
     }
 
@@ -117,60 +120,44 @@ impl<'a> Slot<'a> {
         shares.min_by(|a, b| a.0.total_cmp(&b.0)).filter(|(share, _)| *share < FEW).map(|(_, d)| d)
     }
 
-    /// Picks the cells whose coordinates along one dimension are selected.
-    fn select_along(&mut self, query: &Query, dimension: usize) -> Result<()> {
-        let mut mask = vec![1u8; self.tile.cell_num as usize];
-        query.selection.apply(
-            &[dimension],
-            &|d| self.view(Field::Dimension(d)),
-            &|d| self.tree.tile_range(self.tile.tile, d),
-            &mut mask,
-        )?;
-        self.picked = pick(&mask);
-        Ok(())
-    }
-
     /// The cells whose other coordinates are worth a look.
     fn candidates(&self) -> Cells {
         match &self.picked {
-            Picked::List(list) if list.len() < self.tile.cell_num as usize / 4 => {
-                Cells::Spans(runs(list.iter().map(|&cell| u64::from(cell)..u64::from(cell) + 1)))
-            }
+            Picked::List(list) if list.len() < self.tile.cell_num as usize / 4 => Cells::Spans(single(list)),
             _ => Cells::All,
         }
     }
 
     /// One byte a cell: whether it is picked.
     fn picked_mask(&self) -> Vec<u8> {
-        let cells = self.tile.cell_num as usize;
-        let Picked::List(list) = &self.picked else { return vec![1; cells] };
-        let mut mask = vec![0; cells];
-        for &cell in list {
-            if let Some(m) = mask.get_mut(cell as usize) {
-                *m = 1;
-            }
-        }
-        mask
+        self.picked.mask(self.tile.cell_num as usize)
+    }
+
+    /// Picks the cells that are selected along `dimensions`.
+    fn select_along(&mut self, query: &Query, dimensions: &[usize]) -> Result<()> {
+        let picked = std::mem::replace(&mut self.picked, Picked::All(0));
+        self.picked = query.selection.pick(
+            dimensions,
+            &|d| self.view(Field::Dimension(d)),
+            &|d| self.tree.tile_range(self.tile.tile, d),
+            picked,
+        )?;
+        Ok(())
     }
 
     /// Picks the cells that are selected and were written while the array was open.
     fn select(&mut self, query: &Query) -> Result<()> {
-        if self.picked.len() == 0 || (self.tile.dimensions.is_empty() && self.of.within.is_none()) {
+        if self.picked.len() == 0 {
             return Ok(());
         }
-        let mut mask = self.picked_mask();
-        query.selection.apply(
-            &self.tile.dimensions,
-            &|d| self.view(Field::Dimension(d)),
-            &|d| self.tree.tile_range(self.tile.tile, d),
-            &mut mask,
-        )?;
+        self.select_along(query, &self.tile.dimensions)?;
         if let Some(within) = self.of.within {
+            let mut mask = self.picked_mask();
             for (m, time) in mask.iter_mut().zip(self.times(Field::Timestamps)?) {
                 *m &= u8::from(within.start <= time && time <= within.end);
             }
+            self.picked = Picked::of_mask(&mask);
         }
-        self.picked = pick(&mask);
         Ok(())
     }
 
@@ -219,10 +206,73 @@ impl<'a> Slot<'a> {
         if self.of.merges && self.keyed && !query.allows_dups {
             self.kept = Some(mask);
         } else {
-            self.picked = pick(&mask);
+            self.picked = Picked::of_mask(&mask);
         }
         Ok(())
     }
+}
+
+impl Slot<'_> {
+    /// Drops everything of the tile but the picked cells, which are at `places` among those held, and what is not needed
+    /// of them; returns the bytes that remain.
+    pub(super) fn condense(&mut self, query: &Query, places: Vec<u32>) -> u64 {
+        let needed = self.kept_fields(query);
+        let wanted = |field: &Field| needed.contains(field) || self.of.fields.contains(&Some(*field));
+        self.loaded.retain(|field, _| wanted(field) && !places.is_empty());
+        let mut bytes = 8 * places.len() as u64;
+        for tile in self.loaded.values_mut() {
+            let small = cut(tile, &places);
+            bytes += small.memory() as u64;
+            *tile = Arc::new(small);
+        }
+        if let Some(kept) = &mut self.kept {
+            *kept = places.iter().map(|place| kept.get(*place as usize).copied().unwrap_or(0)).collect();
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "fewer than the tile's cells")]
+        let all = Picked::All(places.len() as u32);
+        self.picked = all;
+        self.places = Some(match &self.places {
+            None => places,
+            Some(held) => places.iter().filter_map(|at| held.get(*at as usize).copied()).collect(),
+        });
+        bytes
+    }
+}
+
+/// The cells of a tile at `places` as a tile.
+pub(super) fn cut(tile: &Tile, places: &[u32]) -> Tile {
+    let view = tile.view();
+    let mut data = Vec::with_capacity(places.len() * tile.cell_size);
+    let mut offsets = tile.offsets.as_ref().map(|_| vec![0u64]);
+    match (&mut offsets, tile.cell_size) {
+        (None, 8) => cells::<8>(&tile.data, places, &mut data),
+        (None, 4) => cells::<4>(&tile.data, places, &mut data),
+        (offsets, _) => {
+            for place in places {
+                data.extend_from_slice(view.cell(*place as usize));
+                if let Some(offsets) = offsets {
+                    offsets.push(data.len() as u64);
+                }
+            }
+        }
+    }
+    let valid = |place: &u32| u8::from(view.is_valid(*place as usize));
+    Tile {
+        data: PoolBuffer::from(data),
+        offsets,
+        validity: tile
+            .validity
+            .as_ref()
+            .map(|_| PoolBuffer::from(places.iter().map(valid).collect::<Vec<_>>())),
+        cell_num: places.len(),
+        cell_size: tile.cell_size,
+    }
+}
+
+/// Appends the cells of `N` bytes at `places`.
+fn cells<const N: usize>(from: &[u8], places: &[u32], out: &mut Vec<u8>) {
+    let from = from.as_chunks::<N>().0;
+    out.extend(places.iter().flat_map(|place| from.get(*place as usize).copied().unwrap_or([0; N])));
 }
 
 /// Asks for what portions surely need, in the order in which it is needed: what their first step looks at, and where that
@@ -273,17 +323,9 @@ pub(super) fn runs(ranges: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> 
     runs
 }
 
-/// The cells whose bytes are not 0.
-fn pick(mask: &[u8]) -> Picked {
-    let count: usize = mask.iter().map(|m| usize::from(*m != 0)).sum();
-    #[expect(clippy::cast_possible_truncation, reason = "tiles have fewer than 2^32 cells")]
-    if count == mask.len() {
-        Picked::All(count as u32)
-    } else {
-        let mut list = Vec::with_capacity(count);
-        list.extend((0u32..).zip(mask).filter(|(_, m)| **m != 0).map(|(cell, _)| cell));
-        Picked::List(list)
-    }
+/// Cells as runs of one each, those that touch joined.
+pub(super) fn single(cells: &[u32]) -> Vec<Range<u64>> {
+    runs(cells.iter().map(|&cell| u64::from(cell)..u64::from(cell) + 1))
 }
 
 /// Reads a batch; `None` if no cell of it is a result. `several` says that there are other batches, so that the bounds
@@ -340,8 +382,35 @@ pub(super) fn slots_of<'a>(query: &'a Query, portion: &Portion<'a>) -> Result<Ve
     Ok(slots)
 }
 
-/// Loads what says which cells are results, and finds these.
+/// Loads what says which cells are results, and finds these. Where reads are cheap, threads take some tiles each from the
+/// first coordinate to the last test, and keep of tiles with few results no more than these; elsewhere what a step needs of
+/// all tiles is one batch of IO.
 pub(super) fn examine(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>]) -> Result<()> {
+    if !query.array.location().storage.has_cheap_reads() {
+        return examine_together(query, pool, slots);
+    }
+    let some = tiles_per_task(query, slots.len());
+    let examine = |slots: &mut [Slot<'_>]| {
+        examine_together(query, pool, slots)?;
+        for slot in slots {
+            if let Picked::List(list) = &mut slot.picked
+                && list.len() < slot.tile.cell_num as usize / 4
+            {
+                let list = std::mem::take(list);
+                slot.condense(query, list);
+            }
+        }
+        Ok(())
+    };
+    query.array.context().install(|| slots.par_chunks_mut(some).try_for_each(examine))
+}
+
+/// Tiles that one task takes through all steps: few enough for a cache, more than one to open their files once.
+pub(super) fn tiles_per_task(query: &Query, tiles: usize) -> usize {
+    (tiles / (query.array.context().threads() * 4)).clamp(1, 4)
+}
+
+fn examine_together(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>]) -> Result<()> {
     let context = query.array.context();
     let telling: Vec<Option<usize>> = slots.iter().map(|slot| slot.telling_dimension(query)).collect();
     if telling.iter().any(Option::is_some) {
@@ -349,7 +418,7 @@ pub(super) fn examine(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>]) 
         load(query, pool, slots, |at, slot| first(at, slot).into_iter().collect(), |_| Cells::All)?;
         context.install(|| {
             slots.par_iter_mut().zip(&telling).try_for_each(|(slot, dimension)| match dimension {
-                Some(dimension) => slot.select_along(query, *dimension),
+                Some(dimension) => slot.select_along(query, &[*dimension]),
                 None => Ok(()),
             })
         })?;

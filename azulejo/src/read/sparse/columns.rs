@@ -2,7 +2,7 @@
 //!
 //! A tile all of whose cells follow one another in the result is unfiltered where it belongs.
 
-use super::batch::{Slot, runs};
+use super::batch::{Slot, cut, runs, single, tiles_per_task};
 use super::query::Query;
 use crate::column::{ColumnBuffers, ColumnMut, ColumnSet};
 use crate::error::{Error, Result};
@@ -11,6 +11,7 @@ use crate::read::gather::{gather_fixed, gather_slabs};
 use crate::read::unfilter::{Target, load_into, stored_tiles};
 use crate::read::{BoundField, BufferPool, Cells, Progress, Tile, TileRequest};
 use crate::space::CellSlab;
+use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -104,23 +105,68 @@ pub(super) fn columns(
 }
 
 /// Loads the fields of the cells in `slabs`: those of fixed length into `outs` (one a field), others into columns of their
-/// own, which are returned by field.
+/// own, which are returned by field. Where reads are cheap and tiles follow one another in the result, threads take some
+/// tiles each from the first field to the last.
 pub(super) fn fill_columns(
     query: &Query,
     pool: &BufferPool,
     mut slots: Vec<Slot<'_>>,
     slabs: &[CellSlab],
+    mut outs: Vec<FixedOut<'_>>,
+) -> Result<Vec<Option<ColumnBuffers>>> {
+    let cheap = query.array.location().storage.has_cheap_reads();
+    let fixed = !query.fields.iter().any(|field| field.column_type.is_var());
+    if !(cheap && fixed && slabs.is_sorted_by_key(|slab| slab.tile)) {
+        return fill_together(query, pool, &mut slots, slabs, outs);
+    }
+    let some = tiles_per_task(query, slots.len());
+    let mut work = Vec::with_capacity(slots.len().div_ceil(some));
+    let mut rest = slabs;
+    let mut first = 0;
+    for members in slots.chunks_mut(some) {
+        let next = first + u32::try_from(members.len()).unwrap_or(u32::MAX);
+        let (here, later) = rest.split_at(rest.partition_point(|slab| slab.tile < next));
+        let here: Vec<CellSlab> =
+            here.iter().map(|slab| CellSlab { tile: slab.tile - first, ..*slab }).collect();
+        let cells = cells_of(&here)?;
+        let outs: Vec<FixedOut<'_>> = outs.iter_mut().map(|out| out.take_first(cells)).collect();
+        (rest, first) = (later, next);
+        if cells > 0 {
+            work.push((members, here, outs));
+        }
+    }
+    query.array.context().install(|| {
+        work.into_par_iter().with_max_len(1).try_for_each(|(members, slabs, outs)| {
+            fill_together(query, pool, members, &slabs, outs).map(drop)
+        })
+    })?;
+    Ok(query.fields.iter().map(|_| None).collect())
+}
+
+/// As [`fill_columns`], column by column.
+fn fill_together(
+    query: &Query,
+    pool: &BufferPool,
+    slots: &mut [Slot<'_>],
+    slabs: &[CellSlab],
     outs: Vec<FixedOut<'_>>,
 ) -> Result<Vec<Option<ColumnBuffers>>> {
     let used = used(slots.len(), slabs);
     // Coordinates that only decided the order are not needed any more.
-    for slot in &mut slots {
+    for slot in slots.iter_mut() {
         let wanted = &slot.of.fields;
         slot.loaded.retain(|field, _| wanted.contains(&Some(*field)));
         slot.kept = None;
     }
-    let spans = spans(&slots, slabs, &used);
-    let whole = whole(&slots, slabs, &used);
+    let some = tiles_per_task(query, slots.len());
+    let load = |(slots, used): (&mut [Slot<'_>], &[u64])| load_held(query, pool, slots, used);
+    query
+        .array
+        .context()
+        .install(|| slots.par_chunks_mut(some).zip(used.par_chunks(some)).try_for_each(load))?;
+    let slots = &mut *slots;
+    let spans = spans(slots, slabs, &used);
+    let whole = whole(slots, slabs, &used);
     let mut columns = Vec::with_capacity(query.fields.len());
     for (i, (bound, out)) in query.fields.iter().zip(outs).enumerate() {
         query.operation.check()?;
@@ -159,14 +205,14 @@ pub(super) fn fill_columns(
             columns.push(Some(gather_slabs(context, slabs, &tiles, &bound.column_type, &bound.fill)?));
         } else {
             let FixedOut { data, mut validity, .. } = out;
-            let direct = direct(bound, &slots, &whole, &places, i);
+            let direct = direct(bound, slots, &whole, &places, i);
             let mut placed = vec![false; slots.len()];
             for (_, request) in &direct {
                 if let Some(placed) = places.get(*request).and_then(|at| placed.get_mut(*at)) {
                     *placed = true;
                 }
             }
-            let targets = targets(bound, &slots, &places, &direct, data, validity.as_deref_mut());
+            let targets = targets(bound, slots, &places, &direct, data, validity.as_deref_mut());
             take(targets, &requests)?;
             let source = (tiles.as_slice(), placed.as_slice());
             gather_fixed(
@@ -178,7 +224,7 @@ pub(super) fn fill_columns(
             )?;
             columns.push(None);
         }
-        for slot in &mut slots {
+        for slot in slots.iter_mut() {
             if let Some(Some(field)) = slot.of.fields.get(i) {
                 let again = slot.of.fields.iter().skip(i + 1).any(|later| later.as_ref() == Some(field));
                 if !again {
@@ -188,6 +234,32 @@ pub(super) fn fill_columns(
         }
     }
     Ok(columns)
+}
+
+/// Loads what is missing of slots that hold only some cells of their tiles.
+fn load_held(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>], used: &[u64]) -> Result<()> {
+    for i in 0..query.fields.len() {
+        let (mut requests, mut at) = (Vec::new(), Vec::new());
+        for (n, (slot, _)) in slots.iter().zip(used).enumerate().filter(|(_, (_, used))| **used > 0) {
+            if let (Some(places), Some(Some(field))) = (&slot.places, slot.of.fields.get(i))
+                && !slot.loaded.contains_key(field)
+            {
+                requests.push(slot.request(*field, Cells::Spans(single(places))));
+                at.push((n, *field));
+            }
+        }
+        if requests.is_empty() {
+            continue;
+        }
+        let tiles = load_into(&query.array, &requests, Vec::new(), pool, query.ahead.as_ref())?;
+        for ((n, field), tile) in at.into_iter().zip(tiles) {
+            if let Some(slot) = slots.get_mut(n) {
+                let held = cut(&tile, slot.places.as_deref().unwrap_or_default());
+                slot.loaded.insert(field, Arc::new(held));
+            }
+        }
+    }
+    Ok(())
 }
 
 /// How many cells of each slot are in `slabs`.
@@ -252,6 +324,7 @@ fn whole(slots: &[Slot<'_>], slabs: &[CellSlab], used: &[u64]) -> Vec<Option<usi
         if let (Some(of), Some(used), Some(place)) = (slots.get(slot), used.get(slot), whole.get_mut(slot))
             && slab.start == 0
             && slab.len == of.tile.cell_num
+            && of.places.is_none()
             && *used == u64::from(slab.len)
         {
             *place = Some(at);

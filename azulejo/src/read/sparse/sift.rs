@@ -4,13 +4,13 @@
 //! curve, the next cells of the result may lie in any tile. Then all tiles are looked at, some at a time, and of each only
 //! the cells that come next are kept. Every batch decodes coordinates anew: slow, but within the budget.
 
-use super::batch::{Portion, Slot, examine, keys_of, ordered, slots_of};
-use super::keys::{CellBits, KeySet, Keys, Picked, Word};
+use super::batch::{Portion, Slot, cut, examine, keys_of, ordered, single, slots_of};
+use super::keys::{CellBits, KeySet, Keys, Word};
 use super::plan::PlannedTile;
 use super::query::Query;
 use crate::column::ColumnSet;
 use crate::error::{Error, Result};
-use crate::read::{BufferPool, Cells, PoolBuffer, Tile, gather_slabs, load_tiles};
+use crate::read::{BufferPool, Cells, Tile, gather_slabs, load_tiles};
 use crate::space::CellSlab;
 use crate::space::cell_order::{BoundPart, CellBound, Segment};
 use azulejo_format::fragment::Field;
@@ -70,21 +70,17 @@ pub(super) fn read(
 ) -> Result<(Option<ColumnSet>, Option<CellBound>)> {
     let from = portion.bounds.0.as_ref();
     let mut to = portion.bounds.1.clone();
-    let mut cut = None;
+    let mut lowered = None;
     let mut slots = slots_of(query, portion)?;
-    let mut places: Vec<Vec<u32>> = vec![Vec::new(); slots.len()];
     let mut held = 0u64;
     for group in groups(&slots, query.budget / 2) {
-        let members = slots.get_mut(group.clone()).unwrap_or_default();
+        let end = group.end;
+        let members = slots.get_mut(group).unwrap_or_default();
         examine(query, pool, members)?;
         let set = keys_of(query, members, from, to.as_ref(), true)?;
         let found = cells_of(set, members.len());
-        let end = group.end;
-        for ((slot, found), place) in
-            members.iter_mut().zip(found).zip(places.get_mut(group).unwrap_or_default())
-        {
-            held += condense(query, slot, &found);
-            *place = found;
+        for (slot, found) in members.iter_mut().zip(found) {
+            held += condense(query, slot, found);
         }
         while held > query.budget / 2 {
             let members = slots.get_mut(..end).unwrap_or_default();
@@ -94,27 +90,26 @@ pub(super) fn read(
             };
             let found = cells_of(keys_of(query, members, from, Some(&bound), true)?, members.len());
             held = 0;
-            for ((slot, found), place) in members.iter_mut().zip(found).zip(&mut places) {
-                held += condense(query, slot, &found);
-                *place = found.iter().filter_map(|at| place.get(*at as usize).copied()).collect();
+            for (slot, found) in members.iter_mut().zip(found) {
+                held += condense(query, slot, found);
             }
             to = Some(bound.clone());
-            cut = Some(bound);
+            lowered = Some(bound);
         }
     }
     let mut slabs = Vec::new();
     ordered(query, 0, &slots, &(None, None), true, &mut slabs)?;
     if slabs.is_empty() {
-        return Ok((None, cut));
+        return Ok((None, lowered));
     }
     let cell_num =
         usize::try_from(CellSlab::total(&slabs)).map_err(|_| Error::Internal("too many cells".into()))?;
     let mut columns = Vec::with_capacity(query.fields.len());
     for (i, bound) in query.fields.iter().enumerate() {
-        let tiles = column_tiles(query, pool, &slots, &places, i)?;
+        let tiles = column_tiles(query, pool, &slots, i)?;
         columns.push(gather_slabs(query.array.context(), &slabs, &tiles, &bound.column_type, &bound.fill)?);
     }
-    Ok((Some(ColumnSet { cell_num, columns }), cut))
+    Ok((Some(ColumnSet { cell_num, columns }), lowered))
 }
 
 /// A bound with about half of the cells below it, at least one; `None` if all cells have the same coordinates.
@@ -181,95 +176,43 @@ fn cells_of(set: KeySet, slot_num: usize) -> Vec<Vec<u32>> {
     cells
 }
 
-/// Drops everything of a slot but its key fields' cells at `places`; returns the bytes that remain.
-fn condense(query: &Query, slot: &mut Slot<'_>, places: &[u32]) -> u64 {
-    let needed = slot.kept_fields(query);
-    slot.loaded.retain(|field, _| needed.contains(field) && !places.is_empty());
-    let mut bytes = 8 * places.len() as u64;
-    for tile in slot.loaded.values_mut() {
-        let small = cut(tile, places);
-        bytes += small.memory() as u64;
-        *tile = Arc::new(small);
-    }
-    if let Some(kept) = &mut slot.kept {
-        *kept = places.iter().map(|place| kept.get(*place as usize).copied().unwrap_or(0)).collect();
-    }
-    #[expect(clippy::cast_possible_truncation, reason = "fewer than the tile's cells")]
-    let all = Picked::All(places.len() as u32);
-    slot.picked = all;
-    bytes + (slot.tile.cost / u64::from(slot.tile.cell_num).max(1)) * places.len() as u64
+/// Drops everything of a slot but the cells at `places`; returns what they will have cost.
+fn condense(query: &Query, slot: &mut Slot<'_>, places: Vec<u32>) -> u64 {
+    let cell = slot.tile.cost / u64::from(slot.tile.cell_num).max(1);
+    let cells = places.len() as u64;
+    slot.condense(query, places) + cell * cells
 }
 
-/// The cells of a tile at `places` as a tile.
-fn cut(tile: &Tile, places: &[u32]) -> Tile {
-    let view = tile.view();
-    let mut data = Vec::with_capacity(places.len() * tile.cell_size);
-    let mut offsets = tile.offsets.as_ref().map(|_| vec![0u64]);
-    for place in places {
-        data.extend_from_slice(view.cell(*place as usize));
-        if let Some(offsets) = &mut offsets {
-            offsets.push(data.len() as u64);
-        }
-    }
-    let valid = |place: &u32| u8::from(view.is_valid(*place as usize));
-    Tile {
-        data: PoolBuffer::from(data),
-        offsets,
-        validity: tile
-            .validity
-            .as_ref()
-            .map(|_| PoolBuffer::from(places.iter().map(valid).collect::<Vec<_>>())),
-        cell_num: places.len(),
-        cell_size: tile.cell_size,
-    }
-}
-
-/// The tiles of one column, cut down to the cells at `places`.
+/// The tiles of one column, cut down to the cells that the slots hold.
 fn column_tiles(
     query: &Query,
     pool: &BufferPool,
     slots: &[Slot<'_>],
-    places: &[Vec<u32>],
     column: usize,
 ) -> Result<Vec<Option<Arc<Tile>>>> {
     let mut tiles: Vec<Option<Arc<Tile>>> = vec![None; slots.len()];
     for group in groups(slots, query.budget / 4) {
         let (mut requests, mut at) = (Vec::new(), Vec::new());
         for i in group {
-            let (Some(slot), Some(places)) = (slots.get(i), places.get(i)) else { continue };
+            let Some(slot) = slots.get(i) else { continue };
             let Some(field) = slot.of.fields.get(column).copied().flatten() else { continue };
-            if places.is_empty() {
-                continue;
-            }
+            let Some(places) = slot.places.as_ref().filter(|places| !places.is_empty()) else { continue };
             match (slot.loaded.get(&field), tiles.get_mut(i)) {
                 (Some(tile), Some(place)) => *place = Some(Arc::clone(tile)),
                 _ => {
-                    requests.push(slot.request(field, spans(places)));
-                    at.push(i);
+                    requests.push(slot.request(field, Cells::Spans(single(places))));
+                    at.push((i, places));
                 }
             }
         }
         if requests.is_empty() {
             continue;
         }
-        for (i, tile) in at.into_iter().zip(load_tiles(&query.array, &requests, pool)?) {
-            if let (Some(place), Some(places)) = (tiles.get_mut(i), places.get(i)) {
+        for ((i, places), tile) in at.into_iter().zip(load_tiles(&query.array, &requests, pool)?) {
+            if let Some(place) = tiles.get_mut(i) {
                 *place = Some(Arc::new(cut(&tile, places)));
             }
         }
     }
     Ok(tiles)
-}
-
-/// Places, ascending, as runs.
-fn spans(places: &[u32]) -> Cells {
-    let mut spans: Vec<Range<u64>> = Vec::new();
-    for place in places {
-        let place = u64::from(*place);
-        match spans.last_mut() {
-            Some(last) if last.end == place => last.end += 1,
-            _ => spans.push(place..place + 1),
-        }
-    }
-    Cells::Spans(spans)
 }
