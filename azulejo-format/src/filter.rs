@@ -21,6 +21,7 @@ mod integer;
 mod key;
 mod lanes;
 mod lz4;
+mod open_chunk;
 mod options;
 mod parts;
 mod pipeline;
@@ -38,6 +39,7 @@ mod zstd;
 
 pub use context::FilterContext;
 pub use key::EncryptionKey;
+pub use open_chunk::OpenChunk;
 pub use scratch::Scratch;
 
 use crate::datatype::Datatype;

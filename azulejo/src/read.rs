@@ -14,6 +14,7 @@ mod gather;
 mod merge;
 mod paint;
 mod plan;
+mod scatter;
 mod select;
 pub(crate) mod sparse;
 mod unfilter;

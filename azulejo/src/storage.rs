@@ -28,6 +28,7 @@ pub use uri::{ObjectScheme, StorePath, Uri};
 use crate::error::Result;
 use bytes::Bytes;
 use std::fmt::Debug;
+use std::io::IoSliceMut;
 use std::ops::Range;
 
 /// One entry of a listing.
@@ -189,6 +190,20 @@ pub trait Upload: Send + Debug {
 pub trait ObjectReader: Send + Sync + Debug {
     /// Fills `out` with the object's bytes from `offset` on; an error if the object ends before that.
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()>;
+
+    /// As [`Self::read_at`], to several places: fills `pieces` one after another. What they hold after an error, and whether
+    /// they are as long as before, is unspecified.
+    fn read_scattered_at(&mut self, offset: u64, pieces: &mut [IoSliceMut<'_>]) -> Result<()> {
+        let mut bytes = vec![0; pieces.iter().map(|piece| piece.len()).sum()];
+        self.read_at(offset, &mut bytes)?;
+        let mut rest = bytes.as_slice();
+        for piece in pieces {
+            let (here, later) = rest.split_at(piece.len());
+            piece.copy_from_slice(here);
+            rest = later;
+        }
+        Ok(())
+    }
 }
 
 /// The path of what a folder has by a name, both paths relative to one place, whose own is empty.

@@ -6,6 +6,7 @@ use azulejo::storage::{
     Entry, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail, Upload,
 };
 use bytes::Bytes;
+use std::io::IoSliceMut;
 use std::sync::Arc;
 
 /// Passes everything on and counts it.
@@ -60,6 +61,12 @@ impl ObjectReader for CountingReader {
         self.stats.count("VFS.read_ops_num", 1);
         self.stats.count("VFS.read_byte_num", out.len() as u64);
         self.inner.read_at(offset, out)
+    }
+
+    fn read_scattered_at(&mut self, offset: u64, pieces: &mut [IoSliceMut<'_>]) -> Result<()> {
+        self.stats.count("VFS.read_ops_num", 1);
+        self.stats.count("VFS.read_byte_num", pieces.iter().map(|piece| piece.len() as u64).sum());
+        self.inner.read_scattered_at(offset, pieces)
     }
 }
 

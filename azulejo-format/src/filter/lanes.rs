@@ -9,7 +9,7 @@ use portable as machine;
 #[cfg(target_arch = "x86_64")]
 use sse2 as machine;
 
-pub(super) use machine::{Lane, load, store, transpose_bits};
+pub(super) use machine::{Lane, fence, load, store, stream, transpose_bits};
 
 /// From 16 values of `N` bytes (2, 4 or 8) to `N` planes of 16 bytes.
 #[inline]
@@ -46,8 +46,8 @@ pub(super) fn merge<const N: usize>(mut lanes: [Lane; N]) -> [Lane; N] {
 mod sse2 {
     use std::arch::x86_64::{
         __m128i, _mm_and_si128, _mm_loadu_si128, _mm_packus_epi16, _mm_set1_epi16, _mm_set1_epi64x,
-        _mm_slli_epi64, _mm_srli_epi16, _mm_srli_epi64, _mm_storeu_si128, _mm_unpackhi_epi8,
-        _mm_unpacklo_epi8, _mm_xor_si128,
+        _mm_sfence, _mm_slli_epi64, _mm_srli_epi16, _mm_srli_epi64, _mm_storeu_si128, _mm_stream_si128,
+        _mm_unpackhi_epi8, _mm_unpacklo_epi8, _mm_xor_si128,
     };
 
     pub(in crate::filter) type Lane = __m128i;
@@ -62,6 +62,25 @@ mod sse2 {
     pub(in crate::filter) fn store(lane: Lane, to: &mut [u8; 16]) {
         // SAFETY: 16 writable bytes, with no alignment asked for; SSE2 is part of x86-64.
         unsafe { _mm_storeu_si128(to.as_mut_ptr().cast(), lane) }
+    }
+
+    /// As [`store`], past the caches: pays where whole lines of 64 bytes are written that nobody reads soon. A [`fence`] must
+    /// follow before another thread is told.
+    #[inline]
+    pub(in crate::filter) fn stream(lane: Lane, to: &mut [u8; 16]) {
+        if to.as_ptr().addr().is_multiple_of(16) {
+            // SAFETY: 16 writable bytes, aligned to 16; SSE2 is part of x86-64.
+            unsafe { _mm_stream_si128(to.as_mut_ptr().cast(), lane) }
+        } else {
+            store(lane, to);
+        }
+    }
+
+    /// Orders what was streamed before whatever follows.
+    #[inline]
+    pub(in crate::filter) fn fence() {
+        // SAFETY: SSE is part of x86-64.
+        unsafe { _mm_sfence() }
     }
 
     #[inline]
@@ -122,6 +141,14 @@ mod portable {
     pub(in crate::filter) fn store(lane: Lane, to: &mut [u8; 16]) {
         *to = lane;
     }
+
+    #[inline]
+    pub(in crate::filter) fn stream(lane: Lane, to: &mut [u8; 16]) {
+        store(lane, to);
+    }
+
+    #[inline]
+    pub(in crate::filter) fn fence() {}
 
     /// The bytes at even places of `a`, then those of `b`.
     #[inline]
@@ -192,6 +219,16 @@ mod tests {
         let mut kept = [0; 16];
         portable::store(portable::load(&a), &mut kept);
         assert_eq!(kept, a);
+        let mut streamed = [0; 48];
+        for at in 0..32 {
+            let (place, _) = streamed[at..].split_first_chunk_mut().unwrap();
+            stream(x, place);
+            fence();
+            assert_eq!(*place, a);
+            portable::stream(portable::load(&b), place);
+            portable::fence();
+            assert_eq!(*place, b);
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use super::checksum::Checksum;
 use super::chunking::chunk_ends;
 use super::compression::Compression;
 use super::float_scale::FloatScale;
+use super::open_chunk::OpenChunk;
 use super::parts::{PartList, decode_each, original_len};
 use super::scratch::sized;
 use super::strings::{self, EncodedStrings};
@@ -51,6 +52,15 @@ enum Held {
     Out,
 }
 
+impl Held {
+    fn len(self, chunk: &Chunk<'_>) -> usize {
+        match self {
+            Self::Scratch(len) => len,
+            Self::Stored | Self::Out => chunk.data.len(),
+        }
+    }
+}
+
 /// Where the data are to go when all filters are undone.
 enum Goal<'a> {
     Fill(&'a mut [u8]),
@@ -75,6 +85,50 @@ impl Pipeline {
         }
         let limit = growth_limit(out.len() as u64);
         self.undo(ctx, chunk, 0, Goal::Fill(out), limit, scratch).map(|_| ())
+    }
+
+    /// Undoes the filters of one chunk, whose cells are then to be put in place by [`OpenChunk::copy_to`].
+    ///
+    /// As [`Self::decode_chunk`], where cells go to more than one place.
+    pub fn open_chunk<'a>(
+        &self,
+        ctx: &FilterContext<'_>,
+        chunk: &Chunk<'a>,
+        scratch: &'a mut Scratch,
+    ) -> Result<OpenChunk<'a>> {
+        let len = chunk.original_len as usize;
+        let limit = growth_limit(len as u64);
+        let first = (0..self.stage_count(ctx)).find(|i| self.stage(ctx, *i).role != Role::Passes);
+        let first = first.map(|i| (i, self.stage(ctx, i)));
+        let mut value_size = 1;
+        let mut held = None;
+        if let Some((i, Stage { filter: Filter::Byteshuffle, datatype, .. })) = first
+            && len.is_multiple_of(datatype.size())
+        {
+            let (planes, metadata_at) = self.undo(ctx, chunk, i + 1, Goal::KeepInScratch, limit, scratch)?;
+            let metadata = match metadata_at {
+                MetadataAt::Stored(at) => chunk.metadata.get(at..),
+                MetadataAt::Scratch(at, len) => scratch.metadata[0].get(at..len),
+            };
+            let mut m = ByteReader::new(metadata.unwrap_or_default());
+            if byteshuffle::is_one_part(planes.len(chunk), &mut m)? {
+                value_size = datatype.size();
+                held = Some(planes);
+            }
+        }
+        let held = match held {
+            Some(held) => held,
+            None => self.undo(ctx, chunk, 0, Goal::KeepInScratch, limit, scratch)?.0,
+        };
+        let bytes = match held {
+            Held::Scratch(len) => scratch.data[0].get(..len).unwrap_or_default(),
+            Held::Stored | Held::Out => chunk.data,
+        };
+        if bytes.len() != len {
+            let reason = format!("{} bytes where the chunk has {len}", bytes.len());
+            return Err(DecodeError::invalid("chunk data", 0, reason));
+        }
+        Ok(OpenChunk::new(bytes, value_size))
     }
 
     /// Whether chunks are stored as they are: no filter changes or checks them.

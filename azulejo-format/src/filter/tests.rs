@@ -41,6 +41,19 @@ fn decode(
     let mut data = vec![0xaa; len];
     if !pipeline.keeps_offsets_in_data(ctx) {
         pipeline.decode_tile(ctx, stored, &mut data, &mut scratch)?;
+        for chunk in TileChunks::parse(stored)?.chunks() {
+            let expected = &data[chunk.output_offset as usize..chunk.output_end() as usize];
+            let mut opened = pipeline.open_chunk(ctx, chunk, &mut scratch)?;
+            for streams in [false, true] {
+                let mut copied = vec![0xaa; expected.len()];
+                // In two pieces, cut at a whole value of any type.
+                let (low, high) = copied.split_at_mut(expected.len() / 2 / 16 * 16);
+                opened.copy_to(0, low, streams)?;
+                opened.copy_to(low.len(), high, streams)?;
+                assert_eq!(copied, expected);
+            }
+            assert!(opened.as_bytes().is_none_or(|bytes| bytes == expected));
+        }
         return Ok((data, None));
     }
     let mut offsets = vec![u64::MAX; cells];

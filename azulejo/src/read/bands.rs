@@ -5,14 +5,15 @@
 //! buffer that stays in cache, and copied, so that all memory that is touched once is the output. A chunk whose cells follow
 //! one another in the output too is unfiltered there.
 
-use super::chunk_walk::{ChunkWalk, Stored, Window, in_file};
+use super::chunk_walk::{ChunkWalk, Met, Stored, Window, in_file};
 use super::fetch::{FetchedBytes, StoredTile};
 use super::plan::{BatchPlan, Slot};
+use super::scatter;
 use super::unfilter::{PARALLEL_BYTES, StoredPart, with_scratch};
 use crate::array::{Array, short_read_is_corrupt};
 use crate::buffer_pool::{BufferPool, PoolBuffer};
 use crate::error::{Error, Result};
-use crate::space::copy::copy_part;
+use crate::space::copy::{self, copy_part, place_rows};
 use crate::storage::ObjectReader;
 use azulejo_format::DecodeError;
 use azulejo_format::filter::Scratch;
@@ -27,6 +28,12 @@ pub(super) const SPAN_GAP_BYTES: usize = 16 * 1024;
 
 /// Chunks are about this long unless an array says otherwise.
 const CHUNK_BYTES: usize = 64 * 1024;
+
+/// Shorter rows are unfiltered together and then copied.
+const SHORTEST_ROW: usize = 128;
+
+/// Output from this size on is written past the caches, which could not keep it anyway.
+const STREAMED_BYTES: usize = 32 << 20;
 
 /// Bands for each thread, so that a thread that is held up does not hold up the others.
 const BANDS_PER_THREAD: usize = 4;
@@ -54,6 +61,7 @@ pub(super) fn fill_layers(
     threads: usize,
 ) -> Result<()> {
     let widest = layers.iter().map(|layer| layer.cell_size).max().unwrap_or(1);
+    let streams = layers.iter().map(|layer| layer.out.len()).sum::<usize>() >= STREAMED_BYTES;
     let bands = bands(batch, slots, widest, threads);
     let mut work = Vec::with_capacity(bands.len() * layers.len());
     for Layer { out, cell_size, tiles } in layers {
@@ -78,6 +86,7 @@ pub(super) fn fill_layers(
                 band: &band.cells,
                 out,
                 cell_size,
+                streams,
                 scratch,
                 window: Window::default(),
                 buffer: PoolBuffer::default(),
@@ -184,6 +193,8 @@ struct Filler<'f> {
     /// The band's bytes.
     out: &'f mut [u8],
     cell_size: usize,
+    /// Whether cells are best written past the caches.
+    streams: bool,
     scratch: &'f mut Scratch,
     window: Window,
     /// Unfiltered cells on their way.
@@ -216,7 +227,7 @@ impl Filler<'_> {
                     *file = Some(OpenFile { of, reader: open(self.array, &part.tile)? });
                 }
                 match file {
-                    Some(file) => Stored::File(&*file.reader),
+                    Some(file) => Stored::File(&mut *file.reader),
                     None => return Ok(()),
                 }
             }
@@ -243,7 +254,11 @@ impl Filler<'_> {
             return Ok(());
         }
         let whole = wanted.saturating_mul(2) >= part.cell_num as u64;
-        let mut walk = ChunkWalk::new(stored, window, self.pool, part.range.clone(), len as u64, whole)?;
+        let scatters = part.stores_as_is
+            && matches!(stored, Stored::File(_))
+            && scatter::is_worthwhile(&self.batch.copies, copies, size);
+        let mut walk =
+            ChunkWalk::new(stored, window, self.pool, part.range.clone(), len as u64, whole, scatters)?;
         let bytes =
             |span: &Range<u64>| span.start.saturating_mul(size as u64)..span.end.saturating_mul(size as u64);
         let mut spans_left = spans.iter().map(bytes).peekable();
@@ -256,10 +271,16 @@ impl Filler<'_> {
                 Some(span) if span.start >= holds.end => continue,
                 Some(_) => {}
             }
-            let chunk = walk.chunk(&met)?;
             let from_to = (holds.start as usize, holds.end as usize);
-            if whole_tile.is_none() && from_to.0.is_multiple_of(size) && from_to.1.is_multiple_of(size) {
-                self.chunk(part, slot, &chunk, from_to.0 / size..from_to.1 / size)?;
+            let in_cells =
+                whole_tile.is_none() && from_to.0.is_multiple_of(size) && from_to.1.is_multiple_of(size);
+            let cells = from_to.0 / size..from_to.1 / size;
+            if scatters && in_cells && met.is_plain() && self.scatter(slot, &mut walk, &met, &cells)? {
+                continue;
+            }
+            let chunk = walk.chunk(&met)?;
+            if in_cells {
+                self.chunk(part, slot, &chunk, cells)?;
             } else {
                 // Early versions cut cells in two: such tiles are put together first.
                 let tile = whole_tile.get_or_insert_with(|| self.pool.take(len));
@@ -274,6 +295,27 @@ impl Filler<'_> {
             }
             None => Ok(()),
         }
+    }
+
+    /// Reads a plain chunk, which holds the tile's cells `cells`, to its places; false if that cannot be.
+    fn scatter(
+        &mut self,
+        slot: &Slot,
+        walk: &mut ChunkWalk<'_>,
+        met: &Met,
+        cells: &Range<usize>,
+    ) -> Result<bool> {
+        let copies = self.batch.copies.get(slot.copies.clone());
+        let window = copy::Window { out: self.band.clone(), src: cells.clone() };
+        let reads = scatter::scattered_reads(
+            &self.batch.copies,
+            copies,
+            &window,
+            self.out,
+            self.cell_size,
+            room(&mut self.buffer, self.pool, cells.len() * self.cell_size),
+        )?;
+        reads.map(|reads| walk.scatter(met, reads)).transpose().map(|done| done.is_some())
     }
 
     /// Takes a chunk, which holds the tile's cells `cells`.
@@ -298,17 +340,28 @@ impl Filler<'_> {
                 return part.pipeline.decode_chunk(&part.ctx, chunk, place, self.scratch).map_err(corrupt);
             }
         }
-        if part.stores_as_is && chunk.data.len() == chunk.original_len as usize {
-            return copy_part(list, copies, (chunk.data, cells), self.out, self.band, size);
+        let mut opened = part.pipeline.open_chunk(&part.ctx, chunk, self.scratch).map_err(corrupt)?;
+        if let Some(bytes) = opened.as_bytes() {
+            return copy_part(list, copies, (bytes, cells), self.out, self.band, size);
         }
-        let len = chunk.original_len as usize;
-        if self.buffer.len() < len {
-            self.buffer = self.pool.take(len);
+        if list.row_len(copies).saturating_mul(size) >= SHORTEST_ROW {
+            let window = copy::Window { out: self.band.clone(), src: cells };
+            return place_rows(list, copies, &window, self.out, size, &mut |start, row| {
+                opened.copy_to(start, row, self.streams).map_err(corrupt)
+            });
         }
-        let bytes = self.buffer.get_mut(..len).unwrap_or_default();
-        part.pipeline.decode_chunk(&part.ctx, chunk, bytes, self.scratch).map_err(corrupt)?;
+        let bytes = room(&mut self.buffer, self.pool, chunk.original_len as usize);
+        opened.copy_to(0, bytes, false).map_err(corrupt)?;
         copy_part(list, copies, (bytes, cells), self.out, self.band, size)
     }
+}
+
+/// `len` bytes of a buffer that only grows.
+fn room<'b>(buffer: &'b mut PoolBuffer, pool: &BufferPool, len: usize) -> &'b mut [u8] {
+    if buffer.len() < len {
+        *buffer = pool.take(len);
+    }
+    buffer.get_mut(..len).unwrap_or_default()
 }
 
 fn corrupt(source: DecodeError) -> Error {

@@ -2,11 +2,13 @@
 //!
 //! A chunk's header says how long the chunk is, so that the next header is found without what lies between.
 
+use super::scatter::ScatteredRead;
 use crate::buffer_pool::{BufferPool, PoolBuffer};
 use crate::error::{Error, Result};
 use crate::storage::ObjectReader;
 use azulejo_format::DecodeError;
 use azulejo_format::tile::{Chunk, ChunkHeader};
+use std::io::IoSliceMut;
 use std::ops::Range;
 
 /// Bytes that are read at a time where most of a tile is wanted, unless a chunk is longer. Shorter tiles are read whole.
@@ -16,10 +18,9 @@ const READ_AHEAD: u64 = 64 * 1024;
 const SKIPPING: u64 = 512;
 
 /// Where a tile's stored bytes are.
-#[derive(Clone, Copy)]
 pub(super) enum Stored<'s> {
     /// In an open file.
-    File(&'s dyn ObjectReader),
+    File(&'s mut (dyn ObjectReader + 'static)),
     /// In memory, from the tile's first byte on.
     Bytes(&'s [u8]),
 }
@@ -37,7 +38,7 @@ impl Window {
     /// The bytes `range` and whatever follows them at hand; at least `ahead` bytes are read, but none from `end` on.
     fn bytes(
         &mut self,
-        file: &dyn ObjectReader,
+        file: &mut dyn ObjectReader,
         pool: &BufferPool,
         range: Range<u64>,
         ahead: u64,
@@ -47,15 +48,20 @@ impl Window {
             let read_end = range.end.max(range.start.saturating_add(ahead)).min(end).max(range.end);
             let len = usize::try_from(read_end - range.start)
                 .map_err(|_| Error::Internal("a chunk beyond the address space".into()))?;
-            self.len = 0;
-            if self.buffer.len() < len {
-                self.buffer = pool.take(len);
-            }
-            file.read_at(range.start, self.buffer.get_mut(..len).unwrap_or_default())?;
+            file.read_at(range.start, self.room(pool, len))?;
             (self.start, self.len) = (range.start, len);
         }
         let from = (range.start - self.start) as usize;
         Ok(self.buffer.get(from..self.len).unwrap_or_default())
+    }
+
+    /// Memory for `len` bytes, which then are no longer valid.
+    fn room(&mut self, pool: &BufferPool, len: usize) -> &mut [u8] {
+        self.len = 0;
+        if self.buffer.len() < len {
+            self.buffer = pool.take(len);
+        }
+        self.buffer.get_mut(..len).unwrap_or_default()
     }
 
     /// Forgets the bytes: another file follows.
@@ -77,6 +83,11 @@ impl Met {
     /// The bytes of the unfiltered tile that the chunk holds.
     pub fn holds(&self) -> Range<u64> {
         self.output..self.output + u64::from(self.header.original_len)
+    }
+
+    /// Whether the chunk is as long as it was before filtering, with nothing in front of it.
+    pub fn is_plain(&self) -> bool {
+        self.header.metadata_len == 0 && self.header.filtered_len == self.header.original_len
     }
 }
 
@@ -102,7 +113,8 @@ pub(super) struct ChunkWalk<'w> {
 }
 
 impl<'w> ChunkWalk<'w> {
-    /// Begins at the first chunk of a tile of `len` unfiltered bytes. `whole` says that most chunks are wanted.
+    /// Begins at the first chunk of a tile of `len` unfiltered bytes. `whole` says that most chunks are wanted, `scatters` that
+    /// they are read to their places if possible: then no more is read before.
     pub fn new(
         stored: Stored<'w>,
         window: &'w mut Window,
@@ -110,8 +122,9 @@ impl<'w> ChunkWalk<'w> {
         range: Range<u64>,
         len: u64,
         whole: bool,
+        scatters: bool,
     ) -> Result<Self> {
-        let small = range.end.saturating_sub(range.start) <= READ_AHEAD;
+        let small = !scatters && range.end.saturating_sub(range.start) <= READ_AHEAD;
         let skipping = if small { READ_AHEAD } else { SKIPPING };
         let ahead = if whole || small { READ_AHEAD } else { 0 };
         let at = range.start;
@@ -131,8 +144,8 @@ impl<'w> ChunkWalk<'w> {
         if range.end > self.range.end {
             return Err(damaged(format!("{} bytes are missing at its end", range.end - self.range.end)));
         }
-        match self.stored {
-            Stored::File(file) => self.window.bytes(file, self.pool, range, ahead, self.range.end),
+        match &mut self.stored {
+            Stored::File(file) => self.window.bytes(&mut **file, self.pool, range, ahead, self.range.end),
             Stored::Bytes(bytes) => {
                 let from = usize::try_from(at - self.range.start).unwrap_or(usize::MAX);
                 bytes
@@ -173,6 +186,30 @@ impl<'w> ChunkWalk<'w> {
         let len = (met.header.body_len() + more).min(self.range.end - met.body);
         let body = self.take(met.body, len, self.ahead)?;
         Chunk::new(met.header, met.output, body).map_err(corrupt)
+    }
+}
+
+impl ChunkWalk<'_> {
+    /// Reads parts of the last chunk met, which is plain, to their places.
+    pub fn scatter(&mut self, met: &Met, reads: Vec<ScatteredRead<'_>>) -> Result<()> {
+        let Stored::File(file) = &mut self.stored else {
+            return Err(Error::Internal("stored tiles in memory are not read again".into()));
+        };
+        for mut read in reads {
+            let end = met.body + read.bytes.end as u64;
+            // The next header comes along.
+            let header = ChunkHeader::LEN;
+            let more = end == self.at && self.left > 0 && end + header as u64 <= self.range.end;
+            if more {
+                read.pieces.push(IoSliceMut::new(self.window.room(self.pool, header)));
+            }
+            file.read_scattered_at(met.body + read.bytes.start as u64, &mut read.pieces)?;
+            drop(read);
+            if more {
+                (self.window.start, self.window.len) = (end, header);
+            }
+        }
+        Ok(())
     }
 }
 

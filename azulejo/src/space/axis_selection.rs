@@ -95,19 +95,22 @@ impl AxisSelection {
         Ok(selected)
     }
 
-    /// Appends the offsets `first..=last` that are `step` apart.
+    /// Appends the offsets `first..=last` that are `step` apart. Ranges that continue the last run become part of it: one that
+    /// begins where it ends, and single offsets at even distances.
     fn push(&mut self, first: u64, last: u64, step: u64) -> Result<()> {
         let too_many = || Error::InvalidArgument("2^64 cells or more are selected along a dimension".into());
         let count = ((last - first) / step).checked_add(1).ok_or_else(too_many)?;
         let position = self.len;
         self.len = self.len.checked_add(count).ok_or_else(too_many)?;
-        if let Some(run) = self.runs.last_mut()
-            && (run.step, step) == (1, 1)
-            && run.last().checked_add(1) == Some(first)
-        {
-            run.count += count;
-        } else {
-            self.runs.push(Run { start: first, step, count, position });
+        match self.runs.last_mut() {
+            Some(run) if (run.step, step) == (1, 1) && run.last().checked_add(1) == Some(first) => {
+                run.count += count;
+            }
+            Some(run) if (run.count, count) == (1, 1) && run.start < first => {
+                (run.step, run.count) = (first - run.start, 2);
+            }
+            Some(run) if count == 1 && run.last().checked_add(run.step) == Some(first) => run.count += 1,
+            _ => self.runs.push(Run { start: first, step, count, position }),
         }
         Ok(())
     }
@@ -218,6 +221,15 @@ mod tests {
     }
 
     #[test]
+    fn single_offsets_at_even_distances_become_one_run() {
+        let single = |at: i8| Range::of(at, at);
+        let ranges = [0, 10, 20, 30, 31, 32, 5, 4].map(single).to_vec();
+        let selected = resolve(&DimSelection::Ranges(ranges)).unwrap();
+        let runs: Vec<_> = selected.runs().iter().map(|r| (r.start, r.step, r.count, r.position)).collect();
+        assert_eq!(runs, [(100, 10, 4, 0), (131, 1, 2, 4), (105, 1, 1, 6), (104, 1, 1, 7)]);
+    }
+
+    #[test]
     fn the_current_domain_bounds_what_is_selected() {
         let d = dimension(Datatype::Int8, -100i8, 100, 7);
         let axis = d.axis().unwrap();
@@ -247,6 +259,11 @@ mod tests {
         prop_oneof![
             Just(DimSelection::All),
             proptest::collection::vec(range.clone(), 0..5).prop_map(DimSelection::Ranges),
+            proptest::collection::vec((-3i8..4, 0i8..2), 0..12).prop_map(|cells| {
+                DimSelection::Ranges(
+                    cells.into_iter().map(|(at, more)| Range::of(at * 3, at * 3 + more)).collect(),
+                )
+            }),
             (range, 1u64..30).prop_map(|(range, step)| DimSelection::Strided { range, step }),
         ]
     }

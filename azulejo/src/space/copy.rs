@@ -138,6 +138,15 @@ impl CopyList {
         }
     }
 
+    /// Cells of the rows of some copies, the shortest row's: 0 if a row's cells do not follow one another on both sides.
+    pub fn row_len(&self, copies: &[Copy]) -> usize {
+        let lens = copies.iter().map(|copy| match self.axes(copy).last() {
+            Some(Axis { count, out: 1, src: 1 }) => *count,
+            _ => 0,
+        });
+        lens.min().unwrap_or(0)
+    }
+
     /// Calls `each` with the rows of a copy, as far as they lie in the cells `band` of the output.
     pub fn rows(
         &self,
@@ -149,7 +158,7 @@ impl CopyList {
     }
 
     /// Calls `each` with the rows of a copy, as far as they lie in a window on both sides.
-    fn rows_within(
+    pub fn rows_within(
         &self,
         copy: &Copy,
         window: &Window,
@@ -202,9 +211,11 @@ impl CopyList {
 
 /// Which cells are at hand on both sides of a copy.
 #[derive(Debug, Clone)]
-struct Window {
-    out: Range<usize>,
-    src: Range<usize>,
+pub(crate) struct Window {
+    /// Cells of the output.
+    pub out: Range<usize>,
+    /// Cells of the tile.
+    pub src: Range<usize>,
 }
 
 /// Cells from the first to the last that a nest of loops touches in the output.
@@ -369,6 +380,26 @@ fn copy_of<const N: usize>(
                 }
             }
             Ok(())
+        })?;
+    }
+    Ok(())
+}
+
+/// As [`copy_part`] for copies whose rows are contiguous on both sides ([`CopyList::row_len`]): `fill` writes the bytes of the
+/// cells at hand, from a given one on, to where they belong.
+pub(crate) fn place_rows(
+    list: &CopyList,
+    copies: &[Copy],
+    window: &Window,
+    out: &mut [u8],
+    size: usize,
+    fill: &mut dyn FnMut(usize, &mut [u8]) -> Result<()>,
+) -> Result<()> {
+    for copy in copies {
+        list.rows_within(copy, window, &mut |row| {
+            let to = (row.out - window.out.start) * size;
+            let to = out.get_mut(to..to + row.axis.count * size).ok_or_else(beyond)?;
+            fill((row.src - window.src.start) * size, to)
         })?;
     }
     Ok(())

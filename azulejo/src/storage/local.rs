@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use side_by_side::{WAITING, busy, side_by_side};
 use std::collections::HashMap;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, IoSliceMut, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::AtomicUsize;
@@ -133,6 +133,11 @@ struct OpenFile {
 impl ObjectReader for OpenFile {
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
         read_exact_at(&self.file, out, offset).map_err(|source| storage_error("read", &self.path, source))
+    }
+
+    fn read_scattered_at(&mut self, offset: u64, pieces: &mut [IoSliceMut<'_>]) -> Result<()> {
+        read_scattered(&mut self.file, offset, pieces)
+            .map_err(|source| storage_error("read", &self.path, source))
     }
 }
 
@@ -396,6 +401,21 @@ fn io_error(op: &'static str, path: &StorePath, source: io::Error) -> Error {
         ErrorKind::NotFound | ErrorKind::NotADirectory => not_found(path),
         _ => storage_error(op, path, source),
     }
+}
+
+/// Fills pieces with the bytes from `offset` on; moves the file's cursor.
+fn read_scattered(file: &mut File, offset: u64, mut pieces: &mut [IoSliceMut<'_>]) -> io::Result<()> {
+    file.seek(SeekFrom::Start(offset))?;
+    IoSliceMut::advance_slices(&mut pieces, 0);
+    while !pieces.is_empty() {
+        match file.read_vectored(pieces) {
+            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
+            Ok(read) => IoSliceMut::advance_slices(&mut pieces, read),
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
 }
 
 #[cfg(unix)]

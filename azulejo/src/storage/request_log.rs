@@ -5,6 +5,7 @@ use super::{
 };
 use crate::error::Result;
 use bytes::Bytes;
+use std::io::IoSliceMut;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What was asked of a [`RequestLogStorage`], in order.
@@ -156,12 +157,22 @@ struct LoggedReader {
     log: RequestLog,
 }
 
-impl ObjectReader for LoggedReader {
-    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
-        let len = out.len() as u64;
+impl LoggedReader {
+    fn log(&self, offset: u64, len: u64) {
         let range = ReadRange::Bytes(offset..offset.saturating_add(len));
         self.log.push_batch([(self.path.clone(), Some(range), len)]);
+    }
+}
+
+impl ObjectReader for LoggedReader {
+    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        self.log(offset, out.len() as u64);
         self.inner.read_at(offset, out)
+    }
+
+    fn read_scattered_at(&mut self, offset: u64, pieces: &mut [IoSliceMut<'_>]) -> Result<()> {
+        self.log(offset, pieces.iter().map(|piece| piece.len() as u64).sum());
+        self.inner.read_scattered_at(offset, pieces)
     }
 }
 
