@@ -1,5 +1,6 @@
 //! Rows that are long enough to be read or unfiltered straight into the result: raw and shuffled tiles of several chunks in local
 //! files, overlapping fragments, any window and order; and files that end early or lie about their chunks.
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use azulejo::column::{ColumnBuffers, ColumnMut, ColumnSet};
 use azulejo::format::filter::{Filter, Pipeline};
