@@ -10,12 +10,15 @@
 //! Of numbers the last of equals is taken (which tells -0.0 from 0.0), and a NaN stands until the next number. Dimensions
 //! have a box (MBR) instead of a min and a max; there the first of equals is taken.
 
+mod reals;
+
 use crate::column::FieldView;
 use crate::error::{Error, Result};
 use azulejo_format::datatype::{Native, Physical};
 use azulejo_format::dispatch;
 use azulejo_format::fragment::{Field, SumKind, TileSum, has_min_max};
 use azulejo_format::{ArraySchema, CellValNum, Datatype};
+use reals::Folded;
 use std::cmp::Ordering;
 use std::ops::Range;
 
@@ -175,6 +178,11 @@ trait Statistic: Native {
     /// The least (last of equals), the greatest (last of equals) and, where all of it stays in the type, the sum.
     fn fold(values: impl Iterator<Item = Self> + Clone, min: Self, max: Self, bits: u64)
     -> (Self, Self, u64);
+
+    /// As [`Self::fold`], of all cells that `bytes` hold.
+    fn fold_all(bytes: &[u8], min: Self, max: Self, bits: u64) -> (Self, Self, u64) {
+        Self::fold(values(bytes), min, max, bits)
+    }
 }
 
 /// As the reference adds: at the first sum that leaves the type the run ends, at the type's limit.
@@ -282,6 +290,13 @@ macro_rules! reals {
                 }
                 (min, max, if over { Self::add(bits, values) } else { sum.to_bits() })
             }
+
+            fn fold_all(bytes: &[u8], min: Self, max: Self, bits: u64) -> (Self, Self, u64) {
+                let mut folded = Folded { min, max, sum: f64::from_bits(bits), over: false };
+                folded.take(bytes);
+                let sum = if folded.over { Self::add(bits, values(bytes)) } else { folded.sum.to_bits() };
+                (folded.min, folded.max, sum)
+            }
         }
     )*};
 }
@@ -297,19 +312,20 @@ fn numbers<T: Statistic>(
 ) {
     let (mut min, mut max) = (T::HIGHEST, T::LOWEST);
     for range in written {
-        let values = values::<T>(view, range);
+        let bytes = cells::<T>(view, range);
         (min, max, summary.sum_bits) = match view.validity.and_then(|v| v.get(range.clone())) {
             Some(validity) if summary.null_count > 0 => {
-                let valid = values.zip(validity).filter(|(_, valid)| **valid != 0).map(|(value, _)| value);
+                let values = values(bytes).zip(validity);
+                let valid = values.filter(|(_, valid)| **valid != 0).map(|(value, _)| value);
                 T::fold(valid, min, max, summary.sum_bits)
             }
-            _ => T::fold(values, min, max, summary.sum_bits),
+            _ => T::fold_all(bytes, min, max, summary.sum_bits),
         };
     }
     if kind.is_dimension {
         // Where bounds may be -0.0 or 0.0, the first of them counts.
         let first = |wanted: T| {
-            let mut all = written.iter().flat_map(|range| values::<T>(view, range));
+            let mut all = written.iter().flat_map(|range| values(cells::<T>(view, range)));
             all.find(|value| *value == wanted).unwrap_or(wanted)
         };
         if !T::PHYSICAL.is_integer() && min == T::default() {
@@ -331,11 +347,12 @@ fn sum_only<T: Statistic>(view: &FieldView<'_>, written: &[Range<usize>], summar
     }
 }
 
-fn values<'a, T: Native>(
-    view: &FieldView<'a>,
-    range: &Range<usize>,
-) -> impl Iterator<Item = T> + Clone + use<'a, T> {
-    let bytes = view.data.get(range.start * T::SIZE..range.end * T::SIZE).unwrap_or_default();
+/// The bytes of cells of one number.
+fn cells<'a, T: Native>(view: &FieldView<'a>, range: &Range<usize>) -> &'a [u8] {
+    view.data.get(range.start * T::SIZE..range.end * T::SIZE).unwrap_or_default()
+}
+
+fn values<T: Native>(bytes: &[u8]) -> impl Iterator<Item = T> + Clone {
     bytes.chunks_exact(T::SIZE).map(T::read)
 }
 
