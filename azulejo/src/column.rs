@@ -103,6 +103,17 @@ impl ColumnSet {
         Ok(Self { cell_num: runs.iter().map(Range::len).sum(), columns: columns.collect::<Result<_>>()? })
     }
 
+    /// The cells at these places, in their order.
+    pub(crate) fn pick(&self, places: &[usize]) -> Result<Self> {
+        let columns = self.columns.iter().map(|column| {
+            let mut picked = ColumnBuilder::new(column.column_type.clone());
+            let view = column.view();
+            places.iter().try_for_each(|&cell| picked.append_view(&view, cell..cell + 1))?;
+            Ok(picked.finish())
+        });
+        Ok(Self { cell_num: places.len(), columns: columns.collect::<Result<_>>()? })
+    }
+
     /// The column of a field.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&ColumnBuffers> {

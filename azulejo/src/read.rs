@@ -14,6 +14,7 @@ mod gather;
 mod merge;
 mod paint;
 mod plan;
+mod point_batch;
 mod scatter;
 mod select;
 pub(crate) mod sparse;

@@ -75,7 +75,10 @@ impl Assembler<'_> {
                 }
             }
         }
-        Ok(set)
+        match &batch.order {
+            Some(order) => set.pick(order),
+            None => Ok(set),
+        }
     }
 
     /// The columns of a batch with all cells as they are, and which of them meet the condition, if there is one.

@@ -7,6 +7,7 @@ use super::copy::fill_cells;
 use super::fetch::preload_indices;
 use super::paint::{SparseSource, paint};
 use super::plan::{BatchPlan, DensePlan, PositionBox, Source};
+use super::point_batch::point_batch;
 use super::sparse::field_stats;
 use super::{BoundField, BoundOptions, Progress, bind};
 use crate::array::{Array, Fragment};
@@ -321,6 +322,10 @@ impl DenseReader {
         for (mask, met) in mask.iter_mut().zip(met.into_iter().flatten()) {
             *mask &= met;
         }
+        if let Some(order) = &batch.order {
+            let mask = order.iter().map(|&cell| mask.get(cell).copied().unwrap_or(0)).collect();
+            return Ok(Some((columns.pick(order)?, mask)));
+        }
         Ok(Some((columns, mask)))
     }
 
@@ -349,7 +354,9 @@ impl DenseReader {
 
     /// Whether [`Self::read_fixed`] can serve the query.
     pub(crate) fn is_fixed(&self) -> bool {
-        self.condition.is_none() && !self.fields.iter().any(|f| f.column_type.is_var())
+        // Points are read in another order.
+        let in_order = !matches!(self.walk, Walk::Points { .. });
+        in_order && self.condition.is_none() && !self.fields.iter().any(|f| f.column_type.is_var())
     }
 
     /// Reads the next cells straight into buffers that have room for `room` cells, behind those that `progress` counts.
@@ -457,12 +464,7 @@ impl DenseReader {
                 let mut count =
                     (*len - *next).min(usize::try_from(max_cells).unwrap_or(usize::MAX)).min(1 << 16);
                 loop {
-                    let mut batch = BatchPlan::default();
-                    for point in *next..*next + count {
-                        let positions = point_box(array, plan, points, point)?;
-                        plan.add_box(&mut batch, positions, order)?;
-                    }
-                    batch.join_slots();
+                    let batch = point_batch(array, plan, points, *next..*next + count, order)?;
                     if costs.of(&batch)? <= *budget {
                         *next += count;
                         break batch;
@@ -542,24 +544,6 @@ fn tile_at(plan: &DensePlan, at: &[u64]) -> (PositionBox, Option<Vec<u64>>) {
         next[d] = 0;
     }
     (tile, None)
-}
-
-/// The position of a point.
-fn point_box(array: &Array, plan: &DensePlan, points: &Points, point: usize) -> Result<PositionBox> {
-    let current = array.schema().current_domain.ranges();
-    let mut positions = Vec::with_capacity(plan.grid.ndim());
-    for (d, (axis, column)) in plan.grid.axes().iter().zip(&points.coordinates).enumerate() {
-        let size = array.schema().domain.dimensions.get(d).map_or(1, |d| d.datatype.size());
-        let offset = column.get(point, size).and_then(|bytes| axis.offset_of(bytes)).filter(|offset| {
-            let within = current.and_then(|ranges| ranges.get(d)).and_then(|r| axis.offsets_of(r));
-            within.is_none_or(|(low, high)| (low..=high).contains(offset))
-        });
-        let Some(offset) = offset else {
-            return Err(Error::InvalidArgument(format!("point {point} lies outside the domain")));
-        };
-        positions.push(offset..offset + 1);
-    }
-    Ok(positions)
 }
 
 /// What batches cost in memory.

@@ -135,8 +135,13 @@ fn rebuild(batch: BatchPlan, tiles: &[(usize, u64)], origins: &[Origin]) -> Resu
         }
     }
     runs.sort_by_key(|run| run.0);
-    let mut rebuilt =
-        BatchPlan { boxes: batch.boxes, start: batch.start, cells: batch.cells, ..BatchPlan::default() };
+    let mut rebuilt = BatchPlan {
+        boxes: batch.boxes,
+        start: batch.start,
+        cells: batch.cells,
+        order: batch.order,
+        ..BatchPlan::default()
+    };
     let mut last = None;
     for (slot, out, cell, count) in runs {
         let run = std::iter::once(Axis { count, out: 1, src: 1 });

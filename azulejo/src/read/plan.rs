@@ -60,13 +60,16 @@ pub(super) struct BatchPlan {
     pub copies: CopyList,
     /// Cells that no fragment has; `src` means nothing.
     pub fills: CopyList,
+    /// The cells in the order of the result, where they are read in another.
+    pub order: Option<Vec<usize>>,
 }
 
 impl BatchPlan {
     /// Bytes of memory that the plan takes.
     pub fn memory(&self) -> u64 {
         let slots = self.slots.len() * size_of::<Slot>();
-        (slots + self.copies.memory() + self.fills.memory() + self.boxes.len() * 96) as u64
+        let order = self.order.as_ref().map_or(0, |order| order.len() * size_of::<usize>());
+        (slots + self.copies.memory() + self.fills.memory() + self.boxes.len() * 96 + order) as u64
     }
 
     /// Joins slots of the same tile, which several boxes may have brought, and sorts them by tile.
