@@ -103,6 +103,9 @@ fn engine_config(settings: &Settings) -> Result<azulejo::Config> {
     if settings.given("sm.tile_cache_size").is_some() {
         config.tile_cache = settings.number("sm.tile_cache_size")?;
     }
+    if settings.given(azulejo::Config::DECODED_CACHE).is_some() {
+        config.decoded_cache = settings.number(azulejo::Config::DECODED_CACHE)?;
+    }
     for name in StoreSettings::names() {
         if let Some(value) = settings.given(name) {
             config.store.set(name, &value)?;

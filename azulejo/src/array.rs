@@ -29,6 +29,7 @@ pub(crate) use tile_object::put_tile;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{StorePath, Uri};
+use crate::tile_cache::TileCache;
 use azulejo_format::condition::Condition;
 use azulejo_format::fragment::Section;
 use azulejo_format::metadata::Metadata;
@@ -105,6 +106,7 @@ struct Inner {
     metadata: OnceLock<Metadata>,
     /// By file name.
     enumerations: Mutex<HashMap<String, Arc<Enumeration>>>,
+    tiles: TileCache,
 }
 
 impl Array {
@@ -231,6 +233,11 @@ impl Array {
     pub fn preload(&self, wanted: &[(usize, Section)]) -> Result<()> {
         let fragment = |&(i, section): &(usize, Section)| Some((self.inner.fragments.get(i)?, section));
         sections::preload(&self.inner.context, wanted.iter().filter_map(fragment), sections::Derive::Known)
+    }
+
+    /// The tiles that are kept for the next queries.
+    pub(crate) fn tiles(&self) -> &TileCache {
+        &self.inner.tiles
     }
 
     /// The box around all cells written, `None` if there are none.

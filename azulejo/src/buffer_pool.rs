@@ -93,6 +93,11 @@ pub struct PoolBuffer {
 }
 
 impl PoolBuffer {
+    /// Bytes that the buffer keeps from others.
+    pub(crate) fn capacity(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Shortens the buffer; does nothing if it is not longer than `len`.
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);

@@ -7,8 +7,10 @@ pub mod datetime;
 mod fill;
 #[cfg(feature = "ndarray")]
 mod ndarray;
+mod tile;
 
 pub use fill::repeat_cell;
+pub use tile::Tile;
 
 use crate::error::{Error, Result};
 use arrow_buffer::{ArrowNativeType, Buffer, MutableBuffer};

@@ -14,6 +14,9 @@ pub struct Config {
     pub coalesce_gap: u64,
     /// Bytes of object stores that are kept in memory for the context's next queries, in files that never change; 0: none.
     pub tile_cache: u64,
+    /// Bytes of decoded tiles that an open array keeps for its next queries of some of its cells, where storage is local; 0:
+    /// none. Never more than a sixteenth of the memory budget, of which it is a part.
+    pub decoded_cache: u64,
     /// Settings of object stores; what is not set comes from the environment.
     pub store: StoreSettings,
     /// When listings are taken from a manifest.
@@ -36,15 +39,23 @@ impl Config {
     /// The memory budget unless set: 1 GiB.
     pub const DEFAULT_MEMORY_BUDGET: u64 = 1 << 30;
 
+    /// The name of the setting [`Self::decoded_cache`], which TileDB has not.
+    pub const DECODED_CACHE: &str = "azulejo.decoded_cache_size";
+
     /// Whether [`Self::set`] takes this name.
     #[must_use]
     pub fn knows(name: &str) -> bool {
-        matches!(name, "sm.mem.total_budget" | "sm.compute_concurrency_level" | "sm.tile_cache_size")
-            || StoreSettings::knows(name)
+        let own = [
+            "sm.mem.total_budget",
+            "sm.compute_concurrency_level",
+            "sm.tile_cache_size",
+            Self::DECODED_CACHE,
+        ];
+        own.contains(&name) || StoreSettings::knows(name)
     }
 
     /// Sets what TileDB calls `name`: `vfs.*` for object stores, `sm.mem.total_budget` in bytes,
-    /// `sm.compute_concurrency_level`, `sm.tile_cache_size` in bytes.
+    /// `sm.compute_concurrency_level`, `sm.tile_cache_size` in bytes; and [`Self::DECODED_CACHE`].
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if there is no such setting, or if the value is none for it.
@@ -57,6 +68,7 @@ impl Config {
         match name {
             "sm.mem.total_budget" => self.memory_budget = number()?.max(1 << 20),
             "sm.tile_cache_size" => self.tile_cache = number()?,
+            Self::DECODED_CACHE => self.decoded_cache = number()?,
             "sm.compute_concurrency_level" => {
                 self.threads = usize::try_from(number()?).unwrap_or(0).min(1024);
             }
@@ -73,6 +85,7 @@ impl Default for Config {
             threads: 0,
             coalesce_gap: 64 * 1024,
             tile_cache: 0,
+            decoded_cache: 64 << 20,
             store: StoreSettings::new(),
             manifest: ManifestUse::Fallback,
         }

@@ -182,6 +182,12 @@ impl Context {
         self.inner.pool.len()
     }
 
+    /// Bytes of decoded tiles that an open array keeps.
+    pub(crate) fn decoded_cache(&self) -> u64 {
+        let config = &self.inner.config;
+        config.decoded_cache.min(config.memory_budget / 16)
+    }
+
     /// Runs CPU work on the context's threads.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         self.inner.pool.install(work)

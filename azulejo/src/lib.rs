@@ -19,6 +19,7 @@ pub mod object;
 pub mod read;
 pub mod space;
 pub mod storage;
+mod tile_cache;
 pub mod write;
 
 pub use array::{Array, TimeRange};

@@ -21,8 +21,9 @@ pub(crate) mod sparse;
 mod unfilter;
 
 pub use crate::buffer_pool::{BufferPool, PoolBuffer};
+pub use crate::column::Tile;
 pub use gather::{FillCell, gather_slabs};
-pub use unfilter::{Cells, Tile, TileRequest, load_tiles};
+pub use unfilter::{Cells, TileRequest, load_tiles};
 
 use crate::array::Array;
 use crate::column::{ColumnMut, ColumnSet, ColumnType};

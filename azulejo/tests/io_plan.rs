@@ -26,10 +26,14 @@ struct Logged {
 
 impl Logged {
     fn new() -> Self {
+        Self::with(Config { decoded_cache: 0, ..Config::default() })
+    }
+
+    fn with(config: Config) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let storage = RequestLogStorage::new(Arc::new(LocalStorage::new()));
         let log = storage.log();
-        let config = Config { threads: 2, ..Config::default() };
+        let config = Config { threads: 2, ..config };
         let context =
             Context::with_storages(config, None, Arc::new(storage), Arc::new(MemoryStorage::new())).unwrap();
         let uri = dir.path().join("array").to_str().unwrap().to_owned();
@@ -128,9 +132,9 @@ fn tiles_that_cannot_meet_a_condition_are_not_read() {
     assert!(bytes <= 2 * (tile + 32 * 512), "{bytes} bytes where one tile of each attribute has {tile}");
 }
 
-#[test]
-fn a_sparse_box_takes_the_tiles_that_meet_it() {
-    let logged = Logged::new();
+/// Every tenth cell; ten rows are a data tile of 1,000 cells.
+fn sparse(config: Config) -> Logged {
+    let logged = Logged::with(config);
     let schema = ArraySchema::sparse()
         .dimension("y", 0i64..=999, 10)
         .dimension("x", 0i64..=999, 1_000)
@@ -145,8 +149,16 @@ fn a_sparse_box_takes_the_tiles_that_meet_it() {
         ColumnBuffers::of_values("x", cells.iter().map(|c| c % 1_000).collect::<Vec<i64>>()),
         ColumnBuffers::of_values("a", cells.iter().map(|c| *c as f64).collect::<Vec<f64>>()),
     ]);
-    // A row of space tiles is one data tile.
-    let range = |low: i64, high: i64| DimSelection::Ranges(vec![Range::of(low, high)]);
+    logged
+}
+
+fn range(low: i64, high: i64) -> DimSelection {
+    DimSelection::Ranges(vec![Range::of(low, high)])
+}
+
+#[test]
+fn a_sparse_box_takes_the_tiles_that_meet_it() {
+    let logged = sparse(Config { decoded_cache: 0, ..Config::default() });
     let box_ = Subarray::Box(vec![range(500, 504), range(0, 499)]);
     let [_, _, (ranges, bytes)] = logged.requests(&ReadOptions::new().subarray(box_));
     assert_eq!(ranges, 3, "one tile of each field");
@@ -155,4 +167,18 @@ fn a_sparse_box_takes_the_tiles_that_meet_it() {
     let whole = Subarray::Box(vec![range(500, 509), DimSelection::All]);
     let [_, _, (ranges, _)] = logged.requests(&ReadOptions::new().fields(["a"]).subarray(whole));
     assert_eq!(ranges, 1, "the attribute alone");
+}
+
+#[test]
+fn what_boxes_need_in_part_is_kept_for_the_next() {
+    let logged = sparse(Config::default());
+    let box_ = ReadOptions::new().subarray(Subarray::Box(vec![range(500, 504), range(0, 499)]));
+    let [_, _, (ranges, _)] = logged.requests(&box_);
+    assert_eq!(ranges, 0, "all tiles were there");
+    // What is read as a whole is not kept.
+    let [_, _, (ranges, _)] = logged.requests(&ReadOptions::new());
+    assert!(ranges >= 3, "{ranges} ranges");
+    // Nor is more than a sixteenth of what the query may hold: here less than a tile.
+    let [_, _, (ranges, _)] = logged.requests(&box_.memory_budget(120_000));
+    assert_eq!(ranges, 3);
 }

@@ -5,14 +5,17 @@ mod support;
 
 use azulejo::format::Range;
 use azulejo::format::datatype::Datatype;
+use azulejo::format::filter::EncryptionKey;
 use azulejo::format::range::compare;
 use azulejo::format::schema::ArraySchema;
 use azulejo::read::{ReadOptions, Reader};
 use azulejo::space::{DimSelection, Layout, PointColumn, Points};
 use azulejo::storage::Storage;
-use azulejo::{Array, ColumnSet, Config, Error, Subarray};
+use azulejo::{Array, ColumnSet, Config, Context, Error, Subarray};
+use bytes::Bytes;
 use serde_json::Value;
 use std::cmp::Ordering;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use support::{check, pack};
 
@@ -161,13 +164,11 @@ fn check_array(array: &Array, seed: u64) -> Result<usize, Error> {
     Ok(several)
 }
 
-#[test]
-fn all_ways_to_read_a_sparse_array_agree() {
-    let files = pack::files();
-    let memory = pack::memory(&files, "made/");
+/// Reads all sparse arrays of the pack, which `open` finds by name, in many ways.
+fn check_all(files: &BTreeMap<String, Bytes>, open: impl Fn(&str, Option<EncryptionKey>) -> Array) {
     let keys: Value = serde_json::from_slice(&files["keys.json"]).expect("keys");
     let (mut arrays, mut several) = (0, 0);
-    for (path, bytes) in &files {
+    for (path, bytes) in files {
         let Some(name) = path.strip_prefix("expected/").and_then(|p| p.strip_suffix(".json")) else {
             continue;
         };
@@ -176,12 +177,35 @@ fn all_ways_to_read_a_sparse_array_agree() {
         if !sparse {
             continue;
         }
-        let key = check::key_of(name, &keys).expect("a key");
-        let context = pack::context(Config::default(), key, Arc::clone(&memory) as Arc<dyn Storage>);
-        let array = Array::open(&context, &format!("mem://{name}")).expect(name);
+        let array = open(name, check::key_of(name, &keys).expect("a key"));
         several += check_array(&array, arrays as u64 * 7919).unwrap_or_else(|e| panic!("{name}: {e}"));
         arrays += 1;
     }
     assert!(arrays > 200, "only {arrays} sparse arrays in the pack");
     assert!(several > 200, "only {several} reads took several batches");
+}
+
+#[test]
+fn all_ways_to_read_a_sparse_array_agree() {
+    let files = pack::files();
+    let memory = pack::memory(&files, "made/");
+    check_all(&files, |name, key| {
+        let context = pack::context(Config::default(), key, Arc::clone(&memory) as Arc<dyn Storage>);
+        Array::open(&context, &format!("mem://{name}")).expect(name)
+    });
+}
+
+#[test]
+fn all_ways_to_read_a_sparse_array_from_local_files_agree() {
+    let files = pack::files();
+    let folder = tempfile::tempdir().expect("a folder");
+    for (path, bytes) in files.iter().filter(|(path, _)| path.starts_with("made/")) {
+        let path = folder.path().join(path);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a folder");
+        std::fs::write(path, bytes).expect("a file");
+    }
+    check_all(&files, |name, key| {
+        let context = Context::new(Config::default(), key).expect("a context");
+        Array::open(&context, &folder.path().join(name).to_string_lossy()).expect(name)
+    });
 }

@@ -11,6 +11,7 @@ use super::{DeleteCommit, Fragment, Inner, TimeRange};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{ReadRange, ReadRequest, StorePath, Tail, Uri};
+use crate::tile_cache::TileCache;
 use azulejo_format::commit::{ConsolidatedCommits, Delete, IgnoreList, Replacement, VacuumList};
 use azulejo_format::fragment::{ConsolidatedFragmentMetadata, Footer, LegacyMetadata, LocatedFooter};
 use azulejo_format::path::{FRAGMENT_METADATA_FILE, LEGACY_SCHEMA_FILE, RootFolder, fragment_version};
@@ -167,6 +168,7 @@ fn open_listed(
         metadata_files: directory.metadata.clone(),
         metadata: Default::default(),
         enumerations: Default::default(),
+        tiles: TileCache::new(context.decoded_cache()),
         location,
     })
 }

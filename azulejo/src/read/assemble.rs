@@ -8,13 +8,11 @@ use super::dense::{DenseCondition, field_in};
 use super::fetch::{StoredTile, fetch};
 use super::gather::{each, split};
 use super::plan::{BatchPlan, DensePlan, Slot};
-use super::unfilter::{
-    Cells, PARALLEL_BYTES, StoredPart, Tile, TileRequest, fixed_parts, load_into, stored_tiles,
-};
+use super::unfilter::{Cells, PARALLEL_BYTES, StoredPart, TileRequest, fixed_parts, load_into, stored_tiles};
 use crate::array::Array;
 use crate::buffer_pool::BufferPool;
 use crate::cancel::Operation;
-use crate::column::{ColumnBuffers, ColumnBuilder, ColumnSet, repeat_cell, runs};
+use crate::column::{ColumnBuffers, ColumnBuilder, ColumnSet, Tile, repeat_cell, runs};
 use crate::error::{Error, Result};
 use arrow_buffer::MutableBuffer;
 use azulejo_format::fragment::Field;

@@ -1,7 +1,7 @@
 //! From tiles and slabs to columns: copies of whole runs, parallel over disjoint parts of the output.
 
-use super::unfilter::{PARALLEL_BYTES, Tile};
-use crate::column::{ColumnBuffers, ColumnType, FieldView, repeat_cell};
+use super::unfilter::PARALLEL_BYTES;
+use crate::column::{ColumnBuffers, ColumnType, FieldView, Tile, repeat_cell};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::space::CellSlab;

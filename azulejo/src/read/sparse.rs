@@ -3,6 +3,7 @@
 mod batch;
 mod columns;
 mod history;
+mod kept;
 pub(crate) use crate::space::keys;
 mod plan;
 mod prune;
@@ -13,7 +14,7 @@ use super::{BoundOptions, BufferPool, Progress};
 use crate::array::{Array, Fragment};
 use crate::column::{ColumnMut, ColumnSet};
 use crate::error::{Error, Result};
-use crate::space::cell_order::CellBound;
+use crate::space::cell_order::{CellBound, DimensionOrder};
 use batch::Portion;
 pub(crate) use columns::Batch;
 use columns::Output;
@@ -23,6 +24,12 @@ use query::{FragmentQuery, Query};
 
 /// Cells in one batch, however small they are.
 const MAX_CELLS: u64 = 1 << 30;
+
+/// Parts of long clusters cost at most this.
+const PART_BYTES: u64 = 32 << 20;
+
+/// One tile in so many may be needed by two parts.
+const PART_SHARE: usize = 10;
 
 /// Parts smaller than this many bytes are not cut again.
 const MIN_SIFT: u64 = 1024;
@@ -206,6 +213,13 @@ impl SparseReader {
                 }
                 break;
             }
+            // A long cluster is cut where that costs little, as its tiles are sorted faster in parts that fit a cache.
+            if portions.is_empty()
+                && sum / 2 > self.part_bytes()
+                && let Some(step) = self.cut(cluster, next, from.as_ref())
+            {
+                return Ok(step);
+            }
             if sum > batch_bytes && !portions.is_empty() {
                 break;
             }
@@ -228,6 +242,51 @@ impl SparseReader {
             next += 1;
         }
         Ok(Step { portions, next, from, sift: false, cost })
+    }
+
+    /// What a part of a long cluster costs.
+    fn part_bytes(&self) -> u64 {
+        match self.batch_bytes {
+            u64::MAX => u64::MAX,
+            _ => PART_BYTES.min(self.query.budget / 8).max(1),
+        }
+    }
+
+    /// The first tiles of a cluster, and of their cells those below all others, if few of these tiles are needed again.
+    fn cut(&self, cluster: &Cluster, next: usize, from: Option<&CellBound>) -> Option<Step<'_>> {
+        let order = &self.query.order;
+        // Strings that are not ASCII have no place among bounds: one batch takes them all, if it can.
+        let bounded = order.curve().is_none() && !order.dimensions().iter().any(DimensionOrder::is_string);
+        if !(cluster.keyed && bounded && self.query.ahead.is_none()) {
+            return None;
+        }
+        let tiles = self.plan.tiles.get(cluster.start..cluster.end)?;
+        let remaining: Vec<&PlannedTile> =
+            tiles.iter().filter(|tile| from.is_none_or(|from| tile.upper >= *from)).collect();
+        // By number of tiles taken: how many of them are needed again, and the bound of the others.
+        let again = |taken: usize| {
+            let to = &remaining.get(taken)?.lower;
+            let tiles = remaining.get(..taken)?;
+            let progress = from.is_none_or(|from| from < to);
+            progress.then(|| (tiles.iter().filter(|tile| tile.upper >= *to).count(), to))
+        };
+        let mut cost = 0u64;
+        let fits = |tile: &&&PlannedTile| {
+            cost = cost.saturating_add(tile.cost);
+            cost <= self.part_bytes()
+        };
+        let most = remaining.iter().take_while(fits).count();
+        let places = (most / 2..=most).rev().step_by((most / 32).max(1)).filter(|taken| *taken > 0);
+        let found = places.filter_map(|taken| Some((again(taken)?, taken)));
+        let ((again, to), taken) = found.min_by_key(|((again, _), _)| *again)?;
+        if again * PART_SHARE > taken {
+            return None;
+        }
+        let bounds = (from.cloned(), Some(to.clone()));
+        let tiles = remaining.get(..taken)?.to_vec();
+        let cost = tiles.iter().fold(0u64, |sum, tile| sum.saturating_add(tile.cost));
+        let portions = vec![Portion { tiles, keyed: true, bounds }];
+        Some(Step { portions, next, from: Some(to.clone()), sift: false, cost })
     }
 
     /// The first part of a cluster that does not fit in the budget: the tiles with the lowest bounds, and of their cells

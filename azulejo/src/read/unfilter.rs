@@ -4,7 +4,7 @@ use super::ahead::Ahead;
 use super::fetch::{self, Fetched, StoredTile, fetch, stored_field};
 use crate::array::Array;
 use crate::buffer_pool::{BufferPool, PoolBuffer};
-use crate::column::FieldView;
+use crate::column::Tile;
 use crate::error::{Error, Result};
 use azulejo_format::datatype::CellValNum;
 use azulejo_format::filter::{FilterContext, Pipeline, Scratch};
@@ -31,43 +31,6 @@ pub(super) fn with_scratch<R>(work: impl FnOnce(&mut Scratch) -> R) -> R {
         Ok(mut scratch) => work(&mut scratch),
         Err(_) => work(&mut Scratch::new()),
     })
-}
-
-/// The cells of one field of one tile.
-#[derive(Debug)]
-pub struct Tile {
-    /// The values' bytes. Where only some cells were asked for, the bytes of other cells are unspecified.
-    pub data: PoolBuffer,
-    /// Var-length: `cell_num + 1` byte offsets into `data`, never decreasing, the last at most `data.len()`.
-    pub offsets: Option<Vec<u64>>,
-    /// Nullable: one byte a cell, 0 for null.
-    pub validity: Option<PoolBuffer>,
-    /// Number of cells.
-    pub cell_num: usize,
-    /// Bytes of a fixed-length cell; 0 for var-length ones.
-    pub cell_size: usize,
-}
-
-impl Tile {
-    /// The cells, borrowed.
-    #[must_use]
-    pub fn view(&self) -> FieldView<'_> {
-        FieldView {
-            cell_num: self.cell_num,
-            data: &self.data,
-            offsets: self.offsets.as_deref(),
-            validity: self.validity.as_deref(),
-            cell_size: self.cell_size,
-        }
-    }
-
-    /// Bytes of memory that the tile holds.
-    #[must_use]
-    pub fn memory(&self) -> usize {
-        self.data.len()
-            + self.offsets.as_ref().map_or(0, |o| o.len() * 8)
-            + self.validity.as_ref().map_or(0, |v| v.len())
-    }
 }
 
 /// Which cells of a tile are wanted.

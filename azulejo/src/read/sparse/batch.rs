@@ -1,6 +1,7 @@
 //! One batch: key fields first, then masks, order, and the other fields of what is left.
 
 use super::columns::{self, Batch, Output, cells_of, fill_columns, place};
+use super::kept;
 use super::keys::{self, KeySet, KeyTile, Picked};
 use super::plan::PlannedTile;
 use super::query::{FragmentQuery, Query};
@@ -9,7 +10,7 @@ use crate::column::FieldView;
 use crate::error::{Error, Result};
 use crate::read::fetch::StoredTile;
 use crate::read::merge::{Duplicates, merge};
-use crate::read::unfilter::{load_into, stored_tiles};
+use crate::read::unfilter::stored_tiles;
 use crate::read::{BufferPool, Cells, PoolBuffer, Tile, TileRequest};
 use crate::space::CellSlab;
 use crate::space::cell_order::CellBound;
@@ -67,6 +68,11 @@ impl<'a> Slot<'a> {
 
     pub(super) fn request(&self, field: Field, cells: Cells) -> TileRequest {
         TileRequest { fragment: self.of.index, field, tile: self.tile.tile as u64, cells }
+    }
+
+    /// Whether the query selects only some of the tile's cells.
+    pub(super) fn is_partial(&self) -> bool {
+        !self.tile.dimensions.is_empty()
     }
 
     pub(super) fn view(&self, field: Field) -> Option<FieldView<'_>> {
@@ -394,7 +400,7 @@ pub(super) fn examine(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>]) 
         examine_together(query, pool, slots)?;
         for slot in slots {
             if let Picked::List(list) = &mut slot.picked
-                && list.len() < slot.tile.cell_num as usize / 4
+                && list.len() < slot.tile.cell_num as usize / 2
             {
                 let list = std::mem::take(list);
                 slot.condense(query, list);
@@ -453,7 +459,7 @@ fn load(
     cells: impl Fn(&Slot<'_>) -> Cells,
 ) -> Result<()> {
     let mut wanted: Vec<(usize, Field)> = Vec::new();
-    let mut requests = Vec::new();
+    let (mut requests, mut partial) = (Vec::new(), Vec::new());
     for (at, slot) in slots.iter().enumerate() {
         let missing: BTreeSet<Field> =
             fields(at, slot).into_iter().filter(|f| !slot.loaded.contains_key(f)).collect();
@@ -465,12 +471,13 @@ fn load(
             wanted.push((at, field));
             let is_coordinate = matches!(field, Field::Dimension(_));
             requests.push(slot.request(field, if is_coordinate { cells.clone() } else { Cells::All }));
+            partial.push(slot.is_partial());
         }
     }
     if requests.is_empty() {
         return Ok(());
     }
-    let tiles = load_into(&query.array, &requests, Vec::new(), pool, query.ahead.as_ref())?;
+    let tiles = kept::load(query, pool, requests, &partial)?;
     for ((at, field), tile) in wanted.into_iter().zip(tiles) {
         if let Some(slot) = slots.get_mut(at) {
             if tile.cell_num != slot.tile.cell_num as usize {
@@ -479,7 +486,7 @@ fn load(
                     tile.cell_num, slot.tile.cell_num
                 )));
             }
-            slot.loaded.insert(field, Arc::new(tile));
+            slot.loaded.insert(field, tile);
         }
     }
     Ok(())

@@ -3,6 +3,7 @@
 //! A tile all of whose cells follow one another in the result is unfiltered where it belongs.
 
 use super::batch::{Slot, cut, runs, single, tiles_per_task};
+use super::kept;
 use super::query::Query;
 use crate::column::{ColumnBuffers, ColumnMut, ColumnSet};
 use crate::error::{Error, Result};
@@ -239,19 +240,22 @@ fn fill_together(
 /// Loads what is missing of slots that hold only some cells of their tiles.
 fn load_held(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>], used: &[u64]) -> Result<()> {
     for i in 0..query.fields.len() {
-        let (mut requests, mut at) = (Vec::new(), Vec::new());
+        let (mut requests, mut partial, mut at) = (Vec::new(), Vec::new(), Vec::new());
         for (n, (slot, _)) in slots.iter().zip(used).enumerate().filter(|(_, (_, used))| **used > 0) {
             if let (Some(places), Some(Some(field))) = (&slot.places, slot.of.fields.get(i))
                 && !slot.loaded.contains_key(field)
             {
-                requests.push(slot.request(*field, Cells::Spans(single(places))));
+                let few = places.len() < slot.tile.cell_num as usize / 4;
+                let cells = if few { Cells::Spans(single(places)) } else { Cells::All };
+                requests.push(slot.request(*field, cells));
+                partial.push(slot.is_partial());
                 at.push((n, *field));
             }
         }
         if requests.is_empty() {
             continue;
         }
-        let tiles = load_into(&query.array, &requests, Vec::new(), pool, query.ahead.as_ref())?;
+        let tiles = kept::load(query, pool, requests, &partial)?;
         for ((n, field), tile) in at.into_iter().zip(tiles) {
             if let Some(slot) = slots.get_mut(n) {
                 let held = cut(&tile, slot.places.as_deref().unwrap_or_default());

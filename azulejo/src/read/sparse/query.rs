@@ -59,6 +59,8 @@ pub(super) struct Query {
     pub(super) array: Array,
     pub(super) fields: Vec<BoundField>,
     pub(super) budget: u64,
+    /// Bytes of decoded tiles that may be kept for the array's next queries.
+    pub(super) kept_tiles: u64,
     pub(super) selection: Selection,
     /// The order asked for, within the box around all cells that take part.
     pub(super) order: CellOrder,
@@ -118,6 +120,8 @@ impl Query {
             array.preload(&sections.collect::<Vec<_>>())?;
         }
         let conditions = Conditions::bind(array, options)?;
+        let cheap = array.location().storage.has_cheap_reads();
+        let kept_tiles = if cheap { array.tiles().limit().min(options.memory_budget / 16) } else { 0 };
         let asked = |field: Field| options.fields.iter().any(|bound| bound.field == field);
         let fragments = boxes
             .iter()
@@ -127,7 +131,8 @@ impl Query {
         Ok(Self {
             array: array.clone(),
             fields: options.fields.clone(),
-            budget: options.memory_budget,
+            budget: options.memory_budget - kept_tiles,
+            kept_tiles,
             selection,
             order: within(options.layout),
             stored_order: within(Layout::Global),

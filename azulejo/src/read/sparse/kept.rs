@@ -1,0 +1,67 @@
+//! Loading tiles of which queries need some cells: where storage is local, small ones stay in memory for the array's next
+//! queries, decoded as a whole.
+
+use super::query::Query;
+use crate::error::Result;
+use crate::read::unfilter::load_into;
+use crate::read::{BufferPool, Cells, Tile, TileRequest};
+use crate::tile_cache::TileKey;
+use azulejo_format::CellValNum;
+use std::sync::Arc;
+
+/// Larger tiles are not worth decoding for a few of their cells. This is two chunks.
+const SMALL: u64 = 128 * 1024;
+
+/// Loads tiles as one batch, in the order of the requests. Of those marked `partial` the query needs some cells only: they
+/// are looked for among the tiles kept.
+pub(super) fn load(
+    query: &Query,
+    pool: &BufferPool,
+    mut requests: Vec<TileRequest>,
+    partial: &[bool],
+) -> Result<Vec<Arc<Tile>>> {
+    let cache = query.array.tiles();
+    let mut tiles: Vec<Option<Arc<Tile>>> = Vec::with_capacity(requests.len());
+    let mut keep = Vec::with_capacity(requests.len());
+    for (request, partial) in requests.iter_mut().zip(partial) {
+        let kept = if *partial && query.kept_tiles > 0 && is_small(query, request)? {
+            request.cells = Cells::All;
+            Some(key(request))
+        } else {
+            None
+        };
+        tiles.push(kept.as_ref().and_then(|key| cache.get(key)));
+        keep.push(kept);
+    }
+    let mut found = tiles.iter().map(Option::is_some);
+    requests.retain(|_| found.next() == Some(false));
+    let mut loaded = load_into(&query.array, &requests, Vec::new(), pool, query.ahead.as_ref())?.into_iter();
+    let missing = tiles.iter_mut().zip(keep).filter(|(tile, _)| tile.is_none());
+    for ((place, keep), tile) in missing.zip(&mut loaded) {
+        let tile = Arc::new(tile);
+        if let Some(key) = keep {
+            cache.put(key, &tile, query.kept_tiles);
+        }
+        *place = Some(tile);
+    }
+    Ok(tiles.into_iter().flatten().collect())
+}
+
+fn key(request: &TileRequest) -> TileKey {
+    (request.fragment, request.field, request.tile)
+}
+
+fn is_small(query: &Query, request: &TileRequest) -> Result<bool> {
+    let Some(fragment) = query.array.fragments().get(request.fragment) else { return Ok(false) };
+    let cells = fragment.tile_cell_num(request.tile);
+    let bytes = match request.field.layout(fragment.schema()) {
+        Some((datatype, CellValNum::Fixed(n))) => {
+            cells.saturating_mul(u64::from(n).saturating_mul(datatype.size() as u64))
+        }
+        Some((_, CellValNum::Var)) => {
+            cells.saturating_mul(8).saturating_add(fragment.var_tile_size(request.field, request.tile)?)
+        }
+        None => return Ok(false),
+    };
+    Ok(bytes <= SMALL)
+}
