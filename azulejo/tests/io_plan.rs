@@ -92,25 +92,29 @@ fn opening_reads_one_schema_and_one_footer() {
 }
 
 #[test]
-fn a_cell_of_a_large_tile_takes_one_chunk() {
+fn a_cell_of_a_large_raw_tile_takes_headers_and_itself() {
     let logged = dense();
     // The first row of the tile's fourth chunk: three headers are passed.
     let row = 3 * (16_384 / TILE);
     let options = ReadOptions::new().fields(["a"]).subarray(window([row, row], [7, 7]));
     let [_, (metadata_and_cell, _), (ranges, bytes)] = logged.requests(&options);
     assert_eq!(metadata_and_cell, ranges, "where the tiles lie came with the footer");
-    assert_eq!(ranges, 5, "four headers and a chunk");
-    assert!(bytes <= CHUNK + 4 * 512, "{bytes} bytes");
+    assert_eq!(ranges, 5, "the first header, three others and the cell");
+    assert!(bytes <= 4 * 512 + 4, "{bytes} bytes");
 }
 
 #[test]
-fn a_window_takes_the_chunks_that_hold_it() {
+fn a_window_of_a_raw_tile_takes_its_rows_and_what_lies_between() {
     let logged = dense();
     // Rows 16 to 79 of a tile lie in its first three chunks of 32 rows each.
     let options = ReadOptions::new().subarray(window([16, 79], [100, 131]));
     let [_, _, (ranges, bytes)] = logged.requests(&options);
-    assert_eq!(ranges, 2 * 4, "for each attribute the first header and three chunks");
-    assert!(bytes <= 2 * (3 * CHUNK + 2 * 512), "{bytes} bytes");
+    assert_eq!(
+        ranges,
+        2 * 7,
+        "for each attribute the number of chunks, three headers and the rows in three chunks"
+    );
+    assert!(bytes <= 2 * (2 * CHUNK + 4 * 512), "{bytes} bytes");
     // Everything of one attribute: no byte twice.
     let [_, _, (_, bytes)] = logged.requests(&ReadOptions::new().fields(["b"]));
     let tile = 8 + 16 * CHUNK;

@@ -132,8 +132,11 @@ fn bands(batch: &BatchPlan, slots: &[Slot], cell_size: usize, threads: usize) ->
         let reaches = copies.iter().map(|copy| batch.copies.reach(copy));
         let cells = reaches.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))?;
         let spans = batch.copies.spans(copies, &cells, SPAN_GAP_BYTES / cell_size.max(1));
-        let wanted: u64 = spans.iter().map(|span| span.end - span.start).sum();
-        let bytes = usize::try_from(wanted).unwrap_or(usize::MAX).saturating_mul(cell_size);
+        // A cell costs its chunk.
+        let bytes = spans.iter().fold(0usize, |sum, span| {
+            let cells = usize::try_from(span.end - span.start).unwrap_or(usize::MAX);
+            sum.saturating_add(cells.saturating_mul(cell_size).max(CHUNK_BYTES))
+        });
         Some(Band { cells, slots: vec![i], bytes })
     };
     let mut single: Vec<Band> = slots.iter().enumerate().filter_map(band_of).collect();
@@ -256,11 +259,12 @@ impl Filler<'_> {
         let whole = wanted.saturating_mul(2) >= part.cell_num as u64;
         let scatters = part.stores_as_is
             && matches!(stored, Stored::File(_))
-            && scatter::is_worthwhile(&self.batch.copies, copies, size);
+            && scatter::is_worthwhile(&self.batch.copies, copies, size, len);
         let mut walk =
             ChunkWalk::new(stored, window, self.pool, part.range.clone(), len as u64, whole, scatters)?;
         let bytes =
             |span: &Range<u64>| span.start.saturating_mul(size as u64)..span.end.saturating_mul(size as u64);
+        let end = spans.last().map_or(0, |span| bytes(span).end);
         let mut spans_left = spans.iter().map(bytes).peekable();
         let mut whole_tile: Option<PoolBuffer> = None;
         while let Some(met) = walk.next()? {
@@ -275,17 +279,23 @@ impl Filler<'_> {
             let in_cells =
                 whole_tile.is_none() && from_to.0.is_multiple_of(size) && from_to.1.is_multiple_of(size);
             let cells = from_to.0 / size..from_to.1 / size;
-            if scatters && in_cells && met.is_plain() && self.scatter(slot, &mut walk, &met, &cells)? {
-                continue;
-            }
-            let chunk = walk.chunk(&met)?;
-            if in_cells {
+            let scattered =
+                scatters && in_cells && met.is_plain() && self.scatter(slot, &mut walk, &met, &cells)?;
+            if scattered {
+                // All is in place.
+            } else if in_cells {
+                let chunk = walk.chunk(&met)?;
                 self.chunk(part, slot, &chunk, cells)?;
             } else {
+                let chunk = walk.chunk(&met)?;
                 // Early versions cut cells in two: such tiles are put together first.
                 let tile = whole_tile.get_or_insert_with(|| self.pool.take(len));
                 let place = tile.get_mut(from_to.0..from_to.1).unwrap_or_default();
                 part.pipeline.decode_chunk(&part.ctx, &chunk, place, self.scratch).map_err(corrupt)?;
+            }
+            // The header behind the last chunk that is wanted would cost a read.
+            if holds.end >= end && walk.has_more() {
+                break;
             }
         }
         match whole_tile {

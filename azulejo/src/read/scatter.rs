@@ -20,9 +20,11 @@ pub(super) struct ScatteredRead<'o> {
     pub pieces: Vec<IoSliceMut<'o>>,
 }
 
-/// Whether cells of `size` bytes are worth reading to their rows.
-pub(super) fn is_worthwhile(list: &CopyList, copies: &[Copy], size: usize) -> bool {
-    list.row_len(copies).saturating_mul(size) >= SHORTEST_ROW
+/// Whether cells of `size` bytes are worth reading to their rows, from a tile of `len` bytes: rows are long, or few and far apart.
+pub(super) fn is_worthwhile(list: &CopyList, copies: &[Copy], size: usize, len: usize) -> bool {
+    let row = list.row_len(copies);
+    let rows = || copies.iter().map(|copy| list.cells(copy) / row).sum::<usize>();
+    row > 0 && (row.saturating_mul(size) >= SHORTEST_ROW || rows().saturating_mul(GAP) < len)
 }
 
 /// The reads that take a chunk's cells (`window.src`) to their rows in `out`, the bytes of the cells `window.out`; `spare`,
@@ -129,8 +131,9 @@ mod tests {
         let far = scattered_reads(&list, list.all(), &window, &mut out, 4, &mut spare).unwrap().unwrap();
         let bytes: Vec<Range<usize>> = far.iter().map(|read| read.bytes.clone()).collect();
         assert_eq!(bytes, [40..440, 20_040..20_440]);
-        assert!(is_worthwhile(&list, list.all(), 4));
-        assert!(!is_worthwhile(&list, list.all(), 2));
+        assert!(is_worthwhile(&list, list.all(), 4, 0));
+        assert!(!is_worthwhile(&list, list.all(), 2, 2 * GAP));
+        assert!(is_worthwhile(&list, list.all(), 2, 2 * GAP + 1));
     }
 
     #[test]
