@@ -176,6 +176,11 @@ pub trait Upload: Send + Debug {
     /// Appends bytes.
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
 
+    /// Appends several pieces, one behind the other, as one write of them all where the storage can.
+    fn write_pieces(&mut self, pieces: &[&[u8]]) -> Result<()> {
+        pieces.iter().try_for_each(|piece| self.write(piece))
+    }
+
     /// Begins to end the object in the background, where the storage can: several are ended side by side so. Nothing may
     /// be written afterwards, and [`Self::finish`] must still be called.
     fn begin_finish(&mut self) -> Result<()> {

@@ -41,6 +41,12 @@ impl Upload for CountingUpload {
         self.inner.write(bytes)
     }
 
+    fn write_pieces(&mut self, pieces: &[&[u8]]) -> Result<()> {
+        self.stats.count("VFS.write_ops_num", 1);
+        self.stats.count("VFS.write_byte_num", pieces.iter().map(|piece| piece.len() as u64).sum());
+        self.inner.write_pieces(pieces)
+    }
+
     fn begin_finish(&mut self) -> Result<()> {
         self.inner.begin_finish()
     }

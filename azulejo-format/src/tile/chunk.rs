@@ -137,9 +137,67 @@ pub fn encode_no_chunks(out: &mut Vec<u8>) {
     out.extend_from_slice(&0u64.to_le_bytes());
 }
 
+/// What stands between the chunks of a tile that no filter changes: with it the tile is stored from where its cells lie.
+#[derive(Debug)]
+pub struct PlainHeaders {
+    chunk_num: [u8; 8],
+    /// One a chunk: its length before and after filters, and that of its metadata.
+    headers: Vec<[u8; 12]>,
+}
+
+impl PlainHeaders {
+    /// The headers of the chunks of one tile.
+    ///
+    /// # Errors
+    /// [`DecodeError::Invalid`] for a chunk of 4 GiB or more.
+    pub fn of(chunks: &[&[u8]]) -> Result<Self> {
+        let header = |chunk: &&[u8]| {
+            let len = u32::try_from(chunk.len());
+            let len = len.map_err(|_| DecodeError::invalid("chunk", 0, "longer than 4 GiB"))?.to_le_bytes();
+            let mut header = [0; 12];
+            header.iter_mut().zip(len.iter().chain(&len)).for_each(|(place, byte)| *place = *byte);
+            Ok(header)
+        };
+        let headers = chunks.iter().map(header).collect::<Result<_>>()?;
+        Ok(Self { chunk_num: (chunks.len() as u64).to_le_bytes(), headers })
+    }
+
+    /// The tile as it is stored, in pieces: the headers and the chunks that they were made of.
+    #[must_use]
+    pub fn between<'a>(&'a self, chunks: &[&'a [u8]]) -> Vec<&'a [u8]> {
+        let parts = self.headers.iter().zip(chunks).flat_map(|(header, chunk)| [header.as_slice(), chunk]);
+        std::iter::once(self.chunk_num.as_slice()).chain(parts).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plain_chunks_are_what_a_pipeline_without_filters_stores() {
+        use crate::filter::{FilterContext, Pipeline, Scratch};
+        use crate::{CellValNum, Datatype, FormatVersion};
+        let ctx = FilterContext {
+            version: FormatVersion::CURRENT,
+            datatype: Datatype::UInt32,
+            cell_val_num: CellValNum::ONE,
+            key: None,
+        };
+        for (len, max_chunk_size) in [(0, 16), (4, 16), (16, 16), (100, 16), (100, 18), (100, 0)] {
+            let data: Vec<u8> = (0..len).collect();
+            let pipeline = Pipeline { max_chunk_size, ..Pipeline::default() };
+            assert!(pipeline.stores_as_is(&ctx));
+            let mut stored = Vec::new();
+            pipeline.encode_tile(&ctx, &data, None, &mut stored, &mut Scratch::new()).unwrap();
+            let mut start = 0;
+            let ends = pipeline.chunk_ends(&ctx, data.len(), None);
+            let chunks: Vec<&[u8]> =
+                ends.into_iter().map(|end| &data[std::mem::replace(&mut start, end)..end]).collect();
+            let headers = PlainHeaders::of(&chunks).unwrap();
+            assert_eq!(headers.between(&chunks).concat(), stored, "{len} {max_chunk_size}");
+        }
+    }
 
     fn stored(chunks: &[(u32, &[u8], &[u8])]) -> Vec<u8> {
         let mut bytes = (chunks.len() as u64).to_le_bytes().to_vec();

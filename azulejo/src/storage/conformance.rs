@@ -313,7 +313,8 @@ fn uploads(storage: &dyn Storage, root: &StorePath) {
     let mut upload = storage.upload(&path).unwrap();
     upload.write(b"one, ").unwrap();
     upload.write(b"").unwrap();
-    upload.write(b"two").unwrap();
+    upload.write_pieces(&[b"t", b"", b"wo"]).unwrap();
+    upload.write_pieces(&[]).unwrap();
     upload.finish().unwrap();
     assert_eq!(storage.read(&[read(&path, ReadRange::All)]).unwrap(), [Bytes::from_static(b"one, two")]);
     // Where it costs no request, an object is not replaced; otherwise it is, and never before the end.

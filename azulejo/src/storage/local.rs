@@ -348,17 +348,23 @@ impl Storage for LocalStorage {
 /// Deletes a file, or a folder with all that it holds.
 fn delete_one(path: &StorePath) -> Result<()> {
     let native = path.to_native();
-    let result = match fs::symlink_metadata(&native) {
-        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&native),
-        Ok(_) => fs::remove_file(&native),
-        Err(e) => Err(e),
+    // Most are files, and systems refuse to delete a folder as one: only then it is asked what it is.
+    let result = match fs::remove_file(&native) {
+        Err(e) if !is_missing(&e) => match fs::symlink_metadata(&native) {
+            Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&native),
+            Ok(_) => Err(e),
+            Err(e) => Err(e),
+        },
+        result => result,
     };
     match result {
-        Err(e) if !matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-            Err(storage_error("delete", path, e))
-        }
+        Err(e) if !is_missing(&e) => Err(storage_error("delete", path, e)),
         _ => Ok(()),
     }
+}
+
+fn is_missing(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 fn parent_of(path: &StorePath) -> Result<StorePath> {

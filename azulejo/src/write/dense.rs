@@ -238,16 +238,56 @@ pub(super) fn write_ordered(
         return Err(Error::Budget { what: "one space tile".into(), need, budget });
     }
     let strides = input_strides(space, layout);
-    let at_once = band_tiles(space.tile_cells, input.bytes_per_cell(), band_bytes);
-    let mut buffers: Vec<FieldBuffer> = Vec::new();
-    let mut tile = space.first_tile();
-    let mut more = true;
-    while more {
+    // Two bands share what one may take: while one is stored, the next is filled.
+    let at_once = band_tiles(space.tile_cells, input.bytes_per_cell(), band_bytes / 2);
+    let mut tile = Some(space.first_tile());
+    let mut plan = || -> Result<Vec<TilePlan>> {
         let mut plans = Vec::new();
-        while more && plans.len() < at_once {
-            plans.push(plan_tile(space, &strides, &tile)?);
-            more = space.next_tile(&mut tile);
+        while let Some(place) = tile.as_mut().filter(|_| plans.len() < at_once) {
+            plans.push(plan_tile(space, &strides, place)?);
+            if !space.next_tile(place) {
+                tile = None;
+            }
         }
+        Ok(plans)
+    };
+    let source = Source { space, shapes, input };
+    let (mut band, mut next) = (Band::default(), Band::default());
+    band.plans = plan()?;
+    band.fill(&source)?;
+    while !band.plans.is_empty() {
+        next.plans = plan()?;
+        if next.plans.is_empty() {
+            return fragments.push(&band.views(&source)?);
+        }
+        let (pushed, filled) = rayon::join(|| fragments.push(&band.views(&source)?), || next.fill(&source));
+        pushed?;
+        filled?;
+        std::mem::swap(&mut band, &mut next);
+    }
+    Ok(())
+}
+
+/// What the tiles of a write are made of.
+struct Source<'a> {
+    space: &'a DenseBox,
+    shapes: &'a [FieldShape],
+    input: &'a Input<'a>,
+}
+
+/// Tiles that are made at a time.
+#[derive(Debug, Default)]
+struct Band {
+    plans: Vec<TilePlan>,
+    /// All fields of the first tile, then those of the next; kept from band to band.
+    buffers: Vec<FieldBuffer>,
+}
+
+impl Band {
+    /// Puts the cells of the planned tiles into their places.
+    fn fill(&mut self, source: &Source<'_>) -> Result<()> {
+        let Self { plans, buffers } = self;
+        let Source { space, shapes, input } = *source;
         buffers.resize_with(plans.len() * shapes.len(), FieldBuffer::default);
         buffers.par_iter_mut().enumerate().try_for_each(|(i, buffer)| {
             let (tile, field) = (i / shapes.len(), i % shapes.len());
@@ -257,25 +297,27 @@ pub(super) fn write_ordered(
                 }
                 _ => Ok(()),
             }
-        })?;
-        let views: Option<Vec<TileView<'_>>> = plans
-            .iter()
-            .zip(buffers.chunks(shapes.len()))
-            .map(|(plan, buffers)| {
-                let fields: Option<Vec<FieldView<'_>>> = match &plan.slice {
-                    Some(cells) => input.fields.iter().map(|view| view.slice(cells.clone())).collect(),
-                    None => {
-                        let fields = shapes.iter().zip(buffers);
-                        Some(fields.map(|(shape, buffer)| buffer.view(shape, space.tile_cells)).collect())
-                    }
-                };
-                let cell_num = space.tile_cells as u64;
-                Some(TileView { cell_num, fields: fields?, written: plan.written.clone() })
-            })
-            .collect();
-        fragments.push(&views.ok_or_else(|| Error::Internal("a column lacks cells".into()))?)?;
+        })
     }
-    Ok(())
+
+    /// The tiles, once they are filled.
+    fn views<'a>(&'a self, source: &Source<'a>) -> Result<Vec<TileView<'a>>> {
+        let Source { space, shapes, input } = *source;
+        let view = |(plan, buffers): (&TilePlan, &'a [FieldBuffer])| {
+            let fields: Option<Vec<FieldView<'_>>> = match &plan.slice {
+                Some(cells) => input.fields.iter().map(|view| view.slice(cells.clone())).collect(),
+                None => {
+                    let fields = shapes.iter().zip(buffers);
+                    Some(fields.map(|(shape, buffer)| buffer.view(shape, space.tile_cells)).collect())
+                }
+            };
+            let cell_num = space.tile_cells as u64;
+            Some(TileView { cell_num, fields: fields?, written: plan.written.clone() })
+        };
+        let views: Option<Vec<_>> =
+            self.plans.iter().zip(self.buffers.chunks(shapes.len())).map(view).collect();
+        views.ok_or_else(|| Error::Internal("a column lacks cells".into()))
+    }
 }
 
 /// Fills one field of one tile.

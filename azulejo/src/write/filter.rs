@@ -4,11 +4,12 @@ use super::fragment::TileView;
 use super::stats::{StatsKind, TileSummary, summarize};
 use crate::column::FieldView;
 use crate::error::{Error, Result};
+use crate::storage::Upload;
 use arrow_buffer::ToByteSlice;
 use azulejo_format::filter::{EncryptionKey, FilterContext, Pipeline, Scratch};
 use azulejo_format::fragment::{Field, FilePart};
 use azulejo_format::schema::FieldIndex;
-use azulejo_format::tile::encode_no_chunks;
+use azulejo_format::tile::{PlainHeaders, encode_no_chunks};
 use azulejo_format::{ArraySchema, CellValNum, Datatype, DecodeError, FormatVersion};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -17,6 +18,8 @@ use std::ops::Range;
 pub(super) const PARALLEL_BYTES: usize = 128 * 1024;
 /// Unfiltered bytes of a task: small tiles share one, large ones are cut at chunks.
 const TASK_BYTES: usize = 512 * 1024;
+/// Tiles of so many bytes that no filter changes are written from where they lie; copying smaller ones together is cheaper.
+const PLAIN_BYTES: usize = 64 * 1024;
 
 thread_local! {
     static SCRATCH: RefCell<(Scratch, Vec<u64>)> = RefCell::new((Scratch::new(), Vec::new()));
@@ -131,7 +134,9 @@ impl<'t> Stage<'t> {
     pub fn plan(&self, tiles: &Range<usize>, spare: &mut Vec<Vec<u8>>) -> Vec<Task> {
         let mut tasks = Vec::new();
         for file in 0..self.files.len() {
-            self.plan_file(file, tiles, spare, &mut tasks);
+            if !self.is_plain(file, tiles) {
+                self.plan_file(file, tiles, spare, &mut tasks);
+            }
         }
         for column in 0..self.columns.len() {
             let mut from = tiles.start;
@@ -145,6 +150,39 @@ impl<'t> Stage<'t> {
             }
         }
         tasks
+    }
+
+    /// Whether these tiles of a file are written from where they lie, as no filter changes them: no task makes them.
+    pub fn is_plain(&self, file: usize, tiles: &Range<usize>) -> bool {
+        let Some((ctx, pipeline, part)) = self.pipeline(file) else { return false };
+        let is_var = self.view_of(file, tiles.start).is_none_or(|view| view.offsets.is_some());
+        pipeline.stores_as_is(&ctx)
+            && (part == FilePart::Validity || !is_var)
+            && self.input_len(file, tiles.start) >= PLAIN_BYTES
+    }
+
+    /// Writes a tile that is stored as it lies; returns how many bytes that took.
+    pub fn write_plain(&self, file: usize, tile: usize, upload: &mut dyn Upload) -> Result<u64> {
+        let (Some((ctx, pipeline, part)), Some(view)) = (self.pipeline(file), self.view_of(file, tile))
+        else {
+            return Ok(0);
+        };
+        let bytes = if part == FilePart::Validity { view.validity.unwrap_or_default() } else { view.data };
+        let ends = pipeline.chunk_ends(&ctx, bytes.len(), None);
+        let mut chunks = Vec::with_capacity(ends.len());
+        let mut start = 0;
+        for end in ends {
+            chunks.push(bytes.get(start..end).unwrap_or_default());
+            start = end;
+        }
+        let headers = PlainHeaders::of(&chunks).map_err(|source| {
+            Error::InvalidArgument(format!(
+                "tile {tile} of a field without filters cannot be stored: {source}"
+            ))
+        })?;
+        let pieces = headers.between(&chunks);
+        upload.write_pieces(&pieces)?;
+        Ok(pieces.iter().map(|piece| piece.len() as u64).sum())
     }
 
     fn plan_file(&self, file: usize, tiles: &Range<usize>, spare: &mut Vec<Vec<u8>>, tasks: &mut Vec<Task>) {

@@ -232,15 +232,18 @@ impl FragmentSink {
         for wave in waves(tiles) {
             let mut tasks = stage.plan(&wave.tiles, spare);
             let run = |tasks: &mut [Task]| tasks.iter_mut().try_for_each(|task| stage.run(task));
-            if wave.bytes < PARALLEL_BYTES {
+            let mut write = || {
                 write(files, spare, pending)?;
+                write_plain(files, &stage, &wave.tiles)
+            };
+            if wave.bytes < PARALLEL_BYTES {
+                write()?;
                 run(&mut tasks)?;
             } else {
                 let (written, done) = context.install(|| {
-                    rayon::join(
-                        || write(files, spare, pending),
-                        || tasks.par_iter_mut().with_max_len(1).try_for_each(|task| stage.run(task)),
-                    )
+                    rayon::join(write, || {
+                        tasks.par_iter_mut().with_max_len(1).try_for_each(|task| stage.run(task))
+                    })
                 });
                 written?;
                 done?;
@@ -386,6 +389,17 @@ fn write(files: &mut [DataFile], spare: &mut Vec<Vec<u8>>, tasks: &mut Vec<Task>
         file.tiles.offsets.extend(task.starts.iter().map(|start| at + *start as u64));
         file.tiles.size += task.out.len() as u64;
         spare.push(task.out);
+    }
+    Ok(())
+}
+
+/// Appends the tiles of a wave that are stored as they lie.
+fn write_plain(files: &mut [DataFile], stage: &Stage<'_>, wave: &Range<usize>) -> Result<()> {
+    for (i, file) in files.iter_mut().enumerate().filter(|(i, _)| stage.is_plain(*i, wave)) {
+        for tile in wave.clone() {
+            file.tiles.offsets.push(file.tiles.size);
+            file.tiles.size += stage.write_plain(i, tile, &mut *file.upload)?;
+        }
     }
     Ok(())
 }

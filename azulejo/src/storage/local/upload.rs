@@ -4,7 +4,7 @@ use super::storage_error;
 use crate::error::Result;
 use crate::storage::{StorePath, Upload};
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, ErrorKind, IoSlice, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 /// More files being written than this are closed between writes: a process may not hold many.
 const MOST_OPEN_UPLOADS: usize = 128;
 /// So many written bytes are sent to the device while more are being made: otherwise the last call waits for all of them.
-const FLUSH_BYTES: usize = 16 << 20;
+const FLUSH_BYTES: usize = 4 << 20;
 
 /// A file under its final name, removed when it is dropped unfinished.
 #[derive(Debug)]
@@ -79,8 +79,13 @@ impl LocalUpload {
 
 impl Upload for LocalUpload {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        let written = self.file().and_then(|file| file.write_all(bytes));
-        let written = written.and_then(|()| self.flush_behind(bytes.len()));
+        self.write_pieces(&[bytes])
+    }
+
+    fn write_pieces(&mut self, pieces: &[&[u8]]) -> Result<()> {
+        let written = self.file().and_then(|file| write_all(file, pieces));
+        let len = pieces.iter().map(|piece| piece.len()).sum();
+        let written = written.and_then(|()| self.flush_behind(len));
         self.rest();
         written.map_err(|source| storage_error("write", &self.path, source))
     }
@@ -92,6 +97,25 @@ impl Upload for LocalUpload {
         self.finished = true;
         Ok(())
     }
+}
+
+/// Writes all of several pieces.
+fn write_all(file: &mut File, pieces: &[&[u8]]) -> io::Result<()> {
+    if let [bytes] = pieces {
+        return file.write_all(bytes);
+    }
+    let mut slices: Vec<IoSlice<'_>> =
+        pieces.iter().filter(|piece| !piece.is_empty()).map(|piece| IoSlice::new(piece)).collect();
+    let mut rest = slices.as_mut_slice();
+    while !rest.is_empty() {
+        match file.write_vectored(rest) {
+            Ok(0) => return Err(ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut rest, written),
+            Err(e) if e.kind() == ErrorKind::Interrupted => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok(())
 }
 
 impl Drop for LocalUpload {

@@ -120,6 +120,20 @@ impl Cells {
     }
 }
 
+#[derive(Debug, Default)]
+struct Body(Vec<u8>);
+
+impl Upload for Body {
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>) -> Result<()> {
+        Ok(())
+    }
+}
+
 #[test]
 fn tasks_of_any_cut_give_the_files_of_tiles_encoded_one_by_one() {
     let schema = schema();
@@ -156,6 +170,23 @@ fn tasks_of_any_cut_give_the_files_of_tiles_encoded_one_by_one() {
             Task::Summarize { summaries: more, .. } => summaries += more.len(),
         }
     }
+    // What no filter changes is written from where it lies.
+    let all = 0..tiles.len();
+    let plain: Vec<usize> = (0..files.len()).filter(|file| stage.is_plain(*file, &all)).collect();
+    assert_eq!(plain.iter().map(|file| files[*file]).collect::<Vec<_>>(), [(1, FilePart::Data)]);
+    for file in plain {
+        assert_eq!(counts[file], 0);
+        let (bytes, starts) = &mut found[file];
+        for tile in all.clone() {
+            let mut body = Body::default();
+            let len = stage.write_plain(file, tile, &mut body).unwrap();
+            assert_eq!(len, body.0.len() as u64);
+            starts.push(bytes.len());
+            bytes.extend(body.0);
+        }
+    }
+    // Small tiles are not.
+    assert!(!stage.is_plain(files.iter().position(|file| *file == (1, FilePart::Data)).unwrap(), &(1..2)));
     assert_eq!(summaries, columns.len() * tiles.len());
     assert!(counts[0] > 3 && counts[6] <= tiles.len(), "{counts:?} tasks a file");
     for (file, (bytes, starts)) in found.iter().enumerate() {
