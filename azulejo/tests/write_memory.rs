@@ -1,7 +1,9 @@
 //! What writes hold beside the caller's columns, counted by the allocator.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use azulejo::format::{ArraySchema, Datatype};
+use azulejo::format::filter::{Filter, Pipeline};
+use azulejo::format::schema::Attribute;
+use azulejo::format::{ArraySchema, CellValNum, Datatype};
 use azulejo::read::ReadOptions;
 use azulejo::space::Layout;
 use azulejo::write::{WriteLayout, WriteOptions, Writer};
@@ -60,7 +62,21 @@ fn writes_hold_less_than_their_budget() {
         writer.finish().unwrap();
     });
     assert!(held < budget, "a dense write of 32 MiB held {held} bytes");
-    drop(cells);
+    // Tiles of which few fit in the budget.
+    let new = ArraySchema::dense().dimension("x", 0i32..=2047, 320).dimension("y", 0i32..=2047, 1024);
+    let zstd = Pipeline { filters: vec![Filter::Zstd { level: 1 }], ..Pipeline::default() };
+    let attribute = Attribute::new("a", Datatype::Float64, CellValNum::ONE).filters(zstd);
+    Array::create(&context, &uri("large"), new.attribute_with(attribute).build().unwrap()).unwrap();
+    let held = peak(|| {
+        let mut writer = Writer::open(&context, &uri("large"), WriteOptions::new()).unwrap();
+        writer.write(&cells).unwrap();
+        writer.finish().unwrap();
+    });
+    assert!(held < budget, "a dense write of tiles of 2.5 MiB held {held} bytes");
+    let written = Array::open(&context, &uri("large")).unwrap().read(ReadOptions::new()).unwrap();
+    let written = written.read_all().unwrap();
+    assert!(written.columns[0].values::<f64>() == cells.columns[0].values::<f64>());
+    drop((cells, written));
 
     let schema = || {
         let new = ArraySchema::sparse().dimension("x", 0i64..=1 << 40, 1 << 20).capacity(10_000);

@@ -257,8 +257,12 @@ pub(super) fn write_ordered(
     band.fill(&source)?;
     while !band.plans.is_empty() {
         next.plans = plan()?;
-        if next.plans.is_empty() {
-            return fragments.push(&band.views(&source)?);
+        // Tiles of which two, and what they are filtered to, may exceed the budget are made one after another.
+        if next.plans.is_empty() || need.saturating_mul(4) > budget {
+            fragments.push(&band.views(&source)?)?;
+            std::mem::swap(&mut band.plans, &mut next.plans);
+            band.fill(&source)?;
+            continue;
         }
         let (pushed, filled) = rayon::join(|| fragments.push(&band.views(&source)?), || next.fill(&source));
         pushed?;
