@@ -293,8 +293,8 @@ impl Filler<'_> {
                 let place = tile.get_mut(from_to.0..from_to.1).unwrap_or_default();
                 part.pipeline.decode_chunk(&part.ctx, &chunk, place, self.scratch).map_err(corrupt)?;
             }
-            // The header behind the last chunk that is wanted would cost a read.
-            if holds.end >= end && walk.has_more() {
+            // The header behind the last chunk that is wanted would cost a read; behind the tile's last one none may be.
+            if holds.end >= end && holds.end < len as u64 {
                 break;
             }
         }

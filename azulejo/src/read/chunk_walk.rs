@@ -156,11 +156,6 @@ impl<'w> ChunkWalk<'w> {
         }
     }
 
-    /// Whether chunks follow the last one met.
-    pub fn has_more(&self) -> bool {
-        self.left > 0
-    }
-
     /// The next chunk; `None` behind the last one, whose end must be the tile's.
     pub fn next(&mut self) -> Result<Option<Met>> {
         if self.left == 0 {
