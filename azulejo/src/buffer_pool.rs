@@ -59,6 +59,14 @@ impl BufferPool {
         PoolBuffer { bytes, len, pool: Some(self.clone()) }
     }
 
+    /// The first `len` bytes of a buffer that grows where it has to: its content is then unspecified, as that of a new one.
+    pub(crate) fn room<'b>(&self, buffer: &'b mut PoolBuffer, len: usize) -> &'b mut [u8] {
+        if buffer.len() < len {
+            *buffer = self.take(len);
+        }
+        buffer.get_mut(..len).unwrap_or_default()
+    }
+
     fn shelf(&self) -> std::sync::MutexGuard<'_, Shelf> {
         self.shelf.lock().unwrap_or_else(PoisonError::into_inner)
     }

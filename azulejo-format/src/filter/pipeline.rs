@@ -16,7 +16,7 @@ use super::{
 };
 use crate::datatype::Datatype;
 use crate::error::{DecodeError, Result};
-use crate::tile::{Chunk, TileChunks, var_offsets};
+use crate::tile::{Chunk, ChunkHeader, TileChunks, var_offsets};
 use crate::wire::ByteReader;
 
 /// What lies between two filters, or their metadata, may be so many times as long as the chunk, and
@@ -53,10 +53,11 @@ enum Held {
 }
 
 impl Held {
-    fn len(self, chunk: &Chunk<'_>) -> usize {
+    /// The bytes, where they were not to be put in their final place; `scratch` is the first scratch buffer.
+    fn bytes<'a>(self, chunk: &Chunk<'a>, scratch: &'a [u8]) -> &'a [u8] {
         match self {
-            Self::Scratch(len) => len,
-            Self::Stored | Self::Out => chunk.data.len(),
+            Self::Scratch(len) => scratch.get(..len).unwrap_or_default(),
+            Self::Stored | Self::Out => chunk.data,
         }
     }
 }
@@ -98,20 +99,16 @@ impl Pipeline {
     ) -> Result<OpenChunk<'a>> {
         let len = chunk.original_len as usize;
         let limit = growth_limit(len as u64);
-        let first = (0..self.stage_count(ctx)).find(|i| self.stage(ctx, *i).role != Role::Passes);
-        let first = first.map(|i| (i, self.stage(ctx, i)));
+        let mut stages = (0..self.stage_count(ctx)).map(|i| (i, self.stage(ctx, i)));
+        let first = stages.find(|(_, stage)| stage.role != Role::Passes);
         let mut value_size = 1;
         let mut held = None;
         if let Some((i, Stage { filter: Filter::Byteshuffle, datatype, .. })) = first
             && len.is_multiple_of(datatype.size())
         {
             let (planes, metadata_at) = self.undo(ctx, chunk, i + 1, Goal::KeepInScratch, limit, scratch)?;
-            let metadata = match metadata_at {
-                MetadataAt::Stored(at) => chunk.metadata.get(at..),
-                MetadataAt::Scratch(at, len) => scratch.metadata[0].get(at..len),
-            };
-            let mut m = ByteReader::new(metadata.unwrap_or_default());
-            if byteshuffle::is_one_part(planes.len(chunk), &mut m)? {
+            let mut m = ByteReader::new(metadata_at.bytes(chunk, &scratch.metadata[0]));
+            if byteshuffle::is_one_part(planes.bytes(chunk, &scratch.data[0]).len(), &mut m)? {
                 value_size = datatype.size();
                 held = Some(planes);
             }
@@ -120,10 +117,7 @@ impl Pipeline {
             Some(held) => held,
             None => self.undo(ctx, chunk, 0, Goal::KeepInScratch, limit, scratch)?.0,
         };
-        let bytes = match held {
-            Held::Scratch(len) => scratch.data[0].get(..len).unwrap_or_default(),
-            Held::Stored | Held::Out => chunk.data,
-        };
+        let bytes = held.bytes(chunk, &scratch.data[0]);
         if bytes.len() != len {
             let reason = format!("{} bytes where the chunk has {len}", bytes.len());
             return Err(DecodeError::invalid("chunk data", 0, reason));
@@ -216,15 +210,8 @@ impl Pipeline {
             return Err(DecodeError::invalid("filter pipeline", 0, "its first filter encodes no strings"));
         };
         let (held, metadata_at) = self.undo(ctx, chunk, 1, Goal::KeepInScratch, limit, scratch)?;
-        let data = match held {
-            Held::Scratch(len) => scratch.data[0].get(..len).unwrap_or_default(),
-            Held::Stored | Held::Out => chunk.data,
-        };
-        let metadata = match metadata_at {
-            MetadataAt::Stored(at) => chunk.metadata.get(at..),
-            MetadataAt::Scratch(at, len) => scratch.metadata[0].get(at..len),
-        };
-        EncodedStrings::read(filter, data, metadata.unwrap_or_default())
+        let data = held.bytes(chunk, &scratch.data[0]);
+        EncodedStrings::read(filter, data, metadata_at.bytes(chunk, &scratch.metadata[0]))
     }
 
     /// The filter at place `i`; behind the last one encryption, where the context has a key.
@@ -281,11 +268,7 @@ impl Pipeline {
             }
             let [data_from, data_to] = &mut *data;
             let [metadata_from, metadata_to] = &mut *metadata;
-            let metadata_bytes = match metadata_at {
-                MetadataAt::Stored(at) => chunk.metadata.get(at..),
-                MetadataAt::Scratch(at, len) => metadata_from.get(at..len),
-            };
-            let mut m = ByteReader::new(metadata_bytes.unwrap_or_default());
+            let mut m = ByteReader::new(metadata_at.bytes(chunk, metadata_from));
 
             if stage.role == Role::Checks {
                 let input = match (held, &goal) {
@@ -399,6 +382,15 @@ enum MetadataAt {
 }
 
 impl MetadataAt {
+    /// The metadata; `scratch` is the first scratch buffer.
+    fn bytes<'a>(self, chunk: &Chunk<'a>, scratch: &'a [u8]) -> &'a [u8] {
+        let bytes = match self {
+            Self::Stored(at) => chunk.metadata.get(at..),
+            Self::Scratch(at, len) => scratch.get(at..len),
+        };
+        bytes.unwrap_or_default()
+    }
+
     fn advanced(self, by: usize) -> Self {
         match self {
             Self::Stored(at) => Self::Stored(at + by),
@@ -570,9 +562,9 @@ impl Pipeline {
         }
 
         let filtered = if in_scratch { data[0].as_slice() } else { chunk };
-        out.extend(original_len.to_le_bytes());
-        out.extend(u32::try_from(filtered.len()).map_err(too_long)?.to_le_bytes());
-        out.extend(u32::try_from(metadata[0].len()).map_err(too_long)?.to_le_bytes());
+        let filtered_len = u32::try_from(filtered.len()).map_err(too_long)?;
+        let metadata_len = u32::try_from(metadata[0].len()).map_err(too_long)?;
+        out.extend(ChunkHeader { original_len, filtered_len, metadata_len }.encode());
         out.extend_from_slice(&metadata[0]);
         out.extend_from_slice(filtered);
         Ok(())

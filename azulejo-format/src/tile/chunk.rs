@@ -34,6 +34,15 @@ impl ChunkHeader {
         })
     }
 
+    /// The header as it is stored.
+    #[must_use]
+    pub fn encode(&self) -> [u8; Self::LEN] {
+        let lens = [self.original_len, self.filtered_len, self.metadata_len].map(u32::to_le_bytes);
+        let mut header = [0; Self::LEN];
+        header.copy_from_slice(lens.as_flattened());
+        header
+    }
+
     /// Bytes between this header and the next.
     #[must_use]
     pub fn body_len(&self) -> u64 {
@@ -141,8 +150,8 @@ pub fn encode_no_chunks(out: &mut Vec<u8>) {
 #[derive(Debug)]
 pub struct PlainHeaders {
     chunk_num: [u8; 8],
-    /// One a chunk: its length before and after filters, and that of its metadata.
-    headers: Vec<[u8; 12]>,
+    /// One a chunk.
+    headers: Vec<[u8; ChunkHeader::LEN]>,
 }
 
 impl PlainHeaders {
@@ -152,11 +161,9 @@ impl PlainHeaders {
     /// [`DecodeError::Invalid`] for a chunk of 4 GiB or more.
     pub fn of(chunks: &[&[u8]]) -> Result<Self> {
         let header = |chunk: &&[u8]| {
-            let len = u32::try_from(chunk.len());
-            let len = len.map_err(|_| DecodeError::invalid("chunk", 0, "longer than 4 GiB"))?.to_le_bytes();
-            let mut header = [0; 12];
-            header.iter_mut().zip(len.iter().chain(&len)).for_each(|(place, byte)| *place = *byte);
-            Ok(header)
+            let too_long = |_| DecodeError::invalid("chunk", 0, "longer than 4 GiB");
+            let len = u32::try_from(chunk.len()).map_err(too_long)?;
+            Ok(ChunkHeader { original_len: len, filtered_len: len, metadata_len: 0 }.encode())
         };
         let headers = chunks.iter().map(header).collect::<Result<_>>()?;
         Ok(Self { chunk_num: (chunks.len() as u64).to_le_bytes(), headers })

@@ -281,17 +281,16 @@ impl Filler<'_> {
             let cells = from_to.0 / size..from_to.1 / size;
             let scattered =
                 scatters && in_cells && met.is_plain() && self.scatter(slot, &mut walk, &met, &cells)?;
-            if scattered {
-                // All is in place.
-            } else if in_cells {
+            if !scattered {
                 let chunk = walk.chunk(&met)?;
-                self.chunk(part, slot, &chunk, cells)?;
-            } else {
-                let chunk = walk.chunk(&met)?;
-                // Early versions cut cells in two: such tiles are put together first.
-                let tile = whole_tile.get_or_insert_with(|| self.pool.take(len));
-                let place = tile.get_mut(from_to.0..from_to.1).unwrap_or_default();
-                part.pipeline.decode_chunk(&part.ctx, &chunk, place, self.scratch).map_err(corrupt)?;
+                if in_cells {
+                    self.chunk(part, slot, &chunk, cells)?;
+                } else {
+                    // Early versions cut cells in two: such tiles are put together first.
+                    let tile = whole_tile.get_or_insert_with(|| self.pool.take(len));
+                    let place = tile.get_mut(from_to.0..from_to.1).unwrap_or_default();
+                    part.pipeline.decode_chunk(&part.ctx, &chunk, place, self.scratch).map_err(corrupt)?;
+                }
             }
             // The header behind the last chunk that is wanted would cost a read; behind the tile's last one none may be.
             if holds.end >= end && holds.end < len as u64 {
@@ -323,7 +322,7 @@ impl Filler<'_> {
             &window,
             self.out,
             self.cell_size,
-            room(&mut self.buffer, self.pool, cells.len() * self.cell_size),
+            self.pool.room(&mut self.buffer, cells.len() * self.cell_size),
         )?;
         reads.map(|reads| walk.scatter(met, reads)).transpose().map(|done| done.is_some())
     }
@@ -360,18 +359,10 @@ impl Filler<'_> {
                 opened.copy_to(start, row, self.streams).map_err(corrupt)
             });
         }
-        let bytes = room(&mut self.buffer, self.pool, chunk.original_len as usize);
+        let bytes = self.pool.room(&mut self.buffer, chunk.original_len as usize);
         opened.copy_to(0, bytes, false).map_err(corrupt)?;
         copy_part(list, copies, (bytes, cells), self.out, self.band, size)
     }
-}
-
-/// `len` bytes of a buffer that only grows.
-fn room<'b>(buffer: &'b mut PoolBuffer, pool: &BufferPool, len: usize) -> &'b mut [u8] {
-    if buffer.len() < len {
-        *buffer = pool.take(len);
-    }
-    buffer.get_mut(..len).unwrap_or_default()
 }
 
 fn corrupt(source: DecodeError) -> Error {

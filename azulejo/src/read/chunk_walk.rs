@@ -58,10 +58,7 @@ impl Window {
     /// Memory for `len` bytes, which then are no longer valid.
     fn room(&mut self, pool: &BufferPool, len: usize) -> &mut [u8] {
         self.len = 0;
-        if self.buffer.len() < len {
-            self.buffer = pool.take(len);
-        }
-        self.buffer.get_mut(..len).unwrap_or_default()
+        pool.room(&mut self.buffer, len)
     }
 
     /// Forgets the bytes: another file follows.

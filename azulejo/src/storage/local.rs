@@ -146,9 +146,7 @@ impl Storage for LocalStorage {
         let failed = |source| storage_error("list", dir, source);
         let children = match fs::read_dir(dir.to_native()) {
             Ok(children) => children,
-            Err(e) if matches!(e.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
-                return Ok(Vec::new());
-            }
+            Err(e) if is_missing(&e) => return Ok(Vec::new()),
             Err(e) => return Err(failed(e)),
         };
         let mut entries = Vec::new();
@@ -352,8 +350,7 @@ fn delete_one(path: &StorePath) -> Result<()> {
     let result = match fs::remove_file(&native) {
         Err(e) if !is_missing(&e) => match fs::symlink_metadata(&native) {
             Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&native),
-            Ok(_) => Err(e),
-            Err(e) => Err(e),
+            unknown => Err(unknown.err().unwrap_or(e)),
         },
         result => result,
     };
@@ -403,10 +400,7 @@ fn storage_error(op: &'static str, path: &StorePath, source: io::Error) -> Error
 }
 
 fn io_error(op: &'static str, path: &StorePath, source: io::Error) -> Error {
-    match source.kind() {
-        ErrorKind::NotFound | ErrorKind::NotADirectory => not_found(path),
-        _ => storage_error(op, path, source),
-    }
+    if is_missing(&source) { not_found(path) } else { storage_error(op, path, source) }
 }
 
 /// Fills pieces with the bytes from `offset` on; moves the file's cursor.

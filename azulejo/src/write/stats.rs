@@ -274,34 +274,31 @@ macro_rules! reals {
 
             fn fold(
                 values: impl Iterator<Item = Self> + Clone,
-                mut min: Self,
-                mut max: Self,
+                min: Self,
+                max: Self,
                 bits: u64,
             ) -> (Self, Self, u64) {
-                // One after the other: the order of additions, and which of two equals or NaNs comes last, show in the
-                // result. The three run side by side in the processor.
-                let (mut sum, mut over) = (f64::from_bits(bits), false);
-                for value in values.clone() {
-                    min = if min < value { min } else { value };
-                    max = if max > value { max } else { value };
-                    let wide = f64::from(value);
-                    over |= (sum < 0.0) == (wide < 0.0) && sum.abs() > f64::MAX - wide.abs();
-                    sum += wide;
-                }
-                (min, max, if over { Self::add(bits, values) } else { sum.to_bits() })
+                // One after the other; minimum, maximum and sum run side by side in the processor.
+                let mut folded = Folded::new(min, max, bits);
+                values.clone().for_each(|value| folded.take_one(value));
+                found(folded, bits, values)
             }
 
             fn fold_all(bytes: &[u8], min: Self, max: Self, bits: u64) -> (Self, Self, u64) {
-                let mut folded = Folded { min, max, sum: f64::from_bits(bits), over: false };
+                let mut folded = Folded::new(min, max, bits);
                 folded.take(bytes);
-                let sum = if folded.over { Self::add(bits, values(bytes)) } else { folded.sum.to_bits() };
-                (folded.min, folded.max, sum)
+                found(folded, bits, values(bytes))
             }
         }
     )*};
 }
 
 reals! { f32 f64 }
+
+/// Least, greatest and sum of `values`, which were added to `bits`: a sum that has left its type ends at the type's limit.
+fn found<T: Statistic>(folded: Folded<T>, bits: u64, values: impl Iterator<Item = T> + Clone) -> (T, T, u64) {
+    (folded.min, folded.max, if folded.over { T::add(bits, values) } else { folded.sum.to_bits() })
+}
 
 /// Statistics of cells of one number.
 fn numbers<T: Statistic>(

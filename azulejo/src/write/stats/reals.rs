@@ -32,6 +32,11 @@ pub(super) struct Folded<T> {
 }
 
 impl<T: Real> Folded<T> {
+    /// What was found before the first cell, the sum as bits of a double.
+    pub fn new(min: T, max: T, sum_bits: u64) -> Self {
+        Self { min, max, sum: f64::from_bits(sum_bits), over: false }
+    }
+
     /// Takes in the cells that `bytes` hold, in their order.
     pub fn take(&mut self, bytes: &[u8]) {
         let mut buffer = [T::default(); BLOCK];
@@ -66,13 +71,17 @@ impl<T: Real> Folded<T> {
     }
 
     fn take_one_by_one(&mut self, cells: &[T]) {
-        for &cell in cells {
-            self.min = if self.min < cell { self.min } else { cell };
-            self.max = if self.max > cell { self.max } else { cell };
-            let wide = cell.into();
-            self.over |= (self.sum < 0.0) == (wide < 0.0) && self.sum.abs() > f64::MAX - wide.abs();
-            self.sum += wide;
-        }
+        cells.iter().for_each(|cell| self.take_one(*cell));
+    }
+
+    /// Takes in one cell. The order of additions, and which of two equals or NaNs comes last, show in the result.
+    #[inline]
+    pub fn take_one(&mut self, cell: T) {
+        self.min = if self.min < cell { self.min } else { cell };
+        self.max = if self.max > cell { self.max } else { cell };
+        let wide = cell.into();
+        self.over |= (self.sum < 0.0) == (wide < 0.0) && self.sum.abs() > f64::MAX - wide.abs();
+        self.sum += wide;
     }
 }
 
@@ -139,7 +148,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn folded<T: Real>(cells: &[T], one_by_one: bool) -> (u64, u64, u64, bool) {
-        let mut folded = Folded { min: T::HIGHEST, max: T::LOWEST, sum: 0.0, over: false };
+        let mut folded = Folded::new(T::HIGHEST, T::LOWEST, 0);
         if one_by_one {
             folded.take_one_by_one(cells);
         } else {
