@@ -112,8 +112,7 @@ impl OpenArray {
         if pending.is_empty() {
             return Ok(());
         }
-        let writer = azulejo::Array::metadata_writer(&self.engine, &self.uri)?;
-        crate::metadata::store(writer, pending, self.write_time())
+        crate::metadata::store(self.array.change_metadata(), pending, self.write_time())
     }
 }
 

@@ -76,12 +76,12 @@ impl Open {
         Ok(&mut self.changes)
     }
 
-    fn flush(self, uri: &str) -> Result<()> {
+    fn flush(self) -> Result<()> {
         if let Some(editor) = self.editor {
             editor.commit()?;
         }
         if !self.changes.is_empty() {
-            crate::metadata::store(Group::metadata_writer(&self.engine, uri)?, self.changes, self.time)?;
+            crate::metadata::store(self.group.change_metadata(), self.changes, self.time)?;
         }
         Ok(())
     }
@@ -112,13 +112,12 @@ fn open(ctx: &Context, handle: &GroupHandle, kind: QueryType) -> Result<()> {
         }
         other => Failure::from(other),
     };
+    // What is changed is the group as it was at the end of the range.
+    let range = if kind == QueryType::Read { range } else { TimeRange::until(range.end) };
     let group = Group::open_at(&engine, &handle.uri, range).map_err(missing)?;
     let editor = match kind {
         QueryType::Read => None,
-        QueryType::Write | QueryType::ModifyExclusive => Some(match time {
-            Some(time) => Group::edit_at(&engine, &handle.uri, time)?,
-            None => Group::edit(&engine, &handle.uri)?,
-        }),
+        QueryType::Write | QueryType::ModifyExclusive => Some(group.clone().into_editor(time)),
         QueryType::Delete | QueryType::Update => {
             return Err("Cannot open group; Invalid query type".into());
         }
@@ -215,7 +214,7 @@ capi! {
         let group = group.get()?;
         let open = lock(&group.state).open.take();
         if let Some(open) = open {
-            open.flush(&group.uri)?;
+            open.flush()?;
         }
     }
 

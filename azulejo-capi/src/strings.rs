@@ -19,23 +19,47 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// Values that stay where they are until the handle is freed. Equal values are kept once.
 #[derive(Debug, Default)]
 pub struct Keep {
-    values: Mutex<HashMap<Vec<u8>, Box<[u64]>>>,
+    values: Mutex<HashMap<Mark, Vec<Box<[u64]>>>>,
+}
+
+/// What tells most values apart at a glance, also those of many megabytes: length, first and last bytes.
+type Mark = (usize, [u8; 16], [u8; 48]);
+
+fn mark(bytes: &[u8]) -> Mark {
+    (bytes.len(), padded(bytes), padded(&bytes[bytes.len().saturating_sub(48)..]))
+}
+
+/// The first bytes, or all of them and zeros.
+fn padded<const N: usize>(bytes: &[u8]) -> [u8; N] {
+    std::array::from_fn(|i| bytes.get(i).copied().unwrap_or_default())
+}
+
+/// The bytes as words, of which the last one ends with a NUL.
+fn words(bytes: &[u8]) -> Box<[u64]> {
+    let (whole, rest) = bytes.as_chunks();
+    let mut words = Vec::with_capacity(whole.len() + 1);
+    words.extend(whole.iter().map(|word| u64::from_le_bytes(*word)));
+    words.push(u64::from_le_bytes(padded(rest)));
+    words.into()
+}
+
+/// Whether bytes of the same number of words are kept there.
+fn holds(kept: &[u64], bytes: &[u8]) -> bool {
+    let (whole, rest) = bytes.as_chunks();
+    let ahead = kept.iter().zip(whole).all(|(kept, word)| *kept == u64::from_le_bytes(*word));
+    ahead && kept.last() == Some(&u64::from_le_bytes(padded(rest)))
 }
 
 impl Keep {
     /// Keeps bytes, aligned for every type, a NUL behind them.
     pub fn bytes(&self, bytes: &[u8]) -> Pointer {
         let mut values = lock(&self.values);
-        let kept = values.entry(bytes.to_vec()).or_insert_with(|| {
-            let mut kept = vec![0u64; bytes.len() / 8 + 1].into_boxed_slice();
-            for (word, chunk) in kept.iter_mut().zip(bytes.chunks(8)) {
-                let mut raw = [0u8; 8];
-                raw[..chunk.len()].copy_from_slice(chunk);
-                *word = u64::from_le_bytes(raw);
-            }
-            kept
+        let alike = values.entry(mark(bytes)).or_default();
+        let at = alike.iter().position(|kept| holds(kept, bytes)).unwrap_or_else(|| {
+            alike.push(words(bytes));
+            alike.len() - 1
         });
-        Pointer(kept.as_ptr().cast())
+        Pointer(alike[at].as_ptr().cast())
     }
 
     /// Keeps a string.
@@ -74,5 +98,29 @@ capi_plain! {
     /// Frees a string.
     fn tiledb_string_free(s: InOut<Ptr<StringHandle>>) {
         s.free();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equal_values_are_kept_once_and_others_apart() {
+        let keep = Keep::default();
+        let values: Vec<Vec<u8>> = (0..100u8).map(|i| (0..i).collect()).collect();
+        let mut inner = vec![7; 1000];
+        inner[500] = 8;
+        let values: Vec<Vec<u8>> =
+            values.into_iter().chain([vec![7; 1000], inner, vec![9], vec![0, 0]]).collect();
+        let pointers: Vec<*const u8> = values.iter().map(|value| keep.bytes(value).0.cast()).collect();
+        for (i, (value, pointer)) in values.iter().zip(&pointers).enumerate() {
+            assert_eq!(keep.bytes(value).0.cast(), *pointer);
+            assert_eq!(pointers.iter().position(|p| p == pointer), Some(i));
+            assert!(pointer.addr().is_multiple_of(8));
+            // SAFETY: the value, with a NUL behind it, is kept as long as `keep`.
+            let kept = unsafe { std::slice::from_raw_parts(*pointer, value.len() + 1) };
+            assert_eq!((&kept[..value.len()], kept[value.len()]), (&value[..], 0));
+        }
     }
 }

@@ -6,7 +6,7 @@ use crate::error::{Failure, Result};
 use crate::strings::{lock, to_c};
 use azulejo::Error;
 use azulejo::context::Location;
-use azulejo::storage::{Entry, ReadRange, ReadRequest, Upload, Uri};
+use azulejo::storage::{Entry, ReadInto, ReadRange, ReadRequest, Upload, Uri};
 use std::ffi::{CString, c_char};
 use std::sync::Mutex;
 
@@ -71,7 +71,7 @@ fn look(location: &Location) -> Result<Found> {
     }
     let Some(parent) = location.path.parent() else { return Ok(Found::Folder) };
     let name = location.path.name();
-    let folder = location.storage.list(&parent)?.iter().any(|entry| entry.is_dir && entry.name == name);
+    let folder = location.storage.find(&parent, &[name])?.iter().any(|entry| entry.is_dir);
     Ok(if folder { Found::Folder } else { Found::Nothing })
 }
 
@@ -79,10 +79,6 @@ fn read_all(location: &Location) -> Result<bytes::Bytes> {
     let request = ReadRequest { path: location.path.clone(), range: ReadRange::All };
     let read = location.storage.read(&[request])?;
     Ok(read.into_iter().next().unwrap_or_default())
-}
-
-fn child(location: &Location, entry: &Entry) -> Location {
-    Location { storage: location.storage.clone(), path: location.path.join(&entry.name) }
 }
 
 fn size_of(location: &Location, entry: &Entry) -> Result<u64> {
@@ -96,7 +92,7 @@ fn size_of(location: &Location, entry: &Entry) -> Result<u64> {
 /// Everything below a folder, folders before what lies in them.
 fn walk(location: &Location, visit: &mut dyn FnMut(&Location, &Entry, u64) -> Result<bool>) -> Result<bool> {
     for entry in location.storage.list(&location.path)? {
-        let below = child(location, &entry);
+        let below = location.join(&entry.name);
         if !visit(&below, &entry, size_of(location, &entry)?)? {
             return Ok(false);
         }
@@ -149,14 +145,22 @@ impl Drop for FileHandle {
 }
 
 fn copy_file(from: &Location, to: &Location) -> Result<()> {
-    Ok(to.storage.put(&to.path, read_all(from)?)?)
+    let size = from.storage.size(&from.path)?;
+    make_room(to)?;
+    Ok(azulejo::object::copy_file(from, to, Some(size))?)
 }
 
 fn move_file(from: &Location, to: &Location) -> Result<()> {
-    if look(to)? != Found::Nothing {
-        to.storage.delete(std::slice::from_ref(&to.path))?;
-    }
+    make_room(to)?;
     Ok(from.storage.rename(&from.path, &to.path)?)
+}
+
+/// Deletes what lies at a location.
+fn make_room(location: &Location) -> Result<()> {
+    if look(location)? != Found::Nothing {
+        location.storage.delete(std::slice::from_ref(&location.path))?;
+    }
+    Ok(())
 }
 
 /// Buckets are of object stores, which these storages are not.
@@ -284,7 +288,7 @@ capi! {
         let base = from.path.clone();
         walk(&from, &mut |below, entry, _| {
             let relative = below.path.relative_to(&base).unwrap_or_default();
-            let target = Location { storage: to.storage.clone(), path: to.path.join(relative) };
+            let target = to.join(relative);
             if entry.is_dir {
                 target.storage.make_folder(&target.path)?;
             } else {
@@ -311,11 +315,9 @@ capi! {
         let File::Reading(location) = &*state else {
             return Err("Cannot read from file; the file is not open for reading".into());
         };
-        let end = offset.checked_add(nbytes).ok_or_else(|| Failure::new("a read beyond the end of the file"))?;
-        let request = ReadRequest { path: location.path.clone(), range: ReadRange::Bytes(offset..end) };
-        for bytes in location.storage.read(&[request])? {
-            buffer.slice(bytes.len())?.copy_from_slice(&bytes);
-        }
+        let len = usize::try_from(nbytes).ok().filter(|_| offset.checked_add(nbytes).is_some());
+        let out = buffer.slice(len.ok_or_else(|| Failure::new("a read beyond the end of the file"))?)?;
+        location.storage.read_into(&mut [ReadInto { path: location.path.clone(), offset, out }])?;
     }
 
     /// Appends bytes to a file.
@@ -362,7 +364,7 @@ capi_callback! {
         callback.ok_or_else(|| Failure::null("callback"))?;
         let location = vfs.get()?.locate(path.get()?)?;
         let entries = location.storage.list(&location.path)?;
-        Ok(entries.iter().map(|e| to_c(&crate::uri::absolute(child(&location, e).path.as_str()))).collect())
+        Ok(entries.iter().map(|e| to_c(&crate::uri::absolute(location.join(&e.name).path.as_str()))).collect())
     } => |each| callback.map_or(0, |callback| callback(each.as_ptr(), data));
 
     /// Calls back with all that lies in a folder and below, and with sizes.

@@ -65,6 +65,14 @@ pub struct Location {
     pub path: StorePath,
 }
 
+impl Location {
+    /// What lies there under a relative path.
+    #[must_use]
+    pub fn join(&self, relative: &str) -> Self {
+        Self { storage: Arc::clone(&self.storage), path: self.path.join(relative) }
+    }
+}
+
 impl Context {
     /// A context with the given settings and, for encrypted arrays, a key.
     pub fn new(config: Config, key: Option<EncryptionKey>) -> Result<Self> {

@@ -4,7 +4,7 @@ mod delete;
 mod transfer;
 
 pub use delete::{delete, plan_deletion};
-pub use transfer::{copy, rename};
+pub use transfer::{copy, copy_file, rename};
 
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
@@ -24,7 +24,7 @@ pub struct Object {
 fn find(context: &Context, uri: &str) -> Result<(Uri, Location, ObjectType)> {
     let uri = Uri::parse(uri)?;
     let location = crate::manifest::locate(context, &uri)?;
-    match ObjectType::of(&location.storage.list(&location.path)?) {
+    match ObjectType::at(&location)? {
         Some(object_type) => Ok((uri, location, object_type)),
         None => Err(Error::NotFound { uri: uri.to_string(), what: "an array or a group" }),
     }

@@ -242,6 +242,13 @@ pub trait Storage: Send + Sync + Debug {
     /// The direct children of a folder, sorted by name; an empty list if the folder does not exist or is an object.
     fn list(&self, dir: &StorePath) -> Result<Vec<Entry>>;
 
+    /// The direct children of a folder that have one of these names, sorted by name: what [`Self::list`] says of them.
+    fn find(&self, dir: &StorePath, names: &[&str]) -> Result<Vec<Entry>> {
+        let mut entries = self.list(dir)?;
+        entries.retain(|entry| names.contains(&entry.name.as_str()));
+        Ok(entries)
+    }
+
     /// Lists several folders, side by side where that is faster; results in the order of the folders.
     fn list_all(&self, dirs: &[StorePath]) -> Result<Vec<Vec<Entry>>> {
         dirs.iter().map(|dir| self.list(dir)).collect()

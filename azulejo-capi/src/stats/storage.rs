@@ -82,6 +82,11 @@ impl Storage for CountingStorage {
         self.inner.list(dir)
     }
 
+    fn find(&self, dir: &StorePath, names: &[&str]) -> Result<Vec<Entry>> {
+        self.stats.count("VFS.ls_num", 1);
+        self.inner.find(dir, names)
+    }
+
     fn list_all(&self, dirs: &[StorePath]) -> Result<Vec<Vec<Entry>>> {
         self.stats.count("VFS.ls_num", dirs.len() as u64);
         self.inner.list_all(dirs)

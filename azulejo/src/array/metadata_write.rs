@@ -103,6 +103,11 @@ impl Array {
         Ok(MetadataWriter::new(context, Head::open(context, uri)?.location))
     }
 
+    /// Begins to change this array's key-values.
+    pub fn change_metadata(&self) -> MetadataWriter {
+        MetadataWriter::new(self.context(), self.location().clone())
+    }
+
     /// Sets one key of an array.
     ///
     /// # Errors

@@ -71,7 +71,7 @@ impl Group {
     pub fn create(context: &Context, uri: &str) -> Result<()> {
         let uri = Uri::parse(uri)?;
         let location = context.locate(&uri)?;
-        if ObjectType::of(&location.storage.list(&location.path)?).is_some() {
+        if ObjectType::at(&location)?.is_some() {
             return Err(Error::AlreadyExists { uri: uri.to_string() });
         }
         let storage = &location.storage;
@@ -100,7 +100,7 @@ impl Group {
     /// # Errors
     /// As [`Group::open`].
     pub fn edit(context: &Context, uri: &str) -> Result<GroupEditor> {
-        Ok(GroupEditor { group: Self::open(context, uri)?, timestamp: None, changes: BTreeMap::new() })
+        Ok(Self::open(context, uri)?.into_editor(None))
     }
 
     /// Begins to change a group as it was at a time (milliseconds since 1970-01-01 UTC), which the changes will have.
@@ -108,8 +108,13 @@ impl Group {
     /// # Errors
     /// As [`Group::open_at`].
     pub fn edit_at(context: &Context, uri: &str, timestamp: u64) -> Result<GroupEditor> {
-        let group = Self::open_at(context, uri, TimeRange::until(timestamp))?;
-        Ok(GroupEditor { group, timestamp: Some(timestamp), changes: BTreeMap::new() })
+        Ok(Self::open_at(context, uri, TimeRange::until(timestamp))?.into_editor(Some(timestamp)))
+    }
+
+    /// Begins to change this group's members. The changes will have the time `timestamp` (milliseconds since 1970-01-01
+    /// UTC), or that of the commit.
+    pub fn into_editor(self, timestamp: Option<u64>) -> GroupEditor {
+        GroupEditor { group: self, timestamp, changes: BTreeMap::new() }
     }
 
     /// Begins to change a group's key-values.
@@ -117,8 +122,12 @@ impl Group {
     /// # Errors
     /// As [`Group::open`].
     pub fn metadata_writer(context: &Context, uri: &str) -> Result<MetadataWriter> {
-        let group = Self::open(context, uri)?;
-        Ok(MetadataWriter::new(context, group.location))
+        Ok(Self::open(context, uri)?.change_metadata())
+    }
+
+    /// Begins to change this group's key-values.
+    pub fn change_metadata(&self) -> MetadataWriter {
+        MetadataWriter::new(&self.context, self.location.clone())
     }
 }
 

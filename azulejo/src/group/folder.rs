@@ -3,7 +3,9 @@
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{Entry, StorePath, Uri};
-use azulejo_format::path::{RootEntry, RootFolder};
+use azulejo_format::path::{
+    GROUP_DETAILS_FOLDER, GROUP_FILE, LEGACY_SCHEMA_FILE, RootEntry, RootFolder, SCHEMA_FOLDER,
+};
 use std::fmt;
 
 /// A kind of object.
@@ -33,6 +35,14 @@ impl ObjectType {
     }
 }
 
+impl ObjectType {
+    /// What a folder is.
+    pub(crate) fn at(location: &Location) -> Result<Option<Self>> {
+        let marks = [SCHEMA_FOLDER, LEGACY_SCHEMA_FILE, GROUP_DETAILS_FOLDER, GROUP_FILE];
+        Ok(Self::of(&location.storage.find(&location.path, &marks)?))
+    }
+}
+
 impl fmt::Display for ObjectType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -59,7 +69,7 @@ pub struct FolderEntry {
 /// [`Error::Storage`] if the folder cannot be listed.
 pub fn object_type(context: &Context, uri: &str) -> Result<Option<ObjectType>> {
     let location = crate::manifest::locate(context, &Uri::parse(uri)?)?;
-    Ok(ObjectType::of(&location.storage.list(&location.path)?))
+    ObjectType::at(&location)
 }
 
 /// The arrays and groups that lie directly in a folder, ordered by name, whatever a group there says its members are.
@@ -95,5 +105,5 @@ pub(super) fn subfolders<'a>(
 pub(super) fn exists(location: &Location) -> Result<bool> {
     let Some(parent) = location.path.parent() else { return Ok(true) };
     let name = location.path.name();
-    Ok(location.storage.list(&parent)?.iter().any(|entry| entry.is_dir && entry.name == name))
+    Ok(location.storage.find(&parent, &[name])?.iter().any(|entry| entry.is_dir))
 }

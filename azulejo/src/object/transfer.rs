@@ -3,7 +3,7 @@
 use super::find;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::storage::{Entry, ReadRange, ReadRequest, StorePath, Uri, path_in};
+use crate::storage::{Entry, ReadRange, ReadRequest, Uri, path_in};
 use azulejo_format::path::{
     COMMITS_FOLDER, GROUP_DETAILS_FOLDER, GROUP_FILE, LEGACY_SCHEMA_FILE, SCHEMA_FOLDER,
 };
@@ -46,7 +46,7 @@ pub fn copy(context: &Context, from: &str, to: &str) -> Result<()> {
         operation.check()?;
         context.report("files", done, tree.files.len() as u64);
         done += 1;
-        copy_file(&location, &target, file, *size)
+        copy_file(&location.join(file), &target.join(file), *size)
     };
     let mut write = || -> Result<()> {
         make(false)?;
@@ -135,12 +135,15 @@ fn is_marker(path: &str) -> bool {
         .any(|part| [SCHEMA_FOLDER, LEGACY_SCHEMA_FILE, GROUP_DETAILS_FOLDER, GROUP_FILE].contains(&part))
 }
 
-/// Copies one file, a piece at a time.
-fn copy_file(from: &Location, to: &Location, file: &str, size: Option<u64>) -> Result<()> {
-    let (source, target): (StorePath, StorePath) = (from.path.join(file), to.path.join(file));
+/// Copies one file, a piece at a time. Its size in bytes is asked for if it is not given.
+///
+/// # Errors
+/// [`Error::NotFound`] if there is no such file; [`Error::AlreadyExists`] for some that lie at `to` already.
+pub fn copy_file(from: &Location, to: &Location, size: Option<u64>) -> Result<()> {
+    let (source, target) = (&from.path, &to.path);
     let size = match size {
         Some(size) => size,
-        None => from.storage.size(&source)?,
+        None => from.storage.size(source)?,
     };
     let read = |range| -> Result<bytes::Bytes> {
         let request = ReadRequest { path: source.clone(), range };
@@ -148,9 +151,9 @@ fn copy_file(from: &Location, to: &Location, file: &str, size: Option<u64>) -> R
         read.ok_or_else(|| Error::Internal(format!("{source} was not read")))
     };
     if size <= PIECE {
-        return to.storage.put(&target, read(ReadRange::All)?);
+        return to.storage.put(target, read(ReadRange::All)?);
     }
-    let mut upload = to.storage.upload(&target)?;
+    let mut upload = to.storage.upload(target)?;
     let mut start = 0;
     while start < size {
         let end = size.min(start.saturating_add(PIECE));

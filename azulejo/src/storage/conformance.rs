@@ -175,6 +175,13 @@ fn listings(storage: &dyn Storage, root: &StorePath) {
     for entry in storage.list(root).unwrap() {
         assert!(matches!(entry.size, None | Some(2)) || entry.is_dir, "{entry:?}");
     }
+    let found = |dir: &StorePath, names: &[&str]| -> Vec<(String, bool)> {
+        storage.find(dir, names).unwrap().into_iter().map(|entry| (entry.name, entry.is_dir)).collect()
+    };
+    assert_eq!(found(root, &["c", "nothing", "b", "b-"]), [("b".to_owned(), true), ("c".to_owned(), false)]);
+    assert_eq!(found(root, &[]), []);
+    assert_eq!(found(&root.join("nothing"), &["a"]), []);
+    assert_eq!(found(&root.join("a"), &["a"]), []);
     let tree = |dir: &StorePath| {
         let mut tree = storage.list_tree(dir).unwrap();
         tree.sort_by(|a, b| a.0.cmp(&b.0));

@@ -166,6 +166,24 @@ impl Storage for LocalStorage {
         Ok(entries)
     }
 
+    fn find(&self, dir: &StorePath, names: &[&str]) -> Result<Vec<Entry>> {
+        let native = dir.to_native();
+        let mut entries = Vec::new();
+        for name in names {
+            match fs::metadata(native.join(name)) {
+                Ok(found) => entries.push(Entry {
+                    name: (*name).to_owned(),
+                    is_dir: found.is_dir(),
+                    size: found.is_dir().then_some(0),
+                }),
+                Err(e) if is_missing(&e) => {}
+                Err(e) => return Err(storage_error("look into", dir, e)),
+            }
+        }
+        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(entries)
+    }
+
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
         if let [request] = requests {
             return self.read_file(&request.path, &[&request.range]);
