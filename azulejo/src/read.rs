@@ -19,6 +19,7 @@ mod scatter;
 mod select;
 pub(crate) mod sparse;
 mod unfilter;
+mod unmet;
 
 pub use crate::buffer_pool::{BufferPool, PoolBuffer};
 pub use crate::column::Tile;

@@ -9,10 +9,11 @@ use super::fetch::{StoredTile, fetch};
 use super::gather::{each, split};
 use super::plan::{BatchPlan, DensePlan, Slot};
 use super::unfilter::{Cells, PARALLEL_BYTES, StoredPart, TileRequest, fixed_parts, load_into, stored_tiles};
+use super::unmet::{fill_unmet, met, refilled};
 use crate::array::Array;
-use crate::buffer_pool::BufferPool;
+use crate::buffer_pool::{BufferPool, PoolBuffer};
 use crate::cancel::Operation;
-use crate::column::{ColumnBuffers, ColumnBuilder, ColumnSet, Tile, repeat_cell, runs};
+use crate::column::{ColumnBuffers, ColumnSet, FieldView, Tile, repeat_cell};
 use crate::error::{Error, Result};
 use arrow_buffer::MutableBuffer;
 use azulejo_format::fragment::Field;
@@ -38,6 +39,32 @@ impl<'o> FixedOut<'o> {
         let data = first(&mut self.data, cells.saturating_mul(self.field.column_type.cell_size()));
         let validity = self.validity.as_mut().map(|validity| first(validity, cells));
         Self { field: self.field, data, validity }
+    }
+
+    fn again(&mut self) -> FixedOut<'_> {
+        FixedOut { field: self.field, data: self.data, validity: self.validity.as_deref_mut() }
+    }
+
+    fn view(&self, cell_num: usize) -> FieldView<'_> {
+        let cell_size = self.field.column_type.cell_size();
+        FieldView { cell_num, data: self.data, offsets: None, validity: self.validity.as_deref(), cell_size }
+    }
+}
+
+/// Memory of ours for the cells of a fixed-length field; none for others.
+struct FixedBuffer {
+    data: PoolBuffer,
+    validity: Option<PoolBuffer>,
+}
+
+impl FixedBuffer {
+    fn out<'o>(&'o mut self, field: &'o BoundField) -> FixedOut<'o> {
+        FixedOut { field, data: &mut self.data, validity: self.validity.as_deref_mut() }
+    }
+
+    fn view(&self, field: &BoundField, cell_num: usize) -> FieldView<'_> {
+        let cell_size = field.column_type.cell_size();
+        FieldView { cell_num, data: &self.data, offsets: None, validity: self.validity.as_deref(), cell_size }
     }
 }
 
@@ -65,14 +92,7 @@ fn beyond() -> Error {
 impl Assembler<'_> {
     /// The columns of a batch, cells that do not meet the condition as fill values.
     pub fn columns(&self, batch: &BatchPlan) -> Result<ColumnSet> {
-        let (mut set, mask) = self.unmasked(batch)?;
-        if let Some(mask) = mask.filter(|mask| mask.contains(&0)) {
-            for (column, field) in set.columns.iter_mut().zip(self.fields) {
-                if matches!(field.field, Field::Attribute(_)) {
-                    *column = masked(column, field, &mask)?;
-                }
-            }
-        }
+        let (set, _) = self.read(batch, true)?;
         match &batch.order {
             Some(order) => set.pick(order),
             None => Ok(set),
@@ -81,36 +101,87 @@ impl Assembler<'_> {
 
     /// The columns of a batch with all cells as they are, and which of them meet the condition, if there is one.
     pub fn unmasked(&self, batch: &BatchPlan) -> Result<(ColumnSet, Option<Vec<u8>>)> {
-        let mut buffers = Vec::with_capacity(self.fields.len());
+        self.read(batch, false)
+    }
+
+    fn read(&self, batch: &BatchPlan, refills: bool) -> Result<(ColumnSet, Option<Vec<u8>>)> {
+        let mut buffers = self.buffers(batch, self.fields)?;
+        let outs = self.fields.iter().zip(&mut buffers).filter(|(f, _)| !f.column_type.is_var());
+        self.fixed(batch, outs.map(|(field, buffer)| buffer.out(field)).collect())?;
+        let mut var = Vec::with_capacity(self.fields.len());
         for field in self.fields {
+            self.operation.check()?;
+            var.push(field.column_type.is_var().then(|| self.var(batch, field)).transpose()?);
+        }
+        let views = var.iter().zip(&buffers).zip(self.fields);
+        let views = views.map(|((var, buffer), field)| match var {
+            Some(column) => column.view(),
+            None => buffer.view(field, batch.cells),
+        });
+        let mask = self.mask(batch, &views.collect::<Vec<_>>())?;
+        if let Some(mask) = mask.as_ref().filter(|mask| refills && mask.contains(&0)) {
+            for ((field, buffer), var) in self.fields.iter().zip(&mut buffers).zip(&mut var) {
+                match var {
+                    Some(column) => *column = refilled(column, field, mask)?,
+                    None => self.refill(mask, &mut buffer.out(field))?,
+                }
+            }
+        }
+        let columns = self.fields.iter().zip(buffers).zip(var).take(self.asked);
+        let columns = columns.map(|((field, buffer), var)| {
+            var.unwrap_or_else(|| ColumnBuffers {
+                column_type: field.column_type.clone(),
+                cell_num: batch.cells,
+                data: buffer.data.into(),
+                offsets: None,
+                validity: buffer.validity.map(Into::into),
+            })
+        });
+        Ok((ColumnSet { cell_num: batch.cells, columns: columns.collect() }, mask))
+    }
+
+    /// Memory for the fixed-length ones of some fields.
+    fn buffers(&self, batch: &BatchPlan, fields: &[BoundField]) -> Result<Vec<FixedBuffer>> {
+        let buffer = |field: &BoundField| {
             let fixed = !field.column_type.is_var();
             let size = field.column_type.cell_size();
             let data = if fixed { batch.cells.checked_mul(size).ok_or_else(beyond)? } else { 0 };
             let validity = fixed && field.column_type.nullable;
-            buffers.push((self.pool.take(data), validity.then(|| self.pool.take(batch.cells))));
+            Ok(FixedBuffer {
+                data: self.pool.take(data),
+                validity: validity.then(|| self.pool.take(batch.cells)),
+            })
+        };
+        fields.iter().map(buffer).collect()
+    }
+
+    /// Fills memory for the fields asked for, all of fixed length, cells that do not meet the condition with fill values.
+    pub fn refilled_fixed(&self, batch: &BatchPlan, mut outs: Vec<FixedOut<'_>>) -> Result<()> {
+        if self.condition.is_none() {
+            return self.fixed(batch, outs);
         }
-        let outs = self.fields.iter().zip(&mut buffers).filter(|(f, _)| !f.column_type.is_var());
-        let outs =
-            outs.map(|(field, (data, validity))| FixedOut { field, data, validity: validity.as_deref_mut() });
-        self.fixed(batch, outs.collect())?;
-        let mut columns = Vec::with_capacity(self.fields.len());
-        for (field, (data, validity)) in self.fields.iter().zip(buffers) {
-            self.operation.check()?;
-            columns.push(if field.column_type.is_var() {
-                self.var(batch, field)?
-            } else {
-                ColumnBuffers {
-                    column_type: field.column_type.clone(),
-                    cell_num: batch.cells,
-                    data: data.into(),
-                    offsets: None,
-                    validity: validity.map(Into::into),
-                }
-            });
+        let others = self.fields.get(self.asked..).unwrap_or(&[]);
+        let mut buffers = self.buffers(batch, others)?;
+        let more = others.iter().zip(&mut buffers).map(|(field, buffer)| buffer.out(field));
+        self.fixed(batch, outs.iter_mut().map(FixedOut::again).chain(more).collect())?;
+        let more = others.iter().zip(&buffers).map(|(field, buffer)| buffer.view(field, batch.cells));
+        let views: Vec<FieldView<'_>> = outs.iter().map(|out| out.view(batch.cells)).chain(more).collect();
+        let mask = self.mask(batch, &views)?;
+        match mask.filter(|mask| mask.contains(&0)) {
+            Some(mask) => outs.iter_mut().try_for_each(|out| self.refill(&mask, out)),
+            None => Ok(()),
         }
-        let mask = self.condition.map(|condition| self.mask(batch, condition, &columns)).transpose()?;
-        columns.truncate(self.asked);
-        Ok((ColumnSet { cell_num: batch.cells, columns }, mask))
+    }
+
+    /// Makes cells whose mask is 0 read as fill values; coordinates stay as they are.
+    fn refill(&self, mask: &[u8], out: &mut FixedOut<'_>) -> Result<()> {
+        match out.field.field {
+            Field::Attribute(_) => {
+                let FixedOut { field, data, validity } = out;
+                fill_unmet(self.array.context(), mask, &field.fill, data, validity.as_deref_mut())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Asks for the tiles of a batch in the order in which [`Self::unmasked`] takes them.
@@ -444,22 +515,17 @@ impl Assembler<'_> {
         }
     }
 
-    /// Which cells meet the condition, one byte each.
-    fn mask(
-        &self,
-        batch: &BatchPlan,
-        condition: &DenseCondition,
-        columns: &[ColumnBuffers],
-    ) -> Result<Vec<u8>> {
+    /// Which cells meet the condition, one byte each; `views` are the cells of all fields, in their order.
+    fn mask(&self, batch: &BatchPlan, views: &[FieldView<'_>]) -> Result<Option<Vec<u8>>> {
+        let Some(condition) = self.condition else { return Ok(None) };
         let evaluate = |condition: &crate::condition::BoundCondition| -> Result<Vec<u8>> {
             let view = |name: &std::sync::Arc<str>| {
-                let column = columns.iter().find(|c| c.column_type.name == *name);
-                column.map(ColumnBuffers::view).ok_or_else(|| Error::Internal(format!("no column {name}")))
+                let place = self.fields.iter().position(|field| field.column_type.name == *name);
+                let view = place.and_then(|place| views.get(place));
+                view.copied().ok_or_else(|| Error::Internal(format!("no column {name}")))
             };
             let views = condition.fields().iter().map(view).collect::<Result<Vec<_>>>()?;
-            let mut mask = vec![1; batch.cells];
-            condition.evaluate(&views, &mut mask)?;
-            Ok(mask)
+            met(self.array.context(), condition, &views, batch.cells)
         };
         let mut mask = evaluate(&condition.condition)?;
         // Cells of fragments that lack an attribute do not read as its fill value: tests of it are false for them.
@@ -486,7 +552,7 @@ impl Assembler<'_> {
                 })?;
             }
         }
-        Ok(mask)
+        Ok(Some(mask))
     }
 }
 
@@ -510,19 +576,4 @@ fn bands(whole: &Range<usize>, parts: usize) -> Vec<Range<usize>> {
     let each = whole.len().div_ceil(parts).max(1);
     let starts = whole.clone().step_by(each);
     starts.map(|start| start..(start + each).min(whole.end)).collect()
-}
-
-/// A column whose cells read as the fill value where the mask is 0.
-fn masked(column: &ColumnBuffers, field: &BoundField, mask: &[u8]) -> Result<ColumnBuffers> {
-    let view = column.view();
-    let mut builder =
-        ColumnBuilder::with_capacity(column.column_type.clone(), column.cell_num, column.data.len());
-    for (met, cells) in runs(mask) {
-        if met {
-            builder.append_view(&view, cells)?;
-        } else {
-            builder.append_repeated(&field.fill.bytes, field.fill.valid, cells.len());
-        }
-    }
-    Ok(builder.finish())
 }

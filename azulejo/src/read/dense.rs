@@ -356,7 +356,7 @@ impl DenseReader {
     pub(crate) fn is_fixed(&self) -> bool {
         // Points are read in another order.
         let in_order = !matches!(self.walk, Walk::Points { .. });
-        in_order && self.condition.is_none() && !self.fields.iter().any(|f| f.column_type.is_var())
+        in_order && !self.fields.iter().any(|f| f.column_type.is_var())
     }
 
     /// Reads the next cells straight into buffers that have room for `room` cells, behind those that `progress` counts.
@@ -384,7 +384,7 @@ impl DenseReader {
             };
             outs.push(FixedOut { field, data, validity });
         }
-        self.assembler().fixed(&plan, outs)?;
+        self.assembler().refilled_fixed(&plan, outs)?;
         progress.cells += plan.cells;
         Ok(())
     }
@@ -410,7 +410,14 @@ impl DenseReader {
             self.walk = before;
         }
         let Self { array, fields, condition, plan, sparse, walk, order, budget, .. } = self;
-        let costs = Costs { array, fields, plan, budget: *budget, sparse: !sparse.is_empty() };
+        let costs = Costs {
+            array,
+            fields,
+            plan,
+            budget: *budget,
+            sparse: !sparse.is_empty(),
+            masked: condition.is_some(),
+        };
         let max_cells = max_cells.min(costs.max_cells());
         let mut batch = match walk {
             Walk::Box(cutter) => {
@@ -554,13 +561,15 @@ struct Costs<'a> {
     budget: u64,
     /// Whether cells are painted one by one.
     sparse: bool,
+    /// Whether there is a condition.
+    masked: bool,
 }
 
 impl Costs<'_> {
     /// Bytes of a result's cell, values of var-length cells apart.
     fn cell_bytes(&self) -> u64 {
         let painted = if self.sparse { 32 } else { 0 };
-        self.fields.iter().fold(painted, |sum, f| {
+        self.fields.iter().fold(painted + u64::from(self.masked), |sum, f| {
             let fixed = if f.column_type.is_var() { 8 } else { f.column_type.cell_size() as u64 };
             sum.saturating_add(fixed).saturating_add(u64::from(f.column_type.nullable))
         })
