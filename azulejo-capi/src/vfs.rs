@@ -112,6 +112,13 @@ fn open(location: Location, mode: i32) -> Result<File> {
             Err(Failure::new(format!("Cannot open file '{}'; it is a folder", location.path)))
         }
         (WRITE | APPEND, found) => {
+            if mode == APPEND
+                && found != Found::Nothing
+                && let Some(more) = location.storage.append(&location.path)?
+            {
+                return Ok(File::Writing(Some(more)));
+            }
+            // Where objects cannot grow they are written anew.
             let before =
                 if mode == APPEND && found != Found::Nothing { Some(read_all(&location)?) } else { None };
             if found != Found::Nothing {

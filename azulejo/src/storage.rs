@@ -317,6 +317,13 @@ pub trait Storage: Send + Sync + Debug {
     /// when something that is written later says so.
     fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>>;
 
+    /// More bytes for an object that exists, behind those that it has; `None` where objects cannot grow. They are seen as
+    /// they are written, and those written stay if the upload is dropped unfinished.
+    fn append(&self, path: &StorePath) -> Result<Option<Box<dyn Upload>>> {
+        let _ = path;
+        Ok(None)
+    }
+
     /// Finishes several uploads, side by side where that is faster.
     fn finish_all(&self, uploads: Vec<Box<dyn Upload>>) -> Result<()> {
         uploads.into_iter().try_for_each(Upload::finish)

@@ -149,6 +149,13 @@ impl Storage for CountingStorage {
         Ok(Box::new(CountingUpload { inner, stats: Arc::clone(&self.stats) }))
     }
 
+    fn append(&self, path: &StorePath) -> Result<Option<Box<dyn Upload>>> {
+        let inner = self.inner.append(path)?;
+        let counting =
+            |inner| Box::new(CountingUpload { inner, stats: Arc::clone(&self.stats) }) as Box<dyn Upload>;
+        Ok(inner.map(|inner| if super::is_enabled() { counting(inner) } else { inner }))
+    }
+
     fn finish_all(&self, uploads: Vec<Box<dyn Upload>>) -> Result<()> {
         self.inner.finish_all(uploads)
     }

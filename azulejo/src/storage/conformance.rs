@@ -20,6 +20,7 @@ pub fn check(storage: &dyn Storage, root: &StorePath) {
     big_batches(storage, &root.join("batch"));
     writes_and_deletes(storage, &root.join("write"));
     uploads(storage, &root.join("upload"));
+    appends(storage, &root.join("append"));
     moves(storage, &root.join("move"));
     odd_names(storage, &root.join("names"));
     large_objects(storage, &root.join("large"));
@@ -199,6 +200,22 @@ fn listings(storage: &dyn Storage, root: &StorePath) {
     // A file has no children.
     assert_eq!(tree(&root.join("a")), [(String::new(), vec![])]);
     assert_eq!(storage.list(&root.join("a")).unwrap(), []);
+}
+
+fn appends(storage: &dyn Storage, root: &StorePath) {
+    let path = root.join("x");
+    storage.put(&path, Bytes::from_static(b"some")).unwrap();
+    let whole = || storage.read(&[read(&path, ReadRange::All)]).unwrap().remove(0);
+    let Some(mut upload) = storage.append(&path).unwrap() else { return };
+    upload.write(b" more").unwrap();
+    upload.write_pieces(&[b" and", b" more"]).unwrap();
+    upload.finish().unwrap();
+    assert_eq!(whole(), "some more and more");
+    let mut dropped = storage.append(&path).unwrap().unwrap();
+    dropped.write(b"!").unwrap();
+    drop(dropped);
+    assert_eq!(whole(), "some more and more!");
+    assert!(matches!(storage.append(&root.join("nothing")), Err(Error::NotFound { .. })));
 }
 
 fn reads(storage: &dyn Storage, root: &StorePath) {

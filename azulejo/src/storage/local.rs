@@ -317,6 +317,12 @@ impl Storage for LocalStorage {
         })
     }
 
+    fn append(&self, path: &StorePath) -> Result<Option<Box<dyn Upload>>> {
+        let file = File::options().append(true).open(path.to_native());
+        let file = file.map_err(|source| io_error("write", path, source))?;
+        Ok(Some(Box::new(LocalUpload::more(path, file, &self.open_uploads))))
+    }
+
     fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
         let failed = |source| storage_error("write", path, source);
         let parent = parent_of(path)?;

@@ -14,13 +14,14 @@ const MOST_OPEN_UPLOADS: usize = 128;
 /// So many written bytes are sent to the device while more are being made: otherwise the last call waits for all of them.
 const FLUSH_BYTES: usize = 4 << 20;
 
-/// A file under its final name, removed when it is dropped unfinished.
+/// A file under its final name; a new one is removed when it is dropped unfinished.
 #[derive(Debug)]
 pub(super) struct LocalUpload {
     path: StorePath,
     /// Closed between writes where many files are open.
     file: Option<File>,
-    finished: bool,
+    /// Whether the file stays if this is dropped.
+    stays: bool,
     open_uploads: Arc<AtomicUsize>,
     /// Bytes written since the last flush began.
     unflushed: usize,
@@ -33,7 +34,14 @@ impl LocalUpload {
         open_uploads.fetch_add(1, Ordering::Relaxed);
         let open_uploads = Arc::clone(open_uploads);
         let (file, path) = (Some(file), path.clone());
-        Self { path, file, finished: false, open_uploads, unflushed: 0, flush: None }.rested()
+        Self { path, file, stays: false, open_uploads, unflushed: 0, flush: None }.rested()
+    }
+
+    /// More bytes for a file that is there already, which stays whatever happens.
+    pub fn more(path: &StorePath, file: File, open_uploads: &Arc<AtomicUsize>) -> Self {
+        let mut upload = Self::new(path, file, open_uploads);
+        upload.stays = true;
+        upload
     }
 
     fn file(&mut self) -> io::Result<&mut File> {
@@ -94,7 +102,7 @@ impl Upload for LocalUpload {
         let flushed = self.await_flush();
         let synced = flushed.and_then(|()| self.file()?.sync_all());
         synced.map_err(|source| storage_error("write", &self.path, source))?;
-        self.finished = true;
+        self.stays = true;
         Ok(())
     }
 }
@@ -124,7 +132,7 @@ impl Drop for LocalUpload {
         self.file = None;
         // Nobody waits for these bytes any more.
         let _ = self.await_flush();
-        if !self.finished {
+        if !self.stays {
             // What is left of an unfinished file is of no use; that it cannot be removed changes nothing.
             let _ = fs::remove_file(self.path.to_native());
         }
