@@ -31,6 +31,8 @@ pub enum TileSplit {
         low: u64,
         /// At least 1.
         extent: u64,
+        /// See [`reciprocal`].
+        reciprocal: u64,
         /// The bits of an ordinal.
         mask: u64,
     },
@@ -55,7 +57,9 @@ impl TileSplit {
     #[inline]
     pub fn index<T: Ordinal>(self, value: T) -> u64 {
         match self {
-            Self::Integer { low, extent, mask } => divide(value.ordinal().wrapping_sub(low) & mask, extent).0,
+            Self::Integer { low, extent, reciprocal, mask } => {
+                divide(value.ordinal().wrapping_sub(low) & mask, extent, reciprocal).0
+            }
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
@@ -71,19 +75,38 @@ impl TileSplit {
     #[inline]
     pub fn place(self, ordinal: u64) -> u64 {
         match self {
-            Self::Integer { low, extent, mask } => divide(ordinal.wrapping_sub(low) & mask, extent).1,
+            Self::Integer { low, extent, reciprocal, mask } => {
+                divide(ordinal.wrapping_sub(low) & mask, extent, reciprocal).1
+            }
             Self::Float32 { .. } | Self::Float64 { .. } => ordinal,
+        }
+    }
+
+    /// The least and greatest index of integers, given their least and greatest ordinal, if none lies below the domain.
+    pub fn extremes(self, (least, most): (u64, u64)) -> Option<(u64, u64)> {
+        match self {
+            Self::Integer { low, extent, reciprocal, mask } if low <= least && most - low <= mask => {
+                let index = |ordinal: u64| divide(ordinal - low, extent, reciprocal).0;
+                Some((index(least), index(most)))
+            }
+            _ => None,
         }
     }
 }
 
-/// Quotient and remainder; 32-bit division is several times as fast where the numbers allow it.
+/// What 32-bit numbers are multiplied by to be divided by `b`, their product's high half being the quotient; 0 if it is not
+/// worth it.
+fn reciprocal(b: u64) -> u64 {
+    if (2..1 << 32).contains(&b) { u64::MAX / b + 1 } else { 0 }
+}
+
+/// Quotient and remainder; a multiplication is several times as fast where the numbers allow it.
 #[inline]
-#[expect(clippy::cast_possible_truncation, reason = "checked")]
-fn divide(a: u64, b: u64) -> (u64, u64) {
-    if (a | b) >> 32 == 0 {
-        let (a, b) = (a as u32, b as u32);
-        (u64::from(a / b), u64::from(a % b))
+fn divide(a: u64, b: u64, reciprocal: u64) -> (u64, u64) {
+    if a >> 32 == 0 && reciprocal != 0 {
+        // With 64 bits of the reciprocal, rounded up, the quotient of any two 32-bit numbers is exact.
+        let quotient = ((u128::from(a) * u128::from(reciprocal)) >> 64) as u64;
+        (quotient, a - quotient * b)
     } else {
         (a / b, a % b)
     }
@@ -141,7 +164,12 @@ fn split(physical: Physical, low: &[u8], extent: &[u8]) -> Option<TileSplit> {
     fn integer<T: Ordinal>(low: &[u8], extent: &[u8]) -> Option<TileSplit> {
         let extent = T::read(extent).unsigned();
         let mask = u64::MAX >> (64 - T::ORDINAL_BITS);
-        (extent != 0).then(|| TileSplit::Integer { low: T::read(low).ordinal(), extent, mask })
+        (extent != 0).then(|| TileSplit::Integer {
+            low: T::read(low).ordinal(),
+            extent,
+            reciprocal: reciprocal(extent),
+            mask,
+        })
     }
     use azulejo_format::datatype::Native;
     match physical {
@@ -381,6 +409,40 @@ mod tests {
         let d = dimension(Datatype::Float64, -1.0f64, Some(0.5));
         assert_eq!(d.tile_index(&0.75f64.to_le_bytes()), 3);
         assert_eq!(dimension(Datatype::Int8, 0i8, Some(0)).split, None, "an extent of 0 is none");
+    }
+
+    #[test]
+    fn products_are_quotients() {
+        let most = u64::from(u32::MAX);
+        let numbers = [
+            0,
+            1,
+            2,
+            3,
+            5,
+            6,
+            7,
+            10,
+            641,
+            65_535,
+            65_536,
+            99_999,
+            1 << 31,
+            most - 1,
+            most,
+            most + 1,
+            u64::MAX,
+        ];
+        for b in numbers.into_iter().skip(1) {
+            for near in numbers {
+                for a in [near.saturating_sub(1), near, near / b * b, (near / b * b).wrapping_sub(1)] {
+                    assert_eq!(divide(a, b, reciprocal(b)), (a / b, a % b), "{a} / {b}");
+                }
+            }
+        }
+        let split = TileSplit::Integer { low: 10, extent: 7, reciprocal: reciprocal(7), mask: u64::MAX };
+        assert_eq!(split.extremes((10, 24)), Some((0, 2)));
+        assert_eq!(split.extremes((9, 24)), None, "what lies below the domain comes last");
     }
 
     #[test]

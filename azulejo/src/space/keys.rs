@@ -71,7 +71,21 @@ impl Picked {
 
     /// The cells whose bytes are not 0.
     pub(crate) fn of_mask(mask: &[u8]) -> Self {
-        Self::flagged(mask.iter().map(|m| *m != 0))
+        let count = mask.iter().filter(|m| **m != 0).count();
+        if count > mask.len() / 16 {
+            return Self::flagged(mask.iter().map(|m| *m != 0));
+        }
+        // Most words are 0.
+        let mut list = Vec::with_capacity(count);
+        let (words, rest) = mask.as_chunks::<8>();
+        let mut first = 0;
+        for word in words.iter().map(<[u8; 8]>::as_slice).chain([rest]) {
+            if word != [0; 8] {
+                list.extend((first..).zip(word).filter(|(_, m)| **m != 0).map(|(cell, _)| cell));
+            }
+            first += 8;
+        }
+        if mask.is_empty() { Self::All(0) } else { Self::List(list) }
     }
 
     /// Calls `f` with the place in the output and the cell, for each cell.
@@ -359,6 +373,9 @@ fn extremes(
         (least <= most).then_some((least, most))
     }
     fn indices<T: Ordinal>(view: FieldView<'_>, picked: &Picked, split: TileSplit) -> Option<(u64, u64)> {
+        if let Some(found) = split.extremes(of_tile::<T>(view, picked)?) {
+            return Some(found);
+        }
         let (mut least, mut most) = (u64::MAX, 0);
         picked.for_each(|_, cell| {
             let index = split.index(value::<T>(view.data, cell));
@@ -466,82 +483,108 @@ fn pack<W: Word>(
     tile: &KeyTile<'_>,
     bits: Option<CellBits>,
 ) -> Vec<W> {
-    fn ordinals<T: Ordinal, W: Word>(
-        out: &mut [W],
-        view: FieldView<'_>,
-        picked: &Picked,
-        bits: u32,
-        base: u64,
-    ) {
-        match picked {
-            Picked::All(_) => {
-                for (out, value) in out.iter_mut().zip(view.data.chunks_exact(T::SIZE)) {
-                    *out = out.append(bits, T::read(value).ordinal() - base);
-                }
-            }
-            Picked::List(list) => {
-                for (out, &cell) in out.iter_mut().zip(list) {
-                    *out = out.append(bits, value::<T>(view.data, cell as usize).ordinal() - base);
-                }
-            }
+    let cells = tile.picked.len();
+    let mut out = Vec::with_capacity(cells);
+    // Block by block through all columns: what was written last is still in the fastest cache.
+    while out.len() < cells {
+        let first = out.len();
+        out.resize(cells.min(first + BLOCK), W::default());
+        let out = out.get_mut(first..).unwrap_or_default();
+        let picked = match tile.picked {
+            Picked::All(_) => Block::All(first),
+            Picked::List(list) => Block::List(list.get(first..first + out.len()).unwrap_or_default()),
+        };
+        for column in columns.iter().filter(|column| column.bits > 0) {
+            pack_column(order, column, t, tile, (first, &picked), out);
+        }
+        if let Some(bits) = bits {
+            let slot = u64::from(tile.slot);
+            picked.for_each(out, |out, cell| {
+                *out = out.append(bits.slot, slot).append(bits.place, cell as u64);
+            });
         }
     }
+    out
+}
+
+/// Cells whose keys are packed at a time.
+const BLOCK: usize = 512;
+
+/// Some of the picked cells of a tile.
+enum Block<'a> {
+    /// From this one on.
+    All(usize),
+    /// These.
+    List(&'a [u32]),
+}
+
+impl Block<'_> {
+    /// Calls `f` with each item of `out` and its cell.
+    #[inline]
+    fn for_each<W>(&self, out: &mut [W], mut f: impl FnMut(&mut W, usize)) {
+        match self {
+            Self::All(first) => out.iter_mut().enumerate().for_each(|(i, out)| f(out, first + i)),
+            Self::List(list) => out.iter_mut().zip(*list).for_each(|(out, &cell)| f(out, cell as usize)),
+        }
+    }
+}
+
+/// Appends a column's numbers to the keys of a block, whose first is the tile's picked cell `first`.
+fn pack_column<W: Word>(
+    order: &CellOrder,
+    column: &Column,
+    t: usize,
+    tile: &KeyTile<'_>,
+    (first, block): (usize, &Block<'_>),
+    out: &mut [W],
+) {
     fn mapped<T: Ordinal, W: Word>(
         out: &mut [W],
         view: FieldView<'_>,
-        picked: &Picked,
+        block: &Block<'_>,
         bits: u32,
         map: impl Fn(T) -> u64,
     ) {
-        picked.for_each(|i, cell| {
-            if let Some(out) = out.get_mut(i) {
-                *out = out.append(bits, map(value::<T>(view.data, cell)));
+        match block {
+            Block::All(first) => {
+                let values = view.data.get(first * T::SIZE..).unwrap_or_default().chunks_exact(T::SIZE);
+                for (out, value) in out.iter_mut().zip(values) {
+                    *out = out.append(bits, map(T::read(value)));
+                }
             }
-        });
+            Block::List(_) => block.for_each(out, |out, cell| {
+                *out = out.append(bits, map(value::<T>(view.data, cell)));
+            }),
+        }
     }
-    fn given<W: Word, V: Copy + Into<u64>>(out: &mut [W], values: Option<&Vec<V>>, bits: u32) {
-        for (out, value) in out.iter_mut().zip(values.into_iter().flatten()) {
+    fn given<W: Word, V: Copy + Into<u64>>(out: &mut [W], values: Option<&Vec<V>>, first: usize, bits: u32) {
+        let values = values.and_then(|values| values.get(first..)).unwrap_or_default();
+        for (out, value) in out.iter_mut().zip(values) {
             *out = out.append(bits, (*value).into());
         }
     }
-    let mut out = vec![W::default(); tile.picked.len()];
-    for column in columns.iter().filter(|column| column.bits > 0) {
-        let bits = column.bits;
-        let of = |dimension: &usize| {
-            order
-                .dimensions()
-                .get(*dimension)
-                .zip(tile.coordinates.get(*dimension))
-                .map(|(of, view)| (of.datatype.physical(), *view))
-        };
-        match &column.source {
-            Source::Ordinal { dimension, base } => {
-                let Some((physical, view)) = of(dimension) else { continue };
-                dispatch!(physical, T => ordinals::<T, W>(&mut out, view, tile.picked, bits, *base));
-            }
-            Source::TileIndex { dimension, split, base } => {
-                let Some((physical, view)) = of(dimension) else { continue };
-                dispatch!(physical, T => mapped::<T, W>(&mut out, view, tile.picked, bits, |v| split.index(v) - base));
-            }
-            Source::Place { dimension, split } => {
-                let Some((physical, view)) = of(dimension) else { continue };
-                dispatch!(physical, T =>
-                    mapped::<T, W>(&mut out, view, tile.picked, bits, |v| split.place(v.ordinal())));
-            }
-            Source::Implied => {}
-            Source::Hilbert(positions) => given(&mut out, positions.get(t), bits),
-            Source::Text { ranks, .. } | Source::Fold { ranks, .. } => given(&mut out, ranks.get(t), bits),
+    let bits = column.bits;
+    let of = |dimension: &usize| {
+        let of = order.dimensions().get(*dimension)?;
+        Some((of.datatype.physical(), *tile.coordinates.get(*dimension)?))
+    };
+    match &column.source {
+        Source::Ordinal { dimension, base } => {
+            let Some((physical, view)) = of(dimension) else { return };
+            dispatch!(physical, T => mapped::<T, W>(out, view, block, bits, |v| v.ordinal() - base));
         }
+        Source::TileIndex { dimension, split, base } => {
+            let Some((physical, view)) = of(dimension) else { return };
+            dispatch!(physical, T => mapped::<T, W>(out, view, block, bits, |v| split.index(v) - base));
+        }
+        Source::Place { dimension, split } => {
+            let Some((physical, view)) = of(dimension) else { return };
+            dispatch!(physical, T => mapped::<T, W>(out, view, block, bits, |v| split.place(v.ordinal())));
+        }
+        Source::Implied => {}
+        Source::Hilbert(positions) => given(out, positions.get(t), first, bits),
+        Source::Text { ranks, .. } | Source::Fold { ranks, .. } => given(out, ranks.get(t), first, bits),
     }
-    if let Some(bits) = bits {
-        let slot = u64::from(tile.slot);
-        tile.picked.for_each(|i, cell| {
-            if let Some(out) = out.get_mut(i) {
-                *out = out.append(bits.slot, slot).append(bits.place, cell as u64);
-            }
-        });
-    }
-    out
 }
 
 /// Replaces as many leading columns as fit in 128 bits by the rank of their combination.

@@ -249,7 +249,10 @@ fn apply_stride<T: Ordinal>((low, high, step): (u64, u64, u64), view: FieldView<
 }
 
 fn apply_strings(ranges: &[(Vec<u8>, Option<Vec<u8>>)], view: FieldView<'_>, mask: &mut [u8]) {
+    let start = |at: usize| ranges.get(at).map(|range| range.0.as_slice());
+    // Neighbours in a sorted tile are often equal, and usually lie between the same two starts of ranges.
     let mut last: Option<(&[u8], u8)> = None;
+    let mut after = 0;
     for (cell, m) in mask.iter_mut().enumerate() {
         if *m == 0 {
             continue;
@@ -257,10 +260,15 @@ fn apply_strings(ranges: &[(Vec<u8>, Option<Vec<u8>>)], view: FieldView<'_>, mas
         let text = view.cell(cell);
         *m = match last {
             Some((same, answer)) if same == text => answer,
-            _ => u8::from(
-                string_at_or_before(ranges, text)
-                    .is_some_and(|(_, end)| end.as_ref().is_none_or(|end| end.as_slice() >= text)),
-            ),
+            _ => {
+                let near = start(after).is_none_or(|next| text < next)
+                    && after.checked_sub(1).and_then(start).is_none_or(|before| before <= text);
+                if !near {
+                    after = ranges.partition_point(|range| range.0.as_slice() <= text);
+                }
+                let before = after.checked_sub(1).and_then(|at| ranges.get(at));
+                u8::from(before.is_some_and(|(_, end)| end.as_ref().is_none_or(|end| end.as_slice() >= text)))
+            }
         };
         last = Some((text, *m));
     }
