@@ -2,6 +2,7 @@
 
 use arrow_buffer::Buffer;
 use bytes::Bytes;
+use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -17,8 +18,8 @@ pub struct BufferPool {
 
 #[derive(Debug)]
 struct Shelf {
-    /// Kept buffers, every byte of them initialised.
-    buffers: Vec<Vec<u8>>,
+    /// Kept buffers by their lengths, every byte of them initialised.
+    buffers: BTreeMap<usize, Vec<Vec<u8>>>,
     /// Bytes in `buffers`.
     kept: usize,
     /// `kept` never exceeds this.
@@ -29,7 +30,7 @@ impl BufferPool {
     /// A pool that keeps at most `limit` bytes of unused buffers, for loads of any size.
     #[must_use]
     pub fn new(limit: usize) -> Self {
-        let shelf = Shelf { buffers: Vec::new(), kept: 0, limit };
+        let shelf = Shelf { buffers: BTreeMap::new(), kept: 0, limit };
         Self { shelf: Arc::new(Mutex::new(shelf)), load_limit: u64::MAX }
     }
 
@@ -75,10 +76,12 @@ impl BufferPool {
 impl Shelf {
     /// The smallest kept buffer of at least `len` bytes that does not waste more than it serves.
     fn best_fit(&mut self, len: usize) -> Option<Vec<u8>> {
-        let fits = |b: &Vec<u8>| b.len() >= len && b.len() / 4 <= len;
-        let (index, _) =
-            self.buffers.iter().enumerate().filter(|(_, b)| fits(b)).min_by_key(|(_, b)| b.len())?;
-        let buffer = self.buffers.swap_remove(index);
+        let wasteful = len.saturating_mul(4).saturating_add(3);
+        let (&size, alike) = self.buffers.range_mut(len..=wasteful).next()?;
+        let buffer = alike.pop()?;
+        if alike.is_empty() {
+            self.buffers.remove(&size);
+        }
         self.kept -= buffer.len();
         Some(buffer)
     }
@@ -86,7 +89,7 @@ impl Shelf {
     fn put(&mut self, buffer: Vec<u8>) {
         if self.kept + buffer.len() <= self.limit {
             self.kept += buffer.len();
-            self.buffers.push(buffer);
+            self.buffers.entry(buffer.len()).or_default().push(buffer);
         }
     }
 }

@@ -28,6 +28,7 @@ pub use unfilter::{Cells, TileRequest, load_tiles};
 
 use crate::array::Array;
 use crate::column::{ColumnMut, ColumnSet, ColumnType};
+use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::space::copy;
 use crate::space::{Layout, Subarray};
@@ -184,6 +185,7 @@ pub struct PartBytes {
 /// A query under way: an iterator of batches, each within the memory budget, in the order asked for.
 #[derive(Debug)]
 pub struct Reader {
+    context: Context,
     options: BoundOptions,
     source: Source,
     /// Cells that a caller's buffers had no room for, and how many of them are done.
@@ -211,7 +213,7 @@ impl Reader {
         } else {
             Source::Sparse(Box::new(SparseReader::new(array, &options)?))
         };
-        Ok(Self { options, source, rest: None })
+        Ok(Self { context: array.context().clone(), options, source, rest: None })
     }
 
     /// Reads fields as they are stored, in global order, for consolidation. Of a sparse array that does not allow duplicates
@@ -301,7 +303,7 @@ impl Reader {
                     }
                 },
             };
-            let copied = fit::copy(&batch, done, columns, &mut progress);
+            let copied = fit::copy(&self.context, &batch, done, columns, &mut progress);
             let left = done + copied.cells < batch.cell_num;
             if left {
                 self.rest = Some((batch, done + copied.cells));

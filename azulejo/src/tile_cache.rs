@@ -5,11 +5,14 @@
 
 use crate::column::Tile;
 use azulejo_format::fragment::Field;
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A tile: index of the fragment in the array, field, index in the fragment.
 pub(crate) type TileKey = (usize, Field, u64);
+
+/// Tiles that are remembered as needed once, at most: then all are forgotten.
+const MOST_TOUCHED: usize = 64 * 1024;
 
 /// The tiles used lately, up to a number of bytes.
 #[derive(Debug)]
@@ -24,6 +27,8 @@ struct State {
     /// All keys, those that came first in front. A tile that was used since it came to the front is sent back once.
     queue: VecDeque<TileKey>,
     bytes: usize,
+    /// Tiles of which some chunks were needed once.
+    touched: HashSet<TileKey>,
 }
 
 #[derive(Debug)]
@@ -49,6 +54,16 @@ impl TileCache {
         let kept = state.tiles.get_mut(key)?;
         kept.used = true;
         Some(Arc::clone(&kept.tile))
+    }
+
+    /// Notes that some chunks of a tile are needed; returns whether it is for the first time. What is needed again is worth
+    /// decoding as a whole.
+    pub(crate) fn touch(&self, key: TileKey) -> bool {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.touched.len() >= MOST_TOUCHED {
+            state.touched.clear();
+        }
+        state.touched.insert(key)
     }
 
     /// Keeps a tile, in place of others if not all fit in `room` bytes (or the cache's limit, if that is less).
@@ -113,6 +128,14 @@ mod tests {
         assert_eq!(cache.state.lock().unwrap().tiles.len(), 1, "all others had to go");
         cache.put(key(22), &tile(50), 60);
         assert_eq!(cache.state.lock().unwrap().bytes, 50, "a query with little room makes it smaller");
+    }
+
+    #[test]
+    fn the_first_touch_is_told_from_the_next() {
+        let cache = TileCache::new(1000);
+        assert!(cache.touch(key(1)));
+        assert!(!cache.touch(key(1)));
+        assert!(cache.touch(key(2)));
     }
 
     #[test]

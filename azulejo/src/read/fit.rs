@@ -2,7 +2,9 @@
 
 use super::{BoundField, Progress};
 use crate::column::{ColumnBuffers, ColumnMut, ColumnSet};
+use crate::context::Context;
 use crate::error::Error;
+use rayon::prelude::*;
 
 /// What was copied, and which buffer was the first without room.
 pub(super) struct Copied {
@@ -10,8 +12,48 @@ pub(super) struct Copied {
     pub(super) too_small: Option<Error>,
 }
 
+/// Bytes that are copied in one go.
+const PIECE: usize = 256 * 1024;
+
+/// So few pieces are copied before another thread wakes.
+const FEW_PIECES: usize = 8;
+
+/// Memory to be copied to a caller's.
+enum Piece<'a> {
+    Bytes {
+        place: &'a mut [u8],
+        bytes: &'a [u8],
+    },
+    /// Offsets that counted from `from`, and will from `to`.
+    Offsets {
+        places: &'a mut [u64],
+        offsets: &'a [u64],
+        from: u64,
+        to: u64,
+    },
+}
+
+impl<'a> Piece<'a> {
+    fn cut_bytes(place: &'a mut [u8], bytes: &'a [u8], pieces: &mut Vec<Self>) {
+        let cut = place.chunks_mut(PIECE).zip(bytes.chunks(PIECE));
+        pieces.extend(cut.map(|(place, bytes)| Self::Bytes { place, bytes }));
+    }
+
+    fn copy(self) {
+        match self {
+            Self::Bytes { place, bytes } => place.copy_from_slice(bytes),
+            Self::Offsets { places, offsets, from, to } => {
+                for (place, offset) in places.iter_mut().zip(offsets) {
+                    *place = to + (offset - from);
+                }
+            }
+        }
+    }
+}
+
 /// Copies the cells from `done` on behind those that `progress` counts.
 pub(super) fn copy(
+    context: &Context,
     batch: &ColumnSet,
     done: usize,
     out: &mut [ColumnMut<'_>],
@@ -25,22 +67,30 @@ pub(super) fn copy(
             (cells, too_small) = (fit, error);
         }
     }
+    let mut pieces = Vec::new();
     for ((column, buffers), written) in batch.columns.iter().zip(out.iter_mut()).zip(&mut progress.written) {
         let (from, to) = byte_range(column, done, cells);
-        buffers.data[written.data..written.data + to - from].copy_from_slice(&column.data[from..to]);
+        let start = written.data;
+        written.data += to - from;
+        Piece::cut_bytes(&mut buffers.data[start..written.data], &column.data[from..to], &mut pieces);
         if let (Some(places), Some(offsets)) = (&mut buffers.offsets, column.offsets.as_ref()) {
-            let base = written.data as u64;
+            let (from, to) = (from as u64, start as u64);
             let offsets = &offsets.typed_data::<u64>()[done..done + cells];
-            for (place, offset) in places[progress.cells..].iter_mut().zip(offsets) {
-                *place = base + (offset - from as u64);
-            }
+            let places = &mut places[progress.cells..progress.cells + cells];
+            let cut = places.chunks_mut(PIECE / 8).zip(offsets.chunks(PIECE / 8));
+            pieces.extend(cut.map(|(places, offsets)| Piece::Offsets { places, offsets, from, to }));
             written.offsets += cells * 8;
         }
         if let (Some(places), Some(validity)) = (&mut buffers.validity, column.validity.as_ref()) {
-            places[progress.cells..progress.cells + cells].copy_from_slice(&validity[done..done + cells]);
+            let places = &mut places[progress.cells..progress.cells + cells];
+            Piece::cut_bytes(places, &validity[done..done + cells], &mut pieces);
             written.validity += cells;
         }
-        written.data += to - from;
+    }
+    if pieces.len() < FEW_PIECES {
+        pieces.into_iter().for_each(Piece::copy);
+    } else {
+        context.install(|| pieces.into_par_iter().for_each(Piece::copy));
     }
     progress.cells += cells;
     Copied { cells, too_small }

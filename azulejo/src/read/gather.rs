@@ -37,11 +37,22 @@ pub fn gather_slabs(
     column_type: &ColumnType,
     fill: &FillCell,
 ) -> Result<ColumnBuffers> {
+    gather_bands(context, &Bands::new(context, slabs, 0)?, tiles, column_type, fill)
+}
+
+/// As [`gather_slabs`].
+pub(super) fn gather_bands(
+    context: &Context,
+    bands: &Bands<'_>,
+    tiles: &[Option<Arc<Tile>>],
+    column_type: &ColumnType,
+    fill: &FillCell,
+) -> Result<ColumnBuffers> {
     let views: Vec<_> = tiles.iter().map(|t| t.as_ref().map(|t| t.view())).collect();
     let source = Source { views: &views, placed: &[], fill, cell_size: column_type.cell_size() };
     let beyond = || Error::Internal("a column beyond the address space".into());
-    let cell_num = usize::try_from(CellSlab::total(slabs)).map_err(|_| beyond())?;
-    let bands = bands(slabs, cell_num, if cell_num < PARALLEL_BYTES / 16 { 1 } else { 8 });
+    let cell_num = bands.cells;
+    let bands = &bands.bands;
     let mut validity = column_type.nullable.then(|| context.buffers().take(cell_num));
     if let Some(out) = &mut validity {
         let pieces = split(out, bands.iter().map(|b| b.cells));
@@ -83,22 +94,22 @@ pub fn gather_slabs(
 
 /// Writes the cells that `slabs` name to a column's memory, but for those of tiles that are `placed` there already.
 ///
-/// `tiles` and `placed` are by [`CellSlab::tile`], as in [`gather_slabs`]; `data` and `validity` have room for all cells.
+/// `tiles` and `placed` are by [`CellSlab::tile`], as in [`gather_slabs`], and so are those of `bands`; `data` and `validity` have room for all cells.
 pub(super) fn gather_fixed(
     context: &Context,
-    slabs: &[CellSlab],
+    bands: &Bands<'_>,
     (tiles, placed): (&[Option<Arc<Tile>>], &[bool]),
     (column_type, fill): (&ColumnType, &FillCell),
     (data, validity): (&mut [u8], Option<&mut [u8]>),
 ) -> Result<()> {
-    if slabs.iter().all(|slab| placed.get(slab.tile as usize) == Some(&true)) {
+    let unplaced = |slot: usize| placed.get(slot) != Some(&true);
+    if bands.used.iter().enumerate().all(|(slot, used)| used.cells == 0 || !unplaced(slot)) {
         return Ok(());
     }
+    let bands = &bands.bands;
     let views: Vec<_> = tiles.iter().map(|t| t.as_ref().map(|t| t.view())).collect();
     let size = column_type.cell_size();
     let source = Source { views: &views, placed, fill, cell_size: size };
-    let cell_num: usize = slabs.iter().map(|slab| slab.len as usize).sum();
-    let bands = bands(slabs, cell_num, if cell_num < PARALLEL_BYTES / 16 { 1 } else { 8 });
     if let Some(out) = validity {
         let pieces = split(out, bands.iter().map(|b| b.cells));
         each(context, bands.iter().zip(pieces).collect(), |(band, out)| source.validity(band.slabs, out))?;
@@ -114,19 +125,63 @@ struct Band<'a> {
     cells: usize,
 }
 
-/// Cuts slabs into at most `parts` bands of about equal numbers of cells.
-fn bands(slabs: &[CellSlab], cells: usize, parts: usize) -> Vec<Band<'_>> {
-    let each = cells.div_ceil(parts).max(1);
-    let mut bands = Vec::with_capacity(parts);
-    let (mut from, mut sum) = (0, 0);
-    for (i, slab) in slabs.iter().enumerate() {
-        sum += slab.len as usize;
-        if sum >= each || i + 1 == slabs.len() {
-            bands.push(Band { slabs: slabs.get(from..=i).unwrap_or(&[]), cells: sum });
-            (from, sum) = (i + 1, 0);
+/// What a batch needs of one of its tiles.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Used {
+    /// How many cells.
+    pub cells: u64,
+    /// In how many slabs.
+    pub slabs: u32,
+}
+
+/// The slabs of a batch, dealt out to threads once for all columns, and what they need of its tiles.
+pub(super) struct Bands<'a> {
+    bands: Vec<Band<'a>>,
+    /// The number of cells.
+    pub cells: usize,
+    /// By tile.
+    pub used: Vec<Used>,
+}
+
+impl<'a> Bands<'a> {
+    /// Slabs of a band, at least, where there are more than a few: single cells are a band for a cache.
+    const SLABS: usize = 16 * 1024;
+
+    /// Looks at slabs of `tiles` tiles once, on all threads if they are many.
+    pub fn new(context: &Context, slabs: &'a [CellSlab], tiles: usize) -> Result<Self> {
+        let beyond = || Error::Internal("a column beyond the address space".into());
+        let few = slabs.len() < Self::SLABS && CellSlab::total(slabs) < (PARALLEL_BYTES / 16) as u64;
+        let parts = if few { 1 } else { (slabs.len() / Self::SLABS).clamp(8, 64) };
+        let chunks: Vec<&[CellSlab]> = slabs.chunks(slabs.len().div_ceil(parts).max(1)).collect();
+        let count = |slabs: &'a [CellSlab]| {
+            let mut used = vec![Used::default(); tiles];
+            let mut cells = 0u64;
+            for slab in slabs {
+                cells += u64::from(slab.len);
+                if let Some(used) = used.get_mut(slab.tile as usize) {
+                    used.cells += u64::from(slab.len);
+                    used.slabs += 1;
+                }
+            }
+            Ok((Band { slabs, cells: usize::try_from(cells).map_err(|_| beyond())? }, used))
+        };
+        let counted = if slabs.len() < Self::SLABS {
+            chunks.into_iter().map(count).collect::<Result<Vec<_>>>()?
+        } else {
+            each(context, chunks, count)?
+        };
+        let mut all =
+            Self { bands: Vec::with_capacity(counted.len()), cells: 0, used: vec![Used::default(); tiles] };
+        for (band, used) in counted {
+            all.cells = all.cells.checked_add(band.cells).ok_or_else(beyond)?;
+            all.bands.push(band);
+            for (sum, more) in all.used.iter_mut().zip(used) {
+                sum.cells += more.cells;
+                sum.slabs += more.slabs;
+            }
         }
+        Ok(all)
     }
-    bands
 }
 
 /// Cuts a slice into pieces of these lengths; what is missing is left out.

@@ -103,15 +103,13 @@ fn merge_group<W: Word>(
     let total: usize = group.iter().map(Vec::len).sum();
     let runs = group.iter().map(|list| if list.is_sorted() { 1 } else { list.len() }).sum::<usize>();
     if total > ONE_PIECE && runs > 4 {
-        let parts = deal(&group, bits);
-        drop(group);
-        let slabs: Vec<Vec<CellSlab>> = parts
-            .into_par_iter()
-            .map(|mut keys| {
-                keys.sort_unstable();
-                emit(keys, bits, duplicates, kept)
-            })
-            .collect();
+        let shift = deal_shift(&group, bits);
+        // What lies above is the same for all keys of a part.
+        let slabs: Vec<Vec<CellSlab>> = if shift <= u64::BITS {
+            sort_dealt(group, shift, |key| key.low(u64::BITS), bits, duplicates, kept)
+        } else {
+            sort_dealt(group, shift, |key| key, bits, duplicates, kept)
+        };
         return slabs.concat();
     }
     let mut lists = group.into_iter();
@@ -127,9 +125,8 @@ fn merge_group<W: Word>(
     emit(keys, bits, duplicates, kept)
 }
 
-/// Deals keys out by the highest bits in which they differ, the cell's bits apart: parts in order, unsorted within.
-fn deal<W: Word>(group: &[Vec<W>], bits: CellBits) -> Vec<Vec<W>> {
-    let low = bits.total();
+/// The place in keys of the highest bits in which they differ, the cell's bits apart: [`PARTS_BITS`] from there on.
+fn deal_shift<W: Word>(group: &[Vec<W>], bits: CellBits) -> u32 {
     let bounds = group.par_iter().map(|list| {
         list.iter().fold((None::<W>, None::<W>), |(least, most), key| {
             (Some(least.map_or(*key, |l| l.min(*key))), Some(most.map_or(*key, |m| m.max(*key))))
@@ -140,30 +137,49 @@ fn deal<W: Word>(group: &[Vec<W>], bits: CellBits) -> Vec<Vec<W>> {
     let (least, most) =
         bounds.reduce(|| (None, None), |a, b| (both(a.0, b.0, W::min), both(a.1, b.1, W::max)));
     let (least, most) = (least.unwrap_or_default(), most.unwrap_or_default());
-    let shift = least.common_shift(most, PARTS_BITS).max(low);
-    let parts = 1usize << PARTS_BITS;
-    let part = |key: &W| usize::try_from(key.drop_low(shift).low(PARTS_BITS)).unwrap_or(0);
-    let counts: Vec<Vec<usize>> = group
-        .par_iter()
-        .map(|list| {
-            let mut counts = vec![0; parts];
-            for key in list {
-                if let Some(count) = counts.get_mut(part(key)) {
-                    *count += 1;
-                }
-            }
-            counts
+    least.common_shift(most, PARTS_BITS).max(bits.total())
+}
+
+/// Deals keys out by the bits above `shift`, as what `short` makes of them, and sorts the parts; their cells in order.
+fn sort_dealt<W: Word, V: Word>(
+    group: Vec<Vec<W>>,
+    shift: u32,
+    short: impl Fn(W) -> V + Send + Sync,
+    bits: CellBits,
+    duplicates: Duplicates<'_>,
+    kept: &[Option<&[u8]>],
+) -> Vec<Vec<CellSlab>> {
+    let some = group.len().div_ceil(rayon::current_num_threads()).max(1);
+    let dealt: Vec<Vec<Vec<V>>> = group.par_chunks(some).map(|lists| deal(lists, shift, &short)).collect();
+    drop(group);
+    (0..1usize << PARTS_BITS)
+        .into_par_iter()
+        .map(|part| {
+            let pieces = || dealt.iter().filter_map(|parts| parts.get(part));
+            let mut keys = Vec::with_capacity(pieces().map(Vec::len).sum());
+            pieces().for_each(|piece| keys.extend_from_slice(piece));
+            keys.sort_unstable();
+            emit(keys, bits, duplicates, kept)
         })
-        .collect();
-    let mut dealt: Vec<Vec<W>> = (0..parts)
-        .map(|p| Vec::with_capacity(counts.iter().filter_map(|counts| counts.get(p)).sum()))
-        .collect();
-    for key in group.iter().flatten() {
-        if let Some(part) = dealt.get_mut(part(key)) {
-            part.push(*key);
+        .collect()
+}
+
+/// Parts in order, unsorted within.
+fn deal<W: Word, V: Word>(lists: &[Vec<W>], shift: u32, short: impl Fn(W) -> V) -> Vec<Vec<V>> {
+    let parts = 1usize << PARTS_BITS;
+    let part = |key: W| usize::try_from(key.drop_low(shift).low(PARTS_BITS)).unwrap_or(0);
+    let mut counts = vec![0; parts];
+    for key in lists.iter().flatten() {
+        if let Some(count) = counts.get_mut(part(*key)) {
+            *count += 1;
         }
     }
-    dealt.retain(|part| !part.is_empty());
+    let mut dealt: Vec<Vec<V>> = counts.into_iter().map(Vec::with_capacity).collect();
+    for key in lists.iter().flatten() {
+        if let Some(dealt) = dealt.get_mut(part(*key)) {
+            dealt.push(short(*key));
+        }
+    }
     dealt
 }
 

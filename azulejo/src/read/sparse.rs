@@ -28,8 +28,12 @@ const MAX_CELLS: u64 = 1 << 30;
 /// Parts of long clusters cost at most this.
 const PART_BYTES: u64 = 32 << 20;
 
-/// One tile in so many may be needed by two parts.
+/// One tile in so many may be needed by two parts; more where these are small, as they stay in memory between.
 const PART_SHARE: usize = 10;
+const PART_SHARE_KEPT: usize = 5;
+
+/// Where parts would share too many tiles, they may be so many times as large.
+const PART_SCALES: [u64; 3] = [1, 2, 4];
 
 /// Parts smaller than this many bytes are not cut again.
 const MIN_SIFT: u64 = 1024;
@@ -270,18 +274,21 @@ impl SparseReader {
             let progress = from.is_none_or(|from| from < to);
             progress.then(|| (tiles.iter().filter(|tile| tile.upper >= *to).count(), to))
         };
-        let mut cost = 0u64;
-        let fits = |tile: &&&PlannedTile| {
-            cost = cost.saturating_add(tile.cost);
-            cost <= self.part_bytes()
+        let share =
+            if kept::is_small_tile(&self.query, remaining.first()?) { PART_SHARE_KEPT } else { PART_SHARE };
+        let places = |scale: u64| {
+            let most = self.part_bytes().saturating_mul(scale).min(self.query.budget / 8);
+            let mut cost = 0u64;
+            let fits = |tile: &&&PlannedTile| {
+                cost = cost.saturating_add(tile.cost);
+                cost <= most
+            };
+            let most = remaining.iter().take_while(fits).count();
+            let places = (most / 2..=most).rev().step_by((most / 32).max(1)).filter(|taken| *taken > 0);
+            let found = places.filter_map(|taken| Some((again(taken)?, taken)));
+            found.min_by_key(|((again, _), _)| *again).filter(|((again, _), taken)| again * share <= *taken)
         };
-        let most = remaining.iter().take_while(fits).count();
-        let places = (most / 2..=most).rev().step_by((most / 32).max(1)).filter(|taken| *taken > 0);
-        let found = places.filter_map(|taken| Some((again(taken)?, taken)));
-        let ((again, to), taken) = found.min_by_key(|((again, _), _)| *again)?;
-        if again * PART_SHARE > taken {
-            return None;
-        }
+        let ((_, to), taken) = PART_SCALES.into_iter().find_map(places)?;
         let bounds = (from.cloned(), Some(to.clone()));
         let tiles = remaining.get(..taken)?.to_vec();
         let cost = tiles.iter().fold(0u64, |sum, tile| sum.saturating_add(tile.cost));

@@ -38,6 +38,8 @@ pub(super) struct Slot<'a> {
     pub(super) fragment: &'a Fragment,
     tree: &'a RTree,
     keyed: bool,
+    /// Whether another batch needs some of its cells.
+    pub(super) shared: bool,
     /// Decoded so far.
     pub(super) loaded: BTreeMap<Field, Arc<Tile>>,
     /// The cells that exist and are selected, before duplicates are gone.
@@ -49,7 +51,10 @@ pub(super) struct Slot<'a> {
 }
 
 impl<'a> Slot<'a> {
-    fn new(query: &'a Query, tile: &'a PlannedTile, keyed: bool) -> Result<Self> {
+    fn new(query: &'a Query, tile: &'a PlannedTile, portion: &Portion<'a>) -> Result<Self> {
+        let (from, to) = &portion.bounds;
+        let shared = from.as_ref().is_some_and(|from| tile.lower < *from)
+            || to.as_ref().is_some_and(|to| tile.upper >= *to);
         let of =
             query.fragments.get(tile.part).ok_or_else(|| Error::Internal("a tile of no fragment".into()))?;
         let fragment = query.fragment(of)?;
@@ -58,7 +63,8 @@ impl<'a> Slot<'a> {
             of,
             fragment,
             tree: fragment.rtree()?,
-            keyed,
+            keyed: portion.keyed,
+            shared,
             loaded: BTreeMap::new(),
             picked: Picked::All(tile.cell_num),
             kept: None,
@@ -70,9 +76,9 @@ impl<'a> Slot<'a> {
         TileRequest { fragment: self.of.index, field, tile: self.tile.tile as u64, cells }
     }
 
-    /// Whether the query selects only some of the tile's cells.
+    /// Whether the query selects only some of the tile's cells, or another batch needs them too.
     pub(super) fn is_partial(&self) -> bool {
-        !self.tile.dimensions.is_empty()
+        !self.tile.dimensions.is_empty() || self.shared
     }
 
     pub(super) fn view(&self, field: Field) -> Option<FieldView<'_>> {
@@ -364,21 +370,22 @@ pub(super) fn read(
         return Ok(None);
     }
     columns::start(query, &slots, &slabs, room);
+    let cells = cells_of(&slabs)?;
     match output {
-        Output::Given { columns, room, progress } if cells_of(&slabs)? <= room - progress.cells.min(room) => {
-            let outs = place(query, columns, &slabs, progress)?;
+        Output::Given { columns, room, progress } if cells <= room - progress.cells.min(room) => {
+            let outs = place(query, columns, cells, progress)?;
             fill_columns(query, pool, slots, &slabs, outs)?;
             Ok(Some(Batch::Placed))
         }
         Output::Own | Output::Given { .. } => {
-            columns::columns(query, pool, slots, &slabs).map(|set| Some(Batch::Columns(set)))
+            columns::columns(query, pool, slots, (&slabs, cells)).map(|set| Some(Batch::Columns(set)))
         }
     }
 }
 
 /// The tiles of a portion in the order of their slots, which is that of cells of equal coordinates.
 pub(super) fn slots_of<'a>(query: &'a Query, portion: &Portion<'a>) -> Result<Vec<Slot<'a>>> {
-    let slots = portion.tiles.iter().map(|tile| Slot::new(query, tile, portion.keyed));
+    let slots = portion.tiles.iter().map(|tile| Slot::new(query, tile, portion));
     let mut slots = slots.collect::<Result<Vec<_>>>()?;
     if portion.keyed && query.latest_first {
         slots.sort_by(|a, b| b.tile.part.cmp(&a.tile.part).then(a.tile.tile.cmp(&b.tile.tile)));
@@ -408,7 +415,23 @@ pub(super) fn examine(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>]) 
         }
         Ok(())
     };
+    if slots.len() <= some {
+        return examine(slots);
+    }
     query.array.context().install(|| slots.par_chunks_mut(some).try_for_each(examine))
+}
+
+/// Works on each slot: on all threads if there are several, as waking one takes long for a tile.
+fn each_slot<'s>(
+    query: &Query,
+    slots: &mut [Slot<'s>],
+    work: impl Fn(usize, &mut Slot<'s>) -> Result<()> + Send + Sync,
+) -> Result<()> {
+    if slots.len() < 2 {
+        return slots.iter_mut().enumerate().try_for_each(|(at, slot)| work(at, slot));
+    }
+    let each = || slots.par_iter_mut().enumerate().try_for_each(|(at, slot)| work(at, slot));
+    query.array.context().install(each)
 }
 
 /// Tiles that one task takes through all steps: few enough for a cache, more than one to open their files once.
@@ -417,36 +440,33 @@ pub(super) fn tiles_per_task(query: &Query, tiles: usize) -> usize {
 }
 
 fn examine_together(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>]) -> Result<()> {
-    let context = query.array.context();
     let telling: Vec<Option<usize>> = slots.iter().map(|slot| slot.telling_dimension(query)).collect();
     if telling.iter().any(Option::is_some) {
         let first = |at: usize, _: &Slot<'_>| telling.get(at).copied().flatten().map(Field::Dimension);
         load(query, pool, slots, |at, slot| first(at, slot).into_iter().collect(), |_| Cells::All)?;
-        context.install(|| {
-            slots.par_iter_mut().zip(&telling).try_for_each(|(slot, dimension)| match dimension {
-                Some(dimension) => slot.select_along(query, &[*dimension]),
-                None => Ok(()),
-            })
+        each_slot(query, slots, |at, slot| match telling.get(at).copied().flatten() {
+            Some(dimension) => slot.select_along(query, &[dimension]),
+            None => Ok(()),
         })?;
     }
     let keys = |_, slot: &Slot<'_>| {
         if slot.picked.len() == 0 { Vec::new() } else { slot.key_fields(query) }
     };
     load(query, pool, slots, keys, |slot| slot.candidates())?;
-    context.install(|| slots.par_iter_mut().try_for_each(|slot| slot.select(query)))?;
+    each_slot(query, slots, |_, slot| slot.select(query))?;
     query.operation.check()?;
     let tests = |_, slot: &Slot<'_>| {
         if slot.picked.len() == 0 { Vec::new() } else { slot.test_fields(query) }
     };
     load(query, pool, slots, tests, |_| Cells::All)?;
-    let tested = |slot: &&mut Slot<'_>| slot.picked.len() > 0;
-    context.install(|| {
-        slots.par_iter_mut().filter(tested).try_for_each(|slot| {
-            if query.times {
-                slot.add_times()?;
-            }
-            if query.deletions { slot.add_deletions(query) } else { slot.test(query) }
-        })
+    each_slot(query, slots, |_, slot| {
+        if slot.picked.len() == 0 {
+            return Ok(());
+        }
+        if query.times {
+            slot.add_times()?;
+        }
+        if query.deletions { slot.add_deletions(query) } else { slot.test(query) }
     })
 }
 
@@ -568,6 +588,10 @@ pub(super) fn ordered(
     };
     let kept: Vec<Option<&[u8]>> = members.iter().map(|slot| slot.kept.as_deref()).collect();
     let merged = query.array.context().install(|| merge(set, duplicates, &kept));
-    slabs.extend(merged.into_iter().map(|slab| CellSlab { tile: slab.tile + start as u32, ..slab }));
+    if start == 0 && slabs.is_empty() {
+        *slabs = merged;
+    } else {
+        slabs.extend(merged.into_iter().map(|slab| CellSlab { tile: slab.tile + start as u32, ..slab }));
+    }
     Ok(())
 }

@@ -8,7 +8,7 @@ use super::query::Query;
 use crate::column::{ColumnBuffers, ColumnMut, ColumnSet};
 use crate::error::{Error, Result};
 use crate::read::assemble::FixedOut;
-use crate::read::gather::{gather_fixed, gather_slabs};
+use crate::read::gather::{Bands, Used, each, gather_bands, gather_fixed};
 use crate::read::unfilter::{Target, load_into, stored_tiles};
 use crate::read::{BoundField, BufferPool, Cells, Progress, Tile, TileRequest};
 use crate::space::CellSlab;
@@ -42,11 +42,10 @@ pub(crate) enum Batch {
 pub(super) fn place<'c>(
     query: &'c Query,
     columns: &'c mut [ColumnMut<'_>],
-    slabs: &[CellSlab],
+    cell_num: usize,
     progress: &mut Progress,
 ) -> Result<Vec<FixedOut<'c>>> {
     let short = || Error::Internal("a buffer is shorter than its room".into());
-    let cell_num = cells_of(slabs)?;
     let cells = progress.cells..progress.cells + cell_num;
     let mut outs = Vec::with_capacity(columns.len());
     for ((field, column), written) in query.fields.iter().zip(columns).zip(&mut progress.written) {
@@ -75,9 +74,8 @@ pub(super) fn columns(
     query: &Query,
     pool: &BufferPool,
     slots: Vec<Slot<'_>>,
-    slabs: &[CellSlab],
+    (slabs, cell_num): (&[CellSlab], usize),
 ) -> Result<ColumnSet> {
-    let cell_num = cells_of(slabs)?;
     let mut memory = Vec::with_capacity(query.fields.len());
     for field in &query.fields {
         let (kind, is_var) = (&field.column_type, field.column_type.is_var());
@@ -136,11 +134,14 @@ pub(super) fn fill_columns(
             work.push((members, here, outs));
         }
     }
-    query.array.context().install(|| {
-        work.into_par_iter().with_max_len(1).try_for_each(|(members, slabs, outs)| {
-            fill_together(query, pool, members, &slabs, outs).map(drop)
-        })
-    })?;
+    let fill = |(members, slabs, outs): (&mut [Slot<'_>], Vec<CellSlab>, Vec<FixedOut<'_>>)| {
+        fill_together(query, pool, members, &slabs, outs).map(drop)
+    };
+    if work.len() < 2 {
+        work.into_iter().try_for_each(fill)?;
+    } else {
+        query.array.context().install(|| work.into_par_iter().with_max_len(1).try_for_each(fill))?;
+    }
     Ok(query.fields.iter().map(|_| None).collect())
 }
 
@@ -152,7 +153,8 @@ fn fill_together(
     slabs: &[CellSlab],
     outs: Vec<FixedOut<'_>>,
 ) -> Result<Vec<Option<ColumnBuffers>>> {
-    let used = used(slots.len(), slabs);
+    let bands = Bands::new(query.array.context(), slabs, slots.len())?;
+    let used = bands.used.as_slice();
     // Coordinates that only decided the order are not needed any more.
     for slot in slots.iter_mut() {
         let wanted = &slot.of.fields;
@@ -160,22 +162,24 @@ fn fill_together(
         slot.kept = None;
     }
     let some = tiles_per_task(query, slots.len());
-    let load = |(slots, used): (&mut [Slot<'_>], &[u64])| load_held(query, pool, slots, used);
-    query
-        .array
-        .context()
-        .install(|| slots.par_chunks_mut(some).zip(used.par_chunks(some)).try_for_each(load))?;
+    if slots.len() <= some {
+        load_held(query, pool, slots, used)?;
+    } else {
+        let load = |(slots, used): (&mut [Slot<'_>], &[Used])| load_held(query, pool, slots, used);
+        let context = query.array.context();
+        context.install(|| slots.par_chunks_mut(some).zip(used.par_chunks(some)).try_for_each(load))?;
+    }
     let slots = &mut *slots;
-    let spans = spans(slots, slabs, &used);
-    let whole = whole(slots, slabs, &used);
+    let spans = spans(slots, slabs, used);
+    let whole = whole(slots, slabs, used);
     let mut columns = Vec::with_capacity(query.fields.len());
     for (i, (bound, out)) in query.fields.iter().zip(outs).enumerate() {
         query.operation.check()?;
         let mut tiles: Vec<Option<Arc<Tile>>> = vec![None; slots.len()];
         let mut requests = Vec::new();
         let mut places = Vec::new();
-        for (at, ((slot, used), cells)) in slots.iter().zip(&used).zip(&spans).enumerate() {
-            let Some(field) = slot.of.fields.get(i).copied().flatten().filter(|_| *used > 0) else {
+        for (at, ((slot, used), cells)) in slots.iter().zip(used).zip(&spans).enumerate() {
+            let Some(field) = slot.of.fields.get(i).copied().flatten().filter(|_| used.cells > 0) else {
                 continue;
             };
             match slot.loaded.get(&field) {
@@ -191,9 +195,7 @@ fn fill_together(
             }
         }
         let mut take = |targets, requests: &[TileRequest]| -> Result<()> {
-            for (at, tile) in
-                places.iter().zip(load_into(&query.array, requests, targets, pool, query.ahead.as_ref())?)
-            {
+            for (at, tile) in places.iter().zip(load_some(query, pool, requests, targets)?) {
                 if let Some(place) = tiles.get_mut(*at) {
                     *place = Some(Arc::new(tile));
                 }
@@ -203,7 +205,7 @@ fn fill_together(
         if bound.column_type.is_var() {
             take(Vec::new(), &requests)?;
             let context = query.array.context();
-            columns.push(Some(gather_slabs(context, slabs, &tiles, &bound.column_type, &bound.fill)?));
+            columns.push(Some(gather_bands(context, &bands, &tiles, &bound.column_type, &bound.fill)?));
         } else {
             let FixedOut { data, mut validity, .. } = out;
             let direct = direct(bound, slots, &whole, &places, i);
@@ -218,7 +220,7 @@ fn fill_together(
             let source = (tiles.as_slice(), placed.as_slice());
             gather_fixed(
                 query.array.context(),
-                slabs,
+                &bands,
                 source,
                 (&bound.column_type, &bound.fill),
                 (data, validity),
@@ -237,20 +239,45 @@ fn fill_together(
     Ok(columns)
 }
 
-/// Loads what is missing of slots that hold only some cells of their tiles.
-fn load_held(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>], used: &[u64]) -> Result<()> {
+/// Loads tiles: where reads are cheap, threads take some each from reading to the last check.
+fn load_some(
+    query: &Query,
+    pool: &BufferPool,
+    requests: &[TileRequest],
+    mut targets: Vec<Target<'_>>,
+) -> Result<Vec<Tile>> {
+    let load = |requests: &[TileRequest], targets| {
+        load_into(&query.array, requests, targets, pool, query.ahead.as_ref())
+    };
+    let some = tiles_per_task(query, requests.len());
+    if requests.len() <= some || !query.array.location().storage.has_cheap_reads() {
+        return load(requests, targets);
+    }
+    targets.resize_with(requests.len(), Target::default);
+    let mut work = Vec::with_capacity(requests.len().div_ceil(some));
+    let mut targets = targets.into_iter();
+    for requests in requests.chunks(some) {
+        work.push((requests, targets.by_ref().take(requests.len()).collect::<Vec<_>>()));
+    }
+    let loaded = each(query.array.context(), work, |(requests, targets)| load(requests, targets))?;
+    Ok(loaded.into_iter().flatten().collect())
+}
+
+/// Loads what is missing of slots that hold only some cells of their tiles, or whose tiles another batch needs too.
+fn load_held(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>], used: &[Used]) -> Result<()> {
     for i in 0..query.fields.len() {
         let (mut requests, mut partial, mut at) = (Vec::new(), Vec::new(), Vec::new());
-        for (n, (slot, _)) in slots.iter().zip(used).enumerate().filter(|(_, (_, used))| **used > 0) {
-            if let (Some(places), Some(Some(field))) = (&slot.places, slot.of.fields.get(i))
-                && !slot.loaded.contains_key(field)
-            {
-                let few = places.len() < slot.tile.cell_num as usize / 4;
-                let cells = if few { Cells::Spans(single(places)) } else { Cells::All };
-                requests.push(slot.request(*field, cells));
-                partial.push(slot.is_partial());
-                at.push((n, *field));
+        for (n, (slot, _)) in slots.iter().zip(used).enumerate().filter(|(_, (_, used))| used.cells > 0) {
+            let Some(Some(field)) = slot.of.fields.get(i) else { continue };
+            let whole = slot.places.is_none();
+            if slot.loaded.contains_key(field) || (whole && !slot.shared) {
+                continue;
             }
+            let few = |places: &Vec<u32>| places.len() < slot.tile.cell_num as usize / 4;
+            let spans = slot.places.as_ref().filter(|places| few(places)).map(|places| single(places));
+            requests.push(slot.request(*field, spans.map_or(Cells::All, Cells::Spans)));
+            partial.push(slot.is_partial());
+            at.push((n, *field));
         }
         if requests.is_empty() {
             continue;
@@ -258,8 +285,8 @@ fn load_held(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>], used: &[u
         let tiles = kept::load(query, pool, requests, &partial)?;
         for ((n, field), tile) in at.into_iter().zip(tiles) {
             if let Some(slot) = slots.get_mut(n) {
-                let held = cut(&tile, slot.places.as_deref().unwrap_or_default());
-                slot.loaded.insert(field, Arc::new(held));
+                let held = slot.places.as_ref().map(|places| Arc::new(cut(&tile, places)));
+                slot.loaded.insert(field, held.unwrap_or(tile));
             }
         }
     }
@@ -296,11 +323,16 @@ pub(super) fn start(query: &Query, slots: &[Slot<'_>], slabs: &[CellSlab], room:
 }
 
 /// Which cells of each slot are needed: all where most are.
-fn spans(slots: &[Slot<'_>], slabs: &[CellSlab], used: &[u64]) -> Vec<Cells> {
-    let sparse = |at: usize| match (slots.get(at), used.get(at)) {
-        (Some(slot), Some(used)) => *used > 0 && *used < u64::from(slot.tile.cell_num) / 4,
-        _ => false,
+fn spans(slots: &[Slot<'_>], slabs: &[CellSlab], used: &[Used]) -> Vec<Cells> {
+    // What is held only in part is loaded.
+    let is_sparse = |(slot, used): (&Slot<'_>, &Used)| {
+        slot.places.is_none() && used.cells > 0 && used.cells < u64::from(slot.tile.cell_num) / 4
     };
+    let few: Vec<bool> = slots.iter().zip(used).map(is_sparse).collect();
+    if !few.contains(&true) {
+        return vec![Cells::All; slots.len()];
+    }
+    let sparse = |at: usize| few.get(at) == Some(&true);
     let mut lists: Vec<Vec<Range<u64>>> = vec![Vec::new(); slots.len()];
     for slab in slabs.iter().filter(|slab| sparse(slab.tile as usize)) {
         if let Some(list) = lists.get_mut(slab.tile as usize) {
@@ -320,17 +352,19 @@ fn spans(slots: &[Slot<'_>], slabs: &[CellSlab], used: &[u64]) -> Vec<Cells> {
 }
 
 /// By slot, where its cells begin in the result, if all of them follow one another there.
-fn whole(slots: &[Slot<'_>], slabs: &[CellSlab], used: &[u64]) -> Vec<Option<usize>> {
+fn whole(slots: &[Slot<'_>], slabs: &[CellSlab], used: &[Used]) -> Vec<Option<usize>> {
+    let all = |(slot, used): (&Slot<'_>, &Used)| {
+        slot.places.is_none() && used.slabs == 1 && used.cells == u64::from(slot.tile.cell_num)
+    };
+    let all: Vec<bool> = slots.iter().zip(used).map(all).collect();
     let mut whole = vec![None; slots.len()];
+    if !all.contains(&true) {
+        return whole;
+    }
     let mut at = 0;
     for slab in slabs {
         let slot = slab.tile as usize;
-        if let (Some(of), Some(used), Some(place)) = (slots.get(slot), used.get(slot), whole.get_mut(slot))
-            && slab.start == 0
-            && slab.len == of.tile.cell_num
-            && of.places.is_none()
-            && *used == u64::from(slab.len)
-        {
+        if let (Some(true), Some(place)) = (all.get(slot), whole.get_mut(slot)) {
             *place = Some(at);
         }
         at += slab.len as usize;

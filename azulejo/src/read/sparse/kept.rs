@@ -1,12 +1,15 @@
 //! Loading tiles of which queries need some cells: where storage is local, small ones stay in memory for the array's next
-//! queries, decoded as a whole.
+//! queries, decoded as a whole. Where some chunks are enough for a query, that is from the second query on.
 
+use super::plan::PlannedTile;
 use super::query::Query;
 use crate::error::Result;
 use crate::read::unfilter::load_into;
 use crate::read::{BufferPool, Cells, Tile, TileRequest};
 use crate::tile_cache::TileKey;
 use azulejo_format::CellValNum;
+use azulejo_format::fragment::Field;
+use azulejo_format::schema::FieldIndex;
 use std::sync::Arc;
 
 /// Larger tiles are not worth decoding for a few of their cells. This is two chunks.
@@ -25,12 +28,17 @@ pub(super) fn load(
     let mut keep = Vec::with_capacity(requests.len());
     for (request, partial) in requests.iter_mut().zip(partial) {
         let kept = if *partial && query.kept_tiles > 0 && is_small(query, request)? {
-            request.cells = Cells::All;
             Some(key(request))
         } else {
             None
         };
-        tiles.push(kept.as_ref().and_then(|key| cache.get(key)));
+        let tile = kept.as_ref().and_then(|key| cache.get(key));
+        let first = |key: &TileKey| tile.is_none() && skips_chunks(query, request) && cache.touch(*key);
+        let kept = kept.filter(|key| !first(key));
+        if kept.is_some() {
+            request.cells = Cells::All;
+        }
+        tiles.push(tile);
         keep.push(kept);
     }
     let mut found = tiles.iter().map(Option::is_some);
@@ -49,6 +57,46 @@ pub(super) fn load(
 
 fn key(request: &TileRequest) -> TileKey {
     (request.fragment, request.field, request.tile)
+}
+
+/// Whether some chunks of a tile are not needed.
+fn skips_chunks(query: &Query, request: &TileRequest) -> bool {
+    let (Cells::Spans(spans), Some(fragment)) =
+        (&request.cells, query.array.fragments().get(request.fragment))
+    else {
+        return false;
+    };
+    let Some((datatype, CellValNum::Fixed(n))) = request.field.layout(fragment.schema()) else { return true };
+    let filters = match request.field {
+        Field::Attribute(i) => fragment.schema().filters_of(FieldIndex::Attribute(i)),
+        Field::Dimension(i) => fragment.schema().filters_of(FieldIndex::Dimension(i)),
+        _ => &fragment.schema().coords_filters,
+    };
+    let cell = (u64::from(n) * datatype.size() as u64).max(1);
+    let chunk = (u64::from(filters.max_chunk_size) / cell).max(1);
+    let cells = fragment.tile_cell_num(request.tile);
+    // By chunk: the first that no span before has met.
+    let mut next = 0;
+    for span in spans.iter().filter(|span| span.start < span.end) {
+        if span.start / chunk > next {
+            return true;
+        }
+        next = (span.end - 1) / chunk + 1;
+    }
+    next * chunk < cells
+}
+
+/// Whether all dimensions of a tile are small enough to be kept, and are kept.
+pub(super) fn is_small_tile(query: &Query, tile: &PlannedTile) -> bool {
+    let fragment = query.fragments.get(tile.part).map_or(usize::MAX, |of| of.index);
+    let dims = query.order.dimensions().len();
+    let mut requests = (0..dims).map(|d| TileRequest {
+        fragment,
+        field: Field::Dimension(d),
+        tile: tile.tile as u64,
+        cells: Cells::All,
+    });
+    query.kept_tiles > 0 && requests.all(|request| is_small(query, &request).is_ok_and(|small| small))
 }
 
 fn is_small(query: &Query, request: &TileRequest) -> Result<bool> {
