@@ -508,7 +508,7 @@ fn pack<W: Word>(
 }
 
 /// Cells whose keys are packed at a time.
-const BLOCK: usize = 512;
+const BLOCK: usize = if cfg!(test) { 3 } else { 512 };
 
 /// Some of the picked cells of a tile.
 enum Block<'a> {

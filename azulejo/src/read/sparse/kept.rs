@@ -10,6 +10,7 @@ use crate::tile_cache::TileKey;
 use azulejo_format::CellValNum;
 use azulejo_format::fragment::Field;
 use azulejo_format::schema::FieldIndex;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// Larger tiles are not worth decoding for a few of their cells. This is two chunks.
@@ -74,8 +75,12 @@ fn skips_chunks(query: &Query, request: &TileRequest) -> bool {
     };
     let cell = (u64::from(n) * datatype.size() as u64).max(1);
     let chunk = (u64::from(filters.max_chunk_size) / cell).max(1);
-    let cells = fragment.tile_cell_num(request.tile);
-    // By chunk: the first that no span before has met.
+    skips(spans, chunk, fragment.tile_cell_num(request.tile))
+}
+
+/// Whether ascending spans leave out a chunk of a tile: `chunk` cells each, `cells` in all.
+fn skips(spans: &[Range<u64>], chunk: u64, cells: u64) -> bool {
+    // The first chunk that no span before has met.
     let mut next = 0;
     for span in spans.iter().filter(|span| span.start < span.end) {
         if span.start / chunk > next {
@@ -83,7 +88,7 @@ fn skips_chunks(query: &Query, request: &TileRequest) -> bool {
         }
         next = (span.end - 1) / chunk + 1;
     }
-    next * chunk < cells
+    next.saturating_mul(chunk) < cells
 }
 
 /// Whether all dimensions of a tile are small enough to be kept, and are kept.
@@ -112,4 +117,23 @@ fn is_small(query: &Query, request: &TileRequest) -> Result<bool> {
         None => return Ok(false),
     };
     Ok(bytes <= SMALL)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chunk_without_a_span_is_left_out() {
+        for (chunk, cells) in [(4u64, 10u64), (4, 8), (4, 3), (1, 5), (100, 10)] {
+            for mask in 0u32..1 << cells {
+                let wanted = |cell: u64| mask >> cell & 1 == 1;
+                let spans: Vec<_> = (0..cells).filter(|c| wanted(*c)).map(|c| c..c + 1).collect();
+                let spans = super::super::batch::runs(spans.into_iter());
+                let left_out = (0..cells.div_ceil(chunk))
+                    .any(|n| !(n * chunk..((n + 1) * chunk).min(cells)).any(wanted));
+                assert_eq!(skips(&spans, chunk, cells), left_out, "{spans:?}, {chunk} of {cells}");
+            }
+        }
+    }
 }
