@@ -273,6 +273,23 @@ pub trait Storage: Send + Sync + Debug {
     /// batch; results in the order of the paths.
     fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>>;
 
+    /// Shows the ends of many objects below a folder, on several threads, without keeping them: for every number below `count`
+    /// calls `visit` with it, the last `len` bytes of its object, and the size of that object. `path` appends the object's path
+    /// relative to the folder to a text.
+    ///
+    /// Only those that can be had more cheaply than by [`Self::read_tails`] are shown, which may be none; of the others (missing
+    /// and shorter ones, those that cannot be read) nothing is said here.
+    fn visit_tails(
+        &self,
+        folder: &StorePath,
+        count: usize,
+        path: &(dyn Fn(usize, &mut String) + Sync),
+        len: u64,
+        visit: &(dyn Fn(usize, &[u8], u64) + Sync),
+    ) {
+        let _ = (folder, count, path, len, visit);
+    }
+
     /// Reads ranges into the caller's memory, as one concurrent batch. The requests may change places.
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
         let plain: Vec<_> = requests

@@ -104,6 +104,24 @@ impl Storage for CountingStorage {
         Ok(read)
     }
 
+    fn visit_tails(
+        &self,
+        folder: &StorePath,
+        count: usize,
+        path: &(dyn Fn(usize, &mut String) + Sync),
+        len: u64,
+        visit: &(dyn Fn(usize, &[u8], u64) + Sync),
+    ) {
+        if !super::is_enabled() {
+            return self.inner.visit_tails(folder, count, path, len, visit);
+        }
+        let shown = |i: usize, tail: &[u8], size: u64| {
+            self.reads(1, tail.len() as u64);
+            visit(i, tail, size);
+        };
+        self.inner.visit_tails(folder, count, path, len, &shown);
+    }
+
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
         self.reads(requests.len(), requests.iter().map(|request| request.out.len() as u64).sum());
         self.inner.read_into(requests)

@@ -190,6 +190,17 @@ impl Storage for ManifestStorage {
         Ok(read.into_iter().zip(sizes).map(|(bytes, object_size)| Tail { bytes, object_size }).collect())
     }
 
+    fn visit_tails(
+        &self,
+        folder: &StorePath,
+        count: usize,
+        path: &(dyn Fn(usize, &mut String) + Sync),
+        len: u64,
+        visit: &(dyn Fn(usize, &[u8], u64) + Sync),
+    ) {
+        self.inner.visit_tails(folder, count, path, len, visit);
+    }
+
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
         self.blame(self.inner.read_into(requests))
     }

@@ -248,6 +248,11 @@ fn reads(storage: &dyn Storage, root: &StorePath) {
     assert_eq!(tails, [(&body[299_988..], 300_000), (b"0123456789".as_slice(), 10), (b"".as_slice(), 0)]);
     let tails = storage.read_tails(std::slice::from_ref(&path), 0).unwrap();
     assert_eq!((tails[0].bytes.len(), tails[0].object_size), (0, 300_000));
+    // What is shown of an object is right; which ones are shown is the storage's affair.
+    let append = |i: usize, text: &mut String| text.push_str(["y", "x", "missing", ""][i]);
+    storage.visit_tails(root, 4, &append, 12, &|i, tail, size| {
+        assert_eq!((i, tail, size), (1, &body[299_988..], 300_000));
+    });
 
     let (mut a, mut b, mut c) = (vec![0; 5], vec![0; 2], vec![]);
     storage

@@ -1,5 +1,6 @@
 //! Local files: positioned reads, whole-file writes that appear at once.
 
+mod delete;
 mod side_by_side;
 mod upload;
 
@@ -11,7 +12,7 @@ use super::{
 use crate::error::{Error, Result};
 use bytes::Bytes;
 use rayon::prelude::*;
-use side_by_side::{WAITING, busy, side_by_side};
+use side_by_side::{WAITING, side_by_side};
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, IoSliceMut, Read, Seek, SeekFrom, Write};
@@ -32,6 +33,8 @@ const PARALLEL_FILES: usize = 8;
 const PARALLEL_BYTES: u64 = 1 << 20;
 /// A longer read into the caller's memory is cut into pieces of this size.
 const PIECE: usize = 2 << 20;
+/// Ends of files that are only shown are not longer.
+const MAX_VISITED: usize = 64 * 1024;
 /// Files that one task of a parallel batch reads at least.
 const FILES_PER_TASK: usize = 4;
 
@@ -144,7 +147,7 @@ impl ObjectReader for OpenFile {
 impl Storage for LocalStorage {
     fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
         let failed = |source| storage_error("list", dir, source);
-        let children = match fs::read_dir(dir.to_native()) {
+        let children = match fs::read_dir(dir.as_native()) {
             Ok(children) => children,
             Err(e) if is_missing(&e) => return Ok(Vec::new()),
             Err(e) => return Err(failed(e)),
@@ -162,7 +165,8 @@ impl Storage for LocalStorage {
             }
             entries.push(Entry { name, is_dir: kind.is_dir(), size: kind.is_dir().then_some(0) });
         }
-        entries.sort_by(|a, b| a.name.cmp(&b.name));
+        // No two have the same name.
+        entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
         Ok(entries)
     }
 
@@ -231,6 +235,37 @@ impl Storage for LocalStorage {
         }
     }
 
+    fn visit_tails(
+        &self,
+        folder: &StorePath,
+        count: usize,
+        path: &(dyn Fn(usize, &mut String) + Sync),
+        len: u64,
+        visit: &(dyn Fn(usize, &[u8], u64) + Sync),
+    ) {
+        let (Some(pool), Ok(back), Ok(len)) = (self.pool(), i64::try_from(len), usize::try_from(len)) else {
+            return;
+        };
+        if len > MAX_VISITED {
+            return;
+        }
+        let folder = format!("{}/", folder.as_str().trim_end_matches('/'));
+        // Seeking from the end tells the size, for less than asking what else the system knows of the file.
+        let read = |(name, tail): &mut (String, Vec<u8>), i: usize| -> io::Result<()> {
+            name.truncate(folder.len());
+            path(i, name);
+            let mut file = File::open(&*name)?;
+            let start = file.seek(SeekFrom::End(-back))?;
+            file.read_exact(tail)?;
+            visit(i, tail, start + len as u64);
+            Ok(())
+        };
+        let files = (0..count).into_par_iter().with_min_len(FILES_PER_TASK);
+        let init = || (folder.clone(), vec![0; len]);
+        // What has failed is passed by, as promised.
+        pool.install(|| files.for_each_init(init, |memory, i| read(memory, i).unwrap_or_default()));
+    }
+
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
         requests.sort_by(|a, b| (&a.path, a.offset).cmp(&(&b.path, b.offset)));
         let bytes: usize = requests.iter().map(|r| r.out.len()).sum();
@@ -285,7 +320,7 @@ impl Storage for LocalStorage {
     }
 
     fn size(&self, path: &StorePath) -> Result<u64> {
-        match fs::metadata(path.to_native()) {
+        match fs::metadata(path.as_native()) {
             Ok(metadata) if metadata.is_file() => Ok(metadata.len()),
             Ok(_) => Err(not_found(path)),
             Err(e) => Err(io_error("read", path, e)),
@@ -362,25 +397,7 @@ impl Storage for LocalStorage {
     }
 
     fn delete(&self, paths: &[StorePath]) -> Result<()> {
-        // What a file system does to delete a file is work, most of it under locks.
-        side_by_side(paths.iter().collect(), busy(), delete_one)
-    }
-}
-
-/// Deletes a file, or a folder with all that it holds.
-fn delete_one(path: &StorePath) -> Result<()> {
-    let native = path.to_native();
-    // Most are files, and systems refuse to delete a folder as one: only then it is asked what it is.
-    let result = match fs::remove_file(&native) {
-        Err(e) if !is_missing(&e) => match fs::symlink_metadata(&native) {
-            Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(&native),
-            unknown => Err(unknown.err().unwrap_or(e)),
-        },
-        result => result,
-    };
-    match result {
-        Err(e) if !is_missing(&e) => Err(storage_error("delete", path, e)),
-        _ => Ok(()),
+        delete::delete(paths)
     }
 }
 
@@ -402,7 +419,7 @@ fn temporary_path(parent: &StorePath) -> StorePath {
 }
 
 fn open(path: &StorePath) -> Result<File> {
-    File::open(path.to_native()).map_err(|e| io_error("read", path, e))
+    File::open(path.as_native()).map_err(|e| io_error("read", path, e))
 }
 
 fn file_size(path: &StorePath, file: &File) -> Result<u64> {

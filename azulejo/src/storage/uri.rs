@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Result};
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -154,6 +154,12 @@ impl StorePath {
             None if rest.is_empty() || base.path.is_empty() || base.path.ends_with('/') => Some(rest),
             None => None,
         }
+    }
+
+    /// The path for the operating system, borrowed.
+    #[must_use]
+    pub fn as_native(&self) -> &Path {
+        Path::new(&*self.path)
     }
 
     /// The path for the operating system.

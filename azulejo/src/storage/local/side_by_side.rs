@@ -1,7 +1,8 @@
 //! Calls of the system that wait for the device, side by side.
 
 use crate::error::Result;
-use std::sync::Mutex;
+use std::num::NonZero;
+use std::sync::{Mutex, OnceLock};
 use std::thread;
 
 /// Threads that wait at a time, the caller's included.
@@ -9,7 +10,10 @@ pub(super) const WAITING: usize = 8;
 
 /// Threads for calls that keep a core busy in the system and wait now and then.
 pub(super) fn busy() -> usize {
-    thread::available_parallelism().map_or(1, |cores| cores.get() + 1).min(WAITING)
+    // The system is asked once: it takes a dozen calls to find out.
+    static CORES: OnceLock<usize> = OnceLock::new();
+    let cores = *CORES.get_or_init(|| thread::available_parallelism().map_or(0, NonZero::get));
+    (cores + 1).min(WAITING)
 }
 
 /// Does `work` on every item, as many at a time as there are `threads`, and returns the first error; after one no other item

@@ -1,0 +1,150 @@
+//! Deleting files and folders.
+
+use super::side_by_side::{busy, side_by_side};
+use super::{is_missing, storage_error};
+use crate::error::Result;
+use crate::storage::StorePath;
+use std::fs::{self, File};
+use std::io::{self, ErrorKind};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+
+/// Deletes files, and folders with all that they hold; those that do not exist are no error.
+///
+/// Names are gone when this returns. The space of large files may be given back a moment later.
+pub(super) fn delete(paths: &[StorePath]) -> Result<()> {
+    let held = Held::default();
+    // What a file system does to delete a file is work, most of it under locks.
+    let result = side_by_side(paths.iter().collect(), busy(), |path| delete_one(path, &held));
+    held.release();
+    result
+}
+
+fn delete_one(path: &StorePath, held: &Held) -> Result<()> {
+    let native = path.as_native();
+    // Most are files, and systems refuse to delete a folder as one: only then it is asked what it is.
+    let result = match fs::remove_file(native) {
+        Err(e) if !is_missing(&e) => match fs::symlink_metadata(native) {
+            Ok(metadata) if metadata.is_dir() => delete_folder(native, held),
+            unknown => Err(unknown.err().unwrap_or(e)),
+        },
+        result => result,
+    };
+    match result {
+        Err(e) if !is_missing(&e) => Err(storage_error("delete", path, e)),
+        _ => Ok(()),
+    }
+}
+
+fn delete_folder(folder: &Path, held: &Held) -> io::Result<()> {
+    let mine = hold(folder);
+    match fs::remove_dir_all(folder) {
+        // Some file systems, those of networks above all, keep an open file under another name in its folder.
+        Err(e) if e.kind() == ErrorKind::DirectoryNotEmpty && !mine.0.is_empty() => {
+            drop(mine);
+            fs::remove_dir_all(folder)
+        }
+        result => {
+            held.keep(mine);
+            result
+        }
+    }
+}
+
+/// Files that are held open at a time, of those that a process may have open.
+#[cfg(target_os = "linux")]
+const MOST_HELD: usize = 128;
+/// Elsewhere fewer files may be open, or an open file cannot be deleted.
+#[cfg(not(target_os = "linux"))]
+const MOST_HELD: usize = 0;
+
+static HELD: AtomicUsize = AtomicUsize::new(0);
+
+/// Open files: the last to close one that has no name any more gives its space back, which for large files takes much longer
+/// than to take the name away, and often waits for the device.
+#[derive(Default)]
+struct Files(Vec<File>);
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        for file in self.0.drain(..) {
+            drop(file);
+            HELD.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Opens the files of a folder that is to be deleted, and itself, as far as this can be done.
+fn hold(folder: &Path) -> Files {
+    let mut files = Files::default();
+    let room =
+        || HELD.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < MOST_HELD).then_some(n + 1));
+    let mut open = |path: &Path| {
+        if room().is_ok() {
+            match File::open(path) {
+                Ok(file) => files.0.push(file),
+                Err(_) => _ = HELD.fetch_sub(1, Ordering::Relaxed),
+            }
+        }
+    };
+    if HELD.load(Ordering::Relaxed) < MOST_HELD
+        && let Ok(children) = fs::read_dir(folder)
+    {
+        let children = children.flatten();
+        // To open a pipe could wait for ever.
+        let files = children.filter(|child| child.file_type().is_ok_and(|kind| kind.is_file()));
+        files.for_each(|file| open(&file.path()));
+        open(folder);
+    }
+    files
+}
+
+/// Files that are closed when all names are gone.
+#[derive(Default)]
+struct Held(Mutex<Vec<Files>>);
+
+impl Held {
+    fn keep(&self, files: Files) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(files);
+    }
+
+    /// Closes the files in the background. A process that ends before does it in ending.
+    fn release(self) {
+        let files = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if files.iter().any(|files| !files.0.is_empty()) {
+            // Without a thread they are closed here: with the work that it would have done.
+            let _ = thread::Builder::new().name("azulejo-delete".into()).spawn(move || drop(files));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::Uri;
+    use std::time::{Duration, Instant};
+
+    #[test]
+    fn folders_go_with_all_that_they_hold_and_files_are_closed_soon() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = Uri::parse(dir.path().to_str().unwrap()).unwrap().path().clone();
+        let folders: Vec<StorePath> = (0..60).map(|i| root.join(&format!("f{i}"))).collect();
+        for folder in &folders {
+            fs::create_dir_all(folder.join("inner").as_native()).unwrap();
+            for file in ["a", "b", "c", "inner/d"] {
+                fs::write(folder.join(file).as_native(), vec![1; 10_000]).unwrap();
+            }
+        }
+        let mut paths = folders.clone();
+        paths.push(root.join("missing"));
+        delete(&paths).unwrap();
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+        let start = Instant::now();
+        while HELD.load(Ordering::Relaxed) > 0 {
+            assert!(start.elapsed() < Duration::from_secs(60), "files stay open");
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
