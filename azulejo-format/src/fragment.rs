@@ -15,6 +15,7 @@ mod footer;
 mod legacy;
 mod metadata_file;
 mod name;
+mod numbers;
 mod processed_conditions;
 mod rtree;
 #[cfg(test)]
@@ -29,6 +30,7 @@ pub use footer::{Footer, LocatedFooter};
 pub use legacy::LegacyMetadata;
 pub use metadata_file::{FieldMetadata, FragmentMetadata};
 pub use name::{FileNaming, FilePart, data_file_name};
+pub use numbers::Numbers;
 pub use processed_conditions::ProcessedConditions;
 pub use rtree::{DimensionRanges, RTree, RTreeBuilder, TileOverlap};
 pub use section::{OptionalSection, Section, SectionOffsets, SectionRange};

@@ -103,9 +103,14 @@ impl<'a> ByteReader<'a> {
 
     /// Reads `len` bytes as UTF-8 text.
     pub fn text(&mut self, len: u64, what: &'static str) -> Result<String> {
+        self.str(len, what).map(str::to_owned)
+    }
+
+    /// Borrows `len` bytes as UTF-8 text.
+    pub fn str(&mut self, len: u64, what: &'static str) -> Result<&'a str> {
         let offset = self.at;
         let bytes = self.bytes_u64(len, what)?;
-        String::from_utf8(bytes.to_vec()).map_err(|_| DecodeError::invalid(what, offset, "not UTF-8"))
+        std::str::from_utf8(bytes).map_err(|_| DecodeError::invalid(what, offset, "not UTF-8"))
     }
 
     /// Checks that a count of items of at least `min_size` bytes each can be present, before allocating for it.

@@ -14,10 +14,10 @@ pub struct ConsolidatedFooter<'a> {
     pub footer: &'a [u8],
 }
 
-impl ConsolidatedFooter<'_> {
+impl<'a> ConsolidatedFooter<'a> {
     /// The fragment's name, whether it is written down with a path before it or not: arrays move.
     #[must_use]
-    pub fn name(&self) -> &str {
+    pub fn name(&self) -> &'a str {
         last_component(self.fragment)
     }
 }

@@ -2,8 +2,9 @@
 //!
 //! Page: *Fragment, Footer*.
 
+use super::numbers::Decoding;
 use super::section::{OptionalSection, Section, SectionOffsets, SectionRange};
-use super::{Field, Slots};
+use super::{Field, Numbers, Slots};
 use crate::error::{DecodeError, Result};
 use crate::range::{NdRectangle, Range};
 use crate::schema::{ArraySchema, Domain};
@@ -32,11 +33,11 @@ pub struct Footer {
     /// Which fields the lists below are about.
     pub slots: Slots,
     /// Bytes of the data (or offsets) files, by slot.
-    pub file_sizes: Vec<u64>,
+    pub file_sizes: Numbers,
     /// Bytes of the var files, by slot; without zipped coordinates below v5.
-    pub file_var_sizes: Vec<u64>,
+    pub file_var_sizes: Numbers,
     /// Bytes of the validity files, by slot; empty below v7.
-    pub file_validity_sizes: Vec<u64>,
+    pub file_validity_sizes: Numbers,
     /// Where the sections lie.
     pub sections: SectionOffsets,
     /// Optional sections (since v23).
@@ -136,7 +137,7 @@ impl Footer {
     }
 
     /// The name of the schema that [`Self::decode`] needs; `None` below v10, where the array has only one.
-    pub fn peek_schema_name(bytes: &[u8]) -> Result<Option<String>> {
+    pub fn peek_schema_name(bytes: &[u8]) -> Result<Option<&str>> {
         let mut r = ByteReader::new(bytes);
         let version = FormatVersion::new(r.u32("fragment version")?, "fragment")?;
         read_schema_name(&mut r, version)
@@ -153,7 +154,7 @@ impl Footer {
                 "format versions below 3 have no footer",
             ));
         }
-        let schema_name = read_schema_name(&mut r, version)?;
+        let schema_name = read_schema_name(&mut r, version)?.map(str::to_owned);
         let dense = r.flag("dense")?;
         let non_empty_domain = read_non_empty_domain(&mut r, &schema.domain)?;
         let sparse_tile_num = r.u64("sparse tile num")?;
@@ -170,21 +171,37 @@ impl Footer {
         let has_delete_metadata = version.has_delete_metadata() && r.flag("includes delete metadata")?;
         let slots = Slots::new(version, schema, has_timestamps, has_delete_metadata);
         let (all, var) = (slots.len() as u64, slots.var_len(version) as u64);
-        let file_sizes = r.u64s(all, "file sizes")?;
-        let file_var_sizes = r.u64s(var, "file var sizes")?;
         let validity = if version.has_nullable() { all } else { 0 };
-        let file_validity_sizes = r.u64s(validity, "file validity sizes")?;
         let stats = if version.has_tile_stats() { all } else { 0 };
+        let mut lists = Decoding::new(&r, 2 * all + 3 * var + 2 * validity + 4 * stats);
+        let mut read = |len, what| lists.read(&mut r, len, what);
+        let sizes =
+            [read(all, "file sizes")?, read(var, "file var sizes")?, read(validity, "file validity sizes")?];
+        let rtree = read(1, "R-tree offset")?;
+        let offsets = [
+            read(all, "offsets of tile offsets")?,
+            read(var, "offsets of tile var offsets")?,
+            read(var, "offsets of tile var sizes")?,
+            read(validity, "offsets of tile validity offsets")?,
+            read(stats, "offsets of tile mins")?,
+            read(stats, "offsets of tile maxs")?,
+            read(stats, "offsets of tile sums")?,
+            read(stats, "offsets of tile null counts")?,
+        ];
+        let lists = lists.finish();
+        let [file_sizes, file_var_sizes, file_validity_sizes] = sizes.map(|range| lists.list(range));
+        let [tile_offsets, tile_var_offsets, tile_var_sizes, tile_validity_offsets, mins, maxs, sums, nulls] =
+            offsets.map(|range| lists.list(range));
         let mut sections = SectionOffsets {
-            rtree: r.u64("R-tree offset")?,
-            tile_offsets: r.u64s(all, "offsets of tile offsets")?,
-            tile_var_offsets: r.u64s(var, "offsets of tile var offsets")?,
-            tile_var_sizes: r.u64s(var, "offsets of tile var sizes")?,
-            tile_validity_offsets: r.u64s(validity, "offsets of tile validity offsets")?,
-            tile_mins: r.u64s(stats, "offsets of tile mins")?,
-            tile_maxs: r.u64s(stats, "offsets of tile maxs")?,
-            tile_sums: r.u64s(stats, "offsets of tile sums")?,
-            tile_null_counts: r.u64s(stats, "offsets of tile null counts")?,
+            rtree: lists.list(rtree).first().copied().unwrap_or_default(),
+            tile_offsets,
+            tile_var_offsets,
+            tile_var_sizes,
+            tile_validity_offsets,
+            tile_mins: mins,
+            tile_maxs: maxs,
+            tile_sums: sums,
+            tile_null_counts: nulls,
             fragment_stats: None,
             processed_conditions: None,
         };
@@ -246,11 +263,11 @@ impl Footer {
         let (all, var) = (self.slots.len(), self.slots.var_len(self.version));
         let validity = if self.version.has_nullable() { all } else { 0 };
         let stats = if self.version.has_tile_stats() { all } else { 0 };
-        for (list, len) in [
+        let lists: [(&[u64], usize); 12] = [
             (&self.file_sizes, all),
             (&self.file_var_sizes, var),
             (&self.file_validity_sizes, validity),
-            (&vec![sections.rtree], 1),
+            (&[sections.rtree], 1),
             (&sections.tile_offsets, all),
             (&sections.tile_var_offsets, var),
             (&sections.tile_var_sizes, var),
@@ -259,7 +276,8 @@ impl Footer {
             (&sections.tile_maxs, stats),
             (&sections.tile_sums, stats),
             (&sections.tile_null_counts, stats),
-        ] {
+        ];
+        for (list, len) in lists {
             if list.len() != len {
                 return Err(DecodeError::invalid(
                     "fragment metadata footer",
@@ -424,7 +442,7 @@ fn fixed_len(version: FormatVersion, schema: &ArraySchema) -> Option<u64> {
     Some(4 + 1 + 1 + domain + 8 + 8 + 8 + 8 * (2 * all + 3 * var + validity))
 }
 
-fn read_schema_name(r: &mut ByteReader<'_>, version: FormatVersion) -> Result<Option<String>> {
+fn read_schema_name<'a>(r: &mut ByteReader<'a>, version: FormatVersion) -> Result<Option<&'a str>> {
     if !version.has_schema_evolution() {
         return Ok(None);
     }
@@ -432,7 +450,7 @@ fn read_schema_name(r: &mut ByteReader<'_>, version: FormatVersion) -> Result<Op
     if len == 0 {
         return Err(r.invalid("fragment schema name", "it is empty"));
     }
-    r.text(len, "fragment schema name").map(Some)
+    r.str(len, "fragment schema name").map(Some)
 }
 
 fn read_non_empty_domain(r: &mut ByteReader<'_>, domain: &Domain) -> Result<Option<NdRectangle>> {

@@ -5,7 +5,7 @@
 use super::rtree::{RTree, RTreeBuilder};
 use super::section::SectionOffsets;
 use super::tile_index::{TileOffsets, TileSizes};
-use super::{Field, Footer, Slots};
+use super::{Field, Footer, Numbers, Slots};
 use crate::error::{DecodeError, Result};
 use crate::range::{NdRectangle, Range, RangeRef};
 use crate::schema::ArraySchema;
@@ -88,9 +88,9 @@ impl LegacyMetadata {
                 has_timestamps: false,
                 has_delete_metadata: false,
                 slots,
-                file_sizes,
-                file_var_sizes,
-                file_validity_sizes: Vec::new(),
+                file_sizes: file_sizes.into(),
+                file_var_sizes: file_var_sizes.into(),
+                file_validity_sizes: Numbers::default(),
                 sections: SectionOffsets::default(),
                 optional_sections: Vec::new(),
                 offset: None,
@@ -218,9 +218,9 @@ mod tests {
                 has_timestamps: false,
                 has_delete_metadata: false,
                 slots,
-                file_sizes: vec![100, 101, 102, 103],
-                file_var_sizes: vec![0, 90, 0],
-                file_validity_sizes: Vec::new(),
+                file_sizes: vec![100, 101, 102, 103].into(),
+                file_var_sizes: vec![0, 90, 0].into(),
+                file_validity_sizes: Numbers::default(),
                 sections: SectionOffsets::default(),
                 optional_sections: Vec::new(),
                 offset: None,

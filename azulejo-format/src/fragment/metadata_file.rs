@@ -5,8 +5,8 @@
 
 use super::section::{OptionalSection, Section, SectionOffsets};
 use super::{
-    Field, Footer, FragmentStats, LocatedFooter, ProcessedConditions, RTree, TileBounds, TileNullCounts,
-    TileOffsets, TileSizes, TileSums,
+    Field, Footer, FragmentStats, LocatedFooter, Numbers, ProcessedConditions, RTree, TileBounds,
+    TileNullCounts, TileOffsets, TileSizes, TileSums,
 };
 use crate::error::{DecodeError, Result};
 use crate::filter::{EncryptionKey, Scratch};
@@ -259,7 +259,7 @@ impl FragmentMetadata {
 
 impl FieldMetadata {
     /// The payload of a section of this field, and the list of offsets that it belongs to.
-    fn payload<'o>(&self, section: Section, offsets: &'o mut SectionOffsets) -> (Vec<u8>, &'o mut Vec<u64>) {
+    fn payload<'o>(&self, section: Section, offsets: &'o mut SectionOffsets) -> (Vec<u8>, &'o mut Numbers) {
         match section {
             Section::TileVarOffsets(_) => (self.var_offsets.encode(), &mut offsets.tile_var_offsets),
             Section::TileVarSizes(_) => (self.var_sizes.encode(), &mut offsets.tile_var_sizes),

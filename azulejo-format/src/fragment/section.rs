@@ -1,6 +1,6 @@
 //! The parts of a fragment metadata file and where the footer says they are.
 
-use super::{Field, Slots};
+use super::{Field, Numbers, Slots};
 
 /// One generic tile of a fragment metadata file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -50,21 +50,21 @@ pub struct SectionOffsets {
     /// [`Section::RTree`].
     pub rtree: u64,
     /// [`Section::TileOffsets`].
-    pub tile_offsets: Vec<u64>,
+    pub tile_offsets: Numbers,
     /// [`Section::TileVarOffsets`]; without zipped coordinates below v5.
-    pub tile_var_offsets: Vec<u64>,
+    pub tile_var_offsets: Numbers,
     /// [`Section::TileVarSizes`]; without zipped coordinates below v5.
-    pub tile_var_sizes: Vec<u64>,
+    pub tile_var_sizes: Numbers,
     /// [`Section::TileValidityOffsets`].
-    pub tile_validity_offsets: Vec<u64>,
+    pub tile_validity_offsets: Numbers,
     /// [`Section::TileMins`].
-    pub tile_mins: Vec<u64>,
+    pub tile_mins: Numbers,
     /// [`Section::TileMaxs`].
-    pub tile_maxs: Vec<u64>,
+    pub tile_maxs: Numbers,
     /// [`Section::TileSums`].
-    pub tile_sums: Vec<u64>,
+    pub tile_sums: Numbers,
     /// [`Section::TileNullCounts`].
-    pub tile_null_counts: Vec<u64>,
+    pub tile_null_counts: Numbers,
     /// [`Section::FragmentStats`].
     pub fragment_stats: Option<u64>,
     /// [`Section::ProcessedConditions`].

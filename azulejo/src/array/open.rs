@@ -21,7 +21,7 @@ use azulejo_format::{ArraySchema, DecodeError};
 use bytes::Bytes;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Bytes read from the end of a fragment's metadata file, where they cost little. Footers are a tenth of that; the rest is
 /// often all of the metadata that a small fragment has.
@@ -35,6 +35,13 @@ const LONGEST_TOGETHER: u64 = 1 << 20;
 
 /// From this many footers on they are decoded in parallel.
 const PARALLEL_FOOTERS: usize = 32;
+
+/// From this many fragments on a storage may show their footers instead of reading the ends of their metadata files: the
+/// memory that these take, and the time to fill it, are more than what they save later.
+const MANY_FOOTERS: usize = 64;
+
+/// Bytes that are shown at least, for footers that are longer than usual.
+const SHOWN_LEN: u64 = 1024;
 
 /// What must be known before the first fragment can be looked at.
 struct Opening<'a> {
@@ -125,21 +132,25 @@ fn open_listed(
         committed.fragments.retain(|fragment| names.contains(fragment.entry.file_name()));
     }
     let deletes = opening.deletes(&committed, &files.deletes)?;
-    let footers = opening.consolidated_footers(&files.fragment_meta)?;
+    let payloads = opening.consolidated_payloads(&files.fragment_meta)?;
+    let footers = opening.consolidated_footers(&files.fragment_meta, &payloads)?;
     let partial =
         if opening.latest.is_dense() { PartialOverlap::Excluded } else { PartialOverlap::WithTimestamps };
-    let mut loaded: HashMap<usize, Option<Fragment>> = HashMap::new();
+    // What was loaded of each committed fragment; inside it nothing, if it turned out not to be one.
+    let mut loaded: Vec<Option<Option<Box<Fragment>>>> = Vec::new();
+    loaded.resize_with(committed.fragments.len(), || None);
     let mut without_timestamps = HashSet::new();
     let current = loop {
         let selected = select_fragments(&committed, &vacuums, time, partial, &without_timestamps);
-        let missing: Vec<usize> =
-            selected.current.iter().copied().filter(|i| !loaded.contains_key(i)).collect();
+        let missing: Vec<usize> = selected.current.iter().copied().filter(|i| loaded[*i].is_none()).collect();
         let chosen: Vec<&CommittedFragment> = missing.iter().map(|&i| &committed.fragments[i]).collect();
-        loaded.extend(missing.into_iter().zip(opening.fragments(&chosen, &footers)?));
+        for (i, fragment) in missing.into_iter().zip(opening.fragments(&chosen, &footers)?) {
+            loaded[i] = Some(fragment);
+        }
         // A consolidated fragment whose cells have no timestamps counts as a whole or not at all; without it, what it
         // replaced counts again.
         let before = without_timestamps.len();
-        for fragment in selected.current.iter().filter_map(|i| loaded.get(i)?.as_ref()) {
+        for fragment in selected.current.iter().filter_map(|i| loaded[*i].as_ref()?.as_deref()) {
             let range = fragment.time_range();
             let inside = time.start <= range.start && range.end <= time.end;
             if !inside && !fragment.has_timestamps() {
@@ -150,7 +161,8 @@ fn open_listed(
             break selected.current;
         }
     };
-    let fragments = current.iter().filter_map(|i| loaded.remove(i).flatten()).collect();
+    let fragments =
+        current.iter().filter_map(|i| loaded[*i].take().flatten().map(|fragment| *fragment)).collect();
     let whole = select_fragments(&committed, &vacuums, time, PartialOverlap::Excluded, &HashSet::new());
     let to_vacuum =
         whole.superseded.iter().map(|&i| location.path.join(&committed.fragments[i].entry.path)).collect();
@@ -325,19 +337,8 @@ fn read_files<'a>(
     Ok((Opening { context, location, time, schemas: decoded, latest, latest_name, tails }, files))
 }
 
-/// Footers from consolidated fragment metadata.
-struct ConsolidatedFooters {
-    payloads: Vec<Vec<u8>>,
-    /// By fragment name: which payload, and where in it.
-    places: HashMap<String, (usize, std::ops::Range<usize>)>,
-}
-
-impl ConsolidatedFooters {
-    fn get(&self, fragment: &str) -> Option<&[u8]> {
-        let (payload, range) = self.places.get(fragment)?;
-        self.payloads.get(*payload)?.get(range.clone())
-    }
-}
+/// Footers from consolidated fragment metadata, by fragment name.
+type ConsolidatedFooters<'a> = HashMap<&'a str, &'a [u8]>;
 
 impl Opening<'_> {
     /// The conditions of the deletes that count.
@@ -353,18 +354,29 @@ impl Opening<'_> {
         selected.map(decode).collect()
     }
 
-    /// Finds the footers in consolidated fragment metadata files. Of several for one fragment the newest file's counts.
-    fn consolidated_footers(&self, files: &[(&NamedEntry, Bytes)]) -> Result<ConsolidatedFooters> {
-        let mut footers = ConsolidatedFooters { payloads: Vec::new(), places: HashMap::new() };
-        for (i, (entry, bytes)) in files.iter().enumerate() {
-            let payload = generic_tile(self.context, self.location, &entry.path, bytes)?;
-            let decoded = ConsolidatedFragmentMetadata::decode(&payload);
-            for footer in decode_at(self.location, &entry.path, decoded)?.footers {
-                let start = footer.footer.as_ptr() as usize - payload.as_ptr() as usize;
-                let range = start..start + footer.footer.len();
-                footers.places.entry(footer.name().to_owned()).or_insert((i, range));
+    /// The payloads of consolidated fragment metadata files.
+    fn consolidated_payloads(&self, files: &[(&NamedEntry, Bytes)]) -> Result<Vec<Vec<u8>>> {
+        let payload = |(entry, bytes): &(&NamedEntry, Bytes)| {
+            generic_tile(self.context, self.location, &entry.path, bytes)
+        };
+        files.iter().map(payload).collect()
+    }
+
+    /// Finds the footers in the payloads of consolidated fragment metadata files. Of several for one fragment the newest
+    /// file's counts.
+    fn consolidated_footers<'p>(
+        &self,
+        files: &[(&NamedEntry, Bytes)],
+        payloads: &'p [Vec<u8>],
+    ) -> Result<ConsolidatedFooters<'p>> {
+        let mut footers = HashMap::new();
+        for ((entry, _), payload) in files.iter().zip(payloads) {
+            let decoded = ConsolidatedFragmentMetadata::decode(payload);
+            let decoded = decode_at(self.location, &entry.path, decoded)?.footers;
+            footers.reserve(decoded.len());
+            for footer in decoded {
+                footers.entry(footer.name()).or_insert(footer.footer);
             }
-            footers.payloads.push(payload);
         }
         Ok(footers)
     }
@@ -373,8 +385,65 @@ impl Opening<'_> {
     fn fragments(
         &self,
         chosen: &[&CommittedFragment],
-        consolidated: &ConsolidatedFooters,
-    ) -> Result<Vec<Option<Fragment>>> {
+        consolidated: &ConsolidatedFooters<'_>,
+    ) -> Result<Vec<Option<Box<Fragment>>>> {
+        let mut shown = self.shown_fragments(chosen, consolidated);
+        let left: Vec<usize> = (0..chosen.len()).filter(|i| shown[*i].is_none()).collect();
+        if left.len() == chosen.len() {
+            return self.read_fragments(chosen, consolidated);
+        }
+        let others: Vec<&CommittedFragment> = left.iter().map(|i| chosen[*i]).collect();
+        for (i, fragment) in left.into_iter().zip(self.read_fragments(&others, consolidated)?) {
+            shown[i] = fragment;
+        }
+        Ok(shown)
+    }
+
+    /// Those of many fragments whose footers the storage shows, decoded on the way; nothing of others, nor of those that
+    /// are not as they should be.
+    fn shown_fragments(
+        &self,
+        chosen: &[&CommittedFragment],
+        consolidated: &ConsolidatedFooters<'_>,
+    ) -> Vec<Option<Box<Fragment>>> {
+        let found: Vec<OnceLock<Box<Fragment>>> = chosen.iter().map(|_| OnceLock::new()).collect();
+        let certain = chosen.iter().all(|fragment| !fragment.uncertain);
+        if certain && chosen.len() >= MANY_FOOTERS && consolidated.is_empty() {
+            let len = self.usual_footer(chosen.iter().copied()).max(SHOWN_LEN);
+            let decode = |fragment: &CommittedFragment, tail: &[u8], size: u64| {
+                let version = fragment_version(&fragment.entry.name).ok()?;
+                let legacy = self.schemas.get(LEGACY_SCHEMA_FILE).map(|schema| &**schema);
+                let LocatedFooter::Found { offset, bytes } =
+                    Footer::locate(tail, size, version, legacy).ok()?
+                else {
+                    return None;
+                };
+                self.decode_found(fragment, bytes, offset, size, Bytes::new()).map(Box::new).ok()
+            };
+            let visit = |i: usize, tail: &[u8], size: u64| {
+                if let (Some(place), Some(fragment)) = (found.get(i), chosen.get(i))
+                    && let Some(decoded) = decode(fragment, tail, size)
+                {
+                    // Nobody else sets it.
+                    let _ = place.set(decoded);
+                }
+            };
+            let path = |i: usize, text: &mut String| {
+                let folder = chosen.get(i).map_or("", |fragment| &fragment.entry.path);
+                text.extend([folder, "/", FRAGMENT_METADATA_FILE]);
+            };
+            let Location { storage, path: array } = self.location;
+            storage.visit_tails(array, chosen.len(), &path, len, &visit);
+        }
+        found.into_iter().map(OnceLock::into_inner).collect()
+    }
+
+    /// As [`Self::fragments`], step by step: all ends of files, then all footers.
+    fn read_fragments(
+        &self,
+        chosen: &[&CommittedFragment],
+        consolidated: &ConsolidatedFooters<'_>,
+    ) -> Result<Vec<Option<Box<Fragment>>>> {
         let mut sources = self.legacy_sources(chosen)?;
         let prepare = |(fragment, source): (&&CommittedFragment, &mut Source)| {
             if let (Source::Tail(..), Some(footer)) = (&*source, consolidated.get(fragment.entry.file_name()))
@@ -385,7 +454,7 @@ impl Opening<'_> {
                 }
             }
         };
-        if consolidated.places.len() < PARALLEL_FOOTERS {
+        if consolidated.len() < PARALLEL_FOOTERS {
             chosen.iter().zip(&mut sources).for_each(prepare);
         } else {
             self.context.install(|| chosen.par_iter().zip(&mut sources).with_min_len(16).for_each(prepare));
@@ -394,7 +463,7 @@ impl Opening<'_> {
         let decode = |(fragment, source): (&&CommittedFragment, Source)| {
             let decoded = match source {
                 Source::Nothing => return Ok(None),
-                Source::Decoded(fragment) => return Ok(Some(*fragment)),
+                Source::Decoded(fragment) => return Ok(Some(fragment)),
                 Source::Tail(tail, size) => self.decode_tail(fragment, tail, size),
                 Source::Whole { bytes, dense } => {
                     let path = format!("{}/{FRAGMENT_METADATA_FILE}", fragment.entry.path);
@@ -402,7 +471,9 @@ impl Opening<'_> {
                     self.decode_legacy(fragment, &payload, dense, bytes.len() as u64)
                 }
             };
-            decoded.map(Some).map_err(|e| Error::decode(self.metadata_path(fragment).to_string(), e))
+            decoded
+                .map(|fragment| Some(Box::new(fragment)))
+                .map_err(|e| Error::decode(self.metadata_path(fragment).to_string(), e))
         };
         if chosen.len() < PARALLEL_FOOTERS {
             return chosen.iter().zip(sources).map(decode).collect();
@@ -532,11 +603,22 @@ impl Opening<'_> {
         let LocatedFooter::Found { offset, bytes } = located else {
             return Err(DecodeError::invalid("fragment metadata footer", 0, "it has no end"));
         };
+        self.decode_found(fragment, bytes, offset, size, tail.clone())
+    }
+
+    /// A fragment from its footer, which lies at `offset` of a metadata file of `size` bytes that ends with `tail`.
+    fn decode_found(
+        &self,
+        fragment: &CommittedFragment,
+        bytes: &[u8],
+        offset: u64,
+        size: u64,
+        tail: Bytes,
+    ) -> Result<Fragment, DecodeError> {
         let schema = self.schema_of(bytes)?;
         let footer = Footer::decode(bytes, &schema, Some(offset))?;
         check_version(fragment, &footer)?;
-        let new = self.new_fragment(fragment, schema, false, Some(size), tail.clone());
-        Fragment::new(new, footer)
+        Fragment::new(self.new_fragment(fragment, schema, false, Some(size), tail), footer)
     }
 
     /// A very long end of a metadata file: a rare case, so it is read alone.
@@ -567,7 +649,7 @@ impl Opening<'_> {
     /// The schema that a footer names.
     fn schema_of(&self, footer: &[u8]) -> Result<Arc<ArraySchema>, DecodeError> {
         match Footer::peek_schema_name(footer)? {
-            Some(name) => self.schema_named(&name),
+            Some(name) => self.schema_named(name),
             None => self.schema_named(LEGACY_SCHEMA_FILE),
         }
     }

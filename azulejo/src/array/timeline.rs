@@ -57,7 +57,7 @@ pub fn committed(
 ) -> Committed {
     let ignored: HashSet<&str> =
         ignores.iter().flat_map(|list| &list.uris).map(|uri| last_component(uri)).collect();
-    let mut fragments: HashMap<String, CommittedFragment> = HashMap::new();
+    let mut fragments = Vec::with_capacity(directory.written.len());
     let mut deletes: HashMap<String, DeleteFile> = HashMap::new();
     let mut flat_commits: HashSet<&str> = HashSet::new();
     for commit in consolidated.iter().flat_map(|file| &file.commits) {
@@ -69,9 +69,8 @@ pub fn committed(
         match commit {
             ConsolidatedCommit::Fragment { .. } => match file_name.strip_suffix(".wrt") {
                 Some(stem) => {
-                    let path = format!("{FRAGMENTS_FOLDER}/{stem}");
-                    let entry = NamedEntry { path: path.clone(), name };
-                    fragments.insert(path, CommittedFragment { entry, uncertain: false });
+                    let entry = NamedEntry { path: format!("{FRAGMENTS_FOLDER}/{stem}"), name };
+                    fragments.push(CommittedFragment { entry, uncertain: false });
                 }
                 None => {
                     flat_commits.insert(file_name.strip_suffix(".ok").unwrap_or(file_name));
@@ -84,26 +83,27 @@ pub fn committed(
             ConsolidatedCommit::Update { .. } => {}
         }
     }
-    for entry in &directory.written {
-        let fragment = CommittedFragment { entry: entry.clone(), uncertain: false };
-        fragments.entry(entry.path.clone()).or_insert(fragment);
-    }
+    fragments.extend(
+        directory.written.iter().map(|entry| CommittedFragment { entry: entry.clone(), uncertain: false }),
+    );
     for (entry, commit) in &directory.flat_fragments {
         if *commit == FlatCommit::Missing && !flat_commits.contains(entry.path.as_str()) {
             continue;
         }
         let fragment =
             CommittedFragment { entry: entry.clone(), uncertain: *commit == FlatCommit::NotNeeded };
-        fragments.insert(entry.path.clone(), fragment);
+        fragments.push(fragment);
     }
     for entry in &directory.deletes {
         let delete = DeleteFile { path: entry.path.clone(), name: entry.name.clone(), tile: None };
         deletes.entry(entry.path.clone()).or_insert(delete);
     }
-    let mut fragments: Vec<_> = fragments.into_values().collect();
+    // Mostly in order already, as listings are.
     fragments.sort_by(|a, b| {
         a.entry.name.cmp_by_time(&b.entry.name).then_with(|| a.entry.path.cmp(&b.entry.path))
     });
+    // One that has a file of its own and is in consolidated commits too, or in several of them, is the same everywhere.
+    fragments.dedup_by(|a, b| a.entry.path == b.entry.path);
     let mut deletes: Vec<_> = deletes.into_values().collect();
     deletes.sort_by(|a, b| a.name.cmp_by_time(&b.name));
     Committed { fragments, deletes }

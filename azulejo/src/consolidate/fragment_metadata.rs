@@ -10,6 +10,7 @@ use azulejo_format::path::{FRAGMENT_META_FOLDER, LEGACY_SCHEMA_FILE, Suffix};
 use azulejo_format::tile::GenericTile;
 use azulejo_format::timestamped_name::TimestampedName;
 use bytes::Bytes;
+use std::sync::OnceLock;
 
 /// Bytes read from the end of each metadata file at first.
 const TAIL_LEN: u64 = 8192;
@@ -68,28 +69,60 @@ pub fn fragment_metadata(context: &Context, uri: &str) -> Result<Option<StorePat
 
 /// The bytes of the footers as the fragments' own files hold them.
 fn footers(array: &Array, fragments: &[&Fragment]) -> Result<Vec<Bytes>> {
+    let mut footers = shown_footers(array, fragments);
+    let left: Vec<usize> = (0..fragments.len()).filter(|i| footers[*i].is_none()).collect();
     let storage = &array.location().storage;
-    let paths: Vec<StorePath> = fragments.iter().map(|fragment| fragment.metadata_path()).collect();
+    let paths: Vec<StorePath> = left.iter().map(|i| fragments[*i].metadata_path()).collect();
     let legacy = array.schemas().get(LEGACY_SCHEMA_FILE).map(|schema| &**schema);
-    let mut footers = Vec::with_capacity(fragments.len());
-    for ((fragment, path), tail) in fragments.iter().zip(&paths).zip(storage.read_tails(&paths, TAIL_LEN)?) {
+    let tails = if paths.is_empty() { Vec::new() } else { storage.read_tails(&paths, TAIL_LEN)? };
+    for ((i, path), tail) in left.into_iter().zip(&paths).zip(tails) {
         let size = tail.object_size;
         let mut bytes = tail.bytes;
+        let version = fragments[i].version();
         let wrong = |e| Error::decode(path.to_string(), e);
-        let found = Footer::locate(&bytes, size, fragment.version(), legacy).map_err(wrong)?;
+        let found = Footer::locate(&bytes, size, version, legacy).map_err(wrong)?;
         let found = match found {
             LocatedFooter::NeedMore(len) => {
                 let range = ReadRange::Bytes(size.saturating_sub(len)..size);
                 let read = storage.read(&[ReadRequest { path: path.clone(), range }])?;
                 bytes = read.into_iter().next().unwrap_or_default();
-                Footer::locate(&bytes, size, fragment.version(), legacy).map_err(wrong)?
+                Footer::locate(&bytes, size, version, legacy).map_err(wrong)?
             }
             found @ LocatedFooter::Found { .. } => found,
         };
         let LocatedFooter::Found { bytes: footer, .. } = found else {
             return Err(Error::Internal(format!("{path}: the footer cannot be found")));
         };
-        footers.push(Bytes::copy_from_slice(footer));
+        footers[i] = Some(Bytes::copy_from_slice(footer));
     }
-    Ok(footers)
+    Ok(footers.into_iter().flatten().collect())
+}
+
+/// Those of the footers that the storage shows.
+fn shown_footers(array: &Array, fragments: &[&Fragment]) -> Vec<Option<Bytes>> {
+    let found: Vec<OnceLock<Bytes>> = fragments.iter().map(|_| OnceLock::new()).collect();
+    // Whoever has read a footer from its own file knows how long that is.
+    let len = |fragment: &&Fragment| {
+        let offset = fragment.footer().offset?;
+        Some(fragment.metadata_size().ok()?.saturating_sub(offset))
+    };
+    let known = fragments.iter().map(len).try_fold(0, |longest, len| Some(len?.max(longest)));
+    let folder = &array.location().path;
+    let relative = |fragment: &&Fragment| fragment.metadata_path().relative_to(folder).map(str::to_owned);
+    let paths: Option<Vec<String>> = fragments.iter().map(relative).collect();
+    if let (Some(len), Some(paths)) = (known, paths) {
+        let legacy = array.schemas().get(LEGACY_SCHEMA_FILE).map(|schema| &**schema);
+        let visit = |i: usize, tail: &[u8], size: u64| {
+            let Some((fragment, place)) = fragments.get(i).zip(found.get(i)) else { return };
+            if let Ok(LocatedFooter::Found { bytes, .. }) =
+                Footer::locate(tail, size, fragment.version(), legacy)
+            {
+                // Nobody else sets it.
+                let _ = place.set(Bytes::copy_from_slice(bytes));
+            }
+        };
+        let path = |i: usize, text: &mut String| text.push_str(paths.get(i).map_or("", String::as_str));
+        array.location().storage.visit_tails(folder, fragments.len(), &path, len, &visit);
+    }
+    found.into_iter().map(OnceLock::into_inner).collect()
 }

@@ -23,7 +23,7 @@ fn footer(version: FormatVersion, schema: &ArraySchema, domain: Option<NdRectang
     let has_delete_metadata = more && version.has_delete_metadata();
     let slots = Slots::new(version, schema, has_timestamps, has_delete_metadata);
     let mut next = 0;
-    let mut list = |present: bool, len: usize| -> Vec<u64> {
+    let mut list = |present: bool, len: usize| -> Numbers {
         let len = if present { len } else { 0 };
         (0..len)
             .map(|_| {
@@ -51,7 +51,10 @@ fn footer(version: FormatVersion, schema: &ArraySchema, domain: Option<NdRectang
         processed_conditions: list(version.has_deletes(), 1).first().copied(),
     };
     let dims = schema.domain.dimensions.len();
-    let bounds = OptionalSection::TileGlobalOrderBounds { mins: list(true, dims), maxs: list(true, dims) };
+    let bounds = OptionalSection::TileGlobalOrderBounds {
+        mins: list(true, dims).to_vec(),
+        maxs: list(true, dims).to_vec(),
+    };
     let unknown = OptionalSection::Unknown { id: 77, data: vec![1, 2, 3] };
     let optional = version.has_optional_sections() && more;
     Footer {
@@ -97,7 +100,7 @@ fn round_trips_in_all_versions() {
                 let footer = footer(version, &schema, Some(domain.clone()), more);
                 let bytes = footer.encode(&schema).unwrap();
                 assert_eq!(Footer::decode(&bytes, &schema, None).unwrap(), footer);
-                assert_eq!(Footer::peek_schema_name(&bytes).unwrap(), footer.schema_name);
+                assert_eq!(Footer::peek_schema_name(&bytes).unwrap(), footer.schema_name.as_deref());
             }
         }
     }

@@ -54,9 +54,9 @@ fn sample(version: FormatVersion, schema: &ArraySchema) -> FragmentMetadata {
             has_timestamps: timestamps,
             has_delete_metadata: deletes,
             slots,
-            file_sizes: vec![500; all],
-            file_var_sizes: vec![501; all],
-            file_validity_sizes: if version.has_nullable() { vec![502; all] } else { Vec::new() },
+            file_sizes: vec![500; all].into(),
+            file_var_sizes: vec![501; all].into(),
+            file_validity_sizes: vec![502; if version.has_nullable() { all } else { 0 }].into(),
             sections: SectionOffsets::default(),
             optional_sections: if optional {
                 vec![OptionalSection::TileGlobalOrderBounds { mins: Vec::new(), maxs: Vec::new() }]
@@ -107,8 +107,8 @@ fn sections_lie_in_the_order_of_writers() {
     let mut metadata = sample(version, &schema);
     let file = metadata.encode(&schema, None).unwrap();
     let s = &metadata.footer.sections;
-    let lists = [
-        &vec![s.rtree],
+    let lists: [&[u64]; 9] = [
+        &[s.rtree],
         &s.tile_offsets,
         &s.tile_var_offsets,
         &s.tile_var_sizes,
