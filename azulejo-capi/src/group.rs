@@ -10,6 +10,7 @@ use crate::metadata::Changes;
 use crate::object::type_id;
 use crate::strings::{Keep, StringHandle, lock};
 use azulejo::array::TimeRange;
+use azulejo::consolidate::VacuumOptions;
 use azulejo::group::{Group, GroupEditor, Member, NewMember, ObjectType};
 use azulejo_format::metadata::Metadata;
 use std::fmt::Write;
@@ -400,7 +401,8 @@ capi! {
         let own = config.opt()?.map(Config::settings);
         let engine = ctx.engine_with(own.as_ref())?;
         let mode = azulejo::consolidate::Mode::GroupMetadata;
-        azulejo::consolidate::vacuum(&engine, uri.get()?, mode, azulejo::consolidate::VacuumOptions::default())?;
+        let options = VacuumOptions { without_bytes: true, ..VacuumOptions::default() };
+        azulejo::consolidate::vacuum(&engine, uri.get()?, mode, options)?;
     }
 }
 

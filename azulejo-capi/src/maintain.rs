@@ -186,7 +186,8 @@ capi! {
         let (engine, settings) = (ctx.engine_with(own.as_ref())?, ctx.settings_with(own.as_ref()));
         let key = "sm.vacuum.mode";
         let mode = mode(&settings.get(key).unwrap_or_default(), key)?;
-        consolidate::vacuum(&engine, uri.get()?, mode, VacuumOptions::default())?;
+        let options = VacuumOptions { without_bytes: true, ..VacuumOptions::default() };
+        consolidate::vacuum(&engine, uri.get()?, mode, options)?;
     }
 
     /// Deletes an array.

@@ -200,7 +200,12 @@ fn no_reader_of_any_time_sees_a_consolidation() {
             consolidate::commits(&context, URI).expect("commits");
             consolidate::fragment_metadata(&context, URI).expect("fragment metadata");
             assert_eq!(all_cells(&memory, &times), before, "{what}");
-            let dry = consolidate::vacuum(&context, URI, Mode::Fragments, VacuumOptions { dry_run: true });
+            let dry = consolidate::vacuum(
+                &context,
+                URI,
+                Mode::Fragments,
+                VacuumOptions { dry_run: true, ..VacuumOptions::default() },
+            );
             assert_eq!(all_cells(&memory, &times), before, "{what}");
             let wet = consolidate::vacuum(&context, URI, Mode::Fragments, VacuumOptions::default());
             let (dry, wet) = (dry.expect("a dry run"), wet.expect("a vacuum"));

@@ -20,7 +20,9 @@ pub fn run(session: &mut Session, args: &VacuumArgs) -> Result<()> {
 
 /// Vacuums.
 pub fn vacuum(session: &Session, uri: &str, mode: ModeArg, dry_run: bool) -> Result<Vacuumed> {
-    session.work(|context| consolidate::vacuum(context, uri, mode.into(), VacuumOptions { dry_run }))
+    session.work(|context| {
+        consolidate::vacuum(context, uri, mode.into(), VacuumOptions { dry_run, ..VacuumOptions::default() })
+    })
 }
 
 /// What was removed, for programs.

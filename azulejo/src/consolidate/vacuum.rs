@@ -26,6 +26,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 pub struct VacuumOptions {
     /// Only find out what would be removed.
     pub dry_run: bool,
+    /// Do not find out how many bytes that is, which takes a question a file: [`Vacuumed::bytes`] is 0.
+    pub without_bytes: bool,
 }
 
 /// What a vacuum has removed, or would remove.
@@ -35,7 +37,7 @@ pub struct Vacuumed {
     pub files: Vec<StorePath>,
     /// Folders of fragments, which go with the files in them.
     pub folders: Vec<StorePath>,
-    /// Bytes of all of them.
+    /// Bytes of all of them, unless nobody wants to know.
     pub bytes: u64,
     /// What stays though a vacuum file names it.
     pub kept: Vec<Kept>,
@@ -52,8 +54,8 @@ pub struct Kept {
     pub reason: &'static str,
 }
 
-/// Files and folders that are deleted in one call of the storage.
-const DELETED_AT_ONCE: usize = 100;
+/// Files and folders that are deleted in one call of the storage, between which a vacuum can be cancelled.
+const DELETED_AT_ONCE: usize = 500;
 
 /// Steps of a vacuum, in order.
 #[derive(Debug, Default)]
@@ -73,7 +75,9 @@ impl Steps {
     fn run(self, context: &Context, location: &Location, options: VacuumOptions) -> Result<Vacuumed> {
         let mut result = self.result;
         result.dry_run = options.dry_run;
-        result.bytes = bytes_of(location, &result)?;
+        if !options.without_bytes {
+            result.bytes = bytes_of(location, &result)?;
+        }
         if !options.dry_run {
             if let Some((path, body)) = self.written {
                 location.storage.put(&path, body.into())?;
