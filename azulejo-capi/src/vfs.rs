@@ -9,6 +9,7 @@ use azulejo::context::Location;
 use azulejo::storage::{Entry, ReadInto, ReadRange, ReadRequest, Upload, Uri};
 use std::ffi::{CString, c_char};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// `tiledb_vfs_t`.
 #[derive(Debug)]
@@ -44,6 +45,9 @@ type ListCallback = Option<extern "C-unwind" fn(*const c_char, Opaque) -> i32>;
 type RecursiveCallback = Option<extern "C-unwind" fn(*const c_char, usize, u64, Opaque) -> i32>;
 /// A callback of `tiledb_vfs_ls_recursive_v2`.
 type RecursiveCallback2 = Option<extern "C-unwind" fn(*const c_char, usize, u64, u8, Opaque) -> i32>;
+
+/// Before so many bytes are read it is asked whether there are so many.
+const LARGE_READ: u64 = 1 << 20;
 
 const READ: i32 = 0;
 const WRITE: i32 = 1;
@@ -151,23 +155,41 @@ impl Drop for FileHandle {
     }
 }
 
+/// Copies a file, over another if there is one: that one stays until all of the new one is there.
 fn copy_file(from: &Location, to: &Location) -> Result<()> {
-    let size = from.storage.size(&from.path)?;
-    make_room(to)?;
-    Ok(azulejo::object::copy_file(from, to, Some(size))?)
+    refuse_folder(to)?;
+    match azulejo::object::copy_file(from, to, None) {
+        Err(Error::AlreadyExists { .. }) => {
+            static COPIES: AtomicU64 = AtomicU64::new(0);
+            let number = COPIES.fetch_add(1, Ordering::Relaxed);
+            let name = format!("{}.copy-{}-{number}", to.path.name(), std::process::id());
+            let parent = to.path.parent().ok_or_else(|| Failure::new("a copy needs a name"))?;
+            let aside = Location { storage: to.storage.clone(), path: parent.join(&name) };
+            azulejo::object::copy_file(from, &aside, None)?;
+            to.storage.delete(std::slice::from_ref(&to.path))?;
+            Ok(to.storage.rename(&aside.path, &to.path)?)
+        }
+        result => Ok(result?),
+    }
 }
 
+/// Moves a file, over another if there is one.
 fn move_file(from: &Location, to: &Location) -> Result<()> {
-    make_room(to)?;
+    if from.path == to.path {
+        return Ok(());
+    }
+    refuse_folder(to)?;
+    from.storage.size(&from.path)?;
+    to.storage.delete(std::slice::from_ref(&to.path))?;
     Ok(from.storage.rename(&from.path, &to.path)?)
 }
 
-/// Deletes what lies at a location.
-fn make_room(location: &Location) -> Result<()> {
-    if look(location)? != Found::Nothing {
-        location.storage.delete(std::slice::from_ref(&location.path))?;
+/// A file never takes the place of a folder with all that it holds.
+fn refuse_folder(location: &Location) -> Result<()> {
+    match look(location)? {
+        Found::Folder => Err(Failure::new(format!("'{}' is a folder", location.path))),
+        Found::File(_) | Found::Nothing => Ok(()),
     }
-    Ok(())
 }
 
 /// Buckets are of object stores, which these storages are not.
@@ -322,8 +344,12 @@ capi! {
         let File::Reading(location) = &*state else {
             return Err("Cannot read from file; the file is not open for reading".into());
         };
-        let len = usize::try_from(nbytes).ok().filter(|_| offset.checked_add(nbytes).is_some());
-        let out = buffer.slice(len.ok_or_else(|| Failure::new("a read beyond the end of the file"))?)?;
+        let beyond = || Failure::new(format!("{nbytes} bytes from {offset} on are beyond the end of '{}'", location.path));
+        let end = offset.checked_add(nbytes).ok_or_else(beyond)?;
+        if nbytes >= LARGE_READ && end > location.storage.size(&location.path)? {
+            return Err(beyond());
+        }
+        let out = buffer.slice(usize::try_from(nbytes).map_err(|_| beyond())?)?;
         location.storage.read_into(&mut [ReadInto { path: location.path.clone(), offset, out }])?;
     }
 

@@ -334,6 +334,44 @@ fn files_are_written_and_read() {
 }
 
 #[test]
+fn files_are_copied_moved_and_added_to() {
+    let ctx = Ctx::new();
+    let ctx = ctx.0;
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let uri = |name: &str| CString::new(path(name).to_str().unwrap()).unwrap();
+    let (mut vfs, mut file) = (null(), null());
+    ok!(tiledb_vfs_alloc, ctx, null(), &mut vfs);
+    let large: Vec<u8> = (0..9u32 << 20).map(|i| (i % 251) as u8).collect();
+    for bytes in [b"small".to_vec(), large] {
+        let holds = |name: &str| std::fs::read(path(name)).unwrap() == bytes;
+        std::fs::write(path("a"), &bytes).unwrap();
+        std::fs::write(path("b"), b"before").unwrap();
+        ok!(tiledb_vfs_copy_file, ctx, vfs, &uri("a"), &uri("b"));
+        ok!(tiledb_vfs_copy_file, ctx, vfs, &uri("a"), &uri("c"));
+        ok!(tiledb_vfs_copy_file, ctx, vfs, &uri("a"), &uri("a"));
+        ok!(tiledb_vfs_move_file, ctx, vfs, &uri("a"), &uri("a"));
+        assert!(holds("a") && holds("b") && holds("c"));
+        fails!(tiledb_vfs_copy_file, ctx, vfs, &uri("missing"), &uri("b"));
+        fails!(tiledb_vfs_move_file, ctx, vfs, &uri("missing"), &uri("b"));
+        // A file never takes the place of a folder.
+        let parent = CString::new(folder.path().to_str().unwrap()).unwrap();
+        fails!(tiledb_vfs_copy_file, ctx, vfs, &uri("a"), &parent);
+        fails!(tiledb_vfs_move_file, ctx, vfs, &uri("a"), &parent);
+        assert!(holds("a") && holds("b"));
+        ok!(tiledb_vfs_move_file, ctx, vfs, &uri("a"), &uri("b"));
+        assert!(holds("b") && !path("a").exists());
+        ok!(tiledb_vfs_open, ctx, vfs, &uri("b"), 2, &mut file);
+        ok!(tiledb_vfs_write, ctx, file, c" more", 5u64);
+        ok!(tiledb_vfs_close, ctx, file);
+        free!(tiledb_vfs_fh_free, file);
+        assert_eq!(std::fs::read(path("b")).unwrap(), [&bytes[..], b" more"].concat());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
+    free!(tiledb_vfs_free, vfs);
+}
+
+#[test]
 fn what_is_built_in_is_json() {
     let mut built = null();
     assert_eq!(raw!(tiledb_as_built_dump, &mut built), 0);

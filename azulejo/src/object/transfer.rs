@@ -135,10 +135,11 @@ fn is_marker(path: &str) -> bool {
         .any(|part| [SCHEMA_FOLDER, LEGACY_SCHEMA_FILE, GROUP_DETAILS_FOLDER, GROUP_FILE].contains(&part))
 }
 
-/// Copies one file, a piece at a time. Its size in bytes is asked for if it is not given.
+/// Copies one file, a piece at a time, and never a part of it: small ones, and those of object stores, take the place of a file
+/// at `to`. Its size in bytes is asked for if it is not given.
 ///
 /// # Errors
-/// [`Error::NotFound`] if there is no such file; [`Error::AlreadyExists`] for some that lie at `to` already.
+/// [`Error::NotFound`] if there is no such file; [`Error::AlreadyExists`] if it is not small and a local file lies at `to`.
 pub fn copy_file(from: &Location, to: &Location, size: Option<u64>) -> Result<()> {
     let (source, target) = (&from.path, &to.path);
     let size = match size {
