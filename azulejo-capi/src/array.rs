@@ -112,7 +112,7 @@ impl OpenArray {
         if pending.is_empty() {
             return Ok(());
         }
-        crate::metadata::store(self.array.change_metadata(), pending, self.write_time())
+        crate::metadata::store(self.array.change_metadata()?, pending, self.write_time())
     }
 }
 

@@ -82,7 +82,7 @@ impl Open {
             editor.commit()?;
         }
         if !self.changes.is_empty() {
-            crate::metadata::store(self.group.change_metadata(), self.changes, self.time)?;
+            crate::metadata::store(self.group.change_metadata()?, self.changes, self.time)?;
         }
         Ok(())
     }
@@ -114,7 +114,8 @@ fn open(ctx: &Context, handle: &GroupHandle, kind: QueryType) -> Result<()> {
         other => Failure::from(other),
     };
     // What is changed is the group as it was at the end of the range.
-    let range = if kind == QueryType::Read { range } else { TimeRange::until(range.end) };
+    let is_empty = range.start > range.end;
+    let range = if kind == QueryType::Read || is_empty { range } else { TimeRange::until(range.end) };
     let group = Group::open_at(&engine, &handle.uri, range).map_err(missing)?;
     let editor = match kind {
         QueryType::Read => None,

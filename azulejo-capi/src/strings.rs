@@ -3,6 +3,7 @@
 use crate::boundary::{In, InOut, Kind, Out, Pointer, Ptr, Str, capi_plain};
 use std::collections::HashMap;
 use std::ffi::CString;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A C string; what follows a NUL is lost.
@@ -22,11 +23,17 @@ pub struct Keep {
     values: Mutex<HashMap<Mark, Vec<Box<[u64]>>>>,
 }
 
-/// What tells most values apart at a glance, also those of many megabytes: length, first and last bytes.
-type Mark = (usize, [u8; 16], [u8; 48]);
+/// What tells values apart at a glance, also those of many megabytes: a hash of their length, first and last bytes.
+type Mark = u64;
 
 fn mark(bytes: &[u8]) -> Mark {
-    (bytes.len(), padded(bytes), padded(&bytes[bytes.len().saturating_sub(48)..]))
+    /// Values are told apart by so many bytes at each end.
+    const END: usize = 2048;
+    let mut hasher = DefaultHasher::new();
+    bytes.len().hash(&mut hasher);
+    bytes[..bytes.len().min(END)].hash(&mut hasher);
+    bytes[bytes.len().saturating_sub(END)..].hash(&mut hasher);
+    hasher.finish()
 }
 
 /// The first bytes, or all of them and zeros.
@@ -43,10 +50,11 @@ fn words(bytes: &[u8]) -> Box<[u64]> {
     words.into()
 }
 
-/// Whether bytes of the same number of words are kept there.
+/// Whether it is these bytes that are kept there.
 fn holds(kept: &[u64], bytes: &[u8]) -> bool {
     let (whole, rest) = bytes.as_chunks();
-    let ahead = kept.iter().zip(whole).all(|(kept, word)| *kept == u64::from_le_bytes(*word));
+    let ahead = kept.len() == whole.len() + 1
+        && kept.iter().zip(whole).all(|(kept, word)| *kept == u64::from_le_bytes(*word));
     ahead && kept.last() == Some(&u64::from_le_bytes(padded(rest)))
 }
 

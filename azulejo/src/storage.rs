@@ -30,6 +30,7 @@ use bytes::Bytes;
 use std::fmt::Debug;
 use std::io::IoSliceMut;
 use std::ops::Range;
+use std::sync::OnceLock;
 
 /// One entry of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -232,6 +233,26 @@ pub(crate) fn list_tree_by_folders(
         tree.extend(level);
     }
     Ok(tree)
+}
+
+/// What `look` makes of the ends of objects that [`Storage::visit_tails`] shows, by their places; `None` of others.
+pub(crate) fn shown_tails<T: Send + Sync>(
+    storage: &dyn Storage,
+    folder: &StorePath,
+    count: usize,
+    path: &(dyn Fn(usize, &mut String) + Sync),
+    len: u64,
+    look: impl Fn(usize, &[u8], u64) -> Option<T> + Sync,
+) -> Vec<Option<T>> {
+    let found: Vec<OnceLock<T>> = (0..count).map(|_| OnceLock::new()).collect();
+    let visit = |i: usize, tail: &[u8], size: u64| {
+        if let (Some(place), Some(seen)) = (found.get(i), look(i, tail, size)) {
+            // Each object is shown once.
+            let _ = place.set(seen);
+        }
+    };
+    storage.visit_tails(folder, count, path, len, &visit);
+    found.into_iter().map(OnceLock::into_inner).collect()
 }
 
 /// A place that keeps objects under paths. Implementations are synchronous and may be used from many threads.

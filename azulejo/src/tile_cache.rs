@@ -14,6 +14,9 @@ pub(crate) type TileKey = (usize, Field, u64);
 /// Tiles that are remembered as needed once, at most: then all are forgotten.
 const MOST_TOUCHED: usize = 64 * 1024;
 
+/// Remembering a tile takes about so many bytes.
+const TOUCHED_BYTES: usize = 64;
+
 /// The tiles used lately, up to a number of bytes.
 #[derive(Debug)]
 pub(crate) struct TileCache {
@@ -60,8 +63,8 @@ impl TileCache {
     /// decoding as a whole.
     pub(crate) fn touch(&self, key: TileKey) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.touched.len() >= MOST_TOUCHED {
-            state.touched.clear();
+        if state.touched.len() >= MOST_TOUCHED.min(self.limit / TOUCHED_BYTES) {
+            state.touched = HashSet::new();
         }
         state.touched.insert(key)
     }

@@ -173,7 +173,7 @@ impl Footer {
         let (all, var) = (slots.len() as u64, slots.var_len(version) as u64);
         let validity = if version.has_nullable() { all } else { 0 };
         let stats = if version.has_tile_stats() { all } else { 0 };
-        let mut lists = Decoding::new(&r, 2 * all + 3 * var + 2 * validity + 4 * stats);
+        let mut lists = Decoding::new(&r, 1 + 2 * all + 3 * var + 2 * validity + 4 * stats);
         let mut read = |len, what| lists.read(&mut r, len, what);
         let sizes =
             [read(all, "file sizes")?, read(var, "file var sizes")?, read(validity, "file validity sizes")?];

@@ -5,6 +5,7 @@ use super::tile_object::put_tile;
 use super::{Array, clock};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
+use crate::group::ObjectType;
 use azulejo_format::Datatype;
 use azulejo_format::metadata::{MetadataEntry, MetadataValue, encode};
 use azulejo_format::path::{RootFolder, metadata_path};
@@ -104,8 +105,14 @@ impl Array {
     }
 
     /// Begins to change this array's key-values.
-    pub fn change_metadata(&self) -> MetadataWriter {
-        MetadataWriter::new(self.context(), self.location().clone())
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if it was deleted meanwhile.
+    pub fn change_metadata(&self) -> Result<MetadataWriter> {
+        if ObjectType::at(self.location())?.is_none() {
+            return Err(Error::NotFound { uri: self.uri().to_string(), what: "an array" });
+        }
+        Ok(MetadataWriter::new(self.context(), self.location().clone()))
     }
 
     /// Sets one key of an array.

@@ -10,7 +10,7 @@ use super::timeline::{
 use super::{DeleteCommit, Fragment, Inner, TimeRange};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::storage::{ReadRange, ReadRequest, StorePath, Tail, Uri};
+use crate::storage::{ReadRange, ReadRequest, StorePath, Tail, Uri, shown_tails};
 use crate::tile_cache::TileCache;
 use azulejo_format::commit::{ConsolidatedCommits, Delete, IgnoreList, Replacement, VacuumList};
 use azulejo_format::fragment::{ConsolidatedFragmentMetadata, Footer, LegacyMetadata, LocatedFooter};
@@ -21,7 +21,7 @@ use azulejo_format::{ArraySchema, DecodeError};
 use bytes::Bytes;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// Bytes read from the end of a fragment's metadata file, where they cost little. Footers are a tenth of that; the rest is
 /// often all of the metadata that a small fragment has.
@@ -406,36 +406,27 @@ impl Opening<'_> {
         chosen: &[&CommittedFragment],
         consolidated: &ConsolidatedFooters<'_>,
     ) -> Vec<Option<Box<Fragment>>> {
-        let found: Vec<OnceLock<Box<Fragment>>> = chosen.iter().map(|_| OnceLock::new()).collect();
         let certain = chosen.iter().all(|fragment| !fragment.uncertain);
-        if certain && chosen.len() >= MANY_FOOTERS && consolidated.is_empty() {
-            let len = self.usual_footer(chosen.iter().copied()).max(SHOWN_LEN);
-            let decode = |fragment: &CommittedFragment, tail: &[u8], size: u64| {
-                let version = fragment_version(&fragment.entry.name).ok()?;
-                let legacy = self.schemas.get(LEGACY_SCHEMA_FILE).map(|schema| &**schema);
-                let LocatedFooter::Found { offset, bytes } =
-                    Footer::locate(tail, size, version, legacy).ok()?
-                else {
-                    return None;
-                };
-                self.decode_found(fragment, bytes, offset, size, Bytes::new()).map(Box::new).ok()
-            };
-            let visit = |i: usize, tail: &[u8], size: u64| {
-                if let (Some(place), Some(fragment)) = (found.get(i), chosen.get(i))
-                    && let Some(decoded) = decode(fragment, tail, size)
-                {
-                    // Nobody else sets it.
-                    let _ = place.set(decoded);
-                }
-            };
-            let path = |i: usize, text: &mut String| {
-                let folder = chosen.get(i).map_or("", |fragment| &fragment.entry.path);
-                text.extend([folder, "/", FRAGMENT_METADATA_FILE]);
-            };
-            let Location { storage, path: array } = self.location;
-            storage.visit_tails(array, chosen.len(), &path, len, &visit);
+        if !certain || chosen.len() < MANY_FOOTERS || !consolidated.is_empty() {
+            return chosen.iter().map(|_| None).collect();
         }
-        found.into_iter().map(OnceLock::into_inner).collect()
+        let len = self.usual_footer(chosen.iter().copied()).max(SHOWN_LEN);
+        let legacy = self.schemas.get(LEGACY_SCHEMA_FILE).map(|schema| &**schema);
+        let path = |i: usize, text: &mut String| {
+            let folder = chosen.get(i).map_or("", |fragment| &fragment.entry.path);
+            text.extend([folder, "/", FRAGMENT_METADATA_FILE]);
+        };
+        let Location { storage, path: array } = self.location;
+        shown_tails(&**storage, array, chosen.len(), &path, len, |i, tail, size| {
+            let fragment = chosen.get(i)?;
+            let version = fragment_version(&fragment.entry.name).ok()?;
+            match Footer::locate(tail, size, version, legacy).ok()? {
+                LocatedFooter::Found { offset, bytes } => {
+                    self.decode_found(fragment, bytes, offset, size, Bytes::new()).map(Box::new).ok()
+                }
+                LocatedFooter::NeedMore(_) => None,
+            }
+        })
     }
 
     /// As [`Self::fragments`], step by step: all ends of files, then all footers.

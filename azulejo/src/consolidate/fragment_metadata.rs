@@ -4,13 +4,12 @@ use super::Turn;
 use crate::array::{Array, Fragment};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::storage::{ReadRange, ReadRequest, StorePath, Uri};
+use crate::storage::{ReadRange, ReadRequest, StorePath, Uri, shown_tails};
 use azulejo_format::fragment::{ConsolidatedFooter, ConsolidatedFragmentMetadata, Footer, LocatedFooter};
 use azulejo_format::path::{FRAGMENT_META_FOLDER, LEGACY_SCHEMA_FILE, Suffix};
 use azulejo_format::tile::GenericTile;
 use azulejo_format::timestamped_name::TimestampedName;
 use bytes::Bytes;
-use std::sync::OnceLock;
 
 /// Bytes read from the end of each metadata file at first.
 const TAIL_LEN: u64 = 8192;
@@ -100,7 +99,6 @@ fn footers(array: &Array, fragments: &[&Fragment]) -> Result<Vec<Bytes>> {
 
 /// Those of the footers that the storage shows.
 fn shown_footers(array: &Array, fragments: &[&Fragment]) -> Vec<Option<Bytes>> {
-    let found: Vec<OnceLock<Bytes>> = fragments.iter().map(|_| OnceLock::new()).collect();
     // Whoever has read a footer from its own file knows how long that is.
     let len = |fragment: &&Fragment| {
         let offset = fragment.footer().offset?;
@@ -110,19 +108,13 @@ fn shown_footers(array: &Array, fragments: &[&Fragment]) -> Vec<Option<Bytes>> {
     let folder = &array.location().path;
     let relative = |fragment: &&Fragment| fragment.metadata_path().relative_to(folder).map(str::to_owned);
     let paths: Option<Vec<String>> = fragments.iter().map(relative).collect();
-    if let (Some(len), Some(paths)) = (known, paths) {
-        let legacy = array.schemas().get(LEGACY_SCHEMA_FILE).map(|schema| &**schema);
-        let visit = |i: usize, tail: &[u8], size: u64| {
-            let Some((fragment, place)) = fragments.get(i).zip(found.get(i)) else { return };
-            if let Ok(LocatedFooter::Found { bytes, .. }) =
-                Footer::locate(tail, size, fragment.version(), legacy)
-            {
-                // Nobody else sets it.
-                let _ = place.set(Bytes::copy_from_slice(bytes));
-            }
-        };
-        let path = |i: usize, text: &mut String| text.push_str(paths.get(i).map_or("", String::as_str));
-        array.location().storage.visit_tails(folder, fragments.len(), &path, len, &visit);
-    }
-    found.into_iter().map(OnceLock::into_inner).collect()
+    let (Some(len), Some(paths)) = (known, paths) else { return fragments.iter().map(|_| None).collect() };
+    let legacy = array.schemas().get(LEGACY_SCHEMA_FILE).map(|schema| &**schema);
+    let path = |i: usize, text: &mut String| text.push_str(paths.get(i).map_or("", String::as_str));
+    shown_tails(&*array.location().storage, folder, fragments.len(), &path, len, |i, tail, size| {
+        match Footer::locate(tail, size, fragments.get(i)?.version(), legacy).ok()? {
+            LocatedFooter::Found { bytes, .. } => Some(Bytes::copy_from_slice(bytes)),
+            LocatedFooter::NeedMore(_) => None,
+        }
+    })
 }

@@ -122,12 +122,18 @@ impl Group {
     /// # Errors
     /// As [`Group::open`].
     pub fn metadata_writer(context: &Context, uri: &str) -> Result<MetadataWriter> {
-        Ok(Self::open(context, uri)?.change_metadata())
+        Self::open(context, uri)?.change_metadata()
     }
 
     /// Begins to change this group's key-values.
-    pub fn change_metadata(&self) -> MetadataWriter {
-        MetadataWriter::new(&self.context, self.location.clone())
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if it was deleted meanwhile.
+    pub fn change_metadata(&self) -> Result<MetadataWriter> {
+        if ObjectType::at(&self.location)?.is_none() {
+            return Err(Error::NotFound { uri: self.uri.to_string(), what: "a group" });
+        }
+        Ok(MetadataWriter::new(&self.context, self.location.clone()))
     }
 }
 

@@ -16,9 +16,11 @@ use crate::cancel::Operation;
 use crate::column::{ColumnBuffers, ColumnSet, FieldView, Tile, repeat_cell};
 use crate::error::{Error, Result};
 use arrow_buffer::MutableBuffer;
+use azulejo_format::ArraySchema;
 use azulejo_format::fragment::Field;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Memory for the cells of a fixed-length field.
 pub(super) struct FixedOut<'o> {
@@ -120,7 +122,8 @@ impl Assembler<'_> {
         });
         let mask = self.mask(batch, &views.collect::<Vec<_>>())?;
         if let Some(mask) = mask.as_ref().filter(|mask| refills && mask.contains(&0)) {
-            for ((field, buffer), var) in self.fields.iter().zip(&mut buffers).zip(&mut var) {
+            for ((field, buffer), var) in self.fields.iter().zip(&mut buffers).zip(&mut var).take(self.asked)
+            {
                 match var {
                     Some(column) => *column = refilled(column, field, mask)?,
                     None => self.refill(mask, &mut buffer.out(field))?,
@@ -519,7 +522,7 @@ impl Assembler<'_> {
     fn mask(&self, batch: &BatchPlan, views: &[FieldView<'_>]) -> Result<Option<Vec<u8>>> {
         let Some(condition) = self.condition else { return Ok(None) };
         let evaluate = |condition: &crate::condition::BoundCondition| -> Result<Vec<u8>> {
-            let view = |name: &std::sync::Arc<str>| {
+            let view = |name: &Arc<str>| {
                 let place = self.fields.iter().position(|field| field.column_type.name == *name);
                 let view = place.and_then(|place| views.get(place));
                 view.copied().ok_or_else(|| Error::Internal(format!("no column {name}")))
@@ -529,17 +532,19 @@ impl Assembler<'_> {
         };
         let mut mask = evaluate(&condition.condition)?;
         // Cells of fragments that lack an attribute do not read as its fill value: tests of it are false for them.
-        let mut others: HashMap<usize, Vec<u8>> = HashMap::new();
+        let mut others: HashMap<*const ArraySchema, Vec<u8>> = HashMap::new();
         for slot in &batch.slots {
             let Some(fragment) = self.array.fragments().get(slot.fragment) else { continue };
-            let lacks = |name: &std::sync::Arc<str>| fragment.field(name).is_none();
+            let lacks = |name: &Arc<str>| fragment.field(name).is_none();
             if !condition.condition.fields().iter().any(lacks) {
                 continue;
             }
-            if let std::collections::hash_map::Entry::Vacant(entry) = others.entry(slot.fragment) {
+            if let std::collections::hash_map::Entry::Vacant(entry) =
+                others.entry(Arc::as_ptr(fragment.schema()))
+            {
                 entry.insert(evaluate(&condition.condition.for_fragment(fragment.schema()))?);
             }
-            let Some(other) = others.get(&slot.fragment) else { continue };
+            let Some(other) = others.get(&Arc::as_ptr(fragment.schema())) else { continue };
             for copy in batch.copies.get(slot.copies.clone()) {
                 batch.copies.rows(copy, &(0..batch.cells), &mut |row| {
                     for i in 0..row.axis.count {

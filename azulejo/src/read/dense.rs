@@ -354,9 +354,10 @@ impl DenseReader {
 
     /// Whether [`Self::read_fixed`] can serve the query.
     pub(crate) fn is_fixed(&self) -> bool {
-        // Points are read in another order.
+        // Points are read in another order. Where reads are dear, tiles are not read again for every few cells.
         let in_order = !matches!(self.walk, Walk::Points { .. });
-        in_order && !self.fields.iter().any(|f| f.column_type.is_var())
+        let plain = self.condition.is_none() || self.array.location().storage.has_cheap_reads();
+        in_order && plain && !self.fields.iter().any(|f| f.column_type.is_var())
     }
 
     /// Reads the next cells straight into buffers that have room for `room` cells, behind those that `progress` counts.

@@ -15,8 +15,8 @@ pub(super) struct Copied {
 /// Bytes that are copied in one go.
 const PIECE: usize = 256 * 1024;
 
-/// So few pieces are copied before another thread wakes.
-const FEW_PIECES: usize = 8;
+/// So few bytes are copied before another thread wakes.
+const FEW_BYTES: usize = 8 * PIECE;
 
 /// Memory to be copied to a caller's.
 enum Piece<'a> {
@@ -37,6 +37,13 @@ impl<'a> Piece<'a> {
     fn cut_bytes(place: &'a mut [u8], bytes: &'a [u8], pieces: &mut Vec<Self>) {
         let cut = place.chunks_mut(PIECE).zip(bytes.chunks(PIECE));
         pieces.extend(cut.map(|(place, bytes)| Self::Bytes { place, bytes }));
+    }
+
+    fn len(&self) -> usize {
+        match self {
+            Self::Bytes { bytes, .. } => bytes.len(),
+            Self::Offsets { offsets, .. } => size_of_val(*offsets),
+        }
     }
 
     fn copy(self) {
@@ -87,7 +94,7 @@ pub(super) fn copy(
             written.validity += cells;
         }
     }
-    if pieces.len() < FEW_PIECES {
+    if pieces.iter().map(Piece::len).sum::<usize>() < FEW_BYTES {
         pieces.into_iter().for_each(Piece::copy);
     } else {
         context.install(|| pieces.into_par_iter().for_each(Piece::copy));

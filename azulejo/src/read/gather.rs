@@ -94,7 +94,7 @@ pub(super) fn gather_bands(
 
 /// Writes the cells that `slabs` name to a column's memory, but for those of tiles that are `placed` there already.
 ///
-/// `tiles` and `placed` are by [`CellSlab::tile`], as in [`gather_slabs`], and so are those of `bands`; `data` and `validity` have room for all cells.
+/// No slab is of fill cells. `tiles` and `placed` are by [`CellSlab::tile`], as in [`gather_slabs`], and so are those of `bands`; `data` and `validity` have room for all cells.
 pub(super) fn gather_fixed(
     context: &Context,
     bands: &Bands<'_>,
@@ -144,17 +144,18 @@ pub(super) struct Bands<'a> {
 }
 
 impl<'a> Bands<'a> {
-    /// Slabs of a band, at least, where there are more than a few: single cells are a band for a cache.
-    const SLABS: usize = 16 * 1024;
+    /// Slabs that one thread looks at as fast as several would.
+    const FEW_SLABS: usize = 16 * 1024;
+    /// From so many slabs on bands have equally many: on the whole they hold as many cells.
+    const MANY_SLABS: usize = 512 * 1024;
+    /// A slab costs as much as copying so many cells.
+    const SLAB_CELLS: u64 = 16;
 
     /// Looks at slabs of `tiles` tiles once, on all threads if they are many.
     pub fn new(context: &Context, slabs: &'a [CellSlab], tiles: usize) -> Result<Self> {
         let beyond = || Error::Internal("a column beyond the address space".into());
-        let few = slabs.len() < Self::SLABS && CellSlab::total(slabs) < (PARALLEL_BYTES / 16) as u64;
-        let parts = if few { 1 } else { (slabs.len() / Self::SLABS).clamp(8, 64) };
-        let chunks: Vec<&[CellSlab]> = slabs.chunks(slabs.len().div_ceil(parts).max(1)).collect();
-        let count = |slabs: &'a [CellSlab]| {
-            let mut used = vec![Used::default(); tiles];
+        let chunks = Self::cut(slabs);
+        let count = |slabs: &'a [CellSlab], used: &mut [Used]| {
             let mut cells = 0u64;
             for slab in slabs {
                 cells += u64::from(slab.len);
@@ -163,24 +164,58 @@ impl<'a> Bands<'a> {
                     used.slabs += 1;
                 }
             }
-            Ok((Band { slabs, cells: usize::try_from(cells).map_err(|_| beyond())? }, used))
+            Ok(Band { slabs, cells: usize::try_from(cells).map_err(|_| beyond())? })
         };
-        let counted = if slabs.len() < Self::SLABS {
-            chunks.into_iter().map(count).collect::<Result<Vec<_>>>()?
+        let mut used = vec![Used::default(); tiles];
+        // Each thread counts for itself, unless that took more memory than the slabs.
+        let apart = slabs.len() >= Self::FEW_SLABS && tiles.saturating_mul(chunks.len()) <= slabs.len();
+        let bands = if apart {
+            let counted = each(context, chunks, |slabs| {
+                let mut used = vec![Used::default(); tiles];
+                Ok((count(slabs, &mut used)?, used))
+            })?;
+            let add = |(band, more): (Band<'a>, Vec<Used>)| {
+                for (sum, more) in used.iter_mut().zip(more) {
+                    sum.cells += more.cells;
+                    sum.slabs += more.slabs;
+                }
+                band
+            };
+            counted.into_iter().map(add).collect()
         } else {
-            each(context, chunks, count)?
+            chunks.into_iter().map(|slabs| count(slabs, &mut used)).collect::<Result<Vec<_>>>()?
         };
-        let mut all =
-            Self { bands: Vec::with_capacity(counted.len()), cells: 0, used: vec![Used::default(); tiles] };
-        for (band, used) in counted {
-            all.cells = all.cells.checked_add(band.cells).ok_or_else(beyond)?;
-            all.bands.push(band);
-            for (sum, more) in all.used.iter_mut().zip(used) {
-                sum.cells += more.cells;
-                sum.slabs += more.slabs;
-            }
+        let cells = bands.iter().try_fold(0usize, |sum, band| sum.checked_add(band.cells));
+        Ok(Self { bands, cells: cells.ok_or_else(beyond)?, used })
+    }
+
+    /// Cuts slabs into those of each band: as much work each.
+    fn cut(slabs: &[CellSlab]) -> Vec<&[CellSlab]> {
+        let total = CellSlab::total(slabs);
+        if slabs.len() < Self::FEW_SLABS && total < (PARALLEL_BYTES / 16) as u64 {
+            return vec![slabs];
         }
-        Ok(all)
+        let parts = (slabs.len() / Self::FEW_SLABS).clamp(8, 64);
+        if slabs.len() >= Self::MANY_SLABS {
+            return slabs.chunks(slabs.len().div_ceil(parts)).collect();
+        }
+        let work = total.saturating_add(slabs.len() as u64 * Self::SLAB_CELLS);
+        let (each, mut done) = (work.div_ceil(parts as u64).max(1), 0u64);
+        let place = |slab: &CellSlab| {
+            let at = done / each;
+            done = done.saturating_add(u64::from(slab.len) + Self::SLAB_CELLS);
+            at
+        };
+        let places: Vec<u64> = slabs.iter().map(place).collect();
+        let mut rest = slabs;
+        places
+            .chunk_by(|a, b| a == b)
+            .map(|part| {
+                let (here, later) = rest.split_at(part.len());
+                rest = later;
+                here
+            })
+            .collect()
     }
 }
 

@@ -25,7 +25,7 @@ use query::{FragmentQuery, Query};
 /// Cells in one batch, however small they are.
 const MAX_CELLS: u64 = 1 << 30;
 
-/// Parts of long clusters cost at most this.
+/// Parts of long clusters cost about this.
 const PART_BYTES: u64 = 32 << 20;
 
 /// One tile in so many may be needed by two parts; more where these are small, as they stay in memory between.

@@ -181,6 +181,8 @@ impl Storage for LocalStorage {
                     size: found.is_dir().then_some(0),
                 }),
                 Err(e) if is_missing(&e) => {}
+                // A link that leads nowhere is nobody's file, as in listings.
+                Err(_) if fs::symlink_metadata(native.join(name)).is_ok_and(|found| found.is_symlink()) => {}
                 Err(e) => return Err(storage_error("look into", dir, e)),
             }
         }

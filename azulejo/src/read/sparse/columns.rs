@@ -263,14 +263,17 @@ fn load_some(
     Ok(loaded.into_iter().flatten().collect())
 }
 
-/// Loads what is missing of slots that hold only some cells of their tiles, or whose tiles another batch needs too.
+/// Loads what is missing of slots that hold only some cells of their tiles, and small tiles that another batch needs too.
 fn load_held(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>], used: &[Used]) -> Result<()> {
     for i in 0..query.fields.len() {
         let (mut requests, mut partial, mut at) = (Vec::new(), Vec::new(), Vec::new());
         for (n, (slot, _)) in slots.iter().zip(used).enumerate().filter(|(_, (_, used))| used.cells > 0) {
             let Some(Some(field)) = slot.of.fields.get(i) else { continue };
+            if slot.loaded.contains_key(field) {
+                continue;
+            }
             let whole = slot.places.is_none();
-            if slot.loaded.contains_key(field) || (whole && !slot.shared) {
+            if whole && !(slot.shared && kept::keeps(query, &slot.request(*field, Cells::All))?) {
                 continue;
             }
             let few = |places: &Vec<u32>| places.len() < slot.tile.cell_num as usize / 4;
@@ -324,7 +327,7 @@ pub(super) fn start(query: &Query, slots: &[Slot<'_>], slabs: &[CellSlab], room:
 
 /// Which cells of each slot are needed: all where most are.
 fn spans(slots: &[Slot<'_>], slabs: &[CellSlab], used: &[Used]) -> Vec<Cells> {
-    // What is held only in part is loaded.
+    // What is held only in part is loaded already.
     let is_sparse = |(slot, used): (&Slot<'_>, &Used)| {
         slot.places.is_none() && used.cells > 0 && used.cells < u64::from(slot.tile.cell_num) / 4
     };

@@ -1,5 +1,5 @@
 //! Loading tiles of which queries need some cells: where storage is local, small ones stay in memory for the array's next
-//! queries, decoded as a whole. Where some chunks are enough for a query, that is from the second query on.
+//! queries, decoded as a whole. Where some chunks would be enough, that is from the second time on.
 
 use super::plan::PlannedTile;
 use super::query::Query;
@@ -28,11 +28,7 @@ pub(super) fn load(
     let mut tiles: Vec<Option<Arc<Tile>>> = Vec::with_capacity(requests.len());
     let mut keep = Vec::with_capacity(requests.len());
     for (request, partial) in requests.iter_mut().zip(partial) {
-        let kept = if *partial && query.kept_tiles > 0 && is_small(query, request)? {
-            Some(key(request))
-        } else {
-            None
-        };
+        let kept = if *partial && keeps(query, request)? { Some(key(request)) } else { None };
         let tile = kept.as_ref().and_then(|key| cache.get(key));
         let first = |key: &TileKey| tile.is_none() && skips_chunks(query, request) && cache.touch(*key);
         let kept = kept.filter(|key| !first(key));
@@ -91,7 +87,7 @@ fn skips(spans: &[Range<u64>], chunk: u64, cells: u64) -> bool {
     next.saturating_mul(chunk) < cells
 }
 
-/// Whether all dimensions of a tile are small enough to be kept, and are kept.
+/// Whether all dimensions of a tile may be kept.
 pub(super) fn is_small_tile(query: &Query, tile: &PlannedTile) -> bool {
     let fragment = query.fragments.get(tile.part).map_or(usize::MAX, |of| of.index);
     let dims = query.order.dimensions().len();
@@ -101,7 +97,12 @@ pub(super) fn is_small_tile(query: &Query, tile: &PlannedTile) -> bool {
         tile: tile.tile as u64,
         cells: Cells::All,
     });
-    query.kept_tiles > 0 && requests.all(|request| is_small(query, &request).is_ok_and(|small| small))
+    requests.all(|request| keeps(query, &request).unwrap_or(false))
+}
+
+/// Whether a tile that is needed again is kept, if there is room.
+pub(super) fn keeps(query: &Query, request: &TileRequest) -> Result<bool> {
+    Ok(query.kept_tiles > 0 && is_small(query, request)?)
 }
 
 fn is_small(query: &Query, request: &TileRequest) -> Result<bool> {

@@ -5,7 +5,7 @@ use super::{is_missing, storage_error};
 use crate::error::Result;
 use crate::storage::StorePath;
 use std::fs::{self, File};
-use std::io::{self, ErrorKind};
+use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -41,9 +41,11 @@ fn delete_one(path: &StorePath, held: &Held) -> Result<()> {
 fn delete_folder(folder: &Path, held: &Held) -> io::Result<()> {
     let mine = hold(folder);
     match fs::remove_dir_all(folder) {
-        // Some file systems, those of networks above all, keep an open file under another name in its folder.
-        Err(e) if e.kind() == ErrorKind::DirectoryNotEmpty && !mine.0.is_empty() => {
+        // Some file systems, those of networks above all, keep an open file under another name in its folder; and a process
+        // may have too many files open.
+        Err(_) if !mine.0.is_empty() => {
             drop(mine);
+            held.close();
             fs::remove_dir_all(folder)
         }
         result => {
@@ -53,12 +55,9 @@ fn delete_folder(folder: &Path, held: &Held) -> io::Result<()> {
     }
 }
 
-/// Files that are held open at a time, of those that a process may have open.
-#[cfg(target_os = "linux")]
-const MOST_HELD: usize = 128;
-/// Elsewhere fewer files may be open, or an open file cannot be deleted.
-#[cfg(not(target_os = "linux"))]
-const MOST_HELD: usize = 0;
+/// Files that are held open at a time, of those that a process may have open; none where fewer files may be open, or an open
+/// file cannot be deleted.
+const MOST_HELD: Option<usize> = if cfg!(target_os = "linux") { Some(128) } else { None };
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
@@ -79,8 +78,8 @@ impl Drop for Files {
 /// Opens the files of a folder that is to be deleted, and itself, as far as this can be done.
 fn hold(folder: &Path) -> Files {
     let mut files = Files::default();
-    let room =
-        || HELD.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < MOST_HELD).then_some(n + 1));
+    let Some(most) = MOST_HELD else { return files };
+    let room = || HELD.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < most).then_some(n + 1));
     let mut open = |path: &Path| {
         if room().is_ok() {
             match File::open(path) {
@@ -89,7 +88,7 @@ fn hold(folder: &Path) -> Files {
             }
         }
     };
-    if HELD.load(Ordering::Relaxed) < MOST_HELD
+    if HELD.load(Ordering::Relaxed) < most
         && let Ok(children) = fs::read_dir(folder)
     {
         let children = children.flatten();
@@ -108,6 +107,10 @@ struct Held(Mutex<Vec<Files>>);
 impl Held {
     fn keep(&self, files: Files) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(files);
+    }
+
+    fn close(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     /// Closes the files in the background. A process that ends before does it in ending.
