@@ -10,6 +10,7 @@ mod chunk_walk;
 mod dense;
 mod fetch;
 mod fit;
+mod fixed;
 mod gather;
 mod merge;
 mod paint;

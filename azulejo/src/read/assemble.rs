@@ -6,12 +6,13 @@ use super::bands::{Layer, ReadAhead, SPAN_GAP_BYTES, fill_layers};
 use super::copy::{copy_cells, copy_lengths, copy_var, fill_cells};
 use super::dense::{DenseCondition, field_in};
 use super::fetch::{StoredTile, fetch};
+use super::fixed::{FixedBuffer, FixedOut};
 use super::gather::{each, split};
 use super::plan::{BatchPlan, DensePlan, Slot};
 use super::unfilter::{Cells, PARALLEL_BYTES, StoredPart, TileRequest, fixed_parts, load_into, stored_tiles};
 use super::unmet::{fill_unmet, met, refilled};
 use crate::array::Array;
-use crate::buffer_pool::{BufferPool, PoolBuffer};
+use crate::buffer_pool::BufferPool;
 use crate::cancel::Operation;
 use crate::column::{ColumnBuffers, ColumnSet, FieldView, Tile, repeat_cell};
 use crate::error::{Error, Result};
@@ -21,54 +22,6 @@ use azulejo_format::fragment::Field;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// Memory for the cells of a fixed-length field.
-pub(super) struct FixedOut<'o> {
-    pub field: &'o BoundField,
-    pub data: &'o mut [u8],
-    pub validity: Option<&'o mut [u8]>,
-}
-
-impl<'o> FixedOut<'o> {
-    /// The memory of the first `cells` cells, which is left out of this one; all if there are not so many.
-    pub fn take_first(&mut self, cells: usize) -> Self {
-        fn first<'o>(bytes: &mut &'o mut [u8], len: usize) -> &'o mut [u8] {
-            let all = std::mem::take(bytes);
-            let (first, rest) = all.split_at_mut(len.min(all.len()));
-            *bytes = rest;
-            first
-        }
-        let data = first(&mut self.data, cells.saturating_mul(self.field.column_type.cell_size()));
-        let validity = self.validity.as_mut().map(|validity| first(validity, cells));
-        Self { field: self.field, data, validity }
-    }
-
-    fn again(&mut self) -> FixedOut<'_> {
-        FixedOut { field: self.field, data: self.data, validity: self.validity.as_deref_mut() }
-    }
-
-    fn view(&self, cell_num: usize) -> FieldView<'_> {
-        let cell_size = self.field.column_type.cell_size();
-        FieldView { cell_num, data: self.data, offsets: None, validity: self.validity.as_deref(), cell_size }
-    }
-}
-
-/// Memory of ours for the cells of a fixed-length field; none for others.
-struct FixedBuffer {
-    data: PoolBuffer,
-    validity: Option<PoolBuffer>,
-}
-
-impl FixedBuffer {
-    fn out<'o>(&'o mut self, field: &'o BoundField) -> FixedOut<'o> {
-        FixedOut { field, data: &mut self.data, validity: self.validity.as_deref_mut() }
-    }
-
-    fn view(&self, field: &BoundField, cell_num: usize) -> FieldView<'_> {
-        let cell_size = field.column_type.cell_size();
-        FieldView { cell_num, data: &self.data, offsets: None, validity: self.validity.as_deref(), cell_size }
-    }
-}
 
 /// Executes plans.
 pub(super) struct Assembler<'a> {
@@ -107,7 +60,7 @@ impl Assembler<'_> {
     }
 
     fn read(&self, batch: &BatchPlan, refills: bool) -> Result<(ColumnSet, Option<Vec<u8>>)> {
-        let mut buffers = self.buffers(batch, self.fields)?;
+        let mut buffers = FixedBuffer::of(self.fields, batch.cells, self.pool)?;
         let outs = self.fields.iter().zip(&mut buffers).filter(|(f, _)| !f.column_type.is_var());
         self.fixed(batch, outs.map(|(field, buffer)| buffer.out(field)).collect())?;
         let mut var = Vec::with_capacity(self.fields.len());
@@ -131,31 +84,9 @@ impl Assembler<'_> {
             }
         }
         let columns = self.fields.iter().zip(buffers).zip(var).take(self.asked);
-        let columns = columns.map(|((field, buffer), var)| {
-            var.unwrap_or_else(|| ColumnBuffers {
-                column_type: field.column_type.clone(),
-                cell_num: batch.cells,
-                data: buffer.data.into(),
-                offsets: None,
-                validity: buffer.validity.map(Into::into),
-            })
-        });
+        let columns = columns
+            .map(|((field, buffer), var)| var.unwrap_or_else(|| buffer.into_column(field, batch.cells)));
         Ok((ColumnSet { cell_num: batch.cells, columns: columns.collect() }, mask))
-    }
-
-    /// Memory for the fixed-length ones of some fields.
-    fn buffers(&self, batch: &BatchPlan, fields: &[BoundField]) -> Result<Vec<FixedBuffer>> {
-        let buffer = |field: &BoundField| {
-            let fixed = !field.column_type.is_var();
-            let size = field.column_type.cell_size();
-            let data = if fixed { batch.cells.checked_mul(size).ok_or_else(beyond)? } else { 0 };
-            let validity = fixed && field.column_type.nullable;
-            Ok(FixedBuffer {
-                data: self.pool.take(data),
-                validity: validity.then(|| self.pool.take(batch.cells)),
-            })
-        };
-        fields.iter().map(buffer).collect()
     }
 
     /// Fills memory for the fields asked for, all of fixed length, cells that do not meet the condition with fill values.
@@ -164,7 +95,7 @@ impl Assembler<'_> {
             return self.fixed(batch, outs);
         }
         let others = self.fields.get(self.asked..).unwrap_or(&[]);
-        let mut buffers = self.buffers(batch, others)?;
+        let mut buffers = FixedBuffer::of(others, batch.cells, self.pool)?;
         let more = others.iter().zip(&mut buffers).map(|(field, buffer)| buffer.out(field));
         self.fixed(batch, outs.iter_mut().map(FixedOut::again).chain(more).collect())?;
         let more = others.iter().zip(&buffers).map(|(field, buffer)| buffer.view(field, batch.cells));

@@ -1,10 +1,11 @@
 //! Reading dense arrays: batch after batch, each a contiguous piece of the result.
 
 use super::ahead::Ahead;
-use super::assemble::{Assembler, FixedOut};
+use super::assemble::Assembler;
 use super::batch::Cutter;
 use super::copy::fill_cells;
 use super::fetch::preload_indices;
+use super::fixed::FixedOut;
 use super::paint::{SparseSource, paint};
 use super::plan::{BatchPlan, DensePlan, PositionBox, Source};
 use super::point_batch::point_batch;
@@ -367,27 +368,9 @@ impl DenseReader {
         room: usize,
         progress: &mut Progress,
     ) -> Result<()> {
-        let first = progress.cells;
-        let Some(plan) = self.next_plan((room - first) as u64)? else { return Ok(()) };
-        let short = || Error::Internal("a buffer is shorter than its room".into());
-        let mut outs = Vec::with_capacity(columns.len());
-        for ((field, column), written) in self.fields.iter().zip(columns).zip(&mut progress.written) {
-            let size = field.column_type.cell_size();
-            let cells = first..first + plan.cells;
-            let data = column.data.get_mut(cells.start * size..cells.end * size).ok_or_else(short)?;
-            written.data += data.len();
-            let validity = match &mut column.validity {
-                Some(v) if field.column_type.nullable => {
-                    written.validity += plan.cells;
-                    Some(v.get_mut(cells).ok_or_else(short)?)
-                }
-                _ => None,
-            };
-            outs.push(FixedOut { field, data, validity });
-        }
-        self.assembler().refilled_fixed(&plan, outs)?;
-        progress.cells += plan.cells;
-        Ok(())
+        let Some(plan) = self.next_plan((room - progress.cells) as u64)? else { return Ok(()) };
+        let outs = FixedOut::in_columns(&self.fields, columns, plan.cells, progress)?;
+        self.assembler().refilled_fixed(&plan, outs)
     }
 
     fn assembler(&self) -> Assembler<'_> {

@@ -7,7 +7,7 @@ use super::kept;
 use super::query::Query;
 use crate::column::{ColumnBuffers, ColumnMut, ColumnSet};
 use crate::error::{Error, Result};
-use crate::read::assemble::FixedOut;
+use crate::read::fixed::{FixedBuffer, FixedOut};
 use crate::read::gather::{Bands, Used, each, gather_bands, gather_fixed};
 use crate::read::unfilter::{Target, load_into, stored_tiles};
 use crate::read::{BoundField, BufferPool, Cells, Progress, Tile, TileRequest};
@@ -38,33 +38,6 @@ pub(crate) enum Batch {
     Placed,
 }
 
-/// The parts of the caller's buffers that some cells go to.
-pub(super) fn place<'c>(
-    query: &'c Query,
-    columns: &'c mut [ColumnMut<'_>],
-    cell_num: usize,
-    progress: &mut Progress,
-) -> Result<Vec<FixedOut<'c>>> {
-    let short = || Error::Internal("a buffer is shorter than its room".into());
-    let cells = progress.cells..progress.cells + cell_num;
-    let mut outs = Vec::with_capacity(columns.len());
-    for ((field, column), written) in query.fields.iter().zip(columns).zip(&mut progress.written) {
-        let size = field.column_type.cell_size();
-        let data = column.data.get_mut(cells.start * size..cells.end * size).ok_or_else(short)?;
-        written.data += data.len();
-        let validity = match &mut column.validity {
-            Some(v) if field.column_type.nullable => {
-                written.validity += cell_num;
-                Some(v.get_mut(cells.clone()).ok_or_else(short)?)
-            }
-            _ => None,
-        };
-        outs.push(FixedOut { field, data, validity });
-    }
-    progress.cells += cell_num;
-    Ok(outs)
-}
-
 pub(super) fn cells_of(slabs: &[CellSlab]) -> Result<usize> {
     usize::try_from(CellSlab::total(slabs)).map_err(|_| Error::Internal("too many cells".into()))
 }
@@ -76,30 +49,12 @@ pub(super) fn columns(
     slots: Vec<Slot<'_>>,
     (slabs, cell_num): (&[CellSlab], usize),
 ) -> Result<ColumnSet> {
-    let mut memory = Vec::with_capacity(query.fields.len());
-    for field in &query.fields {
-        let (kind, is_var) = (&field.column_type, field.column_type.is_var());
-        let bytes = if is_var { Some(0) } else { cell_num.checked_mul(kind.cell_size()) };
-        let bytes = bytes.ok_or_else(|| Error::Internal("a column beyond the address space".into()))?;
-        let validity = (kind.nullable && !is_var).then(|| pool.take(cell_num));
-        memory.push((pool.take(bytes), validity));
-    }
-    let outs = query.fields.iter().zip(&mut memory).map(|(field, (data, validity))| FixedOut {
-        field,
-        data,
-        validity: validity.as_deref_mut(),
-    });
-    let outs = outs.collect();
+    let mut memory = FixedBuffer::of(&query.fields, cell_num, pool)?;
+    let outs = query.fields.iter().zip(&mut memory).map(|(field, buffer)| buffer.out(field)).collect();
     let var = fill_columns(query, pool, slots, slabs, outs)?;
-    let columns = query.fields.iter().zip(memory).zip(var).map(|((field, (data, validity)), var)| {
-        var.unwrap_or_else(|| ColumnBuffers {
-            column_type: field.column_type.clone(),
-            cell_num,
-            data: data.into(),
-            offsets: None,
-            validity: validity.map(Into::into),
-        })
-    });
+    let columns = query.fields.iter().zip(memory).zip(var);
+    let columns =
+        columns.map(|((field, buffer), var)| var.unwrap_or_else(|| buffer.into_column(field, cell_num)));
     Ok(ColumnSet { cell_num, columns: columns.collect() })
 }
 

@@ -1,0 +1,109 @@
+//! Memory for cells of fixed length: of ours, or the caller's.
+
+use super::{BoundField, Progress};
+use crate::buffer_pool::{BufferPool, PoolBuffer};
+use crate::column::{ColumnBuffers, ColumnMut, FieldView};
+use crate::error::{Error, Result};
+
+/// Memory for the cells of a fixed-length field.
+pub(super) struct FixedOut<'o> {
+    pub field: &'o BoundField,
+    pub data: &'o mut [u8],
+    pub validity: Option<&'o mut [u8]>,
+}
+
+impl<'o> FixedOut<'o> {
+    /// The memory of the next `cells` cells in the caller's buffers, one for each of the first `fields`, which are all of fixed
+    /// length. They are counted by `progress`.
+    pub fn in_columns(
+        fields: &'o [BoundField],
+        columns: &'o mut [ColumnMut<'_>],
+        cells: usize,
+        progress: &mut Progress,
+    ) -> Result<Vec<Self>> {
+        let short = || Error::Internal("a buffer is shorter than its room".into());
+        let places = progress.cells..progress.cells + cells;
+        let mut outs = Vec::with_capacity(columns.len());
+        for ((field, column), written) in fields.iter().zip(columns).zip(&mut progress.written) {
+            let size = field.column_type.cell_size();
+            let data = column.data.get_mut(places.start * size..places.end * size).ok_or_else(short)?;
+            written.data += data.len();
+            let validity = match &mut column.validity {
+                Some(v) if field.column_type.nullable => {
+                    written.validity += cells;
+                    Some(v.get_mut(places.clone()).ok_or_else(short)?)
+                }
+                _ => None,
+            };
+            outs.push(Self { field, data, validity });
+        }
+        progress.cells += cells;
+        Ok(outs)
+    }
+
+    /// The memory of the first `cells` cells, which is left out of this one; all if there are not so many.
+    pub fn take_first(&mut self, cells: usize) -> Self {
+        fn first<'o>(bytes: &mut &'o mut [u8], len: usize) -> &'o mut [u8] {
+            let all = std::mem::take(bytes);
+            let (first, rest) = all.split_at_mut(len.min(all.len()));
+            *bytes = rest;
+            first
+        }
+        let data = first(&mut self.data, cells.saturating_mul(self.field.column_type.cell_size()));
+        let validity = self.validity.as_mut().map(|validity| first(validity, cells));
+        Self { field: self.field, data, validity }
+    }
+
+    /// The same memory for a while.
+    pub fn again(&mut self) -> FixedOut<'_> {
+        FixedOut { field: self.field, data: self.data, validity: self.validity.as_deref_mut() }
+    }
+
+    /// The cells, once they are filled.
+    pub fn view(&self, cell_num: usize) -> FieldView<'_> {
+        let cell_size = self.field.column_type.cell_size();
+        FieldView { cell_num, data: self.data, offsets: None, validity: self.validity.as_deref(), cell_size }
+    }
+}
+
+/// Memory of ours for the cells of a fixed-length field; none for others.
+pub(super) struct FixedBuffer {
+    data: PoolBuffer,
+    validity: Option<PoolBuffer>,
+}
+
+impl FixedBuffer {
+    /// Memory for `cells` cells of each field.
+    pub fn of(fields: &[BoundField], cells: usize, pool: &BufferPool) -> Result<Vec<Self>> {
+        let buffer = |field: &BoundField| {
+            let kind = &field.column_type;
+            let bytes = if kind.is_var() { Some(0) } else { cells.checked_mul(kind.cell_size()) };
+            let bytes = bytes.ok_or_else(|| Error::Internal("a column beyond the address space".into()))?;
+            let validity = (kind.nullable && !kind.is_var()).then(|| pool.take(cells));
+            Ok(Self { data: pool.take(bytes), validity })
+        };
+        fields.iter().map(buffer).collect()
+    }
+
+    /// The memory, to be filled.
+    pub fn out<'o>(&'o mut self, field: &'o BoundField) -> FixedOut<'o> {
+        FixedOut { field, data: &mut self.data, validity: self.validity.as_deref_mut() }
+    }
+
+    /// The cells, once they are filled.
+    pub fn view(&self, field: &BoundField, cell_num: usize) -> FieldView<'_> {
+        let cell_size = field.column_type.cell_size();
+        FieldView { cell_num, data: &self.data, offsets: None, validity: self.validity.as_deref(), cell_size }
+    }
+
+    /// The filled memory as a column.
+    pub fn into_column(self, field: &BoundField, cell_num: usize) -> ColumnBuffers {
+        ColumnBuffers {
+            column_type: field.column_type.clone(),
+            cell_num,
+            data: self.data.into(),
+            offsets: None,
+            validity: self.validity.map(Into::into),
+        }
+    }
+}
