@@ -22,7 +22,7 @@ pub use fragment::{Fragment, TileStats};
 pub(crate) use head::{Head, finish_replacement};
 pub(crate) use metadata::{read_details, read_metadata};
 pub use metadata_write::MetadataWriter;
-pub(crate) use open::{Part, decode_at, list, read_objects};
+pub(crate) use open::{Part, decode_at, legacy_schema, list, read_objects};
 pub(crate) use sections::short_read_is_corrupt;
 pub(crate) use tile_object::put_tile;
 

@@ -70,6 +70,33 @@ pub struct Tail {
     pub object_size: u64,
 }
 
+/// Objects whose ends are to be shown.
+#[derive(Clone, Copy)]
+pub struct Tails<'a> {
+    /// The folder that they lie below.
+    pub folder: &'a StorePath,
+    /// How many they are.
+    pub count: usize,
+    /// Appends the path of an object, relative to the folder, to a text. Objects go by their numbers, from 0 on.
+    pub path: &'a (dyn Fn(usize, &mut String) + Sync),
+    /// The last bytes of each that are wanted.
+    pub len: u64,
+}
+
+impl Debug for Tails<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { folder, count, len, .. } = self;
+        f.debug_struct("Tails")
+            .field("folder", folder)
+            .field("count", count)
+            .field("len", len)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Who is shown the ends of objects: their numbers, last bytes, and sizes in bytes.
+pub type TailVisitor<'a> = dyn Fn(usize, &[u8], u64) + Sync + 'a;
+
 /// A range of bytes of one object, to be read into memory that the caller already has.
 #[derive(Debug)]
 pub struct ReadInto<'a> {
@@ -235,23 +262,19 @@ pub(crate) fn list_tree_by_folders(
     Ok(tree)
 }
 
-/// What `look` makes of the ends of objects that [`Storage::visit_tails`] shows, by their places; `None` of others.
+/// What `look` makes of the ends of objects that [`Storage::visit_tails`] shows, by their numbers; `None` of others.
 pub(crate) fn shown_tails<T: Send + Sync>(
     storage: &dyn Storage,
-    folder: &StorePath,
-    count: usize,
-    path: &(dyn Fn(usize, &mut String) + Sync),
-    len: u64,
+    tails: Tails<'_>,
     look: impl Fn(usize, &[u8], u64) -> Option<T> + Sync,
 ) -> Vec<Option<T>> {
-    let found: Vec<OnceLock<T>> = (0..count).map(|_| OnceLock::new()).collect();
-    let visit = |i: usize, tail: &[u8], size: u64| {
+    let found: Vec<OnceLock<T>> = (0..tails.count).map(|_| OnceLock::new()).collect();
+    storage.visit_tails(tails, &|i, tail, size| {
         if let (Some(place), Some(seen)) = (found.get(i), look(i, tail, size)) {
             // Each object is shown once.
             let _ = place.set(seen);
         }
-    };
-    storage.visit_tails(folder, count, path, len, &visit);
+    });
     found.into_iter().map(OnceLock::into_inner).collect()
 }
 
@@ -294,21 +317,12 @@ pub trait Storage: Send + Sync + Debug {
     /// batch; results in the order of the paths.
     fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>>;
 
-    /// Shows the ends of many objects below a folder, on several threads, without keeping them: for every number below `count`
-    /// calls `visit` with it, the last `len` bytes of its object, and the size of that object. `path` appends the object's path
-    /// relative to the folder to a text.
+    /// Shows the ends of many objects below a folder, on several threads, without keeping them.
     ///
     /// Only those that can be had more cheaply than by [`Self::read_tails`] are shown, which may be none; of the others (missing
     /// and shorter ones, those that cannot be read) nothing is said here.
-    fn visit_tails(
-        &self,
-        folder: &StorePath,
-        count: usize,
-        path: &(dyn Fn(usize, &mut String) + Sync),
-        len: u64,
-        visit: &(dyn Fn(usize, &[u8], u64) + Sync),
-    ) {
-        let _ = (folder, count, path, len, visit);
+    fn visit_tails(&self, tails: Tails<'_>, visit: &TailVisitor<'_>) {
+        let _ = (tails, visit);
     }
 
     /// Reads ranges into the caller's memory, as one concurrent batch. The requests may change places.

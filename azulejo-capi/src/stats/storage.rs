@@ -3,7 +3,8 @@
 use super::Stats;
 use azulejo::Result;
 use azulejo::storage::{
-    Entry, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail, Upload,
+    Entry, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail,
+    TailVisitor, Tails, Upload,
 };
 use bytes::Bytes;
 use std::io::IoSliceMut;
@@ -104,22 +105,15 @@ impl Storage for CountingStorage {
         Ok(read)
     }
 
-    fn visit_tails(
-        &self,
-        folder: &StorePath,
-        count: usize,
-        path: &(dyn Fn(usize, &mut String) + Sync),
-        len: u64,
-        visit: &(dyn Fn(usize, &[u8], u64) + Sync),
-    ) {
+    fn visit_tails(&self, tails: Tails<'_>, visit: &TailVisitor<'_>) {
         if !super::is_enabled() {
-            return self.inner.visit_tails(folder, count, path, len, visit);
+            return self.inner.visit_tails(tails, visit);
         }
         let shown = |i: usize, tail: &[u8], size: u64| {
             self.reads(1, tail.len() as u64);
             visit(i, tail, size);
         };
-        self.inner.visit_tails(folder, count, path, len, &shown);
+        self.inner.visit_tails(tails, &shown);
     }
 
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {

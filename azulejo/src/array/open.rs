@@ -10,7 +10,7 @@ use super::timeline::{
 use super::{DeleteCommit, Fragment, Inner, TimeRange};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::storage::{ReadRange, ReadRequest, StorePath, Tail, Uri, shown_tails};
+use crate::storage::{ReadRange, ReadRequest, StorePath, Tail, Tails, Uri, shown_tails};
 use crate::tile_cache::TileCache;
 use azulejo_format::commit::{ConsolidatedCommits, Delete, IgnoreList, Replacement, VacuumList};
 use azulejo_format::fragment::{ConsolidatedFragmentMetadata, Footer, LegacyMetadata, LocatedFooter};
@@ -411,13 +411,13 @@ impl Opening<'_> {
             return chosen.iter().map(|_| None).collect();
         }
         let len = self.usual_footer(chosen.iter().copied()).max(SHOWN_LEN);
-        let legacy = self.schemas.get(LEGACY_SCHEMA_FILE).map(|schema| &**schema);
+        let legacy = legacy_schema(&self.schemas);
         let path = |i: usize, text: &mut String| {
             let folder = chosen.get(i).map_or("", |fragment| &fragment.entry.path);
             text.extend([folder, "/", FRAGMENT_METADATA_FILE]);
         };
-        let Location { storage, path: array } = self.location;
-        shown_tails(&**storage, array, chosen.len(), &path, len, |i, tail, size| {
+        let tails = Tails { folder: &self.location.path, count: chosen.len(), path: &path, len };
+        shown_tails(&*self.location.storage, tails, |i, tail, size| {
             let fragment = chosen.get(i)?;
             let version = fragment_version(&fragment.entry.name).ok()?;
             match Footer::locate(tail, size, version, legacy).ok()? {
@@ -557,7 +557,7 @@ impl Opening<'_> {
     /// How many bytes at the end of a metadata file hold the footer, if `tail` does not. What is wrong with it is said when
     /// it is decoded.
     fn lacking(&self, fragment: &CommittedFragment, tail: &[u8], size: u64) -> Option<u64> {
-        let legacy = self.schemas.get(LEGACY_SCHEMA_FILE).map(|schema| &**schema);
+        let legacy = legacy_schema(&self.schemas);
         match Footer::locate(tail, size, fragment_version(&fragment.entry.name).ok()?, legacy) {
             Ok(LocatedFooter::NeedMore(len)) => Some(len),
             _ => None,
@@ -582,7 +582,7 @@ impl Opening<'_> {
         size: u64,
     ) -> Result<Fragment, DecodeError> {
         let version = fragment_version(&fragment.entry.name)?;
-        let legacy = self.schemas.get(LEGACY_SCHEMA_FILE).map(|schema| &**schema);
+        let legacy = legacy_schema(&self.schemas);
         let mut tail = tail;
         let located = match Footer::locate(&tail, size, version, legacy)? {
             LocatedFooter::NeedMore(len) => {
@@ -674,6 +674,11 @@ impl Opening<'_> {
             metadata_tail,
         }
     }
+}
+
+/// The schema of fragments below format version 10, which name none.
+pub(crate) fn legacy_schema(schemas: &BTreeMap<String, Arc<ArraySchema>>) -> Option<&ArraySchema> {
+    schemas.get(LEGACY_SCHEMA_FILE).map(|schema| &**schema)
 }
 
 /// Where a fragment's footer comes from.

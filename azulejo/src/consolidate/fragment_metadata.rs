@@ -1,12 +1,12 @@
 //! The footers of all fragments in one file, so that opening an array reads one file instead of one a fragment.
 
 use super::Turn;
-use crate::array::{Array, Fragment};
+use crate::array::{Array, Fragment, legacy_schema};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::storage::{ReadRange, ReadRequest, StorePath, Uri, shown_tails};
+use crate::storage::{ReadRange, ReadRequest, StorePath, Tails, Uri, shown_tails};
 use azulejo_format::fragment::{ConsolidatedFooter, ConsolidatedFragmentMetadata, Footer, LocatedFooter};
-use azulejo_format::path::{FRAGMENT_META_FOLDER, LEGACY_SCHEMA_FILE, Suffix};
+use azulejo_format::path::{FRAGMENT_META_FOLDER, Suffix};
 use azulejo_format::tile::GenericTile;
 use azulejo_format::timestamped_name::TimestampedName;
 use bytes::Bytes;
@@ -72,7 +72,7 @@ fn footers(array: &Array, fragments: &[&Fragment]) -> Result<Vec<Bytes>> {
     let left: Vec<usize> = (0..fragments.len()).filter(|i| footers[*i].is_none()).collect();
     let storage = &array.location().storage;
     let paths: Vec<StorePath> = left.iter().map(|i| fragments[*i].metadata_path()).collect();
-    let legacy = array.schemas().get(LEGACY_SCHEMA_FILE).map(|schema| &**schema);
+    let legacy = legacy_schema(array.schemas());
     let tails = if paths.is_empty() { Vec::new() } else { storage.read_tails(&paths, TAIL_LEN)? };
     for ((i, path), tail) in left.into_iter().zip(&paths).zip(tails) {
         let size = tail.object_size;
@@ -109,9 +109,10 @@ fn shown_footers(array: &Array, fragments: &[&Fragment]) -> Vec<Option<Bytes>> {
     let relative = |fragment: &&Fragment| fragment.metadata_path().relative_to(folder).map(str::to_owned);
     let paths: Option<Vec<String>> = fragments.iter().map(relative).collect();
     let (Some(len), Some(paths)) = (known, paths) else { return fragments.iter().map(|_| None).collect() };
-    let legacy = array.schemas().get(LEGACY_SCHEMA_FILE).map(|schema| &**schema);
+    let legacy = legacy_schema(array.schemas());
     let path = |i: usize, text: &mut String| text.push_str(paths.get(i).map_or("", String::as_str));
-    shown_tails(&*array.location().storage, folder, fragments.len(), &path, len, |i, tail, size| {
+    let tails = Tails { folder, count: fragments.len(), path: &path, len };
+    shown_tails(&*array.location().storage, tails, |i, tail, size| {
         match Footer::locate(tail, size, fragments.get(i)?.version(), legacy).ok()? {
             LocatedFooter::Found { bytes, .. } => Some(Bytes::copy_from_slice(bytes)),
             LocatedFooter::NeedMore(_) => None,

@@ -33,13 +33,14 @@ impl ObjectType {
         }
         found
     }
-}
 
-impl ObjectType {
+    /// Names of what makes a folder an array or a group.
+    pub(crate) const MARKERS: [&str; 4] =
+        [SCHEMA_FOLDER, LEGACY_SCHEMA_FILE, GROUP_DETAILS_FOLDER, GROUP_FILE];
+
     /// What a folder is.
     pub(crate) fn at(location: &Location) -> Result<Option<Self>> {
-        let marks = [SCHEMA_FOLDER, LEGACY_SCHEMA_FILE, GROUP_DETAILS_FOLDER, GROUP_FILE];
-        Ok(Self::of(&location.storage.find(&location.path, &marks)?))
+        Ok(Self::of(&location.storage.find(&location.path, &Self::MARKERS)?))
     }
 }
 

@@ -4,8 +4,8 @@ use super::{MANIFEST_FILE, Manifest};
 use crate::config::ManifestUse;
 use crate::error::{Error, Result};
 use crate::storage::{
-    Entry, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail, Upload,
-    list_tree_by_folders,
+    Entry, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail,
+    TailVisitor, Tails, Upload, list_tree_by_folders,
 };
 use bytes::Bytes;
 use std::collections::HashMap;
@@ -190,15 +190,8 @@ impl Storage for ManifestStorage {
         Ok(read.into_iter().zip(sizes).map(|(bytes, object_size)| Tail { bytes, object_size }).collect())
     }
 
-    fn visit_tails(
-        &self,
-        folder: &StorePath,
-        count: usize,
-        path: &(dyn Fn(usize, &mut String) + Sync),
-        len: u64,
-        visit: &(dyn Fn(usize, &[u8], u64) + Sync),
-    ) {
-        self.inner.visit_tails(folder, count, path, len, visit);
+    fn visit_tails(&self, tails: Tails<'_>, visit: &TailVisitor<'_>) {
+        self.inner.visit_tails(tails, visit);
     }
 
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {

@@ -3,10 +3,9 @@
 use super::find;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
+use crate::group::ObjectType;
 use crate::storage::{Entry, ReadRange, ReadRequest, Uri, path_in};
-use azulejo_format::path::{
-    COMMITS_FOLDER, GROUP_DETAILS_FOLDER, GROUP_FILE, LEGACY_SCHEMA_FILE, SCHEMA_FOLDER,
-};
+use azulejo_format::path::COMMITS_FOLDER;
 
 /// Bytes of a large object that are held at a time.
 const PIECE: u64 = 8 << 20;
@@ -131,8 +130,7 @@ fn rank(file: &str) -> (usize, std::cmp::Reverse<usize>) {
 
 /// Whether a file or folder makes an object exist.
 fn is_marker(path: &str) -> bool {
-    path.split('/')
-        .any(|part| [SCHEMA_FOLDER, LEGACY_SCHEMA_FILE, GROUP_DETAILS_FOLDER, GROUP_FILE].contains(&part))
+    path.split('/').any(|part| ObjectType::MARKERS.contains(&part))
 }
 
 /// Copies one file, a piece at a time, and never a part of it: small ones, and those of object stores, take the place of a file

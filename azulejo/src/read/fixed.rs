@@ -61,8 +61,7 @@ impl<'o> FixedOut<'o> {
 
     /// The cells, once they are filled.
     pub fn view(&self, cell_num: usize) -> FieldView<'_> {
-        let cell_size = self.field.column_type.cell_size();
-        FieldView { cell_num, data: self.data, offsets: None, validity: self.validity.as_deref(), cell_size }
+        view(self.field, cell_num, self.data, self.validity.as_deref())
     }
 }
 
@@ -92,8 +91,7 @@ impl FixedBuffer {
 
     /// The cells, once they are filled.
     pub fn view(&self, field: &BoundField, cell_num: usize) -> FieldView<'_> {
-        let cell_size = field.column_type.cell_size();
-        FieldView { cell_num, data: &self.data, offsets: None, validity: self.validity.as_deref(), cell_size }
+        view(field, cell_num, &self.data, self.validity.as_deref())
     }
 
     /// The filled memory as a column.
@@ -106,4 +104,13 @@ impl FixedBuffer {
             validity: self.validity.map(Into::into),
         }
     }
+}
+
+fn view<'a>(
+    field: &BoundField,
+    cell_num: usize,
+    data: &'a [u8],
+    validity: Option<&'a [u8]>,
+) -> FieldView<'a> {
+    FieldView { cell_num, data, offsets: None, validity, cell_size: field.column_type.cell_size() }
 }

@@ -134,6 +134,21 @@ pub(super) struct Used {
     pub slabs: u32,
 }
 
+impl Used {
+    /// Adds what slabs need of each tile; returns how many cells they have.
+    pub fn add(used: &mut [Self], slabs: &[CellSlab]) -> u64 {
+        let mut cells = 0u64;
+        for slab in slabs {
+            cells += u64::from(slab.len);
+            if let Some(used) = used.get_mut(slab.tile as usize) {
+                used.cells += u64::from(slab.len);
+                used.slabs += 1;
+            }
+        }
+        cells
+    }
+}
+
 /// The slabs of a batch, dealt out to threads once for all columns, and what they need of its tiles.
 pub(super) struct Bands<'a> {
     bands: Vec<Band<'a>>,
@@ -156,14 +171,7 @@ impl<'a> Bands<'a> {
         let beyond = || Error::Internal("a column beyond the address space".into());
         let chunks = Self::cut(slabs);
         let count = |slabs: &'a [CellSlab], used: &mut [Used]| {
-            let mut cells = 0u64;
-            for slab in slabs {
-                cells += u64::from(slab.len);
-                if let Some(used) = used.get_mut(slab.tile as usize) {
-                    used.cells += u64::from(slab.len);
-                    used.slabs += 1;
-                }
-            }
+            let cells = Used::add(used, slabs);
             Ok(Band { slabs, cells: usize::try_from(cells).map_err(|_| beyond())? })
         };
         let mut used = vec![Used::default(); tiles];

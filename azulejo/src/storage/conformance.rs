@@ -1,7 +1,7 @@
 //! What every storage must do: one suite, run by each of them, and by tests of real servers.
 #![allow(clippy::unwrap_used, clippy::missing_panics_doc)]
 
-use super::{ReadInto, ReadRange, ReadRequest, Storage, StorePath};
+use super::{ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tails};
 use crate::error::Error;
 use bytes::Bytes;
 
@@ -250,7 +250,7 @@ fn reads(storage: &dyn Storage, root: &StorePath) {
     assert_eq!((tails[0].bytes.len(), tails[0].object_size), (0, 300_000));
     // What is shown of an object is right; which ones are shown is the storage's affair.
     let append = |i: usize, text: &mut String| text.push_str(["y", "x", "missing", ""][i]);
-    storage.visit_tails(root, 4, &append, 12, &|i, tail, size| {
+    storage.visit_tails(Tails { folder: root, count: 4, path: &append, len: 12 }, &|i, tail, size| {
         assert_eq!((i, tail, size), (1, &body[299_988..], 300_000));
     });
 

@@ -7,7 +7,8 @@ mod upload;
 use super::coalesce::{Merged, coalesce};
 use super::memory::{already_exists, not_found, too_short};
 use super::{
-    Entry, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail, Upload,
+    Entry, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail,
+    TailVisitor, Tails, Upload,
 };
 use crate::error::{Error, Result};
 use bytes::Bytes;
@@ -237,14 +238,8 @@ impl Storage for LocalStorage {
         }
     }
 
-    fn visit_tails(
-        &self,
-        folder: &StorePath,
-        count: usize,
-        path: &(dyn Fn(usize, &mut String) + Sync),
-        len: u64,
-        visit: &(dyn Fn(usize, &[u8], u64) + Sync),
-    ) {
+    fn visit_tails(&self, tails: Tails<'_>, visit: &TailVisitor<'_>) {
+        let Tails { folder, count, path, len } = tails;
         let (Some(pool), Ok(back), Ok(len)) = (self.pool(), i64::try_from(len), usize::try_from(len)) else {
             return;
         };

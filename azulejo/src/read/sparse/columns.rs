@@ -251,25 +251,15 @@ fn load_held(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>], used: &[U
     Ok(())
 }
 
-/// How many cells of each slot are in `slabs`.
-fn used(slots: usize, slabs: &[CellSlab]) -> Vec<u64> {
-    let mut used: Vec<u64> = vec![0; slots];
-    for slab in slabs {
-        if let Some(used) = used.get_mut(slab.tile as usize) {
-            *used += u64::from(slab.len);
-        }
-    }
-    used
-}
-
 /// Asks for the tiles of all fields that [`fill_columns`] will load, so that those of the later ones travel while the first
 /// are decoded. `room`: bytes that may be under way.
 pub(super) fn start(query: &Query, slots: &[Slot<'_>], slabs: &[CellSlab], room: u64) {
     let Some(ahead) = &query.ahead else { return };
-    let used = used(slots.len(), slabs);
+    let mut used = vec![Used::default(); slots.len()];
+    Used::add(&mut used, slabs);
     for i in 0..query.fields.len() {
         let mut stored = Vec::new();
-        for (slot, _) in slots.iter().zip(&used).filter(|(_, used)| **used > 0) {
+        for (slot, _) in slots.iter().zip(&used).filter(|(_, used)| used.cells > 0) {
             let field = slot.of.fields.get(i).copied().flatten();
             if let Some(field) = field.filter(|field| !slot.loaded.contains_key(field)) {
                 // Who needs the tile is told what is wrong with it.
