@@ -316,11 +316,11 @@ fn an_upload_that_fails_is_taken_back() {
     );
     assert!(stats.counts().bytes(IoOp::Multipart) >= 10 << 20);
     // Given up before the end, and with nothing sent yet.
-    let before = server.requests().len();
     let mut upload = storage.upload(&root.join("y")).unwrap();
     upload.write(b"little").unwrap();
     drop(upload);
-    assert_eq!(server.requests().len(), before);
+    // Parts of the first may still be noted: the server reads what was on its way when they were given up.
+    assert!(!server.requests().iter().any(|asked| asked.target.contains("folder/y")));
 }
 
 /// A store that takes uploads in parts, whose last answer is that of `finish`, for an object of which `HEAD` says that it has
