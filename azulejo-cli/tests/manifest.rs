@@ -139,9 +139,11 @@ fn a_web_server_without_listings_serves_arrays_that_have_one() {
 
     stdout(&["manifest", &uri]);
     let local = stdout(&["cat", &uri, "--format", "csv"]);
-    let before = web.folders.load(Ordering::Relaxed);
+    // A server that has not been asked before: what the one before was asked may be counted late.
+    let web = Web::start(dir.path());
+    let http = format!("http://{}/cells", web.address);
     assert_eq!(stdout(&["cat", &http, "--format", "csv"]), local);
-    assert_eq!(web.folders.load(Ordering::Relaxed), before, "no folder is asked for");
+    assert_eq!(web.folders.load(Ordering::Relaxed), 0, "no folder is asked for");
     assert!(stdout(&["info", &http]).contains("as of "), "it says which moment it shows");
     let copy = dir.path().join("copy").to_str().expect("a path").to_owned();
     azulejo(&["copy", &http, &copy]).assert().success();

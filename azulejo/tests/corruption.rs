@@ -31,10 +31,22 @@ const ARRAYS: &[&str] = &[
     "made/feat/2.30.0/consolidate_timestamps",
 ];
 
+/// What a read may take.
+const LIMIT: Duration = Duration::from_secs(20);
+
 /// Opens and reads a damaged array; whether it read.
 fn attempt(context: &Context, what: &dyn Fn() -> String) -> bool {
+    // Where the machine is busy, or the process was stopped, it does not take long each time.
+    let in_time = (0..3).find_map(|_| {
+        let start = Instant::now();
+        let read = attempt_once(context, what);
+        (start.elapsed() < LIMIT).then_some(read)
+    });
+    in_time.unwrap_or_else(|| panic!("{}: takes longer than {LIMIT:?}", what()))
+}
+
+fn attempt_once(context: &Context, what: &dyn Fn() -> String) -> bool {
     let before = allocator::reset();
-    let start = Instant::now();
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| -> azulejo::Result<usize> {
         let array = Array::open(context, "mem://a")?;
         array.metadata()?;
@@ -49,7 +61,6 @@ fn attempt(context: &Context, what: &dyn Fn() -> String) -> bool {
     let outcome = outcome.unwrap_or_else(|_| panic!("{}: panicked", what()));
     let held = (allocator::peak() - before) as u64;
     assert!(held <= BUDGET + METADATA, "{}: held {held} bytes", what());
-    assert!(start.elapsed() < Duration::from_secs(20), "{}: took {:?}", what(), start.elapsed());
     outcome.is_ok()
 }
 

@@ -113,6 +113,8 @@ mod tests {
         };
         pool.install(|| rayon::spawn(end));
         drop(pool);
-        receiver.recv_timeout(std::time::Duration::from_secs(20)).unwrap();
+        // In pieces: a process that is stopped meanwhile has not had the time.
+        let wait = std::time::Duration::from_millis(100);
+        assert!((0..600).any(|_| receiver.recv_timeout(wait).is_ok()), "it waits for itself");
     }
 }

@@ -54,11 +54,20 @@ struct Limits {
     part: usize,
     /// How often a body that broke off is continued.
     tries: u32,
+    /// How long what was cancelled may take to be cleaned away: someone waits for that.
+    cleaning: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { gap: 512 << 10, piece: 16 << 20, parallel: 64, part: 5 << 20, tries: 8 }
+        Self {
+            gap: 512 << 10,
+            piece: 16 << 20,
+            parallel: 64,
+            part: 5 << 20,
+            tries: 8,
+            cleaning: Duration::from_secs(3),
+        }
     }
 }
 

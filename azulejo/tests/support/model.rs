@@ -105,7 +105,9 @@ fn limits(datatype: Datatype) -> (i128, i128) {
 
 fn dimension(random: &mut Random, i: usize, datatype: Datatype, dense: bool) -> (Dimension, usize, i128) {
     let (least, most) = limits(datatype);
-    let len = (random.below(if dense { 14 } else { 60 }) + 1) as i128;
+    // Without an extent the one tile of a single real number would be empty, which is refused.
+    let least_len = if datatype.is_real() { 2 } else { 1 };
+    let len = (random.below(if dense { 14 } else { 60 }) as i128 + 1).max(least_len);
     let extent = (random.below(len as usize) + 1) as i128;
     // Tiles that reach past the domain must not pass the end of the type.
     let (len, low) = match random.below(4) {

@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// How long a server may take to begin its answer, and again for each part of it.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(super) const PATIENCE: Duration = Duration::from_secs(30);
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 /// No attempt begins later than this after the first.
 const RETRY_LIMIT: Duration = Duration::from_secs(180);
@@ -76,6 +76,7 @@ impl Family<'_> {
             parallel: parallel.map_or(default.parallel, |n| n as usize),
             part: part.map_or(default.part, |n| n.clamp(SMALLEST_PART, LARGEST_PART) as usize),
             tries: self.tries() as u32,
+            cleaning: default.cleaning,
         }
     }
 

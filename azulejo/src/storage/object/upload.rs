@@ -10,7 +10,7 @@ use bytes::Bytes;
 use object_store::path::Path;
 use object_store::{MultipartUpload, ObjectStoreExt, PutPayload};
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
@@ -19,10 +19,9 @@ const PARTS_IN_FLIGHT: usize = 4;
 /// Services take 10,000 parts at most; past this many, parts grow.
 const PARTS_OF_ONE_SIZE: usize = 4_000;
 const PARTS_PER_DOUBLING: usize = 1_000;
-/// How long what is given up may take to be cleaned away.
-const CLEANING: Duration = Duration::from_secs(20);
-/// And what was cancelled: someone waits for that.
-const CLEANING_AT_ONCE: Duration = Duration::from_secs(3);
+/// How long what is given up may take to be cleaned away: so many times this. In pieces, as a process that is stopped
+/// meanwhile has not had the time.
+const CLEANING: (u32, Duration) = (200, Duration::from_millis(100));
 
 /// An object that is being written.
 #[derive(Debug)]
@@ -167,9 +166,9 @@ impl ObjectUpload {
         let Ok(runtime) = runtime::shared() else { return };
         let (parts, path) = (self.parts.take(), self.path.clone());
         let made = finishing.is_some_and(|(running, receiver)| {
-            let result = receiver.recv_timeout(CLEANING);
+            let result = receive(&receiver);
             drop(running);
-            matches!(result, Ok(Ok(())))
+            matches!(result, Some(Ok(())))
         });
         let (sender, receiver) = sync_channel(1);
         let (shared, key) = (Arc::clone(&self.shared), self.key.clone());
@@ -184,8 +183,21 @@ impl ObjectUpload {
             let _ = sender.send(());
         });
         // The process may end soon, so this waits; what takes longer is left to the store's own rules.
-        let _ = receiver.recv_timeout(CLEANING);
+        receive(&receiver);
     }
+}
+
+/// What comes while something is cleaned away, if it comes in time.
+fn receive<T>(receiver: &Receiver<T>) -> Option<T> {
+    let (times, wait) = CLEANING;
+    for _ in 0..times {
+        match receiver.recv_timeout(wait) {
+            Ok(received) => return Some(received),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return None,
+        }
+    }
+    None
 }
 
 impl Upload for ObjectUpload {
@@ -235,7 +247,7 @@ impl Upload for ObjectUpload {
 
 /// Deletes what may have arrived. That it cannot be deleted changes nothing: nobody knows of it.
 async fn delete_if_there(shared: &Shared, key: &Path) {
-    let _ = tokio::time::timeout(CLEANING_AT_ONCE, shared.store.delete(key)).await;
+    let _ = tokio::time::timeout(shared.limits.cleaning, shared.store.delete(key)).await;
 }
 
 /// Sends the rest and makes the object exist; takes everything back if that fails.
@@ -266,7 +278,7 @@ async fn finish(
     };
     let result = cancelled.unless(work).await;
     if matches!(result, Err(Error::Cancelled)) {
-        let _ = tokio::time::timeout(CLEANING_AT_ONCE, parts.abort(path)).await;
+        let _ = tokio::time::timeout(shared.limits.cleaning, parts.abort(path)).await;
         delete_if_there(shared, key).await;
     } else if result.is_err() {
         parts.abort(path).await;
