@@ -1,5 +1,6 @@
 //! Reusable memory: touching fresh pages costs ten times what reusing old ones does.
 
+use crate::large_pages;
 use arrow_buffer::Buffer;
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -56,7 +57,7 @@ impl BufferPool {
     #[must_use]
     pub fn take(&self, len: usize) -> PoolBuffer {
         let bytes = if len < SMALLEST { None } else { self.shelf().best_fit(len) };
-        let bytes = bytes.unwrap_or_else(|| vec![0; len]);
+        let bytes = bytes.unwrap_or_else(|| large_pages::zeroed(len));
         PoolBuffer { bytes, len, pool: Some(self.clone()) }
     }
 

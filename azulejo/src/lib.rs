@@ -14,6 +14,7 @@ pub mod error;
 pub mod fragment_info;
 pub mod group;
 pub mod label;
+mod large_pages;
 pub mod manifest;
 pub mod object;
 pub mod read;

@@ -3,7 +3,7 @@
 //!
 //! usage: bench-neighbours FOLDER > rust.json; then run_tensorstore.py FOLDER rust.json
 
-use azulejo::column::{ColumnBuffers, ColumnMut, ColumnSet};
+use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::format::filter::{Filter, Pipeline};
 use azulejo::format::schema::{ArraySchema, Attribute};
 use azulejo::format::{CellValNum, Datatype, Range};
@@ -136,17 +136,10 @@ fn azulejo(dir: &str, codec: &str, cells: &[f32], total: f64, times: &mut Times)
         Ok(writer.finish()?)
     })?;
     let array = Array::open(&context, &uri)?;
-    let read = |options: ReadOptions, len: usize| -> Outcome<Vec<u8>> {
-        let mut out = vec![0; len * 4];
-        let mut columns = [ColumnMut { data: &mut out, offsets: None, validity: None }];
-        Reader::new(&array, options)?.read_into(&mut columns)?;
-        Ok(out)
-    };
-    let values = |bytes: &[u8]| -> Vec<f32> {
-        bytes.as_chunks::<4>().0.iter().map(|b| f32::from_le_bytes(*b)).collect()
-    };
-    let all = times.time("full read", || read(ReadOptions::new(), cells.len()))?;
-    if sum(&values(&all)) != total {
+    let read = |options: ReadOptions| -> Outcome<ColumnSet> { Ok(Reader::new(&array, options)?.read_all()?) };
+    let sum_of = |set: &ColumnSet| sum(set.columns[0].data.typed_data());
+    let all = times.time("full read", || read(ReadOptions::new()))?;
+    if sum_of(&all) != total {
         return Err("not what was written".into());
     }
     let some = times.time("100 blocks", || {
@@ -156,11 +149,11 @@ fn azulejo(dir: &str, codec: &str, cells: &[f32], total: f64, times: &mut Times)
                 let range =
                     |low: usize| DimSelection::Ranges(vec![Range::of(low as i32, (low + BLOCK - 1) as i32)]);
                 let subarray = Subarray::Box(start.map(range).to_vec());
-                read(ReadOptions::new().subarray(subarray), BLOCK.pow(3))
+                read(ReadOptions::new().subarray(subarray))
             })
             .collect::<Outcome<Vec<_>>>()
     })?;
-    Ok(some.iter().map(|block| sum(&values(block))).sum())
+    Ok(some.iter().map(sum_of).sum())
 }
 
 fn zarrs(dir: &str, codec: &str, cells: &[f32], total: f64, times: &mut Times) -> Outcome<f64> {

@@ -11,6 +11,7 @@ use super::{
     TailVisitor, Tails, Upload,
 };
 use crate::error::{Error, Result};
+use crate::large_pages;
 use bytes::Bytes;
 use rayon::prelude::*;
 use side_by_side::{WAITING, side_by_side};
@@ -428,7 +429,7 @@ fn read_range(path: &StorePath, file: &File, range: Range<u64>) -> Result<Bytes>
     let len = usize::try_from(range.end - range.start).map_err(|_| {
         Error::InvalidArgument(format!("{path}: a read of {range:?} does not fit into memory"))
     })?;
-    let mut bytes = vec![0; len];
+    let mut bytes = large_pages::zeroed(len);
     read_exact_at(file, &mut bytes, range.start).map_err(|source| storage_error("read", path, source))?;
     Ok(Bytes::from(bytes))
 }
