@@ -40,7 +40,18 @@ impl ObjectType {
 
     /// What a folder is.
     pub(crate) fn at(location: &Location) -> Result<Option<Self>> {
-        Ok(Self::of(&location.storage.find(&location.path, &Self::MARKERS)?))
+        let find = |names: &[&str]| -> Result<Option<Self>> {
+            Ok(Self::of(&location.storage.find(&location.path, names)?))
+        };
+        if !location.storage.has_cheap_reads() {
+            return find(&Self::MARKERS);
+        }
+        // What most folders are shows at the first look, and nothing outweighs it.
+        let (usual, others) = Self::MARKERS.split_at(1);
+        match find(usual)? {
+            None => find(others),
+            found => Ok(found),
+        }
     }
 }
 
