@@ -53,6 +53,7 @@ pub fn run(stage: &mut Stage, tally: &mut Tally) -> Outcome {
                 ("vfs.azure.storage_account_name", servers::AZURE_ACCOUNT),
                 ("vfs.azure.storage_account_key", servers::AZURE_KEY),
                 ("vfs.azure.blob_endpoint", endpoint.as_str()),
+                ("vfs.azure.request_timeout_ms", "600000"),
             ])?;
             suite(tally, "azurite", &context, &format!("azure://{BUCKET}/conformance"));
         }

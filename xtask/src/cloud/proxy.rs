@@ -12,6 +12,9 @@ use std::time::Duration;
 /// No side keeps the other waiting longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Faults that the same request meets at most, one after the other.
+const IN_A_ROW: u32 = 4;
+
 /// A way to misbehave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
@@ -34,7 +37,8 @@ pub struct Plan {
     pub latency: Duration,
     /// What goes wrong, one of them at a time.
     pub faults: Vec<Fault>,
-    /// How many of a thousand requests a fault meets.
+    /// How many of a thousand requests a fault meets. Where it is not all of them, the third is one of them, and none meets
+    /// more than a few one after the other: who tries often enough succeeds, and something is tried, by no chance.
     pub per_mille: u64,
     /// Which ones.
     pub seed: u64,
@@ -108,6 +112,10 @@ impl std::fmt::Display for Counts {
 #[derive(Debug, Default)]
 struct State {
     plan: Plan,
+    /// Requests that the plan is about, since it was made.
+    meant: u64,
+    /// How many faults a request has met since it passed last: by method and target.
+    met: BTreeMap<String, u32>,
     counts: Counts,
     /// Uploads whose id has reached a client and that were neither finished nor aborted.
     uploads: BTreeSet<String>,
@@ -161,7 +169,10 @@ impl Proxy {
 
     /// Sets what happens to requests from now on.
     pub fn plan(&self, plan: Plan) {
-        self.shared.lock().plan = plan;
+        let mut state = self.shared.lock();
+        state.plan = plan;
+        state.meant = 0;
+        state.met.clear();
     }
 
     /// What has passed since this was asked last.
@@ -199,14 +210,20 @@ impl Shared {
         let mut state = self.lock();
         *state.counts.requests.entry(Kind::of(request)).or_default() += 1;
         state.counts.sent += request.body.len() as u64;
-        let plan = &state.plan;
+        let State { plan, meant, met, counts, .. } = &mut *state;
         let latency = plan.latency;
-        let meant = plan.methods.is_empty() || plan.methods.contains(&request.method());
+        let is_meant = plan.methods.is_empty() || plan.methods.contains(&request.method());
+        *meant += u64::from(is_meant);
         let mut random = scramble(plan.seed ^ scramble(number));
-        let hit = meant && !plan.faults.is_empty() && random % 1000 < plan.per_mille;
+        let mut hit = is_meant && !plan.faults.is_empty() && random % 1000 < plan.per_mille;
+        if is_meant && (1..1000).contains(&plan.per_mille) {
+            let met = met.entry(format!("{} {}", request.method(), request.target())).or_default();
+            hit = (hit || *meant == 3) && *met < IN_A_ROW;
+            *met = if hit { *met + 1 } else { 0 };
+        }
         random = scramble(random);
         let fault = hit.then(|| plan.faults[random as usize % plan.faults.len()]);
-        state.counts.faults += u64::from(hit);
+        counts.faults += u64::from(hit);
         Verdict { latency, fault }
     }
 

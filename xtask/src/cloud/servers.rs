@@ -5,11 +5,13 @@ use crate::reference;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// A server that does not listen by then will not.
-const START_LIMIT: Duration = Duration::from_secs(60);
+/// A server that does not listen after so many looks, with a pause after each, will not.
+const START_LIMIT: usize = 2_400;
+const START_PAUSE: Duration = Duration::from_millis(50);
 
 /// What servers let in.
 pub const ACCESS_KEY: &str = "AZULEJOTESTKEY";
@@ -49,11 +51,23 @@ impl Drop for Server {
     }
 }
 
-/// Ends the process, and servers first, if it takes longer than `limit`.
+/// Seconds since something was done, and whether something is being installed, which takes what it takes.
+static IDLE: AtomicU64 = AtomicU64::new(0);
+static INSTALLING: AtomicBool = AtomicBool::new(false);
+
+/// Something was done: who is watched begins anew.
+pub fn gets_on() {
+    IDLE.store(0, Ordering::Relaxed);
+}
+
+/// Ends the process, and servers first, if nothing is done for as long as `limit`. Counted in seconds that this process was
+/// not stopped.
 pub fn watch(limit: Duration) {
     std::thread::spawn(move || {
-        std::thread::sleep(limit);
-        eprintln!("cloud: not done after {} s: stopped", limit.as_secs());
+        while IDLE.fetch_add(1, Ordering::Relaxed) < limit.as_secs() || INSTALLING.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_secs(1));
+        }
+        eprintln!("cloud: nothing was done for {} s: stopped", limit.as_secs());
         for id in RUNNING.lock().unwrap_or_else(PoisonError::into_inner).iter() {
             let _ = Command::new("kill").arg("-9").arg(id.to_string()).status();
         }
@@ -66,13 +80,38 @@ pub fn folder() -> PathBuf {
     crate::root().join("target").join("cloud")
 }
 
+/// A port that nobody uses, and that nobody is given who asks for any: those are of higher numbers.
 fn free_port() -> Result<SocketAddr, String> {
-    let listener = TcpListener::bind("127.0.0.1:0").map_err(|e| e.to_string())?;
-    listener.local_addr().map_err(|e| e.to_string())
+    /// How many were tried: other processes begin elsewhere.
+    static TRIED: AtomicU32 = AtomicU32::new(0);
+    const FIRST: u32 = 10_240;
+    const NUMBER: u32 = 20_000;
+    let begin = std::process::id().wrapping_mul(97);
+    for _ in 0..NUMBER {
+        let port = FIRST + begin.wrapping_add(TRIED.fetch_add(1, Ordering::Relaxed)) % NUMBER;
+        // Below 65,536.
+        if let Ok(listener) = TcpListener::bind(("127.0.0.1", port as u16)) {
+            return listener.local_addr().map_err(|e| e.to_string());
+        }
+    }
+    Err("no port is free".into())
 }
 
-/// Starts a server and waits until it listens. Its output goes to `log`.
-fn start(command: &mut Command, address: SocketAddr, log: &Path) -> Result<Server, String> {
+/// Starts a server and waits until it listens, on another port if someone else has taken the first meanwhile. Its output goes
+/// to `log`.
+fn start(command: impl Fn(SocketAddr) -> Command, log: &Path) -> Result<Server, String> {
+    let mut attempt = 1;
+    loop {
+        let address = free_port()?;
+        match start_at(command(address), address, log) {
+            Err(text) if attempt < 3 => println!("{text}: again"),
+            outcome => return outcome,
+        }
+        attempt += 1;
+    }
+}
+
+fn start_at(mut command: Command, address: SocketAddr, log: &Path) -> Result<Server, String> {
     let file = || std::fs::File::create(log).map_err(|e| format!("{}: {e}", log.display()));
     let child = command
         .stdin(Stdio::null())
@@ -83,18 +122,19 @@ fn start(command: &mut Command, address: SocketAddr, log: &Path) -> Result<Serve
     RUNNING.lock().unwrap_or_else(PoisonError::into_inner).push(child.id());
     guard::started(child.id());
     let mut server = Server { address, child };
-    let begun = Instant::now();
-    loop {
-        if TcpStream::connect(address).is_ok() {
+    for _ in 0..START_LIMIT {
+        let listens = TcpStream::connect(address).is_ok();
+        let ended = server.child.try_wait().map_err(|e| e.to_string())?.is_some();
+        if listens && !ended {
             return Ok(server);
         }
-        let ended = server.child.try_wait().map_err(|e| e.to_string())?;
-        if ended.is_some() || begun.elapsed() > START_LIMIT {
-            let said = std::fs::read_to_string(log).unwrap_or_default();
-            return Err(format!("{command:?} does not listen: {said}"));
+        if ended {
+            break;
         }
-        std::thread::sleep(Duration::from_millis(50));
+        std::thread::sleep(START_PAUSE);
     }
+    let said = std::fs::read_to_string(log).unwrap_or_default();
+    Err(format!("{command:?} does not listen: {said}"))
 }
 
 /// Installs something once: `stamp` says what is there.
@@ -105,7 +145,11 @@ fn once(dir: &Path, stamp: &str, install: impl FnOnce() -> Result<(), String>) -
     }
     println!("installing {stamp} in {}", dir.display());
     std::fs::create_dir_all(dir).map_err(|e| format!("{}: {e}", dir.display()))?;
-    install()?;
+    INSTALLING.store(true, Ordering::Relaxed);
+    let installed = install();
+    gets_on();
+    INSTALLING.store(false, Ordering::Relaxed);
+    installed?;
     std::fs::write(&file, stamp).map_err(|e| format!("{}: {e}", file.display()))
 }
 
@@ -129,16 +173,16 @@ pub fn s3(root: &Path) -> Result<Server, String> {
         Ok(())
     })?;
     std::fs::create_dir_all(root).map_err(|e| format!("{}: {e}", root.display()))?;
-    let address = free_port()?;
-    start(
-        Command::new(dir.join("bin").join(name))
+    let command = |address: SocketAddr| {
+        let mut command = Command::new(dir.join("bin").join(name));
+        command
             .args(["--host", "127.0.0.1", "--port", &address.port().to_string()])
             .args(["--access-key", ACCESS_KEY, "--secret-key", SECRET_KEY])
             .arg(root)
-            .env("RUST_LOG", "error"),
-        address,
-        &root.with_extension("log"),
-    )
+            .env("RUST_LOG", "error");
+        command
+    };
+    start(command, &root.with_extension("log"))
 }
 
 /// The environment of the server from PyPI.
@@ -160,10 +204,12 @@ fn python() -> Result<PathBuf, String> {
 pub fn moto(logs: &Path) -> Result<Server, String> {
     let python = python()?.join("python");
     let script = crate::root().join("xtask/python/cloud_moto.py");
-    let address = free_port()?;
-    let mut command = Command::new(python);
-    command.arg(script).arg(address.port().to_string());
-    start(&mut command, address, &logs.join("moto.log"))
+    let command = |address: SocketAddr| {
+        let mut command = Command::new(&python);
+        command.arg(&script).arg(address.port().to_string());
+        command
+    };
+    start(command, &logs.join("moto.log"))
 }
 
 /// Azurite; `None` without npm.
@@ -182,11 +228,13 @@ pub fn azurite(logs: &Path) -> Result<Option<Server>, String> {
                 .arg(format!("{name}@{version}")),
         )
     })?;
-    let address = free_port()?;
-    let mut command = Command::new("node");
-    command
-        .arg(dir.join("node_modules/azurite/dist/src/blob/main.js"))
-        .args(["--blobHost", "127.0.0.1", "--silent", "--skipApiVersionCheck", "--inMemoryPersistence"])
-        .args(["--disableTelemetry", "--blobPort", &address.port().to_string()]);
-    start(&mut command, address, &logs.join("azurite.log")).map(Some)
+    let command = |address: SocketAddr| {
+        let mut command = Command::new("node");
+        command
+            .arg(dir.join("node_modules/azurite/dist/src/blob/main.js"))
+            .args(["--blobHost", "127.0.0.1", "--silent", "--skipApiVersionCheck", "--inMemoryPersistence"])
+            .args(["--disableTelemetry", "--blobPort", &address.port().to_string()]);
+        command
+    };
+    start(command, &logs.join("azurite.log")).map(Some)
 }
