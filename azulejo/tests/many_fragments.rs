@@ -135,6 +135,12 @@ fn damage_to_one_of_them_is_told_as_anywhere() {
     fs::create_dir(&files[40]).unwrap();
     assert!(matches!(facts(&local(), &uri), Err(Error::NotFound { .. } | Error::Storage { .. })));
     fs::remove_dir(&files[40]).unwrap();
+    // A pipe, where the system can make one.
+    if std::process::Command::new("mkfifo").arg(&files[40]).status().is_ok_and(|made| made.success()) {
+        let told = [local(), usual()].map(|context| facts(&context, &uri).unwrap_err().to_string());
+        assert!(told.iter().all(|told| told.contains("no regular file")), "{told:?}");
+        fs::remove_file(&files[40]).unwrap();
+    }
     assert!(matches!(facts(&local(), &uri), Err(Error::NotFound { .. })));
     fs::write(&files[40], whole).unwrap();
     assert_eq!(facts(&local(), &uri).unwrap().len(), FRAGMENTS);

@@ -130,10 +130,16 @@ impl Group {
     /// # Errors
     /// [`Error::NotFound`] if it was deleted meanwhile.
     pub fn change_metadata(&self) -> Result<MetadataWriter> {
-        if ObjectType::at(&self.location)?.is_none() {
-            return Err(Error::NotFound { uri: self.uri.to_string(), what: "a group" });
-        }
+        self.check_exists()?;
         Ok(MetadataWriter::new(&self.context, self.location.clone()))
+    }
+
+    /// Nothing is written where a group was deleted: its folder would be there again, and be no group.
+    fn check_exists(&self) -> Result<()> {
+        match ObjectType::at(&self.location)? {
+            Some(_) => Ok(()),
+            None => Err(Error::NotFound { uri: self.uri.to_string(), what: "a group" }),
+        }
     }
 }
 
@@ -222,11 +228,12 @@ impl GroupEditor {
     /// Writes the changes as one file. Without changes nothing is written.
     ///
     /// # Errors
-    /// [`Error::Storage`].
+    /// [`Error::NotFound`] if the group was deleted meanwhile, [`Error::Storage`].
     pub fn commit(self) -> Result<()> {
         if self.changes.is_empty() {
             return Ok(());
         }
+        self.group.check_exists()?;
         let version = self.version();
         let members = match version {
             GroupVersion::V2 => self.changes.values().cloned().collect(),

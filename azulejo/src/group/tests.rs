@@ -325,6 +325,20 @@ fn changes_have_the_time_that_they_are_given() {
 }
 
 #[test]
+fn a_group_that_was_deleted_meanwhile_is_not_written_to() {
+    let context = context();
+    Group::create(&context, "mem://g").unwrap();
+    let mut editor = Group::edit(&context, "mem://g").unwrap();
+    editor.add(NewMember::at("mem://c").named("c").typed(ObjectType::Group)).unwrap();
+    let group = Group::open(&context, "mem://g").unwrap();
+    crate::object::delete(&context, "mem://g", false).unwrap();
+    assert!(matches!(editor.commit(), Err(Error::NotFound { .. })));
+    assert!(matches!(group.change_metadata(), Err(Error::NotFound { .. })));
+    let location = &group.location;
+    assert_eq!(location.storage.list(&location.path).unwrap(), []);
+}
+
+#[test]
 fn old_groups_stay_in_their_version() {
     let context = context();
     put(&context, "g/__tiledb_group.tdb", b"");

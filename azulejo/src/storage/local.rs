@@ -252,7 +252,7 @@ impl Storage for LocalStorage {
         let read = |(name, tail): &mut (String, Vec<u8>), i: usize| -> io::Result<()> {
             name.truncate(folder.len());
             path(i, name);
-            let mut file = File::open(&*name)?;
+            let mut file = open_file(Path::new(&*name))?;
             let start = file.seek(SeekFrom::End(-back))?;
             file.read_exact(tail)?;
             visit(i, tail, start + len as u64);
@@ -351,7 +351,12 @@ impl Storage for LocalStorage {
     }
 
     fn append(&self, path: &StorePath) -> Result<Option<Box<dyn Upload>>> {
-        let file = File::options().append(true).open(path.to_native());
+        let native = path.to_native();
+        // To open a pipe would wait for who reads from it.
+        let file = match fs::metadata(&native) {
+            Ok(found) if !found.is_file() => Err(ErrorKind::NotSeekable.into()),
+            _ => File::options().append(true).open(&native),
+        };
         let file = file.map_err(|source| io_error("write", path, source))?;
         Ok(Some(Box::new(LocalUpload::more(path, file, &self.open_uploads))))
     }
@@ -417,12 +422,35 @@ fn temporary_path(parent: &StorePath) -> StorePath {
 }
 
 fn open(path: &StorePath) -> Result<File> {
-    File::open(path.as_native()).map_err(|e| io_error("read", path, e))
+    open_file(path.as_native()).map_err(|e| io_error("read", path, e))
+}
+
+/// Opens a file for reading, without waiting: to open a pipe would wait for who writes into it, who may never come.
+/// Positioned reads of it, and to move in it, are errors then; those of files are as ever.
+#[cfg(unix)]
+fn open_file(path: &Path) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    match File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path) {
+        // Someone has a lease of it, and gives it back if that is waited for.
+        Err(e) if e.kind() == ErrorKind::WouldBlock && fs::metadata(path)?.is_file() => File::open(path),
+        opened => opened,
+    }
+}
+
+#[cfg(not(unix))]
+fn open_file(path: &Path) -> io::Result<File> {
+    File::open(path)
 }
 
 fn file_size(path: &StorePath, file: &File) -> Result<u64> {
     let metadata = file.metadata().map_err(|e| io_error("read", path, e))?;
-    if metadata.is_dir() { Err(not_found(path)) } else { Ok(metadata.len()) }
+    if metadata.is_dir() {
+        return Err(not_found(path));
+    }
+    if !metadata.is_file() {
+        return Err(storage_error("read", path, ErrorKind::NotSeekable.into()));
+    }
+    Ok(metadata.len())
 }
 
 fn read_range(path: &StorePath, file: &File, range: Range<u64>) -> Result<Bytes> {
@@ -435,6 +463,10 @@ fn read_range(path: &StorePath, file: &File, range: Range<u64>) -> Result<Bytes>
 }
 
 fn storage_error(op: &'static str, path: &StorePath, source: io::Error) -> Error {
+    let source = match source.kind() {
+        ErrorKind::NotSeekable => io::Error::new(ErrorKind::InvalidInput, "it is no regular file"),
+        _ => source,
+    };
     Error::Storage { op, uri: path.to_string(), source }
 }
 
