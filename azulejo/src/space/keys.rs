@@ -373,7 +373,10 @@ fn extremes(
         (least <= most).then_some((least, most))
     }
     fn indices<T: Ordinal>(view: FieldView<'_>, picked: &Picked, split: TileSplit) -> Option<(u64, u64)> {
-        if let Some(found) = split.extremes(of_tile::<T>(view, picked)?) {
+        // Of floats ordinals tell nothing about tiles.
+        if matches!(split, TileSplit::Integer { .. })
+            && let Some(found) = split.extremes(of_tile::<T>(view, picked)?)
+        {
             return Some(found);
         }
         let (mut least, mut most) = (u64::MAX, 0);
