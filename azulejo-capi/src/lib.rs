@@ -28,6 +28,7 @@ pub mod filter;
 pub mod fragment_info;
 pub mod group;
 pub mod handle;
+mod heap;
 pub mod maintain;
 mod metadata;
 pub mod missing;

@@ -222,6 +222,9 @@ fn submit(query: &QueryHandle) -> Result<()> {
         QueryType::Update => Err(Failure::unsupported("an update query")),
     };
     query.shared.stats.submitted(&state, query.shared.schema(), start.elapsed());
+    if state.settings.flag("sm.mem.malloc_trim") {
+        crate::heap::moved(state.buffers.iter().map(FieldBuffers::current).fold(0, u64::saturating_add));
+    }
     outcome
 }
 
@@ -588,5 +591,5 @@ fn plan_json(query: &QueryHandle) -> String {
 }
 
 capi_free! {
-    fn tiledb_query_free(QueryHandle);
+    fn tiledb_query_free(QueryHandle) then crate::heap::settle;
 }

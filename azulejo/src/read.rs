@@ -42,6 +42,10 @@ use sparse::{Batch, SparseReader};
 /// threads busy, and little enough that the next batch reuses memory which is warm.
 const BATCH_BYTES: u64 = 64 << 20;
 
+/// Batches of which a caller's buffers may not take all at once cost about this, where reads are cheap: what does not fit is
+/// held until the caller has room again, and what fits is copied while it is in a cache.
+const HELD_BYTES: u64 = 16 << 20;
+
 /// What to read.
 ///
 /// ```
@@ -319,8 +323,13 @@ impl Reader {
     /// The next cells, in the caller's buffers if these have room for all of them.
     fn next_into(&mut self, columns: &mut [ColumnMut<'_>], progress: &mut Progress) -> Result<Option<Batch>> {
         let fixed = !self.options.fields.iter().any(|f| f.column_type.is_var());
-        let Source::Sparse(reader) = &mut self.source else {
-            return Ok(self.next_batch()?.map(Batch::Columns));
+        let reader = match &mut self.source {
+            Source::Sparse(reader) => reader,
+            Source::Dense(reader) => {
+                reader.prefer_small_batches();
+                return Ok(self.next_batch()?.map(Batch::Columns));
+            }
+            Source::Ended => return Ok(None),
         };
         let room = if fixed { fit::room_of(&self.options.fields, columns) } else { 0 };
         let batch = reader.next_into(columns, room, progress);

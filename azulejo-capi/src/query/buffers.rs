@@ -102,6 +102,12 @@ pub struct FieldBuffers {
 }
 
 impl FieldBuffers {
+    /// Bytes that the sizes say.
+    pub fn current(&self) -> u64 {
+        let places = [self.data, self.offsets, self.validity].into_iter().flatten();
+        places.map(|place| place.current()).fold(0, u64::saturating_add)
+    }
+
     /// Whether something was written.
     pub fn has_results(&self) -> bool {
         let places = [self.data, self.offsets].into_iter().flatten();
@@ -161,11 +167,13 @@ impl OffsetsFormat {
             return Err(Failure::new(format!("the offsets buffer is no multiple of {width} bytes")));
         }
         let unit = self.unit(datatype);
-        let mut offsets: Vec<u64> = if self.narrow {
-            bytes.as_chunks::<4>().0.iter().map(|b| u64::from(u32::from_le_bytes(*b))).collect()
+        // The engine wants one more than there are cells.
+        let mut offsets: Vec<u64> = Vec::with_capacity(bytes.len() / width + 1);
+        if self.narrow {
+            offsets.extend(bytes.as_chunks::<4>().0.iter().map(|b| u64::from(u32::from_le_bytes(*b))));
         } else {
-            bytes.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect()
-        };
+            offsets.extend(bytes.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)));
+        }
         if unit > 1 {
             for offset in &mut offsets {
                 *offset = offset.checked_mul(unit).ok_or_else(|| Failure::new("an offset is too large"))?;

@@ -10,7 +10,7 @@ use super::paint::{SparseSource, paint};
 use super::plan::{BatchPlan, DensePlan, PositionBox, Source};
 use super::point_batch::point_batch;
 use super::sparse::field_stats;
-use super::{BoundField, BoundOptions, Progress, bind};
+use super::{BoundField, BoundOptions, HELD_BYTES, Progress, bind};
 use crate::array::{Array, Fragment};
 use crate::buffer_pool::BufferPool;
 use crate::cancel::Operation;
@@ -100,6 +100,9 @@ pub(crate) struct DenseReader {
     budget: u64,
     /// A batch for the caller to keep takes no more than this.
     batch_bytes: u64,
+    /// Whether batches are copied to the caller's memory, who may not have room for all of their cells: then they are small
+    /// where that costs nothing.
+    held: bool,
     /// Tiles that were asked for before they are needed.
     ahead: Option<Ahead>,
     /// The read, which can be cancelled.
@@ -229,6 +232,7 @@ impl DenseReader {
             pool,
             budget,
             batch_bytes,
+            held: false,
             ahead: Ahead::of(array),
             operation: array.context().begin(),
             planned: None,
@@ -238,6 +242,11 @@ impl DenseReader {
     /// Lets batches be as large as the budget allows, for a caller who wants all cells in one piece.
     pub(crate) fn prefer_few_batches(&mut self) {
         self.batch_bytes = u64::MAX;
+    }
+
+    /// Lets batches be small, for a caller who copies them to where there may be little room.
+    pub(crate) fn prefer_small_batches(&mut self) {
+        self.held = self.ahead.is_none();
     }
 
     /// Cells of a batch for the caller to keep.
@@ -393,7 +402,7 @@ impl DenseReader {
         if let Some((_, before)) = self.planned.take() {
             self.walk = before;
         }
-        let Self { array, fields, condition, plan, sparse, walk, order, budget, .. } = self;
+        let Self { array, fields, condition, plan, sparse, walk, order, budget, held, .. } = self;
         let costs = Costs {
             array,
             fields,
@@ -408,10 +417,28 @@ impl DenseReader {
                 if cutter.is_done() {
                     return Ok(None);
                 }
-                let mut fits = |piece: &PositionBox| costs.plan(piece, order, 0, 0);
-                match cutter.next(max_cells, &mut fits, &|d, r| align(plan, d, r))? {
-                    Some((_, (batch, _))) => batch,
-                    None => return Err(costs.too_small()),
+                let cut = |costs: &Costs<'_>, cutter: &mut Cutter| {
+                    let mut fits = |piece: &PositionBox| costs.plan(piece, order, 0, 0);
+                    cutter.next(max_cells.min(costs.max_cells()), &mut fits, &|d, r| align(plan, d, r))
+                };
+                let mut small = None;
+                for budget in HELD_SCALES.map(|scale| scale * HELD_BYTES).into_iter().filter(|_| *held) {
+                    let costs = Costs { budget: budget.min(costs.budget), ..costs };
+                    let mut probe = cutter.clone();
+                    if let Some((piece, (batch, _))) = cut(&costs, &mut probe)?
+                        && cuts_no_tile(plan, &piece)
+                    {
+                        *cutter = probe;
+                        small = Some(batch);
+                        break;
+                    }
+                }
+                match small {
+                    Some(batch) => batch,
+                    None => match cut(&costs, cutter)? {
+                        Some((_, (batch, _))) => batch,
+                        None => return Err(costs.too_small()),
+                    },
                 }
             }
             Walk::Tiles { cutter, next } => {
@@ -439,7 +466,8 @@ impl DenseReader {
                         None if whole_tile => return Err(costs.too_small()),
                         _ => break,
                     }
-                    if !cutter.is_done() || batch.cells as u64 >= GLOBAL_BATCH_CELLS {
+                    let enough = *held && spent >= HELD_BYTES;
+                    if !cutter.is_done() || enough || batch.cells as u64 >= GLOBAL_BATCH_CELLS {
                         break;
                     }
                 }
@@ -477,6 +505,9 @@ impl DenseReader {
     }
 }
 
+/// Where a small batch would cut tiles, it may be so many times as large.
+const HELD_SCALES: [u64; 3] = [1, 2, 4];
+
 /// Enough cells for a batch in global order: more would not be read faster.
 const GLOBAL_BATCH_CELLS: u64 = 1 << 24;
 
@@ -511,6 +542,16 @@ fn align(plan: &DensePlan, dimension: usize, positions: Range<u64>) -> u64 {
     low
 }
 
+/// Whether a box begins and ends between tiles along every dimension, or where the selection does.
+fn cuts_no_tile(plan: &DensePlan, piece: &PositionBox) -> bool {
+    let axes = plan.selection.iter().zip(plan.grid.extents()).zip(piece);
+    axes.into_iter().all(|((selection, extent), positions)| {
+        let tile = |position: u64| selection.offset_at(position) / extent;
+        let between = |at: u64| at == 0 || at >= selection.len() || tile(at) != tile(at - 1);
+        between(positions.start) && between(positions.end)
+    })
+}
+
 /// The selected box of the tile that the positions `at` lie in, and where the next tile begins.
 fn tile_at(plan: &DensePlan, at: &[u64]) -> (PositionBox, Option<Vec<u64>>) {
     let end = |d: usize| {
@@ -538,6 +579,7 @@ fn tile_at(plan: &DensePlan, at: &[u64]) -> (PositionBox, Option<Vec<u64>>) {
 }
 
 /// What batches cost in memory.
+#[derive(Clone, Copy)]
 struct Costs<'a> {
     array: &'a Array,
     fields: &'a [BoundField],

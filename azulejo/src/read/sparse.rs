@@ -10,7 +10,7 @@ mod prune;
 mod query;
 mod sift;
 
-use super::{BoundOptions, BufferPool, Progress};
+use super::{BoundOptions, BufferPool, HELD_BYTES, Progress};
 use crate::array::{Array, Fragment};
 use crate::column::{ColumnMut, ColumnSet};
 use crate::error::{Error, Result};
@@ -69,6 +69,13 @@ impl SparseReader {
         self.batch_bytes = u64::MAX;
     }
 
+    /// Lets batches be small, for a caller who is done with one before the next; where reads are cheap.
+    pub(crate) fn prefer_small_batches(&mut self) {
+        if self.query.ahead.is_none() {
+            self.batch_bytes = HELD_BYTES;
+        }
+    }
+
     /// The next cells, at least one; `None` at the end.
     pub(crate) fn next_batch(&mut self) -> Result<Option<ColumnSet>> {
         match self.next_into(&mut [], 0, &mut Progress::default())? {
@@ -89,12 +96,17 @@ impl SparseReader {
         while self.next < self.plan.clusters.len() {
             self.query.operation.check()?;
             let first = self.next == 0 && self.from.is_none();
-            let step = || self.step(self.next, self.from.clone());
+            // Cells that the next batch may have where it is not a small one.
+            let most = match columns.is_empty() || self.query.ahead.is_some() {
+                true => u64::MAX,
+                false => room.saturating_sub(progress.cells) as u64,
+            };
+            let step = || self.step(self.next, self.from.clone(), most);
             let bounded = self.query.order.curve().is_none() || !matches!(step(), Err(Error::Budget { .. }));
             if !bounded && self.plan.refine(&self.query, &self.pool, self.next)? {
                 continue;
             }
-            let step = self.step(self.next, self.from.clone())?;
+            let step = self.step(self.next, self.from.clone(), most)?;
             let ahead = self.room(&step);
             self.start_reads(&step, ahead);
             let several = !first || step.next < self.plan.clusters.len();
@@ -188,7 +200,7 @@ impl SparseReader {
         // Along a Hilbert curve the plan may be refined before that.
         if step.next < self.plan.clusters.len()
             && self.query.order.curve().is_none()
-            && let Ok(later) = self.step(step.next, step.from.clone())
+            && let Ok(later) = self.step(step.next, step.from.clone(), u64::MAX)
             && !later.sift
         {
             batch::start(&self.query, &later.portions, room);
@@ -196,8 +208,8 @@ impl SparseReader {
     }
 
     /// Cuts a batch out of the plan, from a cluster on and a place in it: as many clusters as the budget allows, or a part of
-    /// one.
-    fn step(&self, mut next: usize, mut from: Option<CellBound>) -> Result<Step<'_>> {
+    /// one. Batches with more than `most` cells are small if they can be.
+    fn step(&self, mut next: usize, mut from: Option<CellBound>, most: u64) -> Result<Step<'_>> {
         let mut portions: Vec<Portion<'_>> = Vec::new();
         let (mut cost, mut cells) = (0u64, 0u64);
         // What is read ahead takes its part.
@@ -217,14 +229,15 @@ impl SparseReader {
                 }
                 break;
             }
+            let held = cells + more_cells > most;
             // A long cluster is cut where that costs little, as its tiles are sorted faster in parts that fit a cache.
             if portions.is_empty()
-                && sum / 2 > self.part_bytes()
-                && let Some(step) = self.cut(cluster, next, from.as_ref())
+                && sum / 2 > self.part_bytes(held)
+                && let Some(step) = self.cut(cluster, next, from.as_ref(), held)
             {
                 return Ok(step);
             }
-            if sum > batch_bytes && !portions.is_empty() {
+            if (sum > batch_bytes || (held && sum > HELD_BYTES)) && !portions.is_empty() {
                 break;
             }
             cost += more;
@@ -249,15 +262,16 @@ impl SparseReader {
     }
 
     /// What a part of a long cluster costs.
-    fn part_bytes(&self) -> u64 {
+    fn part_bytes(&self, held: bool) -> u64 {
         match self.batch_bytes {
             u64::MAX => u64::MAX,
+            _ if held => HELD_BYTES.min(self.query.budget / 8).max(1),
             _ => PART_BYTES.min(self.query.budget / 8).max(1),
         }
     }
 
     /// The first tiles of a cluster, and of their cells those below all others, if few of these tiles are needed again.
-    fn cut(&self, cluster: &Cluster, next: usize, from: Option<&CellBound>) -> Option<Step<'_>> {
+    fn cut(&self, cluster: &Cluster, next: usize, from: Option<&CellBound>, held: bool) -> Option<Step<'_>> {
         let order = &self.query.order;
         // Strings that are not ASCII have no place among bounds: one batch takes them all, if it can.
         let bounded = order.curve().is_none() && !order.dimensions().iter().any(DimensionOrder::is_string);
@@ -277,7 +291,7 @@ impl SparseReader {
         let share =
             if kept::is_small_tile(&self.query, remaining.first()?) { PART_SHARE_KEPT } else { PART_SHARE };
         let places = |scale: u64| {
-            let most = self.part_bytes().saturating_mul(scale).min(self.query.budget / 8);
+            let most = self.part_bytes(held).saturating_mul(scale).min(self.query.budget / 8);
             let mut cost = 0u64;
             let fits = |tile: &&&PlannedTile| {
                 cost = cost.saturating_add(tile.cost);

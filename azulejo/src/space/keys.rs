@@ -247,6 +247,15 @@ enum Source {
     Fold { inner: Vec<Column>, ranks: Vec<Vec<u32>>, distinct: Vec<u128> },
 }
 
+impl Column {
+    /// Drops what only keys of bounds need.
+    fn forget_combinations(&mut self) {
+        if let Source::Fold { inner, distinct, .. } = &mut self.source {
+            (*inner, *distinct) = (Vec::new(), Vec::new());
+        }
+    }
+}
+
 /// Makes the keys of tiles, those within `[from, to)` if bounds are given.
 pub(crate) fn build(
     order: &CellOrder,
@@ -259,6 +268,9 @@ pub(crate) fn build(
     let mut columns = columns(order, tiles, &mut non_ascii)?;
     while total(&columns) + cell_bits.total() > 128 {
         columns = fold(order, tiles, columns);
+        if from.is_none() && to.is_none() {
+            columns.iter_mut().for_each(Column::forget_combinations);
+        }
     }
     fn keep<W: Word>(keys: &mut Vec<Vec<W>>, from: Option<Option<W>>, to: Option<Option<W>>) {
         if let Some(from) = from {
@@ -600,14 +612,26 @@ fn fold(order: &CellOrder, tiles: &[KeyTile<'_>], mut columns: Vec<Column>) -> V
     });
     let rest = columns.split_off(fitting.count());
     let inner = columns;
-    let packed: Vec<Vec<u128>> =
-        tiles.par_iter().enumerate().map(|(t, tile)| pack(order, &inner, t, tile, None)).collect();
-    let mut distinct: Vec<u128> = packed.iter().flatten().copied().collect();
+    // Combinations are packed twice: that costs less than what holding them would take of memory.
+    let packed = |t: usize, tile: &KeyTile<'_>| pack::<u128>(order, &inner, t, tile, None);
+    let mut distinct = vec![0u128; tiles.iter().map(|tile| tile.picked.len()).sum()];
+    let mut free = distinct.as_mut_slice();
+    let mut places = Vec::with_capacity(tiles.len());
+    for tile in tiles {
+        let (place, later) = free.split_at_mut(tile.picked.len().min(free.len()));
+        free = later;
+        places.push(place);
+    }
+    places.into_par_iter().zip(tiles).enumerate().for_each(|(t, (place, tile))| {
+        for (place, number) in place.iter_mut().zip(packed(t, tile)) {
+            *place = number;
+        }
+    });
     distinct.par_sort_unstable();
     distinct.dedup();
     let places = Places::of(&distinct);
-    let ranks =
-        packed.par_iter().map(|values| values.iter().map(|v| places.rank(*v) as u32).collect()).collect();
+    let ranks = |(t, tile)| packed(t, tile).into_iter().map(|number| places.rank(number) as u32).collect();
+    let ranks = tiles.par_iter().enumerate().map(ranks).collect();
     let bits = width((distinct.len() as u64).saturating_sub(1));
     let mut columns = vec![Column { bits, source: Source::Fold { inner, ranks, distinct } }];
     columns.extend(rest);

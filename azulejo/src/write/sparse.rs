@@ -32,7 +32,18 @@ pub(super) fn write_unordered(
     let order = CellOrder::new(schema, Layout::Global);
     let dimensions = dimensions_of(shapes, input);
     let cells = Unordered { shapes, input, capacity: capacity(schema), band_bytes };
+    let duplicates = rule != DuplicateRule::Allowed;
+    // Where the first cells are in order all may be. A few runs at a time tell, without the keys of all cells.
+    let some = RUN * (2 * rayon::current_num_threads()).max(4);
     let sort_bytes = sort_bytes(&order);
+    if input.cell_num > some && sort_bytes.saturating_mul(some as u64) <= budget / 4 {
+        let in_order = |cells: usize| {
+            disorders(&order, &dimensions, cells, duplicates, some).map(|disorders| disorders.is_empty())
+        };
+        if in_order(RUN)? && in_order(input.cell_num)? {
+            return cells.push_as_given(fragments);
+        }
+    }
     let all = sort_bytes.saturating_mul(input.cell_num as u64);
     if all <= budget / 4 * 3 || input.cell_num <= RUN {
         return match arrange(schema, &order, &dimensions, input.cell_num, rule)? {
@@ -41,7 +52,6 @@ pub(super) fn write_unordered(
         };
     }
     let part = usize::try_from(budget / 2 / sort_bytes).unwrap_or(usize::MAX);
-    let duplicates = rule != DuplicateRule::Allowed;
     if disorders(&order, &dimensions, input.cell_num, duplicates, part.min(CHECKED))?.is_empty() {
         return cells.push_as_given(fragments);
     }

@@ -60,6 +60,7 @@ pub fn aggregate(
             }
         }
         let mut reader = DenseReader::new(array, bound)?;
+        reader.prefer_small_batches();
         while let Some((cells, mask)) =
             reader.next_written(&mut |fragment, tile, cell_num| totals.take(fragment, tile, cell_num))?
         {
@@ -67,6 +68,7 @@ pub fn aggregate(
         }
     } else {
         let mut reader = SparseReader::new(array, bound)?;
+        reader.prefer_small_batches();
         totals.take_tiles(array, &mut reader)?;
         while let Some(batch) = reader.next_batch()? {
             totals.update(array.context(), &batch, None)?;

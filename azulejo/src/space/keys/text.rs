@@ -29,8 +29,8 @@ pub(super) type Ranks = (Vec<Vec<u32>>, Vec<(u32, u32)>);
 struct Ranked {
     /// Of each cell that takes part, by their order in the tile.
     ranks: Vec<u32>,
-    /// The distinct strings in order: their prefixes and cells that have them.
-    distinct: Vec<(u128, u32)>,
+    /// The distinct strings in order: cells that have them.
+    distinct: Vec<u32>,
     /// Whether one is not ASCII.
     foreign: bool,
 }
@@ -63,14 +63,15 @@ impl Ranked {
         });
         let text = |cell: u32| move || view.cell(cell as usize);
         runs.sort_unstable_by(|a, b| compare((a.0, text(a.1)), (b.0, text(b.1))));
-        let mut distinct: Vec<(u128, u32)> = Vec::new();
+        let mut distinct: Vec<u32> = Vec::new();
         let mut by_run = vec![0u32; runs.len()];
+        let mut previous: Option<(u128, u32)> = None;
         for (prefix, cell, run) in runs {
-            let known = distinct.last().is_some_and(|&(last, of)| {
-                compare((last, text(of)), (prefix, text(cell))) == Ordering::Equal
-            });
+            let known = previous
+                .is_some_and(|(last, of)| compare((last, text(of)), (prefix, text(cell))) == Ordering::Equal);
             if !known {
-                distinct.push((prefix, cell));
+                distinct.push(cell);
+                previous = Some((prefix, cell));
             }
             if let Some(rank) = by_run.get_mut(run as usize) {
                 *rank = distinct.len() as u32 - 1;
@@ -84,20 +85,49 @@ impl Ranked {
     }
 }
 
+/// A string that is distinct in its tile. Its prefix is kept in halves, as a number of 16 bytes would leave eight unused.
+#[derive(Debug, Clone, Copy, Default)]
+struct Entry {
+    prefix: [u64; 2],
+    tile: u32,
+    /// Its rank in the tile.
+    rank: u32,
+}
+
+impl Entry {
+    #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
+    fn new(prefix: u128, tile: u32, rank: u32) -> Self {
+        Self { prefix: [(prefix >> 64) as u64, prefix as u64], tile, rank }
+    }
+
+    #[inline]
+    fn prefix(&self) -> u128 {
+        u128::from(self.prefix[0]) << 64 | u128::from(self.prefix[1])
+    }
+}
+
 /// Ranks the strings of a dimension: within each tile, where few may be distinct, then those among each other.
 #[expect(clippy::cast_possible_truncation, reason = "tiles and their cells are counted in u32 here")]
 pub(super) fn rank_strings(dimension: usize, tiles: &[KeyTile<'_>], non_ascii: &mut bool) -> Ranks {
     let ranked: Vec<Ranked> = tiles.par_iter().map(|tile| Ranked::of(dimension, tile)).collect();
     *non_ascii |= ranked.iter().any(|tile| tile.foreign);
     let count = ranked.iter().map(|tile| tile.distinct.len()).sum();
-    // Prefix, tile, and rank in the tile.
-    let mut sorted: Vec<(u128, u32, u32)> = Vec::with_capacity(count);
-    let (mut ranks, mut cells) = (Vec::with_capacity(tiles.len()), Vec::with_capacity(tiles.len()));
-    for (t, tile) in (0u32..).zip(ranked) {
-        sorted.extend((0u32..).zip(&tile.distinct).map(|(rank, (prefix, _))| (*prefix, t, rank)));
-        cells.push(tile.distinct.iter().map(|(_, cell)| *cell).collect::<Vec<u32>>());
-        ranks.push(tile.ranks);
+    let mut sorted = vec![Entry::default(); count];
+    let mut rest = sorted.as_mut_slice();
+    let mut work = Vec::with_capacity(tiles.len());
+    for ((t, tile), ranked) in (0u32..).zip(tiles).zip(&ranked) {
+        let (entries, later) = rest.split_at_mut(ranked.distinct.len().min(rest.len()));
+        rest = later;
+        work.push((t, tile.coordinates.get(dimension), &ranked.distinct, entries));
     }
+    work.into_par_iter().for_each(|(tile, view, cells, entries)| {
+        for ((rank, cell), entry) in (0u32..).zip(cells).zip(entries) {
+            let text = view.map_or(&[][..], |view| view.cell(*cell as usize));
+            *entry = Entry::new(prefix(text), tile, rank);
+        }
+    });
+    let (mut ranks, cells): (Vec<Vec<u32>>, Vec<Vec<u32>>) =
+        ranked.into_iter().map(|tile| (tile.ranks, tile.distinct)).unzip();
     let cell_of = |t: u32, rank: u32| -> u32 {
         cells.get(t as usize).and_then(|cells| cells.get(rank as usize)).copied().unwrap_or(0)
     };
@@ -107,18 +137,22 @@ pub(super) fn rank_strings(dimension: usize, tiles: &[KeyTile<'_>], non_ascii: &
             view.map_or(&[], |view| view.cell(cell_of(t, rank) as usize))
         }
     };
-    sorted.par_sort_unstable_by(|a, b| compare((a.0, text(a.1, a.2)), (b.0, text(b.1, b.2))));
+    sorted.par_sort_unstable_by(|a, b| {
+        compare((a.prefix(), text(a.tile, a.rank)), (b.prefix(), text(b.tile, b.rank)))
+    });
     let mut global: Vec<Vec<u32>> = cells.iter().map(|cells| vec![0; cells.len()]).collect();
     let mut distinct: Vec<(u32, u32)> = Vec::new();
-    let mut previous: Option<(u128, u32, u32)> = None;
-    for (prefix, t, rank) in sorted {
-        let known = previous.is_some_and(|(last, of, its)| {
-            compare((last, text(of, its)), (prefix, text(t, rank))) == Ordering::Equal
+    let mut previous: Option<Entry> = None;
+    for entry in sorted {
+        let Entry { tile: t, rank, .. } = entry;
+        let known = previous.is_some_and(|last| {
+            let last = (last.prefix(), text(last.tile, last.rank));
+            compare(last, (entry.prefix(), text(t, rank))) == Ordering::Equal
         });
         if !known {
             distinct.push((t, cell_of(t, rank)));
         }
-        previous = Some((prefix, t, rank));
+        previous = Some(entry);
         if let Some(global) = global.get_mut(t as usize).and_then(|ranks| ranks.get_mut(rank as usize)) {
             *global = distinct.len() as u32 - 1;
         }
