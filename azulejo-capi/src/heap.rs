@@ -1,22 +1,22 @@
-//! Memory that queries have used goes back to the system.
+//! Memory that writes have used goes back to the system.
 //!
-//! Allocators keep what was freed for whoever asks next. After queries that moved much that is as much memory as their results
-//! took, which the caller's program may need elsewhere. The setting `sm.mem.malloc_trim` says whether they let go of it.
+//! Allocators keep what was freed for whoever asks next. After writes of many cells that is as much memory as their keys and
+//! tiles took, which the caller's program may need elsewhere. The setting `sm.mem.malloc_trim` says whether they let go of it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Letting go of memory, and touching it for the first time again, costs little beside moving so many bytes.
 const MUCH: u64 = 16 << 20;
 
-/// Bytes that queries moved since memory was given back.
+/// Bytes that writes moved since memory was given back.
 static MOVED: AtomicU64 = AtomicU64::new(0);
 
-/// Notes that a query moved bytes from or to its caller's buffers.
+/// Notes that a write took bytes from its caller's buffers.
 pub fn moved(bytes: u64) {
     MOVED.fetch_add(bytes, Ordering::Relaxed);
 }
 
-/// Gives unused memory back if much was moved since the last time; queries end with it.
+/// Gives unused memory back if much was moved since the last time: queries end with this.
 pub fn settle() {
     if MOVED.load(Ordering::Relaxed) >= MUCH && MOVED.swap(0, Ordering::Relaxed) >= MUCH {
         trim();
