@@ -249,21 +249,32 @@ impl Shared {
         }
     }
 
+    /// Deletes objects, again where a connection broke: clients of stores do not know that this does no harm.
     async fn delete_all(&self, path: &StorePath, keys: Vec<Path>) -> Result<()> {
-        let delete = async {
-            let mut outcome = Ok(());
-            let keys = futures_util::stream::iter(keys.into_iter().map(Ok));
-            let mut deleted = self.store.delete_stream(keys.boxed());
-            while let Some(result) = deleted.next().await {
-                match result {
-                    Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
-                    // The others go all the same: what is left makes the next attempt.
-                    Err(error) => outcome = Err(error),
-                }
+        let mut attempt = 1;
+        loop {
+            let Err((error, answer)) = observed(self.delete_once(&keys)).await else { return Ok(()) };
+            let is_broken = answer.status.is_none() && !answer.timed_out && !answer.unreachable;
+            if !is_broken || attempt >= self.limits.tries {
+                return Err(self.error("delete", path, (error, answer)));
             }
-            outcome
-        };
-        observed(delete).await.map_err(|failure| self.error("delete", path, failure))
+            tokio::time::sleep(pause(attempt)).await;
+            attempt += 1;
+        }
+    }
+
+    async fn delete_once(&self, keys: &[Path]) -> object_store::Result<()> {
+        let mut outcome = Ok(());
+        let keys: Vec<_> = keys.iter().cloned().map(Ok).collect();
+        let mut deleted = self.store.delete_stream(futures_util::stream::iter(keys).boxed());
+        while let Some(result) = deleted.next().await {
+            match result {
+                Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
+                // The others go all the same: what is left makes the next attempt.
+                Err(error) => outcome = Err(error),
+            }
+        }
+        outcome
     }
 }
 

@@ -36,6 +36,7 @@ impl Barrier {
 
 /// What a server does.
 struct Reply {
+    /// 0: it closes the connection.
     status: u16,
     headers: Vec<(&'static str, String)>,
     body: Vec<u8>,
@@ -171,6 +172,9 @@ fn serve(
     if let Some(barrier) = &reply.held {
         barrier.wait();
     }
+    if reply.status == 0 {
+        return Ok(());
+    }
     write!(stream, "HTTP/1.1 {} Whatever\r\nconnection: close\r\n", reply.status)?;
     write!(
         stream,
@@ -236,6 +240,18 @@ fn busy_servers_are_asked_again() {
     assert_eq!((server.requests().len(), stats.counts().failures), (4, 3));
     assert_eq!(stats.counts().requests(IoOp::Get), 4);
     assert!(stats.counts().waited > Duration::from_millis(20));
+}
+
+#[test]
+fn what_is_to_be_deleted_is_asked_for_again_where_connections_break() {
+    let done = "<DeleteResult><Deleted><Key>folder/__commits/x</Key></Deleted></DeleteResult>";
+    let server = Server::start(move |number, _| match number {
+        0..3 => Reply::new(0, ""),
+        _ => Reply::new(200, done),
+    });
+    let (storage, root, _) = server.connect("s3", &[]);
+    storage.delete(&[root.join("__commits/x")]).unwrap();
+    assert_eq!(server.requests().len(), 4);
 }
 
 #[test]
