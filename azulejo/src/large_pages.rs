@@ -18,17 +18,18 @@ pub(crate) fn zeroed(len: usize) -> Vec<u8> {
 
 #[cfg(target_os = "linux")]
 fn ask_for(bytes: &mut [u8]) {
-    let page = rustix::param::page_size();
+    // A power of two that no system exceeds with its usual pages: advice is about whole ones.
+    const PAGE: usize = 64 << 10;
     let start = bytes.as_mut_ptr();
-    let skipped = start.align_offset(page);
-    let Some(len) = bytes.len().checked_sub(skipped).map(|len| len - len % page) else { return };
+    let skipped = start.align_offset(PAGE);
+    let Some(len) = bytes.len().checked_sub(skipped).map(|len| len - len % PAGE) else { return };
     // That it is refused changes nothing.
     #[expect(
         unsafe_code,
         reason = "the advice concerns whole pages of memory that is ours alone, and no content"
     )]
     // SAFETY: `skipped` and `len` stay within `bytes`; the advice leaves what is in memory as it is.
-    let _ = unsafe { rustix::mm::madvise(start.add(skipped).cast(), len, rustix::mm::Advice::LinuxHugepage) };
+    let _ = unsafe { libc::madvise(start.add(skipped).cast(), len, libc::MADV_HUGEPAGE) };
 }
 
 #[cfg(not(target_os = "linux"))]
