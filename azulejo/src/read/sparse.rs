@@ -229,7 +229,10 @@ impl SparseReader {
                 }
                 break;
             }
-            let held = cells + more_cells > most;
+            // Tiles that the last batch has taken in part have fewer cells left than they say: they do not count here.
+            let whole = |tile: &&PlannedTile| from.as_ref().is_none_or(|from| tile.lower >= *from);
+            let whole_cells: u64 = tiles.iter().filter(whole).map(|tile| u64::from(tile.cell_num)).sum();
+            let held = cells + whole_cells > most;
             // A long cluster is cut where that costs little, as its tiles are sorted faster in parts that fit a cache.
             if portions.is_empty()
                 && sum / 2 > self.part_bytes(held)
@@ -290,8 +293,8 @@ impl SparseReader {
         };
         let share =
             if kept::is_small_tile(&self.query, remaining.first()?) { PART_SHARE_KEPT } else { PART_SHARE };
-        let places = |scale: u64| {
-            let most = self.part_bytes(held).saturating_mul(scale).min(self.query.budget / 8);
+        let places = |bytes: u64| {
+            let most = bytes.min(self.query.budget / 8);
             let mut cost = 0u64;
             let fits = |tile: &&&PlannedTile| {
                 cost = cost.saturating_add(tile.cost);
@@ -302,7 +305,9 @@ impl SparseReader {
             let found = places.filter_map(|taken| Some((again(taken)?, taken)));
             found.min_by_key(|((again, _), _)| *again).filter(|((again, _), taken)| again * share <= *taken)
         };
-        let ((_, to), taken) = PART_SCALES.into_iter().find_map(places)?;
+        let usual = PART_SCALES.map(|scale| self.part_bytes(false).saturating_mul(scale));
+        let small = held.then(|| self.part_bytes(true));
+        let ((_, to), taken) = small.into_iter().chain(usual).find_map(places)?;
         let bounds = (from.cloned(), Some(to.clone()));
         let tiles = remaining.get(..taken)?.to_vec();
         let cost = tiles.iter().fold(0u64, |sum, tile| sum.saturating_add(tile.cost));
