@@ -3,6 +3,9 @@
 //! Allocators keep what was freed for whoever asks next. After writes of many cells that is as much memory as their keys and
 //! tiles took, which the caller's program may need elsewhere. The setting `sm.mem.malloc_trim` says whether they let go of it.
 
+#[cfg(target_os = "linux")]
+mod large;
+
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Letting go of memory, and touching it for the first time again, costs little beside moving so many bytes.
@@ -25,12 +28,8 @@ pub fn settle() {
 
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn trim() {
-    unsafe extern "C" {
-        /// The C library's.
-        fn malloc_trim(pad: usize) -> i32;
-    }
     // SAFETY: it may be called at any time, by any thread.
-    let _ = unsafe { malloc_trim(0) };
+    let _ = unsafe { libc::malloc_trim(0) };
 }
 
 /// Other allocators are not asked.
