@@ -469,13 +469,12 @@ macro_rules! capi_callback {
 
 /// Declares the functions that free handles.
 macro_rules! capi_free {
-    ($( fn $name:ident($type:ty) $(then $after:path)?; )*) => {$(
+    ($( fn $name:ident($type:ty); )*) => {$(
         /// Frees the handle and sets it to null; null is left alone.
         #[unsafe(no_mangle)]
         pub extern "C" fn $name(handle: $crate::boundary::InOut<$crate::boundary::Ptr<$type>>) {
             let _ = $crate::boundary::run(|| {
                 handle.free();
-                $($after();)?
                 Ok(())
             });
         }

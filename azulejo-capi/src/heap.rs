@@ -19,10 +19,15 @@ pub fn moved(bytes: u64) {
     MOVED.fetch_add(bytes, Ordering::Relaxed);
 }
 
-/// Gives unused memory back if much was moved since the last time: queries end with this.
-pub fn settle() {
-    if MOVED.load(Ordering::Relaxed) >= MUCH && MOVED.swap(0, Ordering::Relaxed) >= MUCH {
-        trim();
+/// Gives unused memory back when it is dropped, if much was moved since the last time: queries end with it.
+#[derive(Debug)]
+pub struct Settling;
+
+impl Drop for Settling {
+    fn drop(&mut self) {
+        if MOVED.load(Ordering::Relaxed) >= MUCH && MOVED.swap(0, Ordering::Relaxed) >= MUCH {
+            trim();
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use crate::condition::ConditionHandle;
 use crate::config::{Config, Settings};
 use crate::enums::{QueryType, layout, query_type};
 use crate::error::{Failure, Result};
+use crate::heap::Settling;
 use crate::strings::{Keep, StringHandle, lock};
 use crate::subarray::{Ranges, SubarrayHandle};
 use azulejo_format::schema::{ArraySchema, Layout};
@@ -33,6 +34,8 @@ pub struct QueryHandle {
     shared: Arc<Shared>,
     array: ArrayHandle,
     keep: Keep,
+    /// The last to go, after what the query held.
+    _settling: Settling,
 }
 
 impl Kind for QueryHandle {
@@ -288,7 +291,7 @@ capi! {
         };
         let stats = QueryStats::new(kind, ctx.stats());
         let shared = Arc::new(Shared { open, kind, state: Mutex::new(state), stats });
-        query.give(QueryHandle { shared, array: array.clone(), keep: Keep::default() })?;
+        query.give(QueryHandle { shared, array: array.clone(), keep: Keep::default(), _settling: Settling })?;
     }
 
     /// Statistics as JSON; free them with `tiledb_stats_free_str`.
@@ -593,5 +596,5 @@ fn plan_json(query: &QueryHandle) -> String {
 }
 
 capi_free! {
-    fn tiledb_query_free(QueryHandle) then crate::heap::settle;
+    fn tiledb_query_free(QueryHandle);
 }
