@@ -7,6 +7,7 @@ use azulejo::column::ColumnView;
 use azulejo::format::schema::{Attribute, Dimension};
 use azulejo::format::{ArraySchema, CellValNum, Datatype, FormatVersion, NdRectangle, Range};
 use azulejo::read::ReadOptions;
+use azulejo::space::Layout;
 use azulejo::storage::Uri;
 use azulejo::write::{WriteLayout, WriteOptions, Writer};
 use azulejo::{Array, ColumnBuffers, ColumnSet, Config, Context, Error, Reader};
@@ -208,6 +209,36 @@ fn order_holds_across_calls() {
     let array = Array::open(&context, "mem://a").unwrap();
     let read = Reader::new(&array, ReadOptions::new().fields(["x"])).unwrap().read_all().unwrap();
     assert_eq!(read.columns[0].values::<i64>(), Some(&[1, 2, 2, 3, 4, 60][..]));
+}
+
+#[test]
+fn a_dimension_of_one_real_number_needs_no_extent() {
+    let context = context();
+    let new = ArraySchema::sparse()
+        .dimension_with(Dimension::new("x", 3.5f64..=3.5))
+        .dimension("y", 0i32..=99, 10)
+        .attribute("a", Datatype::Int32)
+        .build()
+        .unwrap();
+    Array::create(&context, "mem://a", new).unwrap();
+    for value in [1, 2] {
+        let mut writer = Writer::open(&context, "mem://a", WriteOptions::new()).unwrap();
+        let set = ColumnSet::of([
+            ColumnBuffers::of_values("x", vec![3.5; 3]),
+            ColumnBuffers::of_values("y", vec![40, 7, 20 + value]),
+            ColumnBuffers::of_values("a", vec![value; 3]),
+        ]);
+        writer.write(&set.unwrap()).unwrap();
+        writer.finish().unwrap();
+    }
+    let array = Array::open(&context, "mem://a").unwrap();
+    for layout in [Layout::RowMajor, Layout::ColMajor, Layout::Global] {
+        let read = Reader::new(&array, ReadOptions::new().layout(layout)).unwrap().read_all().unwrap();
+        let values =
+            |name: &str| read.columns.iter().find(|c| &*c.column_type.name == name).unwrap().values::<i32>();
+        assert_eq!(values("y"), Some(&[7, 21, 22, 40][..]), "{layout:?}");
+        assert_eq!(values("a"), Some(&[2, 1, 2, 2][..]), "{layout:?}");
+    }
 }
 
 #[test]

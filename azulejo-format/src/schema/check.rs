@@ -495,7 +495,8 @@ fn check_extent<T: Native>(extent: &[u8]) -> Result<(), String> {
 fn validate_real<T: Native>(domain: &Range, extent: &[u8]) -> Result<(), String> {
     let (low, high) = domain.bounds::<T>();
     let extent = T::read(extent).as_f64();
-    if extent <= 0.0 {
+    // A dimension without an extent has that of its domain, which is 0 where the domain is one point.
+    if extent < 0.0 || extent == 0.0 && low != high {
         return Err("has a tile extent that is not positive".to_owned());
     }
     // The widest domain of 32 bits is infinitely wide in 32 bits, and so is its one tile.

@@ -329,7 +329,14 @@ fn new_schemas_meet_more_rules() {
     assert!(r(dense, |s| first(s, Datatype::Int64, 0i64, i64::MAX - 1, 10)).contains("64 bits"));
     assert!(r(dense, |s| first(s, Datatype::UInt64, 7u64, u64::MAX, 10)).contains("64 bits"));
     assert!(r(sparse, |s| first(s, Datatype::Float64, 0.0f64, 1.0, 2.5)).contains("larger than its domain"));
-    assert!(r(sparse, |s| first(s, Datatype::Float64, 1.0f64, 1.0, 0.0)).contains("not positive"));
+    assert!(r(sparse, |s| first(s, Datatype::Float64, 1.0f64, 1.5, 0.0)).contains("not positive"));
+    // One point has the extent 0 where none is set.
+    changed(sparse, |s| {
+        first(s, Datatype::Float64, 1.0f64, 1.0, 0.0);
+        s.current_domain = CurrentDomain::Empty;
+    })
+    .validate()
+    .unwrap();
     // Rounded up to tiles, a narrow domain may leave its type.
     changed(dense, |s| {
         first(s, Datatype::Int32, 0i32, i32::MAX - 1, 10_000);
