@@ -50,6 +50,13 @@ impl Kind for SchemaHandle {
 }
 
 impl SchemaHandle {
+    /// A stored schema. Its dimensions have the filters of coordinates as their own where they were stored with none.
+    fn stored(schema: &Arc<ArraySchema>, time: (u64, u64), array: &Array) -> Self {
+        let inherits = schema.domain.dimensions.iter().any(|d| d.filters.filters.is_empty());
+        let schema = if inherits { Arc::new(schema.with_own_filters()) } else { Arc::clone(schema) };
+        Self::of(schema, time, Some(array.clone()))
+    }
+
     fn of(schema: Arc<ArraySchema>, time: (u64, u64), array: Option<Array>) -> Self {
         let state = State {
             dimensions: shared(&schema.domain),
@@ -71,12 +78,12 @@ impl SchemaHandle {
             .iter()
             .find(|(_, other)| Arc::ptr_eq(other, schema))
             .map(|(name, _)| name.as_str());
-        Self::of(Arc::clone(schema), name.map_or((0, 0), time_of), Some(array.clone()))
+        Self::stored(schema, name.map_or((0, 0), time_of), array)
     }
 
     /// A schema that some fragment of an array was written with.
     pub fn of_fragment(schema: &Arc<ArraySchema>, name: &str, array: &Array) -> Self {
-        Self::of(Arc::clone(schema), time_of(name), Some(array.clone()))
+        Self::stored(schema, time_of(name), array)
     }
 
     /// A dense schema of bytes along one dimension.

@@ -432,3 +432,29 @@ fn reserved_names_and_fragments_elsewhere_are_refused() {
     let elsewhere = [c"/some/array/__fragments/__1_1_a_22".as_ptr()];
     fails!(tiledb_array_consolidate_fragments, ctx.0, &uri, &elsewhere[..], 1u64, null());
 }
+
+#[test]
+fn dimensions_of_stored_schemas_show_the_filters_of_coordinates() {
+    let ctx = Ctx::new();
+    let folder = tempfile::tempdir().unwrap();
+    let filters = |schema: Handle| {
+        let (mut domain, mut dimension, mut list, mut count) = (null(), null(), null(), 9u32);
+        ok!(tiledb_array_schema_get_domain, ctx.0, schema, &mut domain);
+        ok!(tiledb_domain_get_dimension_from_index, ctx.0, domain, 0, &mut dimension);
+        ok!(tiledb_dimension_get_filter_list, ctx.0, dimension, &mut list);
+        ok!(tiledb_filter_list_get_nfilters, ctx.0, list, &mut count);
+        free!(tiledb_filter_list_free, list; tiledb_dimension_free, dimension; tiledb_domain_free, domain);
+        count
+    };
+    for sparse in [false, true] {
+        let uri = uri(&folder, if sparse { "sparse" } else { "dense" });
+        create(ctx.0, &uri, sparse, 10, 5, A);
+        let (mut loaded, mut opened) = (null(), null());
+        ok!(tiledb_array_schema_load, ctx.0, &uri, &mut loaded);
+        let array = open(ctx.0, &uri, READ);
+        ok!(tiledb_array_get_schema, ctx.0, array, &mut opened);
+        assert_eq!([filters(loaded), filters(opened)], [1, 1]);
+        free!(tiledb_array_schema_free, loaded; tiledb_array_schema_free, opened);
+        close(ctx.0, array);
+    }
+}
