@@ -379,6 +379,8 @@ capi! {
     fn tiledb_array_close(ctx, array: In<ArrayHandle>) {
         let open = lock(&array.get()?.inner.state).open.take();
         if let Some(open) = open {
+            // Queries hold on to what they were made for, long after they are done in languages that collect garbage.
+            open.array.release_tiles();
             open.flush()?;
         }
     }

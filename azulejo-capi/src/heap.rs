@@ -1,6 +1,6 @@
-//! Memory that writes have used goes back to the system.
+//! Memory that queries have used goes back to the system.
 //!
-//! Allocators keep what was freed for whoever asks next. After writes of many cells that is as much memory as their keys and
+//! Allocators keep what was freed for whoever asks next. After queries of many cells that is as much memory as their keys and
 //! tiles took, which the caller's program may need elsewhere. The setting `sm.mem.malloc_trim` says whether they let go of it.
 
 #[cfg(target_os = "linux")]
@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Letting go of memory, and touching it for the first time again, costs little beside moving so many bytes.
 const MUCH: u64 = 16 << 20;
 
-/// Bytes that writes moved since memory was given back.
+/// Bytes that queries moved since memory was given back.
 static MOVED: AtomicU64 = AtomicU64::new(0);
 
-/// Notes that a write took bytes from its caller's buffers.
+/// Notes that a query took bytes from its caller's buffers, or filled them.
 pub fn moved(bytes: u64) {
     MOVED.fetch_add(bytes, Ordering::Relaxed);
 }

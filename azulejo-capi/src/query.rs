@@ -225,9 +225,7 @@ fn submit(query: &QueryHandle) -> Result<()> {
         QueryType::Update => Err(Failure::unsupported("an update query")),
     };
     query.shared.stats.submitted(&state, query.shared.schema(), start.elapsed());
-    // Reads are followed by reads, which use the memory again.
-    let writes = query.shared.kind != QueryType::Read;
-    if writes && state.settings.flag("sm.mem.malloc_trim") {
+    if state.settings.flag("sm.mem.malloc_trim") {
         crate::heap::moved(state.buffers.iter().map(FieldBuffers::current).fold(0, u64::saturating_add));
     }
     outcome

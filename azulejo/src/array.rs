@@ -235,6 +235,12 @@ impl Array {
         sections::preload(&self.inner.context, wanted.iter().filter_map(fragment), sections::Derive::Known)
     }
 
+    /// Lets go of the decoded tiles that are kept for the next queries, for a caller who asks for no more: they would stay
+    /// as long as a clone of the array or a reader does.
+    pub fn release_tiles(&self) {
+        self.inner.tiles.clear();
+    }
+
     /// The tiles that are kept for the next queries.
     pub(crate) fn tiles(&self) -> &TileCache {
         &self.inner.tiles

@@ -5,7 +5,13 @@ use arrow_buffer::Buffer;
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// Bytes that contexts keep for their next queries, at most: all those of a process that may keep as much share them.
+const MOST_IDLE: u64 = 16 << 20;
+
+/// What the contexts of the process share, and the process.
+static SHARED: Mutex<Option<(u32, Weak<Mutex<Shelf>>)>> = Mutex::new(None);
 
 /// Buffers smaller than this are left to the allocator.
 const SMALLEST: usize = 32 * 1024;
@@ -33,6 +39,26 @@ impl BufferPool {
     pub fn new(limit: usize) -> Self {
         let shelf = Shelf { buffers: BTreeMap::new(), kept: 0, limit };
         Self { shelf: Arc::new(Mutex::new(shelf)), load_limit: u64::MAX }
+    }
+
+    /// The pool of a context whose queries may hold `budget` bytes: an eighth of that may lie idle in it. Large ones are one
+    /// pool, as programs that make many contexts rarely use several at once, and drop them late.
+    pub(crate) fn of_context(budget: u64) -> Self {
+        if budget / 8 < MOST_IDLE {
+            return Self::new(usize::try_from(budget / 8).unwrap_or(usize::MAX));
+        }
+        let own = || Self::new(usize::try_from(MOST_IDLE).unwrap_or(usize::MAX));
+        // In a forked child the lock may be held by a thread that is none of its own.
+        let Ok(mut shared) = SHARED.try_lock() else { return own() };
+        let process = std::process::id();
+        let shelf =
+            shared.as_ref().filter(|(made_in, _)| *made_in == process).and_then(|(_, shelf)| shelf.upgrade());
+        if let Some(shelf) = shelf {
+            return Self { shelf, load_limit: u64::MAX };
+        }
+        let pool = own();
+        *shared = Some((process, Arc::downgrade(&pool.shelf)));
+        pool
     }
 
     /// A pool of its own for work that may hold `budget` bytes.
@@ -166,6 +192,18 @@ impl Drop for PoolBuffer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn contexts_with_room_share_a_pool() {
+        let (first, second) = (BufferPool::of_context(8 * MOST_IDLE), BufferPool::of_context(u64::MAX));
+        let small = BufferPool::of_context(8 * MOST_IDLE - 8);
+        assert!(!Arc::ptr_eq(&first.shelf, &small.shelf));
+        assert_eq!(small.shelf().limit as u64, MOST_IDLE - 1);
+        // Another test may hold the lock for a moment.
+        let again = || Arc::ptr_eq(&first.shelf, &BufferPool::of_context(u64::MAX).shelf);
+        assert!(Arc::ptr_eq(&first.shelf, &second.shelf) || (0..1000).any(|_| again()));
+        assert_eq!(first.shelf().limit as u64, MOST_IDLE);
+    }
 
     #[test]
     fn memory_is_reused_and_bounded() {

@@ -11,9 +11,6 @@ use azulejo_format::filter::EncryptionKey;
 use compute_pool::ComputePool;
 use std::sync::Arc;
 
-/// Unused memory that a context keeps for the next query, at most.
-const MAX_IDLE_BYTES: u64 = 128 << 20;
-
 /// Settings and resources of a family of queries; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Context {
@@ -51,11 +48,6 @@ struct Inner {
     buffers: BufferPool,
 }
 
-fn idle_buffers(config: &Config) -> BufferPool {
-    let idle = (config.memory_budget / 8).min(MAX_IDLE_BYTES);
-    BufferPool::new(usize::try_from(idle).unwrap_or(usize::MAX))
-}
-
 /// An object or folder, and the storage that keeps it.
 #[derive(Debug, Clone)]
 pub struct Location {
@@ -87,7 +79,8 @@ impl Context {
         local: Arc<dyn Storage>,
         memory: Arc<dyn Storage>,
     ) -> Result<Self> {
-        let (buffers, pool) = (idle_buffers(&config), Arc::new(ComputePool::new(config.threads)?));
+        let (buffers, pool) =
+            (BufferPool::of_context(config.memory_budget), Arc::new(ComputePool::new(config.threads)?));
         let stores = Stores::new(local, memory, config.tile_cache);
         let inner = Arc::new(Inner { config, key, stores, pool, buffers });
         Ok(Self { inner, observer: Observer::default() })
@@ -112,7 +105,7 @@ impl Context {
     pub fn derive(&self, config: Config, key: Option<EncryptionKey>) -> Self {
         let Inner { stores, pool, .. } = &*self.inner;
         let (stores, pool) = (stores.with_cache(config.tile_cache), Arc::clone(pool));
-        let buffers = idle_buffers(&config);
+        let buffers = BufferPool::of_context(config.memory_budget);
         let inner = Arc::new(Inner { config, key, stores, pool, buffers });
         Self { inner, observer: self.observer.clone() }
     }
@@ -120,8 +113,7 @@ impl Context {
     /// The same context, which keeps idle buffers as one with a memory budget of `budget` bytes does.
     pub(crate) fn within(&self, budget: u64) -> Self {
         let Inner { config, key, stores, pool, .. } = &*self.inner;
-        let memory_budget = budget.min(config.memory_budget);
-        let buffers = idle_buffers(&Config { memory_budget, ..config.clone() });
+        let buffers = BufferPool::of_context(budget.min(config.memory_budget));
         let (stores, pool) = (stores.clone(), Arc::clone(pool));
         let inner = Arc::new(Inner { config: config.clone(), key: key.clone(), stores, pool, buffers });
         Self { inner, observer: self.observer.clone() }
@@ -137,7 +129,7 @@ impl Context {
             return Err(Error::InvalidArgument(format!("{root}: no URI of an object store")));
         };
         let (config, key, pool, buffers) =
-            (config.clone(), key.clone(), Arc::clone(pool), idle_buffers(config));
+            (config.clone(), key.clone(), Arc::clone(pool), BufferPool::of_context(config.memory_budget));
         let inner = Arc::new(Inner { config, key, stores, pool, buffers });
         Ok(Self { inner, observer: self.observer.clone() })
     }
@@ -178,7 +170,7 @@ impl Context {
         Ok(Location { storage, path: uri.path().clone() })
     }
 
-    /// Memory that queries reuse; at most an eighth of the memory budget lies idle in it.
+    /// Memory that queries reuse; at most an eighth of the memory budget lies idle in it, and never much.
     #[must_use]
     pub fn buffers(&self) -> &BufferPool {
         &self.inner.buffers

@@ -46,6 +46,12 @@ impl TileCache {
         Self { limit: usize::try_from(limit).unwrap_or(usize::MAX), state: Mutex::default() }
     }
 
+    /// Forgets all tiles: nobody will ask for them again.
+    pub(crate) fn clear(&self) {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        *state = State::default();
+    }
+
     /// Bytes that it may hold.
     pub(crate) fn limit(&self) -> u64 {
         self.limit as u64
@@ -139,6 +145,18 @@ mod tests {
         assert!(cache.touch(key(1)));
         assert!(!cache.touch(key(1)));
         assert!(cache.touch(key(2)));
+    }
+
+    #[test]
+    fn a_cleared_cache_has_room_again() {
+        let cache = TileCache::new(1000);
+        cache.put(key(1), &tile(900), u64::MAX);
+        cache.touch(key(2));
+        cache.clear();
+        assert!(cache.get(&key(1)).is_none());
+        assert!(cache.touch(key(2)));
+        cache.put(key(3), &tile(900), u64::MAX);
+        assert!(cache.get(&key(3)).is_some());
     }
 
     #[test]
