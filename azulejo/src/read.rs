@@ -21,6 +21,7 @@ mod select;
 pub(crate) mod sparse;
 mod unfilter;
 mod unmet;
+mod var;
 
 pub use crate::buffer_pool::{BufferPool, PoolBuffer};
 pub use crate::column::Tile;
@@ -322,7 +323,6 @@ impl Reader {
 
     /// The next cells, in the caller's buffers if these have room for all of them.
     fn next_into(&mut self, columns: &mut [ColumnMut<'_>], progress: &mut Progress) -> Result<Option<Batch>> {
-        let fixed = !self.options.fields.iter().any(|f| f.column_type.is_var());
         let reader = match &mut self.source {
             Source::Sparse(reader) => reader,
             Source::Dense(reader) => {
@@ -331,7 +331,7 @@ impl Reader {
             }
             Source::Ended => return Ok(None),
         };
-        let room = if fixed { fit::room_of(&self.options.fields, columns) } else { 0 };
+        let room = fit::room_of(&self.options.fields, columns);
         let batch = reader.next_into(columns, room, progress);
         if batch.is_err() {
             self.source = Source::Ended;

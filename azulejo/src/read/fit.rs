@@ -103,10 +103,13 @@ pub(super) fn copy(
     Copied { cells, too_small }
 }
 
-/// Cells that all buffers have room for; all fields are of fixed length.
+/// Cells that all buffers have room for, the bytes of var-length values aside.
 pub(super) fn room_of(fields: &[BoundField], out: &[ColumnMut<'_>]) -> usize {
     let rooms = fields.iter().zip(out).map(|(field, out)| {
-        let data = out.data.len().checked_div(field.column_type.cell_size()).unwrap_or(usize::MAX);
+        let data = match field.column_type.is_var() {
+            true => out.offsets.as_ref().map_or(0, |offsets| offsets.len()),
+            false => out.data.len().checked_div(field.column_type.cell_size()).unwrap_or(usize::MAX),
+        };
         let validity = out.validity.as_ref().map_or(0, |v| v.len());
         if field.column_type.nullable { data.min(validity) } else { data }
     });

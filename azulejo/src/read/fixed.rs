@@ -1,9 +1,10 @@
 //! Memory for cells of fixed length: of ours, or the caller's.
 
-use super::{BoundField, Progress};
+use super::{BoundField, PartBytes, Progress};
 use crate::buffer_pool::{BufferPool, PoolBuffer};
 use crate::column::{ColumnBuffers, ColumnMut, FieldView};
 use crate::error::{Error, Result};
+use std::ops::Range;
 
 /// Memory for the cells of a fixed-length field.
 pub(super) struct FixedOut<'o> {
@@ -21,24 +22,34 @@ impl<'o> FixedOut<'o> {
         cells: usize,
         progress: &mut Progress,
     ) -> Result<Vec<Self>> {
-        let short = || Error::Internal("a buffer is shorter than its room".into());
         let places = progress.cells..progress.cells + cells;
-        let mut outs = Vec::with_capacity(columns.len());
-        for ((field, column), written) in fields.iter().zip(columns).zip(&mut progress.written) {
-            let size = field.column_type.cell_size();
-            let data = column.data.get_mut(places.start * size..places.end * size).ok_or_else(short)?;
-            written.data += data.len();
-            let validity = match &mut column.validity {
-                Some(v) if field.column_type.nullable => {
-                    written.validity += cells;
-                    Some(v.get_mut(places.clone()).ok_or_else(short)?)
-                }
-                _ => None,
-            };
-            outs.push(Self { field, data, validity });
-        }
+        let outs = fields.iter().zip(columns).zip(&mut progress.written);
+        let outs =
+            outs.map(|((field, column), written)| Self::in_column(field, column, places.clone(), written));
+        let outs = outs.collect::<Result<_>>()?;
         progress.cells += cells;
         Ok(outs)
+    }
+
+    /// The memory of the cells at `places` in a caller's buffer.
+    pub fn in_column(
+        field: &'o BoundField,
+        column: &'o mut ColumnMut<'_>,
+        places: Range<usize>,
+        written: &mut PartBytes,
+    ) -> Result<Self> {
+        let short = || Error::Internal("a buffer is shorter than its room".into());
+        let size = field.column_type.cell_size();
+        let data = column.data.get_mut(places.start * size..places.end * size).ok_or_else(short)?;
+        written.data += data.len();
+        let validity = match &mut column.validity {
+            Some(validity) if field.column_type.nullable => {
+                written.validity += places.len();
+                Some(validity.get_mut(places).ok_or_else(short)?)
+            }
+            _ => None,
+        };
+        Ok(Self { field, data, validity })
     }
 
     /// The memory of the first `cells` cells, which is left out of this one; all if there are not so many.

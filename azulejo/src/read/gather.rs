@@ -1,6 +1,7 @@
 //! From tiles and slabs to columns: copies of whole runs, parallel over disjoint parts of the output.
 
 use super::unfilter::PARALLEL_BYTES;
+use super::var::VarOut;
 use crate::column::{ColumnBuffers, ColumnType, FieldView, Tile, repeat_cell};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -59,22 +60,14 @@ pub(super) fn gather_bands(
         each(context, bands.iter().zip(pieces).collect(), |(band, out)| source.validity(band.slabs, out))?;
     }
     let (data, offsets) = if column_type.is_var() {
-        let sums: Vec<u64> =
-            each(context, bands.iter().collect(), |band| source.var_bytes(band.slabs))?.into_iter().collect();
+        let sums = source.var_sums(context, bands)?;
         let total = sums.iter().try_fold(0u64, |sum, n| sum.checked_add(*n)).ok_or_else(beyond)?;
-        let total = usize::try_from(total).map_err(|_| beyond())?;
         let mut offsets = vec![0u64; cell_num + 1];
-        let mut data = context.buffers().take(total);
-        let ends = offsets.get_mut(1..).unwrap_or(&mut []);
-        let offset_pieces = split(ends, bands.iter().map(|b| b.cells));
-        let data_pieces = split(&mut data, sums.iter().map(|&n| n as usize));
-        let mut base = 0;
-        let mut work = Vec::with_capacity(bands.len());
-        for (((band, ends), data), sum) in bands.iter().zip(offset_pieces).zip(data_pieces).zip(&sums) {
-            work.push((band, ends, data, base));
-            base += sum;
+        let mut data = context.buffers().take(usize::try_from(total).map_err(|_| beyond())?);
+        source.var_bands(context, bands, &sums, (&mut data, &mut offsets, 0))?;
+        if let Some(end) = offsets.last_mut() {
+            *end = total;
         }
-        each(context, work, |(band, ends, data, base)| source.var(band.slabs, ends, data, base))?;
         (data, Some(Buffer::from_vec(offsets)))
     } else {
         let size = source.cell_size;
@@ -90,6 +83,26 @@ pub(super) fn gather_bands(
         offsets,
         validity: validity.map(Into::into),
     })
+}
+
+/// As [`gather_slabs`], of a var-length field into a caller's memory; returns how many bytes the values have.
+pub(super) fn gather_var(
+    context: &Context,
+    bands: &Bands<'_>,
+    tiles: &[Option<Arc<Tile>>],
+    fill: &FillCell,
+    out: VarOut<'_>,
+) -> Result<usize> {
+    let views: Vec<_> = tiles.iter().map(|t| t.as_ref().map(|t| t.view())).collect();
+    let source = Source { views: &views, placed: &[], fill, cell_size: 0 };
+    let bands = &bands.bands;
+    if let Some(out) = out.validity {
+        let pieces = split(out, bands.iter().map(|b| b.cells));
+        each(context, bands.iter().zip(pieces).collect(), |(band, out)| source.validity(band.slabs, out))?;
+    }
+    let sums = source.var_sums(context, bands)?;
+    source.var_bands(context, bands, &sums, (out.data, out.starts, out.base))?;
+    Ok(sums.iter().fold(0, |sum, bytes| sum + *bytes as usize))
 }
 
 /// Writes the cells that `slabs` name to a column's memory, but for those of tiles that are `placed` there already.
@@ -337,6 +350,31 @@ impl<'a> Source<'a> {
         offsets.get(start..start + slab.len as usize + 1).ok_or_else(lacking)
     }
 
+    /// Bytes of the values of each band.
+    fn var_sums(&self, context: &Context, bands: &[Band<'_>]) -> Result<Vec<u64>> {
+        each(context, bands.iter().collect(), |band| self.var_bytes(band.slabs))
+    }
+
+    /// Writes the values of bands, which have so many bytes each, to `data`, and where each cell starts to `starts`; the first
+    /// does at `base`.
+    fn var_bands(
+        &self,
+        context: &Context,
+        bands: &[Band<'_>],
+        sums: &[u64],
+        (data, starts, mut base): (&mut [u8], &mut [u64], u64),
+    ) -> Result<()> {
+        let start_pieces = split(starts, bands.iter().map(|b| b.cells));
+        let data_pieces = split(data, sums.iter().map(|&n| n as usize));
+        let mut work = Vec::with_capacity(bands.len());
+        for (((band, starts), data), sum) in bands.iter().zip(start_pieces).zip(data_pieces).zip(sums) {
+            work.push((band, starts, data, base));
+            base += sum;
+        }
+        each(context, work, |(band, starts, data, base)| self.var(band.slabs, starts, data, base))?;
+        Ok(())
+    }
+
     fn var_bytes(&self, slabs: &[CellSlab]) -> Result<u64> {
         let mut sum = 0u64;
         for slab in slabs {
@@ -352,27 +390,33 @@ impl<'a> Source<'a> {
         Ok(sum)
     }
 
-    /// Writes the cells to `out` and their ends, counted from `end`, to `ends`.
-    fn var(&self, slabs: &[CellSlab], mut ends: &mut [u64], mut out: &mut [u8], mut end: u64) -> Result<()> {
+    /// Writes the cells to `out` and where they start, counted from `next`, to `starts`.
+    fn var(
+        &self,
+        slabs: &[CellSlab],
+        mut starts: &mut [u64],
+        mut out: &mut [u8],
+        mut next: u64,
+    ) -> Result<()> {
         for slab in slabs {
-            let (places, rest) = ends.split_at_mut_checked(slab.len as usize).ok_or_else(lacking)?;
-            ends = rest;
+            let (places, rest) = starts.split_at_mut_checked(slab.len as usize).ok_or_else(lacking)?;
+            starts = rest;
             if let Some(view) = self.view(slab)? {
                 let offsets = Self::offsets(view, slab)?;
                 let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else { continue };
-                for (place, offset) in places.iter_mut().zip(offsets.iter().skip(1)) {
-                    *place = end + (offset - first);
+                for (place, offset) in places.iter_mut().zip(offsets) {
+                    *place = next + (offset - first);
                 }
                 let bytes = view.data.get(first as usize..last as usize).ok_or_else(lacking)?;
                 let (place, rest) = out.split_at_mut_checked(bytes.len()).ok_or_else(lacking)?;
                 out = rest;
                 place.copy_from_slice(bytes);
-                end += last - first;
+                next += last - first;
             } else {
                 let size = self.fill.bytes.len();
                 for place in places.iter_mut() {
-                    end += size as u64;
-                    *place = end;
+                    *place = next;
+                    next += size as u64;
                 }
                 let (place, rest) = out.split_at_mut_checked(size * places.len()).ok_or_else(lacking)?;
                 out = rest;

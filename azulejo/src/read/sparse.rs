@@ -86,7 +86,7 @@ impl SparseReader {
     }
 
     /// The next cells: in the caller's `columns`, one for each field, behind those that `progress` counts, if they have
-    /// room for `room` cells and that is enough; all fields must be of fixed length then.
+    /// room for `room` cells and their values, and that is enough.
     pub(crate) fn next_into(
         &mut self,
         columns: &mut [ColumnMut<'_>],
@@ -97,9 +97,13 @@ impl SparseReader {
             self.query.operation.check()?;
             let first = self.next == 0 && self.from.is_none();
             // Cells that the next batch may have where it is not a small one.
-            let most = match columns.is_empty() || self.query.ahead.is_some() {
-                true => u64::MAX,
-                false => room.saturating_sub(progress.cells) as u64,
+            let most = if columns.is_empty() || self.query.ahead.is_some() {
+                u64::MAX
+            } else if self.query.fields.iter().any(|field| field.column_type.is_var()) {
+                // How many bytes they have is not known before.
+                0
+            } else {
+                room.saturating_sub(progress.cells) as u64
             };
             let step = || self.step(self.next, self.from.clone(), most);
             let bounded = self.query.order.curve().is_none() || !matches!(step(), Err(Error::Budget { .. }));

@@ -1,6 +1,6 @@
 //! One batch: key fields first, then masks, order, and the other fields of what is left.
 
-use super::columns::{self, Batch, Output, cells_of, fill_columns};
+use super::columns::{self, Batch, Output, cells_of};
 use super::kept;
 use super::keys::{self, KeySet, KeyTile, Picked};
 use super::plan::PlannedTile;
@@ -9,7 +9,6 @@ use crate::array::Fragment;
 use crate::column::FieldView;
 use crate::error::{Error, Result};
 use crate::read::fetch::StoredTile;
-use crate::read::fixed::FixedOut;
 use crate::read::merge::{Duplicates, merge};
 use crate::read::unfilter::stored_tiles;
 use crate::read::{BufferPool, Cells, PoolBuffer, Tile, TileRequest};
@@ -373,9 +372,11 @@ pub(super) fn read(
     columns::start(query, &slots, &slabs, room);
     let cells = cells_of(&slabs)?;
     match output {
-        Output::Given { columns, room, progress } if cells <= room - progress.cells.min(room) => {
-            let outs = FixedOut::in_columns(&query.fields, columns, cells, progress)?;
-            fill_columns(query, pool, slots, &slabs, outs)?;
+        Output::Given { columns, room, progress }
+            if cells <= room - progress.cells.min(room)
+                && columns::have_room(query, &slots, columns, progress)? =>
+        {
+            columns::place(query, pool, slots, (&slabs, cells), columns, progress)?;
             Ok(Some(Batch::Placed))
         }
         Output::Own | Output::Given { .. } => {

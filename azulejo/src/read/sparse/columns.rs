@@ -8,8 +8,9 @@ use super::query::Query;
 use crate::column::{ColumnBuffers, ColumnMut, ColumnSet};
 use crate::error::{Error, Result};
 use crate::read::fixed::{FixedBuffer, FixedOut};
-use crate::read::gather::{Bands, Used, each, gather_bands, gather_fixed};
+use crate::read::gather::{Bands, Used, each, gather_bands, gather_fixed, gather_var};
 use crate::read::unfilter::{Target, load_into, stored_tiles};
+use crate::read::var::FieldOut;
 use crate::read::{BoundField, BufferPool, Cells, Progress, Tile, TileRequest};
 use crate::space::CellSlab;
 use rayon::prelude::*;
@@ -20,9 +21,9 @@ use std::sync::Arc;
 pub(super) enum Output<'c, 'o> {
     Own,
     Given {
-        /// A buffer for every field, all of which are of fixed length.
+        /// A buffer for every field.
         columns: &'c mut [ColumnMut<'o>],
-        /// Cells that the buffers have room for.
+        /// Cells that the buffers have room for, the bytes of var-length values aside.
         room: usize,
         /// What lies in them already.
         progress: &'c mut Progress,
@@ -50,29 +51,100 @@ pub(super) fn columns(
     (slabs, cell_num): (&[CellSlab], usize),
 ) -> Result<ColumnSet> {
     let mut memory = FixedBuffer::of(&query.fields, cell_num, pool)?;
-    let outs = query.fields.iter().zip(&mut memory).map(|(field, buffer)| buffer.out(field)).collect();
-    let var = fill_columns(query, pool, slots, slabs, outs)?;
-    let columns = query.fields.iter().zip(memory).zip(var);
-    let columns =
-        columns.map(|((field, buffer), var)| var.unwrap_or_else(|| buffer.into_column(field, cell_num)));
+    let mut outs = Vec::with_capacity(memory.len());
+    for (field, buffer) in query.fields.iter().zip(&mut memory) {
+        outs.push(match field.column_type.is_var() {
+            true => FieldOut::Own,
+            false => FieldOut::Fixed(buffer.out(field)),
+        });
+    }
+    let filled = fill_columns(query, pool, slots, slabs, outs)?;
+    let columns = query.fields.iter().zip(memory).zip(filled);
+    let columns = columns.map(|((field, buffer), filled)| match filled {
+        Filled::Own(column) => column,
+        Filled::Placed { .. } => buffer.into_column(field, cell_num),
+    });
     Ok(ColumnSet { cell_num, columns: columns.collect() })
 }
 
-/// Loads the fields of the cells in `slabs`: those of fixed length into `outs` (one a field), others into columns of their
-/// own, which are returned by field. Where reads are cheap and tiles follow one another in the result, threads take some
+/// Whether a caller's buffers, one for each field, have room for the values of all cells of slots behind those that `progress`
+/// counts. What the metadata says of the tiles is enough, as decoded tiles are as long as it says.
+pub(super) fn have_room(
+    query: &Query,
+    slots: &[Slot<'_>],
+    columns: &[ColumnMut<'_>],
+    progress: &Progress,
+) -> Result<bool> {
+    for (i, (bound, (column, written))) in
+        query.fields.iter().zip(columns.iter().zip(&progress.written)).enumerate()
+    {
+        if !bound.column_type.is_var() {
+            continue;
+        }
+        let mut need = 0u64;
+        for slot in slots.iter().filter(|slot| slot.picked.len() > 0) {
+            let bytes = match slot.of.fields.get(i).copied().flatten() {
+                Some(field) if !field.is_var(slot.fragment.schema()) => return Ok(false),
+                Some(field) if slot.places.is_none() || !slot.loaded.contains_key(&field) => {
+                    slot.fragment.var_tile_size(field, slot.tile.tile as u64)?
+                }
+                Some(field) => slot.view(field).map_or(0, |view| view.data.len() as u64),
+                None => (bound.fill.bytes.len() as u64).saturating_mul(slot.tile.cell_num.into()),
+            };
+            need = need.saturating_add(bytes);
+        }
+        if need > column.data.len().saturating_sub(written.data) as u64 {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Writes the cells in `slabs` to a caller's memory, which [has room](have_room), behind those that `progress` counts.
+pub(super) fn place(
+    query: &Query,
+    pool: &BufferPool,
+    slots: Vec<Slot<'_>>,
+    (slabs, cells): (&[CellSlab], usize),
+    columns: &mut [ColumnMut<'_>],
+    progress: &mut Progress,
+) -> Result<()> {
+    let outs = FieldOut::in_columns(&query.fields, columns, cells, progress)?;
+    let filled = fill_columns(query, pool, slots, slabs, outs)?;
+    for (written, filled) in progress.written.iter_mut().zip(filled) {
+        if let Filled::Placed { values } = filled {
+            written.data += values;
+        }
+    }
+    Ok(())
+}
+
+/// What became of a field's cells.
+pub(super) enum Filled {
+    /// They are where they belong.
+    Placed {
+        /// Bytes of the values, if these are var-length.
+        values: usize,
+    },
+    /// They are a column of their own.
+    Own(ColumnBuffers),
+}
+
+/// Loads the fields of the cells in `slabs` into `outs`, one a field; tells what became of each. Where reads are cheap and tiles follow one another in the result, threads take some
 /// tiles each from the first field to the last.
 pub(super) fn fill_columns(
     query: &Query,
     pool: &BufferPool,
     mut slots: Vec<Slot<'_>>,
     slabs: &[CellSlab],
-    mut outs: Vec<FixedOut<'_>>,
-) -> Result<Vec<Option<ColumnBuffers>>> {
+    outs: Vec<FieldOut<'_>>,
+) -> Result<Vec<Filled>> {
     let cheap = query.array.location().storage.has_cheap_reads();
-    let fixed = !query.fields.iter().any(|field| field.column_type.is_var());
+    let fixed = outs.iter().all(|out| matches!(out, FieldOut::Fixed(_)));
     if !(cheap && fixed && slabs.is_sorted_by_key(|slab| slab.tile)) {
         return fill_together(query, pool, &mut slots, slabs, outs);
     }
+    let mut outs: Vec<FixedOut<'_>> = outs.into_iter().filter_map(FieldOut::fixed).collect();
     let some = tiles_per_task(query, slots.len());
     let mut work = Vec::with_capacity(slots.len().div_ceil(some));
     let mut rest = slabs;
@@ -83,13 +155,13 @@ pub(super) fn fill_columns(
         let here: Vec<CellSlab> =
             here.iter().map(|slab| CellSlab { tile: slab.tile - first, ..*slab }).collect();
         let cells = cells_of(&here)?;
-        let outs: Vec<FixedOut<'_>> = outs.iter_mut().map(|out| out.take_first(cells)).collect();
+        let outs = outs.iter_mut().map(|out| FieldOut::Fixed(out.take_first(cells))).collect();
         (rest, first) = (later, next);
         if cells > 0 {
             work.push((members, here, outs));
         }
     }
-    let fill = |(members, slabs, outs): (&mut [Slot<'_>], Vec<CellSlab>, Vec<FixedOut<'_>>)| {
+    let fill = |(members, slabs, outs): (&mut [Slot<'_>], Vec<CellSlab>, Vec<FieldOut<'_>>)| {
         fill_together(query, pool, members, &slabs, outs).map(drop)
     };
     if work.len() < 2 {
@@ -97,7 +169,7 @@ pub(super) fn fill_columns(
     } else {
         query.array.context().install(|| work.into_par_iter().with_max_len(1).try_for_each(fill))?;
     }
-    Ok(query.fields.iter().map(|_| None).collect())
+    Ok(query.fields.iter().map(|_| Filled::Placed { values: 0 }).collect())
 }
 
 /// As [`fill_columns`], column by column.
@@ -106,8 +178,8 @@ fn fill_together(
     pool: &BufferPool,
     slots: &mut [Slot<'_>],
     slabs: &[CellSlab],
-    outs: Vec<FixedOut<'_>>,
-) -> Result<Vec<Option<ColumnBuffers>>> {
+    outs: Vec<FieldOut<'_>>,
+) -> Result<Vec<Filled>> {
     let bands = Bands::new(query.array.context(), slabs, slots.len())?;
     let used = bands.used.as_slice();
     // Coordinates that only decided the order are not needed any more.
@@ -127,7 +199,7 @@ fn fill_together(
     let slots = &mut *slots;
     let spans = spans(slots, slabs, used);
     let whole = whole(slots, slabs, used);
-    let mut columns = Vec::with_capacity(query.fields.len());
+    let mut all = Vec::with_capacity(query.fields.len());
     for (i, (bound, out)) in query.fields.iter().zip(outs).enumerate() {
         query.operation.check()?;
         let mut tiles: Vec<Option<Arc<Tile>>> = vec![None; slots.len()];
@@ -157,31 +229,33 @@ fn fill_together(
             }
             Ok(())
         };
-        if bound.column_type.is_var() {
-            take(Vec::new(), &requests)?;
-            let context = query.array.context();
-            columns.push(Some(gather_bands(context, &bands, &tiles, &bound.column_type, &bound.fill)?));
-        } else {
-            let FixedOut { data, mut validity, .. } = out;
-            let direct = direct(bound, slots, &whole, &places, i);
-            let mut placed = vec![false; slots.len()];
-            for (_, request) in &direct {
-                if let Some(placed) = places.get(*request).and_then(|at| placed.get_mut(*at)) {
-                    *placed = true;
-                }
+        let context = query.array.context();
+        let filled = match out {
+            FieldOut::Own => {
+                take(Vec::new(), &requests)?;
+                Filled::Own(gather_bands(context, &bands, &tiles, &bound.column_type, &bound.fill)?)
             }
-            let targets = targets(bound, slots, &places, &direct, data, validity.as_deref_mut());
-            take(targets, &requests)?;
-            let source = (tiles.as_slice(), placed.as_slice());
-            gather_fixed(
-                query.array.context(),
-                &bands,
-                source,
-                (&bound.column_type, &bound.fill),
-                (data, validity),
-            )?;
-            columns.push(None);
-        }
+            FieldOut::Var(out) => {
+                take(Vec::new(), &requests)?;
+                Filled::Placed { values: gather_var(context, &bands, &tiles, &bound.fill, out)? }
+            }
+            FieldOut::Fixed(FixedOut { data, mut validity, .. }) => {
+                let direct = direct(bound, slots, &whole, &places, i);
+                let mut placed = vec![false; slots.len()];
+                for (_, request) in &direct {
+                    if let Some(placed) = places.get(*request).and_then(|at| placed.get_mut(*at)) {
+                        *placed = true;
+                    }
+                }
+                let targets = targets(bound, slots, &places, &direct, data, validity.as_deref_mut());
+                take(targets, &requests)?;
+                let source = (tiles.as_slice(), placed.as_slice());
+                let cells = (&bound.column_type, &bound.fill);
+                gather_fixed(context, &bands, source, cells, (data, validity))?;
+                Filled::Placed { values: 0 }
+            }
+        };
+        all.push(filled);
         for slot in slots.iter_mut() {
             if let Some(Some(field)) = slot.of.fields.get(i) {
                 let again = slot.of.fields.iter().skip(i + 1).any(|later| later.as_ref() == Some(field));
@@ -191,7 +265,7 @@ fn fill_together(
             }
         }
     }
-    Ok(columns)
+    Ok(all)
 }
 
 /// Loads tiles: where reads are cheap, threads take some each from reading to the last check.
