@@ -64,7 +64,7 @@ fn new_dimension(name: &str, datatype: Datatype, domain: &Bytes, extent: &Bytes)
     let fail = |why: &str| Err(Failure::new(format!("Cannot create dimension '{name}'; {why}")));
     let allowed = datatype.is_integer() || datatype.is_real() || datatype.is_datetime() || datatype.is_time();
     if !allowed && datatype != Datatype::StringAscii {
-        return fail(&format!("Datatype '{datatype}' is not a valid dimension datatype"));
+        return fail(&format!("Datatype '{datatype}' is not a valid Dimension Datatype"));
     }
     if datatype == Datatype::StringAscii {
         if !domain.is_null() {

@@ -4,6 +4,7 @@
 mod support;
 
 use azulejo::column::ColumnView;
+use azulejo::format::filter::{Filter, Pipeline};
 use azulejo::format::schema::{Attribute, Dimension};
 use azulejo::format::{ArraySchema, CellValNum, Datatype, FormatVersion, NdRectangle, Range};
 use azulejo::read::ReadOptions;
@@ -374,4 +375,30 @@ fn large_writes_become_several_fragments_that_count_at_once() {
     assert!(commit.name.ends_with(".con"));
     let read = Reader::new(&array, ReadOptions::new().fields(["x"])).unwrap().read_all().unwrap();
     assert_eq!(read.columns[0].values::<i64>(), Some(&(0..50).collect::<Vec<_>>()[..]));
+}
+
+#[test]
+fn filters_that_do_not_fit_matter_where_cells_are_stored() {
+    let context = context();
+    let dictionary = || Pipeline { filters: vec![Filter::Dictionary { level: -1 }], ..Pipeline::default() };
+    let schema = |dimension, attribute| {
+        ArraySchema::dense()
+            .dimension_with(Dimension::new("x", 0i32..=3).tile_extent(4i32).filters(dimension))
+            .attribute_with(Attribute::new("a", Datatype::Int16, CellValNum::ONE).filters(attribute))
+            .build()
+            .unwrap()
+    };
+    let cells = ColumnSet::of([ColumnBuffers::of_values("a", vec![4i16, 3, 2, 1])]).unwrap();
+    // Coordinates of dense arrays are not stored.
+    Array::create(&context, "mem://dense", schema(dictionary(), Pipeline::default())).unwrap();
+    let mut writer = Writer::open(&context, "mem://dense", WriteOptions::new()).unwrap();
+    writer.write(&cells).unwrap();
+    writer.finish().unwrap();
+    let array = Array::open(&context, "mem://dense").unwrap();
+    let read = Reader::new(&array, ReadOptions::new()).unwrap().read_all().unwrap();
+    assert_eq!(read.columns[0].values::<i16>(), Some(&[4, 3, 2, 1][..]));
+
+    Array::create(&context, "mem://numbers", schema(Pipeline::default(), dictionary())).unwrap();
+    let error = refusal(&context, "mem://numbers", WriteOptions::new(), &cells).to_string();
+    assert!(error.contains("tile 0 of \"a\"") && error.contains("DICTIONARY"), "{error}");
 }

@@ -88,11 +88,9 @@ impl Pipeline {
             }
             match filter {
                 // Not even after itself: the reference writes such a chain and cannot read it.
-                Filter::Rle { .. } if utf8_var && i > 0 => {
+                // A dictionary of other cells can be asked for, as in the reference, and written in neither.
+                Filter::Rle { .. } | Filter::Dictionary { .. } if utf8_var && i > 0 => {
                     return refuse(filter, "it must be the first filter of variable-length strings".into());
-                }
-                Filter::Dictionary { .. } if !utf8_var || i > 0 => {
-                    return refuse(filter, "it must be the first filter, of variable-length strings".into());
                 }
                 Filter::FloatScale { scale, offset, byte_width } => {
                     if !matches!(byte_width, 1 | 2 | 4 | 8) {

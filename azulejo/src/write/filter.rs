@@ -299,7 +299,12 @@ impl<'t> Stage<'t> {
         let FilterTask { file, pieces, out, starts } = task;
         let wrong = |tile: usize, source: DecodeError| {
             let field = self.files.get(*file).and_then(|(c, _)| self.columns.get(*c)).map(|c| c.field);
-            Error::InvalidArgument(format!("tile {tile} of {field:?} cannot be stored: {source}"))
+            let name = match field {
+                Some(Field::Attribute(i)) => self.schema.name_of(FieldIndex::Attribute(i)),
+                Some(Field::Dimension(i)) => self.schema.name_of(FieldIndex::Dimension(i)),
+                _ => "the times of cells",
+            };
+            Error::InvalidArgument(format!("tile {tile} of {name:?} cannot be stored: {source}"))
         };
         SCRATCH.with_borrow_mut(|(scratch, numbers)| {
             for piece in &*pieces {
