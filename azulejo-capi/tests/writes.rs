@@ -458,3 +458,42 @@ fn dimensions_of_stored_schemas_show_the_filters_of_coordinates() {
         close(ctx.0, array);
     }
 }
+
+#[test]
+fn members_of_groups_give_way_to_those_added_later() {
+    let ctx = Ctx::new();
+    let folder = tempfile::tempdir().unwrap();
+    let (group_uri, first, second) = (uri(&folder, "group"), uri(&folder, "first"), uri(&folder, "second"));
+    ok!(tiledb_group_create, ctx.0, &group_uri);
+    for array in [&first, &second] {
+        create(ctx.0, array, true, 10, 5, A);
+    }
+    let session = |members: &[&CString]| {
+        let mut group = null();
+        ok!(tiledb_group_alloc, ctx.0, &group_uri, &mut group);
+        ok!(tiledb_group_open, ctx.0, group, WRITE);
+        for (i, member) in members.iter().enumerate() {
+            if i == 0 {
+                ok!(tiledb_group_add_member, ctx.0, group, member.as_c_str(), 0u8, c"name");
+            } else {
+                fails!(tiledb_group_add_member, ctx.0, group, member.as_c_str(), 0u8, c"name");
+            }
+        }
+        ok!(tiledb_group_close, ctx.0, group);
+        ok!(tiledb_group_open, ctx.0, group, READ);
+        let (mut count, mut location, mut kind) = (0u64, null(), 0i32);
+        ok!(tiledb_group_get_member_count, ctx.0, group, &mut count);
+        ok!(tiledb_group_get_member_by_name_v2, ctx.0, group, c"name", &mut location, &mut kind);
+        let (mut text, mut length) = (std::ptr::null::<c_char>(), 0usize);
+        ok!(tiledb_string_view, location, &mut text, &mut length);
+        let location_text = capi::text(text);
+        ok!(tiledb_group_close, ctx.0, group);
+        free!(tiledb_string_free, location; tiledb_group_free, group);
+        (count, location_text)
+    };
+    for members in [[&first, &second], [&second, &first], [&second, &second]] {
+        let (count, location) = session(&members);
+        assert_eq!(count, 1);
+        assert!(location.ends_with(members[0].to_str().unwrap()), "{location}");
+    }
+}
