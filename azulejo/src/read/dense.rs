@@ -302,30 +302,30 @@ impl DenseReader {
         // Points and overlapping ranges may take one cell twice and leave out another.
         let once = !matches!(self.walk, Walk::Points { .. })
             && self.plan.selection.iter().all(AxisSelection::is_ascending);
-        let mut mask = vec![1; batch.cells];
-        let all = 0..batch.cells;
+        let mut taken = Vec::new();
         if once && self.condition.is_none() {
             let mut left = Vec::with_capacity(batch.slots.len());
             for slot in std::mem::take(&mut batch.slots) {
                 let copies = batch.copies.get(slot.copies.clone());
                 let cells: usize = copies.iter().map(|copy| batch.copies.cells(copy)).sum();
                 let whole = self.array.fragments().get(slot.fragment).filter(|f| f.is_dense());
-                let taken = match (whole, usize::try_from(slot.tile)) {
+                let takes = match (whole, usize::try_from(slot.tile)) {
                     (Some(fragment), Ok(tile)) if cells as u64 == tile_cells => {
                         take(fragment, tile, tile_cells)?
                     }
                     _ => false,
                 };
-                if taken {
-                    fill_cells(&batch.copies, copies, &[0], &mut mask, &all)?;
-                } else {
-                    left.push(slot);
-                }
+                if takes { taken.push(slot.copies) } else { left.push(slot) }
             }
             batch.slots = left;
         }
         if batch.slots.is_empty() {
             return Ok(Some((ColumnSet::default(), Vec::new())));
+        }
+        let mut mask = vec![1; batch.cells];
+        let all = 0..batch.cells;
+        for copies in taken {
+            fill_cells(&batch.copies, batch.copies.get(copies), &[0], &mut mask, &all)?;
         }
         fill_cells(&batch.fills, batch.fills.all(), &[0], &mut mask, &all)?;
         let (columns, met) = self.assembler().unmasked(&batch)?;
