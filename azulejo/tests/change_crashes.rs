@@ -116,7 +116,7 @@ fn evolution_and_upgrade() {
             add_attributes: vec![Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("words")],
             ..SchemaEvolution::default()
         };
-        Array::evolve(context, URI, &evolution, None)
+        Array::evolve(context, URI, &evolution, Some(2))
     };
     let look = |context: &Context| {
         let array = Array::open(context, URI).unwrap();
@@ -126,7 +126,7 @@ fn evolution_and_upgrade() {
     let old = |context: &Context| {
         Array::create_at(context, URI, new_array(FormatVersion::OLDEST_WRITABLE), 1).unwrap();
     };
-    stopped_everywhere(old, |context| Array::upgrade(context, URI, None).map(drop), look, false);
+    stopped_everywhere(old, |context| Array::upgrade(context, URI, Some(2)).map(drop), look, false);
 }
 
 #[test]

@@ -167,7 +167,7 @@ impl Directory {
                 directory.schemas.push(NamedEntry::new(Some(RootFolder::Schema), entry, name));
             }
         }
-        sort(&mut directory.schemas);
+        sort_schemas(&mut directory.schemas, |schema| &schema.name);
         for entry in listings.commits.iter().filter(|entry| !entry.is_dir) {
             let folder = Some(RootFolder::Commits);
             let (list, name) = match CommitEntry::classify(&entry.name) {
@@ -207,6 +207,20 @@ impl Directory {
     pub fn schema_files(&self) -> impl Iterator<Item = (&str, &str)> {
         let legacy = self.has_legacy_schema.then_some((LEGACY_SCHEMA_FILE, LEGACY_SCHEMA_FILE));
         legacy.into_iter().chain(self.schemas.iter().map(|schema| (schema.path.as_str(), schema.file_name())))
+    }
+}
+
+/// Times of day are at least this many milliseconds; the least number of 13 digits.
+const TIMES_OF_DAY: u64 = 1_000_000_000_000;
+
+/// Orders schemas, the latest last: by time, but by text where times of day and others are mixed. libtiledb always orders by text.
+/// It creates arrays at the time of day and lets programs evolve them at times of their choice, 2 say, which sort behind.
+pub(crate) fn sort_schemas<S>(schemas: &mut [S], name: impl Fn(&S) -> &TimestampedName) {
+    let of_day = schemas.iter().filter(|schema| name(schema).t_end >= TIMES_OF_DAY).count();
+    if of_day == 0 || of_day == schemas.len() {
+        schemas.sort_by(|a, b| name(a).cmp_by_time(name(b)));
+    } else {
+        schemas.sort_by_cached_key(|schema| name(schema).to_string());
     }
 }
 

@@ -1,6 +1,7 @@
 //! Changing an array's schema: evolution, and upgrading its format version.
 
 use super::create::put_schema;
+use super::directory::sort_schemas;
 use super::head::{Commits, Head};
 use super::tile_object::put_tile;
 use super::timeline::CommittedFragment;
@@ -11,7 +12,6 @@ use azulejo_format::ArraySchema;
 use azulejo_format::path::{enumeration_path, fragment_version};
 use azulejo_format::schema::{Enumeration, SchemaEvolution};
 use azulejo_format::timestamped_name::TimestampedName;
-use std::cmp::Ordering;
 use std::collections::HashSet;
 
 /// How often a timestamp of our own is taken anew if another process has just written a schema of the same time.
@@ -154,13 +154,17 @@ fn next_name(head: &Head, timestamp: Option<u64>) -> Result<TimestampedName> {
     for _ in 0..attempts {
         let time = timestamp.unwrap_or_else(clock::next_timestamp);
         let name = TimestampedName::unversioned(time, time);
-        match &head.schema_name {
-            Some(last) if last.cmp_by_time(&name) != Ordering::Less => taken = last.t_end,
+        let mut names = head.schema_names.clone();
+        names.push(name.clone());
+        sort_schemas(&mut names, |name| name);
+        match names.last() {
+            Some(last) if *last != name => taken = last.t_end,
             _ => return Ok(name),
         }
     }
     Err(Error::InvalidArgument(format!(
-        "{}: the array's schema is of the time {taken}; a new schema must have a later timestamp",
+        "{}: the array's schema is of the time {taken}; a new schema must have a later timestamp (as text, where one is a time of day and \
+         another is not)",
         head.uri
     )))
 }

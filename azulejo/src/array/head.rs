@@ -31,6 +31,8 @@ pub(crate) struct Head {
     pub schema: Arc<ArraySchema>,
     /// The name of the latest schema's file, unless it is the one of versions before 10, which has no time.
     pub schema_name: Option<TimestampedName>,
+    /// The names of all schemas' files but the one of those versions.
+    pub schema_names: Vec<TimestampedName>,
     /// The array's own folder, once it was listed.
     root: OnceLock<Vec<Entry>>,
 }
@@ -105,7 +107,8 @@ impl Head {
         let payload = read_tile(context, &location, path)?;
         let schema = Arc::new(decode_at(&location, path, ArraySchema::decode(&payload))?);
         let schema_name = directory.schemas.iter().find(|s| s.file_name() == name).map(|s| s.name.clone());
-        Ok(Self { uri, location, schema, schema_name, root })
+        let schema_names = directory.schemas.into_iter().map(|schema| schema.name).collect();
+        Ok(Self { uri, location, schema, schema_name, schema_names, root })
     }
 
     /// The file name of the schema.

@@ -352,6 +352,11 @@ mod tests {
         assert_eq!(at(&directory, 99), Some(format!("__20_20_{A}")));
         assert_eq!(at(&directory, 19), Some(format!("__9_9_{A}")));
         assert_eq!(at(&directory, 8), Some(format!("__9_9_{A}")));
+        // Created at the time of day and evolved at others, which libtiledb 2.30 reads so.
+        let evolved = schema(&["1763000000000_1763000000000", "2_2", "9_9", "10_10"], false);
+        for (time, shown) in [(u64::MAX, "9_9"), (15, "9_9"), (9, "9_9"), (8, "2_2"), (1, "10_10")] {
+            assert_eq!(at(&evolved, time), Some(format!("__{shown}_{A}")), "at {time}");
+        }
         let mixed = schema(&["9_9"], true);
         assert_eq!(at(&mixed, 8), Some("__array_schema.tdb".to_owned()));
         assert_eq!(at(&mixed, 9), Some(format!("__9_9_{A}")));
