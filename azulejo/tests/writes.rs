@@ -197,7 +197,7 @@ fn order_holds_across_calls() {
     let mut writer =
         Writer::open(&context, "mem://a", WriteOptions::new().layout(WriteLayout::Global)).unwrap();
     writer.write(&cells(vec![1, 2], vec![0.0; 2])).unwrap();
-    for (x, word) in [(1, "comes before"), (2, "has the coordinates of"), (2, "(x=2, t=0.0)")] {
+    for (x, word) in [(1, "in the global order"), (2, "has the coordinates of"), (2, "(x=2, t=0.0)")] {
         let error = writer.write(&cells(vec![x], vec![0.0])).unwrap_err().to_string();
         assert!(
             error.contains(word) || word == "equal" && error.contains("has the coordinates of"),

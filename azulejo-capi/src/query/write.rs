@@ -224,7 +224,8 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
                 state.write.global = Some(Writer::new(&array, options(state, open)?)?);
             }
             if let Some(writer) = &mut state.write.global {
-                writer.write_views(&cells)?;
+                let failed = |error| Failure::new(format!("Write failed; {error}"));
+                writer.write_views(&cells).map_err(failed)?;
             }
         } else {
             write_fragments(state, open, &array, &cells)?;

@@ -134,26 +134,27 @@ impl GlobalWrite {
     }
 
     fn refuse(&self, dimensions: &[FieldView<'_>], disorder: Disorder) -> Error {
-        let (cell, what, advice) = match disorder {
-            Disorder::Before(cell) => {
-                (cell, "comes before", "cells must be in the array's order; an unordered write sorts them")
-            }
-            Disorder::Equal(cell) => (
-                cell,
-                "has the coordinates of",
-                "the array does not allow that; leave one out or ask for duplicates to be dropped",
-            ),
-        };
+        let (Disorder::Before(cell) | Disorder::Equal(cell)) = disorder;
         let before = match (cell.checked_sub(1), &self.last) {
             (Some(before), _) => describe_cell(&self.schema, dimensions, before),
             (None, Some(last)) => {
                 let last = describe_coordinates(&self.schema, &last.coordinates);
-                format!("{last}, the last of the previous call")
+                format!("{last} of the previous call")
             }
             (None, None) => String::new(),
         };
         let given = describe_cell(&self.schema, dimensions, cell);
-        Error::InvalidArgument(format!("cell {cell} {given} {what} the cell before it, {before}: {advice}"))
+        Error::InvalidArgument(match disorder {
+            // Clients know these words.
+            Disorder::Before(_) => format!(
+                "Coordinates {before} succeed those of cell {cell} {given} in the global order, which cells must be in: an \
+                 unordered write sorts them"
+            ),
+            Disorder::Equal(_) => format!(
+                "cell {cell} {given} has the coordinates of the cell before it, {before}: the array does not allow that; leave \
+                 one out or ask for duplicates to be dropped"
+            ),
+        })
     }
 
     /// Writes cells that [`Self::check`] has found good.
