@@ -5,11 +5,11 @@ use super::assemble::Assembler;
 use super::batch::Cutter;
 use super::copy::fill_cells;
 use super::fetch::preload_indices;
-use super::fixed::FixedOut;
 use super::paint::{SparseSource, paint};
 use super::plan::{BatchPlan, DensePlan, PositionBox, Source};
 use super::point_batch::point_batch;
 use super::sparse::field_stats;
+use super::var::FieldOut;
 use super::{BoundField, BoundOptions, HELD_BYTES, Progress, bind};
 use crate::array::{Array, Fragment};
 use crate::buffer_pool::BufferPool;
@@ -378,8 +378,8 @@ impl DenseReader {
         progress: &mut Progress,
     ) -> Result<()> {
         let Some(plan) = self.next_plan((room - progress.cells) as u64)? else { return Ok(()) };
-        let outs = FixedOut::in_columns(&self.fields, columns, plan.cells, progress)?;
-        self.assembler().refilled_fixed(&plan, outs)
+        let outs = FieldOut::in_columns(&self.fields, columns, plan.cells, progress)?;
+        self.assembler().refilled_fixed(&plan, outs.into_iter().filter_map(FieldOut::fixed).collect())
     }
 
     fn assembler(&self) -> Assembler<'_> {

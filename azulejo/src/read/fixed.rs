@@ -1,6 +1,6 @@
 //! Memory for cells of fixed length: of ours, or the caller's.
 
-use super::{BoundField, PartBytes, Progress};
+use super::{BoundField, PartBytes};
 use crate::buffer_pool::{BufferPool, PoolBuffer};
 use crate::column::{ColumnBuffers, ColumnMut, FieldView};
 use crate::error::{Error, Result};
@@ -14,23 +14,6 @@ pub(super) struct FixedOut<'o> {
 }
 
 impl<'o> FixedOut<'o> {
-    /// The memory of the next `cells` cells in the caller's buffers, one for each of the first `fields`, which are all of fixed
-    /// length. They are counted by `progress`.
-    pub fn in_columns(
-        fields: &'o [BoundField],
-        columns: &'o mut [ColumnMut<'_>],
-        cells: usize,
-        progress: &mut Progress,
-    ) -> Result<Vec<Self>> {
-        let places = progress.cells..progress.cells + cells;
-        let outs = fields.iter().zip(columns).zip(&mut progress.written);
-        let outs =
-            outs.map(|((field, column), written)| Self::in_column(field, column, places.clone(), written));
-        let outs = outs.collect::<Result<_>>()?;
-        progress.cells += cells;
-        Ok(outs)
-    }
-
     /// The memory of the cells at `places` in a caller's buffer.
     pub fn in_column(
         field: &'o BoundField,
@@ -38,17 +21,10 @@ impl<'o> FixedOut<'o> {
         places: Range<usize>,
         written: &mut PartBytes,
     ) -> Result<Self> {
-        let short = || Error::Internal("a buffer is shorter than its room".into());
         let size = field.column_type.cell_size();
         let data = column.data.get_mut(places.start * size..places.end * size).ok_or_else(short)?;
         written.data += data.len();
-        let validity = match &mut column.validity {
-            Some(validity) if field.column_type.nullable => {
-                written.validity += places.len();
-                Some(validity.get_mut(places).ok_or_else(short)?)
-            }
-            _ => None,
-        };
+        let validity = validity(field, &mut column.validity, places, written)?;
         Ok(Self { field, data, validity })
     }
 
@@ -73,6 +49,27 @@ impl<'o> FixedOut<'o> {
     /// The cells, once they are filled.
     pub fn view(&self, cell_num: usize) -> FieldView<'_> {
         view(self.field, cell_num, self.data, self.validity.as_deref())
+    }
+}
+
+/// A buffer of the caller's is shorter than was counted on.
+pub(super) fn short() -> Error {
+    Error::Internal("a buffer is shorter than its room".into())
+}
+
+/// The validity of the cells at `places` in a caller's buffer, if the field is nullable.
+pub(super) fn validity<'o>(
+    field: &BoundField,
+    buffer: &'o mut Option<&mut [u8]>,
+    places: Range<usize>,
+    written: &mut PartBytes,
+) -> Result<Option<&'o mut [u8]>> {
+    match buffer {
+        Some(buffer) if field.column_type.nullable => {
+            written.validity += places.len();
+            buffer.get_mut(places).ok_or_else(short).map(Some)
+        }
+        _ => Ok(None),
     }
 }
 

@@ -1,9 +1,9 @@
 //! A caller's memory for cells of any length.
 
-use super::fixed::FixedOut;
+use super::fixed::{FixedOut, short, validity};
 use super::{BoundField, PartBytes, Progress};
 use crate::column::ColumnMut;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use std::ops::Range;
 
 /// A caller's memory for the next cells of a var-length field.
@@ -29,7 +29,7 @@ pub(super) enum FieldOut<'o> {
 }
 
 impl<'o> FieldOut<'o> {
-    /// The memory of the next `cells` cells in the caller's buffers. What is known beforehand of the bytes that they take is
+    /// The memory of the next `cells` cells in the caller's buffers, one for each of the first `fields`. What is known beforehand of the bytes that they take is
     /// counted by `progress`: all but the bytes of var-length values.
     pub fn in_columns(
         fields: &'o [BoundField],
@@ -66,21 +66,12 @@ impl<'o> VarOut<'o> {
         places: Range<usize>,
         written: &mut PartBytes,
     ) -> Result<Self> {
-        let short = || Error::Internal("a buffer is shorter than its room".into());
-        let cells = places.len();
         let starts = column.offsets.as_mut().and_then(|starts| starts.get_mut(places.clone()));
-        let validity = match &mut column.validity {
-            Some(validity) if field.column_type.nullable => {
-                written.validity += cells;
-                Some(validity.get_mut(places).ok_or_else(short)?)
-            }
-            _ => None,
-        };
-        written.offsets += cells * size_of::<u64>();
+        written.offsets += places.len() * size_of::<u64>();
         Ok(Self {
             data: column.data.get_mut(written.data..).ok_or_else(short)?,
             starts: starts.ok_or_else(short)?,
-            validity,
+            validity: validity(field, &mut column.validity, places, written)?,
             base: written.data as u64,
         })
     }
