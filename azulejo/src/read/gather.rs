@@ -56,8 +56,7 @@ pub(super) fn gather_bands(
     let bands = &bands.bands;
     let mut validity = column_type.nullable.then(|| context.buffers().take(cell_num));
     if let Some(out) = &mut validity {
-        let pieces = split(out, bands.iter().map(|b| b.cells));
-        each(context, bands.iter().zip(pieces).collect(), |(band, out)| source.validity(band.slabs, out))?;
+        source.validity_bands(context, bands, out)?;
     }
     let (data, offsets) = if column_type.is_var() {
         let sums = source.var_sums(context, bands)?;
@@ -72,8 +71,7 @@ pub(super) fn gather_bands(
     } else {
         let size = source.cell_size;
         let mut data = context.buffers().take(cell_num.checked_mul(size).ok_or_else(beyond)?);
-        let pieces = split(&mut data, bands.iter().map(|b| b.cells * size));
-        each(context, bands.iter().zip(pieces).collect(), |(band, out)| source.fixed(band.slabs, out))?;
+        source.fixed_bands(context, bands, &mut data)?;
         (data, None)
     };
     Ok(ColumnBuffers {
@@ -97,8 +95,7 @@ pub(super) fn gather_var(
     let source = Source { views: &views, placed: &[], fill, cell_size: 0 };
     let bands = &bands.bands;
     if let Some(out) = out.validity {
-        let pieces = split(out, bands.iter().map(|b| b.cells));
-        each(context, bands.iter().zip(pieces).collect(), |(band, out)| source.validity(band.slabs, out))?;
+        source.validity_bands(context, bands, out)?;
     }
     let sums = source.var_sums(context, bands)?;
     source.var_bands(context, bands, &sums, (out.data, out.starts, out.base))?;
@@ -121,15 +118,11 @@ pub(super) fn gather_fixed(
     }
     let bands = &bands.bands;
     let views: Vec<_> = tiles.iter().map(|t| t.as_ref().map(|t| t.view())).collect();
-    let size = column_type.cell_size();
-    let source = Source { views: &views, placed, fill, cell_size: size };
+    let source = Source { views: &views, placed, fill, cell_size: column_type.cell_size() };
     if let Some(out) = validity {
-        let pieces = split(out, bands.iter().map(|b| b.cells));
-        each(context, bands.iter().zip(pieces).collect(), |(band, out)| source.validity(band.slabs, out))?;
+        source.validity_bands(context, bands, out)?;
     }
-    let pieces = split(data, bands.iter().map(|b| b.cells * size));
-    each(context, bands.iter().zip(pieces).collect(), |(band, out)| source.fixed(band.slabs, out))?;
-    Ok(())
+    source.fixed_bands(context, bands, data)
 }
 
 /// Slabs whose cells one thread writes.
@@ -348,6 +341,20 @@ impl<'a> Source<'a> {
         let start = slab.start as usize;
         let offsets = view.offsets.ok_or_else(lacking)?;
         offsets.get(start..start + slab.len as usize + 1).ok_or_else(lacking)
+    }
+
+    /// Writes the validity of the cells of bands.
+    fn validity_bands(&self, context: &Context, bands: &[Band<'_>], out: &mut [u8]) -> Result<()> {
+        let pieces = split(out, bands.iter().map(|band| band.cells));
+        each(context, bands.iter().zip(pieces).collect(), |(band, out)| self.validity(band.slabs, out))?;
+        Ok(())
+    }
+
+    /// Writes the cells of bands, which are of fixed length.
+    fn fixed_bands(&self, context: &Context, bands: &[Band<'_>], out: &mut [u8]) -> Result<()> {
+        let pieces = split(out, bands.iter().map(|band| band.cells * self.cell_size));
+        each(context, bands.iter().zip(pieces).collect(), |(band, out)| self.fixed(band.slabs, out))?;
+        Ok(())
     }
 
     /// Bytes of the values of each band.
