@@ -44,10 +44,10 @@ impl BufferPool {
     /// The pool of a context whose queries may hold `budget` bytes: an eighth of that may lie idle in it. Large ones are one
     /// pool, as programs that make many contexts rarely use several at once, and drop them late.
     pub(crate) fn of_context(budget: u64) -> Self {
+        let own = || Self::new(usize::try_from((budget / 8).min(MOST_IDLE)).unwrap_or(usize::MAX));
         if budget / 8 < MOST_IDLE {
-            return Self::new(usize::try_from(budget / 8).unwrap_or(usize::MAX));
+            return own();
         }
-        let own = || Self::new(usize::try_from(MOST_IDLE).unwrap_or(usize::MAX));
         // In a forked child the lock may be held by a thread that is none of its own.
         let Ok(mut shared) = SHARED.try_lock() else { return own() };
         let process = std::process::id();

@@ -120,7 +120,7 @@ pub(super) fn place(
 }
 
 /// What became of a field's cells.
-pub(super) enum Filled {
+enum Filled {
     /// They are where they belong.
     Placed {
         /// Bytes of the values, if these are var-length.
@@ -130,9 +130,9 @@ pub(super) enum Filled {
     Own(ColumnBuffers),
 }
 
-/// Loads the fields of the cells in `slabs` into `outs`, one a field; tells what became of each. Where reads are cheap and tiles follow one another in the result, threads take some
-/// tiles each from the first field to the last.
-pub(super) fn fill_columns(
+/// Loads the fields of the cells in `slabs` into `outs`, one a field; tells what became of each. Where reads are cheap and tiles
+/// follow one another in the result, threads take some tiles each from the first field to the last.
+fn fill_columns(
     query: &Query,
     pool: &BufferPool,
     mut slots: Vec<Slot<'_>>,
