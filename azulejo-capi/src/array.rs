@@ -9,7 +9,7 @@ use crate::error::{Failure, Result};
 use crate::metadata::Changes;
 use crate::schema::SchemaHandle;
 use crate::strings::{Keep, lock};
-use azulejo::array::TimeRange;
+use azulejo::array::{Snapshot, TimeRange};
 use azulejo_format::metadata::{Metadata, MetadataValue};
 use azulejo_format::schema::ArraySchema;
 use azulejo_format::{NdRectangle, Range};
@@ -41,7 +41,7 @@ struct State {
 #[derive(Debug)]
 pub struct OpenArray {
     kind: QueryType,
-    array: azulejo::Array,
+    snapshot: Snapshot,
     engine: azulejo::Context,
     settings: Settings,
     uri: String,
@@ -66,8 +66,13 @@ impl OpenArray {
     }
 
     /// The array as it was when it was opened.
-    pub fn array(&self) -> &azulejo::Array {
-        &self.array
+    pub fn snapshot(&self) -> &Snapshot {
+        &self.snapshot
+    }
+
+    /// The array with its fragments, which are looked at when this is first called.
+    pub fn array(&self) -> Result<azulejo::Array> {
+        Ok(self.snapshot.array()?)
     }
 
     /// The engine's context that it was opened with.
@@ -89,12 +94,12 @@ impl OpenArray {
     /// was opened before. All else is as it was when it was opened.
     pub fn array_to_write(&self) -> Result<azulejo::Array> {
         if crate::maintain::evolutions() == self.evolutions {
-            return Ok(self.array.clone());
+            return self.array();
         }
         let latest = azulejo::Array::open_to_write(&self.engine, &self.uri)?;
         let mut schema = ArraySchema::clone(latest.schema());
-        schema.current_domain = self.array.schema().current_domain.clone();
-        Ok(if schema == **self.array.schema() { latest } else { self.array.clone() })
+        schema.current_domain = self.snapshot.schema().current_domain.clone();
+        if schema == **self.snapshot.schema() { Ok(latest) } else { self.array() }
     }
 
     /// Where it lies, as the caller said.
@@ -112,7 +117,7 @@ impl OpenArray {
         if pending.is_empty() {
             return Ok(());
         }
-        crate::metadata::store(self.array.change_metadata()?, pending, self.write_time())
+        crate::metadata::store(self.snapshot.change_metadata()?, pending, self.write_time())
     }
 }
 
@@ -148,19 +153,17 @@ fn open(ctx: &Context, handle: &ArrayHandle, kind: QueryType) -> Result<()> {
     // What is written has the time that was asked for; the schema that it must fit is the latest.
     let uri = &handle.inner.uri;
     let evolutions = crate::maintain::evolutions();
-    let array = match kind {
-        QueryType::Read => {
-            azulejo::Array::open_at(&engine, uri, TimeRange { start: state.start, end: state.end })
-        }
-        _ => azulejo::Array::open_to_write(&engine, uri),
+    let snapshot = match kind {
+        QueryType::Read => Snapshot::open_at(&engine, uri, TimeRange { start: state.start, end: state.end }),
+        _ => Snapshot::open_to_write(&engine, uri),
     };
-    let array = array.map_err(|error| match error {
+    let snapshot = snapshot.map_err(|error| match error {
         azulejo::Error::NotFound { uri, .. } => {
             Failure::new(format!("[TileDB::Array] Error: Cannot open array; Array does not exist. ({uri})"))
         }
         other => other.into(),
     })?;
-    let version = array.schema().version;
+    let version = snapshot.schema().version;
     if kind == QueryType::Delete && !version.has_deletes() {
         return Err(Failure::new(format!(
             "[TileDB::Array] Error: Cannot open array for deletes; Array format version ({}) is smaller than the \
@@ -168,11 +171,11 @@ fn open(ctx: &Context, handle: &ArrayHandle, kind: QueryType) -> Result<()> {
             version.number()
         )));
     }
-    let schema = SchemaHandle::of_array(&array);
+    let schema = SchemaHandle::of_array(&snapshot);
     state.open = Some(Arc::new(OpenArray {
         kind,
         schema,
-        array,
+        snapshot,
         engine,
         settings,
         uri: handle.inner.uri.clone(),
@@ -186,7 +189,7 @@ fn open(ctx: &Context, handle: &ArrayHandle, kind: QueryType) -> Result<()> {
 /// The range of a dimension of the non-empty domain; `None` if the array is empty.
 fn non_empty(array: &ArrayHandle, index: usize, var: Option<bool>) -> Result<Option<Range>> {
     let open = array.open()?;
-    let dimension = open.array.schema().dimension(index);
+    let dimension = open.snapshot.schema().dimension(index);
     let dimension =
         dimension.ok_or_else(|| Failure::new("Cannot get non-empty domain; Invalid dimension index"))?;
     match var {
@@ -211,11 +214,11 @@ fn domain(open: &OpenArray) -> Result<Option<NdRectangle>> {
     if open.kind != QueryType::Read {
         return Err("[non_empty_domain] Array not opened for reads".into());
     }
-    Ok(open.array.non_empty_domain()?)
+    Ok(open.array()?.non_empty_domain()?)
 }
 
 fn index_of(array: &ArrayHandle, name: &str) -> Result<usize> {
-    let found = array.open()?.array.schema().domain.index_of(name);
+    let found = array.open()?.snapshot.schema().domain.index_of(name);
     found.ok_or_else(|| {
         Failure::new(format!("Cannot get non-empty domain; Dimension name '{name}' does not exist"))
     })
@@ -249,7 +252,7 @@ fn with_metadata<R>(array: &ArrayHandle, body: impl FnOnce(&Metadata) -> Result<
     if open.kind != QueryType::Read {
         return Err("Cannot get metadata; Array was not opened in read mode".into());
     }
-    body(open.array.metadata()?)
+    body(open.snapshot.metadata()?)
 }
 
 /// Hands out a value, which lives as long as `keep`.
@@ -324,7 +327,7 @@ capi! {
     fn tiledb_array_get_open_timestamp_end(ctx, array: In<ArrayHandle>, timestamp: Out<u64>) {
         let state = lock(&array.get()?.inner.state);
         let open = state.open.as_ref().filter(|open| open.kind == QueryType::Read);
-        timestamp.set(open.map_or(state.end, |open| open.array.time_range().end))?;
+        timestamp.set(open.map_or(state.end, |open| open.snapshot.time_range().end))?;
     }
 
     /// Opens the array.
@@ -380,7 +383,7 @@ capi! {
         let open = lock(&array.get()?.inner.state).open.take();
         if let Some(open) = open {
             // Queries hold on to what they were made for, long after they are done in languages that collect garbage.
-            open.array.release_tiles();
+            open.snapshot.release_tiles();
             open.flush()?;
         }
     }
@@ -415,7 +418,7 @@ capi! {
     fn tiledb_array_encryption_type(ctx, uri: Text, id: Out<i32>) {
         let engine = ctx.engine()?;
         let uri = uri.get()?;
-        match azulejo::Array::open(&engine, uri) {
+        match Snapshot::open(&engine, uri) {
             Ok(_) => id.set(engine.key().is_some().into())?,
             Err(azulejo::Error::Encryption { .. }) => id.set(engine.key().is_none().into())?,
             Err(other) => return Err(other.into()),
@@ -425,7 +428,7 @@ capi! {
     /// The non-empty domain of fixed-size dimensions, as pairs of values.
     fn tiledb_array_get_non_empty_domain(ctx, array: In<ArrayHandle>, out: OutBytes, is_empty: Out<i32>) {
         let open = array.get()?.open()?;
-        let dimensions = &open.array.schema().domain.dimensions;
+        let dimensions = &open.snapshot.schema().domain.dimensions;
         let first = dimensions.first().map(|d| d.datatype);
         if dimensions.iter().any(|d| d.is_var() || Some(d.datatype) != first) {
             return Err("Cannot get non-empty domain; Function not applicable to heterogeneous or variable-sized domains".into());
@@ -492,23 +495,23 @@ capi! {
     /// An enumeration of the latest schema.
     fn tiledb_array_get_enumeration(ctx, array: In<ArrayHandle>, name: Text, enumeration: Out<Ptr<EnumerationHandle>>) {
         let (open, name) = (array.get()?.open()?, name.get()?);
-        if open.array.schema().enumeration(name).is_none() {
+        if open.snapshot.schema().enumeration(name).is_none() {
             return Err(Failure::new(format!(
                 "ArraySchema: Unable to check if unknown enumeration is loaded. No enumeration named '{name}'."
             )));
         }
-        let found = open.array.enumeration(name)?;
+        let found = open.snapshot.enumeration(name)?;
         enumeration.give(EnumerationHandle::new(found))?;
     }
 
     /// Reads all enumerations of the latest schema.
     fn tiledb_array_load_all_enumerations(ctx, array: In<ArrayHandle>) {
-        array.get()?.open()?.array.enumerations()?;
+        array.get()?.open()?.snapshot.enumerations()?;
     }
 
     /// Reads all enumerations of the latest schema; those of earlier ones are read when they are asked for.
     fn tiledb_array_load_enumerations_all_schemas(ctx, array: In<ArrayHandle>) {
-        array.get()?.open()?.array.enumerations()?;
+        array.get()?.open()?.snapshot.enumerations()?;
     }
 
     /// Puts a key-value; it is stored when the array is closed.

@@ -4,6 +4,7 @@ use crate::boundary::{Bytes, Out, OutBytes, Ptr, Text, capi};
 use crate::error::{Failure, Result};
 use crate::schema::SchemaHandle;
 use azulejo::Array;
+use azulejo::array::Snapshot;
 use azulejo::column::{ColumnBuffers, ColumnMut, ColumnSet, ColumnType};
 use azulejo::read::ReadOptions;
 use azulejo::space::Subarray;
@@ -98,7 +99,7 @@ fn import(
     Ok(())
 }
 
-fn size_of(array: &Array) -> Result<u64> {
+fn size_of(array: &Snapshot) -> Result<u64> {
     let value = array.metadata()?.get(SIZE).and_then(|value| value.data.first_chunk::<8>());
     let value =
         value.ok_or_else(|| Failure::new("the filestore array has no file size: nothing was imported"))?;
@@ -198,7 +199,7 @@ capi! {
 
     /// Bytes of the file in a filestore array.
     fn tiledb_filestore_size(ctx, array_uri: Text, size: Out<usize>) {
-        let array = Array::open(&ctx.engine()?, array_uri.get()?)?;
+        let array = Snapshot::open(&ctx.engine()?, array_uri.get()?)?;
         size.set(usize::try_from(size_of(&array)?).map_err(|_| Failure::new("the file is too large for this machine"))?)?;
     }
 }

@@ -8,7 +8,7 @@ use crate::error::{Failure, Result};
 use crate::evolution::EvolutionHandle;
 use crate::strings::Keep;
 use azulejo::Array;
-use azulejo::array::{FragmentSelection, TimeRange};
+use azulejo::array::{FragmentSelection, Snapshot, TimeRange};
 use azulejo::consolidate::{self, Choice, ConsolidationPlan, FragmentOptions, Mode, VacuumOptions};
 use azulejo_format::schema::SchemaEvolution;
 use std::ffi::c_char;
@@ -118,7 +118,7 @@ fn time(range: Option<(u64, u64)>) -> Option<u64> {
 fn check_enumerations(engine: &azulejo::Context, uri: &str, changes: &SchemaEvolution) -> Result<()> {
     let mut schema = None;
     if !changes.drop_enumerations.is_empty() {
-        let schema = schema.insert(Array::open(engine, uri)?.schema().clone());
+        let schema = schema.insert(Snapshot::open(engine, uri)?.schema().clone());
         for attribute in schema.attributes.iter().filter(|a| !changes.drop_attributes.contains(&a.name)) {
             if let Some(name) = &attribute.enumeration
                 && changes.drop_enumerations.contains(name)
@@ -136,7 +136,7 @@ fn check_enumerations(engine: &azulejo::Context, uri: &str, changes: &SchemaEvol
         }
         let schema = match &mut schema {
             Some(schema) => schema,
-            slot => slot.insert(Array::open(engine, uri)?.schema().clone()),
+            slot => slot.insert(Snapshot::open(engine, uri)?.schema().clone()),
         };
         if schema.enumeration(name).is_none() {
             return Err(Failure::new(format!(
@@ -233,7 +233,7 @@ capi! {
     /// Which fragments of an open array would best be consolidated together.
     fn tiledb_consolidation_plan_create_with_mbr(ctx, array: In<ArrayHandle>, fragment_size: u64, plan: Out<Ptr<PlanHandle>>) {
         let open = array.get()?.open()?;
-        plan.give(PlanHandle { plan: consolidate::plan(open.array(), fragment_size)?, keep: Keep::default() })?;
+        plan.give(PlanHandle { plan: consolidate::plan(&open.array()?, fragment_size)?, keep: Keep::default() })?;
     }
 
     /// The number of sets of fragments.

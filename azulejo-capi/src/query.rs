@@ -92,7 +92,7 @@ pub struct State {
 impl Shared {
     /// The array's latest schema.
     pub fn schema(&self) -> &ArraySchema {
-        self.open.array().schema()
+        self.open.snapshot().schema()
     }
 
     /// What the query is made of.
@@ -273,7 +273,7 @@ capi! {
                 open.kind().name(), kind.name()
             )));
         }
-        let row_major = kind == QueryType::Read || open.array().schema().is_dense();
+        let row_major = kind == QueryType::Read || open.snapshot().schema().is_dense();
         let layout = if row_major { Layout::RowMajor } else { Layout::Unordered };
         let state = State {
             layout,
@@ -533,7 +533,7 @@ capi! {
     /// The number of fragments that a read looks at.
     fn tiledb_query_get_relevant_fragment_num(ctx, query: In<QueryHandle>, num: Out<u64>) {
         let query = query.get()?;
-        num.set(read_only(query, |_, open| Ok(open.array().fragments().len() as u64))?)?;
+        num.set(read_only(query, |_, open| Ok(open.array()?.fragments().len() as u64))?)?;
     }
 
     /// Not supported: updates are never applied by the reference either.

@@ -13,7 +13,7 @@ use crate::error::{Failure, Result};
 use crate::filter::FilterList;
 use crate::ndrectangle::CurrentDomainHandle;
 use crate::strings::{StringHandle, lock};
-use azulejo::Array;
+use azulejo::array::Snapshot;
 use azulejo_format::filter::{Filter, Pipeline};
 use azulejo_format::path::LABELS_FOLDER;
 use azulejo_format::schema::{
@@ -42,7 +42,7 @@ struct State {
     label_extents: HashMap<String, Vec<u8>>,
     /// When it was stored.
     time: (u64, u64),
-    array: Option<Array>,
+    array: Option<Snapshot>,
 }
 
 impl Kind for SchemaHandle {
@@ -51,13 +51,13 @@ impl Kind for SchemaHandle {
 
 impl SchemaHandle {
     /// A stored schema. Its dimensions have the filters of coordinates as their own where they were stored with none.
-    fn stored(schema: &Arc<ArraySchema>, time: (u64, u64), array: &Array) -> Self {
+    fn stored(schema: &Arc<ArraySchema>, time: (u64, u64), array: &Snapshot) -> Self {
         let inherits = schema.domain.dimensions.iter().any(|d| d.filters.filters.is_empty());
         let schema = if inherits { Arc::new(schema.with_own_filters()) } else { Arc::clone(schema) };
         Self::of(schema, time, Some(array.clone()))
     }
 
-    fn of(schema: Arc<ArraySchema>, time: (u64, u64), array: Option<Array>) -> Self {
+    fn of(schema: Arc<ArraySchema>, time: (u64, u64), array: Option<Snapshot>) -> Self {
         let state = State {
             dimensions: shared(&schema.domain),
             schema,
@@ -71,7 +71,7 @@ impl SchemaHandle {
     }
 
     /// The latest schema of an array.
-    pub fn of_array(array: &Array) -> Self {
+    pub fn of_array(array: &Snapshot) -> Self {
         let schema = array.schema();
         let name = array
             .schemas()
@@ -82,7 +82,7 @@ impl SchemaHandle {
     }
 
     /// A schema that some fragment of an array was written with.
-    pub fn of_fragment(schema: &Arc<ArraySchema>, name: &str, array: &Array) -> Self {
+    pub fn of_fragment(schema: &Arc<ArraySchema>, name: &str, array: &Snapshot) -> Self {
         Self::stored(schema, time_of(name), array)
     }
 
@@ -245,7 +245,7 @@ fn load(ctx: &Context, config: Option<&Config>, uri: &str) -> Result<SchemaHandl
     let settings = config.map(Config::settings);
     let engine = ctx.engine_with(settings.as_ref())?;
     // Only the schemas are looked at, and the latest counts whatever its time.
-    Ok(SchemaHandle::of_array(&Array::open_to_write(&engine, uri)?))
+    Ok(SchemaHandle::of_array(&Snapshot::open_to_write(&engine, uri)?))
 }
 
 fn add_label(schema: &mut ArraySchema, index: u32, name: &str, order: i32, id: i32) -> Result<()> {

@@ -5,6 +5,7 @@ use crate::boundary::{Bytes, In, Kind, Out, OutBytes, Pointer, Ptr, Str, Text, c
 use crate::config::Config;
 use crate::error::{Failure, Result};
 use crate::strings::{Keep, lock};
+use azulejo::array::Snapshot;
 use azulejo::space::{DimSelection, Subarray};
 use azulejo_format::datatype::{Native, dispatch};
 use azulejo_format::range::compare;
@@ -28,7 +29,7 @@ impl Kind for SubarrayHandle {
 #[derive(Debug, Clone)]
 pub struct Ranges {
     schema: Arc<ArraySchema>,
-    array: azulejo::Array,
+    array: Snapshot,
     /// For each dimension; none set stands for the whole domain.
     dimensions: Vec<Vec<Range>>,
     /// For each dimension, a label and ranges of its values.
@@ -95,7 +96,7 @@ impl Ranges {
         let schema = array.shown_schema();
         let count = schema.domain.ndim();
         Ok(Self {
-            array: array.array().clone(),
+            array: array.snapshot().clone(),
             dimensions: vec![Vec::new(); count],
             labels: vec![None; count],
             schema,
@@ -218,7 +219,7 @@ impl Ranges {
             if let Some((name, labels)) = label
                 && ranges.is_empty()
             {
-                *ranges = self.array.label_ranges(name, labels)?;
+                *ranges = self.array.array()?.label_ranges(name, labels)?;
             }
         }
         Ok(())

@@ -7,6 +7,7 @@ use crate::progress::Progress;
 use crate::settings;
 use crate::terminal::Output;
 use crate::value;
+use azulejo::array::Snapshot;
 use azulejo::format::filter::EncryptionKey;
 use azulejo::{Array, Config, Context};
 use std::path::Path;
@@ -48,12 +49,17 @@ impl Session {
 
     /// Opens an array at a time.
     pub fn open(&self, uri: &str, time: &TimeArgs) -> Result<Array> {
-        let array = Array::open_at(&self.context, uri, time.range())?;
-        if let Some(moment) = array.listed_at() {
+        Ok(self.snapshot(uri, time)?.array()?)
+    }
+
+    /// Opens an array at a time, of which only schemas and key-values are asked for.
+    pub fn snapshot(&self, uri: &str, time: &TimeArgs) -> Result<Snapshot> {
+        let snapshot = Snapshot::open_at(&self.context, uri, time.range())?;
+        if let Some(moment) = snapshot.listed_at() {
             let moment = timestamp_text(moment);
             self.output.note(&format!("{uri} is shown as its manifest says it was at {moment}"));
         }
-        Ok(array)
+        Ok(snapshot)
     }
 
     /// Does long work on the whole of an object, with a progress line.

@@ -56,6 +56,8 @@ pub use fragment::{FragmentSink, FragmentSpec, TileView};
 pub use options::{Duplicates, WriteLayout, WriteOptions};
 
 use crate::array::{Array, Head, TimeRange, clock};
+#[cfg(feature = "arrow")]
+use crate::array::{Part, Snapshot};
 use crate::column::{ColumnBuffers, ColumnSet, ColumnType, ColumnView, FieldView};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
@@ -209,7 +211,8 @@ impl Writer {
         let enumerations = if self.schema().attributes.iter().any(|a| a.enumeration.is_some()) {
             let time = schema_time(&self.options);
             let uri = Uri::from_path(self.target.location.path.clone());
-            Array::open_uri(&crate::manifest::without(&self.context), &uri, time)?.enumerations()?
+            let context = crate::manifest::without(&self.context);
+            Snapshot::open_part(&context, &uri, time, &Part::default())?.enumerations()?
         } else {
             Vec::new()
         };

@@ -24,8 +24,7 @@ pub struct Sizes {
 
 /// Estimates a field, which must be of the shape that the function is for.
 pub fn sizes(state: &State, open: &OpenArray, name: &str, var: bool, nullable: bool) -> Result<Sizes> {
-    let array = open.array();
-    let schema = array.schema();
+    let schema = open.snapshot().schema();
     if let (zipped::NAME, true, Some(dimension)) = (name, zipped::possible(schema), schema.dimension(0)) {
         let mut sizes = sizes(state, open, &dimension.name, var, nullable)?;
         sizes.data = sizes.data.saturating_mul(schema.domain.dimensions.len() as u64);
@@ -50,6 +49,7 @@ pub fn sizes(state: &State, open: &OpenArray, name: &str, var: bool, nullable: b
         Some(ranges) => ranges.subarray()?,
         None => Subarray::all(),
     };
+    let array = open.array()?;
     let selected: Vec<(&Fragment, Vec<u64>)> = array
         .fragments()
         .iter()

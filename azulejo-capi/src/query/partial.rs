@@ -41,7 +41,7 @@ impl Partial {
         open: &OpenArray,
         format: OffsetsFormat,
     ) -> Result<bool> {
-        let schema = open.array().schema();
+        let schema = open.snapshot().schema();
         let fields = || {
             let dimensions = schema.domain.dimensions.iter().map(|d| &d.name);
             dimensions.chain(schema.attributes.iter().map(|a| &a.name))

@@ -68,7 +68,7 @@ fn options(state: &State, open: &OpenArray) -> Result<ReadOptions> {
     }
     let mut options = ReadOptions::new().subarray(subarray).layout(state.layout);
     options.condition.clone_from(&state.condition);
-    if open.array().schema().is_dense() && state.settings.flag("sm.query.dense.qc_coords_mode") {
+    if open.snapshot().schema().is_dense() && state.settings.flag("sm.query.dense.qc_coords_mode") {
         if state.condition.is_none() {
             return Err("DenseReader: sm.query.dense.qc_coords_mode requires a query condition".into());
         }
@@ -102,7 +102,7 @@ fn check_buffers(schema: &ArraySchema, fields: &[&FieldBuffers]) -> Result<()> {
 
 /// Reads as much as the caller's buffers take.
 pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
-    let schema = open.array().schema();
+    let schema = open.snapshot().schema();
     let format = state.offsets_format()?;
     if let Some(ranges) = &mut state.subarray {
         ranges.resolve()?;
@@ -136,7 +136,7 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
             let names: Vec<String> = fields.iter().map(|b| b.name.clone()).collect();
             let reader = match names.is_empty() {
                 true => None,
-                false => Some(open.array().read(options(state, open)?.fields(names.clone()))?),
+                false => Some(open.array()?.read(options(state, open)?.fields(names.clone()))?),
             };
             ReadState { reader, fields: names, rest_done: false }
         }
@@ -172,7 +172,7 @@ fn step(
 ) -> Result<bool> {
     let mut complete = true;
     if let Some(reader) = &mut read.reader {
-        complete = fill(reader, &read.fields, open.array().schema(), fields, format)?;
+        complete = fill(reader, &read.fields, open.snapshot().schema(), fields, format)?;
         if complete {
             read.reader = None;
         }
@@ -186,7 +186,7 @@ fn step(
         if !aggregates.is_empty() {
             let wanted: Vec<Aggregate> =
                 state.aggregates.iter().map(|named| named.aggregate.clone()).collect();
-            let values = aggregate(open.array(), options(state, open)?, &wanted)?;
+            let values = aggregate(&open.array()?, options(state, open)?, &wanted)?;
             for (named, value) in state.aggregates.iter().zip(&values) {
                 let column = to_column(named, value);
                 for buffers in aggregates.iter().filter(|buffers| buffers.name == named.name) {
@@ -274,7 +274,8 @@ fn read_label(
     buffers: &FieldBuffers,
     format: OffsetsFormat,
 ) -> Result<bool> {
-    let label = open.array().label(&buffers.name)?;
+    let array = open.array()?;
+    let label = array.label(&buffers.name)?;
     let selection = match &state.subarray {
         Some(ranges) => match ranges.subarray()? {
             Subarray::Box(selections) => {

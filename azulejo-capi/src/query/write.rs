@@ -176,7 +176,7 @@ fn options(state: &State, open: &OpenArray) -> Result<WriteOptions> {
         options = options.timestamp(time);
     }
     if let Some(ranges) = &state.subarray
-        && open.array().schema().is_dense()
+        && open.snapshot().schema().is_dense()
         && !ranges.is_default()
     {
         options = options.subarray(NdRectangle { ranges: ranges.single()? });
@@ -202,7 +202,7 @@ fn note(state: &mut State, open: &OpenArray, names: Vec<String>) {
 
 /// Writes what the caller's buffers hold.
 pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
-    let schema = open.array().schema();
+    let schema = open.snapshot().schema();
     let format = state.offsets_format()?;
     if let Some(ranges) = &mut state.subarray {
         ranges.resolve()?;
@@ -239,7 +239,7 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
 
 /// Keeps the fields of a write that brings them one by one; writes the cells when all are there.
 fn submit_part(state: &mut State, open: &OpenArray, format: OffsetsFormat) -> Result<()> {
-    let unzipped = Unzipped::to_write(open.array().schema(), &state.buffers)?;
+    let unzipped = Unzipped::to_write(open.snapshot().schema(), &state.buffers)?;
     let complete = state.write.partial.add(&unzipped.buffers, open, format)?;
     state.buffers.clear();
     if complete {
@@ -267,13 +267,13 @@ fn write_fragments(
 
 /// Writes the values of dimension labels into their arrays.
 fn write_labels(state: &State, open: &OpenArray, format: OffsetsFormat) -> Result<()> {
-    let schema = open.array().schema();
+    let schema = open.snapshot().schema();
     for buffers in &state.buffers {
         if source(schema, &[], &buffers.name) != Some(Source::Label) {
             continue;
         }
         let Some(label) = schema.dimension_label(&buffers.name) else { continue };
-        let array = open.array().open_label(&buffers.name)?;
+        let array = open.snapshot().open_label(&buffers.name)?;
         let values = Given::new(column_type(array.schema(), &label.attribute)?, buffers, format, None)?;
         let mut options = WriteOptions::new().layout(WriteLayout::Row);
         if let Some(time) = open.write_time() {

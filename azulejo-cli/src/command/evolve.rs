@@ -9,6 +9,7 @@ use crate::selection::range_text::parse_range;
 use crate::session::Session;
 use crate::value::{self, Bound};
 use azulejo::Array;
+use azulejo::array::Snapshot;
 use azulejo::format::schema::{Attribute, Enumeration, SchemaEvolution};
 use azulejo::format::{CellValNum, Datatype, NdRectangle, Range};
 use serde_json::{Value as Json, json};
@@ -16,7 +17,7 @@ use std::io::Write;
 
 /// Runs `evolve`.
 pub fn run(session: &mut Session, args: &EvolveArgs) -> Result<()> {
-    let array = Array::open(&session.context, &args.uri)?;
+    let array = Snapshot::open(&session.context, &args.uri)?;
     let evolution = evolution(&array, args)?;
     if evolution == SchemaEvolution::default() {
         return Err(CliError::usage("say what to change: azulejo evolve --help lists it"));
@@ -41,7 +42,7 @@ pub fn run(session: &mut Session, args: &EvolveArgs) -> Result<()> {
 /// Runs `upgrade`.
 pub fn upgrade(session: &mut Session, args: &UpgradeArgs) -> Result<()> {
     let done = Array::upgrade(&session.context, &args.uri, args.at)?;
-    let version = Array::open(&session.context, &args.uri)?.schema().version;
+    let version = Snapshot::open(&session.context, &args.uri)?.schema().version;
     if session.output.json {
         let version = version.number();
         return session.output.write_json(&json!({ "upgraded": done, "version": version }));
@@ -62,7 +63,7 @@ fn enumerations(
     next.iter().map(|e| find(&e.name).ok_or_else(|| missing(&e.name))).collect()
 }
 
-fn evolution(array: &Array, args: &EvolveArgs) -> Result<SchemaEvolution> {
+fn evolution(array: &Snapshot, args: &EvolveArgs) -> Result<SchemaEvolution> {
     let about = |text: &str, reason: String| CliError::usage(format!("{text:?}: {reason}"));
     let mut evolution = SchemaEvolution {
         drop_attributes: args.drop_attr.clone(),
@@ -139,7 +140,7 @@ fn parse_json(text: &str) -> Result<Json, String> {
 }
 
 /// The current domain (or the whole one) with other bounds along the dimensions named.
-fn expanded(array: &Array, texts: &[String]) -> Result<NdRectangle> {
+fn expanded(array: &Snapshot, texts: &[String]) -> Result<NdRectangle> {
     let dimensions = &array.schema().domain.dimensions;
     let mut ranges: Vec<Range> = match array.current_domain() {
         Some(current) => current.ranges.clone(),

@@ -21,7 +21,7 @@ pub fn run(session: &mut Session, args: &MetaArgs) -> Result<()> {
     let uri = args.uri.as_deref().unwrap_or_default();
     let metadata = match object_type(&session.context, uri)? {
         Some(ObjectType::Group) => Group::open_at(&session.context, uri, args.time.range())?.metadata()?,
-        Some(ObjectType::Array) | None => session.open(uri, &args.time)?.metadata()?.clone(),
+        Some(ObjectType::Array) | None => session.snapshot(uri, &args.time)?.metadata()?.clone(),
     };
     if let Some(key) = &args.key {
         let Some(value) = metadata.get(key) else {

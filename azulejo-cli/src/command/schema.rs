@@ -8,7 +8,7 @@ use crate::session::Session;
 use crate::size;
 use crate::terminal::Output;
 use crate::value;
-use azulejo::Array;
+use azulejo::array::Snapshot;
 use azulejo::format::filter::Pipeline;
 use azulejo::format::schema::{ArraySchema, CurrentDomain, DataOrder, Layout};
 use azulejo::format::{CellValNum, Datatype, Range};
@@ -19,7 +19,7 @@ const SHOWN_ENTRIES: usize = 12;
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: &ObjectArgs) -> Result<()> {
-    let array = session.open(&args.uri, &args.time)?;
+    let array = session.snapshot(&args.uri, &args.time)?;
     let document = document(&array)?;
     if session.output.json {
         return session.output.write_json(&to_json(&document)?);
@@ -54,7 +54,7 @@ pub fn show(out: &mut Output, document: &SchemaDocument) -> Result<()> {
 }
 
 /// The schema with all that belongs to it.
-pub fn document(array: &Array) -> Result<SchemaDocument> {
+pub fn document(array: &Snapshot) -> Result<SchemaDocument> {
     let schema = array.schema().as_ref().clone();
     let enumerations = schema
         .enumerations

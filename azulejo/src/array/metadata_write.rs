@@ -2,7 +2,7 @@
 
 use super::head::Head;
 use super::tile_object::put_tile;
-use super::{Array, clock};
+use super::{Array, Snapshot, clock};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::group::ObjectType;
@@ -80,6 +80,19 @@ impl MetadataWriter {
     }
 }
 
+impl Snapshot {
+    /// Begins to change this array's key-values.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if it was deleted meanwhile.
+    pub fn change_metadata(&self) -> Result<MetadataWriter> {
+        if ObjectType::at(self.location())?.is_none() {
+            return Err(Error::NotFound { uri: self.uri().to_string(), what: "an array" });
+        }
+        Ok(MetadataWriter::new(self.context(), self.location().clone()))
+    }
+}
+
 impl Array {
     /// Begins to change an array's key-values.
     ///
@@ -102,17 +115,6 @@ impl Array {
     /// [`Error::NotFound`] if there is no array, [`Error::Encryption`] for a missing, wrong or unneeded key.
     pub fn metadata_writer(context: &Context, uri: &str) -> Result<MetadataWriter> {
         Ok(MetadataWriter::new(context, Head::open(context, uri)?.location))
-    }
-
-    /// Begins to change this array's key-values.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] if it was deleted meanwhile.
-    pub fn change_metadata(&self) -> Result<MetadataWriter> {
-        if ObjectType::at(self.location())?.is_none() {
-            return Err(Error::NotFound { uri: self.uri().to_string(), what: "an array" });
-        }
-        Ok(MetadataWriter::new(self.context(), self.location().clone()))
     }
 
     /// Sets one key of an array.

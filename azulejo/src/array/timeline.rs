@@ -8,6 +8,7 @@ use azulejo_format::commit::{
 };
 use azulejo_format::path::{COMMITS_FOLDER, FRAGMENTS_FOLDER, fragment_version, split_suffix};
 use azulejo_format::timestamped_name::TimestampedName;
+use std::borrow::Borrow;
 use std::collections::{HashMap, HashSet};
 
 /// Which fragments may count where they lie only partly within the time asked for.
@@ -135,7 +136,7 @@ pub struct Selected {
 #[must_use]
 pub fn select_fragments(
     committed: &Committed,
-    vacuums: &[(&NamedEntry, VacuumList)],
+    vacuums: &[(impl Borrow<NamedEntry>, VacuumList)],
     time: TimeRange,
     partial: PartialOverlap,
     without_timestamps: &HashSet<String>,
@@ -150,7 +151,7 @@ pub fn select_fragments(
     // Lists hold relative paths, absolute paths of another time and place, or names: names are what they share.
     let superseded: HashSet<&str> = vacuums
         .iter()
-        .filter(|(entry, _)| counts(&entry.name))
+        .filter(|(entry, _)| counts(&entry.borrow().name))
         .flat_map(|(_, list)| list.uris.iter().map(|uri| last_component(uri)))
         .collect();
     let mut selected = Selected::default();

@@ -1,0 +1,291 @@
+//! What an array is at a time, short of its fragments.
+
+use super::directory::DetailFiles;
+use super::metadata::read_metadata;
+use super::open::{self, Opened, Part, Schemas, Unread, decode_at, read_objects};
+use super::{Array, Contents, TimeRange, footers};
+use crate::context::{Context, Location};
+use crate::error::{Error, Result};
+use crate::storage::Uri;
+use crate::tile_cache::TileCache;
+use azulejo_format::metadata::Metadata;
+use azulejo_format::path::enumeration_path;
+use azulejo_format::schema::{CurrentDomain, DimensionLabel, Enumeration, EnumerationRef};
+use azulejo_format::{ArraySchema, NdRectangle};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// An array as it was at a time: its schemas, key-values and commits. Its fragments, of which there may be thousands, are
+/// looked at when [`Self::array`] is first called; to see a schema or a key-value takes none of them.
+///
+/// Immutable, cheap to clone and to share between threads.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    context: Context,
+    uri: Uri,
+    location: Location,
+    time_range: TimeRange,
+    part: Part,
+    schemas: Schemas,
+    metadata_files: DetailFiles,
+    metadata: OnceLock<Metadata>,
+    /// By file name.
+    enumerations: Mutex<HashMap<String, Arc<Enumeration>>>,
+    tiles: TileCache,
+    contents: OnceLock<Arc<Contents>>,
+    /// What `contents` come from, until they are there.
+    unread: Mutex<Option<Unread>>,
+}
+
+impl Snapshot {
+    /// Opens an array as it is now.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no array, [`Error::Encryption`] for a missing, wrong or unneeded key.
+    pub fn open(context: &Context, uri: &str) -> Result<Self> {
+        Self::open_at(context, uri, TimeRange::ALL)
+    }
+
+    /// Opens an array with only what was written within `time_range`.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; [`Error::InvalidArgument`] for an empty range.
+    pub fn open_at(context: &Context, uri: &str, time_range: TimeRange) -> Result<Self> {
+        Self::open_part(context, &Uri::parse(uri)?, time_range.not_empty()?, &Part::default())
+    }
+
+    /// Opens an array to be written to: its schemas alone, so that it does not matter how many fragments there are. It has
+    /// no fragments, cells or metadata to read.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn open_to_write(context: &Context, uri: &str) -> Result<Self> {
+        let context = &crate::manifest::without(context);
+        let part = Part { fragments: Some(HashSet::new()), schemas_only: true, ..Part::default() };
+        // The latest schema counts, also one of a clock that goes ahead of this machine's.
+        Self::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)
+    }
+
+    /// Opens a part of an array.
+    pub(crate) fn open_part(
+        context: &Context,
+        uri: &Uri,
+        time_range: TimeRange,
+        part: &Part,
+    ) -> Result<Self> {
+        let time_range = time_range.resolved();
+        let Opened { location, schemas, metadata_files, unread } =
+            open::open(context, uri, time_range, part)?;
+        let inner = Inner {
+            context: context.clone(),
+            uri: uri.clone(),
+            location,
+            time_range,
+            part: part.clone(),
+            schemas,
+            metadata_files,
+            metadata: OnceLock::new(),
+            enumerations: Mutex::default(),
+            tiles: TileCache::new(context.decoded_cache()),
+            contents: OnceLock::new(),
+            unread: Mutex::new(Some(unread)),
+        };
+        Ok(Self { inner: Arc::new(inner) })
+    }
+
+    /// The array with its fragments, whose footers are read by the first call.
+    ///
+    /// A vacuum may have deleted fragments since the snapshot was made: what has replaced them is taken then, which holds
+    /// the same cells.
+    ///
+    /// # Errors
+    /// [`Error::Corrupt`] for metadata that cannot be, [`Error::Storage`].
+    pub fn array(&self) -> Result<Array> {
+        let contents = match self.inner.contents.get() {
+            Some(contents) => Arc::clone(contents),
+            None => self.inner.read_contents()?,
+        };
+        Ok(Array { snapshot: self.clone(), contents })
+    }
+
+    /// The context that it was opened with.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.inner.context
+    }
+
+    /// Where it lies.
+    #[must_use]
+    pub fn uri(&self) -> &Uri {
+        &self.inner.uri
+    }
+
+    /// Its folder.
+    #[must_use]
+    pub fn location(&self) -> &Location {
+        &self.inner.location
+    }
+
+    /// The moment that it shows, in milliseconds since 1970-01-01 UTC, if its folders were not listed but a
+    /// [manifest](crate::manifest) was read: what was written later is not seen.
+    #[must_use]
+    pub fn listed_at(&self) -> Option<u64> {
+        self.location().storage.listed_at()
+    }
+
+    /// The time that it was opened at; an open end is the time of opening.
+    #[must_use]
+    pub fn time_range(&self) -> TimeRange {
+        self.inner.time_range
+    }
+
+    /// The latest schema at that time.
+    #[must_use]
+    pub fn schema(&self) -> &Arc<ArraySchema> {
+        &self.inner.schemas.latest
+    }
+
+    /// The file name of [`Self::schema`], by which fragments know it.
+    #[must_use]
+    pub fn schema_name(&self) -> &str {
+        &self.inner.schemas.latest_name
+    }
+
+    /// All schemas, by file name.
+    #[must_use]
+    pub fn schemas(&self) -> &BTreeMap<String, Arc<ArraySchema>> {
+        &self.inner.schemas.all
+    }
+
+    /// Lets go of the decoded tiles that are kept for the next queries, for a caller who asks for no more: they would stay
+    /// as long as a clone of the array or a reader does.
+    pub fn release_tiles(&self) {
+        self.inner.tiles.clear();
+    }
+
+    /// The tiles that are kept for the next queries.
+    pub(crate) fn tiles(&self) -> &TileCache {
+        &self.inner.tiles
+    }
+
+    /// The part of the domain in use, if one is set.
+    #[must_use]
+    pub fn current_domain(&self) -> Option<&NdRectangle> {
+        match &self.schema().current_domain {
+            CurrentDomain::Empty => None,
+            CurrentDomain::NdRectangle(rectangle) => Some(rectangle),
+        }
+    }
+
+    /// The key-values at that time; read once.
+    pub fn metadata(&self) -> Result<&Metadata> {
+        if let Some(metadata) = self.inner.metadata.get() {
+            return Ok(metadata);
+        }
+        let metadata =
+            read_metadata(self.context(), self.location(), &self.inner.metadata_files, self.time_range())?;
+        Ok(self.inner.metadata.get_or_init(|| metadata))
+    }
+
+    /// An enumeration of the latest schema, by its name; read once.
+    ///
+    /// # Errors
+    /// [`Error::SchemaMismatch`] if the schema has no such enumeration.
+    pub fn enumeration(&self, name: &str) -> Result<Arc<Enumeration>> {
+        let loaded = self.load_enumerations(&[name])?.pop();
+        loaded.ok_or_else(|| Error::Internal(format!("enumeration {name:?} was not loaded")))
+    }
+
+    /// All enumerations of the latest schema, in its order; those not read yet are read in one batch.
+    pub fn enumerations(&self) -> Result<Vec<Arc<Enumeration>>> {
+        let names: Vec<&str> = self.schema().enumerations.iter().map(|e| e.name.as_str()).collect();
+        self.load_enumerations(&names)
+    }
+
+    /// Enumerations of the latest schema, by their names; those not read yet are read in one batch.
+    ///
+    /// # Errors
+    /// [`Error::SchemaMismatch`] if the schema has no enumeration of such a name.
+    pub fn load_enumerations(&self, names: &[&str]) -> Result<Vec<Arc<Enumeration>>> {
+        let find = |name: &&str| {
+            self.schema().enumeration(name).ok_or_else(|| {
+                Error::SchemaMismatch(format!("{}: there is no enumeration {name:?}", self.uri()))
+            })
+        };
+        let wanted: Vec<&EnumerationRef> = names.iter().map(find).collect::<Result<_>>()?;
+        let mut loaded = self.inner.enumerations.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let missing: Vec<&EnumerationRef> =
+            wanted.iter().copied().filter(|e| !loaded.contains_key(&e.file_name)).collect();
+        let paths: Vec<String> = missing.iter().map(|e| enumeration_path(&e.file_name)).collect();
+        let location = self.location();
+        let read = read_objects(location, paths.iter().map(String::as_str))?;
+        for ((reference, path), bytes) in missing.into_iter().zip(&paths).zip(&read) {
+            let payload = open::generic_tile(self.context(), location, path, bytes)?;
+            let enumeration = Arc::new(decode_at(location, path, Enumeration::decode(&payload))?);
+            loaded.insert(reference.file_name.clone(), enumeration);
+        }
+        let found = wanted.iter().filter_map(|e| loaded.get(&e.file_name).cloned()).collect();
+        self.inner.enumerations.lock().unwrap_or_else(PoisonError::into_inner).extend(loaded);
+        Ok(found)
+    }
+
+    /// The dimension labels of the latest schema.
+    #[must_use]
+    pub fn labels(&self) -> &[DimensionLabel] {
+        &self.schema().dimension_labels
+    }
+
+    /// Opens the array that holds a dimension label, at the same time.
+    ///
+    /// # Errors
+    /// [`Error::SchemaMismatch`] if there is no such label.
+    pub fn open_label(&self, name: &str) -> Result<Array> {
+        let label = self.schema().dimension_label(name).ok_or_else(|| {
+            Error::SchemaMismatch(format!("{}: there is no dimension label {name:?}", self.uri()))
+        })?;
+        let uri = if label.relative {
+            Uri::from_path(self.location().path.join(&label.uri))
+        } else {
+            Uri::parse(&label.uri)?
+        };
+        Array::open_uri(self.context(), &uri, self.time_range())
+    }
+}
+
+impl Inner {
+    fn read_contents(&self) -> Result<Arc<Contents>> {
+        let mut unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(contents) = self.contents.get() {
+            return Ok(Arc::clone(contents));
+        }
+        let operation = self.context.begin();
+        let reopen = || open::open(&self.context, &self.uri, self.time_range, &self.part);
+        let read = |location: &Location, schemas: &Schemas, unread: &Unread| {
+            footers::read(&self.context, location, schemas, self.time_range, unread)
+        };
+        let mut contents = match &*unread {
+            Some(unread) => read(&self.location, &self.schemas, unread),
+            None => Err(Error::Internal(format!("{}: its commits are gone", self.uri))),
+        };
+        for _ in 1..open::ATTEMPTS {
+            if !matches!(contents, Err(Error::NotFound { .. })) {
+                break;
+            }
+            operation.check()?;
+            let Opened { location, schemas, unread, .. } = reopen()?;
+            // Another array has taken its place.
+            if schemas.latest_name != self.schemas.latest_name {
+                break;
+            }
+            contents = read(&location, &schemas, &unread);
+        }
+        let contents = Arc::new(contents?);
+        *unread = None;
+        Ok(Arc::clone(self.contents.get_or_init(|| contents)))
+    }
+}
