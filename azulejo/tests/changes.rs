@@ -5,7 +5,7 @@
 use azulejo::array::{DeletedFragments, FragmentSelection};
 use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::condition::Condition;
-use azulejo::consolidate::FragmentOptions;
+use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
 use azulejo::format::metadata::MetadataValue;
 use azulejo::format::schema::{Attribute, Enumeration, SchemaBuilder, SchemaEvolution};
 use azulejo::format::{ArraySchema, CellValNum, Datatype, FormatVersion, NdRectangle, Range};
@@ -268,6 +268,40 @@ fn cells_are_deleted_from_a_time_on() {
     assert_eq!(coordinates(&context, 30), [0, 2, 3, 4]);
     let error = Array::delete_cells(&context, URI, &Condition::is_null("b"), None).unwrap_err();
     assert!(matches!(error, Error::SchemaMismatch(_)), "{error}");
+}
+
+#[test]
+fn deletes_mean_the_fields_of_their_time() {
+    let context = context();
+    create(&context, sparse().attribute("b", Datatype::Int32));
+    let columns = [
+        ColumnBuffers::of_values("x", (0..5i64).collect()),
+        ColumnBuffers::of_values("a", (0..5i32).collect()),
+        ColumnBuffers::of_values("b", vec![0i32; 5]),
+    ];
+    write_columns(&context, columns, 10);
+    Array::delete_cells(&context, URI, &parse(&context, "a in (1, 3)"), Some(20)).unwrap();
+    let drop = SchemaEvolution { drop_attributes: vec!["a".to_owned()], ..SchemaEvolution::default() };
+    Array::evolve(&context, URI, &drop, Some(30)).unwrap();
+    assert_eq!(coordinates(&context, 30), [0, 2, 4]);
+    for (datatype, time) in [(Datatype::Float32, 40), (Datatype::StringAscii, 60)] {
+        let other = Attribute::new("a", datatype, CellValNum::ONE);
+        let add = SchemaEvolution { add_attributes: vec![other], ..SchemaEvolution::default() };
+        Array::evolve(&context, URI, &add, Some(time)).unwrap();
+        assert_eq!(coordinates(&context, time), [0, 2, 4]);
+        Array::evolve(&context, URI, &drop, Some(time + 10)).unwrap();
+    }
+    azulejo::consolidate::fragments(&context, URI, &FragmentOptions::default()).unwrap();
+    azulejo::consolidate::vacuum(&context, URI, Mode::Fragments, VacuumOptions::default()).unwrap();
+    assert_eq!(coordinates(&context, 99), [0, 2, 4]);
+    // By an attribute that came later than the time that the delete is given.
+    let add = SchemaEvolution {
+        add_attributes: vec![Attribute::new("late", Datatype::Int32, CellValNum::ONE)],
+        ..SchemaEvolution::default()
+    };
+    Array::evolve(&context, URI, &add, Some(99)).unwrap();
+    Array::delete_cells(&context, URI, &parse(&context, "late = 1 and x = 0"), Some(25)).unwrap();
+    assert_eq!(coordinates(&context, 100), [2, 4]);
 }
 
 #[test]

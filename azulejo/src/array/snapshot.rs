@@ -1,6 +1,6 @@
 //! What an array is at a time, short of its fragments.
 
-use super::directory::DetailFiles;
+use super::directory::{DetailFiles, sort_schemas};
 use super::metadata::read_metadata;
 use super::open::{self, Opened, Part, Schemas, Unread, decode_at, read_objects};
 use super::{Array, Contents, TimeRange, footers};
@@ -9,8 +9,9 @@ use crate::error::{Error, Result};
 use crate::storage::Uri;
 use crate::tile_cache::TileCache;
 use azulejo_format::metadata::Metadata;
-use azulejo_format::path::enumeration_path;
+use azulejo_format::path::{LEGACY_SCHEMA_FILE, enumeration_path};
 use azulejo_format::schema::{CurrentDomain, DimensionLabel, Enumeration, EnumerationRef};
+use azulejo_format::timestamped_name::TimestampedName;
 use azulejo_format::{ArraySchema, NdRectangle};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -160,6 +161,20 @@ impl Snapshot {
     #[must_use]
     pub fn schemas(&self) -> &BTreeMap<String, Arc<ArraySchema>> {
         &self.inner.schemas.all
+    }
+
+    /// All schemas: the one that was the latest at a time, those before it, newest first, then those after it, oldest first.
+    pub(crate) fn schemas_around(&self, time: u64) -> impl Iterator<Item = &Arc<ArraySchema>> {
+        let named = self
+            .schemas()
+            .iter()
+            .filter_map(|(name, schema)| Some((TimestampedName::parse(name).ok()?, schema)));
+        let mut named: Vec<_> = named.collect();
+        sort_schemas(&mut named, |(name, _)| name);
+        let legacy = self.schemas().get(LEGACY_SCHEMA_FILE);
+        let then = named.iter().rposition(|(name, _)| name.t_end <= time).map_or(0, |at| at + 1);
+        let after = named.split_off(then).into_iter().map(|(_, schema)| schema);
+        named.into_iter().rev().map(|(_, schema)| schema).chain(legacy).chain(after)
     }
 
     /// Lets go of the decoded tiles that are kept for the next queries, for a caller who asks for no more: they would stay

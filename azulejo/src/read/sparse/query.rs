@@ -3,7 +3,7 @@
 use super::super::ahead::Ahead;
 use super::super::select::Selection;
 use super::super::{BoundField, BoundOptions};
-use crate::array::{Array, Fragment, TimeRange};
+use crate::array::{Array, DeleteCommit, Fragment, TimeRange};
 use crate::cancel::Operation;
 use crate::condition::BoundCondition;
 use crate::error::{Error, Result};
@@ -11,7 +11,7 @@ use crate::space::cell_order::CellOrder;
 use crate::space::{DimSelection, Layout, Subarray};
 use azulejo_format::fragment::{Field, Section};
 use azulejo_format::range::compare;
-use azulejo_format::{NdRectangle, Range};
+use azulejo_format::{ArraySchema, NdRectangle, Range};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
@@ -273,7 +273,7 @@ fn bounding_box(array: &Array, boxes: &[(usize, &NdRectangle)]) -> NdRectangle {
     around
 }
 
-/// The query's own condition and those of the deletes (of the cells that they keep), bound to the latest schema.
+/// The query's own condition, bound to the latest schema, and those of the deletes (of the cells that they keep).
 struct Conditions {
     query: Option<BoundCondition>,
     /// As [`Array::deletes`].
@@ -286,10 +286,22 @@ impl Conditions {
         let enumerations = |name: &str| array.enumeration(name);
         let query =
             options.condition.as_ref().map(|c| BoundCondition::bind(c, schema, &enumerations)).transpose()?;
-        let deletes = array.deletes().iter();
-        let deletes = deletes.map(|d| BoundCondition::bind(&d.kept, schema, &enumerations));
+        let deletes = array.deletes().iter().map(|delete| bind_delete(array, delete));
         Ok(Self { query, deletes: deletes.collect::<Result<_>>()? })
     }
+}
+
+/// A delete means the fields that the array had when it was written: since then they may have been dropped, or replaced by
+/// others of the same names.
+fn bind_delete(array: &Array, delete: &DeleteCommit) -> Result<BoundCondition> {
+    let enumerations = |name: &str| array.enumeration(name);
+    let bind = |schema: &ArraySchema| BoundCondition::bind(&delete.kept, schema, &enumerations);
+    let latest = bind(array.schema());
+    if array.schemas().len() == 1 {
+        return latest;
+    }
+    // At times of their own choice programs delete by fields that came later.
+    array.schemas_around(delete.timestamp).find_map(|schema| bind(schema).ok()).map_or(latest, Ok)
 }
 
 /// The selection where dimensions that are not restricted are so by the current domain; `None` if that makes no difference.
