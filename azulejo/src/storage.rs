@@ -219,6 +219,9 @@ pub trait Upload: Send + Debug {
     fn finish(self: Box<Self>) -> Result<()>;
 }
 
+/// A folder that nobody else holds meanwhile.
+pub trait Hold: Send + Debug {}
+
 /// An open object, for many small reads from the caller's thread.
 pub trait ObjectReader: Send + Sync + Debug {
     /// Fills `out` with the object's bytes from `offset` on; an error if the object ends before that.
@@ -389,6 +392,13 @@ pub trait Storage: Send + Sync + Debug {
     /// # Errors
     /// [`Error::AlreadyExists`](crate::Error::AlreadyExists) if something lies at `to`.
     fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()>;
+
+    /// Waits until nobody else holds this folder, in this process or another one of the same machine, and holds it until what is
+    /// returned is dropped: a crash ends it too. `None`, and nobody waits for anybody, where folders cannot be held.
+    fn hold(&self, folder: &StorePath) -> Option<Box<dyn Hold>> {
+        let _ = folder;
+        None
+    }
 
     /// Deletes objects, and folders with all that they hold; those that do not exist are no error.
     fn delete(&self, paths: &[StorePath]) -> Result<()>;

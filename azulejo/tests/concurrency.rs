@@ -142,6 +142,12 @@ fn worker() -> Outcome {
             println!("\nwritten {written}");
         }
         "until-killed" => endless(uri, number)?,
+        "merge" => {
+            let (context, start) = (context()?, Instant::now());
+            while start.elapsed() < time {
+                merge(&context, uri)?;
+            }
+        }
         other => return Err(format!("no such task: {other}").into()),
     }
     Ok(())
@@ -302,6 +308,27 @@ fn endless(uri: &str, first_batch: i64) -> Outcome {
             _ => drop(consolidate::array_metadata(&context, uri, azulejo::TimeRange::ALL)?),
         }
     }
+}
+
+/// Where duplicates are allowed, fragments that two consolidations replace would be there twice.
+#[test]
+fn consolidating_processes_do_not_double_cells() -> Outcome {
+    let (_folder, uri) = folder()?;
+    create(&uri, true)?;
+    let context = context()?;
+    let workers: Vec<Child> =
+        (0..3).map(|number| start_worker("merge", number, 4.0, &uri)).collect::<Outcome<_>>()?;
+    let (start, mut batches) = (Instant::now(), 0);
+    while start.elapsed() < Duration::from_secs(4) {
+        write(&context, &uri, batches * BATCH..(batches + 1) * BATCH)?;
+        batches += 1;
+    }
+    for worker in workers {
+        let output = worker.wait_with_output()?;
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert_eq!(read(&context, &uri, 0..SPACE)?, (0..batches * BATCH).collect::<Vec<_>>());
+    Ok(())
 }
 
 #[test]

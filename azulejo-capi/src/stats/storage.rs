@@ -3,7 +3,7 @@
 use super::Stats;
 use azulejo::Result;
 use azulejo::storage::{
-    Entry, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail,
+    Entry, Hold, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail,
     TailVisitor, Tails, Upload,
 };
 use bytes::Bytes;
@@ -178,6 +178,10 @@ impl Storage for CountingStorage {
 
     fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
         self.inner.rename(from, to)
+    }
+
+    fn hold(&self, folder: &StorePath) -> Option<Box<dyn Hold>> {
+        self.inner.hold(folder)
     }
 
     fn delete(&self, paths: &[StorePath]) -> Result<()> {

@@ -454,7 +454,8 @@ impl Written {
 /// process has replaced some of the old ones meanwhile.
 fn commit(array: &Array, old: &[&TimestampedName], written: Written) -> Result<bool> {
     let location = array.location();
-    // Another process may have consolidated or vacuumed the same fragments meanwhile.
+    // Another process may have consolidated or vacuumed the same fragments meanwhile. None can between the look and the commit.
+    let _held = location.storage.hold(&location.path);
     let now = ArrayFolder::at(location)?;
     let counting = now.fragment_names()?;
     let gone: HashSet<String> = now.lists_in_force()?.into_iter().flat_map(|(_, names)| names).collect();

@@ -4,7 +4,7 @@ use super::{MANIFEST_FILE, Manifest};
 use crate::config::ManifestUse;
 use crate::error::{Error, Result};
 use crate::storage::{
-    Entry, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail,
+    Entry, Hold, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail,
     TailVisitor, Tails, Upload, list_tree_by_folders,
 };
 use bytes::Bytes;
@@ -236,6 +236,10 @@ impl Storage for ManifestStorage {
 
     fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
         self.inner.rename(from, to)
+    }
+
+    fn hold(&self, folder: &StorePath) -> Option<Box<dyn Hold>> {
+        self.inner.hold(folder)
     }
 
     fn delete(&self, paths: &[StorePath]) -> Result<()> {

@@ -4,8 +4,8 @@
 //! are asked for each time, so that a cache never hides what others have written.
 
 use super::{
-    Entry, IoStats, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail,
-    Upload,
+    Entry, Hold, IoStats, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath,
+    Tail, Upload,
 };
 use crate::error::Result;
 use azulejo_format::timestamped_name::TimestampedName;
@@ -308,6 +308,10 @@ impl Storage for CachedStorage {
     fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
         self.cache.forget(&[from.clone(), to.clone()]);
         self.inner.rename(from, to)
+    }
+
+    fn hold(&self, folder: &StorePath) -> Option<Box<dyn Hold>> {
+        self.inner.hold(folder)
     }
 
     fn delete(&self, paths: &[StorePath]) -> Result<()> {

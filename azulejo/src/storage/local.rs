@@ -7,7 +7,7 @@ mod upload;
 use super::coalesce::{Merged, coalesce};
 use super::memory::{already_exists, not_found, too_short};
 use super::{
-    Entry, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail,
+    Entry, Hold, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail,
     TailVisitor, Tails, Upload,
 };
 use crate::error::{Error, Result};
@@ -143,6 +143,19 @@ impl ObjectReader for OpenFile {
     fn read_scattered_at(&mut self, offset: u64, pieces: &mut [IoSliceMut<'_>]) -> Result<()> {
         read_scattered(&mut self.file, offset, pieces)
             .map_err(|source| storage_error("read", &self.path, source))
+    }
+}
+
+/// A locked folder.
+#[derive(Debug)]
+struct LocalHold(File);
+
+impl Hold for LocalHold {}
+
+impl Drop for LocalHold {
+    fn drop(&mut self) {
+        // Closing would not do where the process was forked meanwhile: the child has the folder open too.
+        let _ = self.0.unlock();
     }
 }
 
@@ -397,6 +410,13 @@ impl Storage for LocalStorage {
         fs::rename(from.to_native(), to.to_native()).map_err(failed)?;
         sync_dir(&new_parent.to_native()).map_err(failed)?;
         if old_parent == new_parent { Ok(()) } else { sync_dir(&old_parent.to_native()).map_err(failed) }
+    }
+
+    fn hold(&self, folder: &StorePath) -> Option<Box<dyn Hold>> {
+        // Not every file system has locks, nor every system those of folders.
+        let folder = File::open(folder.to_native()).ok()?;
+        folder.lock().ok()?;
+        Some(Box::new(LocalHold(folder)))
     }
 
     fn delete(&self, paths: &[StorePath]) -> Result<()> {

@@ -1,7 +1,8 @@
 //! A storage that writes down what is asked of another: the IO plan of a query as a test sees it.
 
 use super::{
-    Entry, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail, Upload,
+    Entry, Hold, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail,
+    Upload,
 };
 use crate::error::Result;
 use bytes::Bytes;
@@ -257,6 +258,10 @@ impl Storage for RequestLogStorage {
     fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
         self.log.push(Request::Rename { from: from.clone(), to: to.clone() });
         self.inner.rename(from, to)
+    }
+
+    fn hold(&self, folder: &StorePath) -> Option<Box<dyn Hold>> {
+        self.inner.hold(folder)
     }
 
     fn delete(&self, paths: &[StorePath]) -> Result<()> {
