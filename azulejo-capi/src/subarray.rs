@@ -235,9 +235,17 @@ impl Ranges {
         let mut resolved = self.clone();
         resolved.resolve()?;
         resolved.bound()?;
-        let selection =
-            |ranges| if Vec::is_empty(&ranges) { DimSelection::All } else { DimSelection::Ranges(ranges) };
-        Ok(Subarray::Box(resolved.dimensions.into_iter().map(selection).collect()))
+        let selection = |(index, mut ranges): (usize, Vec<Range>)| {
+            if ranges.is_empty() {
+                return DimSelection::All;
+            }
+            if self.schema.dimension(index).is_some_and(Dimension::is_var) {
+                // To the engine a range of strings without an end is open; here it ends before it starts, and holds nothing.
+                ranges.retain(|range| range.start <= range.end);
+            }
+            DimSelection::Ranges(ranges)
+        };
+        Ok(Subarray::Box(resolved.dimensions.into_iter().enumerate().map(selection).collect()))
     }
 
     /// Bounds ranges by a current domain that the array's schema was given after opening; the engine knows of one that was
@@ -249,6 +257,10 @@ impl Ranges {
         let Some(current) = self.schema.current_domain.ranges() else { return Ok(()) };
         for (index, bounds) in current.iter().enumerate() {
             let Some(ranges) = self.dimensions.get_mut(index) else { continue };
+            if bounds.start.is_empty() && bounds.end.is_empty() {
+                // All strings.
+                continue;
+            }
             if ranges.is_empty() {
                 ranges.push(bounds.clone());
                 continue;

@@ -4,8 +4,10 @@
 
 mod capi;
 
+use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::format::datatype::Datatype;
 use azulejo::format::schema::ArraySchema;
+use azulejo::write::{WriteOptions, Writer};
 use azulejo::{Array, Config, Context};
 use capi::{
     Attr, COMPLETED, Ctx, GLOBAL, INCOMPLETE, INT64, READ, ROW, UNORDERED, WRITE, bytes, close, create,
@@ -210,4 +212,46 @@ fn offsets_of_4_bytes_are_sized_as_of_8() {
         free!(tiledb_query_free, q);
         close(ctx.0, array);
     }
+}
+
+#[test]
+fn bounds_of_strings_are_meant_as_they_are() {
+    let (ctx, folder) = (Ctx::new(), tempfile::tempdir().unwrap());
+    let path = folder.path().join("array").to_str().unwrap().to_owned();
+    let schema = ArraySchema::sparse().string_dimension("s").attribute("a", Datatype::Int64).build().unwrap();
+    let context = Context::new(Config::default(), None).unwrap();
+    Array::create(&context, &path, schema).unwrap();
+    let mut writer = Writer::open(&context, &path, WriteOptions::new()).unwrap();
+    let cells =
+        [ColumnBuffers::of_strings("s", ["", "a", "bb"]), ColumnBuffers::of_values("a", vec![1i64, 2, 3])];
+    writer.write(&ColumnSet::of(cells).unwrap()).unwrap();
+    writer.finish().unwrap();
+
+    let uri = CString::new(path).unwrap();
+    let array = open(ctx.0, &uri, READ);
+    let all: &[i64] = &[1, 2, 3];
+    for (ranges, wanted) in [
+        (&[][..], all),
+        (&[("", "")], &[1]),
+        (&[("", "a")], &[1, 2]),
+        (&[("a", "")], &[]),
+        (&[("b", "a")], &[]),
+        (&[("", ""), ("bb", "bb"), ("c", "b")], &[1, 3]),
+    ] {
+        let mut sub = null();
+        ok!(tiledb_subarray_alloc, ctx.0, array, &mut sub);
+        for (start, end) in ranges {
+            let (n, m) = (start.len() as u64, end.len() as u64);
+            ok!(tiledb_subarray_add_range_var, ctx.0, sub, 0, start.as_bytes(), n, end.as_bytes(), m);
+        }
+        let mut q = query(ctx.0, array, READ, ROW);
+        ok!(tiledb_query_set_subarray_t, ctx.0, q, sub);
+        let (mut a, mut size) = ([0i64; 4], 32u64);
+        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &mut a[..], &mut size);
+        ok!(tiledb_query_submit, ctx.0, q);
+        assert_eq!((status(ctx.0, q), &a[..size as usize / 8]), (COMPLETED, wanted), "{ranges:?}");
+        free!(tiledb_query_free, q);
+        free!(tiledb_subarray_free, sub);
+    }
+    close(ctx.0, array);
 }

@@ -133,6 +133,11 @@ fn box_selection(array: &Array, args: &CellArgs) -> Result<Option<Vec<DimSelecti
             let dimension = &dimensions[at];
             let range = parse_range(dimension.datatype, text)
                 .map_err(|reason| CliError::usage(format!("--range {argument}: {reason}")))?;
+            let from_first = range.low.as_ref().is_none_or(Vec::is_empty);
+            if dimension.is_var() && from_first && range.high.is_none() {
+                // All strings, which is no range: one without bounds holds the empty string.
+                continue;
+            }
             ranges[at].push(close(dimension, at, range, written.as_ref(), argument)?);
             given[at] = true;
         } else if let Some(label) = schema.dimension_label(name) {

@@ -11,7 +11,8 @@ use std::cmp::Ordering;
 pub enum DimSelection {
     /// The whole domain, or the current domain if there is one.
     All,
-    /// The union of inclusive ranges, in the order given. Dense results repeat what overlapping ranges repeat.
+    /// The union of inclusive ranges, in the order given. Dense results repeat what overlapping ranges repeat. A range of strings
+    /// without an end goes on for ever; one without either bound holds the empty string.
     Ranges(Vec<Range>),
     /// Every `step`-th coordinate of an inclusive range, beginning with its start (integer dimensions).
     Strided {

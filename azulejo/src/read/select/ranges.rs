@@ -42,8 +42,10 @@ impl DimensionFilter {
         match selection {
             DimSelection::All => Self::All,
             DimSelection::Ranges(ranges) if datatype.is_string() => {
-                let open = |end: &Vec<u8>| (!end.is_empty()).then(|| end.clone());
-                Self::strings(ranges.iter().map(|r| (r.start.clone(), open(&r.end))).collect())
+                // Open on both sides would be everything, for which there is `DimSelection::All`.
+                let open = |r: &Range| r.end.is_empty() && !r.start.is_empty();
+                let end = |r: &Range| (!open(r)).then(|| r.end.clone());
+                Self::strings(ranges.iter().map(|r| (r.start.clone(), end(r))).collect())
             }
             DimSelection::Ranges(ranges) => Self::numbers(ranges, physical),
             DimSelection::Strided { range, step } => {
@@ -324,7 +326,8 @@ mod tests {
             filter.apply(view, &mut mask);
             for (cell, m) in cells.iter().zip(&mask) {
                 let inside = ranges.iter().any(|r| {
-                    r.start.as_slice() <= cell.as_bytes() && (r.end.is_empty() || cell.as_bytes() <= r.end.as_slice())
+                    let open = r.end.is_empty() && !r.start.is_empty();
+                    r.start.as_slice() <= cell.as_bytes() && (open || cell.as_bytes() <= r.end.as_slice())
                 });
                 prop_assert_eq!(*m == 1, inside);
             }
