@@ -7,13 +7,15 @@ use crate::error::{Failure, Result};
 use crate::strings::{Keep, StringHandle};
 use azulejo_format::schema::Enumeration;
 use azulejo_format::{CellValNum, Datatype};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// `tiledb_enumeration_t`.
 #[derive(Debug)]
 pub struct EnumerationHandle {
     enumeration: Arc<Enumeration>,
     keep: Keep,
+    /// The indices in the order of their values. Made when a value is first looked for: callers look for many, one at a time.
+    sorted: OnceLock<Vec<usize>>,
 }
 
 impl Kind for EnumerationHandle {
@@ -23,12 +25,24 @@ impl Kind for EnumerationHandle {
 impl EnumerationHandle {
     /// A handle on an enumeration.
     pub fn new(enumeration: Arc<Enumeration>) -> Self {
-        Self { enumeration, keep: Keep::default() }
+        Self { enumeration, keep: Keep::default(), sorted: OnceLock::new() }
     }
 
     /// The enumeration.
     pub fn enumeration(&self) -> &Arc<Enumeration> {
         &self.enumeration
+    }
+
+    /// The index of a value, given by its bytes.
+    fn index_of(&self, value: &[u8]) -> Option<usize> {
+        let enumeration = &self.enumeration;
+        let sorted = self.sorted.get_or_init(|| {
+            let mut indices: Vec<usize> = (0..enumeration.len()).collect();
+            indices.sort_unstable_by_key(|index| enumeration.value(*index));
+            indices
+        });
+        let at = sorted.binary_search_by(|index| enumeration.value(*index).cmp(&Some(value))).ok()?;
+        sorted.get(at).copied()
     }
 }
 
@@ -158,9 +172,9 @@ capi! {
     fn tiledb_enumeration_get_value_index(
         ctx, enumeration: In<EnumerationHandle>, value: Bytes, size: u64, exist: Out<i32>, index: Out<u64>
     ) {
-        let found = enumeration.get()?.enumeration.index().get(value.get64(size)?);
+        let found = enumeration.get()?.index_of(value.get64(size)?);
         exist.set(found.is_some().into())?;
-        index.set(found.unwrap_or(0))?;
+        index.set(found.unwrap_or(0) as u64)?;
     }
 
     /// The enumeration as text for people.
