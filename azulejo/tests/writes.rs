@@ -186,8 +186,20 @@ fn cells_outside_the_current_domain_are_refused() {
     let set = ColumnSet::of([ColumnBuffers::of_values("x", vec![3i64, 50])]).unwrap();
     let error = refusal(&context, "mem://a", WriteOptions::new(), &set).to_string();
     assert!(error.contains("cell 1 (x=50)") && error.contains("current domain [0, 49]"), "{error}");
+    // Clients know these words.
+    let known = "Cells are written outside of the defined current domain.";
+    assert!(error.contains(known), "{error}");
     let inside = ColumnSet::of([ColumnBuffers::of_values("x", vec![3i64, 49])]).unwrap();
     Writer::open(&context, "mem://a", WriteOptions::new()).unwrap().write(&inside).unwrap();
+
+    let new = ArraySchema::dense().dimension("x", 0i64..=99, 10).attribute("a", Datatype::Int8);
+    let new = new.current_domain(vec![Range::of(0i64, 49)]).build().unwrap();
+    Array::create(&context, "mem://dense", new).unwrap();
+    let set = ColumnSet::of([ColumnBuffers::of_values("a", vec![1i8, 2])]).unwrap();
+    let at = |start, end| WriteOptions::new().subarray(NdRectangle { ranges: vec![Range::of(start, end)] });
+    let error = refusal(&context, "mem://dense", at(49i64, 50), &set).to_string();
+    assert!(error.contains(known) && error.contains("\"x\""), "{error}");
+    Writer::open(&context, "mem://dense", at(48i64, 49)).unwrap().write(&set).unwrap();
 }
 
 #[test]

@@ -9,6 +9,7 @@ use super::buffer::FieldBuffer;
 use super::fragments::{DensePart, Fragments};
 use super::input::{FieldShape, Input};
 use super::sparse::band_tiles;
+use super::validate::OUTSIDE_CURRENT_DOMAIN;
 use crate::column::FieldView;
 use crate::error::{Error, Result};
 use crate::space::copy::{Axis, CopyList, copy_cells, copy_lengths, copy_var};
@@ -31,6 +32,22 @@ pub(super) struct DenseBox {
     pub tiles: u64,
 }
 
+/// Checks that a box lies in the current domain.
+fn check_current_domain(schema: &ArraySchema, subarray: &NdRectangle) -> Result<()> {
+    let Some(current) = schema.current_domain.ranges() else { return Ok(()) };
+    let ranges = schema.domain.dimensions.iter().zip(subarray.ranges.iter().zip(current));
+    for (dimension, (range, within)) in ranges {
+        let fits = [&range.start, &range.end].iter().all(|bound| Some(bound.len()) == dimension.coord_size());
+        if fits && !within.as_ref().contains(range.as_ref(), dimension.datatype) {
+            return Err(Error::InvalidArgument(format!(
+                "{OUTSIDE_CURRENT_DOMAIN}The box leaves it along dimension {:?}",
+                dimension.name
+            )));
+        }
+    }
+    Ok(())
+}
+
 impl DenseBox {
     /// The box that `subarray` names; without one the current domain or the domain.
     ///
@@ -40,6 +57,7 @@ impl DenseBox {
         let grid = TileGrid::new(schema)?;
         let dimensions = &schema.domain.dimensions;
         if let Some(subarray) = subarray {
+            check_current_domain(schema, subarray)?;
             crate::space::Subarray::ranges(subarray.ranges.iter().cloned()).bind(schema)?;
         }
         let current = schema.current_domain.ranges();

@@ -13,6 +13,9 @@ use std::cmp::Ordering;
 /// Cells that one thread looks at in a row.
 const RUN: usize = 1 << 16;
 
+/// Begins the message about cells, or a box, beyond the current domain: clients know these words.
+pub(super) const OUTSIDE_CURRENT_DOMAIN: &str = "Cells are written outside of the defined current domain. ";
+
 /// Checks that coordinates lie in the domain and the current domain; NaN lies in none. `dimensions` holds one view a
 /// dimension.
 ///
@@ -25,21 +28,21 @@ pub(super) fn check_domain(schema: &ArraySchema, dimensions: &[FieldView<'_>]) -
         let range = dimension.domain.as_ref()?;
         outside(dimension, range, view).map(|cell| (cell, d, range))
     });
-    let (found, what) = match domain.min_by_key(|(cell, d, _)| (*cell, *d)) {
-        Some(found) => (Some(found), "domain"),
+    let (found, what, known) = match domain.min_by_key(|(cell, d, _)| (*cell, *d)) {
+        Some(found) => (Some(found), "domain", ""),
         None => {
             let current = all.filter_map(|(d, (dimension, view))| {
                 let range = current?.get(d)?;
                 outside(dimension, range, view).map(|cell| (cell, d, range))
             });
-            (current.min_by_key(|(cell, d, _)| (*cell, *d)), "current domain")
+            (current.min_by_key(|(cell, d, _)| (*cell, *d)), "current domain", OUTSIDE_CURRENT_DOMAIN)
         }
     };
     let Some((cell, d, range)) = found else { return Ok(()) };
     let (name, datatype) =
         schema.dimension(d).map_or(("", Datatype::Int8), |dimension| (&dimension.name, dimension.datatype));
     Err(Error::InvalidArgument(format!(
-        "cell {cell} {} lies outside the {what} [{}, {}] of dimension {name:?}",
+        "{known}cell {cell} {} lies outside the {what} [{}, {}] of dimension {name:?}",
         describe_cell(schema, dimensions, cell),
         describe_value(datatype, &range.start),
         describe_value(datatype, &range.end),
