@@ -35,7 +35,7 @@ impl Kind for FileHandle {
 #[derive(Debug)]
 enum File {
     Reading(Location),
-    Writing(Option<Box<dyn Upload>>),
+    Writing(Location, Option<Box<dyn Upload>>),
     Closed,
 }
 
@@ -120,7 +120,7 @@ fn open(location: Location, mode: i32) -> Result<File> {
                 && found != Found::Nothing
                 && let Some(more) = location.storage.append(&location.path)?
             {
-                return Ok(File::Writing(Some(more)));
+                return Ok(File::Writing(location, Some(more)));
             }
             // Where objects cannot grow they are written anew.
             let before =
@@ -132,14 +132,14 @@ fn open(location: Location, mode: i32) -> Result<File> {
             if let Some(before) = before {
                 upload.write(&before)?;
             }
-            Ok(File::Writing(Some(upload)))
+            Ok(File::Writing(location, Some(upload)))
         }
         _ => Err(Failure::new(format!("{mode} is no mode of opening a file"))),
     }
 }
 
 fn close(file: &mut File) -> Result<()> {
-    if let File::Writing(upload) = file
+    if let File::Writing(_, upload) = file
         && let Some(upload) = upload.take()
     {
         upload.finish()?;
@@ -338,11 +338,12 @@ capi! {
         close(&mut lock(&fh.get()?.state))?;
     }
 
-    /// Reads bytes of a file; it is an error if there are fewer.
+    /// Reads bytes of a file; it is an error if there are fewer. One that is being written shows what it holds so far, if
+    /// it is a local file.
     fn tiledb_vfs_read(ctx, fh: In<FileHandle>, offset: u64, buffer: OutBytes, nbytes: u64) {
         let state = lock(&fh.get()?.state);
-        let File::Reading(location) = &*state else {
-            return Err("Cannot read from file; the file is not open for reading".into());
+        let (File::Reading(location) | File::Writing(location, _)) = &*state else {
+            return Err("Cannot read from file; the file is closed".into());
         };
         let beyond = || Failure::new(format!("{nbytes} bytes from {offset} on are beyond the end of '{}'", location.path));
         let end = offset.checked_add(nbytes).ok_or_else(beyond)?;
@@ -357,7 +358,7 @@ capi! {
     fn tiledb_vfs_write(ctx, fh: In<FileHandle>, buffer: Bytes, nbytes: u64) {
         let bytes = buffer.get64(nbytes)?;
         match &mut *lock(&fh.get()?.state) {
-            File::Writing(Some(upload)) => upload.write(bytes)?,
+            File::Writing(_, Some(upload)) => upload.write(bytes)?,
             _ => return Err("Cannot write to file; the file is not open for writing".into()),
         }
     }
