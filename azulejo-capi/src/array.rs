@@ -10,6 +10,7 @@ use crate::metadata::Changes;
 use crate::schema::SchemaHandle;
 use crate::strings::{Keep, lock};
 use azulejo::array::{Snapshot, TimeRange};
+use azulejo::storage::Uri;
 use azulejo_format::metadata::{Metadata, MetadataValue};
 use azulejo_format::schema::ArraySchema;
 use azulejo_format::{NdRectangle, Range};
@@ -406,12 +407,14 @@ capi! {
 
     /// Creates an array.
     fn tiledb_array_create(ctx, uri: Text, schema: In<SchemaHandle>) {
-        let (new, time) = schema.get()?.new_array()?;
+        let schema = schema.get()?;
+        let (new, time) = schema.new_array()?;
         let (engine, uri) = (ctx.engine()?, uri.get()?);
         match time {
             (0, _) => azulejo::Array::create(&engine, uri, new)?,
             (at, _) => azulejo::Array::create_at(&engine, uri, new, at)?,
         }
+        schema.set_created(engine.locate(&Uri::parse(uri)?)?.path);
     }
 
     /// The encryption of an array.

@@ -572,9 +572,13 @@ fn plan_json(query: &QueryHandle) -> String {
         (QueryType::Delete | QueryType::Update | QueryType::ModifyExclusive, ..) => "DeletesAndUpdates",
     };
     let names = |is_dim: bool| -> Vec<&str> {
-        let mut names: Vec<&str> = (state.buffers.iter().map(|b| b.name.as_str()))
-            .filter(|name| schema.domain.index_of(name).is_some() == is_dim)
-            .collect();
+        let fields = state.buffers.iter().map(|b| b.name.as_str());
+        // Cells of dense arrays are found by all dimensions, whatever is read.
+        let mut names: Vec<&str> = if dense && is_dim {
+            schema.domain.dimensions.iter().map(|d| d.name.as_str()).collect()
+        } else {
+            fields.filter(|name| schema.domain.index_of(name).is_some() == is_dim).collect()
+        };
         names.sort_unstable();
         names
     };

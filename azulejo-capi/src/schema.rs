@@ -14,6 +14,7 @@ use crate::filter::FilterList;
 use crate::ndrectangle::CurrentDomainHandle;
 use crate::strings::{StringHandle, lock};
 use azulejo::array::Snapshot;
+use azulejo::storage::StorePath;
 use azulejo_format::filter::{Filter, Pipeline};
 use azulejo_format::path::LABELS_FOLDER;
 use azulejo_format::schema::{
@@ -43,6 +44,8 @@ struct State {
     /// When it was stored.
     time: (u64, u64),
     array: Option<Snapshot>,
+    /// Where an array was last created with it.
+    created: Option<StorePath>,
 }
 
 impl Kind for SchemaHandle {
@@ -66,6 +69,7 @@ impl SchemaHandle {
             label_extents: HashMap::new(),
             time,
             array,
+            created: None,
         };
         Self { state: Arc::new(Mutex::new(state)) }
     }
@@ -112,12 +116,19 @@ impl SchemaHandle {
 
     /// A handle on a label; its URI is whole if the array is known.
     fn label(&self, mut label: DimensionLabel) -> LabelHandle {
-        if let Some(array) = &lock(&self.state).array
+        let state = lock(&self.state);
+        if let Some(array) =
+            state.array.as_ref().map(|array| &array.location().path).or(state.created.as_ref())
             && label.relative
         {
-            label.uri = crate::uri::absolute(array.location().path.join(&label.uri).as_str());
+            label.uri = crate::uri::absolute(array.join(&label.uri).as_str());
         }
         LabelHandle::new(label)
+    }
+
+    /// From now on labels are those of the array that was created there.
+    pub fn set_created(&self, path: StorePath) {
+        lock(&self.state).created = Some(path);
     }
 
     /// All that an array with this schema consists of.

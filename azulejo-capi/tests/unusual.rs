@@ -139,6 +139,33 @@ fn fields_may_be_written_one_by_one() {
 }
 
 #[test]
+fn unordered_reads_without_duplicates_come_in_global_order() {
+    let (ctx, folder) = (Ctx::new(), tempfile::tempdir().unwrap());
+    let uri = CString::new(folder.path().join("array").to_str().unwrap()).unwrap();
+    create(ctx.0, &uri, true, 30, 10, &TWO[..1]);
+    // The later fragment's cells come first: they lie before the others.
+    for d in [[20i64, 21, 25], [3, 4, 11]] {
+        let array = open(ctx.0, &uri, WRITE);
+        let mut q = query(ctx.0, array, WRITE, UNORDERED);
+        let mut sizes = [bytes(&d), bytes(&d)];
+        let [d_size, a_size] = &mut sizes;
+        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &d[..], d_size);
+        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &d[..], a_size);
+        ok!(tiledb_query_submit, ctx.0, q);
+        free!(tiledb_query_free, q);
+        close(ctx.0, array);
+    }
+    let array = open(ctx.0, &uri, READ);
+    let mut q = query(ctx.0, array, READ, UNORDERED);
+    let (mut d, mut size) = ([0i64; 8], 64u64);
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &mut d[..], &mut size);
+    ok!(tiledb_query_submit, ctx.0, q);
+    assert_eq!((status(ctx.0, q), size, &d[..6]), (COMPLETED, 48, &[3, 4, 11, 20, 21, 25][..]));
+    free!(tiledb_query_free, q);
+    close(ctx.0, array);
+}
+
+#[test]
 fn dense_reads_may_give_the_matching_cells_only() {
     let ctx = Ctx::with(&[(c"sm.query.dense.qc_coords_mode", c"true")]);
     let folder = tempfile::tempdir().unwrap();
@@ -253,5 +280,23 @@ fn bounds_of_strings_are_meant_as_they_are() {
         free!(tiledb_query_free, q);
         free!(tiledb_subarray_free, sub);
     }
+    close(ctx.0, array);
+}
+
+#[test]
+fn plans_of_dense_reads_name_all_dimensions() {
+    let (ctx, folder) = (Ctx::new(), tempfile::tempdir().unwrap());
+    let uri = CString::new(folder.path().join("array").to_str().unwrap()).unwrap();
+    create(ctx.0, &uri, false, 30, 10, &TWO[..1]);
+    let array = open(ctx.0, &uri, READ);
+    let (mut q, mut plan) = (query(ctx.0, array, READ, ROW), null());
+    let (mut a, mut size) = ([0i64; 30], 240u64);
+    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &mut a[..], &mut size);
+    ok!(tiledb_query_get_plan, ctx.0, q, &mut plan);
+    let (mut data, mut length) = (std::ptr::null(), 0usize);
+    assert_eq!(capi::raw!(tiledb_string_view, plan, &mut data, &mut length), 0);
+    let text: String = capi::text(data).split_whitespace().collect();
+    assert!(text.contains(r#""Query.Attributes":["a"],"Query.Dimensions":["d"]"#), "{text}");
+    free!(tiledb_string_free, plan; tiledb_query_free, q);
     close(ctx.0, array);
 }

@@ -199,7 +199,18 @@ fn labels_select_and_are_read() {
     ok!(tiledb_array_schema_add_attribute, ctx, schema, attribute);
     ok!(tiledb_array_schema_add_dimension_label, ctx, schema, 0, c"x", 1, capi::FLOAT64);
     fails!(tiledb_array_schema_add_dimension_label, ctx, schema, 1, c"y", 1, capi::FLOAT64);
+    let place = || {
+        let (mut label, mut place) = (null(), std::ptr::null());
+        ok!(tiledb_array_schema_get_dimension_label_from_name, ctx, schema, c"x", &mut label);
+        ok!(tiledb_dimension_label_get_uri, ctx, label, &mut place);
+        let place = capi::text(place);
+        free!(tiledb_dimension_label_free, label);
+        place
+    };
+    assert_eq!(place(), "__labels/l0");
     ok!(tiledb_array_create, ctx, &uri, schema);
+    // The schema knows its array from now on.
+    assert_eq!(place(), format!("file://{}/__labels/l0", uri.to_str().unwrap()));
     let array = open(ctx, &uri, WRITE);
     let mut q = query(ctx, array, WRITE, ROW);
     let (a, x) = ([10i64, 20, 30, 40, 50], [0.5f64, 1.0, 1.5, 2.0, 2.5]);
@@ -314,7 +325,13 @@ fn files_are_written_and_read() {
         let uri = CString::new(format!("{base}/file")).unwrap();
         ok!(tiledb_vfs_open, ctx, vfs, &uri, 1, &mut file);
         ok!(tiledb_vfs_write, ctx, file, c"hello", 5u64);
+        if !base.starts_with("mem:") {
+            let mut early = [0u8; 4];
+            ok!(tiledb_vfs_read, ctx, file, 1u64, &mut early[..], 4u64);
+            assert_eq!(&early, b"ello");
+        }
         ok!(tiledb_vfs_close, ctx, file);
+        fails!(tiledb_vfs_read, ctx, file, 0u64, &mut [0u8; 1][..], 1u64);
         free!(tiledb_vfs_fh_free, file);
         let mut size = 0u64;
         ok!(tiledb_vfs_file_size, ctx, vfs, &uri, &mut size);

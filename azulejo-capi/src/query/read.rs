@@ -9,7 +9,7 @@ use crate::error::{Failure, Result};
 use crate::subarray::Ranges;
 use azulejo::read::ReadOptions;
 use azulejo::read::aggregate::{Aggregate, aggregate};
-use azulejo::space::{DimSelection, Subarray};
+use azulejo::space::{DimSelection, Layout, Subarray};
 use azulejo::{Error, Reader};
 use azulejo_format::Datatype;
 use azulejo_format::schema::{ArraySchema, FieldIndex};
@@ -66,9 +66,15 @@ fn options(state: &State, open: &OpenArray) -> Result<ReadOptions> {
             return Err(Failure::new(format!("Cannot read; {key} is 0")));
         }
     }
-    let mut options = ReadOptions::new().subarray(subarray).layout(state.layout);
+    let schema = open.snapshot().schema();
+    // Without duplicates the reference reads "unordered" in global order, and clients count on it.
+    let layout = match state.layout {
+        Layout::Unordered if !schema.is_dense() && !schema.allows_dups => Layout::Global,
+        layout => layout,
+    };
+    let mut options = ReadOptions::new().subarray(subarray).layout(layout);
     options.condition.clone_from(&state.condition);
-    if open.snapshot().schema().is_dense() && state.settings.flag("sm.query.dense.qc_coords_mode") {
+    if schema.is_dense() && state.settings.flag("sm.query.dense.qc_coords_mode") {
         if state.condition.is_none() {
             return Err("DenseReader: sm.query.dense.qc_coords_mode requires a query condition".into());
         }
