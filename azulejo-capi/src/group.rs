@@ -13,7 +13,6 @@ use azulejo::array::TimeRange;
 use azulejo::consolidate::VacuumOptions;
 use azulejo::group::{Group, GroupEditor, Member, NewMember, ObjectType};
 use azulejo_format::metadata::Metadata;
-use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::sync::Mutex;
 
@@ -43,8 +42,6 @@ struct Open {
     group: Group,
     metadata: Option<Metadata>,
     editor: Option<GroupEditor>,
-    /// Names (without one, URIs) of members that were added since the group was opened.
-    added: BTreeSet<String>,
     changes: Changes,
     /// The time that changes get; `None` for now.
     time: Option<u64>,
@@ -127,16 +124,7 @@ fn open(ctx: &Context, handle: &GroupHandle, kind: QueryType) -> Result<()> {
             return Err("Cannot open group; Invalid query type".into());
         }
     };
-    state.open = Some(Open {
-        kind,
-        engine,
-        group,
-        metadata: None,
-        editor,
-        added: BTreeSet::new(),
-        changes: Changes::new(),
-        time,
-    });
+    state.open = Some(Open { kind, engine, group, metadata: None, editor, changes: Changes::new(), time });
     Ok(())
 }
 
@@ -149,24 +137,22 @@ fn add(
 ) -> Result<()> {
     handle.with(|open| {
         let name = name.filter(|name| !name.is_empty());
-        let key = name.unwrap_or(uri);
-        if open.editor.is_some() && open.added.contains(key) {
-            return Err(Failure::new(format!(
-                "Cannot add group member {key}, a member with the same name or URI has already been added."
-            )));
-        }
         // As in the reference, a member that was there before gives way.
         let member = if relative != 0 { NewMember::relative(uri) } else { NewMember::at(uri) };
-        let mut member = member.replacing();
+        let mut member = member.replacing_earlier();
         if let Some(name) = name {
             member = member.named(name);
         }
         if let Some(kind) = kind {
             member = member.typed(kind);
         }
-        open.editor()?.add(member)?;
-        open.added.insert(key.to_owned());
-        Ok(())
+        open.editor()?.add(member).map_err(|error| match error {
+            azulejo::Error::AlreadyExists { .. } => Failure::new(format!(
+                "Cannot add group member {}, a member with the same name or URI has already been added.",
+                name.unwrap_or(uri)
+            )),
+            other => other.into(),
+        })
     })
 }
 
@@ -339,9 +325,7 @@ capi! {
     fn tiledb_group_remove_member(ctx, group: In<GroupHandle>, name: Text) {
         let name = name.get()?;
         group.get()?.with(|open| {
-            open.editor()?.remove(name)?;
-            open.added.remove(name);
-            Ok(())
+            Ok(open.editor()?.remove(name)?)
         })?;
     }
 

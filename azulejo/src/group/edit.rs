@@ -19,13 +19,22 @@ pub struct NewMember {
     relative: bool,
     name: Option<String>,
     object_type: Option<ObjectType>,
-    replaces: bool,
+    replaces: Replaces,
+}
+
+/// Which members of the same key a new one takes the place of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Replaces {
+    None,
+    /// Those that the group had before it was changed.
+    Earlier,
+    Any,
 }
 
 impl NewMember {
     /// A member anywhere: a path or URI, which is stored whole.
     pub fn at(uri: impl Into<String>) -> Self {
-        Self { uri: uri.into(), relative: false, name: None, object_type: None, replaces: false }
+        Self { uri: uri.into(), relative: false, name: None, object_type: None, replaces: Replaces::None }
     }
 
     /// A member in the group's folder, or below: `path` is taken from there. It stays a member when the group is moved
@@ -48,7 +57,13 @@ impl NewMember {
 
     /// In the place of a member of the same name (or, without one, URI), if there is one.
     pub fn replacing(mut self) -> Self {
-        self.replaces = true;
+        self.replaces = Replaces::Any;
+        self
+    }
+
+    /// As [`Self::replacing`], but not in the place of one that the same [`GroupEditor`] has added.
+    pub fn replacing_earlier(mut self) -> Self {
+        self.replaces = Replaces::Earlier;
         self
     }
 }
@@ -194,10 +209,10 @@ impl GroupEditor {
         let member = GroupMember { version, kind, relative, uri: stored, name, deleted: false };
         let key = member.key().to_owned();
         let taken = match self.changes.get(&key) {
-            Some(change) => !change.deleted,
-            None => self.group.member(&key).is_some(),
+            Some(change) => !change.deleted && replaces != Replaces::Any,
+            None => self.group.member(&key).is_some() && replaces == Replaces::None,
         };
-        if taken && !replaces {
+        if taken {
             return Err(Error::AlreadyExists { uri: format!("{}: a member {key:?}", self.group.uri) });
         }
         self.changes.insert(key, member);

@@ -286,6 +286,8 @@ fn members_are_added_and_removed() {
     }
     editor.add(NewMember::at("mem://g/a").named("bee").replacing()).unwrap();
     editor.add(NewMember::at("mem://g/a").named("sea")).unwrap();
+    let again = NewMember::at("mem://b").named("sea").replacing_earlier();
+    assert!(matches!(editor.add(again.clone()), Err(Error::AlreadyExists { .. })));
     editor.commit().unwrap();
     let group = Group::open(&context, "mem://g").unwrap();
     assert_eq!(names(&group), ["a", "bee", "later", "sea"]);
@@ -293,6 +295,7 @@ fn members_are_added_and_removed() {
     assert_eq!(group.member("a").unwrap().object_type, Some(ObjectType::Array));
 
     let mut editor = Group::edit(&context, "mem://g").unwrap();
+    editor.add(again).unwrap();
     editor.remove("bee").unwrap();
     editor.remove("mem://later").unwrap();
     assert!(matches!(editor.remove("nobody"), Err(Error::NotFound { .. })));
