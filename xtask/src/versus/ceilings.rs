@@ -2,13 +2,16 @@
 //!
 //! Beside full reads of one array with several filters, in turn: decompressing the same chunks with the same libraries and
 //! nothing else, once into a buffer that stays in a cache and once into memory as large as the result, and copying the raw
-//! cells out of the page cache and nothing else; each on all cores into memory that was used before.
+//! cells out of the page cache and nothing else; each on all cores into memory that was used before. Then what a read cannot
+//! do without, each step alone in a loop of its own: the stored bytes from the page cache into a buffer that stays in a cache,
+//! the codec there, and cells from such a buffer to their places in the result. With all cores busy these add up.
 
 use crate::{Outcome, root};
 use azulejo::column::{ColumnBuffers, ColumnMut, ColumnSet};
-use azulejo::format::filter::{Filter, Pipeline};
+use azulejo::format::filter::{Filter, FilterContext, Pipeline, Scratch};
 use azulejo::format::schema::{ArraySchema, Attribute};
-use azulejo::format::{CellValNum, Datatype};
+use azulejo::format::tile::TileChunks;
+use azulejo::format::{CellValNum, Datatype, FormatVersion};
 use azulejo::read::{ReadOptions, Reader};
 use azulejo::write::{WriteOptions, Writer};
 use azulejo::{Array, Config, Context};
@@ -62,6 +65,11 @@ impl Codec {
         }
     }
 
+    /// What is left to undo when the codec is done.
+    fn shuffles(self) -> bool {
+        matches!(self, Self::ShuffleZstd | Self::ShuffleLz4)
+    }
+
     /// What the codec makes of a chunk.
     fn compress(self, chunk: &[u8]) -> Result<Vec<u8>, String> {
         let shuffled = |chunk: &[u8]| -> Vec<u8> {
@@ -86,7 +94,7 @@ pub fn run() -> Outcome {
     let tiles = tiles(&bytes);
     let context = Context::new(Config::default(), None).map_err(|e| e.to_string())?;
     let mut out = vec![1; bytes.len()];
-    println!("{:20} {:>12} {:>12} {:>12}", "filters", "of codec", "to memory", "of cache");
+    println!("{:20} {:>12} {:>12} {:>12} {:>12}", "filters", "of codec", "to memory", "of cache", "of steps");
     for codec in Codec::ALL {
         let uri = write(&context, &dir, codec, &cells)?;
         let chunks: Vec<Vec<u8>> = tiles
@@ -95,7 +103,7 @@ pub fn run() -> Outcome {
             .map(|chunk| codec.compress(chunk))
             .collect::<Result<_, _>>()?;
         let file = data_file(&uri)?;
-        let mut best = [f64::INFINITY; 4];
+        let mut best = [f64::INFINITY; 6];
         let tile = tiles.first().map_or(0, Vec::len);
         for _ in 0..ROUNDS {
             let times = [
@@ -103,6 +111,8 @@ pub fn run() -> Outcome {
                 timed(|| decompress(codec, &chunks, tile))?,
                 timed(|| decompress_to_memory(codec, &chunks, tile, &mut out))?,
                 timed(|| copy(&file, &mut out))?,
+                timed(|| fetch(&file, tiles.len()))?,
+                timed(|| place(codec, &bytes, &mut out))?,
             ];
             for (best, time) in best.iter_mut().zip(times) {
                 *best = best.min(time);
@@ -112,17 +122,18 @@ pub fn run() -> Outcome {
                 return Err(format!("{}: what was read is not what was written", codec.name()));
             }
         }
-        let [read, in_cache, to_memory, cache] = best;
+        let [read, in_cache, to_memory, cache, fetch, place] = best;
         let share = |time: f64, known: bool| {
             if known { format!("{:.0} %", time / read * 100.0) } else { "-".to_owned() }
         };
         let coded = codec != Codec::None;
         println!(
-            "{:20} {:>12} {:>12} {:>12}",
+            "{:20} {:>12} {:>12} {:>12} {:>12}",
             codec.name(),
             share(in_cache, coded),
             share(to_memory, coded),
-            share(cache, !coded)
+            share(cache, !coded),
+            share(fetch + in_cache + place, coded)
         );
     }
     std::fs::remove_dir_all(&dir).map_err(|e| e.to_string())
@@ -274,6 +285,69 @@ fn copy(file: &File, out: &mut [u8]) -> Outcome {
             let piece = pieces.lock().map_err(|_| "a thread died")?.next();
             let Some((i, piece)) = piece else { return Ok(()) };
             file.read_exact_at(piece, (i * PIECE) as u64).map_err(|e| e.to_string())?;
+        }
+    })
+}
+
+/// Reads a file in so many pieces, each into a buffer that stays in a cache.
+fn fetch(file: &File, pieces: usize) -> Outcome {
+    let len = file.metadata().map_err(|e| e.to_string())?.len();
+    let piece = len.div_ceil(pieces.max(1) as u64).max(1);
+    let next = AtomicUsize::new(0);
+    on_all_cores(|| {
+        let mut buffer = vec![1; CHUNK];
+        loop {
+            let start = next.fetch_add(1, Ordering::Relaxed) as u64 * piece;
+            if start >= len {
+                return Ok(());
+            }
+            let end = len.min(start + piece);
+            for at in (start..end).step_by(CHUNK) {
+                let part = CHUNK.min((end - at) as usize);
+                file.read_exact_at(&mut buffer[..part], at).map_err(|e| e.to_string())?;
+            }
+        }
+    })
+}
+
+/// Puts cells to the places of all tiles in `out`, from a chunk that stays in a cache and is decompressed.
+fn place(codec: Codec, cells: &[u8], out: &mut [u8]) -> Outcome {
+    let filters = if codec.shuffles() { vec![Filter::Byteshuffle] } else { vec![] };
+    let pipeline = Pipeline { filters, ..Pipeline::default() };
+    let ctx = FilterContext {
+        version: FormatVersion::CURRENT,
+        datatype: Datatype::Float32,
+        cell_val_num: CellValNum::ONE,
+        key: None,
+    };
+    let mut stored = Vec::new();
+    let chunk = cells.get(..CHUNK).unwrap_or(cells);
+    pipeline.encode_tile(&ctx, chunk, None, &mut stored, &mut Scratch::new()).map_err(|e| e.to_string())?;
+    let parsed = TileChunks::parse(&stored).map_err(|e| e.to_string())?;
+    let [chunk] = parsed.chunks() else { return Err("the chunk is not one".into()) };
+    let (row, part) = (SIDE * 4, TILE * 4);
+    let bands = std::sync::Mutex::new(out.chunks_mut(row * TILE));
+    on_all_cores(|| {
+        let mut scratch = Scratch::new();
+        loop {
+            let band = bands.lock().map_err(|_| "a thread died")?.next();
+            let Some(band) = band else { return Ok(()) };
+            for left in (0..row).step_by(part) {
+                let mut at = 0;
+                while at < TILE * part {
+                    let mut open =
+                        pipeline.open_chunk(&ctx, chunk, &mut scratch).map_err(|e| e.to_string())?;
+                    let end = (at + CHUNK).min(TILE * part);
+                    let start = at;
+                    while at < end {
+                        let (y, x) = (at / part, at % part);
+                        let len = (part - x).min(end - at);
+                        let cells = &mut band[y * row + left + x..][..len];
+                        open.copy_to(at - start, cells, true).map_err(|e| e.to_string())?;
+                        at += len;
+                    }
+                }
+            }
         }
     })
 }
