@@ -21,7 +21,7 @@ pub fn type_id(object_type: Option<ObjectType>) -> i32 {
     }
 }
 
-/// The arrays and groups in a folder, and below if it is to be walked; arrays hold nothing.
+/// The arrays and groups in a folder, and below if it is to be walked; arrays hold nothing, nor do folders that are not there.
 fn gather(
     engine: &azulejo::Context,
     uri: &str,
@@ -29,7 +29,11 @@ fn gather(
     before: bool,
     out: &mut Vec<(CString, i32)>,
 ) -> Result<()> {
-    for entry in list(engine, uri)? {
+    let entries = match list(engine, uri) {
+        Err(azulejo::Error::NotFound { .. }) => Vec::new(),
+        listed => listed?,
+    };
+    for entry in entries {
         let found = (to_c(&crate::uri::absolute(&entry.uri)), type_id(Some(entry.object_type)));
         if before {
             out.push(found.clone());

@@ -13,7 +13,7 @@ use capi::{
     Attr, COMPLETED, Ctx, GLOBAL, INCOMPLETE, INT64, READ, ROW, UNORDERED, WRITE, bytes, close, create,
     fails, free, null, ok, open, query, status,
 };
-use std::ffi::CString;
+use std::ffi::{CString, c_char};
 
 const TWO: &[Attr] = &[
     Attr { name: c"a", datatype: INT64, var: false, nullable: false },
@@ -299,4 +299,24 @@ fn plans_of_dense_reads_name_all_dimensions() {
     assert!(text.contains(r#""Query.Attributes":["a"],"Query.Dimensions":["d"]"#), "{text}");
     free!(tiledb_string_free, plan; tiledb_query_free, q);
     close(ctx.0, array);
+}
+
+/// Counts the objects that it is called with.
+extern "C-unwind" fn count(_: *const c_char, _: i32, data: *mut u32) -> i32 {
+    unsafe { *data += 1 };
+    1
+}
+
+#[test]
+fn folders_that_are_not_there_hold_no_objects() {
+    let (ctx, folder) = (Ctx::new(), tempfile::tempdir().unwrap());
+    let path = |name: &str| CString::new(folder.path().join(name).to_str().unwrap()).unwrap();
+    create(ctx.0, &path("array"), true, 10, 5, TWO);
+    let found = |name: &str| {
+        let (uri, mut listed, mut walked) = (path(name), 0u32, 0u32);
+        ok!(tiledb_object_ls, ctx.0, &uri, count as *const () as u64, &mut listed);
+        ok!(tiledb_object_walk, ctx.0, &uri, 0i32, count as *const () as u64, &mut walked);
+        (listed, walked)
+    };
+    assert_eq!((found(""), found("array"), found("nowhere")), ((1, 1), (0, 0), (0, 0)));
 }
