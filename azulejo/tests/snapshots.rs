@@ -7,9 +7,10 @@ mod pack;
 use azulejo::array::{Snapshot, TimeRange};
 use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::consolidate::{self, FragmentOptions, Mode, VacuumOptions};
+use azulejo::format::CellValNum;
 use azulejo::format::Datatype;
 use azulejo::format::metadata::MetadataValue;
-use azulejo::format::schema::ArraySchema;
+use azulejo::format::schema::{ArraySchema, Attribute, SchemaEvolution};
 use azulejo::read::ReadOptions;
 use azulejo::storage::{MemoryStorage, Request, RequestLog, RequestLogStorage, Storage, StorePath};
 use azulejo::write::{WriteOptions, Writer};
@@ -117,6 +118,20 @@ fn what_a_vacuum_took_meanwhile_is_found_in_what_replaced_it() {
     assert_eq!(array.fragments().len(), 1);
     assert_eq!(cells(&array), (0..20).map(|x| x * 10).collect::<Vec<_>>());
     assert_eq!(cells(&then.array().unwrap()), (0..10).map(|x| x * 10).collect::<Vec<_>>());
+}
+
+#[test]
+fn to_write_the_latest_schema_counts_whatever_its_time() {
+    let context = pack::context(Config::default(), None, Arc::new(MemoryStorage::new()));
+    let schema = ArraySchema::sparse().dimension("x", 0i64..=999, 10).attribute("a", Datatype::Int64);
+    Array::create(&context, "mem://many", schema.build().unwrap()).unwrap();
+    let ahead = azulejo::array::clock::now() + 86_400_000;
+    let attribute = Attribute::new("b", Datatype::Int8, CellValNum::ONE);
+    let evolution = SchemaEvolution { add_attributes: vec![attribute], ..SchemaEvolution::default() };
+    Array::evolve(&context, "mem://many", &evolution, Some(ahead)).unwrap();
+    let attributes = |snapshot: Snapshot| snapshot.schema().attributes.len();
+    assert_eq!(attributes(Snapshot::open_to_write(&context, "mem://many").unwrap()), 2);
+    assert_eq!(attributes(Snapshot::open(&context, "mem://many").unwrap()), 1);
 }
 
 #[test]

@@ -69,7 +69,7 @@ impl Snapshot {
         let context = &crate::manifest::without(context);
         let part = Part { fragments: Some(HashSet::new()), schemas_only: true, ..Part::default() };
         // The latest schema counts, also one of a clock that goes ahead of this machine's.
-        Self::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)
+        Self::open_unresolved(context, &Uri::parse(uri)?, TimeRange::ALL, &part)
     }
 
     /// Opens a part of an array.
@@ -79,7 +79,11 @@ impl Snapshot {
         time_range: TimeRange,
         part: &Part,
     ) -> Result<Self> {
-        let time_range = time_range.resolved();
+        Self::open_unresolved(context, uri, time_range.resolved(), part)
+    }
+
+    /// As [`Self::open_part`]; in a range without an end also what has a time in the future counts.
+    fn open_unresolved(context: &Context, uri: &Uri, time_range: TimeRange, part: &Part) -> Result<Self> {
         let Opened { location, schemas, metadata_files, unread } =
             open::open(context, uri, time_range, part)?;
         let inner = Inner {
