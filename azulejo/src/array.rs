@@ -138,7 +138,7 @@ impl Array {
     /// # Errors
     /// As [`Self::open`].
     pub fn open_uri(context: &Context, uri: &Uri, time_range: TimeRange) -> Result<Self> {
-        Self::open_part(context, uri, time_range.not_empty()?, &Part::default())
+        Snapshot::open_uri(context, uri, time_range)?.array()
     }
 
     /// Opens an array to be written to, as [`Snapshot::open_to_write`] does.
@@ -147,16 +147,6 @@ impl Array {
     /// As [`Self::open`].
     pub fn open_to_write(context: &Context, uri: &str) -> Result<Self> {
         Snapshot::open_to_write(context, uri)?.array()
-    }
-
-    /// Opens a part of an array.
-    pub(crate) fn open_part(
-        context: &Context,
-        uri: &Uri,
-        time_range: TimeRange,
-        part: &Part,
-    ) -> Result<Self> {
-        Snapshot::open_part(context, uri, time_range, part)?.array()
     }
 
     /// The fragments, oldest first: where two hold a cell, the later in the list wins.

@@ -15,7 +15,7 @@ mod repair;
 
 pub use repair::{Repaired, repair};
 
-use crate::array::{Array, Part, TimeRange};
+use crate::array::{Part, Snapshot, TimeRange};
 use crate::consolidate::ArrayFolder;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
@@ -135,7 +135,7 @@ pub fn check(context: &Context, uri: &str, options: CheckOptions) -> Result<Repo
     // A wrong key would make every file look damaged.
     let head = Part { fragments: Some(Default::default()), ..Part::default() };
     if let Err(error @ (Error::Encryption { .. } | Error::NotFound { .. })) =
-        Array::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &head)
+        Snapshot::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &head)
     {
         return Err(error);
     }

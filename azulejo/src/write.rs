@@ -55,9 +55,9 @@ pub use commit::WrittenFragment;
 pub use fragment::{FragmentSink, FragmentSpec, TileView};
 pub use options::{Duplicates, WriteLayout, WriteOptions};
 
-use crate::array::{Array, Head, TimeRange, clock};
 #[cfg(feature = "arrow")]
-use crate::array::{Part, Snapshot};
+use crate::array::Snapshot;
+use crate::array::{Array, Head, TimeRange, clock};
 use crate::column::{ColumnBuffers, ColumnSet, ColumnType, ColumnView, FieldView};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
@@ -212,7 +212,7 @@ impl Writer {
             let time = schema_time(&self.options);
             let uri = Uri::from_path(self.target.location.path.clone());
             let context = crate::manifest::without(&self.context);
-            Snapshot::open_part(&context, &uri, time, &Part::default())?.enumerations()?
+            Snapshot::open_uri(&context, &uri, time)?.enumerations()?
         } else {
             Vec::new()
         };

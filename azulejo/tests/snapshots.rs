@@ -44,6 +44,14 @@ fn many(context: &Context, uri: &str) {
     (0..20).for_each(|i| write(context, uri, 2 + i, &[i64::try_from(i).unwrap()]));
 }
 
+/// A snapshot of [`many`] fragments, and what it took.
+fn opened() -> (Snapshot, RequestLog) {
+    let (context, log) = logged(Arc::new(MemoryStorage::new()));
+    many(&context, "mem://many");
+    let _ = log.take();
+    (Snapshot::open(&context, "mem://many").unwrap(), log)
+}
+
 fn cells(array: &Array) -> Vec<i64> {
     let all = array.read(ReadOptions::new().fields(["a"])).unwrap().read_all().unwrap();
     all.column("a").unwrap().values::<i64>().unwrap().to_vec()
@@ -51,10 +59,7 @@ fn cells(array: &Array) -> Vec<i64> {
 
 #[test]
 fn schemas_and_metadata_take_no_fragment() {
-    let (context, log) = logged(Arc::new(MemoryStorage::new()));
-    many(&context, "mem://many");
-    let _ = log.take();
-    let snapshot = Snapshot::open(&context, "mem://many").unwrap();
+    let (snapshot, log) = opened();
     assert_eq!(snapshot.schema().domain.ndim(), 1);
     assert_eq!(snapshot.metadata().unwrap()["unit"].as_text(), Some("mm"));
     assert_eq!(footers(&log), 0);
@@ -82,10 +87,7 @@ fn consolidated_metadata_of_fragments_counts_later_too() {
 
 #[test]
 fn threads_that_ask_at_once_read_footers_once() {
-    let (context, log) = logged(Arc::new(MemoryStorage::new()));
-    many(&context, "mem://many");
-    let _ = log.take();
-    let snapshot = Snapshot::open(&context, "mem://many").unwrap();
+    let (snapshot, log) = opened();
     std::thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| assert_eq!(snapshot.array().unwrap().fragments().len(), 20));

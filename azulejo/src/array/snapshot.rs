@@ -38,9 +38,15 @@ struct Inner {
     /// By file name.
     enumerations: Mutex<HashMap<String, Arc<Enumeration>>>,
     tiles: TileCache,
-    contents: OnceLock<Arc<Contents>>,
-    /// What `contents` come from, until they are there.
-    unread: Mutex<Option<Unread>>,
+    fragments: Mutex<Fragments>,
+}
+
+/// What is known of an array's fragments.
+#[derive(Debug)]
+enum Fragments {
+    /// What commits say.
+    Unread(Box<Unread>),
+    Read(Arc<Contents>),
 }
 
 impl Snapshot {
@@ -57,7 +63,15 @@ impl Snapshot {
     /// # Errors
     /// As [`Self::open`]; [`Error::InvalidArgument`] for an empty range.
     pub fn open_at(context: &Context, uri: &str, time_range: TimeRange) -> Result<Self> {
-        Self::open_part(context, &Uri::parse(uri)?, time_range.not_empty()?, &Part::default())
+        Self::open_uri(context, &Uri::parse(uri)?, time_range)
+    }
+
+    /// Opens an array whose URI is parsed already.
+    ///
+    /// # Errors
+    /// As [`Self::open_at`].
+    pub fn open_uri(context: &Context, uri: &Uri, time_range: TimeRange) -> Result<Self> {
+        Self::open_part(context, uri, time_range.not_empty()?, &Part::default())
     }
 
     /// Opens an array to be written to: its schemas alone, so that it does not matter how many fragments there are. It has
@@ -97,8 +111,7 @@ impl Snapshot {
             metadata: OnceLock::new(),
             enumerations: Mutex::default(),
             tiles: TileCache::new(context.decoded_cache()),
-            contents: OnceLock::new(),
-            unread: Mutex::new(Some(unread)),
+            fragments: Mutex::new(Fragments::Unread(Box::new(unread))),
         };
         Ok(Self { inner: Arc::new(inner) })
     }
@@ -111,10 +124,16 @@ impl Snapshot {
     /// # Errors
     /// [`Error::Corrupt`] for metadata that cannot be, [`Error::Storage`].
     pub fn array(&self) -> Result<Array> {
-        let contents = match self.inner.contents.get() {
-            Some(contents) => Arc::clone(contents),
-            None => self.inner.read_contents()?,
+        let mut fragments = self.inner.fragments.lock().unwrap_or_else(PoisonError::into_inner);
+        let contents = match &*fragments {
+            Fragments::Read(contents) => Arc::clone(contents),
+            Fragments::Unread(unread) => {
+                let contents = Arc::new(self.inner.read_contents(unread)?);
+                *fragments = Fragments::Read(Arc::clone(&contents));
+                contents
+            }
         };
+        drop(fragments);
         Ok(Array { snapshot: self.clone(), contents })
     }
 
@@ -277,20 +296,13 @@ impl Snapshot {
 }
 
 impl Inner {
-    fn read_contents(&self) -> Result<Arc<Contents>> {
-        let mut unread = self.unread.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(contents) = self.contents.get() {
-            return Ok(Arc::clone(contents));
-        }
+    fn read_contents(&self, unread: &Unread) -> Result<Contents> {
         let operation = self.context.begin();
         let reopen = || open::open(&self.context, &self.uri, self.time_range, &self.part);
         let read = |location: &Location, schemas: &Schemas, unread: &Unread| {
             footers::read(&self.context, location, schemas, self.time_range, unread)
         };
-        let mut contents = match &*unread {
-            Some(unread) => read(&self.location, &self.schemas, unread),
-            None => Err(Error::Internal(format!("{}: its commits are gone", self.uri))),
-        };
+        let mut contents = read(&self.location, &self.schemas, unread);
         for _ in 1..open::ATTEMPTS {
             if !matches!(contents, Err(Error::NotFound { .. })) {
                 break;
@@ -303,8 +315,6 @@ impl Inner {
             }
             contents = read(&location, &schemas, &unread);
         }
-        let contents = Arc::new(contents?);
-        *unread = None;
-        Ok(Arc::clone(self.contents.get_or_init(|| contents)))
+        contents
     }
 }

@@ -1,7 +1,7 @@
 //! Fragments: footers, sections, files.
 
 use super::{CheckOptions, Fix, RESTORE, Report, Severity, cells};
-use crate::array::{Array, Fragment, Part, TimeRange};
+use crate::array::{Array, Fragment, Part, Snapshot, TimeRange};
 use crate::consolidate::ArrayFolder;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -22,7 +22,7 @@ pub(super) fn check(
     let ever = TimeRange::until(u64::MAX - 1);
     let open = |names: Option<HashSet<String>>| {
         let part = Part { fragments: names, superseded: true, ..Part::default() };
-        Array::open_part(context, &uri, ever, &part)
+        Snapshot::open_part(context, &uri, ever, &part)?.array()
     };
     let present = folder.fragment_folders()?;
     let committed = folder.fragment_names()?;

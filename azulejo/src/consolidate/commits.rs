@@ -1,7 +1,7 @@
 //! Many commit files into one.
 
 use super::{ArrayFolder, Turn};
-use crate::array::{Array, Part, TimeRange, read_objects};
+use crate::array::{Part, Snapshot, TimeRange, read_objects};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::storage::{StorePath, Uri};
@@ -21,7 +21,7 @@ pub fn commits(context: &Context, uri: &str) -> Result<Option<StorePath>> {
     let _turn = Turn::wait(&location);
     let version = {
         let part = Part { fragments: Some(HashSet::new()), ..Part::default() };
-        Array::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)?.schema().version
+        Snapshot::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)?.schema().version
     };
     if !version.has_subdirectories() {
         return Err(Error::Unsupported(format!(

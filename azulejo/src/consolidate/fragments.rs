@@ -9,7 +9,7 @@
 use super::choose::{Candidates, Choice, Chosen};
 use super::tiler::{Shapes, SpaceTiles, Tiler, push_within};
 use super::{ArrayFolder, Turn};
-use crate::array::{Array, Part, TimeRange, finish_replacement};
+use crate::array::{Array, Part, Snapshot, TimeRange, finish_replacement};
 use crate::cancel::Operation;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
@@ -181,7 +181,7 @@ fn round(
     let name = name_of(&whole, &chosen, version);
     let part =
         Part { fragments: Some(names.clone()), schema: Some(chosen.schema.clone()), ..Part::default() };
-    let open = || Array::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part);
+    let open = || Snapshot::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)?.array();
     let array = open()?;
     if array.fragments().len() != chosen.fragments.len() {
         return Ok(Step::Overtaken);

@@ -2,7 +2,7 @@
 
 use super::Turn;
 use crate::array::directory::{DetailFiles, Directory, NamedEntry};
-use crate::array::{Array, Part, TimeRange, decode_at, list, read_details};
+use crate::array::{Part, Snapshot, TimeRange, decode_at, list, read_details};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::group::{Group, ObjectType, object_type};
@@ -24,7 +24,7 @@ pub fn array_metadata(context: &Context, uri: &str, time: TimeRange) -> Result<O
     let location = context.locate(&Uri::parse(uri)?)?;
     let _turn = Turn::wait(&location);
     let part = Part { fragments: Some(HashSet::new()), ..Part::default() };
-    let array = Array::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)?;
+    let array = Snapshot::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)?;
     let files = Directory::parse(&list(&location)?).metadata;
     let relative = array.schema().version.has_relative_vacuum_names();
     consolidate(context, &location, &files, time, relative)

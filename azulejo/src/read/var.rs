@@ -29,8 +29,8 @@ pub(super) enum FieldOut<'o> {
 }
 
 impl<'o> FieldOut<'o> {
-    /// The memory of the next `cells` cells in the caller's buffers, one for each of the first `fields`. What is known beforehand of the bytes that they take is
-    /// counted by `progress`: all but the bytes of var-length values.
+    /// The memory of the next `cells` cells in the caller's buffers, one for each of the first `fields`. What is known
+    /// beforehand of the bytes that they take is counted by `progress`: all but the bytes of var-length values.
     pub fn in_columns(
         fields: &'o [BoundField],
         columns: &'o mut [ColumnMut<'_>],

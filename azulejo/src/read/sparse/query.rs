@@ -296,12 +296,9 @@ impl Conditions {
 fn bind_delete(array: &Array, delete: &DeleteCommit) -> Result<BoundCondition> {
     let enumerations = |name: &str| array.enumeration(name);
     let bind = |schema: &ArraySchema| BoundCondition::bind(&delete.kept, schema, &enumerations);
-    let latest = bind(array.schema());
-    if array.schemas().len() == 1 {
-        return latest;
-    }
     // At times of their own choice programs delete by fields that came later.
-    array.schemas_around(delete.timestamp).find_map(|schema| bind(schema).ok()).map_or(latest, Ok)
+    let fitting = array.schemas_around(delete.timestamp).find_map(|schema| bind(schema).ok());
+    fitting.map_or_else(|| bind(array.schema()), Ok)
 }
 
 /// The selection where dimensions that are not restricted are so by the current domain; `None` if that makes no difference.
