@@ -1,6 +1,8 @@
 //! `tiledb_array_t`.
 
-use crate::boundary::{Bytes, In, InOut, Kind, Out, OutBytes, Pointer, Ptr, Str, Text, capi, capi_free};
+use crate::boundary::{
+    Bytes, In, InOut, Kind, Out, OutBytes, Pointer, Ptr, Str, Text, capi, capi_free,
+};
 use crate::config::{Config, Settings};
 use crate::ctx::Context;
 use crate::enumeration::EnumerationHandle;
@@ -91,8 +93,8 @@ impl OpenArray {
         &self.settings
     }
 
-    /// The array as a write sees it: clients grow the current domain of an array and go on writing through a handle that
-    /// was opened before. All else is as it was when it was opened.
+    /// The array as a write sees it: clients grow the current domain of an array and go on writing
+    /// through a handle that was opened before. All else is as it was when it was opened.
     pub fn array_to_write(&self) -> Result<azulejo::Array> {
         if crate::maintain::evolutions() == self.evolutions {
             return self.array();
@@ -100,7 +102,11 @@ impl OpenArray {
         let latest = azulejo::Array::open_to_write(&self.engine, &self.uri)?;
         let mut schema = ArraySchema::clone(latest.schema());
         schema.current_domain = self.snapshot.schema().current_domain.clone();
-        if schema == **self.snapshot.schema() { Ok(latest) } else { self.array() }
+        if schema == **self.snapshot.schema() {
+            Ok(latest)
+        } else {
+            self.array()
+        }
     }
 
     /// Where it lies, as the caller said.
@@ -125,7 +131,10 @@ impl OpenArray {
 impl ArrayHandle {
     /// The array, which must be open.
     pub fn open(&self) -> Result<Arc<OpenArray>> {
-        lock(&self.inner.state).open.clone().ok_or_else(|| Failure::new("Array is not open"))
+        lock(&self.inner.state)
+            .open
+            .clone()
+            .ok_or_else(|| Failure::new("Array is not open"))
     }
 
     /// The array, which must be open for reading.
@@ -147,7 +156,9 @@ fn open(ctx: &Context, handle: &ArrayHandle, kind: QueryType) -> Result<()> {
         return Err("Cannot open array; Array already open.".into());
     }
     if kind == QueryType::Update && !ctx.settings().flag("sm.allow_updates_experimental") {
-        return Err("Cannot open array; Update query type is only experimental, do not use.".into());
+        return Err(
+            "Cannot open array; Update query type is only experimental, do not use.".into(),
+        );
     }
     let settings = ctx.settings_with(state.settings.as_ref());
     let engine = ctx.engine_with(state.settings.as_ref())?;
@@ -155,13 +166,20 @@ fn open(ctx: &Context, handle: &ArrayHandle, kind: QueryType) -> Result<()> {
     let uri = &handle.inner.uri;
     let evolutions = crate::maintain::evolutions();
     let snapshot = match kind {
-        QueryType::Read => Snapshot::open_at(&engine, uri, TimeRange { start: state.start, end: state.end }),
+        QueryType::Read => Snapshot::open_at(
+            &engine,
+            uri,
+            TimeRange {
+                start: state.start,
+                end: state.end,
+            },
+        ),
         _ => Snapshot::open_to_write(&engine, uri),
     };
     let snapshot = snapshot.map_err(|error| match error {
-        azulejo::Error::NotFound { uri, .. } => {
-            Failure::new(format!("[TileDB::Array] Error: Cannot open array; Array does not exist. ({uri})"))
-        }
+        azulejo::Error::NotFound { uri, .. } => Failure::new(format!(
+            "[TileDB::Array] Error: Cannot open array; Array does not exist. ({uri})"
+        )),
         other => other.into(),
     })?;
     let version = snapshot.schema().version;
@@ -191,8 +209,8 @@ fn open(ctx: &Context, handle: &ArrayHandle, kind: QueryType) -> Result<()> {
 fn non_empty(array: &ArrayHandle, index: usize, var: Option<bool>) -> Result<Option<Range>> {
     let open = array.open()?;
     let dimension = open.snapshot.schema().dimension(index);
-    let dimension =
-        dimension.ok_or_else(|| Failure::new("Cannot get non-empty domain; Invalid dimension index"))?;
+    let dimension = dimension
+        .ok_or_else(|| Failure::new("Cannot get non-empty domain; Invalid dimension index"))?;
     match var {
         Some(true) if !dimension.is_var() => {
             return Err(Failure::new(format!(
@@ -221,7 +239,9 @@ fn domain(open: &OpenArray) -> Result<Option<NdRectangle>> {
 fn index_of(array: &ArrayHandle, name: &str) -> Result<usize> {
     let found = array.open()?.snapshot.schema().domain.index_of(name);
     found.ok_or_else(|| {
-        Failure::new(format!("Cannot get non-empty domain; Dimension name '{name}' does not exist"))
+        Failure::new(format!(
+            "Cannot get non-empty domain; Dimension name '{name}' does not exist"
+        ))
     })
 }
 
@@ -233,7 +253,12 @@ fn put_fixed(range: Option<&Range>, out: &OutBytes, is_empty: &Out<i32>) -> Resu
     is_empty.set(range.is_none().into())
 }
 
-fn put_var(range: Option<&Range>, start: &OutBytes, end: &OutBytes, is_empty: &Out<i32>) -> Result<()> {
+fn put_var(
+    range: Option<&Range>,
+    start: &OutBytes,
+    end: &OutBytes,
+    is_empty: &Out<i32>,
+) -> Result<()> {
     if let Some(range) = range {
         start.write(&range.start)?;
         end.write(&range.end)?;
@@ -241,7 +266,12 @@ fn put_var(range: Option<&Range>, start: &OutBytes, end: &OutBytes, is_empty: &O
     is_empty.set(range.is_none().into())
 }
 
-fn put_sizes(range: Option<&Range>, start: &Out<u64>, end: &Out<u64>, is_empty: &Out<i32>) -> Result<()> {
+fn put_sizes(
+    range: Option<&Range>,
+    start: &Out<u64>,
+    end: &Out<u64>,
+    is_empty: &Out<i32>,
+) -> Result<()> {
     start.set(range.map_or(0, |range| range.start.len() as u64))?;
     end.set(range.map_or(0, |range| range.end.len() as u64))?;
     is_empty.set(range.is_none().into())
@@ -269,7 +299,11 @@ pub fn give_value(
             id.set(datatype_id(value.datatype))?;
             // A value without bytes counts 1, at null: a count of 0 says that there is no value.
             num.set(u32::try_from(value.count()).unwrap_or(u32::MAX).max(1))?;
-            data.set(if value.data.is_empty() { Pointer::default() } else { keep.bytes(&value.data) })
+            data.set(if value.data.is_empty() {
+                Pointer::default()
+            } else {
+                keep.bytes(&value.data)
+            })
         }
         None => {
             num.set(0)?;
@@ -285,14 +319,20 @@ pub fn take_value(id: i32, num: u32, value: &Bytes) -> Result<MetadataValue> {
         return Err("Cannot put metadata; Value type must not be ANY".into());
     }
     let size = datatype.size() as u64 * u64::from(num);
-    let data = if value.is_null() { Vec::new() } else { value.get64(size)?.to_vec() };
+    let data = if value.is_null() {
+        Vec::new()
+    } else {
+        value.get64(size)?.to_vec()
+    };
     Ok(MetadataValue::new(datatype, data))
 }
 
 fn writable(array: &ArrayHandle) -> Result<Arc<OpenArray>> {
     let open = array.open()?;
     if !matches!(open.kind, QueryType::Write | QueryType::ModifyExclusive) {
-        return Err("Cannot put metadata; Array was not opened in write or modify_exclusive mode".into());
+        return Err(
+            "Cannot put metadata; Array was not opened in write or modify_exclusive mode".into(),
+        );
     }
     Ok(open)
 }
@@ -383,7 +423,8 @@ capi! {
     fn tiledb_array_close(ctx, array: In<ArrayHandle>) {
         let open = lock(&array.get()?.inner.state).open.take();
         if let Some(open) = open {
-            // Queries hold on to what they were made for, long after they are done in languages that collect garbage.
+            // Queries hold on to what they were made for, long after they are done in languages
+            // that collect garbage.
             open.snapshot.release_tiles();
             open.flush()?;
         }
@@ -486,7 +527,8 @@ capi! {
         put_var(non_empty(array.get()?, index as usize, Some(true))?.as_ref(), &start, &end, &is_empty)?;
     }
 
-    /// The bounds of the non-empty domain of a string dimension by its name, into memory of the caller's.
+    /// The bounds of the non-empty domain of a string dimension by its name, into memory of the
+    /// caller's.
     fn tiledb_array_get_non_empty_domain_var_from_name(
         ctx, array: In<ArrayHandle>, name: Text, start: OutBytes, end: OutBytes, is_empty: Out<i32>
     ) {
@@ -512,7 +554,8 @@ capi! {
         array.get()?.open()?.snapshot.enumerations()?;
     }
 
-    /// Reads all enumerations of the latest schema; those of earlier ones are read when they are asked for.
+    /// Reads all enumerations of the latest schema; those of earlier ones are read when they are
+    /// asked for.
     fn tiledb_array_load_enumerations_all_schemas(ctx, array: In<ArrayHandle>) {
         array.get()?.open()?.snapshot.enumerations()?;
     }

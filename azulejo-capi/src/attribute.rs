@@ -23,7 +23,10 @@ impl Kind for AttributeHandle {
 impl AttributeHandle {
     /// A handle on a copy of an attribute.
     pub fn new(attribute: Attribute) -> Self {
-        Self { attribute: Mutex::new(attribute), keep: Keep::default() }
+        Self {
+            attribute: Mutex::new(attribute),
+            keep: Keep::default(),
+        }
     }
 
     /// The attribute as it is now.
@@ -48,9 +51,15 @@ fn wrong_nullability(attribute: &Attribute) -> Failure {
 
 fn set_fill(attribute: &mut Attribute, value: &Bytes, size: u64) -> Result<()> {
     if value.is_null() || size == 0 {
-        return Err(Failure::new(format!("Attribute '{}': the fill value is empty", attribute.name)));
+        return Err(Failure::new(format!(
+            "Attribute '{}': the fill value is empty",
+            attribute.name
+        )));
     }
-    if attribute.cell_size().is_some_and(|cell| cell as u64 != size) {
+    if attribute
+        .cell_size()
+        .is_some_and(|cell| cell as u64 != size)
+    {
         return Err(Failure::new(format!(
             "Attribute '{}': a fill value of {size} bytes is not the size of a cell",
             attribute.name
@@ -68,7 +77,8 @@ fn reset_fill(attribute: &mut Attribute) {
 }
 
 capi! {
-    /// An attribute with one value a cell (`ANY`: any number) that is not nullable, without filters.
+    /// An attribute with one value a cell (`ANY`: any number) that is not nullable, without
+    /// filters.
     fn tiledb_attribute_alloc(ctx, name: Text, id: i32, attr: Out<Ptr<AttributeHandle>>) {
         let datatype = datatype(id)?;
         let num = if datatype == Datatype::Any { CellValNum::Var } else { CellValNum::ONE };

@@ -1,8 +1,10 @@
-//! The one way through which calls come in: arguments are checked, panics stop here, errors land where C looks for them.
+//! The one way through which calls come in: arguments are checked, panics stop here, errors land
+//! where C looks for them.
 //!
-//! Every exported function is declared with [`capi!`] (its first argument is the context) or [`capi_plain!`]. Parameters
-//! are of the pointer types of this module, `repr(transparent)` over what C passes, or numbers. Bodies are safe code that
-//! returns a [`Result`]: `unsafe` is in the methods of the pointer types.
+//! Every exported function is declared with [`capi!`] (its first argument is the context) or
+//! [`capi_plain!`]. Parameters are of the pointer types of this module, `repr(transparent)` over
+//! what C passes, or numbers. Bodies are safe code that returns a [`Result`]: `unsafe` is in the
+//! methods of the pointer types.
 
 use crate::ctx::Context;
 use crate::error::{Failure, Result};
@@ -46,9 +48,11 @@ impl<T: Kind> In<T> {
 
     /// The value behind the handle, if there is one.
     pub fn opt(&self) -> Result<Option<&T>> {
-        let Some(handle) = NonNull::new(self.0) else { return Ok(None) };
-        // SAFETY: C passes null or a handle of some kind, freed or not. The reference lives as long as the argument, that
-        // is, during the call.
+        let Some(handle) = NonNull::new(self.0) else {
+            return Ok(None);
+        };
+        // SAFETY: C passes null or a handle of some kind, freed or not. The reference lives as long
+        // as the argument, that is, during the call.
         let value = unsafe { Handle::value(handle) };
         value.map(Some).ok_or_else(|| Failure::no_handle(T::NAME))
     }
@@ -174,7 +178,9 @@ impl<T: Kind> InOut<Ptr<T>> {
     /// Frees the handle and leaves null; a null handle and one of another kind are left alone.
     pub fn free(&self) {
         let Ok(Ptr(handle)) = self.get() else { return };
-        let Some(handle) = NonNull::new(handle) else { return };
+        let Some(handle) = NonNull::new(handle) else {
+            return;
+        };
         // SAFETY: C passes a handle of some kind, freed or not.
         unsafe { Handle::free(handle) };
         let _ = self.set(Ptr::default());
@@ -201,7 +207,9 @@ impl Text {
         }
         // SAFETY: C passes null or a string that ends in NUL and stays during the call.
         let text = unsafe { CStr::from_ptr(self.0) };
-        text.to_str().map(Some).map_err(|_| Failure::new("a string argument is not UTF-8"))
+        text.to_str()
+            .map(Some)
+            .map_err(|_| Failure::new("a string argument is not UTF-8"))
     }
 }
 
@@ -245,21 +253,34 @@ impl Bytes {
             return Err(Failure::null("data"));
         }
         if isize::try_from(len).is_err() {
-            return Err(Failure::new(format!("a size of {len} bytes is not possible")));
+            return Err(Failure::new(format!(
+                "a size of {len} bytes is not possible"
+            )));
         }
-        // SAFETY: C passes at least as many bytes as it or the type says, and they stay during the call.
+        // SAFETY: C passes at least as many bytes as it or the type says, and they stay during the
+        // call.
         Ok(unsafe { std::slice::from_raw_parts(self.0.cast(), len) })
     }
 
     /// The first `len` bytes, where C counts in 64 bits.
     pub fn get64(&self, len: u64) -> Result<&[u8]> {
-        self.get(usize::try_from(len).map_err(|_| Failure::new("a size does not fit this machine"))?)
+        self.get(
+            usize::try_from(len).map_err(|_| Failure::new("a size does not fit this machine"))?,
+        )
     }
 
     /// The first `count` numbers.
     pub fn get_u64s(&self, count: u64) -> Result<Vec<u64>> {
-        let len = count.checked_mul(8).ok_or_else(|| Failure::new("a size does not fit this machine"))?;
-        Ok(self.get64(len)?.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect())
+        let len = count
+            .checked_mul(8)
+            .ok_or_else(|| Failure::new("a size does not fit this machine"))?;
+        Ok(self
+            .get64(len)?
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .map(|b| u64::from_le_bytes(*b))
+            .collect())
     }
 
     /// Whether C passed null.
@@ -283,7 +304,11 @@ impl OutBytes {
         }
         // SAFETY: C passes room for what the type asks for, which is what callers here write.
         unsafe {
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), self.0.cast::<u8>().add(offset), bytes.len());
+            std::ptr::copy_nonoverlapping(
+                bytes.as_ptr(),
+                self.0.cast::<u8>().add(offset),
+                bytes.len(),
+            );
         }
         Ok(())
     }
@@ -294,7 +319,10 @@ impl OutBytes {
     }
 
     /// The memory as bytes to fill, `len` of them.
-    #[expect(clippy::mut_from_ref, reason = "the memory is the caller's, not the argument's")]
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "the memory is the caller's, not the argument's"
+    )]
     pub fn slice(&self, len: usize) -> Result<&mut [u8]> {
         if len == 0 {
             return Ok(&mut []);
@@ -331,9 +359,19 @@ impl Opaque {
     /// Writes text to the C library's `FILE` that this points to, or to its standard output.
     pub fn put_text(&self, text: &str) -> Result<()> {
         let text = crate::strings::to_c(text);
-        // SAFETY: C passes a `FILE*` that is open for writing, or null; the C library sets `stdout` before anything runs.
-        let status = unsafe { fputs(text.as_ptr(), if self.0.is_null() { stdout } else { self.0 }) };
-        if status < 0 { Err("cannot write to the FILE".into()) } else { Ok(()) }
+        // SAFETY: C passes a `FILE*` that is open for writing, or null; the C library sets `stdout`
+        // before anything runs.
+        let status = unsafe {
+            fputs(
+                text.as_ptr(),
+                if self.0.is_null() { stdout } else { self.0 },
+            )
+        };
+        if status < 0 {
+            Err("cannot write to the FILE".into())
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -371,13 +409,17 @@ pub fn run(body: impl FnOnce() -> Result<()>) -> Result<()> {
             .map(String::as_str)
             .or_else(|| panic.downcast_ref::<&str>().copied())
             .unwrap_or("a panic");
-        Err(Failure::new(format!("internal error: {text} (please report it)")))
+        Err(Failure::new(format!(
+            "internal error: {text} (please report it)"
+        )))
     })
 }
 
 /// Runs a body that has a context and reports its error there.
 pub fn with_context(ctx: &In<Context>, body: impl FnOnce(&Context) -> Result<()>) -> i32 {
-    let Ok(context) = ctx.get() else { return INVALID_CONTEXT };
+    let Ok(context) = ctx.get() else {
+        return INVALID_CONTEXT;
+    };
     match run(|| body(context)) {
         Ok(()) => OK,
         Err(failure) => {
@@ -388,9 +430,11 @@ pub fn with_context(ctx: &In<Context>, body: impl FnOnce(&Context) -> Result<()>
     }
 }
 
-/// Runs a body that gathers what a callback is to see, then calls back with each: 1 goes on, 0 stops, -1 is an error.
+/// Runs a body that gathers what a callback is to see, then calls back with each: 1 goes on, 0
+/// stops, -1 is an error.
 ///
-/// The callback runs outside of what catches panics, which must not meet exceptions of C++; those become errors.
+/// The callback runs outside of what catches panics, which must not meet exceptions of C++; those
+/// become errors.
 pub fn with_callback<T>(
     ctx: &In<Context>,
     gather: impl FnOnce(&Context) -> Result<Vec<T>>,
@@ -417,7 +461,8 @@ pub fn without_context(body: impl FnOnce() -> Result<()>) -> i32 {
     run(body).map_or_else(|failure| failure.code, |()| OK)
 }
 
-/// Declares exported functions whose first argument is the context; the body sees it as a reference.
+/// Declares exported functions whose first argument is the context; the body sees it as a
+/// reference.
 macro_rules! capi {
     ($( $(#[$meta:meta])* fn $name:ident($ctx:ident $(, $arg:ident: $type:ty)* $(,)?) $body:block )*) => {$(
         $(#[$meta])*
@@ -448,7 +493,8 @@ macro_rules! capi_plain {
     )*};
 }
 
-/// Declares exported functions that call back with each of what their body gathers; see [`with_callback`].
+/// Declares exported functions that call back with each of what their body gathers; see
+/// [`with_callback`].
 macro_rules! capi_callback {
     ($( $(#[$meta:meta])* fn $name:ident($ctx:ident $(, $arg:ident: $type:ty)* $(,)?)
         $body:block => |$each:ident| $call:expr; )*) => {$(

@@ -36,13 +36,22 @@ impl Kind for BufferList {
 
 impl Buffer {
     fn new(own: Option<Vec<u8>>) -> Self {
-        let state = BufferState { datatype: Datatype::UInt8, data: 0, size: 0, own };
-        Self { state: Mutex::new(state) }
+        let state = BufferState {
+            datatype: Datatype::UInt8,
+            data: 0,
+            size: 0,
+            own,
+        };
+        Self {
+            state: Mutex::new(state),
+        }
     }
 }
 
 fn no_buffer(index: u64) -> Result<()> {
-    Err(Failure::new(format!("there is no buffer {index} in the list")))
+    Err(Failure::new(format!(
+        "there is no buffer {index} in the list"
+    )))
 }
 
 capi! {

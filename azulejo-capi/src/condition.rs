@@ -21,12 +21,16 @@ const NOT_IN: i32 = 7;
 
 impl ConditionHandle {
     fn new(condition: Condition) -> Self {
-        Self { condition: Mutex::new(Some(condition)) }
+        Self {
+            condition: Mutex::new(Some(condition)),
+        }
     }
 
     /// The condition; an error if it was not initialized.
     pub fn condition(&self) -> Result<Condition> {
-        lock(&self.condition).clone().ok_or_else(|| Failure::new("the query condition is not initialized"))
+        lock(&self.condition)
+            .clone()
+            .ok_or_else(|| Failure::new("the query condition is not initialized"))
     }
 }
 
@@ -40,7 +44,11 @@ fn comparison(op: i32) -> Result<Comparison> {
         5 => Comparison::Ne,
         253 => return Err("Invalid use of internal operation: ALWAYS_TRUE".into()),
         254 => return Err("Invalid use of internal operation: ALWAYS_FALSE".into()),
-        _ => return Err(Failure::new(format!("{op} is no comparison of a query condition"))),
+        _ => {
+            return Err(Failure::new(format!(
+                "{op} is no comparison of a query condition"
+            )));
+        }
     })
 }
 
@@ -56,9 +64,14 @@ fn set_membership(name: &str, data: &[u8], offsets: &[u64], op: i32) -> Result<C
         .zip(ends)
         .map(|(start, end)| data.get(usize::try_from(*start).ok()?..usize::try_from(end).ok()?))
         .collect();
-    let values = values.ok_or_else(|| Failure::new("the offsets of a set leave its data or go back"))?;
+    let values =
+        values.ok_or_else(|| Failure::new("the offsets of a set leave its data or go back"))?;
     Ok(match Condition::is_in(name, values) {
-        Condition::In { field, values, .. } => Condition::In { field, negated, values },
+        Condition::In { field, values, .. } => Condition::In {
+            field,
+            negated,
+            values,
+        },
         other => other,
     })
 }
@@ -66,10 +79,17 @@ fn set_membership(name: &str, data: &[u8], offsets: &[u64], op: i32) -> Result<C
 /// Lets every leaf take values of enumerated attributes as labels or as the indices stored.
 fn set_raw(condition: &mut Condition, raw: bool) {
     match condition {
-        Condition::Compare { field, .. } | Condition::IsNull { field, .. } | Condition::In { field, .. } => {
-            *field = FieldRef { name: std::mem::take(&mut field.name), raw };
+        Condition::Compare { field, .. }
+        | Condition::IsNull { field, .. }
+        | Condition::In { field, .. } => {
+            *field = FieldRef {
+                name: std::mem::take(&mut field.name),
+                raw,
+            };
         }
-        Condition::And(all) | Condition::Or(all) => all.iter_mut().for_each(|each| set_raw(each, raw)),
+        Condition::And(all) | Condition::Or(all) => {
+            all.iter_mut().for_each(|each| set_raw(each, raw))
+        }
         Condition::Not(inner) => set_raw(inner, raw),
     }
 }
@@ -80,7 +100,8 @@ capi! {
         cond.give(ConditionHandle::default())?;
     }
 
-    /// A test whether a field's value is in a set (or not). `data` holds the members, `offsets` where each starts.
+    /// A test whether a field's value is in a set (or not). `data` holds the members, `offsets`
+    /// where each starts.
     fn tiledb_query_condition_alloc_set_membership(
         ctx, name: Text, data: Bytes, data_size: u64, offsets: Bytes, offsets_size: u64, op: i32,
         cond: Out<Ptr<ConditionHandle>>
@@ -92,7 +113,8 @@ capi! {
         cond.give(ConditionHandle::new(set_membership(name.get()?, data.get64(data_size)?, &offsets, op)?))?;
     }
 
-    /// A comparison of a field with a value; a null pointer as value asks whether the field is null.
+    /// A comparison of a field with a value; a null pointer as value asks whether the field is
+    /// null.
     fn tiledb_query_condition_init(ctx, cond: In<ConditionHandle>, name: Text, value: Bytes, size: u64, op: i32) {
         let mut condition = lock(&cond.get()?.condition);
         if condition.is_some() {

@@ -18,8 +18,8 @@ enum Shape {
 }
 use Shape::{Bool, I64, Real, Text as Any, U32, U64};
 
-/// Every documented setting with its default, sorted by name. An empty concurrency level stands for the number of
-/// processors. `docs/c-api.md` says which of them mean something to the engine.
+/// Every documented setting with its default, sorted by name. An empty concurrency level stands for
+/// the number of processors. `docs/c-api.md` says which of them mean something to the engine.
 const DEFAULTS: &[(&str, &str, Shape)] = &[
     ("config.env_var_prefix", "TILEDB_", Any),
     ("config.logging_format", "DEFAULT", Any),
@@ -34,7 +34,11 @@ const DEFAULTS: &[(&str, &str, Shape)] = &[
     ("rest.curl.verbose", "false", Any),
     ("rest.http_compressor", "any", Any),
     ("rest.load_enumerations_on_array_open", "false", Any),
-    ("rest.load_enumerations_on_array_open_all_schemas", "false", Any),
+    (
+        "rest.load_enumerations_on_array_open_all_schemas",
+        "false",
+        Any,
+    ),
     ("rest.load_metadata_on_array_open", "true", Any),
     ("rest.load_non_empty_domain_on_array_open", "true", Any),
     ("rest.payer_namespace", "", Any),
@@ -45,7 +49,11 @@ const DEFAULTS: &[(&str, &str, Shape)] = &[
     ("rest.server_address", "https://api.tiledb.com", Any),
     ("rest.server_serialization_format", "CAPNP", Any),
     ("rest.use_refactored_array_open", "true", Any),
-    ("rest.use_refactored_array_open_and_query_submit", "true", Any),
+    (
+        "rest.use_refactored_array_open_and_query_submit",
+        "true",
+        Any,
+    ),
     ("sm.allow_separate_attribute_writes", "false", Bool),
     ("sm.allow_updates_experimental", "false", Bool),
     ("sm.check_coord_dups", "true", Bool),
@@ -54,14 +62,22 @@ const DEFAULTS: &[(&str, &str, Shape)] = &[
     ("sm.compute_concurrency_level", "", U64),
     ("sm.consolidation.amplification", "1.0", Real),
     ("sm.consolidation.buffer_size", "50000000", U64),
-    ("sm.consolidation.max_fragment_size", "18446744073709551615", U64),
+    (
+        "sm.consolidation.max_fragment_size",
+        "18446744073709551615",
+        U64,
+    ),
     ("sm.consolidation.mode", "fragments", Any),
     ("sm.consolidation.purge_deleted_cells", "false", Bool),
     ("sm.consolidation.step_max_frags", "4294967295", U32),
     ("sm.consolidation.step_min_frags", "4294967295", U32),
     ("sm.consolidation.step_size_ratio", "0.0", Real),
     ("sm.consolidation.steps", "4294967295", U32),
-    ("sm.consolidation.timestamp_end", "18446744073709551615", Any),
+    (
+        "sm.consolidation.timestamp_end",
+        "18446744073709551615",
+        Any,
+    ),
     ("sm.consolidation.timestamp_start", "0", Any),
     ("sm.dedup_coords", "false", Bool),
     ("sm.enable_signal_handlers", "true", Bool),
@@ -78,12 +94,32 @@ const DEFAULTS: &[(&str, &str, Shape)] = &[
     ("sm.mem.consolidation.reader_weight", "3", Any),
     ("sm.mem.consolidation.writer_weight", "2", Any),
     ("sm.mem.malloc_trim", "true", Any),
-    ("sm.mem.reader.sparse_global_order.ratio_array_data", "0.1", Any),
+    (
+        "sm.mem.reader.sparse_global_order.ratio_array_data",
+        "0.1",
+        Any,
+    ),
     ("sm.mem.reader.sparse_global_order.ratio_coords", "0.5", Any),
-    ("sm.mem.reader.sparse_global_order.ratio_tile_ranges", "0.1", Any),
-    ("sm.mem.reader.sparse_unordered_with_dups.ratio_array_data", "0.1", Any),
-    ("sm.mem.reader.sparse_unordered_with_dups.ratio_coords", "0.5", Any),
-    ("sm.mem.reader.sparse_unordered_with_dups.ratio_tile_ranges", "0.1", Any),
+    (
+        "sm.mem.reader.sparse_global_order.ratio_tile_ranges",
+        "0.1",
+        Any,
+    ),
+    (
+        "sm.mem.reader.sparse_unordered_with_dups.ratio_array_data",
+        "0.1",
+        Any,
+    ),
+    (
+        "sm.mem.reader.sparse_unordered_with_dups.ratio_coords",
+        "0.5",
+        Any,
+    ),
+    (
+        "sm.mem.reader.sparse_unordered_with_dups.ratio_tile_ranges",
+        "0.1",
+        Any,
+    ),
     ("sm.mem.tile_upper_memory_limit", "1073741824", Any),
     ("sm.mem.total_budget", "10737418240", Any),
     ("sm.memory_budget", "5368709120", U64),
@@ -93,9 +129,17 @@ const DEFAULTS: &[(&str, &str, Shape)] = &[
     ("sm.query.condition_evaluator", "ast", Any),
     ("sm.query.dense.qc_coords_mode", "false", Any),
     ("sm.query.dense.reader", "refactored", Any),
-    ("sm.query.sparse_global_order.preprocess_tile_merge", "32768", Any),
+    (
+        "sm.query.sparse_global_order.preprocess_tile_merge",
+        "32768",
+        Any,
+    ),
     ("sm.query.sparse_global_order.reader", "refactored", Any),
-    ("sm.query.sparse_unordered_with_dups.reader", "refactored", Any),
+    (
+        "sm.query.sparse_unordered_with_dups.reader",
+        "refactored",
+        Any,
+    ),
     ("sm.read_range_oob", "warn", Any),
     ("sm.skip_checksum_validation", "false", Any),
     ("sm.skip_est_size_partitioning", "false", Any),
@@ -203,17 +247,29 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        let values = DEFAULTS.iter().map(|(key, _, _)| ((*key).into(), default_of(key).unwrap_or_default()));
-        Self { values: values.collect(), set: BTreeMap::new() }
+        let values = DEFAULTS
+            .iter()
+            .map(|(key, _, _)| ((*key).into(), default_of(key).unwrap_or_default()));
+        Self {
+            values: values.collect(),
+            set: BTreeMap::new(),
+        }
     }
 }
 
 /// The default of a setting.
 fn default_of(key: &str) -> Option<String> {
-    let at = DEFAULTS.binary_search_by(|(name, _, _)| (*name).cmp(key)).ok()?;
+    let at = DEFAULTS
+        .binary_search_by(|(name, _, _)| (*name).cmp(key))
+        .ok()?;
     let value = DEFAULTS.get(at)?.1;
-    if value.is_empty() && (key.ends_with("concurrency_level") || key.ends_with("max_parallel_ops")) {
-        return Some(std::thread::available_parallelism().map_or(1, std::num::NonZero::get).to_string());
+    if value.is_empty() && (key.ends_with("concurrency_level") || key.ends_with("max_parallel_ops"))
+    {
+        return Some(
+            std::thread::available_parallelism()
+                .map_or(1, std::num::NonZero::get)
+                .to_string(),
+        );
     }
     Some(value.into())
 }
@@ -223,10 +279,19 @@ fn refusal(shape: Shape, value: &str, kind: &str) -> String {
     let digits = value.strip_prefix('+').unwrap_or(value);
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     match shape {
-        Bool => "[TileDB::Utils] Error: Failed to convert string to bool; Value not 'true' or 'false'".into(),
-        Real => "[TileDB::Utils] Error: Failed to convert string to float32_t; Invalid argument".into(),
+        Bool => {
+            "[TileDB::Utils] Error: Failed to convert string to bool; Value not 'true' or 'false'"
+                .into()
+        }
+        Real => {
+            "[TileDB::Utils] Error: Failed to convert string to float32_t; Invalid argument".into()
+        }
         _ => {
-            let why = if is_number { "Value out of range" } else { "Invalid argument" };
+            let why = if is_number {
+                "Value out of range"
+            } else {
+                "Invalid argument"
+            };
             format!("[TileDB::Utils] Error: Failed to convert string '{value}' to {kind}; {why}")
         }
     }
@@ -234,15 +299,22 @@ fn refusal(shape: Shape, value: &str, kind: &str) -> String {
 
 /// What is wrong with a value.
 fn check(key: &str, value: &str) -> Result<()> {
-    let Ok(at) = DEFAULTS.binary_search_by(|(name, _, _)| (*name).cmp(key)) else { return Ok(()) };
-    let Some((_, default, shape)) = DEFAULTS.get(at) else { return Ok(()) };
+    let Ok(at) = DEFAULTS.binary_search_by(|(name, _, _)| (*name).cmp(key)) else {
+        return Ok(());
+    };
+    let Some((_, default, shape)) = DEFAULTS.get(at) else {
+        return Ok(());
+    };
     // What a setting is unless set may be put back.
     if value == *default {
         return Ok(());
     }
     let (fits, kind) = match shape {
         Any => (true, ""),
-        Bool => (matches!(value.to_ascii_lowercase().as_str(), "true" | "false"), "bool"),
+        Bool => (
+            matches!(value.to_ascii_lowercase().as_str(), "true" | "false"),
+            "bool",
+        ),
         U32 => (value.parse::<u32>().is_ok(), "uint32_t"),
         U64 => (value.parse::<u64>().is_ok(), "uint64_t"),
         I64 => (value.parse::<i64>().is_ok(), "int64_t"),
@@ -275,7 +347,10 @@ impl Settings {
         if let Some(value) = self.set.get(key) {
             return Some(value.clone());
         }
-        let prefix = self.values.get("config.env_var_prefix").map_or("TILEDB_", String::as_str);
+        let prefix = self
+            .values
+            .get("config.env_var_prefix")
+            .map_or("TILEDB_", String::as_str);
         let variable = format!("{prefix}{}", key.replace('.', "_").to_uppercase());
         if let Ok(value) = std::env::var(variable) {
             return Some(value);
@@ -302,7 +377,8 @@ impl Settings {
 
     /// Whether a setting is `true`.
     pub fn flag(&self, key: &str) -> bool {
-        self.get(key).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+        self.get(key)
+            .is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
     /// A number.
@@ -343,11 +419,14 @@ impl Settings {
         if file.is_empty() {
             return Err("Cannot load from file; File path is empty".into());
         }
-        let text = std::fs::read_to_string(file)
-            .map_err(|error| Failure::new(format!("Failed to open config file '{file}': {error}")))?;
+        let text = std::fs::read_to_string(file).map_err(|error| {
+            Failure::new(format!("Failed to open config file '{file}': {error}"))
+        })?;
         for (number, line) in text.lines().enumerate() {
             let mut words = line.split_whitespace();
-            let Some(key) = words.next().filter(|word| !word.starts_with('#')) else { continue };
+            let Some(key) = words.next().filter(|word| !word.starts_with('#')) else {
+                continue;
+            };
             let Some(value) = words.next() else {
                 return Err(Failure::new(format!(
                     "Failed to parse config file '{file}'; Missing parameter value (line: {number})"
@@ -374,7 +453,9 @@ impl Settings {
             }
         }
         std::fs::write(file, text).map_err(|error| {
-            Failure::new(format!("Failed to open config file '{file}' for writing: {error}"))
+            Failure::new(format!(
+                "Failed to open config file '{file}' for writing: {error}"
+            ))
         })
     }
 }
@@ -393,7 +474,10 @@ impl Kind for Config {
 impl Config {
     /// A handle on these settings.
     pub fn new(settings: Settings) -> Self {
-        Self { settings: Mutex::new(settings), keep: Keep::default() }
+        Self {
+            settings: Mutex::new(settings),
+            keep: Keep::default(),
+        }
     }
 
     /// The settings as they are now.

@@ -26,7 +26,12 @@ impl Kind for Context {
 
 impl Context {
     fn new(settings: Settings) -> Self {
-        Self { settings, engine: Mutex::new(None), error: Mutex::new(None), stats: Stats::of_context() }
+        Self {
+            settings,
+            engine: Mutex::new(None),
+            error: Mutex::new(None),
+            stats: Stats::of_context(),
+        }
     }
 
     /// Remembers the error of a function.
@@ -58,12 +63,16 @@ impl Context {
         self.engine_with(None)
     }
 
-    /// The engine's context for an object with settings of its own: same threads and storages, perhaps another key.
+    /// The engine's context for an object with settings of its own: same threads and storages,
+    /// perhaps another key.
     pub fn engine_with(&self, own: Option<&Settings>) -> Result<azulejo::Context> {
         let base = {
             let mut engine = lock(&self.engine);
             let process = std::process::id();
-            if engine.as_ref().is_some_and(|(made_in, _)| *made_in != process) {
+            if engine
+                .as_ref()
+                .is_some_and(|(made_in, _)| *made_in != process)
+            {
                 // Its threads stayed behind in the parent: nothing of it may be waited for.
                 std::mem::forget(engine.take());
             }
@@ -71,7 +80,8 @@ impl Context {
                 Some((_, engine)) => engine.clone(),
                 None => {
                     let (config, key) = (engine_config(&self.settings)?, key(&self.settings)?);
-                    let counting = |inner| Arc::new(CountingStorage::new(inner, Arc::clone(&self.stats)));
+                    let counting =
+                        |inner| Arc::new(CountingStorage::new(inner, Arc::clone(&self.stats)));
                     let local = counting(Arc::new(LocalStorage::with_gap(config.coalesce_gap)));
                     let memory = counting(Arc::new(MemoryStorage::new()));
                     let made = azulejo::Context::with_storages(config, key, local, memory)?;
@@ -120,20 +130,24 @@ fn key(settings: &Settings) -> Result<Option<EncryptionKey>> {
     let kind = settings.get("sm.encryption_type").unwrap_or_default();
     match kind.as_str() {
         "" | "NO_ENCRYPTION" => Ok(None),
-        "AES_256_GCM" => EncryptionKey::from_slice(text.as_bytes()).map(Some).map_err(|_| {
-            Failure::new(format!(
-                "sm.encryption_key has {} bytes, but AES_256_GCM needs a key of 32 bytes",
-                text.len()
-            ))
-        }),
-        other => {
-            Err(Failure::new(format!("sm.encryption_type {other:?} is none of NO_ENCRYPTION, AES_256_GCM")))
-        }
+        "AES_256_GCM" => EncryptionKey::from_slice(text.as_bytes())
+            .map(Some)
+            .map_err(|_| {
+                Failure::new(format!(
+                    "sm.encryption_key has {} bytes, but AES_256_GCM needs a key of 32 bytes",
+                    text.len()
+                ))
+            }),
+        other => Err(Failure::new(format!(
+            "sm.encryption_type {other:?} is none of NO_ENCRYPTION, AES_256_GCM"
+        ))),
     }
 }
 
 fn new_context(config: &In<Config>) -> Result<Context> {
-    Ok(Context::new(config.opt()?.map(Config::settings).unwrap_or_default()))
+    Ok(Context::new(
+        config.opt()?.map(Config::settings).unwrap_or_default(),
+    ))
 }
 
 with_error! {
@@ -174,14 +188,15 @@ capi! {
         }
     }
 
-    /// Whether a filesystem is built in: `mem://` (4) of those that there are numbers for, and S3 (1), Azure (2) and GCS (3)
-    /// with the feature `object-store`.
+    /// Whether a filesystem is built in: `mem://` (4) of those that there are numbers for, and S3
+    /// (1), Azure (2) and GCS (3) with the feature `object-store`.
     fn tiledb_ctx_is_supported_fs(ctx, fs: i32, is_supported: Out<i32>) {
         let stores = cfg!(feature = "object-store") && (1..=3).contains(&fs);
         is_supported.set(i32::from(fs == 4 || stores))?;
     }
 
-    /// Cancels what other threads have under way in this context, and queries that are not complete.
+    /// Cancels what other threads have under way in this context, and queries that are not
+    /// complete.
     fn tiledb_ctx_cancel_tasks(ctx) {
         ctx.engine()?.cancel_handle().cancel();
     }

@@ -13,7 +13,8 @@ use azulejo_format::{CellValNum, Datatype, Range};
 use std::cmp::Ordering;
 use std::sync::{Arc, Mutex};
 
-/// A dimension as its handles and those of its domains share it: filters set through one show in the others.
+/// A dimension as its handles and those of its domains share it: filters set through one show in
+/// the others.
 pub type SharedDimension = Arc<Mutex<Dimension>>;
 
 /// `tiledb_dimension_t`.
@@ -30,7 +31,10 @@ impl Kind for DimensionHandle {
 impl DimensionHandle {
     /// A handle on a dimension.
     pub fn new(dimension: SharedDimension) -> Self {
-        Self { dimension, keep: Keep::default() }
+        Self {
+            dimension,
+            keep: Keep::default(),
+        }
     }
 
     /// The dimension itself.
@@ -46,25 +50,45 @@ impl DimensionHandle {
 
 fn is_nan(datatype: Datatype, bytes: &[u8]) -> bool {
     match datatype {
-        Datatype::Float32 => bytes.first_chunk().is_some_and(|b| f32::from_le_bytes(*b).is_nan()),
-        Datatype::Float64 => bytes.first_chunk().is_some_and(|b| f64::from_le_bytes(*b).is_nan()),
+        Datatype::Float32 => bytes
+            .first_chunk()
+            .is_some_and(|b| f32::from_le_bytes(*b).is_nan()),
+        Datatype::Float64 => bytes
+            .first_chunk()
+            .is_some_and(|b| f64::from_le_bytes(*b).is_nan()),
         _ => false,
     }
 }
 
 fn is_infinite(datatype: Datatype, bytes: &[u8]) -> bool {
     match datatype {
-        Datatype::Float32 => bytes.first_chunk().is_some_and(|b| f32::from_le_bytes(*b).is_infinite()),
-        Datatype::Float64 => bytes.first_chunk().is_some_and(|b| f64::from_le_bytes(*b).is_infinite()),
+        Datatype::Float32 => bytes
+            .first_chunk()
+            .is_some_and(|b| f32::from_le_bytes(*b).is_infinite()),
+        Datatype::Float64 => bytes
+            .first_chunk()
+            .is_some_and(|b| f64::from_le_bytes(*b).is_infinite()),
         _ => false,
     }
 }
 
-fn new_dimension(name: &str, datatype: Datatype, domain: &Bytes, extent: &Bytes) -> Result<Dimension> {
-    let fail = |why: &str| Err(Failure::new(format!("Cannot create dimension '{name}'; {why}")));
-    let allowed = datatype.is_integer() || datatype.is_real() || datatype.is_datetime() || datatype.is_time();
+fn new_dimension(
+    name: &str,
+    datatype: Datatype,
+    domain: &Bytes,
+    extent: &Bytes,
+) -> Result<Dimension> {
+    let fail = |why: &str| {
+        Err(Failure::new(format!(
+            "Cannot create dimension '{name}'; {why}"
+        )))
+    };
+    let allowed =
+        datatype.is_integer() || datatype.is_real() || datatype.is_datetime() || datatype.is_time();
     if !allowed && datatype != Datatype::StringAscii {
-        return fail(&format!("Datatype '{datatype}' is not a valid Dimension Datatype"));
+        return fail(&format!(
+            "Datatype '{datatype}' is not a valid Dimension Datatype"
+        ));
     }
     if datatype == Datatype::StringAscii {
         if !domain.is_null() {
@@ -94,15 +118,21 @@ fn new_dimension(name: &str, datatype: Datatype, domain: &Bytes, extent: &Bytes)
         return fail("Domain contains infinity");
     }
     if compare(datatype, start, end) == Ordering::Greater {
-        return fail("Domain check failed; Upper domain bound should not be smaller than the lower one");
+        return fail(
+            "Domain check failed; Upper domain bound should not be smaller than the lower one",
+        );
     }
     // The reference keeps one value free, to count the cells.
     let low = |byte: u8| byte == 0;
     let is_whole = match datatype.is_real() {
         true => false,
         false if is_signed(datatype) => {
-            start.split_last().is_some_and(|(top, rest)| *top == 0x80 && rest.iter().copied().all(low))
-                && end.split_last().is_some_and(|(top, rest)| *top == 0x7f && rest.iter().all(|b| *b == 0xff))
+            start
+                .split_last()
+                .is_some_and(|(top, rest)| *top == 0x80 && rest.iter().copied().all(low))
+                && end
+                    .split_last()
+                    .is_some_and(|(top, rest)| *top == 0x7f && rest.iter().all(|b| *b == 0xff))
         }
         false => start.iter().copied().all(low) && end.iter().all(|b| *b == 0xff),
     };
@@ -111,7 +141,11 @@ fn new_dimension(name: &str, datatype: Datatype, domain: &Bytes, extent: &Bytes)
             "Domain check failed; the domain is the whole range of its type; leave out its last value",
         );
     }
-    let tile_extent = if extent.is_null() { None } else { Some(extent.get(size)?.to_vec()) };
+    let tile_extent = if extent.is_null() {
+        None
+    } else {
+        Some(extent.get(size)?.to_vec())
+    };
     let dimension = Dimension {
         name: name.into(),
         datatype,
@@ -126,7 +160,9 @@ fn new_dimension(name: &str, datatype: Datatype, domain: &Bytes, extent: &Bytes)
 
 /// An extent must be positive, and neither it nor the last tile may leave the type.
 fn check_extent(dimension: &Dimension) -> Result<()> {
-    let (Some(extent), Some(domain)) = (&dimension.tile_extent, &dimension.domain) else { return Ok(()) };
+    let (Some(extent), Some(domain)) = (&dimension.tile_extent, &dimension.domain) else {
+        return Ok(());
+    };
     let fail = |why: &str| {
         Err(Failure::new(format!(
             "Dimension: Tile extent check failed on dimension '{}'; {why}",
@@ -166,9 +202,18 @@ fn check_extent(dimension: &Dimension) -> Result<()> {
         if u128::from(number) > axis.cells() {
             return fail("Tile extent exceeds dimension domain range");
         }
-        // The last tile must end within the type. As in the reference, this counts for the widest types alone.
-        let max: i128 = if signed { i64::MAX.into() } else { u64::MAX.into() };
-        let start: i128 = if signed { sign_extended(&domain.start) } else { unsigned(&domain.start).into() };
+        // The last tile must end within the type. As in the reference, this counts for the widest
+        // types alone.
+        let max: i128 = if signed {
+            i64::MAX.into()
+        } else {
+            u64::MAX.into()
+        };
+        let start: i128 = if signed {
+            sign_extended(&domain.start)
+        } else {
+            unsigned(&domain.start).into()
+        };
         let tiles = axis.cells().div_ceil(u128::from(number));
         let end = start + i128::try_from(tiles * u128::from(number)).unwrap_or(i128::MAX) - 1;
         if end > max {
@@ -181,11 +226,18 @@ fn check_extent(dimension: &Dimension) -> Result<()> {
 }
 
 fn is_signed(datatype: Datatype) -> bool {
-    !matches!(datatype, Datatype::UInt8 | Datatype::UInt16 | Datatype::UInt32 | Datatype::UInt64)
+    !matches!(
+        datatype,
+        Datatype::UInt8 | Datatype::UInt16 | Datatype::UInt32 | Datatype::UInt64
+    )
 }
 
 fn sign_extended(bytes: &[u8]) -> i128 {
-    let fill = if bytes.last().is_some_and(|b| b & 0x80 != 0) { 0xff } else { 0 };
+    let fill = if bytes.last().is_some_and(|b| b & 0x80 != 0) {
+        0xff
+    } else {
+        0
+    };
     let mut wide = [fill; 16];
     let len = bytes.len().min(16);
     wide[..len].copy_from_slice(&bytes[..len]);
@@ -193,7 +245,8 @@ fn sign_extended(bytes: &[u8]) -> i128 {
 }
 
 capi! {
-    /// A dimension. `dim_domain` is two values, `tile_extent` one or null; both are null for strings.
+    /// A dimension. `dim_domain` is two values, `tile_extent` one or null; both are null for
+    /// strings.
     fn tiledb_dimension_alloc(
         ctx, name: Text, id: i32, dim_domain: Bytes, tile_extent: Bytes, dim: Out<Ptr<DimensionHandle>>
     ) {

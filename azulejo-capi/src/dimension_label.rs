@@ -19,7 +19,10 @@ impl Kind for LabelHandle {
 impl LabelHandle {
     /// A handle on a label.
     pub fn new(label: DimensionLabel) -> Self {
-        Self { label, keep: Keep::default() }
+        Self {
+            label,
+            keep: Keep::default(),
+        }
     }
 }
 

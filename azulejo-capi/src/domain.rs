@@ -21,18 +21,31 @@ impl Kind for DomainHandle {
 impl DomainHandle {
     /// A handle on a copy of a domain.
     pub fn new(domain: Domain) -> Self {
-        let shared = domain.dimensions.into_iter().map(|dimension| Arc::new(Mutex::new(dimension)));
-        Self { dimensions: Mutex::new(shared.collect()) }
+        let shared = domain
+            .dimensions
+            .into_iter()
+            .map(|dimension| Arc::new(Mutex::new(dimension)));
+        Self {
+            dimensions: Mutex::new(shared.collect()),
+        }
     }
 
     /// The domain as it is now.
     pub fn domain(&self) -> Domain {
-        Domain { dimensions: self.shared().iter().map(|dimension| lock(dimension).clone()).collect() }
+        Domain {
+            dimensions: self
+                .shared()
+                .iter()
+                .map(|dimension| lock(dimension).clone())
+                .collect(),
+        }
     }
 
     /// A handle on a domain of dimensions that others have too.
     pub fn of(dimensions: Vec<SharedDimension>) -> Self {
-        Self { dimensions: Mutex::new(dimensions) }
+        Self {
+            dimensions: Mutex::new(dimensions),
+        }
     }
 
     /// The dimensions themselves.

@@ -26,17 +26,29 @@ pub fn value(datatype: Datatype, bytes: &[u8]) -> String {
 
 /// A range, as `[1, 10]`.
 pub fn range(datatype: Datatype, range: &Range) -> String {
-    format!("[{}, {}]", value(datatype, &range.start), value(datatype, &range.end))
+    format!(
+        "[{}, {}]",
+        value(datatype, &range.start),
+        value(datatype, &range.end)
+    )
 }
 
 /// A fill value: the values of one cell.
 fn fill(attribute: &Attribute) -> String {
     let datatype = attribute.datatype;
-    let text =
-        datatype.is_string() || datatype.is_byte() || matches!(datatype, Datatype::Char | Datatype::Any);
-    let values = attribute.fill_value.chunks(datatype.size().max(1)).map(|bytes| {
-        if text { bytes.iter().map(|b| format!("\\x{b:02x}")).collect() } else { value(datatype, bytes) }
-    });
+    let text = datatype.is_string()
+        || datatype.is_byte()
+        || matches!(datatype, Datatype::Char | Datatype::Any);
+    let values = attribute
+        .fill_value
+        .chunks(datatype.size().max(1))
+        .map(|bytes| {
+            if text {
+                bytes.iter().map(|b| format!("\\x{b:02x}")).collect()
+            } else {
+                value(datatype, bytes)
+            }
+        });
     values.collect::<Vec<String>>().join(", ")
 }
 
@@ -51,7 +63,10 @@ fn filter(filter: &Filter) -> String {
         | Filter::Dictionary { level } => format!("{}: COMPRESSION_LEVEL={level}", filter.name()),
         Filter::DoubleDelta { level, reinterpret } | Filter::Delta { level, reinterpret } => {
             let kind = reinterpret.unwrap_or(Datatype::Any);
-            format!("{}: COMPRESSION_LEVEL={level}, REINTERPRET_DATATYPE={kind}", filter.name())
+            format!(
+                "{}: COMPRESSION_LEVEL={level}, REINTERPRET_DATATYPE={kind}",
+                filter.name()
+            )
         }
         Filter::BitWidthReduction { max_window } => {
             format!("BitWidthReduction: BIT_WIDTH_MAX_WINDOW={max_window}")
@@ -64,7 +79,11 @@ fn filter(filter: &Filter) -> String {
         Filter::Aes256Gcm => "EncryptionAES256GCM".into(),
         Filter::ChecksumMd5 => "ChecksumMD5".into(),
         Filter::ChecksumSha256 => "ChecksumSHA256".into(),
-        Filter::FloatScale { scale, offset, byte_width } => {
+        Filter::FloatScale {
+            scale,
+            offset,
+            byte_width,
+        } => {
             format!("FloatScalingFilter: BYTE_WIDTH={byte_width}, SCALE={scale}, OFFSET={offset}")
         }
         Filter::Xor => "XORFilter".into(),
@@ -99,7 +118,11 @@ pub fn attribute(attribute: &Attribute) -> String {
     filters(&mut out, &attribute.filters);
     let _ = writeln!(out, "- Fill value: {}", fill(attribute));
     if attribute.nullable {
-        let _ = writeln!(out, "- Fill value validity: {}", u8::from(attribute.fill_validity));
+        let _ = writeln!(
+            out,
+            "- Fill value validity: {}",
+            u8::from(attribute.fill_validity)
+        );
     }
     if attribute.order != DataOrder::Unordered {
         let _ = writeln!(out, "- Data ordering: {}", order(attribute.order));
@@ -112,13 +135,19 @@ pub fn attribute(attribute: &Attribute) -> String {
 
 /// A dimension.
 pub fn dimension(dimension: &Dimension) -> String {
-    let extent = dimension.tile_extent.as_ref().map(|bytes| value(dimension.datatype, bytes));
+    let extent = dimension
+        .tile_extent
+        .as_ref()
+        .map(|bytes| value(dimension.datatype, bytes));
     let mut out = format!(
         "### Dimension ###\n- Name: {}\n- Type: {}\n- Cell val num: {}\n- Domain: {}\n- Tile extent: {}\n- Filters",
         dimension.name,
         dimension.datatype,
         cell_val_num(dimension.cell_val_num),
-        dimension.domain.as_ref().map_or_else(|| "null".into(), |domain| range(dimension.datatype, domain)),
+        dimension
+            .domain
+            .as_ref()
+            .map_or_else(|| "null".into(), |domain| range(dimension.datatype, domain)),
         extent.unwrap_or_else(|| "null".into())
     );
     filters(&mut out, &dimension.filters);
@@ -127,7 +156,11 @@ pub fn dimension(dimension: &Dimension) -> String {
 
 /// A domain.
 pub fn domain(domain: &Domain) -> String {
-    domain.dimensions.iter().map(|d| format!("\n{}", dimension(d))).collect()
+    domain
+        .dimensions
+        .iter()
+        .map(|d| format!("\n{}", dimension(d)))
+        .collect()
 }
 
 /// An enumeration.
@@ -196,7 +229,11 @@ fn layout(layout: Layout) -> &'static str {
 
 /// A schema with those of its enumerations that are loaded.
 pub fn schema(schema: &ArraySchema, enumerations: &[Arc<Enumeration>]) -> String {
-    let kind = if schema.array_type == ArrayType::Dense { "dense" } else { "sparse" };
+    let kind = if schema.array_type == ArrayType::Dense {
+        "dense"
+    } else {
+        "sparse"
+    };
     let mut out = format!(
         "- Array type: {kind}\n- Cell order: {}\n- Tile order: {}\n- Capacity: {}\n- Allows duplicates: {}\n\
          - Coordinates filters",
@@ -223,10 +260,18 @@ pub fn schema(schema: &ArraySchema, enumerations: &[Arc<Enumeration>]) -> String
                 let _ = write!(out, "\n{}", enumeration(found));
             }
             None => {
-                let _ = write!(out, "\n### Enumeration ###\n- Name: {}\n- Loaded: false\n", reference.name);
+                let _ = write!(
+                    out,
+                    "\n### Enumeration ###\n- Name: {}\n- Loaded: false\n",
+                    reference.name
+                );
             }
         }
     }
-    let _ = write!(out, "\n{}", current_domain(&schema.domain, &schema.current_domain));
+    let _ = write!(
+        out,
+        "\n{}",
+        current_domain(&schema.domain, &schema.current_domain)
+    );
     out
 }

@@ -14,7 +14,8 @@ use std::sync::{Arc, OnceLock};
 pub struct EnumerationHandle {
     enumeration: Arc<Enumeration>,
     keep: Keep,
-    /// The indices in the order of their values. Made when a value is first looked for: callers look for many, one at a time.
+    /// The indices in the order of their values. Made when a value is first looked for: callers
+    /// look for many, one at a time.
     sorted: OnceLock<Vec<usize>>,
 }
 
@@ -25,7 +26,11 @@ impl Kind for EnumerationHandle {
 impl EnumerationHandle {
     /// A handle on an enumeration.
     pub fn new(enumeration: Arc<Enumeration>) -> Self {
-        Self { enumeration, keep: Keep::default(), sorted: OnceLock::new() }
+        Self {
+            enumeration,
+            keep: Keep::default(),
+            sorted: OnceLock::new(),
+        }
     }
 
     /// The enumeration.
@@ -41,7 +46,9 @@ impl EnumerationHandle {
             indices.sort_unstable_by_key(|index| enumeration.value(*index));
             indices
         });
-        let at = sorted.binary_search_by(|index| enumeration.value(*index).cmp(&Some(value))).ok()?;
+        let at = sorted
+            .binary_search_by(|index| enumeration.value(*index).cmp(&Some(value)))
+            .ok()?;
         sorted.get(at).copied()
     }
 }
@@ -70,7 +77,9 @@ fn values<'a>(
                 let range = usize::try_from(*start).ok().zip(usize::try_from(end).ok());
                 range
                     .and_then(|(start, end)| data.get(start..end))
-                    .ok_or_else(|| Failure::new("the offsets of an enumeration leave its data or go back"))
+                    .ok_or_else(|| {
+                        Failure::new("the offsets of an enumeration leave its data or go back")
+                    })
             })
             .collect();
     }
@@ -106,7 +115,8 @@ fn new_enumeration(
 }
 
 capi! {
-    /// An enumeration. `data` holds its values; `offsets` (`uint64_t`) where each starts, if they vary in length.
+    /// An enumeration. `data` holds its values; `offsets` (`uint64_t`) where each starts, if they
+    /// vary in length.
     fn tiledb_enumeration_alloc(
         ctx, name: Text, id: i32, num: u32, ordered: i32, data: Bytes, data_size: u64, offsets: Bytes, offsets_size: u64,
         enumeration: Out<Ptr<EnumerationHandle>>

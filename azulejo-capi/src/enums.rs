@@ -17,7 +17,9 @@ fn to_str(names: Names, what: &str, id: i32, out: &Out<Str>) -> Result<()> {
 
 fn from_str(names: Names, what: &str, text: &Text, out: &Out<i32>) -> Result<()> {
     let text = text.get()?;
-    let found = names.iter().find(|(_, name)| name.to_bytes() == text.as_bytes());
+    let found = names
+        .iter()
+        .find(|(_, name)| name.to_bytes() == text.as_bytes());
     let (id, _) = found.ok_or_else(|| Failure::new(format!("{text:?} is no {what}")))?;
     out.set(*id)
 }
@@ -82,7 +84,9 @@ names! {
 
 /// The datatype of a number.
 pub fn datatype(id: i32) -> Result<Datatype> {
-    let known = usize::try_from(id).ok().and_then(|id| Datatype::ALL.get(id).copied());
+    let known = usize::try_from(id)
+        .ok()
+        .and_then(|id| Datatype::ALL.get(id).copied());
     known.ok_or_else(|| Failure::new(format!("{id} is no datatype")))
 }
 
@@ -149,7 +153,10 @@ pub fn query_type(id: i32) -> Result<QueryType> {
 impl QueryType {
     /// The name in messages.
     pub fn name(self) -> &'static str {
-        QUERY_TYPES.get(self as usize).and_then(|(_, name)| name.to_str().ok()).unwrap_or("?")
+        QUERY_TYPES
+            .get(self as usize)
+            .and_then(|(_, name)| name.to_str().ok())
+            .unwrap_or("?")
     }
 }
 

@@ -19,7 +19,10 @@ pub struct Failure {
 impl Failure {
     /// An error with a message.
     pub fn new(message: impl Into<String>) -> Self {
-        Self { code: ERR, message: message.into() }
+        Self {
+            code: ERR,
+            message: message.into(),
+        }
     }
 
     /// A null argument.
@@ -29,7 +32,9 @@ impl Failure {
 
     /// A pointer that is no live handle of its kind.
     pub fn no_handle(kind: &str) -> Self {
-        Self::new(format!("Invalid argument: this is no tiledb_{kind}_t, or it has been freed"))
+        Self::new(format!(
+            "Invalid argument: this is no tiledb_{kind}_t, or it has been freed"
+        ))
     }
 
     /// Something out of this library's scope.
@@ -87,7 +92,9 @@ impl Kind for ErrorHandle {
 impl ErrorHandle {
     /// An error that says `message`.
     pub fn new(message: &str) -> Self {
-        Self { message: to_c(message) }
+        Self {
+            message: to_c(message),
+        }
     }
 }
 

@@ -1,9 +1,10 @@
-//! Exceptions that C++ callbacks throw: callers see an error with the exception's message, as with the reference.
+//! Exceptions that C++ callbacks throw: callers see an error with the exception's message, as with
+//! the reference.
 //!
-//! Rust cannot catch what it did not throw, and public headers declare every function `noexcept`, so an exception that
-//! went on to the caller would end the program. A frame of a few instructions, whose personality routine says that it
-//! handles whatever comes, stands between callbacks and this library. It exists on 64-bit x86 Linux; elsewhere callbacks
-//! are called directly.
+//! Rust cannot catch what it did not throw, and public headers declare every function `noexcept`,
+//! so an exception that went on to the caller would end the program. A frame of a few instructions,
+//! whose personality routine says that it handles whatever comes, stands between callbacks and this
+//! library. It exists on 64-bit x86 Linux; elsewhere callbacks are called directly.
 
 /// Calls back; an exception becomes its message.
 pub fn caught<R: Default>(callback: impl FnOnce() -> R) -> Result<R, String> {
@@ -37,8 +38,10 @@ mod imp {
     const TYPE_BEFORE_HEAD: usize = 80;
 
     unsafe extern "C" {
-        fn azulejo_guarded_call(call: extern "C-unwind" fn(*mut c_void), data: *mut c_void)
-        -> *mut Exception;
+        fn azulejo_guarded_call(
+            call: extern "C-unwind" fn(*mut c_void),
+            data: *mut c_void,
+        ) -> *mut Exception;
         fn azulejo_guarded_landing();
         fn _Unwind_SetGR(context: *mut c_void, register: c_int, value: usize);
         fn _Unwind_SetIP(context: *mut c_void, address: usize);
@@ -47,8 +50,9 @@ mod imp {
         fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
     }
 
-    // Calls its first argument with its second and returns null, or the exception that came through: the personality
-    // routine lets unwinding end at the landing, with the exception in the register of results.
+    // Calls its first argument with its second and returns null, or the exception that came
+    // through: the personality routine lets unwinding end at the landing, with the exception in the
+    // register of results.
     std::arch::global_asm!(
         ".pushsection .text.azulejo_guarded_call,\"ax\",@progbits",
         ".globl azulejo_guarded_call",
@@ -102,7 +106,8 @@ mod imp {
         if actions & HANDLER_FRAME == 0 {
             return CONTINUE;
         }
-        // SAFETY: the unwinder passes its context; registers 0 and 1 (rax, rdx) are those that landings may be given.
+        // SAFETY: the unwinder passes its context; registers 0 and 1 (rax, rdx) are those that
+        // landings may be given.
         unsafe {
             _Unwind_SetGR(context, 0, exception as usize);
             _Unwind_SetGR(context, 1, 0);
@@ -129,7 +134,10 @@ mod imp {
             // SAFETY: the guarded call runs `run` with the address of what it takes.
             unsafe { azulejo_guarded_call(run::<F, R>, (&raw mut *call).cast()) }
         }
-        let mut call = Call { callback: Some(callback), result: R::default() };
+        let mut call = Call {
+            callback: Some(callback),
+            result: R::default(),
+        };
         let exception = start(&mut call);
         if exception.is_null() {
             return Ok(call.result);
@@ -146,18 +154,23 @@ mod imp {
     /// # Safety
     /// The exception is live.
     unsafe fn message(exception: *mut Exception) -> Option<String> {
-        type DoCatch = unsafe extern "C" fn(*const c_void, *const c_void, *mut *mut c_void, u32) -> bool;
+        type DoCatch =
+            unsafe extern "C" fn(*const c_void, *const c_void, *mut *mut c_void, u32) -> bool;
         type What = unsafe extern "C-unwind" fn(*mut c_void) -> *const c_char;
         const LAZY: c_int = 1;
         const LOADED_ALREADY: c_int = 4;
-        // SAFETY: of exceptions of this class, what was thrown follows the head, and its type lies before it: layouts of
-        // the C++ ABI. libstdc++ is loaded, as it threw; slots 4 of a type's virtual table ("would a handler of this
-        // type catch that one?") and 2 of std::exception's (`what`) are of the ABI too.
+        // SAFETY: of exceptions of this class, what was thrown follows the head, and its type lies
+        // before it: layouts of the C++ ABI. libstdc++ is loaded, as it threw; slots 4 of a type's
+        // virtual table ("would a handler of this type catch that one?") and 2 of std::exception's
+        // (`what`) are of the ABI too.
         unsafe {
             if (*exception).class != CXX {
                 return None;
             }
-            let thrown_type = exception.byte_sub(TYPE_BEFORE_HEAD).cast::<*const c_void>().read();
+            let thrown_type = exception
+                .byte_sub(TYPE_BEFORE_HEAD)
+                .cast::<*const c_void>()
+                .read();
             let mut object: *mut c_void = exception.add(1).cast();
             let library = dlopen(c"libstdc++.so.6".as_ptr(), LAZY | LOADED_ALREADY);
             if library.is_null() {

@@ -55,7 +55,10 @@ fn describe(
     };
     let text = |value: &str| MetadataValue::new(Datatype::StringUtf8, value.as_bytes());
     let mut writer = Array::metadata_writer(engine, uri)?.at(time);
-    writer.put(SIZE, MetadataValue::new(Datatype::UInt64, size.to_le_bytes()))?;
+    writer.put(
+        SIZE,
+        MetadataValue::new(Datatype::UInt64, size.to_le_bytes()),
+    )?;
     writer.put("mime_encoding", text("binary"))?;
     writer.put("mime_type", text(mime))?;
     writer.put("original_file_name", text(stem))?;
@@ -72,26 +75,41 @@ fn import(
     read: &mut dyn FnMut(u64, usize) -> Result<Vec<u8>>,
 ) -> Result<()> {
     let array = Array::open(engine, uri)?;
-    let dimension =
-        array.schema().dimension(0).filter(|d| d.datatype == Datatype::UInt64 && d.name == DIMENSION);
-    let extent = dimension.and_then(|d| d.tile_extent.as_ref()).and_then(|bytes| bytes.first_chunk::<8>());
-    let extent = extent.map(|bytes| u64::from_le_bytes(*bytes)).filter(|extent| *extent > 0);
+    let dimension = array
+        .schema()
+        .dimension(0)
+        .filter(|d| d.datatype == Datatype::UInt64 && d.name == DIMENSION);
+    let extent = dimension
+        .and_then(|d| d.tile_extent.as_ref())
+        .and_then(|bytes| bytes.first_chunk::<8>());
+    let extent = extent
+        .map(|bytes| u64::from_le_bytes(*bytes))
+        .filter(|extent| *extent > 0);
     let extent = extent.ok_or_else(|| Failure::new(format!("{uri} is no filestore array")))?;
     let whole = size.div_ceil(extent).saturating_mul(extent);
     let options = WriteOptions::new()
         .layout(WriteLayout::Global)
         .timestamp(time)
-        .subarray(NdRectangle { ranges: vec![Range::of(0u64, whole - 1)] });
+        .subarray(NdRectangle {
+            ranges: vec![Range::of(0u64, whole - 1)],
+        });
     let mut writer = Writer::new(&array, options)?;
     let step = (CHUNK / extent).max(1) * extent;
     let mut at = 0;
     while at < whole {
         let cells = usize::try_from(step.min(whole - at)).unwrap_or(0);
-        let wanted = usize::try_from(size.saturating_sub(at)).unwrap_or(usize::MAX).min(cells);
+        let wanted = usize::try_from(size.saturating_sub(at))
+            .unwrap_or(usize::MAX)
+            .min(cells);
         let mut bytes = read(at, wanted)?;
         // The last tile is written whole.
         bytes.resize(cells, 0);
-        let column = ColumnBuffers::of_raw(ColumnType::new(ATTRIBUTE, Datatype::Blob), bytes, None, None)?;
+        let column = ColumnBuffers::of_raw(
+            ColumnType::new(ATTRIBUTE, Datatype::Blob),
+            bytes,
+            None,
+            None,
+        )?;
         writer.write(&ColumnSet::of([column])?)?;
         at += cells as u64;
     }
@@ -100,20 +118,33 @@ fn import(
 }
 
 fn size_of(array: &Snapshot) -> Result<u64> {
-    let value = array.metadata()?.get(SIZE).and_then(|value| value.data.first_chunk::<8>());
-    let value =
-        value.ok_or_else(|| Failure::new("the filestore array has no file size: nothing was imported"))?;
+    let value = array
+        .metadata()?
+        .get(SIZE)
+        .and_then(|value| value.data.first_chunk::<8>());
+    let value = value.ok_or_else(|| {
+        Failure::new("the filestore array has no file size: nothing was imported")
+    })?;
     Ok(u64::from_le_bytes(*value))
 }
 
 /// Reads bytes of a file into memory.
 fn export(array: &Array, offset: u64, out: &mut [u8]) -> Result<()> {
-    let Some(last) = (out.len() as u64).checked_sub(1) else { return Ok(()) };
-    let last = offset.checked_add(last).ok_or_else(|| Failure::new("a read beyond the end of the file"))?;
-    let options =
-        ReadOptions::new().fields([ATTRIBUTE]).subarray(Subarray::ranges([Range::of(offset, last)]));
+    let Some(last) = (out.len() as u64).checked_sub(1) else {
+        return Ok(());
+    };
+    let last = offset
+        .checked_add(last)
+        .ok_or_else(|| Failure::new("a read beyond the end of the file"))?;
+    let options = ReadOptions::new()
+        .fields([ATTRIBUTE])
+        .subarray(Subarray::ranges([Range::of(offset, last)]));
     let mut reader = array.read(options)?;
-    let progress = reader.read_into(&mut [ColumnMut { data: out, offsets: None, validity: None }])?;
+    let progress = reader.read_into(&mut [ColumnMut {
+        data: out,
+        offsets: None,
+        validity: None,
+    }])?;
     if progress.complete {
         Ok(())
     } else {

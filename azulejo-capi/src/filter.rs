@@ -31,7 +31,9 @@ impl Kind for FilterList {
 impl FilterList {
     /// A handle on these filters.
     pub fn new(pipeline: Pipeline) -> Self {
-        Self { pipeline: Mutex::new(pipeline) }
+        Self {
+            pipeline: Mutex::new(pipeline),
+        }
     }
 
     /// The filters as they are now.
@@ -50,7 +52,10 @@ fn filter_of(id: i32) -> Result<Filter> {
         3 => Filter::Lz4 { level },
         4 => Filter::Rle { level },
         5 => Filter::Bzip2 { level },
-        6 => Filter::DoubleDelta { level, reinterpret: None },
+        6 => Filter::DoubleDelta {
+            level,
+            reinterpret: None,
+        },
         7 => Filter::BitWidthReduction { max_window: 256 },
         8 => Filter::Bitshuffle,
         9 => Filter::Byteshuffle,
@@ -58,10 +63,23 @@ fn filter_of(id: i32) -> Result<Filter> {
         12 => Filter::ChecksumMd5,
         13 => Filter::ChecksumSha256,
         14 => Filter::Dictionary { level },
-        15 => Filter::FloatScale { scale: 1.0, offset: 0.0, byte_width: 8 },
+        15 => Filter::FloatScale {
+            scale: 1.0,
+            offset: 0.0,
+            byte_width: 8,
+        },
         16 => Filter::Xor,
-        18 => Filter::Webp { quality: 100.0, input_format: 0, lossless: false, y_extent: 0, x_extent: 0 },
-        19 => Filter::Delta { level, reinterpret: None },
+        18 => Filter::Webp {
+            quality: 100.0,
+            input_format: 0,
+            lossless: false,
+            y_extent: 0,
+            x_extent: 0,
+        },
+        19 => Filter::Delta {
+            level,
+            reinterpret: None,
+        },
         _ => return Err(Failure::new(format!("{id} is no filter type"))),
     })
 }
@@ -86,16 +104,22 @@ fn unknown_option(filter: &Filter) -> Failure {
         | Filter::Byteshuffle
         | Filter::ChecksumMd5
         | Filter::ChecksumSha256
-        | Filter::Xor => {
-            Failure::new(format!("[TileDB::Filter] Error: Filter does not support options ({name})"))
-        }
-        _ => Failure::new(format!("[TileDB::Filter] Error: {name} filter error; unknown option")),
+        | Filter::Xor => Failure::new(format!(
+            "[TileDB::Filter] Error: Filter does not support options ({name})"
+        )),
+        _ => Failure::new(format!(
+            "[TileDB::Filter] Error: {name} filter error; unknown option"
+        )),
     }
 }
 
 /// A number of the caller's, in the size of its type.
 fn number<const N: usize>(value: &Bytes) -> Result<[u8; N]> {
-    value.get(N)?.first_chunk::<N>().copied().ok_or_else(|| Failure::null("option value"))
+    value
+        .get(N)?
+        .first_chunk::<N>()
+        .copied()
+        .ok_or_else(|| Failure::null("option value"))
 }
 
 fn set_option(filter: &mut Filter, option: i32, value: &Bytes) -> Result<()> {
@@ -112,7 +136,10 @@ fn set_option(filter: &mut Filter, option: i32, value: &Bytes) -> Result<()> {
             | Filter::Delta { level, .. },
             LEVEL,
         ) => *level = i32::from_le_bytes(number(value)?),
-        (Filter::DoubleDelta { reinterpret, .. } | Filter::Delta { reinterpret, .. }, REINTERPRET) => {
+        (
+            Filter::DoubleDelta { reinterpret, .. } | Filter::Delta { reinterpret, .. },
+            REINTERPRET,
+        ) => {
             let [id] = number(value)?;
             let given = datatype(id.into())?;
             *reinterpret = (given != Datatype::Any).then_some(given);
@@ -136,14 +163,18 @@ fn set_option(filter: &mut Filter, option: i32, value: &Bytes) -> Result<()> {
         (Filter::Webp { quality, .. }, WEBP_QUALITY) => {
             let given = f32::from_le_bytes(number(value)?);
             if !(0.0..=100.0).contains(&given) {
-                return Err("[TileDB::Filter] Error: WebP quality must be between 0 and 100".into());
+                return Err(
+                    "[TileDB::Filter] Error: WebP quality must be between 0 and 100".into(),
+                );
             }
             *quality = given;
         }
         (Filter::Webp { input_format, .. }, WEBP_INPUT_FORMAT) => {
             let [given] = number(value)?;
             if given > 4 {
-                return Err(Failure::new(format!("[TileDB::Filter] Error: {given} is no WebP input format")));
+                return Err(Failure::new(format!(
+                    "[TileDB::Filter] Error: {given} is no WebP input format"
+                )));
             }
             *input_format = given;
         }
@@ -178,7 +209,10 @@ fn get_option(filter: &Filter, option: i32, out: &OutBytes) -> Result<()> {
             | Filter::Delta { level, .. },
             LEVEL,
         ) => out.write(&level.to_le_bytes()),
-        (Filter::DoubleDelta { reinterpret, .. } | Filter::Delta { reinterpret, .. }, REINTERPRET) => {
+        (
+            Filter::DoubleDelta { reinterpret, .. } | Filter::Delta { reinterpret, .. },
+            REINTERPRET,
+        ) => {
             let id = datatype_id(reinterpret.unwrap_or(Datatype::Any));
             out.write(&[u8::try_from(id).unwrap_or(0)])
         }
@@ -196,7 +230,9 @@ fn get_option(filter: &Filter, option: i32, out: &OutBytes) -> Result<()> {
         | (Filter::PositiveDelta { max_window }, POSITIVE_DELTA_MAX_WINDOW) => {
             out.write(&max_window.to_le_bytes())
         }
-        (Filter::FloatScale { byte_width, .. }, FLOAT_BYTE_WIDTH) => out.write(&byte_width.to_le_bytes()),
+        (Filter::FloatScale { byte_width, .. }, FLOAT_BYTE_WIDTH) => {
+            out.write(&byte_width.to_le_bytes())
+        }
         (Filter::FloatScale { scale, .. }, FLOAT_FACTOR) => out.write(&scale.to_le_bytes()),
         (Filter::FloatScale { offset, .. }, FLOAT_OFFSET) => out.write(&offset.to_le_bytes()),
         (Filter::Webp { quality, .. }, WEBP_QUALITY) => out.write(&quality.to_le_bytes()),
@@ -206,7 +242,8 @@ fn get_option(filter: &Filter, option: i32, out: &OutBytes) -> Result<()> {
     }
 }
 
-/// Filters that take each other's values, the first those of `datatype`; `field` is what they are set on.
+/// Filters that take each other's values, the first those of `datatype`; `field` is what they are
+/// set on.
 pub fn check_types(filters: &Pipeline, datatype: Datatype, field: &str) -> Result<()> {
     for (filter, taken) in filters.with_input_types(datatype) {
         if !filter.accepts_datatype(taken) {

@@ -38,8 +38,11 @@ impl InfoHandle {
 
 fn fragment(info: &FragmentInfo, index: u32) -> Result<FragmentDescription<'_>> {
     let count = info.fragment_num();
-    info.fragment(index as usize)
-        .ok_or_else(|| Failure::new(format!("Invalid fragment index {index}: there are {count} fragments")))
+    info.fragment(index as usize).ok_or_else(|| {
+        Failure::new(format!(
+            "Invalid fragment index {index}: there are {count} fragments"
+        ))
+    })
 }
 
 /// Which dimension is asked for.
@@ -56,10 +59,15 @@ impl Dim<'_> {
             Dim::Name(name) => domain.index_of(name),
         };
         let index = index.ok_or_else(|| Failure::new("Cannot get range; Invalid dimension"))?;
-        let is_var = domain.dimensions.get(index).is_some_and(azulejo_format::schema::Dimension::is_var);
+        let is_var = domain
+            .dimensions
+            .get(index)
+            .is_some_and(azulejo_format::schema::Dimension::is_var);
         if is_var != var {
             let kind = if is_var { "variable" } else { "fixed" };
-            return Err(Failure::new(format!("Cannot get range; the dimension is {kind}-sized")));
+            return Err(Failure::new(format!(
+                "Cannot get range; the dimension is {kind}-sized"
+            )));
         }
         Ok(index)
     }
@@ -68,7 +76,9 @@ impl Dim<'_> {
 fn domain(info: &FragmentInfo, fid: u32, dim: &Dim<'_>, var: bool) -> Result<Range> {
     let fragment = fragment(info, fid)?;
     let index = dim.index(&fragment, var)?;
-    let found = fragment.non_empty_domain().and_then(|domain| domain.ranges.get(index).cloned());
+    let found = fragment
+        .non_empty_domain()
+        .and_then(|domain| domain.ranges.get(index).cloned());
     found.ok_or_else(|| Failure::new("the fragment has no non-empty domain"))
 }
 
@@ -111,7 +121,11 @@ fn dump(info: &FragmentInfo) -> Result<String> {
     for (index, fragment) in info.fragments().enumerate() {
         let dimensions = &fragment.schema().domain.dimensions;
         let ranges = fragment.non_empty_domain().map(|domain| {
-            let each = domain.ranges.iter().zip(dimensions).map(|(r, d)| crate::dump::range(d.datatype, r));
+            let each = domain
+                .ranges
+                .iter()
+                .zip(dimensions)
+                .map(|(r, d)| crate::dump::range(d.datatype, r));
             each.collect::<Vec<_>>().join(" x ")
         });
         let time = fragment.time_range();
@@ -122,14 +136,22 @@ fn dump(info: &FragmentInfo) -> Result<String> {
             index + 1,
             crate::uri::absolute(&fragment.uri()),
             fragment.schema_name(),
-            if fragment.is_dense() { "dense" } else { "sparse" },
+            if fragment.is_dense() {
+                "dense"
+            } else {
+                "sparse"
+            },
             ranges.unwrap_or_default(),
             fragment.size()?,
             fragment.cell_num(),
             time.start,
             time.end,
             fragment.version(),
-            if fragment.has_consolidated_metadata() { "yes" } else { "no" }
+            if fragment.has_consolidated_metadata() {
+                "yes"
+            } else {
+                "no"
+            }
         );
     }
     Ok(out)
@@ -344,7 +366,8 @@ capi! {
         schema.give(SchemaHandle::of_fragment(fragment.schema(), fragment.schema_name(), loaded.array()))?;
     }
 
-    /// The file name of the schema that a fragment was written with; it lives as long as the handle.
+    /// The file name of the schema that a fragment was written with; it lives as long as the
+    /// handle.
     fn tiledb_fragment_info_get_array_schema_name(ctx, info: In<InfoHandle>, fid: u32, name: Out<Str>) {
         let handle = info.get()?;
         name.set(handle.keep.text(fragment(&handle.info()?, fid)?.schema_name()))?;

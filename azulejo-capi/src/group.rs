@@ -55,7 +55,9 @@ impl Open {
         if self.metadata.is_none() {
             self.metadata = Some(self.group.metadata()?);
         }
-        self.metadata.as_ref().ok_or_else(|| Failure::new("metadata were not read"))
+        self.metadata
+            .as_ref()
+            .ok_or_else(|| Failure::new("metadata were not read"))
     }
 
     fn members(&self) -> Result<&[Member]> {
@@ -72,7 +74,10 @@ impl Open {
 
     fn changes(&mut self) -> Result<&mut Changes> {
         if self.editor.is_none() {
-            return Err("Cannot put metadata; Group was not opened in write or modify_exclusive mode".into());
+            return Err(
+                "Cannot put metadata; Group was not opened in write or modify_exclusive mode"
+                    .into(),
+            );
         }
         Ok(&mut self.changes)
     }
@@ -91,7 +96,12 @@ impl Open {
 impl GroupHandle {
     fn with<R>(&self, body: impl FnOnce(&mut Open) -> Result<R>) -> Result<R> {
         let mut state = lock(&self.state);
-        body(state.open.as_mut().ok_or_else(|| Failure::new("Group is not open"))?)
+        body(
+            state
+                .open
+                .as_mut()
+                .ok_or_else(|| Failure::new("Group is not open"))?,
+        )
     }
 }
 
@@ -108,14 +118,18 @@ fn open(ctx: &Context, handle: &GroupHandle, kind: QueryType) -> Result<()> {
     };
     let time = (range.end != u64::MAX).then_some(range.end);
     let missing = |error| match error {
-        azulejo::Error::NotFound { uri, .. } => {
-            Failure::new(format!("[TileDB::Group] Error: Cannot open group; Group does not exist. ({uri})"))
-        }
+        azulejo::Error::NotFound { uri, .. } => Failure::new(format!(
+            "[TileDB::Group] Error: Cannot open group; Group does not exist. ({uri})"
+        )),
         other => Failure::from(other),
     };
     // What is changed is the group as it was at the end of the range.
     let is_empty = range.start > range.end;
-    let range = if kind == QueryType::Read || is_empty { range } else { TimeRange::until(range.end) };
+    let range = if kind == QueryType::Read || is_empty {
+        range
+    } else {
+        TimeRange::until(range.end)
+    };
     let group = Group::open_at(&engine, &handle.uri, range).map_err(missing)?;
     let editor = match kind {
         QueryType::Read => None,
@@ -124,7 +138,15 @@ fn open(ctx: &Context, handle: &GroupHandle, kind: QueryType) -> Result<()> {
             return Err("Cannot open group; Invalid query type".into());
         }
     };
-    state.open = Some(Open { kind, engine, group, metadata: None, editor, changes: Changes::new(), time });
+    state.open = Some(Open {
+        kind,
+        engine,
+        group,
+        metadata: None,
+        editor,
+        changes: Changes::new(),
+        time,
+    });
     Ok(())
 }
 
@@ -163,11 +185,20 @@ fn give_member(member: &Member, uri: &Out<Ptr<StringHandle>>, id: &Out<i32>) -> 
 
 /// The last part of a path.
 fn last(uri: &str) -> &str {
-    uri.trim_end_matches('/').rsplit('/').next().unwrap_or_default()
+    uri.trim_end_matches('/')
+        .rsplit('/')
+        .next()
+        .unwrap_or_default()
 }
 
 /// The tree of a group, in the reference's layout.
-fn dump(group: &Group, recursive: bool, indents: usize, visited: &mut Vec<String>, out: &mut String) {
+fn dump(
+    group: &Group,
+    recursive: bool,
+    indents: usize,
+    visited: &mut Vec<String>,
+    out: &mut String,
+) {
     for member in group.members() {
         let kind = match member.object_type {
             Some(ObjectType::Array) => "ARRAY",
@@ -176,8 +207,9 @@ fn dump(group: &Group, recursive: bool, indents: usize, visited: &mut Vec<String
         };
         let name = member.name.as_deref().unwrap_or_else(|| last(&member.uri));
         let _ = write!(out, "|{} {name} {kind}", "-".repeat(2 + 2 * indents));
-        let inside =
-            recursive && member.object_type == Some(ObjectType::Group) && !visited.contains(&member.location);
+        let inside = recursive
+            && member.object_type == Some(ObjectType::Group)
+            && !visited.contains(&member.location);
         if !inside {
             out.push('\n');
             continue;

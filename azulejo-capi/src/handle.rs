@@ -1,9 +1,9 @@
 //! Handles: what C holds pointers to.
 //!
-//! A handle is a slot of two words: a tag that tells its kind, and where its value lies. Slots are never given back to
-//! the allocator, so a pointer to a handle that was freed, or freed twice, or of another kind, is looked at without
-//! harm and refused. A freed slot is used again only after many others, so that a stale pointer does not soon mean
-//! another handle.
+//! A handle is a slot of two words: a tag that tells its kind, and where its value lies. Slots are
+//! never given back to the allocator, so a pointer to a handle that was freed, or freed twice, or
+//! of another kind, is looked at without harm and refused. A freed slot is used again only after
+//! many others, so that a stale pointer does not soon mean another handle.
 
 use crate::strings::lock;
 use std::collections::VecDeque;
@@ -56,17 +56,24 @@ fn free_slot() -> &'static Slot {
     let mut free = lock(&FREE);
     while free.len() <= RESERVE {
         let slots: Vec<Slot> = (0..RESERVE)
-            .map(|_| Slot { tag: AtomicU64::new(0), value: AtomicPtr::new(std::ptr::null_mut()) })
+            .map(|_| Slot {
+                tag: AtomicU64::new(0),
+                value: AtomicPtr::new(std::ptr::null_mut()),
+            })
             .collect();
         free.extend(slots.leak().iter());
     }
     // There are more than `RESERVE`.
-    free.pop_front().unwrap_or_else(|| Box::leak(Box::default()))
+    free.pop_front()
+        .unwrap_or_else(|| Box::leak(Box::default()))
 }
 
 impl Default for Slot {
     fn default() -> Self {
-        Self { tag: AtomicU64::new(0), value: AtomicPtr::new(std::ptr::null_mut()) }
+        Self {
+            tag: AtomicU64::new(0),
+            value: AtomicPtr::new(std::ptr::null_mut()),
+        }
     }
 }
 
@@ -74,13 +81,20 @@ impl<T: Kind> Handle<T> {
     /// A handle that lives for ever.
     pub const fn fixed(value: &'static T) -> Self {
         let value = AtomicPtr::new(std::ptr::from_ref(value).cast_mut().cast());
-        Self { slot: Slot { tag: AtomicU64::new(T::TAG), value }, kind: PhantomData }
+        Self {
+            slot: Slot {
+                tag: AtomicU64::new(T::TAG),
+                value,
+            },
+            kind: PhantomData,
+        }
     }
 
     /// A new handle, which the caller frees.
     pub fn new(value: T) -> *mut Self {
         let slot = free_slot();
-        slot.value.store(Box::into_raw(Box::new(value)).cast(), Ordering::Relaxed);
+        slot.value
+            .store(Box::into_raw(Box::new(value)).cast(), Ordering::Relaxed);
         slot.tag.store(T::TAG, Ordering::Release);
         // A handle is a slot and nothing else.
         std::ptr::from_ref(slot).cast_mut().cast()
@@ -89,8 +103,9 @@ impl<T: Kind> Handle<T> {
     /// The value of the handle at an address; `None` if there is none of this kind, or no more.
     ///
     /// # Safety
-    /// The address is one that [`Self::new`] gave or of a fixed handle (any kind, freed or not), or of 8 bytes of other
-    /// memory that can be read. Nobody frees the handle while the value is in use.
+    /// The address is one that [`Self::new`] gave or of a fixed handle (any kind, freed or not), or
+    /// of 8 bytes of other memory that can be read. Nobody frees the handle while the value is in
+    /// use.
     pub unsafe fn value<'a>(handle: NonNull<Self>) -> Option<&'a T> {
         if !handle.is_aligned() {
             return None;
@@ -100,8 +115,16 @@ impl<T: Kind> Handle<T> {
         if tag != T::TAG {
             return None;
         }
-        // SAFETY: the tag says that it is a live handle of this kind, whose value `new` or `fixed` has put there.
-        unsafe { (*handle.as_ptr()).slot.value.load(Ordering::Acquire).cast::<T>().as_ref() }
+        // SAFETY: the tag says that it is a live handle of this kind, whose value `new` or `fixed`
+        // has put there.
+        unsafe {
+            (*handle.as_ptr())
+                .slot
+                .value
+                .load(Ordering::Acquire)
+                .cast::<T>()
+                .as_ref()
+        }
     }
 
     /// Frees the handle at an address; whether there was one of this kind.
@@ -114,7 +137,10 @@ impl<T: Kind> Handle<T> {
         }
         // SAFETY: as in `value`. Of several who free at once, one clears the tag.
         let tag = unsafe { &*handle.as_ptr().cast::<AtomicU64>() };
-        if tag.compare_exchange(T::TAG, 0, Ordering::AcqRel, Ordering::Relaxed).is_err() {
+        if tag
+            .compare_exchange(T::TAG, 0, Ordering::AcqRel, Ordering::Relaxed)
+            .is_err()
+        {
             return false;
         }
         // SAFETY: it was a live handle, and slots live for ever.
@@ -176,7 +202,10 @@ mod tests {
             };
             let freed = std::thread::scope(|scope| {
                 let threads = [scope.spawn(free), scope.spawn(free), scope.spawn(free)];
-                threads.into_iter().map(|thread| thread.join().unwrap()).sum::<usize>()
+                threads
+                    .into_iter()
+                    .map(|thread| thread.join().unwrap())
+                    .sum::<usize>()
             });
             assert_eq!(freed, 1);
         }

@@ -1,14 +1,16 @@
 //! Memory that queries have used goes back to the system.
 //!
-//! Allocators keep what was freed for whoever asks next. After queries of many cells that is as much memory as their keys and
-//! tiles took, which the caller's program may need elsewhere. The setting `sm.mem.malloc_trim` says whether they let go of it.
+//! Allocators keep what was freed for whoever asks next. After queries of many cells that is as
+//! much memory as their keys and tiles took, which the caller's program may need elsewhere. The
+//! setting `sm.mem.malloc_trim` says whether they let go of it.
 
 #[cfg(target_os = "linux")]
 mod large;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Letting go of memory, and touching it for the first time again, costs little beside moving so many bytes.
+/// Letting go of memory, and touching it for the first time again, costs little beside moving so
+/// many bytes.
 const MUCH: u64 = 16 << 20;
 
 /// Bytes that queries moved since memory was given back.
@@ -19,7 +21,8 @@ pub fn moved(bytes: u64) {
     MOVED.fetch_add(bytes, Ordering::Relaxed);
 }
 
-/// Gives unused memory back when it is dropped, if much was moved since the last time: queries end with it.
+/// Gives unused memory back when it is dropped, if much was moved since the last time: queries end
+/// with it.
 #[derive(Debug)]
 pub struct Settling;
 

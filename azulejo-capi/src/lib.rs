@@ -1,11 +1,12 @@
 //! TileDB's C API on the Azulejo engine.
 //!
-//! The library exports every function and object of libtiledb 2.30's public headers, so that programs built against those
-//! run on it unchanged. One file holds one handle; [`boundary`] is the only way in.
+//! The library exports every function and object of libtiledb 2.30's public headers, so that
+//! programs built against those run on it unchanged. One file holds one handle; [`boundary`] is the
+//! only way in.
 //!
-//! Handles are tagged: null, freed handles and handles of another kind are errors. Panics do not cross. Output arguments
-//! are written even when a function fails. Errors lie on the context, or in the `tiledb_error_t**` where there is no
-//! context.
+//! Handles are tagged: null, freed handles and handles of another kind are errors. Panics do not
+//! cross. Output arguments are written even when a function fails. Errors lie on the context, or in
+//! the `tiledb_error_t**` where there is no context.
 
 pub mod array;
 pub mod attribute;

@@ -27,12 +27,18 @@ impl Kind for PlanHandle {
 
 fn mode(name: &str, key: &str) -> Result<Mode> {
     let found = Mode::ALL.into_iter().find(|mode| mode.name() == name);
-    found.ok_or_else(|| Failure::new(format!("Cannot consolidate; {key} is '{name}', which is no mode")))
+    found.ok_or_else(|| {
+        Failure::new(format!(
+            "Cannot consolidate; {key} is '{name}', which is no mode"
+        ))
+    })
 }
 
 fn real(settings: &Settings, key: &str) -> Result<f64> {
     let value = settings.get(key).unwrap_or_default();
-    value.parse().map_err(|_| Failure::new(format!("{key} is '{value}', which is no number")))
+    value
+        .parse()
+        .map_err(|_| Failure::new(format!("{key} is '{value}', which is no number")))
 }
 
 fn small(settings: &Settings, key: &str) -> Result<u32> {
@@ -51,7 +57,9 @@ pub fn window(settings: &Settings) -> Result<TimeRange> {
 fn check_folder(uri: &str, fragments: &[String]) -> Result<()> {
     let array = crate::uri::absolute(uri);
     for fragment in fragments {
-        let Some((folder, _)) = fragment.trim_end_matches('/').rsplit_once('/') else { continue };
+        let Some((folder, _)) = fragment.trim_end_matches('/').rsplit_once('/') else {
+            continue;
+        };
         let folder = crate::uri::absolute(folder);
         let inside = folder.strip_prefix(&array);
         if !inside.is_some_and(|rest| matches!(rest, "" | "/__fragments")) {
@@ -87,7 +95,10 @@ fn fragment_options(settings: &Settings, fragments: Vec<String>) -> Result<Fragm
 
 fn consolidate(ctx: &Context, uri: &str, config: Option<&Config>) -> Result<()> {
     let own = config.map(Config::settings);
-    let (engine, settings) = (ctx.engine_with(own.as_ref())?, ctx.settings_with(own.as_ref()));
+    let (engine, settings) = (
+        ctx.engine_with(own.as_ref())?,
+        ctx.settings_with(own.as_ref()),
+    );
     let key = "sm.consolidation.mode";
     match mode(&settings.get(key).unwrap_or_default(), key)? {
         Mode::Fragments => {
@@ -114,12 +125,21 @@ fn time(range: Option<(u64, u64)>) -> Option<u64> {
     range.map(|(first, _)| first)
 }
 
-/// Added attributes must refer to enumerations that are there or added, and those dropped must not be in use.
-fn check_enumerations(engine: &azulejo::Context, uri: &str, changes: &SchemaEvolution) -> Result<()> {
+/// Added attributes must refer to enumerations that are there or added, and those dropped must not
+/// be in use.
+fn check_enumerations(
+    engine: &azulejo::Context,
+    uri: &str,
+    changes: &SchemaEvolution,
+) -> Result<()> {
     let mut schema = None;
     if !changes.drop_enumerations.is_empty() {
         let schema = schema.insert(Snapshot::open(engine, uri)?.schema().clone());
-        for attribute in schema.attributes.iter().filter(|a| !changes.drop_attributes.contains(&a.name)) {
+        for attribute in schema
+            .attributes
+            .iter()
+            .filter(|a| !changes.drop_attributes.contains(&a.name))
+        {
             if let Some(name) = &attribute.enumeration
                 && changes.drop_enumerations.contains(name)
             {
@@ -130,8 +150,16 @@ fn check_enumerations(engine: &azulejo::Context, uri: &str, changes: &SchemaEvol
             }
         }
     }
-    for name in changes.add_attributes.iter().filter_map(|attribute| attribute.enumeration.as_ref()) {
-        if changes.add_enumerations.iter().any(|enumeration| enumeration.name == *name) {
+    for name in changes
+        .add_attributes
+        .iter()
+        .filter_map(|attribute| attribute.enumeration.as_ref())
+    {
+        if changes
+            .add_enumerations
+            .iter()
+            .any(|enumeration| enumeration.name == *name)
+        {
             continue;
         }
         let schema = match &mut schema {
@@ -148,10 +176,12 @@ fn check_enumerations(engine: &azulejo::Context, uri: &str, changes: &SchemaEvol
 }
 
 fn node(plan: &PlanHandle, index: u64) -> Result<&[String]> {
-    let found = usize::try_from(index).ok().and_then(|index| plan.plan.nodes.get(index));
-    found
-        .map(Vec::as_slice)
-        .ok_or_else(|| Failure::new("Error: ConsolidationPlan: Trying to access a node that doesn't exist."))
+    let found = usize::try_from(index)
+        .ok()
+        .and_then(|index| plan.plan.nodes.get(index));
+    found.map(Vec::as_slice).ok_or_else(|| {
+        Failure::new("Error: ConsolidationPlan: Trying to access a node that doesn't exist.")
+    })
 }
 
 /// Evolutions of arrays by this process: tells open arrays that their schema may be an older one.

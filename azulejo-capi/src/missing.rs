@@ -1,4 +1,5 @@
-//! What is out of scope: exported, so that programs load, with outputs set and an error that says so when called.
+//! What is out of scope: exported, so that programs load, with outputs set and an error that says
+//! so when called.
 
 use crate::array::ArrayHandle;
 use crate::boundary::{In, Opaque, Out, Ptr, Text, capi};

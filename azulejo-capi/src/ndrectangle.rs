@@ -45,26 +45,36 @@ impl Kind for CurrentDomainHandle {
 
 impl RectangleHandle {
     fn new(domain: Domain, ranges: Vec<Option<Range>>) -> Self {
-        Self { domain, ranges: Arc::new(Mutex::new(ranges)), keep: Arc::default() }
+        Self {
+            domain,
+            ranges: Arc::new(Mutex::new(ranges)),
+            keep: Arc::default(),
+        }
     }
 
     fn dimension(&self, index: usize) -> Result<&Dimension> {
         let count = self.domain.ndim();
         self.domain.dimensions.get(index).ok_or_else(|| {
-            Failure::new(format!("there is no dimension {index} in an NDRectangle of {count} dimensions"))
+            Failure::new(format!(
+                "there is no dimension {index} in an NDRectangle of {count} dimensions"
+            ))
         })
     }
 
     fn index_of(&self, name: &str) -> Result<usize> {
         let found = self.domain.index_of(name);
-        found.ok_or_else(|| Failure::new(format!("there is no dimension '{name}' in the NDRectangle")))
+        found.ok_or_else(|| {
+            Failure::new(format!("there is no dimension '{name}' in the NDRectangle"))
+        })
     }
 
     fn get(&self, index: usize) -> Result<CRange> {
         self.dimension(index)?;
         let ranges = lock(&self.ranges);
         let Some(Some(range)) = ranges.get(index) else {
-            return Err(Failure::new(format!("the NDRectangle has no range for dimension {index} yet")));
+            return Err(Failure::new(format!(
+                "the NDRectangle has no range for dimension {index} yet"
+            )));
         };
         Ok(CRange {
             min: self.keep.bytes(&range.start),
@@ -80,7 +90,10 @@ impl RectangleHandle {
         let bytes = |pointer: Pointer, size: u64| -> Result<Vec<u8>> {
             Ok(crate::boundary::bytes_of(pointer).get64(size)?.to_vec())
         };
-        let range = Range::new(bytes(given.min, given.min_size)?, bytes(given.max, given.max_size)?);
+        let range = Range::new(
+            bytes(given.min, given.min_size)?,
+            bytes(given.max, given.max_size)?,
+        );
         if let Some(size) = dimension.coord_size()
             && (range.start.len() != size || range.end.len() != size)
         {
@@ -104,8 +117,8 @@ impl RectangleHandle {
     /// The rectangle; an error if a range is missing.
     fn rectangle(&self) -> Result<NdRectangle> {
         let ranges: Option<Vec<Range>> = lock(&self.ranges).iter().cloned().collect();
-        let ranges =
-            ranges.ok_or_else(|| Failure::new("the NDRectangle has no range for some dimension yet"))?;
+        let ranges = ranges
+            .ok_or_else(|| Failure::new("the NDRectangle has no range for some dimension yet"))?;
         Ok(NdRectangle { ranges })
     }
 }
@@ -113,10 +126,12 @@ impl RectangleHandle {
 impl CurrentDomainHandle {
     /// A handle on the current domain of an array with this domain.
     pub fn new(domain: &Domain, current: &CurrentDomain) -> Self {
-        let rectangle = current
-            .ranges()
-            .map(|ranges| RectangleHandle::new(domain.clone(), ranges.iter().cloned().map(Some).collect()));
-        Self { rectangle: Mutex::new(rectangle) }
+        let rectangle = current.ranges().map(|ranges| {
+            RectangleHandle::new(domain.clone(), ranges.iter().cloned().map(Some).collect())
+        });
+        Self {
+            rectangle: Mutex::new(rectangle),
+        }
     }
 
     /// The current domain as it is now.

@@ -21,7 +21,8 @@ pub fn type_id(object_type: Option<ObjectType>) -> i32 {
     }
 }
 
-/// The arrays and groups in a folder, and below if it is to be walked; arrays hold nothing, nor do folders that are not there.
+/// The arrays and groups in a folder, and below if it is to be walked; arrays hold nothing, nor do
+/// folders that are not there.
 fn gather(
     engine: &azulejo::Context,
     uri: &str,
@@ -34,7 +35,10 @@ fn gather(
         listed => listed?,
     };
     for entry in entries {
-        let found = (to_c(&crate::uri::absolute(&entry.uri)), type_id(Some(entry.object_type)));
+        let found = (
+            to_c(&crate::uri::absolute(&entry.uri)),
+            type_id(Some(entry.object_type)),
+        );
         if before {
             out.push(found.clone());
         }
@@ -71,7 +75,8 @@ capi! {
 }
 
 capi_callback! {
-    /// Calls back with the arrays and groups in a folder and below, in preorder (0) or postorder (1).
+    /// Calls back with the arrays and groups in a folder and below, in preorder (0) or postorder
+    /// (1).
     fn tiledb_object_walk(ctx, path: Text, order: i32, callback: Callback, data: Opaque) {
         callback.ok_or_else(|| Failure::null("callback"))?;
         let mut found = Vec::new();

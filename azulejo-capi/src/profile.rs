@@ -33,7 +33,9 @@ fn folder(dir: Option<&str>) -> Result<PathBuf> {
         return Ok(dir.into());
     }
     let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
-    Ok(home.ok_or_else(|| Failure::new("Failed to create RestProfile; $HOME is not set."))?.join(".tiledb"))
+    Ok(home
+        .ok_or_else(|| Failure::new("Failed to create RestProfile; $HOME is not set."))?
+        .join(".tiledb"))
 }
 
 fn read(file: &Path) -> Result<Map<String, Value>> {
@@ -60,10 +62,19 @@ pub fn load(name: Option<&str>, dir: Option<&str>) -> Result<BTreeMap<String, St
     }
     let data = read(&file)?;
     let Some(Value::Object(profile)) = data.get(name) else {
-        return Err(Failure::new(format!("Failed to load profile; profile '{name}' does not exist.")));
+        return Err(Failure::new(format!(
+            "Failed to load profile; profile '{name}' does not exist."
+        )));
     };
-    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    Ok(profile.iter().map(|(key, value)| (key.clone(), text(value))).collect())
+    let text = |value: &Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
+    Ok(profile
+        .iter()
+        .map(|(key, value)| (key.clone(), text(value)))
+        .collect())
 }
 
 fn save(profile: &Profile, overwrite: bool) -> Result<()> {
@@ -75,7 +86,11 @@ fn save(profile: &Profile, overwrite: bool) -> Result<()> {
     }
     std::fs::create_dir_all(&profile.dir)?;
     let file = profile.dir.join(FILE);
-    let mut data = if file.exists() { read(&file)? } else { Map::new() };
+    let mut data = if file.exists() {
+        read(&file)?
+    } else {
+        Map::new()
+    };
     if data.contains_key(&profile.name) && !overwrite {
         return Err(Failure::new(format!(
             "Failed to save '{}'; This profile already exists. Use the overwrite parameter to replace it.",
@@ -88,7 +103,8 @@ fn save(profile: &Profile, overwrite: bool) -> Result<()> {
 }
 
 with_error! {
-    /// A profile of a name (null: `default`) in a folder (null: the usual one), without settings yet.
+    /// A profile of a name (null: `default`) in a folder (null: the usual one), without settings
+    /// yet.
     fn tiledb_profile_alloc(name: Text, dir: Text, profile: Out<Ptr<Profile>>; error) {
         let name = name.opt()?.filter(|name| !name.is_empty()).unwrap_or("default").to_owned();
         profile.give(Profile { name, dir: folder(dir.opt()?)?, params: Mutex::default() })?;

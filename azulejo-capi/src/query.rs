@@ -11,7 +11,9 @@ mod write;
 mod zipped;
 
 use crate::array::{ArrayHandle, OpenArray};
-use crate::boundary::{Bytes, In, InOut, Kind, Out, OutBytes, Pointer, Ptr, Str, Text, capi, capi_free};
+use crate::boundary::{
+    Bytes, In, InOut, Kind, Out, OutBytes, Pointer, Ptr, Str, Text, capi, capi_free,
+};
 use crate::condition::ConditionHandle;
 use crate::config::{Config, Settings};
 use crate::enums::{QueryType, layout, query_type};
@@ -120,7 +122,9 @@ impl State {
             "64" => false,
             "32" => true,
             other => {
-                return Err(Failure::new(format!("sm.var_offsets.bitsize is {other}; it must be 32 or 64")));
+                return Err(Failure::new(format!(
+                    "sm.var_offsets.bitsize is {other}; it must be 32 or 64"
+                )));
             }
         };
         Ok(OffsetsFormat {
@@ -132,10 +136,19 @@ impl State {
 
     /// The buffers of a field, made if there are none.
     fn buffers_of(&mut self, name: &str) -> &mut FieldBuffers {
-        let at = self.buffers.iter().position(|buffers| buffers.name == name).unwrap_or_else(|| {
-            self.buffers.push(FieldBuffers { name: name.into(), data: None, offsets: None, validity: None });
-            self.buffers.len() - 1
-        });
+        let at = self
+            .buffers
+            .iter()
+            .position(|buffers| buffers.name == name)
+            .unwrap_or_else(|| {
+                self.buffers.push(FieldBuffers {
+                    name: name.into(),
+                    data: None,
+                    offsets: None,
+                    validity: None,
+                });
+                self.buffers.len() - 1
+            });
         &mut self.buffers[at]
     }
 }
@@ -160,18 +173,29 @@ fn set_buffer(query: &QueryHandle, name: &str, part: Part, place: Place) -> Resu
             None => (false, false),
         },
         Some(Source::Aggregate) => {
-            let column_type = state.aggregates.iter().find(|a| a.name == name).map(|a| &a.column_type);
+            let column_type = state
+                .aggregates
+                .iter()
+                .find(|a| a.name == name)
+                .map(|a| &a.column_type);
             column_type.map_or((false, false), |t| (t.is_var(), t.nullable))
         }
-        Some(Source::Label) => {
-            (schema.dimension_label(name).is_some_and(|label| label.cell_val_num.is_var()), false)
-        }
+        Some(Source::Label) => (
+            schema
+                .dimension_label(name)
+                .is_some_and(|label| label.cell_val_num.is_var()),
+            false,
+        ),
     };
     if state.write.partial.has(name) {
-        return Err(Failure::new(format!("[TileDB::Query] Error: Buffer {name} was already written")));
+        return Err(Failure::new(format!(
+            "[TileDB::Query] Error: Buffer {name} was already written"
+        )));
     }
     if part == Part::Offsets && !var {
-        return fail(&format!("Input attribute/dimension '{name}' is fixed-sized"));
+        return fail(&format!(
+            "Input attribute/dimension '{name}' is fixed-sized"
+        ));
     }
     if part == Part::Validity && !nullable {
         return fail(&format!("Input attribute '{name}' is not nullable"));
@@ -198,11 +222,19 @@ fn set_buffer(query: &QueryHandle, name: &str, part: Part, place: Place) -> Resu
 fn place(query: &QueryHandle, name: &str, part: Part) -> Result<Option<Place>> {
     let state = query.shared.state();
     if read::source(query.shared.schema(), &state.aggregates, name).is_none() {
-        return Err(Failure::new(format!("Cannot get buffer; Invalid attribute/dimension name '{name}'")));
+        return Err(Failure::new(format!(
+            "Cannot get buffer; Invalid attribute/dimension name '{name}'"
+        )));
     }
     let schema = query.shared.schema();
-    if part == Part::Offsets && schema.field(name).is_some_and(|field| !schema.is_var(field)) {
-        return Err(Failure::new(format!("Cannot get buffer; '{name}' is fixed-sized")));
+    if part == Part::Offsets
+        && schema
+            .field(name)
+            .is_some_and(|field| !schema.is_var(field))
+    {
+        return Err(Failure::new(format!(
+            "Cannot get buffer; '{name}' is fixed-sized"
+        )));
     }
     let buffers = state.buffers.iter().find(|buffers| buffers.name == name);
     Ok(buffers.and_then(|buffers| match part {
@@ -224,16 +256,29 @@ fn submit(query: &QueryHandle) -> Result<()> {
         QueryType::Delete => write::delete(&mut state, open),
         QueryType::Update => Err(Failure::unsupported("an update query")),
     };
-    query.shared.stats.submitted(&state, query.shared.schema(), start.elapsed());
+    query
+        .shared
+        .stats
+        .submitted(&state, query.shared.schema(), start.elapsed());
     if state.settings.flag("sm.mem.malloc_trim") {
-        crate::heap::moved(state.buffers.iter().map(FieldBuffers::current).fold(0, u64::saturating_add));
+        crate::heap::moved(
+            state
+                .buffers
+                .iter()
+                .map(FieldBuffers::current)
+                .fold(0, u64::saturating_add),
+        );
     }
     outcome
 }
 
 fn finalize(query: &QueryHandle) -> Result<()> {
     let mut state = query.shared.state();
-    if matches!(query.shared.kind, QueryType::Write | QueryType::ModifyExclusive) && state.is_started() {
+    if matches!(
+        query.shared.kind,
+        QueryType::Write | QueryType::ModifyExclusive
+    ) && state.is_started()
+    {
         let outcome = write::finalize(&mut state, &query.shared.open);
         if outcome.is_err() {
             state.status = Status::Failed;
@@ -243,10 +288,14 @@ fn finalize(query: &QueryHandle) -> Result<()> {
     Ok(())
 }
 
-fn read_only<T>(query: &QueryHandle, body: impl FnOnce(&State, &OpenArray) -> Result<T>) -> Result<T> {
+fn read_only<T>(
+    query: &QueryHandle,
+    body: impl FnOnce(&State, &OpenArray) -> Result<T>,
+) -> Result<T> {
     if query.shared.kind != QueryType::Read {
         return Err(
-            "Cannot get estimated result size; Operation currently only supported for read queries".into()
+            "Cannot get estimated result size; Operation currently only supported for read queries"
+                .into(),
         );
     }
     body(&query.shared.state(), &query.shared.open)
@@ -258,7 +307,9 @@ fn written(query: &QueryHandle, index: u64) -> Result<(String, (u64, u64))> {
         return Err("Cannot get fragment; Applicable only to WRITE mode".into());
     }
     let state = query.shared.state();
-    let found = usize::try_from(index).ok().and_then(|index| state.write.fragments.get(index).cloned());
+    let found = usize::try_from(index)
+        .ok()
+        .and_then(|index| state.write.fragments.get(index).cloned());
     found.ok_or_else(|| Failure::new("Cannot get fragment; Invalid fragment index"))
 }
 
@@ -337,7 +388,8 @@ capi! {
         subarray.give(SubarrayHandle::new(ranges))?;
     }
 
-    /// Sets the buffer of a field's values; `size` says how large it is and, after submission, how much was written.
+    /// Sets the buffer of a field's values; `size` says how large it is and, after submission, how
+    /// much was written.
     fn tiledb_query_set_data_buffer(ctx, query: In<QueryHandle>, name: Text, buffer: OutBytes, size: InOut<u64>) {
         set_buffer(query.get()?, name.get()?, Part::Data, Place::new(buffer.raw().cast(), size.raw())?)?;
     }
@@ -431,7 +483,8 @@ capi! {
         finalize(query)?;
     }
 
-    /// Reads or writes what the buffers have room for or hold. An incomplete read is submitted again for more.
+    /// Reads or writes what the buffers have room for or hold. An incomplete read is submitted
+    /// again for more.
     fn tiledb_query_submit(ctx, query: In<QueryHandle>) {
         submit(query.get()?)?;
     }
@@ -564,25 +617,40 @@ fn plan_json(query: &QueryHandle) -> String {
     };
     let strategy = match (shared.kind, dense, state.layout) {
         (QueryType::Read, true, _) => "DenseReader",
-        (QueryType::Read, false, Layout::Unordered) if schema.allows_dups => "SparseUnorderedWithDupsReader",
+        (QueryType::Read, false, Layout::Unordered) if schema.allows_dups => {
+            "SparseUnorderedWithDupsReader"
+        }
         (QueryType::Read, false, _) => "SparseGlobalOrderReader",
         (QueryType::Write, _, Layout::Global) => "GlobalOrderWriter",
         (QueryType::Write, true, _) => "OrderedWriter",
         (QueryType::Write, false, _) => "UnorderedWriter",
-        (QueryType::Delete | QueryType::Update | QueryType::ModifyExclusive, ..) => "DeletesAndUpdates",
+        (QueryType::Delete | QueryType::Update | QueryType::ModifyExclusive, ..) => {
+            "DeletesAndUpdates"
+        }
     };
     let names = |is_dim: bool| -> Vec<&str> {
         let fields = state.buffers.iter().map(|b| b.name.as_str());
         // Cells of dense arrays are found by all dimensions, whatever is read.
         let mut names: Vec<&str> = if dense && is_dim {
-            schema.domain.dimensions.iter().map(|d| d.name.as_str()).collect()
+            schema
+                .domain
+                .dimensions
+                .iter()
+                .map(|d| d.name.as_str())
+                .collect()
         } else {
-            fields.filter(|name| schema.domain.index_of(name).is_some() == is_dim).collect()
+            fields
+                .filter(|name| schema.domain.index_of(name).is_some() == is_dim)
+                .collect()
         };
         names.sort_unstable();
         names
     };
-    let vfs = if shared.open.uri().starts_with("mem://") { "mem" } else { "file" };
+    let vfs = if shared.open.uri().starts_with("mem://") {
+        "mem"
+    } else {
+        "file"
+    };
     let plan = serde_json::json!({
         "TileDB Query Plan": {
             "Array.Type": if dense { "dense" } else { "sparse" },

@@ -18,8 +18,8 @@ use azulejo::storage::StorePath;
 use azulejo_format::filter::{Filter, Pipeline};
 use azulejo_format::path::LABELS_FOLDER;
 use azulejo_format::schema::{
-    ArraySchema, ArrayType, Attribute, CurrentDomain, Dimension, DimensionLabel, Domain, Enumeration,
-    EnumerationRef, Layout, NewArray,
+    ArraySchema, ArrayType, Attribute, CurrentDomain, Dimension, DimensionLabel, Domain,
+    Enumeration, EnumerationRef, Layout, NewArray,
 };
 use azulejo_format::{CellValNum, Datatype, FormatVersion, Range};
 use std::collections::HashMap;
@@ -53,10 +53,19 @@ impl Kind for SchemaHandle {
 }
 
 impl SchemaHandle {
-    /// A stored schema. Its dimensions have the filters of coordinates as their own where they were stored with none.
+    /// A stored schema. Its dimensions have the filters of coordinates as their own where they were
+    /// stored with none.
     fn stored(schema: &Arc<ArraySchema>, time: (u64, u64), array: &Snapshot) -> Self {
-        let inherits = schema.domain.dimensions.iter().any(|d| d.filters.filters.is_empty());
-        let schema = if inherits { Arc::new(schema.with_own_filters()) } else { Arc::clone(schema) };
+        let inherits = schema
+            .domain
+            .dimensions
+            .iter()
+            .any(|d| d.filters.filters.is_empty());
+        let schema = if inherits {
+            Arc::new(schema.with_own_filters())
+        } else {
+            Arc::clone(schema)
+        };
         Self::of(schema, time, Some(array.clone()))
     }
 
@@ -71,7 +80,9 @@ impl SchemaHandle {
             array,
             created: None,
         };
-        Self { state: Arc::new(Mutex::new(state)) }
+        Self {
+            state: Arc::new(Mutex::new(state)),
+        }
     }
 
     /// The latest schema of an array.
@@ -103,7 +114,9 @@ impl SchemaHandle {
             domain: Some(Range::of(0, u64::MAX - extent - 1)),
             tile_extent: Some(extent.to_le_bytes().to_vec()),
         });
-        schema.attributes.push(Attribute::new(attribute, Datatype::Blob, CellValNum::ONE));
+        schema
+            .attributes
+            .push(Attribute::new(attribute, Datatype::Blob, CellValNum::ONE));
         state.dimensions = shared(&state.schema.domain);
         drop(state);
         handle
@@ -117,8 +130,11 @@ impl SchemaHandle {
     /// A handle on a label; its URI is whole if the array is known.
     fn label(&self, mut label: DimensionLabel) -> LabelHandle {
         let state = lock(&self.state);
-        if let Some(array) =
-            state.array.as_ref().map(|array| &array.location().path).or(state.created.as_ref())
+        if let Some(array) = state
+            .array
+            .as_ref()
+            .map(|array| &array.location().path)
+            .or(state.created.as_ref())
             && label.relative
         {
             label.uri = crate::uri::absolute(array.join(&label.uri).as_str());
@@ -143,8 +159,17 @@ impl SchemaHandle {
         }
         set_picture_extents(&mut schema);
         let mut array = NewArray::from(schema);
-        array.enumerations = state.enumerations.iter().map(|e| Enumeration::clone(e)).collect();
-        for (label, schema) in array.schema.dimension_labels.iter().zip(&mut array.label_schemas) {
+        array.enumerations = state
+            .enumerations
+            .iter()
+            .map(|e| Enumeration::clone(e))
+            .collect();
+        for (label, schema) in array
+            .schema
+            .dimension_labels
+            .iter()
+            .zip(&mut array.label_schemas)
+        {
             if let Some(filters) = state.label_filters.get(&label.name)
                 && let Some(attribute) = schema.attributes.first_mut()
             {
@@ -168,9 +193,18 @@ fn set_picture_extents(schema: &mut ArraySchema) {
         wide.get_mut(..bytes.len())?.copy_from_slice(bytes);
         u16::try_from(u64::from_le_bytes(wide)).ok()
     };
-    let (Some(rows), Some(columns)) = (extent(0), extent(1)) else { return };
-    for filter in schema.attributes.iter_mut().flat_map(|attribute| &mut attribute.filters.filters) {
-        if let Filter::Webp { y_extent, x_extent, .. } = filter {
+    let (Some(rows), Some(columns)) = (extent(0), extent(1)) else {
+        return;
+    };
+    for filter in schema
+        .attributes
+        .iter_mut()
+        .flat_map(|attribute| &mut attribute.filters.filters)
+    {
+        if let Filter::Webp {
+            y_extent, x_extent, ..
+        } = filter
+        {
             (*y_extent, *x_extent) = (rows, columns);
         }
     }
@@ -178,13 +212,20 @@ fn set_picture_extents(schema: &mut ArraySchema) {
 
 /// The time in a schema's file name; the one file of old arrays has none.
 fn time_of(name: &str) -> (u64, u64) {
-    let mut numbers = name.trim_start_matches('_').split('_').map(|part| part.parse().unwrap_or(0));
+    let mut numbers = name
+        .trim_start_matches('_')
+        .split('_')
+        .map(|part| part.parse().unwrap_or(0));
     (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0))
 }
 
 /// Dimensions for handles to share.
 fn shared(domain: &Domain) -> Vec<SharedDimension> {
-    domain.dimensions.iter().map(|dimension| Arc::new(Mutex::new(dimension.clone()))).collect()
+    domain
+        .dimensions
+        .iter()
+        .map(|dimension| Arc::new(Mutex::new(dimension.clone())))
+        .collect()
 }
 
 impl State {
@@ -219,7 +260,12 @@ impl State {
     }
 
     fn load_enumerations(&mut self) -> Result<()> {
-        let names: Vec<String> = self.schema.enumerations.iter().map(|e| e.name.clone()).collect();
+        let names: Vec<String> = self
+            .schema
+            .enumerations
+            .iter()
+            .map(|e| e.name.clone())
+            .collect();
         for name in names {
             self.enumeration(&name)?;
         }
@@ -229,7 +275,10 @@ impl State {
 
 /// The usual filters of coordinates and offsets.
 fn zstd() -> Pipeline {
-    Pipeline { filters: vec![Filter::Zstd { level: -1 }], ..Pipeline::default() }
+    Pipeline {
+        filters: vec![Filter::Zstd { level: -1 }],
+        ..Pipeline::default()
+    }
 }
 
 fn new_schema(kind: ArrayType, timestamp: u64) -> SchemaHandle {
@@ -242,7 +291,10 @@ fn new_schema(kind: ArrayType, timestamp: u64) -> SchemaHandle {
         capacity: 10_000,
         coords_filters: zstd(),
         offsets_filters: zstd(),
-        validity_filters: Pipeline { filters: vec![Filter::Rle { level: -1 }], ..Pipeline::default() },
+        validity_filters: Pipeline {
+            filters: vec![Filter::Rle { level: -1 }],
+            ..Pipeline::default()
+        },
         domain: Domain::default(),
         attributes: Vec::new(),
         dimension_labels: Vec::new(),
@@ -256,12 +308,18 @@ fn load(ctx: &Context, config: Option<&Config>, uri: &str) -> Result<SchemaHandl
     let settings = config.map(Config::settings);
     let engine = ctx.engine_with(settings.as_ref())?;
     // Only the schemas are looked at, and the latest counts whatever its time.
-    Ok(SchemaHandle::of_array(&Snapshot::open_to_write(&engine, uri)?))
+    Ok(SchemaHandle::of_array(&Snapshot::open_to_write(
+        &engine, uri,
+    )?))
 }
 
 fn add_label(schema: &mut ArraySchema, index: u32, name: &str, order: i32, id: i32) -> Result<()> {
     let datatype = datatype(id)?;
-    let fail = |why: &str| Err(Failure::new(format!("Cannot add dimension label '{name}'; {why}")));
+    let fail = |why: &str| {
+        Err(Failure::new(format!(
+            "Cannot add dimension label '{name}'; {why}"
+        )))
+    };
     if schema.dimension(index as usize).is_none() {
         return fail("there is no such dimension");
     }
@@ -269,8 +327,16 @@ fn add_label(schema: &mut ArraySchema, index: u32, name: &str, order: i32, id: i
     if taken {
         return fail("the name is used already");
     }
-    let cell_val_num = if datatype == Datatype::StringAscii { CellValNum::Var } else { CellValNum::ONE };
-    let internal = schema.dimension_labels.iter().filter(|label| !label.external).count();
+    let cell_val_num = if datatype == Datatype::StringAscii {
+        CellValNum::Var
+    } else {
+        CellValNum::ONE
+    };
+    let internal = schema
+        .dimension_labels
+        .iter()
+        .filter(|label| !label.external)
+        .count();
     schema.dimension_labels.push(DimensionLabel {
         dimension: index,
         order: data_order(order)?,

@@ -1,5 +1,5 @@
-//! Statistics: what contexts and queries count while statistics are on, as JSON in the reference's shape and, where the
-//! same thing is counted, under its names.
+//! Statistics: what contexts and queries count while statistics are on, as JSON in the reference's
+//! shape and, where the same thing is counted, under its names.
 
 mod storage;
 
@@ -24,7 +24,9 @@ static OWNED: Mutex<Option<HashMap<usize, CString>>> = Mutex::new(None);
 pub fn owned_text(text: &str) -> Pointer<c_char> {
     let text = to_c(text);
     let pointer = text.as_ptr();
-    lock(&OWNED).get_or_insert_with(HashMap::new).insert(pointer as usize, text);
+    lock(&OWNED)
+        .get_or_insert_with(HashMap::new)
+        .insert(pointer as usize, text);
     Pointer(pointer)
 }
 
@@ -69,7 +71,10 @@ impl Stats {
     /// Adds to a counter, if statistics are on.
     pub fn count(&self, name: &str, number: u64) {
         if is_enabled() {
-            *lock(&self.counted).counters.entry(format!("Context.{name}")).or_default() += number;
+            *lock(&self.counted)
+                .counters
+                .entry(format!("Context.{name}"))
+                .or_default() += number;
         }
     }
 
@@ -96,7 +101,10 @@ impl Stats {
         let mut timers = Vec::new();
         for (name, (seconds, times)) in counted.timers.iter().rev() {
             timers.push(format!("{indent}    \"{name}.sum\": {seconds}"));
-            timers.push(format!("{indent}    \"{name}.avg\": {}", seconds / (*times).max(1) as f64));
+            timers.push(format!(
+                "{indent}    \"{name}.avg\": {}",
+                seconds / (*times).max(1) as f64
+            ));
         }
         let counters: Vec<String> = counted
             .counters
@@ -121,8 +129,11 @@ impl Stats {
 /// Those of all contexts.
 fn json() -> String {
     let contexts: Vec<Arc<Stats>> = lock(&CONTEXTS).iter().filter_map(Weak::upgrade).collect();
-    let parts: Vec<String> =
-        contexts.iter().map(|stats| stats.json("  ")).filter(|json| !json.is_empty()).collect();
+    let parts: Vec<String> = contexts
+        .iter()
+        .map(|stats| stats.json("  "))
+        .filter(|json| !json.is_empty())
+        .collect();
     format!("[\n{}\n]\n", parts.join(",\n"))
 }
 

@@ -1,4 +1,5 @@
-//! Strings and bytes handed out: `tiledb_string_t`, and values that live as long as the handle that they are asked of.
+//! Strings and bytes handed out: `tiledb_string_t`, and values that live as long as the handle that
+//! they are asked of.
 
 use crate::boundary::{In, InOut, Kind, Out, Pointer, Ptr, Str, capi_plain};
 use std::collections::HashMap;
@@ -23,7 +24,8 @@ pub struct Keep {
     values: Mutex<HashMap<Mark, Vec<Box<[u64]>>>>,
 }
 
-/// What tells values apart at a glance, also those of many megabytes: a hash of their length, first and last bytes.
+/// What tells values apart at a glance, also those of many megabytes: a hash of their length, first
+/// and last bytes.
 type Mark = u64;
 
 fn mark(bytes: &[u8]) -> Mark {
@@ -54,7 +56,10 @@ fn words(bytes: &[u8]) -> Box<[u64]> {
 fn holds(kept: &[u64], bytes: &[u8]) -> bool {
     let (whole, rest) = bytes.as_chunks();
     let ahead = kept.len() == whole.len() + 1
-        && kept.iter().zip(whole).all(|(kept, word)| *kept == u64::from_le_bytes(*word));
+        && kept
+            .iter()
+            .zip(whole)
+            .all(|(kept, word)| *kept == u64::from_le_bytes(*word));
     ahead && kept.last() == Some(&u64::from_le_bytes(padded(rest)))
 }
 
@@ -63,10 +68,13 @@ impl Keep {
     pub fn bytes(&self, bytes: &[u8]) -> Pointer {
         let mut values = lock(&self.values);
         let alike = values.entry(mark(bytes)).or_default();
-        let at = alike.iter().position(|kept| holds(kept, bytes)).unwrap_or_else(|| {
-            alike.push(words(bytes));
-            alike.len() - 1
-        });
+        let at = alike
+            .iter()
+            .position(|kept| holds(kept, bytes))
+            .unwrap_or_else(|| {
+                alike.push(words(bytes));
+                alike.len() - 1
+            });
         Pointer(alike[at].as_ptr().cast())
     }
 
@@ -119,9 +127,14 @@ mod tests {
         let values: Vec<Vec<u8>> = (0..100u8).map(|i| (0..i).collect()).collect();
         let mut inner = vec![7; 1000];
         inner[500] = 8;
-        let values: Vec<Vec<u8>> =
-            values.into_iter().chain([vec![7; 1000], inner, vec![9], vec![0, 0]]).collect();
-        let pointers: Vec<*const u8> = values.iter().map(|value| keep.bytes(value).0.cast()).collect();
+        let values: Vec<Vec<u8>> = values
+            .into_iter()
+            .chain([vec![7; 1000], inner, vec![9], vec![0, 0]])
+            .collect();
+        let pointers: Vec<*const u8> = values
+            .iter()
+            .map(|value| keep.bytes(value).0.cast())
+            .collect();
         for (i, (value, pointer)) in values.iter().zip(&pointers).enumerate() {
             assert_eq!(keep.bytes(value).0.cast(), *pointer);
             assert_eq!(pointers.iter().position(|p| p == pointer), Some(i));

@@ -43,7 +43,10 @@ pub struct Ranges {
 impl SubarrayHandle {
     /// A handle on a copy of ranges.
     pub fn new(ranges: Ranges) -> Self {
-        Self { state: Mutex::new(ranges), keep: Keep::default() }
+        Self {
+            state: Mutex::new(ranges),
+            keep: Keep::default(),
+        }
     }
 
     /// The ranges as they are now.
@@ -56,21 +59,32 @@ fn strict(value: Option<&str>) -> Result<bool> {
     match value {
         Some("error") => Ok(true),
         Some("warn") | None => Ok(false),
-        Some(other) => {
-            Err(Failure::new(format!("sm.read_range_oob is {other:?}; it must be \"warn\" or \"error\"")))
-        }
+        Some(other) => Err(Failure::new(format!(
+            "sm.read_range_oob is {other:?}; it must be \"warn\" or \"error\""
+        ))),
     }
 }
 
 /// The coordinate that follows; `None` at the end of the type and where there is none.
 fn successor(datatype: Datatype, bytes: &[u8]) -> Option<Vec<u8>> {
     fn next<T: Native>(bytes: &[u8], signed: bool) -> Option<Vec<u8>> {
-        let mut wide = [if signed && bytes.last()? & 0x80 != 0 { 0xff } else { 0 }; 16];
-        wide.get_mut(..T::SIZE)?.copy_from_slice(bytes.get(..T::SIZE)?);
+        let mut wide = [if signed && bytes.last()? & 0x80 != 0 {
+            0xff
+        } else {
+            0
+        }; 16];
+        wide.get_mut(..T::SIZE)?
+            .copy_from_slice(bytes.get(..T::SIZE)?);
         let next = i128::from_le_bytes(wide) + 1;
         let bits = 8 * u32::try_from(T::SIZE).ok()?;
-        let max = if signed { (1i128 << (bits - 1)) - 1 } else { (1i128 << bits) - 1 };
-        (next <= max).then(|| next.to_le_bytes().get(..T::SIZE).map(<[u8]>::to_vec)).flatten()
+        let max = if signed {
+            (1i128 << (bits - 1)) - 1
+        } else {
+            (1i128 << bits) - 1
+        };
+        (next <= max)
+            .then(|| next.to_le_bytes().get(..T::SIZE).map(<[u8]>::to_vec))
+            .flatten()
     }
     if datatype.is_string() || datatype.is_real() {
         return None;
@@ -84,8 +98,12 @@ fn successor(datatype: Datatype, bytes: &[u8]) -> Option<Vec<u8>> {
 
 fn is_nan(datatype: Datatype, bytes: &[u8]) -> bool {
     match datatype {
-        Datatype::Float32 => bytes.first_chunk().is_some_and(|b| f32::from_le_bytes(*b).is_nan()),
-        Datatype::Float64 => bytes.first_chunk().is_some_and(|b| f64::from_le_bytes(*b).is_nan()),
+        Datatype::Float32 => bytes
+            .first_chunk()
+            .is_some_and(|b| f32::from_le_bytes(*b).is_nan()),
+        Datatype::Float64 => bytes
+            .first_chunk()
+            .is_some_and(|b| f64::from_le_bytes(*b).is_nan()),
         _ => false,
     }
 }
@@ -106,7 +124,9 @@ impl Ranges {
     }
 
     fn dimension(&self, index: usize) -> Result<&Dimension> {
-        self.schema.dimension(index).ok_or_else(|| Failure::new("Cannot add range; Invalid dimension index"))
+        self.schema
+            .dimension(index)
+            .ok_or_else(|| Failure::new("Cannot add range; Invalid dimension index"))
     }
 
     fn index_of(&self, name: &str) -> Result<usize> {
@@ -117,7 +137,10 @@ impl Ranges {
     fn add(&mut self, index: usize, mut range: Range) -> Result<()> {
         let dimension = self.dimension(index)?.clone();
         let fail = |why: &str| {
-            Err(Failure::new(format!("Cannot add range to dimension '{}'; {why}", dimension.name)))
+            Err(Failure::new(format!(
+                "Cannot add range to dimension '{}'; {why}",
+                dimension.name
+            )))
         };
         if self.labels.get(index).is_some_and(Option::is_some) {
             return fail("A range is already set on a dimension label for this dimension");
@@ -153,7 +176,9 @@ impl Ranges {
                 }
             }
         }
-        let Some(ranges) = self.dimensions.get_mut(index) else { return fail("Invalid dimension index") };
+        let Some(ranges) = self.dimensions.get_mut(index) else {
+            return fail("Invalid dimension index");
+        };
         if self.coalesce
             && let Some(last) = ranges.last_mut()
             && successor(datatype, &last.end).is_some_and(|next| next == range.start)
@@ -167,9 +192,13 @@ impl Ranges {
 
     fn add_label(&mut self, name: &str, range: Range) -> Result<()> {
         let label = self.schema.dimension_label(name);
-        let label = label.ok_or_else(|| Failure::new(format!("there is no dimension label '{name}'")))?;
+        let label =
+            label.ok_or_else(|| Failure::new(format!("there is no dimension label '{name}'")))?;
         let index = label.dimension as usize;
-        let taken = self.dimensions.get(index).is_some_and(|ranges| !ranges.is_empty());
+        let taken = self
+            .dimensions
+            .get(index)
+            .is_some_and(|ranges| !ranges.is_empty());
         if taken {
             return Err(Failure::new(
                 "Cannot add label range; a range is already set on the dimension of this label",
@@ -180,7 +209,8 @@ impl Ranges {
             Some(Some((known, ranges))) if known == name => ranges.push(range),
             _ => {
                 return Err(
-                    "Cannot add label range; another label of the dimension has ranges already".into()
+                    "Cannot add label range; another label of the dimension has ranges already"
+                        .into(),
                 );
             }
         }
@@ -189,28 +219,37 @@ impl Ranges {
 
     /// The ranges of a dimension as they count: the whole domain if none were set.
     fn effective(&self, index: usize) -> Result<Vec<Range>> {
-        let ranges = self.dimensions.get(index).ok_or_else(|| Failure::new("Invalid dimension index"))?;
+        let ranges = self
+            .dimensions
+            .get(index)
+            .ok_or_else(|| Failure::new("Invalid dimension index"))?;
         // Ranges of labels become ranges of the dimension when the query is submitted.
         if !ranges.is_empty() || self.labels.get(index).is_some_and(Option::is_some) {
             return Ok(ranges.clone());
         }
-        let current = self.schema.current_domain.ranges().and_then(|ranges| ranges.get(index));
+        let current = self
+            .schema
+            .current_domain
+            .ranges()
+            .and_then(|ranges| ranges.get(index));
         let domain = current.or(self.dimension(index)?.domain.as_ref());
         Ok(vec![domain.cloned().unwrap_or_default()])
     }
 
     fn range(&self, index: usize, at: u64) -> Result<Range> {
         let ranges = self.effective(index)?;
-        let found = usize::try_from(at).ok().and_then(|at| ranges.into_iter().nth(at));
+        let found = usize::try_from(at)
+            .ok()
+            .and_then(|at| ranges.into_iter().nth(at));
         found.ok_or_else(|| Failure::new("Cannot get range; Invalid range index"))
     }
 
     fn label(&self, name: &str) -> Result<&[Range]> {
         let mut labels = self.labels.iter().flatten();
         let found = labels.find(|(known, _)| known == name);
-        found
-            .map(|(_, ranges)| ranges.as_slice())
-            .ok_or_else(|| Failure::new(format!("there are no ranges of a dimension label '{name}'")))
+        found.map(|(_, ranges)| ranges.as_slice()).ok_or_else(|| {
+            Failure::new(format!("there are no ranges of a dimension label '{name}'"))
+        })
     }
 
     /// Turns ranges of labels into ranges of their dimensions.
@@ -240,23 +279,35 @@ impl Ranges {
                 return DimSelection::All;
             }
             if self.schema.dimension(index).is_some_and(Dimension::is_var) {
-                // To the engine a range of strings without an end is open; here it ends before it starts, and holds nothing.
+                // To the engine a range of strings without an end is open; here it ends before it
+                // starts, and holds nothing.
                 ranges.retain(|range| range.start <= range.end);
             }
             DimSelection::Ranges(ranges)
         };
-        Ok(Subarray::Box(resolved.dimensions.into_iter().enumerate().map(selection).collect()))
+        Ok(Subarray::Box(
+            resolved
+                .dimensions
+                .into_iter()
+                .enumerate()
+                .map(selection)
+                .collect(),
+        ))
     }
 
-    /// Bounds ranges by a current domain that the array's schema was given after opening; the engine knows of one that was
-    /// there before.
+    /// Bounds ranges by a current domain that the array's schema was given after opening; the
+    /// engine knows of one that was there before.
     fn bound(&mut self) -> Result<()> {
         if self.schema.current_domain == self.array.schema().current_domain {
             return Ok(());
         }
-        let Some(current) = self.schema.current_domain.ranges() else { return Ok(()) };
+        let Some(current) = self.schema.current_domain.ranges() else {
+            return Ok(());
+        };
         for (index, bounds) in current.iter().enumerate() {
-            let Some(ranges) = self.dimensions.get_mut(index) else { continue };
+            let Some(ranges) = self.dimensions.get_mut(index) else {
+                continue;
+            };
             if bounds.start.is_empty() && bounds.end.is_empty() {
                 // All strings.
                 continue;
@@ -265,7 +316,9 @@ impl Ranges {
                 ranges.push(bounds.clone());
                 continue;
             }
-            let Some(dimension) = self.schema.dimension(index) else { continue };
+            let Some(dimension) = self.schema.dimension(index) else {
+                continue;
+            };
             let less = |a: &[u8], b: &[u8]| compare(dimension.datatype, a, b) == Ordering::Less;
             let outside = |r: &Range| less(&r.start, &bounds.start) || less(&bounds.end, &r.end);
             if self.schema.is_dense() && ranges.iter().any(outside) {
@@ -307,7 +360,10 @@ impl Ranges {
 
     /// The number of combinations of ranges.
     pub fn range_num(&self) -> u64 {
-        self.dimensions.iter().map(|ranges| ranges.len().max(1) as u64).product()
+        self.dimensions
+            .iter()
+            .map(|ranges| ranges.len().max(1) as u64)
+            .product()
     }
 }
 
@@ -323,7 +379,13 @@ fn fixed(size: Option<usize>, start: &Bytes, end: &Bytes, stride: &Bytes) -> Res
     Ok(Range::new(start.get(size)?, end.get(size)?))
 }
 
-fn variable(is_var: bool, start: &Bytes, start_size: u64, end: &Bytes, end_size: u64) -> Result<Range> {
+fn variable(
+    is_var: bool,
+    start: &Bytes,
+    start_size: u64,
+    end: &Bytes,
+    end_size: u64,
+) -> Result<Range> {
     if !is_var {
         return Err("Cannot add range; Range must be variable-sized".into());
     }
@@ -580,8 +642,14 @@ capi! {
 }
 
 fn label_range<'a>(ranges: &'a Ranges, name: &str, at: u64) -> Result<&'a Range> {
-    let found = usize::try_from(at).ok().and_then(|at| ranges.label(name).ok()?.get(at));
-    found.ok_or_else(|| Failure::new(format!("there is no range {at} of a dimension label '{name}'")))
+    let found = usize::try_from(at)
+        .ok()
+        .and_then(|at| ranges.label(name).ok()?.get(at));
+    found.ok_or_else(|| {
+        Failure::new(format!(
+            "there is no range {at} of a dimension label '{name}'"
+        ))
+    })
 }
 
 capi_free! {

@@ -1,6 +1,8 @@
 //! `tiledb_vfs_t` and `tiledb_vfs_fh_t`: files as the engine's storages have them.
 
-use crate::boundary::{Bytes, In, Kind, Opaque, Out, OutBytes, Ptr, Text, capi, capi_callback, capi_free};
+use crate::boundary::{
+    Bytes, In, Kind, Opaque, Out, OutBytes, Ptr, Text, capi, capi_callback, capi_free,
+};
 use crate::config::{Config, Settings};
 use crate::error::{Failure, Result};
 use crate::strings::{lock, to_c};
@@ -44,7 +46,8 @@ type ListCallback = Option<extern "C-unwind" fn(*const c_char, Opaque) -> i32>;
 /// A callback of `tiledb_vfs_ls_recursive`.
 type RecursiveCallback = Option<extern "C-unwind" fn(*const c_char, usize, u64, Opaque) -> i32>;
 /// A callback of `tiledb_vfs_ls_recursive_v2`.
-type RecursiveCallback2 = Option<extern "C-unwind" fn(*const c_char, usize, u64, u8, Opaque) -> i32>;
+type RecursiveCallback2 =
+    Option<extern "C-unwind" fn(*const c_char, usize, u64, u8, Opaque) -> i32>;
 
 /// Before so many bytes are read it is asked whether there are so many.
 const LARGE_READ: u64 = 1 << 20;
@@ -73,14 +76,27 @@ fn look(location: &Location) -> Result<Found> {
         Err(Error::NotFound { .. }) => {}
         Err(error) => return Err(error.into()),
     }
-    let Some(parent) = location.path.parent() else { return Ok(Found::Folder) };
+    let Some(parent) = location.path.parent() else {
+        return Ok(Found::Folder);
+    };
     let name = location.path.name();
-    let folder = location.storage.find(&parent, &[name])?.iter().any(|entry| entry.is_dir);
-    Ok(if folder { Found::Folder } else { Found::Nothing })
+    let folder = location
+        .storage
+        .find(&parent, &[name])?
+        .iter()
+        .any(|entry| entry.is_dir);
+    Ok(if folder {
+        Found::Folder
+    } else {
+        Found::Nothing
+    })
 }
 
 fn read_all(location: &Location) -> Result<bytes::Bytes> {
-    let request = ReadRequest { path: location.path.clone(), range: ReadRange::All };
+    let request = ReadRequest {
+        path: location.path.clone(),
+        range: ReadRange::All,
+    };
     let read = location.storage.read(&[request])?;
     Ok(read.into_iter().next().unwrap_or_default())
 }
@@ -94,7 +110,10 @@ fn size_of(location: &Location, entry: &Entry) -> Result<u64> {
 }
 
 /// Everything below a folder, folders before what lies in them.
-fn walk(location: &Location, visit: &mut dyn FnMut(&Location, &Entry, u64) -> Result<bool>) -> Result<bool> {
+fn walk(
+    location: &Location,
+    visit: &mut dyn FnMut(&Location, &Entry, u64) -> Result<bool>,
+) -> Result<bool> {
     for entry in location.storage.list(&location.path)? {
         let below = location.join(&entry.name);
         if !visit(&below, &entry, size_of(location, &entry)?)? {
@@ -111,10 +130,14 @@ fn open(location: Location, mode: i32) -> Result<File> {
     let found = look(&location)?;
     match (mode, found) {
         (READ, Found::File(_)) => Ok(File::Reading(location)),
-        (READ, _) => Err(Failure::new(format!("Cannot open file '{}'; File does not exist", location.path))),
-        (WRITE | APPEND, Found::Folder) => {
-            Err(Failure::new(format!("Cannot open file '{}'; it is a folder", location.path)))
-        }
+        (READ, _) => Err(Failure::new(format!(
+            "Cannot open file '{}'; File does not exist",
+            location.path
+        ))),
+        (WRITE | APPEND, Found::Folder) => Err(Failure::new(format!(
+            "Cannot open file '{}'; it is a folder",
+            location.path
+        ))),
         (WRITE | APPEND, found) => {
             if mode == APPEND
                 && found != Found::Nothing
@@ -123,10 +146,15 @@ fn open(location: Location, mode: i32) -> Result<File> {
                 return Ok(File::Writing(location, Some(more)));
             }
             // Where objects cannot grow they are written anew.
-            let before =
-                if mode == APPEND && found != Found::Nothing { Some(read_all(&location)?) } else { None };
+            let before = if mode == APPEND && found != Found::Nothing {
+                Some(read_all(&location)?)
+            } else {
+                None
+            };
             if found != Found::Nothing {
-                location.storage.delete(std::slice::from_ref(&location.path))?;
+                location
+                    .storage
+                    .delete(std::slice::from_ref(&location.path))?;
             }
             let mut upload = location.storage.upload(&location.path)?;
             if let Some(before) = before {
@@ -163,8 +191,14 @@ fn copy_file(from: &Location, to: &Location) -> Result<()> {
             static COPIES: AtomicU64 = AtomicU64::new(0);
             let number = COPIES.fetch_add(1, Ordering::Relaxed);
             let name = format!("{}.copy-{}-{number}", to.path.name(), std::process::id());
-            let parent = to.path.parent().ok_or_else(|| Failure::new("a copy needs a name"))?;
-            let aside = Location { storage: to.storage.clone(), path: parent.join(&name) };
+            let parent = to
+                .path
+                .parent()
+                .ok_or_else(|| Failure::new("a copy needs a name"))?;
+            let aside = Location {
+                storage: to.storage.clone(),
+                path: parent.join(&name),
+            };
             azulejo::object::copy_file(from, &aside, None)?;
             to.storage.delete(std::slice::from_ref(&to.path))?;
             Ok(to.storage.rename(&aside.path, &to.path)?)
@@ -338,8 +372,8 @@ capi! {
         close(&mut lock(&fh.get()?.state))?;
     }
 
-    /// Reads bytes of a file; it is an error if there are fewer. One that is being written shows what it holds so far, if
-    /// it is a local file.
+    /// Reads bytes of a file; it is an error if there are fewer. One that is being written shows
+    /// what it holds so far, if it is a local file.
     fn tiledb_vfs_read(ctx, fh: In<FileHandle>, offset: u64, buffer: OutBytes, nbytes: u64) {
         let state = lock(&fh.get()?.state);
         let (File::Reading(location) | File::Writing(location, _)) = &*state else {
@@ -386,7 +420,11 @@ capi! {
 fn gather(vfs: &Vfs, path: &str) -> Result<Vec<(CString, u64, bool)>> {
     let mut found = Vec::new();
     walk(&vfs.locate(path)?, &mut |below, entry, size| {
-        found.push((to_c(&crate::uri::absolute(below.path.as_str())), size, entry.is_dir));
+        found.push((
+            to_c(&crate::uri::absolute(below.path.as_str())),
+            size,
+            entry.is_dir,
+        ));
         Ok(true)
     })?;
     Ok(found)

@@ -1,4 +1,5 @@
-//! Programs in C and C++ compiled against the header and linked to the library. Skipped where there is no compiler.
+//! Programs in C and C++ compiled against the header and linked to the library. Skipped where there
+//! is no compiler.
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
@@ -14,7 +15,10 @@ fn library() -> PathBuf {
 
 /// Whether the compiler runs; says so if not.
 fn has(compiler: &str) -> bool {
-    let found = Command::new(compiler).arg("--version").output().is_ok_and(|out| out.status.success());
+    let found = Command::new(compiler)
+        .arg("--version")
+        .output()
+        .is_ok_and(|out| out.status.success());
     if !found {
         eprintln!("SKIPPED: there is no {compiler} here");
     }
@@ -28,8 +32,11 @@ fn run(compiler: &str, options: &[&str], source: &str) -> String {
     let program = folder.path().join("program");
     let library = library();
     // Programs look for the soname, as they do for libtiledb.
-    std::os::unix::fs::symlink(library.join("libazulejo_capi.so"), folder.path().join("libtiledb.so"))
-        .unwrap();
+    std::os::unix::fs::symlink(
+        library.join("libazulejo_capi.so"),
+        folder.path().join("libtiledb.so"),
+    )
+    .unwrap();
     std::os::unix::fs::symlink("libtiledb.so", folder.path().join("libtiledb.so.2.30")).unwrap();
     let compiled = Command::new(compiler)
         .args(options)
@@ -43,13 +50,22 @@ fn run(compiler: &str, options: &[&str], source: &str) -> String {
         .arg("-ltiledb")
         .output()
         .unwrap();
-    assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
+    assert!(
+        compiled.status.success(),
+        "{}",
+        String::from_utf8_lossy(&compiled.stderr)
+    );
     let out = Command::new(&program)
         .arg(folder.path().join("new"))
         .env("LD_LIBRARY_PATH", folder.path())
         .output()
         .unwrap();
-    assert!(out.status.success(), "{:?}: {}", out.status, String::from_utf8_lossy(&out.stderr));
+    assert!(
+        out.status.success(),
+        "{:?}: {}",
+        out.status,
+        String::from_utf8_lossy(&out.stderr)
+    );
     String::from_utf8(out.stdout).unwrap()
 }
 
@@ -57,7 +73,10 @@ fn run(compiler: &str, options: &[&str], source: &str) -> String {
 #[cfg(target_os = "linux")]
 fn a_c_program_writes_and_reads() {
     if has("cc") {
-        assert_eq!(run("cc", &["-std=c99", "-pedantic"], "smoke.c"), "read what was written\n");
+        assert_eq!(
+            run("cc", &["-std=c99", "-pedantic"], "smoke.c"),
+            "read what was written\n"
+        );
     }
 }
 
@@ -65,7 +84,10 @@ fn a_c_program_writes_and_reads() {
 #[cfg(target_os = "linux")]
 fn the_header_is_cxx_too() {
     if has("c++") {
-        assert_eq!(run("c++", &["-std=c++17", "-x", "c++"], "smoke.c"), "read what was written\n");
+        assert_eq!(
+            run("c++", &["-std=c++17", "-x", "c++"], "smoke.c"),
+            "read what was written\n"
+        );
     }
 }
 

@@ -13,13 +13,25 @@ const VAR: u32 = u32::MAX;
 /// Whether a value is there, and its index.
 fn index(ctx: &Ctx, enumeration: Handle, value: &[u8]) -> (i32, u64) {
     let (mut exist, mut index) = (-1i32, u64::MAX);
-    ok!(tiledb_enumeration_get_value_index, ctx.0, enumeration, value, value.len(), &mut exist, &mut index);
+    ok!(
+        tiledb_enumeration_get_value_index,
+        ctx.0,
+        enumeration,
+        value,
+        value.len(),
+        &mut exist,
+        &mut index
+    );
     (exist, index)
 }
 
 fn alloc(ctx: &Ctx, name: &CStr, datatype: i32, num: u32, data: &[u8], offsets: &[u64]) -> Handle {
     let mut enumeration = null();
-    let starts = if offsets.is_empty() { std::ptr::null() } else { offsets.as_ptr() };
+    let starts = if offsets.is_empty() {
+        std::ptr::null()
+    } else {
+        offsets.as_ptr()
+    };
     let (size, starts_size) = (data.len(), size_of_val(offsets));
     ok!(
         tiledb_enumeration_alloc,
@@ -40,15 +52,30 @@ fn alloc(ctx: &Ctx, name: &CStr, datatype: i32, num: u32, data: &[u8], offsets: 
 #[test]
 fn values_are_found_by_their_bytes() {
     let ctx = Ctx::new();
-    let mut words = alloc(&ctx, c"words", STRING_ASCII, VAR, b"tilebazulejo", &[0, 4, 5, 5]);
-    let found = [&b"tile"[..], b"b", b"", b"azulejo", b"ti", b"c"].map(|word| index(&ctx, words, word));
+    let mut words = alloc(
+        &ctx,
+        c"words",
+        STRING_ASCII,
+        VAR,
+        b"tilebazulejo",
+        &[0, 4, 5, 5],
+    );
+    let found =
+        [&b"tile"[..], b"b", b"", b"azulejo", b"ti", b"c"].map(|word| index(&ctx, words, word));
     assert_eq!(found, [(1, 0), (1, 1), (1, 2), (1, 3), (0, 0), (0, 0)]);
 
-    let bytes: Vec<u8> = [7i64, -1, 300].iter().flat_map(|n| n.to_le_bytes()).collect();
+    let bytes: Vec<u8> = [7i64, -1, 300]
+        .iter()
+        .flat_map(|n| n.to_le_bytes())
+        .collect();
     let mut numbers = alloc(&ctx, c"numbers", INT64, 1, &bytes, &[]);
     let found = [300i64, -1, 7, 8].map(|n| index(&ctx, numbers, &n.to_le_bytes()));
     assert_eq!(found, [(1, 2), (1, 1), (1, 0), (0, 0)]);
-    assert_eq!(index(&ctx, numbers, &[7]), (0, 0), "a value of another size");
+    assert_eq!(
+        index(&ctx, numbers, &[7]),
+        (0, 0),
+        "a value of another size"
+    );
     free!(tiledb_enumeration_free, words; tiledb_enumeration_free, numbers);
 }
 
@@ -56,11 +83,16 @@ fn values_are_found_by_their_bytes() {
 fn each_of_many_values_is_found() {
     const MANY: u64 = 20_000;
     let ctx = Ctx::new();
-    let data: Vec<u8> = (0..MANY).flat_map(|i| format!("value {i:06}").into_bytes()).collect();
+    let data: Vec<u8> = (0..MANY)
+        .flat_map(|i| format!("value {i:06}").into_bytes())
+        .collect();
     let offsets: Vec<u64> = (0..MANY).map(|i| i * 12).collect();
     let mut many = alloc(&ctx, c"many", STRING_ASCII, VAR, &data, &offsets);
     for i in 0..MANY {
-        assert_eq!(index(&ctx, many, format!("value {i:06}").as_bytes()), (1, i));
+        assert_eq!(
+            index(&ctx, many, format!("value {i:06}").as_bytes()),
+            (1, i)
+        );
     }
     assert_eq!(index(&ctx, many, b"value 020000"), (0, 0));
     free!(tiledb_enumeration_free, many);

@@ -1,4 +1,5 @@
-//! Null, freed and mistaken handles, for every function there is: an error, or nothing, and never a crash.
+//! Null, freed and mistaken handles, for every function there is: an error, or nothing, and never a
+//! crash.
 #![allow(unsafe_code, clippy::unwrap_used, reason = "tests of a C API")]
 
 mod capi;
@@ -20,7 +21,11 @@ const CONTENT: &[&str] = &[
     "tiledb_status_code",
 ];
 /// Functions that write to a `FILE*`, or to the standard output.
-const PRINTING: &[&str] = &["tiledb_fragment_info_dump", "tiledb_stats_dump", "tiledb_stats_raw_dump"];
+const PRINTING: &[&str] = &[
+    "tiledb_fragment_info_dump",
+    "tiledb_stats_dump",
+    "tiledb_stats_raw_dump",
+];
 
 #[test]
 fn there_are_as_many_functions_as_libtiledb_has() {
@@ -40,7 +45,11 @@ fn null_everywhere_is_an_error_or_nothing() {
             continue;
         }
         let has_ctx = f.letters.starts_with('c');
-        if if has_ctx { status != -3 } else { status >= 0 && !CONTENT.contains(&f.name) } {
+        if if has_ctx {
+            status != -3
+        } else {
+            status >= 0 && !CONTENT.contains(&f.name)
+        } {
             wrong.push((f.name, status));
         }
         if has_ctx && !CONTENT.contains(&f.name) {
@@ -84,7 +93,13 @@ fn mistaken_and_freed_handles_are_errors() {
     let misaligned = (stale as u64) + 1;
     for f in FUNCTIONS.iter().filter(|f| !PRINTING.contains(&f.name)) {
         // A field of zeros is an empty string, a null handle, a number, and room for results.
-        for handle in [0, stale as u64, error as u64, not_a_handle.as_ptr() as u64, misaligned] {
+        for handle in [
+            0,
+            stale as u64,
+            error as u64,
+            not_a_handle.as_ptr() as u64,
+            misaligned,
+        ] {
             let mut room = [0u64; 512];
             let status = call(f, ctx.0, handle, room.as_mut_ptr() as u64);
             let is_of_errors = f.name.starts_with("tiledb_error") && handle == error as u64;
@@ -117,7 +132,16 @@ fn freeing_twice_does_nothing() {
     let mut mistaken = config;
     raw!(tiledb_domain_free, &mut mistaken);
     let mut value: *const c_char = std::ptr::null();
-    assert_eq!(raw!(tiledb_config_get, config, c"sm.dedup_coords", &mut value, &mut error), 0);
+    assert_eq!(
+        raw!(
+            tiledb_config_get,
+            config,
+            c"sm.dedup_coords",
+            &mut value,
+            &mut error
+        ),
+        0
+    );
     assert_eq!(capi::text(value), "false");
     free!(tiledb_config_free, config);
 }
@@ -139,7 +163,13 @@ fn all_that_free_take_anything() {
             let words: Vec<u64> = f
                 .letters
                 .chars()
-                .map(|l| if l == 'c' { ctx.0 as u64 } else { &raw mut handle as u64 })
+                .map(|l| {
+                    if l == 'c' {
+                        ctx.0 as u64
+                    } else {
+                        &raw mut handle as u64
+                    }
+                })
                 .collect();
             invoke(f.address, &words);
         }

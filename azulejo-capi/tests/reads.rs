@@ -1,19 +1,35 @@
-//! Reads through the C API: small buffers, resubmission, shapes of offsets, aggregates, conditions, estimates, plans.
+//! Reads through the C API: small buffers, resubmission, shapes of offsets, aggregates, conditions,
+//! estimates, plans.
 #![allow(unsafe_code, clippy::unwrap_used, reason = "tests of a C API")]
 
 mod capi;
 
 use capi::{
-    ASCII, Attr, COMPLETED, Ctx, FLOAT64, Handle, INCOMPLETE, INT32, INT64, READ, ROW, UNORDERED, WRITE,
-    bytes, close, create, fails, free, null, ok, open, query, status,
+    ASCII, Attr, COMPLETED, Ctx, FLOAT64, Handle, INCOMPLETE, INT32, INT64, READ, ROW, UNORDERED,
+    WRITE, bytes, close, create, fails, free, null, ok, open, query, status,
 };
 use std::ffi::{CStr, CString, c_char};
 
 const CELLS: usize = 100;
 const ATTRIBUTES: &[Attr] = &[
-    Attr { name: c"a", datatype: INT64, var: false, nullable: false },
-    Attr { name: c"s", datatype: ASCII, var: true, nullable: true },
-    Attr { name: c"v", datatype: INT32, var: true, nullable: false },
+    Attr {
+        name: c"a",
+        datatype: INT64,
+        var: false,
+        nullable: false,
+    },
+    Attr {
+        name: c"s",
+        datatype: ASCII,
+        var: true,
+        nullable: true,
+    },
+    Attr {
+        name: c"v",
+        datatype: INT32,
+        var: true,
+        nullable: false,
+    },
 ];
 
 /// The cell `i` of `s`; `None` is null.
@@ -60,10 +76,31 @@ fn fill(ctx: Handle, uri: &CStr, sparse: bool) {
     }
     ok!(tiledb_query_set_data_buffer, ctx, q, c"a", &a[..], a_size);
     ok!(tiledb_query_set_data_buffer, ctx, q, c"s", &s[..], s_size);
-    ok!(tiledb_query_set_offsets_buffer, ctx, q, c"s", &s_offsets[..], so_size);
-    ok!(tiledb_query_set_validity_buffer, ctx, q, c"s", &s_validity[..], sv_size);
+    ok!(
+        tiledb_query_set_offsets_buffer,
+        ctx,
+        q,
+        c"s",
+        &s_offsets[..],
+        so_size
+    );
+    ok!(
+        tiledb_query_set_validity_buffer,
+        ctx,
+        q,
+        c"s",
+        &s_validity[..],
+        sv_size
+    );
     ok!(tiledb_query_set_data_buffer, ctx, q, c"v", &v[..], v_size);
-    ok!(tiledb_query_set_offsets_buffer, ctx, q, c"v", &v_offsets[..], vo_size);
+    ok!(
+        tiledb_query_set_offsets_buffer,
+        ctx,
+        q,
+        c"v",
+        &v_offsets[..],
+        vo_size
+    );
     ok!(tiledb_query_submit, ctx, q);
     assert_eq!(status(ctx, q), COMPLETED);
     let mut fragments = 0u32;
@@ -80,17 +117,66 @@ fn read_in_steps(ctx: Handle, uri: &CStr, layout: i32, cells: usize) -> usize {
     let mut a = vec![0i64; cells];
     let (mut s, mut so, mut sv) = (vec![0u8; cells * 3], vec![0u64; cells], vec![9u8; cells]);
     let (mut v, mut vo) = (vec![0i32; cells * 3], vec![0u64; cells]);
-    let mut sizes = [bytes(&a), bytes(&s), bytes(&so), bytes(&sv), bytes(&v), bytes(&vo)];
+    let mut sizes = [
+        bytes(&a),
+        bytes(&s),
+        bytes(&so),
+        bytes(&sv),
+        bytes(&v),
+        bytes(&vo),
+    ];
     let at = sizes.as_mut_ptr();
     let size = |i: usize| at.wrapping_add(i);
     // SAFETY: the sizes live as long as the query.
     let now = |i: usize| unsafe { size(i).read() } as usize;
-    ok!(tiledb_query_set_data_buffer, ctx, q, c"a", &mut a[..], size(0));
-    ok!(tiledb_query_set_data_buffer, ctx, q, c"s", &mut s[..], size(1));
-    ok!(tiledb_query_set_offsets_buffer, ctx, q, c"s", &mut so[..], size(2));
-    ok!(tiledb_query_set_validity_buffer, ctx, q, c"s", &mut sv[..], size(3));
-    ok!(tiledb_query_set_data_buffer, ctx, q, c"v", &mut v[..], size(4));
-    ok!(tiledb_query_set_offsets_buffer, ctx, q, c"v", &mut vo[..], size(5));
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"a",
+        &mut a[..],
+        size(0)
+    );
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"s",
+        &mut s[..],
+        size(1)
+    );
+    ok!(
+        tiledb_query_set_offsets_buffer,
+        ctx,
+        q,
+        c"s",
+        &mut so[..],
+        size(2)
+    );
+    ok!(
+        tiledb_query_set_validity_buffer,
+        ctx,
+        q,
+        c"s",
+        &mut sv[..],
+        size(3)
+    );
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"v",
+        &mut v[..],
+        size(4)
+    );
+    ok!(
+        tiledb_query_set_offsets_buffer,
+        ctx,
+        q,
+        c"v",
+        &mut vo[..],
+        size(5)
+    );
     let (mut seen, mut submissions) = (0, 0);
     loop {
         ok!(tiledb_query_submit, ctx, q);
@@ -101,9 +187,19 @@ fn read_in_steps(ctx: Handle, uri: &CStr, layout: i32, cells: usize) -> usize {
         for k in 0..n {
             let i = seen + k;
             assert_eq!(a[k], (i * i) as i64);
-            let end = |offsets: &[u64], all: usize| if k + 1 < n { offsets[k + 1] as usize } else { all };
+            let end = |offsets: &[u64], all: usize| {
+                if k + 1 < n {
+                    offsets[k + 1] as usize
+                } else {
+                    all
+                }
+            };
             assert_eq!(sv[k], u8::from(text(i).is_some()), "{i}");
-            assert_eq!(s[so[k] as usize..end(&so, now(1))], *text(i).unwrap_or_default().as_bytes(), "{i}");
+            assert_eq!(
+                s[so[k] as usize..end(&so, now(1))],
+                *text(i).unwrap_or_default().as_bytes(),
+                "{i}"
+            );
             assert_eq!(v[vo[k] as usize / 4..end(&vo, now(4)) / 4], list(i), "{i}");
         }
         seen += n;
@@ -131,11 +227,19 @@ fn tiny_buffers_give_all_cells_bit_by_bit() {
         let folder = tempfile::tempdir().unwrap();
         let uri = uri(&folder);
         fill(ctx.0, &uri, sparse);
-        for layout in if sparse { &[ROW, capi::GLOBAL, UNORDERED][..] } else { &[ROW, capi::GLOBAL][..] } {
+        for layout in if sparse {
+            &[ROW, capi::GLOBAL, UNORDERED][..]
+        } else {
+            &[ROW, capi::GLOBAL][..]
+        } {
             for cells in [3, 7, CELLS] {
                 let submissions = read_in_steps(ctx.0, &uri, *layout, cells);
                 assert!(
-                    if cells == CELLS { submissions == 1 } else { submissions >= CELLS / cells },
+                    if cells == CELLS {
+                        submissions == 1
+                    } else {
+                        submissions >= CELLS / cells
+                    },
                     "{submissions}"
                 );
             }
@@ -153,21 +257,52 @@ fn a_buffer_for_no_cell_is_incomplete_and_larger_ones_go_on() {
     let mut q = query(ctx.0, array, READ, ROW);
     let mut a = vec![0i64; CELLS];
     let mut size = 7u64;
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &mut a[..], &mut size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"a",
+        &mut a[..],
+        &mut size
+    );
     ok!(tiledb_query_submit, ctx.0, q);
     assert_eq!((status(ctx.0, q), size), (INCOMPLETE, 0));
     let mut has = 1i32;
     ok!(tiledb_query_has_results, ctx.0, q, &mut has);
     assert_eq!(has, 0);
     size = 16;
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &mut a[..], &mut size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"a",
+        &mut a[..],
+        &mut size
+    );
     ok!(tiledb_query_submit, ctx.0, q);
-    assert_eq!((status(ctx.0, q), size, &a[..2]), (INCOMPLETE, 16, &[0, 1][..]));
+    assert_eq!(
+        (status(ctx.0, q), size, &a[..2]),
+        (INCOMPLETE, 16, &[0, 1][..])
+    );
     size = bytes(&a);
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &mut a[..], &mut size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"a",
+        &mut a[..],
+        &mut size
+    );
     // Another field cannot join now.
     let mut other = bytes(&a);
-    let message = fails!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &mut a[..], &mut other);
+    let message = fails!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"d",
+        &mut a[..],
+        &mut other
+    );
     assert!(message.contains("'d'"), "{message}");
     ok!(tiledb_query_submit, ctx.0, q);
     assert_eq!((status(ctx.0, q), size, a[0]), (COMPLETED, 98 * 8, 4));
@@ -186,19 +321,63 @@ fn buffers_of_another_shape_are_errors() {
     let mut room = [0u64; 8];
     let mut size = bytes(&room);
     assert!(
-        fails!(tiledb_query_set_offsets_buffer, ctx.0, q, c"a", &mut room[..], &mut size).contains("fixed")
+        fails!(
+            tiledb_query_set_offsets_buffer,
+            ctx.0,
+            q,
+            c"a",
+            &mut room[..],
+            &mut size
+        )
+        .contains("fixed")
     );
     assert!(
-        fails!(tiledb_query_set_validity_buffer, ctx.0, q, c"a", &mut room[..], &mut size)
-            .contains("nullable")
+        fails!(
+            tiledb_query_set_validity_buffer,
+            ctx.0,
+            q,
+            c"a",
+            &mut room[..],
+            &mut size
+        )
+        .contains("nullable")
     );
     assert!(
-        fails!(tiledb_query_set_data_buffer, ctx.0, q, c"none", &mut room[..], &mut size).contains("none")
+        fails!(
+            tiledb_query_set_data_buffer,
+            ctx.0,
+            q,
+            c"none",
+            &mut room[..],
+            &mut size
+        )
+        .contains("none")
     );
-    fails!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &mut room[..], null());
-    fails!(tiledb_query_set_data_buffer, ctx.0, q, c"a", null(), &mut size);
+    fails!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"a",
+        &mut room[..],
+        null()
+    );
+    fails!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"a",
+        null(),
+        &mut size
+    );
     assert!(fails!(tiledb_query_submit, ctx.0, q).contains("not set"));
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"s", &mut room[..], &mut size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"s",
+        &mut room[..],
+        &mut size
+    );
     assert!(fails!(tiledb_query_submit, ctx.0, q).contains("offsets"));
     free!(tiledb_query_free, q);
     // An array open for reading takes no writes.
@@ -219,10 +398,27 @@ fn offsets_of(settings: &[(&CStr, &CStr)], width: usize, extra: bool) -> Vec<u64
     let count = CELLS + usize::from(extra);
     let (mut v, mut offsets) = ([0i32; 4 * CELLS], vec![0u8; count * width]);
     let (mut v_size, mut o_size) = (bytes(&v), bytes(&offsets));
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"v", &mut v[..], &mut v_size);
-    ok!(tiledb_query_set_offsets_buffer, ctx.0, q, c"v", &mut offsets[..], &mut o_size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"v",
+        &mut v[..],
+        &mut v_size
+    );
+    ok!(
+        tiledb_query_set_offsets_buffer,
+        ctx.0,
+        q,
+        c"v",
+        &mut offsets[..],
+        &mut o_size
+    );
     ok!(tiledb_query_submit, ctx.0, q);
-    assert_eq!((status(ctx.0, q), o_size as usize), (COMPLETED, count * width));
+    assert_eq!(
+        (status(ctx.0, q), o_size as usize),
+        (COMPLETED, count * width)
+    );
     free!(tiledb_query_free, q);
     close(ctx.0, array);
     let number = |b: &[u8]| {
@@ -242,19 +438,32 @@ fn offsets_come_in_every_format() {
     }
     let all = at;
     let in_bytes: Vec<u64> = starts.iter().map(|n| n * 4).collect();
-    let (bits, mode, extra) =
-        (c"sm.var_offsets.bitsize", c"sm.var_offsets.mode", c"sm.var_offsets.extra_element");
+    let (bits, mode, extra) = (
+        c"sm.var_offsets.bitsize",
+        c"sm.var_offsets.mode",
+        c"sm.var_offsets.extra_element",
+    );
     assert_eq!(offsets_of(&[], 8, false), in_bytes);
     assert_eq!(offsets_of(&[(bits, c"32")], 4, false), in_bytes);
     assert_eq!(offsets_of(&[(mode, c"elements")], 8, false), starts);
-    assert_eq!(offsets_of(&[(bits, c"32"), (mode, c"elements")], 4, false), starts);
+    assert_eq!(
+        offsets_of(&[(bits, c"32"), (mode, c"elements")], 4, false),
+        starts
+    );
     let with = |mut offsets: Vec<u64>, last: u64| {
         offsets.push(last);
         offsets
     };
-    assert_eq!(offsets_of(&[(extra, c"true")], 8, true), with(in_bytes, all * 4));
     assert_eq!(
-        offsets_of(&[(extra, c"true"), (bits, c"32"), (mode, c"elements")], 4, true),
+        offsets_of(&[(extra, c"true")], 8, true),
+        with(in_bytes, all * 4)
+    );
+    assert_eq!(
+        offsets_of(
+            &[(extra, c"true"), (bits, c"32"), (mode, c"elements")],
+            4,
+            true
+        ),
         with(starts, all)
     );
 }
@@ -274,8 +483,22 @@ fn offsets_with_an_extra_element_are_written_and_small_buffers_read() {
     let mut q = query(ctx.0, array, WRITE, ROW);
     let (v, offsets) = ([1i32, 2, 3, 4, 5, 99], [0u32, 2, 2, 3, 5]);
     let (mut v_size, mut o_size) = (bytes(&v), bytes(&offsets));
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"v", &v, &mut v_size);
-    ok!(tiledb_query_set_offsets_buffer, ctx.0, q, c"v", &offsets, &mut o_size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"v",
+        &v,
+        &mut v_size
+    );
+    ok!(
+        tiledb_query_set_offsets_buffer,
+        ctx.0,
+        q,
+        c"v",
+        &offsets,
+        &mut o_size
+    );
     ok!(tiledb_query_submit, ctx.0, q);
     free!(tiledb_query_free, q);
     close(ctx.0, array);
@@ -285,12 +508,30 @@ fn offsets_with_an_extra_element_are_written_and_small_buffers_read() {
     let (mut v, mut offsets, mut seen) = ([0i32; 8], [0u32; 3], Vec::new());
     loop {
         let (mut v_size, mut o_size) = (bytes(&v), bytes(&offsets));
-        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"v", &mut v[..], &mut v_size);
-        ok!(tiledb_query_set_offsets_buffer, ctx.0, q, c"v", &mut offsets[..], &mut o_size);
+        ok!(
+            tiledb_query_set_data_buffer,
+            ctx.0,
+            q,
+            c"v",
+            &mut v[..],
+            &mut v_size
+        );
+        ok!(
+            tiledb_query_set_offsets_buffer,
+            ctx.0,
+            q,
+            c"v",
+            &mut offsets[..],
+            &mut o_size
+        );
         ok!(tiledb_query_submit, ctx.0, q);
         let n = o_size as usize / 4;
         assert_eq!(u64::from(offsets[n - 1]) * 4, v_size);
-        seen.extend(offsets[..n].windows(2).map(|w| v[w[0] as usize..w[1] as usize].to_vec()));
+        seen.extend(
+            offsets[..n]
+                .windows(2)
+                .map(|w| v[w[0] as usize..w[1] as usize].to_vec()),
+        );
         if status(ctx.0, q) == COMPLETED {
             break;
         }
@@ -311,25 +552,76 @@ fn aggregates_conditions_estimates_and_plans() {
     let mut q = query(ctx, array, READ, UNORDERED);
     let (mut condition, mut ten, limit) = (null(), null(), [100i64]);
     ok!(tiledb_query_condition_alloc, ctx, &mut condition);
-    ok!(tiledb_query_condition_init, ctx, condition, c"a", &limit, 8u64, 0);
+    ok!(
+        tiledb_query_condition_init,
+        ctx,
+        condition,
+        c"a",
+        &limit,
+        8u64,
+        0
+    );
     // a < 100 and not a = 25: the cells 0 to 9 but 5.
     ok!(tiledb_query_condition_alloc, ctx, &mut ten);
-    ok!(tiledb_query_condition_init, ctx, ten, c"a", &[25i64], 8u64, 4);
+    ok!(
+        tiledb_query_condition_init,
+        ctx,
+        ten,
+        c"a",
+        &[25i64],
+        8u64,
+        4
+    );
     let (mut not, mut both) = (null(), null());
     ok!(tiledb_query_condition_negate, ctx, ten, &mut not);
-    ok!(tiledb_query_condition_combine, ctx, condition, not, 0, &mut both);
+    ok!(
+        tiledb_query_condition_combine,
+        ctx,
+        condition,
+        not,
+        0,
+        &mut both
+    );
     ok!(tiledb_query_set_condition, ctx, q, both);
-    let (mut channel, mut sum, mut mean, mut operator, mut count) = (null(), null(), null(), null(), null());
+    let (mut channel, mut sum, mut mean, mut operator, mut count) =
+        (null(), null(), null(), null(), null());
     ok!(tiledb_query_get_default_channel, ctx, q, &mut channel);
     ok!(tiledb_channel_operator_sum_get, ctx, &mut operator);
-    ok!(tiledb_create_unary_aggregate, ctx, q, operator, c"a", &mut sum);
+    ok!(
+        tiledb_create_unary_aggregate,
+        ctx,
+        q,
+        operator,
+        c"a",
+        &mut sum
+    );
     ok!(tiledb_channel_apply_aggregate, ctx, channel, c"Sum", sum);
     ok!(tiledb_channel_operator_mean_get, ctx, &mut operator);
-    ok!(tiledb_create_unary_aggregate, ctx, q, operator, c"a", &mut mean);
+    ok!(
+        tiledb_create_unary_aggregate,
+        ctx,
+        q,
+        operator,
+        c"a",
+        &mut mean
+    );
     ok!(tiledb_channel_apply_aggregate, ctx, channel, c"Mean", mean);
     ok!(tiledb_aggregate_count_get, ctx, &mut count);
-    ok!(tiledb_channel_apply_aggregate, ctx, channel, c"Count", count);
-    let message = fails!(tiledb_create_unary_aggregate, ctx, q, operator, c"s", &mut sum);
+    ok!(
+        tiledb_channel_apply_aggregate,
+        ctx,
+        channel,
+        c"Count",
+        count
+    );
+    let message = fails!(
+        tiledb_create_unary_aggregate,
+        ctx,
+        q,
+        operator,
+        c"s",
+        &mut sum
+    );
     assert!(message.contains('s'), "{message}");
     let mut field = null();
     ok!(tiledb_query_get_field, ctx, q, c"Sum", &mut field);
@@ -340,33 +632,110 @@ fn aggregates_conditions_estimates_and_plans() {
     let (mut total, mut average, mut cells, mut a) = ([0i64], [0f64], [0u64], [0i64; CELLS]);
     let mut sizes = [8u64, 8, 8, bytes(&a)];
     let [total_size, average_size, cells_size, a_size] = &mut sizes;
-    ok!(tiledb_query_set_data_buffer, ctx, q, c"Sum", &mut total[..], total_size);
-    ok!(tiledb_query_set_data_buffer, ctx, q, c"Mean", &mut average[..], average_size);
-    ok!(tiledb_query_set_data_buffer, ctx, q, c"Count", &mut cells[..], cells_size);
-    ok!(tiledb_query_set_data_buffer, ctx, q, c"a", &mut a[..], a_size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"Sum",
+        &mut total[..],
+        total_size
+    );
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"Mean",
+        &mut average[..],
+        average_size
+    );
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"Count",
+        &mut cells[..],
+        cells_size
+    );
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"a",
+        &mut a[..],
+        a_size
+    );
     let mut estimate = 0u64;
-    ok!(tiledb_query_get_est_result_size, ctx, q, c"a", &mut estimate);
+    ok!(
+        tiledb_query_get_est_result_size,
+        ctx,
+        q,
+        c"a",
+        &mut estimate
+    );
     assert!(estimate > 0 && estimate <= 8 * CELLS as u64, "{estimate}");
     let (mut off, mut val, mut valid) = (0u64, 0u64, 0u64);
-    ok!(tiledb_query_get_est_result_size_var_nullable, ctx, q, c"s", &mut off, &mut val, &mut valid);
+    ok!(
+        tiledb_query_get_est_result_size_var_nullable,
+        ctx,
+        q,
+        c"s",
+        &mut off,
+        &mut val,
+        &mut valid
+    );
     assert_eq!((off, valid), (8 * CELLS as u64, CELLS as u64));
     assert!(val > 0);
     assert!(fails!(tiledb_query_get_est_result_size, ctx, q, c"s", &mut off).contains("var-sized"));
-    let message = fails!(tiledb_query_get_est_result_size_var, ctx, q, c"s", &mut off, &mut val);
+    let message = fails!(
+        tiledb_query_get_est_result_size_var,
+        ctx,
+        q,
+        c"s",
+        &mut off,
+        &mut val
+    );
     assert!(message.contains("nullable"), "{message}");
     // Of ten tiles, the selection meets two.
     let (mut few, mut sub) = (query(ctx, array, READ, UNORDERED), null());
     ok!(tiledb_subarray_alloc, ctx, array, &mut sub);
-    ok!(tiledb_subarray_add_range, ctx, sub, 0, &[5i64], &[11i64], null());
-    assert!(fails!(tiledb_subarray_add_range, ctx, sub, 0, &[5i64], &[101i64], null()).contains("bounds"));
+    ok!(
+        tiledb_subarray_add_range,
+        ctx,
+        sub,
+        0,
+        &[5i64],
+        &[11i64],
+        null()
+    );
+    assert!(
+        fails!(
+            tiledb_subarray_add_range,
+            ctx,
+            sub,
+            0,
+            &[5i64],
+            &[101i64],
+            null()
+        )
+        .contains("bounds")
+    );
     ok!(tiledb_query_set_subarray_t, ctx, few, sub);
-    ok!(tiledb_query_get_est_result_size, ctx, few, c"a", &mut estimate);
+    ok!(
+        tiledb_query_get_est_result_size,
+        ctx,
+        few,
+        c"a",
+        &mut estimate
+    );
     assert_eq!(estimate, 20 * 8);
     free!(tiledb_query_free, few; tiledb_subarray_free, sub);
     let mut plan = null();
     ok!(tiledb_query_get_plan, ctx, q, &mut plan);
     let (mut data, mut length): (*const c_char, usize) = (std::ptr::null(), 0);
-    assert_eq!(capi::raw!(tiledb_string_view, plan, &mut data, &mut length), 0);
+    assert_eq!(
+        capi::raw!(tiledb_string_view, plan, &mut data, &mut length),
+        0
+    );
     let plan_text = capi::text(data);
     assert_eq!(plan_text.len(), length);
     for part in ["TileDB Query Plan", "\"Query.Strategy.Name\"", "\"sparse\""] {
@@ -402,19 +771,66 @@ fn subarrays_ranges_and_points() {
     let array = open(ctx.0, &uri, READ);
     let mut sub = null();
     ok!(tiledb_subarray_alloc, ctx.0, array, &mut sub);
-    ok!(tiledb_subarray_add_range, ctx.0, sub, 0, &[5i64], &[6i64], null());
-    ok!(tiledb_subarray_add_point_ranges, ctx.0, sub, 0, &[20i64, 30], 2u64);
+    ok!(
+        tiledb_subarray_add_range,
+        ctx.0,
+        sub,
+        0,
+        &[5i64],
+        &[6i64],
+        null()
+    );
+    ok!(
+        tiledb_subarray_add_point_ranges,
+        ctx.0,
+        sub,
+        0,
+        &[20i64, 30],
+        2u64
+    );
     let mut num = 0u64;
     ok!(tiledb_subarray_get_range_num, ctx.0, sub, 0, &mut num);
     assert_eq!(num, 3);
-    assert!(fails!(tiledb_subarray_add_range, ctx.0, sub, 0, &[9i64], &[8i64], null()).contains("larger"));
-    assert!(fails!(tiledb_subarray_add_range, ctx.0, sub, 1, &[1i64], &[2i64], null()).contains("dimension"));
+    assert!(
+        fails!(
+            tiledb_subarray_add_range,
+            ctx.0,
+            sub,
+            0,
+            &[9i64],
+            &[8i64],
+            null()
+        )
+        .contains("larger")
+    );
+    assert!(
+        fails!(
+            tiledb_subarray_add_range,
+            ctx.0,
+            sub,
+            1,
+            &[1i64],
+            &[2i64],
+            null()
+        )
+        .contains("dimension")
+    );
     let mut q = query(ctx.0, array, READ, ROW);
     ok!(tiledb_query_set_subarray_t, ctx.0, q, sub);
     let (mut a, mut size) = ([0i64; 8], 64u64);
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &mut a[..], &mut size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"a",
+        &mut a[..],
+        &mut size
+    );
     ok!(tiledb_query_submit, ctx.0, q);
-    assert_eq!((status(ctx.0, q), size, &a[..4]), (COMPLETED, 32, &[16, 25, 361, 841][..]));
+    assert_eq!(
+        (status(ctx.0, q), size, &a[..4]),
+        (COMPLETED, 32, &[16, 25, 361, 841][..])
+    );
     free!(tiledb_query_free, q; tiledb_subarray_free, sub);
     close(ctx.0, array);
 }

@@ -4,12 +4,17 @@
 mod capi;
 
 use capi::{
-    Attr, COMPLETED, Ctx, Handle, INT64, READ, ROW, WRITE, bytes, close, create, free, null, ok, open, query,
-    raw, status,
+    Attr, COMPLETED, Ctx, Handle, INT64, READ, ROW, WRITE, bytes, close, create, free, null, ok,
+    open, query, raw, status,
 };
 use std::ffi::CString;
 
-const A: &[Attr] = &[Attr { name: c"a", datatype: INT64, var: false, nullable: false }];
+const A: &[Attr] = &[Attr {
+    name: c"a",
+    datatype: INT64,
+    var: false,
+    nullable: false,
+}];
 const SIZE: usize = 200;
 
 /// Handles are addresses; the API says which may be shared.
@@ -31,7 +36,14 @@ fn write(ctx: Handle, uri: &CString, value: i64) {
     let mut q = query(ctx, array, WRITE, ROW);
     let cells = vec![value; SIZE];
     let mut size = bytes(&cells);
-    ok!(tiledb_query_set_data_buffer, ctx, q, c"a", &cells[..], &mut size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"a",
+        &cells[..],
+        &mut size
+    );
     ok!(tiledb_query_submit, ctx, q);
     free!(tiledb_query_free, q);
     close(ctx, array);
@@ -41,7 +53,14 @@ fn read(ctx: Handle, array: Handle) -> Vec<i64> {
     let mut q = query(ctx, array, READ, ROW);
     let mut cells = vec![-1i64; SIZE];
     let mut size = bytes(&cells);
-    ok!(tiledb_query_set_data_buffer, ctx, q, c"a", &mut cells[..], &mut size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"a",
+        &mut cells[..],
+        &mut size
+    );
     ok!(tiledb_query_submit, ctx, q);
     assert_eq!(status(ctx, q), COMPLETED);
     free!(tiledb_query_free, q);
@@ -91,13 +110,23 @@ fn one_query_submitted_by_many_threads_is_whole_each_time() {
     let mut q = query(ctx.0, array, READ, ROW);
     let mut cells = vec![-1i64; SIZE];
     let mut size = bytes(&cells);
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &mut cells[..], &mut size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"a",
+        &mut cells[..],
+        &mut size
+    );
     let (shared, shared_query) = (Shared(ctx.0), Shared(q));
     std::thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(move || {
                 for _ in 0..20 {
-                    assert_eq!(raw!(tiledb_query_submit, shared.get(), shared_query.get()), 0);
+                    assert_eq!(
+                        raw!(tiledb_query_submit, shared.get(), shared_query.get()),
+                        0
+                    );
                 }
             });
         }

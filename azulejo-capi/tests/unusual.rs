@@ -1,5 +1,5 @@
-//! What few clients ask for: zipped coordinates, times of cells, fields written one by one, only the matching cells of a dense
-//! array.
+//! What few clients ask for: zipped coordinates, times of cells, fields written one by one, only
+//! the matching cells of a dense array.
 #![allow(unsafe_code, clippy::unwrap_used, reason = "tests of a C API")]
 
 mod capi;
@@ -10,23 +10,40 @@ use azulejo::format::schema::ArraySchema;
 use azulejo::write::{WriteOptions, Writer};
 use azulejo::{Array, Config, Context};
 use capi::{
-    Attr, COMPLETED, Ctx, GLOBAL, INCOMPLETE, INT64, READ, ROW, UNORDERED, WRITE, bytes, close, create,
-    fails, free, null, ok, open, query, status,
+    Attr, COMPLETED, Ctx, GLOBAL, INCOMPLETE, INT64, READ, ROW, UNORDERED, WRITE, bytes, close,
+    create, fails, free, null, ok, open, query, status,
 };
 use std::ffi::{CString, c_char};
 
 const TWO: &[Attr] = &[
-    Attr { name: c"a", datatype: INT64, var: false, nullable: false },
-    Attr { name: c"b", datatype: INT64, var: false, nullable: false },
+    Attr {
+        name: c"a",
+        datatype: INT64,
+        var: false,
+        nullable: false,
+    },
+    Attr {
+        name: c"b",
+        datatype: INT64,
+        var: false,
+        nullable: false,
+    },
 ];
 
 #[test]
 fn coordinates_may_be_zipped() {
     let (ctx, folder) = (Ctx::new(), tempfile::tempdir().unwrap());
     let path = folder.path().join("array").to_str().unwrap().to_owned();
-    let schema = ArraySchema::sparse().dimension("x", 0i64..=9, 10).dimension("y", 0i64..=9, 10);
+    let schema = ArraySchema::sparse()
+        .dimension("x", 0i64..=9, 10)
+        .dimension("y", 0i64..=9, 10);
     let schema = schema.attribute("a", Datatype::Int64).build().unwrap();
-    Array::create(&Context::new(Config::default(), None).unwrap(), &path, schema).unwrap();
+    Array::create(
+        &Context::new(Config::default(), None).unwrap(),
+        &path,
+        schema,
+    )
+    .unwrap();
     let uri = CString::new(path).unwrap();
 
     let array = open(ctx.0, &uri, WRITE);
@@ -34,7 +51,14 @@ fn coordinates_may_be_zipped() {
     let (zipped, a) = ([3i64, 4, 1, 2, 1, 9], [34i64, 12, 19]);
     let mut sizes = [bytes(&zipped), bytes(&a)];
     let [z_size, a_size] = &mut sizes;
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"__coords", &zipped[..], z_size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"__coords",
+        &zipped[..],
+        z_size
+    );
     ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &a[..], a_size);
     ok!(tiledb_query_submit, ctx.0, q);
     free!(tiledb_query_free, q);
@@ -44,18 +68,45 @@ fn coordinates_may_be_zipped() {
     let array = open(ctx.0, &uri, READ);
     let mut q = query(ctx.0, array, READ, ROW);
     let (mut zipped, mut size) = ([-1i64; 5], 40u64);
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"__coords", &mut zipped[..], &mut size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"__coords",
+        &mut zipped[..],
+        &mut size
+    );
     ok!(tiledb_query_submit, ctx.0, q);
-    assert_eq!((status(ctx.0, q), size, zipped), (INCOMPLETE, 32, [1, 2, 1, 9, -1]));
+    assert_eq!(
+        (status(ctx.0, q), size, zipped),
+        (INCOMPLETE, 32, [1, 2, 1, 9, -1])
+    );
     ok!(tiledb_query_submit, ctx.0, q);
-    assert_eq!((status(ctx.0, q), size, zipped), (COMPLETED, 16, [3, 4, 1, 9, -1]));
+    assert_eq!(
+        (status(ctx.0, q), size, zipped),
+        (COMPLETED, 16, [3, 4, 1, 9, -1])
+    );
     free!(tiledb_query_free, q);
 
     // Not with the same coordinates apart.
     let mut q = query(ctx.0, array, READ, ROW);
     let (mut x, mut x_size) = ([0i64; 5], 40u64);
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"__coords", &mut zipped[..], &mut size);
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"x", &mut x[..], &mut x_size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"__coords",
+        &mut zipped[..],
+        &mut size
+    );
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"x",
+        &mut x[..],
+        &mut x_size
+    );
     assert!(fails!(tiledb_query_submit, ctx.0, q).contains("zipped"));
     free!(tiledb_query_free, q);
     close(ctx.0, array);
@@ -73,8 +124,22 @@ fn cells_know_when_they_were_written() {
         ok!(tiledb_array_open, ctx.0, array, WRITE);
         let mut q = query(ctx.0, array, WRITE, UNORDERED);
         let mut size = bytes(&d);
-        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &d[..], &mut size);
-        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &d[..], &mut size);
+        ok!(
+            tiledb_query_set_data_buffer,
+            ctx.0,
+            q,
+            c"d",
+            &d[..],
+            &mut size
+        );
+        ok!(
+            tiledb_query_set_data_buffer,
+            ctx.0,
+            q,
+            c"a",
+            &d[..],
+            &mut size
+        );
         ok!(tiledb_query_submit, ctx.0, q);
         free!(tiledb_query_free, q);
         close(ctx.0, array);
@@ -84,15 +149,33 @@ fn cells_know_when_they_were_written() {
         let mut q = query(ctx.0, array, READ, GLOBAL);
         let (mut d, mut t) = ([0i64; 9], [0u64; 9]);
         let (mut d_size, mut t_size) = (bytes(&d), bytes(&t));
-        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &mut d[..], &mut d_size);
-        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"__timestamps", &mut t[..], &mut t_size);
+        ok!(
+            tiledb_query_set_data_buffer,
+            ctx.0,
+            q,
+            c"d",
+            &mut d[..],
+            &mut d_size
+        );
+        ok!(
+            tiledb_query_set_data_buffer,
+            ctx.0,
+            q,
+            c"__timestamps",
+            &mut t[..],
+            &mut t_size
+        );
         ok!(tiledb_query_submit, ctx.0, q);
         assert_eq!((status(ctx.0, q), d_size), (COMPLETED, t_size));
         free!(tiledb_query_free, q);
         close(ctx.0, array);
-        (d[..d_size as usize / 8].to_vec(), t[..t_size as usize / 8].to_vec())
+        (
+            d[..d_size as usize / 8].to_vec(),
+            t[..t_size as usize / 8].to_vec(),
+        )
     };
-    // The time of the version that counts, in fragments without times of their cells and in one with them.
+    // The time of the version that counts, in fragments without times of their cells and in one
+    // with them.
     let expected = (vec![1, 2, 3], vec![5, 7, 7]);
     assert_eq!(read(), expected);
     ok!(tiledb_array_consolidate, ctx.0, &*uri, null());
@@ -109,17 +192,52 @@ fn fields_may_be_written_one_by_one() {
     let array = open(ctx.0, &uri, WRITE);
     let mut q = query(ctx.0, array, WRITE, UNORDERED);
     let mut size = 24u64;
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &[1i64, 2, 3], &mut size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"a",
+        &[1i64, 2, 3],
+        &mut size
+    );
     assert!(fails!(tiledb_query_submit, ctx.0, q).contains("Dimension buffer d is not set"));
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &[7i64, 8, 2], &mut size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"d",
+        &[7i64, 8, 2],
+        &mut size
+    );
     ok!(tiledb_query_submit, ctx.0, q);
-    let again = fails!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &[1i64, 2, 3], &mut size);
+    let again = fails!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"a",
+        &[1i64, 2, 3],
+        &mut size
+    );
     assert!(again.contains("already written"));
     assert!(fails!(tiledb_query_finalize, ctx.0, q).contains("Not all buffers"));
     let mut short = 16u64;
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"b", &[10i64, 20, 30], &mut short);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"b",
+        &[10i64, 20, 30],
+        &mut short
+    );
     assert!(fails!(tiledb_query_submit, ctx.0, q).contains("numbers of cells"));
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"b", &[10i64, 20, 30], &mut size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"b",
+        &[10i64, 20, 30],
+        &mut size
+    );
     ok!(tiledb_query_submit, ctx.0, q);
     ok!(tiledb_query_finalize, ctx.0, q);
     free!(tiledb_query_free, q);
@@ -129,9 +247,30 @@ fn fields_may_be_written_one_by_one() {
     let mut q = query(ctx.0, array, READ, ROW);
     let (mut d, mut a, mut b, mut sizes) = ([0i64; 3], [0i64; 3], [0i64; 3], [24u64; 3]);
     let [d_size, a_size, b_size] = &mut sizes;
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &mut d[..], d_size);
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &mut a[..], a_size);
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"b", &mut b[..], b_size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"d",
+        &mut d[..],
+        d_size
+    );
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"a",
+        &mut a[..],
+        a_size
+    );
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"b",
+        &mut b[..],
+        b_size
+    );
     ok!(tiledb_query_submit, ctx.0, q);
     assert_eq!((d, a, b), ([2, 7, 8], [3, 1, 2], [30, 10, 20]));
     free!(tiledb_query_free, q);
@@ -158,9 +297,19 @@ fn unordered_reads_without_duplicates_come_in_global_order() {
     let array = open(ctx.0, &uri, READ);
     let mut q = query(ctx.0, array, READ, UNORDERED);
     let (mut d, mut size) = ([0i64; 8], 64u64);
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &mut d[..], &mut size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"d",
+        &mut d[..],
+        &mut size
+    );
     ok!(tiledb_query_submit, ctx.0, q);
-    assert_eq!((status(ctx.0, q), size, &d[..6]), (COMPLETED, 48, &[3, 4, 11, 20, 21, 25][..]));
+    assert_eq!(
+        (status(ctx.0, q), size, &d[..6]),
+        (COMPLETED, 48, &[3, 4, 11, 20, 21, 25][..])
+    );
     free!(tiledb_query_free, q);
     close(ctx.0, array);
 }
@@ -175,10 +324,25 @@ fn dense_reads_may_give_the_matching_cells_only() {
     let mut q = query(ctx.0, array, WRITE, ROW);
     let (mut sub, a) = (null(), [5i64, 50, 5, 50, 5]);
     ok!(tiledb_subarray_alloc, ctx.0, array, &mut sub);
-    ok!(tiledb_subarray_add_range, ctx.0, sub, 0, &[8i64], &[12i64], null());
+    ok!(
+        tiledb_subarray_add_range,
+        ctx.0,
+        sub,
+        0,
+        &[8i64],
+        &[12i64],
+        null()
+    );
     ok!(tiledb_query_set_subarray_t, ctx.0, q, sub);
     let mut size = bytes(&a);
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &a[..], &mut size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"a",
+        &a[..],
+        &mut size
+    );
     ok!(tiledb_query_submit, ctx.0, q);
     free!(tiledb_query_free, q; tiledb_subarray_free, sub);
     close(ctx.0, array);
@@ -186,15 +350,33 @@ fn dense_reads_may_give_the_matching_cells_only() {
     let array = open(ctx.0, &uri, READ);
     let mut q = query(ctx.0, array, READ, ROW);
     let (mut d, mut size) = ([0i64; 30], 240u64);
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &mut d[..], &mut size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"d",
+        &mut d[..],
+        &mut size
+    );
     assert!(fails!(tiledb_query_submit, ctx.0, q).contains("requires a query condition"));
     let mut condition = null();
     ok!(tiledb_query_condition_alloc, ctx.0, &mut condition);
-    ok!(tiledb_query_condition_init, ctx.0, condition, c"a", &[40i64], 8u64, 0);
+    ok!(
+        tiledb_query_condition_init,
+        ctx.0,
+        condition,
+        c"a",
+        &[40i64],
+        8u64,
+        0
+    );
     ok!(tiledb_query_set_condition, ctx.0, q, condition);
     ok!(tiledb_query_submit, ctx.0, q);
     // Cells that nobody wrote do not count, though their fill value is less than 40.
-    assert_eq!((status(ctx.0, q), size, &d[..3]), (COMPLETED, 24, &[8i64, 10, 12][..]));
+    assert_eq!(
+        (status(ctx.0, q), size, &d[..3]),
+        (COMPLETED, 24, &[8i64, 10, 12][..])
+    );
     free!(tiledb_query_free, q; tiledb_query_condition_free, condition);
     close(ctx.0, array);
 }
@@ -203,7 +385,12 @@ fn dense_reads_may_give_the_matching_cells_only() {
 fn offsets_of_4_bytes_are_sized_as_of_8() {
     let ctx = Ctx::with(&[(c"sm.var_offsets.bitsize", c"32")]);
     let folder = tempfile::tempdir().unwrap();
-    let var = &[Attr { name: c"a", datatype: INT64, var: true, nullable: true }];
+    let var = &[Attr {
+        name: c"a",
+        datatype: INT64,
+        var: true,
+        nullable: true,
+    }];
     // As the reference counts them, and as their bytes are.
     for (name, bytes_each) in [("eight", 8u64), ("four", 4)] {
         let uri = CString::new(folder.path().join(name).to_str().unwrap()).unwrap();
@@ -211,13 +398,32 @@ fn offsets_of_4_bytes_are_sized_as_of_8() {
         let array = open(ctx.0, &uri, WRITE);
         let mut q = query(ctx.0, array, WRITE, UNORDERED);
         // More validity than cells does no harm.
-        let (d, a, offsets, validity) = ([1i64, 2, 3], [1i64, 2, 3, 4, 5], [0u32, 8, 24], [1u8, 0, 1, 9, 9]);
+        let (d, a, offsets, validity) = (
+            [1i64, 2, 3],
+            [1i64, 2, 3, 4, 5],
+            [0u32, 8, 24],
+            [1u8, 0, 1, 9, 9],
+        );
         let mut sizes = [bytes(&d), bytes(&a), 3 * bytes_each, bytes(&validity)];
         let [d_size, a_size, o_size, v_size] = &mut sizes;
         ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &d[..], d_size);
         ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &a[..], a_size);
-        ok!(tiledb_query_set_offsets_buffer, ctx.0, q, c"a", &offsets[..], o_size);
-        ok!(tiledb_query_set_validity_buffer, ctx.0, q, c"a", &validity[..], v_size);
+        ok!(
+            tiledb_query_set_offsets_buffer,
+            ctx.0,
+            q,
+            c"a",
+            &offsets[..],
+            o_size
+        );
+        ok!(
+            tiledb_query_set_validity_buffer,
+            ctx.0,
+            q,
+            c"a",
+            &validity[..],
+            v_size
+        );
         ok!(tiledb_query_submit, ctx.0, q);
         free!(tiledb_query_free, q);
         close(ctx.0, array);
@@ -227,14 +433,43 @@ fn offsets_of_4_bytes_are_sized_as_of_8() {
         let (mut a, mut offsets, mut validity) = ([0i64; 9], [0u32; 9], [7u8; 9]);
         let mut sizes = [bytes(&a), bytes(&offsets), bytes(&validity)];
         let [a_size, o_size, v_size] = &mut sizes;
-        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &mut a[..], a_size);
-        ok!(tiledb_query_set_offsets_buffer, ctx.0, q, c"a", &mut offsets[..], o_size);
-        ok!(tiledb_query_set_validity_buffer, ctx.0, q, c"a", &mut validity[..], v_size);
+        ok!(
+            tiledb_query_set_data_buffer,
+            ctx.0,
+            q,
+            c"a",
+            &mut a[..],
+            a_size
+        );
+        ok!(
+            tiledb_query_set_offsets_buffer,
+            ctx.0,
+            q,
+            c"a",
+            &mut offsets[..],
+            o_size
+        );
+        ok!(
+            tiledb_query_set_validity_buffer,
+            ctx.0,
+            q,
+            c"a",
+            &mut validity[..],
+            v_size
+        );
         ok!(tiledb_query_submit, ctx.0, q);
-        assert_eq!((status(ctx.0, q), sizes), (COMPLETED, [40, 12, 3]), "{name}");
+        assert_eq!(
+            (status(ctx.0, q), sizes),
+            (COMPLETED, [40, 12, 3]),
+            "{name}"
+        );
         assert_eq!(
             (&a[..5], &offsets[..3], &validity[..3]),
-            (&[1i64, 2, 3, 4, 5][..], &[0u32, 8, 24][..], &[1u8, 0, 1][..])
+            (
+                &[1i64, 2, 3, 4, 5][..],
+                &[0u32, 8, 24][..],
+                &[1u8, 0, 1][..]
+            )
         );
         free!(tiledb_query_free, q);
         close(ctx.0, array);
@@ -245,12 +480,18 @@ fn offsets_of_4_bytes_are_sized_as_of_8() {
 fn bounds_of_strings_are_meant_as_they_are() {
     let (ctx, folder) = (Ctx::new(), tempfile::tempdir().unwrap());
     let path = folder.path().join("array").to_str().unwrap().to_owned();
-    let schema = ArraySchema::sparse().string_dimension("s").attribute("a", Datatype::Int64).build().unwrap();
+    let schema = ArraySchema::sparse()
+        .string_dimension("s")
+        .attribute("a", Datatype::Int64)
+        .build()
+        .unwrap();
     let context = Context::new(Config::default(), None).unwrap();
     Array::create(&context, &path, schema).unwrap();
     let mut writer = Writer::open(&context, &path, WriteOptions::new()).unwrap();
-    let cells =
-        [ColumnBuffers::of_strings("s", ["", "a", "bb"]), ColumnBuffers::of_values("a", vec![1i64, 2, 3])];
+    let cells = [
+        ColumnBuffers::of_strings("s", ["", "a", "bb"]),
+        ColumnBuffers::of_values("a", vec![1i64, 2, 3]),
+    ];
     writer.write(&ColumnSet::of(cells).unwrap()).unwrap();
     writer.finish().unwrap();
 
@@ -269,14 +510,34 @@ fn bounds_of_strings_are_meant_as_they_are() {
         ok!(tiledb_subarray_alloc, ctx.0, array, &mut sub);
         for (start, end) in ranges {
             let (n, m) = (start.len() as u64, end.len() as u64);
-            ok!(tiledb_subarray_add_range_var, ctx.0, sub, 0, start.as_bytes(), n, end.as_bytes(), m);
+            ok!(
+                tiledb_subarray_add_range_var,
+                ctx.0,
+                sub,
+                0,
+                start.as_bytes(),
+                n,
+                end.as_bytes(),
+                m
+            );
         }
         let mut q = query(ctx.0, array, READ, ROW);
         ok!(tiledb_query_set_subarray_t, ctx.0, q, sub);
         let (mut a, mut size) = ([0i64; 4], 32u64);
-        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &mut a[..], &mut size);
+        ok!(
+            tiledb_query_set_data_buffer,
+            ctx.0,
+            q,
+            c"a",
+            &mut a[..],
+            &mut size
+        );
         ok!(tiledb_query_submit, ctx.0, q);
-        assert_eq!((status(ctx.0, q), &a[..size as usize / 8]), (COMPLETED, wanted), "{ranges:?}");
+        assert_eq!(
+            (status(ctx.0, q), &a[..size as usize / 8]),
+            (COMPLETED, wanted),
+            "{ranges:?}"
+        );
         free!(tiledb_query_free, q);
         free!(tiledb_subarray_free, sub);
     }
@@ -291,12 +552,25 @@ fn plans_of_dense_reads_name_all_dimensions() {
     let array = open(ctx.0, &uri, READ);
     let (mut q, mut plan) = (query(ctx.0, array, READ, ROW), null());
     let (mut a, mut size) = ([0i64; 30], 240u64);
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &mut a[..], &mut size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"a",
+        &mut a[..],
+        &mut size
+    );
     ok!(tiledb_query_get_plan, ctx.0, q, &mut plan);
     let (mut data, mut length) = (std::ptr::null(), 0usize);
-    assert_eq!(capi::raw!(tiledb_string_view, plan, &mut data, &mut length), 0);
+    assert_eq!(
+        capi::raw!(tiledb_string_view, plan, &mut data, &mut length),
+        0
+    );
     let text: String = capi::text(data).split_whitespace().collect();
-    assert!(text.contains(r#""Query.Attributes":["a"],"Query.Dimensions":["d"]"#), "{text}");
+    assert!(
+        text.contains(r#""Query.Attributes":["a"],"Query.Dimensions":["d"]"#),
+        "{text}"
+    );
     free!(tiledb_string_free, plan; tiledb_query_free, q);
     close(ctx.0, array);
 }
@@ -314,9 +588,25 @@ fn folders_that_are_not_there_hold_no_objects() {
     create(ctx.0, &path("array"), true, 10, 5, TWO);
     let found = |name: &str| {
         let (uri, mut listed, mut walked) = (path(name), 0u32, 0u32);
-        ok!(tiledb_object_ls, ctx.0, &uri, count as *const () as u64, &mut listed);
-        ok!(tiledb_object_walk, ctx.0, &uri, 0i32, count as *const () as u64, &mut walked);
+        ok!(
+            tiledb_object_ls,
+            ctx.0,
+            &uri,
+            count as *const () as u64,
+            &mut listed
+        );
+        ok!(
+            tiledb_object_walk,
+            ctx.0,
+            &uri,
+            0i32,
+            count as *const () as u64,
+            &mut walked
+        );
         (listed, walked)
     };
-    assert_eq!((found(""), found("array"), found("nowhere")), ((1, 1), (0, 0), (0, 0)));
+    assert_eq!(
+        (found(""), found("array"), found("nowhere")),
+        ((1, 1), (0, 0), (0, 0))
+    );
 }

@@ -1,15 +1,21 @@
-//! Writes and changes through the C API: global order, labels, deletes, evolution, metadata, statistics, files.
+//! Writes and changes through the C API: global order, labels, deletes, evolution, metadata,
+//! statistics, files.
 #![allow(unsafe_code, clippy::unwrap_used, reason = "tests of a C API")]
 
 mod capi;
 
 use capi::{
-    Attr, COMPLETED, Ctx, DELETE, GLOBAL, Handle, INT32, INT64, READ, ROW, UNORDERED, WRITE, bytes, close,
-    create, fails, free, null, ok, open, query, raw, status,
+    Attr, COMPLETED, Ctx, DELETE, GLOBAL, Handle, INT32, INT64, READ, ROW, UNORDERED, WRITE, bytes,
+    close, create, fails, free, null, ok, open, query, raw, status,
 };
 use std::ffi::{CStr, CString, c_char};
 
-const A: &[Attr] = &[Attr { name: c"a", datatype: INT64, var: false, nullable: false }];
+const A: &[Attr] = &[Attr {
+    name: c"a",
+    datatype: INT64,
+    var: false,
+    nullable: false,
+}];
 
 fn uri(folder: &tempfile::TempDir, name: &str) -> CString {
     CString::new(folder.path().join(name).to_str().unwrap()).unwrap()
@@ -21,9 +27,23 @@ fn read(ctx: Handle, uri: &CStr, sparse: bool) -> (Vec<i64>, Vec<i64>) {
     let mut q = query(ctx, array, READ, ROW);
     let (mut a, mut d) = (vec![0i64; 1000], vec![0i64; 1000]);
     let (mut a_size, mut d_size) = (bytes(&a), bytes(&d));
-    ok!(tiledb_query_set_data_buffer, ctx, q, c"a", &mut a[..], &mut a_size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"a",
+        &mut a[..],
+        &mut a_size
+    );
     if sparse {
-        ok!(tiledb_query_set_data_buffer, ctx, q, c"d", &mut d[..], &mut d_size);
+        ok!(
+            tiledb_query_set_data_buffer,
+            ctx,
+            q,
+            c"d",
+            &mut d[..],
+            &mut d_size
+        );
     }
     ok!(tiledb_query_submit, ctx, q);
     assert_eq!(status(ctx, q), COMPLETED);
@@ -47,9 +67,23 @@ fn writes_in_global_order_count_once_finalized() {
         let parts: Vec<&[i64]> = all.chunks(13).collect();
         for (i, part) in parts.iter().enumerate() {
             let (mut a_size, mut d_size) = (bytes(part), bytes(part));
-            ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", *part, &mut a_size);
+            ok!(
+                tiledb_query_set_data_buffer,
+                ctx.0,
+                q,
+                c"a",
+                *part,
+                &mut a_size
+            );
             if sparse {
-                ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", *part, &mut d_size);
+                ok!(
+                    tiledb_query_set_data_buffer,
+                    ctx.0,
+                    q,
+                    c"d",
+                    *part,
+                    &mut d_size
+                );
             }
             if !finalize && i + 1 == parts.len() {
                 ok!(tiledb_query_submit_and_finalize, ctx.0, q);
@@ -71,7 +105,10 @@ fn writes_in_global_order_count_once_finalized() {
         fails!(tiledb_query_get_fragment_uri, ctx.0, q, 1u64, &mut fragment);
         free!(tiledb_query_free, q);
         close(ctx.0, array);
-        assert_eq!(read(ctx.0, &uri, sparse), (all.clone(), if sparse { all } else { vec![] }));
+        assert_eq!(
+            read(ctx.0, &uri, sparse),
+            (all.clone(), if sparse { all } else { vec![] })
+        );
     }
 }
 
@@ -79,7 +116,13 @@ fn writes_in_global_order_count_once_finalized() {
 fn layouts_that_do_not_fit_are_refused() {
     let ctx = Ctx::new();
     let folder = tempfile::tempdir().unwrap();
-    for (sparse, layout) in [(false, UNORDERED), (true, ROW), (true, capi::COL), (true, 4), (true, 77)] {
+    for (sparse, layout) in [
+        (false, UNORDERED),
+        (true, ROW),
+        (true, capi::COL),
+        (true, 4),
+        (true, 77),
+    ] {
         let uri = uri(&folder, &format!("array_{sparse}_{layout}"));
         create(ctx.0, &uri, sparse, 40, 10, A);
         let array = open(ctx.0, &uri, WRITE);
@@ -101,8 +144,22 @@ fn duplicates_and_coordinates_outside_are_refused() {
     for (d, part) in [([3i64, 3], "uplicate"), ([3, 41], "41")] {
         let mut q = query(ctx.0, array, WRITE, UNORDERED);
         let (mut a_size, mut d_size) = (16u64, 16u64);
-        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &[1i64, 2], &mut a_size);
-        ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &d, &mut d_size);
+        ok!(
+            tiledb_query_set_data_buffer,
+            ctx.0,
+            q,
+            c"a",
+            &[1i64, 2],
+            &mut a_size
+        );
+        ok!(
+            tiledb_query_set_data_buffer,
+            ctx.0,
+            q,
+            c"d",
+            &d,
+            &mut d_size
+        );
         let message = fails!(tiledb_query_submit, ctx.0, q);
         assert!(message.contains(part), "{message}");
         assert_eq!(status(ctx.0, q), 0);
@@ -111,16 +168,44 @@ fn duplicates_and_coordinates_outside_are_refused() {
     // A missing buffer, and buffers of different lengths.
     let mut q = query(ctx.0, array, WRITE, UNORDERED);
     let (mut a_size, mut d_size) = (16u64, 8u64);
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &[1i64], &mut d_size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"d",
+        &[1i64],
+        &mut d_size
+    );
     assert!(fails!(tiledb_query_submit, ctx.0, q).contains("'a'"));
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &[1i64, 2], &mut a_size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"a",
+        &[1i64, 2],
+        &mut a_size
+    );
     // Of attributes, as many cells count as there are coordinates; there may not be fewer.
     ok!(tiledb_query_submit, ctx.0, q);
     free!(tiledb_query_free, q);
     let mut q = query(ctx.0, array, WRITE, UNORDERED);
     let (mut a_size, mut d_size) = (8u64, 16u64);
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &[1i64], &mut a_size);
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &[4i64, 5], &mut d_size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"a",
+        &[1i64],
+        &mut a_size
+    );
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"d",
+        &[4i64, 5],
+        &mut d_size
+    );
     assert!(fails!(tiledb_query_submit, ctx.0, q).contains("cells"));
     free!(tiledb_query_free, q);
     close(ctx.0, array);
@@ -137,8 +222,22 @@ fn deletes_evolution_and_upgrades() {
     let mut q = query(ctx.0, array, WRITE, UNORDERED);
     let cells: Vec<i64> = (1..=9).collect();
     let (mut a_size, mut d_size) = (bytes(&cells), bytes(&cells));
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &cells[..], &mut a_size);
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"d", &cells[..], &mut d_size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"a",
+        &cells[..],
+        &mut a_size
+    );
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"d",
+        &cells[..],
+        &mut d_size
+    );
     ok!(tiledb_query_submit, ctx.0, q);
     free!(tiledb_query_free, q);
     close(ctx.0, array);
@@ -148,7 +247,15 @@ fn deletes_evolution_and_upgrades() {
     fails!(tiledb_query_submit, ctx.0, q);
     let mut condition = null();
     ok!(tiledb_query_condition_alloc, ctx.0, &mut condition);
-    ok!(tiledb_query_condition_init, ctx.0, condition, c"a", &[7i64], 8u64, 3);
+    ok!(
+        tiledb_query_condition_init,
+        ctx.0,
+        condition,
+        c"a",
+        &[7i64],
+        8u64,
+        3
+    );
     free!(tiledb_query_free, q);
     ok!(tiledb_query_alloc, ctx.0, array, DELETE, &mut q);
     ok!(tiledb_query_set_condition, ctx.0, q, condition);
@@ -162,10 +269,27 @@ fn deletes_evolution_and_upgrades() {
     for (name, time) in [(c"early", Some(1_600_000_000_000u64)), (c"late", None)] {
         ok!(tiledb_array_schema_evolution_alloc, ctx.0, &mut evolution);
         ok!(tiledb_attribute_alloc, ctx.0, name, INT32, &mut attribute);
-        ok!(tiledb_array_schema_evolution_add_attribute, ctx.0, evolution, attribute);
+        ok!(
+            tiledb_array_schema_evolution_add_attribute,
+            ctx.0,
+            evolution,
+            attribute
+        );
         if let Some(time) = time {
-            fails!(tiledb_array_schema_evolution_set_timestamp_range, ctx.0, evolution, time, time + 1);
-            ok!(tiledb_array_schema_evolution_set_timestamp_range, ctx.0, evolution, time, time);
+            fails!(
+                tiledb_array_schema_evolution_set_timestamp_range,
+                ctx.0,
+                evolution,
+                time,
+                time + 1
+            );
+            ok!(
+                tiledb_array_schema_evolution_set_timestamp_range,
+                ctx.0,
+                evolution,
+                time,
+                time
+            );
         }
         ok!(tiledb_array_evolve, ctx.0, &uri, evolution);
         free!(tiledb_attribute_free, attribute; tiledb_array_schema_evolution_free, evolution);
@@ -174,12 +298,23 @@ fn deletes_evolution_and_upgrades() {
     ok!(tiledb_array_schema_load, ctx.0, &uri, &mut schema);
     for (name, there) in [(c"a", 1), (c"early", 0), (c"late", 1)] {
         let mut has = -1i32;
-        ok!(tiledb_array_schema_has_attribute, ctx.0, schema, name, &mut has);
+        ok!(
+            tiledb_array_schema_has_attribute,
+            ctx.0,
+            schema,
+            name,
+            &mut has
+        );
         assert_eq!(has, there, "{name:?}");
     }
     free!(tiledb_array_schema_free, schema);
     let schemas = std::fs::read_dir(folder.path().join("array/__schema")).unwrap();
-    assert!(schemas.flatten().any(|file| file.file_name().to_str().unwrap().starts_with("__1600000000000_")));
+    assert!(schemas.flatten().any(|file| {
+        file.file_name()
+            .to_str()
+            .unwrap()
+            .starts_with("__1600000000000_")
+    }));
     ok!(tiledb_array_upgrade_version, ctx.0, &uri, null());
 }
 
@@ -191,17 +326,47 @@ fn labels_select_and_are_read() {
     let uri = uri(&folder, "array");
     let (mut domain, mut dimension, mut schema, mut attribute) = (null(), null(), null(), null());
     ok!(tiledb_domain_alloc, ctx, &mut domain);
-    ok!(tiledb_dimension_alloc, ctx, c"d", INT64, &[1i64, 5], &[5i64], &mut dimension);
+    ok!(
+        tiledb_dimension_alloc,
+        ctx,
+        c"d",
+        INT64,
+        &[1i64, 5],
+        &[5i64],
+        &mut dimension
+    );
     ok!(tiledb_domain_add_dimension, ctx, domain, dimension);
     ok!(tiledb_array_schema_alloc, ctx, 0, &mut schema);
     ok!(tiledb_array_schema_set_domain, ctx, schema, domain);
     ok!(tiledb_attribute_alloc, ctx, c"a", INT64, &mut attribute);
     ok!(tiledb_array_schema_add_attribute, ctx, schema, attribute);
-    ok!(tiledb_array_schema_add_dimension_label, ctx, schema, 0, c"x", 1, capi::FLOAT64);
-    fails!(tiledb_array_schema_add_dimension_label, ctx, schema, 1, c"y", 1, capi::FLOAT64);
+    ok!(
+        tiledb_array_schema_add_dimension_label,
+        ctx,
+        schema,
+        0,
+        c"x",
+        1,
+        capi::FLOAT64
+    );
+    fails!(
+        tiledb_array_schema_add_dimension_label,
+        ctx,
+        schema,
+        1,
+        c"y",
+        1,
+        capi::FLOAT64
+    );
     let place = || {
         let (mut label, mut place) = (null(), std::ptr::null());
-        ok!(tiledb_array_schema_get_dimension_label_from_name, ctx, schema, c"x", &mut label);
+        ok!(
+            tiledb_array_schema_get_dimension_label_from_name,
+            ctx,
+            schema,
+            c"x",
+            &mut label
+        );
         ok!(tiledb_dimension_label_get_uri, ctx, label, &mut place);
         let place = capi::text(place);
         free!(tiledb_dimension_label_free, label);
@@ -210,7 +375,10 @@ fn labels_select_and_are_read() {
     assert_eq!(place(), "__labels/l0");
     ok!(tiledb_array_create, ctx, &uri, schema);
     // The schema knows its array from now on.
-    assert_eq!(place(), format!("file://{}/__labels/l0", uri.to_str().unwrap()));
+    assert_eq!(
+        place(),
+        format!("file://{}/__labels/l0", uri.to_str().unwrap())
+    );
     let array = open(ctx, &uri, WRITE);
     let mut q = query(ctx, array, WRITE, ROW);
     let (a, x) = ([10i64, 20, 30, 40, 50], [0.5f64, 1.0, 1.5, 2.0, 2.5]);
@@ -223,20 +391,53 @@ fn labels_select_and_are_read() {
     let array = open(ctx, &uri, READ);
     let mut sub = null();
     ok!(tiledb_subarray_alloc, ctx, array, &mut sub);
-    ok!(tiledb_subarray_add_label_range, ctx, sub, c"x", &[1.0f64], &[2.0f64], null());
+    ok!(
+        tiledb_subarray_add_label_range,
+        ctx,
+        sub,
+        c"x",
+        &[1.0f64],
+        &[2.0f64],
+        null()
+    );
     let mut has = 0i32;
     ok!(tiledb_subarray_has_label_ranges, ctx, sub, 0, &mut has);
     assert_eq!(has, 1);
-    fails!(tiledb_subarray_add_range, ctx, sub, 0, &[1i64], &[2i64], null());
+    fails!(
+        tiledb_subarray_add_range,
+        ctx,
+        sub,
+        0,
+        &[1i64],
+        &[2i64],
+        null()
+    );
     let mut q = query(ctx, array, READ, ROW);
     ok!(tiledb_query_set_subarray_t, ctx, q, sub);
     let (mut a, mut x) = ([0i64; 5], [0f64; 5]);
     let (mut a_size, mut x_size) = (bytes(&a), bytes(&x));
-    ok!(tiledb_query_set_data_buffer, ctx, q, c"a", &mut a[..], &mut a_size);
-    ok!(tiledb_query_set_data_buffer, ctx, q, c"x", &mut x[..], &mut x_size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"a",
+        &mut a[..],
+        &mut a_size
+    );
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx,
+        q,
+        c"x",
+        &mut x[..],
+        &mut x_size
+    );
     ok!(tiledb_query_submit, ctx, q);
     assert_eq!((status(ctx, q), a_size, x_size), (COMPLETED, 24, 24));
-    assert_eq!((&a[..3], &x[..3]), (&[20, 30, 40][..], &[1.0, 1.5, 2.0][..]));
+    assert_eq!(
+        (&a[..3], &x[..3]),
+        (&[20, 30, 40][..], &[1.0, 1.5, 2.0][..])
+    );
     free!(tiledb_query_free, q; tiledb_subarray_free, sub; tiledb_attribute_free, attribute;
           tiledb_array_schema_free, schema; tiledb_dimension_free, dimension; tiledb_domain_free, domain);
     close(ctx, array);
@@ -249,22 +450,75 @@ fn metadata_is_stored_when_the_array_is_closed() {
     let uri = uri(&folder, "array");
     create(ctx.0, &uri, false, 4, 2, A);
     let array = open(ctx.0, &uri, WRITE);
-    ok!(tiledb_array_put_metadata, ctx.0, array, c"key", INT32, 3, &[1i32, 2, 3]);
-    ok!(tiledb_array_put_metadata, ctx.0, array, c"gone", INT32, 1, &[1i32]);
+    ok!(
+        tiledb_array_put_metadata,
+        ctx.0,
+        array,
+        c"key",
+        INT32,
+        3,
+        &[1i32, 2, 3]
+    );
+    ok!(
+        tiledb_array_put_metadata,
+        ctx.0,
+        array,
+        c"gone",
+        INT32,
+        1,
+        &[1i32]
+    );
     ok!(tiledb_array_delete_metadata, ctx.0, array, c"gone");
-    fails!(tiledb_array_put_metadata, ctx.0, array, c"bad", 99, 1, &[1i32]);
+    fails!(
+        tiledb_array_put_metadata,
+        ctx.0,
+        array,
+        c"bad",
+        99,
+        1,
+        &[1i32]
+    );
     close(ctx.0, array);
     let array = open(ctx.0, &uri, READ);
     let (mut kind, mut count, mut value): (i32, u32, *const i32) = (0, 0, std::ptr::null());
-    ok!(tiledb_array_get_metadata, ctx.0, array, c"key", &mut kind, &mut count, &mut value);
+    ok!(
+        tiledb_array_get_metadata,
+        ctx.0,
+        array,
+        c"key",
+        &mut kind,
+        &mut count,
+        &mut value
+    );
     // SAFETY: three values, which live as long as the array.
-    assert_eq!((kind, unsafe { std::slice::from_raw_parts(value, count as usize) }), (INT32, &[1, 2, 3][..]));
-    ok!(tiledb_array_get_metadata, ctx.0, array, c"gone", &mut kind, &mut count, &mut value);
+    assert_eq!(
+        (kind, unsafe {
+            std::slice::from_raw_parts(value, count as usize)
+        }),
+        (INT32, &[1, 2, 3][..])
+    );
+    ok!(
+        tiledb_array_get_metadata,
+        ctx.0,
+        array,
+        c"gone",
+        &mut kind,
+        &mut count,
+        &mut value
+    );
     assert!(value.is_null());
     let mut num = 0u64;
     ok!(tiledb_array_get_metadata_num, ctx.0, array, &mut num);
     assert_eq!(num, 1);
-    fails!(tiledb_array_put_metadata, ctx.0, array, c"key", INT32, 1, &[1i32]);
+    fails!(
+        tiledb_array_put_metadata,
+        ctx.0,
+        array,
+        c"key",
+        INT32,
+        1,
+        &[1i32]
+    );
     close(ctx.0, array);
 }
 
@@ -287,7 +541,14 @@ fn statistics_count_while_they_are_on() {
     let array = open(ctx.0, &uri, READ);
     let mut q = query(ctx.0, array, READ, ROW);
     let (mut a, mut size) = ([0i64; 4], 32u64);
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &mut a[..], &mut size);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"a",
+        &mut a[..],
+        &mut size
+    );
     ok!(tiledb_query_submit, ctx.0, q);
     let json = dump();
     for part in [
@@ -305,7 +566,9 @@ fn statistics_count_while_they_are_on() {
     assert!(!capi::text(text).contains("array_open") && capi::text(text).contains("attr_num"));
     raw!(tiledb_stats_free_str, &mut text);
     raw!(tiledb_stats_dump_str, &mut text);
-    assert!(capi::text(text).starts_with("[\n") && capi::text(text).contains("Context.Query.Reader"));
+    assert!(
+        capi::text(text).starts_with("[\n") && capi::text(text).contains("Context.Query.Reader")
+    );
     raw!(tiledb_stats_free_str, &mut text);
     raw!(tiledb_stats_reset);
     raw!(tiledb_stats_disable);
@@ -382,7 +645,10 @@ fn files_are_copied_moved_and_added_to() {
         ok!(tiledb_vfs_write, ctx, file, c" more", 5u64);
         ok!(tiledb_vfs_close, ctx, file);
         free!(tiledb_vfs_fh_free, file);
-        assert_eq!(std::fs::read(path("b")).unwrap(), [&bytes[..], b" more"].concat());
+        assert_eq!(
+            std::fs::read(path("b")).unwrap(),
+            [&bytes[..], b" more"].concat()
+        );
         assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
     }
     free!(tiledb_vfs_free, vfs);
@@ -415,9 +681,18 @@ fn a_buffer_set_once_may_grow_between_submissions() {
     let mut q = query(ctx.0, array, WRITE, GLOBAL);
     let (mut part, mut size) = (vec![0i64; 20], 0u64);
     let place: *mut u64 = &mut size;
-    ok!(tiledb_query_set_data_buffer, ctx.0, q, c"a", &mut part[..], place);
+    ok!(
+        tiledb_query_set_data_buffer,
+        ctx.0,
+        q,
+        c"a",
+        &mut part[..],
+        place
+    );
     for (start, finalize) in [(1, false), (21, true)] {
-        part.iter_mut().zip(start..).for_each(|(cell, value)| *cell = value);
+        part.iter_mut()
+            .zip(start..)
+            .for_each(|(cell, value)| *cell = value);
         // SAFETY: the size outlives the query.
         unsafe { place.write(bytes(&part)) };
         if finalize {
@@ -429,7 +704,13 @@ fn a_buffer_set_once_may_grow_between_submissions() {
     free!(tiledb_query_free, q);
     // What an array has can only be asked for where it is read.
     let (mut domain, mut is_empty) = ([0i64; 2], 0i32);
-    fails!(tiledb_array_get_non_empty_domain, ctx.0, array, &mut domain[..], &mut is_empty);
+    fails!(
+        tiledb_array_get_non_empty_domain,
+        ctx.0,
+        array,
+        &mut domain[..],
+        &mut is_empty
+    );
     close(ctx.0, array);
     assert_eq!(read(ctx.0, &uri, false).0, (1..=40).collect::<Vec<i64>>());
 }
@@ -447,7 +728,14 @@ fn reserved_names_and_fragments_elsewhere_are_refused() {
     free!(tiledb_attribute_free, attribute);
     free!(tiledb_array_schema_free, schema);
     let elsewhere = [c"/some/array/__fragments/__1_1_a_22".as_ptr()];
-    fails!(tiledb_array_consolidate_fragments, ctx.0, &uri, &elsewhere[..], 1u64, null());
+    fails!(
+        tiledb_array_consolidate_fragments,
+        ctx.0,
+        &uri,
+        &elsewhere[..],
+        1u64,
+        null()
+    );
 }
 
 #[test]
@@ -457,8 +745,19 @@ fn dimensions_of_stored_schemas_show_the_filters_of_coordinates() {
     let filters = |schema: Handle| {
         let (mut domain, mut dimension, mut list, mut count) = (null(), null(), null(), 9u32);
         ok!(tiledb_array_schema_get_domain, ctx.0, schema, &mut domain);
-        ok!(tiledb_domain_get_dimension_from_index, ctx.0, domain, 0, &mut dimension);
-        ok!(tiledb_dimension_get_filter_list, ctx.0, dimension, &mut list);
+        ok!(
+            tiledb_domain_get_dimension_from_index,
+            ctx.0,
+            domain,
+            0,
+            &mut dimension
+        );
+        ok!(
+            tiledb_dimension_get_filter_list,
+            ctx.0,
+            dimension,
+            &mut list
+        );
         ok!(tiledb_filter_list_get_nfilters, ctx.0, list, &mut count);
         free!(tiledb_filter_list_free, list; tiledb_dimension_free, dimension; tiledb_domain_free, domain);
         count
@@ -480,7 +779,11 @@ fn dimensions_of_stored_schemas_show_the_filters_of_coordinates() {
 fn members_of_groups_give_way_to_those_added_later() {
     let ctx = Ctx::new();
     let folder = tempfile::tempdir().unwrap();
-    let (group_uri, first, second) = (uri(&folder, "group"), uri(&folder, "first"), uri(&folder, "second"));
+    let (group_uri, first, second) = (
+        uri(&folder, "group"),
+        uri(&folder, "first"),
+        uri(&folder, "second"),
+    );
     ok!(tiledb_group_create, ctx.0, &group_uri);
     for array in [&first, &second] {
         create(ctx.0, array, true, 10, 5, A);
@@ -491,16 +794,37 @@ fn members_of_groups_give_way_to_those_added_later() {
         ok!(tiledb_group_open, ctx.0, group, WRITE);
         for (i, member) in members.iter().enumerate() {
             if i == 0 {
-                ok!(tiledb_group_add_member, ctx.0, group, member.as_c_str(), 0u8, c"name");
+                ok!(
+                    tiledb_group_add_member,
+                    ctx.0,
+                    group,
+                    member.as_c_str(),
+                    0u8,
+                    c"name"
+                );
             } else {
-                fails!(tiledb_group_add_member, ctx.0, group, member.as_c_str(), 0u8, c"name");
+                fails!(
+                    tiledb_group_add_member,
+                    ctx.0,
+                    group,
+                    member.as_c_str(),
+                    0u8,
+                    c"name"
+                );
             }
         }
         ok!(tiledb_group_close, ctx.0, group);
         ok!(tiledb_group_open, ctx.0, group, READ);
         let (mut count, mut location, mut kind) = (0u64, null(), 0i32);
         ok!(tiledb_group_get_member_count, ctx.0, group, &mut count);
-        ok!(tiledb_group_get_member_by_name_v2, ctx.0, group, c"name", &mut location, &mut kind);
+        ok!(
+            tiledb_group_get_member_by_name_v2,
+            ctx.0,
+            group,
+            c"name",
+            &mut location,
+            &mut kind
+        );
         let (mut text, mut length) = (std::ptr::null::<c_char>(), 0usize);
         ok!(tiledb_string_view, location, &mut text, &mut length);
         let location_text = capi::text(text);
@@ -511,6 +835,9 @@ fn members_of_groups_give_way_to_those_added_later() {
     for members in [[&first, &second], [&second, &first], [&second, &second]] {
         let (count, location) = session(&members);
         assert_eq!(count, 1);
-        assert!(location.ends_with(members[0].to_str().unwrap()), "{location}");
+        assert!(
+            location.ends_with(members[0].to_str().unwrap()),
+            "{location}"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! The command line: what can be asked for, with help and examples. What a command takes stands in a file of its own.
+//! The command line: what can be asked for, with help and examples. What a command takes stands in
+//! a file of its own.
 
 mod agg;
 mod cat;
@@ -80,7 +81,13 @@ pub struct GlobalArgs {
     #[arg(long, global = true, value_name = "SIZE", value_parser = size::parse)]
     pub memory: Option<u64>,
     /// Threads for decoding [default: one a core]
-    #[arg(long, global = true, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    #[arg(
+        long,
+        global = true,
+        value_name = "N",
+        default_value_t = 0,
+        hide_default_value = true
+    )]
     pub threads: usize,
     /// A setting by TileDB's name, such as vfs.s3.region=eu-west-1; may be given several times
     #[arg(long, global = true, value_name = "KEY=VALUE")]
@@ -285,7 +292,9 @@ mod tests {
         ])
         .unwrap();
         assert_eq!(cli.global.memory, Some(512_000_000));
-        let Command::Cat(cat) = cli.command else { panic!("not cat") };
+        let Command::Cat(cat) = cli.command else {
+            panic!("not cat")
+        };
         assert_eq!(cat.selection.cells.range, ["x=-5:-1", "x=3"]);
         assert_eq!(cat.selection.attrs.unwrap(), ["a", "b"]);
         assert_eq!(cat.selection.order, OrderArg::Col);

@@ -5,12 +5,14 @@ use crate::progress::Progress;
 use crate::selection::Selection;
 use azulejo::{Array, ColumnSet, Reader};
 
-/// The budget of reads that stop after a few cells: what is beyond the limit would be read for nothing.
+/// The budget of reads that stop after a few cells: what is beyond the limit would be read for
+/// nothing.
 const PREVIEW_BUDGET: u64 = 64 << 20;
 /// Limits up to this many cells are previews.
 const PREVIEW_CELLS: u64 = 10_000;
 
-/// A read under way, its first batch read already: what is wrong with a selection shows before any output.
+/// A read under way, its first batch read already: what is wrong with a selection shows before any
+/// output.
 #[derive(Debug)]
 pub struct Cells {
     reader: Option<Reader>,
@@ -23,20 +25,39 @@ impl Cells {
     pub fn new(array: &Array, selection: &Selection) -> Result<Self> {
         let limit = selection.limit.unwrap_or(u64::MAX);
         let options = selection.options.clone().filter(|_| limit > 0);
-        let Some(mut options) = options else { return Ok(Self { reader: None, first: None, limit }) };
+        let Some(mut options) = options else {
+            return Ok(Self {
+                reader: None,
+                first: None,
+                limit,
+            });
+        };
         if limit <= PREVIEW_CELLS {
             let budget = array.context().config().memory_budget.min(PREVIEW_BUDGET);
             options = options.memory_budget(budget);
         }
         let mut reader = Reader::new(array, options)?;
         let first = reader.next().transpose()?;
-        Ok(Self { reader: Some(reader), first, limit })
+        Ok(Self {
+            reader: Some(reader),
+            first,
+            limit,
+        })
     }
 
     /// Gives every batch to `take`; returns the number of cells.
-    pub fn for_each(self, progress: &Progress, mut take: impl FnMut(ColumnSet) -> Result<()>) -> Result<u64> {
+    pub fn for_each(
+        self,
+        progress: &Progress,
+        mut take: impl FnMut(ColumnSet) -> Result<()>,
+    ) -> Result<u64> {
         let mut cells = 0;
-        for batch in self.first.map(Ok).into_iter().chain(self.reader.into_iter().flatten()) {
+        for batch in self
+            .first
+            .map(Ok)
+            .into_iter()
+            .chain(self.reader.into_iter().flatten())
+        {
             let mut batch = batch?;
             let left = self.limit - cells;
             if batch.cell_num as u64 > left {

@@ -1,4 +1,5 @@
-//! The columns of a result: their types, as they are stored or as people want them, and their way to Arrow.
+//! The columns of a result: their types, as they are stored or as people want them, and their way
+//! to Arrow.
 
 use crate::error::{CliError, Result};
 use arrow_array::{RecordBatch, RecordBatchOptions};
@@ -22,8 +23,15 @@ pub struct Columns {
 impl Columns {
     /// The named fields of an array; `raw` for values as stored.
     pub fn new(array: &Array, fields: &[String], raw: bool) -> Result<Self> {
-        let stored = fields.iter().map(|name| column_type(array, name)).collect::<Result<Vec<_>>>()?;
-        let shown = if raw { stored.iter().map(raw_type).collect() } else { stored.clone() };
+        let stored = fields
+            .iter()
+            .map(|name| column_type(array, name))
+            .collect::<Result<Vec<_>>>()?;
+        let shown = if raw {
+            stored.iter().map(raw_type).collect()
+        } else {
+            stored.clone()
+        };
         Ok(Self { stored, shown, raw })
     }
 
@@ -47,20 +55,30 @@ impl Columns {
 
     /// The first text column of a batch whose cells are not all UTF-8.
     pub fn not_utf8(&self, set: &ColumnSet) -> Option<usize> {
-        set.columns.iter().zip(&self.shown).position(|(column, shown)| {
-            let text = matches!(
-                shown.datatype,
-                Datatype::StringAscii | Datatype::StringUtf8 | Datatype::Char | Datatype::GeomWkt
-            );
-            text && shown.enumeration.is_none() && !is_utf8(column)
-        })
+        set.columns
+            .iter()
+            .zip(&self.shown)
+            .position(|(column, shown)| {
+                let text = matches!(
+                    shown.datatype,
+                    Datatype::StringAscii
+                        | Datatype::StringUtf8
+                        | Datatype::Char
+                        | Datatype::GeomWkt
+                );
+                text && shown.enumeration.is_none() && !is_utf8(column)
+            })
     }
 
     /// What makes record batches of these columns.
     pub fn converter(&self) -> Result<Converter> {
         let arrow = ArrowConverter::new(&self.stored, ArrowOptions { raw: self.raw })?;
         let schema = name_columns(&arrow.schema());
-        Ok(Converter { arrow, schema, types: self.stored.clone() })
+        Ok(Converter {
+            arrow,
+            schema,
+            types: self.stored.clone(),
+        })
     }
 }
 
@@ -84,9 +102,14 @@ impl Converter {
             column.column_type = column_type.clone();
         }
         let batch = self.arrow.convert(&set)?;
-        // Renaming columns is no change of schema that Arrow allows, so the batch is put together anew.
+        // Renaming columns is no change of schema that Arrow allows, so the batch is put together
+        // anew.
         let rows = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
-        Ok(RecordBatch::try_new_with_options(self.schema.clone(), batch.columns().to_vec(), &rows)?)
+        Ok(RecordBatch::try_new_with_options(
+            self.schema.clone(),
+            batch.columns().to_vec(),
+            &rows,
+        )?)
     }
 }
 
@@ -124,13 +147,18 @@ fn column_type(array: &Array, name: &str) -> Result<ColumnType> {
         datatype,
         cell_val_num,
         nullable: schema.is_nullable(field),
-        enumeration: enumeration.map(|name| array.enumeration(name)).transpose()?,
+        enumeration: enumeration
+            .map(|name| array.enumeration(name))
+            .transpose()?,
     })
 }
 
 /// The type whose Arrow form is the stored one: ticks, indices, bytes.
 fn raw_type(column: &ColumnType) -> ColumnType {
-    let mut raw = ColumnType { enumeration: None, ..column.clone() };
+    let mut raw = ColumnType {
+        enumeration: None,
+        ..column.clone()
+    };
     let datatype = column.datatype;
     if datatype.is_datetime() || datatype.is_time() {
         raw.datatype = Datatype::Int64;
@@ -138,7 +166,9 @@ fn raw_type(column: &ColumnType) -> ColumnType {
         raw.datatype = Datatype::UInt8;
     } else if datatype == Datatype::StringUtf8 && column.cell_val_num.is_var() {
         // Text that says it is UTF-8 stays text.
-    } else if datatype.is_string() || datatype.is_byte() || matches!(datatype, Datatype::Char | Datatype::Any)
+    } else if datatype.is_string()
+        || datatype.is_byte()
+        || matches!(datatype, Datatype::Char | Datatype::Any)
     {
         return bytes_type(&raw);
     }
@@ -150,7 +180,12 @@ fn bytes_type(column: &ColumnType) -> ColumnType {
         CellValNum::Fixed(n) => CellValNum::Fixed(n.saturating_mul(column.datatype.size() as u32)),
         CellValNum::Var => CellValNum::Var,
     };
-    ColumnType { datatype: Datatype::Blob, cell_val_num, enumeration: None, ..column.clone() }
+    ColumnType {
+        datatype: Datatype::Blob,
+        cell_val_num,
+        enumeration: None,
+        ..column.clone()
+    }
 }
 
 #[cfg(test)]
@@ -170,7 +205,10 @@ mod tests {
         assert_eq!(raw(Datatype::StringAscii, var), (Datatype::Blob, var));
         assert_eq!(raw(Datatype::StringUtf8, var), (Datatype::StringUtf8, var));
         assert_eq!(raw(Datatype::StringUtf8, three), (Datatype::Blob, three));
-        assert_eq!(raw(Datatype::StringUtf16, three), (Datatype::Blob, CellValNum::Fixed(6)));
+        assert_eq!(
+            raw(Datatype::StringUtf16, three),
+            (Datatype::Blob, CellValNum::Fixed(6))
+        );
         assert_eq!(raw(Datatype::Char, one), (Datatype::Blob, one));
         assert_eq!(raw(Datatype::Float32, three), (Datatype::Float32, three));
     }

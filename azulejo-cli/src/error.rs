@@ -61,7 +61,11 @@ impl CliError {
         if source.kind() == io::ErrorKind::BrokenPipe {
             return Self::BrokenPipe;
         }
-        Self::Io { op, what: what.display().to_string(), source }
+        Self::Io {
+            op,
+            what: what.display().to_string(),
+            source,
+        }
     }
 
     /// The exit code of [`EXIT_CODES`].
@@ -123,7 +127,11 @@ impl From<io::Error> for CliError {
     fn from(source: io::Error) -> Self {
         match source.kind() {
             io::ErrorKind::BrokenPipe => Self::BrokenPipe,
-            _ => Self::Io { op: "write", what: "standard output".into(), source },
+            _ => Self::Io {
+                op: "write",
+                what: "standard output".into(),
+                source,
+            },
         }
     }
 }
@@ -140,7 +148,8 @@ impl From<arrow_schema::ArrowError> for CliError {
 impl From<parquet::errors::ParquetError> for CliError {
     fn from(error: parquet::errors::ParquetError) -> Self {
         match error {
-            parquet::errors::ParquetError::External(source) => match source.downcast::<io::Error>() {
+            parquet::errors::ParquetError::External(source) => match source.downcast::<io::Error>()
+            {
                 Ok(source) => (*source).into(),
                 Err(other) => Self::Format(other.to_string()),
             },
@@ -151,7 +160,11 @@ impl From<parquet::errors::ParquetError> for CliError {
 
 impl From<serde_json::Error> for CliError {
     fn from(error: serde_json::Error) -> Self {
-        if error.is_io() { io::Error::from(error).into() } else { Self::Format(error.to_string()) }
+        if error.is_io() {
+            io::Error::from(error).into()
+        } else {
+            Self::Format(error.to_string())
+        }
     }
 }
 
@@ -161,9 +174,15 @@ mod tests {
 
     #[test]
     fn exit_codes_follow_the_table() {
-        let not_found = EngineError::NotFound { uri: "x".into(), what: "array" };
+        let not_found = EngineError::NotFound {
+            uri: "x".into(),
+            what: "array",
+        };
         assert_eq!(CliError::from(not_found).exit_code(), 3);
-        let key = EngineError::Encryption { uri: "x".into(), reason: "no key" };
+        let key = EngineError::Encryption {
+            uri: "x".into(),
+            reason: "no key",
+        };
         assert_eq!(CliError::from(key).exit_code(), 5);
         assert_eq!(CliError::usage("no").exit_code(), 2);
         let pipe = io::Error::from(io::ErrorKind::BrokenPipe);

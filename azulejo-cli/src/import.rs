@@ -1,9 +1,10 @@
 //! Making arrays of files: CSV, JSON lines, Parquet, Arrow IPC, NumPy.
 //!
-//! A file is looked at twice. The first look ([`Profile`](profile::Profile)) finds for each column the type that all its
-//! values fit, its bounds, whether anything is missing and, for text, the different values; from that and the options
-//! [`plan`] makes the schema. The second turns the values into columns of the array ([`Target`](target::Target)) and
-//! [`load`] writes them, in parts that fit the memory budget.
+//! A file is looked at twice. The first look ([`Profile`](profile::Profile)) finds for each column
+//! the type that all its values fit, its bounds, whether anything is missing and, for text, the
+//! different values; from that and the options [`plan`] makes the schema. The second turns the
+//! values into columns of the array ([`Target`](target::Target)) and [`load`] writes them, in parts
+//! that fit the memory budget.
 
 pub mod arrow;
 pub mod batch;
@@ -53,7 +54,9 @@ impl Look {
 
     /// Whether a column is to be looked at.
     pub fn wants(&self, name: &str) -> bool {
-        self.columns.as_ref().is_none_or(|columns| columns.iter().any(|column| column == name))
+        self.columns
+            .as_ref()
+            .is_none_or(|columns| columns.iter().any(|column| column == name))
     }
 
     /// How many different texts of a column to remember.

@@ -8,7 +8,8 @@ const SECOND: i128 = 1_000_000_000_000_000_000;
 /// Attoseconds in a millisecond.
 const MILLISECOND: i128 = SECOND / 1000;
 
-/// A date or time as written: all the instants that it names. `2024-05` names a month, `2024-05-01T10:30` a minute.
+/// A date or time as written: all the instants that it names. `2024-05` names a month,
+/// `2024-05-01T10:30` a minute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
     /// The first instant, in attoseconds since 1970-01-01T00:00:00Z.
@@ -18,8 +19,8 @@ pub struct Moment {
 }
 
 impl Moment {
-    /// Reads `YYYY`, `YYYY-MM`, `YYYY-MM-DD` and `YYYY-MM-DDTHH[:MM[:SS[.fraction]]][Z|+HH:MM]`; a space can stand for
-    /// the `T`. `None` for anything else.
+    /// Reads `YYYY`, `YYYY-MM`, `YYYY-MM-DD` and `YYYY-MM-DDTHH[:MM[:SS[.fraction]]][Z|+HH:MM]`; a
+    /// space can stand for the `T`. `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         let text = text.trim();
         let (sign, unsigned) = match text.strip_prefix('-') {
@@ -33,38 +34,54 @@ impl Moment {
         let mut parts = date.split('-');
         let year = sign * number(parts.next()?, 4)? as i16;
         let Some(month) = parts.next() else {
-            return time.is_none().then(|| Self::between(Date::new(year, 1, 1).ok()?, 1.year()))?;
+            return time
+                .is_none()
+                .then(|| Self::between(Date::new(year, 1, 1).ok()?, 1.year()))?;
         };
         let month = number(month, 2)? as i8;
         let Some(day) = parts.next() else {
-            return time.is_none().then(|| Self::between(Date::new(year, month, 1).ok()?, 1.month()))?;
+            return time
+                .is_none()
+                .then(|| Self::between(Date::new(year, month, 1).ok()?, 1.month()))?;
         };
         let date = Date::new(year, month, number(day, 2)? as i8).ok()?;
         if parts.next().is_some() {
             return None;
         }
-        let Some(time) = time else { return Self::between(date, 1.day()) };
+        let Some(time) = time else {
+            return Self::between(date, 1.day());
+        };
         let (clock, zone) = split_zone(time)?;
         let (offset, length) = parse_clock(clock)?;
         let first = midnight(date) + offset - zone;
-        Some(Self { first, last: first + length - 1 })
+        Some(Self {
+            first,
+            last: first + length - 1,
+        })
     }
 
     fn between(date: Date, span: jiff::Span) -> Option<Self> {
         let first = midnight(date);
         // The year 9999 is the last one that the calendar knows.
-        let next = date.checked_add(span).map_or_else(|_| midnight(Date::MAX) + 86_400 * SECOND, midnight);
-        Some(Self { first, last: next - 1 })
+        let next = date
+            .checked_add(span)
+            .map_or_else(|_| midnight(Date::MAX) + 86_400 * SECOND, midnight);
+        Some(Self {
+            first,
+            last: next - 1,
+        })
     }
 
-    /// The first and the last millisecond since the epoch, for time travel; moments before the epoch count as 0.
+    /// The first and the last millisecond since the epoch, for time travel; moments before the
+    /// epoch count as 0.
     pub fn milliseconds(self) -> (u64, u64) {
         let ms = |at: i128| u64::try_from(at.div_euclid(MILLISECOND)).unwrap_or(0);
         (ms(self.first), ms(self.last))
     }
 }
 
-/// A point in time travel: milliseconds since the epoch, or a date. Gives the first and last millisecond meant.
+/// A point in time travel: milliseconds since the epoch, or a date. Gives the first and last
+/// millisecond meant.
 pub fn parse_timestamp(text: &str) -> Result<(u64, u64), String> {
     let text = text.trim();
     // Four digits are a year: no array was written in the first ten seconds of 1970.
@@ -86,8 +103,15 @@ pub fn parse_timestamp(text: &str) -> Result<(u64, u64), String> {
 
 /// A millisecond since the epoch as an ISO date and time.
 pub fn timestamp_text(ms: u64) -> String {
-    match i64::try_from(ms).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok()) {
-        Some(at) => at.to_zoned(TimeZone::UTC).datetime().strftime("%Y-%m-%dT%H:%M:%S%.fZ").to_string(),
+    match i64::try_from(ms)
+        .ok()
+        .and_then(|ms| Timestamp::from_millisecond(ms).ok())
+    {
+        Some(at) => at
+            .to_zoned(TimeZone::UTC)
+            .datetime()
+            .strftime("%Y-%m-%dT%H:%M:%S%.fZ")
+            .to_string(),
         None => ms.to_string(),
     }
 }
@@ -97,9 +121,13 @@ pub fn parse_clock(text: &str) -> Option<(i128, i128)> {
     let mut parts = text.split(':');
     let hour = number(parts.next()?, 2).filter(|&h| h < 24)?;
     let mut offset = i128::from(hour) * 3600 * SECOND;
-    let Some(minute) = parts.next() else { return Some((offset, 3600 * SECOND)) };
+    let Some(minute) = parts.next() else {
+        return Some((offset, 3600 * SECOND));
+    };
     offset += i128::from(number(minute, 2).filter(|&m| m < 60)?) * 60 * SECOND;
-    let Some(second) = parts.next() else { return Some((offset, 60 * SECOND)) };
+    let Some(second) = parts.next() else {
+        return Some((offset, 60 * SECOND));
+    };
     if parts.next().is_some() {
         return None;
     }
@@ -108,7 +136,9 @@ pub fn parse_clock(text: &str) -> Option<(i128, i128)> {
         None => (second, None),
     };
     offset += i128::from(number(whole, 2).filter(|&s| s < 60)?) * SECOND;
-    let Some(fraction) = fraction else { return Some((offset, SECOND)) };
+    let Some(fraction) = fraction else {
+        return Some((offset, SECOND));
+    };
     if fraction.is_empty() || fraction.len() > 18 || !fraction.bytes().all(|b| b.is_ascii_digit()) {
         return None;
     }
@@ -121,8 +151,14 @@ fn split_zone(time: &str) -> Option<(&str, i128)> {
     if let Some(clock) = time.strip_suffix(['Z', 'z']) {
         return Some((clock, 0));
     }
-    let Some(at) = time.find(['+', '-']) else { return Some((time, 0)) };
-    let sign = if time.as_bytes().get(at) == Some(&b'-') { -1 } else { 1 };
+    let Some(at) = time.find(['+', '-']) else {
+        return Some((time, 0));
+    };
+    let sign = if time.as_bytes().get(at) == Some(&b'-') {
+        -1
+    } else {
+        1
+    };
     let (offset, _) = parse_clock(&time[at + 1..])?;
     Some((&time[..at], sign * offset))
 }
@@ -133,11 +169,14 @@ fn number(text: &str, digits: usize) -> Option<u16> {
 }
 
 fn midnight(date: Date) -> i128 {
-    let days = date.since(Date::constant(1970, 1, 1)).map_or(0, |span| span.get_days());
+    let days = date
+        .since(Date::constant(1970, 1, 1))
+        .map_or(0, |span| span.get_days());
     i128::from(days) * 86_400 * SECOND
 }
 
-/// Attoseconds in a tick of the datetime or time units of fixed length, by the datatype's suffix: week to attosecond.
+/// Attoseconds in a tick of the datetime or time units of fixed length, by the datatype's suffix:
+/// week to attosecond.
 pub fn tick_length(unit: &str) -> Option<i128> {
     Some(match unit {
         "WEEK" => 7 * 86_400 * SECOND,
@@ -161,17 +200,27 @@ pub fn tick_of(unit: &str, instant: i128) -> Option<i64> {
         "YEAR" | "MONTH" => {
             let date = date_of(instant.div_euclid(86_400 * SECOND))?;
             let years = i128::from(date.year()) - 1970;
-            if unit == "YEAR" { years } else { years * 12 + i128::from(date.month()) - 1 }
+            if unit == "YEAR" {
+                years
+            } else {
+                years * 12 + i128::from(date.month()) - 1
+            }
         }
         _ => instant.div_euclid(tick_length(unit)?),
     };
     i64::try_from(ticks).ok()
 }
 
-/// A tick of `unit` since the epoch in ISO form, as precise as the unit; `None` beyond the calendar's years.
+/// A tick of `unit` since the epoch in ISO form, as precise as the unit; `None` beyond the
+/// calendar's years.
 pub fn tick_text(unit: &str, tick: i64) -> Option<String> {
     match unit {
-        "YEAR" => return Some(format!("{:04}", i16::try_from(tick.checked_add(1970)?).ok()?)),
+        "YEAR" => {
+            return Some(format!(
+                "{:04}",
+                i16::try_from(tick.checked_add(1970)?).ok()?
+            ));
+        }
         "MONTH" => {
             let year = i16::try_from(tick.div_euclid(12).checked_add(1970)?).ok()?;
             return Some(format!("{year:04}-{:02}", tick.rem_euclid(12) + 1));
@@ -185,7 +234,10 @@ pub fn tick_text(unit: &str, tick: i64) -> Option<String> {
     if matches!(unit, "WEEK" | "DAY") {
         return Some(date_text);
     }
-    Some(format!("{date_text}T{}", clock_text(unit, instant.rem_euclid(day))))
+    Some(format!(
+        "{date_text}T{}",
+        clock_text(unit, instant.rem_euclid(day))
+    ))
 }
 
 /// Attoseconds into a day as `HH:MM[:SS[.fraction]]`, as precise as the unit.
@@ -212,7 +264,9 @@ pub fn clock_text(unit: &str, of_day: i128) -> String {
 }
 
 fn date_of(days: i128) -> Option<Date> {
-    let days = i64::try_from(days).ok().filter(|d| d.unsigned_abs() < 5_000_000)?;
+    let days = i64::try_from(days)
+        .ok()
+        .filter(|d| d.unsigned_abs() < 5_000_000)?;
     let epoch = DateTime::constant(1970, 1, 1, 0, 0, 0, 0);
     Some(epoch.checked_add(days.days()).ok()?.date())
 }
@@ -228,10 +282,19 @@ mod tests {
         let month = Moment::parse("1970-02").unwrap();
         assert_eq!(month.milliseconds(), (31 * 86_400_000, 59 * 86_400_000 - 1));
         let second = Moment::parse("2024-05-01T10:00:01Z").unwrap();
-        assert_eq!(second.milliseconds(), (1_714_557_601_000, 1_714_557_601_999));
+        assert_eq!(
+            second.milliseconds(),
+            (1_714_557_601_000, 1_714_557_601_999)
+        );
         let zoned = Moment::parse("2024-05-01 12:00:01+02:00").unwrap();
         assert_eq!(zoned, second);
-        assert_eq!(Moment::parse("2024-05-01T10:00:01.25").unwrap().milliseconds().0, 1_714_557_601_250);
+        assert_eq!(
+            Moment::parse("2024-05-01T10:00:01.25")
+                .unwrap()
+                .milliseconds()
+                .0,
+            1_714_557_601_250
+        );
         assert_eq!(Moment::parse("1969").unwrap().milliseconds(), (0, 0));
     }
 
@@ -254,7 +317,10 @@ mod tests {
 
     #[test]
     fn timestamps_are_milliseconds_or_dates() {
-        assert_eq!(parse_timestamp("1714557600000"), Ok((1_714_557_600_000, 1_714_557_600_000)));
+        assert_eq!(
+            parse_timestamp("1714557600000"),
+            Ok((1_714_557_600_000, 1_714_557_600_000))
+        );
         assert_eq!(parse_timestamp("2"), Ok((2, 2)));
         assert_eq!(parse_timestamp("1970").unwrap().0, 0);
         assert!(parse_timestamp("yesterday").is_err());
@@ -279,7 +345,11 @@ mod tests {
             ("NS", 1, "1970-01-01T00:00:00.000000001"),
             ("AS", -1, "1969-12-31T23:59:59.999999999999999999"),
         ] {
-            assert_eq!(tick_text(unit, tick).as_deref(), Some(text), "{unit} {tick}");
+            assert_eq!(
+                tick_text(unit, tick).as_deref(),
+                Some(text),
+                "{unit} {tick}"
+            );
             let moment = Moment::parse(text).unwrap();
             assert_eq!(tick_of(unit, moment.first), Some(tick), "{unit} {text}");
         }
@@ -287,6 +357,10 @@ mod tests {
             assert_eq!(tick_text(unit, i64::MAX), None, "{unit}");
             assert_eq!(tick_text(unit, i64::MIN + 1), None, "{unit}");
         }
-        assert_eq!(tick_of("AS", Moment::parse("2024").unwrap().first), None, "beyond 64 bits");
+        assert_eq!(
+            tick_of("AS", Moment::parse("2024").unwrap().first),
+            None,
+            "beyond 64 bits"
+        );
     }
 }

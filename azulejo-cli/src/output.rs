@@ -61,7 +61,11 @@ impl<W: Write + Send> BatchWriter<W> {
             .set_compression(Compression::ZSTD(ZstdLevel::default()))
             .set_created_by(concat!("azulejo ", env!("CARGO_PKG_VERSION")).to_owned())
             .build();
-        Ok(Self::Parquet(ArrowWriter::try_new(out, schema.clone(), Some(properties))?))
+        Ok(Self::Parquet(ArrowWriter::try_new(
+            out,
+            schema.clone(),
+            Some(properties),
+        )?))
     }
 
     /// Writes one batch.

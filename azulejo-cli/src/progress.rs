@@ -15,7 +15,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// A line for `total` cells, if that is known. Draws nothing when `quiet` or when standard error is no terminal.
+    /// A line for `total` cells, if that is known. Draws nothing when `quiet` or when standard
+    /// error is no terminal.
     pub fn new(total: Option<u64>, quiet: bool) -> Self {
         if quiet || !std::io::stderr().is_terminal() {
             return Self::none();
@@ -26,17 +27,24 @@ impl Progress {
                 ProgressBar::with_draw_target(Some(total), target),
                 "{bar:30.cyan/dim} {percent:>3}%  {msg}  {eta} left",
             ),
-            None => (ProgressBar::with_draw_target(None, target), "{spinner:.cyan} {msg}  {elapsed}"),
+            None => (
+                ProgressBar::with_draw_target(None, target),
+                "{spinner:.cyan} {msg}  {elapsed}",
+            ),
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style.progress_chars("━━─"));
         }
         bar.set_message("reading");
         bar.enable_steady_tick(Duration::from_millis(250));
-        Self { bar, bytes: Cell::new(0) }
+        Self {
+            bar,
+            bytes: Cell::new(0),
+        }
     }
 
-    /// A context that tells this line how far its consolidations, vacuums, checks and copies have come.
+    /// A context that tells this line how far its consolidations, vacuums, checks and copies have
+    /// come.
     pub fn of_work(&self, context: &Context) -> Context {
         if self.bar.is_hidden() {
             return context.clone();
@@ -53,20 +61,28 @@ impl Progress {
 
     /// No line at all.
     pub fn none() -> Self {
-        Self { bar: ProgressBar::hidden(), bytes: Cell::new(0) }
+        Self {
+            bar: ProgressBar::hidden(),
+            bytes: Cell::new(0),
+        }
     }
 
     /// So many cells are done altogether, with so many bytes more.
     pub fn add(&self, cells: u64, bytes: u64) {
         self.bytes.set(self.bytes.get() + bytes);
         self.bar.set_position(cells);
-        self.bar.set_message(format!("{} cells, {}", size::count(cells), size::text(self.bytes.get())));
+        self.bar.set_message(format!(
+            "{} cells, {}",
+            size::count(cells),
+            size::text(self.bytes.get())
+        ));
     }
 
     /// `position` of the total is done, with so many rows.
     pub fn advance(&self, position: u64, rows: u64, what: &str) {
         self.bar.set_position(position);
-        self.bar.set_message(format!("{what} {} rows", size::count(rows)));
+        self.bar
+            .set_message(format!("{what} {} rows", size::count(rows)));
     }
 
     /// Removes the line.

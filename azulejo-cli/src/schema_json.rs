@@ -1,7 +1,7 @@
 //! An array schema as JSON, both ways: `docs/schema-json.md` describes it.
 //!
-//! The document is complete: an array created from it has the same schema. Where the schema files lie (names of
-//! enumeration files) is the storage's business and not part of it.
+//! The document is complete: an array created from it has the same schema. Where the schema files
+//! lie (names of enumeration files) is the storage's business and not part of it.
 
 pub mod filter;
 
@@ -15,7 +15,8 @@ use filter::PipelineJson;
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
-/// A schema with everything that an array needs: its enumerations' values and its labels' own schemas.
+/// A schema with everything that an array needs: its enumerations' values and its labels' own
+/// schemas.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SchemaDocument {
     /// The schema.
@@ -29,27 +30,42 @@ pub struct SchemaDocument {
 impl From<NewArray> for SchemaDocument {
     fn from(array: NewArray) -> Self {
         let label_schemas = array.label_schemas.into_iter().map(Some).collect();
-        Self { schema: array.schema, enumerations: array.enumerations, label_schemas }
+        Self {
+            schema: array.schema,
+            enumerations: array.enumerations,
+            label_schemas,
+        }
     }
 }
 
 impl SchemaDocument {
-    /// A new array like it: its enumerations get files of their own, labels without a schema the usual one.
+    /// A new array like it: its enumerations get files of their own, labels without a schema the
+    /// usual one.
     ///
     /// # Errors
     /// An enumeration that cannot be.
     pub fn into_new_array(mut self) -> Result<NewArray, String> {
-        let enumerations: Vec<Enumeration> =
-            self.enumerations.iter().map(with_file_name).collect::<Result<_, _>>()?;
+        let enumerations: Vec<Enumeration> = self
+            .enumerations
+            .iter()
+            .map(with_file_name)
+            .collect::<Result<_, _>>()?;
         self.schema.enumerations = enumerations
             .iter()
-            .map(|e| EnumerationRef { name: e.name.clone(), file_name: e.file_name.clone() })
+            .map(|e| EnumerationRef {
+                name: e.name.clone(),
+                file_name: e.file_name.clone(),
+            })
             .collect();
         let usual = NewArray::from(self.schema);
         let label_schemas = (usual.label_schemas.into_iter().zip(self.label_schemas))
             .map(|(usual, given)| given.unwrap_or(usual))
             .collect();
-        Ok(NewArray { schema: usual.schema, enumerations, label_schemas })
+        Ok(NewArray {
+            schema: usual.schema,
+            enumerations,
+            label_schemas,
+        })
     }
 }
 
@@ -150,10 +166,16 @@ pub fn enumeration_from_json(json: &Json) -> Result<Enumeration, String> {
 /// The same enumeration in a file of its own.
 fn with_file_name(old: &Enumeration) -> Result<Enumeration, String> {
     let new = match old.cell_val_num {
-        CellValNum::Var => Enumeration::of_strings(&old.name, old.datatype, old.ordered, old.values()),
-        fixed @ CellValNum::Fixed(_) => {
-            Enumeration::of_fixed(&old.name, old.datatype, fixed, old.ordered, old.data.clone())
+        CellValNum::Var => {
+            Enumeration::of_strings(&old.name, old.datatype, old.ordered, old.values())
         }
+        fixed @ CellValNum::Fixed(_) => Enumeration::of_fixed(
+            &old.name,
+            old.datatype,
+            fixed,
+            old.ordered,
+            old.data.clone(),
+        ),
     };
     new.map_err(|e| e.to_string())
 }
@@ -171,22 +193,41 @@ fn encode(document: &SchemaDocument) -> SchemaJson {
         coords_filters: PipelineJson::encode(&schema.coords_filters),
         offsets_filters: PipelineJson::encode(&schema.offsets_filters),
         validity_filters: PipelineJson::encode(&schema.validity_filters),
-        dimensions: schema.domain.dimensions.iter().map(encode_dimension).collect(),
+        dimensions: schema
+            .domain
+            .dimensions
+            .iter()
+            .map(encode_dimension)
+            .collect(),
         attributes: schema.attributes.iter().map(encode_attribute).collect(),
-        enumerations: document.enumerations.iter().map(encode_enumeration).collect(),
+        enumerations: document
+            .enumerations
+            .iter()
+            .map(encode_enumeration)
+            .collect(),
         dimension_labels: (schema.dimension_labels.iter().enumerate())
             .map(|(i, label)| encode_label(label, label_schema(i)))
             .collect(),
         current_domain: match &schema.current_domain {
             CurrentDomain::Empty => None,
-            CurrentDomain::NdRectangle(rectangle) => Some(encode_rectangle(&schema.domain, rectangle)),
+            CurrentDomain::NdRectangle(rectangle) => {
+                Some(encode_rectangle(&schema.domain, rectangle))
+            }
         },
     }
 }
 
 fn decode(json: SchemaJson) -> Result<SchemaDocument, String> {
-    let dimensions = json.dimensions.into_iter().map(decode_dimension).collect::<Result<Vec<_>, _>>()?;
-    let enumerations = json.enumerations.iter().map(decode_enumeration).collect::<Result<Vec<_>, _>>()?;
+    let dimensions = json
+        .dimensions
+        .into_iter()
+        .map(decode_dimension)
+        .collect::<Result<Vec<_>, _>>()?;
+    let enumerations = json
+        .enumerations
+        .iter()
+        .map(decode_enumeration)
+        .collect::<Result<Vec<_>, _>>()?;
     let mut dimension_labels = Vec::new();
     let mut label_schemas = Vec::new();
     for label in json.dimension_labels {
@@ -215,15 +256,26 @@ fn decode(json: SchemaJson) -> Result<SchemaDocument, String> {
         offsets_filters: json.offsets_filters.decode()?,
         validity_filters: json.validity_filters.decode()?,
         domain,
-        attributes: json.attributes.into_iter().map(decode_attribute).collect::<Result<_, _>>()?,
+        attributes: json
+            .attributes
+            .into_iter()
+            .map(decode_attribute)
+            .collect::<Result<_, _>>()?,
         dimension_labels,
         enumerations: enumerations
             .iter()
-            .map(|e| EnumerationRef { name: e.name.clone(), file_name: String::new() })
+            .map(|e| EnumerationRef {
+                name: e.name.clone(),
+                file_name: String::new(),
+            })
             .collect(),
         current_domain,
     };
-    Ok(SchemaDocument { schema, enumerations, label_schemas })
+    Ok(SchemaDocument {
+        schema,
+        enumerations,
+        label_schemas,
+    })
 }
 
 fn encode_dimension(dimension: &Dimension) -> DimensionJson {
@@ -232,7 +284,10 @@ fn encode_dimension(dimension: &Dimension) -> DimensionJson {
         name: dimension.name.clone(),
         datatype: dimension.datatype.name().to_owned(),
         cell_val_num: cell_val_num_json(dimension.cell_val_num),
-        domain: dimension.domain.as_ref().map(|range| encode_range(dimension.datatype, range)),
+        domain: dimension
+            .domain
+            .as_ref()
+            .map(|range| encode_range(dimension.datatype, range)),
         tile_extent: dimension.tile_extent.as_deref().map(one),
         filters: PipelineJson::encode(&dimension.filters),
     }
@@ -245,7 +300,10 @@ fn decode_dimension(json: DimensionJson) -> Result<Dimension, String> {
         if bytes.len() == datatype.size() {
             Ok(bytes)
         } else {
-            Err(format!("dimension {:?}: {value} is not one {datatype}", json.name))
+            Err(format!(
+                "dimension {:?}: {value} is not one {datatype}",
+                json.name
+            ))
         }
     };
     Ok(Dimension {
@@ -267,7 +325,11 @@ fn encode_attribute(attribute: &Attribute) -> AttributeJson {
         datatype: attribute.datatype.name().to_owned(),
         cell_val_num: cell_val_num_json(attribute.cell_val_num),
         nullable: attribute.nullable,
-        fill_value: value::json(attribute.datatype, attribute.cell_val_num, &attribute.fill_value),
+        fill_value: value::json(
+            attribute.datatype,
+            attribute.cell_val_num,
+            &attribute.fill_value,
+        ),
         fill_validity: attribute.fill_validity,
         order: order_name(attribute.order).to_owned(),
         enumeration: attribute.enumeration.clone(),
@@ -279,8 +341,14 @@ fn decode_attribute(json: AttributeJson) -> Result<Attribute, String> {
     let datatype = decode_datatype(&json.datatype)?;
     let cell_val_num = decode_cell_val_num(&json.cell_val_num)?;
     let fill_value = value::from_json(datatype, cell_val_num, &json.fill_value)?;
-    if cell_val_num.cell_size(datatype).is_some_and(|size| size != fill_value.len()) {
-        return Err(format!("attribute {:?}: the fill value is not one cell", json.name));
+    if cell_val_num
+        .cell_size(datatype)
+        .is_some_and(|size| size != fill_value.len())
+    {
+        return Err(format!(
+            "attribute {:?}: the fill value is not one cell",
+            json.name
+        ));
     }
     Ok(Attribute {
         datatype,
@@ -319,7 +387,10 @@ fn decode_enumeration(json: &EnumerationJson) -> Result<Enumeration, String> {
         match size {
             None => offsets.push(data.len() as u64),
             Some(size) if size != bytes.len() => {
-                return Err(format!("enumeration {:?}: {entry} is not one entry", json.name));
+                return Err(format!(
+                    "enumeration {:?}: {entry} is not one entry",
+                    json.name
+                ));
             }
             Some(_) => {}
         }
@@ -396,9 +467,12 @@ fn decode_rectangle(domain: &Domain, bounds: &[(Json, Json)]) -> Result<NdRectan
     if bounds.len() != domain.dimensions.len() {
         return Err("current_domain needs one range a dimension".to_owned());
     }
-    let ranges =
-        (domain.dimensions.iter().zip(bounds)).map(|(d, bounds)| decode_range(d.datatype, bounds)).collect();
-    Ok(NdRectangle { ranges: Result::<Vec<_>, _>::from_iter::<Vec<_>>(ranges)? })
+    let ranges = (domain.dimensions.iter().zip(bounds))
+        .map(|(d, bounds)| decode_range(d.datatype, bounds))
+        .collect();
+    Ok(NdRectangle {
+        ranges: Result::<Vec<_>, _>::from_iter::<Vec<_>>(ranges)?,
+    })
 }
 
 fn cell_val_num_json(cell_val_num: CellValNum) -> Json {
@@ -424,11 +498,22 @@ fn decode_datatype(name: &str) -> Result<Datatype, String> {
         .ok_or_else(|| format!("{name:?} is not a datatype, such as INT32 or STRING_UTF8"))
 }
 
-fn named<T: Copy>(field: &str, text: &str, all: &[T], name: fn(T) -> &'static str) -> Result<T, String> {
-    all.iter().copied().find(|&v| name(v) == text).ok_or_else(|| {
-        let names: Vec<_> = all.iter().map(|&v| name(v)).collect();
-        format!("{field} is {text:?}; it must be one of {}", names.join(", "))
-    })
+fn named<T: Copy>(
+    field: &str,
+    text: &str,
+    all: &[T],
+    name: fn(T) -> &'static str,
+) -> Result<T, String> {
+    all.iter()
+        .copied()
+        .find(|&v| name(v) == text)
+        .ok_or_else(|| {
+            let names: Vec<_> = all.iter().map(|&v| name(v)).collect();
+            format!(
+                "{field} is {text:?}; it must be one of {}",
+                names.join(", ")
+            )
+        })
 }
 
 /// `dense` or `sparse`.
@@ -451,7 +536,13 @@ pub fn layout_name(layout: Layout) -> &'static str {
 }
 
 fn decode_layout(field: &str, text: &str) -> Result<Layout, String> {
-    let all = [Layout::RowMajor, Layout::ColMajor, Layout::Global, Layout::Unordered, Layout::Hilbert];
+    let all = [
+        Layout::RowMajor,
+        Layout::ColMajor,
+        Layout::Global,
+        Layout::Unordered,
+        Layout::Hilbert,
+    ];
     named(field, text, &all, layout_name)
 }
 
@@ -465,7 +556,16 @@ pub fn order_name(order: DataOrder) -> &'static str {
 }
 
 fn decode_order(text: &str) -> Result<DataOrder, String> {
-    named("order", text, &[DataOrder::Unordered, DataOrder::Increasing, DataOrder::Decreasing], order_name)
+    named(
+        "order",
+        text,
+        &[
+            DataOrder::Unordered,
+            DataOrder::Increasing,
+            DataOrder::Decreasing,
+        ],
+        order_name,
+    )
 }
 
 #[cfg(test)]

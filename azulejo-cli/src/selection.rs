@@ -29,7 +29,11 @@ pub struct Selection {
 impl Selection {
     /// Cells of the result, where that is known before reading.
     pub fn cell_num(&self) -> Option<u64> {
-        let all = self.shape.as_ref()?.iter().try_fold(1u64, |n, &d| n.checked_mul(d))?;
+        let all = self
+            .shape
+            .as_ref()?
+            .iter()
+            .try_fold(1u64, |n, &d| n.checked_mul(d))?;
         Some(self.limit.map_or(all, |limit| all.min(limit)))
     }
 }
@@ -74,7 +78,12 @@ pub fn select(array: &Array, args: &SelectionArgs, coordinates: Coordinates) -> 
             Some(options)
         }
     };
-    Ok(Selection { options, fields, limit: args.limit, shape })
+    Ok(Selection {
+        options,
+        fields,
+        limit: args.limit,
+        shape,
+    })
 }
 
 fn layout(array: &Array, order: OrderArg) -> Result<Layout> {
@@ -89,9 +98,18 @@ fn layout(array: &Array, order: OrderArg) -> Result<Layout> {
 }
 
 /// The columns: as named, otherwise dimensions (if wanted) and attributes.
-fn fields(array: &Array, named: Option<&[String]>, coordinates: Coordinates) -> Result<Vec<String>> {
+fn fields(
+    array: &Array,
+    named: Option<&[String]>,
+    coordinates: Coordinates,
+) -> Result<Vec<String>> {
     let schema = array.schema();
-    let mut dimensions: Vec<String> = schema.domain.dimensions.iter().map(|d| d.name.clone()).collect();
+    let mut dimensions: Vec<String> = schema
+        .domain
+        .dimensions
+        .iter()
+        .map(|d| d.name.clone())
+        .collect();
     let mut attributes: Vec<String> = schema.attributes.iter().map(|a| a.name.clone()).collect();
     if let Some(named) = named {
         for name in named {
@@ -103,7 +121,10 @@ fn fields(array: &Array, named: Option<&[String]>, coordinates: Coordinates) -> 
                 )));
             }
         }
-        if named.iter().any(|name| matches!(schema.field(name), Some(FieldIndex::Dimension(_)))) {
+        if named
+            .iter()
+            .any(|name| matches!(schema.field(name), Some(FieldIndex::Dimension(_))))
+        {
             return Ok(named.to_vec());
         }
         attributes = named.to_vec();
@@ -126,7 +147,11 @@ fn box_selection(array: &Array, args: &CellArgs) -> Result<Option<Vec<DimSelecti
     let dimensions = &schema.domain.dimensions;
     let mut ranges: Vec<Vec<Range>> = vec![Vec::new(); dimensions.len()];
     let mut given = vec![false; dimensions.len()];
-    let written = if schema.is_dense() { array.non_empty_domain()? } else { None };
+    let written = if schema.is_dense() {
+        array.non_empty_domain()?
+    } else {
+        None
+    };
     for argument in &args.range {
         let (name, text) = split_assignment(argument, "--range", "DIM=LO:HI")?;
         if let Some(at) = dimensions.iter().position(|d| d.name == name) {
@@ -157,16 +182,24 @@ fn box_selection(array: &Array, args: &CellArgs) -> Result<Option<Vec<DimSelecti
     let mut steps: Vec<Option<u64>> = vec![None; dimensions.len()];
     for argument in &args.step {
         let (name, text) = split_assignment(argument, "--step", "DIM=N")?;
-        let at = dimensions.iter().position(|d| d.name == name).ok_or_else(|| no_dimension(array, name))?;
+        let at = dimensions
+            .iter()
+            .position(|d| d.name == name)
+            .ok_or_else(|| no_dimension(array, name))?;
         let step = text.parse::<u64>().ok().filter(|&n| n > 0);
-        let step =
-            step.ok_or_else(|| CliError::usage(format!("--step {argument}: N must be a number from 1")))?;
+        let step = step.ok_or_else(|| {
+            CliError::usage(format!("--step {argument}: N must be a number from 1"))
+        })?;
         steps[at] = Some(step);
     }
     if given.iter().all(|g| !g) && schema.is_dense() && written.is_none() {
         return Ok(None);
     }
-    if given.iter().zip(&ranges).any(|(&given, ranges)| given && ranges.is_empty()) {
+    if given
+        .iter()
+        .zip(&ranges)
+        .any(|(&given, ranges)| given && ranges.is_empty())
+    {
         // Labels that match nothing.
         return Ok(None);
     }
@@ -179,25 +212,36 @@ fn box_selection(array: &Array, args: &CellArgs) -> Result<Option<Vec<DimSelecti
         selections.push(match steps[at] {
             None | Some(1) if ranges.is_empty() => DimSelection::All,
             None | Some(1) => DimSelection::Ranges(ranges),
-            Some(step) => DimSelection::Strided { range: only_range(array, dimension, at, ranges)?, step },
+            Some(step) => DimSelection::Strided {
+                range: only_range(array, dimension, at, ranges)?,
+                step,
+            },
         });
     }
     Ok(Some(selections))
 }
 
 /// The one range that a step goes through.
-fn only_range(array: &Array, dimension: &Dimension, at: usize, ranges: Vec<Range>) -> Result<Range> {
+fn only_range(
+    array: &Array,
+    dimension: &Dimension,
+    at: usize,
+    ranges: Vec<Range>,
+) -> Result<Range> {
     let name = &dimension.name;
     let mut ranges = ranges.into_iter();
     match (ranges.next(), ranges.next()) {
         (Some(range), None) => Ok(range),
-        (Some(_), Some(_)) => {
-            Err(CliError::usage(format!("--step {name}: needs a single --range of {name}")))
-        }
+        (Some(_), Some(_)) => Err(CliError::usage(format!(
+            "--step {name}: needs a single --range of {name}"
+        ))),
         _ => {
-            let written = array.non_empty_domain()?.and_then(|r| r.ranges.into_iter().nth(at));
-            (written.or_else(|| dimension.domain.clone()))
-                .ok_or_else(|| CliError::usage(format!("--step {name}: needs a --range of {name} too")))
+            let written = array
+                .non_empty_domain()?
+                .and_then(|r| r.ranges.into_iter().nth(at));
+            (written.or_else(|| dimension.domain.clone())).ok_or_else(|| {
+                CliError::usage(format!("--step {name}: needs a --range of {name} too"))
+            })
         }
     }
 }
@@ -210,8 +254,11 @@ fn close(
     written: Option<&NdRectangle>,
     argument: &str,
 ) -> Result<Range> {
-    let outer = written.and_then(|w| w.ranges.get(at)).or(dimension.domain.as_ref());
-    let open = |bound: fn(&Range) -> &Vec<u8>| outer.map_or_else(Vec::new, |range| bound(range).clone());
+    let outer = written
+        .and_then(|w| w.ranges.get(at))
+        .or(dimension.domain.as_ref());
+    let open =
+        |bound: fn(&Range) -> &Vec<u8>| outer.map_or_else(Vec::new, |range| bound(range).clone());
     let low_given = text.low.is_some();
     let high_given = text.high.is_some();
     let start = text.low.unwrap_or_else(|| open(|r| &r.start));
@@ -220,10 +267,18 @@ fn close(
     if !unbounded && azulejo::format::range::compare(dimension.datatype, &start, &end).is_gt() {
         let show = |bytes: &[u8]| crate::value::text(dimension.datatype, bytes);
         return Err(CliError::usage(if low_given && high_given {
-            format!("--range {argument}: {} lies above {}", show(&start), show(&end))
+            format!(
+                "--range {argument}: {} lies above {}",
+                show(&start),
+                show(&end)
+            )
         } else {
-            let (from, to) = outer.map_or_else(Default::default, |r| (show(&r.start), show(&r.end)));
-            format!("--range {argument}: nothing lies there; {:?} goes from {from} to {to}", dimension.name)
+            let (from, to) =
+                outer.map_or_else(Default::default, |r| (show(&r.start), show(&r.end)));
+            format!(
+                "--range {argument}: nothing lies there; {:?} goes from {from} to {to}",
+                dimension.name
+            )
         }));
     }
     Ok(Range { start, end })
@@ -240,10 +295,9 @@ fn box_shape(dimensions: &[Dimension], selections: &[DimSelection]) -> Result<Ve
         let offsets = axis.as_ref().and_then(|axis| axis.offsets_of(range));
         let Some((first, last)) = offsets else {
             let show = |bytes: &[u8]| crate::value::text(dimension.datatype, bytes);
-            let domain = dimension
-                .domain
-                .as_ref()
-                .map_or_else(String::new, |d| format!(" from {} to {}", show(&d.start), show(&d.end)));
+            let domain = dimension.domain.as_ref().map_or_else(String::new, |d| {
+                format!(" from {} to {}", show(&d.start), show(&d.end))
+            });
             return Err(CliError::usage(format!(
                 "{} to {} lies outside the domain of {:?}{domain}",
                 show(&range.start),
@@ -255,10 +309,13 @@ fn box_shape(dimensions: &[Dimension], selections: &[DimSelection]) -> Result<Ve
     };
     (dimensions.iter().zip(selections))
         .map(|(dimension, selection)| match selection {
-            DimSelection::All => dimension.domain.as_ref().map_or(Ok(0), |domain| count(dimension, domain)),
-            DimSelection::Ranges(ranges) => {
-                ranges.iter().try_fold(0u64, |n, range| Ok(n.saturating_add(count(dimension, range)?)))
-            }
+            DimSelection::All => dimension
+                .domain
+                .as_ref()
+                .map_or(Ok(0), |domain| count(dimension, domain)),
+            DimSelection::Ranges(ranges) => ranges.iter().try_fold(0u64, |n, range| {
+                Ok(n.saturating_add(count(dimension, range)?))
+            }),
             DimSelection::Strided { range, step } => Ok(count(dimension, range)?.div_ceil(*step)),
         })
         .collect()
@@ -272,7 +329,15 @@ fn split_assignment<'a>(argument: &'a str, option: &str, form: &str) -> Result<(
 
 fn no_dimension(array: &Array, name: &str) -> CliError {
     let schema = array.schema();
-    let mut names: Vec<&str> = schema.domain.dimensions.iter().map(|d| d.name.as_str()).collect();
+    let mut names: Vec<&str> = schema
+        .domain
+        .dimensions
+        .iter()
+        .map(|d| d.name.as_str())
+        .collect();
     names.extend(schema.dimension_labels.iter().map(|l| l.name.as_str()));
-    CliError::usage(format!("there is no dimension {name:?}; there are {}", names.join(", ")))
+    CliError::usage(format!(
+        "there is no dimension {name:?}; there are {}",
+        names.join(", ")
+    ))
 }

@@ -57,7 +57,9 @@ impl Session {
         let snapshot = Snapshot::open_at(&self.context, uri, time.range())?;
         if let Some(moment) = snapshot.listed_at() {
             let moment = timestamp_text(moment);
-            self.output.note(&format!("{uri} is shown as its manifest says it was at {moment}"));
+            self.output.note(&format!(
+                "{uri} is shown as its manifest says it was at {moment}"
+            ));
         }
         Ok(snapshot)
     }
@@ -78,7 +80,10 @@ impl Session {
 fn read_key(file: &Path) -> Result<EncryptionKey> {
     let bytes = std::fs::read(file).map_err(|e| CliError::io("read", file, e))?;
     parse_key(&bytes).ok_or_else(|| {
-        CliError::usage(format!("{}: a key file holds 32 bytes or 64 hexadecimal digits", file.display()))
+        CliError::usage(format!(
+            "{}: a key file holds 32 bytes or 64 hexadecimal digits",
+            file.display()
+        ))
     })
 }
 
@@ -91,7 +96,9 @@ fn parse_key(bytes: &[u8]) -> Option<EncryptionKey> {
     if let Ok(key) = EncryptionKey::from_slice(line) {
         return Some(key);
     }
-    let digits = str::from_utf8(line).ok().filter(|digits| digits.len() == 2 * EncryptionKey::LEN)?;
+    let digits = str::from_utf8(line)
+        .ok()
+        .filter(|digits| digits.len() == 2 * EncryptionKey::LEN)?;
     EncryptionKey::from_slice(&value::unhex(digits)?).ok()
 }
 
@@ -105,7 +112,8 @@ mod tests {
         assert!(parse_key(b"0123456789abcdeF0123456789abcdeF").unwrap() == key);
         assert!(parse_key(b"0123456789abcdeF0123456789abcdeF\n").unwrap() == key);
         assert!(
-            parse_key(b"3031323334353637383961626364654630313233343536373839616263646546\r\n").unwrap()
+            parse_key(b"3031323334353637383961626364654630313233343536373839616263646546\r\n")
+                .unwrap()
                 == key
         );
         // 32 bytes that end in a line end are a key as they are.

@@ -7,21 +7,28 @@ use std::path::Path;
 /// Takes a `KEY=VALUE` option.
 pub fn from_option(config: &mut Config, setting: &str) -> Result<()> {
     let Some((name, value)) = setting.split_once('=') else {
-        return Err(CliError::usage(format!("--config takes KEY=VALUE, not {setting:?}")));
+        return Err(CliError::usage(format!(
+            "--config takes KEY=VALUE, not {setting:?}"
+        )));
     };
     Ok(config.set(name.trim(), value.trim())?)
 }
 
-/// Takes a file of settings: a line holds a name and its value, with white space or `=` between them; `#` begins a
-/// comment. Such a file may hold settings of TileDB's that mean nothing here, which are passed by.
+/// Takes a file of settings: a line holds a name and its value, with white space or `=` between
+/// them; `#` begins a comment. Such a file may hold settings of TileDB's that mean nothing here,
+/// which are passed by.
 pub fn from_file(config: &mut Config, text: &str, file: &Path) -> Result<()> {
     for (number, line) in text.lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with('#') {
             continue;
         }
-        let (name, value) = line.split_once(|c: char| c == '=' || c.is_whitespace()).unwrap_or((line, ""));
-        let value = value.trim_start_matches(|c: char| c == '=' || c.is_whitespace()).trim();
+        let (name, value) = line
+            .split_once(|c: char| c == '=' || c.is_whitespace())
+            .unwrap_or((line, ""));
+        let value = value
+            .trim_start_matches(|c: char| c == '=' || c.is_whitespace())
+            .trim();
         if !Config::knows(name) {
             continue;
         }
@@ -47,10 +54,16 @@ mod tests {
         from_file(&mut b, text, Path::new("f")).unwrap();
         assert_eq!(a, b);
         assert_eq!(a.store.get("vfs.s3.aws_session_token"), Some("a=b="));
-        for setting in ["vfs.s3.region", "vfs.s3.regoin=x", "vfs.s3.no_sign_request=perhaps", "x=y"] {
+        for setting in [
+            "vfs.s3.region",
+            "vfs.s3.regoin=x",
+            "vfs.s3.no_sign_request=perhaps",
+            "x=y",
+        ] {
             assert!(from_option(&mut a, setting).is_err(), "{setting}");
         }
-        let error = from_file(&mut b, "\nvfs.s3.max_parallel_ops many", Path::new("f")).unwrap_err();
+        let error =
+            from_file(&mut b, "\nvfs.s3.max_parallel_ops many", Path::new("f")).unwrap_err();
         assert!(error.to_string().contains("f line 2"), "{error}");
     }
 }

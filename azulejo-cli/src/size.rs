@@ -1,10 +1,12 @@
 //! Sizes in bytes as people write and read them.
 
-/// Reads `512MB`, `1GiB`, `64k`, `1_000_000`: decimal for `kB MB GB TB`, binary for `KiB MiB GiB TiB` and for bare
-/// `k m g t`.
+/// Reads `512MB`, `1GiB`, `64k`, `1_000_000`: decimal for `kB MB GB TB`, binary for `KiB MiB GiB
+/// TiB` and for bare `k m g t`.
 pub fn parse(text: &str) -> Result<u64, String> {
     let text = text.trim();
-    let digits = text.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_')).unwrap_or(text.len());
+    let digits = text
+        .find(|c: char| !(c.is_ascii_digit() || c == '.' || c == '_'))
+        .unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
     let number = number.replace('_', "");
     let bad = || format!("{text:?} is not a size; write for example 512MB or 2GiB");
@@ -21,7 +23,9 @@ pub fn parse(text: &str) -> Result<u64, String> {
         _ => return Err(bad()),
     };
     if let Ok(whole) = number.parse::<u64>() {
-        return whole.checked_mul(factor).ok_or_else(|| format!("{text:?} is more than any machine has"));
+        return whole
+            .checked_mul(factor)
+            .ok_or_else(|| format!("{text:?} is more than any machine has"));
     }
     let value = number.parse::<f64>().map_err(|_| bad())? * factor as f64;
     if !value.is_finite() || value >= u64::MAX as f64 {
@@ -46,7 +50,11 @@ pub fn text(bytes: u64) -> String {
         value /= 1024.0;
         unit = next;
     }
-    if value >= 99.95 { format!("{value:.0} {unit}") } else { format!("{value:.1} {unit}") }
+    if value >= 99.95 {
+        format!("{value:.0} {unit}")
+    } else {
+        format!("{value:.1} {unit}")
+    }
 }
 
 /// Writes a count with thousands apart: `1,234,567`.

@@ -29,9 +29,13 @@ impl Output {
         Self { out, json, quiet }
     }
 
-    /// The terminal's width in characters; `None` if standard output is none. `COLUMNS` counts before all.
+    /// The terminal's width in characters; `None` if standard output is none. `COLUMNS` counts
+    /// before all.
     pub fn width(&self) -> Option<usize> {
-        let set = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()).filter(|&width| width > 0);
+        let set = std::env::var("COLUMNS")
+            .ok()
+            .and_then(|text| text.parse().ok())
+            .filter(|&width| width > 0);
         if !Self::is_terminal() {
             return set;
         }

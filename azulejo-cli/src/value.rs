@@ -16,7 +16,10 @@ pub fn unit(datatype: Datatype) -> Option<&'static str> {
 
 /// Whether single bytes of this type make text.
 fn is_text(datatype: Datatype) -> bool {
-    matches!(datatype, Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8 | Datatype::GeomWkt)
+    matches!(
+        datatype,
+        Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8 | Datatype::GeomWkt
+    )
 }
 
 /// Whether cells are shown as one lump of bytes.
@@ -24,7 +27,8 @@ fn is_lump(datatype: Datatype) -> bool {
     datatype.is_string() || datatype.is_byte() || matches!(datatype, Datatype::Any)
 }
 
-/// Which end of a range a text stands for: a date names its first instant as a lower bound, its last as an upper one.
+/// Which end of a range a text stands for: a date names its first instant as a lower bound, its
+/// last as an upper one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
     /// The lower one, or a single value.
@@ -33,7 +37,8 @@ pub enum Bound {
     High,
 }
 
-/// Reads one value of `datatype`. Datetimes: ISO dates, or ticks as numbers (`@2020` where four digits would be a year).
+/// Reads one value of `datatype`. Datetimes: ISO dates, or ticks as numbers (`@2020` where four
+/// digits would be a year).
 pub fn parse(datatype: Datatype, text: &str, bound: Bound) -> Result<Vec<u8>, String> {
     if datatype.is_string() {
         return match datatype {
@@ -74,7 +79,11 @@ fn parse_datetime(datatype: Datatype, text: &str, bound: Bound) -> Result<i64, S
     let moment = Moment::parse(text).ok_or_else(|| {
         format!("{text:?} is not a date; write 2024-05-01, 2024-05-01T10:00:00.250 or ticks such as @18262")
     })?;
-    let instant = if bound == Bound::Low { moment.first } else { moment.last };
+    let instant = if bound == Bound::Low {
+        moment.first
+    } else {
+        moment.last
+    };
     moment::tick_of(unit, instant).ok_or_else(|| format!("{text:?} does not fit {datatype}"))
 }
 
@@ -85,9 +94,15 @@ fn parse_time(datatype: Datatype, text: &str, bound: Bound) -> Result<i64, Strin
     let length = unit(datatype).and_then(moment::tick_length);
     let clock = moment::parse_clock(text).zip(length);
     let Some(((offset, unit_length), tick)) = clock else {
-        return Err(format!("{text:?} is not a time; write 10:30:00.250 or ticks such as 37800"));
+        return Err(format!(
+            "{text:?} is not a time; write 10:30:00.250 or ticks such as 37800"
+        ));
     };
-    let instant = if bound == Bound::Low { offset } else { offset + unit_length - 1 };
+    let instant = if bound == Bound::Low {
+        offset
+    } else {
+        offset + unit_length - 1
+    };
     i64::try_from(instant / tick).map_err(|_| format!("{text:?} does not fit {datatype}"))
 }
 
@@ -97,7 +112,9 @@ pub fn text(datatype: Datatype, bytes: &[u8]) -> String {
         return lump_text(datatype, bytes);
     }
     let size = datatype.size();
-    let mut values = bytes.chunks_exact(size).map(|value| scalar_text(datatype, value));
+    let mut values = bytes
+        .chunks_exact(size)
+        .map(|value| scalar_text(datatype, value));
     if bytes.len() == size {
         return values.next().unwrap_or_default();
     }
@@ -107,7 +124,9 @@ pub fn text(datatype: Datatype, bytes: &[u8]) -> String {
 fn lump_text(datatype: Datatype, bytes: &[u8]) -> String {
     if is_text(datatype)
         && let Ok(text) = str::from_utf8(bytes)
-        && !text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\t'))
+        && !text
+            .chars()
+            .any(|c| c.is_control() && !matches!(c, '\n' | '\t'))
     {
         return text.to_owned();
     }
@@ -121,9 +140,10 @@ fn decode_wide(datatype: Datatype, bytes: &[u8]) -> Option<String> {
             let units: Vec<u16> = bytes.chunks_exact(2).map(u16::read).collect();
             String::from_utf16(&units).ok()
         }
-        Datatype::StringUtf32 | Datatype::StringUcs4 => {
-            bytes.chunks_exact(4).map(|c| char::from_u32(u32::read(c))).collect()
-        }
+        Datatype::StringUtf32 | Datatype::StringUcs4 => bytes
+            .chunks_exact(4)
+            .map(|c| char::from_u32(u32::read(c)))
+            .collect(),
         _ => None,
     }
     .filter(|text: &String| !text.chars().any(char::is_control))
@@ -134,13 +154,19 @@ fn scalar_text(datatype: Datatype, bytes: &[u8]) -> String {
         T::read(bytes).to_string()
     }
     match datatype {
-        Datatype::Bool => (if bytes.first() == Some(&0) { "false" } else { "true" }).to_owned(),
+        Datatype::Bool => (if bytes.first() == Some(&0) {
+            "false"
+        } else {
+            "true"
+        })
+        .to_owned(),
         _ if datatype.is_datetime() || datatype.is_time() => tick_text(datatype, i64::read(bytes)),
         _ => dispatch!(datatype.physical(), T => number::<T>(bytes)),
     }
 }
 
-/// A tick of a datetime or time type in ISO form, `NaT` for the missing one, `@ticks` beyond the calendar.
+/// A tick of a datetime or time type in ISO form, `NaT` for the missing one, `@ticks` beyond the
+/// calendar.
 pub fn tick_text(datatype: Datatype, tick: i64) -> String {
     if tick == i64::MIN {
         return "NaT".to_owned();
@@ -157,7 +183,8 @@ pub fn tick_text(datatype: Datatype, tick: i64) -> String {
     iso.unwrap_or_else(|| format!("@{tick}"))
 }
 
-/// The index that the bytes of an enumerated cell hold; `None` for one that no enumeration has so many entries for.
+/// The index that the bytes of an enumerated cell hold; `None` for one that no enumeration has so
+/// many entries for.
 pub fn index(bytes: &[u8]) -> Option<usize> {
     let mut wide = [0; 8];
     for (to, from) in wide.iter_mut().zip(bytes) {
@@ -176,8 +203,8 @@ pub fn hex(bytes: &[u8]) -> String {
     out
 }
 
-/// A cell as JSON, without loss: numbers as numbers (a cell of several values as an array), NaN and infinities as
-/// strings, text as a string, datetimes as ticks, everything else as `{"hex": ".."}`.
+/// A cell as JSON, without loss: numbers as numbers (a cell of several values as an array), NaN and
+/// infinities as strings, text as a string, datetimes as ticks, everything else as `{"hex": ".."}`.
 pub fn json(datatype: Datatype, cell_val_num: CellValNum, bytes: &[u8]) -> Json {
     let exact = exact_json(datatype, cell_val_num, bytes);
     // What the pretty form would lose (a NaN's payload, a torn cell) keeps its bytes.
@@ -198,7 +225,9 @@ fn exact_json(datatype: Datatype, cell_val_num: CellValNum, bytes: &[u8]) -> Jso
     if is_lump(datatype) {
         return hex_json(bytes);
     }
-    let mut values = bytes.chunks_exact(datatype.size()).map(|value| number_json(datatype.physical(), value));
+    let mut values = bytes
+        .chunks_exact(datatype.size())
+        .map(|value| number_json(datatype.physical(), value));
     match cell_val_num {
         CellValNum::Fixed(1) => values.next().unwrap_or(Json::Null),
         _ => Json::Array(values.collect()),
@@ -220,7 +249,11 @@ pub fn number_json(physical: Physical, bytes: &[u8]) -> Json {
             let value = f32::read(bytes);
             // 0.1 rather than 0.10000000149011612, where it reads back as the same bits.
             let short = value.to_string().parse::<f64>().unwrap_or(f64::from(value));
-            float_json(if short as f32 == value { short } else { f64::from(value) })
+            float_json(if short as f32 == value {
+                short
+            } else {
+                f64::from(value)
+            })
         }
         Physical::F64 => float_json(f64::read(bytes)),
     }
@@ -238,13 +271,20 @@ pub fn float_json(value: f64) -> Json {
 }
 
 /// The inverse of [`json`].
-pub fn from_json(datatype: Datatype, cell_val_num: CellValNum, value: &Json) -> Result<Vec<u8>, String> {
+pub fn from_json(
+    datatype: Datatype,
+    cell_val_num: CellValNum,
+    value: &Json,
+) -> Result<Vec<u8>, String> {
     let bad = || format!("{value} is not a value of {datatype}");
     if let Some(digits) = value.get("hex") {
         return digits.as_str().and_then(unhex).ok_or_else(bad);
     }
     if is_lump(datatype) || datatype == Datatype::Char {
-        return value.as_str().map(|text| text.as_bytes().to_vec()).ok_or_else(bad);
+        return value
+            .as_str()
+            .map(|text| text.as_bytes().to_vec())
+            .ok_or_else(bad);
     }
     let number = |value: &Json| number_from_json(datatype.physical(), value).ok_or_else(bad);
     match (value, cell_val_num) {
@@ -298,7 +338,10 @@ pub fn unhex(digits: &str) -> Option<Vec<u8>> {
     if !digits.is_ascii() || !digits.len().is_multiple_of(2) {
         return None;
     }
-    (0..digits.len()).step_by(2).map(|i| u8::from_str_radix(digits.get(i..i + 2)?, 16).ok()).collect()
+    (0..digits.len())
+        .step_by(2)
+        .map(|i| u8::from_str_radix(digits.get(i..i + 2)?, 16).ok())
+        .collect()
 }
 
 #[cfg(test)]
@@ -312,15 +355,39 @@ mod tests {
     #[test]
     fn values_are_parsed_by_their_type() {
         assert_eq!(low(Datatype::Int32, "-5").unwrap(), (-5i32).to_le_bytes());
-        assert_eq!(low(Datatype::UInt64, "18446744073709551615").unwrap(), [0xff; 8]);
-        assert_eq!(low(Datatype::Int64, "1_000").unwrap(), 1000i64.to_le_bytes());
-        assert_eq!(low(Datatype::Float64, "-1.5e3").unwrap(), (-1500f64).to_le_bytes());
+        assert_eq!(
+            low(Datatype::UInt64, "18446744073709551615").unwrap(),
+            [0xff; 8]
+        );
+        assert_eq!(
+            low(Datatype::Int64, "1_000").unwrap(),
+            1000i64.to_le_bytes()
+        );
+        assert_eq!(
+            low(Datatype::Float64, "-1.5e3").unwrap(),
+            (-1500f64).to_le_bytes()
+        );
         assert_eq!(low(Datatype::StringAscii, " a ").unwrap(), b" a ");
-        assert_eq!(low(Datatype::DateTimeDay, "2020-01-01").unwrap(), 18262i64.to_le_bytes());
-        assert_eq!(low(Datatype::DateTimeDay, "18262").unwrap(), 18262i64.to_le_bytes());
-        assert_eq!(low(Datatype::DateTimeYear, "2020").unwrap(), 50i64.to_le_bytes());
-        assert_eq!(low(Datatype::DateTimeYear, "@2020").unwrap(), 2020i64.to_le_bytes());
-        assert_eq!(low(Datatype::TimeSecond, "00:01:01").unwrap(), 61i64.to_le_bytes());
+        assert_eq!(
+            low(Datatype::DateTimeDay, "2020-01-01").unwrap(),
+            18262i64.to_le_bytes()
+        );
+        assert_eq!(
+            low(Datatype::DateTimeDay, "18262").unwrap(),
+            18262i64.to_le_bytes()
+        );
+        assert_eq!(
+            low(Datatype::DateTimeYear, "2020").unwrap(),
+            50i64.to_le_bytes()
+        );
+        assert_eq!(
+            low(Datatype::DateTimeYear, "@2020").unwrap(),
+            2020i64.to_le_bytes()
+        );
+        assert_eq!(
+            low(Datatype::TimeSecond, "00:01:01").unwrap(),
+            61i64.to_le_bytes()
+        );
         assert_eq!(low(Datatype::Bool, "true").unwrap(), [1]);
         for (datatype, text) in [
             (Datatype::UInt8, "256"),
@@ -348,10 +415,16 @@ mod tests {
         assert_eq!(text(Datatype::StringUtf8, &[0xff]), "0xff");
         assert_eq!(text(Datatype::Blob, b"ab"), "0x6162");
         assert_eq!(text(Datatype::StringUtf16, &[0x61, 0, 0x62, 0]), "ab");
-        assert_eq!(text(Datatype::DateTimeMilli, &i64::MIN.to_le_bytes()), "NaT");
+        assert_eq!(
+            text(Datatype::DateTimeMilli, &i64::MIN.to_le_bytes()),
+            "NaT"
+        );
         assert_eq!(text(Datatype::TimeMinute, &61i64.to_le_bytes()), "01:01");
         assert_eq!(text(Datatype::TimeHour, &99i64.to_le_bytes()), "@99");
-        for datatype in Datatype::ALL.into_iter().filter(|t| t.is_datetime() || t.is_time()) {
+        for datatype in Datatype::ALL
+            .into_iter()
+            .filter(|t| t.is_datetime() || t.is_time())
+        {
             for tick in [i64::MAX, i64::MAX - 1, i64::MIN, i64::MIN + 1] {
                 assert!(!tick_text(datatype, tick).is_empty());
             }
@@ -364,12 +437,27 @@ mod tests {
         let two = CellValNum::Fixed(2);
         let cases: Vec<(Datatype, CellValNum, Vec<u8>)> = vec![
             (Datatype::UInt64, one, u64::MAX.to_le_bytes().to_vec()),
-            (Datatype::Int64, two, [i64::MIN, i64::MAX].iter().flat_map(|v| v.to_le_bytes()).collect()),
+            (
+                Datatype::Int64,
+                two,
+                [i64::MIN, i64::MAX]
+                    .iter()
+                    .flat_map(|v| v.to_le_bytes())
+                    .collect(),
+            ),
             (Datatype::Float32, one, 0.1f32.to_le_bytes().to_vec()),
             (Datatype::Float32, one, f32::NAN.to_le_bytes().to_vec()),
             (Datatype::Float32, one, (-0.0f32).to_le_bytes().to_vec()),
-            (Datatype::Float64, one, 0x7ff8_0000_0000_0001u64.to_le_bytes().to_vec()),
-            (Datatype::Float64, one, f64::NEG_INFINITY.to_le_bytes().to_vec()),
+            (
+                Datatype::Float64,
+                one,
+                0x7ff8_0000_0000_0001u64.to_le_bytes().to_vec(),
+            ),
+            (
+                Datatype::Float64,
+                one,
+                f64::NEG_INFINITY.to_le_bytes().to_vec(),
+            ),
             (Datatype::Float64, one, 5e-324f64.to_le_bytes().to_vec()),
             (Datatype::Char, one, vec![0x80]),
             (Datatype::StringUtf8, CellValNum::Var, "\0".into()),
@@ -383,9 +471,16 @@ mod tests {
             let value = json(datatype, cell_val_num, &bytes);
             let text = serde_json::to_string(&value).unwrap();
             let again: Json = serde_json::from_str(&text).unwrap();
-            assert_eq!(from_json(datatype, cell_val_num, &again).unwrap(), bytes, "{datatype} {text}");
+            assert_eq!(
+                from_json(datatype, cell_val_num, &again).unwrap(),
+                bytes,
+                "{datatype} {text}"
+            );
         }
-        assert_eq!(json(Datatype::Float32, one, &0.1f32.to_le_bytes()), json!(0.1));
+        assert_eq!(
+            json(Datatype::Float32, one, &0.1f32.to_le_bytes()),
+            json!(0.1)
+        );
         assert!(from_json(Datatype::UInt8, one, &json!(256)).is_err());
         assert!(from_json(Datatype::UInt8, one, &json!("x")).is_err());
         assert!(from_json(Datatype::UInt8, one, &json!({"hex": "0"})).is_err());

@@ -36,7 +36,10 @@ impl Place {
 
     fn command(&self, line: &str) -> Command {
         let mut command = Command::cargo_bin("azulejo").unwrap();
-        command.env("NO_COLOR", "1").env_remove("COLUMNS").current_dir(&self.0);
+        command
+            .env("NO_COLOR", "1")
+            .env_remove("COLUMNS")
+            .current_dir(&self.0);
         for (at, part) in line.split('\'').enumerate() {
             match at % 2 {
                 1 => drop(command.arg(part)),
@@ -48,7 +51,11 @@ impl Place {
 
     fn run(&self, line: &str) -> String {
         let output = self.command(line).output().unwrap();
-        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{line}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         String::from_utf8(output.stdout).unwrap()
     }
 
@@ -71,14 +78,29 @@ fn arrays_are_made_from_schemas() {
     // A tile spans the domain where no extent is given.
     expected["dimensions"][0]["tile_extent"] = json!(100);
     assert_eq!(place.json("schema array"), expected);
-    assert_eq!(place.json("create other --schema schema.json --dry-run"), expected);
+    assert_eq!(
+        place.json("create other --schema schema.json --dry-run"),
+        expected
+    );
     place.fails("info other", 3, "other");
     place.fails("create array --schema schema.json", 1, "already exists");
-    place.command("create other --schema -").write_stdin(SCHEMA).assert().success();
+    place
+        .command("create other --schema -")
+        .write_stdin(SCHEMA)
+        .assert()
+        .success();
     let wrong = SCHEMA.replace("[0, 99]", "[9, 0]");
     std::fs::write(place.0.path().join("wrong.json"), wrong).unwrap();
-    place.fails("create wrong --schema wrong.json", 2, "ends before it starts");
-    place.fails("create wrong --schema wrong.json --dry-run", 2, "ends before it starts");
+    place.fails(
+        "create wrong --schema wrong.json",
+        2,
+        "ends before it starts",
+    );
+    place.fails(
+        "create wrong --schema wrong.json --dry-run",
+        2,
+        "ends before it starts",
+    );
     place.fails("create wrong --schema nothing.json", 1, "nothing.json");
 }
 
@@ -103,7 +125,11 @@ fn schemas_evolve() {
     place.fails("evolve array --expand x=0:8", 2, "only be expanded");
     place.fails("evolve array --add-attr a", 2, "a name and a type");
     place.fails("evolve array", 2, "what to change");
-    assert!(place.run("upgrade array").contains("already is of format version 22"));
+    assert!(
+        place
+            .run("upgrade array")
+            .contains("already is of format version 22")
+    );
     assert_eq!(place.json("upgrade array")["upgraded"], false);
 }
 
@@ -117,9 +143,19 @@ fn cells_fragments_and_objects_are_deleted() {
     let count = || place.json("agg array count")["count"].as_u64();
     let dry = place.json("delete array --where 'a >= 3' --dry-run");
     assert_eq!((dry["cells"].as_u64(), count()), (Some(2), Some(4)));
-    assert!(place.run("delete array --where 'a >= 3'").contains("deleted"));
+    assert!(
+        place
+            .run("delete array --where 'a >= 3'")
+            .contains("deleted")
+    );
     assert_eq!(count(), Some(2));
-    assert_eq!(place.json("delete array --to 15 --dry-run")["fragments"].as_array().unwrap().len(), 1);
+    assert_eq!(
+        place.json("delete array --to 15 --dry-run")["fragments"]
+            .as_array()
+            .unwrap()
+            .len(),
+        1
+    );
     assert_eq!(count(), Some(2));
     assert_eq!(place.run("delete array --to 15"), "deleted 1 fragment\n");
     assert_eq!(count(), Some(0));
@@ -127,7 +163,10 @@ fn cells_fragments_and_objects_are_deleted() {
     place.fails("delete array --where 'b = 1'", 2, "b");
     place.fails("delete array --where 'a = 1' --yes", 2, "--yes");
     place.fails("delete array", 2, "--dry-run");
-    assert_eq!(place.json("delete array --dry-run")["objects"][0]["kind"], "array");
+    assert_eq!(
+        place.json("delete array --dry-run")["objects"][0]["kind"],
+        "array"
+    );
     place.run("info array");
     place.run("delete array --yes");
     place.fails("info array", 3, "array");
@@ -142,11 +181,21 @@ fn metadata_is_set_and_removed() {
         place.run(&format!("meta set {uri} origin -0.5 2 --type FLOAT32"));
         place.run(&format!("meta set {uri} n -7 --at 2024-05-01"));
         let meta = place.json(&format!("meta {uri}"));
-        assert_eq!(meta["unit"], json!({ "datatype": "STRING_UTF8", "count": 2, "value": "mm" }));
+        assert_eq!(
+            meta["unit"],
+            json!({ "datatype": "STRING_UTF8", "count": 2, "value": "mm" })
+        );
         assert_eq!(meta["origin"]["value"], json!([-0.5, 2.0]));
         assert_eq!(place.run(&format!("meta {uri} n --at 2024-05-01")), "-7\n");
         place.run(&format!("meta rm {uri} n unit"));
-        assert_eq!(place.json(&format!("meta {uri}")).as_object().unwrap().len(), 1);
+        assert_eq!(
+            place
+                .json(&format!("meta {uri}"))
+                .as_object()
+                .unwrap()
+                .len(),
+            1
+        );
     }
     place.fails("meta set array k 1 2 --type WORD", 2, "WORD");
     place.fails("meta set array k two words", 2, "quotes");
@@ -163,7 +212,10 @@ fn groups_have_members_and_everything_can_move() {
     place.fails("group add group array --name outside", 1, "already exists");
     place.fails("group add group nothing", 3, "nothing");
     place.run("group add group array --name outside --replace");
-    assert_eq!(place.json("group add group later --type array --name later")["members"], 3);
+    assert_eq!(
+        place.json("group add group later --type array --name later")["members"],
+        3
+    );
     assert_eq!(place.json("group rm group later")["members"], 2);
     place.run("move group moved");
     place.fails("info group", 3, "group");
@@ -181,7 +233,11 @@ fn groups_have_members_and_everything_can_move() {
 #[test]
 fn keys_encrypt_what_is_made() {
     let place = Place::new();
-    std::fs::write(place.0.path().join("key"), "0123456789abcdeF0123456789abcdeF").unwrap();
+    std::fs::write(
+        place.0.path().join("key"),
+        "0123456789abcdeF0123456789abcdeF",
+    )
+    .unwrap();
     place.run("create secret --schema schema.json --key-file key");
     place.run("meta set secret k 1 --key-file key");
     place.fails("meta set secret k 1", 5, "--key-file");

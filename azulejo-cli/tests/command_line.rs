@@ -1,6 +1,7 @@
 //! The program as its users meet it, on a sample that TileDB itself wrote: see `make_sample.py`.
 //!
-//! Expected outputs lie in `tests/expected`; `UPDATE_EXPECTED=1 cargo test -p azulejo-cli` writes them anew.
+//! Expected outputs lie in `tests/expected`; `UPDATE_EXPECTED=1 cargo test -p azulejo-cli` writes
+//! them anew.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
@@ -40,7 +41,10 @@ fn files(mut pack: &[u8]) -> impl Iterator<Item = (&str, &[u8])> {
 /// The program, run where the sample lies.
 fn azulejo(words: &[&str]) -> Command {
     let mut command = Command::cargo_bin("azulejo").unwrap();
-    command.args(words).env("NO_COLOR", "1").env_remove("COLUMNS");
+    command
+        .args(words)
+        .env("NO_COLOR", "1")
+        .env_remove("COLUMNS");
     command
 }
 
@@ -66,7 +70,11 @@ fn run(line: &str) -> Command {
 
 fn stdout(line: &str) -> String {
     let output = run(line).output().unwrap();
-    assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{line}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -84,7 +92,9 @@ fn fails(line: &str, code: i32, says: &str) {
 }
 
 fn expect(name: &str, text: &str) {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/expected").join(name);
+    let file = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/expected")
+        .join(name);
     if std::env::var_os("UPDATE_EXPECTED").is_some() {
         std::fs::write(&file, text).unwrap();
     }
@@ -101,7 +111,11 @@ fn the_tour_leaves_nothing_unless_it_is_to_be_kept() {
         command
     };
     let output = tour().output().unwrap();
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     let text = String::from_utf8(output.stdout).unwrap();
     for part in [
         "$ azulejo import orders.csv",
@@ -115,7 +129,11 @@ fn the_tour_leaves_nothing_unless_it_is_to_be_kept() {
     }
     assert!(!text.contains('\u{1b}'), "colours in spite of NO_COLOR");
     assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 0);
-    tour().args(["--keep", "sample", "--quiet"]).assert().success().stderr("");
+    tour()
+        .args(["--keep", "sample", "--quiet"])
+        .assert()
+        .success()
+        .stderr("");
     assert!(folder.path().join("sample/day2.png").is_file());
     let again = tour().args(["--keep", "sample"]).output().unwrap();
     assert_eq!(again.status.code(), Some(2));
@@ -130,10 +148,18 @@ fn the_tour_in_json_names_commands_that_run() {
     let tour: Json = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(tour["sample"], "sample");
     let stops = tour["tour"].as_array().unwrap();
-    let commands: Vec<&Json> = stops.iter().flat_map(|stop| stop["commands"].as_array().unwrap()).collect();
+    let commands: Vec<&Json> = stops
+        .iter()
+        .flat_map(|stop| stop["commands"].as_array().unwrap())
+        .collect();
     assert!(stops.len() > 5 && commands.len() > stops.len());
     for words in commands {
-        let words: Vec<&str> = words.as_array().unwrap().iter().map(|w| w.as_str().unwrap()).collect();
+        let words: Vec<&str> = words
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|w| w.as_str().unwrap())
+            .collect();
         azulejo(&words).current_dir(&folder).assert().success();
     }
 }
@@ -158,20 +184,35 @@ fn fragments_and_time_travel() {
     let all = json("fragments azulejo/tile --json");
     assert_eq!(all.as_array().unwrap().len(), 3);
     assert_eq!(all[0]["version"], 22);
-    assert_eq!(all[0]["non_empty_domain"], serde_json::json!([[0, 39], [0, 39]]));
+    assert_eq!(
+        all[0]["non_empty_domain"],
+        serde_json::json!([[0, 39], [0, 39]])
+    );
     let count = |line: &str| json(line).as_array().unwrap().len();
     assert_eq!(count("fragments azulejo/tile --json --at 2024-05-01"), 1);
     assert_eq!(count("fragments azulejo/tile --json --at 2024-05-02"), 2);
-    assert_eq!(count("fragments azulejo/tile --json --from 2024-05-02 --to 2024-05-02"), 1);
-    assert_eq!(count("fragments azulejo/tile --json --from 2024-05-03T12:00:00.001"), 0);
+    assert_eq!(
+        count("fragments azulejo/tile --json --from 2024-05-02 --to 2024-05-02"),
+        1
+    );
+    assert_eq!(
+        count("fragments azulejo/tile --json --from 2024-05-03T12:00:00.001"),
+        0
+    );
     assert_eq!(count("fragments azulejo/tile --json --at 1714564800000"), 1);
-    assert_eq!(json("info azulejo/tile --json --at 2024-05-02")["fragments"], 2);
+    assert_eq!(
+        json("info azulejo/tile --json --at 2024-05-02")["fragments"],
+        2
+    );
 }
 
 #[test]
 fn a_schema_is_complete_in_json() {
     let schema = json("schema azulejo/orders --json");
-    assert_eq!(schema["enumerations"][0]["values"], serde_json::json!(["white", "sky", "cobalt"]));
+    assert_eq!(
+        schema["enumerations"][0]["values"],
+        serde_json::json!(["white", "sky", "cobalt"])
+    );
     assert_eq!(schema["attributes"][3]["nullable"], true);
     assert_eq!(schema["dimensions"][0]["datatype"], "DATETIME_DAY");
     expect("schema_tile.json", &stdout("schema azulejo/tile --json"));
@@ -180,13 +221,30 @@ fn a_schema_is_complete_in_json() {
 #[test]
 fn cells_of_a_sparse_array() {
     expect("orders.csv", &stdout("cat azulejo/orders"));
-    expect("orders_raw.ndjson", &stdout("cat azulejo/orders --raw --range day=2024-05-01:2024-05-04 --json"));
-    expect("orders_may_3.txt", &stdout("cat azulejo/orders --range day=2024-05-03 --format table"));
-    expect("orders_towns.csv", &stdout("cat azulejo/orders --range town=Porto: --attrs tiles --limit 5"));
+    expect(
+        "orders_raw.ndjson",
+        &stdout("cat azulejo/orders --raw --range day=2024-05-01:2024-05-04 --json"),
+    );
+    expect(
+        "orders_may_3.txt",
+        &stdout("cat azulejo/orders --range day=2024-05-03 --format table"),
+    );
+    expect(
+        "orders_towns.csv",
+        &stdout("cat azulejo/orders --range town=Porto: --attrs tiles --limit 5"),
+    );
     let condition = "cat azulejo/orders --where 'glaze = \"cobalt\" and tiles > 300 and note is null' --attrs tiles,glaze";
     expect("orders_where.csv", &stdout(condition));
-    assert_eq!(stdout("cat azulejo/orders --attrs tiles --limit 0"), "day,town,tiles\n");
-    assert_eq!(stdout("cat azulejo/orders --attrs tiles,town --limit 2").lines().next(), Some("tiles,town"));
+    assert_eq!(
+        stdout("cat azulejo/orders --attrs tiles --limit 0"),
+        "day,town,tiles\n"
+    );
+    assert_eq!(
+        stdout("cat azulejo/orders --attrs tiles,town --limit 2")
+            .lines()
+            .next(),
+        Some("tiles,town")
+    );
     let all = stdout("cat azulejo/orders");
     let mut sorted: Vec<&str> = all.lines().skip(1).collect();
     sorted.sort_unstable();
@@ -214,8 +272,18 @@ fn cells_of_a_dense_array() {
         "{\"colour\":[244,241,230]}\n"
     );
     assert_eq!(stdout("cat azulejo/tile").lines().count(), 1601);
-    assert_eq!(stdout("cat azulejo/tile --step y=20 --step x=13").lines().count(), 1 + 2 * 4);
-    assert_eq!(stdout("cat azulejo/tile --range y=0:3 --range y=36:39 --range x=5").lines().count(), 1 + 8);
+    assert_eq!(
+        stdout("cat azulejo/tile --step y=20 --step x=13")
+            .lines()
+            .count(),
+        1 + 2 * 4
+    );
+    assert_eq!(
+        stdout("cat azulejo/tile --range y=0:3 --range y=36:39 --range x=5")
+            .lines()
+            .count(),
+        1 + 8
+    );
 }
 
 #[test]
@@ -224,7 +292,10 @@ fn points() {
     let file = folder.path().join("points.csv");
     std::fs::write(&file, "x,y\n1,0\n20,20\n").unwrap();
     let line = format!("cat azulejo/tile --points {} --json", file.display());
-    assert_eq!(stdout(&line), "{\"colour\":[24,58,140]}\n{\"colour\":[232,180,46]}\n");
+    assert_eq!(
+        stdout(&line),
+        "{\"colour\":[24,58,140]}\n{\"colour\":[232,180,46]}\n"
+    );
     std::fs::write(&file, "x,y\n1,zero\n").unwrap();
     fails(&line, 2, "line 2");
     fails("cat azulejo/tile --points none.csv", 1, "none.csv");
@@ -234,13 +305,26 @@ fn points() {
 fn aggregates() {
     let cells = stdout("cat azulejo/orders").lines().count() - 1;
     assert_eq!(stdout("agg azulejo/orders count"), format!("{cells}\n"));
-    let all = json("agg azulejo/orders count sum:tiles mean:tiles min:day max:day nulls:note --json");
-    let (sum, mean) = (all["sum:tiles"].as_f64().unwrap(), all["mean:tiles"].as_f64().unwrap());
+    let all =
+        json("agg azulejo/orders count sum:tiles mean:tiles min:day max:day nulls:note --json");
+    let (sum, mean) = (
+        all["sum:tiles"].as_f64().unwrap(),
+        all["mean:tiles"].as_f64().unwrap(),
+    );
     assert!((sum / cells as f64 - mean).abs() < 1e-9);
-    assert_eq!((&all["min:day"], &all["max:day"]), (&"2024-05-01".into(), &"2024-06-09".into()));
-    let nulls = stdout("cat azulejo/orders --where 'note is null'").lines().count() - 1;
+    assert_eq!(
+        (&all["min:day"], &all["max:day"]),
+        (&"2024-05-01".into(), &"2024-06-09".into())
+    );
+    let nulls = stdout("cat azulejo/orders --where 'note is null'")
+        .lines()
+        .count()
+        - 1;
     assert_eq!(all["nulls:note"], nulls);
-    assert_eq!(stdout("agg azulejo/orders count --where 'note is null'"), format!("{nulls}\n"));
+    assert_eq!(
+        stdout("agg azulejo/orders count --where 'note is null'"),
+        format!("{nulls}\n")
+    );
     assert_eq!(stdout("agg azulejo/tile count --range y=0:1"), "80\n");
     assert_eq!(stdout("agg azulejo/orders max:glaze"), "cobalt\n");
     fails("agg azulejo/orders sum:town", 2, "town");
@@ -252,12 +336,17 @@ fn exports() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let export = |what: &str, name: &str, options: &str| {
-        run(&format!("export azulejo/{what} {} {options}", path(name))).assert().success();
+        run(&format!("export azulejo/{what} {} {options}", path(name)))
+            .assert()
+            .success();
         std::fs::read(path(name)).unwrap()
     };
     let csv = export("orders", "a.csv", "");
     assert_eq!(csv, stdout("cat azulejo/orders").as_bytes());
-    assert_eq!(export("orders", "a.ndjson", ""), stdout("cat azulejo/orders --json").as_bytes());
+    assert_eq!(
+        export("orders", "a.ndjson", ""),
+        stdout("cat azulejo/orders --json").as_bytes()
+    );
     assert!(export("orders", "a.parquet", "").starts_with(b"PAR1"));
     // In many batches, the labels stay one dictionary.
     assert!(export("orders", "a.arrow", "--memory 16kB").starts_with(b"ARROW1"));
@@ -266,20 +355,53 @@ fn exports() {
         String::from_utf8_lossy(&npy[10..128])
             .contains("'|u1', 'fortran_order': False, 'shape': (40, 40, 3)")
     );
-    assert_eq!((npy.len(), &npy[128..131]), (128 + 4800, &[24, 58, 140][..]));
-    let png = png::Decoder::new(std::io::Cursor::new(export("tile", "a.png", ""))).read_info().unwrap();
-    assert_eq!((png.info().width, png.info().height, png.info().color_type), (40, 40, png::ColorType::Rgb));
-    let small =
-        png::Decoder::new(std::io::Cursor::new(export("tile", "b.png", "--step x=4 --range y=10:29")));
+    assert_eq!(
+        (npy.len(), &npy[128..131]),
+        (128 + 4800, &[24, 58, 140][..])
+    );
+    let png = png::Decoder::new(std::io::Cursor::new(export("tile", "a.png", "")))
+        .read_info()
+        .unwrap();
+    assert_eq!(
+        (png.info().width, png.info().height, png.info().color_type),
+        (40, 40, png::ColorType::Rgb)
+    );
+    let small = png::Decoder::new(std::io::Cursor::new(export(
+        "tile",
+        "b.png",
+        "--step x=4 --range y=10:29",
+    )));
     let small = small.read_info().unwrap();
     assert_eq!((small.info().width, small.info().height), (10, 20));
 
-    fails(&format!("export azulejo/orders {}", path("a.csv")), 2, "--force");
-    run(&format!("export azulejo/tile {} --force", path("a.csv"))).assert().success();
-    fails(&format!("export azulejo/orders {}", path("o.npy")), 2, "sparse");
-    fails(&format!("export azulejo/tile {} --limit 3", path("o.npy")), 2, "--limit");
-    fails(&format!("export azulejo/tile {}", path("o.docx")), 2, ".parquet");
-    fails(&format!("export azulejo/tile {}", path("no/o.csv")), 1, "no");
+    fails(
+        &format!("export azulejo/orders {}", path("a.csv")),
+        2,
+        "--force",
+    );
+    run(&format!("export azulejo/tile {} --force", path("a.csv")))
+        .assert()
+        .success();
+    fails(
+        &format!("export azulejo/orders {}", path("o.npy")),
+        2,
+        "sparse",
+    );
+    fails(
+        &format!("export azulejo/tile {} --limit 3", path("o.npy")),
+        2,
+        "--limit",
+    );
+    fails(
+        &format!("export azulejo/tile {}", path("o.docx")),
+        2,
+        ".parquet",
+    );
+    fails(
+        &format!("export azulejo/tile {}", path("no/o.csv")),
+        1,
+        "no",
+    );
     let left = std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(left, 7, "failed exports leave nothing");
 }
@@ -312,11 +434,21 @@ fn damage_is_told_apart() {
     let copy = folder.path().join("sample");
     unpack(&copy);
     let schemas = copy.join("azulejo/tile/__schema");
-    let schema =
-        std::fs::read_dir(schemas).unwrap().map(|e| e.unwrap().path()).find(|p| p.is_file()).unwrap();
+    let schema = std::fs::read_dir(schemas)
+        .unwrap()
+        .map(|e| e.unwrap().path())
+        .find(|p| p.is_file())
+        .unwrap();
     std::fs::write(schema, b"not a schema").unwrap();
-    let output = azulejo(&["info", copy.join("azulejo/tile").to_str().unwrap()]).output().unwrap();
-    assert_eq!(output.status.code(), Some(4), "{}", String::from_utf8_lossy(&output.stderr));
+    let output = azulejo(&["info", copy.join("azulejo/tile").to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert_eq!(
+        output.status.code(),
+        Some(4),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
 }
 
 #[test]
@@ -334,7 +466,12 @@ fn a_closed_pipe_is_no_error() {
     drop(child.stdout.take());
     let status = child.wait().unwrap();
     let mut stderr = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut stderr)
+        .unwrap();
     assert!(status.success(), "{status}: {stderr}");
     assert_eq!(stderr, "");
 }
@@ -343,7 +480,20 @@ fn a_closed_pipe_is_no_error() {
 fn help_has_examples_and_exit_codes() {
     let help = stdout("--help");
     assert!(help.contains("Exit codes") && help.contains("azulejo cat"));
-    for command in ["info", "schema", "ls", "tree", "fragments", "meta", "cat", "export", "agg"] {
-        assert!(stdout(&format!("{command} --help")).contains("Examples:"), "{command}");
+    for command in [
+        "info",
+        "schema",
+        "ls",
+        "tree",
+        "fragments",
+        "meta",
+        "cat",
+        "export",
+        "agg",
+    ] {
+        assert!(
+            stdout(&format!("{command} --help")).contains("Examples:"),
+            "{command}"
+        );
     }
 }

@@ -15,7 +15,9 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        Self { folder: TempDir::new().unwrap() }
+        Self {
+            folder: TempDir::new().unwrap(),
+        }
     }
 
     fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
@@ -40,14 +42,22 @@ impl Place {
             }
         }
         let mut command = Command::cargo_bin("azulejo").unwrap();
-        command.args(words).env("NO_COLOR", "1").env_remove("COLUMNS").current_dir(&self.folder);
+        command
+            .args(words)
+            .env("NO_COLOR", "1")
+            .env_remove("COLUMNS")
+            .current_dir(&self.folder);
         command
     }
 
     /// What a command prints.
     fn run(&self, line: &str) -> String {
         let output = self.command(line).output().unwrap();
-        assert!(output.status.success(), "{line}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{line}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
         String::from_utf8(output.stdout).unwrap()
     }
 
@@ -66,7 +76,9 @@ impl Place {
     /// The type of a field, as the schema has it: `INT32`, with `?` if it can be null.
     fn type_of(&self, array: &str, field: &str) -> String {
         let schema = self.json(&format!("schema {array}"));
-        let fields = ["dimensions", "attributes"].iter().flat_map(|kind| schema[kind].as_array().unwrap());
+        let fields = ["dimensions", "attributes"]
+            .iter()
+            .flat_map(|kind| schema[kind].as_array().unwrap());
         let field = fields.into_iter().find(|f| f["name"] == field).unwrap();
         let null = if field["nullable"] == true { "?" } else { "" };
         let many = match &field["cell_val_num"] {
@@ -90,10 +102,18 @@ fn awkward_text_comes_out_as_it_went_in() {
     place.write("a.csv", AWKWARD);
     place.run("import a.csv a");
     assert_eq!(place.run("cat a --format csv"), AWKWARD);
-    let types = ["id", "a \"name\"", "empty", "big", "when", "mixed"].map(|f| place.type_of("a", f));
+    let types =
+        ["id", "a \"name\"", "empty", "big", "when", "mixed"].map(|f| place.type_of("a", f));
     assert_eq!(
         types,
-        ["INT64", "STRING_UTF8[]", "STRING_UTF8[]?", "UINT64", "DATETIME_DAY", "STRING_UTF8[]"]
+        [
+            "INT64",
+            "STRING_UTF8[]",
+            "STRING_UTF8[]?",
+            "UINT64",
+            "DATETIME_DAY",
+            "STRING_UTF8[]"
+        ]
     );
     // With a byte order mark, other line ends, another delimiter: the same cells.
     let text = AWKWARD.replace("two\nlines", "two lines");
@@ -103,10 +123,19 @@ fn awkward_text_comes_out_as_it_went_in() {
     place.write("c.csv", format!("\u{feff}{}", text.replace('\n', "\r\n")));
     place.write("d.csv", text.replace('\n', "\r"));
     place.write("e.csv", text.trim_end());
-    place.write("f.txt", text.replace("x, y", "x; y").replace(',', "\t").replace("; ", ", "));
+    place.write(
+        "f.txt",
+        text.replace("x, y", "x; y")
+            .replace(',', "\t")
+            .replace("; ", ", "),
+    );
     for name in ["c.csv", "d.csv", "e.csv", "f.txt"] {
         place.run(&format!("import {name} {name}.array"));
-        assert_eq!(place.run(&format!("cat {name}.array --format csv")), expected, "{name}");
+        assert_eq!(
+            place.run(&format!("cat {name}.array --format csv")),
+            expected,
+            "{name}"
+        );
     }
 }
 
@@ -116,13 +145,23 @@ fn every_budget_and_number_of_threads_gives_the_same_cells() {
     let mut text = String::from("k,text,x\n");
     for i in 0..9_000u64 {
         let k = i.wrapping_mul(2_654_435_761) % 10_007;
-        let quoted = if i % 3 == 0 { format!("\"l{i}\n,\"\"\"") } else { format!("text {i}") };
+        let quoted = if i % 3 == 0 {
+            format!("\"l{i}\n,\"\"\"")
+        } else {
+            format!("text {i}")
+        };
         text.push_str(&format!("{k},{quoted},{}\n", i as f64 / 8.0));
     }
     place.write("a.csv", &text);
     place.run("import a.csv one --dims k --threads 1");
     place.run("import a.csv many --dims k --threads 3 --memory 300k");
-    let fragments = |array: &str| place.json(&format!("fragments {array}")).as_array().unwrap().len();
+    let fragments = |array: &str| {
+        place
+            .json(&format!("fragments {array}"))
+            .as_array()
+            .unwrap()
+            .len()
+    };
     assert!(fragments("one") == 1 && fragments("many") > 1);
     let cells = |array: &str| place.run(&format!("cat {array} --format csv"));
     assert_eq!(cells("many"), cells("one"));
@@ -146,25 +185,57 @@ fn numbers_and_nulls_as_chosen_and_as_told() {
     let place = Place::new();
     place.write("a.csv", "i,f,b,t,n,code\n1,1.5,true,2024-01-01T10:00:00.25Z,NA,007\n2,NaN,False,2024-01-01T12:00+02:00,3,008\n");
     place.run("import a.csv a");
-    let types = |array: &str| ["i", "f", "b", "t", "n", "code"].map(|field| place.type_of(array, field));
-    assert_eq!(types("a"), ["INT64", "FLOAT64", "BOOL", "DATETIME_MS", "INT64?", "STRING_UTF8[]"]);
+    let types =
+        |array: &str| ["i", "f", "b", "t", "n", "code"].map(|field| place.type_of(array, field));
+    assert_eq!(
+        types("a"),
+        [
+            "INT64",
+            "FLOAT64",
+            "BOOL",
+            "DATETIME_MS",
+            "INT64?",
+            "STRING_UTF8[]"
+        ]
+    );
     let cells = "1,1.5,true,2024-01-01T10:00:00.250,,007\n2,NaN,false,2024-01-01T10:00:00,3,008\n";
     assert!(place.run("cat a --format csv").ends_with(cells));
     place.run(
         "import a.csv b --narrow --type f=FLOAT32 --type t=DATETIME_US --type code=INT16 --nullable i --null NaN \
          --filter i=none --filter f=xor,zstd:9 --tile row=100 --domain row=0:9999",
     );
-    assert_eq!(types("b"), ["INT8?", "FLOAT32?", "BOOL", "DATETIME_US", "INT8?", "INT16"]);
+    assert_eq!(
+        types("b"),
+        ["INT8?", "FLOAT32?", "BOOL", "DATETIME_US", "INT8?", "INT16"]
+    );
     let schema = place.json("schema b");
     assert_eq!(schema["dimensions"][0]["tile_extent"], 100);
-    assert_eq!(schema["dimensions"][0]["domain"], serde_json::json!([0, 9999]));
-    assert_eq!(schema["attributes"][0]["filters"]["filters"], serde_json::json!([]));
+    assert_eq!(
+        schema["dimensions"][0]["domain"],
+        serde_json::json!([0, 9999])
+    );
+    assert_eq!(
+        schema["attributes"][0]["filters"]["filters"],
+        serde_json::json!([])
+    );
     assert_eq!(schema["attributes"][1]["filters"]["filters"][1]["level"], 9);
-    assert!(place.run("cat b --format csv").ends_with("2,,false,2024-01-01T10:00:00,3,8\n"));
+    assert!(
+        place
+            .run("cat b --format csv")
+            .ends_with("2,,false,2024-01-01T10:00:00,3,8\n")
+    );
     place.run("import a.csv c --columns i,n --required n --type n=FLOAT64");
     assert!(place.run("cat c --format csv").ends_with("1,NaN\n2,3.0\n"));
-    place.fails("import a.csv d --required n", 1, "line 2, column \"n\": it is missing");
-    place.fails("import a.csv d --type f=INT8", 1, "line 2, column \"f\": \"1.5\" is not a value of INT8");
+    place.fails(
+        "import a.csv d --required n",
+        1,
+        "line 2, column \"n\": it is missing",
+    );
+    place.fails(
+        "import a.csv d --type f=INT8",
+        1,
+        "line 2, column \"f\": \"1.5\" is not a value of INT8",
+    );
 }
 
 #[test]
@@ -172,30 +243,61 @@ fn dimensions_dense_and_sparse() {
     let place = Place::new();
     place.write("a.csv", "x,y,v\n3,-1,a\n2,1,b\n3,1,c\n2,0,d\n");
     place.run("import a.csv sparse --dims x,y");
-    assert_eq!(place.run("cat sparse --format csv"), "x,y,v\n2,0,d\n2,1,b\n3,-1,a\n3,1,c\n");
+    assert_eq!(
+        place.run("cat sparse --format csv"),
+        "x,y,v\n2,0,d\n2,1,b\n3,-1,a\n3,1,c\n"
+    );
     place.run("import a.csv dense --dims x,y --dense");
     let dense = "x,y,v\n2,-1,\"\0\"\n2,0,d\n2,1,b\n3,-1,a\n3,0,\"\0\"\n3,1,c\n";
-    assert_eq!(place.run("cat dense --format csv --coords").replace(",\0\n", ",\"\0\"\n"), dense);
-    place.run("import a.csv columns --dims y,x --cell-order col --tile-order col --tile x=1 --capacity 2");
+    assert_eq!(
+        place
+            .run("cat dense --format csv --coords")
+            .replace(",\0\n", ",\"\0\"\n"),
+        dense
+    );
+    place.run(
+        "import a.csv columns --dims y,x --cell-order col --tile-order col --tile x=1 --capacity 2",
+    );
     assert_eq!(place.json("agg columns count")["count"], 4);
     place.write("twice.csv", "x,v\n1,a\n2,b\n1,c\n");
-    place.fails("import twice.csv d --dims x --dense", 1, "rows 1 and 3 have the same coordinates");
+    place.fails(
+        "import twice.csv d --dims x --dense",
+        1,
+        "rows 1 and 3 have the same coordinates",
+    );
     place.run("import twice.csv t --dims x");
     assert_eq!(place.run("cat t --format csv").lines().count(), 4);
     place.fails("import twice.csv u --dims x --unique", 2, "1");
     assert!(!place.path("u").exists() && !place.path("d").exists());
     place.write("far.csv", "x,y,v\n0,0,1\n1000000000,1000000000,2\n");
-    place.fails("import far.csv f --dims x,y --dense", 2, "1,000,000,002,000,000,001 cells for 2 rows");
-    place.fails("import a.csv f --dims x,y --dense --domain x=5:9", 2, "\"x\": the data goes from 2 to 3");
+    place.fails(
+        "import far.csv f --dims x,y --dense",
+        2,
+        "1,000,000,002,000,000,001 cells for 2 rows",
+    );
+    place.fails(
+        "import a.csv f --dims x,y --dense --domain x=5:9",
+        2,
+        "\"x\": the data goes from 2 to 3",
+    );
     place.write("row.csv", "row,v\n7,a\n");
     place.run("import row.csv row");
-    assert_eq!(place.run("cat row --format csv --coords"), "row_,row,v\n0,7,a\n");
+    assert_eq!(
+        place.run("cat row --format csv --coords"),
+        "row_,row,v\n0,7,a\n"
+    );
     place.run("import row.csv from --columns v --domain row=100:199");
-    assert_eq!(place.run("cat from --format csv --coords"), "row,v\n100,a\n");
+    assert_eq!(
+        place.run("cat from --format csv --coords"),
+        "row,v\n100,a\n"
+    );
     place.write("floats.csv", "lon,lat,v\n-9.1,38.7,1\n-8.6,41.1,2\n");
     place.run("import floats.csv floats --dims lon,lat");
     assert_eq!(place.json("schema floats")["cell_order"], "hilbert");
-    assert_eq!(place.run("cat floats --format csv --range lat=40:"), "lon,lat,v\n-8.6,41.1,2\n");
+    assert_eq!(
+        place.run("cat floats --format csv --range lat=40:"),
+        "lon,lat,v\n-8.6,41.1,2\n"
+    );
 }
 
 #[test]
@@ -204,10 +306,18 @@ fn what_cannot_be_is_refused_with_its_place() {
     place.write("a.csv", "x,y\n1,a\n,b\n");
     for (line, code, says) in [
         ("import a.csv a --dims z", 2, "no column \"z\"; it has x, y"),
-        ("import a.csv a --dims x", 2, "1 values are missing, the first in row 2"),
+        (
+            "import a.csv a --dims x",
+            2,
+            "1 values are missing, the first in row 2",
+        ),
         ("import a.csv a --sparse", 2, "--dims"),
         ("import a.csv a --dims y --dense", 2, "STRING_ASCII"),
-        ("import a.csv a --type y=DATETIME_DAY", 1, "a.csv, line 2, column \"y\": \"a\" is no such value"),
+        (
+            "import a.csv a --type y=DATETIME_DAY",
+            1,
+            "a.csv, line 2, column \"y\": \"a\" is no such value",
+        ),
         ("import a.csv a --type q=INT8", 2, "no field \"q\""),
         ("import a.csv a --type x=INT", 2, "not a datatype"),
         ("import a.csv a --filter x=zip", 2, "not a filter"),
@@ -228,11 +338,19 @@ fn what_cannot_be_is_refused_with_its_place() {
     place.fails("import bytes.csv a", 1, "bytes.csv, line 3, column \"x\": ");
     place.run("import bytes.csv b --type x=CHAR");
     place.write("open.csv", "x\n\"never closed\n");
-    place.fails("import open.csv a", 1, "open.csv, line 2: a quoted value has no closing quote");
+    place.fails(
+        "import open.csv a",
+        1,
+        "open.csv, line 2: a quoted value has no closing quote",
+    );
     place.write("empty.csv", "");
     place.fails("import empty.csv a", 1, "empty");
     place.write("a.ndjson", "{\"x\":1}\n{\"x\":\n");
-    place.fails("import a.ndjson a", 1, "a.ndjson, line 2: the line is not a JSON object");
+    place.fails(
+        "import a.ndjson a",
+        1,
+        "a.ndjson, line 2: the line is not a JSON object",
+    );
     place.write("a.parquet", "PAR1 and nothing more");
     place.fails("import a.parquet a", 1, "a.parquet: ");
     place.write("a.arrow", "ARROW1 and nothing more");
@@ -251,7 +369,10 @@ fn schemas_are_shown_first_and_followed() {
     let place = Place::new();
     place.write("a.csv", "k,v\n5,a\n7,b\n");
     let dry = place.run("import a.csv a --dims k --dry-run");
-    assert!(dry.contains("sparse array") && !place.path("a").exists(), "{dry}");
+    assert!(
+        dry.contains("sparse array") && !place.path("a").exists(),
+        "{dry}"
+    );
     let mut schema = place.json("import a.csv a --dims k --dry-run");
     schema["capacity"] = 77.into();
     place.write("schema.json", schema.to_string());
@@ -261,7 +382,11 @@ fn schemas_are_shown_first_and_followed() {
     place.write("b.csv", "k,w\n5,a\n");
     place.fails("import b.csv b --schema schema.json", 2, "a field \"v\"");
     place.write("none.ndjson", "\n");
-    place.fails("import none.ndjson none", 1, "none.ndjson: the file is empty");
+    place.fails(
+        "import none.ndjson none",
+        1,
+        "none.ndjson: the file is empty",
+    );
     // The widest domain of 32-bit reals.
     place.write("f.csv", "x,v\n0.5,1\n-2,2\n");
     place.run("import f.csv f --dims x --type x=FLOAT32");
@@ -269,20 +394,35 @@ fn schemas_are_shown_first_and_followed() {
     // An empty table has columns all the same.
     place.write("none.csv", "x,y\n");
     place.run("import none.csv none");
-    assert_eq!(place.json("schema none")["attributes"].as_array().unwrap().len(), 2);
+    assert_eq!(
+        place.json("schema none")["attributes"]
+            .as_array()
+            .unwrap()
+            .len(),
+        2
+    );
 }
 
 #[test]
 fn arrays_grow() {
     let place = Place::new();
-    place.write("a.csv", "day,town,glaze\n2024-01-01,Porto,sky\n2024-01-02,Braga,white\n");
-    place.write("b.csv", "town,glaze,day\nÉvora,cobalt,2024-01-03\nPorto,sky,2024-01-01\n");
+    place.write(
+        "a.csv",
+        "day,town,glaze\n2024-01-01,Porto,sky\n2024-01-02,Braga,white\n",
+    );
+    place.write(
+        "b.csv",
+        "town,glaze,day\nÉvora,cobalt,2024-01-03\nPorto,sky,2024-01-01\n",
+    );
     place.run("import a.csv rows --enumerate glaze --at 2024-05-01");
     place.run("import b.csv rows --append --at 2024-05-02");
     let rows = "day,town,glaze\n2024-01-01,Porto,sky\n2024-01-02,Braga,white\n";
     assert_eq!(place.run("cat rows --format csv --at 2024-05-01"), rows);
     let all = place.run("cat rows --format csv --coords");
-    assert!(all.ends_with("2,2024-01-03,Évora,cobalt\n3,2024-01-01,Porto,sky\n"), "{all}");
+    assert!(
+        all.ends_with("2,2024-01-03,Évora,cobalt\n3,2024-01-01,Porto,sky\n"),
+        "{all}"
+    );
     place.run("import a.csv cells --dims day --enumerate glaze");
     assert_eq!(
         place.json("import b.csv cells --append --dry-run")["extended_enumerations"],
@@ -303,7 +443,11 @@ fn arrays_grow() {
     place.write("l.csv", "x,v\n0,a\n1,b\n");
     place.run("import l.csv l --dims x --dense --domain x=0:9 --enumerate v");
     place.write("m.csv", "x,v\n9,c\n7,a\n");
-    place.fails("import m.csv l --append", 1, "enumeration \"v\" keeps its new labels");
+    place.fails(
+        "import m.csv l --append",
+        1,
+        "enumeration \"v\" keeps its new labels",
+    );
     assert_eq!(place.run("cat l --format csv --range x=0:1"), "v\na\nb\n");
     place.write("h.csv", "x,v\n10,1\n");
     place.fails("import h.csv g --append", 2, "\"x\"");
@@ -314,19 +458,29 @@ fn few_labels_in_many_rows_become_an_enumeration() {
     let place = Place::new();
     let mut text = String::from("k,glaze,letter\n");
     for i in 0..12_000 {
-        text.push_str(&format!("{i},{},{}\n", ["white", "sky", "cobalt"][i % 3], ["a", "b"][i % 2]));
+        text.push_str(&format!(
+            "{i},{},{}\n",
+            ["white", "sky", "cobalt"][i % 3],
+            ["a", "b"][i % 2]
+        ));
     }
     place.write("a.csv", text);
     place.run("import a.csv a");
     let schema = place.json("schema a");
-    assert_eq!(schema["enumerations"][0]["values"], serde_json::json!(["cobalt", "sky", "white"]));
+    assert_eq!(
+        schema["enumerations"][0]["values"],
+        serde_json::json!(["cobalt", "sky", "white"])
+    );
     assert_eq!(
         (place.type_of("a", "glaze"), place.type_of("a", "letter")),
         ("UINT8".into(), "STRING_UTF8[]".into())
     );
     place.run("import a.csv b --enumerate none");
     assert_eq!(place.type_of("b", "glaze"), "STRING_UTF8[]");
-    assert_eq!(place.run("cat a --format csv"), place.run("cat b --format csv"));
+    assert_eq!(
+        place.run("cat a --format csv"),
+        place.run("cat b --format csv")
+    );
 }
 
 /// JSON lines with every kind of value.
@@ -351,8 +505,11 @@ fn json_lines_keep_kinds_of_values() {
         "STRING_UTF8[]?",
     ];
     assert_eq!(types, expected);
-    let lines: Vec<Json> =
-        place.run("cat a --format ndjson").lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let lines: Vec<Json> = place
+        .run("cat a --format ndjson")
+        .lines()
+        .map(|l| serde_json::from_str(l).unwrap())
+        .collect();
     assert_eq!(lines[0]["s"], "a\né");
     assert_eq!(lines[0]["o"], "{\"x\":1}");
     assert_eq!(lines[1]["f"], 1e300);
@@ -360,12 +517,15 @@ fn json_lines_keep_kinds_of_values() {
     assert_eq!(lines[2]["v"], serde_json::json!([2.0, 3.0]));
 }
 
-/// Exported and imported again, an array has the same cells, and in formats that state types the same types.
+/// Exported and imported again, an array has the same cells, and in formats that state types the
+/// same types.
 #[test]
 fn exports_come_back() {
     let place = Place::new();
     place.write("a.ndjson", LINES);
-    place.run("import a.ndjson a --type f=FLOAT32 --type i=INT16 --type l=UINT8 --columns i,f,s,b,l,v");
+    place.run(
+        "import a.ndjson a --type f=FLOAT32 --type i=INT16 --type l=UINT8 --columns i,f,s,b,l,v",
+    );
     place.write(
         "b.csv",
         "week,month,hour,text,bytes,name,glaze\n2024-05-02,2024-05-01,10:00,abc,00ff,é,sky\n1969-12-25,1969-12-01,23:00,x,,\"\",white\n",
@@ -374,22 +534,39 @@ fn exports_come_back() {
         "import b.csv b --type week=DATETIME_WEEK --type month=DATETIME_MONTH --type hour=TIME_HR --type text=CHAR[3] \
          --type bytes=BLOB --enumerate glaze --dims month --columns week,month,hour,text,bytes,name,glaze",
     );
-    place.write("c.ndjson", "{\"x\":0,\"y\":0,\"p\":[1,2,3]}\n{\"x\":0,\"y\":1,\"p\":[4,5,6]}\n");
+    place.write(
+        "c.ndjson",
+        "{\"x\":0,\"y\":0,\"p\":[1,2,3]}\n{\"x\":0,\"y\":1,\"p\":[4,5,6]}\n",
+    );
     place.run("import c.ndjson c --dims x,y --dense --type p=UINT8");
     for array in ["a", "b", "c"] {
         let cells = place.run(&format!("cat {array} --format ndjson --coords --raw"));
         place.write("schema.json", place.run(&format!("schema {array} --json")));
         for ending in ["parquet", "arrow", "csv", "ndjson"] {
-            let (file, again) = (format!("{array}.{ending}x"), format!("{array}.{ending}.again"));
+            let (file, again) = (
+                format!("{array}.{ending}x"),
+                format!("{array}.{ending}.again"),
+            );
             place.run(&format!("export {array} {file} --coords --format {ending}"));
-            place.run(&format!("import {file} {again} --format {ending} --schema schema.json"));
-            assert_eq!(place.run(&format!("cat {again} --format ndjson --coords --raw")), cells, "{again}");
+            place.run(&format!(
+                "import {file} {again} --format {ending} --schema schema.json"
+            ));
+            assert_eq!(
+                place.run(&format!("cat {again} --format ndjson --coords --raw")),
+                cells,
+                "{again}"
+            );
             if matches!(ending, "parquet" | "arrow") && array != "c" {
                 let free = format!("{again}.free");
-                let dims = if array == "b" { "--dims month" } else { "--columns i,f,s,b,l,v" };
+                let dims = if array == "b" {
+                    "--dims month"
+                } else {
+                    "--columns i,f,s,b,l,v"
+                };
                 place.run(&format!("import {file} {free} --format {ending} {dims}"));
                 // Parquet has its own order of labels.
-                let cells = |array: &str| place.run(&format!("cat {array} --format ndjson --coords"));
+                let cells =
+                    |array: &str| place.run(&format!("cat {array} --format ndjson --coords"));
                 assert_eq!(cells(&free), cells(array), "{free}");
                 let types = |array: &str| {
                     let schema = place.json(&format!("schema {array}"));
@@ -407,13 +584,21 @@ fn exports_come_back() {
 
 /// A `.npy` file of 16-bit integers counting up.
 fn npy(shape: &str, cells: u16, fortran: bool, big: bool) -> Vec<u8> {
-    let (order, fortran) = (if big { '>' } else { '<' }, if fortran { "True" } else { "False" });
-    let header = format!("{{'descr': '{order}i2', 'fortran_order': {fortran}, 'shape': {shape}, }}\n");
+    let (order, fortran) = (
+        if big { '>' } else { '<' },
+        if fortran { "True" } else { "False" },
+    );
+    let header =
+        format!("{{'descr': '{order}i2', 'fortran_order': {fortran}, 'shape': {shape}, }}\n");
     let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
     bytes.extend((header.len() as u16).to_le_bytes());
     bytes.extend(header.as_bytes());
     for cell in 0..cells {
-        bytes.extend(if big { [(cell >> 8) as u8, cell as u8] } else { cell.to_le_bytes() });
+        bytes.extend(if big {
+            [(cell >> 8) as u8, cell as u8]
+        } else {
+            cell.to_le_bytes()
+        });
     }
     bytes
 }
@@ -428,10 +613,15 @@ fn data(file: &Path) -> Vec<u8> {
 fn numpy_arrays_in_either_order() {
     let place = Place::new();
     for (name, fortran, big) in [("c", false, false), ("f", true, false), ("b", false, true)] {
-        place.write(&format!("{name}.npy"), npy("(30, 20, 5)", 3000, fortran, big));
+        place.write(
+            &format!("{name}.npy"),
+            npy("(30, 20, 5)", 3000, fortran, big),
+        );
         for memory in ["1GiB", "20k"] {
             let array = format!("{name}.{memory}");
-            place.run(&format!("import {name}.npy {array} --memory {memory} --names count"));
+            place.run(&format!(
+                "import {name}.npy {array} --memory {memory} --names count"
+            ));
             let order = if fortran { "--order col" } else { "" };
             place.run(&format!("export {array} {array}.npy {order}"));
             let expected = npy("(30, 20, 5)", 3000, fortran, false);
@@ -448,9 +638,16 @@ fn numpy_arrays_in_either_order() {
         (&"col-major".into(), &"dim_2".into())
     );
     place.run("import c.npy named --dims z,y,x --tile x=2");
-    assert_eq!(place.json("schema named")["dimensions"][2]["tile_extent"], 2);
+    assert_eq!(
+        place.json("schema named")["dimensions"][2]["tile_extent"],
+        2
+    );
     place.write("short.npy", npy("(30, 20, 5)", 2999, false, false));
-    place.fails("import short.npy s", 1, "the header asks for 6000 bytes of data, the file has 5998");
+    place.fails(
+        "import short.npy s",
+        1,
+        "the header asks for 6000 bytes of data, the file has 5998",
+    );
     place.write("scalar.npy", npy("()", 1, false, false));
     place.run("import scalar.npy scalar");
 }
@@ -461,7 +658,10 @@ fn standard_input_is_a_file_too() {
     let mut import = place.command("import - a --dims k --json");
     let output = import.write_stdin("k,v\n2,x\n1,y\n").output().unwrap();
     let report: Json = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&report["cells"], &report["bytes_read"]), (&2.into(), &12.into()));
+    assert_eq!(
+        (&report["cells"], &report["bytes_read"]),
+        (&2.into(), &12.into())
+    );
     assert_eq!(place.run("cat a --format csv"), "k,v\n1,y\n2,x\n");
     let mut import = place.command("import - b");
     import.write_stdin("{\"k\":1}\n").assert().success();

@@ -12,14 +12,21 @@ fn azulejo(args: &[&str]) -> Command {
 
 fn json(args: &[&str]) -> Value {
     let output = azulejo(args).arg("--json").output().expect("it runs");
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{args:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     serde_json::from_slice(&output.stdout).expect("JSON")
 }
 
 /// An array of three fragments.
 fn array(dir: &Path) -> String {
     let uri = dir.join("cells").to_str().expect("a path").to_owned();
-    for (i, rows) in ["1,a\n2,b\n", "2,c\n3,d\n", "9,e\n"].into_iter().enumerate() {
+    for (i, rows) in ["1,a\n2,b\n", "2,c\n3,d\n", "9,e\n"]
+        .into_iter()
+        .enumerate()
+    {
         let file = dir.join(format!("{i}.csv"));
         std::fs::write(&file, format!("x,s\n{rows}")).expect("a file");
         let file = file.to_str().expect("a path");
@@ -43,11 +50,16 @@ fn many_fragments_become_one_and_the_old_ones_go() {
     assert_eq!(dry["folders"].as_array().map(Vec::len), Some(3));
     assert!(dry["bytes"].as_u64() > Some(1000), "{dry}");
     let wet = json(&["vacuum", &uri]);
-    assert_eq!((&dry["files"], &dry["folders"]), (&wet["files"], &wet["folders"]));
+    assert_eq!(
+        (&dry["files"], &dry["folders"]),
+        (&wet["files"], &wet["folders"])
+    );
     assert_eq!(json(&["fragments", &uri]).as_array().map(Vec::len), Some(1));
     assert_eq!(json(&["agg", &uri, "count"]), cells);
     for mode in ["commits", "fragment-meta", "array-meta"] {
-        azulejo(&["consolidate", &uri, "--mode", mode, "--vacuum"]).assert().success();
+        azulejo(&["consolidate", &uri, "--mode", mode, "--vacuum"])
+            .assert()
+            .success();
     }
     assert_eq!(json(&["agg", &uri, "count"]), cells);
     assert_eq!(json(&["check", &uri, "--deep"])["worst"], Value::Null);
@@ -61,11 +73,17 @@ fn check_finds_a_file_that_is_cut_and_an_orphan() {
     let orphan = fragments.join("__7_7_0123456789abcdef0123456789abcdef_22");
     std::fs::create_dir(&orphan).expect("a folder");
     std::fs::write(orphan.join("a0.tdb"), b"123").expect("a file");
-    azulejo(&["check", &uri, "--repair", "--dry-run"]).assert().success();
+    azulejo(&["check", &uri, "--repair", "--dry-run"])
+        .assert()
+        .success();
     assert!(orphan.exists());
     azulejo(&["check", &uri, "--repair"]).assert().success();
     assert!(!orphan.exists());
-    let first = std::fs::read_dir(&fragments).expect("a folder").next().expect("a fragment").expect("a name");
+    let first = std::fs::read_dir(&fragments)
+        .expect("a folder")
+        .next()
+        .expect("a fragment")
+        .expect("a name");
     let file = first.path().join("d0.tdb");
     let bytes = std::fs::read(&file).expect("bytes");
     std::fs::write(&file, &bytes[..bytes.len() - 1]).expect("a file");

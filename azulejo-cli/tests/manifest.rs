@@ -1,4 +1,5 @@
-//! `azulejo manifest`, and arrays that are read by their manifests from a web server, which has no listings.
+//! `azulejo manifest`, and arrays that are read by their manifests from a web server, which has no
+//! listings.
 
 use assert_cmd::Command;
 use serde_json::Value;
@@ -16,7 +17,11 @@ fn azulejo(args: &[&str]) -> Command {
 
 fn stdout(args: &[&str]) -> String {
     let output = azulejo(args).output().expect("it runs");
-    assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    assert!(
+        output.status.success(),
+        "{args:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).expect("text")
 }
 
@@ -28,7 +33,9 @@ fn import(dir: &Path, uri: &str, rows: &str, more: &[&str]) {
     let file = dir.join("rows.csv");
     std::fs::write(&file, format!("x,s\n{rows}")).expect("a file");
     let file = file.to_str().expect("a path");
-    azulejo(&[&["import", file, uri], more].concat()).assert().success();
+    azulejo(&[&["import", file, uri], more].concat())
+        .assert()
+        .success();
 }
 
 /// An array of two fragments in a folder.
@@ -66,7 +73,10 @@ fn serve(root: &Path, mut stream: TcpStream, folders: &AtomicUsize) -> std::io::
     let mut lines = BufReader::new(stream.try_clone()?).lines();
     let first = lines.next().transpose()?.unwrap_or_default();
     let mut words = first.split(' ');
-    let (method, target) = (words.next().unwrap_or_default(), words.next().unwrap_or_default());
+    let (method, target) = (
+        words.next().unwrap_or_default(),
+        words.next().unwrap_or_default(),
+    );
     let mut range = None;
     for line in lines {
         let line = line?.to_ascii_lowercase();
@@ -78,7 +88,9 @@ fn serve(root: &Path, mut stream: TcpStream, folders: &AtomicUsize) -> std::io::
     let path: PathBuf = root.join(target.trim_start_matches('/'));
     folders.fetch_add(usize::from(path.is_dir()), Ordering::Relaxed);
     let Ok(body) = std::fs::read(&path) else {
-        return stream.write_all(b"HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n");
+        return stream.write_all(
+            b"HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
+        );
     };
     let modified = "Last-Modified: Thu, 01 Jan 2026 00:00:00 GMT\r\nConnection: close";
     let (status, body) = match range.as_deref().and_then(|range| range.split_once('-')) {
@@ -91,12 +103,26 @@ fn serve(root: &Path, mut stream: TcpStream, folders: &AtomicUsize) -> std::io::
                 (Err(_), Err(_)) => (0, size),
             };
             let part = body.get(start..end).unwrap_or_default().to_vec();
-            (format!("206 Partial Content\r\nContent-Range: bytes {start}-{}/{size}", end.max(1) - 1), part)
+            (
+                format!(
+                    "206 Partial Content\r\nContent-Range: bytes {start}-{}/{size}",
+                    end.max(1) - 1
+                ),
+                part,
+            )
         }
         None => ("200 OK".to_owned(), body),
     };
-    write!(stream, "HTTP/1.1 {status}\r\n{modified}\r\nContent-Length: {}\r\n\r\n", body.len())?;
-    if method == "HEAD" { Ok(()) } else { stream.write_all(&body) }
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\n{modified}\r\nContent-Length: {}\r\n\r\n",
+        body.len()
+    )?;
+    if method == "HEAD" {
+        Ok(())
+    } else {
+        stream.write_all(&body)
+    }
 }
 
 #[test]
@@ -106,25 +132,51 @@ fn a_manifest_is_written_checked_and_renewed() {
     azulejo(&["manifest", &uri, "--check"]).assert().failure();
     let written = json(&["manifest", &uri]);
     assert_eq!(written["written"].as_array().map(Vec::len), Some(1));
-    assert!(written["written"][0]["files"].as_u64() > Some(8), "{written}");
+    assert!(
+        written["written"][0]["files"].as_u64() > Some(8),
+        "{written}"
+    );
     assert!(Path::new(&uri).join("__azulejo/manifest").is_file());
-    assert_eq!(json(&["manifest", &uri, "--check"])["changes"], Value::Array(vec![]));
+    assert_eq!(
+        json(&["manifest", &uri, "--check"])["changes"],
+        Value::Array(vec![])
+    );
 
     import(dir.path(), &uri, "9,d\n", &["--append"]);
-    let output = azulejo(&["manifest", &uri, "--check"]).output().expect("it runs");
+    let output = azulejo(&["manifest", &uri, "--check"])
+        .output()
+        .expect("it runs");
     assert_eq!(output.status.code(), Some(1), "stale");
     let shown = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(shown.lines().count() >= 2 && shown.lines().all(|line| line.starts_with("added")), "{shown}");
+    assert!(
+        shown.lines().count() >= 2 && shown.lines().all(|line| line.starts_with("added")),
+        "{shown}"
+    );
     // Where folders can be listed it hides nothing.
     assert_eq!(stdout(&["cat", &uri, "--format", "csv"]).lines().count(), 5);
     assert!(stdout(&["manifest", &uri]).contains("files as of "));
     azulejo(&["manifest", &uri, "--check"]).assert().success();
 
-    let group = dir.path().join("group").to_str().expect("a path").to_owned();
+    let group = dir
+        .path()
+        .join("group")
+        .to_str()
+        .expect("a path")
+        .to_owned();
     azulejo(&["group", "create", &group]).assert().success();
     azulejo(&["group", "add", &group, &uri]).assert().success();
-    assert_eq!(json(&["manifest", &group])["written"].as_array().map(Vec::len), Some(2));
-    azulejo(&["manifest", dir.path().join("nothing").to_str().expect("a path")]).assert().failure();
+    assert_eq!(
+        json(&["manifest", &group])["written"]
+            .as_array()
+            .map(Vec::len),
+        Some(2)
+    );
+    azulejo(&[
+        "manifest",
+        dir.path().join("nothing").to_str().expect("a path"),
+    ])
+    .assert()
+    .failure();
 }
 
 #[test]
@@ -135,7 +187,10 @@ fn a_web_server_without_listings_serves_arrays_that_have_one() {
     let http = format!("http://{}/cells", web.address);
     let output = azulejo(&["cat", &http]).output().expect("it runs");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(!output.status.success() && said.contains("azulejo manifest"), "{said}");
+    assert!(
+        !output.status.success() && said.contains("azulejo manifest"),
+        "{said}"
+    );
 
     stdout(&["manifest", &uri]);
     let local = stdout(&["cat", &uri, "--format", "csv"]);
@@ -143,8 +198,15 @@ fn a_web_server_without_listings_serves_arrays_that_have_one() {
     let web = Web::start(dir.path());
     let http = format!("http://{}/cells", web.address);
     assert_eq!(stdout(&["cat", &http, "--format", "csv"]), local);
-    assert_eq!(web.folders.load(Ordering::Relaxed), 0, "no folder is asked for");
-    assert!(stdout(&["info", &http]).contains("as of "), "it says which moment it shows");
+    assert_eq!(
+        web.folders.load(Ordering::Relaxed),
+        0,
+        "no folder is asked for"
+    );
+    assert!(
+        stdout(&["info", &http]).contains("as of "),
+        "it says which moment it shows"
+    );
     let copy = dir.path().join("copy").to_str().expect("a path").to_owned();
     azulejo(&["copy", &http, &copy]).assert().success();
     assert_eq!(stdout(&["cat", &copy, "--format", "csv"]), local);
@@ -152,10 +214,15 @@ fn a_web_server_without_listings_serves_arrays_that_have_one() {
     // What comes later is not in it; what is gone makes it stale.
     import(dir.path(), &uri, "9,d\n", &["--append"]);
     assert_eq!(stdout(&["cat", &http, "--format", "csv"]), local);
-    azulejo(&["consolidate", &uri, "--vacuum"]).assert().success();
+    azulejo(&["consolidate", &uri, "--vacuum"])
+        .assert()
+        .success();
     let output = azulejo(&["cat", &http]).output().expect("it runs");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && said.contains("stale"), "{said}");
     stdout(&["manifest", &uri]);
-    assert_eq!(stdout(&["cat", &http, "--format", "csv"]).lines().count(), 5);
+    assert_eq!(
+        stdout(&["cat", &http, "--format", "csv"]).lines().count(),
+        5
+    );
 }

@@ -26,7 +26,8 @@ pub use replacement::Replacement;
 pub use update::{Update, UpdateValue};
 pub use vacuum::VacuumList;
 
-/// What follows the last `/` of a URI (one at its end apart): the name of a fragment or commit wherever it once lay.
+/// What follows the last `/` of a URI (one at its end apart): the name of a fragment or commit
+/// wherever it once lay.
 ///
 /// Old vacuum and consolidated files hold absolute URIs; arrays move, so they are resolved by name.
 #[must_use]
@@ -38,7 +39,11 @@ pub fn last_component(uri: &str) -> &str {
 fn lines(bytes: &[u8], what: &'static str) -> crate::error::Result<Vec<String>> {
     let text = std::str::from_utf8(bytes)
         .map_err(|e| crate::error::DecodeError::invalid(what, e.valid_up_to(), "not UTF-8"))?;
-    Ok(text.lines().filter(|line| !line.is_empty()).map(String::from).collect())
+    Ok(text
+        .lines()
+        .filter(|line| !line.is_empty())
+        .map(String::from)
+        .collect())
 }
 
 fn join_lines(lines: &[String]) -> Vec<u8> {
@@ -56,7 +61,10 @@ mod tests {
 
     #[test]
     fn lists_round_trip() {
-        let uris = vec!["__commits/__1_1_ab_22.wrt".to_string(), "__commits/__2_2_cd_22.del".into()];
+        let uris = vec![
+            "__commits/__1_1_ab_22.wrt".to_string(),
+            "__commits/__2_2_cd_22.del".into(),
+        ];
         let ignore = IgnoreList { uris: uris.clone() };
         assert_eq!(IgnoreList::decode(&ignore.encode()).unwrap(), ignore);
         assert!(IgnoreList::decode(b"__commits/\xff").is_err());
@@ -67,8 +75,12 @@ mod tests {
 
     #[test]
     fn a_list_may_lack_its_last_line_end() {
-        let vacuum = VacuumList::decode(b"file:///gone/array/__1_1_ab_3/\ns3://bucket/__2_2_cd").unwrap();
-        assert_eq!(vacuum.names().collect::<Vec<_>>(), ["__1_1_ab_3", "__2_2_cd"]);
+        let vacuum =
+            VacuumList::decode(b"file:///gone/array/__1_1_ab_3/\ns3://bucket/__2_2_cd").unwrap();
+        assert_eq!(
+            vacuum.names().collect::<Vec<_>>(),
+            ["__1_1_ab_3", "__2_2_cd"]
+        );
     }
 
     #[test]

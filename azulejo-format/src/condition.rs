@@ -1,6 +1,8 @@
-//! Query conditions: trees of comparisons over fields, and their stored form in delete and update commits.
+//! Query conditions: trees of comparisons over fields, and their stored form in delete and update
+//! commits.
 //!
-//! Values are raw bytes; they get a type when the engine binds the tree to a schema. Page: *Delete Commit File*.
+//! Values are raw bytes; they get a type when the engine binds the tree to a schema. Page: *Delete
+//! Commit File*.
 
 use crate::error::{DecodeError, Result};
 use crate::wire::{ByteReader, ByteWriter};
@@ -25,7 +27,8 @@ pub enum Comparison {
     Eq = 4,
     /// Not equal to the value (5).
     Ne = 5,
-    /// True for every cell (253): what is left of a comparison with a label that an enumeration lacks.
+    /// True for every cell (253): what is left of a comparison with a label that an enumeration
+    /// lacks.
     AlwaysTrue = 253,
     /// True for no cell (254).
     AlwaysFalse = 254,
@@ -67,21 +70,28 @@ impl Comparison {
 pub struct FieldRef {
     /// Name of an attribute or dimension.
     pub name: String,
-    /// Whether values of an enumerated attribute are its stored indices, not labels. Not stored: what is stored are
-    /// always indices, so that decoded conditions have it set, and labels must become indices before one is encoded.
+    /// Whether values of an enumerated attribute are its stored indices, not labels. Not stored:
+    /// what is stored are always indices, so that decoded conditions have it set, and labels must
+    /// become indices before one is encoded.
     pub raw: bool,
 }
 
 impl FieldRef {
     /// The values of a field as they are stored: indices, where it is enumerated.
     pub fn raw(name: impl Into<String>) -> Self {
-        Self { name: name.into(), raw: true }
+        Self {
+            name: name.into(),
+            raw: true,
+        }
     }
 }
 
 impl<S: Into<String>> From<S> for FieldRef {
     fn from(name: S) -> Self {
-        Self { name: name.into(), raw: false }
+        Self {
+            name: name.into(),
+            raw: false,
+        }
     }
 }
 
@@ -96,10 +106,17 @@ pub struct ValueSet {
 impl ValueSet {
     /// The members' bytes, in stored order.
     pub fn iter(&self) -> impl Iterator<Item = &[u8]> {
-        let ends = self.offsets.iter().skip(1).copied().chain([self.data.len() as u64]);
+        let ends = self
+            .offsets
+            .iter()
+            .skip(1)
+            .copied()
+            .chain([self.data.len() as u64]);
         self.offsets.iter().zip(ends).map(|(start, end)| {
             let range = usize::try_from(*start).ok().zip(usize::try_from(end).ok());
-            range.and_then(|(start, end)| self.data.get(start..end)).unwrap_or(&[])
+            range
+                .and_then(|(start, end)| self.data.get(start..end))
+                .unwrap_or(&[])
         })
     }
 
@@ -127,7 +144,8 @@ impl<B: AsRef<[u8]>> FromIterator<B> for ValueSet {
     }
 }
 
-/// A condition that each cell meets or not. Delete commits store the cells to keep: see [`Delete`](crate::commit::Delete).
+/// A condition that each cell meets or not. Delete commits store the cells to keep: see
+/// [`Delete`](crate::commit::Delete).
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Condition {
     /// Compares a field with a value.
@@ -141,9 +159,10 @@ pub enum Condition {
     },
     /// Whether a field is null (or not null, if `negated`).
     ///
-    /// Stored as EQ (or NE) with an empty value, just like a comparison with the empty string, and decodes as that
-    /// [`Condition::Compare`]. What it meant shows only in the schema: for a fixed-size field it is a null test (the
-    /// reference refuses to open such an array), for strings the reference takes it as the comparison.
+    /// Stored as EQ (or NE) with an empty value, just like a comparison with the empty string, and
+    /// decodes as that [`Condition::Compare`]. What it meant shows only in the schema: for a
+    /// fixed-size field it is a null test (the reference refuses to open such an array), for
+    /// strings the reference takes it as the comparison.
     IsNull {
         /// The field.
         field: FieldRef,
@@ -170,17 +189,31 @@ pub enum Condition {
 impl Condition {
     /// Compares a field with a value's bytes.
     pub fn compare(field: impl Into<FieldRef>, op: Comparison, value: impl Into<Vec<u8>>) -> Self {
-        Self::Compare { field: field.into(), op, value: value.into() }
+        Self::Compare {
+            field: field.into(),
+            op,
+            value: value.into(),
+        }
     }
 
     /// The field is one of these values.
-    pub fn is_in<B: AsRef<[u8]>>(field: impl Into<FieldRef>, values: impl IntoIterator<Item = B>) -> Self {
-        Self::In { field: field.into(), negated: false, values: values.into_iter().collect() }
+    pub fn is_in<B: AsRef<[u8]>>(
+        field: impl Into<FieldRef>,
+        values: impl IntoIterator<Item = B>,
+    ) -> Self {
+        Self::In {
+            field: field.into(),
+            negated: false,
+            values: values.into_iter().collect(),
+        }
     }
 
     /// The field is null.
     pub fn is_null(field: impl Into<FieldRef>) -> Self {
-        Self::IsNull { field: field.into(), negated: false }
+        Self::IsNull {
+            field: field.into(),
+            negated: false,
+        }
     }
 
     /// Both hold.
@@ -223,8 +256,9 @@ impl Condition {
         }
     }
 
-    /// The tree without [`Condition::Not`]: negations are pushed down to the leaves, as TileDB does it when a
-    /// condition is made. Null and NaN cells meet neither a comparison nor its negation (NE apart).
+    /// The tree without [`Condition::Not`]: negations are pushed down to the leaves, as TileDB does
+    /// it when a condition is made. Null and NaN cells meet neither a comparison nor its negation
+    /// (NE apart).
     #[must_use]
     pub fn pushed_down(self) -> Self {
         self.push(false)
@@ -232,16 +266,45 @@ impl Condition {
 
     fn push(self, negate: bool) -> Self {
         match self {
-            Self::Compare { field, op, value } if negate => Self::Compare { field, op: op.negated(), value },
-            Self::IsNull { field, negated } => Self::IsNull { field, negated: negated != negate },
-            Self::In { field, negated, values } => Self::In { field, negated: negated != negate, values },
+            Self::Compare { field, op, value } if negate => Self::Compare {
+                field,
+                op: op.negated(),
+                value,
+            },
+            Self::IsNull { field, negated } => Self::IsNull {
+                field,
+                negated: negated != negate,
+            },
+            Self::In {
+                field,
+                negated,
+                values,
+            } => Self::In {
+                field,
+                negated: negated != negate,
+                values,
+            },
             Self::And(children) => {
-                let children = children.into_iter().map(|child| child.push(negate)).collect();
-                if negate { Self::Or(children) } else { Self::And(children) }
+                let children = children
+                    .into_iter()
+                    .map(|child| child.push(negate))
+                    .collect();
+                if negate {
+                    Self::Or(children)
+                } else {
+                    Self::And(children)
+                }
             }
             Self::Or(children) => {
-                let children = children.into_iter().map(|child| child.push(negate)).collect();
-                if negate { Self::And(children) } else { Self::Or(children) }
+                let children = children
+                    .into_iter()
+                    .map(|child| child.push(negate))
+                    .collect();
+                if negate {
+                    Self::And(children)
+                } else {
+                    Self::Or(children)
+                }
             }
             Self::Not(child) => child.push(!negate),
             leaf @ Self::Compare { .. } => leaf,
@@ -254,7 +317,9 @@ impl Condition {
         let mut todo = vec![&mut self];
         while let Some(condition) = todo.pop() {
             match condition {
-                Self::Compare { field, .. } | Self::IsNull { field, .. } | Self::In { field, .. } => {
+                Self::Compare { field, .. }
+                | Self::IsNull { field, .. }
+                | Self::In { field, .. } => {
                     field.raw = true;
                 }
                 Self::And(children) | Self::Or(children) => todo.extend(children),
@@ -270,7 +335,9 @@ impl Condition {
         let mut todo = vec![self];
         while let Some(condition) = todo.pop() {
             match condition {
-                Self::Compare { field, .. } | Self::IsNull { field, .. } | Self::In { field, .. } => {
+                Self::Compare { field, .. }
+                | Self::IsNull { field, .. }
+                | Self::In { field, .. } => {
                     fields.push(field);
                 }
                 Self::And(children) | Self::Or(children) => todo.extend(children.iter().rev()),
@@ -316,7 +383,11 @@ impl Condition {
                         .pop()
                         .map(|child| Self::Not(Box::new(child)))
                         .ok_or_else(|| DecodeError::invalid("condition", at, "NOT of nothing")),
-                    (NOT, n) => Err(DecodeError::invalid("condition", at, format!("NOT of {n} conditions"))),
+                    (NOT, n) => Err(DecodeError::invalid(
+                        "condition",
+                        at,
+                        format!("NOT of {n} conditions"),
+                    )),
                     (id, _) => Err(DecodeError::UnknownId {
                         what: "condition combination",
                         id: id.into(),
@@ -334,7 +405,11 @@ impl Condition {
                 match op {
                     IN | NOT_IN => {
                         let values = read_set(r, value)?;
-                        Ok(Self::In { field, negated: op == NOT_IN, values })
+                        Ok(Self::In {
+                            field,
+                            negated: op == NOT_IN,
+                            values,
+                        })
                     }
                     _ => match Comparison::from_id(op) {
                         Some(op) => Ok(Self::Compare { field, op, value }),
@@ -346,7 +421,11 @@ impl Condition {
                     },
                 }
             }
-            id => Err(DecodeError::UnknownId { what: "condition node type", id: id.into(), offset: at }),
+            id => Err(DecodeError::UnknownId {
+                what: "condition node type",
+                id: id.into(),
+                offset: at,
+            }),
         }
     }
 
@@ -363,10 +442,18 @@ impl Condition {
         match self {
             Self::Compare { field, op, value } => write_leaf(w, *op as u8, field, value),
             Self::IsNull { field, negated } => {
-                let op = if *negated { Comparison::Ne } else { Comparison::Eq };
+                let op = if *negated {
+                    Comparison::Ne
+                } else {
+                    Comparison::Eq
+                };
                 write_leaf(w, op as u8, field, &[]);
             }
-            Self::In { field, negated, values } => {
+            Self::In {
+                field,
+                negated,
+                values,
+            } => {
                 write_leaf(w, if *negated { NOT_IN } else { IN }, field, &values.data);
                 w.u64(8 * values.offsets.len() as u64);
                 w.u64s(&values.offsets);
@@ -402,13 +489,21 @@ fn read_set(r: &mut ByteReader<'_>, data: Vec<u8>) -> Result<ValueSet> {
     let len = r.u64("condition offsets length")?;
     let at = r.offset();
     if !len.is_multiple_of(8) {
-        return Err(DecodeError::invalid("condition offsets", at, "not a whole number of offsets"));
+        return Err(DecodeError::invalid(
+            "condition offsets",
+            at,
+            "not a whole number of offsets",
+        ));
     }
     let offsets = r.u64s(len / 8, "condition offsets")?;
     let end = data.len() as u64;
     let ends = offsets.iter().skip(1).chain([&end]);
     if offsets.iter().zip(ends).any(|(start, end)| start > end) {
-        return Err(DecodeError::invalid("condition offsets", at, "they decrease or lie outside the values"));
+        return Err(DecodeError::invalid(
+            "condition offsets",
+            at,
+            "they decrease or lie outside the values",
+        ));
     }
     Ok(ValueSet { data, offsets })
 }

@@ -134,17 +134,22 @@ impl Datatype {
 
     /// The datatype with an id read at `offset`.
     pub fn from_id(id: u8, offset: usize) -> Result<Self> {
-        Self::ALL.get(usize::from(id)).copied().ok_or(DecodeError::UnknownId {
-            what: "datatype",
-            id: id.into(),
-            offset,
-        })
+        Self::ALL
+            .get(usize::from(id))
+            .copied()
+            .ok_or(DecodeError::UnknownId {
+                what: "datatype",
+                id: id.into(),
+                offset,
+            })
     }
 
     /// The datatype with a name as printed by [`Self::name`], in any letter case.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|t| t.name().eq_ignore_ascii_case(name))
+        Self::ALL
+            .into_iter()
+            .find(|t| t.name().eq_ignore_ascii_case(name))
     }
 
     /// The id on disk.
@@ -199,7 +204,8 @@ impl Datatype {
     #[must_use]
     pub fn default_fill(self) -> Vec<u8> {
         match self {
-            // TileDB's empty char is `std::numeric_limits<char>::min()`, on platforms where char is signed.
+            // TileDB's empty char is `std::numeric_limits<char>::min()`, on platforms where char is
+            // signed.
             Self::Char => i8::MIN.to_le_bytes().to_vec(),
             _ if self.is_string() || self.is_byte() || matches!(self, Self::Any | Self::Bool) => {
                 vec![0; self.size()]
@@ -209,7 +215,9 @@ impl Datatype {
                 Physical::I16 => i16::MIN.to_le_bytes().to_vec(),
                 Physical::I32 => i32::MIN.to_le_bytes().to_vec(),
                 Physical::I64 => i64::MIN.to_le_bytes().to_vec(),
-                Physical::U8 | Physical::U16 | Physical::U32 | Physical::U64 => vec![0xff; self.size()],
+                Physical::U8 | Physical::U16 | Physical::U32 | Physical::U64 => {
+                    vec![0xff; self.size()]
+                }
                 Physical::F32 => f32::NAN.to_le_bytes().to_vec(),
                 Physical::F64 => f64::NAN.to_le_bytes().to_vec(),
             },
@@ -241,7 +249,11 @@ impl CellValNum {
     /// From the number on disk, read at `offset`.
     pub fn from_id(id: u32, offset: usize) -> Result<Self> {
         match id {
-            0 => Err(DecodeError::invalid("cell val num", offset, "a cell cannot have 0 values")),
+            0 => Err(DecodeError::invalid(
+                "cell val num",
+                offset,
+                "a cell cannot have 0 values",
+            )),
             Self::VAR_ID => Ok(Self::Var),
             n => Ok(Self::Fixed(n)),
         }
@@ -281,9 +293,19 @@ mod tests {
         for (id, datatype) in (0u8..).zip(Datatype::ALL) {
             assert_eq!(datatype.id(), id);
             assert_eq!(Datatype::from_id(id, 0).unwrap(), datatype);
-            assert_eq!(Datatype::from_name(&datatype.name().to_lowercase()), Some(datatype));
+            assert_eq!(
+                Datatype::from_name(&datatype.name().to_lowercase()),
+                Some(datatype)
+            );
             assert_eq!(datatype.default_fill().len(), datatype.size());
         }
-        assert!(matches!(Datatype::from_id(44, 9), Err(DecodeError::UnknownId { id: 44, offset: 9, .. })));
+        assert!(matches!(
+            Datatype::from_id(44, 9),
+            Err(DecodeError::UnknownId {
+                id: 44,
+                offset: 9,
+                ..
+            })
+        ));
     }
 }

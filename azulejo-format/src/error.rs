@@ -3,7 +3,8 @@
 /// The result of decoding or encoding a structure.
 pub type Result<T, E = DecodeError> = std::result::Result<T, E>;
 
-/// Why bytes could not be decoded (or a value not encoded): the structure, the offset in its bytes, the reason.
+/// Why bytes could not be decoded (or a value not encoded): the structure, the offset in its bytes,
+/// the reason.
 ///
 /// The engine adds which object the bytes came from.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -94,11 +95,18 @@ pub enum DecodeError {
 impl DecodeError {
     /// An [`DecodeError::Invalid`] in one call.
     pub fn invalid(what: &'static str, offset: usize, reason: impl Into<String>) -> Self {
-        Self::Invalid { what, offset, reason: reason.into() }
+        Self::Invalid {
+            what,
+            offset,
+            reason: reason.into(),
+        }
     }
 
     /// A [`DecodeError::Filter`] in one call.
     pub fn filter(filter: &'static str, reason: impl Into<String>) -> Self {
-        Self::Filter { filter, reason: reason.into() }
+        Self::Filter {
+            filter,
+            reason: reason.into(),
+        }
     }
 }

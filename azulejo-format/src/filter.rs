@@ -95,7 +95,8 @@ pub enum Filter {
         /// Window size in bytes.
         max_window: u32,
     },
-    /// AES-256-GCM (11). Stored only in the headers of generic tiles; elsewhere a key implies it, see [`FilterContext`].
+    /// AES-256-GCM (11). Stored only in the headers of generic tiles; elsewhere a key implies it,
+    /// see [`FilterContext`].
     Aes256Gcm,
     /// MD5 checksums (12).
     ChecksumMd5,
@@ -142,7 +143,8 @@ pub enum Filter {
 /// The filters that data passes through on its way to disk, in that order.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Pipeline {
-    /// About how many unfiltered bytes make a chunk when tiles are written; 0 for tiles of one chunk.
+    /// About how many unfiltered bytes make a chunk when tiles are written; 0 for tiles of one
+    /// chunk.
     ///
     /// The reference stores this number and always writes chunks of 64 KiB (or one chunk).
     pub max_chunk_size: u32,
@@ -207,12 +209,16 @@ impl Filter {
 impl Pipeline {
     /// The chunk size of pipelines that do not choose one.
     pub const DEFAULT_CHUNK_SIZE: u32 = 64 * 1024;
-    /// The most filters that a stored pipeline may have: a bound of ours, as every chunk walks through them.
+    /// The most filters that a stored pipeline may have: a bound of ours, as every chunk walks
+    /// through them.
     pub const MAX_FILTERS: usize = 256;
 }
 
 impl Default for Pipeline {
     fn default() -> Self {
-        Self { max_chunk_size: Self::DEFAULT_CHUNK_SIZE, filters: Vec::new() }
+        Self {
+            max_chunk_size: Self::DEFAULT_CHUNK_SIZE,
+            filters: Vec::new(),
+        }
     }
 }

@@ -1,12 +1,14 @@
 //! Fragments: what one write left behind. Metadata files, their parts, and the names of data files.
 //!
-//! A fragment is a folder with data files and `__fragment_metadata.tdb`. Since v3 that file is a row of generic tiles
-//! ([`Section`]s) and a [`Footer`] at its end that says where each starts; before, it is one generic tile
-//! ([`LegacyMetadata`]). Readers take a [`Footer`] first and the sections as they need them.
+//! A fragment is a folder with data files and `__fragment_metadata.tdb`. Since v3 that file is a
+//! row of generic tiles ([`Section`]s) and a [`Footer`] at its end that says where each starts;
+//! before, it is one generic tile ([`LegacyMetadata`]). Readers take a [`Footer`] first and the
+//! sections as they need them.
 //!
-//! A **dense** fragment covers its non-empty domain expanded to whole space tiles; its data tiles are those space tiles
-//! in tile order *within that expanded domain* (not within the array's domain), all of the same number of cells. A
-//! **sparse** fragment holds its cells in global order, cut into tiles of the schema's capacity, the last one shorter.
+//! A **dense** fragment covers its non-empty domain expanded to whole space tiles; its data tiles
+//! are those space tiles in tile order *within that expanded domain* (not within the array's
+//! domain), all of the same number of cells. A **sparse** fragment holds its cells in global order,
+//! cut into tiles of the schema's capacity, the last one shorter.
 //!
 //! Page: *Fragment*.
 
@@ -55,7 +57,8 @@ pub enum Field {
     ZippedCoords,
     /// When each cell was written (consolidated fragments with timestamps).
     Timestamps,
-    /// When each cell was deleted, `u64::MAX` if it was not (consolidated fragments with delete metadata).
+    /// When each cell was deleted, `u64::MAX` if it was not (consolidated fragments with delete
+    /// metadata).
     DeleteTimestamps,
     /// Which processed condition deleted each cell, `u64::MAX` if none (same fragments).
     DeleteConditions,
@@ -68,12 +71,21 @@ impl Field {
     #[must_use]
     pub fn layout(self, schema: &ArraySchema) -> Option<(Datatype, CellValNum)> {
         match self {
-            Self::Attribute(i) => schema.attributes.get(i).map(|a| (a.datatype, a.cell_val_num)),
-            Self::Dimension(i) => schema.domain.dimensions.get(i).map(|d| (d.datatype, d.cell_val_num)),
+            Self::Attribute(i) => schema
+                .attributes
+                .get(i)
+                .map(|a| (a.datatype, a.cell_val_num)),
+            Self::Dimension(i) => schema
+                .domain
+                .dimensions
+                .get(i)
+                .map(|d| (d.datatype, d.cell_val_num)),
             Self::ZippedCoords => {
                 let dimensions = &schema.domain.dimensions;
                 let values = u32::try_from(dimensions.len()).ok()?;
-                dimensions.first().map(|d| (d.datatype, CellValNum::Fixed(values)))
+                dimensions
+                    .first()
+                    .map(|d| (d.datatype, CellValNum::Fixed(values)))
             }
             Self::Timestamps | Self::DeleteTimestamps | Self::DeleteConditions => {
                 Some((Datatype::UInt64, CellValNum::ONE))
@@ -96,8 +108,9 @@ impl Field {
 
 /// Which fields have an entry in a fragment's metadata, and at which position.
 ///
-/// Attributes come first, then the zipped coordinates (an entry that exists, unused, in later versions too), then the
-/// dimensions (since v5), then the timestamps, then the two fields of delete metadata.
+/// Attributes come first, then the zipped coordinates (an entry that exists, unused, in later
+/// versions too), then the dimensions (since v5), then the timestamps, then the two fields of
+/// delete metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Slots {
     attributes: usize,
@@ -115,8 +128,17 @@ impl Slots {
         timestamps: bool,
         delete_metadata: bool,
     ) -> Self {
-        let dimensions = if version.has_separate_dimensions() { schema.domain.dimensions.len() } else { 0 };
-        Self { attributes: schema.attributes.len(), dimensions, timestamps, delete_metadata }
+        let dimensions = if version.has_separate_dimensions() {
+            schema.domain.dimensions.len()
+        } else {
+            0
+        };
+        Self {
+            attributes: schema.attributes.len(),
+            dimensions,
+            timestamps,
+            delete_metadata,
+        }
     }
 
     /// How many there are.
@@ -150,12 +172,12 @@ impl Slots {
             Field::ZippedCoords => Some(self.attributes),
             Field::Dimension(i) => (i < self.dimensions).then_some(self.attributes + 1 + i),
             Field::Timestamps => self.timestamps.then_some(first_special),
-            Field::DeleteTimestamps => {
-                self.delete_metadata.then_some(first_special + usize::from(self.timestamps))
-            }
-            Field::DeleteConditions => {
-                self.delete_metadata.then_some(first_special + usize::from(self.timestamps) + 1)
-            }
+            Field::DeleteTimestamps => self
+                .delete_metadata
+                .then_some(first_special + usize::from(self.timestamps)),
+            Field::DeleteConditions => self
+                .delete_metadata
+                .then_some(first_special + usize::from(self.timestamps) + 1),
         }
     }
 
@@ -170,9 +192,14 @@ impl Slots {
             .chain(delete.into_iter().filter(move |_| self.delete_metadata))
     }
 
-    /// How many entries lists of var-length files have: zipped coordinates, which come last below v5, have none there.
+    /// How many entries lists of var-length files have: zipped coordinates, which come last below
+    /// v5, have none there.
     pub(crate) const fn var_len(self, version: FormatVersion) -> usize {
-        if version.has_separate_dimensions() { self.len() } else { self.attributes }
+        if version.has_separate_dimensions() {
+            self.len()
+        } else {
+            self.attributes
+        }
     }
 }
 
@@ -184,7 +211,9 @@ mod tests {
     fn slots_number_the_fields() {
         for version in FormatVersion::all() {
             let schema = sample::schema(version, &[Datatype::Int64, Datatype::Int64]);
-            for (timestamps, deletes) in [(false, false), (true, false), (false, true), (true, true)] {
+            for (timestamps, deletes) in
+                [(false, false), (true, false), (false, true), (true, true)]
+            {
                 let slots = Slots::new(version, &schema, timestamps, deletes);
                 let fields: Vec<Field> = slots.fields().collect();
                 assert_eq!(fields.len(), slots.len());
@@ -194,7 +223,10 @@ mod tests {
                 assert_eq!(slots.of(Field::ZippedCoords), Some(3));
                 assert_eq!(slots.of(Field::Attribute(3)), None);
                 assert_eq!(slots.of(Field::Dimension(2)), None);
-                assert_eq!(slots.of(Field::Dimension(1)).is_some(), version.has_separate_dimensions());
+                assert_eq!(
+                    slots.of(Field::Dimension(1)).is_some(),
+                    version.has_separate_dimensions()
+                );
                 assert_eq!(slots.of(Field::Timestamps).is_some(), timestamps);
                 assert_eq!(slots.of(Field::DeleteConditions).is_some(), deletes);
             }

@@ -1,6 +1,7 @@
 //! Group details: the members of a group. Page: *Group*.
 //!
-//! A details file of version 1 holds all members; one of version 2 holds additions and removals, and all files count.
+//! A details file of version 1 holds all members; one of version 2 holds additions and removals,
+//! and all files count.
 
 use crate::error::{DecodeError, Result};
 use crate::wire::{ByteReader, ByteWriter};
@@ -24,7 +25,11 @@ impl MemberKind {
             0 => Ok(Self::Unknown),
             1 => Ok(Self::Group),
             2 => Ok(Self::Array),
-            _ => Err(DecodeError::UnknownId { what: "group member type", id: id.into(), offset }),
+            _ => Err(DecodeError::UnknownId {
+                what: "group member type",
+                id: id.into(),
+                offset,
+            }),
         }
     }
 }
@@ -44,7 +49,11 @@ impl GroupVersion {
         match r.u32(what)? {
             1 => Ok(Self::V1),
             2 => Ok(Self::V2),
-            found => Err(DecodeError::UnsupportedVersion { what, found, max: 2 }),
+            found => Err(DecodeError::UnsupportedVersion {
+                what,
+                found,
+                max: 2,
+            }),
         }
     }
 
@@ -92,8 +101,19 @@ impl GroupMember {
         } else {
             None
         };
-        let deleted = if version >= GroupVersion::V2 { r.flag("group member is deleted")? } else { false };
-        Ok(Self { version, kind, relative, uri, name, deleted })
+        let deleted = if version >= GroupVersion::V2 {
+            r.flag("group member is deleted")?
+        } else {
+            false
+        };
+        Ok(Self {
+            version,
+            kind,
+            relative,
+            uri,
+            name,
+            deleted,
+        })
     }
 
     fn encode(&self, w: &mut ByteWriter) {
@@ -128,7 +148,9 @@ impl GroupDetails {
         let count = r.u64("number of group members")?;
         // A member is at least a version, a type, two flags and the length of a URI.
         let count = r.check_count(count, 15, "group members")?;
-        let members = (0..count).map(|_| GroupMember::decode(r)).collect::<Result<_>>()?;
+        let members = (0..count)
+            .map(|_| GroupMember::decode(r))
+            .collect::<Result<_>>()?;
         r.finish("group details")?;
         Ok(Self { version, members })
     }
@@ -149,8 +171,8 @@ impl GroupDetails {
 /// The members at a time, by [`GroupMember::key`].
 pub type Members = BTreeMap<String, GroupMember>;
 
-/// Sums up files in the order of their time. A file of version 1 replaces what was before; of an entry's changes in files
-/// of version 2 the last one counts.
+/// Sums up files in the order of their time. A file of version 1 replaces what was before; of an
+/// entry's changes in files of version 2 the last one counts.
 pub fn merge(files: impl IntoIterator<Item = GroupDetails>) -> Members {
     let mut members = Members::new();
     for file in files {
@@ -174,17 +196,39 @@ mod tests {
 
     fn member(version: GroupVersion, name: Option<&str>, uri: &str, deleted: bool) -> GroupMember {
         let name = name.map(str::to_owned);
-        GroupMember { version, kind: MemberKind::Array, relative: true, uri: uri.to_owned(), name, deleted }
+        GroupMember {
+            version,
+            kind: MemberKind::Array,
+            relative: true,
+            uri: uri.to_owned(),
+            name,
+            deleted,
+        }
     }
 
     fn samples() -> [GroupDetails; 3] {
         use GroupVersion::{V1, V2};
-        let members = vec![member(V1, Some("a"), "arrays/a", false), member(V1, None, "b", false)];
-        let v1 = GroupDetails { version: V1, members };
-        let members = vec![member(V2, Some("a"), "arrays/a", false), member(V2, None, "b", true)];
-        let v2 = GroupDetails { version: V2, members };
+        let members = vec![
+            member(V1, Some("a"), "arrays/a", false),
+            member(V1, None, "b", false),
+        ];
+        let v1 = GroupDetails {
+            version: V1,
+            members,
+        };
+        let members = vec![
+            member(V2, Some("a"), "arrays/a", false),
+            member(V2, None, "b", true),
+        ];
+        let v2 = GroupDetails {
+            version: V2,
+            members,
+        };
         // Libraries that append to old groups put new members into old details.
-        let mixed = GroupDetails { version: V1, members: vec![member(V2, Some("n"), "n", false)] };
+        let mixed = GroupDetails {
+            version: V1,
+            members: vec![member(V2, Some("n"), "n", false)],
+        };
         [v1, v2, mixed]
     }
 
@@ -194,20 +238,28 @@ mod tests {
             assert_eq!(GroupDetails::decode(&details.encode()).unwrap(), details);
         }
         let bytes = samples()[0].encode();
-        assert_eq!(bytes[..18], [1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 1]);
+        assert_eq!(
+            bytes[..18],
+            [1, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 2, 1]
+        );
     }
 
     #[test]
     fn complete_files_replace_and_changes_add_up() {
         let [v1, v2, mixed] = samples();
         let keys = |files: &[&GroupDetails]| -> Vec<String> {
-            merge(files.iter().map(|&file| file.clone())).into_keys().collect()
+            merge(files.iter().map(|&file| file.clone()))
+                .into_keys()
+                .collect()
         };
         assert_eq!(keys(&[&v1]), ["a", "b"]);
         assert_eq!(keys(&[&mixed, &v1, &v2]), ["a"]);
         assert_eq!(keys(&[&v1, &mixed]), ["n"]);
         let again = member(GroupVersion::V2, None, "b", false);
-        let again = GroupDetails { version: GroupVersion::V2, members: vec![again] };
+        let again = GroupDetails {
+            version: GroupVersion::V2,
+            members: vec![again],
+        };
         assert_eq!(keys(&[&v2, &again]), ["a", "b"]);
     }
 
@@ -228,7 +280,10 @@ mod tests {
         }
         let mut bytes = samples()[0].encode();
         bytes[4..12].copy_from_slice(&u64::MAX.to_le_bytes());
-        assert!(matches!(GroupDetails::decode(&bytes), Err(DecodeError::Truncated { .. })));
+        assert!(matches!(
+            GroupDetails::decode(&bytes),
+            Err(DecodeError::Truncated { .. })
+        ));
         bytes[0] = 3;
         assert!(matches!(
             GroupDetails::decode(&bytes),

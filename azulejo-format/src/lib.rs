@@ -1,7 +1,7 @@
 //! The TileDB storage format, versions 1 to 23: bytes to values and back.
 //!
-//! Every structure that TileDB keeps on disk has a module with its decoder and, under it, its encoder. Nothing here
-//! does IO: callers bring bytes and take bytes.
+//! Every structure that TileDB keeps on disk has a module with its decoder and, under it, its
+//! encoder. Nothing here does IO: callers bring bytes and take bytes.
 #![deny(unsafe_code)]
 
 pub mod commit;

@@ -1,4 +1,5 @@
-//! Key-values of an array or a group: what one file changes, and the sum of all files. Page: *Array Metadata*.
+//! Key-values of an array or a group: what one file changes, and the sum of all files. Page: *Array
+//! Metadata*.
 
 use crate::datatype::Datatype;
 use crate::error::{DecodeError, Result};
@@ -10,7 +11,8 @@ use std::collections::BTreeMap;
 pub struct MetadataValue {
     /// The type of the values.
     pub datatype: Datatype,
-    /// The values' little-endian bytes, one after another; empty for a key that was put without a value.
+    /// The values' little-endian bytes, one after another; empty for a key that was put without a
+    /// value.
     pub data: Vec<u8>,
 }
 
@@ -18,10 +20,14 @@ impl MetadataValue {
     /// A value from its bytes, which must be a whole number of values of `datatype`.
     #[must_use]
     pub fn new(datatype: Datatype, data: impl Into<Vec<u8>>) -> Self {
-        Self { datatype, data: data.into() }
+        Self {
+            datatype,
+            data: data.into(),
+        }
     }
 
-    /// The number of values (for text, of code units). TileDB's own functions report 1, with a null pointer, for none.
+    /// The number of values (for text, of code units). TileDB's own functions report 1, with a null
+    /// pointer, for none.
     #[must_use]
     pub fn count(&self) -> usize {
         self.data.len() / self.datatype.size()
@@ -72,7 +78,11 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<MetadataEntry>> {
             let at = r.offset();
             let datatype = Datatype::from_id(r.u8("metadata value type")?, at)?;
             if datatype == Datatype::Any {
-                return Err(DecodeError::invalid("metadata value type", at, "a value cannot be of type ANY"));
+                return Err(DecodeError::invalid(
+                    "metadata value type",
+                    at,
+                    "a value cannot be of type ANY",
+                ));
             }
             let count = r.u32("metadata value count")?;
             let data = r.bytes_u64(u64::from(count) * datatype.size() as u64, "metadata value")?;
@@ -83,7 +93,8 @@ pub fn decode(bytes: &[u8]) -> Result<Vec<MetadataEntry>> {
     Ok(entries)
 }
 
-/// Writes entries as the payload of a generic tile. No entries give no bytes: then no file is to be written.
+/// Writes entries as the payload of a generic tile. No entries give no bytes: then no file is to be
+/// written.
 #[must_use]
 pub fn encode(entries: &[MetadataEntry]) -> Vec<u8> {
     let mut w = ByteWriter::new();
@@ -114,7 +125,13 @@ pub fn merge(files: impl IntoIterator<Item = Vec<MetadataEntry>>) -> Metadata {
 /// The entries that write `metadata` afresh, as consolidation does.
 #[must_use]
 pub fn to_entries(metadata: Metadata) -> Vec<MetadataEntry> {
-    metadata.into_iter().map(|(key, value)| MetadataEntry { key, value: Some(value) }).collect()
+    metadata
+        .into_iter()
+        .map(|(key, value)| MetadataEntry {
+            key,
+            value: Some(value),
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -122,11 +139,17 @@ mod tests {
     use super::*;
 
     fn put(key: &str, datatype: Datatype, data: &[u8]) -> MetadataEntry {
-        MetadataEntry { key: key.to_owned(), value: Some(MetadataValue::new(datatype, data)) }
+        MetadataEntry {
+            key: key.to_owned(),
+            value: Some(MetadataValue::new(datatype, data)),
+        }
     }
 
     fn delete(key: &str) -> MetadataEntry {
-        MetadataEntry { key: key.to_owned(), value: None }
+        MetadataEntry {
+            key: key.to_owned(),
+            value: None,
+        }
     }
 
     fn sample() -> Vec<MetadataEntry> {
@@ -147,20 +170,32 @@ mod tests {
         assert_eq!(bytes[..16], *b"\x04\0\0\0text\0\x0c\x07\0\0\0az");
         assert_eq!(decode(&[]).unwrap(), []);
         let value = entries[2].value.as_ref().unwrap();
-        assert_eq!((value.count(), value.get(1), value.get(2)), (2, Some(&[0; 8][..]), None));
+        assert_eq!(
+            (value.count(), value.get(1), value.get(2)),
+            (2, Some(&[0; 8][..]), None)
+        );
         assert_eq!(value.get(usize::MAX), None);
-        assert_eq!(entries[0].value.as_ref().unwrap().as_text(), Some("azulejo"));
+        assert_eq!(
+            entries[0].value.as_ref().unwrap().as_text(),
+            Some("azulejo")
+        );
     }
 
     #[test]
     fn later_files_win_and_deletions_delete() {
         let files = [
-            vec![put("a", Datatype::Int8, &[1]), put("b", Datatype::Int8, &[1])],
+            vec![
+                put("a", Datatype::Int8, &[1]),
+                put("b", Datatype::Int8, &[1]),
+            ],
             vec![delete("a"), put("b", Datatype::Int16, &[2, 0])],
             vec![put("c", Datatype::Int8, &[3]), delete("never there")],
         ];
         let metadata = merge(files);
-        let expected = [put("b", Datatype::Int16, &[2, 0]), put("c", Datatype::Int8, &[3])];
+        let expected = [
+            put("b", Datatype::Int16, &[2, 0]),
+            put("c", Datatype::Int8, &[3]),
+        ];
         assert_eq!(to_entries(metadata), expected);
     }
 
@@ -169,7 +204,11 @@ mod tests {
         let whole = encode(&sample());
         let ends: Vec<usize> = (0..=5).map(|n| encode(&sample()[..n]).len()).collect();
         for len in 0..whole.len() {
-            assert_eq!(decode(&whole[..len]).is_ok(), ends.contains(&len), "cut at {len}");
+            assert_eq!(
+                decode(&whole[..len]).is_ok(),
+                ends.contains(&len),
+                "cut at {len}"
+            );
         }
         for at in 0..whole.len() {
             for bit in 0..8 {
@@ -180,6 +219,12 @@ mod tests {
         }
         let mut bytes = encode(&[put("k", Datatype::Int64, &[0; 8])]);
         bytes[7..11].copy_from_slice(&u32::MAX.to_le_bytes());
-        assert!(matches!(decode(&bytes), Err(DecodeError::Truncated { need: 0x7_ffff_fff8, .. })));
+        assert!(matches!(
+            decode(&bytes),
+            Err(DecodeError::Truncated {
+                need: 0x7_ffff_fff8,
+                ..
+            })
+        ));
     }
 }

@@ -1,7 +1,8 @@
 //! What lies where in the folder of an array or a group, judged by names alone.
 //!
-//! Up to v11 fragments, commits and consolidated fragment metadata lie flat in the array's folder; since v12 each has a
-//! folder. An array that lived through both has both. Pages: *Array File Hierarchy*, *Group File Hierarchy*.
+//! Up to v11 fragments, commits and consolidated fragment metadata lie flat in the array's folder;
+//! since v12 each has a folder. An array that lived through both has both. Pages: *Array File
+//! Hierarchy*, *Group File Hierarchy*.
 
 use crate::error::Result;
 use crate::timestamped_name::{NameStyle, TimestampedName};
@@ -59,8 +60,9 @@ pub enum Suffix {
     FragmentMetadata,
     /// `.tmp`: a file that its writer has not finished.
     Partial,
-    /// `.replaces`: which fragments take the place of which, while the first are being committed. Not part of the format,
-    /// whose readers pass it by; see [`Replacement`](crate::commit::Replacement).
+    /// `.replaces`: which fragments take the place of which, while the first are being committed.
+    /// Not part of the format, whose readers pass it by; see
+    /// [`Replacement`](crate::commit::Replacement).
     Replacement,
 }
 
@@ -103,7 +105,10 @@ pub fn split_suffix(name: &str) -> Option<(TimestampedName, Option<Suffix>)> {
         None => (name, None),
         Some(dot) => {
             let (stem, text) = name.split_at(dot);
-            (stem, Some(Suffix::ALL.into_iter().find(|s| s.text() == text)?))
+            (
+                stem,
+                Some(Suffix::ALL.into_iter().find(|s| s.text() == text)?),
+            )
         }
     };
     Some((TimestampedName::parse(stem).ok()?, suffix))
@@ -204,11 +209,12 @@ pub fn needs_commit(fragment: &TimestampedName) -> bool {
     fragment.version.is_some()
 }
 
-/// The format version that a fragment's name tells. Names of v3 and v4 do not tell which (nor those of v1 and v2), but no
-/// structure differs between the two.
+/// The format version that a fragment's name tells. Names of v3 and v4 do not tell which (nor those
+/// of v1 and v2), but no structure differs between the two.
 ///
 /// # Errors
-/// [`DecodeError::UnsupportedVersion`](crate::DecodeError::UnsupportedVersion) for a version that does not exist.
+/// [`DecodeError::UnsupportedVersion`](crate::DecodeError::UnsupportedVersion) for a version that
+/// does not exist.
 pub fn fragment_version(fragment: &TimestampedName) -> Result<FormatVersion> {
     let number = match (fragment.version, fragment.style) {
         (Some(number), _) => number,
@@ -307,7 +313,8 @@ impl DetailEntry {
     }
 }
 
-/// The name of the fragment that a folder in [`FRAGMENTS_FOLDER`] holds; `None` for what is not part of the format.
+/// The name of the fragment that a folder in [`FRAGMENTS_FOLDER`] holds; `None` for what is not
+/// part of the format.
 #[must_use]
 pub fn fragment_entry(name: &str) -> Option<TimestampedName> {
     match split_suffix(name.trim_end_matches('/')) {
@@ -328,10 +335,15 @@ pub fn fragment_meta_entry(name: &str) -> Option<TimestampedName> {
 /// Path of a fragment's folder, relative to its array.
 #[must_use]
 pub fn fragment_path(name: &TimestampedName, version: FormatVersion) -> String {
-    if version.has_subdirectories() { format!("{FRAGMENTS_FOLDER}/{name}") } else { name.to_string() }
+    if version.has_subdirectories() {
+        format!("{FRAGMENTS_FOLDER}/{name}")
+    } else {
+        name.to_string()
+    }
 }
 
-/// Path of the file that commits a fragment, relative to its array; `None` below v5, where fragments have none.
+/// Path of the file that commits a fragment, relative to its array; `None` below v5, where
+/// fragments have none.
 #[must_use]
 pub fn commit_path(name: &TimestampedName, version: FormatVersion) -> Option<String> {
     if version.has_subdirectories() {
@@ -386,21 +398,58 @@ mod tests {
     #[test]
     fn an_arrays_own_folder_mixes_both_ages() {
         let old = TimestampedName::parse(&format!("__1_2_{ID}_9")).unwrap();
-        assert_eq!(RootEntry::classify(LEGACY_SCHEMA_FILE), RootEntry::LegacySchema);
-        assert_eq!(RootEntry::classify("__schema/"), RootEntry::Folder(RootFolder::Schema));
-        assert_eq!(RootEntry::classify(&format!("{old}/")), RootEntry::LegacyFragment(old.clone()));
-        assert_eq!(RootEntry::classify(&format!("{old}.ok")), RootEntry::LegacyCommit(old.clone()));
-        assert_eq!(RootEntry::classify(&format!("{old}.vac")), RootEntry::LegacyVacuum(old.clone()));
-        assert_eq!(RootEntry::classify(&format!("{old}.meta")), RootEntry::LegacyFragmentMetadata(old));
+        assert_eq!(
+            RootEntry::classify(LEGACY_SCHEMA_FILE),
+            RootEntry::LegacySchema
+        );
+        assert_eq!(
+            RootEntry::classify("__schema/"),
+            RootEntry::Folder(RootFolder::Schema)
+        );
+        assert_eq!(
+            RootEntry::classify(&format!("{old}/")),
+            RootEntry::LegacyFragment(old.clone())
+        );
+        assert_eq!(
+            RootEntry::classify(&format!("{old}.ok")),
+            RootEntry::LegacyCommit(old.clone())
+        );
+        assert_eq!(
+            RootEntry::classify(&format!("{old}.vac")),
+            RootEntry::LegacyVacuum(old.clone())
+        );
+        assert_eq!(
+            RootEntry::classify(&format!("{old}.meta")),
+            RootEntry::LegacyFragmentMetadata(old)
+        );
         let oldest = RootEntry::classify(&format!("__{ID}_1561492235844"));
         assert!(matches!(&oldest, RootEntry::LegacyFragment(name) if !needs_commit(name)));
-        let version = |name: &str| fragment_version(&TimestampedName::parse(name).unwrap()).unwrap().number();
+        let version = |name: &str| {
+            fragment_version(&TimestampedName::parse(name).unwrap())
+                .unwrap()
+                .number()
+        };
         assert_eq!(
-            [format!("__{ID}_7"), format!("__1_2_{ID}"), format!("__1_2_{ID}_9")].map(|n| version(&n)),
+            [
+                format!("__{ID}_7"),
+                format!("__1_2_{ID}"),
+                format!("__1_2_{ID}_9")
+            ]
+            .map(|n| version(&n)),
             [2, 4, 9]
         );
         assert!(fragment_version(&TimestampedName::versioned(1, 2, 24)).is_err());
-        for other in ["", ".", "..", "x", "__x", "__lock.tdb", "__1_2_x.wrt", "__1_2_x.ok.ok", "__1_2_x."] {
+        for other in [
+            "",
+            ".",
+            "..",
+            "x",
+            "__x",
+            "__lock.tdb",
+            "__1_2_x.wrt",
+            "__1_2_x.ok.ok",
+            "__1_2_x.",
+        ] {
             assert_eq!(RootEntry::classify(other), RootEntry::Unknown, "{other}");
         }
         for folder in [
@@ -413,20 +462,41 @@ mod tests {
             RootFolder::GroupDetails,
             RootFolder::Manifest,
         ] {
-            assert_eq!(RootEntry::classify(folder.name()), RootEntry::Folder(folder));
+            assert_eq!(
+                RootEntry::classify(folder.name()),
+                RootEntry::Folder(folder)
+            );
         }
     }
 
     #[test]
     fn subfolders_have_their_own_kinds() {
         let name = TimestampedName::versioned(1, 2, 22);
-        assert_eq!(CommitEntry::classify(&format!("{name}.wrt")), CommitEntry::Write(name.clone()));
-        assert_eq!(CommitEntry::classify(&format!("{name}.ign")), CommitEntry::Ignore(name.clone()));
-        assert_eq!(CommitEntry::classify(&format!("{name}.ok")), CommitEntry::Unknown);
+        assert_eq!(
+            CommitEntry::classify(&format!("{name}.wrt")),
+            CommitEntry::Write(name.clone())
+        );
+        assert_eq!(
+            CommitEntry::classify(&format!("{name}.ign")),
+            CommitEntry::Ignore(name.clone())
+        );
+        assert_eq!(
+            CommitEntry::classify(&format!("{name}.ok")),
+            CommitEntry::Unknown
+        );
         assert_eq!(CommitEntry::classify("sidecar"), CommitEntry::Unknown);
-        assert_eq!(SchemaEntry::classify(ENUMERATIONS_FOLDER), SchemaEntry::Enumerations);
-        assert_eq!(DetailEntry::classify(&format!("{name}.vac")), DetailEntry::Vacuum(name.clone()));
-        assert_eq!(DetailEntry::classify(&format!("{name}.tmp")), DetailEntry::Partial);
+        assert_eq!(
+            SchemaEntry::classify(ENUMERATIONS_FOLDER),
+            SchemaEntry::Enumerations
+        );
+        assert_eq!(
+            DetailEntry::classify(&format!("{name}.vac")),
+            DetailEntry::Vacuum(name.clone())
+        );
+        assert_eq!(
+            DetailEntry::classify(&format!("{name}.tmp")),
+            DetailEntry::Partial
+        );
         assert_eq!(fragment_entry(&name.to_string()), Some(name.clone()));
         assert_eq!(fragment_entry(&format!("{name}.wrt")), None);
         assert_eq!(fragment_meta_entry(&format!("{name}.meta")), Some(name));
@@ -439,7 +509,10 @@ mod tests {
             let path = fragment_path(&name, version);
             match path.strip_prefix("__fragments/") {
                 Some(inner) => assert_eq!(fragment_entry(inner).as_ref(), Some(&name)),
-                None => assert_eq!(RootEntry::classify(&path), RootEntry::LegacyFragment(name.clone())),
+                None => assert_eq!(
+                    RootEntry::classify(&path),
+                    RootEntry::LegacyFragment(name.clone())
+                ),
             }
             let Some(commit) = commit_path(&name, version) else {
                 assert!(version.number() < 5);

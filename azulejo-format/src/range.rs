@@ -1,7 +1,7 @@
 //! Ranges of one dimension and hyperrectangles: domains, MBRs, non-empty domains, current domains.
 //!
-//! Values are raw little-endian bytes of the dimension's datatype; for string dimensions they are the strings.
-//! Page: *Fragment, MBR*.
+//! Values are raw little-endian bytes of the dimension's datatype; for string dimensions they are
+//! the strings. Page: *Fragment, MBR*.
 
 use crate::datatype::{Datatype, Native, dispatch};
 use std::cmp::Ordering;
@@ -11,7 +11,8 @@ use std::cmp::Ordering;
 pub struct Range {
     /// The lower bound's bytes; empty for a string range without a lower bound.
     pub start: Vec<u8>,
-    /// The upper bound's bytes; empty for a string range without an upper bound, where the schema's domain is meant.
+    /// The upper bound's bytes; empty for a string range without an upper bound, where the schema's
+    /// domain is meant.
     pub end: Vec<u8>,
 }
 
@@ -19,12 +20,18 @@ impl Range {
     /// A range from raw bounds.
     #[must_use]
     pub fn new(start: impl Into<Vec<u8>>, end: impl Into<Vec<u8>>) -> Self {
-        Self { start: start.into(), end: end.into() }
+        Self {
+            start: start.into(),
+            end: end.into(),
+        }
     }
 
     /// A range of numbers.
     pub fn of<T: Native>(start: T, end: T) -> Self {
-        let mut range = Self { start: vec![0; T::SIZE], end: vec![0; T::SIZE] };
+        let mut range = Self {
+            start: vec![0; T::SIZE],
+            end: vec![0; T::SIZE],
+        };
         start.write(&mut range.start);
         end.write(&mut range.end);
         range
@@ -38,7 +45,10 @@ impl Range {
     /// The range, borrowed.
     #[must_use]
     pub fn as_ref(&self) -> RangeRef<'_> {
-        RangeRef { start: &self.start, end: &self.end }
+        RangeRef {
+            start: &self.start,
+            end: &self.end,
+        }
     }
 }
 

@@ -73,7 +73,8 @@ pub struct ArraySchema {
     pub cell_order: Layout,
     /// Cells in a data tile of a sparse fragment.
     pub capacity: u64,
-    /// Default filters of coordinates (and those of zipped coordinates below v5, of cell timestamps and delete metadata).
+    /// Default filters of coordinates (and those of zipped coordinates below v5, of cell timestamps
+    /// and delete metadata).
     pub coords_filters: Pipeline,
     /// Filters of var-length offsets.
     pub offsets_filters: Pipeline,
@@ -111,7 +112,11 @@ impl Layout {
             2 => Ok(Self::Global),
             3 => Ok(Self::Unordered),
             4 => Ok(Self::Hilbert),
-            _ => Err(DecodeError::UnknownId { what: "layout", id: id.into(), offset }),
+            _ => Err(DecodeError::UnknownId {
+                what: "layout",
+                id: id.into(),
+                offset,
+            }),
         }
     }
 }
@@ -124,41 +129,61 @@ impl ArraySchema {
     pub fn decode(bytes: &[u8]) -> Result<Self> {
         let r = &mut ByteReader::new(bytes);
         let version = FormatVersion::new(r.u32("schema version")?, WHAT)?;
-        let allows_dups = if version.has_separate_dimensions() { r.flag("allows dups")? } else { false };
+        let allows_dups = if version.has_separate_dimensions() {
+            r.flag("allows dups")?
+        } else {
+            false
+        };
         let at = r.offset();
         let array_type = match r.u8("array type")? {
             0 => ArrayType::Dense,
             1 => ArrayType::Sparse,
-            id => return Err(DecodeError::UnknownId { what: "array type", id: id.into(), offset: at }),
+            id => {
+                return Err(DecodeError::UnknownId {
+                    what: "array type",
+                    id: id.into(),
+                    offset: at,
+                });
+            }
         };
         let at = r.offset();
         let tile_order = Layout::from_id(r.u8("tile order")?, at)?;
         let at = r.offset();
         let cell_order = match (Layout::from_id(r.u8("cell order")?, at)?, array_type) {
-            // The reference lets sparse arrays be created with this order, and sorts their cells in column-major order.
+            // The reference lets sparse arrays be created with this order, and sorts their cells in
+            // column-major order.
             (Layout::Global, ArrayType::Sparse) => Layout::ColMajor,
             (order, _) => order,
         };
         let capacity = r.u64("capacity")?;
         let coords_filters = Pipeline::decode(r, version)?;
         let offsets_filters = Pipeline::decode(r, version)?;
-        let validity_filters =
-            if version.has_nullable() { Pipeline::decode(r, version)? } else { Pipeline::default() };
+        let validity_filters = if version.has_nullable() {
+            Pipeline::decode(r, version)?
+        } else {
+            Pipeline::default()
+        };
         let domain = Domain::decode(r, version)?;
         let count = r.u32("number of attributes")?;
         let count = r.check_count(count.into(), 17, "attributes")?;
-        let attributes = (0..count).map(|_| Attribute::decode(r, version)).collect::<Result<_>>()?;
+        let attributes = (0..count)
+            .map(|_| Attribute::decode(r, version))
+            .collect::<Result<_>>()?;
         let dimension_labels = if version.has_dimension_labels() {
             let count = r.u32("number of dimension labels")?;
             let count = r.check_count(count.into(), 28, "dimension labels")?;
-            (0..count).map(|_| DimensionLabel::decode(r)).collect::<Result<_>>()?
+            (0..count)
+                .map(|_| DimensionLabel::decode(r))
+                .collect::<Result<_>>()?
         } else {
             Vec::new()
         };
         let enumerations = if version.has_enumerations() {
             let count = r.u32("number of enumerations")?;
             let count = r.check_count(count.into(), 8, "enumerations")?;
-            (0..count).map(|_| EnumerationRef::decode(r)).collect::<Result<_>>()?
+            (0..count)
+                .map(|_| EnumerationRef::decode(r))
+                .collect::<Result<_>>()?
         } else {
             Vec::new()
         };
@@ -184,11 +209,14 @@ impl ArraySchema {
             enumerations,
             current_domain,
         };
-        schema.check().map_err(|error| DecodeError::invalid(WHAT, r.offset(), error.to_string()))?;
+        schema
+            .check()
+            .map_err(|error| DecodeError::invalid(WHAT, r.offset(), error.to_string()))?;
         Ok(schema)
     }
 
-    /// Writes the schema in its version, as the payload of a generic tile; what that version lacks is left out.
+    /// Writes the schema in its version, as the payload of a generic tile; what that version lacks
+    /// is left out.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let w = &mut ByteWriter::new();

@@ -17,7 +17,8 @@ use std::sync::atomic::{AtomicU32, Ordering as Memory};
 /// In which order a name gives its parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NameStyle {
-    /// `__uuid_t1[_t2]`, v1 and v2. The first of two times is kept to print it; readers go by the last one.
+    /// `__uuid_t1[_t2]`, v1 and v2. The first of two times is kept to print it; readers go by the
+    /// last one.
     UuidFirst {
         /// `t1`, where the name gives two times.
         first: Option<u64>,
@@ -50,14 +51,26 @@ impl TimestampedName {
     #[must_use]
     pub fn versioned(t_start: u64, t_end: u64, version: u32) -> Self {
         let style = NameStyle::Versioned;
-        Self { t_start, t_end: t_end.max(t_start), uuid: new_uuid(), version: Some(version), style }
+        Self {
+            t_start,
+            t_end: t_end.max(t_start),
+            uuid: new_uuid(),
+            version: Some(version),
+            style,
+        }
     }
 
     /// A new name without a version, as schemas and metadata have it.
     #[must_use]
     pub fn unversioned(t_start: u64, t_end: u64) -> Self {
         let style = NameStyle::TimesFirst;
-        Self { t_start, t_end: t_end.max(t_start), uuid: new_uuid(), version: None, style }
+        Self {
+            t_start,
+            t_end: t_end.max(t_start),
+            uuid: new_uuid(),
+            version: None,
+            style,
+        }
     }
 
     /// Parses a file or folder name whose suffix (`.ok`, `.wrt`, ..) was taken off.
@@ -65,16 +78,22 @@ impl TimestampedName {
     /// # Errors
     /// [`DecodeError::Invalid`] for a name of no known form, or one that ends before it starts.
     pub fn parse(name: &str) -> Result<Self> {
-        let bad = |reason: &str| DecodeError::invalid(WHAT, 0, format!("{reason}: {:?}", shorten(name)));
-        let body = name.strip_prefix("__").ok_or_else(|| bad("it does not begin with __"))?;
+        let bad =
+            |reason: &str| DecodeError::invalid(WHAT, 0, format!("{reason}: {:?}", shorten(name)));
+        let body = name
+            .strip_prefix("__")
+            .ok_or_else(|| bad("it does not begin with __"))?;
         let mut parts = [""; 4];
         let mut count = 0;
         for part in body.split('_') {
-            let slot = parts.get_mut(count).ok_or_else(|| bad("it has too many parts"))?;
+            let slot = parts
+                .get_mut(count)
+                .ok_or_else(|| bad("it has too many parts"))?;
             *slot = part;
             count += 1;
         }
-        let time = |text: &str| decimal(text).ok_or_else(|| bad("it has no timestamp where one belongs"));
+        let time =
+            |text: &str| decimal(text).ok_or_else(|| bad("it has no timestamp where one belongs"));
         let [a, b, c, d] = parts;
         let (t_start, t_end, uuid, version, style) = match count {
             2 => {
@@ -84,12 +103,21 @@ impl TimestampedName {
             // Only the length tells `__uuid_t1_t2` from `__t1_t2_uuid`: a uuid can be all digits.
             3 if c.len() != UUID_LEN && decimal(c).is_some() => {
                 let t = time(c)?;
-                (t, t, a, None, NameStyle::UuidFirst { first: Some(time(b)?) })
+                (
+                    t,
+                    t,
+                    a,
+                    None,
+                    NameStyle::UuidFirst {
+                        first: Some(time(b)?),
+                    },
+                )
             }
             3 => (time(a)?, time(b)?, c, None, NameStyle::TimesFirst),
             4 => {
-                let version =
-                    decimal(d).and_then(|v| u32::try_from(v).ok()).ok_or_else(|| bad("bad version"))?;
+                let version = decimal(d)
+                    .and_then(|v| u32::try_from(v).ok())
+                    .ok_or_else(|| bad("bad version"))?;
                 (time(a)?, time(b)?, c, Some(version), NameStyle::Versioned)
             }
             _ => return Err(bad("it has too few parts")),
@@ -100,11 +128,17 @@ impl TimestampedName {
         if t_start > t_end {
             return Err(bad("it ends before it starts"));
         }
-        Ok(Self { t_start, t_end, uuid: uuid.to_owned(), version, style })
+        Ok(Self {
+            t_start,
+            t_end,
+            uuid: uuid.to_owned(),
+            version,
+            style,
+        })
     }
 
-    /// Orders names by time: start, then end, then the text of the name, so that two writes with one timestamp
-    /// have one order everywhere.
+    /// Orders names by time: start, then end, then the text of the name, so that two writes with
+    /// one timestamp have one order everywhere.
     #[must_use]
     pub fn cmp_by_time(&self, other: &Self) -> Ordering {
         (self.t_start, self.t_end, &self.uuid, self.version).cmp(&(
@@ -118,14 +152,23 @@ impl TimestampedName {
 
 impl fmt::Display for TimestampedName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { t_start, t_end, uuid, .. } = self;
+        let Self {
+            t_start,
+            t_end,
+            uuid,
+            ..
+        } = self;
         match (self.style, self.version) {
             (NameStyle::UuidFirst { first: None }, _) => write!(f, "__{uuid}_{t_end}"),
-            (NameStyle::UuidFirst { first: Some(first) }, _) => write!(f, "__{uuid}_{first}_{t_end}"),
+            (NameStyle::UuidFirst { first: Some(first) }, _) => {
+                write!(f, "__{uuid}_{first}_{t_end}")
+            }
             (NameStyle::TimesFirst, _) | (NameStyle::Versioned, None) => {
                 write!(f, "__{t_start}_{t_end}_{uuid}")
             }
-            (NameStyle::Versioned, Some(version)) => write!(f, "__{t_start}_{t_end}_{uuid}_{version}"),
+            (NameStyle::Versioned, Some(version)) => {
+                write!(f, "__{t_start}_{t_end}_{uuid}_{version}")
+            }
         }
     }
 }
@@ -142,7 +185,9 @@ const UUID_LEN: usize = 32;
 
 /// Digits only: `u64::from_str` would take a plus sign.
 fn decimal(text: &str) -> Option<u64> {
-    (!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok()).flatten()
+    (!text.is_empty() && text.bytes().all(|b| b.is_ascii_digit()))
+        .then(|| text.parse().ok())
+        .flatten()
 }
 
 /// The front of a name, for an error message.
@@ -150,8 +195,8 @@ fn shorten(name: &str) -> String {
     name.chars().take(100).collect()
 }
 
-/// 32 hexadecimal digits: 8 of a counter that starts at random, then 24 at random. Within a process later ones sort
-/// after earlier ones, so that the later of two writes with one timestamp wins.
+/// 32 hexadecimal digits: 8 of a counter that starts at random, then 24 at random. Within a process
+/// later ones sort after earlier ones, so that the later of two writes with one timestamp wins.
 pub(crate) fn new_uuid() -> String {
     static COUNTER: LazyLock<AtomicU32> =
         LazyLock::new(|| AtomicU32::new(uuid::Uuid::new_v4().as_fields().0 & 0x3fff_ffff));
@@ -170,16 +215,35 @@ mod tests {
     #[test]
     fn names_of_all_ages_print_as_they_were_parsed() {
         let cases = [
-            (format!("__{ID}_1561492235844"), 1_561_492_235_844, 1_561_492_235_844, None),
+            (
+                format!("__{ID}_1561492235844"),
+                1_561_492_235_844,
+                1_561_492_235_844,
+                None,
+            ),
             (format!("__{ID}_10_20"), 20, 20, None),
             (format!("__1_2_{ID}"), 1, 2, None),
-            ("__1_2_01234567890123456789012345678901".to_owned(), 1, 2, None),
+            (
+                "__1_2_01234567890123456789012345678901".to_owned(),
+                1,
+                2,
+                None,
+            ),
             ("__1_2_short".to_owned(), 1, 2, None),
-            (format!("__1_18446744073709551615_{ID}_22"), 1, u64::MAX, Some(22)),
+            (
+                format!("__1_18446744073709551615_{ID}_22"),
+                1,
+                u64::MAX,
+                Some(22),
+            ),
         ];
         for (name, t_start, t_end, version) in cases {
             let parsed = TimestampedName::parse(&name).unwrap();
-            assert_eq!((parsed.t_start, parsed.t_end, parsed.version), (t_start, t_end, version), "{name}");
+            assert_eq!(
+                (parsed.t_start, parsed.t_end, parsed.version),
+                (t_start, t_end, version),
+                "{name}"
+            );
             assert_eq!(parsed.to_string(), name);
         }
     }
@@ -228,7 +292,13 @@ mod tests {
             last = next;
         }
         let schema = TimestampedName::unversioned(7, 3);
-        assert_eq!((schema.t_start, schema.t_end, schema.uuid.len()), (7, 7, 32));
-        assert_eq!(schema.to_string().parse::<TimestampedName>().unwrap(), schema);
+        assert_eq!(
+            (schema.t_start, schema.t_end, schema.uuid.len()),
+            (7, 7, 32)
+        );
+        assert_eq!(
+            schema.to_string().parse::<TimestampedName>().unwrap(),
+            schema
+        );
     }
 }

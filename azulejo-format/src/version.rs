@@ -35,7 +35,11 @@ impl FormatVersion {
         if (Self::OLDEST.0..=Self::NEWEST.0).contains(&number) {
             Ok(Self(number))
         } else {
-            Err(DecodeError::UnsupportedVersion { what, found: number, max: Self::NEWEST.0 })
+            Err(DecodeError::UnsupportedVersion {
+                what,
+                found: number,
+                max: Self::NEWEST.0,
+            })
         }
     }
 
@@ -51,7 +55,8 @@ impl FormatVersion {
         self.0
     }
 
-    /// Whether footers of this version exist with and without an offset of fragment statistics, which are never there.
+    /// Whether footers of this version exist with and without an offset of fragment statistics,
+    /// which are never there.
     #[must_use]
     pub const fn may_lack_fragment_stats(self) -> bool {
         self.0 == 11
@@ -74,7 +79,8 @@ capabilities! {
     always_unzips_coords: 2;
     /// Fragment metadata has a footer, an R-tree and lazily loaded parts (v3).
     has_footer: 3;
-    /// Dimensions are separate files with their own type and filters; `allows_dups`; commit files (v5).
+    /// Dimensions are separate files with their own type and filters; `allows_dups`; commit files
+    /// (v5).
     has_separate_dimensions: 5;
     /// Attributes store their fill value (v6).
     has_fill_value: 6;
@@ -92,11 +98,13 @@ capabilities! {
     has_schema_evolution: 10;
     /// Fragment metadata holds min, max, sum and null count of tiles (v11).
     has_tile_stats: 11;
-    /// Footers say where min, max, sum and null count of the whole fragment lie; in v11 not always, and never rightly (v11).
+    /// Footers say where min, max, sum and null count of the whole fragment lie; in v11 not always,
+    /// and never rightly (v11).
     has_fragment_stats: 11;
     /// A cell is never split across chunks (v11).
     keeps_cells_whole: 11;
-    /// Fragments, commits and consolidated metadata have folders of their own; commits end in `.wrt` (v12).
+    /// Fragments, commits and consolidated metadata have folders of their own; commits end in
+    /// `.wrt` (v12).
     has_subdirectories: 12;
     /// RLE on ASCII strings keeps the offsets inside the data tile (v12).
     rle_ascii_keeps_offsets: 12;
@@ -106,7 +114,8 @@ capabilities! {
     has_cell_timestamps: 14;
     /// Consolidated fragments can hold delete metadata (v15).
     has_delete_metadata: 15;
-    /// Fragments may count in part, by their cells' timestamps: older ones that have them are taken whole (v15).
+    /// Fragments may count in part, by their cells' timestamps: older ones that have them are taken
+    /// whole (v15).
     may_count_in_part: 15;
     /// Delete and update commits; processed conditions (v16).
     has_deletes: 16;

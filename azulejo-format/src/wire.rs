@@ -1,4 +1,5 @@
-//! Bounded little-endian reading and writing: the only place that touches raw offsets of structures.
+//! Bounded little-endian reading and writing: the only place that touches raw offsets of
+//! structures.
 #![warn(clippy::indexing_slicing)]
 
 use crate::error::{DecodeError, Result};
@@ -98,7 +99,12 @@ impl<'a> ByteReader<'a> {
     pub fn u64s(&mut self, count: u64, what: &'static str) -> Result<Vec<u64>> {
         let need = count.saturating_mul(8);
         let bytes = self.bytes_u64(need, what)?;
-        Ok(bytes.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)).collect())
+        Ok(bytes
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .map(|b| u64::from_le_bytes(*b))
+            .collect())
     }
 
     /// Reads `len` bytes as UTF-8 text.
@@ -113,7 +119,8 @@ impl<'a> ByteReader<'a> {
         std::str::from_utf8(bytes).map_err(|_| DecodeError::invalid(what, offset, "not UTF-8"))
     }
 
-    /// Checks that a count of items of at least `min_size` bytes each can be present, before allocating for it.
+    /// Checks that a count of items of at least `min_size` bytes each can be present, before
+    /// allocating for it.
     pub fn check_count(&self, count: u64, min_size: u64, what: &'static str) -> Result<usize> {
         let need = count.saturating_mul(min_size.max(1));
         if need > self.remaining() as u64 {
@@ -163,7 +170,16 @@ impl ByteWriter {
         Self::default()
     }
 
-    write_number!(u8(u8), u16(u16), u32(u32), u64(u64), i32(i32), i64(i64), f32(f32), f64(f64));
+    write_number!(
+        u8(u8),
+        u16(u16),
+        u32(u32),
+        u64(u64),
+        i32(i32),
+        i64(i64),
+        f32(f32),
+        f64(f64)
+    );
 
     /// Appends a one-byte flag.
     pub fn flag(&mut self, value: bool) {
@@ -240,9 +256,25 @@ mod tests {
     #[test]
     fn a_huge_length_is_an_error_and_allocates_nothing() {
         let mut r = ByteReader::new(&[0; 4]);
-        assert!(matches!(r.u64s(u64::MAX, "x"), Err(DecodeError::Truncated { offset: 0, have: 4, .. })));
-        assert!(matches!(r.bytes_u64(u64::MAX, "x"), Err(DecodeError::Truncated { .. })));
-        assert!(matches!(r.check_count(5, 1, "x"), Err(DecodeError::Truncated { .. })));
-        assert!(matches!(r.finish("x"), Err(DecodeError::Invalid { offset: 0, .. })));
+        assert!(matches!(
+            r.u64s(u64::MAX, "x"),
+            Err(DecodeError::Truncated {
+                offset: 0,
+                have: 4,
+                ..
+            })
+        ));
+        assert!(matches!(
+            r.bytes_u64(u64::MAX, "x"),
+            Err(DecodeError::Truncated { .. })
+        ));
+        assert!(matches!(
+            r.check_count(5, 1, "x"),
+            Err(DecodeError::Truncated { .. })
+        ));
+        assert!(matches!(
+            r.finish("x"),
+            Err(DecodeError::Invalid { offset: 0, .. })
+        ));
     }
 }

@@ -1,5 +1,5 @@
-//! Unfiltering by codec, dense reads and sparse reads, of arrays that the library itself writes. For changes: machines
-//! differ, and `cargo xtask versus` compares with the reference.
+//! Unfiltering by codec, dense reads and sparse reads, of arrays that the library itself writes.
+//! For changes: machines differ, and `cargo xtask versus` compares with the reference.
 #![allow(clippy::unwrap_used, reason = "a benchmark that cannot go on stops")]
 
 use azulejo::column::{ColumnBuffers, ColumnSet};
@@ -23,7 +23,15 @@ const CELLS: i64 = 500_000;
 /// Length of each dimension of the sparse arrays.
 const DOMAIN: i64 = 100_000;
 
-const CODECS: &[&str] = &["none", "zstd", "shuffle_zstd", "shuffle_lz4", "bitshuffle_zstd", "gzip", "delta"];
+const CODECS: &[&str] = &[
+    "none",
+    "zstd",
+    "shuffle_zstd",
+    "shuffle_lz4",
+    "bitshuffle_zstd",
+    "gzip",
+    "delta",
+];
 
 static FOLDER: OnceLock<PathBuf> = OnceLock::new();
 
@@ -42,9 +50,15 @@ fn pipeline(codec: &str) -> Pipeline {
         "shuffle_lz4" => vec![Filter::Byteshuffle, Filter::Lz4 { level: 0 }],
         "bitshuffle_zstd" => vec![Filter::Bitshuffle, zstd],
         "gzip" => vec![Filter::Gzip { level: 6 }],
-        _ => vec![Filter::DoubleDelta { level: 0, reinterpret: None }],
+        _ => vec![Filter::DoubleDelta {
+            level: 0,
+            reinterpret: None,
+        }],
     };
-    Pipeline { filters, ..Pipeline::default() }
+    Pipeline {
+        filters,
+        ..Pipeline::default()
+    }
 }
 
 /// Numbers that grow with noise: compressible, but not for nothing.
@@ -72,11 +86,17 @@ fn unfilter(bencher: Bencher<'_, '_>, codec: &str) {
         key: None,
     };
     let (mut stored, mut scratch) = (Vec::new(), Scratch::new());
-    pipeline.encode_tile(&ctx, &data, None, &mut stored, &mut scratch).unwrap();
+    pipeline
+        .encode_tile(&ctx, &data, None, &mut stored, &mut scratch)
+        .unwrap();
     let mut out = vec![0; data.len()];
     bencher
         .counter(BytesCount::new(data.len()))
-        .bench_local(|| pipeline.decode_tile(&ctx, black_box(&stored), &mut out, &mut scratch).unwrap());
+        .bench_local(|| {
+            pipeline
+                .decode_tile(&ctx, black_box(&stored), &mut out, &mut scratch)
+                .unwrap()
+        });
 }
 
 fn context() -> Context {
@@ -85,7 +105,10 @@ fn context() -> Context {
 
 /// An array in the benchmark's folder, made on first use.
 fn array(name: &str, make: impl FnOnce(&Context, &str)) -> Array {
-    let path = FOLDER.get().map_or(Path::new("."), PathBuf::as_path).join(name);
+    let path = FOLDER
+        .get()
+        .map_or(Path::new("."), PathBuf::as_path)
+        .join(name);
     let (uri, context) = (path.to_str().unwrap(), context());
     if !path.exists() {
         make(&context, uri);
@@ -95,7 +118,8 @@ fn array(name: &str, make: impl FnOnce(&Context, &str)) -> Array {
 
 fn dense(codec: &str) -> Array {
     array(&format!("dense_{codec}"), |context, uri| {
-        let attribute = Attribute::new("a", Datatype::Int32, CellValNum::ONE).filters(pipeline(codec));
+        let attribute =
+            Attribute::new("a", Datatype::Int32, CellValNum::ONE).filters(pipeline(codec));
         let schema = ArraySchema::dense()
             .dimension("y", 0..=SIDE - 1, 512)
             .dimension("x", 0..=SIDE - 1, 512)
@@ -119,7 +143,9 @@ fn sparse(fragments: i64) -> Array {
         let schema = ArraySchema::sparse()
             .dimension("y", 0..=DOMAIN - 1, 1_000)
             .dimension("x", 0..=DOMAIN - 1, 1_000)
-            .attribute_with(Attribute::new("a", Datatype::Int32, CellValNum::ONE).filters(pipeline("zstd")))
+            .attribute_with(
+                Attribute::new("a", Datatype::Int32, CellValNum::ONE).filters(pipeline("zstd")),
+            )
             .build()
             .unwrap();
         Array::create(context, uri, schema).unwrap();
@@ -132,8 +158,14 @@ fn sparse(fragments: i64) -> Array {
                 context,
                 uri,
                 [
-                    ColumnBuffers::of_values("y", cells.iter().map(|c| c / DOMAIN).collect::<Vec<i64>>()),
-                    ColumnBuffers::of_values("x", cells.iter().map(|c| c % DOMAIN).collect::<Vec<i64>>()),
+                    ColumnBuffers::of_values(
+                        "y",
+                        cells.iter().map(|c| c / DOMAIN).collect::<Vec<i64>>(),
+                    ),
+                    ColumnBuffers::of_values(
+                        "x",
+                        cells.iter().map(|c| c % DOMAIN).collect::<Vec<i64>>(),
+                    ),
                     ColumnBuffers::of_values("a", noisy(cells.len())),
                 ],
             );
@@ -143,12 +175,17 @@ fn sparse(fragments: i64) -> Array {
 
 /// Reads batch after batch.
 fn read(array: &Array, options: ReadOptions) -> usize {
-    Reader::new(array, options).unwrap().map(|batch| black_box(batch.unwrap()).cell_num).sum()
+    Reader::new(array, options)
+        .unwrap()
+        .map(|batch| black_box(batch.unwrap()).cell_num)
+        .sum()
 }
 
 fn bench_read(bencher: Bencher<'_, '_>, array: &Array, options: &ReadOptions) {
     let cells = read(array, options.clone());
-    bencher.counter(ItemsCount::new(cells)).bench_local(|| read(array, options.clone()));
+    bencher
+        .counter(ItemsCount::new(cells))
+        .bench_local(|| read(array, options.clone()));
 }
 
 #[divan::bench(args = CODECS)]
@@ -162,12 +199,20 @@ fn square<T: azulejo::format::datatype::Native>(low: T, high: T) -> Subarray {
 
 #[divan::bench(args = ["none", "zstd"])]
 fn dense_window(bencher: Bencher<'_, '_>, codec: &str) {
-    bench_read(bencher, &dense(codec), &ReadOptions::new().subarray(square(400, 655)));
+    bench_read(
+        bencher,
+        &dense(codec),
+        &ReadOptions::new().subarray(square(400, 655)),
+    );
 }
 
 #[divan::bench(args = ["none", "zstd"])]
 fn dense_cell(bencher: Bencher<'_, '_>, codec: &str) {
-    bench_read(bencher, &dense(codec), &ReadOptions::new().subarray(square(777, 777)));
+    bench_read(
+        bencher,
+        &dense(codec),
+        &ReadOptions::new().subarray(square(777, 777)),
+    );
 }
 
 const ORDERS: &[&str] = &["row", "col", "global", "unordered"];
@@ -183,16 +228,28 @@ fn order(name: &str) -> Layout {
 
 #[divan::bench(args = ORDERS, consts = [1, 10])]
 fn sparse_full<const FRAGMENTS: i64>(bencher: Bencher<'_, '_>, name: &str) {
-    bench_read(bencher, &sparse(FRAGMENTS), &ReadOptions::new().layout(order(name)));
+    bench_read(
+        bencher,
+        &sparse(FRAGMENTS),
+        &ReadOptions::new().layout(order(name)),
+    );
 }
 
 #[divan::bench(consts = [1, 10])]
 fn sparse_box<const FRAGMENTS: i64>(bencher: Bencher<'_, '_>) {
-    bench_read(bencher, &sparse(FRAGMENTS), &ReadOptions::new().subarray(square(40_000i64, 49_999)));
+    bench_read(
+        bencher,
+        &sparse(FRAGMENTS),
+        &ReadOptions::new().subarray(square(40_000i64, 49_999)),
+    );
 }
 
 #[divan::bench(consts = [1, 10])]
 fn sparse_condition<const FRAGMENTS: i64>(bencher: Bencher<'_, '_>) {
     let few = Condition::compare("a", Comparison::Lt, 100i32.to_le_bytes());
-    bench_read(bencher, &sparse(FRAGMENTS), &ReadOptions::new().layout(Layout::Unordered).condition(few));
+    bench_read(
+        bencher,
+        &sparse(FRAGMENTS),
+        &ReadOptions::new().layout(Layout::Unordered).condition(few),
+    );
 }

@@ -51,7 +51,10 @@ pub struct TimeRange {
 
 impl TimeRange {
     /// Everything until now.
-    pub const ALL: Self = Self { start: 0, end: u64::MAX };
+    pub const ALL: Self = Self {
+        start: 0,
+        end: u64::MAX,
+    };
 
     /// Everything up to and including a millisecond.
     #[must_use]
@@ -63,14 +66,23 @@ impl TimeRange {
     fn not_empty(self) -> Result<Self> {
         let Self { start, end } = self.resolved();
         if start > end {
-            return Err(Error::InvalidArgument(format!("a time range from {start} to {end} is empty")));
+            return Err(Error::InvalidArgument(format!(
+                "a time range from {start} to {end} is empty"
+            )));
         }
         Ok(Self { start, end })
     }
 
     /// With a fixed end: what carries a time in the future does not count yet.
     pub(crate) fn resolved(self) -> Self {
-        Self { end: if self.end == u64::MAX { clock::now() } else { self.end }, ..self }
+        Self {
+            end: if self.end == u64::MAX {
+                clock::now()
+            } else {
+                self.end
+            },
+            ..self
+        }
     }
 }
 
@@ -83,7 +95,8 @@ impl Default for TimeRange {
 /// A delete: cells written at its time or before do not exist unless they meet its condition.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeleteCommit {
-    /// File name as fragments list it in their processed conditions, such as `__commits/__1_1_ab..cd_22.del`.
+    /// File name as fragments list it in their processed conditions, such as
+    /// `__commits/__1_1_ab..cd_22.del`.
     pub name: String,
     /// Milliseconds since 1970; cells with a later timestamp stay.
     pub timestamp: u64,
@@ -91,7 +104,8 @@ pub struct DeleteCommit {
     pub kept: Condition,
 }
 
-/// An array as it was at a time, with its fragments: an immutable snapshot, cheap to clone and to share between threads.
+/// An array as it was at a time, with its fragments: an immutable snapshot, cheap to clone and to
+/// share between threads.
 ///
 /// All that a [`Snapshot`] tells, it tells as well.
 #[derive(Debug, Clone)]
@@ -120,7 +134,8 @@ impl Array {
     /// Opens an array as it is now.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no array, [`Error::Encryption`] for a missing, wrong or unneeded key.
+    /// [`Error::NotFound`] if there is no array, [`Error::Encryption`] for a missing, wrong or
+    /// unneeded key.
     pub fn open(context: &Context, uri: &str) -> Result<Self> {
         Self::open_at(context, uri, TimeRange::ALL)
     }
@@ -167,23 +182,34 @@ impl Array {
         &self.contents.to_vacuum
     }
 
-    /// Loads sections of fragments (by index in [`Self::fragments`]) that are not loaded yet, in one batch of reads.
-    /// Sections that a fragment does not have are skipped.
+    /// Loads sections of fragments (by index in [`Self::fragments`]) that are not loaded yet, in
+    /// one batch of reads. Sections that a fragment does not have are skipped.
     pub fn preload(&self, wanted: &[(usize, Section)]) -> Result<()> {
-        let fragment = |&(i, section): &(usize, Section)| Some((self.contents.fragments.get(i)?, section));
-        sections::preload(self.context(), wanted.iter().filter_map(fragment), sections::Derive::Known)
+        let fragment =
+            |&(i, section): &(usize, Section)| Some((self.contents.fragments.get(i)?, section));
+        sections::preload(
+            self.context(),
+            wanted.iter().filter_map(fragment),
+            sections::Derive::Known,
+        )
     }
 
     /// The box around all cells written, `None` if there are none.
     pub fn non_empty_domain(&self) -> Result<Option<NdRectangle>> {
         let dimensions = &self.schema().domain.dimensions;
         let mut domain: Option<NdRectangle> = None;
-        for more in self.fragments().iter().filter_map(|f| f.footer().non_empty_domain.as_ref()) {
+        for more in self
+            .fragments()
+            .iter()
+            .filter_map(|f| f.footer().non_empty_domain.as_ref())
+        {
             let Some(domain) = &mut domain else {
                 domain = Some(more.clone());
                 continue;
             };
-            for ((range, more), dimension) in domain.ranges.iter_mut().zip(&more.ranges).zip(dimensions) {
+            for ((range, more), dimension) in
+                domain.ranges.iter_mut().zip(&more.ranges).zip(dimensions)
+            {
                 if compare(dimension.datatype, &more.start, &range.start) == Ordering::Less {
                     range.start.clone_from(&more.start);
                 }

@@ -7,7 +7,8 @@ use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// Bytes that contexts keep for their next queries, at most: all those of a process that may keep as much share them.
+/// Bytes that contexts keep for their next queries, at most: all those of a process that may keep
+/// as much share them.
 const MOST_IDLE: u64 = 16 << 20;
 
 /// What the contexts of the process share, and the process.
@@ -16,7 +17,8 @@ static SHARED: Mutex<Option<(u32, Weak<Mutex<Shelf>>)>> = Mutex::new(None);
 /// Buffers smaller than this are left to the allocator.
 const SMALLEST: usize = 32 * 1024;
 
-/// Keeps the memory of dropped [`PoolBuffer`]s for the next ones; cheap to clone, shared by threads.
+/// Keeps the memory of dropped [`PoolBuffer`]s for the next ones; cheap to clone, shared by
+/// threads.
 #[derive(Debug, Clone)]
 pub struct BufferPool {
     shelf: Arc<Mutex<Shelf>>,
@@ -37,24 +39,39 @@ impl BufferPool {
     /// A pool that keeps at most `limit` bytes of unused buffers, for loads of any size.
     #[must_use]
     pub fn new(limit: usize) -> Self {
-        let shelf = Shelf { buffers: BTreeMap::new(), kept: 0, limit };
-        Self { shelf: Arc::new(Mutex::new(shelf)), load_limit: u64::MAX }
+        let shelf = Shelf {
+            buffers: BTreeMap::new(),
+            kept: 0,
+            limit,
+        };
+        Self {
+            shelf: Arc::new(Mutex::new(shelf)),
+            load_limit: u64::MAX,
+        }
     }
 
-    /// The pool of a context whose queries may hold `budget` bytes: an eighth of that may lie idle in it. Large ones are one
-    /// pool, as programs that make many contexts rarely use several at once, and drop them late.
+    /// The pool of a context whose queries may hold `budget` bytes: an eighth of that may lie idle
+    /// in it. Large ones are one pool, as programs that make many contexts rarely use several at
+    /// once, and drop them late.
     pub(crate) fn of_context(budget: u64) -> Self {
         let own = || Self::new(usize::try_from((budget / 8).min(MOST_IDLE)).unwrap_or(usize::MAX));
         if budget / 8 < MOST_IDLE {
             return own();
         }
         // In a forked child the lock may be held by a thread that is none of its own.
-        let Ok(mut shared) = SHARED.try_lock() else { return own() };
+        let Ok(mut shared) = SHARED.try_lock() else {
+            return own();
+        };
         let process = std::process::id();
-        let shelf =
-            shared.as_ref().filter(|(made_in, _)| *made_in == process).and_then(|(_, shelf)| shelf.upgrade());
+        let shelf = shared
+            .as_ref()
+            .filter(|(made_in, _)| *made_in == process)
+            .and_then(|(_, shelf)| shelf.upgrade());
         if let Some(shelf) = shelf {
-            return Self { shelf, load_limit: u64::MAX };
+            return Self {
+                shelf,
+                load_limit: u64::MAX,
+            };
         }
         let pool = own();
         *shared = Some((process, Arc::downgrade(&pool.shelf)));
@@ -70,10 +87,14 @@ impl BufferPool {
     /// The same buffers, for a query that may load at most `limit` bytes at a time.
     #[must_use]
     pub fn with_load_limit(&self, limit: u64) -> Self {
-        Self { shelf: Arc::clone(&self.shelf), load_limit: limit }
+        Self {
+            shelf: Arc::clone(&self.shelf),
+            load_limit: limit,
+        }
     }
 
-    /// Bytes, stored and decoded, that one call of [`load_tiles`](crate::read::load_tiles) may take.
+    /// Bytes, stored and decoded, that one call of [`load_tiles`](crate::read::load_tiles) may
+    /// take.
     #[must_use]
     pub fn load_limit(&self) -> u64 {
         self.load_limit
@@ -82,12 +103,21 @@ impl BufferPool {
     /// A buffer of `len` bytes whose content is unspecified (zeros, or what a former user left).
     #[must_use]
     pub fn take(&self, len: usize) -> PoolBuffer {
-        let bytes = if len < SMALLEST { None } else { self.shelf().best_fit(len) };
+        let bytes = if len < SMALLEST {
+            None
+        } else {
+            self.shelf().best_fit(len)
+        };
         let bytes = bytes.unwrap_or_else(|| large_pages::zeroed(len));
-        PoolBuffer { bytes, len, pool: Some(self.clone()) }
+        PoolBuffer {
+            bytes,
+            len,
+            pool: Some(self.clone()),
+        }
     }
 
-    /// The first `len` bytes of a buffer that grows where it has to: its content is then unspecified, as that of a new one.
+    /// The first `len` bytes of a buffer that grows where it has to: its content is then
+    /// unspecified, as that of a new one.
     pub(crate) fn room<'b>(&self, buffer: &'b mut PoolBuffer, len: usize) -> &'b mut [u8] {
         if buffer.len() < len {
             *buffer = self.take(len);
@@ -151,7 +181,8 @@ impl AsRef<[u8]> for PoolBuffer {
 /// The memory of a column; it returns to the pool when the last reference to the column is gone.
 impl From<PoolBuffer> for Buffer {
     fn from(buffer: PoolBuffer) -> Self {
-        // Large blocks are aligned to 16 bytes by every allocator; others might not be, and are cheap to copy.
+        // Large blocks are aligned to 16 bytes by every allocator; others might not be, and are
+        // cheap to copy.
         if buffer.len() < SMALLEST || !buffer.as_ptr().addr().is_multiple_of(16) {
             return Self::from_slice_ref(&*buffer);
         }
@@ -161,7 +192,11 @@ impl From<PoolBuffer> for Buffer {
 
 impl From<Vec<u8>> for PoolBuffer {
     fn from(bytes: Vec<u8>) -> Self {
-        Self { len: bytes.len(), bytes, pool: None }
+        Self {
+            len: bytes.len(),
+            bytes,
+            pool: None,
+        }
     }
 }
 
@@ -195,7 +230,10 @@ mod tests {
 
     #[test]
     fn contexts_with_room_share_a_pool() {
-        let (first, second) = (BufferPool::of_context(8 * MOST_IDLE), BufferPool::of_context(u64::MAX));
+        let (first, second) = (
+            BufferPool::of_context(8 * MOST_IDLE),
+            BufferPool::of_context(u64::MAX),
+        );
         let small = BufferPool::of_context(8 * MOST_IDLE - 8);
         assert!(!Arc::ptr_eq(&first.shelf, &small.shelf));
         assert_eq!(small.shelf().limit as u64, MOST_IDLE - 1);
@@ -215,7 +253,11 @@ mod tests {
         assert_eq!(pool.take(10)[0], 0, "small buffers are fresh");
         drop((pool.take(100_000), pool.take(100_000), pool.take(100_000)));
         assert!(pool.shelf().kept <= 200_000);
-        assert_eq!(pool.take(SMALLEST).bytes.len(), SMALLEST.max(100_000), "at most four times too large");
+        assert_eq!(
+            pool.take(SMALLEST).bytes.len(),
+            SMALLEST.max(100_000),
+            "at most four times too large"
+        );
         assert_eq!(pool.take(SMALLEST + 1).len(), SMALLEST + 1);
     }
 }

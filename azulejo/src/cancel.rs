@@ -6,8 +6,8 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Cancels what a [`Context`](crate::Context) and those derived from it have under way; cheap to clone, to be used from any
-/// thread.
+/// Cancels what a [`Context`](crate::Context) and those derived from it have under way; cheap to
+/// clone, to be used from any thread.
 ///
 /// ```
 /// # use azulejo::{Config, Context};
@@ -37,17 +37,20 @@ struct Waiting {
 
 impl fmt::Debug for State {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("State").field("times", &self.times).finish_non_exhaustive()
+        f.debug_struct("State")
+            .field("times", &self.times)
+            .finish_non_exhaustive()
     }
 }
 
 impl CancelHandle {
-    /// Ends everything that was begun before with [`Error::Cancelled`]: requests that are waited for at once, queries and
-    /// writes before their next step. Returns without waiting for that.
+    /// Ends everything that was begun before with [`Error::Cancelled`]: requests that are waited
+    /// for at once, queries and writes before their next step. Returns without waiting for that.
     ///
-    /// Nothing is harmed: a write that is cancelled does not count, open arrays can be read on, and what is begun later is not
-    /// concerned. An object that is being written as a whole, such as a commit, a schema or a key-value, is not interrupted: it
-    /// is there afterwards, or its error says that it is not.
+    /// Nothing is harmed: a write that is cancelled does not count, open arrays can be read on, and
+    /// what is begun later is not concerned. An object that is being written as a whole, such as a
+    /// commit, a schema or a key-value, is not interrupted: it is there afterwards, or its error
+    /// says that it is not.
     pub fn cancel(&self) {
         self.state.times.fetch_add(1, Ordering::SeqCst);
         let stops = std::mem::take(&mut self.waiting().stops);
@@ -56,7 +59,10 @@ impl CancelHandle {
 
     /// Marks the beginning of a piece of work.
     pub(crate) fn begin(&self) -> Operation {
-        Operation { handle: self.clone(), begun: self.state.times.load(Ordering::SeqCst) }
+        Operation {
+            handle: self.clone(),
+            begun: self.state.times.load(Ordering::SeqCst),
+        }
     }
 
     /// Runs `stop` if something is cancelled before the result is dropped.
@@ -69,11 +75,17 @@ impl CancelHandle {
         let number = waiting.next;
         waiting.next += 1;
         waiting.stops.insert(number, Box::new(stop));
-        StopOnCancel { handle: self.clone(), number }
+        StopOnCancel {
+            handle: self.clone(),
+            number,
+        }
     }
 
     fn waiting(&self) -> std::sync::MutexGuard<'_, Waiting> {
-        self.state.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state
+            .waiting
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -126,7 +138,11 @@ mod tests {
         assert!(before.check().is_ok() && receiver.try_recv().is_err());
         handle.clone().cancel();
         assert!(matches!(before.check(), Err(Error::Cancelled)));
-        assert_eq!(receiver.iter().collect::<Vec<i32>>(), [1], "the one that still waits, once");
+        assert_eq!(
+            receiver.iter().collect::<Vec<i32>>(),
+            [1],
+            "the one that still waits, once"
+        );
         drop(waiting);
         assert!(handle.begin().check().is_ok());
         handle.cancel();

@@ -1,11 +1,13 @@
 //! Verifying an array: is everything there that its files say, and nothing else?
 //!
-//! [`check`] looks at names, commits, schemas, metadata, and each fragment's footer, sections, files and their sizes. Asked
-//! to look deep, it decodes every chunk of every tile, which verifies checksums, and holds cells against their order, their
-//! boxes and their statistics. What it finds are values ([`Finding`]); [`repair`] mends those that can be mended without
-//! losing anything: it removes what no reader counts and finishes what a crash has cut short.
+//! [`check`] looks at names, commits, schemas, metadata, and each fragment's footer, sections,
+//! files and their sizes. Asked to look deep, it decodes every chunk of every tile, which verifies
+//! checksums, and holds cells against their order, their boxes and their statistics. What it finds
+//! are values ([`Finding`]); [`repair`] mends those that can be mended without losing anything: it
+//! removes what no reader counts and finishes what a crash has cut short.
 //!
-//! A write under way looks like one that a crash has cut short. Repair an array only while nobody writes to it.
+//! A write under way looks like one that a crash has cut short. Repair an array only while nobody
+//! writes to it.
 
 mod cells;
 mod commits;
@@ -86,7 +88,10 @@ pub struct CheckOptions {
 
 impl Default for CheckOptions {
     fn default() -> Self {
-        Self { deep: false, memory_budget: 256 << 20 }
+        Self {
+            deep: false,
+            memory_budget: 256 << 20,
+        }
     }
 }
 
@@ -111,12 +116,22 @@ impl Report {
     }
 
     fn add(&mut self, severity: Severity, path: StorePath, what: impl Into<String>, fix: Fix) {
-        self.findings.push(Finding { severity, path, what: what.into(), fix });
+        self.findings.push(Finding {
+            severity,
+            path,
+            what: what.into(),
+            fix,
+        });
     }
 
     /// Adds an error, with what it says.
     fn broken(&mut self, path: StorePath, error: &Error, advice: &'static str) {
-        self.add(Severity::Error, path, error.to_string(), Fix::Advice(advice));
+        self.add(
+            Severity::Error,
+            path,
+            error.to_string(),
+            Fix::Advice(advice),
+        );
     }
 }
 
@@ -126,14 +141,18 @@ const RESTORE: &str = "restore it from a backup";
 /// Checks an array.
 ///
 /// # Errors
-/// [`Error::NotFound`] if there is no array, [`Error::Encryption`] for a missing, wrong or unneeded key, and errors of the
-/// storage other than missing files. What is wrong with the array is no error but a finding.
+/// [`Error::NotFound`] if there is no array, [`Error::Encryption`] for a missing, wrong or unneeded
+/// key, and errors of the storage other than missing files. What is wrong with the array is no
+/// error but a finding.
 pub fn check(context: &Context, uri: &str, options: CheckOptions) -> Result<Report> {
     let context = &crate::manifest::without(context);
     let location = context.locate(&Uri::parse(uri)?)?;
     let mut report = Report::default();
     // A wrong key would make every file look damaged.
-    let head = Part { fragments: Some(Default::default()), ..Part::default() };
+    let head = Part {
+        fragments: Some(Default::default()),
+        ..Part::default()
+    };
     if let Err(error @ (Error::Encryption { .. } | Error::NotFound { .. })) =
         Snapshot::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &head)
     {
@@ -159,7 +178,11 @@ pub fn check(context: &Context, uri: &str, options: CheckOptions) -> Result<Repo
 }
 
 fn sorted(mut report: Report) -> Report {
-    report.findings.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.path.cmp(&b.path)));
+    report.findings.sort_by(|a, b| {
+        b.severity
+            .cmp(&a.severity)
+            .then_with(|| a.path.cmp(&b.path))
+    });
     report
 }
 

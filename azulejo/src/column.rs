@@ -44,7 +44,8 @@ pub struct ColumnBuffers {
     pub cell_num: usize,
     /// The values' bytes, little-endian, cell after cell.
     pub data: Buffer,
-    /// Var-length: start of each cell in `data` in bytes and, as one entry more, the end: `cell_num + 1` `u64`s.
+    /// Var-length: start of each cell in `data` in bytes and, as one entry more, the end: `cell_num
+    /// + 1` `u64`s.
     pub offsets: Option<Buffer>,
     /// Nullable: one byte a cell, 0 for null.
     pub validity: Option<Buffer>,
@@ -66,13 +67,17 @@ impl ColumnSet {
         self.columns.iter().map(ColumnBuffers::memory_size).sum()
     }
 
-    /// The cells `cells` of every column, cut to those that there are; see [`ColumnBuffers::slice`].
+    /// The cells `cells` of every column, cut to those that there are; see
+    /// [`ColumnBuffers::slice`].
     #[must_use]
     pub fn slice(&self, cells: Range<usize>) -> Self {
         let end = cells.end.min(self.cell_num);
         let start = cells.start.min(end);
         let columns = self.columns.iter().map(|c| c.slice(start..end)).collect();
-        Self { cell_num: end - start, columns }
+        Self {
+            cell_num: end - start,
+            columns,
+        }
     }
 
     /// One set of the cells of several batches of one query.
@@ -80,7 +85,9 @@ impl ColumnSet {
     /// # Errors
     /// [`Error::InvalidArgument`] if their columns differ.
     pub fn concat(batches: &[Self]) -> Result<Self> {
-        let Some(first) = batches.first() else { return Ok(Self::default()) };
+        let Some(first) = batches.first() else {
+            return Ok(Self::default());
+        };
         let columns = (0..first.columns.len())
             .map(|i| {
                 let parts: Option<Vec<_>> = batches.iter().map(|b| b.columns.get(i)).collect();
@@ -90,19 +97,28 @@ impl ColumnSet {
                 ColumnBuffers::concat(&parts)
             })
             .collect::<Result<_>>()?;
-        Ok(Self { cell_num: batches.iter().map(|b| b.cell_num).sum(), columns })
+        Ok(Self {
+            cell_num: batches.iter().map(|b| b.cell_num).sum(),
+            columns,
+        })
     }
 
     /// The cells whose byte of the mask, one for each cell, is not 0.
     pub(crate) fn keep(&self, mask: &[u8]) -> Result<Self> {
-        let runs: Vec<Range<usize>> = runs(mask).filter_map(|(kept, cells)| kept.then_some(cells)).collect();
+        let runs: Vec<Range<usize>> = runs(mask)
+            .filter_map(|(kept, cells)| kept.then_some(cells))
+            .collect();
         let columns = self.columns.iter().map(|column| {
             let mut kept = ColumnBuilder::new(column.column_type.clone());
             let view = column.view();
-            runs.iter().try_for_each(|cells| kept.append_view(&view, cells.clone()))?;
+            runs.iter()
+                .try_for_each(|cells| kept.append_view(&view, cells.clone()))?;
             Ok(kept.finish())
         });
-        Ok(Self { cell_num: runs.iter().map(Range::len).sum(), columns: columns.collect::<Result<_>>()? })
+        Ok(Self {
+            cell_num: runs.iter().map(Range::len).sum(),
+            columns: columns.collect::<Result<_>>()?,
+        })
     }
 
     /// The cells at these places, in their order.
@@ -110,10 +126,15 @@ impl ColumnSet {
         let columns = self.columns.iter().map(|column| {
             let mut picked = ColumnBuilder::new(column.column_type.clone());
             let view = column.view();
-            places.iter().try_for_each(|&cell| picked.append_view(&view, cell..cell + 1))?;
+            places
+                .iter()
+                .try_for_each(|&cell| picked.append_view(&view, cell..cell + 1))?;
             Ok(picked.finish())
         });
-        Ok(Self { cell_num: places.len(), columns: columns.collect::<Result<_>>()? })
+        Ok(Self {
+            cell_num: places.len(),
+            columns: columns.collect::<Result<_>>()?,
+        })
     }
 
     /// The column of a field.
@@ -123,23 +144,27 @@ impl ColumnSet {
     }
 }
 
-/// The runs of equal cells of a mask, one byte a cell: whether they are marked (not 0), and which cells they are.
+/// The runs of equal cells of a mask, one byte a cell: whether they are marked (not 0), and which
+/// cells they are.
 pub(crate) fn runs(mask: &[u8]) -> impl Iterator<Item = (bool, Range<usize>)> {
-    mask.chunk_by(|a, b| (*a == 0) == (*b == 0)).scan(0, |start, run| {
-        let cells = *start..*start + run.len();
-        *start = cells.end;
-        Some((run.first() != Some(&0), cells))
-    })
+    mask.chunk_by(|a, b| (*a == 0) == (*b == 0))
+        .scan(0, |start, run| {
+            let cells = *start..*start + run.len();
+            *start = cells.end;
+            Some((run.first() != Some(&0), cells))
+        })
 }
 
-/// Cells of one field as borrowed slices: of a decoded tile or of a column. What conditions and aggregates look at.
+/// Cells of one field as borrowed slices: of a decoded tile or of a column. What conditions and
+/// aggregates look at.
 #[derive(Debug, Clone, Copy)]
 pub struct FieldView<'a> {
     /// Number of cells.
     pub cell_num: usize,
     /// The values' bytes.
     pub data: &'a [u8],
-    /// Var-length: `cell_num + 1` byte offsets into `data`, never decreasing, the last at most `data.len()`.
+    /// Var-length: `cell_num + 1` byte offsets into `data`, never decreasing, the last at most
+    /// `data.len()`.
     pub offsets: Option<&'a [u64]>,
     /// Nullable: one byte a cell, 0 for null.
     pub validity: Option<&'a [u8]>,
@@ -164,25 +189,39 @@ impl<'a> FieldView<'a> {
     /// The cells `cells`; `None` if there are not so many.
     #[must_use]
     pub fn slice(&self, cells: Range<usize>) -> Option<Self> {
-        let cell_num = cells.end.checked_sub(cells.start).filter(|_| cells.end <= self.cell_num)?;
+        let cell_num = cells
+            .end
+            .checked_sub(cells.start)
+            .filter(|_| cells.end <= self.cell_num)?;
         let (data, offsets) = match self.offsets {
             Some(offsets) => (self.data, Some(offsets.get(cells.start..=cells.end)?)),
             None => {
                 let start = cells.start.checked_mul(self.cell_size)?;
-                (self.data.get(start..cells.end.checked_mul(self.cell_size)?)?, None)
+                (
+                    self.data
+                        .get(start..cells.end.checked_mul(self.cell_size)?)?,
+                    None,
+                )
             }
         };
         let validity = match self.validity {
             Some(validity) => Some(validity.get(cells)?),
             None => None,
         };
-        Some(Self { cell_num, data, offsets, validity, cell_size: self.cell_size })
+        Some(Self {
+            cell_num,
+            data,
+            offsets,
+            validity,
+            cell_size: self.cell_size,
+        })
     }
 
     /// Whether a cell is not null.
     #[must_use]
     pub fn is_valid(&self, cell: usize) -> bool {
-        self.validity.is_none_or(|v| v.get(cell).is_some_and(|&b| b != 0))
+        self.validity
+            .is_none_or(|v| v.get(cell).is_some_and(|&b| b != 0))
     }
 }
 
@@ -196,8 +235,8 @@ pub struct ColumnView<'a> {
 }
 
 impl<'a> ColumnView<'a> {
-    /// Cells in slices: the values' bytes, for var-length cells one offset in bytes more than cells, for nullable ones a
-    /// validity byte each.
+    /// Cells in slices: the values' bytes, for var-length cells one offset in bytes more than
+    /// cells, for nullable ones a validity byte each.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for slices that do not fit the type or each other.
@@ -212,7 +251,16 @@ impl<'a> ColumnView<'a> {
             Some(offsets) => offsets.len().saturating_sub(1),
             None => data.len().checked_div(cell_size).unwrap_or(0),
         };
-        let column = Self { column_type, cells: FieldView { cell_num, data, offsets, validity, cell_size } };
+        let column = Self {
+            column_type,
+            cells: FieldView {
+                cell_num,
+                data,
+                offsets,
+                validity,
+                cell_size,
+            },
+        };
         column.validate()?;
         Ok(column)
     }
@@ -223,7 +271,12 @@ impl<'a> ColumnView<'a> {
     /// [`Error::InvalidArgument`] saying what is wrong.
     pub fn validate(&self) -> Result<()> {
         let Self { column_type, cells } = self;
-        let wrong = |what: &str| Err(Error::InvalidArgument(format!("column {}: {what}", column_type.name)));
+        let wrong = |what: &str| {
+            Err(Error::InvalidArgument(format!(
+                "column {}: {what}",
+                column_type.name
+            )))
+        };
         match cells.offsets {
             Some(_) if !column_type.is_var() => return wrong("offsets for fixed-length cells"),
             Some(offsets) => {
@@ -244,7 +297,9 @@ impl<'a> ColumnView<'a> {
         }
         match cells.validity {
             Some(_) if !column_type.nullable => wrong("validity for a field that cannot be null"),
-            Some(v) if v.len() != cells.cell_num => wrong("the validity does not match the number of cells"),
+            Some(v) if v.len() != cells.cell_num => {
+                wrong("the validity does not match the number of cells")
+            }
             None if column_type.nullable => wrong("a nullable field needs validity"),
             _ => Ok(()),
         }
@@ -264,9 +319,9 @@ pub struct ColumnMut<'a> {
 
 /// A growing column.
 ///
-/// The buffers are open to stages that write into them in bulk; they keep these lengths in step: `data` holds
-/// `cell_num` cells (or as many bytes as the last offset says), `offsets` `cell_num + 1` `u64`s, `validity` `cell_num`
-/// bytes.
+/// The buffers are open to stages that write into them in bulk; they keep these lengths in step:
+/// `data` holds `cell_num` cells (or as many bytes as the last offset says), `offsets` `cell_num +
+/// 1` `u64`s, `validity` `cell_num` bytes.
 #[derive(Debug)]
 pub struct ColumnBuilder {
     /// What the column holds.
@@ -328,22 +383,35 @@ impl ColumnBuilder {
         Self::with_capacity(column_type, 0, 0)
     }
 
-    /// An empty column with room for `cells` cells and, if they vary in length, `var_bytes` bytes of values.
+    /// An empty column with room for `cells` cells and, if they vary in length, `var_bytes` bytes
+    /// of values.
     #[must_use]
     pub fn with_capacity(column_type: ColumnType, cells: usize, var_bytes: usize) -> Self {
         let var = column_type.is_var();
-        let data = if var { var_bytes } else { cells.saturating_mul(column_type.cell_size()) };
+        let data = if var {
+            var_bytes
+        } else {
+            cells.saturating_mul(column_type.cell_size())
+        };
         let offsets = var.then(|| {
             let mut offsets = MutableBuffer::with_capacity((cells + 1).saturating_mul(8));
             offsets.push(0u64);
             offsets
         });
-        let validity = column_type.nullable.then(|| MutableBuffer::with_capacity(cells));
-        Self { column_type, data: MutableBuffer::with_capacity(data), offsets, validity, cell_num: 0 }
+        let validity = column_type
+            .nullable
+            .then(|| MutableBuffer::with_capacity(cells));
+        Self {
+            column_type,
+            data: MutableBuffer::with_capacity(data),
+            offsets,
+            validity,
+            cell_num: 0,
+        }
     }
 
-    /// Appends one cell. Fixed-length cells must have the column's cell size: others are cut or padded with 0.
-    /// `valid` matters to nullable columns only.
+    /// Appends one cell. Fixed-length cells must have the column's cell size: others are cut or
+    /// padded with 0. `valid` matters to nullable columns only.
     pub fn append_cell(&mut self, cell: &[u8], valid: bool) {
         if let Some(offsets) = &mut self.offsets {
             self.data.extend_from_slice(cell);
@@ -370,7 +438,11 @@ impl ColumnBuilder {
                 offsets.push(end);
             }
         }
-        let cell_len = if self.offsets.is_some() { cell.len() } else { self.column_type.cell_size() };
+        let cell_len = if self.offsets.is_some() {
+            cell.len()
+        } else {
+            self.column_type.cell_size()
+        };
         let start = self.data.len();
         self.data.resize(start + cell_len.saturating_mul(count), 0);
         if cell.len() >= cell_len {
@@ -387,24 +459,36 @@ impl ColumnBuilder {
     /// # Errors
     /// [`Error::Internal`] if the view has not these cells or another shape.
     pub fn append_view(&mut self, view: &FieldView<'_>, cells: Range<usize>) -> Result<()> {
-        let lacking = || Error::Internal(format!("column {}: a view lacks cells", self.column_type.name));
+        let lacking = || {
+            Error::Internal(format!(
+                "column {}: a view lacks cells",
+                self.column_type.name
+            ))
+        };
         let count = cells.len();
         let size = self.column_type.cell_size();
         let added = match (&self.offsets, view.offsets) {
             (Some(_), Some(offsets)) => {
                 let offsets = offsets.get(cells.start..=cells.end).ok_or_else(lacking)?;
                 let (first, last) = (offsets[0], offsets[count]);
-                let data = view.data.get(first as usize..last as usize).ok_or_else(lacking)?;
+                let data = view
+                    .data
+                    .get(first as usize..last as usize)
+                    .ok_or_else(lacking)?;
                 Some((data, first, &offsets[1..]))
             }
             (None, None) => {
                 let (start, end) = (cells.start.checked_mul(size), cells.end.checked_mul(size));
-                let (Some(start), Some(end)) = (start, end) else { return Err(lacking()) };
+                let (Some(start), Some(end)) = (start, end) else {
+                    return Err(lacking());
+                };
                 Some((view.data.get(start..end).ok_or_else(lacking)?, 0, &[][..]))
             }
             _ => None,
         };
-        let Some((data, first, ends)) = added else { return Err(lacking()) };
+        let Some((data, first, ends)) = added else {
+            return Err(lacking());
+        };
         let valid = match (&self.validity, view.validity) {
             (Some(_), Some(v)) => Some(v.get(cells).ok_or_else(lacking)?),
             _ => None,
@@ -447,14 +531,17 @@ impl ColumnBuffers {
         ColumnBuilder::new(column_type).finish()
     }
 
-    /// Checks that the buffers have the lengths that `cell_num` and the type ask for and that offsets are in order.
+    /// Checks that the buffers have the lengths that `cell_num` and the type ask for and that
+    /// offsets are in order.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] naming the field and what does not fit.
     pub fn validate(&self) -> Result<()> {
         if self.offsets.is_some() && self.offsets_slice().is_none() {
             let name = &self.column_type.name;
-            return Err(Error::InvalidArgument(format!("column {name}: the offsets are not aligned")));
+            return Err(Error::InvalidArgument(format!(
+                "column {name}: the offsets are not aligned"
+            )));
         }
         self.as_view().validate()
     }
@@ -462,7 +549,10 @@ impl ColumnBuffers {
     /// The column as borrowed memory.
     #[must_use]
     pub fn as_view(&self) -> ColumnView<'_> {
-        ColumnView { column_type: self.column_type.clone(), cells: self.view() }
+        ColumnView {
+            column_type: self.column_type.clone(),
+            cells: self.view(),
+        }
     }
 
     /// The cells as slices; offsets that are not aligned `u64`s count as absent.
@@ -518,8 +608,8 @@ impl ColumnBuffers {
         self.data.len() + part(&self.offsets) + part(&self.validity)
     }
 
-    /// The cells `cells`, cut to those that there are. Values and validity are shared, not copied; offsets are copied
-    /// if they would not start at 0.
+    /// The cells `cells`, cut to those that there are. Values and validity are shared, not copied;
+    /// offsets are copied if they would not start at 0.
     #[must_use]
     pub fn slice(&self, cells: Range<usize>) -> Self {
         let end = cells.end.min(self.cell_num);
@@ -532,7 +622,14 @@ impl ColumnBuffers {
                     (Some(buffer), 0) => buffer.slice_with_length(start * 8, (count + 1) * 8),
                     _ => Buffer::from_vec(offsets.iter().map(|o| o - first).collect::<Vec<u64>>()),
                 };
-                (part(&self.data, first as usize, last.saturating_sub(first) as usize), Some(buffer))
+                (
+                    part(
+                        &self.data,
+                        first as usize,
+                        last.saturating_sub(first) as usize,
+                    ),
+                    Some(buffer),
+                )
             }
             None => {
                 let size = self.column_type.cell_size();
@@ -540,7 +637,13 @@ impl ColumnBuffers {
             }
         };
         let validity = self.validity.as_ref().map(|v| part(v, start, count));
-        Self { column_type: self.column_type.clone(), cell_num: count, data, offsets, validity }
+        Self {
+            column_type: self.column_type.clone(),
+            cell_num: count,
+            data,
+            offsets,
+            validity,
+        }
     }
 
     /// One column of the cells of several with one type. A single column is shared, not copied.
@@ -579,7 +682,8 @@ fn part(buffer: &Buffer, start: usize, len: usize) -> Buffer {
 /// A buffer as numbers; `None` if it is not aligned for them or its length is odd.
 fn typed<T: ArrowNativeType>(buffer: &Buffer) -> Option<&[T]> {
     let size = size_of::<T>();
-    let fits = buffer.as_ptr().addr().is_multiple_of(align_of::<T>()) && buffer.len().is_multiple_of(size);
+    let fits =
+        buffer.as_ptr().addr().is_multiple_of(align_of::<T>()) && buffer.len().is_multiple_of(size);
     fits.then(|| buffer.typed_data())
 }
 
@@ -589,7 +693,11 @@ mod tests {
     use proptest::prelude::*;
 
     fn kind(var: bool, nullable: bool) -> ColumnType {
-        let cells = if var { CellValNum::Var } else { CellValNum::Fixed(3) };
+        let cells = if var {
+            CellValNum::Var
+        } else {
+            CellValNum::Fixed(3)
+        };
         let kind = ColumnType::new("a", Datatype::UInt8).with_cell_val_num(cells);
         if nullable { kind.with_nulls() } else { kind }
     }
@@ -661,16 +769,36 @@ mod tests {
 
     #[test]
     fn views_that_lack_cells_are_refused() {
-        let view = FieldView { cell_num: 2, data: &[1, 2, 3], offsets: None, validity: None, cell_size: 3 };
+        let view = FieldView {
+            cell_num: 2,
+            data: &[1, 2, 3],
+            offsets: None,
+            validity: None,
+            cell_size: 3,
+        };
         let mut builder = ColumnBuilder::new(kind(false, false));
         assert!(builder.append_view(&view, 0..2).is_err());
         assert!(builder.append_view(&view, 0..1).is_ok());
         let offsets = [0, 9];
-        let view = FieldView { offsets: Some(&offsets), ..view };
-        assert!(ColumnBuilder::new(kind(true, false)).append_view(&view, 0..1).is_err());
+        let view = FieldView {
+            offsets: Some(&offsets),
+            ..view
+        };
+        assert!(
+            ColumnBuilder::new(kind(true, false))
+                .append_view(&view, 0..1)
+                .is_err()
+        );
         let backwards = [2, 1];
-        let view = FieldView { offsets: Some(&backwards), ..view };
-        assert!(ColumnBuilder::new(kind(true, false)).append_view(&view, 0..1).is_err());
+        let view = FieldView {
+            offsets: Some(&backwards),
+            ..view
+        };
+        assert!(
+            ColumnBuilder::new(kind(true, false))
+                .append_view(&view, 0..1)
+                .is_err()
+        );
         assert!(builder.append_view(&view, 0..1).is_err());
     }
 }

@@ -1,12 +1,13 @@
-//! Conditions on cells: binding a tree to a schema, evaluating it over columns, pruning tiles by their statistics, and
-//! reading it from text.
+//! Conditions on cells: binding a tree to a schema, evaluating it over columns, pruning tiles by
+//! their statistics, and reading it from text.
 //!
-//! A [`Condition`] holds bytes of the fields' own types (for an enumerated attribute: of the enumeration's type). Binding
-//! checks names and types, turns labels into indices, pushes negations down to the comparisons and leaves a tree that
-//! evaluates column by column.
+//! A [`Condition`] holds bytes of the fields' own types (for an enumerated attribute: of the
+//! enumeration's type). Binding checks names and types, turns labels into indices, pushes negations
+//! down to the comparisons and leaves a tree that evaluates column by column.
 //!
-//! Meaning, as in the reference: a comparison or set test with a null cell is false, and so is its negation (`not a > 3`
-//! is `a <= 3`); NaN meets nothing but `!=` and `not in`; a test of an attribute that a fragment does not have is false.
+//! Meaning, as in the reference: a comparison or set test with a null cell is false, and so is its
+//! negation (`not a > 3` is `a <= 3`); NaN meets nothing but `!=` and `not in`; a test of an
+//! attribute that a fragment does not have is false.
 
 mod bind;
 mod evaluate;
@@ -38,12 +39,12 @@ pub struct BoundCondition {
 }
 
 impl BoundCondition {
-    /// Binds a condition to the array's schema. Labels of enumerated attributes become indices; the lookup is called for
-    /// those enumerations only.
+    /// Binds a condition to the array's schema. Labels of enumerated attributes become indices; the
+    /// lookup is called for those enumerations only.
     ///
     /// # Errors
-    /// A field that does not exist, a value whose size does not fit the field, a comparison that the type does not have,
-    /// `<` and the like on an enumeration without order.
+    /// A field that does not exist, a value whose size does not fit the field, a comparison that
+    /// the type does not have, `<` and the like on an enumeration without order.
     pub fn bind(
         condition: &Condition,
         schema: &ArraySchema,
@@ -52,9 +53,9 @@ impl BoundCondition {
         bind::bind(condition, schema, enumerations, false)
     }
 
-    /// Binds the negation, pushed down to the comparisons: cells for which a comparison is neither true nor false (nulls)
-    /// meet neither a condition nor its negation. Delete commits store the negation of what their user wrote, and are
-    /// bound as they are.
+    /// Binds the negation, pushed down to the comparisons: cells for which a comparison is neither
+    /// true nor false (nulls) meet neither a condition nor its negation. Delete commits store the
+    /// negation of what their user wrote, and are bound as they are.
     ///
     /// # Errors
     /// Those of [`Self::bind`].
@@ -66,8 +67,9 @@ impl BoundCondition {
         bind::bind(condition, schema, enumerations, true)
     }
 
-    /// The same condition for the cells of one fragment: tests of attributes that its schema lacks are false. The
-    /// result's [`Self::fields`] are those still needed: ask it, not the original, which views to bring.
+    /// The same condition for the cells of one fragment: tests of attributes that its schema lacks
+    /// are false. The result's [`Self::fields`] are those still needed: ask it, not the original,
+    /// which views to bring.
     #[must_use]
     pub fn for_fragment(&self, schema: &ArraySchema) -> Self {
         bind::for_fragment(self, schema)
@@ -90,7 +92,8 @@ impl BoundCondition {
 
     /// Clears `mask` (one byte a cell, 0 or 1) for the cells that do not meet the condition.
     ///
-    /// `views` are the cells of [`Self::fields`], in that order, all as long as the mask. Bytes already 0 stay 0.
+    /// `views` are the cells of [`Self::fields`], in that order, all as long as the mask. Bytes
+    /// already 0 stay 0.
     ///
     /// # Errors
     /// Views that do not fit the fields.
@@ -98,8 +101,8 @@ impl BoundCondition {
         evaluate::evaluate(&self.root, views, mask)
     }
 
-    /// What statistics alone say about a tile. `stats` is asked by index into [`Self::fields`]; `None` if nothing about
-    /// that field is known or trusted.
+    /// What statistics alone say about a tile. `stats` is asked by index into [`Self::fields`];
+    /// `None` if nothing about that field is known or trusted.
     #[must_use]
     pub fn prune<'a>(&self, stats: &dyn Fn(usize) -> Option<FieldStats<'a>>) -> Tri {
         prune::prune(&self.root, stats)

@@ -12,10 +12,12 @@ pub struct Config {
     pub threads: usize,
     /// Two ranges of one file closer than this many bytes are read as one.
     pub coalesce_gap: u64,
-    /// Bytes of object stores that are kept in memory for the context's next queries, in files that never change; 0: none.
+    /// Bytes of object stores that are kept in memory for the context's next queries, in files that
+    /// never change; 0: none.
     pub tile_cache: u64,
-    /// Bytes of decoded tiles that an open array keeps for its next queries of some of its cells, where storage is local; 0:
-    /// none. Never more than a sixteenth of the memory budget, of which it is a part.
+    /// Bytes of decoded tiles that an open array keeps for its next queries of some of its cells,
+    /// where storage is local; 0: none. Never more than a sixteenth of the memory budget, of which
+    /// it is a part.
     pub decoded_cache: u64,
     /// Settings of object stores; what is not set comes from the environment.
     pub store: StoreSettings,
@@ -61,9 +63,9 @@ impl Config {
     /// [`Error::InvalidArgument`] if there is no such setting, or if the value is none for it.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
         let number = || {
-            value
-                .parse::<u64>()
-                .map_err(|_| Error::InvalidArgument(format!("{name} is a whole number, not {value:?}")))
+            value.parse::<u64>().map_err(|_| {
+                Error::InvalidArgument(format!("{name} is a whole number, not {value:?}"))
+            })
         };
         match name {
             "sm.mem.total_budget" => self.memory_budget = number()?.max(1 << 20),

@@ -1,9 +1,10 @@
 //! Maintenance: many fragments become few, many files one, and what was replaced goes away.
 //!
-//! Consolidation ([`fragments`], [`commits`], [`fragment_metadata`], [`array_metadata`], [`group_metadata`]) adds files and
-//! removes none: whoever reads sees the same cells as before. [`vacuum`](fn@vacuum) removes what a consolidation has made
-//! superfluous. Every step leaves an array that reads as before it or as after it; a step that a crash has cut short is
-//! finished by the next one.
+//! Consolidation ([`fragments`], [`commits`], [`fragment_metadata`], [`array_metadata`],
+//! [`group_metadata`]) adds files and removes none: whoever reads sees the same cells as before.
+//! [`vacuum`](fn@vacuum) removes what a consolidation has made superfluous. Every step leaves an
+//! array that reads as before it or as after it; a step that a crash has cut short is finished by
+//! the next one.
 //!
 //! | replaced | by | which is said by |
 //! |---|---|---|
@@ -12,8 +13,8 @@
 //! | footers of fragments | a `.meta` file | its content |
 //! | metadata files | one `__t1_t2_..` | its `.vac` file |
 //!
-//! One maintenance runs at a time on an array within a process. Pages: *Consolidated Commits File*, *Vacuum File*,
-//! *Ignore File*, *Consolidated Fragment Metadata File*.
+//! One maintenance runs at a time on an array within a process. Pages: *Consolidated Commits File*,
+//! *Vacuum File*, *Ignore File*, *Consolidated Fragment Metadata File*.
 
 mod choose;
 mod commits;
@@ -56,8 +57,13 @@ pub enum Mode {
 
 impl Mode {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Fragments, Self::FragmentMetadata, Self::Commits, Self::ArrayMetadata, Self::GroupMetadata];
+    pub const ALL: [Self; 5] = [
+        Self::Fragments,
+        Self::FragmentMetadata,
+        Self::Commits,
+        Self::ArrayMetadata,
+        Self::GroupMetadata,
+    ];
 
     /// The name that TileDB's settings give it.
     #[must_use]
@@ -86,7 +92,8 @@ impl Turn {
     fn wait(location: &Location) -> Self {
         let key = location.path.to_string();
         let (lock, changed) = &*BUSY;
-        let mut busy: MutexGuard<'_, HashSet<String>> = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut busy: MutexGuard<'_, HashSet<String>> =
+            lock.lock().unwrap_or_else(PoisonError::into_inner);
         while busy.contains(&key) {
             busy = changed.wait(busy).unwrap_or_else(PoisonError::into_inner);
         }
@@ -98,7 +105,9 @@ impl Turn {
 impl Drop for Turn {
     fn drop(&mut self) {
         let (lock, changed) = &*BUSY;
-        lock.lock().unwrap_or_else(PoisonError::into_inner).remove(&self.key);
+        lock.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.key);
         changed.notify_all();
     }
 }

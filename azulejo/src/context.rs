@@ -61,7 +61,10 @@ impl Location {
     /// What lies there under a relative path.
     #[must_use]
     pub fn join(&self, relative: &str) -> Self {
-        Self { storage: Arc::clone(&self.storage), path: self.path.join(relative) }
+        Self {
+            storage: Arc::clone(&self.storage),
+            path: self.path.join(relative),
+        }
     }
 }
 
@@ -72,25 +75,40 @@ impl Context {
         Self::with_storages(config, key, Arc::new(local), Arc::new(MemoryStorage::new()))
     }
 
-    /// A context whose `file://` and `mem://` URIs go to the given storages (tests wrap them to count requests or fail).
+    /// A context whose `file://` and `mem://` URIs go to the given storages (tests wrap them to
+    /// count requests or fail).
     pub fn with_storages(
         config: Config,
         key: Option<EncryptionKey>,
         local: Arc<dyn Storage>,
         memory: Arc<dyn Storage>,
     ) -> Result<Self> {
-        let (buffers, pool) =
-            (BufferPool::of_context(config.memory_budget), Arc::new(ComputePool::new(config.threads)?));
+        let (buffers, pool) = (
+            BufferPool::of_context(config.memory_budget),
+            Arc::new(ComputePool::new(config.threads)?),
+        );
         let stores = Stores::new(local, memory, config.tile_cache);
-        let inner = Arc::new(Inner { config, key, stores, pool, buffers });
-        Ok(Self { inner, observer: Observer::default() })
+        let inner = Arc::new(Inner {
+            config,
+            key,
+            stores,
+            pool,
+            buffers,
+        });
+        Ok(Self {
+            inner,
+            observer: Observer::default(),
+        })
     }
 
-    /// The same context, whose long pieces of work tell `observer` how far they have come, from the thread that does them.
-    /// It should return soon: the work waits for it.
+    /// The same context, whose long pieces of work tell `observer` how far they have come, from the
+    /// thread that does them. It should return soon: the work waits for it.
     #[must_use]
     pub fn observed(&self, observer: impl Fn(Progress) + Send + Sync + 'static) -> Self {
-        Self { inner: Arc::clone(&self.inner), observer: Observer(Some(Arc::new(observer))) }
+        Self {
+            inner: Arc::clone(&self.inner),
+            observer: Observer(Some(Arc::new(observer))),
+        }
     }
 
     /// Tells whoever wants to know how far the work has come.
@@ -100,42 +118,90 @@ impl Context {
         }
     }
 
-    /// The same storages and threads with other settings, of which the number of threads is passed by, and another key.
+    /// The same storages and threads with other settings, of which the number of threads is passed
+    /// by, and another key.
     #[must_use]
     pub fn derive(&self, config: Config, key: Option<EncryptionKey>) -> Self {
         let Inner { stores, pool, .. } = &*self.inner;
         let (stores, pool) = (stores.with_cache(config.tile_cache), Arc::clone(pool));
         let buffers = BufferPool::of_context(config.memory_budget);
-        let inner = Arc::new(Inner { config, key, stores, pool, buffers });
-        Self { inner, observer: self.observer.clone() }
+        let inner = Arc::new(Inner {
+            config,
+            key,
+            stores,
+            pool,
+            buffers,
+        });
+        Self {
+            inner,
+            observer: self.observer.clone(),
+        }
     }
 
-    /// The same context, which keeps idle buffers as one with a memory budget of `budget` bytes does.
+    /// The same context, which keeps idle buffers as one with a memory budget of `budget` bytes
+    /// does.
     pub(crate) fn within(&self, budget: u64) -> Self {
-        let Inner { config, key, stores, pool, .. } = &*self.inner;
+        let Inner {
+            config,
+            key,
+            stores,
+            pool,
+            ..
+        } = &*self.inner;
         let buffers = BufferPool::of_context(budget.min(config.memory_budget));
         let (stores, pool) = (stores.clone(), Arc::clone(pool));
-        let inner = Arc::new(Inner { config: config.clone(), key: key.clone(), stores, pool, buffers });
-        Self { inner, observer: self.observer.clone() }
+        let inner = Arc::new(Inner {
+            config: config.clone(),
+            key: key.clone(),
+            stores,
+            pool,
+            buffers,
+        });
+        Self {
+            inner,
+            observer: self.observer.clone(),
+        }
     }
 
-    /// The same context, where a storage of the caller's stands in for a bucket, container or web server.
+    /// The same context, where a storage of the caller's stands in for a bucket, container or web
+    /// server.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if `root` is no URI of an object store.
     pub fn with_storage_at(&self, root: &Uri, storage: Arc<dyn Storage>) -> Result<Self> {
-        let Inner { config, key, stores, pool, .. } = &*self.inner;
+        let Inner {
+            config,
+            key,
+            stores,
+            pool,
+            ..
+        } = &*self.inner;
         let Some(stores) = stores.with(root.path(), storage) else {
-            return Err(Error::InvalidArgument(format!("{root}: no URI of an object store")));
+            return Err(Error::InvalidArgument(format!(
+                "{root}: no URI of an object store"
+            )));
         };
-        let (config, key, pool, buffers) =
-            (config.clone(), key.clone(), Arc::clone(pool), BufferPool::of_context(config.memory_budget));
-        let inner = Arc::new(Inner { config, key, stores, pool, buffers });
-        Ok(Self { inner, observer: self.observer.clone() })
+        let (config, key, pool, buffers) = (
+            config.clone(),
+            key.clone(),
+            Arc::clone(pool),
+            BufferPool::of_context(config.memory_budget),
+        );
+        let inner = Arc::new(Inner {
+            config,
+            key,
+            stores,
+            pool,
+            buffers,
+        });
+        Ok(Self {
+            inner,
+            observer: self.observer.clone(),
+        })
     }
 
-    /// The requests made of object stores through this context and those derived from it, their bytes, and the time that
-    /// threads have waited for them. Files and memory are not counted.
+    /// The requests made of object stores through this context and those derived from it, their
+    /// bytes, and the time that threads have waited for them. Files and memory are not counted.
     #[must_use]
     pub fn io_stats(&self) -> IoCounts {
         self.inner.stores.stats().counts()
@@ -167,10 +233,14 @@ impl Context {
     /// Which storage keeps a URI, and under which path.
     pub fn locate(&self, uri: &Uri) -> Result<Location> {
         let storage = self.inner.stores.find(uri, &self.inner.config.store)?;
-        Ok(Location { storage, path: uri.path().clone() })
+        Ok(Location {
+            storage,
+            path: uri.path().clone(),
+        })
     }
 
-    /// Memory that queries reuse; at most an eighth of the memory budget lies idle in it, and never much.
+    /// Memory that queries reuse; at most an eighth of the memory budget lies idle in it, and never
+    /// much.
     #[must_use]
     pub fn buffers(&self) -> &BufferPool {
         &self.inner.buffers

@@ -93,11 +93,18 @@ pub enum Error {
 }
 
 impl Error {
-    /// Attaches the object to an error in its bytes: decryption failures become [`Error::Encryption`].
+    /// Attaches the object to an error in its bytes: decryption failures become
+    /// [`Error::Encryption`].
     pub fn decode(uri: impl Into<String>, source: DecodeError) -> Self {
         match source {
-            DecodeError::Decrypt { reason } => Self::Encryption { uri: uri.into(), reason },
-            source => Self::Corrupt { uri: uri.into(), source },
+            DecodeError::Decrypt { reason } => Self::Encryption {
+                uri: uri.into(),
+                reason,
+            },
+            source => Self::Corrupt {
+                uri: uri.into(),
+                source,
+            },
         }
     }
 }

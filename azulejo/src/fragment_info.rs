@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 /// What an array consists of.
 ///
-/// Only fragments whose whole time lies within the time asked for count here; reading also goes to a consolidated
-/// fragment that does so in part, and takes from it the cells of that time.
+/// Only fragments whose whole time lies within the time asked for count here; reading also goes to
+/// a consolidated fragment that does so in part, and takes from it the cells of that time.
 #[derive(Debug, Clone)]
 pub struct FragmentInfo {
     array: Array,
@@ -61,8 +61,14 @@ impl FragmentInfo {
             time.start <= own.start && own.end <= time.end
         };
         let fragments = array.fragments().iter().enumerate();
-        let counted = fragments.filter(|(_, fragment)| inside(fragment)).map(|(i, _)| i).collect();
-        Self { array: array.clone(), counted }
+        let counted = fragments
+            .filter(|(_, fragment)| inside(fragment))
+            .map(|(i, _)| i)
+            .collect();
+        Self {
+            array: array.clone(),
+            counted,
+        }
     }
 
     /// The array.
@@ -92,13 +98,17 @@ impl FragmentInfo {
     /// Sum of the fragments' cells, those included that a later fragment overwrites.
     #[must_use]
     pub fn total_cell_num(&self) -> u64 {
-        self.fragments().fold(0, |total, fragment| total.saturating_add(fragment.cell_num()))
+        self.fragments().fold(0, |total, fragment| {
+            total.saturating_add(fragment.cell_num())
+        })
     }
 
     /// Number of fragments whose footers are not in consolidated fragment metadata.
     #[must_use]
     pub fn unconsolidated_metadata_num(&self) -> usize {
-        self.fragments().filter(|fragment| !fragment.has_consolidated_metadata()).count()
+        self.fragments()
+            .filter(|fragment| !fragment.has_consolidated_metadata())
+            .count()
     }
 
     /// Folders of fragments that a consolidation has replaced: what vacuuming would delete.
@@ -107,13 +117,24 @@ impl FragmentInfo {
         self.array.fragments_to_vacuum()
     }
 
-    /// Reads the MBRs of all sparse fragments in one batch, which they would otherwise read one by one when asked.
+    /// Reads the MBRs of all sparse fragments in one batch, which they would otherwise read one by
+    /// one when asked.
     ///
     /// # Errors
     /// [`Error::Corrupt`] for damaged metadata.
     pub fn preload_mbrs(&self) -> Result<()> {
-        let sparse = |i: &&usize| self.array.fragments().get(**i).is_some_and(|f| !f.is_dense());
-        let wanted: Vec<_> = self.counted.iter().filter(sparse).map(|i| (*i, Section::RTree)).collect();
+        let sparse = |i: &&usize| {
+            self.array
+                .fragments()
+                .get(**i)
+                .is_some_and(|f| !f.is_dense())
+        };
+        let wanted: Vec<_> = self
+            .counted
+            .iter()
+            .filter(sparse)
+            .map(|i| (*i, Section::RTree))
+            .collect();
         self.array.preload(&wanted)
     }
 }
@@ -152,7 +173,11 @@ impl<'a> FragmentDescription<'a> {
     /// File name of that schema.
     #[must_use]
     pub fn schema_name(&self) -> &'a str {
-        self.fragment.footer().schema_name.as_deref().unwrap_or(LEGACY_SCHEMA_FILE)
+        self.fragment
+            .footer()
+            .schema_name
+            .as_deref()
+            .unwrap_or(LEGACY_SCHEMA_FILE)
     }
 
     /// Whether it is dense.
@@ -173,7 +198,8 @@ impl<'a> FragmentDescription<'a> {
         self.fragment.footer().non_empty_domain.as_ref()
     }
 
-    /// Number of cells stored. A dense fragment stores whole space tiles: the cells of these, not of the non-empty domain.
+    /// Number of cells stored. A dense fragment stores whole space tiles: the cells of these, not
+    /// of the non-empty domain.
     #[must_use]
     pub fn cell_num(&self) -> u64 {
         self.fragment.cell_num()
@@ -191,10 +217,12 @@ impl<'a> FragmentDescription<'a> {
         if self.is_dense() { 0 } else { self.tile_num() }
     }
 
-    /// The box around the cells of a tile of a sparse fragment. The first call reads the fragment's R-tree.
+    /// The box around the cells of a tile of a sparse fragment. The first call reads the fragment's
+    /// R-tree.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if the fragment is dense or has no such tile, [`Error::Corrupt`] for damaged metadata.
+    /// [`Error::InvalidArgument`] if the fragment is dense or has no such tile, [`Error::Corrupt`]
+    /// for damaged metadata.
     pub fn mbr(&self, tile: u64) -> Result<NdRectangle> {
         self.check_tile(tile)?;
         let rtree = self.fragment.rtree()?;
@@ -202,8 +230,8 @@ impl<'a> FragmentDescription<'a> {
         mbr.ok_or_else(|| Error::Internal(format!("{}: the R-tree has no tile {tile}", self.uri())))
     }
 
-    /// The coordinates of the first and of the last cell in global order of a tile of a sparse fragment; `None` if the
-    /// fragment does not store them (versions below 23).
+    /// The coordinates of the first and of the last cell in global order of a tile of a sparse
+    /// fragment; `None` if the fragment does not store them (versions below 23).
     ///
     /// # Errors
     /// As [`Self::mbr`].
@@ -212,8 +240,12 @@ impl<'a> FragmentDescription<'a> {
         let tile = usize::try_from(tile).unwrap_or(usize::MAX);
         let mut bounds = GlobalOrderBounds::default();
         for dimension in 0..self.schema().domain.dimensions.len() {
-            let Some((mins, maxs)) = self.fragment.global_order_bounds(dimension)? else { return Ok(None) };
-            let (Some(min), Some(max)) = (mins.get(tile), maxs.get(tile)) else { return Ok(None) };
+            let Some((mins, maxs)) = self.fragment.global_order_bounds(dimension)? else {
+                return Ok(None);
+            };
+            let (Some(min), Some(max)) = (mins.get(tile), maxs.get(tile)) else {
+                return Ok(None);
+            };
             bounds.first.push(min.to_vec());
             bounds.last.push(max.to_vec());
         }
@@ -226,20 +258,29 @@ impl<'a> FragmentDescription<'a> {
         self.fragment.has_consolidated_footer()
     }
 
-    /// Bytes of its files: of the data files as its metadata gives them, and of the metadata file itself.
+    /// Bytes of its files: of the data files as its metadata gives them, and of the metadata file
+    /// itself.
     ///
     /// # Errors
-    /// [`Error::NotFound`] or [`Error::Storage`] if the size of the metadata file is not known yet and cannot be found out.
+    /// [`Error::NotFound`] or [`Error::Storage`] if the size of the metadata file is not known yet
+    /// and cannot be found out.
     pub fn size(&self) -> Result<u64> {
         let footer = self.fragment.footer();
-        let files = footer.file_sizes.iter().chain(&footer.file_var_sizes).chain(&footer.file_validity_sizes);
+        let files = footer
+            .file_sizes
+            .iter()
+            .chain(&footer.file_var_sizes)
+            .chain(&footer.file_validity_sizes);
         let data = files.fold(0u64, |sum, size| sum.saturating_add(*size));
         Ok(data.saturating_add(self.fragment.metadata_size()?))
     }
 
     fn check_tile(&self, tile: u64) -> Result<()> {
         if self.is_dense() {
-            return Err(Error::InvalidArgument(format!("{}: a dense fragment has no MBRs", self.uri())));
+            return Err(Error::InvalidArgument(format!(
+                "{}: a dense fragment has no MBRs",
+                self.uri()
+            )));
         }
         if tile >= self.tile_num() {
             let tiles = self.tile_num();

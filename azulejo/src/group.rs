@@ -28,8 +28,8 @@ pub struct Member {
     pub relative: bool,
     /// What it was when it was added; `None` if that was not known then.
     pub object_type: Option<ObjectType>,
-    /// Where it lies, whole: what [`Array::open`](crate::Array::open) and [`Group::open`] take. Nobody has looked
-    /// whether anything lies there.
+    /// Where it lies, whole: what [`Array::open`](crate::Array::open) and [`Group::open`] take.
+    /// Nobody has looked whether anything lies there.
     pub location: String,
 }
 
@@ -41,14 +41,30 @@ impl Member {
     }
 
     fn new(member: GroupMember, group: &Location) -> Self {
-        let GroupMember { kind, relative, uri, name, .. } = member;
+        let GroupMember {
+            kind,
+            relative,
+            uri,
+            name,
+            ..
+        } = member;
         let object_type = match kind {
             MemberKind::Unknown => None,
             MemberKind::Group => Some(ObjectType::Group),
             MemberKind::Array => Some(ObjectType::Array),
         };
-        let location = if relative { group.path.join(&uri).to_string() } else { uri.clone() };
-        Self { name, uri, relative, object_type, location }
+        let location = if relative {
+            group.path.join(&uri).to_string()
+        } else {
+            uri.clone()
+        };
+        Self {
+            name,
+            uri,
+            relative,
+            object_type,
+            location,
+        }
     }
 }
 
@@ -70,7 +86,8 @@ impl Group {
     /// Opens a group as it is now.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no group, [`Error::Encryption`] for a missing, wrong or unneeded key.
+    /// [`Error::NotFound`] if there is no group, [`Error::Encryption`] for a missing, wrong or
+    /// unneeded key.
     pub fn open(context: &Context, uri: &str) -> Result<Self> {
         Self::open_at(context, uri, TimeRange::ALL)
     }
@@ -84,7 +101,9 @@ impl Group {
         let time_range = time_range.resolved();
         if time_range.start > time_range.end {
             let TimeRange { start, end } = time_range;
-            return Err(Error::InvalidArgument(format!("a time range from {start} to {end} is empty")));
+            return Err(Error::InvalidArgument(format!(
+                "a time range from {start} to {end} is empty"
+            )));
         }
         let location = crate::manifest::locate(context, &uri)?;
         let root = location.storage.list(&location.path)?;
@@ -96,13 +115,21 @@ impl Group {
                     None if root.is_empty() => "a group; there is no such folder, or it is empty",
                     None => "a group; there is neither __group nor __tiledb_group.tdb",
                 };
-                return Err(Error::NotFound { uri: uri.to_string(), what });
+                return Err(Error::NotFound {
+                    uri: uri.to_string(),
+                    what,
+                });
             }
         }
         let files = |folder: RootFolder| -> Result<DetailFiles> {
-            let is_there = root.iter().any(|entry| entry.is_dir && entry.name == folder.name());
-            let entries =
-                if is_there { location.storage.list(&location.path.join(folder.name()))? } else { vec![] };
+            let is_there = root
+                .iter()
+                .any(|entry| entry.is_dir && entry.name == folder.name());
+            let entries = if is_there {
+                location.storage.list(&location.path.join(folder.name()))?
+            } else {
+                vec![]
+            };
             Ok(DetailFiles::parse(folder, &entries))
         };
         let details_files = files(RootFolder::GroupDetails)?;
@@ -110,13 +137,27 @@ impl Group {
         let mut details = Vec::new();
         for (path, payload) in read_details(context, &location, &details_files, time_range)? {
             let decoded = GroupDetails::decode(&payload);
-            details.push(decoded.map_err(|e| Error::decode(location.path.join(&path).to_string(), e))?);
+            details.push(
+                decoded.map_err(|e| Error::decode(location.path.join(&path).to_string(), e))?,
+            );
         }
         let details_version = details.last().map(|newest: &GroupDetails| newest.version);
-        let members = merge(details).into_values().map(|member| Member::new(member, &location)).collect();
+        let members = merge(details)
+            .into_values()
+            .map(|member| Member::new(member, &location))
+            .collect();
         let has_details = !details_files.files.is_empty();
         let context = context.clone();
-        Ok(Self { context, uri, location, time_range, has_details, details_version, members, metadata_files })
+        Ok(Self {
+            context,
+            uri,
+            location,
+            time_range,
+            has_details,
+            details_version,
+            members,
+            metadata_files,
+        })
     }
 
     /// The context that it was opened with.
@@ -137,8 +178,8 @@ impl Group {
         &self.location
     }
 
-    /// The moment that it shows, in milliseconds since 1970-01-01 UTC, if its folders were not listed but a
-    /// [manifest](crate::manifest) was read: what was written later is not seen.
+    /// The moment that it shows, in milliseconds since 1970-01-01 UTC, if its folders were not
+    /// listed but a [manifest](crate::manifest) was read: what was written later is not seen.
     #[must_use]
     pub fn listed_at(&self) -> Option<u64> {
         self.location.storage.listed_at()
@@ -150,8 +191,8 @@ impl Group {
         self.time_range
     }
 
-    /// Whether the group has ever stored members, at whatever time. Groups of TileDB before 2.8 do not: their members
-    /// are what lies in their folder, see [`list`].
+    /// Whether the group has ever stored members, at whatever time. Groups of TileDB before 2.8 do
+    /// not: their members are what lies in their folder, see [`list`].
     #[must_use]
     pub fn has_details(&self) -> bool {
         self.has_details
@@ -166,7 +207,10 @@ impl Group {
     /// The member of a name, or without a name and of this URI as stored.
     #[must_use]
     pub fn member(&self, key: &str) -> Option<&Member> {
-        self.members.binary_search_by(|member| member.key().cmp(key)).ok().and_then(|at| self.members.get(at))
+        self.members
+            .binary_search_by(|member| member.key().cmp(key))
+            .ok()
+            .and_then(|at| self.members.get(at))
     }
 
     /// Reads the key-values at that time.
@@ -174,7 +218,12 @@ impl Group {
     /// # Errors
     /// [`Error::Corrupt`] for damaged files, [`Error::Encryption`] for a wrong key.
     pub fn metadata(&self) -> Result<Metadata> {
-        read_metadata(&self.context, &self.location, &self.metadata_files, self.time_range)
+        read_metadata(
+            &self.context,
+            &self.location,
+            &self.metadata_files,
+            self.time_range,
+        )
     }
 }
 

@@ -1,4 +1,5 @@
-//! Dimension labels: values that stand for the coordinates of a dimension, kept in a small array of their own.
+//! Dimension labels: values that stand for the coordinates of a dimension, kept in a small array of
+//! their own.
 
 mod search;
 
@@ -44,22 +45,38 @@ impl Array {
     /// Opens a dimension label and the array that holds its values, at the time of this array.
     ///
     /// # Errors
-    /// [`Error::SchemaMismatch`] if there is no such label, or its array is not what this array's schema says;
-    /// [`Error::NotFound`] if its array is gone.
+    /// [`Error::SchemaMismatch`] if there is no such label, or its array is not what this array's
+    /// schema says; [`Error::NotFound`] if its array is gone.
     pub fn label(&self, name: &str) -> Result<Label> {
-        let reference = self.schema().dimension_label(name).cloned().ok_or_else(|| {
-            Error::SchemaMismatch(format!("{}: there is no dimension label {name:?}", self.uri()))
-        })?;
+        let reference = self
+            .schema()
+            .dimension_label(name)
+            .cloned()
+            .ok_or_else(|| {
+                Error::SchemaMismatch(format!(
+                    "{}: there is no dimension label {name:?}",
+                    self.uri()
+                ))
+            })?;
         let array = self.open_label(name)?;
         check(&reference, self.schema(), array.schema()).map_err(|reason| {
-            Error::SchemaMismatch(format!("{}: dimension label {name:?}: {reason}", self.uri()))
+            Error::SchemaMismatch(format!(
+                "{}: dimension label {name:?}: {reason}",
+                self.uri()
+            ))
         })?;
         let dimension = array.schema().domain.dimensions.first().cloned();
-        let dimension = dimension.ok_or_else(|| Error::Internal("a label without a dimension".into()))?;
-        Ok(Label { reference, array, dimension })
+        let dimension =
+            dimension.ok_or_else(|| Error::Internal("a label without a dimension".into()))?;
+        Ok(Label {
+            reference,
+            array,
+            dimension,
+        })
     }
 
-    /// The ranges of a dimension whose labels lie in `ranges`: [`Label::ranges`] of [`Self::label`].
+    /// The ranges of a dimension whose labels lie in `ranges`: [`Label::ranges`] of
+    /// [`Self::label`].
     ///
     /// # Errors
     /// Those of both.
@@ -105,32 +122,40 @@ impl Label {
         &self.array
     }
 
-    /// Reads coordinates (first column) and their labels (second column), in the order of the coordinates.
-    /// [`DimSelection::All`] selects all that were written.
+    /// Reads coordinates (first column) and their labels (second column), in the order of the
+    /// coordinates. [`DimSelection::All`] selects all that were written.
     ///
     /// # Errors
     /// Those of reading an array.
     pub fn read(&self, selection: DimSelection) -> Result<ColumnSet> {
         match self.reader(selection)? {
             Some(reader) => reader.read_all(),
-            None => Reader::new(&self.array, self.options(DimSelection::Ranges(Vec::new())))?.read_all(),
+            None => {
+                Reader::new(&self.array, self.options(DimSelection::Ranges(Vec::new())))?.read_all()
+            }
         }
     }
 
-    /// The ranges of the dimension whose labels lie in label ranges (both ends included): what to select with.
+    /// The ranges of the dimension whose labels lie in label ranges (both ends included): what to
+    /// select with.
     ///
-    /// Ordered labels give one range for each label range, in their order. Unordered ones, which the reference does not
-    /// search, give as many as there are runs of coordinates.
+    /// Ordered labels give one range for each label range, in their order. Unordered ones, which
+    /// the reference does not search, give as many as there are runs of coordinates.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a range whose bounds are no values of the label's type or which ends before it
-    /// starts, for a range that holds no label, and if no labels were written; [`Error::Corrupt`] if ordered labels leave
-    /// coordinates out or are out of order from one fragment to the next.
+    /// [`Error::InvalidArgument`] for a range whose bounds are no values of the label's type or
+    /// which ends before it starts, for a range that holds no label, and if no labels were written;
+    /// [`Error::Corrupt`] if ordered labels leave coordinates out or are out of order from one
+    /// fragment to the next.
     pub fn ranges(&self, ranges: &[Range]) -> Result<Vec<Range>> {
         for range in ranges {
             self.check_range(range)?;
         }
-        let Some(written) = self.array.non_empty_domain()?.and_then(|mut domain| domain.ranges.pop()) else {
+        let Some(written) = self
+            .array
+            .non_empty_domain()?
+            .and_then(|mut domain| domain.ranges.pop())
+        else {
             return Err(self.refused("it is empty"));
         };
         let direction = match self.order() {
@@ -138,18 +163,34 @@ impl Label {
             DataOrder::Decreasing => Direction::Decreasing,
             DataOrder::Unordered => return self.unordered(ranges),
         };
-        let axis = self.dimension.axis().filter(|_| self.array.schema().is_dense()).ok_or_else(|| {
-            Error::Unsupported(format!("{}: ordered labels need a dense array of integers", self.array.uri()))
-        })?;
-        let (low, high) =
-            axis.offsets_of(&written).ok_or_else(|| self.corrupt("labels outside the domain"))?;
-        let mut cells = Blocks { label: self, axis, last: high, first: low, loaded: Vec::new() };
+        let axis = self
+            .dimension
+            .axis()
+            .filter(|_| self.array.schema().is_dense())
+            .ok_or_else(|| {
+                Error::Unsupported(format!(
+                    "{}: ordered labels need a dense array of integers",
+                    self.array.uri()
+                ))
+            })?;
+        let (low, high) = axis
+            .offsets_of(&written)
+            .ok_or_else(|| self.corrupt("labels outside the domain"))?;
+        let mut cells = Blocks {
+            label: self,
+            axis,
+            last: high,
+            first: low,
+            loaded: Vec::new(),
+        };
         let typed = |a: &[u8], b: &[u8]| self.compare(a, b);
         self.check_seams(&mut cells, &axis, direction)?;
         let mut found = Vec::with_capacity(ranges.len());
         for range in ranges {
             let bounds = Bounds { low, high };
-            let span = search::find(bounds, direction, range, &typed, &mut |offset| cells.value(offset))?;
+            let span = search::find(bounds, direction, range, &typed, &mut |offset| {
+                cells.value(offset)
+            })?;
             let (start, end) = span.ok_or_else(|| self.refused("the range contains no values"))?;
             found.push(Range::new(axis.coordinate(start), axis.coordinate(end)));
         }
@@ -158,7 +199,11 @@ impl Label {
 
     /// Compares two labels.
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        if self.reference.cell_val_num == CellValNum::Var { a.cmp(b) } else { compare(self.datatype(), a, b) }
+        if self.reference.cell_val_num == CellValNum::Var {
+            a.cmp(b)
+        } else {
+            compare(self.datatype(), a, b)
+        }
     }
 
     fn check_range(&self, range: &Range) -> Result<()> {
@@ -166,14 +211,16 @@ impl Label {
             let size = self.datatype().size();
             if range.start.len() != size || range.end.len() != size {
                 let datatype = self.datatype().name();
-                return Err(
-                    self.refused(&format!("a range needs two values of type {datatype}, {size} bytes each"))
-                );
+                return Err(self.refused(&format!(
+                    "a range needs two values of type {datatype}, {size} bytes each"
+                )));
             }
             // Not equal to itself but by the order, which puts it last.
             let nan = |value: &[u8]| match (self.datatype(), value) {
                 (Datatype::Float32, &[a, b, c, d]) => f32::from_le_bytes([a, b, c, d]).is_nan(),
-                (Datatype::Float64, value) => value.try_into().is_ok_and(|v| f64::from_le_bytes(v).is_nan()),
+                (Datatype::Float64, value) => value
+                    .try_into()
+                    .is_ok_and(|v| f64::from_le_bytes(v).is_nan()),
                 _ => false,
             };
             if nan(&range.start) || nan(&range.end) {
@@ -188,8 +235,13 @@ impl Label {
 
     /// Coordinates and labels.
     fn options(&self, selection: DimSelection) -> ReadOptions {
-        let fields = [self.dimension.name.clone(), self.reference.attribute.clone()];
-        ReadOptions::new().subarray(Subarray::Box(vec![selection])).fields(fields)
+        let fields = [
+            self.dimension.name.clone(),
+            self.reference.attribute.clone(),
+        ];
+        ReadOptions::new()
+            .subarray(Subarray::Box(vec![selection]))
+            .fields(fields)
     }
 
     /// A reader of the selected labels; `None` if all are selected and there are none.
@@ -208,11 +260,15 @@ impl Label {
     fn unordered(&self, ranges: &[Range]) -> Result<Vec<Range>> {
         let axis = self.dimension.axis();
         let mut runs: Vec<Vec<Range>> = vec![Vec::new(); ranges.len()];
-        let Some(reader) = self.reader(DimSelection::All)? else { return Err(self.refused("it is empty")) };
+        let Some(reader) = self.reader(DimSelection::All)? else {
+            return Err(self.refused("it is empty"));
+        };
         for batch in reader {
             let batch = batch?;
             let [coordinates, labels] = batch.columns.as_slice() else {
-                return Err(Error::Internal("a label was read with other columns".into()));
+                return Err(Error::Internal(
+                    "a label was read with other columns".into(),
+                ));
             };
             let (coordinates, labels) = (coordinates.view(), labels.view());
             for cell in 0..batch.cell_num {
@@ -232,12 +288,22 @@ impl Label {
         Ok(runs.into_iter().flatten().collect())
     }
 
-    /// Checks what a search relies on and no single writer could see to: that the fragments leave no gap, and that labels
-    /// are in order where one fragment ends and the next begins.
-    fn check_seams(&self, cells: &mut Blocks<'_>, axis: &TileAxis, direction: Direction) -> Result<()> {
-        let written = self.array.fragments().iter().filter_map(|f| f.footer().non_empty_domain.as_ref());
-        let mut spans: Vec<(u64, u64)> =
-            written.filter_map(|domain| axis.offsets_of(domain.ranges.first()?)).collect();
+    /// Checks what a search relies on and no single writer could see to: that the fragments leave
+    /// no gap, and that labels are in order where one fragment ends and the next begins.
+    fn check_seams(
+        &self,
+        cells: &mut Blocks<'_>,
+        axis: &TileAxis,
+        direction: Direction,
+    ) -> Result<()> {
+        let written = self
+            .array
+            .fragments()
+            .iter()
+            .filter_map(|f| f.footer().non_empty_domain.as_ref());
+        let mut spans: Vec<(u64, u64)> = written
+            .filter_map(|domain| axis.offsets_of(domain.ranges.first()?))
+            .collect();
         spans.sort_unstable();
         let Some(mut seams) = search::seams(&spans) else {
             return Err(self.corrupt("there are coordinates without a label"));
@@ -253,12 +319,19 @@ impl Label {
     }
 
     fn refused(&self, reason: &str) -> Error {
-        Error::InvalidArgument(format!("dimension label {:?} of {}: {reason}", self.name(), self.array.uri()))
+        Error::InvalidArgument(format!(
+            "dimension label {:?} of {}: {reason}",
+            self.name(),
+            self.array.uri()
+        ))
     }
 
     fn corrupt(&self, reason: &str) -> Error {
         let source = DecodeError::invalid("dimension label", 0, reason);
-        Error::Corrupt { uri: self.array.uri().to_string(), source }
+        Error::Corrupt {
+            uri: self.array.uri().to_string(),
+            source,
+        }
     }
 }
 
@@ -304,8 +377,10 @@ impl Blocks<'_> {
         };
         let (start, _, cells) = self.loaded.get(at).ok_or_else(missing)?;
         let labels = cells.columns.get(1).ok_or_else(missing)?;
-        let cell =
-            usize::try_from(offset - start).ok().filter(|cell| *cell < cells.cell_num).ok_or_else(missing)?;
+        let cell = usize::try_from(offset - start)
+            .ok()
+            .filter(|cell| *cell < cells.cell_num)
+            .ok_or_else(missing)?;
         Ok(labels.view().cell(cell).to_vec())
     }
 
@@ -313,19 +388,30 @@ impl Blocks<'_> {
         let tile = self.axis.tile_of(offset);
         let tile_start = self.axis.tile_start(tile).unwrap_or(offset);
         let start = tile_start + (offset - tile_start) / BLOCK_CELLS * BLOCK_CELLS;
-        let end = start.saturating_add(BLOCK_CELLS - 1).min(self.axis.tile_end(tile).unwrap_or(offset));
+        let end = start
+            .saturating_add(BLOCK_CELLS - 1)
+            .min(self.axis.tile_end(tile).unwrap_or(offset));
         let (start, end) = (start.max(self.first), end.min(self.last));
         let range = Range::new(self.axis.coordinate(start), self.axis.coordinate(end));
-        Ok((start, end, self.label.read(DimSelection::Ranges(vec![range]))?))
+        Ok((
+            start,
+            end,
+            self.label.read(DimSelection::Ranges(vec![range]))?,
+        ))
     }
 }
 
 /// Whether the array of a label is what the labelled array's schema says.
 fn check(label: &DimensionLabel, schema: &ArraySchema, found: &ArraySchema) -> Result<(), String> {
     let [own] = found.domain.dimensions.as_slice() else {
-        return Err(format!("its array has {} dimensions instead of one", found.domain.ndim()));
+        return Err(format!(
+            "its array has {} dimensions instead of one",
+            found.domain.ndim()
+        ));
     };
-    let labelled = usize::try_from(label.dimension).ok().and_then(|d| schema.domain.dimensions.get(d));
+    let labelled = usize::try_from(label.dimension)
+        .ok()
+        .and_then(|d| schema.domain.dimensions.get(d));
     let labelled = labelled.ok_or_else(|| format!("there is no dimension {}", label.dimension))?;
     if own.datatype != labelled.datatype || own.cell_val_num != labelled.cell_val_num {
         let (own, labelled) = (own.datatype.name(), labelled.datatype.name());
@@ -334,14 +420,22 @@ fn check(label: &DimensionLabel, schema: &ArraySchema, found: &ArraySchema) -> R
         ));
     }
     let name = &label.attribute;
-    let attribute = found.attributes.iter().find(|attribute| attribute.name == *name);
+    let attribute = found
+        .attributes
+        .iter()
+        .find(|attribute| attribute.name == *name);
     let attribute = attribute.ok_or_else(|| format!("its array has no attribute {name:?}"))?;
     if attribute.order != label.order {
-        return Err(format!("attribute {name:?} is {:?} instead of {:?}", attribute.order, label.order));
+        return Err(format!(
+            "attribute {name:?} is {:?} instead of {:?}",
+            attribute.order, label.order
+        ));
     }
     if attribute.datatype != label.datatype || attribute.cell_val_num != label.cell_val_num {
         let (own, label) = (attribute.datatype.name(), label.datatype.name());
-        return Err(format!("attribute {name:?} is of type {own}, the label of type {label}"));
+        return Err(format!(
+            "attribute {name:?} is of type {own}, the label of type {label}"
+        ));
     }
     Ok(())
 }

@@ -1,7 +1,8 @@
 //! Fresh memory for results and other bulk data.
 //!
-//! The first touch of a page costs more than all that is done with its bytes afterwards: the system finds, clears and maps
-//! pages one by one. Pages of 2 MiB instead of 4 KiB make that a third, where the system grants them to those who ask.
+//! The first touch of a page costs more than all that is done with its bytes afterwards: the system
+//! finds, clears and maps pages one by one. Pages of 2 MiB instead of 4 KiB make that a third,
+//! where the system grants them to those who ask.
 
 /// From this length on the system is asked: memory that holds two large pages wherever it begins.
 const WORTHWHILE: usize = 6 << 20;
@@ -22,13 +23,16 @@ fn ask_for(bytes: &mut [u8]) {
     const PAGE: usize = 64 << 10;
     let start = bytes.as_mut_ptr();
     let skipped = start.align_offset(PAGE);
-    let Some(len) = bytes.len().checked_sub(skipped).map(|len| len - len % PAGE) else { return };
+    let Some(len) = bytes.len().checked_sub(skipped).map(|len| len - len % PAGE) else {
+        return;
+    };
     // That it is refused changes nothing.
     #[expect(
         unsafe_code,
         reason = "the advice concerns whole pages of memory that is ours alone, and no content"
     )]
-    // SAFETY: `skipped` and `len` stay within `bytes`; the advice leaves what is in memory as it is.
+    // SAFETY: `skipped` and `len` stay within `bytes`; the advice leaves what is in memory as it
+    // is.
     let _ = unsafe { libc::madvise(start.add(skipped).cast(), len, libc::MADV_HUGEPAGE) };
 }
 
@@ -41,7 +45,14 @@ mod tests {
 
     #[test]
     fn memory_of_any_length_is_zeros_that_can_be_written() {
-        for len in [0, 1, WORTHWHILE - 1, WORTHWHILE, WORTHWHILE + 4097, 3 * WORTHWHILE + 1] {
+        for len in [
+            0,
+            1,
+            WORTHWHILE - 1,
+            WORTHWHILE,
+            WORTHWHILE + 4097,
+            3 * WORTHWHILE + 1,
+        ] {
             let mut bytes = zeroed(len);
             assert!(bytes.len() == len && bytes.iter().all(|byte| *byte == 0));
             bytes.fill(7);

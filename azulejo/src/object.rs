@@ -26,7 +26,10 @@ fn find(context: &Context, uri: &str) -> Result<(Uri, Location, ObjectType)> {
     let location = crate::manifest::locate(context, &uri)?;
     match ObjectType::at(&location)? {
         Some(object_type) => Ok((uri, location, object_type)),
-        None => Err(Error::NotFound { uri: uri.to_string(), what: "an array or a group" }),
+        None => Err(Error::NotFound {
+            uri: uri.to_string(),
+            what: "an array or a group",
+        }),
     }
 }
 

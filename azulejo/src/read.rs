@@ -39,12 +39,14 @@ use azulejo_format::fragment::Field;
 use dense::DenseReader;
 use sparse::{Batch, SparseReader};
 
-/// Batches take about this much memory, tiles included, unless all cells are wanted in one piece: enough to keep all
-/// threads busy, and little enough that the next batch reuses memory which is warm.
+/// Batches take about this much memory, tiles included, unless all cells are wanted in one piece:
+/// enough to keep all threads busy, and little enough that the next batch reuses memory which is
+/// warm.
 const BATCH_BYTES: u64 = 64 << 20;
 
-/// Batches of which a caller's buffers may not take all at once cost about this, where reads are cheap: what does not fit is
-/// held until the caller has room again, and what fits is copied while it is in a cache.
+/// Batches of which a caller's buffers may not take all at once cost about this, where reads are
+/// cheap: what does not fit is held until the caller has room again, and what fits is copied while
+/// it is in a cache.
 const HELD_BYTES: u64 = 16 << 20;
 
 /// What to read.
@@ -57,8 +59,8 @@ const HELD_BYTES: u64 = 16 << 20;
 pub struct ReadOptions {
     /// Which cells.
     pub subarray: Subarray,
-    /// Names of attributes and dimensions, in the order of the result's columns; empty: all (dims then attributes for
-    /// sparse arrays, attributes for dense ones).
+    /// Names of attributes and dimensions, in the order of the result's columns; empty: all (dims
+    /// then attributes for sparse arrays, attributes for dense ones).
     pub fields: Vec<String>,
     /// Only cells that meet it (dense arrays: others read as fill values).
     pub condition: Option<Condition>,
@@ -66,7 +68,8 @@ pub struct ReadOptions {
     pub layout: Layout,
     /// Bytes that the query may hold; `None`: the context's.
     pub memory_budget: Option<u64>,
-    /// Whether cells of a dense array that do not meet the condition, or that nobody wrote, are left out.
+    /// Whether cells of a dense array that do not meet the condition, or that nobody wrote, are
+    /// left out.
     pub matching_only: bool,
 }
 
@@ -97,7 +100,8 @@ impl ReadOptions {
         self
     }
 
-    /// Chooses the columns; those of a sparse array may include `__timestamps`: when each cell was written, in ms since 1970.
+    /// Chooses the columns; those of a sparse array may include `__timestamps`: when each cell was
+    /// written, in ms since 1970.
     #[must_use]
     pub fn fields<S: Into<String>>(mut self, fields: impl IntoIterator<Item = S>) -> Self {
         self.fields = fields.into_iter().map(Into::into).collect();
@@ -111,8 +115,9 @@ impl ReadOptions {
         self
     }
 
-    /// Leaves out the cells of a dense array that do not meet the condition, or that nobody wrote, instead of giving fill
-    /// values: with dimensions among the fields the result says where the others are. Sparse reads are so always.
+    /// Leaves out the cells of a dense array that do not meet the condition, or that nobody wrote,
+    /// instead of giving fill values: with dimensions among the fields the result says where the
+    /// others are. Sparse reads are so always.
     #[must_use]
     pub fn matching_only(mut self) -> Self {
         self.matching_only = true;
@@ -139,15 +144,15 @@ impl ReadOptions {
 pub struct BoundField {
     /// Name, type and shape.
     pub column_type: ColumnType,
-    /// Which attribute or dimension of the latest schema it is. Fragments may number attributes otherwise: look the
-    /// name up with `Fragment::field`.
+    /// Which attribute or dimension of the latest schema it is. Fragments may number attributes
+    /// otherwise: look the name up with `Fragment::field`.
     pub field: Field,
     /// What missing cells read as.
     pub fill: FillCell,
 }
 
-/// Options checked against an array: the subarray has a selection per dimension (or points) of the right types with
-/// `start <= end`; fields exist; the layout suits the array.
+/// Options checked against an array: the subarray has a selection per dimension (or points) of the
+/// right types with `start <= end`; fields exist; the layout suits the array.
 #[derive(Debug, Clone)]
 pub struct BoundOptions {
     /// Which cells; validated.
@@ -188,7 +193,8 @@ pub struct PartBytes {
     pub validity: usize,
 }
 
-/// A query under way: an iterator of batches, each within the memory budget, in the order asked for.
+/// A query under way: an iterator of batches, each within the memory budget, in the order asked
+/// for.
 #[derive(Debug)]
 pub struct Reader {
     context: Context,
@@ -219,19 +225,28 @@ impl Reader {
         } else {
             Source::Sparse(Box::new(SparseReader::new(array, &options)?))
         };
-        Ok(Self { context: array.context().clone(), options, source, rest: None })
+        Ok(Self {
+            context: array.context().clone(),
+            options,
+            source,
+            rest: None,
+        })
     }
 
-    /// Reads fields as they are stored, in global order, for consolidation. Of a sparse array that does not allow duplicates
-    /// [`Field::Timestamps`] brings every version of a cell, the latest first; [`Field::DeleteTimestamps`] brings deleted
-    /// cells too. [`Field::DeleteConditions`] are indices into [`Array::deletes`].
+    /// Reads fields as they are stored, in global order, for consolidation. Of a sparse array that
+    /// does not allow duplicates [`Field::Timestamps`] brings every version of a cell, the latest
+    /// first; [`Field::DeleteTimestamps`] brings deleted cells too. [`Field::DeleteConditions`] are
+    /// indices into [`Array::deletes`].
     pub(crate) fn stored(
         array: &Array,
         fields: &[Field],
         subarray: &Subarray,
         memory_budget: u64,
     ) -> Result<Self> {
-        let fields = fields.iter().map(|field| bind::stored_field(array, *field)).collect::<Result<_>>()?;
+        let fields = fields
+            .iter()
+            .map(|field| bind::stored_field(array, *field))
+            .collect::<Result<_>>()?;
         let subarray = subarray.bind(array.schema())?;
         let options = BoundOptions {
             subarray,
@@ -269,16 +284,21 @@ impl Reader {
         }
     }
 
-    /// Fills the caller's buffers, one for each field asked for, with as many whole cells as fit; call again for more.
+    /// Fills the caller's buffers, one for each field asked for, with as many whole cells as fit;
+    /// call again for more.
     ///
     /// Errors with [`Error::BufferTooSmall`] if not one cell fits; nothing is lost then.
     pub fn read_into(&mut self, columns: &mut [ColumnMut<'_>]) -> Result<Progress> {
         if columns.len() != self.options.fields.len() {
             let (given, wanted) = (columns.len(), self.options.fields.len());
-            return Err(Error::InvalidArgument(format!("{given} buffers for {wanted} fields")));
+            return Err(Error::InvalidArgument(format!(
+                "{given} buffers for {wanted} fields"
+            )));
         }
-        let mut progress =
-            Progress { written: vec![PartBytes::default(); columns.len()], ..Progress::default() };
+        let mut progress = Progress {
+            written: vec![PartBytes::default(); columns.len()],
+            ..Progress::default()
+        };
         loop {
             if self.rest.is_none()
                 && !self.options.matching_only
@@ -322,7 +342,11 @@ impl Reader {
     }
 
     /// The next cells, in the caller's buffers if these have room for all of them.
-    fn next_into(&mut self, columns: &mut [ColumnMut<'_>], progress: &mut Progress) -> Result<Option<Batch>> {
+    fn next_into(
+        &mut self,
+        columns: &mut [ColumnMut<'_>],
+        progress: &mut Progress,
+    ) -> Result<Option<Batch>> {
         let reader = match &mut self.source {
             Source::Sparse(reader) => reader,
             Source::Dense(reader) => {

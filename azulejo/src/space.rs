@@ -1,7 +1,8 @@
 //! Coordinates, orders and tiles: pure arithmetic over domains.
 //!
-//! Coordinates of integer and datetime dimensions are handled as `u64` indices from the start of the domain, so that
-//! negative domains and bounds at `i64::MIN` or `u64::MAX` need no special cases.
+//! Coordinates of integer and datetime dimensions are handled as `u64` indices from the start of
+//! the domain, so that negative domains and bounds at `i64::MIN` or `u64::MAX` need no special
+//! cases.
 
 mod axis_selection;
 pub(crate) mod cell_order;

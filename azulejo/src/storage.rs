@@ -39,7 +39,8 @@ pub struct Entry {
     pub name: String,
     /// Whether it is a folder.
     pub is_dir: bool,
-    /// Size in bytes of an object, 0 for a folder; `None` where a listing does not tell and asking would cost.
+    /// Size in bytes of an object, 0 for a folder; `None` where a listing does not tell and asking
+    /// would cost.
     pub size: Option<u64>,
 }
 
@@ -77,7 +78,8 @@ pub struct Tails<'a> {
     pub folder: &'a StorePath,
     /// How many they are.
     pub count: usize,
-    /// Appends the path of an object, relative to the folder, to a text. Objects go by their numbers, from 0 on.
+    /// Appends the path of an object, relative to the folder, to a text. Objects go by their
+    /// numbers, from 0 on.
     pub path: &'a (dyn Fn(usize, &mut String) + Sync),
     /// The last bytes of each that are wanted.
     pub len: u64,
@@ -85,7 +87,9 @@ pub struct Tails<'a> {
 
 impl Debug for Tails<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { folder, count, len, .. } = self;
+        let Self {
+            folder, count, len, ..
+        } = self;
         f.debug_struct("Tails")
             .field("folder", folder)
             .field("count", count)
@@ -108,7 +112,8 @@ pub struct ReadInto<'a> {
     pub out: &'a mut [u8],
 }
 
-/// A read under way; [`PendingRead::wait`] gives its bytes. Dropped before, it is stopped where the storage can.
+/// A read under way; [`PendingRead::wait`] gives its bytes. Dropped before, it is stopped where the
+/// storage can.
 #[derive(Debug)]
 pub struct PendingRead {
     receiver: std::sync::mpsc::Receiver<Result<Vec<Bytes>>>,
@@ -150,7 +155,12 @@ impl PendingRead {
     /// A read whose result will arrive over a channel.
     #[must_use]
     pub fn new(receiver: std::sync::mpsc::Receiver<Result<Vec<Bytes>>>) -> Self {
-        Self { receiver, stats: None, then: Vec::new(), _stop: None }
+        Self {
+            receiver,
+            stats: None,
+            then: Vec::new(),
+            _stop: None,
+        }
     }
 
     /// A read that is done.
@@ -169,7 +179,8 @@ impl PendingRead {
         self
     }
 
-    /// Does something with the result, on the thread that waits for it, after what was given before.
+    /// Does something with the result, on the thread that waits for it, after what was given
+    /// before.
     #[must_use]
     pub fn then(
         mut self,
@@ -193,9 +204,14 @@ impl PendingRead {
             Some(stats) => stats.waiting(receive),
             None => receive(),
         };
-        let received = received
-            .unwrap_or_else(|_| Err(crate::Error::Internal("a prefetch ended without a result".into())));
-        self.then.into_iter().fold(received, |result, Then(work)| work(result))
+        let received = received.unwrap_or_else(|_| {
+            Err(crate::Error::Internal(
+                "a prefetch ended without a result".into(),
+            ))
+        });
+        self.then
+            .into_iter()
+            .fold(received, |result, Then(work)| work(result))
     }
 }
 
@@ -204,13 +220,14 @@ pub trait Upload: Send + Debug {
     /// Appends bytes.
     fn write(&mut self, bytes: &[u8]) -> Result<()>;
 
-    /// Appends several pieces, one behind the other, as one write of them all where the storage can.
+    /// Appends several pieces, one behind the other, as one write of them all where the storage
+    /// can.
     fn write_pieces(&mut self, pieces: &[&[u8]]) -> Result<()> {
         pieces.iter().try_for_each(|piece| self.write(piece))
     }
 
-    /// Begins to end the object in the background, where the storage can: several are ended side by side so. Nothing may
-    /// be written afterwards, and [`Self::finish`] must still be called.
+    /// Begins to end the object in the background, where the storage can: several are ended side by
+    /// side so. Nothing may be written afterwards, and [`Self::finish`] must still be called.
     fn begin_finish(&mut self) -> Result<()> {
         Ok(())
     }
@@ -224,11 +241,12 @@ pub trait Hold: Send + Debug {}
 
 /// An open object, for many small reads from the caller's thread.
 pub trait ObjectReader: Send + Sync + Debug {
-    /// Fills `out` with the object's bytes from `offset` on; an error if the object ends before that.
+    /// Fills `out` with the object's bytes from `offset` on; an error if the object ends before
+    /// that.
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()>;
 
-    /// As [`Self::read_at`], to several places: fills `pieces` one after another. What they hold after an error, and whether
-    /// they are as long as before, is unspecified.
+    /// As [`Self::read_at`], to several places: fills `pieces` one after another. What they hold
+    /// after an error, and whether they are as long as before, is unspecified.
     fn read_scattered_at(&mut self, offset: u64, pieces: &mut [IoSliceMut<'_>]) -> Result<()> {
         let mut bytes = vec![0; pieces.iter().map(|piece| piece.len()).sum()];
         self.read_at(offset, &mut bytes)?;
@@ -244,7 +262,11 @@ pub trait ObjectReader: Send + Sync + Debug {
 
 /// The path of what a folder has by a name, both paths relative to one place, whose own is empty.
 pub(crate) fn path_in(folder: &str, name: &str) -> String {
-    if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
+    if folder.is_empty() {
+        name.to_owned()
+    } else {
+        format!("{folder}/{name}")
+    }
 }
 
 /// [`Storage::list_tree`] as one listing a folder, level by level.
@@ -265,7 +287,8 @@ pub(crate) fn list_tree_by_folders(
     Ok(tree)
 }
 
-/// What `look` makes of the ends of objects that [`Storage::visit_tails`] shows, by their numbers; `None` of others.
+/// What `look` makes of the ends of objects that [`Storage::visit_tails`] shows, by their numbers;
+/// `None` of others.
 pub(crate) fn shown_tails<T: Send + Sync>(
     storage: &dyn Storage,
     tails: Tails<'_>,
@@ -281,54 +304,62 @@ pub(crate) fn shown_tails<T: Send + Sync>(
     found.into_iter().map(OnceLock::into_inner).collect()
 }
 
-/// A place that keeps objects under paths. Implementations are synchronous and may be used from many threads.
+/// A place that keeps objects under paths. Implementations are synchronous and may be used from
+/// many threads.
 ///
 /// Errors are [`Error::NotFound`](crate::Error::NotFound) for a missing object and
 /// [`Error::Storage`](crate::Error::Storage) otherwise.
 pub trait Storage: Send + Sync + Debug {
-    /// The direct children of a folder, sorted by name; an empty list if the folder does not exist or is an object.
+    /// The direct children of a folder, sorted by name; an empty list if the folder does not exist
+    /// or is an object.
     fn list(&self, dir: &StorePath) -> Result<Vec<Entry>>;
 
-    /// The direct children of a folder that have one of these names, sorted by name: what [`Self::list`] says of them.
+    /// The direct children of a folder that have one of these names, sorted by name: what
+    /// [`Self::list`] says of them.
     fn find(&self, dir: &StorePath, names: &[&str]) -> Result<Vec<Entry>> {
         let mut entries = self.list(dir)?;
         entries.retain(|entry| names.contains(&entry.name.as_str()));
         Ok(entries)
     }
 
-    /// Lists several folders, side by side where that is faster; results in the order of the folders.
+    /// Lists several folders, side by side where that is faster; results in the order of the
+    /// folders.
     fn list_all(&self, dirs: &[StorePath]) -> Result<Vec<Vec<Entry>>> {
         dirs.iter().map(|dir| self.list(dir)).collect()
     }
 
-    /// A folder and all folders below it, by their paths relative to it (its own is empty), each with its direct children.
-    /// Not a snapshot: what is written meanwhile may be in it or not. Where folders exist only as parts of names, empty ones
-    /// are not in it.
+    /// A folder and all folders below it, by their paths relative to it (its own is empty), each
+    /// with its direct children. Not a snapshot: what is written meanwhile may be in it or not.
+    /// Where folders exist only as parts of names, empty ones are not in it.
     fn list_tree(&self, dir: &StorePath) -> Result<Vec<(String, Vec<Entry>)>> {
         list_tree_by_folders(self, dir)
     }
 
-    /// The moment that listings show, in milliseconds since 1970-01-01 UTC, where they are not of now.
+    /// The moment that listings show, in milliseconds since 1970-01-01 UTC, where they are not of
+    /// now.
     fn listed_at(&self) -> Option<u64> {
         None
     }
 
-    /// Reads ranges of many objects as one concurrent, coalesced batch; results in the order of the requests.
+    /// Reads ranges of many objects as one concurrent, coalesced batch; results in the order of the
+    /// requests.
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>>;
 
-    /// Reads at most the last `len` bytes of each object (fewer where it is shorter) and its size, as one concurrent
-    /// batch; results in the order of the paths.
+    /// Reads at most the last `len` bytes of each object (fewer where it is shorter) and its size,
+    /// as one concurrent batch; results in the order of the paths.
     fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>>;
 
     /// Shows the ends of many objects below a folder, on several threads, without keeping them.
     ///
-    /// Only those that can be had more cheaply than by [`Self::read_tails`] are shown, which may be none; of the others (missing
-    /// and shorter ones, those that cannot be read) nothing is said here.
+    /// Only those that can be had more cheaply than by [`Self::read_tails`] are shown, which may be
+    /// none; of the others (missing and shorter ones, those that cannot be read) nothing is said
+    /// here.
     fn visit_tails(&self, tails: Tails<'_>, visit: &TailVisitor<'_>) {
         let _ = (tails, visit);
     }
 
-    /// Reads ranges into the caller's memory, as one concurrent batch. The requests may change places.
+    /// Reads ranges into the caller's memory, as one concurrent batch. The requests may change
+    /// places.
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
         let plain: Vec<_> = requests
             .iter()
@@ -343,15 +374,17 @@ pub trait Storage: Send + Sync + Debug {
         Ok(())
     }
 
-    /// Whether many small reads of one object cost little more than their bytes. Where every request is dear, as over a
-    /// network, batches are better.
+    /// Whether many small reads of one object cost little more than their bytes. Where every
+    /// request is dear, as over a network, batches are better.
     fn has_cheap_reads(&self) -> bool {
         false
     }
 
     /// Opens an object for many small reads, where these are cheap.
     fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>> {
-        Err(crate::Error::Unsupported(format!("{path}: small reads are dear here")))
+        Err(crate::Error::Unsupported(format!(
+            "{path}: small reads are dear here"
+        )))
     }
 
     /// Starts a read in the background where the storage can.
@@ -365,15 +398,17 @@ pub trait Storage: Send + Sync + Debug {
     /// Writes a whole object: afterwards all of it is visible, or nothing.
     fn put(&self, path: &StorePath, body: Bytes) -> Result<()>;
 
-    /// Starts an object that is written piece by piece: it exists once [`Upload::finish`] has returned. One that exists
-    /// already is [`Error::AlreadyExists`](crate::Error::AlreadyExists) where finding out costs no request of its own.
+    /// Starts an object that is written piece by piece: it exists once [`Upload::finish`] has
+    /// returned. One that exists already is [`Error::AlreadyExists`](crate::Error::AlreadyExists)
+    /// where finding out costs no request of its own.
     ///
-    /// Unlike [`Self::put`] an upload may be seen before, and a crash can leave a part of it: use it for what counts only
-    /// when something that is written later says so.
+    /// Unlike [`Self::put`] an upload may be seen before, and a crash can leave a part of it: use
+    /// it for what counts only when something that is written later says so.
     fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>>;
 
-    /// More bytes for an object that exists, behind those that it has; `None` where objects cannot grow. They are seen as
-    /// they are written, and those written stay if the upload is dropped unfinished.
+    /// More bytes for an object that exists, behind those that it has; `None` where objects cannot
+    /// grow. They are seen as they are written, and those written stay if the upload is dropped
+    /// unfinished.
     fn append(&self, path: &StorePath) -> Result<Option<Box<dyn Upload>>> {
         let _ = path;
         Ok(None)
@@ -384,7 +419,8 @@ pub trait Storage: Send + Sync + Debug {
         uploads.into_iter().try_for_each(Upload::finish)
     }
 
-    /// Makes a folder and those that it lies in. Where folders exist only as parts of names, nothing happens.
+    /// Makes a folder and those that it lies in. Where folders exist only as parts of names,
+    /// nothing happens.
     fn make_folder(&self, path: &StorePath) -> Result<()>;
 
     /// Moves an object, or a folder with all that it holds. `to` must not exist.
@@ -393,8 +429,9 @@ pub trait Storage: Send + Sync + Debug {
     /// [`Error::AlreadyExists`](crate::Error::AlreadyExists) if something lies at `to`.
     fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()>;
 
-    /// Waits until nobody else holds this folder, in this process or another one of the same machine, and holds it until what is
-    /// returned is dropped: a crash ends it too. `None`, and nobody waits for anybody, where folders cannot be held.
+    /// Waits until nobody else holds this folder, in this process or another one of the same
+    /// machine, and holds it until what is returned is dropped: a crash ends it too. `None`, and
+    /// nobody waits for anybody, where folders cannot be held.
     fn hold(&self, folder: &StorePath) -> Option<Box<dyn Hold>> {
         let _ = folder;
         None

@@ -1,7 +1,7 @@
 //! Decoded tiles that an open array keeps for its next queries.
 //!
-//! Boxes that are read one after another overlap: a tile that one of them needs in part is often needed again. Fragments
-//! never change, so a kept tile is right as long as the array is open.
+//! Boxes that are read one after another overlap: a tile that one of them needs in part is often
+//! needed again. Fragments never change, so a kept tile is right as long as the array is open.
 
 use crate::column::Tile;
 use azulejo_format::fragment::Field;
@@ -27,7 +27,8 @@ pub(crate) struct TileCache {
 #[derive(Debug, Default)]
 struct State {
     tiles: HashMap<TileKey, Kept>,
-    /// All keys, those that came first in front. A tile that was used since it came to the front is sent back once.
+    /// All keys, those that came first in front. A tile that was used since it came to the front is
+    /// sent back once.
     queue: VecDeque<TileKey>,
     bytes: usize,
     /// Tiles of which some chunks were needed once.
@@ -43,7 +44,10 @@ struct Kept {
 impl TileCache {
     /// Keeps at most `limit` bytes.
     pub(crate) fn new(limit: u64) -> Self {
-        Self { limit: usize::try_from(limit).unwrap_or(usize::MAX), state: Mutex::default() }
+        Self {
+            limit: usize::try_from(limit).unwrap_or(usize::MAX),
+            state: Mutex::default(),
+        }
     }
 
     /// Forgets all tiles: nobody will ask for them again.
@@ -65,8 +69,8 @@ impl TileCache {
         Some(Arc::clone(&kept.tile))
     }
 
-    /// Notes that some chunks of a tile are needed; returns whether it is for the first time. What is needed again is worth
-    /// decoding as a whole.
+    /// Notes that some chunks of a tile are needed; returns whether it is for the first time. What
+    /// is needed again is worth decoding as a whole.
     pub(crate) fn touch(&self, key: TileKey) -> bool {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.touched.len() >= MOST_TOUCHED.min(self.limit / TOUCHED_BYTES) {
@@ -75,7 +79,8 @@ impl TileCache {
         state.touched.insert(key)
     }
 
-    /// Keeps a tile, in place of others if not all fit in `room` bytes (or the cache's limit, if that is less).
+    /// Keeps a tile, in place of others if not all fit in `room` bytes (or the cache's limit, if
+    /// that is less).
     pub(crate) fn put(&self, key: TileKey, tile: &Arc<Tile>, room: u64) {
         let bytes = tile.held();
         let limit = self.limit.min(usize::try_from(room).unwrap_or(usize::MAX));
@@ -85,21 +90,32 @@ impl TileCache {
             return;
         }
         while state.bytes + bytes > limit {
-            let Some(oldest) = state.queue.pop_front() else { break };
+            let Some(oldest) = state.queue.pop_front() else {
+                break;
+            };
             match state.tiles.get_mut(&oldest) {
                 Some(kept) if kept.used => {
                     kept.used = false;
                     state.queue.push_back(oldest);
                 }
                 Some(_) => {
-                    state.bytes -= state.tiles.remove(&oldest).map_or(0, |kept| kept.tile.held());
+                    state.bytes -= state
+                        .tiles
+                        .remove(&oldest)
+                        .map_or(0, |kept| kept.tile.held());
                 }
                 None => {}
             }
         }
         state.bytes += bytes;
         state.queue.push_back(key);
-        state.tiles.insert(key, Kept { tile: Arc::clone(tile), used: false });
+        state.tiles.insert(
+            key,
+            Kept {
+                tile: Arc::clone(tile),
+                used: false,
+            },
+        );
     }
 }
 
@@ -110,7 +126,13 @@ mod tests {
 
     fn tile(bytes: usize) -> Arc<Tile> {
         let data = PoolBuffer::from(vec![1; bytes]);
-        Arc::new(Tile { data, offsets: None, validity: None, cell_num: bytes, cell_size: 1 })
+        Arc::new(Tile {
+            data,
+            offsets: None,
+            validity: None,
+            cell_num: bytes,
+            cell_size: 1,
+        })
     }
 
     fn key(n: u64) -> TileKey {
@@ -134,9 +156,17 @@ mod tests {
         cache.put(key(20), &tile(1001), u64::MAX);
         assert!(cache.get(&key(20)).is_none(), "too large to keep");
         cache.put(key(21), &tile(1000), u64::MAX);
-        assert_eq!(cache.state.lock().unwrap().tiles.len(), 1, "all others had to go");
+        assert_eq!(
+            cache.state.lock().unwrap().tiles.len(),
+            1,
+            "all others had to go"
+        );
         cache.put(key(22), &tile(50), 60);
-        assert_eq!(cache.state.lock().unwrap().bytes, 50, "a query with little room makes it smaller");
+        assert_eq!(
+            cache.state.lock().unwrap().bytes,
+            50,
+            "a query with little room makes it smaller"
+        );
     }
 
     #[test]

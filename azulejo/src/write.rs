@@ -28,9 +28,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! One line from columns to disk: the columns are matched to the schema and checked (`validate`), brought into the array's
-//! order (`arrange`, `dense`), cut into tiles, which go through statistics and filters into the files of a fragment
-//! ([`FragmentSink`]), which counts once its commit file is there ([`WrittenFragment::commit`]), the last step of all.
+//! One line from columns to disk: the columns are matched to the schema and checked (`validate`),
+//! brought into the array's order (`arrange`, `dense`), cut into tiles, which go through statistics
+//! and filters into the files of a fragment ([`FragmentSink`]), which counts once its commit file
+//! is there ([`WrittenFragment::commit`]), the last step of all.
 
 mod arrange;
 mod buffer;
@@ -80,9 +81,10 @@ const BAND_BYTES: u64 = 16 << 20;
 
 /// Writes cells to an array.
 ///
-/// [`WriteLayout::Row`], [`WriteLayout::Col`] and [`WriteLayout::Unordered`]: each [`Writer::write`] makes a fragment, which
-/// counts when the call returns. [`WriteLayout::Global`]: all calls together make one, which counts when [`Writer::finish`]
-/// returns; a writer that is dropped before leaves nothing.
+/// [`WriteLayout::Row`], [`WriteLayout::Col`] and [`WriteLayout::Unordered`]: each
+/// [`Writer::write`] makes a fragment, which counts when the call returns. [`WriteLayout::Global`]:
+/// all calls together make one, which counts when [`Writer::finish`] returns; a writer that is
+/// dropped before leaves nothing.
 #[derive(Debug)]
 pub struct Writer {
     context: Context,
@@ -99,8 +101,8 @@ impl Writer {
     /// Prepares to write to an array, in the version of its schema.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no array, [`Error::Unsupported`] for an array of a version below 7,
-    /// [`Error::InvalidArgument`] for options that make no sense for it.
+    /// [`Error::NotFound`] if there is no array, [`Error::Unsupported`] for an array of a version
+    /// below 7, [`Error::InvalidArgument`] for options that make no sense for it.
     pub fn open(context: &Context, uri: &str, options: WriteOptions) -> Result<Self> {
         // Fragments are not looked at: a write takes no longer when there are many.
         let head = Head::open_at(context, uri, schema_time(&options))?;
@@ -114,11 +116,17 @@ impl Writer {
     /// As [`Self::open`].
     pub fn new(array: &Array, options: WriteOptions) -> Result<Self> {
         let (schema, name) = (Arc::clone(array.schema()), array.schema_name().to_owned());
-        Self::with_schema(array.context(), array.location().clone(), schema, name, options)
+        Self::with_schema(
+            array.context(),
+            array.location().clone(),
+            schema,
+            name,
+            options,
+        )
     }
 
-    /// Prepares to write to the array at a location whose schema is known, without looking there: its file name in
-    /// `__schema` is `schema_name`.
+    /// Prepares to write to the array at a location whose schema is known, without looking there:
+    /// its file name in `__schema` is `schema_name`.
     ///
     /// # Errors
     /// As [`Self::open`].
@@ -148,7 +156,11 @@ impl Writer {
             fields.extend((0..schema.domain.ndim()).map(Field::Dimension));
         }
         let shapes = FieldShape::of_all(&schema, &fields)?;
-        let target = Target { location, schema, schema_name };
+        let target = Target {
+            location,
+            schema,
+            schema_name,
+        };
         let context = context.clone();
         Ok(Self {
             context,
@@ -168,13 +180,16 @@ impl Writer {
         &self.target.schema
     }
 
-    /// The columns that a write takes, in the order attributes, dimensions. Enumerations are not looked up: they are those
-    /// given, matched by name.
+    /// The columns that a write takes, in the order attributes, dimensions. Enumerations are not
+    /// looked up: they are those given, matched by name.
     #[must_use]
     pub fn column_types(&self, enumerations: &[Arc<Enumeration>]) -> Vec<ColumnType> {
         let schema = self.schema();
         let column_type = |shape: &FieldShape| {
-            let attribute = schema.attributes.iter().find(|a| !shape.dimension && a.name == shape.name);
+            let attribute = schema
+                .attributes
+                .iter()
+                .find(|a| !shape.dimension && a.name == shape.name);
             let enumeration = attribute.and_then(|a| a.enumeration.as_ref());
             ColumnType {
                 name: shape.name.as_str().into(),
@@ -189,7 +204,8 @@ impl Writer {
         self.shapes.iter().map(column_type).collect()
     }
 
-    /// Prepares to turn record batches into columns for this writer; enumerations are read where attributes have some.
+    /// Prepares to turn record batches into columns for this writer; enumerations are read where
+    /// attributes have some.
     ///
     /// ```no_run
     /// # use azulejo::{Context, WriteOptions, Writer};
@@ -208,7 +224,12 @@ impl Writer {
     /// Errors of reading the enumerations.
     #[cfg(feature = "arrow")]
     pub fn importer(&self) -> Result<crate::column::arrow::ArrowImporter> {
-        let enumerations = if self.schema().attributes.iter().any(|a| a.enumeration.is_some()) {
+        let enumerations = if self
+            .schema()
+            .attributes
+            .iter()
+            .any(|a| a.enumeration.is_some())
+        {
             let time = schema_time(&self.options);
             let uri = Uri::from_path(self.target.location.path.clone());
             let context = crate::manifest::without(&self.context);
@@ -216,17 +237,20 @@ impl Writer {
         } else {
             Vec::new()
         };
-        Ok(crate::column::arrow::ArrowImporter::new(self.column_types(&enumerations)))
+        Ok(crate::column::arrow::ArrowImporter::new(
+            self.column_types(&enumerations),
+        ))
     }
 
-    /// Writes cells: one column for each attribute and, for sparse arrays, for each dimension, in any order of the columns.
+    /// Writes cells: one column for each attribute and, for sparse arrays, for each dimension, in
+    /// any order of the columns.
     ///
     /// No cells are no error, and no fragment; for a dense box there must be as many as it has.
     ///
     /// # Errors
-    /// [`Error::SchemaMismatch`] for columns that do not fit the schema; [`Error::InvalidArgument`] for cells outside the
-    /// domain or the current domain, of equal coordinates, or out of order, naming the first; errors of the storage. Nothing
-    /// of the call is written then.
+    /// [`Error::SchemaMismatch`] for columns that do not fit the schema; [`Error::InvalidArgument`]
+    /// for cells outside the domain or the current domain, of equal coordinates, or out of order,
+    /// naming the first; errors of the storage. Nothing of the call is written then.
     pub fn write(&mut self, cells: &ColumnSet) -> Result<()> {
         self.write_views(&views(cells))
     }
@@ -240,7 +264,8 @@ impl Writer {
         self.write_cells(subarray.as_ref(), cells)
     }
 
-    /// Writes a box of a dense array other than the one of the options, in row-major or column-major order.
+    /// Writes a box of a dense array other than the one of the options, in row-major or
+    /// column-major order.
     ///
     /// # Errors
     /// As [`Self::write`]; [`Error::InvalidArgument`] in other orders.
@@ -253,9 +278,15 @@ impl Writer {
         self.write_cells(Some(subarray), &views(cells))
     }
 
-    fn write_cells(&mut self, subarray: Option<&NdRectangle>, cells: &[ColumnView<'_>]) -> Result<()> {
+    fn write_cells(
+        &mut self,
+        subarray: Option<&NdRectangle>,
+        cells: &[ColumnView<'_>],
+    ) -> Result<()> {
         if self.failed {
-            return Err(Error::InvalidArgument("an earlier call of this writer failed; open another".into()));
+            return Err(Error::InvalidArgument(
+                "an earlier call of this writer failed; open another".into(),
+            ));
         }
         let ones = input::all_valid(&self.shapes, cells);
         let context = self.context.clone();
@@ -280,7 +311,11 @@ impl Writer {
             let space = DenseBox::new(&self.target.schema, subarray)?;
             let parts = space.parts(self.options.max_fragment_size, input.bytes_per_cell());
             let mut fragments = self.fragments(Split::Parts(parts));
-            let layout = if self.layout == WriteLayout::Col { Layout::ColMajor } else { Layout::RowMajor };
+            let layout = if self.layout == WriteLayout::Col {
+                Layout::ColMajor
+            } else {
+                Layout::RowMajor
+            };
             let memory = (self.band_bytes(), self.budget());
             dense::write_ordered(&space, &self.shapes, input, layout, memory, &mut fragments)?;
             fragments.finish()?
@@ -322,7 +357,13 @@ impl Writer {
         let (schema, band) = (&self.target.schema, self.band_bytes());
         if !schema.is_dense() {
             let fragments = self.fragments(self.sparse_split());
-            return Ok(GlobalWrite::sparse(schema, &self.shapes, self.duplicate_rule(), band, fragments));
+            return Ok(GlobalWrite::sparse(
+                schema,
+                &self.shapes,
+                self.duplicate_rule(),
+                band,
+                fragments,
+            ));
         }
         let space = DenseBox::new(schema, self.options.subarray.as_ref())?;
         if !space.is_whole() {
@@ -332,13 +373,21 @@ impl Writer {
         }
         let parts = space.parts(self.options.max_fragment_size, cell_bytes);
         let fragments = self.fragments(Split::Parts(parts));
-        Ok(GlobalWrite::dense(schema, &self.shapes, space.tile_cells, space.cells, band, fragments))
+        Ok(GlobalWrite::dense(
+            schema,
+            &self.shapes,
+            space.tile_cells,
+            space.cells,
+            band,
+            fragments,
+        ))
     }
 
     /// Ends the write and returns the names of the fragments written, oldest first.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if cells of a dense box are missing in global order; errors of the storage.
+    /// [`Error::InvalidArgument`] if cells of a dense box are missing in global order; errors of
+    /// the storage.
     pub fn finish(mut self) -> Result<Vec<String>> {
         if self.failed {
             return Err(Error::InvalidArgument(
@@ -353,7 +402,8 @@ impl Writer {
     }
 
     fn note(&mut self, names: &[TimestampedName]) {
-        self.written.extend(names.iter().map(TimestampedName::to_string));
+        self.written
+            .extend(names.iter().map(TimestampedName::to_string));
     }
 
     fn fragments(&self, split: Split) -> Fragments {
@@ -378,7 +428,9 @@ impl Writer {
     }
 
     fn budget(&self) -> u64 {
-        self.options.memory_budget.unwrap_or_else(|| self.context.config().memory_budget)
+        self.options
+            .memory_budget
+            .unwrap_or_else(|| self.context.config().memory_budget)
     }
 
     fn band_bytes(&self) -> usize {
@@ -398,12 +450,19 @@ fn schema_time(options: &WriteOptions) -> TimeRange {
 /// The order of the cells, if the array can be written in it.
 fn layout_of(schema: &ArraySchema, options: &WriteOptions) -> Result<WriteLayout> {
     let refuse = |why: &str| Err(Error::InvalidArgument(why.to_owned()));
-    let ordered = schema.attributes.iter().any(|a| a.order != azulejo_format::schema::DataOrder::Unordered);
+    let ordered = schema
+        .attributes
+        .iter()
+        .any(|a| a.order != azulejo_format::schema::DataOrder::Unordered);
     let dense = schema.is_dense();
     if !dense && options.subarray.is_some() {
         return refuse("a box makes no sense for a sparse array: its cells have coordinates");
     }
-    let usual = if dense { WriteLayout::Row } else { WriteLayout::Unordered };
+    let usual = if dense {
+        WriteLayout::Row
+    } else {
+        WriteLayout::Unordered
+    };
     match (dense, options.layout.unwrap_or(usual)) {
         (true, WriteLayout::Unordered) => {
             refuse("dense arrays are written in row-major, column-major or global order")
@@ -420,5 +479,10 @@ fn layout_of(schema: &ArraySchema, options: &WriteOptions) -> Result<WriteLayout
 
 /// The views of the dimensions, in their order.
 fn dimensions_of<'a>(shapes: &[FieldShape], input: &Input<'a>) -> Vec<FieldView<'a>> {
-    shapes.iter().zip(&input.fields).filter(|(shape, _)| shape.dimension).map(|(_, view)| *view).collect()
+    shapes
+        .iter()
+        .zip(&input.fields)
+        .filter(|(shape, _)| shape.dimension)
+        .map(|(_, view)| *view)
+        .collect()
 }

@@ -1,5 +1,5 @@
-//! What is read into a caller's memory is what a read gives of its own, whatever has room there: all cells, some, or fewer
-//! bytes than their values may have.
+//! What is read into a caller's memory is what a read gives of its own, whatever has room there:
+//! all cells, some, or fewer bytes than their values may have.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use azulejo::column::{ColumnBuilder, ColumnMut, ColumnSet, ColumnType};
@@ -16,7 +16,10 @@ struct Numbers(u64);
 
 impl Numbers {
     fn next(&mut self, below: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % below
     }
 }
@@ -46,7 +49,11 @@ fn cells(schema: &ArraySchema, numbers: &mut Numbers, first: i64) -> ColumnSet {
             let field = schema.field(name).unwrap();
             let (datatype, cell_val_num) = schema.type_of(field).unwrap();
             let kind = ColumnType::new(*name, datatype).with_cell_val_num(cell_val_num);
-            ColumnBuilder::new(if schema.is_nullable(field) { kind.with_nulls() } else { kind })
+            ColumnBuilder::new(if schema.is_nullable(field) {
+                kind.with_nulls()
+            } else {
+                kind
+            })
         })
         .collect();
     for cell in 0..numbers.next(150) as i64 {
@@ -57,7 +64,10 @@ fn cells(schema: &ArraySchema, numbers: &mut Numbers, first: i64) -> ColumnSet {
             (text(numbers), true),
             (text(numbers), numbers.next(3) > 0),
             ((first + cell).to_le_bytes().to_vec(), true),
-            (numbers.next(u64::MAX).to_le_bytes().to_vec(), numbers.next(3) > 0),
+            (
+                numbers.next(u64::MAX).to_le_bytes().to_vec(),
+                numbers.next(3) > 0,
+            ),
         ];
         for (column, (bytes, valid)) in columns.iter_mut().zip(&cells) {
             column.append_cell(bytes, *valid);
@@ -71,7 +81,9 @@ type Row = Vec<(Vec<u8>, bool)>;
 fn rows(set: &ColumnSet) -> Vec<Row> {
     let cell = |i: usize| {
         let views = set.columns.iter().map(|column| column.view());
-        views.map(|view| (view.cell(i).to_vec(), view.is_valid(i))).collect()
+        views
+            .map(|view| (view.cell(i).to_vec(), view.is_valid(i)))
+            .collect()
     };
     (0..set.cell_num).map(cell).collect()
 }
@@ -82,9 +94,19 @@ fn given(array: &Array, options: &ReadOptions, room: usize, bytes: usize) -> Vec
     let mut rows = Vec::new();
     let (mut room, mut bytes) = (room, bytes);
     loop {
-        let types: Vec<ColumnType> =
-            reader.options().fields.iter().map(|field| field.column_type.clone()).collect();
-        let size = |kind: &ColumnType| if kind.is_var() { bytes } else { room * kind.cell_size() };
+        let types: Vec<ColumnType> = reader
+            .options()
+            .fields
+            .iter()
+            .map(|field| field.column_type.clone())
+            .collect();
+        let size = |kind: &ColumnType| {
+            if kind.is_var() {
+                bytes
+            } else {
+                room * kind.cell_size()
+            }
+        };
         let mut data: Vec<Vec<u8>> = types.iter().map(|kind| vec![0xAA; size(kind)]).collect();
         let mut starts = vec![vec![u64::MAX; room]; types.len()];
         let mut validity = vec![vec![7u8; room]; types.len()];
@@ -111,8 +133,9 @@ fn given(array: &Array, options: &ReadOptions, room: usize, bytes: usize) -> Vec
                 let written = progress.written[i];
                 let place = if kind.is_var() {
                     assert_eq!(written.offsets, progress.cells * 8);
-                    let end =
-                        starts[i][..progress.cells].get(cell + 1).map_or(written.data, |end| *end as usize);
+                    let end = starts[i][..progress.cells]
+                        .get(cell + 1)
+                        .map_or(written.data, |end| *end as usize);
                     starts[i][cell] as usize..end
                 } else {
                     cell * kind.cell_size()..(cell + 1) * kind.cell_size()
@@ -121,7 +144,10 @@ fn given(array: &Array, options: &ReadOptions, room: usize, bytes: usize) -> Vec
                     place.end <= written.data
                         && written.validity == progress.cells * usize::from(kind.nullable)
                 );
-                row.push((data[i][place].to_vec(), !kind.nullable || validity[i][cell] == 1));
+                row.push((
+                    data[i][place].to_vec(),
+                    !kind.nullable || validity[i][cell] == 1,
+                ));
             }
             rows.push(row);
         }
@@ -143,33 +169,58 @@ fn memory_of_the_callers_gets_the_same_cells() {
         let schema = Array::open(&context, &uri).unwrap().schema().clone();
         for fragment in 0..1 + numbers.next(4) as i64 {
             let mut writer = Writer::open(&context, &uri, WriteOptions::new()).unwrap();
-            writer.write(&cells(&schema, &mut numbers, fragment * 1000)).unwrap();
+            writer
+                .write(&cells(&schema, &mut numbers, fragment * 1000))
+                .unwrap();
             writer.finish().unwrap();
         }
         let array = Array::open(&context, &uri).unwrap();
-        let layout = [Layout::RowMajor, Layout::Unordered, Layout::Global, Layout::ColMajor][round % 4];
+        let layout = [
+            Layout::RowMajor,
+            Layout::Unordered,
+            Layout::Global,
+            Layout::ColMajor,
+        ][round % 4];
         let mut options = ReadOptions::new().fields(FIELDS).layout(layout);
         if numbers.next(3) == 0 {
-            options = options.condition(Condition::compare("a", Comparison::Lt, 1050i64.to_le_bytes()));
+            options = options.condition(Condition::compare(
+                "a",
+                Comparison::Lt,
+                1050i64.to_le_bytes(),
+            ));
         }
         // Most reads take several batches.
         let tight = options.clone().memory_budget(20_000);
-        if !matches!(array.read(tight.clone()).and_then(Reader::read_all), Err(Error::Budget { .. })) {
+        if !matches!(
+            array.read(tight.clone()).and_then(Reader::read_all),
+            Err(Error::Budget { .. })
+        ) {
             options = tight;
             several += 1;
         }
         let mut wanted = rows(&array.read(options.clone()).unwrap().read_all().unwrap());
         seen += wanted.len();
-        for (room, bytes) in
-            [(1000, 40_000), (1000, 700), (wanted.len().max(1), 40_000), (30, 40_000), (1, 1), (7, 90)]
-        {
+        for (room, bytes) in [
+            (1000, 40_000),
+            (1000, 700),
+            (wanted.len().max(1), 40_000),
+            (30, 40_000),
+            (1, 1),
+            (7, 90),
+        ] {
             let mut found = given(&array, &options, room, bytes);
             if layout == Layout::Unordered {
                 found.sort();
                 wanted.sort();
             }
-            assert!(found == wanted, "round {round}: {layout:?}, {room} cells, {bytes} bytes");
+            assert!(
+                found == wanted,
+                "round {round}: {layout:?}, {room} cells, {bytes} bytes"
+            );
         }
     }
-    assert!(seen > 3000 && several > 30, "{seen} cells, {several} reads with a tight budget");
+    assert!(
+        seen > 3000 && several > 30,
+        "{seen} cells, {several} reads with a tight budget"
+    );
 }

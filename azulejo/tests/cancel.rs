@@ -27,9 +27,24 @@ fn columns(xs: impl Iterator<Item = i64> + Clone, dense: bool) -> ColumnSet {
 }
 
 fn array(dense: bool) -> Context {
-    let context = Context::new(Config { threads: 2, ..Config::default() }, None).unwrap();
-    let schema = if dense { ArraySchema::dense() } else { ArraySchema::sparse().capacity(100) };
-    let schema = schema.dimension("x", 0..=99_999i64, 100).attribute("a", Datatype::Int64).build().unwrap();
+    let context = Context::new(
+        Config {
+            threads: 2,
+            ..Config::default()
+        },
+        None,
+    )
+    .unwrap();
+    let schema = if dense {
+        ArraySchema::dense()
+    } else {
+        ArraySchema::sparse().capacity(100)
+    };
+    let schema = schema
+        .dimension("x", 0..=99_999i64, 100)
+        .attribute("a", Datatype::Int64)
+        .build()
+        .unwrap();
     Array::create(&context, URI, schema).unwrap();
     for fragment in 0..3 {
         let mut writer = Writer::open(&context, URI, options(fragment, dense)).unwrap();
@@ -43,13 +58,27 @@ fn array(dense: bool) -> Context {
 fn options(fragment: i64, dense: bool) -> WriteOptions {
     let range = Range::of(fragment * CELLS, (fragment + 1) * CELLS - 1);
     let options = WriteOptions::new();
-    if dense { options.subarray(NdRectangle { ranges: vec![range] }) } else { options }
+    if dense {
+        options.subarray(NdRectangle {
+            ranges: vec![range],
+        })
+    } else {
+        options
+    }
 }
 
 fn whole(array: &Array) -> Vec<i64> {
-    let cells = array.read(ReadOptions::new().fields(["a"])).unwrap().read_all().unwrap();
+    let cells = array
+        .read(ReadOptions::new().fields(["a"]))
+        .unwrap()
+        .read_all()
+        .unwrap();
     let values = cells.column("a").unwrap().values::<i64>().unwrap();
-    values.iter().copied().filter(|a| (0..3 * CELLS).contains(a)).collect()
+    values
+        .iter()
+        .copied()
+        .filter(|a| (0..3 * CELLS).contains(a))
+        .collect()
 }
 
 #[test]
@@ -61,7 +90,10 @@ fn readers_end_and_their_array_is_read_on() {
         let mut reader = array.read(options()).unwrap();
         assert!(reader.next().unwrap().is_ok());
         let untouched = array.read(options()).unwrap();
-        context.derive(Config::default(), None).cancel_handle().cancel();
+        context
+            .derive(Config::default(), None)
+            .cancel_handle()
+            .cancel();
         assert!(is_cancelled(&reader.next().unwrap()), "dense {dense}");
         assert!(reader.next().is_none(), "an error ends it");
         assert!(is_cancelled(&untouched.read_all()));
@@ -79,12 +111,18 @@ fn a_write_that_is_cancelled_does_not_count_and_leaves_nothing() {
             let mut writer =
                 Writer::open(&context, URI, options(4, dense).layout(WriteLayout::Global)).unwrap();
             let half = CELLS / 2;
-            writer.write(&columns(4 * CELLS..4 * CELLS + half, dense)).unwrap();
+            writer
+                .write(&columns(4 * CELLS..4 * CELLS + half, dense))
+                .unwrap();
             let written = if after == 1 {
                 handle.cancel();
-                writer.write(&columns(4 * CELLS + half..5 * CELLS, dense)).and_then(|()| writer.finish())
+                writer
+                    .write(&columns(4 * CELLS + half..5 * CELLS, dense))
+                    .and_then(|()| writer.finish())
             } else {
-                writer.write(&columns(4 * CELLS + half..5 * CELLS, dense)).unwrap();
+                writer
+                    .write(&columns(4 * CELLS + half..5 * CELLS, dense))
+                    .unwrap();
                 handle.cancel();
                 writer.finish()
             };
@@ -92,8 +130,13 @@ fn a_write_that_is_cancelled_does_not_count_and_leaves_nothing() {
         }
         let fragments = Array::open(&context, URI).unwrap().fragments().len();
         assert_eq!(fragments, 3);
-        let location = context.locate(&azulejo::storage::Uri::parse(URI).unwrap()).unwrap();
-        let left = location.storage.list(&location.path.join("__fragments")).unwrap();
+        let location = context
+            .locate(&azulejo::storage::Uri::parse(URI).unwrap())
+            .unwrap();
+        let left = location
+            .storage
+            .list(&location.path.join("__fragments"))
+            .unwrap();
         assert_eq!(left.len(), 3, "no files of it stay: {left:?}");
         let mut writer = Writer::open(&context, URI, options(4, dense)).unwrap();
         writer.write(&columns(4 * CELLS..5 * CELLS, dense)).unwrap();
@@ -111,14 +154,24 @@ fn long_work_is_cancelled_from_its_progress() {
             count.fetch_add(1, Ordering::Relaxed);
             handle.cancel();
         });
-        assert!(is_cancelled(&consolidate::fragments(&context, URI, &Default::default())));
+        assert!(is_cancelled(&consolidate::fragments(
+            &context,
+            URI,
+            &Default::default()
+        )));
         assert!(is_cancelled(&object::copy(&context, URI, "mem://copy")));
         let mut report = azulejo::check::check(&context, URI, Default::default());
         assert!(is_cancelled(&report));
         assert!(told.load(Ordering::Relaxed) >= 3);
         let array = Array::open(&plain, URI).unwrap();
-        assert_eq!((array.fragments().len(), whole(&array)), (3, (0..3 * CELLS).collect()));
-        assert!(Array::open(&plain, "mem://copy").is_err(), "half a copy is none");
+        assert_eq!(
+            (array.fragments().len(), whole(&array)),
+            (3, (0..3 * CELLS).collect())
+        );
+        assert!(
+            Array::open(&plain, "mem://copy").is_err(),
+            "half a copy is none"
+        );
         report = azulejo::check::check(&plain, URI, Default::default());
         assert!(report.unwrap().findings.is_empty());
         consolidate::fragments(&plain, URI, &Default::default()).unwrap();

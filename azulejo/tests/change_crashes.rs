@@ -1,7 +1,11 @@
-//! Changes that stop in the middle, at every storage operation: afterwards everything is as before or as after, and the
-//! change can be made again.
+//! Changes that stop in the middle, at every storage operation: afterwards everything is as before
+//! or as after, and the change can be made again.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests are tests too")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "helpers of tests are tests too"
+)]
 
 mod support;
 
@@ -23,7 +27,10 @@ use support::failing::{FailingStorage, Failure};
 const URI: &str = "mem://array";
 
 fn context(memory: Arc<dyn Storage>) -> Context {
-    let config = Config { threads: 1, ..Config::default() };
+    let config = Config {
+        threads: 1,
+        ..Config::default()
+    };
     Context::with_storages(config, None, Arc::new(LocalStorage::new()), memory).unwrap()
 }
 
@@ -41,7 +48,8 @@ fn stopped_everywhere<S: PartialEq + Debug>(
             let sound = context(Arc::clone(&memory) as Arc<dyn Storage>);
             prepare(&sound);
             let before = look(&sound);
-            let storage = FailingStorage::new(Arc::clone(&memory) as Arc<dyn Storage>, after, failure);
+            let storage =
+                FailingStorage::new(Arc::clone(&memory) as Arc<dyn Storage>, after, failure);
             let result = change(&context(Arc::new(storage.clone())));
             let found = look(&sound);
             if !storage.has_failed() {
@@ -50,7 +58,10 @@ fn stopped_everywhere<S: PartialEq + Debug>(
                 break;
             }
             stops += 1;
-            assert!(result.is_err(), "stopped at operation {after}, yet it says it is done");
+            assert!(
+                result.is_err(),
+                "stopped at operation {after}, yet it says it is done"
+            );
             if found == before {
                 change(&sound).unwrap();
             } else {
@@ -64,7 +75,9 @@ fn stopped_everywhere<S: PartialEq + Debug>(
 }
 
 fn new_array(version: FormatVersion) -> NewArray {
-    let plain = ArraySchema::sparse().dimension("x", 0i64..=99, 10).attribute("a", Datatype::Int32);
+    let plain = ArraySchema::sparse()
+        .dimension("x", 0i64..=99, 10)
+        .attribute("a", Datatype::Int32);
     plain.version(version).build().unwrap()
 }
 
@@ -74,25 +87,35 @@ fn create(context: &Context) {
 
 fn write(context: &Context, x: i64, time: u64) {
     let mut writer = Writer::open(context, URI, WriteOptions::new().timestamp(time)).unwrap();
-    let columns = [ColumnBuffers::of_values("x", vec![x]), ColumnBuffers::of_values("a", vec![7i32])];
+    let columns = [
+        ColumnBuffers::of_values("x", vec![x]),
+        ColumnBuffers::of_values("a", vec![7i32]),
+    ];
     writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
     writer.finish().unwrap();
 }
 
 fn coordinates(context: &Context) -> Vec<i64> {
     let array = Array::open(context, URI).unwrap();
-    let cells = array.read(ReadOptions::new().fields(["x"])).unwrap().read_all().unwrap();
+    let cells = array
+        .read(ReadOptions::new().fields(["x"]))
+        .unwrap()
+        .read_all()
+        .unwrap();
     cells.column("x").unwrap().values::<i64>().unwrap().to_vec()
 }
 
 #[test]
 fn creation() {
-    let words = || Enumeration::of_strings("words", Datatype::StringUtf8, true, ["a", "b"]).unwrap();
+    let words =
+        || Enumeration::of_strings("words", Datatype::StringUtf8, true, ["a", "b"]).unwrap();
     let change = |context: &Context| {
         let new = ArraySchema::dense()
             .dimension("x", 0i32..=99, 10)
             .enumeration(words())
-            .attribute_with(Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("words"))
+            .attribute_with(
+                Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("words"),
+            )
             .label(0, "name", DataOrder::Increasing, Datatype::Float64)
             .build()
             .unwrap();
@@ -109,24 +132,36 @@ fn creation() {
 
 #[test]
 fn evolution_and_upgrade() {
-    let words = || Enumeration::of_strings("words", Datatype::StringUtf8, true, ["a", "b"]).unwrap();
+    let words =
+        || Enumeration::of_strings("words", Datatype::StringUtf8, true, ["a", "b"]).unwrap();
     let evolve = |context: &Context| {
         let evolution = SchemaEvolution {
             add_enumerations: vec![words()],
-            add_attributes: vec![Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("words")],
+            add_attributes: vec![
+                Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("words"),
+            ],
             ..SchemaEvolution::default()
         };
         Array::evolve(context, URI, &evolution, Some(2))
     };
     let look = |context: &Context| {
         let array = Array::open(context, URI).unwrap();
-        (array.schema().version, array.enumerations().unwrap().len(), array.schema().attributes.len())
+        (
+            array.schema().version,
+            array.enumerations().unwrap().len(),
+            array.schema().attributes.len(),
+        )
     };
     stopped_everywhere(create, evolve, look, false);
     let old = |context: &Context| {
         Array::create_at(context, URI, new_array(FormatVersion::OLDEST_WRITABLE), 1).unwrap();
     };
-    stopped_everywhere(old, |context| Array::upgrade(context, URI, Some(2)).map(drop), look, false);
+    stopped_everywhere(
+        old,
+        |context| Array::upgrade(context, URI, Some(2)).map(drop),
+        look,
+        false,
+    );
 }
 
 #[test]
@@ -155,7 +190,9 @@ fn fragments_go_together() {
     for consolidated in [false, true] {
         let prepare = |context: &Context| {
             create(context);
-            [10, 20, 30].into_iter().for_each(|time| write(context, i64::try_from(time).unwrap(), time));
+            [10, 20, 30]
+                .into_iter()
+                .for_each(|time| write(context, i64::try_from(time).unwrap(), time));
             if consolidated {
                 azulejo::consolidate::commits(context, URI).unwrap();
             }
@@ -181,14 +218,34 @@ fn deleting_what_a_cut_short_consolidation_shows_brings_nothing_back() {
     for after in 0.. {
         let memory = Arc::new(MemoryStorage::new());
         let sound = context(Arc::clone(&memory) as Arc<dyn Storage>);
-        let schema = ArraySchema::sparse().dimension("x", 0i64..=99, 10).attribute("a", Datatype::Int32);
-        Array::create_at(&sound, URI, schema.allows_duplicates(true).build().unwrap(), 1).unwrap();
+        let schema = ArraySchema::sparse()
+            .dimension("x", 0i64..=99, 10)
+            .attribute("a", Datatype::Int32);
+        Array::create_at(
+            &sound,
+            URI,
+            schema.allows_duplicates(true).build().unwrap(),
+            1,
+        )
+        .unwrap();
         [10, 20].into_iter().for_each(|time| write(&sound, 1, time));
-        let storage = FailingStorage::new(Arc::clone(&memory) as Arc<dyn Storage>, after, Failure::Crash);
-        let _ = fragments(&context(Arc::new(storage.clone())), URI, &FragmentOptions::default());
+        let storage = FailingStorage::new(
+            Arc::clone(&memory) as Arc<dyn Storage>,
+            after,
+            Failure::Crash,
+        );
+        let _ = fragments(
+            &context(Arc::new(storage.clone())),
+            URI,
+            &FragmentOptions::default(),
+        );
         assert_eq!(coordinates(&sound), [1, 1], "after {after}");
         let array = Array::open(&sound, URI).unwrap();
-        let shown: Vec<String> = array.fragments().iter().map(|f| f.name().to_owned()).collect();
+        let shown: Vec<String> = array
+            .fragments()
+            .iter()
+            .map(|f| f.name().to_owned())
+            .collect();
         new += usize::from(shown.len() == 1);
         Array::delete_fragments(&sound, URI, FragmentSelection::Named(&shown)).unwrap();
         assert_eq!(coordinates(&sound), [0i64; 0], "after {after}");
@@ -217,11 +274,20 @@ fn groups_and_copies() {
     };
     let copied = |context: &Context| {
         let array = Array::open(context, "mem://copy").ok()?;
-        Some(array.read(ReadOptions::new()).unwrap().read_all().unwrap().cell_num)
+        Some(
+            array
+                .read(ReadOptions::new())
+                .unwrap()
+                .read_all()
+                .unwrap()
+                .cell_num,
+        )
     };
     // A crash can leave a part of the copy, which is in the way of the next.
     let copy = |context: &Context| {
-        let location = context.locate(&azulejo::storage::Uri::parse("mem://copy").unwrap()).unwrap();
+        let location = context
+            .locate(&azulejo::storage::Uri::parse("mem://copy").unwrap())
+            .unwrap();
         location.storage.delete(&[StorePath::memory("copy")])?;
         object::copy(context, URI, "mem://copy")
     };
@@ -235,7 +301,11 @@ fn what_a_crash_leaves_of_an_object_can_be_deleted() {
         let sound = context(Arc::clone(&memory) as Arc<dyn Storage>);
         create(&sound);
         write(&sound, 1, 10);
-        let storage = FailingStorage::new(Arc::clone(&memory) as Arc<dyn Storage>, after, Failure::Crash);
+        let storage = FailingStorage::new(
+            Arc::clone(&memory) as Arc<dyn Storage>,
+            after,
+            Failure::Crash,
+        );
         let deleted = object::delete(&context(Arc::new(storage.clone())), URI, false);
         if !storage.has_failed() {
             deleted.unwrap();

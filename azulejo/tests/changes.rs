@@ -1,6 +1,11 @@
-//! Changing arrays: evolution, upgrades, deletes of cells and fragments, metadata over time. All in memory.
+//! Changing arrays: evolution, upgrades, deletes of cells and fragments, metadata over time. All in
+//! memory.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests are tests too")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "helpers of tests are tests too"
+)]
 
 use azulejo::array::{DeletedFragments, FragmentSelection};
 use azulejo::column::{ColumnBuffers, ColumnSet};
@@ -19,12 +24,21 @@ use std::sync::Arc;
 const URI: &str = "mem://array";
 
 fn context() -> Context {
-    Context::new(Config { threads: 2, ..Config::default() }, None).unwrap()
+    Context::new(
+        Config {
+            threads: 2,
+            ..Config::default()
+        },
+        None,
+    )
+    .unwrap()
 }
 
 /// A sparse array along `x` with the attribute `a`, of the time 1.
 fn sparse() -> SchemaBuilder {
-    ArraySchema::sparse().dimension("x", 0i64..=999, 100).attribute("a", Datatype::Int32)
+    ArraySchema::sparse()
+        .dimension("x", 0i64..=999, 100)
+        .attribute("a", Datatype::Int32)
 }
 
 fn create(context: &Context, builder: SchemaBuilder) {
@@ -35,7 +49,14 @@ fn create(context: &Context, builder: SchemaBuilder) {
 fn write(context: &Context, first: i64, count: i64, time: u64) {
     let x: Vec<i64> = (first..first + count).collect();
     let a: Vec<i32> = x.iter().map(|&x| i32::try_from(x).unwrap()).collect();
-    write_columns(context, [ColumnBuffers::of_values("x", x), ColumnBuffers::of_values("a", a)], time);
+    write_columns(
+        context,
+        [
+            ColumnBuffers::of_values("x", x),
+            ColumnBuffers::of_values("a", a),
+        ],
+        time,
+    );
 }
 
 fn write_columns(context: &Context, columns: impl IntoIterator<Item = ColumnBuffers>, time: u64) {
@@ -50,7 +71,11 @@ fn at(context: &Context, time: u64) -> Array {
 
 /// The coordinates that a read at a time gives.
 fn coordinates(context: &Context, time: u64) -> Vec<i64> {
-    let cells = at(context, time).read(ReadOptions::new().fields(["x"])).unwrap().read_all().unwrap();
+    let cells = at(context, time)
+        .read(ReadOptions::new().fields(["x"]))
+        .unwrap()
+        .read_all()
+        .unwrap();
     cells.column("x").unwrap().values::<i64>().unwrap().to_vec()
 }
 
@@ -72,7 +97,10 @@ fn attributes_come_and_go_over_time() {
     write(&context, 0, 3, 10);
     let mut added = Attribute::new("b", Datatype::Float64, CellValNum::ONE).nullable();
     added.fill_value = 0.5f64.to_le_bytes().to_vec();
-    let evolution = SchemaEvolution { add_attributes: vec![added], ..SchemaEvolution::default() };
+    let evolution = SchemaEvolution {
+        add_attributes: vec![added],
+        ..SchemaEvolution::default()
+    };
     let planned = Array::plan_evolution(&context, URI, &evolution).unwrap();
     assert_eq!(at(&context, 99).schema().attributes.len(), 1);
     Array::evolve(&context, URI, &evolution, Some(20)).unwrap();
@@ -83,31 +111,59 @@ fn attributes_come_and_go_over_time() {
         ColumnBuffers::of_options("b", vec![Some(7f64)]),
     ];
     write_columns(&context, columns, 30);
-    let drop = SchemaEvolution { drop_attributes: vec!["a".to_owned()], ..SchemaEvolution::default() };
+    let drop = SchemaEvolution {
+        drop_attributes: vec!["a".to_owned()],
+        ..SchemaEvolution::default()
+    };
     Array::evolve(&context, URI, &drop, Some(40)).unwrap();
     let names = |time: u64| -> Vec<String> {
-        at(&context, time).schema().attributes.iter().map(|a| a.name.clone()).collect()
+        at(&context, time)
+            .schema()
+            .attributes
+            .iter()
+            .map(|a| a.name.clone())
+            .collect()
     };
     assert_eq!(
         (names(19), names(20), names(40)),
-        (vec!["a".into()], vec!["a".into(), "b".into()], vec!["b".into()])
+        (
+            vec!["a".into()],
+            vec!["a".into(), "b".into()],
+            vec!["b".into()]
+        )
     );
-    let cells = at(&context, 40).read(ReadOptions::new().fields(["b"])).unwrap().read_all().unwrap();
+    let cells = at(&context, 40)
+        .read(ReadOptions::new().fields(["b"]))
+        .unwrap()
+        .read_all()
+        .unwrap();
     let b = cells.column("b").unwrap();
-    assert_eq!(b.cells().map(|cell| cell.is_some()).collect::<Vec<_>>(), [false, false, false, true]);
+    assert_eq!(
+        b.cells().map(|cell| cell.is_some()).collect::<Vec<_>>(),
+        [false, false, false, true]
+    );
 
     for time in [40, 39, 0] {
-        let error = Array::evolve(&context, URI, &evolution, Some(time)).unwrap_err().to_string();
-        assert!(error.contains(URI) && (error.contains("b") || error.contains("later")), "{error}");
+        let error = Array::evolve(&context, URI, &evolution, Some(time))
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains(URI) && (error.contains("b") || error.contains("later")),
+            "{error}"
+        );
     }
     let fresh = SchemaEvolution {
         add_attributes: vec![Attribute::new("c", Datatype::Int8, CellValNum::ONE)],
         ..SchemaEvolution::default()
     };
-    let error = Array::evolve(&context, URI, &fresh, Some(39)).unwrap_err().to_string();
+    let error = Array::evolve(&context, URI, &fresh, Some(39))
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("40") && error.contains("later"), "{error}");
     // The reference would go on showing the schema of 40, as text behind any time of day.
-    let error = Array::evolve(&context, URI, &fresh, None).unwrap_err().to_string();
+    let error = Array::evolve(&context, URI, &fresh, None)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("40") && error.contains("later"), "{error}");
     Array::evolve(&context, URI, &fresh, Some(41)).unwrap();
     assert_eq!(files(&context, "__schema").len(), 4);
@@ -119,7 +175,12 @@ fn arrays_of_today_evolve_at_any_time() {
     Array::create(&context, URI, sparse().build().unwrap()).unwrap();
     let attributes = || {
         let array = Array::open(&context, URI).unwrap();
-        array.schema().attributes.iter().map(|attribute| attribute.name.clone()).collect::<Vec<_>>()
+        array
+            .schema()
+            .attributes
+            .iter()
+            .map(|attribute| attribute.name.clone())
+            .collect::<Vec<_>>()
     };
     let add = |name: &str| SchemaEvolution {
         add_attributes: vec![Attribute::new(name, Datatype::Int8, CellValNum::ONE)],
@@ -149,7 +210,9 @@ fn enumerations_are_added_extended_and_dropped() {
     let more = SchemaEvolution {
         extend_enumerations: vec![words.extend(["b"]).unwrap()],
         // The reference cannot do this: it does not load what it does not extend.
-        add_attributes: vec![Attribute::new("v", Datatype::Int8, CellValNum::ONE).enumerated("words")],
+        add_attributes: vec![
+            Attribute::new("v", Datatype::Int8, CellValNum::ONE).enumerated("words"),
+        ],
         ..SchemaEvolution::default()
     };
     Array::evolve(&context, URI, &more, Some(3)).unwrap();
@@ -161,7 +224,9 @@ fn enumerations_are_added_extended_and_dropped() {
         ..SchemaEvolution::default()
     };
     let before = files(&context, "__schema/__enumerations").len();
-    let error = Array::evolve(&context, URI, &drop(&["w"]), Some(4)).unwrap_err().to_string();
+    let error = Array::evolve(&context, URI, &drop(&["w"]), Some(4))
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("in use"), "{error}");
     Array::evolve(&context, URI, &drop(&["w", "v"]), Some(4)).unwrap();
     assert!(at(&context, 4).schema().enumerations.is_empty());
@@ -173,13 +238,21 @@ fn the_current_domain_grows() {
     let context = context();
     create(&context, sparse().current_domain([Range::of(0i64, 9)]));
     let to = |end: i64| SchemaEvolution {
-        expand_current_domain: Some(NdRectangle { ranges: vec![Range::of(0i64, end)] }),
+        expand_current_domain: Some(NdRectangle {
+            ranges: vec![Range::of(0i64, end)],
+        }),
         ..SchemaEvolution::default()
     };
     assert!(Array::evolve(&context, URI, &to(8), Some(2)).is_err());
     Array::evolve(&context, URI, &to(99), Some(2)).unwrap();
-    assert_eq!(at(&context, 1).current_domain().unwrap().ranges, [Range::of(0i64, 9)]);
-    assert_eq!(at(&context, 2).current_domain().unwrap().ranges, [Range::of(0i64, 99)]);
+    assert_eq!(
+        at(&context, 1).current_domain().unwrap().ranges,
+        [Range::of(0i64, 9)]
+    );
+    assert_eq!(
+        at(&context, 2).current_domain().unwrap().ranges,
+        [Range::of(0i64, 99)]
+    );
 }
 
 #[test]
@@ -188,20 +261,27 @@ fn a_current_domain_that_is_set_later_hides_what_lies_outside() {
     create(&context, sparse());
     write(&context, 5, 10, 10);
     let to = |start: i64, end: i64| SchemaEvolution {
-        expand_current_domain: Some(NdRectangle { ranges: vec![Range::of(start, end)] }),
+        expand_current_domain: Some(NdRectangle {
+            ranges: vec![Range::of(start, end)],
+        }),
         ..SchemaEvolution::default()
     };
     Array::evolve(&context, URI, &to(7, 9), Some(20)).unwrap();
     assert_eq!(coordinates(&context, 19), (5..15).collect::<Vec<_>>());
     assert_eq!(coordinates(&context, 20), [7, 8, 9]);
     let outside =
-        ReadOptions::new().subarray(Subarray::Box(vec![DimSelection::Ranges(vec![Range::of(5i64, 8)])]));
+        ReadOptions::new().subarray(Subarray::Box(vec![DimSelection::Ranges(vec![Range::of(
+            5i64, 8,
+        )])]));
     assert!(at(&context, 20).read(outside).is_err());
     // Consolidation keeps them for a domain that grows.
     write(&context, 8, 1, 30);
     azulejo::consolidate::fragments(&context, URI, &FragmentOptions::default()).unwrap();
     Array::evolve(&context, URI, &to(6, 12), Some(40)).unwrap();
-    assert_eq!(coordinates(&context, u64::MAX), (6..=12).collect::<Vec<_>>());
+    assert_eq!(
+        coordinates(&context, u64::MAX),
+        (6..=12).collect::<Vec<_>>()
+    );
 }
 
 #[test]
@@ -217,18 +297,25 @@ fn old_arrays_are_upgraded_and_evolved() {
             assert!(!Array::upgrade(&context, URI, None).unwrap());
         } else {
             let fresh = SchemaEvolution {
-                add_attributes: vec![Attribute::new("c", Datatype::Int8, CellValNum::ONE).nullable()],
+                add_attributes: vec![
+                    Attribute::new("c", Datatype::Int8, CellValNum::ONE).nullable(),
+                ],
                 ..SchemaEvolution::default()
             };
             Array::evolve(&context, URI, &fresh, Some(20)).unwrap();
-            let drop =
-                SchemaEvolution { drop_attributes: vec!["c".to_owned()], ..SchemaEvolution::default() };
+            let drop = SchemaEvolution {
+                drop_attributes: vec!["c".to_owned()],
+                ..SchemaEvolution::default()
+            };
             Array::evolve(&context, URI, &drop, Some(21)).unwrap();
         }
         assert_eq!(at(&context, 99).schema().version, FormatVersion::CURRENT);
         assert_eq!(at(&context, 15).fragments()[0].version(), version);
         write(&context, 2, 3, 30);
-        assert_eq!(at(&context, 99).fragments()[1].version(), FormatVersion::CURRENT);
+        assert_eq!(
+            at(&context, 99).fragments()[1].version(),
+            FormatVersion::CURRENT
+        );
         assert_eq!(coordinates(&context, 99), [0, 1, 2, 3, 4], "{version}");
         assert_eq!(coordinates(&context, 15), [0, 1, 2], "{version}");
         Array::delete_cells(&context, URI, &parse(&context, "a > 3"), Some(40)).unwrap();
@@ -239,16 +326,25 @@ fn old_arrays_are_upgraded_and_evolved() {
 #[test]
 fn fragments_from_before_evolution_keep_their_attributes() {
     let context = context();
-    create(&context, sparse().version(FormatVersion::new(9, "test").unwrap()));
+    create(
+        &context,
+        sparse().version(FormatVersion::new(9, "test").unwrap()),
+    );
     let fresh = |name: &str| SchemaEvolution {
         add_attributes: vec![Attribute::new(name, Datatype::Int8, CellValNum::ONE)],
         ..SchemaEvolution::default()
     };
     write(&context, 0, 3, 10);
     let error = Array::evolve(&context, URI, &fresh("b"), Some(20)).unwrap_err();
-    assert!(matches!(&error, Error::Unsupported(text) if text.contains("consolidate")), "{error}");
+    assert!(
+        matches!(&error, Error::Unsupported(text) if text.contains("consolidate")),
+        "{error}"
+    );
     let words = Enumeration::of_strings("words", Datatype::StringUtf8, false, ["a"]).unwrap();
-    let add = SchemaEvolution { add_enumerations: vec![words], ..SchemaEvolution::default() };
+    let add = SchemaEvolution {
+        add_enumerations: vec![words],
+        ..SchemaEvolution::default()
+    };
     Array::evolve(&context, URI, &add, Some(20)).unwrap();
     Array::delete_fragments(&context, URI, FragmentSelection::Within(TimeRange::ALL)).unwrap();
     Array::evolve(&context, URI, &fresh("b"), Some(30)).unwrap();
@@ -259,8 +355,12 @@ fn cells_are_deleted_from_a_time_on() {
     let context = context();
     create(&context, sparse());
     write(&context, 0, 5, 10);
-    let name = Array::delete_cells(&context, URI, &parse(&context, "a in (1, 3)"), Some(20)).unwrap();
-    assert!(name.starts_with("__20_20_") && name.ends_with("_22"), "{name}");
+    let name =
+        Array::delete_cells(&context, URI, &parse(&context, "a in (1, 3)"), Some(20)).unwrap();
+    assert!(
+        name.starts_with("__20_20_") && name.ends_with("_22"),
+        "{name}"
+    );
     assert_eq!(files(&context, "__commits").len(), 2);
     write(&context, 3, 1, 30);
     assert_eq!(coordinates(&context, 19), [0, 1, 2, 3, 4]);
@@ -281,12 +381,18 @@ fn deletes_mean_the_fields_of_their_time() {
     ];
     write_columns(&context, columns, 10);
     Array::delete_cells(&context, URI, &parse(&context, "a in (1, 3)"), Some(20)).unwrap();
-    let drop = SchemaEvolution { drop_attributes: vec!["a".to_owned()], ..SchemaEvolution::default() };
+    let drop = SchemaEvolution {
+        drop_attributes: vec!["a".to_owned()],
+        ..SchemaEvolution::default()
+    };
     Array::evolve(&context, URI, &drop, Some(30)).unwrap();
     assert_eq!(coordinates(&context, 30), [0, 2, 4]);
     for (datatype, time) in [(Datatype::Float32, 40), (Datatype::StringAscii, 60)] {
         let other = Attribute::new("a", datatype, CellValNum::ONE);
-        let add = SchemaEvolution { add_attributes: vec![other], ..SchemaEvolution::default() };
+        let add = SchemaEvolution {
+            add_attributes: vec![other],
+            ..SchemaEvolution::default()
+        };
         Array::evolve(&context, URI, &add, Some(time)).unwrap();
         assert_eq!(coordinates(&context, time), [0, 2, 4]);
         Array::evolve(&context, URI, &drop, Some(time + 10)).unwrap();
@@ -300,14 +406,21 @@ fn deletes_mean_the_fields_of_their_time() {
         ..SchemaEvolution::default()
     };
     Array::evolve(&context, URI, &add, Some(99)).unwrap();
-    Array::delete_cells(&context, URI, &parse(&context, "late = 1 and x = 0"), Some(25)).unwrap();
+    Array::delete_cells(
+        &context,
+        URI,
+        &parse(&context, "late = 1 and x = 0"),
+        Some(25),
+    )
+    .unwrap();
     assert_eq!(coordinates(&context, 100), [2, 4]);
 }
 
 #[test]
 fn deletes_compare_labels_and_test_for_null() {
     let context = context();
-    let words = Enumeration::of_strings("words", Datatype::StringUtf8, true, ["a", "b", "c"]).unwrap();
+    let words =
+        Enumeration::of_strings("words", Datatype::StringUtf8, true, ["a", "b", "c"]).unwrap();
     let builder = sparse()
         .enumeration(words)
         .attribute_with(Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("words"))
@@ -318,8 +431,14 @@ fn deletes_compare_labels_and_test_for_null() {
         ColumnBuffers::of_values("x", (0..6i64).collect()),
         ColumnBuffers::of_values("a", vec![0i32; 6]),
         ColumnBuffers::of_values("w", vec![0u8, 1, 2, 0, 1, 2]),
-        ColumnBuffers::of_options("n", vec![Some(1f64), None, Some(f64::NAN), Some(0.0), None, Some(2.0)]),
-        ColumnBuffers::of_optional_strings("s", [Some(""), Some("x"), None, None, Some("y"), Some("")]),
+        ColumnBuffers::of_options(
+            "n",
+            vec![Some(1f64), None, Some(f64::NAN), Some(0.0), None, Some(2.0)],
+        ),
+        ColumnBuffers::of_optional_strings(
+            "s",
+            [Some(""), Some("x"), None, None, Some("y"), Some("")],
+        ),
     ];
     write_columns(&context, columns, 10);
     for (text, left) in [
@@ -334,15 +453,23 @@ fn deletes_compare_labels_and_test_for_null() {
         let name = Array::delete_cells(&context, URI, &parse(&context, text), Some(20)).unwrap();
         assert_eq!(coordinates(&context, 20), left, "{text}");
         let location = context.locate(&Uri::parse(URI).unwrap()).unwrap();
-        location.storage.delete(&[location.path.join(&format!("__commits/{name}.del"))]).unwrap();
+        location
+            .storage
+            .delete(&[location.path.join(&format!("__commits/{name}.del"))])
+            .unwrap();
     }
-    let error = Array::delete_cells(&context, URI, &parse(&context, "n is not null"), None).unwrap_err();
+    let error =
+        Array::delete_cells(&context, URI, &parse(&context, "n is not null"), None).unwrap_err();
     assert!(error.to_string().contains("not null"), "{error}");
     let pair = Attribute::new("pair", Datatype::Int8, CellValNum::Fixed(2)).nullable();
-    let add = SchemaEvolution { add_attributes: vec![pair], ..SchemaEvolution::default() };
+    let add = SchemaEvolution {
+        add_attributes: vec![pair],
+        ..SchemaEvolution::default()
+    };
     Array::evolve(&context, URI, &add, Some(30)).unwrap();
     let before = files(&context, "__commits");
-    let error = Array::delete_cells(&context, URI, &parse(&context, "pair is null"), None).unwrap_err();
+    let error =
+        Array::delete_cells(&context, URI, &parse(&context, "pair is null"), None).unwrap_err();
     assert!(error.to_string().contains("pair"), "{error}");
     assert_eq!(files(&context, "__commits"), before);
 }
@@ -350,14 +477,22 @@ fn deletes_compare_labels_and_test_for_null() {
 #[test]
 fn what_cannot_have_deletes_says_so() {
     let context = context();
-    let dense = ArraySchema::dense().dimension("x", 0i64..=9, 10).attribute("a", Datatype::Int32);
+    let dense = ArraySchema::dense()
+        .dimension("x", 0i64..=9, 10)
+        .attribute("a", Datatype::Int32);
     Array::create(&context, "mem://dense", dense.build().unwrap()).unwrap();
     let all = Condition::compare("a", azulejo::condition::Comparison::Ge, 0i32.to_le_bytes());
     let error = Array::delete_cells(&context, "mem://dense", &all, None).unwrap_err();
     assert!(error.to_string().contains("dense"), "{error}");
-    create(&context, sparse().version(FormatVersion::new(15, "test").unwrap()));
+    create(
+        &context,
+        sparse().version(FormatVersion::new(15, "test").unwrap()),
+    );
     let error = Array::delete_cells(&context, URI, &all, None).unwrap_err();
-    assert!(matches!(error, Error::Unsupported(_)) && error.to_string().contains("upgrade"), "{error}");
+    assert!(
+        matches!(error, Error::Unsupported(_)) && error.to_string().contains("upgrade"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -370,20 +505,34 @@ fn fragments_are_deleted_by_time_or_name() {
     let within = FragmentSelection::Within(TimeRange { start: 15, end: 25 });
     let planned = Array::plan_fragment_deletion(&context, URI, within).unwrap();
     assert_eq!(coordinates(&context, 99), [0, 1, 2]);
-    assert_eq!(Array::delete_fragments(&context, URI, within).unwrap(), planned);
+    assert_eq!(
+        Array::delete_fragments(&context, URI, within).unwrap(),
+        planned
+    );
     assert_eq!(planned.deleted.len(), 1);
     assert_eq!(coordinates(&context, 99), [0, 2]);
-    assert_eq!((files(&context, "__fragments").len(), files(&context, "__commits").len()), (2, 2));
+    assert_eq!(
+        (
+            files(&context, "__fragments").len(),
+            files(&context, "__commits").len()
+        ),
+        (2, 2)
+    );
     let mut names = files(&context, "__fragments");
     names.push("__1_1_x_22".to_owned());
-    let error = Array::delete_fragments(&context, URI, FragmentSelection::Named(&names)).unwrap_err();
+    let error =
+        Array::delete_fragments(&context, URI, FragmentSelection::Named(&names)).unwrap_err();
     assert!(error.to_string().contains("__1_1_x_22"), "{error}");
     assert_eq!(coordinates(&context, 99), [0, 2]);
     names.pop();
-    let wholly: Vec<String> = names.iter().map(|name| format!("{URI}/__fragments/{name}/")).collect();
+    let wholly: Vec<String> = names
+        .iter()
+        .map(|name| format!("{URI}/__fragments/{name}/"))
+        .collect();
     Array::delete_fragments(&context, URI, FragmentSelection::Named(&wholly)).unwrap();
     assert_eq!(coordinates(&context, 99), [0i64; 0]);
-    let nothing = Array::delete_fragments(&context, URI, FragmentSelection::Within(TimeRange::ALL)).unwrap();
+    let nothing =
+        Array::delete_fragments(&context, URI, FragmentSelection::Within(TimeRange::ALL)).unwrap();
     assert_eq!(nothing, DeletedFragments::default());
 }
 
@@ -397,8 +546,15 @@ fn consolidated_fragments_and_commits_are_deleted_too() {
             write(&context, i, 1, time);
         }
         let time = TimeRange { start: 5, end: 25 };
-        consolidate::fragments(&context, URI, &FragmentOptions { time, ..FragmentOptions::default() })
-            .unwrap();
+        consolidate::fragments(
+            &context,
+            URI,
+            &FragmentOptions {
+                time,
+                ..FragmentOptions::default()
+            },
+        )
+        .unwrap();
         if commits {
             consolidate::commits(&context, URI).unwrap();
         }
@@ -413,7 +569,11 @@ fn consolidated_fragments_and_commits_are_deleted_too() {
             let left: &[i64] = if time == 99 { &[2] } else { &[] };
             assert_eq!(coordinates(&context, time), left, "{commits} {time}");
         }
-        let has = |suffix: &str| files(&context, "__commits").iter().any(|name| name.ends_with(suffix));
+        let has = |suffix: &str| {
+            files(&context, "__commits")
+                .iter()
+                .any(|name| name.ends_with(suffix))
+        };
         assert_eq!((has(".ign"), has(".vac")), (true, false), "{commits}");
     }
 }
@@ -424,52 +584,117 @@ fn metadata_changes_are_one_file_a_commit() {
     create(&context, sparse());
     let value = |n: u8| MetadataValue::new(Datatype::UInt8, [n]);
     let mut writer = Array::metadata_writer(&context, URI).unwrap().at(10);
-    writer.put("a", value(1)).unwrap().put("b", value(2)).unwrap();
+    writer
+        .put("a", value(1))
+        .unwrap()
+        .put("b", value(2))
+        .unwrap();
     writer.commit().unwrap();
     let mut writer = Array::metadata_writer(&context, URI).unwrap().at(20);
-    writer.put("a", value(3)).unwrap().remove("b").remove("never there");
+    writer
+        .put("a", value(3))
+        .unwrap()
+        .remove("b")
+        .remove("never there");
     writer.commit().unwrap();
-    Array::metadata_writer(&context, URI).unwrap().commit().unwrap();
+    Array::metadata_writer(&context, URI)
+        .unwrap()
+        .commit()
+        .unwrap();
     assert_eq!(files(&context, "__meta").len(), 2);
-    let keys = |time| at(&context, time).metadata().unwrap().keys().cloned().collect::<Vec<_>>();
-    assert_eq!((keys(9).len(), keys(10).len(), keys(20)), (0, 2, vec!["a".to_owned()]));
-    Array::put_metadata(&context, URI, "z", MetadataValue::new(Datatype::StringUtf8, "")).unwrap();
+    let keys = |time| {
+        at(&context, time)
+            .metadata()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (keys(9).len(), keys(10).len(), keys(20)),
+        (0, 2, vec!["a".to_owned()])
+    );
+    Array::put_metadata(
+        &context,
+        URI,
+        "z",
+        MetadataValue::new(Datatype::StringUtf8, ""),
+    )
+    .unwrap();
     Array::delete_metadata(&context, URI, "a").unwrap();
     let array = Array::open(&context, URI).unwrap();
     assert_eq!(array.metadata().unwrap().keys().collect::<Vec<_>>(), ["z"]);
-    for bad in [MetadataValue::new(Datatype::Any, [1]), MetadataValue::new(Datatype::Int32, [1, 2, 3])] {
+    for bad in [
+        MetadataValue::new(Datatype::Any, [1]),
+        MetadataValue::new(Datatype::Int32, [1, 2, 3]),
+    ] {
         let error = Array::put_metadata(&context, URI, "key", bad).unwrap_err();
-        assert!(matches!(&error, Error::InvalidArgument(text) if text.contains("key")), "{error}");
+        assert!(
+            matches!(&error, Error::InvalidArgument(text) if text.contains("key")),
+            "{error}"
+        );
     }
 }
 
 #[test]
 fn all_changes_are_encrypted_where_the_array_is() {
     let key = || azulejo::format::filter::EncryptionKey::new(*b"0123456789abcdeF0123456789abcdeF");
-    let memory: Arc<dyn azulejo::storage::Storage> = Arc::new(azulejo::storage::MemoryStorage::new());
+    let memory: Arc<dyn azulejo::storage::Storage> =
+        Arc::new(azulejo::storage::MemoryStorage::new());
     let with = |key| {
-        let local: Arc<dyn azulejo::storage::Storage> = Arc::new(azulejo::storage::LocalStorage::new());
-        Context::with_storages(Config { threads: 1, ..Config::default() }, key, local, Arc::clone(&memory))
-            .unwrap()
+        let local: Arc<dyn azulejo::storage::Storage> =
+            Arc::new(azulejo::storage::LocalStorage::new());
+        Context::with_storages(
+            Config {
+                threads: 1,
+                ..Config::default()
+            },
+            key,
+            local,
+            Arc::clone(&memory),
+        )
+        .unwrap()
     };
     let context = with(Some(key()));
     create(&context, sparse());
     write(&context, 0, 3, 10);
     let words = Enumeration::of_strings("words", Datatype::StringUtf8, false, ["a"]).unwrap();
-    let add = SchemaEvolution { add_enumerations: vec![words], ..SchemaEvolution::default() };
+    let add = SchemaEvolution {
+        add_enumerations: vec![words],
+        ..SchemaEvolution::default()
+    };
     Array::evolve(&context, URI, &add, Some(20)).unwrap();
     Array::put_metadata(&context, URI, "k", MetadataValue::new(Datatype::Int8, [1])).unwrap();
     Array::delete_cells(&context, URI, &parse(&context, "a = 1"), Some(30)).unwrap();
     assert_eq!(coordinates(&context, 99), [0, 2]);
-    assert_eq!(Array::open(&context, URI).unwrap().metadata().unwrap().len(), 1);
+    assert_eq!(
+        Array::open(&context, URI)
+            .unwrap()
+            .metadata()
+            .unwrap()
+            .len(),
+        1
+    );
     assert_eq!(at(&context, 99).enumeration("words").unwrap().len(), 1);
     // Without the key nothing is written in the clear.
     let open = with(None);
     let before = files(&context, "__meta").len() + files(&context, "__commits").len();
     let value = MetadataValue::new(Datatype::Int8, [1]);
-    assert!(matches!(Array::put_metadata(&open, URI, "k", value), Err(Error::Encryption { .. })));
-    assert!(matches!(Array::evolve(&open, URI, &add, None), Err(Error::Encryption { .. })));
+    assert!(matches!(
+        Array::put_metadata(&open, URI, "k", value),
+        Err(Error::Encryption { .. })
+    ));
+    assert!(matches!(
+        Array::evolve(&open, URI, &add, None),
+        Err(Error::Encryption { .. })
+    ));
     let all = Condition::compare("a", azulejo::condition::Comparison::Ge, 0i32.to_le_bytes());
-    assert!(matches!(Array::delete_cells(&open, URI, &all, None), Err(Error::Encryption { .. })));
-    assert_eq!(files(&context, "__meta").len() + files(&context, "__commits").len(), before);
+    assert!(matches!(
+        Array::delete_cells(&open, URI, &all, None),
+        Err(Error::Encryption { .. })
+    ));
+    assert_eq!(
+        files(&context, "__meta").len() + files(&context, "__commits").len(),
+        before
+    );
 }

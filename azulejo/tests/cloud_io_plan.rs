@@ -37,14 +37,22 @@ fn counts(io: &IoCounts) -> Counts {
 
 impl Cloud {
     fn new(fragments: i32) -> Self {
-        Self::with(fragments, Config { threads: 2, ..Config::default() })
+        Self::with(
+            fragments,
+            Config {
+                threads: 2,
+                ..Config::default()
+            },
+        )
     }
 
     fn with(fragments: i32, config: Config) -> Self {
         let storage = ObjectStorage::in_memory();
         let context = Context::new(config, None).unwrap();
         let root = Uri::parse("s3://bucket").unwrap();
-        let context = context.with_storage_at(&root, Arc::new(storage.clone())).unwrap();
+        let context = context
+            .with_storage_at(&root, Arc::new(storage.clone()))
+            .unwrap();
         let schema = ArraySchema::dense()
             .dimension("x", 0..=99_999, STEP)
             .attribute("a", Datatype::Int32)
@@ -58,7 +66,9 @@ impl Cloud {
     }
 
     fn append(&self, place: i32) {
-        let box_ = NdRectangle { ranges: vec![Range::of(place * STEP, place * STEP + STEP - 1)] };
+        let box_ = NdRectangle {
+            ranges: vec![Range::of(place * STEP, place * STEP + STEP - 1)],
+        };
         let options = WriteOptions::new().subarray(box_);
         let mut writer = Writer::open(&self.context, URI, options).unwrap();
         let a = ColumnBuffers::of_values("a", vec![place; STEP as usize]);
@@ -82,7 +92,11 @@ impl Cloud {
 fn cells(array: &Array, first: i32, last: i32) -> usize {
     let range = DimSelection::Ranges(vec![Range::of(first, last)]);
     let options = ReadOptions::new().subarray(Subarray::Box(vec![range]));
-    Reader::new(array, options).unwrap().read_all().unwrap().cell_num as usize
+    Reader::new(array, options)
+        .unwrap()
+        .read_all()
+        .unwrap()
+        .cell_num as usize
 }
 
 #[test]
@@ -91,7 +105,11 @@ fn opening_lists_three_folders_and_reads_each_footer_once() {
         let cloud = Cloud::new(fragments);
         let (array, cost) = cloud.cost(|| cloud.open());
         assert_eq!(array.fragments().len(), fragments as usize);
-        assert_eq!(cost, [3, 1 + fragments as u64, 0, 0, 0], "{fragments} fragments");
+        assert_eq!(
+            cost,
+            [3, 1 + fragments as u64, 0, 0, 0],
+            "{fragments} fragments"
+        );
     }
 }
 
@@ -108,7 +126,11 @@ fn a_small_slice_takes_a_request_a_file() {
         let array = cloud.open();
         let (read, cost) = cloud.cost(|| cells(&array, 3, 5));
         assert_eq!(read, 3);
-        assert_eq!(cost, [0, 2, 0, 0, 0], "{fragments} fragments: one for each attribute");
+        assert_eq!(
+            cost,
+            [0, 2, 0, 0, 0],
+            "{fragments} fragments: one for each attribute"
+        );
     }
 }
 
@@ -119,7 +141,11 @@ fn a_full_read_takes_a_request_a_file() {
         let array = cloud.open();
         let (read, cost) = cloud.cost(|| cells(&array, 0, fragments * 10 - 1));
         assert_eq!(read, fragments as usize * 10);
-        assert_eq!(cost, [0, 2 * fragments as u64, 0, 0, 0], "one for each attribute of each fragment");
+        assert_eq!(
+            cost,
+            [0, 2 * fragments as u64, 0, 0, 0],
+            "one for each attribute of each fragment"
+        );
     }
 }
 
@@ -128,7 +154,11 @@ fn an_append_lists_one_folder_and_looks_at_no_fragment() {
     for fragments in [1, 100] {
         let cloud = Cloud::new(fragments);
         let ((), cost) = cloud.cost(|| cloud.append(fragments));
-        assert_eq!(cost, [1, 1, 0, 4, 0], "{fragments} fragments: schema; two files, metadata, commit");
+        assert_eq!(
+            cost,
+            [1, 1, 0, 4, 0],
+            "{fragments} fragments: schema; two files, metadata, commit"
+        );
     }
 }
 
@@ -137,11 +167,19 @@ fn with_2000_fragments_nothing_is_read_twice() {
     let cloud = Cloud::new(2_000);
     let before = cloud.storage.io_stats();
     let (array, cost) = cloud.cost(|| cloud.open());
-    assert_eq!((array.fragments().len(), cost), (2_000, [3, 2_001, 0, 0, 0]), "a request a footer");
+    assert_eq!(
+        (array.fragments().len(), cost),
+        (2_000, [3, 2_001, 0, 0, 0]),
+        "a request a footer"
+    );
     let bytes = cloud.storage.io_stats().since(&before).bytes(IoOp::Get);
     assert!(bytes < 2_000 * 1_000, "{bytes}: footers and no more");
     let (read, cost) = cloud.cost(|| cells(&array, 9_995, 10_004));
-    assert_eq!((read, cost), (10, [0, 4, 0, 0, 0]), "two attributes of two fragments");
+    assert_eq!(
+        (read, cost),
+        (10, [0, 4, 0, 0, 0]),
+        "two attributes of two fragments"
+    );
     let (read, cost) = cloud.cost(|| cells(&array, 0, 19_999));
     assert_eq!((read, cost), (20_000, [0, 4_000, 0, 0, 0]));
     let ((), cost) = cloud.cost(|| cloud.append(2_000));
@@ -154,8 +192,15 @@ fn a_tree_of_folders_is_one_listing() {
     let copy = "s3://bucket/some/copy";
     let ((), cost) = cloud.cost(|| azulejo::object::copy(&cloud.context, URI, copy).unwrap());
     let files = 1 + 20 * 4;
-    assert_eq!(cost, [3, files, 1, files, 0], "what lies there, all of it, and whether the target is free");
-    assert_eq!(Array::open(&cloud.context, copy).unwrap().fragments().len(), 20);
+    assert_eq!(
+        cost,
+        [3, files, 1, files, 0],
+        "what lies there, all of it, and whether the target is free"
+    );
+    assert_eq!(
+        Array::open(&cloud.context, copy).unwrap().fragments().len(),
+        20
+    );
     let (_, cost) = cloud.cost(|| azulejo::manifest::write(&cloud.context, URI).unwrap());
     assert!(cost[0] <= 3, "{cost:?}");
 }
@@ -167,7 +212,11 @@ fn consolidated_metadata_is_one_request_for_2000_fragments() {
     consolidate::commits(&cloud.context, URI).unwrap();
     let (array, cost) = cloud.cost(|| cloud.open());
     assert_eq!(array.fragments().len(), 2_000);
-    assert_eq!(cost, [4, 3, 0, 0, 0], "the schema, all footers, all commits");
+    assert_eq!(
+        cost,
+        [4, 3, 0, 0, 0],
+        "the schema, all footers, all commits"
+    );
     let (read, cost) = cloud.cost(|| cells(&array, 3, 5));
     assert_eq!(read, 3);
     assert!(cost[1] <= 4 && cost[0] == 0, "{cost:?}");
@@ -175,15 +224,30 @@ fn consolidated_metadata_is_one_request_for_2000_fragments() {
 
 #[test]
 fn a_cache_answers_what_was_read_before() {
-    let cloud = Cloud::with(5, Config { threads: 2, tile_cache: 10 << 20, ..Config::default() });
+    let cloud = Cloud::with(
+        5,
+        Config {
+            threads: 2,
+            tile_cache: 10 << 20,
+            ..Config::default()
+        },
+    );
     assert_eq!(
         cloud.cost(|| cells(&cloud.open(), 3, 25)).1,
         [3, 5 + 3 * 2, 0, 0, 0],
         "the writes know the schema"
     );
     let (read, cost) = cloud.cost(|| cells(&cloud.open(), 3, 25));
-    assert_eq!((read, cost), (23, [3, 0, 0, 0, 0]), "what may have changed is listed again");
+    assert_eq!(
+        (read, cost),
+        (23, [3, 0, 0, 0, 0]),
+        "what may have changed is listed again"
+    );
     cloud.append(5);
     let (read, cost) = cloud.cost(|| cells(&cloud.open(), 3, 55));
-    assert_eq!((read, cost), (53, [3, 1 + 3 * 2, 0, 0, 0]), "what is new is read");
+    assert_eq!(
+        (read, cost),
+        (53, [3, 1 + 3 * 2, 0, 0, 0]),
+        "what is new is read"
+    );
 }

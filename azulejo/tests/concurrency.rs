@@ -1,8 +1,8 @@
-//! Many writers, readers and maintainers at one array at the same time, in one process and in several; and processes that
-//! are killed in the middle of what they do.
+//! Many writers, readers and maintainers at one array at the same time, in one process and in
+//! several; and processes that are killed in the middle of what they do.
 //!
-//! The other processes are this test program itself: it runs the "test" [`worker`], which does nothing unless a variable
-//! of the environment gives it a task.
+//! The other processes are this test program itself: it runs the "test" [`worker`], which does
+//! nothing unless a variable of the environment gives it a task.
 
 use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::consolidate::{self, Choice, FragmentOptions, Mode, VacuumOptions};
@@ -30,7 +30,13 @@ const SPACE: i64 = 1 << 32;
 const BATCH: i64 = 23;
 
 fn context() -> Outcome<Context> {
-    Ok(Context::new(Config { threads: 1, ..Config::default() }, None)?)
+    Ok(Context::new(
+        Config {
+            threads: 1,
+            ..Config::default()
+        },
+        None,
+    )?)
 }
 
 fn create(uri: &str, duplicates: bool) -> Outcome {
@@ -54,7 +60,11 @@ fn write(context: &Context, uri: &str, cells: std::ops::Range<i64>) -> Outcome {
     let x: Vec<i64> = cells.collect();
     let a: Vec<i64> = x.iter().map(|x| value(*x)).collect();
     let s = ColumnBuffers::of_strings("s", x.iter().map(|x| format!("cell {x}")));
-    let cells = ColumnSet::of([ColumnBuffers::of_values("x", x), ColumnBuffers::of_values("a", a), s])?;
+    let cells = ColumnSet::of([
+        ColumnBuffers::of_values("x", x),
+        ColumnBuffers::of_values("a", a),
+        s,
+    ])?;
     let mut writer = Writer::open(context, uri, WriteOptions::new())?;
     writer.write(&cells)?;
     writer.finish()?;
@@ -66,15 +76,22 @@ fn read(context: &Context, uri: &str, range: std::ops::Range<i64>) -> Outcome<Ve
     let array = Array::open(context, uri)?;
     let subarray = Subarray::ranges([Range::of(range.start, range.end - 1)]);
     let cells = Reader::new(&array, ReadOptions::new().subarray(subarray))?.read_all()?;
-    let column = |name: &str| cells.column(name).ok_or_else(|| format!("no column {name}"));
+    let column = |name: &str| {
+        cells
+            .column(name)
+            .ok_or_else(|| format!("no column {name}"))
+    };
     let x = column("x")?.values::<i64>().ok_or("x is int64")?.to_vec();
     let a = column("a")?.values::<i64>().ok_or("a is int64")?;
     let s = column("s")?.view();
     for (i, x) in x.iter().enumerate() {
         if a[i] != value(*x) || s.cell(i) != format!("cell {x}").as_bytes() {
-            return Err(
-                format!("cell {x} reads {} and {:?}", a[i], String::from_utf8_lossy(s.cell(i))).into()
-            );
+            return Err(format!(
+                "cell {x} reads {} and {:?}",
+                a[i],
+                String::from_utf8_lossy(s.cell(i))
+            )
+            .into());
         }
     }
     Ok(x)
@@ -87,14 +104,33 @@ fn check_own(context: &Context, uri: &str, writer: i64, written: i64) -> Outcome
     if found == wanted {
         return Ok(());
     }
-    let missing: Vec<_> = wanted.iter().filter(|x| found.binary_search(x).is_err()).take(3).collect();
-    Err(format!("writer {writer}: {} cells instead of {}, missing {missing:?}", found.len(), wanted.len())
-        .into())
+    let missing: Vec<_> = wanted
+        .iter()
+        .filter(|x| found.binary_search(x).is_err())
+        .take(3)
+        .collect();
+    Err(format!(
+        "writer {writer}: {} cells instead of {}, missing {missing:?}",
+        found.len(),
+        wanted.len()
+    )
+    .into())
 }
 
 fn merge(context: &Context, uri: &str) -> Outcome {
-    let choice = Choice { min_fragments: 4, max_fragments: 12, ..Choice::default() };
-    consolidate::fragments(context, uri, &FragmentOptions { choice, ..FragmentOptions::default() })?;
+    let choice = Choice {
+        min_fragments: 4,
+        max_fragments: 12,
+        ..Choice::default()
+    };
+    consolidate::fragments(
+        context,
+        uri,
+        &FragmentOptions {
+            choice,
+            ..FragmentOptions::default()
+        },
+    )?;
     Ok(())
 }
 
@@ -107,8 +143,8 @@ fn maintain(context: &Context, uri: &str, round: usize) -> Outcome {
     Ok(())
 }
 
-/// Writes and reads its own cells for a while; every eighth writer maintains the array between. Returns how many cells it
-/// has written.
+/// Writes and reads its own cells for a while; every eighth writer maintains the array between.
+/// Returns how many cells it has written.
 fn busy_writer(uri: &str, writer: i64, time: Duration, maintains: bool) -> Outcome<i64> {
     let context = context()?;
     let start = Instant::now();
@@ -130,7 +166,9 @@ fn busy_writer(uri: &str, writer: i64, time: Duration, maintains: bool) -> Outco
 /// What a worker process does.
 #[test]
 fn worker() -> Outcome {
-    let Ok(task) = std::env::var(TASK) else { return Ok(()) };
+    let Ok(task) = std::env::var(TASK) else {
+        return Ok(());
+    };
     let words: Vec<&str> = task.splitn(4, ' ').collect();
     let &[task, number, seconds, uri] = words.as_slice() else {
         return Err("a worker wants four words".into());
@@ -164,7 +202,10 @@ fn start_worker(task: &str, number: i64, seconds: f64, uri: &str) -> Outcome<Chi
 
 /// The number after a word in what a worker has printed.
 fn reported(output: &str, word: &str) -> Option<i64> {
-    output.lines().rev().find_map(|line| line.strip_prefix(word)?.trim().parse().ok())
+    output
+        .lines()
+        .rev()
+        .find_map(|line| line.strip_prefix(word)?.trim().parse().ok())
 }
 
 fn folder() -> Outcome<(tempfile::TempDir, String)> {
@@ -174,7 +215,12 @@ fn folder() -> Outcome<(tempfile::TempDir, String)> {
 }
 
 fn vacuum_all(context: &Context, uri: &str) -> Outcome {
-    for mode in [Mode::Commits, Mode::Fragments, Mode::FragmentMetadata, Mode::ArrayMetadata] {
+    for mode in [
+        Mode::Commits,
+        Mode::Fragments,
+        Mode::FragmentMetadata,
+        Mode::ArrayMetadata,
+    ] {
         consolidate::vacuum(context, uri, mode, VacuumOptions::default())?;
     }
     Ok(())
@@ -220,7 +266,9 @@ fn eight_threads_lose_nothing() -> Outcome {
 fn readers_see_whole_writes_and_never_fewer() -> Outcome {
     let (context, uri) = (context()?, "mem://array");
     let schema = ArraySchema::sparse().dimension("x", 0i64..=(1 << 48), 1 << 30);
-    let schema = schema.attribute("a", Datatype::Int64).var_attribute("s", Datatype::StringUtf8);
+    let schema = schema
+        .attribute("a", Datatype::Int64)
+        .var_attribute("s", Datatype::StringUtf8);
     Array::create(&context, uri, schema.build()?)?;
     const WRITES: i64 = 8;
     let all: Vec<i64> = (0..6 * WRITES * BATCH).collect();
@@ -238,14 +286,24 @@ fn readers_see_whole_writes_and_never_fewer() -> Outcome {
         while most < all.len() {
             let over = writers.iter().all(|writer| writer.is_finished());
             let found = read(&context, uri, 0..SPACE)?;
-            assert!(found.chunk_by(|a, b| a / BATCH == b / BATCH).all(|write| write.len() as i64 == BATCH));
-            assert!(found.len() >= most, "{} cells where there were {most}", found.len());
+            assert!(
+                found
+                    .chunk_by(|a, b| a / BATCH == b / BATCH)
+                    .all(|write| write.len() as i64 == BATCH)
+            );
+            assert!(
+                found.len() >= most,
+                "{} cells where there were {most}",
+                found.len()
+            );
             most = found.len();
             if over {
                 break;
             }
         }
-        writers.into_iter().try_for_each(|writer| writer.join().unwrap_or_else(|_| Err("a panic".into())))
+        writers
+            .into_iter()
+            .try_for_each(|writer| writer.join().unwrap_or_else(|_| Err("a panic".into())))
     })?;
     assert!(read(&context, uri, 0..SPACE)? == all, "cells are missing");
     Ok(())
@@ -255,14 +313,19 @@ fn readers_see_whole_writes_and_never_fewer() -> Outcome {
 fn four_processes_lose_nothing() -> Outcome {
     let (_folder, uri) = folder()?;
     create(&uri, false)?;
-    let children: Vec<Child> = (0..4).map(|i| start_worker("write", i, 4.0, &uri)).collect::<Outcome<_>>()?;
+    let children: Vec<Child> = (0..4)
+        .map(|i| start_worker("write", i, 4.0, &uri))
+        .collect::<Outcome<_>>()?;
     let mut written = Vec::new();
     for child in children {
         let output = child.wait_with_output()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         let number = reported(&text, "written ");
         written.push(number.ok_or_else(|| {
-            format!("a worker failed:\n{text}\n{}", String::from_utf8_lossy(&output.stderr))
+            format!(
+                "a worker failed:\n{text}\n{}",
+                String::from_utf8_lossy(&output.stderr)
+            )
         })?);
     }
     let context = context()?;
@@ -279,8 +342,8 @@ fn four_processes_lose_nothing() -> Outcome {
     Ok(())
 }
 
-/// Changes an array for ever, saying before and after each step what it does: writes of one batch each, and between them
-/// consolidations, vacuums and key-values.
+/// Changes an array for ever, saying before and after each step what it does: writes of one batch
+/// each, and between them consolidations, vacuums and key-values.
 fn endless(uri: &str, first_batch: i64) -> Outcome {
     let context = context()?;
     let mut batch = first_batch;
@@ -305,7 +368,11 @@ fn endless(uri: &str, first_batch: i64) -> Outcome {
             2 => drop(consolidate::commits(&context, uri)?),
             3 => drop(consolidate::fragment_metadata(&context, uri)?),
             4 => vacuum_all(&context, uri)?,
-            _ => drop(consolidate::array_metadata(&context, uri, azulejo::TimeRange::ALL)?),
+            _ => drop(consolidate::array_metadata(
+                &context,
+                uri,
+                azulejo::TimeRange::ALL,
+            )?),
         }
     }
 }
@@ -316,8 +383,9 @@ fn consolidating_processes_do_not_double_cells() -> Outcome {
     let (_folder, uri) = folder()?;
     create(&uri, true)?;
     let context = context()?;
-    let workers: Vec<Child> =
-        (0..3).map(|number| start_worker("merge", number, 4.0, &uri)).collect::<Outcome<_>>()?;
+    let workers: Vec<Child> = (0..3)
+        .map(|number| start_worker("merge", number, 4.0, &uri))
+        .collect::<Outcome<_>>()?;
     let (start, mut batches) = (Instant::now(), 0);
     while start.elapsed() < Duration::from_secs(4) {
         write(&context, &uri, batches * BATCH..(batches + 1) * BATCH)?;
@@ -325,9 +393,16 @@ fn consolidating_processes_do_not_double_cells() -> Outcome {
     }
     for worker in workers {
         let output = worker.wait_with_output()?;
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(
+            output.status.success(),
+            "{}",
+            String::from_utf8_lossy(&output.stderr)
+        );
     }
-    assert_eq!(read(&context, &uri, 0..SPACE)?, (0..batches * BATCH).collect::<Vec<_>>());
+    assert_eq!(
+        read(&context, &uri, 0..SPACE)?,
+        (0..batches * BATCH).collect::<Vec<_>>()
+    );
     Ok(())
 }
 
@@ -337,16 +412,23 @@ fn killed_processes_leave_whole_writes() -> Outcome {
     create(&uri, true)?;
     let context = context()?;
     let mut batches = 0;
-    // From "hardly started" to "well under way": every third is killed whatever it has done, the others a moment after so
-    // many of its batches were begun.
+    // From "hardly started" to "well under way": every third is killed whatever it has done, the
+    // others a moment after so many of its batches were begun.
     for round in 0..24u64 {
         let mut child = start_worker("until-killed", batches, 0.0, &uri)?;
         let stdout = child.stdout.take().ok_or("no standard output")?;
         let (sender, lines) = std::sync::mpsc::channel();
         let listener = std::thread::spawn(move || {
-            BufReader::new(stdout).lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+            BufReader::new(stdout)
+                .lines()
+                .map_while(Result::ok)
+                .try_for_each(|line| sender.send(line))
         });
-        let wanted = if round % 3 == 0 { 0 } else { 2 + round as usize / 2 };
+        let wanted = if round % 3 == 0 {
+            0
+        } else {
+            2 + round as usize / 2
+        };
         let mut said: Vec<String> = Vec::new();
         let mut begun = 0;
         while begun < wanted
@@ -373,7 +455,10 @@ fn killed_processes_leave_whole_writes() -> Outcome {
         batches = found.len() as i64 / BATCH;
     }
     // Of those that were begun all but the last of each are done.
-    let least: i64 = (0..24).filter(|round| round % 3 != 0).map(|round| 1 + round / 2).sum();
+    let least: i64 = (0..24)
+        .filter(|round| round % 3 != 0)
+        .map(|round| 1 + round / 2)
+        .sum();
     assert!(
         batches >= least,
         "{batches} batches where {least} were done: the workers ended before they were killed"
@@ -381,7 +466,10 @@ fn killed_processes_leave_whole_writes() -> Outcome {
     vacuum_all(&context, &uri)?;
     merge(&context, &uri)?;
     vacuum_all(&context, &uri)?;
-    assert_eq!(read(&context, &uri, 0..SPACE)?, (0..batches * BATCH).collect::<Vec<_>>());
+    assert_eq!(
+        read(&context, &uri, 0..SPACE)?,
+        (0..batches * BATCH).collect::<Vec<_>>()
+    );
     assert!(Path::new(&uri).join("__schema").is_dir());
     Ok(())
 }

@@ -27,23 +27,42 @@ fn conditions_and_aggregates_agree_with_all_cells() {
     let keys: Value = serde_json::from_slice(&files["keys.json"]).expect("keys");
     let (mut conditions, mut aggregates, mut failures) = (0, 0, Vec::new());
     // Every second one: neighbours are much alike.
-    for name in files.keys().filter_map(|p| p.strip_prefix("expected/")?.strip_suffix(".json")).step_by(2) {
-        let json: Value = serde_json::from_slice(&files[&format!("expected/{name}.json")]).expect("JSON");
+    for name in files
+        .keys()
+        .filter_map(|p| p.strip_prefix("expected/")?.strip_suffix(".json"))
+        .step_by(2)
+    {
+        let json: Value =
+            serde_json::from_slice(&files[&format!("expected/{name}.json")]).expect("JSON");
         if json["kind"] == "group" || json["readable"] == false {
             continue;
         }
         let key = check::key_of(name, &keys).expect("a key");
-        let context = pack::context(Config::default(), key, Arc::clone(&memory) as Arc<dyn Storage>);
-        let Ok(array) = Array::open(&context, &format!("mem://{name}")) else { continue };
+        let context = pack::context(
+            Config::default(),
+            key,
+            Arc::clone(&memory) as Arc<dyn Storage>,
+        );
+        let Ok(array) = Array::open(&context, &format!("mem://{name}")) else {
+            continue;
+        };
         match one_array(&array) {
             Ok((c, a)) => {
                 conditions += c;
                 aggregates += a;
             }
-            Err(text) => failures.push(format!("{name}: {}", text.chars().take(400).collect::<String>())),
+            Err(text) => failures.push(format!(
+                "{name}: {}",
+                text.chars().take(400).collect::<String>()
+            )),
         }
     }
-    assert!(failures.is_empty(), "{} failed:\n{}", failures.len(), failures.join("\n"));
+    assert!(
+        failures.is_empty(),
+        "{} failed:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
     assert!(conditions > 1_000, "only {conditions} conditions");
     assert!(aggregates > 1_000, "only {aggregates} aggregates");
 }
@@ -55,12 +74,23 @@ fn text(error: impl std::fmt::Display) -> String {
 /// Checks one array; the numbers of conditions and aggregates that were tried.
 fn one_array(array: &Array) -> Result<(usize, usize), String> {
     let dense = array.schema().is_dense();
-    let layout = if dense { Layout::RowMajor } else { Layout::Unordered };
+    let layout = if dense {
+        Layout::RowMajor
+    } else {
+        Layout::Unordered
+    };
     let bounds = array.non_empty_domain().map_err(text)?;
-    let Some(bounds) = bounds else { return Ok((0, 0)) };
-    let selection =
-        bounds.ranges.into_iter().map(|r| azulejo::space::DimSelection::Ranges(vec![r])).collect();
-    let options = ReadOptions::new().layout(layout).subarray(azulejo::Subarray::Box(selection));
+    let Some(bounds) = bounds else {
+        return Ok((0, 0));
+    };
+    let selection = bounds
+        .ranges
+        .into_iter()
+        .map(|r| azulejo::space::DimSelection::Ranges(vec![r]))
+        .collect();
+    let options = ReadOptions::new()
+        .layout(layout)
+        .subarray(azulejo::Subarray::Box(selection));
     let cells = options.subarray.cell_num(array.schema());
     if dense && cells.is_none_or(|n| n > MAX_CELLS as u128) {
         return Ok((0, 0));
@@ -73,12 +103,17 @@ fn one_array(array: &Array) -> Result<(usize, usize), String> {
     let (mut conditions, mut aggregates) = (0, 0);
     for column in &all.columns {
         let kind = &column.column_type;
-        let attribute = array.schema().attributes.iter().find(|a| a.name == *kind.name);
+        let attribute = array
+            .schema()
+            .attributes
+            .iter()
+            .find(|a| a.name == *kind.name);
         // Where fragments lack the field its cells read as fill values, but fail conditions.
         let everywhere = array.fragments().iter().all(|fragment| {
             let field = fragment.field(&kind.name);
             matches!(field, Some(Field::Dimension(_)))
-                || field.and_then(|f| f.layout(fragment.schema())) == Some((kind.datatype, kind.cell_val_num))
+                || field.and_then(|f| f.layout(fragment.schema()))
+                    == Some((kind.datatype, kind.cell_val_num))
         });
         if !everywhere {
             continue;
@@ -86,8 +121,11 @@ fn one_array(array: &Array) -> Result<(usize, usize), String> {
         for (i, (condition, met)) in cases(column).into_iter().enumerate() {
             let found = read(options.clone().condition(condition.clone())).map_err(text)?;
             conditions += 1;
-            let same =
-                if dense { masked_alike(&all, &found, &met) } else { filtered_alike(&all, &found, &met) };
+            let same = if dense {
+                masked_alike(&all, &found, &met)
+            } else {
+                filtered_alike(&all, &found, &met)
+            };
             if !same {
                 let expected = met.iter().filter(|m| **m).count();
                 return Err(format!(
@@ -96,7 +134,8 @@ fn one_array(array: &Array) -> Result<(usize, usize), String> {
                 ));
             }
             if dense && i % 3 == 0 {
-                into_alike(array, options.clone().condition(condition.clone()), &found).map_err(text)?;
+                into_alike(array, options.clone().condition(condition.clone()), &found)
+                    .map_err(text)?;
             }
             if i % 5 == 0 {
                 aggregates += check_aggregates(array, &options, column, Some((&condition, &met)))?;
@@ -111,8 +150,15 @@ fn one_array(array: &Array) -> Result<(usize, usize), String> {
 
 /// Reads the fixed-length columns again into buffers of a few cells, which go another way.
 fn into_alike(array: &Array, options: ReadOptions, found: &ColumnSet) -> azulejo::Result<()> {
-    let fixed: Vec<&ColumnBuffers> = found.columns.iter().filter(|c| !c.column_type.is_var()).collect();
-    let names: Vec<String> = fixed.iter().map(|column| column.column_type.name.to_string()).collect();
+    let fixed: Vec<&ColumnBuffers> = found
+        .columns
+        .iter()
+        .filter(|c| !c.column_type.is_var())
+        .collect();
+    let names: Vec<String> = fixed
+        .iter()
+        .map(|column| column.column_type.name.to_string())
+        .collect();
     if names.is_empty() {
         return Ok(());
     }
@@ -120,15 +166,26 @@ fn into_alike(array: &Array, options: ReadOptions, found: &ColumnSet) -> azulejo
     let room = found.cell_num / 3 + 1;
     let (mut done, mut complete) = (0, false);
     while !complete {
-        let buffer =
-            |column: &&ColumnBuffers| (vec![7; room * column.column_type.cell_size()], vec![7; room]);
+        let buffer = |column: &&ColumnBuffers| {
+            (
+                vec![7; room * column.column_type.cell_size()],
+                vec![7; room],
+            )
+        };
         let mut buffers: Vec<_> = fixed.iter().map(buffer).collect();
         let mut columns: Vec<ColumnMut<'_>> = buffers
             .iter_mut()
             .zip(&fixed)
             .map(|((data, validity), column)| {
-                let validity = column.column_type.nullable.then_some(validity.as_mut_slice());
-                ColumnMut { data, offsets: None, validity }
+                let validity = column
+                    .column_type
+                    .nullable
+                    .then_some(validity.as_mut_slice());
+                ColumnMut {
+                    data,
+                    offsets: None,
+                    validity,
+                }
             })
             .collect();
         let progress = reader.read_into(&mut columns)?;
@@ -137,7 +194,9 @@ fn into_alike(array: &Array, options: ReadOptions, found: &ColumnSet) -> azulejo
             for i in 0..progress.cells {
                 let bytes = &data[i * view.cell_size..(i + 1) * view.cell_size];
                 assert_eq!(bytes, view.cell(done + i), "{}", column.column_type.name);
-                assert!(!column.column_type.nullable || (validity[i] != 0) == view.is_valid(done + i));
+                assert!(
+                    !column.column_type.nullable || (validity[i] != 0) == view.is_valid(done + i)
+                );
             }
         }
         done += progress.cells;
@@ -150,12 +209,21 @@ fn into_alike(array: &Array, options: ReadOptions, found: &ColumnSet) -> azulejo
 /// Conditions on a column with values taken from it, and which of its cells meet them.
 fn cases(column: &ColumnBuffers) -> Vec<(Condition, Vec<bool>)> {
     let kind = &column.column_type;
-    let field = || FieldRef { name: kind.name.to_string(), raw: true };
+    let field = || FieldRef {
+        name: kind.name.to_string(),
+        raw: true,
+    };
     let mut cases = Vec::new();
     if kind.nullable {
         for negated in [false, true] {
             let met = column.cells().map(|c| c.is_none() != negated).collect();
-            cases.push((Condition::IsNull { field: field(), negated }, met));
+            cases.push((
+                Condition::IsNull {
+                    field: field(),
+                    negated,
+                },
+                met,
+            ));
         }
     }
     let text = matches!(kind.datatype, Datatype::StringAscii | Datatype::StringUtf8);
@@ -167,8 +235,15 @@ fn cases(column: &ColumnBuffers) -> Vec<(Condition, Vec<bool>)> {
         return cases;
     }
     let values: Vec<&[u8]> = column.cells().flatten().collect();
-    let Some(value) = values.get(values.len() / 2).map(|v| v.to_vec()) else { return cases };
-    for op in [Comparison::Lt, Comparison::Ge, Comparison::Eq, Comparison::Ne] {
+    let Some(value) = values.get(values.len() / 2).map(|v| v.to_vec()) else {
+        return cases;
+    };
+    for op in [
+        Comparison::Lt,
+        Comparison::Ge,
+        Comparison::Eq,
+        Comparison::Ne,
+    ] {
         let holds = |cell: Option<&[u8]>| {
             let Some(cell) = cell else { return false };
             let order = order(kind.datatype, cell, &value);
@@ -179,12 +254,24 @@ fn cases(column: &ColumnBuffers) -> Vec<(Condition, Vec<bool>)> {
                 _ => order != Some(Ordering::Equal),
             }
         };
-        cases.push((Condition::compare(field(), op, value.clone()), column.cells().map(holds).collect()));
+        cases.push((
+            Condition::compare(field(), op, value.clone()),
+            column.cells().map(holds).collect(),
+        ));
     }
-    let members: Vec<Vec<u8>> = values.iter().step_by(values.len() / 3 + 1).map(|v| v.to_vec()).collect();
+    let members: Vec<Vec<u8>> = values
+        .iter()
+        .step_by(values.len() / 3 + 1)
+        .map(|v| v.to_vec())
+        .collect();
     for negated in [false, true] {
-        let holds = |cell: Option<&[u8]>| cell.is_some_and(|c| members.iter().any(|m| m == c) != negated);
-        let condition = Condition::In { field: field(), negated, values: members.iter().collect() };
+        let holds =
+            |cell: Option<&[u8]>| cell.is_some_and(|c| members.iter().any(|m| m == c) != negated);
+        let condition = Condition::In {
+            field: field(),
+            negated,
+            values: members.iter().collect(),
+        };
         cases.push((condition, column.cells().map(holds).collect()));
     }
     cases
@@ -196,7 +283,11 @@ fn order(datatype: Datatype, a: &[u8], b: &[u8]) -> Option<Ordering> {
         Datatype::Float64 => v.try_into().is_ok_and(|v| f64::from_le_bytes(v).is_nan()),
         _ => false,
     };
-    if nan(a) || nan(b) { None } else { Some(compare(datatype, a, b)) }
+    if nan(a) || nan(b) {
+        None
+    } else {
+        Some(compare(datatype, a, b))
+    }
 }
 
 type Row<'a> = Vec<Option<&'a [u8]>>;
@@ -213,20 +304,30 @@ fn rows(set: &ColumnSet) -> Vec<Row<'_>> {
 
 /// The rows of a sparse array that meet a condition, and no others.
 fn filtered_alike(all: &ColumnSet, found: &ColumnSet, met: &[bool]) -> bool {
-    let mut expected: Vec<_> = rows(all).into_iter().zip(met).filter(|(_, m)| **m).map(|(r, _)| r).collect();
+    let mut expected: Vec<_> = rows(all)
+        .into_iter()
+        .zip(met)
+        .filter(|(_, m)| **m)
+        .map(|(r, _)| r)
+        .collect();
     let mut found = rows(found);
     expected.sort();
     found.sort();
     expected == found
 }
 
-/// The cells of a dense array that meet a condition in their places; the others may be anything that is alike.
+/// The cells of a dense array that meet a condition in their places; the others may be anything
+/// that is alike.
 fn masked_alike(all: &ColumnSet, found: &ColumnSet, met: &[bool]) -> bool {
     let (all, found) = (rows(all), rows(found));
     let mut fill: Option<&Row<'_>> = None;
     all.len() == found.len()
         && all.iter().zip(&found).zip(met).all(|((all, found), met)| {
-            if *met { all == found } else { fill.replace(found).is_none_or(|fill| fill == found) }
+            if *met {
+                all == found
+            } else {
+                fill.replace(found).is_none_or(|fill| fill == found)
+            }
         })
 }
 
@@ -256,7 +357,9 @@ fn check_aggregates(
             };
             array.aggregate(options, std::slice::from_ref(&aggregate))
         };
-        let Ok(found) = compute(condition.map(|(c, _)| c)) else { continue };
+        let Ok(found) = compute(condition.map(|(c, _)| c)) else {
+            continue;
+        };
         tried += 1;
         let found = &found[0];
         if dense {
@@ -265,19 +368,36 @@ fn check_aggregates(
                 let always = Condition::And(vec![]);
                 let cells = &compute(Some(&always)).map_err(text)?[0];
                 if !alike(found, cells) {
-                    return Err(format!("{aggregate}: {found:?} from metadata, {cells:?} from cells"));
+                    return Err(format!(
+                        "{aggregate}: {found:?} from metadata, {cells:?} from cells"
+                    ));
                 }
             }
             continue;
         }
         let counts = |i: usize| condition.is_none_or(|(_, met)| met[i]);
-        let cells = || column.cells().enumerate().filter(|(i, _)| counts(*i)).map(|(_, c)| c);
+        let cells = || {
+            column
+                .cells()
+                .enumerate()
+                .filter(|(i, _)| counts(*i))
+                .map(|(_, c)| c)
+        };
         let values: Vec<&[u8]> = cells().flatten().collect();
         let bound = |order: Ordering| {
             let numbers = values.iter().filter(|v| compare_self(datatype, v));
-            let best = numbers.reduce(|a, b| if compare(datatype, b, a) == order { b } else { a });
+            let best = numbers.reduce(|a, b| {
+                if compare(datatype, b, a) == order {
+                    b
+                } else {
+                    a
+                }
+            });
             best.or(values.first())
-                .map_or(AggregateValue::Null, |v| AggregateValue::Cell { datatype, bytes: v.to_vec() })
+                .map_or(AggregateValue::Null, |v| AggregateValue::Cell {
+                    datatype,
+                    bytes: v.to_vec(),
+                })
         };
         let expected = match aggregate {
             Aggregate::Count => AggregateValue::Unsigned(cells().count() as u64),
@@ -291,7 +411,9 @@ fn check_aggregates(
             _ => continue,
         };
         if !alike(found, &expected) {
-            return Err(format!("{aggregate} where {condition:?}: {found:?}, not {expected:?}"));
+            return Err(format!(
+                "{aggregate} where {condition:?}: {found:?}, not {expected:?}"
+            ));
         }
     }
     Ok(tried)

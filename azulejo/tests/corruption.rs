@@ -1,5 +1,5 @@
-//! Damaged arrays: every byte flipped, every file cut off at every length. A read gives an error or cells; it never panics,
-//! hangs, or allocates beyond its budget.
+//! Damaged arrays: every byte flipped, every file cut off at every length. A read gives an error or
+//! cells; it never panics, hangs, or allocates beyond its budget.
 
 #[path = "support/allocator.rs"]
 mod allocator;
@@ -22,7 +22,8 @@ const BUDGET: u64 = 16 << 20;
 /// What an open array may hold besides: its metadata.
 const METADATA: u64 = 1 << 20;
 
-/// Small arrays of every shape of the format: legacy metadata, footers of several ages, var-length, deletes, timestamps.
+/// Small arrays of every shape of the format: legacy metadata, footers of several ages, var-length,
+/// deletes, timestamps.
 const ARRAYS: &[&str] = &[
     "made/old/1.4.0/sparse1d_f64",
     "made/old/1.6.3/dense3d_col",
@@ -47,17 +48,19 @@ fn attempt(context: &Context, what: &dyn Fn() -> String) -> bool {
 
 fn attempt_once(context: &Context, what: &dyn Fn() -> String) -> bool {
     let before = allocator::reset();
-    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| -> azulejo::Result<usize> {
-        let array = Array::open(context, "mem://a")?;
-        array.metadata()?;
-        array.non_empty_domain()?;
-        let mut cells = 0;
-        // A damaged domain can be huge: a few batches suffice.
-        for batch in Reader::new(&array, ReadOptions::new())?.take(4) {
-            cells += batch?.cell_num;
-        }
-        Ok(cells)
-    }));
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(
+        || -> azulejo::Result<usize> {
+            let array = Array::open(context, "mem://a")?;
+            array.metadata()?;
+            array.non_empty_domain()?;
+            let mut cells = 0;
+            // A damaged domain can be huge: a few batches suffice.
+            for batch in Reader::new(&array, ReadOptions::new())?.take(4) {
+                cells += batch?.cell_num;
+            }
+            Ok(cells)
+        },
+    ));
     let outcome = outcome.unwrap_or_else(|_| panic!("{}: panicked", what()));
     let held = (allocator::peak() - before) as u64;
     assert!(held <= BUDGET + METADATA, "{}: held {held} bytes", what());
@@ -76,27 +79,50 @@ fn damaged(damage: fn(&[u8]) -> Damages<'_>) {
         let files: BTreeMap<String, Bytes> = all
             .iter()
             .filter_map(|(p, b)| {
-                Some((format!("a{}", p.strip_prefix(name).filter(|r| r.starts_with('/'))?), b.clone()))
+                Some((
+                    format!("a{}", p.strip_prefix(name).filter(|r| r.starts_with('/'))?),
+                    b.clone(),
+                ))
             })
             .collect();
         assert!(!files.is_empty(), "{name} is not in the pack");
         let memory = Arc::new(MemoryStorage::new());
         for (path, bytes) in &files {
-            memory.put(&StorePath::memory(path), bytes.clone()).expect("memory takes it");
+            memory
+                .put(&StorePath::memory(path), bytes.clone())
+                .expect("memory takes it");
         }
-        let config = Config { memory_budget: BUDGET, threads: 1, ..Config::default() };
+        let config = Config {
+            memory_budget: BUDGET,
+            threads: 1,
+            ..Config::default()
+        };
         let context = pack::context(config, None, Arc::clone(&memory) as Arc<dyn Storage>);
-        assert!(attempt(&context, &|| format!("{name}, whole")), "{name} does not read when whole");
+        assert!(
+            attempt(&context, &|| format!("{name}, whole")),
+            "{name} does not read when whole"
+        );
         for (path, bytes) in &files {
             for (at, changed) in damage(bytes) {
-                memory.put(&StorePath::memory(path), changed.into()).expect("memory takes it");
+                memory
+                    .put(&StorePath::memory(path), changed.into())
+                    .expect("memory takes it");
                 let what = || format!("{name}: {path} damaged at {at}");
-                if attempt(&context, &what) { read += 1 } else { refused += 1 }
+                if attempt(&context, &what) {
+                    read += 1
+                } else {
+                    refused += 1
+                }
             }
-            memory.put(&StorePath::memory(path), bytes.clone()).expect("memory takes it");
+            memory
+                .put(&StorePath::memory(path), bytes.clone())
+                .expect("memory takes it");
         }
     }
-    assert!(refused > 1000, "only {refused} damaged arrays were refused ({read} read): is the damage done?");
+    assert!(
+        refused > 1000,
+        "only {refused} damaged arrays were refused ({read} read): is the damage done?"
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Writes that stop in the middle: at every storage operation, by a crash or by one that fails. Afterwards the array reads
-//! as before or as after, never otherwise.
+//! Writes that stop in the middle: at every storage operation, by a crash or by one that fails.
+//! Afterwards the array reads as before or as after, never otherwise.
 
 mod support;
 
@@ -16,24 +16,42 @@ use support::failing::{FailingStorage, Failure};
 const URI: &str = "mem://array";
 
 fn context(memory: Arc<dyn Storage>) -> Context {
-    Context::with_storages(Config::default(), None, Arc::new(LocalStorage::new()), memory).expect("a context")
+    Context::with_storages(
+        Config::default(),
+        None,
+        Arc::new(LocalStorage::new()),
+        memory,
+    )
+    .expect("a context")
 }
 
 fn cells(from: i64, count: i64, dense: bool) -> ColumnSet {
     let mut columns = vec![
-        ColumnBuffers::of_values("a", (from..from + count).map(|i| i as f64).collect::<Vec<_>>()),
-        ColumnBuffers::of_values("b", (from..from + count).map(|i| i as i32).collect::<Vec<_>>()),
+        ColumnBuffers::of_values(
+            "a",
+            (from..from + count).map(|i| i as f64).collect::<Vec<_>>(),
+        ),
+        ColumnBuffers::of_values(
+            "b",
+            (from..from + count).map(|i| i as i32).collect::<Vec<_>>(),
+        ),
     ];
     if !dense {
         // Other cells of other writes, and some of the same.
-        columns
-            .push(ColumnBuffers::of_values("x", (from..from + count).map(|i| i % 100).collect::<Vec<i64>>()));
+        columns.push(ColumnBuffers::of_values(
+            "x",
+            (from..from + count).map(|i| i % 100).collect::<Vec<i64>>(),
+        ));
     }
     ColumnSet::of(columns).expect("columns of one length")
 }
 
 fn schema(dense: bool) -> ArraySchema {
-    let builder = if dense { ArraySchema::dense() } else { ArraySchema::sparse() };
+    let builder = if dense {
+        ArraySchema::dense()
+    } else {
+        ArraySchema::sparse()
+    };
     let builder = builder.dimension("x", 0i64..=99, 10);
     builder
         .attribute("a", Datatype::Float64)
@@ -51,8 +69,12 @@ fn write(context: &Context, columns: &ColumnSet) -> azulejo::Result<()> {
 }
 
 fn read(memory: &Arc<MemoryStorage>) -> ColumnSet {
-    let array = Array::open(&context(Arc::clone(memory) as Arc<dyn Storage>), URI).expect("it opens");
-    array.read(ReadOptions::new()).and_then(azulejo::Reader::read_all).expect("it reads")
+    let array =
+        Array::open(&context(Arc::clone(memory) as Arc<dyn Storage>), URI).expect("it opens");
+    array
+        .read(ReadOptions::new())
+        .and_then(azulejo::Reader::read_all)
+        .expect("it reads")
 }
 
 /// An array with one fragment.
@@ -65,12 +87,19 @@ fn array(dense: bool) -> Arc<MemoryStorage> {
 }
 
 fn fragment_folders(memory: &MemoryStorage) -> usize {
-    memory.list(&StorePath::memory("array/__fragments")).expect("a folder").len()
+    memory
+        .list(&StorePath::memory("array/__fragments"))
+        .expect("a folder")
+        .len()
 }
 
 fn stopped_everywhere(dense: bool, failure: Failure) {
     let before = read(&array(dense));
-    let new = if dense { cells(1000, 100, dense) } else { cells(1020, 50, dense) };
+    let new = if dense {
+        cells(1000, 100, dense)
+    } else {
+        cells(1020, 50, dense)
+    };
     let mut stops = 0;
     for after in 0.. {
         let memory = array(dense);
@@ -83,13 +112,24 @@ fn stopped_everywhere(dense: bool, failure: Failure) {
             break;
         }
         stops += 1;
-        assert!(result.is_err(), "stopped at operation {after}, yet the write says it is done");
-        assert!(found == before, "stopped at operation {after}, and the array has changed");
+        assert!(
+            result.is_err(),
+            "stopped at operation {after}, yet the write says it is done"
+        );
+        assert!(
+            found == before,
+            "stopped at operation {after}, and the array has changed"
+        );
         if failure == Failure::Once {
-            assert_eq!(fragment_folders(&memory), 1, "operation {after} left something");
+            assert_eq!(
+                fragment_folders(&memory),
+                1,
+                "operation {after} left something"
+            );
         }
         // What is left is in nobody's way.
-        write(&context(Arc::clone(&memory) as Arc<dyn Storage>), &new).expect("the next write works");
+        write(&context(Arc::clone(&memory) as Arc<dyn Storage>), &new)
+            .expect("the next write works");
         assert!(read(&memory) != before);
     }
     assert!(stops > 8, "only {stops} operations");

@@ -1,5 +1,5 @@
-//! Dense reads of the packed arrays agree with each other: any window, order, stride, list of points, budget or caller's
-//! buffer gives the cells that the whole array, read at once, has there.
+//! Dense reads of the packed arrays agree with each other: any window, order, stride, list of
+//! points, budget or caller's buffer gives the cells that the whole array, read at once, has there.
 
 mod support;
 
@@ -42,20 +42,34 @@ impl Case {
             return None;
         }
         let ned = array.non_empty_domain().expect("a domain")?;
-        let axes: Vec<_> = schema.domain.dimensions.iter().map(|d| d.axis().expect("integers")).collect();
+        let axes: Vec<_> = schema
+            .domain
+            .dimensions
+            .iter()
+            .map(|d| d.axis().expect("integers"))
+            .collect();
         let window: Vec<_> = axes
             .iter()
             .zip(&ned.ranges)
             .map(|(axis, range)| {
-                axis.offsets_of(range).map(|(first, last)| (first, last - first + 1)).expect("inside")
+                axis.offsets_of(range)
+                    .map(|(first, last)| (first, last - first + 1))
+                    .expect("inside")
             })
             .collect();
         if window.iter().map(|w| w.1).product::<u64>() > 30_000 {
             return None;
         }
-        let all = array.read(ReadOptions::new().subarray(Subarray::ranges(ned.ranges))).expect("a plan");
+        let all = array
+            .read(ReadOptions::new().subarray(Subarray::ranges(ned.ranges)))
+            .expect("a plan");
         let all = all.read_all().expect("all cells");
-        Some(Self { array, axes, window, all })
+        Some(Self {
+            array,
+            axes,
+            window,
+            all,
+        })
     }
 
     /// The coordinate at a distance from the window's start.
@@ -69,7 +83,9 @@ impl Case {
 
     /// The row-major number of a cell given by distances from the window's start.
     fn cell(&self, at: &[u64]) -> usize {
-        at.iter().zip(&self.window).fold(0, |cell, (at, (_, len))| cell * *len as usize + *at as usize)
+        at.iter().zip(&self.window).fold(0, |cell, (at, (_, len))| {
+            cell * *len as usize + *at as usize
+        })
     }
 
     /// Compares a result with the cells that it should have.
@@ -79,7 +95,12 @@ impl Case {
             column.validate().expect("sound buffers");
             let (got, all) = (column.view(), all.view());
             for (i, cell) in cells.iter().enumerate() {
-                assert_eq!(got.cell(i), all.cell(*cell), "{what}: {}, cell {i}", column.column_type.name);
+                assert_eq!(
+                    got.cell(i),
+                    all.cell(*cell),
+                    "{what}: {}, cell {i}",
+                    column.column_type.name
+                );
                 assert_eq!(
                     got.is_valid(i),
                     all.is_valid(*cell),
@@ -100,7 +121,10 @@ impl Case {
             match dice.below(3) {
                 0 => {
                     let step = 1 + dice.below(4);
-                    selections.push(DimSelection::Strided { range: self.range(d, from, to), step });
+                    selections.push(DimSelection::Strided {
+                        range: self.range(d, from, to),
+                        step,
+                    });
                     taken.push((from..=to).step_by(step as usize).collect());
                 }
                 1 if !ascending => {
@@ -144,13 +168,24 @@ fn each_case(mut check: impl FnMut(&str, &Case, &mut Dice)) {
     let keys: Value = serde_json::from_slice(&files["keys.json"]).expect("keys");
     let mut seen = 0;
     for path in files.keys() {
-        let Some(name) = path.strip_prefix("expected/").and_then(|p| p.strip_suffix(".json")) else {
+        let Some(name) = path
+            .strip_prefix("expected/")
+            .and_then(|p| p.strip_suffix(".json"))
+        else {
             continue;
         };
         let key = check::key_of(name, &keys).expect("a key");
-        let context = pack::context(Config::default(), key, Arc::clone(&memory) as Arc<dyn Storage>);
-        let Ok(array) = Array::open(&context, &format!("mem://{name}")) else { continue };
-        let Some(case) = Case::open(array) else { continue };
+        let context = pack::context(
+            Config::default(),
+            key,
+            Arc::clone(&memory) as Arc<dyn Storage>,
+        );
+        let Ok(array) = Array::open(&context, &format!("mem://{name}")) else {
+            continue;
+        };
+        let Some(case) = Case::open(array) else {
+            continue;
+        };
         check(name, &case, &mut Dice(seen + 0x5eed));
         seen += 1;
     }
@@ -175,8 +210,14 @@ fn windows_ranges_and_strides() {
                 Layout::ColMajor => case.product(&taken, (0..ndim).rev()),
                 _ => case.product(&taken, 0..ndim),
             };
-            let options = ReadOptions::new().subarray(Subarray::Box(selections)).layout(layout);
-            let got = case.array.read(options).and_then(azulejo::Reader::read_all).expect("cells");
+            let options = ReadOptions::new()
+                .subarray(Subarray::Box(selections))
+                .layout(layout);
+            let got = case
+                .array
+                .read(options)
+                .and_then(azulejo::Reader::read_all)
+                .expect("cells");
             case.same(&got, &cells, name);
         }
     });
@@ -188,14 +229,22 @@ fn points_keep_their_order() {
         let mut coordinates = vec![PointColumn::default(); case.window.len()];
         let mut cells = Vec::new();
         for _ in 0..20 {
-            let at: Vec<u64> = case.window.iter().map(|(_, len)| dice.below(*len)).collect();
+            let at: Vec<u64> = case
+                .window
+                .iter()
+                .map(|(_, len)| dice.below(*len))
+                .collect();
             for (d, column) in coordinates.iter_mut().enumerate() {
                 column.data.extend(case.coordinate(d, at[d]));
             }
             cells.push(case.cell(&at));
         }
         let options = ReadOptions::new().subarray(Subarray::Points(Points { coordinates }));
-        let got = case.array.read(options).and_then(azulejo::Reader::read_all).expect("cells");
+        let got = case
+            .array
+            .read(options)
+            .and_then(azulejo::Reader::read_all)
+            .expect("cells");
         case.same(&got, &cells, name);
     });
 }
@@ -205,8 +254,16 @@ fn batches_and_buffers_follow_each_other() {
     each_case(|name, case, dice| {
         for layout in [Layout::RowMajor, Layout::ColMajor, Layout::Global] {
             let (selections, _) = case.selection(dice, true);
-            let options = || ReadOptions::new().subarray(Subarray::Box(selections.clone())).layout(layout);
-            let whole = case.array.read(options()).and_then(azulejo::Reader::read_all).expect("cells");
+            let options = || {
+                ReadOptions::new()
+                    .subarray(Subarray::Box(selections.clone()))
+                    .layout(layout)
+            };
+            let whole = case
+                .array
+                .read(options())
+                .and_then(azulejo::Reader::read_all)
+                .expect("cells");
             // As little memory as the array can be read with.
             let mut budget = 512;
             loop {
@@ -218,11 +275,16 @@ fn batches_and_buffers_follow_each_other() {
                     Ok(batches) => {
                         assert!(batches.iter().all(|b| b.cell_num > 0));
                         assert!(
-                            batches.iter().all(|b| b.memory_size() as u64 <= budget * 2 + 4096),
+                            batches
+                                .iter()
+                                .all(|b| b.memory_size() as u64 <= budget * 2 + 4096),
                             "{name}"
                         );
                         let joined = ColumnSet::concat(&batches).expect("equal columns");
-                        assert!(joined.columns == whole.columns, "{name}: batches differ from the whole");
+                        assert!(
+                            joined.columns == whole.columns,
+                            "{name}: batches differ from the whole"
+                        );
                         break;
                     }
                     Err(Error::Budget { .. }) => budget *= 2,
@@ -231,13 +293,24 @@ fn batches_and_buffers_follow_each_other() {
             }
 
             let mut reader = case.array.read(options()).expect("a plan");
-            let types: Vec<_> = reader.options().fields.iter().map(|f| f.column_type.clone()).collect();
+            let types: Vec<_> = reader
+                .options()
+                .fields
+                .iter()
+                .map(|f| f.column_type.clone())
+                .collect();
             let mut room = 1 + dice.below(40) as usize;
             let mut cells = 0;
             loop {
                 let mut buffers: Vec<_> = types
                     .iter()
-                    .map(|t| (vec![0; room * t.cell_size().max(3)], vec![0; room], vec![0; room]))
+                    .map(|t| {
+                        (
+                            vec![0; room * t.cell_size().max(3)],
+                            vec![0; room],
+                            vec![0; room],
+                        )
+                    })
                     .collect();
                 let mut columns: Vec<_> = buffers
                     .iter_mut()
@@ -270,7 +343,8 @@ fn batches_and_buffers_follow_each_other() {
                         assert!(start + wanted.len() <= written.data);
                         assert_eq!(&data[start..start + wanted.len()], wanted, "{name}");
                         assert!(
-                            !column.column_type.nullable || (validity[i] != 0) == view.is_valid(cells + i)
+                            !column.column_type.nullable
+                                || (validity[i] != 0) == view.is_valid(cells + i)
                         );
                     }
                 }
@@ -288,13 +362,26 @@ fn batches_and_buffers_follow_each_other() {
 #[test]
 fn coordinates_are_those_of_the_cells() {
     each_case(|name, case, dice| {
-        let names: Vec<_> = case.array.schema().domain.dimensions.iter().map(|d| d.name.clone()).collect();
+        let names: Vec<_> = case
+            .array
+            .schema()
+            .domain
+            .dimensions
+            .iter()
+            .map(|d| d.name.clone())
+            .collect();
         if names.iter().any(String::is_empty) {
             return;
         }
         let (selections, taken) = case.selection(dice, false);
-        let options = ReadOptions::new().subarray(Subarray::Box(selections)).fields(names);
-        let got = case.array.read(options).and_then(azulejo::Reader::read_all).expect("coordinates");
+        let options = ReadOptions::new()
+            .subarray(Subarray::Box(selections))
+            .fields(names);
+        let got = case
+            .array
+            .read(options)
+            .and_then(azulejo::Reader::read_all)
+            .expect("coordinates");
         let cells = case.product(&taken, 0..taken.len());
         assert_eq!(got.cell_num, cells.len(), "{name}");
         for (i, cell) in cells.iter().enumerate() {
@@ -302,7 +389,9 @@ fn coordinates_are_those_of_the_cells() {
                 .columns
                 .iter()
                 .enumerate()
-                .map(|(d, c)| case.axes[d].offset_of(c.view().cell(i)).expect("inside") - case.window[d].0)
+                .map(|(d, c)| {
+                    case.axes[d].offset_of(c.view().cell(i)).expect("inside") - case.window[d].0
+                })
                 .collect();
             assert_eq!(case.cell(&at), *cell, "{name}");
         }

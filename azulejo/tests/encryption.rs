@@ -1,7 +1,11 @@
-//! An encrypted array on every way that writes: nothing of it is readable without the key, a wrong key is an error that
-//! says so and changes nothing, and no error nor any `Debug` form shows a key.
+//! An encrypted array on every way that writes: nothing of it is readable without the key, a wrong
+//! key is an error that says so and changes nothing, and no error nor any `Debug` form shows a key.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests are tests too")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "helpers of tests are tests too"
+)]
 
 mod support;
 
@@ -28,7 +32,10 @@ const WRONG: &[u8; 32] = b"wrong key, wrong key, wrong key!";
 const SECRET: &str = "the-secret-of-the-tile";
 
 fn context(memory: &Arc<MemoryStorage>, key: Option<&[u8; 32]>) -> Context {
-    let config = Config { threads: 1, ..Config::default() };
+    let config = Config {
+        threads: 1,
+        ..Config::default()
+    };
     let memory = Arc::clone(memory) as Arc<dyn Storage>;
     let key = key.map(|key| EncryptionKey::new(*key));
     Context::with_storages(config, key, Arc::new(LocalStorage::new()), memory).unwrap()
@@ -38,9 +45,21 @@ fn context(memory: &Arc<MemoryStorage>, key: Option<&[u8; 32]>) -> Context {
 fn shows_no_key(text: &str) {
     for key in [KEY, WRONG] {
         let letters = String::from_utf8_lossy(key).into_owned();
-        let list = |sep: &str| key[..6].iter().map(u8::to_string).collect::<Vec<_>>().join(sep);
+        let list = |sep: &str| {
+            key[..6]
+                .iter()
+                .map(u8::to_string)
+                .collect::<Vec<_>>()
+                .join(sep)
+        };
         let digits: String = key[..8].iter().map(|b| format!("{b:02x}")).collect();
-        for form in [letters[..8].to_owned(), list(", "), list(","), digits.clone(), digits.to_uppercase()] {
+        for form in [
+            letters[..8].to_owned(),
+            list(", "),
+            list(","),
+            digits.clone(),
+            digits.to_uppercase(),
+        ] {
             assert!(!text.contains(&form), "{form} in: {text}");
         }
     }
@@ -54,7 +73,10 @@ fn columns(first: i64, more: bool) -> ColumnSet {
         ColumnBuffers::of_values("e", (0..cells).map(|i| (i % 2) as u8).collect::<Vec<_>>()),
     ];
     if more {
-        columns.push(ColumnBuffers::of_strings("n", (0..cells).map(|i| format!("{SECRET} {i}"))));
+        columns.push(ColumnBuffers::of_strings(
+            "n",
+            (0..cells).map(|i| format!("{SECRET} {i}")),
+        ));
     }
     ColumnSet::of(columns).unwrap()
 }
@@ -71,7 +93,13 @@ fn create(context: &Context) -> Result<()> {
         .attribute_with(Attribute::new("e", Datatype::UInt8, CellValNum::ONE).enumerated("words"))
         .capacity(16);
     // As old as evolution and deletes go, so that there is something to upgrade.
-    Array::create(context, URI, new.version(FormatVersion::new(21, "test").unwrap()).build().unwrap())
+    Array::create(
+        context,
+        URI,
+        new.version(FormatVersion::new(21, "test").unwrap())
+            .build()
+            .unwrap(),
+    )
 }
 
 fn write(context: &Context, first: i64, layout: WriteLayout, more: bool) -> Result<()> {
@@ -97,10 +125,20 @@ const STEPS: &[Step] = &[
     ("stream", |c| write(c, 100, WriteLayout::Global, false)),
     ("upgrade", |c| Array::upgrade(c, URI, None).map(drop)),
     ("metadata", |c| {
-        Array::put_metadata(c, URI, "key", MetadataValue::new(Datatype::StringUtf8, SECRET.as_bytes()))
+        Array::put_metadata(
+            c,
+            URI,
+            "key",
+            MetadataValue::new(Datatype::StringUtf8, SECRET.as_bytes()),
+        )
     }),
     ("more metadata", |c| {
-        Array::put_metadata(c, URI, "other", MetadataValue::new(Datatype::StringUtf8, SECRET.as_bytes()))
+        Array::put_metadata(
+            c,
+            URI,
+            "other",
+            MetadataValue::new(Datatype::StringUtf8, SECRET.as_bytes()),
+        )
     }),
     ("evolution", |c| {
         let evolution = SchemaEvolution {
@@ -110,18 +148,34 @@ const STEPS: &[Step] = &[
         };
         Array::evolve(c, URI, &evolution, None)
     }),
-    ("write again", |c| write(c, 200, WriteLayout::Unordered, true)),
+    ("write again", |c| {
+        write(c, 200, WriteLayout::Unordered, true)
+    }),
     ("delete cells", |c| {
         let condition = Condition::compare("s", Comparison::Eq, format!("{SECRET} 7").into_bytes());
         Array::delete_cells(c, URI, &condition, None).map(drop)
     }),
-    ("write the last time", |c| write(c, 300, WriteLayout::Global, true)),
-    ("consolidate commits", |c| consolidate::commits(c, URI).map(drop)),
-    ("consolidate footers", |c| consolidate::fragment_metadata(c, URI).map(drop)),
-    ("consolidate metadata", |c| consolidate::array_metadata(c, URI, TimeRange::ALL).map(drop)),
+    ("write the last time", |c| {
+        write(c, 300, WriteLayout::Global, true)
+    }),
+    ("consolidate commits", |c| {
+        consolidate::commits(c, URI).map(drop)
+    }),
+    ("consolidate footers", |c| {
+        consolidate::fragment_metadata(c, URI).map(drop)
+    }),
+    ("consolidate metadata", |c| {
+        consolidate::array_metadata(c, URI, TimeRange::ALL).map(drop)
+    }),
     ("delete fragments", |c| {
         let array = Array::open(c, URI)?;
-        let last: Vec<String> = array.fragments().iter().rev().take(1).map(|f| f.name().to_owned()).collect();
+        let last: Vec<String> = array
+            .fragments()
+            .iter()
+            .rev()
+            .take(1)
+            .map(|f| f.name().to_owned())
+            .collect();
         Array::delete_fragments(c, URI, FragmentSelection::Named(&last)).map(drop)
     }),
     ("consolidate", |c| {
@@ -130,10 +184,15 @@ const STEPS: &[Step] = &[
         Ok(())
     }),
     ("vacuum", |c| {
-        let modes = [Mode::Commits, Mode::Fragments, Mode::FragmentMetadata, Mode::ArrayMetadata];
-        modes
-            .into_iter()
-            .try_for_each(|mode| consolidate::vacuum(c, URI, mode, VacuumOptions::default()).map(drop))
+        let modes = [
+            Mode::Commits,
+            Mode::Fragments,
+            Mode::FragmentMetadata,
+            Mode::ArrayMetadata,
+        ];
+        modes.into_iter().try_for_each(|mode| {
+            consolidate::vacuum(c, URI, mode, VacuumOptions::default()).map(drop)
+        })
     }),
     ("copy", |c| object::copy(c, URI, "mem://copy")),
 ];
@@ -150,7 +209,10 @@ fn files(memory: &MemoryStorage) -> Vec<(StorePath, Vec<u8>)> {
             if entry.is_dir {
                 folders.push(path);
             } else {
-                let request = ReadRequest { path: path.clone(), range: ReadRange::All };
+                let request = ReadRequest {
+                    path: path.clone(),
+                    range: ReadRange::All,
+                };
                 found.push((path, memory.read(&[request]).unwrap().remove(0).to_vec()));
             }
         }
@@ -161,9 +223,15 @@ fn files(memory: &MemoryStorage) -> Vec<(StorePath, Vec<u8>)> {
 
 fn look(context: &Context) -> Result<(ColumnSet, usize)> {
     let array = Array::open(context, URI)?;
-    shows_no_key(&format!("{context:?} {array:?} {:?}", FragmentInfo::of(&array)));
+    shows_no_key(&format!(
+        "{context:?} {array:?} {:?}",
+        FragmentInfo::of(&array)
+    ));
     array.enumerations()?;
-    Ok((array.read(ReadOptions::new())?.read_all()?, array.metadata()?.len()))
+    Ok((
+        array.read(ReadOptions::new())?.read_all()?,
+        array.metadata()?.len(),
+    ))
 }
 
 #[test]
@@ -176,7 +244,10 @@ fn every_way_that_writes() {
             let before = files(&memory);
             let others = context(&memory, key);
             let refused = look(&others).unwrap_err();
-            assert!(matches!(refused, Error::Encryption { .. }), "{name}: {refused:?}");
+            assert!(
+                matches!(refused, Error::Encryption { .. }),
+                "{name}: {refused:?}"
+            );
             assert!(refused.to_string().contains(URI), "{name}: {refused}");
             shows_no_key(&format!("{refused} {refused:?}"));
             if BLIND.contains(name) {
@@ -194,18 +265,36 @@ fn every_way_that_writes() {
             assert!(matches!(error, Error::Encryption { .. }), "{error:?}");
         }
         step(&right).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let report = check(&right, URI, CheckOptions { deep: true, ..CheckOptions::default() }).unwrap();
-        assert!(report.worst() <= Some(Severity::Note), "{name}: {:?}", report.findings);
+        let report = check(
+            &right,
+            URI,
+            CheckOptions {
+                deep: true,
+                ..CheckOptions::default()
+            },
+        )
+        .unwrap();
+        assert!(
+            report.worst() <= Some(Severity::Note),
+            "{name}: {:?}",
+            report.findings
+        );
         for (path, bytes) in files(&memory) {
-            let readable = bytes.windows(10).any(|part| part == &SECRET.as_bytes()[..10]);
+            let readable = bytes
+                .windows(10)
+                .any(|part| part == &SECRET.as_bytes()[..10]);
             assert!(!readable, "{name}: {path} can be read without the key");
         }
     }
     let (cells, metadata) = look(&right).unwrap();
     // Three writes of 50 each are left, without one cell each.
     assert_eq!((cells.cell_num, metadata), (3 * 49, 2));
-    let copy =
-        Array::open(&right, "mem://copy").unwrap().read(ReadOptions::new()).unwrap().read_all().unwrap();
+    let copy = Array::open(&right, "mem://copy")
+        .unwrap()
+        .read(ReadOptions::new())
+        .unwrap()
+        .read_all()
+        .unwrap();
     assert!(copy == cells);
 }
 
@@ -213,8 +302,13 @@ fn every_way_that_writes() {
 fn labels_are_encrypted_with_their_array() {
     let memory = Arc::new(MemoryStorage::new());
     let right = context(&memory, Some(KEY));
-    let new = ArraySchema::dense().dimension("x", 0i32..=9, 5).attribute("a", Datatype::Int32);
-    let new = new.label(0, "name", DataOrder::Increasing, Datatype::Float64).build().unwrap();
+    let new = ArraySchema::dense()
+        .dimension("x", 0i32..=9, 5)
+        .attribute("a", Datatype::Int32);
+    let new = new
+        .label(0, "name", DataOrder::Increasing, Datatype::Float64)
+        .build()
+        .unwrap();
     Array::create(&right, URI, new).unwrap();
     let array = Array::open(&right, URI).unwrap();
     let label = array.open_label("name").unwrap();
@@ -230,7 +324,10 @@ fn a_key_for_an_array_that_is_not_encrypted() {
     let with = context(&memory, Some(KEY));
     for (name, step) in &STEPS[..1] {
         let error = step(&with).unwrap_err();
-        assert!(matches!(error, Error::Encryption { .. }), "{name}: {error:?}");
+        assert!(
+            matches!(error, Error::Encryption { .. }),
+            "{name}: {error:?}"
+        );
         shows_no_key(&error.to_string());
     }
 }

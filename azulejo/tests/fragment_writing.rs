@@ -1,4 +1,5 @@
-//! Fragments that the reference wrote, written again: the same bytes where they are determined, the same cells always.
+//! Fragments that the reference wrote, written again: the same bytes where they are determined, the
+//! same cells always.
 
 mod support;
 
@@ -23,7 +24,10 @@ fn every_array(mut visit: impl FnMut(&str, &Array, &Value, Option<Vec<Cells>>)) 
     let memory = pack::memory(&files, "made/");
     let keys: Value = serde_json::from_slice(&files["keys.json"]).expect("keys");
     for (path, bytes) in &files {
-        let Some(name) = path.strip_prefix("expected/").and_then(|p| p.strip_suffix(".json")) else {
+        let Some(name) = path
+            .strip_prefix("expected/")
+            .and_then(|p| p.strip_suffix(".json"))
+        else {
             continue;
         };
         let json: Value = serde_json::from_slice(bytes).expect("JSON");
@@ -31,9 +35,20 @@ fn every_array(mut visit: impl FnMut(&str, &Array, &Value, Option<Vec<Cells>>)) 
             continue;
         }
         let key = check::key_of(name, &keys).expect("a key");
-        let context = pack::context(Config::default(), key, Arc::clone(&memory) as Arc<dyn Storage>);
-        let want = files.get(&format!("expected/{name}.cells")).map(|bytes| cells::decode(bytes));
-        visit(name, &Array::open(&context, &format!("mem://{name}")).expect("it opens"), &json, want);
+        let context = pack::context(
+            Config::default(),
+            key,
+            Arc::clone(&memory) as Arc<dyn Storage>,
+        );
+        let want = files
+            .get(&format!("expected/{name}.cells"))
+            .map(|bytes| cells::decode(bytes));
+        visit(
+            name,
+            &Array::open(&context, &format!("mem://{name}")).expect("it opens"),
+            &json,
+            want,
+        );
     }
 }
 
@@ -41,7 +56,11 @@ fn every_array(mut visit: impl FnMut(&str, &Array, &Value, Option<Vec<Cells>>)) 
 fn metadata_files_come_out_as_they_went_in() {
     let (mut same, mut odd, mut failures) = (0, 0, Vec::new());
     every_array(|name, array, _, _| {
-        for fragment in array.fragments().iter().filter(|f| f.version().has_nullable()) {
+        for fragment in array
+            .fragments()
+            .iter()
+            .filter(|f| f.version().has_nullable())
+        {
             match rewrite::metadata_round_trip(array, fragment) {
                 Ok(true) => same += 1,
                 Ok(false) => odd += 1,
@@ -49,8 +68,17 @@ fn metadata_files_come_out_as_they_went_in() {
             }
         }
     });
-    assert!(failures.is_empty(), "{} of {}:\n{}", failures.len(), same, failures.join("\n"));
-    assert!(same > 500 && odd < 20, "{same} files are the same, {odd} have other bytes between sections");
+    assert!(
+        failures.is_empty(),
+        "{} of {}:\n{}",
+        failures.len(),
+        same,
+        failures.join("\n")
+    );
+    assert!(
+        same > 500 && odd < 20,
+        "{same} files are the same, {odd} have other bytes between sections"
+    );
 }
 
 /// Copies what is not in a fragment's folder: schemas, commits, deletes, metadata.
@@ -61,8 +89,13 @@ fn copy_rest(storage: &dyn Storage, from: &StorePath, to: &StorePath) {
         if is_dir && !fragment {
             copy_rest(storage, &from, &to);
         } else if !is_dir && !name.ends_with(".meta") {
-            let request = ReadRequest { path: from, range: ReadRange::All };
-            storage.put(&to, storage.read(&[request]).expect("a file").remove(0)).expect("memory takes it");
+            let request = ReadRequest {
+                path: from,
+                range: ReadRange::All,
+            };
+            storage
+                .put(&to, storage.read(&[request]).expect("a file").remove(0))
+                .expect("memory takes it");
         }
     }
 }
@@ -75,7 +108,10 @@ fn copied_fragments_have_the_references_metadata_files_and_cells() {
             return;
         }
         let from = array.location();
-        let to = Location { storage: Arc::clone(&from.storage), path: StorePath::memory("copy").join(name) };
+        let to = Location {
+            storage: Arc::clone(&from.storage),
+            path: StorePath::memory("copy").join(name),
+        };
         copy_rest(&*from.storage, &from.path, &to.path);
         for (i, fragment) in array.fragments().iter().enumerate() {
             if let Err(text) = rewrite::copy_fragment(array, i, &to, 1 + fragments % 4) {
@@ -92,7 +128,8 @@ fn copied_fragments_have_the_references_metadata_files_and_cells() {
             Err(e) => return failures.push(format!("{name}: {e}")),
         };
         for (fragment, copy) in array.fragments().iter().zip(copy.fragments()) {
-            let mut note = |text: String| failures.push(format!("{name} {}: {text}", fragment.name()));
+            let mut note =
+                |text: String| failures.push(format!("{name} {}: {text}", fragment.name()));
             match rewrite::differences(array, fragment, copy) {
                 Ok(differences) => differences.into_iter().for_each(&mut note),
                 Err(text) => note(text),
@@ -101,12 +138,22 @@ fn copied_fragments_have_the_references_metadata_files_and_cells() {
             if name.contains("/2.30.0/") {
                 let (same, different) = rewrite::compare_files(array, fragment, copy);
                 files += same;
-                different.into_iter().for_each(|file| note(format!("{file} has other bytes")));
+                different
+                    .into_iter()
+                    .for_each(|file| note(format!("{file} has other bytes")));
             }
         }
     });
-    assert!(failures.is_empty(), "{} of {fragments} fragments:\n{}", failures.len(), failures.join("\n"));
-    assert!(fragments > 900 && files > 100, "{fragments} fragments, {files} files with the same bytes");
+    assert!(
+        failures.is_empty(),
+        "{} of {fragments} fragments:\n{}",
+        failures.len(),
+        failures.join("\n")
+    );
+    assert!(
+        fragments > 900 && files > 100,
+        "{fragments} fragments, {files} files with the same bytes"
+    );
 }
 
 /// A sink of sparse cells with one dimension and one attribute, in a memory storage of its own.
@@ -119,7 +166,9 @@ fn sink(version: u32, change: impl FnOnce(&mut FragmentSpec)) -> azulejo::Result
         .expect("a schema")
         .schema;
     schema.capacity = 4;
-    let location = context.locate(&Uri::parse("mem://sink").expect("a URI")).expect("a place");
+    let location = context
+        .locate(&Uri::parse("mem://sink").expect("a URI"))
+        .expect("a place");
     let mut spec = FragmentSpec {
         location,
         schema: Arc::new(schema),
@@ -145,7 +194,11 @@ fn tile(cell_num: usize) -> TileView<'static> {
         validity: None,
         cell_size,
     };
-    TileView { cell_num: cell_num as u64, fields: vec![field(4), field(8)], written: None }
+    TileView {
+        cell_num: cell_num as u64,
+        fields: vec![field(4), field(8)],
+        written: None,
+    }
 }
 
 #[test]
@@ -155,7 +208,9 @@ fn fragments_that_cannot_be_are_refused() {
     assert!(refused(sink(24, |_| ())).contains("24"));
     assert!(refused(sink(13, |spec| spec.timestamps = true)).contains("timestamps"));
     assert!(refused(sink(14, |spec| spec.delete_metadata = true)).contains("delete metadata"));
-    let domain = || NdRectangle { ranges: vec![Range::of(0i64, 9)] };
+    let domain = || NdRectangle {
+        ranges: vec![Range::of(0i64, 9)],
+    };
     assert!(refused(sink(22, |spec| spec.dense_domain = Some(domain()))).contains("sparse"));
     sink(14, |spec| spec.timestamps = true).expect("since v14");
 }
@@ -164,20 +219,35 @@ fn fragments_that_cannot_be_are_refused() {
 fn tiles_that_do_not_fit_are_refused() {
     let push = |tiles: &[TileView<'_>]| sink(22, |_| ()).expect("a sink").push(tiles);
     push(&[tile(4), tile(4), tile(1)]).expect("they fit");
-    assert!(push(&[tile(3), tile(4)]).is_err(), "a tile behind one that is not full");
-    assert!(push(&[tile(0)]).is_err() && push(&[tile(5)]).is_err(), "0 or more than the capacity");
-    let few = TileView { fields: tile(4).fields[..1].to_vec(), ..tile(4) };
+    assert!(
+        push(&[tile(3), tile(4)]).is_err(),
+        "a tile behind one that is not full"
+    );
+    assert!(
+        push(&[tile(0)]).is_err() && push(&[tile(5)]).is_err(),
+        "0 or more than the capacity"
+    );
+    let few = TileView {
+        fields: tile(4).fields[..1].to_vec(),
+        ..tile(4)
+    };
     assert!(push(&[few]).is_err(), "a field is missing");
     let mut short = tile(4);
     short.fields[1].data = &CELLS[..31];
     assert!(push(&[short]).is_err(), "data are missing");
-    let unsorted = TileView { written: Some(vec![2..3, 0..1]), ..tile(4) };
+    let unsorted = TileView {
+        written: Some(vec![2..3, 0..1]),
+        ..tile(4)
+    };
     assert!(push(&[unsorted]).is_err(), "written cells in no order");
 
     let mut twice = sink(22, |_| ()).expect("a sink");
     twice.push(&[tile(2)]).expect("the last tile");
     assert!(twice.push(&[tile(2)]).is_err(), "a tile behind the last");
-    assert!(sink(22, |_| ()).expect("a sink").finish().is_err(), "no tile at all");
+    assert!(
+        sink(22, |_| ()).expect("a sink").finish().is_err(),
+        "no tile at all"
+    );
 }
 
 #[test]
@@ -190,13 +260,30 @@ fn a_dropped_or_discarded_fragment_leaves_nothing() {
     let mut discarded = sink(22, |spec| storage = Some(spec.location.clone())).expect("a sink");
     discarded.push(&[tile(4)]).expect("it fits");
     let written = discarded.finish().expect("it is written");
-    let Some(Location { storage, path }) = storage else { panic!("a sink has a place") };
-    assert_eq!(storage.list(&path.join("__fragments")).expect("a folder").len(), 1);
-    let sizes =
-        storage.list(written.folder()).expect("a folder").iter().map(|e| e.size.unwrap_or(0)).sum::<u64>();
+    let Some(Location { storage, path }) = storage else {
+        panic!("a sink has a place")
+    };
+    assert_eq!(
+        storage
+            .list(&path.join("__fragments"))
+            .expect("a folder")
+            .len(),
+        1
+    );
+    let sizes = storage
+        .list(written.folder())
+        .expect("a folder")
+        .iter()
+        .map(|e| e.size.unwrap_or(0))
+        .sum::<u64>();
     assert_eq!(written.stored_size(), sizes);
     written.discard().expect("it goes");
-    assert!(storage.list(&path.join("__fragments")).expect("a folder").is_empty());
+    assert!(
+        storage
+            .list(&path.join("__fragments"))
+            .expect("a folder")
+            .is_empty()
+    );
 }
 
 #[test]
@@ -208,8 +295,16 @@ fn newer_fragments_say_which_cells_their_tiles_begin_and_end_with() {
     let written = sink.finish().expect("it is written");
     let spec = spec_of.expect("a spec");
     let path = written.folder().join(FRAGMENT_METADATA_FILE);
-    let file = spec.location.storage.read(&[ReadRequest { path, range: ReadRange::All }]).expect("a file");
-    let metadata = FragmentMetadata::decode(&file[0], newest, &spec.schema, None, 1 << 20).expect("metadata");
+    let file = spec
+        .location
+        .storage
+        .read(&[ReadRequest {
+            path,
+            range: ReadRange::All,
+        }])
+        .expect("a file");
+    let metadata =
+        FragmentMetadata::decode(&file[0], newest, &spec.schema, None, 1 << 20).expect("metadata");
     assert_eq!(metadata.global_order.len(), 1);
     let (firsts, lasts) = &metadata.global_order[0];
     assert_eq!((firsts.len(), lasts.get(1)), (2, Some(&CELLS[..8])));

@@ -26,18 +26,34 @@ struct Logged {
 
 impl Logged {
     fn new() -> Self {
-        Self::with(Config { decoded_cache: 0, ..Config::default() })
+        Self::with(Config {
+            decoded_cache: 0,
+            ..Config::default()
+        })
     }
 
     fn with(config: Config) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let storage = RequestLogStorage::new(Arc::new(LocalStorage::new()));
         let log = storage.log();
-        let config = Config { threads: 2, ..config };
-        let context =
-            Context::with_storages(config, None, Arc::new(storage), Arc::new(MemoryStorage::new())).unwrap();
+        let config = Config {
+            threads: 2,
+            ..config
+        };
+        let context = Context::with_storages(
+            config,
+            None,
+            Arc::new(storage),
+            Arc::new(MemoryStorage::new()),
+        )
+        .unwrap();
         let uri = dir.path().join("array").to_str().unwrap().to_owned();
-        Self { _dir: dir, context, log, uri }
+        Self {
+            _dir: dir,
+            context,
+            log,
+            uri,
+        }
     }
 
     fn write(&self, columns: impl IntoIterator<Item = ColumnBuffers>) {
@@ -46,7 +62,8 @@ impl Logged {
         writer.finish().unwrap();
     }
 
-    /// Ranges and bytes that opening takes, then those of a read (its metadata included), then those of the same again.
+    /// Ranges and bytes that opening takes, then those of a read (its metadata included), then
+    /// those of the same again.
     fn requests(&self, options: &ReadOptions) -> [(usize, u64); 3] {
         let _ = self.log.take();
         let taken = || {
@@ -57,7 +74,10 @@ impl Logged {
         let array = Array::open(&self.context, &self.uri).unwrap();
         let opened = taken();
         let read = || {
-            let cells = Reader::new(&array, options.clone()).unwrap().read_all().unwrap();
+            let cells = Reader::new(&array, options.clone())
+                .unwrap()
+                .read_all()
+                .unwrap();
             assert!(cells.cell_num > 0);
             taken()
         };
@@ -76,12 +96,20 @@ fn dense() -> Logged {
         .unwrap();
     Array::create(&logged.context, &logged.uri, schema).unwrap();
     let cells = || (0..4 * TILE * TILE).collect::<Vec<i32>>();
-    logged.write([ColumnBuffers::of_values("a", cells()), ColumnBuffers::of_values("b", cells())]);
+    logged.write([
+        ColumnBuffers::of_values("a", cells()),
+        ColumnBuffers::of_values("b", cells()),
+    ]);
     logged
 }
 
 fn window(y: [i32; 2], x: [i32; 2]) -> Subarray {
-    Subarray::Box([y, x].iter().map(|r| DimSelection::Ranges(vec![Range::of(r[0], r[1])])).collect())
+    Subarray::Box(
+        [y, x]
+            .iter()
+            .map(|r| DimSelection::Ranges(vec![Range::of(r[0], r[1])]))
+            .collect(),
+    )
 }
 
 #[test]
@@ -96,9 +124,14 @@ fn a_cell_of_a_large_raw_tile_takes_headers_and_itself() {
     let logged = dense();
     // The first row of the tile's fourth chunk: three headers are passed.
     let row = 3 * (16_384 / TILE);
-    let options = ReadOptions::new().fields(["a"]).subarray(window([row, row], [7, 7]));
+    let options = ReadOptions::new()
+        .fields(["a"])
+        .subarray(window([row, row], [7, 7]));
     let [_, (metadata_and_cell, _), (ranges, bytes)] = logged.requests(&options);
-    assert_eq!(metadata_and_cell, ranges, "where the tiles lie came with the footer");
+    assert_eq!(
+        metadata_and_cell, ranges,
+        "where the tiles lie came with the footer"
+    );
     assert_eq!(ranges, 5, "the first header, three others and the cell");
     assert!(bytes <= 4 * 512 + 4, "{bytes} bytes");
 }
@@ -109,7 +142,11 @@ fn a_window_of_a_raw_tile_takes_its_rows_and_what_lies_between() {
     // Rows 16 to 79 of a tile lie in its first three chunks of 32 rows each.
     let options = ReadOptions::new().subarray(window([16, 79], [100, 131]));
     let [_, _, (ranges, bytes)] = logged.requests(&options);
-    assert_eq!(ranges, 2 * 6, "for each attribute three headers and the rows in three chunks");
+    assert_eq!(
+        ranges,
+        2 * 6,
+        "for each attribute three headers and the rows in three chunks"
+    );
     assert!(bytes <= 2 * (2 * CHUNK + 4 * 512), "{bytes} bytes");
     // Everything of one attribute: no byte twice.
     let [_, _, (_, bytes)] = logged.requests(&ReadOptions::new().fields(["b"]));
@@ -123,13 +160,23 @@ fn tiles_that_cannot_meet_a_condition_are_not_read() {
     let below = Condition::compare("a", Comparison::Lt, 100i32.to_le_bytes());
     let options = ReadOptions::new().fields(["b"]).condition(below);
     let array = Array::open(&logged.context, &logged.uri).unwrap();
-    let cells = Reader::new(&array, options.clone()).unwrap().read_all().unwrap();
+    let cells = Reader::new(&array, options.clone())
+        .unwrap()
+        .read_all()
+        .unwrap();
     let b = cells.columns[0].values::<i32>().unwrap();
     assert_eq!(b.len(), 4 * (TILE * TILE) as usize);
-    assert!((0..).zip(b).all(|(i, b)| *b == if i < 100 { i } else { i32::MIN }));
+    assert!(
+        (0..)
+            .zip(b)
+            .all(|(i, b)| *b == if i < 100 { i } else { i32::MIN })
+    );
     let [_, _, (_, bytes)] = logged.requests(&options);
     let tile = 8 + 16 * CHUNK;
-    assert!(bytes <= 2 * (tile + 32 * 512), "{bytes} bytes where one tile of each attribute has {tile}");
+    assert!(
+        bytes <= 2 * (tile + 32 * 512),
+        "{bytes} bytes where one tile of each attribute has {tile}"
+    );
 }
 
 /// Every tenth cell; ten rows are a data tile of 1,000 cells.
@@ -158,7 +205,10 @@ fn range(low: i64, high: i64) -> DimSelection {
 
 #[test]
 fn a_sparse_box_takes_the_tiles_that_meet_it() {
-    let logged = sparse(Config { decoded_cache: 0, ..Config::default() });
+    let logged = sparse(Config {
+        decoded_cache: 0,
+        ..Config::default()
+    });
     let box_ = Subarray::Box(vec![range(500, 504), range(0, 499)]);
     let [_, _, (ranges, bytes)] = logged.requests(&ReadOptions::new().subarray(box_));
     assert_eq!(ranges, 3, "one tile of each field");

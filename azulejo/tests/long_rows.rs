@@ -1,5 +1,6 @@
-//! Rows that are long enough to be read or unfiltered straight into the result: raw and shuffled tiles of several chunks in local
-//! files, overlapping fragments, any window and order; and files that end early or lie about their chunks.
+//! Rows that are long enough to be read or unfiltered straight into the result: raw and shuffled
+//! tiles of several chunks in local files, overlapping fragments, any window and order; and files
+//! that end early or lie about their chunks.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 use azulejo::column::{ColumnBuffers, ColumnMut, ColumnSet};
@@ -17,7 +18,10 @@ fn context() -> Context {
 }
 
 fn create(uri: &Path, side: i64, tile: i64, filters: &[Filter]) {
-    let pipeline = Pipeline { filters: filters.to_vec(), ..Pipeline::default() };
+    let pipeline = Pipeline {
+        filters: filters.to_vec(),
+        ..Pipeline::default()
+    };
     let schema = ArraySchema::dense()
         .dimension("y", 0..=side - 1, tile)
         .dimension("x", 0..=side - 1, tile)
@@ -29,26 +33,39 @@ fn create(uri: &Path, side: i64, tile: i64, filters: &[Filter]) {
 
 fn write(uri: &Path, rows: Range, columns: Range, cells: Vec<i32>) {
     let set = ColumnSet::of([ColumnBuffers::of_values("v", cells)]).unwrap();
-    let options = WriteOptions::new().subarray(NdRectangle { ranges: vec![rows, columns] });
+    let options = WriteOptions::new().subarray(NdRectangle {
+        ranges: vec![rows, columns],
+    });
     let mut writer = Writer::open(&context(), uri.to_str().unwrap(), options).unwrap();
     writer.write(&set).unwrap();
     writer.finish().unwrap();
 }
 
 fn values(bytes: &[u8]) -> Vec<i32> {
-    bytes.as_chunks::<4>().0.iter().map(|value| i32::from_le_bytes(*value)).collect()
+    bytes
+        .as_chunks::<4>()
+        .0
+        .iter()
+        .map(|value| i32::from_le_bytes(*value))
+        .collect()
 }
 
 fn data_files(uri: &Path) -> Vec<PathBuf> {
     let fragments = std::fs::read_dir(uri.join("__fragments")).unwrap();
-    fragments.map(|fragment| fragment.unwrap().path().join("a0.tdb")).collect()
+    fragments
+        .map(|fragment| fragment.unwrap().path().join("a0.tdb"))
+        .collect()
 }
 
 const CHAINS: [&[Filter]; 4] = [
     &[],
     &[Filter::Byteshuffle, Filter::Lz4 { level: 0 }],
     &[Filter::Byteshuffle],
-    &[Filter::ChecksumMd5, Filter::Byteshuffle, Filter::Zstd { level: 1 }],
+    &[
+        Filter::ChecksumMd5,
+        Filter::Byteshuffle,
+        Filter::Zstd { level: 1 },
+    ],
 ];
 
 #[test]
@@ -73,7 +90,9 @@ fn any_window_of_overlapping_fragments_is_what_was_written() {
         let array = Array::open(&context(), uri.to_str().unwrap()).unwrap();
         let mut seed = 7usize;
         let mut below = |n: usize| {
-            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            seed = seed
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             (seed >> 33) % n
         };
         for query in 0..60 {
@@ -85,7 +104,10 @@ fn any_window_of_overlapping_fragments_is_what_was_written() {
                 let step = if below(3) == 0 { 1 + below(40) } else { 1 };
                 taken.push((from..=to).step_by(step).collect());
                 let range = Range::of(from as i64, to as i64);
-                selections.push(DimSelection::Strided { range, step: step as u64 });
+                selections.push(DimSelection::Strided {
+                    range,
+                    step: step as u64,
+                });
             }
             let layout = [Layout::RowMajor, Layout::ColMajor][below(4) / 3];
             let mut want: Vec<i32> = Vec::new();
@@ -97,10 +119,16 @@ fn any_window_of_overlapping_fragments_is_what_was_written() {
                     want.extend(taken[0].iter().map(|y| model[y * SIDE + x]));
                 }),
             }
-            let options = ReadOptions::new().subarray(Subarray::Box(selections)).layout(layout);
+            let options = ReadOptions::new()
+                .subarray(Subarray::Box(selections))
+                .layout(layout);
             let mut out = vec![0xee; want.len() * 4];
             let mut reader = Reader::new(&array, options).unwrap();
-            let mut columns = [ColumnMut { data: &mut out, offsets: None, validity: None }];
+            let mut columns = [ColumnMut {
+                data: &mut out,
+                offsets: None,
+                validity: None,
+            }];
             assert!(reader.read_into(&mut columns).unwrap().complete);
             assert!(values(&out) == want, "chain {i}, query {query}, {layout:?}");
         }
@@ -121,7 +149,11 @@ fn results_larger_than_any_cache_are_what_was_written() {
     for shift in [0, 4, 1] {
         let mut out = vec![0xee; SIDE * SIDE * 4 + shift];
         let mut reader = Reader::new(&array, ReadOptions::new()).unwrap();
-        let mut columns = [ColumnMut { data: &mut out[shift..], offsets: None, validity: None }];
+        let mut columns = [ColumnMut {
+            data: &mut out[shift..],
+            offsets: None,
+            validity: None,
+        }];
         assert!(reader.read_into(&mut columns).unwrap().complete);
         assert!(values(&out[shift..]) == cells, "shifted by {shift}");
     }
@@ -140,7 +172,11 @@ fn raw_tiles_that_end_early_or_lie_are_errors() {
     let read = || -> Result<Vec<u8>, Error> {
         let array = Array::open(&context(), uri.to_str().unwrap())?;
         let mut out = vec![0xee; SIDE * SIDE * 4];
-        let mut columns = [ColumnMut { data: &mut out, offsets: None, validity: None }];
+        let mut columns = [ColumnMut {
+            data: &mut out,
+            offsets: None,
+            validity: None,
+        }];
         Reader::new(&array, ReadOptions::new())?.read_into(&mut columns)?;
         Ok(out)
     };
@@ -149,7 +185,21 @@ fn raw_tiles_that_end_early_or_lie_are_errors() {
         Err(Error::Corrupt { uri, .. }) => assert!(uri.ends_with("a0.tdb"), "{what}: {uri}"),
         other => panic!("{what}: {:?}", other.map(|cells| cells == good)),
     };
-    for len in [0, 7, 8, 19, 20, 21, 1000, 65_556, 65_560, 65_568, 70_000, whole.len() / 2, whole.len() - 1] {
+    for len in [
+        0,
+        7,
+        8,
+        19,
+        20,
+        21,
+        1000,
+        65_556,
+        65_560,
+        65_568,
+        70_000,
+        whole.len() / 2,
+        whole.len() - 1,
+    ] {
         std::fs::write(&file, &whole[..len]).unwrap();
         corrupt(&format!("{len} bytes"));
     }

@@ -1,5 +1,5 @@
-//! Consolidation, vacuum and check: whatever is done to the files, every reader of every time sees the same cells; so it is
-//! if the work stops at any operation.
+//! Consolidation, vacuum and check: whatever is done to the files, every reader of every time sees
+//! the same cells; so it is if the work stops at any operation.
 
 mod support;
 
@@ -34,7 +34,10 @@ struct Dice(u64);
 
 impl Dice {
     fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % sides
     }
 }
@@ -44,7 +47,10 @@ fn context(memory: &Arc<MemoryStorage>) -> Context {
 }
 
 fn on(memory: Arc<dyn Storage>) -> Context {
-    let config = Config { threads: 1, ..Config::default() };
+    let config = Config {
+        threads: 1,
+        ..Config::default()
+    };
     Context::with_storages(config, None, Arc::new(LocalStorage::new()), memory).expect("a context")
 }
 
@@ -59,8 +65,10 @@ fn copy(memory: &MemoryStorage) -> Arc<MemoryStorage> {
                 folders.push(path);
                 continue;
             }
-            let request =
-                azulejo::storage::ReadRequest { path: path.clone(), range: azulejo::storage::ReadRange::All };
+            let request = azulejo::storage::ReadRequest {
+                path: path.clone(),
+                range: azulejo::storage::ReadRange::All,
+            };
             let body = memory.read(&[request]).expect("bytes").remove(0);
             twin.put(&path, body).expect("a file");
         }
@@ -69,14 +77,22 @@ fn copy(memory: &MemoryStorage) -> Arc<MemoryStorage> {
 }
 
 fn schema(kind: Kind) -> ArraySchema {
-    let builder = if kind == Kind::Dense { ArraySchema::dense() } else { ArraySchema::sparse() };
+    let builder = if kind == Kind::Dense {
+        ArraySchema::dense()
+    } else {
+        ArraySchema::sparse()
+    };
     let builder = builder
         .dimension("x", 0i64..=17, 5)
         .dimension("y", -4i64..=13, 4)
         .attribute("a", Datatype::Int32)
         .var_attribute("s", Datatype::StringUtf8)
         .capacity(7);
-    let builder = if kind == Kind::Duplicates { builder.allows_duplicates(true) } else { builder };
+    let builder = if kind == Kind::Duplicates {
+        builder.allows_duplicates(true)
+    } else {
+        builder
+    };
     builder.build().expect("a schema").schema
 }
 
@@ -91,27 +107,45 @@ fn write(context: &Context, kind: Kind, dice: &mut Dice, time: u64) {
         let (x, y) = (span(0, 17), span(-4, 13));
         let ranges = vec![Range::of(x.0, x.1), Range::of(y.0, y.1)];
         let count = (x.1 - x.0 + 1) * (y.1 - y.0 + 1);
-        (options.subarray(azulejo::format::NdRectangle { ranges }), count, None)
+        (
+            options.subarray(azulejo::format::NdRectangle { ranges }),
+            count,
+            None,
+        )
     } else {
-        let mut places: Vec<(i64, i64)> =
-            (0..1 + dice.roll(20)).map(|_| (dice.roll(18) as i64, dice.roll(18) as i64 - 4)).collect();
+        let mut places: Vec<(i64, i64)> = (0..1 + dice.roll(20))
+            .map(|_| (dice.roll(18) as i64, dice.roll(18) as i64 - 4))
+            .collect();
         places.sort_unstable();
         places.dedup();
         (options, places.len() as i64, Some(places))
     };
     let mut columns = vec![
-        ColumnBuffers::of_values("a", (0..count).map(|_| dice.roll(100) as i32).collect::<Vec<_>>()),
+        ColumnBuffers::of_values(
+            "a",
+            (0..count)
+                .map(|_| dice.roll(100) as i32)
+                .collect::<Vec<_>>(),
+        ),
         ColumnBuffers::of_strings(
             "s",
             (0..count).map(|i| "s".repeat(dice.roll(4) as usize) + &format!("{time}-{i}")),
         ),
     ];
     if let Some(places) = coordinates {
-        columns.push(ColumnBuffers::of_values("x", places.iter().map(|p| p.0).collect::<Vec<_>>()));
-        columns.push(ColumnBuffers::of_values("y", places.iter().map(|p| p.1).collect::<Vec<_>>()));
+        columns.push(ColumnBuffers::of_values(
+            "x",
+            places.iter().map(|p| p.0).collect::<Vec<_>>(),
+        ));
+        columns.push(ColumnBuffers::of_values(
+            "y",
+            places.iter().map(|p| p.1).collect::<Vec<_>>(),
+        ));
     }
     let mut writer = Writer::open(context, URI, options).expect("a writer");
-    writer.write(&ColumnSet::of(columns).expect("columns")).expect("cells are written");
+    writer
+        .write(&ColumnSet::of(columns).expect("columns"))
+        .expect("cells are written");
     writer.finish().expect("they count");
 }
 
@@ -129,8 +163,9 @@ fn history(kind: Kind, seed: u64, writes: u64) -> (Arc<MemoryStorage>, Vec<u64>)
         if kind != Kind::Dense && dice.roll(3) == 0 {
             let text = format!("a < {}", dice.roll(40));
             let array = Array::open(&context, URI).expect("it opens");
-            let condition = azulejo::condition::parse(&text, array.schema(), &|name| array.enumeration(name))
-                .expect("a condition");
+            let condition =
+                azulejo::condition::parse(&text, array.schema(), &|name| array.enumeration(name))
+                    .expect("a condition");
             let later = time + dice.roll(2);
             Array::delete_cells(&context, URI, &condition, Some(later)).expect("cells are deleted");
             times.push(later);
@@ -145,9 +180,17 @@ fn history(kind: Kind, seed: u64, writes: u64) -> (Arc<MemoryStorage>, Vec<u64>)
 /// The cells at a time, in an order that does not depend on how they are stored.
 fn cells(memory: &Arc<MemoryStorage>, time: u64) -> Vec<String> {
     let array = Array::open_at(&context(memory), URI, TimeRange::until(time)).expect("it opens");
-    let set = array.read(ReadOptions::new()).and_then(azulejo::Reader::read_all).expect("it reads");
+    let set = array
+        .read(ReadOptions::new())
+        .and_then(azulejo::Reader::read_all)
+        .expect("it reads");
     let mut rows: Vec<String> = (0..set.cell_num)
-        .map(|i| set.columns.iter().map(|c| format!("{:?};", c.view().cell(i))).collect())
+        .map(|i| {
+            set.columns
+                .iter()
+                .map(|c| format!("{:?};", c.view().cell(i)))
+                .collect()
+        })
         .collect();
     if !array.schema().is_dense() {
         rows.sort();
@@ -160,15 +203,25 @@ fn all_cells(memory: &Arc<MemoryStorage>, times: &[u64]) -> Vec<Vec<String>> {
 }
 
 fn options(dice: &mut Dice) -> FragmentOptions {
-    let mut options =
-        FragmentOptions { memory_budget: 1 << (17 + dice.roll(8)), ..FragmentOptions::default() };
+    let mut options = FragmentOptions {
+        memory_budget: 1 << (17 + dice.roll(8)),
+        ..FragmentOptions::default()
+    };
     match dice.roll(4) {
         0 => {
-            options.choice =
-                Choice { min_fragments: 2, max_fragments: 2 + dice.roll(3) as u32, ..Choice::default() };
+            options.choice = Choice {
+                min_fragments: 2,
+                max_fragments: 2 + dice.roll(3) as u32,
+                ..Choice::default()
+            };
         }
         1 => options.max_fragment_size = Some(500 + dice.roll(2000)),
-        2 => options.time = TimeRange { start: dice.roll(60), end: 60 + dice.roll(200) },
+        2 => {
+            options.time = TimeRange {
+                start: dice.roll(60),
+                end: 60 + dice.roll(200),
+            }
+        }
         _ => {}
     }
     options.choice.amplification = 1000.0;
@@ -177,9 +230,20 @@ fn options(dice: &mut Dice) -> FragmentOptions {
 
 /// Fails the test if something is wrong with an array, leftovers of replaced fragments apart.
 fn is_sound(memory: &Arc<MemoryStorage>) {
-    let report = check::check(&context(memory), URI, CheckOptions { deep: true, ..CheckOptions::default() })
-        .expect("a report");
-    let bad: Vec<_> = report.findings.iter().filter(|f| f.severity > Severity::Note).collect();
+    let report = check::check(
+        &context(memory),
+        URI,
+        CheckOptions {
+            deep: true,
+            ..CheckOptions::default()
+        },
+    )
+    .expect("a report");
+    let bad: Vec<_> = report
+        .findings
+        .iter()
+        .filter(|f| f.severity > Severity::Note)
+        .collect();
     assert!(bad.is_empty(), "{bad:#?}");
 }
 
@@ -192,7 +256,8 @@ fn no_reader_of_any_time_sees_a_consolidation() {
             let context = context(&memory);
             let before = all_cells(&memory, &times);
             let options = options(&mut Dice(seed + 99));
-            let rounds = consolidate::fragments(&context, URI, &options).expect("it is consolidated");
+            let rounds =
+                consolidate::fragments(&context, URI, &options).expect("it is consolidated");
             merged += rounds.len();
             let what = format!("{kind:?}, seed {seed}, {options:?}");
             assert_eq!(all_cells(&memory, &times), before, "{what}");
@@ -204,18 +269,34 @@ fn no_reader_of_any_time_sees_a_consolidation() {
                 &context,
                 URI,
                 Mode::Fragments,
-                VacuumOptions { dry_run: true, ..VacuumOptions::default() },
+                VacuumOptions {
+                    dry_run: true,
+                    ..VacuumOptions::default()
+                },
             );
             assert_eq!(all_cells(&memory, &times), before, "{what}");
             let wet = consolidate::vacuum(&context, URI, Mode::Fragments, VacuumOptions::default());
             let (dry, wet) = (dry.expect("a dry run"), wet.expect("a vacuum"));
-            assert_eq!((&dry.files, &dry.folders), (&wet.files, &wet.folders), "{what}");
+            assert_eq!(
+                (&dry.files, &dry.folders),
+                (&wet.files, &wet.folders),
+                "{what}"
+            );
             for mode in [Mode::Commits, Mode::FragmentMetadata, Mode::ArrayMetadata] {
-                consolidate::vacuum(&context, URI, mode, VacuumOptions::default()).expect("a vacuum");
+                consolidate::vacuum(&context, URI, mode, VacuumOptions::default())
+                    .expect("a vacuum");
             }
             // The past of a dense array goes with its fragments.
-            let from = if kind == Kind::Dense { times.len() - 1 } else { 0 };
-            assert_eq!(all_cells(&memory, &times[from..]), before[from..], "{what}, vacuumed");
+            let from = if kind == Kind::Dense {
+                times.len() - 1
+            } else {
+                0
+            };
+            assert_eq!(
+                all_cells(&memory, &times[from..]),
+                before[from..],
+                "{what}, vacuumed"
+            );
             is_sound(&memory);
         }
     }
@@ -229,16 +310,28 @@ fn purging_leaves_out_what_is_deleted_now() {
             let (memory, times) = history(kind, seed, 5);
             let now = times[times.len() - 1];
             let before = cells(&memory, now);
-            let options = FragmentOptions { purge_deleted_cells: true, ..FragmentOptions::default() };
-            let rounds =
-                consolidate::fragments(&context(&memory), URI, &options).expect("it is consolidated");
+            let options = FragmentOptions {
+                purge_deleted_cells: true,
+                ..FragmentOptions::default()
+            };
+            let rounds = consolidate::fragments(&context(&memory), URI, &options)
+                .expect("it is consolidated");
             assert_eq!(cells(&memory, now), before, "{kind:?}, seed {seed}");
-            consolidate::vacuum(&context(&memory), URI, Mode::Fragments, VacuumOptions::default())
-                .expect("a vacuum");
+            consolidate::vacuum(
+                &context(&memory),
+                URI,
+                Mode::Fragments,
+                VacuumOptions::default(),
+            )
+            .expect("a vacuum");
             assert_eq!(cells(&memory, now), before, "{kind:?}, seed {seed}");
             if kind == Kind::Duplicates && !rounds[0].new.is_empty() {
                 let array = Array::open(&context(&memory), URI).expect("it opens");
-                let stored: u64 = array.fragments().iter().map(azulejo::array::Fragment::cell_num).sum();
+                let stored: u64 = array
+                    .fragments()
+                    .iter()
+                    .map(azulejo::array::Fragment::cell_num)
+                    .sum();
                 assert_eq!(stored, before.len() as u64, "only what is left is stored");
             }
         }
@@ -255,9 +348,15 @@ fn many_small_fragments_take_little_memory() {
         write(&context, Kind::Sparse, &mut dice, time);
     }
     let before = cells(&memory, 1000);
-    let options = FragmentOptions { memory_budget: 48 << 10, ..FragmentOptions::default() };
+    let options = FragmentOptions {
+        memory_budget: 48 << 10,
+        ..FragmentOptions::default()
+    };
     let rounds = consolidate::fragments(&context, URI, &options).expect("it is consolidated");
-    assert_eq!((rounds.len(), rounds[0].old.len(), rounds[0].new.len()), (1, 148, 1));
+    assert_eq!(
+        (rounds.len(), rounds[0].old.len(), rounds[0].new.len()),
+        (1, 148, 1)
+    );
     assert_eq!(cells(&memory, 1000), before);
     is_sound(&memory);
 }
@@ -273,9 +372,17 @@ fn stopped_everywhere(
     let mut stops = 0;
     for after in 0.. {
         let memory = copy(array);
-        let storage = FailingStorage::new(Arc::clone(&memory) as Arc<dyn Storage>, after, Failure::Crash);
+        let storage = FailingStorage::new(
+            Arc::clone(&memory) as Arc<dyn Storage>,
+            after,
+            Failure::Crash,
+        );
         let result = work(&on(Arc::new(storage.clone())));
-        assert_eq!(all_cells(&memory, times), before, "{what}: stopped at operation {after}");
+        assert_eq!(
+            all_cells(&memory, times),
+            before,
+            "{what}: stopped at operation {after}"
+        );
         if !storage.has_failed() {
             result.expect("nothing failed");
             break;
@@ -284,11 +391,19 @@ fn stopped_everywhere(
         // What is left is found, can be removed, and is in nobody's way.
         let context = context(&memory);
         let report = check::check(&context, URI, CheckOptions::default()).expect("a report");
-        assert!(report.worst() < Some(Severity::Error), "{what}, operation {after}: {:#?}", report.findings);
+        assert!(
+            report.worst() < Some(Severity::Error),
+            "{what}, operation {after}: {:#?}",
+            report.findings
+        );
         if after % 2 == 0 {
             let repaired = check::repair(&context, URI, &report).expect("a repair");
             assert_eq!(repaired.changed, []);
-            assert_eq!(all_cells(&memory, times), before, "{what}: repaired after operation {after}");
+            assert_eq!(
+                all_cells(&memory, times),
+                before,
+                "{what}: repaired after operation {after}"
+            );
             let again = check::check(&context, URI, CheckOptions::default()).expect("a report");
             assert!(
                 again.worst() <= Some(Severity::Note),
@@ -297,7 +412,11 @@ fn stopped_everywhere(
             );
         }
         work(&context).expect("the next time it works");
-        assert_eq!(all_cells(&memory, times), before, "{what}: done again after operation {after}");
+        assert_eq!(
+            all_cells(&memory, times),
+            before,
+            "{what}: done again after operation {after}"
+        );
     }
     assert!(stops > 0, "{what} does nothing");
 }
@@ -326,17 +445,26 @@ fn maintenance_that_crashes_leaves_the_array_as_it_was() {
         stopped_everywhere("vacuum of commits", &memory, &times, &vacuum(Mode::Commits));
         vacuum(Mode::Commits)(&context(&memory)).expect("a vacuum");
         let now = &times[times.len() - 1..];
-        stopped_everywhere("vacuum of fragments", &memory, now, &vacuum(Mode::Fragments));
+        stopped_everywhere(
+            "vacuum of fragments",
+            &memory,
+            now,
+            &vacuum(Mode::Fragments),
+        );
     }
 }
 
 #[test]
 fn a_split_consolidation_that_crashes_shows_no_cell_twice() {
     let (memory, times) = history(Kind::Duplicates, 8, 6);
-    let options = FragmentOptions { max_fragment_size: Some(300), ..FragmentOptions::default() };
+    let options = FragmentOptions {
+        max_fragment_size: Some(300),
+        ..FragmentOptions::default()
+    };
     let split = |context: &Context| consolidate::fragments(context, URI, &options).map(drop);
     let twin = copy(&memory);
-    let rounds = consolidate::fragments(&context(&twin), URI, &options).expect("it is consolidated");
+    let rounds =
+        consolidate::fragments(&context(&twin), URI, &options).expect("it is consolidated");
     assert!(rounds[0].new.len() > 1, "{rounds:?}");
     stopped_everywhere("a split result", &memory, &times, &split);
 }
@@ -352,7 +480,9 @@ fn key_values_are_summed_up() {
     }
     Array::delete_metadata(&context, URI, "k0").expect("it goes");
     let metadata = |memory: &Arc<MemoryStorage>| {
-        Array::open(&self::context(memory), URI).and_then(|a| a.metadata().cloned()).expect("key-values")
+        Array::open(&self::context(memory), URI)
+            .and_then(|a| a.metadata().cloned())
+            .expect("key-values")
     };
     let before = metadata(&memory);
     assert_eq!(before.len(), 1);
@@ -362,7 +492,8 @@ fn key_values_are_summed_up() {
     };
     for after in 0.. {
         let twin = copy(&memory);
-        let storage = FailingStorage::new(Arc::clone(&twin) as Arc<dyn Storage>, after, Failure::Crash);
+        let storage =
+            FailingStorage::new(Arc::clone(&twin) as Arc<dyn Storage>, after, Failure::Crash);
         let done = work(&on(Arc::new(storage.clone()))).is_ok();
         assert_eq!(metadata(&twin), before, "stopped at operation {after}");
         work(&self::context(&twin)).expect("the next time it works");
@@ -372,8 +503,17 @@ fn key_values_are_summed_up() {
         }
     }
     work(&context).expect("it works");
-    assert_eq!(memory.list(&StorePath::memory("array/__meta")).expect("a list").len(), 1);
-    assert_eq!(consolidate::array_metadata(&context, URI, TimeRange::ALL).expect("nothing to do"), None);
+    assert_eq!(
+        memory
+            .list(&StorePath::memory("array/__meta"))
+            .expect("a list")
+            .len(),
+        1
+    );
+    assert_eq!(
+        consolidate::array_metadata(&context, URI, TimeRange::ALL).expect("nothing to do"),
+        None
+    );
 }
 
 #[test]
@@ -382,11 +522,18 @@ fn a_plan_puts_overlapping_fragments_together() {
     let array = Array::open(&context(&memory), URI).expect("it opens");
     let plan = consolidate::plan(&array, 1 << 20).expect("a plan");
     assert_eq!(plan.nodes.iter().map(Vec::len).sum::<usize>(), 6);
-    let options = FragmentOptions { fragments: plan.nodes[0].clone(), ..FragmentOptions::default() };
-    let rounds = consolidate::fragments(&context(&memory), URI, &options).expect("it is consolidated");
+    let options = FragmentOptions {
+        fragments: plan.nodes[0].clone(),
+        ..FragmentOptions::default()
+    };
+    let rounds =
+        consolidate::fragments(&context(&memory), URI, &options).expect("it is consolidated");
     assert_eq!(rounds[0].old.len(), plan.nodes[0].len());
     let gone = consolidate::fragments(&context(&memory), URI, &options);
-    assert!(matches!(gone, Err(Error::InvalidArgument(_))), "they are replaced: {gone:?}");
+    assert!(
+        matches!(gone, Err(Error::InvalidArgument(_))),
+        "they are replaced: {gone:?}"
+    );
 }
 
 #[test]
@@ -397,7 +544,9 @@ fn a_dense_choice_must_not_hide_what_lies_between() {
     let mut dice = Dice(1);
     for time in [2, 3, 4] {
         let ranges = vec![Range::of(0i64, 17), Range::of(-4i64, 13)];
-        let options = WriteOptions::new().timestamp(time).subarray(azulejo::format::NdRectangle { ranges });
+        let options = WriteOptions::new()
+            .timestamp(time)
+            .subarray(azulejo::format::NdRectangle { ranges });
         let values: Vec<i32> = (0..18 * 18).map(|_| dice.roll(100) as i32).collect();
         let texts = ColumnBuffers::of_strings("s", values.iter().map(i32::to_string));
         let set = ColumnSet::of([ColumnBuffers::of_values("a", values), texts]).expect("columns");
@@ -407,12 +556,19 @@ fn a_dense_choice_must_not_hide_what_lies_between() {
     }
     let array = Array::open(&context, URI).expect("it opens");
     let name = |i: usize| array.fragments()[i].name().to_owned();
-    let choose = |fragments| FragmentOptions { fragments, ..FragmentOptions::default() };
+    let choose = |fragments| FragmentOptions {
+        fragments,
+        ..FragmentOptions::default()
+    };
     for chosen in [vec![name(0), name(2)], vec![name(1), name(2)]] {
         let refused = consolidate::fragments(&context, URI, &choose(chosen));
-        assert!(matches!(refused, Err(Error::InvalidArgument(_))), "{refused:?}");
+        assert!(
+            matches!(refused, Err(Error::InvalidArgument(_))),
+            "{refused:?}"
+        );
     }
-    consolidate::fragments(&context, URI, &choose(vec![name(0), name(1)])).expect("the first two are free");
+    consolidate::fragments(&context, URI, &choose(vec![name(0), name(1)]))
+        .expect("the first two are free");
 }
 
 #[test]
@@ -444,7 +600,10 @@ fn check_tells_what_is_wrong_and_mends_only_what_is_dead() {
     assert_eq!(all_cells(&memory, &times), before);
 
     // Damage in every file of a fragment is found, and nothing is done about it.
-    let fragment = Array::open(&context, URI).expect("it opens").fragments()[0].location().path.clone();
+    let fragment = Array::open(&context, URI).expect("it opens").fragments()[0]
+        .location()
+        .path
+        .clone();
     for entry in memory.list(&fragment).expect("a list") {
         for cut in [true, false] {
             let twin = copy(&memory);
@@ -454,12 +613,23 @@ fn check_tells_what_is_wrong_and_mends_only_what_is_dead() {
                 false => twin.put(&path, bytes.clone()).expect("it is cut"),
             }
             let context = self::context(&twin);
-            let report = check::check(&context, URI, CheckOptions { deep: true, ..CheckOptions::default() })
-                .expect("a report");
+            let report = check::check(
+                &context,
+                URI,
+                CheckOptions {
+                    deep: true,
+                    ..CheckOptions::default()
+                },
+            )
+            .expect("a report");
             let found = |f: &check::Finding| {
                 f.severity == Severity::Error && f.path == path && matches!(f.fix, Fix::Advice(_))
             };
-            assert!(report.findings.iter().any(found), "{path}: {:#?}", report.findings);
+            assert!(
+                report.findings.iter().any(found),
+                "{path}: {:#?}",
+                report.findings
+            );
             check::repair(&context, URI, &report).expect("a repair");
             assert!(!twin.list(&fragment).expect("a list").is_empty());
         }
@@ -470,9 +640,15 @@ fn check_tells_what_is_wrong_and_mends_only_what_is_dead() {
 fn maintenance_of_what_is_no_array_says_so() {
     let memory = Arc::new(MemoryStorage::new());
     let context = context(&memory);
-    assert!(matches!(consolidate::commits(&context, URI), Err(Error::NotFound { .. })));
+    assert!(matches!(
+        consolidate::commits(&context, URI),
+        Err(Error::NotFound { .. })
+    ));
     let options = FragmentOptions::default();
-    assert!(matches!(consolidate::fragments(&context, URI, &options), Err(Error::NotFound { .. })));
+    assert!(matches!(
+        consolidate::fragments(&context, URI, &options),
+        Err(Error::NotFound { .. })
+    ));
     for mode in Mode::ALL {
         let vacuumed = consolidate::vacuum(&context, URI, mode, VacuumOptions::default());
         assert!(matches!(vacuumed, Err(Error::NotFound { .. })), "{mode:?}");
@@ -494,19 +670,30 @@ fn strings_along_a_dimension_need_no_more_memory() {
     Array::create_at(&context, URI, schema, 1).expect("it is made");
     let mut dice = Dice(9);
     for time in 2..62 {
-        let mut names: Vec<String> = (0..30).map(|_| format!("name {:03}", dice.roll(400))).collect();
+        let mut names: Vec<String> = (0..30)
+            .map(|_| format!("name {:03}", dice.roll(400)))
+            .collect();
         names.sort();
         names.dedup();
-        let values =
-            ColumnBuffers::of_values("a", names.iter().map(|_| dice.roll(100) as i32).collect::<Vec<_>>());
+        let values = ColumnBuffers::of_values(
+            "a",
+            names
+                .iter()
+                .map(|_| dice.roll(100) as i32)
+                .collect::<Vec<_>>(),
+        );
         let set = ColumnSet::of([ColumnBuffers::of_strings("s", &names), values]).expect("columns");
-        let mut writer = Writer::open(&context, URI, WriteOptions::new().timestamp(time)).expect("a writer");
+        let mut writer =
+            Writer::open(&context, URI, WriteOptions::new().timestamp(time)).expect("a writer");
         writer.write(&set).expect("cells");
         writer.finish().expect("they count");
     }
     let times = [2, 30, 61];
     let before = all_cells(&memory, &times);
-    let options = FragmentOptions { memory_budget: 48 << 10, ..FragmentOptions::default() };
+    let options = FragmentOptions {
+        memory_budget: 48 << 10,
+        ..FragmentOptions::default()
+    };
     consolidate::fragments(&context, URI, &options).expect("it is consolidated");
     assert_eq!(all_cells(&memory, &times), before);
     is_sound(&memory);

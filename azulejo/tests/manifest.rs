@@ -1,6 +1,10 @@
 //! Arrays and groups in storages that cannot list, read by their manifests.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests are tests too")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "helpers of tests are tests too"
+)]
 
 use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::config::ManifestUse;
@@ -10,8 +14,8 @@ use azulejo::group::{NewMember, ObjectType};
 use azulejo::manifest::{self, Change, MANIFEST_FILE, Manifest};
 use azulejo::read::ReadOptions;
 use azulejo::storage::{
-    Entry, LocalStorage, MemoryStorage, ReadRequest, Request, RequestLogStorage, Storage, StorePath, Tail,
-    Upload,
+    Entry, LocalStorage, MemoryStorage, ReadRequest, Request, RequestLogStorage, Storage,
+    StorePath, Tail, Upload,
 };
 use azulejo::write::{WriteOptions, Writer};
 use azulejo::{Array, Config, Context, Error, Result, consolidate, group, object};
@@ -22,7 +26,8 @@ use std::sync::Arc;
 const URI: &str = "mem://array";
 const LIMIT: u64 = 1 << 20;
 
-/// A storage that is only read and does not list: as a web server, or as a bucket whose policy forbids it.
+/// A storage that is only read and does not list: as a web server, or as a bucket whose policy
+/// forbids it.
 #[derive(Debug)]
 struct Unlisted {
     inner: Arc<dyn Storage>,
@@ -32,10 +37,16 @@ struct Unlisted {
 impl Unlisted {
     fn refusal<T>(&self, path: &StorePath) -> Result<T> {
         if !self.forbidden {
-            return Err(Error::Unsupported(format!("{path}: a web server has no listings")));
+            return Err(Error::Unsupported(format!(
+                "{path}: a web server has no listings"
+            )));
         }
         let source = std::io::Error::new(std::io::ErrorKind::PermissionDenied, "403");
-        Err(Error::Storage { op: "list", uri: path.to_string(), source })
+        Err(Error::Storage {
+            op: "list",
+            uri: path.to_string(),
+            source,
+        })
     }
 }
 
@@ -78,31 +89,49 @@ impl Storage for Unlisted {
 }
 
 fn context(memory: Arc<dyn Storage>, manifest: ManifestUse) -> Context {
-    let config = Config { manifest, threads: 1, ..Config::default() };
+    let config = Config {
+        manifest,
+        threads: 1,
+        ..Config::default()
+    };
     Context::with_storages(config, None, Arc::new(LocalStorage::new()), memory).unwrap()
 }
 
 /// A storage, and contexts for it: one that lists, one that cannot.
 fn both(forbidden: bool) -> (Arc<dyn Storage>, Context, Context) {
     let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
-    let unlisted = Arc::new(Unlisted { inner: Arc::clone(&memory), forbidden });
+    let unlisted = Arc::new(Unlisted {
+        inner: Arc::clone(&memory),
+        forbidden,
+    });
     let listing = context(Arc::clone(&memory), ManifestUse::Fallback);
     (memory, listing, context(unlisted, ManifestUse::Fallback))
 }
 
 fn new_array() -> NewArray {
-    ArraySchema::sparse().dimension("x", 0i64..=99, 10).attribute("a", Datatype::Int32).build().unwrap()
+    ArraySchema::sparse()
+        .dimension("x", 0i64..=99, 10)
+        .attribute("a", Datatype::Int32)
+        .build()
+        .unwrap()
 }
 
 fn write(context: &Context, uri: &str, x: i64) {
     let mut writer = Writer::open(context, uri, WriteOptions::new()).unwrap();
-    let columns = [ColumnBuffers::of_values("x", vec![x]), ColumnBuffers::of_values("a", vec![7i32])];
+    let columns = [
+        ColumnBuffers::of_values("x", vec![x]),
+        ColumnBuffers::of_values("a", vec![7i32]),
+    ];
     writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
     writer.finish().unwrap();
 }
 
 fn coordinates(array: &Array) -> Vec<i64> {
-    let cells = array.read(ReadOptions::new().fields(["x"])).unwrap().read_all().unwrap();
+    let cells = array
+        .read(ReadOptions::new().fields(["x"]))
+        .unwrap()
+        .read_all()
+        .unwrap();
     cells.column("x").unwrap().values::<i64>().unwrap().to_vec()
 }
 
@@ -116,7 +145,9 @@ fn what_cannot_be_listed_is_read_by_its_manifest() {
         let without = Array::open(&blind, URI).unwrap_err();
         match without {
             Error::Unsupported(text) => assert!(text.contains(MANIFEST_FILE), "{text}"),
-            Error::Storage { source, .. } => assert_eq!(source.kind(), std::io::ErrorKind::PermissionDenied),
+            Error::Storage { source, .. } => {
+                assert_eq!(source.kind(), std::io::ErrorKind::PermissionDenied)
+            }
             other => panic!("{other}"),
         }
         let before = azulejo::array::clock::now();
@@ -128,7 +159,10 @@ fn what_cannot_be_listed_is_read_by_its_manifest() {
         assert_eq!(coordinates(&array), [1, 2]);
         assert_eq!(array.listed_at(), Some(written[0].made));
         assert!((before..=azulejo::array::clock::now()).contains(&written[0].made));
-        assert_eq!(group::object_type(&blind, URI).unwrap(), Some(ObjectType::Array));
+        assert_eq!(
+            group::object_type(&blind, URI).unwrap(),
+            Some(ObjectType::Array)
+        );
         // Where listing works the manifest does not count.
         assert_eq!(Array::open(&listing, URI).unwrap().listed_at(), None);
     }
@@ -146,7 +180,9 @@ fn a_stale_manifest_is_detected_and_hides_nothing_where_listing_works() {
     write(&listing, URI, 2);
     let changes = manifest::state(&listing, URI).unwrap().unwrap().changes;
     assert!(
-        changes.iter().any(|c| matches!(c, Change::Added(path) if path.ends_with(".wrt"))),
+        changes
+            .iter()
+            .any(|c| matches!(c, Change::Added(path) if path.ends_with(".wrt"))),
         "{changes:?}"
     );
     assert_eq!(coordinates(&Array::open(&listing, URI).unwrap()), [1, 2]);
@@ -154,17 +190,34 @@ fn a_stale_manifest_is_detected_and_hides_nothing_where_listing_works() {
     // Asked for, it counts everywhere; those who change the array look for themselves all the same.
     let always = context(Arc::clone(&memory), ManifestUse::Always);
     let array = Array::open(&always, URI).unwrap();
-    assert_eq!((coordinates(&array), array.listed_at().is_some()), (vec![1], true));
+    assert_eq!(
+        (coordinates(&array), array.listed_at().is_some()),
+        (vec![1], true)
+    );
     write(&always, URI, 3);
     consolidate::fragments(&always, URI, &Default::default()).unwrap();
-    consolidate::vacuum(&always, URI, consolidate::Mode::Fragments, Default::default()).unwrap();
+    consolidate::vacuum(
+        &always,
+        URI,
+        consolidate::Mode::Fragments,
+        Default::default(),
+    )
+    .unwrap();
     assert_eq!(coordinates(&Array::open(&listing, URI).unwrap()), [1, 2, 3]);
     // What the manifest names is gone now, and the error says so.
     let changes = manifest::state(&listing, URI).unwrap().unwrap().changes;
-    assert!(changes.iter().any(|c| matches!(c, Change::Gone(path) if path.ends_with(".wrt"))), "{changes:?}");
+    assert!(
+        changes
+            .iter()
+            .any(|c| matches!(c, Change::Gone(path) if path.ends_with(".wrt"))),
+        "{changes:?}"
+    );
     for context in [&blind, &always] {
         let error = Array::open(context, URI).unwrap_err();
-        assert!(matches!(error, Error::NotFound { what, .. } if what.contains("stale")), "{error}");
+        assert!(
+            matches!(error, Error::NotFound { what, .. } if what.contains("stale")),
+            "{error}"
+        );
     }
     manifest::write(&listing, URI).unwrap();
     assert_eq!(coordinates(&Array::open(&blind, URI).unwrap()), [1, 2, 3]);
@@ -185,8 +238,13 @@ fn always_means_one_read_and_no_listing() {
     let always = context(Arc::new(logged), ManifestUse::Always);
     let array = Array::open(&always, URI).unwrap();
     let requests = log.take();
-    let name =
-        |r: &Request| if let Request::Read { path, .. } = r { Some(path.name().to_owned()) } else { None };
+    let name = |r: &Request| {
+        if let Request::Read { path, .. } = r {
+            Some(path.name().to_owned())
+        } else {
+            None
+        }
+    };
     let names: Vec<String> = requests.iter().filter_map(name).collect();
     // The manifest, the schema, five footers.
     assert_eq!((requests.len(), names.len()), (7, 7), "{requests:?}");
@@ -220,11 +278,17 @@ fn groups_members_and_labels_have_manifests_too() {
     Array::create(&listing, "mem://elsewhere", new_array()).unwrap();
     write(&listing, "mem://elsewhere", 5);
     let mut editor = group::Group::edit(&listing, "mem://g").unwrap();
-    editor.add(NewMember::relative("inner").named("inner")).unwrap();
-    editor.add(NewMember::at("mem://elsewhere").named("far")).unwrap();
+    editor
+        .add(NewMember::relative("inner").named("inner"))
+        .unwrap();
+    editor
+        .add(NewMember::at("mem://elsewhere").named("far"))
+        .unwrap();
     editor.commit().unwrap();
     let mut editor = group::Group::edit(&listing, "mem://g/inner").unwrap();
-    editor.add(NewMember::relative("labelled").named("l")).unwrap();
+    editor
+        .add(NewMember::relative("labelled").named("l"))
+        .unwrap();
     // A circle ends.
     editor.add(NewMember::at("mem://g").named("up")).unwrap();
     editor.commit().unwrap();
@@ -234,24 +298,47 @@ fn groups_members_and_labels_have_manifests_too() {
     let mut uris: Vec<&str> = manifests.written.iter().map(|w| w.uri.as_str()).collect();
     uris.sort_unstable();
     assert_eq!(uris.len(), 5, "{uris:?}");
-    assert_eq!(uris[..4], ["mem://elsewhere", "mem://g", "mem://g/inner", "mem://g/inner/labelled"]);
-    assert!(uris[4].starts_with("mem://g/inner/labelled/__labels/"), "{uris:?}");
+    assert_eq!(
+        uris[..4],
+        [
+            "mem://elsewhere",
+            "mem://g",
+            "mem://g/inner",
+            "mem://g/inner/labelled"
+        ]
+    );
+    assert!(
+        uris[4].starts_with("mem://g/inner/labelled/__labels/"),
+        "{uris:?}"
+    );
 
     let group = group::Group::open(&blind, "mem://g").unwrap();
     assert_eq!(group.listed_at(), Some(manifests.written[0].made));
-    assert_eq!(coordinates(&Array::open(&blind, &group.member("far").unwrap().location).unwrap()), [5]);
+    assert_eq!(
+        coordinates(&Array::open(&blind, &group.member("far").unwrap().location).unwrap()),
+        [5]
+    );
     let array = Array::open(&blind, "mem://g/inner/labelled").unwrap();
     assert!(array.open_label("name").unwrap().listed_at().is_some());
     let walk = |context: &Context| -> Vec<_> {
-        group::walk(context, "mem://g", 9).unwrap().map(|entry| entry.unwrap()).collect()
+        group::walk(context, "mem://g", 9)
+            .unwrap()
+            .map(|entry| entry.unwrap())
+            .collect()
     };
     assert_eq!(walk(&blind), walk(&listing));
-    assert_eq!(group::list(&blind, "mem://g").unwrap(), group::list(&listing, "mem://g").unwrap());
+    assert_eq!(
+        group::list(&blind, "mem://g").unwrap(),
+        group::list(&listing, "mem://g").unwrap()
+    );
 
     // A member that is gone is skipped, and named.
     object::delete(&listing, "mem://elsewhere", false).unwrap();
     let manifests = manifest::write(&listing, "mem://g").unwrap();
-    assert_eq!((manifests.written.len(), manifests.skipped[0].0.as_str()), (4, "mem://elsewhere"));
+    assert_eq!(
+        (manifests.written.len(), manifests.skipped[0].0.as_str()),
+        (4, "mem://elsewhere")
+    );
 }
 
 #[test]
@@ -282,12 +369,31 @@ fn deletion_takes_the_manifest_along_and_check_knows_it() {
 }
 
 fn sample() -> Manifest {
-    let entry = |name: &str, is_dir, size| Entry { name: name.into(), is_dir, size };
+    let entry = |name: &str, is_dir, size| Entry {
+        name: name.into(),
+        is_dir,
+        size,
+    };
     let folders = BTreeMap::from([
-        (String::new(), vec![entry("__schema", true, Some(0)), entry("é.txt", false, None)]),
-        ("__schema".into(), vec![entry("__1_1_ab", false, Some(u64::MAX)), entry("b", false, Some(0))]),
+        (
+            String::new(),
+            vec![
+                entry("__schema", true, Some(0)),
+                entry("é.txt", false, None),
+            ],
+        ),
+        (
+            "__schema".into(),
+            vec![
+                entry("__1_1_ab", false, Some(u64::MAX)),
+                entry("b", false, Some(0)),
+            ],
+        ),
     ]);
-    Manifest { made: 1_700_000_000_000, folders }
+    Manifest {
+        made: 1_700_000_000_000,
+        folders,
+    }
 }
 
 #[test]
@@ -296,11 +402,18 @@ fn sidecars_come_back_and_damage_is_seen() {
     let bytes = manifest.encode().unwrap();
     assert_eq!(Manifest::decode(&bytes, LIMIT).unwrap(), manifest);
     assert_eq!(
-        (manifest.size_of("__schema/b"), manifest.size_of("b"), manifest.file_num()),
+        (
+            manifest.size_of("__schema/b"),
+            manifest.size_of("b"),
+            manifest.file_num()
+        ),
         (Some(0), None, 3)
     );
     for len in 0..bytes.len() {
-        assert!(Manifest::decode(&bytes[..len], LIMIT).is_err(), "{len} bytes");
+        assert!(
+            Manifest::decode(&bytes[..len], LIMIT).is_err(),
+            "{len} bytes"
+        );
     }
     // Some bits of the header mean nothing; all others are checked, or lie under the checksum.
     for at in 0..bytes.len() {
@@ -312,15 +425,25 @@ fn sidecars_come_back_and_damage_is_seen() {
             }
         }
     }
-    assert!(Manifest::decode(&bytes, 40).is_err(), "it is larger than its limit");
+    assert!(
+        Manifest::decode(&bytes, 40).is_err(),
+        "it is larger than its limit"
+    );
 }
 
 #[test]
 fn sidecars_lead_nowhere_else() {
-    let entry = |name: &str| Entry { name: name.into(), is_dir: true, size: Some(0) };
+    let entry = |name: &str| Entry {
+        name: name.into(),
+        is_dir: true,
+        size: Some(0),
+    };
     let with = |folder: &str, names: &[&str]| {
         let mut manifest = sample();
-        manifest.folders.insert(folder.into(), names.iter().map(|name| entry(name)).collect());
+        manifest.folders.insert(
+            folder.into(),
+            names.iter().map(|name| entry(name)).collect(),
+        );
         Manifest::decode(&manifest.encode().unwrap(), LIMIT)
     };
     assert!(with("x/y", &["a", "b"]).is_ok());
@@ -344,19 +467,30 @@ fn sidecars_lead_nowhere_else() {
 
 #[test]
 fn manifests_are_small() {
-    let entry = |name: String| Entry { name, is_dir: false, size: Some(1000) };
+    let entry = |name: String| Entry {
+        name,
+        is_dir: false,
+        size: Some(1000),
+    };
     let mut manifest = sample();
     let mut state = 1u128;
     let names: Vec<String> = (0..2000)
         .map(|i| {
-            state = state.wrapping_mul(0x2d99_787a_926d_46f4_6c3a_5b79_c1e5_2d1b).wrapping_add(1);
+            state = state
+                .wrapping_mul(0x2d99_787a_926d_46f4_6c3a_5b79_c1e5_2d1b)
+                .wrapping_add(1);
             format!("__{t}_{t}_{state:032x}_22", t = 1_700_000_000_000u64 + i)
         })
         .collect();
-    manifest.folders.insert("__commits".into(), names.iter().map(|n| entry(format!("{n}.wrt"))).collect());
+    manifest.folders.insert(
+        "__commits".into(),
+        names.iter().map(|n| entry(format!("{n}.wrt"))).collect(),
+    );
     for name in &names {
         let files = ["__fragment_metadata.tdb", "a0.tdb", "d0.tdb"].map(|n| entry(n.into()));
-        manifest.folders.insert(format!("__fragments/{name}"), files.to_vec());
+        manifest
+            .folders
+            .insert(format!("__fragments/{name}"), files.to_vec());
     }
     let bytes = manifest.encode().unwrap();
     assert_eq!(Manifest::decode(&bytes, LIMIT).unwrap(), manifest);

@@ -17,17 +17,29 @@ use azulejo::{Array, Config, Context, Subarray};
 
 /// What a read may hold.
 const BUDGET: u64 = 4 << 20;
-/// What it holds besides, whatever the budget: the array's metadata, the plan, and what threads keep for unfiltering.
+/// What it holds besides, whatever the budget: the array's metadata, the plan, and what threads
+/// keep for unfiltering.
 const BESIDES: u64 = 2 << 20;
 
 const SIDE: i32 = 640;
 
 fn context() -> Context {
-    Context::new(Config { memory_budget: BUDGET, threads: 2, ..Config::default() }, None).unwrap()
+    Context::new(
+        Config {
+            memory_budget: BUDGET,
+            threads: 2,
+            ..Config::default()
+        },
+        None,
+    )
+    .unwrap()
 }
 
 fn shuffled() -> Attribute {
-    let filters = Pipeline { filters: vec![Filter::Byteshuffle], ..Pipeline::default() };
+    let filters = Pipeline {
+        filters: vec![Filter::Byteshuffle],
+        ..Pipeline::default()
+    };
     Attribute::new("a", Datatype::Int64, CellValNum::ONE).filters(filters)
 }
 
@@ -49,7 +61,10 @@ fn dense(context: &Context, uri: &str) {
         ColumnBuffers::of_values("b", (0..cells as i32).collect::<Vec<i32>>()),
         ColumnBuffers::of_strings("s", (0..cells).map(|i| format!("{:012}", i % 9973))),
     ]);
-    let options = WriteOptions { memory_budget: Some(1 << 30), ..WriteOptions::new() };
+    let options = WriteOptions {
+        memory_budget: Some(1 << 30),
+        ..WriteOptions::new()
+    };
     let mut writer = Writer::open(context, uri, options).unwrap();
     writer.write(&columns.unwrap()).unwrap();
     writer.finish().unwrap();
@@ -67,15 +82,19 @@ fn sparse(context: &Context, uri: &str) {
         .unwrap();
     Array::create(context, uri, schema).unwrap();
     for fragment in 0..3i64 {
-        let cells: Vec<i64> =
-            (0..60_000).map(|i| (i * 7_919 + fragment) % 100_000_000 * 9 % 100_000_000).collect();
+        let cells: Vec<i64> = (0..60_000)
+            .map(|i| (i * 7_919 + fragment) % 100_000_000 * 9 % 100_000_000)
+            .collect();
         let columns = ColumnSet::of([
             ColumnBuffers::of_values("y", cells.iter().map(|c| c / 10_000).collect::<Vec<i64>>()),
             ColumnBuffers::of_values("x", cells.iter().map(|c| c % 10_000).collect::<Vec<i64>>()),
             ColumnBuffers::of_values("a", cells.iter().map(|c| *c as f64).collect::<Vec<f64>>()),
             ColumnBuffers::of_values("b", cells.iter().map(|c| *c as i32).collect::<Vec<i32>>()),
         ]);
-        let options = WriteOptions { memory_budget: Some(1 << 30), ..WriteOptions::new() };
+        let options = WriteOptions {
+            memory_budget: Some(1 << 30),
+            ..WriteOptions::new()
+        };
         let mut writer = Writer::open(context, uri, options).unwrap();
         writer.write(&columns.unwrap()).unwrap();
         writer.finish().unwrap();
@@ -106,18 +125,30 @@ fn reads_stay_within_the_budget() {
     let all = SIDE as usize * SIDE as usize;
     for layout in [Layout::RowMajor, Layout::ColMajor, Layout::Global] {
         for fields in [&["a", "b"][..], &["s"], &["a", "s", "b"]] {
-            let (cells, held) =
-                read(&uri("dense"), ReadOptions::new().layout(layout).fields(fields.iter().copied()));
+            let (cells, held) = read(
+                &uri("dense"),
+                ReadOptions::new()
+                    .layout(layout)
+                    .fields(fields.iter().copied()),
+            );
             assert_eq!(cells, all);
             assert!(held <= limit, "dense {layout:?} {fields:?}: {held} bytes");
         }
     }
-    let every_third = DimSelection::Strided { range: Range::of(0i32, SIDE - 1), step: 3 };
+    let every_third = DimSelection::Strided {
+        range: Range::of(0i32, SIDE - 1),
+        step: 3,
+    };
     let thin = Subarray::Box(vec![every_third, DimSelection::All]);
     let (_, held) = read(&uri("dense"), ReadOptions::new().subarray(thin));
     assert!(held <= limit, "every third row: {held} bytes");
 
-    for layout in [Layout::RowMajor, Layout::ColMajor, Layout::Global, Layout::Unordered] {
+    for layout in [
+        Layout::RowMajor,
+        Layout::ColMajor,
+        Layout::Global,
+        Layout::Unordered,
+    ] {
         let (cells, held) = read(&uri("sparse"), ReadOptions::new().layout(layout));
         assert!(cells > 100_000, "{cells}");
         assert!(held <= limit, "sparse {layout:?}: {held} bytes");

@@ -1,4 +1,5 @@
-//! What is known about objects without reading their cells, and dimension labels, on packed arrays of the reference.
+//! What is known about objects without reading their cells, and dimension labels, on packed arrays
+//! of the reference.
 
 mod support;
 
@@ -12,8 +13,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use support::{check, pack};
 
-/// What the reference's fragment-info functions say; without flags about consolidated metadata where it compares whole
-/// paths, so that they turn false when an array is moved.
+/// What the reference's fragment-info functions say; without flags about consolidated metadata
+/// where it compares whole paths, so that they turn false when an array is moved.
 const EXPECTED: &str = include_str!("fixtures/fragment_info.json");
 
 fn hex(bytes: &[u8]) -> String {
@@ -21,7 +22,10 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn rectangle(r: &NdRectangle) -> Value {
-    r.ranges.iter().map(|range| json!([hex(&range.start), hex(&range.end)])).collect()
+    r.ranges
+        .iter()
+        .map(|range| json!([hex(&range.start), hex(&range.end)]))
+        .collect()
 }
 
 fn describe(fragment: &FragmentDescription<'_>) -> Result<Value, Error> {
@@ -40,20 +44,37 @@ fn describe(fragment: &FragmentDescription<'_>) -> Result<Value, Error> {
 
 fn compare(expected: &Value, info: &FragmentInfo) -> Result<(), String> {
     let differs = |what: &str, found: &Value, wanted: &Value| {
-        (found != wanted).then(|| format!("{what}: {found} instead of {wanted}")).map_or(Ok(()), Err)
+        (found != wanted)
+            .then(|| format!("{what}: {found} instead of {wanted}"))
+            .map_or(Ok(()), Err)
     };
-    differs("cells", &json!(info.total_cell_num()), &expected["total_cells"])?;
+    differs(
+        "cells",
+        &json!(info.total_cell_num()),
+        &expected["total_cells"],
+    )?;
     if let Some(unconsolidated) = expected.get("unconsolidated") {
-        differs("unconsolidated", &json!(info.unconsolidated_metadata_num()), unconsolidated)?;
+        differs(
+            "unconsolidated",
+            &json!(info.unconsolidated_metadata_num()),
+            unconsolidated,
+        )?;
     }
     let mut to_vacuum: Vec<&str> = info.to_vacuum().iter().map(|path| path.name()).collect();
     to_vacuum.sort_unstable();
     differs("to vacuum", &json!(to_vacuum), &expected["to_vacuum"])?;
     let fragments = expected["fragments"].as_object().ok_or("no fragments")?;
-    differs("fragments", &json!(info.fragment_num()), &json!(fragments.len()))?;
+    differs(
+        "fragments",
+        &json!(info.fragment_num()),
+        &json!(fragments.len()),
+    )?;
     info.preload_mbrs().map_err(|e| e.to_string())?;
     for fragment in info.fragments() {
-        let wanted = fragments.get(fragment.name()).and_then(Value::as_object).ok_or("another fragment")?;
+        let wanted = fragments
+            .get(fragment.name())
+            .and_then(Value::as_object)
+            .ok_or("another fragment")?;
         let found = describe(&fragment).map_err(|e| e.to_string())?;
         for (key, wanted) in wanted {
             // Of more than 20 MBRs the expectation does not give the last.
@@ -76,7 +97,8 @@ fn fragment_info_is_that_of_the_reference() {
     for (name, expected) in &expected {
         let key = check::key_of(name, &keys).expect("a key");
         let context = pack::context(Config::default(), key, Arc::clone(&memory));
-        let info = FragmentInfo::load(&context, &format!("mem://{name}")).map_err(|e| e.to_string());
+        let info =
+            FragmentInfo::load(&context, &format!("mem://{name}")).map_err(|e| e.to_string());
         if let Err(text) = info.and_then(|info| compare(expected, &info)) {
             failures.push(format!("{name}: {text}"));
         }
@@ -87,7 +109,11 @@ fn fragment_info_is_that_of_the_reference() {
 #[test]
 fn fragment_info_of_a_time_and_of_what_is_not_there() {
     let files = pack::files();
-    let context = pack::context(Config::default(), None, pack::memory(&files, "made/feat/2.30.0/"));
+    let context = pack::context(
+        Config::default(),
+        None,
+        pack::memory(&files, "made/feat/2.30.0/"),
+    );
     let uri = "mem://made/feat/2.30.0/consolidate_vacuum";
     let all = FragmentInfo::load(&context, uri).expect("an array");
     assert_eq!(all.fragment_num(), 4);
@@ -113,18 +139,27 @@ fn a_walk_finds_every_object_of_the_pack() {
     for entry in walk(&context, "mem://made", usize::MAX).expect("a folder") {
         let entry = entry.expect("readable");
         if let Some(object_type) = entry.object_type {
-            let uri = entry.uri.strip_prefix("mem://").expect("in memory").to_owned();
+            let uri = entry
+                .uri
+                .strip_prefix("mem://")
+                .expect("in memory")
+                .to_owned();
             assert_eq!(entry.depth, uri.split('/').count() - 1, "{uri}");
             found.insert(uri, object_type.to_string());
         }
     }
     let mut expected = BTreeMap::new();
     for (path, bytes) in &files {
-        let name = path.strip_prefix("expected/").and_then(|path| path.strip_suffix(".json"));
+        let name = path
+            .strip_prefix("expected/")
+            .and_then(|path| path.strip_suffix(".json"));
         // The arrays of dimension labels are parts of theirs.
         if let Some(name) = name.filter(|name| !name.contains("__labels")) {
             let json: Value = serde_json::from_slice(bytes).expect("JSON");
-            expected.insert(name.to_owned(), json["kind"].as_str().unwrap_or_default().to_owned());
+            expected.insert(
+                name.to_owned(),
+                json["kind"].as_str().unwrap_or_default().to_owned(),
+            );
         }
     }
     // Members that were removed from their group still lie in its folder.
@@ -133,13 +168,24 @@ fn a_walk_finds_every_object_of_the_pack() {
     assert!(expected.len() > 500);
     assert_eq!(found, expected);
     let children = list(&context, "mem://made/feat/2.30.0/group").expect("a folder");
-    let children: Vec<_> = children.iter().map(|child| (child.name.as_str(), child.object_type)).collect();
-    let arrays = [("arr1", ObjectType::Array), ("arr3", ObjectType::Array), ("sub", ObjectType::Group)];
+    let children: Vec<_> = children
+        .iter()
+        .map(|child| (child.name.as_str(), child.object_type))
+        .collect();
+    let arrays = [
+        ("arr1", ObjectType::Array),
+        ("arr3", ObjectType::Array),
+        ("sub", ObjectType::Group),
+    ];
     assert_eq!(children, arrays);
 }
 
 fn labelled(context: &Context, version: &str) -> Array {
-    Array::open(context, &format!("mem://made/feat/{version}/dimension_labels")).expect("an array")
+    Array::open(
+        context,
+        &format!("mem://made/feat/{version}/dimension_labels"),
+    )
+    .expect("an array")
 }
 
 #[test]
@@ -158,7 +204,11 @@ fn labels_select_what_they_select_in_the_reference() {
             ((-100.0, 100.0), (0, 9)),
             ((10.4, f64::INFINITY), (9, 9)),
         ] {
-            assert_eq!(l1(from, to).expect("values"), [Range::of::<i32>(found.0, found.1)], "{from} to {to}");
+            assert_eq!(
+                l1(from, to).expect("values"),
+                [Range::of::<i32>(found.0, found.1)],
+                "{from} to {to}"
+            );
         }
         for (from, to, part) in [
             (100.0, 200.0, "contains no values"),
@@ -175,26 +225,47 @@ fn labels_select_what_they_select_in_the_reference() {
         }
         let label = array.label("l2").expect("a label");
         assert_eq!((label.name(), label.dimension()), ("l2", 1));
-        let ranges = [Range::of(20i64, 30), Range::of(50i64, 99), Range::of(0i64, 20)];
+        let ranges = [
+            Range::of(20i64, 30),
+            Range::of(50i64, 99),
+            Range::of(0i64, 20),
+        ];
         let found = label.ranges(&ranges).expect("values");
-        assert_eq!(found, [Range::of(2i32, 3), Range::of(0i32, 0), Range::of(3i32, 4)]);
+        assert_eq!(
+            found,
+            [Range::of(2i32, 3), Range::of(0i32, 0), Range::of(3i32, 4)]
+        );
         let narrow = label.ranges(&[Range::of(1i32, 2)]).unwrap_err();
         assert!(narrow.to_string().contains("8 bytes"), "{narrow}");
         let missing = array.label("l3").unwrap_err();
-        assert!(matches!(&missing, Error::SchemaMismatch(text) if text.contains("\"l3\"")), "{missing}");
-        let cells = label.read(azulejo::space::DimSelection::All).expect("labels");
+        assert!(
+            matches!(&missing, Error::SchemaMismatch(text) if text.contains("\"l3\"")),
+            "{missing}"
+        );
+        let cells = label
+            .read(azulejo::space::DimSelection::All)
+            .expect("labels");
         assert_eq!(cells.cell_num, 5);
         assert_eq!(cells.columns[0].values::<i32>(), Some(&[0, 1, 2, 3, 4][..]));
-        assert_eq!(cells.columns[1].values::<i64>(), Some(&[50, 40, 30, 20, 10][..]));
+        assert_eq!(
+            cells.columns[1].values::<i64>(),
+            Some(&[50, 40, 30, 20, 10][..])
+        );
     }
 }
 
 #[test]
 fn labels_are_as_old_as_their_array() {
     let files = pack::files();
-    let context = pack::context(Config::default(), None, pack::memory(&files, "made/feat/2.30.0/"));
+    let context = pack::context(
+        Config::default(),
+        None,
+        pack::memory(&files, "made/feat/2.30.0/"),
+    );
     let uri = "mem://made/feat/2.30.0/dimension_labels";
     let before = Array::open_at(&context, uri, TimeRange::until(1)).expect("an array");
-    let error = before.label_ranges("l1", &[Range::of(0.0f64, 1.0)]).unwrap_err();
+    let error = before
+        .label_ranges("l1", &[Range::of(0.0f64, 1.0)])
+        .unwrap_err();
     assert!(error.to_string().contains("it is empty"), "{error}");
 }

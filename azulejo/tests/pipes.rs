@@ -15,18 +15,29 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 fn context() -> Context {
-    Context::new(Config { threads: 2, ..Config::default() }, None).unwrap()
+    Context::new(
+        Config {
+            threads: 2,
+            ..Config::default()
+        },
+        None,
+    )
+    .unwrap()
 }
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
-        if path.is_dir() { files(&path, found) } else { found.push(path) }
+        if path.is_dir() {
+            files(&path, found)
+        } else {
+            found.push(path)
+        }
     }
 }
 
-/// Reads all there is of an array, on a thread that is waited for, though not for ever: by the number of looks, as the
-/// process may be stopped meanwhile.
+/// Reads all there is of an array, on a thread that is waited for, though not for ever: by the
+/// number of looks, as the process may be stopped meanwhile.
 fn read(uri: &str) -> Result<usize, String> {
     let (sender, receiver) = channel();
     let uri = uri.to_owned();
@@ -35,7 +46,11 @@ fn read(uri: &str) -> Result<usize, String> {
             array.metadata()?;
             array.read(ReadOptions::new())?.read_all()
         });
-        let _ = sender.send(cells.map(|cells| cells.cell_num).map_err(|error| error.to_string()));
+        let _ = sender.send(
+            cells
+                .map(|cells| cells.cell_num)
+                .map_err(|error| error.to_string()),
+        );
     });
     let found = (0..600).find_map(|_| receiver.recv_timeout(Duration::from_millis(100)).ok());
     found.unwrap_or_else(|| panic!("it waits for ever"))
@@ -46,7 +61,9 @@ fn a_pipe_is_no_file_of_an_array() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("array");
     let uri = path.to_str().unwrap();
-    let schema = ArraySchema::sparse().dimension("x", 0i64..=99, 10).attribute("a", Datatype::Int32);
+    let schema = ArraySchema::sparse()
+        .dimension("x", 0i64..=99, 10)
+        .attribute("a", Datatype::Int32);
     Array::create(&context(), uri, schema.build().unwrap()).unwrap();
     let columns = [
         ColumnBuffers::of_values("x", (0..20i64).collect::<Vec<_>>()),
@@ -55,7 +72,13 @@ fn a_pipe_is_no_file_of_an_array() {
     let mut writer = Writer::open(&context(), uri, WriteOptions::new()).unwrap();
     writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
     writer.finish().unwrap();
-    Array::put_metadata(&context(), uri, "key", MetadataValue::new(Datatype::Int8, [1])).unwrap();
+    Array::put_metadata(
+        &context(),
+        uri,
+        "key",
+        MetadataValue::new(Datatype::Int8, [1]),
+    )
+    .unwrap();
     let mut found = Vec::new();
     files(&path, &mut found);
     assert!(found.len() >= 6, "{found:?}");
@@ -73,7 +96,10 @@ fn a_pipe_is_no_file_of_an_array() {
         } else {
             let told = read.unwrap_err();
             let name = file.file_name().unwrap().to_str().unwrap();
-            assert!(told.contains(name) && told.contains("no regular file"), "{told}");
+            assert!(
+                told.contains(name) && told.contains("no regular file"),
+                "{told}"
+            );
         }
         fs::remove_file(&file).unwrap();
         fs::rename(&aside, &file).unwrap();

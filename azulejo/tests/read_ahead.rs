@@ -8,7 +8,8 @@ use azulejo::format::{Datatype, NdRectangle, Range};
 use azulejo::read::ReadOptions;
 use azulejo::space::{DimSelection, Layout};
 use azulejo::storage::{
-    Entry, LocalStorage, MemoryStorage, PendingRead, ReadInto, ReadRequest, Storage, StorePath, Tail, Upload,
+    Entry, LocalStorage, MemoryStorage, PendingRead, ReadInto, ReadRequest, Storage, StorePath,
+    Tail, Upload,
 };
 use azulejo::write::{WriteOptions, Writer};
 use azulejo::{Array, Config, Context, Error, Result, Subarray};
@@ -41,12 +42,22 @@ struct Distant {
 impl Distant {
     fn count<'p>(&self, ahead: bool, ranges: impl Iterator<Item = (&'p StorePath, u64)>) -> bool {
         let data = |path: &StorePath| {
-            path.as_str().contains("__fragments") && !path.as_str().ends_with("__fragment_metadata.tdb")
+            path.as_str().contains("__fragments")
+                && !path.as_str().ends_with("__fragment_metadata.tdb")
         };
-        let bytes: u64 = ranges.filter(|(path, _)| data(path)).map(|(_, len)| len).sum();
-        let counter = if ahead { &self.counts.started } else { &self.counts.waited };
+        let bytes: u64 = ranges
+            .filter(|(path, _)| data(path))
+            .map(|(_, len)| len)
+            .sum();
+        let counter = if ahead {
+            &self.counts.started
+        } else {
+            &self.counts.waited
+        };
         counter.fetch_add(usize::from(bytes > 0), Ordering::Relaxed);
-        self.counts.bytes.fetch_add(bytes as usize, Ordering::Relaxed);
+        self.counts
+            .bytes
+            .fetch_add(bytes as usize, Ordering::Relaxed);
         bytes > 0
     }
 }
@@ -73,7 +84,10 @@ impl Storage for Distant {
     }
 
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
-        self.count(false, requests.iter().map(|r| (&r.path, r.out.len() as u64)));
+        self.count(
+            false,
+            requests.iter().map(|r| (&r.path, r.out.len() as u64)),
+        );
         self.inner.read_into(requests)
     }
 
@@ -84,7 +98,11 @@ impl Storage for Distant {
         {
             let source = std::io::Error::other("the network is gone");
             let uri = requests[0].path.to_string();
-            return PendingRead::ready(Err(Error::Storage { op: "read", uri, source }));
+            return PendingRead::ready(Err(Error::Storage {
+                op: "read",
+                uri,
+                source,
+            }));
         }
         PendingRead::ready(self.inner.read(&requests))
     }
@@ -118,10 +136,22 @@ impl Storage for Distant {
 fn distant(dense: bool) -> (Array, Arc<Counts>) {
     let storage = Distant::default();
     let counts = Arc::clone(&storage.counts);
-    let config = Config { threads: 2, ..Config::default() };
-    let context =
-        Context::with_storages(config, None, Arc::new(LocalStorage::new()), Arc::new(storage)).unwrap();
-    let schema = if dense { ArraySchema::dense() } else { ArraySchema::sparse().capacity(1000) };
+    let config = Config {
+        threads: 2,
+        ..Config::default()
+    };
+    let context = Context::with_storages(
+        config,
+        None,
+        Arc::new(LocalStorage::new()),
+        Arc::new(storage),
+    )
+    .unwrap();
+    let schema = if dense {
+        ArraySchema::dense()
+    } else {
+        ArraySchema::sparse().capacity(1000)
+    };
     let schema = schema
         .dimension("x", 0..=99_999i64, 1000)
         .attribute("a", Datatype::Int32)
@@ -142,7 +172,9 @@ fn distant(dense: bool) -> (Array, Arc<Counts>) {
         ];
         let mut options = WriteOptions::new();
         if dense {
-            options = options.subarray(NdRectangle { ranges: vec![Range::of(xs[0], xs[9_999])] });
+            options = options.subarray(NdRectangle {
+                ranges: vec![Range::of(xs[0], xs[9_999])],
+            });
         } else {
             columns.push(ColumnBuffers::of_values("x", xs));
         }
@@ -155,7 +187,9 @@ fn distant(dense: bool) -> (Array, Arc<Counts>) {
 
 fn slice(first: i64, last: i64) -> ReadOptions {
     let range = DimSelection::Ranges(vec![Range::of(first, last)]);
-    ReadOptions::new().fields(["x", "a", "b", "s"]).subarray(Subarray::Box(vec![range]))
+    ReadOptions::new()
+        .fields(["x", "a", "b", "s"])
+        .subarray(Subarray::Box(vec![range]))
 }
 
 fn check(batches: &[ColumnSet], xs: impl Iterator<Item = i64>) {
@@ -172,7 +206,11 @@ fn check(batches: &[ColumnSet], xs: impl Iterator<Item = i64>) {
             .all(|(a, x)| i64::from(*a) == 3 * x)
     );
     let strings = all.column("s").unwrap().strings().zip(&wanted);
-    assert!(strings.into_iter().all(|(s, x)| s.unwrap().unwrap() == format!("cell {x}")));
+    assert!(
+        strings
+            .into_iter()
+            .all(|(s, x)| s.unwrap().unwrap() == format!("cell {x}"))
+    );
 }
 
 fn take(counts: &Counts) -> [usize; 3] {
@@ -189,7 +227,10 @@ fn a_full_read_waits_for_nothing_that_was_not_asked_for_before() {
         let [waited, started, bytes] = take(&counts);
         // Fields of fixed length come together in a dense array.
         let each = if dense { 2 } else { 4 };
-        assert!(waited == 0 && started >= each, "dense {dense}: {waited} {started}");
+        assert!(
+            waited == 0 && started >= each,
+            "dense {dense}: {waited} {started}"
+        );
 
         // Batch after batch: as many bytes, none twice.
         // Dense reads give little of a small budget to what is not needed yet.
@@ -203,8 +244,15 @@ fn a_full_read_waits_for_nothing_that_was_not_asked_for_before() {
         batches.extend(reader.map(Result::unwrap));
         check(&batches, 0..20_000);
         let [waited, _, rest] = take(&counts);
-        assert!(batches.len() > 1 && (dense || waited == 0), "dense {dense}: {} {waited}", batches.len());
-        assert!(first < bytes * 2 / 3 && first + rest == bytes, "dense {dense}: {first} + {rest}, {bytes}");
+        assert!(
+            batches.len() > 1 && (dense || waited == 0),
+            "dense {dense}: {} {waited}",
+            batches.len()
+        );
+        assert!(
+            first < bytes * 2 / 3 && first + rest == bytes,
+            "dense {dense}: {first} + {rest}, {bytes}"
+        );
     }
 }
 
@@ -215,32 +263,55 @@ fn a_slice_asks_for_the_tiles_that_hold_it_and_no_others() {
     let set = array.read(slice(4_100, 4_200)).unwrap().read_all().unwrap();
     check(&[set], 4_100..4_201);
     let [waited, started, bytes] = take(&counts);
-    assert!(waited == 0 && started == 4, "coordinates, then three attributes at once: {waited} {started}");
+    assert!(
+        waited == 0 && started == 4,
+        "coordinates, then three attributes at once: {waited} {started}"
+    );
     let whole = array.read(slice(0, 19_999)).unwrap().read_all().unwrap();
     check(&[whole], 0..20_000);
     let [_, _, all] = take(&counts);
     assert!(bytes < all / 5, "{bytes} of {all}");
     // Where a condition leaves nothing, the other fields are not asked for.
     let none = Condition::compare("a", Comparison::Eq, (-1i32).to_le_bytes());
-    let set = array.read(slice(0, 19_999).condition(none)).unwrap().read_all().unwrap();
+    let set = array
+        .read(slice(0, 19_999).condition(none))
+        .unwrap()
+        .read_all()
+        .unwrap();
     let [_, _, read] = take(&counts);
-    assert!(set.cell_num == 0 && read < all / 8, "coordinates, which may replace others: {read} of {all}");
+    assert!(
+        set.cell_num == 0 && read < all / 8,
+        "coordinates, which may replace others: {read} of {all}"
+    );
     let odd = Condition::compare("b", Comparison::Eq, 0.25f64.to_le_bytes());
-    let set = array.read(slice(0, 19_999).condition(odd)).unwrap().read_all().unwrap();
+    let set = array
+        .read(slice(0, 19_999).condition(odd))
+        .unwrap()
+        .read_all()
+        .unwrap();
     let [_, _, read] = take(&counts);
-    assert!(set.cell_num == 0 && read > 0 && read < all / 8, "two tiles' coordinates and b: {read} of {all}");
+    assert!(
+        set.cell_num == 0 && read > 0 && read < all / 8,
+        "two tiles' coordinates and b: {read} of {all}"
+    );
 }
 
 #[test]
 fn batches_stopped_early_and_other_layouts_are_right() {
     for dense in [false, true] {
         let (array, _) = distant(dense);
-        for layout in [Layout::RowMajor, Layout::ColMajor, Layout::Global, Layout::Unordered] {
+        for layout in [
+            Layout::RowMajor,
+            Layout::ColMajor,
+            Layout::Global,
+            Layout::Unordered,
+        ] {
             let options = || slice(500, 15_499).layout(layout).memory_budget(1 << 20);
             let mut reader = array.read(options()).unwrap();
             let begin = reader.next().unwrap().unwrap();
             drop(reader);
-            let mut all: Vec<ColumnSet> = array.read(options()).unwrap().map(Result::unwrap).collect();
+            let mut all: Vec<ColumnSet> =
+                array.read(options()).unwrap().map(Result::unwrap).collect();
             assert_eq!(begin, all[0], "dense {dense} {layout:?}");
             if layout == Layout::Unordered {
                 let xs = ColumnSet::concat(&all).unwrap();
@@ -263,10 +334,16 @@ fn what_fails_ahead_is_an_error_when_it_is_needed() {
             counts.failing.store(failing, Ordering::Relaxed);
             let mut reader = array.read(slice(0, 19_999).memory_budget(1 << 20)).unwrap();
             let failed = reader.by_ref().find_map(Result::err).unwrap();
-            assert!(failed.to_string().contains("the network is gone"), "dense {dense}: {failed}");
+            assert!(
+                failed.to_string().contains("the network is gone"),
+                "dense {dense}: {failed}"
+            );
             assert!(reader.next().is_none());
         }
         counts.failing.store(0, Ordering::Relaxed);
-        check(&[array.read(slice(0, 19_999)).unwrap().read_all().unwrap()], 0..20_000);
+        check(
+            &[array.read(slice(0, 19_999)).unwrap().read_all().unwrap()],
+            0..20_000,
+        );
     }
 }

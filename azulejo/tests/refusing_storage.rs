@@ -1,7 +1,12 @@
-//! A full disk, a folder that may only be read, a file that has vanished: every change says which object it is about and
-//! leaves the array as it was, and can be made again once the trouble is over.
+//! A full disk, a folder that may only be read, a file that has vanished: every change says which
+//! object it is about and leaves the array as it was, and can be made again once the trouble is
+//! over.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests are tests too")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "helpers of tests are tests too"
+)]
 
 mod support;
 
@@ -26,19 +31,30 @@ use support::faulty::{Fault, FaultyStorage};
 const URI: &str = "mem://array";
 
 fn context(storage: Arc<dyn Storage>) -> Context {
-    let config = Config { threads: 2, ..Config::default() };
+    let config = Config {
+        threads: 2,
+        ..Config::default()
+    };
     Context::with_storages(config, None, Arc::new(LocalStorage::new()), storage).unwrap()
 }
 
 fn faulty(memory: &Arc<MemoryStorage>, fault: Fault) -> Context {
-    context(Arc::new(FaultyStorage::new(Arc::clone(memory) as Arc<dyn Storage>, fault)))
+    context(Arc::new(FaultyStorage::new(
+        Arc::clone(memory) as Arc<dyn Storage>,
+        fault,
+    )))
 }
 
 fn cells(first: i64, count: i64, dense: bool) -> ColumnSet {
-    let a: Vec<i32> = (first..first + count).map(|i| (i * 7919 % 1000) as i32).collect();
+    let a: Vec<i32> = (first..first + count)
+        .map(|i| (i * 7919 % 1000) as i32)
+        .collect();
     let mut columns = vec![ColumnBuffers::of_values("a", a)];
     if !dense {
-        columns.push(ColumnBuffers::of_values("x", (first..first + count).collect::<Vec<_>>()));
+        columns.push(ColumnBuffers::of_values(
+            "x",
+            (first..first + count).collect::<Vec<_>>(),
+        ));
     }
     ColumnSet::of(columns).unwrap()
 }
@@ -46,7 +62,9 @@ fn cells(first: i64, count: i64, dense: bool) -> ColumnSet {
 fn write(context: &Context, first: i64, dense: bool) -> Result<()> {
     let mut options = WriteOptions::new();
     if dense {
-        options = options.subarray(NdRectangle { ranges: vec![Range::of(first, first + 99)] });
+        options = options.subarray(NdRectangle {
+            ranges: vec![Range::of(first, first + 99)],
+        });
     }
     let mut writer = Writer::open(context, URI, options)?;
     writer.write(&cells(first, 100, dense))?;
@@ -57,7 +75,9 @@ fn write(context: &Context, first: i64, dense: bool) -> Result<()> {
 fn stream(context: &Context, dense: bool) -> Result<()> {
     let mut options = WriteOptions::new().layout(WriteLayout::Global);
     if dense {
-        options = options.subarray(NdRectangle { ranges: vec![Range::of(600i64, 799)] });
+        options = options.subarray(NdRectangle {
+            ranges: vec![Range::of(600i64, 799)],
+        });
     }
     let mut writer = Writer::open(context, URI, options)?;
     for piece in 0..4 {
@@ -66,23 +86,48 @@ fn stream(context: &Context, dense: bool) -> Result<()> {
     writer.finish().map(drop)
 }
 
-/// An array with three fragments, metadata and an enumeration, consolidated but not vacuumed where asked for.
+/// An array with three fragments, metadata and an enumeration, consolidated but not vacuumed where
+/// asked for.
 fn prepare(context: &Context, dense: bool, consolidated: bool) {
-    let new = if dense { ArraySchema::dense() } else { ArraySchema::sparse() };
+    let new = if dense {
+        ArraySchema::dense()
+    } else {
+        ArraySchema::sparse()
+    };
     let words = Enumeration::of_strings("words", Datatype::StringUtf8, true, ["a", "b"]).unwrap();
-    let new = new.dimension("x", 0i64..=999, 10).attribute("a", Datatype::Int32).enumeration(words);
+    let new = new
+        .dimension("x", 0i64..=999, 10)
+        .attribute("a", Datatype::Int32)
+        .enumeration(words);
     Array::create(context, URI, new.build().unwrap()).unwrap();
     for first in [0, 50, 300] {
         write(context, first, dense).unwrap();
-        Array::put_metadata(context, URI, "key", MetadataValue::new(Datatype::Int8, [first as u8])).unwrap();
+        Array::put_metadata(
+            context,
+            URI,
+            "key",
+            MetadataValue::new(Datatype::Int8, [first as u8]),
+        )
+        .unwrap();
     }
     if consolidated {
         consolidate::commits(context, URI).unwrap();
         consolidate::fragment_metadata(context, URI).unwrap();
         consolidate::array_metadata(context, URI, TimeRange::ALL).unwrap();
-        let choice = consolidate::Choice { amplification: 100.0, ..Default::default() };
-        let options = FragmentOptions { choice, ..FragmentOptions::default() };
-        assert_eq!(consolidate::fragments(context, URI, &options).unwrap().len(), 1);
+        let choice = consolidate::Choice {
+            amplification: 100.0,
+            ..Default::default()
+        };
+        let options = FragmentOptions {
+            choice,
+            ..FragmentOptions::default()
+        };
+        assert_eq!(
+            consolidate::fragments(context, URI, &options)
+                .unwrap()
+                .len(),
+            1
+        );
     }
 }
 
@@ -92,10 +137,23 @@ type Seen = (ColumnSet, Vec<Vec<u8>>, usize, Option<usize>, bool);
 fn look(context: &Context) -> Seen {
     let array = Array::open(context, URI).unwrap();
     let cells = array.read(ReadOptions::new()).unwrap().read_all().unwrap();
-    let values = array.metadata().unwrap().values().map(|value| value.data.to_vec()).collect();
-    let members = Group::open(context, "mem://group").ok().map(|group| group.members().len());
+    let values = array
+        .metadata()
+        .unwrap()
+        .values()
+        .map(|value| value.data.to_vec())
+        .collect();
+    let members = Group::open(context, "mem://group")
+        .ok()
+        .map(|group| group.members().len());
     let labels = array.enumerations().unwrap().iter().map(|e| e.len()).sum();
-    (cells, values, labels, members, Array::open(context, "mem://copy").is_ok())
+    (
+        cells,
+        values,
+        labels,
+        members,
+        Array::open(context, "mem://copy").is_ok(),
+    )
 }
 
 fn files(memory: &MemoryStorage) -> Vec<String> {
@@ -116,7 +174,8 @@ fn files(memory: &MemoryStorage) -> Vec<String> {
 
 type Change = fn(&Context, bool) -> Result<()>;
 
-/// Every change; whether it shows in what readers see, and whether there is something to do only after consolidation.
+/// Every change; whether it shows in what readers see, and whether there is something to do only
+/// after consolidation.
 const CHANGES: &[(&str, Change, bool, bool)] = &[
     ("write", |c, dense| write(c, 400, dense), true, false),
     ("stream", stream, true, false),
@@ -129,8 +188,10 @@ const CHANGES: &[(&str, Change, bool, bool)] = &[
     (
         "evolution",
         |c, _| {
-            let words = Enumeration::of_strings("more", Datatype::StringUtf8, true, ["a", "b"]).unwrap();
-            let attribute = Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("more");
+            let words =
+                Enumeration::of_strings("more", Datatype::StringUtf8, true, ["a", "b"]).unwrap();
+            let attribute =
+                Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("more");
             let evolution = SchemaEvolution {
                 add_enumerations: vec![words],
                 add_attributes: vec![attribute],
@@ -156,15 +217,31 @@ const CHANGES: &[(&str, Change, bool, bool)] = &[
     (
         "consolidate",
         |c, _| {
-            let choice = consolidate::Choice { amplification: 100.0, ..Default::default() };
-            let options = FragmentOptions { choice, ..FragmentOptions::default() };
+            let choice = consolidate::Choice {
+                amplification: 100.0,
+                ..Default::default()
+            };
+            let options = FragmentOptions {
+                choice,
+                ..FragmentOptions::default()
+            };
             consolidate::fragments(c, URI, &options).map(drop)
         },
         false,
         false,
     ),
-    ("consolidate commits", |c, _| consolidate::commits(c, URI).map(drop), false, false),
-    ("consolidate footers", |c, _| consolidate::fragment_metadata(c, URI).map(drop), false, false),
+    (
+        "consolidate commits",
+        |c, _| consolidate::commits(c, URI).map(drop),
+        false,
+        false,
+    ),
+    (
+        "consolidate footers",
+        |c, _| consolidate::fragment_metadata(c, URI).map(drop),
+        false,
+        false,
+    ),
     (
         "consolidate metadata",
         |c, _| consolidate::array_metadata(c, URI, TimeRange::ALL).map(drop),
@@ -172,19 +249,33 @@ const CHANGES: &[(&str, Change, bool, bool)] = &[
         false,
     ),
     ("vacuum", |c, _| vacuum(c, Mode::Fragments), false, true),
-    ("vacuum metadata", |c, _| vacuum(c, Mode::ArrayMetadata), false, true),
+    (
+        "vacuum metadata",
+        |c, _| vacuum(c, Mode::ArrayMetadata),
+        false,
+        true,
+    ),
     (
         "delete fragments",
         |c, _| {
             let array = Array::open(c, URI)?;
-            let names: Vec<String> = array.fragments().iter().map(|f| f.name().to_owned()).collect();
+            let names: Vec<String> = array
+                .fragments()
+                .iter()
+                .map(|f| f.name().to_owned())
+                .collect();
             Array::delete_fragments(c, URI, FragmentSelection::Named(&names[..1])).map(drop)
         },
         true,
         false,
     ),
     ("group", |c, _| Group::create(c, "mem://group"), true, false),
-    ("copy", |c, _| object::copy(c, URI, "mem://copy"), true, false),
+    (
+        "copy",
+        |c, _| object::copy(c, URI, "mem://copy"),
+        true,
+        false,
+    ),
 ];
 
 fn vacuum(context: &Context, mode: Mode) -> Result<()> {
@@ -202,8 +293,20 @@ fn kind(error: &Error) -> ErrorKind {
 }
 
 fn is_sound(context: &Context) {
-    let report = check(context, URI, CheckOptions { deep: true, ..CheckOptions::default() }).unwrap();
-    assert!(report.worst() < Some(Severity::Error), "{:?}", report.findings);
+    let report = check(
+        context,
+        URI,
+        CheckOptions {
+            deep: true,
+            ..CheckOptions::default()
+        },
+    )
+    .unwrap();
+    assert!(
+        report.worst() < Some(Severity::Error),
+        "{:?}",
+        report.findings
+    );
 }
 
 #[test]
@@ -224,16 +327,33 @@ fn a_full_disk() {
             let taken = Arc::new(AtomicU64::new(0));
             change(&faulty(&memory, Fault::None(Arc::clone(&taken))), dense).unwrap();
             let need = taken.load(Ordering::SeqCst);
-            let steps = [0, 1, 2, need / 5, need / 3, need / 2, need * 2 / 3, need * 9 / 10];
-            let mut rooms: Vec<u64> =
-                steps.into_iter().chain((1..6).map(|i| need.saturating_sub(i))).collect();
+            let steps = [
+                0,
+                1,
+                2,
+                need / 5,
+                need / 3,
+                need / 2,
+                need * 2 / 3,
+                need * 9 / 10,
+            ];
+            let mut rooms: Vec<u64> = steps
+                .into_iter()
+                .chain((1..6).map(|i| need.saturating_sub(i)))
+                .collect();
             rooms.sort_unstable();
             rooms.dedup();
-            for room in rooms.into_iter().filter(|room| *room + 64 < need || *room == 0) {
+            for room in rooms
+                .into_iter()
+                .filter(|room| *room + 64 < need || *room == 0)
+            {
                 let (memory, sound) = array();
                 let what = format!("{name}, dense {dense}, {room} of {need} bytes");
                 match change(&faulty(&memory, Fault::full_after(room)), dense) {
-                    Ok(()) => assert!(need == 0 || (consolidated && need < 200), "{what}: it needs no room"),
+                    Ok(()) => assert!(
+                        need == 0 || (consolidated && need < 200),
+                        "{what}: it needs no room"
+                    ),
                     Err(error) => {
                         assert_eq!(kind(&error), ErrorKind::StorageFull, "{what}: {error}");
                         assert!(look(&sound) == before, "{what}: readers see something else");
@@ -255,11 +375,17 @@ fn a_folder_that_may_only_be_read() {
                 continue;
             }
             let memory = Arc::new(MemoryStorage::new());
-            prepare(&context(Arc::clone(&memory) as Arc<dyn Storage>), dense, consolidated);
+            prepare(
+                &context(Arc::clone(&memory) as Arc<dyn Storage>),
+                dense,
+                consolidated,
+            );
             let before = files(&memory);
             match change(&faulty(&memory, Fault::ReadOnly), dense) {
                 Ok(()) => assert!(consolidated && name.starts_with("consolidate"), "{name}"),
-                Err(error) => assert_eq!(kind(&error), ErrorKind::PermissionDenied, "{name}: {error}"),
+                Err(error) => {
+                    assert_eq!(kind(&error), ErrorKind::PermissionDenied, "{name}: {error}")
+                }
             }
             assert!(files(&memory) == before, "{name}: a file has changed");
         }
@@ -272,7 +398,9 @@ fn a_file_that_has_vanished() {
     let sound = context(Arc::clone(&memory) as Arc<dyn Storage>);
     prepare(&sound, false, false);
     let (before, listed) = (look(&sound), files(&memory));
-    let fragment = Array::open(&sound, URI).unwrap().fragments()[1].name().to_owned();
+    let fragment = Array::open(&sound, URI).unwrap().fragments()[1]
+        .name()
+        .to_owned();
     let path = format!("{fragment}/a0.tdb");
     let without = faulty(&memory, Fault::Vanished(path.clone()));
     let named = |error: &Error| {
@@ -280,19 +408,51 @@ fn a_file_that_has_vanished() {
         assert!(error.to_string().contains(&path), "{error}");
     };
     let array = Array::open(&without, URI).unwrap();
-    named(&array.read(ReadOptions::new()).unwrap().read_all().unwrap_err());
+    named(
+        &array
+            .read(ReadOptions::new())
+            .unwrap()
+            .read_all()
+            .unwrap_err(),
+    );
     // What does not touch it can be read.
-    let cells = array.read(ReadOptions::new().fields(["x"])).unwrap().read_all().unwrap();
+    let cells = array
+        .read(ReadOptions::new().fields(["x"]))
+        .unwrap()
+        .read_all()
+        .unwrap();
     assert_eq!(cells.cell_num, before.0.cell_num);
     named(&consolidate::fragments(&without, URI, &FragmentOptions::default()).unwrap_err());
     named(&object::copy(&without, URI, "mem://copy").unwrap_err());
     assert!(files(&memory) == listed, "something was left");
-    let report = check(&without, URI, CheckOptions { deep: true, ..CheckOptions::default() }).unwrap();
-    let errors = report.findings.iter().filter(|finding| finding.severity == Severity::Error);
-    assert!(errors.clone().count() > 0 && errors.clone().all(|f| f.path.to_string().contains(&fragment)));
+    let report = check(
+        &without,
+        URI,
+        CheckOptions {
+            deep: true,
+            ..CheckOptions::default()
+        },
+    )
+    .unwrap();
+    let errors = report
+        .findings
+        .iter()
+        .filter(|finding| finding.severity == Severity::Error);
+    assert!(
+        errors.clone().count() > 0
+            && errors
+                .clone()
+                .all(|f| f.path.to_string().contains(&fragment))
+    );
     // Neither is it in the way of what is written, nor does that hide the loss.
     write(&without, 700, false).unwrap();
-    Array::put_metadata(&without, URI, "other", MetadataValue::new(Datatype::Int8, [9])).unwrap();
+    Array::put_metadata(
+        &without,
+        URI,
+        "other",
+        MetadataValue::new(Datatype::Int8, [9]),
+    )
+    .unwrap();
     let added = NewMember::at(URI).named("a");
     Group::create(&without, "mem://group").unwrap();
     let mut editor = Group::edit(&without, "mem://group").unwrap();

@@ -1,4 +1,5 @@
-//! Callers whose buffers take part of a result at a time: they get all of it, and the read holds little of what is left.
+//! Callers whose buffers take part of a result at a time: they get all of it, and the read holds
+//! little of what is left.
 //!
 //! The allocator counts for the whole process, so all of it is one test.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
@@ -16,11 +17,19 @@ use azulejo::{Array, Config, Context};
 const CELLS: usize = 400_000;
 /// Cells that the caller's buffers have room for.
 const ROOMS: [usize; 4] = [1_000, 70_000, 3, 150_000];
-/// Bytes that a read may hold beside the caller's buffers: the result and its tiles take twice as many.
+/// Bytes that a read may hold beside the caller's buffers: the result and its tiles take twice as
+/// many.
 const MOST: usize = 24 << 20;
 
 fn context() -> Context {
-    Context::new(Config { threads: 2, ..Config::default() }, None).unwrap()
+    Context::new(
+        Config {
+            threads: 2,
+            ..Config::default()
+        },
+        None,
+    )
+    .unwrap()
 }
 
 fn text(cell: usize) -> String {
@@ -33,17 +42,24 @@ fn number(cell: usize) -> i64 {
 
 fn array(uri: &str, sparse: bool) {
     let schema = match sparse {
-        true => ArraySchema::sparse().dimension("x", 0i64..=CELLS as i64 * 3, 1_000).capacity(5_000),
+        true => ArraySchema::sparse()
+            .dimension("x", 0i64..=CELLS as i64 * 3, 1_000)
+            .capacity(5_000),
         false => ArraySchema::dense().dimension("x", 0i64..=CELLS as i64 - 1, 5_000),
     };
-    let schema = schema.var_attribute("s", Datatype::StringAscii).attribute("a", Datatype::Int64);
+    let schema = schema
+        .var_attribute("s", Datatype::StringAscii)
+        .attribute("a", Datatype::Int64);
     Array::create(&context(), uri, schema.build().unwrap()).unwrap();
     let mut columns = vec![
         ColumnBuffers::of_strings("s", (0..CELLS).map(text)),
         ColumnBuffers::of_values("a", (0..CELLS).map(number).collect::<Vec<i64>>()),
     ];
     if sparse {
-        columns.push(ColumnBuffers::of_values("x", (0..CELLS).map(number).collect::<Vec<i64>>()));
+        columns.push(ColumnBuffers::of_values(
+            "x",
+            (0..CELLS).map(number).collect::<Vec<i64>>(),
+        ));
     }
     let mut writer = Writer::open(&context(), uri, WriteOptions::new()).unwrap();
     writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
@@ -54,12 +70,15 @@ fn array(uri: &str, sparse: bool) {
 fn read(uri: &str, fields: &[&str]) -> usize {
     let context = context();
     let most = ROOMS.into_iter().max().unwrap();
-    let mut data: Vec<Vec<u8>> =
-        fields.iter().map(|name| vec![0; most * if *name == "s" { text(0).len() } else { 8 }]).collect();
+    let mut data: Vec<Vec<u8>> = fields
+        .iter()
+        .map(|name| vec![0; most * if *name == "s" { text(0).len() } else { 8 }])
+        .collect();
     let mut offsets = vec![vec![0u64; most]; fields.len()];
     let before = allocator::reset();
     let array = Array::open(&context, uri).unwrap();
-    let mut reader = Reader::new(&array, ReadOptions::new().fields(fields.iter().copied())).unwrap();
+    let mut reader =
+        Reader::new(&array, ReadOptions::new().fields(fields.iter().copied())).unwrap();
     let mut done = 0;
     for room in ROOMS.into_iter().cycle() {
         let mut columns: Vec<ColumnMut<'_>> = fields
@@ -69,13 +88,21 @@ fn read(uri: &str, fields: &[&str]) -> usize {
                 let is_text = *name == "s";
                 let size = if is_text { text(0).len() } else { 8 };
                 let offsets = is_text.then(|| &mut offsets[..room]);
-                ColumnMut { data: &mut data[..room * size], offsets, validity: None }
+                ColumnMut {
+                    data: &mut data[..room * size],
+                    offsets,
+                    validity: None,
+                }
             })
             .collect();
         let progress = reader.read_into(&mut columns);
         drop(columns);
         let progress = progress.unwrap();
-        assert_eq!(progress.cells, room.min(CELLS - done), "{fields:?}: {done} cells are done");
+        assert_eq!(
+            progress.cells,
+            room.min(CELLS - done),
+            "{fields:?}: {done} cells are done"
+        );
         for (name, (data, offsets)) in fields.iter().zip(data.iter().zip(&offsets)) {
             for cell in [0, progress.cells / 2, progress.cells.saturating_sub(1)] {
                 if *name == "s" {
@@ -84,7 +111,12 @@ fn read(uri: &str, fields: &[&str]) -> usize {
                     assert_eq!(found, text(done + cell).as_bytes(), "cell {}", done + cell);
                 } else {
                     let found = data.as_chunks::<8>().0[cell];
-                    assert_eq!(i64::from_le_bytes(found), number(done + cell), "cell {}", done + cell);
+                    assert_eq!(
+                        i64::from_le_bytes(found),
+                        number(done + cell),
+                        "cell {}",
+                        done + cell
+                    );
                 }
             }
         }

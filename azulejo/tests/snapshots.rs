@@ -1,4 +1,5 @@
-//! Snapshots: what an array is, short of its fragments, which are looked at when they are asked for.
+//! Snapshots: what an array is, short of its fragments, which are looked at when they are asked
+//! for.
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
 #[path = "support/pack.rs"]
@@ -20,7 +21,10 @@ use std::sync::Arc;
 fn logged(memory: Arc<MemoryStorage>) -> (Context, RequestLog) {
     let storage = RequestLogStorage::new(memory as Arc<dyn Storage>);
     let log = storage.log();
-    (pack::context(Config::default(), None, Arc::new(storage)), log)
+    (
+        pack::context(Config::default(), None, Arc::new(storage)),
+        log,
+    )
 }
 
 /// Metadata files of fragments that were read, one by one.
@@ -32,15 +36,25 @@ fn footers(log: &RequestLog) -> usize {
 fn write(context: &Context, uri: &str, time: u64, cells: &[i64]) {
     let mut writer = Writer::open(context, uri, WriteOptions::new().timestamp(time)).unwrap();
     let values = ColumnBuffers::of_values("a", cells.iter().map(|x| x * 10).collect::<Vec<_>>());
-    writer.write(&ColumnSet::of([ColumnBuffers::of_values("x", cells.to_vec()), values]).unwrap()).unwrap();
+    writer
+        .write(&ColumnSet::of([ColumnBuffers::of_values("x", cells.to_vec()), values]).unwrap())
+        .unwrap();
     writer.finish().unwrap();
 }
 
 /// An array of so many fragments that they are not read beside the schema, each with one cell.
 fn many(context: &Context, uri: &str) {
-    let schema = ArraySchema::sparse().dimension("x", 0i64..=999, 10).attribute("a", Datatype::Int64);
+    let schema = ArraySchema::sparse()
+        .dimension("x", 0i64..=999, 10)
+        .attribute("a", Datatype::Int64);
     Array::create_at(context, uri, schema.build().unwrap(), 1).unwrap();
-    Array::put_metadata(context, uri, "unit", MetadataValue::new(Datatype::StringUtf8, "mm")).unwrap();
+    Array::put_metadata(
+        context,
+        uri,
+        "unit",
+        MetadataValue::new(Datatype::StringUtf8, "mm"),
+    )
+    .unwrap();
     (0..20).for_each(|i| write(context, uri, 2 + i, &[i64::try_from(i).unwrap()]));
 }
 
@@ -53,7 +67,11 @@ fn opened() -> (Snapshot, RequestLog) {
 }
 
 fn cells(array: &Array) -> Vec<i64> {
-    let all = array.read(ReadOptions::new().fields(["a"])).unwrap().read_all().unwrap();
+    let all = array
+        .read(ReadOptions::new().fields(["a"]))
+        .unwrap()
+        .read_all()
+        .unwrap();
     all.column("a").unwrap().values::<i64>().unwrap().to_vec()
 }
 
@@ -81,7 +99,14 @@ fn consolidated_metadata_of_fragments_counts_later_too() {
     assert_eq!(footers(&log), 0);
     let consolidated = |f: &azulejo::array::Fragment| f.has_consolidated_footer();
     let array = snapshot.array().unwrap();
-    assert_eq!(array.fragments().iter().map(consolidated).collect::<Vec<_>>(), [true, true, true, false]);
+    assert_eq!(
+        array
+            .fragments()
+            .iter()
+            .map(consolidated)
+            .collect::<Vec<_>>(),
+        [true, true, true, false]
+    );
     assert_eq!(footers(&log), 1);
 }
 
@@ -104,7 +129,10 @@ fn what_was_written_since_does_not_count() {
     // At a time that the snapshot looks at, but not there when it was made.
     write(&context, "mem://many", 30, &[500]);
     assert_eq!(cells(&snapshot.array().unwrap()).len(), 20);
-    assert_eq!(cells(&Array::open(&context, "mem://many").unwrap()).len(), 21);
+    assert_eq!(
+        cells(&Array::open(&context, "mem://many").unwrap()).len(),
+        21
+    );
 }
 
 #[test]
@@ -115,25 +143,45 @@ fn what_a_vacuum_took_meanwhile_is_found_in_what_replaced_it() {
     let open = |time| Snapshot::open_at(&context, "mem://many", time).unwrap();
     let (now, then) = (open(all), open(early));
     consolidate::fragments(&context, "mem://many", &FragmentOptions::default()).unwrap();
-    consolidate::vacuum(&context, "mem://many", Mode::Fragments, VacuumOptions::default()).unwrap();
+    consolidate::vacuum(
+        &context,
+        "mem://many",
+        Mode::Fragments,
+        VacuumOptions::default(),
+    )
+    .unwrap();
     let array = now.array().unwrap();
     assert_eq!(array.fragments().len(), 1);
     assert_eq!(cells(&array), (0..20).map(|x| x * 10).collect::<Vec<_>>());
-    assert_eq!(cells(&then.array().unwrap()), (0..10).map(|x| x * 10).collect::<Vec<_>>());
+    assert_eq!(
+        cells(&then.array().unwrap()),
+        (0..10).map(|x| x * 10).collect::<Vec<_>>()
+    );
 }
 
 #[test]
 fn to_write_the_latest_schema_counts_whatever_its_time() {
     let context = pack::context(Config::default(), None, Arc::new(MemoryStorage::new()));
-    let schema = ArraySchema::sparse().dimension("x", 0i64..=999, 10).attribute("a", Datatype::Int64);
+    let schema = ArraySchema::sparse()
+        .dimension("x", 0i64..=999, 10)
+        .attribute("a", Datatype::Int64);
     Array::create(&context, "mem://many", schema.build().unwrap()).unwrap();
     let ahead = azulejo::array::clock::now() + 86_400_000;
     let attribute = Attribute::new("b", Datatype::Int8, CellValNum::ONE);
-    let evolution = SchemaEvolution { add_attributes: vec![attribute], ..SchemaEvolution::default() };
+    let evolution = SchemaEvolution {
+        add_attributes: vec![attribute],
+        ..SchemaEvolution::default()
+    };
     Array::evolve(&context, "mem://many", &evolution, Some(ahead)).unwrap();
     let attributes = |snapshot: Snapshot| snapshot.schema().attributes.len();
-    assert_eq!(attributes(Snapshot::open_to_write(&context, "mem://many").unwrap()), 2);
-    assert_eq!(attributes(Snapshot::open(&context, "mem://many").unwrap()), 1);
+    assert_eq!(
+        attributes(Snapshot::open_to_write(&context, "mem://many").unwrap()),
+        2
+    );
+    assert_eq!(
+        attributes(Snapshot::open(&context, "mem://many").unwrap()),
+        1
+    );
 }
 
 #[test]
@@ -144,13 +192,23 @@ fn an_array_that_took_the_place_of_another_is_not_taken_for_it() {
     azulejo::object::delete(&context, "mem://many", true).unwrap();
     many(&context, "mem://many");
     assert!(matches!(snapshot.array(), Err(Error::NotFound { .. })));
-    assert_eq!(Array::open(&context, "mem://many").unwrap().fragments().len(), 20);
+    assert_eq!(
+        Array::open(&context, "mem://many")
+            .unwrap()
+            .fragments()
+            .len(),
+        20
+    );
 }
 
 #[test]
 fn a_damaged_footer_is_an_error_of_the_fragments_alone() {
     let memory = Arc::new(MemoryStorage::new());
-    let context = pack::context(Config::default(), None, Arc::clone(&memory) as Arc<dyn Storage>);
+    let context = pack::context(
+        Config::default(),
+        None,
+        Arc::clone(&memory) as Arc<dyn Storage>,
+    );
     many(&context, "mem://many");
     let path = Array::open(&context, "mem://many").unwrap().fragments()[7].metadata_path();
     memory.put(&path, vec![0xff; 100].into()).unwrap();

@@ -1,5 +1,5 @@
-//! Sparse arrays of the packed corpus, read in every order, with little memory, and in parts: all must agree with one
-//! full read, which `fixtures.rs` compares with the reference's.
+//! Sparse arrays of the packed corpus, read in every order, with little memory, and in parts: all
+//! must agree with one full read, which `fixtures.rs` compares with the reference's.
 
 mod support;
 
@@ -30,7 +30,11 @@ fn rows(batches: &[ColumnSet]) -> Vec<Row> {
             rows.push(
                 columns
                     .iter_mut()
-                    .map(|c| c.next().expect("as many cells as the batch").map(<[u8]>::to_vec))
+                    .map(|c| {
+                        c.next()
+                            .expect("as many cells as the batch")
+                            .map(<[u8]>::to_vec)
+                    })
                     .collect(),
             );
         }
@@ -40,7 +44,10 @@ fn rows(batches: &[ColumnSet]) -> Vec<Row> {
 
 fn read(array: &Array, options: ReadOptions) -> Result<(Vec<Row>, usize), Error> {
     let batches = Reader::new(array, options)?.collect::<Result<Vec<_>, _>>()?;
-    assert!(batches.iter().all(|batch| batch.cell_num > 0), "no batch is empty");
+    assert!(
+        batches.iter().all(|batch| batch.cell_num > 0),
+        "no batch is empty"
+    );
     Ok((rows(&batches), batches.len()))
 }
 
@@ -85,10 +92,18 @@ fn check_array(array: &Array, seed: u64) -> Result<usize, Error> {
             array.uri()
         );
         for budget in [3_000, 12_000, 60_000] {
-            match read(array, ReadOptions::new().layout(layout).memory_budget(budget)) {
+            match read(
+                array,
+                ReadOptions::new().layout(layout).memory_budget(budget),
+            ) {
                 Ok((again, batches)) => {
                     several += usize::from(batches > 1);
-                    assert_eq!(again, ordered, "{} {layout:?} in {budget} bytes", array.uri());
+                    assert_eq!(
+                        again,
+                        ordered,
+                        "{} {layout:?} in {budget} bytes",
+                        array.uri()
+                    );
                 }
                 Err(Error::Budget { .. }) if budget < 60_000 => {}
                 Err(e) => return Err(e),
@@ -98,7 +113,9 @@ fn check_array(array: &Array, seed: u64) -> Result<usize, Error> {
     }
     let mut random = seed | 1;
     let mut next = move |below: usize| {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        random = random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1);
         (random >> 33) as usize % below
     };
     if full.is_empty() {
@@ -111,30 +128,46 @@ fn check_array(array: &Array, seed: u64) -> Result<usize, Error> {
         for (d, dimension) in dims.iter().enumerate() {
             let mut ranges = Vec::new();
             for _ in 0..[1, 1, 3][next(3)] {
-                let (mut a, mut b) =
-                    (coordinate(&full[next(full.len())], d), coordinate(&full[next(full.len())], d));
+                let (mut a, mut b) = (
+                    coordinate(&full[next(full.len())], d),
+                    coordinate(&full[next(full.len())], d),
+                );
                 if compare(dimension.datatype, &a, &b) == Ordering::Greater {
                     std::mem::swap(&mut a, &mut b);
                 }
                 ranges.push(Range::new(a, b));
             }
-            selections.push(if next(4) == 0 { DimSelection::All } else { DimSelection::Ranges(ranges) });
+            selections.push(if next(4) == 0 {
+                DimSelection::All
+            } else {
+                DimSelection::Ranges(ranges)
+            });
         }
         let inside = |row: &&Row| {
-            selections.iter().enumerate().all(|(d, selection)| match selection {
-                DimSelection::Ranges(ranges) => ranges.iter().any(|range| {
-                    let (value, datatype) = (coordinate(row, d), dims[d].datatype);
-                    let open = datatype.is_string() && range.end.is_empty();
-                    compare(datatype, &range.start, &value) != Ordering::Greater
-                        && (open || compare(datatype, &value, &range.end) != Ordering::Greater)
-                }),
-                _ => true,
-            })
+            selections
+                .iter()
+                .enumerate()
+                .all(|(d, selection)| match selection {
+                    DimSelection::Ranges(ranges) => ranges.iter().any(|range| {
+                        let (value, datatype) = (coordinate(row, d), dims[d].datatype);
+                        let open = datatype.is_string() && range.end.is_empty();
+                        compare(datatype, &range.start, &value) != Ordering::Greater
+                            && (open || compare(datatype, &value, &range.end) != Ordering::Greater)
+                    }),
+                    _ => true,
+                })
         };
         let want: Vec<Row> = full.iter().filter(inside).cloned().collect();
         let layout = [Layout::Unordered, Layout::RowMajor, Layout::Global][round % 3];
-        let options = ReadOptions::new().layout(layout).subarray(Subarray::Box(selections.clone()));
-        assert_eq!(sorted(read(array, options)?.0), want, "{} {selections:?}", array.uri());
+        let options = ReadOptions::new()
+            .layout(layout)
+            .subarray(Subarray::Box(selections.clone()));
+        assert_eq!(
+            sorted(read(array, options)?.0),
+            want,
+            "{} {selections:?}",
+            array.uri()
+        );
     }
     // Some cells, and coordinates mixed from several, as points.
     let picked: Vec<Vec<Vec<u8>>> = (0..5)
@@ -151,16 +184,34 @@ fn check_array(array: &Array, seed: u64) -> Result<usize, Error> {
             *at += v.len() as u64;
             Some(*at)
         });
-        let offsets = dimension.cell_val_num.is_var().then(|| std::iter::once(0).chain(ends).collect());
-        PointColumn { data: values.concat(), offsets }
+        let offsets = dimension
+            .cell_val_num
+            .is_var()
+            .then(|| std::iter::once(0).chain(ends).collect());
+        PointColumn {
+            data: values.concat(),
+            offsets,
+        }
     });
-    let points = Points { coordinates: coordinates.collect() };
+    let points = Points {
+        coordinates: coordinates.collect(),
+    };
     let same = |a: &[u8], b: &[u8], d: usize| compare(dims[d].datatype, a, b) == Ordering::Equal;
-    let is_point =
-        |row: &&Row| picked.iter().any(|p| (0..dims.len()).all(|d| same(&coordinate(row, d), &p[d], d)));
+    let is_point = |row: &&Row| {
+        picked
+            .iter()
+            .any(|p| (0..dims.len()).all(|d| same(&coordinate(row, d), &p[d], d)))
+    };
     let want: Vec<Row> = full.iter().filter(is_point).cloned().collect();
-    let options = ReadOptions::new().layout(Layout::Global).subarray(Subarray::Points(points));
-    assert_eq!(sorted(read(array, options)?.0), want, "{} {picked:?}", array.uri());
+    let options = ReadOptions::new()
+        .layout(Layout::Global)
+        .subarray(Subarray::Points(points));
+    assert_eq!(
+        sorted(read(array, options)?.0),
+        want,
+        "{} {picked:?}",
+        array.uri()
+    );
     Ok(several)
 }
 
@@ -169,7 +220,10 @@ fn check_all(files: &BTreeMap<String, Bytes>, open: impl Fn(&str, Option<Encrypt
     let keys: Value = serde_json::from_slice(&files["keys.json"]).expect("keys");
     let (mut arrays, mut several) = (0, 0);
     for (path, bytes) in files {
-        let Some(name) = path.strip_prefix("expected/").and_then(|p| p.strip_suffix(".json")) else {
+        let Some(name) = path
+            .strip_prefix("expected/")
+            .and_then(|p| p.strip_suffix(".json"))
+        else {
             continue;
         };
         let json: Value = serde_json::from_slice(bytes).expect("JSON");
@@ -178,7 +232,8 @@ fn check_all(files: &BTreeMap<String, Bytes>, open: impl Fn(&str, Option<Encrypt
             continue;
         }
         let array = open(name, check::key_of(name, &keys).expect("a key"));
-        several += check_array(&array, arrays as u64 * 7919).unwrap_or_else(|e| panic!("{name}: {e}"));
+        several +=
+            check_array(&array, arrays as u64 * 7919).unwrap_or_else(|e| panic!("{name}: {e}"));
         arrays += 1;
     }
     assert!(arrays > 200, "only {arrays} sparse arrays in the pack");
@@ -190,7 +245,11 @@ fn all_ways_to_read_a_sparse_array_agree() {
     let files = pack::files();
     let memory = pack::memory(&files, "made/");
     check_all(&files, |name, key| {
-        let context = pack::context(Config::default(), key, Arc::clone(&memory) as Arc<dyn Storage>);
+        let context = pack::context(
+            Config::default(),
+            key,
+            Arc::clone(&memory) as Arc<dyn Storage>,
+        );
         Array::open(&context, &format!("mem://{name}")).expect(name)
     });
 }

@@ -43,18 +43,32 @@ fn peak(work: impl FnOnce()) -> usize {
 
 const MIB: usize = 1 << 20;
 
-/// One test, as the counters are shared: a write of 32 MiB in row-major order, one in pieces of 1 MiB, one to be sorted.
+/// One test, as the counters are shared: a write of 32 MiB in row-major order, one in pieces of 1
+/// MiB, one to be sorted.
 #[test]
 fn writes_hold_less_than_their_budget() {
     let folder = tempfile::tempdir().unwrap();
     let uri = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let budget = 16 * MIB;
-    let config = Config { threads: 2, memory_budget: budget as u64, ..Config::default() };
+    let config = Config {
+        threads: 2,
+        memory_budget: budget as u64,
+        ..Config::default()
+    };
     let context = Context::new(config, None).unwrap();
 
-    let new = ArraySchema::dense().dimension("x", 0i32..=2047, 128).dimension("y", 0i32..=2047, 128);
-    Array::create(&context, &uri("dense"), new.attribute("a", Datatype::Float64).build().unwrap()).unwrap();
-    let values: Vec<f64> = (0..2048 * 2048u32).map(|i| f64::from(i.wrapping_mul(0x9e37_79b9))).collect();
+    let new = ArraySchema::dense()
+        .dimension("x", 0i32..=2047, 128)
+        .dimension("y", 0i32..=2047, 128);
+    Array::create(
+        &context,
+        &uri("dense"),
+        new.attribute("a", Datatype::Float64).build().unwrap(),
+    )
+    .unwrap();
+    let values: Vec<f64> = (0..2048 * 2048u32)
+        .map(|i| f64::from(i.wrapping_mul(0x9e37_79b9)))
+        .collect();
     let cells = ColumnSet::of([ColumnBuffers::of_values("a", values)]).unwrap();
     let held = peak(|| {
         let mut writer = Writer::open(&context, &uri("dense"), WriteOptions::new()).unwrap();
@@ -63,23 +77,41 @@ fn writes_hold_less_than_their_budget() {
     });
     assert!(held < budget, "a dense write of 32 MiB held {held} bytes");
     // Tiles of which few fit in the budget.
-    let new = ArraySchema::dense().dimension("x", 0i32..=2047, 320).dimension("y", 0i32..=2047, 1024);
-    let zstd = Pipeline { filters: vec![Filter::Zstd { level: 1 }], ..Pipeline::default() };
+    let new = ArraySchema::dense()
+        .dimension("x", 0i32..=2047, 320)
+        .dimension("y", 0i32..=2047, 1024);
+    let zstd = Pipeline {
+        filters: vec![Filter::Zstd { level: 1 }],
+        ..Pipeline::default()
+    };
     let attribute = Attribute::new("a", Datatype::Float64, CellValNum::ONE).filters(zstd);
-    Array::create(&context, &uri("large"), new.attribute_with(attribute).build().unwrap()).unwrap();
+    Array::create(
+        &context,
+        &uri("large"),
+        new.attribute_with(attribute).build().unwrap(),
+    )
+    .unwrap();
     let held = peak(|| {
         let mut writer = Writer::open(&context, &uri("large"), WriteOptions::new()).unwrap();
         writer.write(&cells).unwrap();
         writer.finish().unwrap();
     });
-    assert!(held < budget, "a dense write of tiles of 2.5 MiB held {held} bytes");
-    let written = Array::open(&context, &uri("large")).unwrap().read(ReadOptions::new()).unwrap();
+    assert!(
+        held < budget,
+        "a dense write of tiles of 2.5 MiB held {held} bytes"
+    );
+    let written = Array::open(&context, &uri("large"))
+        .unwrap()
+        .read(ReadOptions::new())
+        .unwrap();
     let written = written.read_all().unwrap();
     assert!(written.columns[0].values::<f64>() == cells.columns[0].values::<f64>());
     drop((cells, written));
 
     let schema = || {
-        let new = ArraySchema::sparse().dimension("x", 0i64..=1 << 40, 1 << 20).capacity(10_000);
+        let new = ArraySchema::sparse()
+            .dimension("x", 0i64..=1 << 40, 1 << 20)
+            .capacity(10_000);
         new.attribute("a", Datatype::Int64).build().unwrap()
     };
     Array::create(&context, &uri("sparse"), schema()).unwrap();
@@ -88,17 +120,26 @@ fn writes_hold_less_than_their_budget() {
         let mut writer = Writer::open(&context, &uri("sparse"), options).unwrap();
         for piece in 0..32i64 {
             let x: Vec<i64> = (0..65_536).map(|i| piece * 65_536 + i).collect();
-            let cells = [ColumnBuffers::of_values("a", x.clone()), ColumnBuffers::of_values("x", x)];
+            let cells = [
+                ColumnBuffers::of_values("a", x.clone()),
+                ColumnBuffers::of_values("x", x),
+            ];
             writer.write(&ColumnSet::of(cells).unwrap()).unwrap();
         }
         assert_eq!(writer.finish().unwrap().len(), 1);
     });
-    assert!(held < budget, "a sparse write of 32 MiB in pieces held {held} bytes");
+    assert!(
+        held < budget,
+        "a sparse write of 32 MiB in pieces held {held} bytes"
+    );
 
     // Sorting all of these at once would take 28 bytes a cell.
     let mixed = |i: i64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15u64 as i64) & ((1 << 40) - 1);
     let x: Vec<i64> = (0..1_200_000).map(mixed).collect();
-    let cells = [ColumnBuffers::of_values("a", x.clone()), ColumnBuffers::of_values("x", x.clone())];
+    let cells = [
+        ColumnBuffers::of_values("a", x.clone()),
+        ColumnBuffers::of_values("x", x.clone()),
+    ];
     let cells = ColumnSet::of(cells).unwrap();
     Array::create(&context, &uri("unordered"), schema()).unwrap();
     let held = peak(|| {
@@ -106,16 +147,27 @@ fn writes_hold_less_than_their_budget() {
         writer.write(&cells).unwrap();
         assert_eq!(writer.finish().unwrap().len(), 1);
     });
-    assert!(held < budget, "an unordered write of {} cells held {held} bytes", x.len());
+    assert!(
+        held < budget,
+        "an unordered write of {} cells held {held} bytes",
+        x.len()
+    );
     let array = Array::open(&context, &uri("unordered")).unwrap();
-    let read = array.read(ReadOptions::new().fields(["x", "a"]).layout(Layout::Global)).unwrap();
+    let read = array
+        .read(ReadOptions::new().fields(["x", "a"]).layout(Layout::Global))
+        .unwrap();
     let mut expected = x;
     expected.sort_unstable();
     let mut found = 0;
     for batch in read {
         let batch = batch.unwrap();
         let wanted = &expected[found..found + batch.cell_num];
-        assert!(batch.columns.iter().all(|column| column.values::<i64>() == Some(wanted)));
+        assert!(
+            batch
+                .columns
+                .iter()
+                .all(|column| column.values::<i64>() == Some(wanted))
+        );
         found += batch.cell_num;
     }
     assert_eq!(found, expected.len());

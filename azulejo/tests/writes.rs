@@ -17,7 +17,14 @@ use std::sync::Arc;
 use support::model::Case;
 
 fn context() -> Context {
-    Context::new(Config { threads: 2, ..Config::default() }, None).unwrap()
+    Context::new(
+        Config {
+            threads: 2,
+            ..Config::default()
+        },
+        None,
+    )
+    .unwrap()
 }
 
 proptest! {
@@ -66,7 +73,10 @@ fn refusal(context: &Context, uri: &str, options: WriteOptions, set: &ColumnSet)
     let error = writer.write(set).unwrap_err();
     drop(writer);
     let array = Array::open(context, uri).unwrap();
-    assert!(array.fragments().is_empty(), "a refused write left something");
+    assert!(
+        array.fragments().is_empty(),
+        "a refused write left something"
+    );
     error
 }
 
@@ -74,8 +84,11 @@ fn refusal(context: &Context, uri: &str, options: WriteOptions, set: &ColumnSet)
 fn memory_of_the_callers_is_written_as_columns_are() {
     let context = context();
     sparse(&context, "mem://a");
-    let (x, t, a) =
-        ([3i64.to_le_bytes(), 1i64.to_le_bytes()], [0.5f64.to_le_bytes(); 2], [7.5f64.to_le_bytes(); 2]);
+    let (x, t, a) = (
+        [3i64.to_le_bytes(), 1i64.to_le_bytes()],
+        [0.5f64.to_le_bytes(); 2],
+        [7.5f64.to_le_bytes(); 2],
+    );
     let (n, valid) = ([4i32.to_le_bytes(), 5i32.to_le_bytes()], [1u8, 0]);
     let mut writer = Writer::open(&context, "mem://a", WriteOptions::new()).unwrap();
     let types = writer.column_types(&[]);
@@ -92,14 +105,22 @@ fn memory_of_the_callers_is_written_as_columns_are() {
     writer.write_views(&columns).unwrap();
     writer.finish().unwrap();
     let array = Array::open(&context, "mem://a").unwrap();
-    let read = Reader::new(&array, ReadOptions::new().fields(["x", "n", "a"])).unwrap().read_all().unwrap();
+    let read = Reader::new(&array, ReadOptions::new().fields(["x", "n", "a"]))
+        .unwrap()
+        .read_all()
+        .unwrap();
     assert_eq!(read.columns[0].values::<i64>(), Some(&[1, 3][..]));
     assert_eq!(read.columns[1].validity.as_deref(), Some(&[0, 1][..]));
     assert_eq!(read.columns[1].values::<i32>().unwrap()[1], 4);
     assert_eq!(read.columns[2].values::<f64>(), Some(&[7.5, 7.5][..]));
 
     let short = ColumnView::new(types[0].clone(), &[0; 12], None, None).unwrap_err();
-    assert!(short.to_string().contains("does not match the number of cells"), "{short}");
+    assert!(
+        short
+            .to_string()
+            .contains("does not match the number of cells"),
+        "{short}"
+    );
 }
 
 #[test]
@@ -112,24 +133,44 @@ fn bad_cells_are_named() {
         (
             unordered(),
             cells(vec![3, 100], vec![0.0; 2]),
-            ["cell 1 (x=100, t=0.0)", "domain [-5, 99] of dimension \"x\""],
+            [
+                "cell 1 (x=100, t=0.0)",
+                "domain [-5, 99] of dimension \"x\"",
+            ],
         ),
         (
             unordered(),
             cells(vec![3, -6], vec![2.0, 0.0]),
-            ["cell 0 (x=3, t=2.0)", "domain [-1.0, 1.0] of dimension \"t\""],
+            [
+                "cell 0 (x=3, t=2.0)",
+                "domain [-1.0, 1.0] of dimension \"t\"",
+            ],
         ),
         (
             unordered(),
             cells(vec![1, 2, 3], vec![0.0, f64::NAN, 0.0]),
             ["cell 1 (x=2, t=NaN)", "dimension \"t\""],
         ),
-        (unordered(), cells(vec![9, 7, 9], vec![0.0, 0.0, -0.0]), ["cells 0 and 2", "(x=9, t=-0.0)"]),
-        (global(), cells(vec![9, 7, 8], vec![0.0; 3]), ["cell 1 (x=7, t=0.0)", "(x=9, t=0.0)"]),
-        (global(), cells(vec![7, 7, 8], vec![0.0; 3]), ["cell 1 (x=7, t=0.0)", "has the coordinates of"]),
+        (
+            unordered(),
+            cells(vec![9, 7, 9], vec![0.0, 0.0, -0.0]),
+            ["cells 0 and 2", "(x=9, t=-0.0)"],
+        ),
+        (
+            global(),
+            cells(vec![9, 7, 8], vec![0.0; 3]),
+            ["cell 1 (x=7, t=0.0)", "(x=9, t=0.0)"],
+        ),
+        (
+            global(),
+            cells(vec![7, 7, 8], vec![0.0; 3]),
+            ["cell 1 (x=7, t=0.0)", "has the coordinates of"],
+        ),
     ] {
         let error = refusal(&context, "mem://a", options, &set);
-        let Error::InvalidArgument(text) = &error else { panic!("{error:?}") };
+        let Error::InvalidArgument(text) = &error else {
+            panic!("{error:?}")
+        };
         assert!(words.iter().all(|word| text.contains(word)), "{text}");
     }
 }
@@ -147,30 +188,50 @@ fn bad_columns_are_named() {
     let mut missing = whole();
     missing.columns.remove(2);
     let mut extra = whole();
-    extra.columns.push(ColumnBuffers::of_values("z", vec![1u8, 2]));
+    extra
+        .columns
+        .push(ColumnBuffers::of_values("z", vec![1u8, 2]));
     let mut twice = whole();
-    twice.columns.push(ColumnBuffers::of_values("x", vec![1i64, 2]));
+    twice
+        .columns
+        .push(ColumnBuffers::of_values("x", vec![1i64, 2]));
     for (set, words) in [
         (missing, ["attribute \"a\" is missing", "\"x\""]),
         (extra, ["\"z\"", "no field"]),
         (twice, ["two columns", "\"x\""]),
-        (with(0, ColumnBuffers::of_values("x", vec![1i32, 2])), ["INT32", "INT64"]),
-        (with(2, ColumnBuffers::of_values("a", vec![1i64, 2])), ["INT64", "FLOAT64"]),
-        (with(2, ColumnBuffers::of_strings("a", ["1", "2"])), ["STRING_UTF8", "FLOAT64"]),
+        (
+            with(0, ColumnBuffers::of_values("x", vec![1i32, 2])),
+            ["INT32", "INT64"],
+        ),
+        (
+            with(2, ColumnBuffers::of_values("a", vec![1i64, 2])),
+            ["INT64", "FLOAT64"],
+        ),
+        (
+            with(2, ColumnBuffers::of_strings("a", ["1", "2"])),
+            ["STRING_UTF8", "FLOAT64"],
+        ),
     ] {
         let error = refusal(&context, "mem://a", WriteOptions::new(), &set);
-        let Error::SchemaMismatch(text) = &error else { panic!("{error:?}") };
+        let Error::SchemaMismatch(text) = &error else {
+            panic!("{error:?}")
+        };
         assert!(words.iter().all(|word| text.contains(word)), "{text}");
     }
     let nulls = with(2, ColumnBuffers::of_options("a", [Some(1.0), None]));
     let error = refusal(&context, "mem://a", WriteOptions::new(), &nulls).to_string();
-    assert!(error.contains("\"a\"") && error.contains("cell 1 is null"), "{error}");
+    assert!(
+        error.contains("\"a\"") && error.contains("cell 1 is null"),
+        "{error}"
+    );
     let short = with(2, ColumnBuffers::of_values("a", vec![1.0]));
     let error = refusal(&context, "mem://a", WriteOptions::new(), &short).to_string();
     assert!(error.contains("\"a\" has 1 cells"), "{error}");
     // A nullable attribute takes a column that has no nulls.
     let mut writer = Writer::open(&context, "mem://a", WriteOptions::new()).unwrap();
-    writer.write(&with(3, ColumnBuffers::of_values("n", vec![7i32, 8]))).unwrap();
+    writer
+        .write(&with(3, ColumnBuffers::of_values("n", vec![7i32, 8])))
+        .unwrap();
     assert_eq!(writer.finish().unwrap().len(), 1);
 }
 
@@ -185,43 +246,80 @@ fn cells_outside_the_current_domain_are_refused() {
     Array::create(&context, "mem://a", new).unwrap();
     let set = ColumnSet::of([ColumnBuffers::of_values("x", vec![3i64, 50])]).unwrap();
     let error = refusal(&context, "mem://a", WriteOptions::new(), &set).to_string();
-    assert!(error.contains("cell 1 (x=50)") && error.contains("current domain [0, 49]"), "{error}");
+    assert!(
+        error.contains("cell 1 (x=50)") && error.contains("current domain [0, 49]"),
+        "{error}"
+    );
     // Clients know these words.
     let known = "Cells are written outside of the defined current domain.";
     assert!(error.contains(known), "{error}");
     let inside = ColumnSet::of([ColumnBuffers::of_values("x", vec![3i64, 49])]).unwrap();
-    Writer::open(&context, "mem://a", WriteOptions::new()).unwrap().write(&inside).unwrap();
+    Writer::open(&context, "mem://a", WriteOptions::new())
+        .unwrap()
+        .write(&inside)
+        .unwrap();
 
-    let new = ArraySchema::dense().dimension("x", 0i64..=99, 10).attribute("a", Datatype::Int8);
-    let new = new.current_domain(vec![Range::of(0i64, 49)]).build().unwrap();
+    let new = ArraySchema::dense()
+        .dimension("x", 0i64..=99, 10)
+        .attribute("a", Datatype::Int8);
+    let new = new
+        .current_domain(vec![Range::of(0i64, 49)])
+        .build()
+        .unwrap();
     Array::create(&context, "mem://dense", new).unwrap();
     let set = ColumnSet::of([ColumnBuffers::of_values("a", vec![1i8, 2])]).unwrap();
-    let at = |start, end| WriteOptions::new().subarray(NdRectangle { ranges: vec![Range::of(start, end)] });
+    let at = |start, end| {
+        WriteOptions::new().subarray(NdRectangle {
+            ranges: vec![Range::of(start, end)],
+        })
+    };
     let error = refusal(&context, "mem://dense", at(49i64, 50), &set).to_string();
     assert!(error.contains(known) && error.contains("\"x\""), "{error}");
-    Writer::open(&context, "mem://dense", at(48i64, 49)).unwrap().write(&set).unwrap();
+    Writer::open(&context, "mem://dense", at(48i64, 49))
+        .unwrap()
+        .write(&set)
+        .unwrap();
 }
 
 #[test]
 fn order_holds_across_calls() {
     let context = context();
     sparse(&context, "mem://a");
-    let mut writer =
-        Writer::open(&context, "mem://a", WriteOptions::new().layout(WriteLayout::Global)).unwrap();
+    let mut writer = Writer::open(
+        &context,
+        "mem://a",
+        WriteOptions::new().layout(WriteLayout::Global),
+    )
+    .unwrap();
     writer.write(&cells(vec![1, 2], vec![0.0; 2])).unwrap();
-    for (x, word) in [(1, "in the global order"), (2, "has the coordinates of"), (2, "(x=2, t=0.0)")] {
-        let error = writer.write(&cells(vec![x], vec![0.0])).unwrap_err().to_string();
+    for (x, word) in [
+        (1, "in the global order"),
+        (2, "has the coordinates of"),
+        (2, "(x=2, t=0.0)"),
+    ] {
+        let error = writer
+            .write(&cells(vec![x], vec![0.0]))
+            .unwrap_err()
+            .to_string();
         assert!(
             error.contains(word) || word == "equal" && error.contains("has the coordinates of"),
             "{error}"
         );
     }
     // What was refused changes nothing.
-    writer.write(&cells(vec![2, 3, 4, 60], vec![0.5, 0.0, 0.0, 0.0])).unwrap();
+    writer
+        .write(&cells(vec![2, 3, 4, 60], vec![0.5, 0.0, 0.0, 0.0]))
+        .unwrap();
     assert_eq!(writer.finish().unwrap().len(), 1);
     let array = Array::open(&context, "mem://a").unwrap();
-    let read = Reader::new(&array, ReadOptions::new().fields(["x"])).unwrap().read_all().unwrap();
-    assert_eq!(read.columns[0].values::<i64>(), Some(&[1, 2, 2, 3, 4, 60][..]));
+    let read = Reader::new(&array, ReadOptions::new().fields(["x"]))
+        .unwrap()
+        .read_all()
+        .unwrap();
+    assert_eq!(
+        read.columns[0].values::<i64>(),
+        Some(&[1, 2, 2, 3, 4, 60][..])
+    );
 }
 
 #[test]
@@ -246,9 +344,17 @@ fn a_dimension_of_one_real_number_needs_no_extent() {
     }
     let array = Array::open(&context, "mem://a").unwrap();
     for layout in [Layout::RowMajor, Layout::ColMajor, Layout::Global] {
-        let read = Reader::new(&array, ReadOptions::new().layout(layout)).unwrap().read_all().unwrap();
-        let values =
-            |name: &str| read.columns.iter().find(|c| &*c.column_type.name == name).unwrap().values::<i32>();
+        let read = Reader::new(&array, ReadOptions::new().layout(layout))
+            .unwrap()
+            .read_all()
+            .unwrap();
+        let values = |name: &str| {
+            read.columns
+                .iter()
+                .find(|c| &*c.column_type.name == name)
+                .unwrap()
+                .values::<i32>()
+        };
         assert_eq!(values("y"), Some(&[7, 21, 22, 40][..]), "{layout:?}");
         assert_eq!(values("a"), Some(&[2, 1, 2, 2][..]), "{layout:?}");
     }
@@ -258,14 +364,23 @@ fn a_dimension_of_one_real_number_needs_no_extent() {
 fn a_dropped_writer_leaves_nothing() {
     let context = context();
     sparse(&context, "mem://a");
-    let mut writer =
-        Writer::open(&context, "mem://a", WriteOptions::new().layout(WriteLayout::Global)).unwrap();
-    writer.write(&cells((0..50).collect(), vec![0.0; 50])).unwrap();
+    let mut writer = Writer::open(
+        &context,
+        "mem://a",
+        WriteOptions::new().layout(WriteLayout::Global),
+    )
+    .unwrap();
+    writer
+        .write(&cells((0..50).collect(), vec![0.0; 50]))
+        .unwrap();
     drop(writer);
     let array = Array::open(&context, "mem://a").unwrap();
     assert!(array.fragments().is_empty());
     let location = array.location();
-    let left = location.storage.list(&location.path.join("__fragments")).unwrap();
+    let left = location
+        .storage
+        .list(&location.path.join("__fragments"))
+        .unwrap();
     assert!(left.is_empty(), "{left:?}");
 }
 
@@ -274,30 +389,41 @@ fn empty_writes_are_none() {
     let context = context();
     sparse(&context, "mem://a");
     for layout in [WriteLayout::Unordered, WriteLayout::Global] {
-        let mut writer = Writer::open(&context, "mem://a", WriteOptions::new().layout(layout)).unwrap();
+        let mut writer =
+            Writer::open(&context, "mem://a", WriteOptions::new().layout(layout)).unwrap();
         writer.write(&cells(Vec::new(), Vec::new())).unwrap();
         assert!(writer.finish().unwrap().is_empty());
         let writer = Writer::open(&context, "mem://a", WriteOptions::new().layout(layout)).unwrap();
         assert!(writer.finish().unwrap().is_empty());
     }
-    assert!(Array::open(&context, "mem://a").unwrap().fragments().is_empty());
+    assert!(
+        Array::open(&context, "mem://a")
+            .unwrap()
+            .fragments()
+            .is_empty()
+    );
 }
 
 #[test]
 fn the_later_of_two_equal_timestamps_wins() {
     let context = context();
-    let new =
-        ArraySchema::sparse().dimension("x", 0u64..=u64::MAX - 1, 1 << 40).attribute("a", Datatype::Int64);
+    let new = ArraySchema::sparse()
+        .dimension("x", 0u64..=u64::MAX - 1, 1 << 40)
+        .attribute("a", Datatype::Int64);
     Array::create_at(&context, "mem://a", new.build().unwrap(), 1).unwrap();
     for i in 0..40i64 {
-        let mut writer = Writer::open(&context, "mem://a", WriteOptions::new().timestamp(5)).unwrap();
+        let mut writer =
+            Writer::open(&context, "mem://a", WriteOptions::new().timestamp(5)).unwrap();
         let set = ColumnSet::of([
             ColumnBuffers::of_values("x", vec![u64::MAX - 1]),
             ColumnBuffers::of_values("a", vec![i]),
         ]);
         writer.write(&set.unwrap()).unwrap();
         let array = Array::open(&context, "mem://a").unwrap();
-        let read = Reader::new(&array, ReadOptions::new()).unwrap().read_all().unwrap();
+        let read = Reader::new(&array, ReadOptions::new())
+            .unwrap()
+            .read_all()
+            .unwrap();
         assert_eq!(read.columns[1].values::<i64>(), Some(&[i][..]));
     }
 }
@@ -317,53 +443,96 @@ fn dense_boxes_must_fit() {
     let context = context();
     dense(&context, "mem://a");
     let column = |n: usize| ColumnSet::of([ColumnBuffers::of_values("a", vec![1i16; n])]).unwrap();
-    let area =
-        |x: (i32, i32), y: (i32, i32)| NdRectangle { ranges: vec![Range::of(x.0, x.1), Range::of(y.0, y.1)] };
+    let area = |x: (i32, i32), y: (i32, i32)| NdRectangle {
+        ranges: vec![Range::of(x.0, x.1), Range::of(y.0, y.1)],
+    };
     let options = |x, y| WriteOptions::new().subarray(area(x, y));
     for (options, cells, word) in [
         (options((0, 1), (1, 2)), 3, "4 cells, but 3"),
         (options((0, 13), (1, 2)), 28, "domain"),
         (options((1, 0), (1, 2)), 4, "ends before it starts"),
-        (options((-7, -1), (1, 6)).layout(WriteLayout::Global), 42, "whole space tiles"),
-        (options((-7, -4), (1, 6)).layout(WriteLayout::Global), 25, "the box has 24"),
+        (
+            options((-7, -1), (1, 6)).layout(WriteLayout::Global),
+            42,
+            "whole space tiles",
+        ),
+        (
+            options((-7, -4), (1, 6)).layout(WriteLayout::Global),
+            25,
+            "the box has 24",
+        ),
         (WriteOptions::new().memory_budget(10), 120, "space tile"),
     ] {
         let error = refusal(&context, "mem://a", options, &column(cells)).to_string();
         assert!(error.contains(word), "{error}");
     }
-    let mut writer =
-        Writer::open(&context, "mem://a", options((-7, -4), (1, 6)).layout(WriteLayout::Global)).unwrap();
+    let mut writer = Writer::open(
+        &context,
+        "mem://a",
+        options((-7, -4), (1, 6)).layout(WriteLayout::Global),
+    )
+    .unwrap();
     writer.write(&column(23)).unwrap();
     let error = writer.finish().unwrap_err().to_string();
-    assert!(error.contains("after 23 cells") && error.contains("24"), "{error}");
+    assert!(
+        error.contains("after 23 cells") && error.contains("24"),
+        "{error}"
+    );
     let with_dimension = ColumnSet::of([
         ColumnBuffers::of_values("a", vec![1i16; 120]),
         ColumnBuffers::of_values("x", vec![1i32; 120]),
     ]);
-    let error = refusal(&context, "mem://a", WriteOptions::new(), &with_dimension.unwrap()).to_string();
+    let error = refusal(
+        &context,
+        "mem://a",
+        WriteOptions::new(),
+        &with_dimension.unwrap(),
+    )
+    .to_string();
     assert!(error.contains("is a dimension"), "{error}");
     for layout in [WriteLayout::Unordered, WriteLayout::Row] {
-        let uri = if layout == WriteLayout::Row { "mem://s" } else { "mem://a" };
+        let uri = if layout == WriteLayout::Row {
+            "mem://s"
+        } else {
+            "mem://a"
+        };
         if layout == WriteLayout::Row {
             sparse(&context, uri);
         }
         assert!(Writer::open(&context, uri, WriteOptions::new().layout(layout)).is_err());
     }
     let mut writer = Writer::open(&context, "mem://a", WriteOptions::new()).unwrap();
-    writer.write_box(&area((12, 12), (6, 6)), &column(1)).unwrap();
-    writer.write_box(&area((-7, -7), (1, 2)), &column(2)).unwrap();
+    writer
+        .write_box(&area((12, 12), (6, 6)), &column(1))
+        .unwrap();
+    writer
+        .write_box(&area((-7, -7), (1, 2)), &column(2))
+        .unwrap();
     assert_eq!(writer.finish().unwrap().len(), 2);
 }
 
 #[test]
 fn old_arrays_want_an_upgrade_first() {
     let context = context();
-    let mut schema = ArraySchema::sparse().dimension("x", 0i64..=99, 10).build().unwrap().schema;
+    let mut schema = ArraySchema::sparse()
+        .dimension("x", 0i64..=99, 10)
+        .build()
+        .unwrap()
+        .schema;
     schema.version = FormatVersion::new(6, "schema").unwrap();
     let location = context.locate(&Uri::parse("mem://old").unwrap()).unwrap();
-    let error = Writer::with_schema(&context, location, Arc::new(schema), "s".into(), WriteOptions::new());
+    let error = Writer::with_schema(
+        &context,
+        location,
+        Arc::new(schema),
+        "s".into(),
+        WriteOptions::new(),
+    );
     let error = error.unwrap_err().to_string();
-    assert!(error.contains("version 6") && error.contains("upgrade"), "{error}");
+    assert!(
+        error.contains("version 6") && error.contains("upgrade"),
+        "{error}"
+    );
 }
 
 #[test]
@@ -372,45 +541,87 @@ fn large_writes_become_several_fragments_that_count_at_once() {
     sparse(&context, "mem://a");
     let options = WriteOptions::new().max_fragment_size(300).timestamp(9);
     let mut writer = Writer::open(&context, "mem://a", options).unwrap();
-    writer.write(&cells((0..50).rev().collect(), vec![0.25; 50])).unwrap();
+    writer
+        .write(&cells((0..50).rev().collect(), vec![0.25; 50]))
+        .unwrap();
     let names = writer.finish().unwrap();
     assert!(names.len() > 3, "{names:?}");
     let array = Array::open(&context, "mem://a").unwrap();
-    let mut found: Vec<String> = array.fragments().iter().map(|f| f.timestamped_name().to_string()).collect();
+    let mut found: Vec<String> = array
+        .fragments()
+        .iter()
+        .map(|f| f.timestamped_name().to_string())
+        .collect();
     found.sort();
     let mut sorted = names.clone();
     sorted.sort();
     assert_eq!(found, sorted);
     let location = array.location();
-    let commits = location.storage.list(&location.path.join("__commits")).unwrap();
-    let [commit] = commits.as_slice() else { panic!("{commits:?}") };
+    let commits = location
+        .storage
+        .list(&location.path.join("__commits"))
+        .unwrap();
+    let [commit] = commits.as_slice() else {
+        panic!("{commits:?}")
+    };
     assert!(commit.name.ends_with(".con"));
-    let read = Reader::new(&array, ReadOptions::new().fields(["x"])).unwrap().read_all().unwrap();
-    assert_eq!(read.columns[0].values::<i64>(), Some(&(0..50).collect::<Vec<_>>()[..]));
+    let read = Reader::new(&array, ReadOptions::new().fields(["x"]))
+        .unwrap()
+        .read_all()
+        .unwrap();
+    assert_eq!(
+        read.columns[0].values::<i64>(),
+        Some(&(0..50).collect::<Vec<_>>()[..])
+    );
 }
 
 #[test]
 fn filters_that_do_not_fit_matter_where_cells_are_stored() {
     let context = context();
-    let dictionary = || Pipeline { filters: vec![Filter::Dictionary { level: -1 }], ..Pipeline::default() };
+    let dictionary = || Pipeline {
+        filters: vec![Filter::Dictionary { level: -1 }],
+        ..Pipeline::default()
+    };
     let schema = |dimension, attribute| {
         ArraySchema::dense()
-            .dimension_with(Dimension::new("x", 0i32..=3).tile_extent(4i32).filters(dimension))
-            .attribute_with(Attribute::new("a", Datatype::Int16, CellValNum::ONE).filters(attribute))
+            .dimension_with(
+                Dimension::new("x", 0i32..=3)
+                    .tile_extent(4i32)
+                    .filters(dimension),
+            )
+            .attribute_with(
+                Attribute::new("a", Datatype::Int16, CellValNum::ONE).filters(attribute),
+            )
             .build()
             .unwrap()
     };
     let cells = ColumnSet::of([ColumnBuffers::of_values("a", vec![4i16, 3, 2, 1])]).unwrap();
     // Coordinates of dense arrays are not stored.
-    Array::create(&context, "mem://dense", schema(dictionary(), Pipeline::default())).unwrap();
+    Array::create(
+        &context,
+        "mem://dense",
+        schema(dictionary(), Pipeline::default()),
+    )
+    .unwrap();
     let mut writer = Writer::open(&context, "mem://dense", WriteOptions::new()).unwrap();
     writer.write(&cells).unwrap();
     writer.finish().unwrap();
     let array = Array::open(&context, "mem://dense").unwrap();
-    let read = Reader::new(&array, ReadOptions::new()).unwrap().read_all().unwrap();
+    let read = Reader::new(&array, ReadOptions::new())
+        .unwrap()
+        .read_all()
+        .unwrap();
     assert_eq!(read.columns[0].values::<i16>(), Some(&[4, 3, 2, 1][..]));
 
-    Array::create(&context, "mem://numbers", schema(Pipeline::default(), dictionary())).unwrap();
+    Array::create(
+        &context,
+        "mem://numbers",
+        schema(Pipeline::default(), dictionary()),
+    )
+    .unwrap();
     let error = refusal(&context, "mem://numbers", WriteOptions::new(), &cells).to_string();
-    assert!(error.contains("tile 0 of \"a\"") && error.contains("DICTIONARY"), "{error}");
+    assert!(
+        error.contains("tile 0 of \"a\"") && error.contains("DICTIONARY"),
+        "{error}"
+    );
 }

@@ -1,5 +1,6 @@
-//! A dense array of 384^3 `float32` in chunks of 64^3, raw and with Zstandard, beside `zarrs`, in turn: a write, a full read,
-//! 100 blocks of 32^3. Every read gives memory of its own, on both sides.
+//! A dense array of 384^3 `float32` in chunks of 64^3, raw and with Zstandard, beside `zarrs`, in
+//! turn: a write, a full read, 100 blocks of 32^3. Every read gives memory of its own, on both
+//! sides.
 //!
 //! usage: bench-neighbours FOLDER > rust.json; then run_tensorstore.py FOLDER rust.json
 
@@ -118,9 +119,15 @@ fn azulejo(dir: &str, codec: &str, cells: &[f32], total: f64, times: &mut Times)
     let uri = format!("{dir}/{codec}.tiledb");
     fresh(&uri)?;
     let context = Context::new(Config::default(), None)?;
-    let filters = if codec == "raw" { vec![] } else { vec![Filter::Zstd { level: 3 }] };
-    let attribute = Attribute::new("a", Datatype::Float32, CellValNum::ONE)
-        .filters(Pipeline { filters, ..Pipeline::default() });
+    let filters = if codec == "raw" {
+        vec![]
+    } else {
+        vec![Filter::Zstd { level: 3 }]
+    };
+    let attribute = Attribute::new("a", Datatype::Float32, CellValNum::ONE).filters(Pipeline {
+        filters,
+        ..Pipeline::default()
+    });
     let (last, tile) = (SIDE as i32 - 1, CHUNK as i32);
     let schema = ArraySchema::dense()
         .dimension("z", 0..=last, tile)
@@ -136,7 +143,9 @@ fn azulejo(dir: &str, codec: &str, cells: &[f32], total: f64, times: &mut Times)
         Ok(writer.finish()?)
     })?;
     let array = Array::open(&context, &uri)?;
-    let read = |options: ReadOptions| -> Outcome<ColumnSet> { Ok(Reader::new(&array, options)?.read_all()?) };
+    let read = |options: ReadOptions| -> Outcome<ColumnSet> {
+        Ok(Reader::new(&array, options)?.read_all()?)
+    };
     let sum_of = |set: &ColumnSet| sum(set.columns[0].data.typed_data());
     let all = times.time("full read", || read(ReadOptions::new()))?;
     if sum_of(&all) != total {
@@ -146,8 +155,9 @@ fn azulejo(dir: &str, codec: &str, cells: &[f32], total: f64, times: &mut Times)
         blocks()
             .into_iter()
             .map(|start| {
-                let range =
-                    |low: usize| DimSelection::Ranges(vec![Range::of(low as i32, (low + BLOCK - 1) as i32)]);
+                let range = |low: usize| {
+                    DimSelection::Ranges(vec![Range::of(low as i32, (low + BLOCK - 1) as i32)])
+                };
                 let subarray = Subarray::Box(start.map(range).to_vec());
                 read(ReadOptions::new().subarray(subarray))
             })
@@ -161,7 +171,8 @@ fn zarrs(dir: &str, codec: &str, cells: &[f32], total: f64, times: &mut Times) -
     fresh(&path)?;
     let store = Arc::new(FilesystemStore::new(&path)?);
     let (side, chunk) = (SIDE as u64, CHUNK as u64);
-    let mut builder = ArrayBuilder::new(vec![side; 3], vec![chunk; 3], data_type::float32(), 0.0f32);
+    let mut builder =
+        ArrayBuilder::new(vec![side; 3], vec![chunk; 3], data_type::float32(), 0.0f32);
     if codec != "raw" {
         builder.bytes_to_bytes_codecs(vec![Arc::new(ZstdCodec::new(3, false))]);
     }
@@ -169,14 +180,19 @@ fn zarrs(dir: &str, codec: &str, cells: &[f32], total: f64, times: &mut Times) -
     array.store_metadata()?;
     let everything = ArraySubset::new_with_shape(vec![side; 3]);
     let start = Instant::now();
-    times.time("write", || Ok(array.store_array_subset(&everything, cells)?))?;
+    times.time(
+        "write",
+        || Ok(array.store_array_subset(&everything, cells)?),
+    )?;
     let written = start.elapsed().as_secs_f64();
     let start = Instant::now();
     sync(Path::new(&path))?;
     let durable = written + start.elapsed().as_secs_f64();
     let best = times.0.entry("write, durable").or_insert(f64::INFINITY);
     *best = best.min(durable);
-    let all = times.time("full read", || Ok(array.retrieve_array_subset::<Vec<f32>>(&everything)?))?;
+    let all = times.time("full read", || {
+        Ok(array.retrieve_array_subset::<Vec<f32>>(&everything)?)
+    })?;
     if sum(&all) != total {
         return Err("not what was written".into());
     }
@@ -184,8 +200,12 @@ fn zarrs(dir: &str, codec: &str, cells: &[f32], total: f64, times: &mut Times) -
         blocks()
             .into_iter()
             .map(|start| {
-                let ranges: Vec<_> = start.iter().map(|&low| low as u64..(low + BLOCK) as u64).collect();
-                Ok(array.retrieve_array_subset::<Vec<f32>>(&ArraySubset::new_with_ranges(&ranges))?)
+                let ranges: Vec<_> = start
+                    .iter()
+                    .map(|&low| low as u64..(low + BLOCK) as u64)
+                    .collect();
+                Ok(array
+                    .retrieve_array_subset::<Vec<f32>>(&ArraySubset::new_with_ranges(&ranges))?)
             })
             .collect::<Outcome<Vec<_>>>()
     })?;
@@ -210,11 +230,17 @@ fn sync(path: &Path) -> Outcome<()> {
         let threads: Vec<_> = all
             .chunks(all.len().div_ceil(8))
             .map(|some| {
-                scope.spawn(|| some.iter().try_for_each(|path| std::fs::File::open(path)?.sync_all()))
+                scope.spawn(|| {
+                    some.iter()
+                        .try_for_each(|path| std::fs::File::open(path)?.sync_all())
+                })
             })
             .collect();
-        threads
-            .into_iter()
-            .try_for_each(|thread| thread.join().map_err(|_| "a thread died")?.map_err(Into::into))
+        threads.into_iter().try_for_each(|thread| {
+            thread
+                .join()
+                .map_err(|_| "a thread died")?
+                .map_err(Into::into)
+        })
     })
 }

@@ -1,13 +1,13 @@
 //! Fuzz targets: what libFuzzer calls, and what the replay test calls on stable Rust.
 //!
-//! A target takes any bytes and must neither panic, hang nor allocate beyond its limit. Where decoding succeeds, encoding
-//! and decoding again must give the same value.
+//! A target takes any bytes and must neither panic, hang nor allocate beyond its limit. Where
+//! decoding succeeds, encoding and decoding again must give the same value.
 
 use azulejo::format::condition::Condition;
 use azulejo::format::filter::{FilterContext, Pipeline, Scratch};
 use azulejo::format::fragment::{
-    Footer, FragmentStats, LegacyMetadata, ProcessedConditions, RTree, Slots, TileBounds, TileNullCounts,
-    TileOffsets, TileSizes, TileSums,
+    Footer, FragmentStats, LegacyMetadata, ProcessedConditions, RTree, Slots, TileBounds,
+    TileNullCounts, TileOffsets, TileSizes, TileSums,
 };
 use azulejo::format::schema::Enumeration;
 use azulejo::format::tile::{GenericTile, TileChunks};
@@ -48,8 +48,12 @@ pub fn generic_tile(data: &[u8]) {
 pub fn fragment_metadata(data: &[u8]) {
     let mut r = ByteReader::new(data);
     let Ok(len) = r.u32("length") else { return };
-    let Ok(payload) = r.bytes_u64(len.into(), "schema") else { return };
-    let Ok(schema) = ArraySchema::decode(payload) else { return };
+    let Ok(payload) = r.bytes_u64(len.into(), "schema") else {
+        return;
+    };
+    let Ok(schema) = ArraySchema::decode(payload) else {
+        return;
+    };
     let part = r.rest();
     if let Ok(footer) = Footer::decode(part, &schema, None) {
         let _ = footer.encode(&schema);
@@ -73,16 +77,35 @@ pub fn fragment_metadata(data: &[u8]) {
 /// Version, datatype, values a cell, a stored pipeline, then a stored tile.
 pub fn filters(data: &[u8]) {
     let mut r = ByteReader::new(data);
-    let (Ok(version), Ok(datatype), Ok(values)) = (r.u8("version"), r.u8("datatype"), r.u8("values")) else {
+    let (Ok(version), Ok(datatype), Ok(values)) =
+        (r.u8("version"), r.u8("datatype"), r.u8("values"))
+    else {
         return;
     };
-    let Ok(version) = FormatVersion::new(version.into(), "fuzz") else { return };
-    let Ok(datatype) = Datatype::from_id(datatype, 1) else { return };
-    let cell_val_num = if values == 0 { CellValNum::Var } else { CellValNum::Fixed(values.into()) };
-    let Ok(pipeline) = Pipeline::decode(&mut r, version) else { return };
+    let Ok(version) = FormatVersion::new(version.into(), "fuzz") else {
+        return;
+    };
+    let Ok(datatype) = Datatype::from_id(datatype, 1) else {
+        return;
+    };
+    let cell_val_num = if values == 0 {
+        CellValNum::Var
+    } else {
+        CellValNum::Fixed(values.into())
+    };
+    let Ok(pipeline) = Pipeline::decode(&mut r, version) else {
+        return;
+    };
     let stored = r.rest();
-    let ctx = FilterContext { version, datatype, cell_val_num, key: None };
-    let Ok(chunks) = TileChunks::parse(stored) else { return };
+    let ctx = FilterContext {
+        version,
+        datatype,
+        cell_val_num,
+        key: None,
+    };
+    let Ok(chunks) = TileChunks::parse(stored) else {
+        return;
+    };
     if chunks.original_len() > LIMIT {
         return;
     }
@@ -105,22 +128,40 @@ pub fn manifest(data: &[u8]) {
     }
 }
 
-/// A folder of files: name behind its length as `u16`, content behind its length as `u32`, again and again.
+/// A folder of files: name behind its length as `u16`, content behind its length as `u32`, again
+/// and again.
 pub fn whole_array(data: &[u8]) {
     let memory = MemoryStorage::new();
     let mut r = ByteReader::new(data);
     while let Ok(len) = r.u16("name length") {
-        let Ok(name) = r.text(len.into(), "name") else { break };
+        let Ok(name) = r.text(len.into(), "name") else {
+            break;
+        };
         let Ok(len) = r.u32("length") else { break };
-        let Ok(content) = r.bytes_u64(len.into(), "content") else { break };
-        let _ = memory.put(&StorePath::memory(&format!("a/{name}")), Bytes::copy_from_slice(content));
+        let Ok(content) = r.bytes_u64(len.into(), "content") else {
+            break;
+        };
+        let _ = memory.put(
+            &StorePath::memory(&format!("a/{name}")),
+            Bytes::copy_from_slice(content),
+        );
     }
-    let config = Config { memory_budget: LIMIT, threads: 1, ..Config::default() };
-    let Ok(context) = Context::with_storages(config, None, Arc::new(LocalStorage::new()), Arc::new(memory))
-    else {
+    let config = Config {
+        memory_budget: LIMIT,
+        threads: 1,
+        ..Config::default()
+    };
+    let Ok(context) = Context::with_storages(
+        config,
+        None,
+        Arc::new(LocalStorage::new()),
+        Arc::new(memory),
+    ) else {
         return;
     };
-    let Ok(array) = Array::open(&context, "mem://a") else { return };
+    let Ok(array) = Array::open(&context, "mem://a") else {
+        return;
+    };
     let _ = array.metadata();
     let _ = array.non_empty_domain();
     let mut cells = 0;

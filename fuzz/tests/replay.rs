@@ -6,9 +6,14 @@ use std::path::Path;
 const MUTATIONS: u64 = 400;
 
 fn replay(name: &str, target: fn(&[u8])) {
-    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus").join(name);
-    let mut inputs: Vec<_> =
-        std::fs::read_dir(&dir).expect("the corpus is committed").flatten().map(|e| e.path()).collect();
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("corpus")
+        .join(name);
+    let mut inputs: Vec<_> = std::fs::read_dir(&dir)
+        .expect("the corpus is committed")
+        .flatten()
+        .map(|e| e.path())
+        .collect();
     inputs.sort();
     assert!(!inputs.is_empty(), "no input in {}", dir.display());
     for path in inputs {

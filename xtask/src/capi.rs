@@ -1,4 +1,5 @@
-//! The shared library of `azulejo-capi`: building it, installing it, comparing its times with the reference's.
+//! The shared library of `azulejo-capi`: building it, installing it, comparing its times with the
+//! reference's.
 
 use crate::{Outcome, reference};
 use std::path::{Path, PathBuf};
@@ -13,27 +14,42 @@ const SONAME: &str = "libtiledb.so.2.30";
 pub fn build(root: &Path, debug: bool) -> Result<PathBuf, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
-    command.current_dir(root).args(["build", "-p", "azulejo-capi"]);
+    command
+        .current_dir(root)
+        .args(["build", "-p", "azulejo-capi"]);
     if !debug {
         command.arg("--release");
     }
     reference::run(&mut command)?;
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
-    let name = format!("{}azulejo_capi{}", std::env::consts::DLL_PREFIX, std::env::consts::DLL_SUFFIX);
-    Ok(target.join(if debug { "debug" } else { "release" }).join(name))
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let name = format!(
+        "{}azulejo_capi{}",
+        std::env::consts::DLL_PREFIX,
+        std::env::consts::DLL_SUFFIX
+    );
+    Ok(target
+        .join(if debug { "debug" } else { "release" })
+        .join(name))
 }
 
-/// Where a tool of the folder beside the checkout lies: below `variable`, or below `../shared/folder`.
+/// Where a tool of the folder beside the checkout lies: below `variable`, or below
+/// `../shared/folder`.
 pub fn beside(root: &Path, variable: &str, folder: &str, tool: &str) -> Result<PathBuf, String> {
-    let place = std::env::var_os(variable).map_or_else(|| root.join("../shared").join(folder), PathBuf::from);
+    let place = std::env::var_os(variable)
+        .map_or_else(|| root.join("../shared").join(folder), PathBuf::from);
     let path = place.join(tool);
     if path.is_file() {
         return Ok(path);
     }
-    Err(format!("{} is not there: set {variable} to the folder that holds {tool}", path.display()))
+    Err(format!(
+        "{} is not there: set {variable} to the folder that holds {tool}",
+        path.display()
+    ))
 }
 
-/// Installs the library, its header and its pkg-config file below a prefix, stripped of symbols that nobody links to.
+/// Installs the library, its header and its pkg-config file below a prefix, stripped of symbols
+/// that nobody links to.
 pub fn install(root: &Path, prefix: &Path) -> Outcome {
     let library = build(root, false)?;
     let write = |path: &Path, what: &str| format!("{}: cannot be {what}", path.display());
@@ -43,12 +59,17 @@ pub fn install(root: &Path, prefix: &Path) -> Outcome {
         std::fs::create_dir_all(folder).map_err(|e| format!("{}: {e}", write(folder, "made")))?;
     }
     let copy = |from: &Path, to: &Path| {
-        std::fs::copy(from, to).map(|_| ()).map_err(|e| format!("{}: {e}", write(to, "written")))
+        std::fs::copy(from, to)
+            .map(|_| ())
+            .map_err(|e| format!("{}: {e}", write(to, "written")))
     };
     let installed = lib.join(SONAME);
     copy(&library, &installed)?;
     // Without a `strip`, the library is only larger.
-    let stripped = Command::new("strip").arg("--strip-unneeded").arg(&installed).status();
+    let stripped = Command::new("strip")
+        .arg("--strip-unneeded")
+        .arg(&installed)
+        .status();
     if !stripped.is_ok_and(|status| status.success()) {
         println!("no strip: {} keeps its symbols", installed.display());
     }
@@ -56,7 +77,8 @@ pub fn install(root: &Path, prefix: &Path) -> Outcome {
         let link = lib.join(name);
         let _ = std::fs::remove_file(&link);
         #[cfg(unix)]
-        std::os::unix::fs::symlink(SONAME, &link).map_err(|e| format!("{}: {e}", write(&link, "made")))?;
+        std::os::unix::fs::symlink(SONAME, &link)
+            .map_err(|e| format!("{}: {e}", write(&link, "made")))?;
         #[cfg(not(unix))]
         copy(&installed, &link)?;
     }
@@ -73,12 +95,19 @@ pub fn install(root: &Path, prefix: &Path) -> Outcome {
     Ok(())
 }
 
-/// Runs one C program over our library and the reference's, in turn; what follows goes to the program that compares.
+/// Runs one C program over our library and the reference's, in turn; what follows goes to the
+/// program that compares.
 pub fn versus(root: &Path, reference_library: &Path, rest: &[&str]) -> Outcome {
     let compare = beside(root, "AZULEJO_BENCH", "bench", "compare")?;
     let ours = build(root, false)?;
     let python = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
-    reference::run(Command::new(python).arg(compare).arg(ours).arg(reference_library).args(rest))
+    reference::run(
+        Command::new(python)
+            .arg(compare)
+            .arg(ours)
+            .arg(reference_library)
+            .args(rest),
+    )
 }
 
 /// Draws how cost grows with cells, tiles, fragments and threads, in both libraries.
@@ -88,5 +117,12 @@ pub fn growth(root: &Path, reference_library: &Path) -> Outcome {
     let (work, out) = (root.join("target/versus-growth"), root.join("docs/images"));
     std::fs::create_dir_all(&out).map_err(|e| format!("{}: {e}", out.display()))?;
     let python = reference::python()?;
-    reference::run(Command::new(python).arg(script).arg(ours).arg(reference_library).arg(work).arg(out))
+    reference::run(
+        Command::new(python)
+            .arg(script)
+            .arg(ours)
+            .arg(reference_library)
+            .arg(work)
+            .arg(out),
+    )
 }

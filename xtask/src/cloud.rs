@@ -1,7 +1,8 @@
 //! `cargo xtask cloud`: arrays on real servers, which this program installs, starts and stops.
 //!
-//! `cargo test` needs no server; this does. The S3 server comes from crates.io, a second one and an emulator from PyPI,
-//! Azurite from npm; the file server and the proxy that counts and misbehaves are ours.
+//! `cargo test` needs no server; this does. The S3 server comes from crates.io, a second one and an
+//! emulator from PyPI, Azurite from npm; the file server and the proxy that counts and misbehaves
+//! are ours.
 
 mod bench;
 mod cells;
@@ -49,7 +50,10 @@ impl Tally {
             Ok(()) => self.passed += 1,
             Err(text) => {
                 self.failed += 1;
-                println!("  FAILED {name}: {}", text.chars().take(800).collect::<String>());
+                println!(
+                    "  FAILED {name}: {}",
+                    text.chars().take(800).collect::<String>()
+                );
             }
         }
     }
@@ -81,10 +85,20 @@ impl Stage {
         let folder = servers::folder().join(format!("run-{}", std::process::id()));
         let root = folder.join("s3");
         guard::folder(&folder);
-        std::fs::create_dir_all(root.join(BUCKET)).map_err(|e| format!("{}: {e}", root.display()))?;
+        std::fs::create_dir_all(root.join(BUCKET))
+            .map_err(|e| format!("{}: {e}", root.display()))?;
         let server = servers::s3(&root)?;
-        let (proxy, sound) = (Proxy::start(server.address, &root)?, Proxy::start(server.address, &root)?);
-        Ok(Self { root, proxy, sound, _server: server, _folder: Folder(folder) })
+        let (proxy, sound) = (
+            Proxy::start(server.address, &root)?,
+            Proxy::start(server.address, &root)?,
+        );
+        Ok(Self {
+            root,
+            proxy,
+            sound,
+            _server: server,
+            _folder: Folder(folder),
+        })
     }
 
     /// Where logs and other files of this run lie.
@@ -118,8 +132,10 @@ pub fn s3_context(address: SocketAddr, more: &[(&str, &str)]) -> Result<Context,
 }
 
 /// A busy machine is no outage: nothing here is about a server that says nothing.
-const PATIENT_S3: [(&str, &str); 2] =
-    [("vfs.s3.request_timeout_ms", "600000"), ("vfs.s3.connect_timeout_ms", "600000")];
+const PATIENT_S3: [(&str, &str); 2] = [
+    ("vfs.s3.request_timeout_ms", "600000"),
+    ("vfs.s3.connect_timeout_ms", "600000"),
+];
 
 /// A context with settings.
 pub fn context_with<'a>(
@@ -155,9 +171,15 @@ pub fn run(options: &[&str]) -> Outcome {
     ];
     if !only.is_empty() && !parts.iter().any(|(name, _)| *name == only) {
         let names: Vec<_> = parts.iter().map(|(name, _)| *name).collect();
-        return Err(format!("no part {only:?}; there are {} and bench", names.join(", ")));
+        return Err(format!(
+            "no part {only:?}; there are {} and bench",
+            names.join(", ")
+        ));
     }
-    for (name, part) in parts.into_iter().filter(|(name, _)| only.is_empty() || *name == only) {
+    for (name, part) in parts
+        .into_iter()
+        .filter(|(name, _)| only.is_empty() || *name == only)
+    {
         let begun = Instant::now();
         let (passed, failed) = (tally.passed, tally.failed);
         println!("cloud {name}");
@@ -174,5 +196,9 @@ pub fn run(options: &[&str]) -> Outcome {
         );
     }
     println!("cloud: {} passed, {} failed", tally.passed, tally.failed);
-    if tally.failed == 0 { Ok(()) } else { Err("arrays on servers do not do as they should".into()) }
+    if tally.failed == 0 {
+        Ok(())
+    } else {
+        Err("arrays on servers do not do as they should".into())
+    }
 }

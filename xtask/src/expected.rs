@@ -11,13 +11,28 @@ pub fn parquet_cells(bytes: bytes::Bytes) -> Result<Vec<Cells>, String> {
     let reader = ParquetRecordBatchReaderBuilder::try_new(bytes)
         .and_then(|b| b.with_batch_size(1 << 16).build())
         .map_err(|e| e.to_string())?;
-    let names: Vec<String> = reader.schema().fields().iter().map(|f| f.name().clone()).collect();
-    let mut columns: Vec<Cells> = names.into_iter().map(|name| Cells { name, values: Vec::new() }).collect();
+    let names: Vec<String> = reader
+        .schema()
+        .fields()
+        .iter()
+        .map(|f| f.name().clone())
+        .collect();
+    let mut columns: Vec<Cells> = names
+        .into_iter()
+        .map(|name| Cells {
+            name,
+            values: Vec::new(),
+        })
+        .collect();
     for batch in reader {
         let batch = batch.map_err(|e| e.to_string())?;
         for (column, array) in columns.iter_mut().zip(batch.columns()) {
             for i in 0..array.len() {
-                column.values.push(if array.is_null(i) { None } else { Some(cell_bytes(array, i)?) });
+                column.values.push(if array.is_null(i) {
+                    None
+                } else {
+                    Some(cell_bytes(array, i)?)
+                });
             }
         }
     }
@@ -36,7 +51,9 @@ fn cell_bytes(array: &ArrayRef, i: usize) -> Result<Vec<u8>, String> {
         DataType::List(_) => all_bytes(&array.as_list::<i32>().value(i))?,
         DataType::LargeList(_) => all_bytes(&array.as_list::<i64>().value(i))?,
         ty => {
-            let size = ty.primitive_width().ok_or_else(|| format!("unexpected Arrow type {ty}"))?;
+            let size = ty
+                .primitive_width()
+                .ok_or_else(|| format!("unexpected Arrow type {ty}"))?;
             let data = array.to_data();
             let start = (data.offset() + i) * size;
             data.buffers()[0].as_slice()[start..start + size].to_vec()

@@ -20,7 +20,15 @@ const FENCES: &[Fence] = &[
         reason: "the format crate does no IO, threads or async",
         inside: &["azulejo-format/src"],
         except: &[],
-        forbidden: &["std::fs", "std::net", "std::thread", "std::process", "rayon", "tokio", "object_store"],
+        forbidden: &[
+            "std::fs",
+            "std::net",
+            "std::thread",
+            "std::process",
+            "rayon",
+            "tokio",
+            "object_store",
+        ],
     },
     Fence {
         reason: "only storage/ touches files",
@@ -73,7 +81,12 @@ const FENCES: &[Fence] = &[
             "azulejo/src/condition",
         ],
         except: &[],
-        forbidden: &["crate::group", "crate::fragment_info", "crate::write", "crate::consolidate"],
+        forbidden: &[
+            "crate::group",
+            "crate::fragment_info",
+            "crate::write",
+            "crate::consolidate",
+        ],
     },
     Fence {
         reason: "writing does not read: consolidation does both",
@@ -95,7 +108,11 @@ const FENCES: &[Fence] = &[
     },
     Fence {
         reason: "the order of stages is known to the reader alone: stages do not call the reader",
-        inside: &["azulejo/src/space", "azulejo/src/condition", "azulejo/src/column"],
+        inside: &[
+            "azulejo/src/space",
+            "azulejo/src/condition",
+            "azulejo/src/column",
+        ],
         except: &[],
         forbidden: &["read::Reader", "read::load_tiles"],
     },
@@ -117,7 +134,8 @@ pub fn check(root: &Path) -> Outcome {
                 continue;
             }
             files_seen += 1;
-            let text = std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
+            let text =
+                std::fs::read_to_string(&file).map_err(|e| format!("{}: {e}", file.display()))?;
             for (number, line) in without_tests(&text).lines().enumerate() {
                 let code = line.split("//").next().unwrap_or_default();
                 if let Some(word) = fence.forbidden.iter().find(|w| code.contains(**w)) {
@@ -143,7 +161,9 @@ pub fn check(root: &Path) -> Outcome {
 
 /// The code before a file's unit tests, which may do as they like.
 fn without_tests(text: &str) -> &str {
-    text.split("\n#[cfg(test)]\nmod tests {").next().unwrap_or_default()
+    text.split("\n#[cfg(test)]\nmod tests {")
+        .next()
+        .unwrap_or_default()
 }
 
 fn rust_files(place: &Path, out: &mut Vec<PathBuf>) {
@@ -151,7 +171,9 @@ fn rust_files(place: &Path, out: &mut Vec<PathBuf>) {
         out.push(place.to_path_buf());
         return;
     }
-    let Ok(entries) = std::fs::read_dir(place) else { return };
+    let Ok(entries) = std::fs::read_dir(place) else {
+        return;
+    };
     for path in entries.flatten().map(|e| e.path()) {
         if path.is_dir() || path.extension().is_some_and(|e| e == "rs") {
             rust_files(&path, out);

@@ -1,4 +1,5 @@
-//! `cargo xtask fixtures DIR`: packs the `made/` part of a corpus, with its expectations, into the repository.
+//! `cargo xtask fixtures DIR`: packs the `made/` part of a corpus, with its expectations, into the
+//! repository.
 //!
 //! The arrays were made by `azulejo/tests/fixtures/tools/`; the pack is what `cargo test` reads.
 
@@ -19,18 +20,28 @@ pub fn pack(dir: &Path) -> Outcome {
     tar.mode(tar::HeaderMode::Deterministic);
     tar.append_dir_all("made", dir.join("made")).map_err(text)?;
     append_expectations(&mut tar, dir, Path::new("expected/made"))?;
-    tar.append_path_with_name(dir.join("keys.json"), "keys.json").map_err(text)?;
-    tar.into_inner().and_then(zstd::Encoder::finish).map_err(text)?;
+    tar.append_path_with_name(dir.join("keys.json"), "keys.json")
+        .map_err(text)?;
+    tar.into_inner()
+        .and_then(zstd::Encoder::finish)
+        .map_err(text)?;
     let size = std::fs::metadata(&target).map_err(text)?.len();
     println!("{PACK}: {size} bytes");
     Ok(())
 }
 
 /// JSON as it is; Parquet as plain cells, so that the tests of the engine need no Parquet.
-fn append_expectations<W: std::io::Write>(tar: &mut tar::Builder<W>, dir: &Path, part: &Path) -> Outcome {
+fn append_expectations<W: std::io::Write>(
+    tar: &mut tar::Builder<W>,
+    dir: &Path,
+    part: &Path,
+) -> Outcome {
     let text = |e: std::io::Error| format!("{}: {e}", part.display());
-    let mut entries: Vec<_> =
-        std::fs::read_dir(dir.join(part)).map_err(text)?.flatten().map(|e| e.file_name()).collect();
+    let mut entries: Vec<_> = std::fs::read_dir(dir.join(part))
+        .map_err(text)?
+        .flatten()
+        .map(|e| e.file_name())
+        .collect();
     entries.sort();
     for name in entries {
         let relative = part.join(name);
@@ -44,8 +55,12 @@ fn append_expectations<W: std::io::Write>(tar: &mut tar::Builder<W>, dir: &Path,
                 let mut header = tar::Header::new_gnu();
                 header.set_size(bytes.len() as u64);
                 header.set_mode(0o644);
-                tar.append_data(&mut header, relative.with_extension("cells"), bytes.as_slice())
-                    .map_err(text)?;
+                tar.append_data(
+                    &mut header,
+                    relative.with_extension("cells"),
+                    bytes.as_slice(),
+                )
+                .map_err(text)?;
             }
             _ => return Err(format!("{}: neither JSON nor Parquet", path.display())),
         }

@@ -49,7 +49,9 @@ pub fn write(dir: &Path) -> Outcome {
         files.sort();
         let read = |p: &PathBuf| std::fs::read(p).map_err(|e| format!("{}: {e}", p.display()));
         let name_of = |p: &PathBuf| {
-            p.strip_prefix(&at).map(|p| p.to_string_lossy().replace('\\', "/")).unwrap_or_default()
+            p.strip_prefix(&at)
+                .map(|p| p.to_string_lossy().replace('\\', "/"))
+                .unwrap_or_default()
         };
         let Some(schema_file) = files.iter().find(|p| {
             let name = name_of(p);
@@ -60,7 +62,9 @@ pub fn write(dir: &Path) -> Outcome {
         };
         let stored = read(schema_file)?;
         keep("generic_tile", &stored)?;
-        let payload = GenericTile::decode(&stored, None, 1 << 24).map_err(|e| e.to_string())?.data;
+        let payload = GenericTile::decode(&stored, None, 1 << 24)
+            .map_err(|e| e.to_string())?
+            .data;
         keep("schema", &payload)?;
         let schema = ArraySchema::decode(&payload).map_err(|e| e.to_string())?;
         let mut folder = ByteWriter::new();
@@ -70,16 +74,24 @@ pub fn write(dir: &Path) -> Outcome {
             folder.bytes(name.as_bytes());
             folder.u32(u32::try_from(content.len()).map_err(|e| e.to_string())?);
             folder.bytes(&content);
-            if name.ends_with(".del") || name.contains("__enumerations/") || name.contains("__meta/") {
+            if name.ends_with(".del")
+                || name.contains("__enumerations/")
+                || name.contains("__meta/")
+            {
                 keep("generic_tile", &content)?;
                 if let Ok(tile) = GenericTile::decode(&content, None, 1 << 24) {
                     keep("schema", &tile.data)?;
                 }
             }
             if name.ends_with("__fragment_metadata.tdb") {
-                let part = GenericTile::decode(&content, None, 1 << 24).map_or(content.clone(), |tile| {
-                    if schema.version.has_footer() { content.clone() } else { tile.data }
-                });
+                let part =
+                    GenericTile::decode(&content, None, 1 << 24).map_or(content.clone(), |tile| {
+                        if schema.version.has_footer() {
+                            content.clone()
+                        } else {
+                            tile.data
+                        }
+                    });
                 // The footer lies at the end; its length is among its last bytes in most versions.
                 for len in [part.len(), part.len().min(400), part.len().min(200)] {
                     let mut w = ByteWriter::new();
@@ -97,21 +109,38 @@ pub fn write(dir: &Path) -> Outcome {
     }
     let sidecar = sidecar()?;
     keep("manifest", &sidecar)?;
-    keep("manifest", &GenericTile::decode(&sidecar, None, 1 << 24).map_err(|e| e.to_string())?.data)?;
+    keep(
+        "manifest",
+        &GenericTile::decode(&sidecar, None, 1 << 24)
+            .map_err(|e| e.to_string())?
+            .data,
+    )?;
     println!("fuzz/corpus: {count} inputs");
     Ok(())
 }
 
 /// The manifest of an array in memory.
 fn sidecar() -> Result<Vec<u8>, String> {
-    let entry = |name: &str, size| Entry { name: name.into(), is_dir: size == 0, size: Some(size) };
+    let entry = |name: &str, size| Entry {
+        name: name.into(),
+        is_dir: size == 0,
+        size: Some(size),
+    };
     let id = "0123456789abcdef0123456789abcdef";
     let folders = BTreeMap::from([
-        (String::new(), vec![entry("__commits", 0), entry("__schema", 0)]),
-        ("__commits".into(), vec![entry(&format!("__1_1_{id}_22.wrt"), 0), entry("x", 5)]),
+        (
+            String::new(),
+            vec![entry("__commits", 0), entry("__schema", 0)],
+        ),
+        (
+            "__commits".into(),
+            vec![entry(&format!("__1_1_{id}_22.wrt"), 0), entry("x", 5)],
+        ),
         ("__schema".into(), vec![entry(&format!("__1_1_{id}"), 170)]),
     ]);
-    Manifest { made: 1, folders }.encode().map_err(|e| e.to_string())
+    Manifest { made: 1, folders }
+        .encode()
+        .map_err(|e| e.to_string())
 }
 
 /// A data file of a fixed-length attribute, behind what the `filters` target wants to know of it.
@@ -127,14 +156,20 @@ fn data_tile(schema: &ArraySchema, name: &str, content: &[u8]) -> Option<Vec<u8>
     let mut w = ByteWriter::new();
     w.u8(u8::try_from(version.number()).ok()?);
     w.u8(attribute.datatype.id());
-    w.u8(if attribute.is_var() { 0 } else { u8::try_from(attribute.cell_val_num.id()).ok()? });
+    w.u8(if attribute.is_var() {
+        0
+    } else {
+        u8::try_from(attribute.cell_val_num.id()).ok()?
+    });
     pipeline.encode(&mut w, version);
     w.bytes(content);
     Some(w.into_bytes())
 }
 
 fn find(dir: &Path, out: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(dir) else { return };
+    let Ok(entries) = std::fs::read_dir(dir) else {
+        return;
+    };
     for path in entries.flatten().map(|e| e.path()) {
         if path.is_dir() {
             find(&path, out);

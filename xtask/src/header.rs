@@ -1,7 +1,9 @@
-//! `cargo xtask header`: the C header of `azulejo-capi`, from its sources, and the list of functions for its tests.
+//! `cargo xtask header`: the C header of `azulejo-capi`, from its sources, and the list of
+//! functions for its tests.
 //!
-//! Functions are found by their names, in the macros that declare them (see `azulejo-capi/src/boundary.rs`) and as plain
-//! `extern "C"` functions. Types of parameters are few: each has its C spelling in [`c_type`].
+//! Functions are found by their names, in the macros that declare them (see
+//! `azulejo-capi/src/boundary.rs`) and as plain `extern "C"` functions. Types of parameters are
+//! few: each has its C spelling in [`c_type`].
 
 use crate::Outcome;
 use std::collections::BTreeMap;
@@ -17,7 +19,9 @@ pub fn write(root: &Path) -> Outcome {
     for (file, text) in files(root)? {
         let path = root.join(file);
         let folder = path.parent().map_or(Ok(()), std::fs::create_dir_all);
-        folder.and_then(|()| std::fs::write(&path, text)).map_err(|e| format!("{}: {e}", path.display()))?;
+        folder
+            .and_then(|()| std::fs::write(&path, text))
+            .map_err(|e| format!("{}: {e}", path.display()))?;
     }
     Ok(())
 }
@@ -26,10 +30,13 @@ pub fn write(root: &Path) -> Outcome {
 pub fn check(root: &Path) -> Outcome {
     for (file, text) in files(root)? {
         let path = root.join(file);
-        let there = std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let there =
+            std::fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
         // A checkout may have other line ends.
         if there.replace("\r\n", "\n") != text {
-            return Err(format!("{file} is not up to date: run `cargo xtask header`"));
+            return Err(format!(
+                "{file} is not up to date: run `cargo xtask header`"
+            ));
         }
     }
     Ok(())
@@ -42,15 +49,20 @@ fn files(root: &Path) -> Result<[(&'static str, String); 2], String> {
     Ok([(HEADER, header), (LIST, list)])
 }
 
-/// The functions of a header, a line each: the name, and the letters of its parameters: `c` a context, `h` a handle coming
-/// in, `p` another pointer, `f` a callback, `n` a number.
+/// The functions of a header, a line each: the name, and the letters of its parameters: `c` a
+/// context, `h` a handle coming in, `p` another pointer, `f` a callback, `n` a number.
 fn list(header: &str) -> String {
     let mut out = String::from("// Made by `cargo xtask header`: do not edit.\nfunctions! {\n");
     for line in header.lines() {
-        let Some((start, parameters)) = line.strip_suffix(");").and_then(|line| line.split_once('(')) else {
+        let Some((start, parameters)) = line
+            .strip_suffix(");")
+            .and_then(|line| line.split_once('('))
+        else {
             continue;
         };
-        let Some((_, name)) = start.rsplit_once([' ', '*']).filter(|(_, name)| name.starts_with("tiledb_"))
+        let Some((_, name)) = start
+            .rsplit_once([' ', '*'])
+            .filter(|(_, name)| name.starts_with("tiledb_"))
         else {
             continue;
         };
@@ -68,7 +80,11 @@ fn list(header: &str) -> String {
                 _ => 'p',
             })
             .collect();
-        let status = if start.starts_with("int32_t ") { "status" } else { "other" };
+        let status = if start.starts_with("int32_t ") {
+            "status"
+        } else {
+            "other"
+        };
         let _ = writeln!(out, "    {name} {status} \"{letters}\";");
     }
     out.push_str("}\n");
@@ -81,35 +97,62 @@ fn make(root: &Path) -> Result<String, String> {
     files.sort();
     let mut text = String::new();
     for file in &files {
-        text.push_str(&std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?);
+        text.push_str(
+            &std::fs::read_to_string(file).map_err(|e| format!("{}: {e}", file.display()))?,
+        );
     }
-    let code: String =
-        text.lines().map(|line| line.split("//").next().unwrap_or_default().to_owned() + "\n").collect();
+    let code: String = text
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or_default().to_owned() + "\n")
+        .collect();
     let kinds = kinds(&code);
     let mut functions: BTreeMap<String, String> = BTreeMap::new();
     for (name, parameters, result) in declared(&code) {
-        functions.insert(name.clone(), declaration(&name, &parameters, &result, &kinds)?);
+        functions.insert(
+            name.clone(),
+            declaration(&name, &parameters, &result, &kinds)?,
+        );
     }
     for (name, of) in freeing(&code) {
-        let kind = kinds.get(&of).ok_or_else(|| format!("{name}: {of} is no kind of handle"))?;
-        functions.insert(name.clone(), format!("void {name}(tiledb_{kind}_t** handle);"));
+        let kind = kinds
+            .get(&of)
+            .ok_or_else(|| format!("{name}: {of} is no kind of handle"))?;
+        functions.insert(
+            name.clone(),
+            format!("void {name}(tiledb_{kind}_t** handle);"),
+        );
     }
     for (to, from) in names(&code) {
-        functions.insert(to.clone(), format!("int32_t {to}(int32_t id, const char** str);"));
-        functions.insert(from.clone(), format!("int32_t {from}(const char* str, int32_t* id);"));
+        functions.insert(
+            to.clone(),
+            format!("int32_t {to}(int32_t id, const char** str);"),
+        );
+        functions.insert(
+            from.clone(),
+            format!("int32_t {from}(const char* str, int32_t* id);"),
+        );
     }
     let mut objects = String::new();
     for (symbol, get, of) in fixed(&code) {
-        let kind = kinds.get(&of).ok_or_else(|| format!("{symbol}: {of} is no kind of handle"))?;
+        let kind = kinds
+            .get(&of)
+            .ok_or_else(|| format!("{symbol}: {of} is no kind of handle"))?;
         let _ = writeln!(objects, "extern const tiledb_{kind}_t* {symbol};");
-        functions
-            .insert(get.clone(), format!("int32_t {get}(tiledb_ctx_t* ctx, const tiledb_{kind}_t** out);"));
+        functions.insert(
+            get.clone(),
+            format!("int32_t {get}(tiledb_ctx_t* ctx, const tiledb_{kind}_t** out);"),
+        );
     }
     let prelude = root.join(PRELUDE);
     let mut out = String::from("/* Made by `cargo xtask header`: do not edit. */\n");
-    out.push_str(&std::fs::read_to_string(&prelude).map_err(|e| format!("{}: {e}", prelude.display()))?);
+    out.push_str(
+        &std::fs::read_to_string(&prelude).map_err(|e| format!("{}: {e}", prelude.display()))?,
+    );
     for kind in kinds.values() {
-        let _ = writeln!(out, "typedef struct tiledb_{kind}_handle_t tiledb_{kind}_t;");
+        let _ = writeln!(
+            out,
+            "typedef struct tiledb_{kind}_handle_t tiledb_{kind}_t;"
+        );
     }
     let _ = write!(out, "\n{objects}\n");
     for line in functions.values() {
@@ -120,7 +163,9 @@ fn make(root: &Path) -> Result<String, String> {
 }
 
 fn sources(place: &Path, out: &mut Vec<PathBuf>) {
-    let Ok(entries) = std::fs::read_dir(place) else { return };
+    let Ok(entries) = std::fs::read_dir(place) else {
+        return;
+    };
     for path in entries.flatten().map(|e| e.path()) {
         if path.is_dir() {
             sources(&path, out);
@@ -135,8 +180,10 @@ fn kinds(code: &str) -> BTreeMap<String, String> {
     let mut kinds = BTreeMap::new();
     for part in code.split("impl Kind for ").skip(1) {
         let name: String = part.chars().take_while(|c| c.is_alphanumeric()).collect();
-        if let Some(kind) =
-            part.split("NAME: &'static str = \"").nth(1).and_then(|rest| rest.split('"').next())
+        if let Some(kind) = part
+            .split("NAME: &'static str = \"")
+            .nth(1)
+            .and_then(|rest| rest.split('"').next())
         {
             kinds.insert(name, kind.to_owned());
         }
@@ -149,7 +196,9 @@ fn declared(code: &str) -> Vec<(String, String, String)> {
     let mut found = Vec::new();
     for part in code.split("fn tiledb_").skip(1) {
         let Some(open) = part.find('(') else { continue };
-        let Some(close) = closing(part, open) else { continue };
+        let Some(close) = closing(part, open) else {
+            continue;
+        };
         let after = part[close + 1..].trim_start();
         let result = match after.strip_prefix("->") {
             Some(rest) => rest.split('{').next().unwrap_or_default().trim().to_owned(),
@@ -160,7 +209,11 @@ fn declared(code: &str) -> Vec<(String, String, String)> {
         if after.starts_with(';') {
             continue;
         }
-        found.push((format!("tiledb_{}", part[..open].trim()), part[open + 1..close].to_owned(), result));
+        found.push((
+            format!("tiledb_{}", part[..open].trim()),
+            part[open + 1..close].to_owned(),
+            result,
+        ));
     }
     found
 }
@@ -183,7 +236,10 @@ fn closing(text: &str, open: usize) -> Option<usize> {
 
 /// The functions that free handles: name and Rust name of the kind.
 fn freeing(code: &str) -> Vec<(String, String)> {
-    let blocks = code.split("capi_free! {").skip(1).filter_map(|part| part.split('}').next());
+    let blocks = code
+        .split("capi_free! {")
+        .skip(1)
+        .filter_map(|part| part.split('}').next());
     let lines = blocks.flat_map(|block| block.split(';').collect::<Vec<_>>());
     lines
         .filter_map(|line| {
@@ -196,23 +252,37 @@ fn freeing(code: &str) -> Vec<(String, String)> {
 /// The pairs of functions that translate the names of enumerators.
 fn names(code: &str) -> Vec<(String, String)> {
     let words = |line: &str| -> Option<(String, String)> {
-        let mut words = line.split(',').map(str::trim).filter(|word| word.starts_with("tiledb_"));
+        let mut words = line
+            .split(',')
+            .map(str::trim)
+            .filter(|word| word.starts_with("tiledb_"));
         let (to, from) = (words.next()?, words.next()?);
-        (to.ends_with("_to_str") && from.ends_with("_from_str")).then(|| (to.to_owned(), from.to_owned()))
+        (to.ends_with("_to_str") && from.ends_with("_from_str"))
+            .then(|| (to.to_owned(), from.to_owned()))
     };
     let flat = code.replace('\n', " ");
-    flat.split(';').filter_map(|part| words(part.split('[').next().unwrap_or_default())).collect()
+    flat.split(';')
+        .filter_map(|part| words(part.split('[').next().unwrap_or_default()))
+        .collect()
 }
 
 /// Data symbols, the functions that give the same pointers, and the Rust names of their kinds.
 fn fixed(code: &str) -> Vec<(String, String, String)> {
-    let Some(block) = code.split("fixed! {").nth(1).and_then(|part| part.split('}').next()) else {
+    let Some(block) = code
+        .split("fixed! {")
+        .nth(1)
+        .and_then(|part| part.split('}').next())
+    else {
         return Vec::new();
     };
     let entries = block.split(';').filter_map(|entry| {
         let (symbols, rest) = entry.split_once(':')?;
         let (symbol, get) = symbols.split_once(',')?;
-        Some((symbol.trim().to_owned(), get.trim().to_owned(), rest.split('=').next()?.trim().to_owned()))
+        Some((
+            symbol.trim().to_owned(),
+            get.trim().to_owned(),
+            rest.split('=').next()?.trim().to_owned(),
+        ))
     });
     entries.collect()
 }
@@ -234,10 +304,18 @@ fn declaration(
             _ if parameter.is_empty() => {}
             None => out.push(format!("tiledb_ctx_t* {parameter}")),
             Some((parameter, rust)) => {
-                let c = c_type(rust.trim(), kinds).ok_or_else(|| format!("{name}: no C type for {rust}"))?;
+                let c = c_type(rust.trim(), kinds)
+                    .ok_or_else(|| format!("{name}: no C type for {rust}"))?;
                 // C++ programs include the header too.
-                let keyword = matches!(parameter.trim(), "new" | "operator" | "delete" | "this" | "class");
-                out.push(format!("{c} {}{}", parameter.trim(), if keyword { "_" } else { "" }));
+                let keyword = matches!(
+                    parameter.trim(),
+                    "new" | "operator" | "delete" | "this" | "class"
+                );
+                out.push(format!(
+                    "{c} {}{}",
+                    parameter.trim(),
+                    if keyword { "_" } else { "" }
+                ));
             }
         }
     }
@@ -249,7 +327,11 @@ fn declaration(
         "Str" => "const char*",
         other => number(other).ok_or_else(|| format!("{name}: no C type for {other}"))?,
     };
-    let parameters = if out.is_empty() { "void".into() } else { out.join(", ") };
+    let parameters = if out.is_empty() {
+        "void".into()
+    } else {
+        out.join(", ")
+    };
     Ok(format!("{result} {name}({parameters});"))
 }
 
@@ -287,12 +369,22 @@ fn number(rust: &str) -> Option<&'static str> {
 /// The C spelling of a type of `azulejo-capi`'s boundary.
 fn c_type(rust: &str, kinds: &BTreeMap<String, String>) -> Option<String> {
     let rust = rust.replace("crate::boundary::", "").replace(' ', "");
-    let inner =
-        |outer: &str| Some(rust.strip_prefix(outer)?.strip_prefix('<')?.strip_suffix('>')?.to_owned());
+    let inner = |outer: &str| {
+        Some(
+            rust.strip_prefix(outer)?
+                .strip_prefix('<')?
+                .strip_suffix('>')?
+                .to_owned(),
+        )
+    };
     let handle = |of: &str| Some(format!("tiledb_{}_t*", kinds.get(of)?));
     if let Some(of) = inner("In") {
         let handle = handle(&of)?;
-        return Some(if of == "Context" { handle } else { format!("const {handle}") });
+        return Some(if of == "Context" {
+            handle
+        } else {
+            format!("const {handle}")
+        });
     }
     if let Some(of) = inner("Out").or_else(|| inner("InOut")) {
         if let Some(kind) = of.strip_prefix("Ptr<").and_then(|of| of.strip_suffix('>')) {
@@ -324,14 +416,21 @@ fn c_type(rust: &str, kinds: &BTreeMap<String, String>) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    /// What is checked in is what would be generated, and the header declares all that libtiledb 2.30 exports.
+    /// What is checked in is what would be generated, and the header declares all that libtiledb
+    /// 2.30 exports.
     #[test]
     fn the_header_is_up_to_date() {
         let root = crate::root();
         super::check(&root).unwrap();
         let header = super::make(&root).unwrap();
-        let functions = super::list(&header).lines().filter(|line| line.ends_with(";")).count();
-        let objects = header.lines().filter(|line| line.starts_with("extern const ")).count();
+        let functions = super::list(&header)
+            .lines()
+            .filter(|line| line.ends_with(";"))
+            .count();
+        let objects = header
+            .lines()
+            .filter(|line| line.starts_with("extern const "))
+            .count();
         assert_eq!((functions, objects), (514, 6));
     }
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask interop read`: the reference writes random arrays and answers random queries; Azulejo must answer the same.
+//! `cargo xtask interop read`: the reference writes random arrays and answers random queries;
+//! Azulejo must answer the same.
 
 use crate::support::cells::{self, Cells};
 use crate::{Outcome, reference, root};
@@ -15,7 +16,10 @@ use std::process::Command;
 
 /// Seeds that once failed, kept as regression cases with what they showed: always run first.
 const REGRESSIONS: &[(u64, &str)] = &[
-    (61, "stored delete conditions hold indices of an enumeration, not its labels"),
+    (
+        61,
+        "stored delete conditions hold indices of an enumeration, not its labels",
+    ),
     (162, "the same in an encrypted array, with a set of labels"),
 ];
 
@@ -65,7 +69,10 @@ pub fn run(options: &[&str]) -> Outcome {
         }
     };
     // A new seed every day; the same all day, so that a failure can be met again at once.
-    let today = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |d| d.as_secs() / 86_400) * 10_000;
+    let today = std::time::SystemTime::UNIX_EPOCH
+        .elapsed()
+        .map_or(0, |d| d.as_secs() / 86_400)
+        * 10_000;
     let (seed, count) = (value("--seed", today)?, value("--count", 300)?);
     let python = reference::python()?;
     let mut bad = 0;
@@ -74,11 +81,18 @@ pub fn run(options: &[&str]) -> Outcome {
         bad += batch(&python, *regression, 1, false)?;
     }
     bad += batch(&python, seed, count, options.contains(&"--keep"))?;
-    if bad == 0 { Ok(()) } else { Err(format!("{bad} queries are answered differently")) }
+    if bad == 0 {
+        Ok(())
+    } else {
+        Err(format!("{bad} queries are answered differently"))
+    }
 }
 
 fn batch(python: &Path, seed: u64, count: u64, keep: bool) -> Result<usize, String> {
-    let dir = root().join("target").join("interop").join(format!("{seed}-{count}"));
+    let dir = root()
+        .join("target")
+        .join("interop")
+        .join(format!("{seed}-{count}"));
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir).map_err(|e| e.to_string())?;
     let script = root().join("xtask/python/interop_read.py");
@@ -98,8 +112,9 @@ fn batch(python: &Path, seed: u64, count: u64, keep: bool) -> Result<usize, Stri
             refused += 1;
             continue;
         }
-        let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(&dir, &query)))
-            .unwrap_or_else(|_| Err("panicked".into()));
+        let outcome =
+            std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| answer(&dir, &query)))
+                .unwrap_or_else(|_| Err("panicked".into()));
         match outcome {
             Ok(()) => passed += 1,
             Err(text) => {
@@ -142,24 +157,41 @@ fn unhex(text: &str) -> Result<Vec<u8>, String> {
 
 fn subarray(array: &Array, query: &Query) -> Result<Subarray, String> {
     if let Some(points) = &query.points {
-        let column = |(values, dimension): (&Vec<String>, &Dimension)| -> Result<PointColumn, String> {
-            let values: Vec<Vec<u8>> = values.iter().map(|v| unhex(v)).collect::<Result<_, _>>()?;
-            let ends = values.iter().scan(0, |end, v| {
-                *end += v.len() as u64;
-                Some(*end)
-            });
-            let offsets = dimension.cell_val_num.is_var().then(|| std::iter::once(0).chain(ends).collect());
-            Ok(PointColumn { data: values.concat(), offsets })
-        };
+        let column =
+            |(values, dimension): (&Vec<String>, &Dimension)| -> Result<PointColumn, String> {
+                let values: Vec<Vec<u8>> =
+                    values.iter().map(|v| unhex(v)).collect::<Result<_, _>>()?;
+                let ends = values.iter().scan(0, |end, v| {
+                    *end += v.len() as u64;
+                    Some(*end)
+                });
+                let offsets = dimension
+                    .cell_val_num
+                    .is_var()
+                    .then(|| std::iter::once(0).chain(ends).collect());
+                Ok(PointColumn {
+                    data: values.concat(),
+                    offsets,
+                })
+            };
         let dimensions = &array.schema().domain.dimensions;
-        let coordinates = points.iter().zip(dimensions).map(column).collect::<Result<_, _>>()?;
+        let coordinates = points
+            .iter()
+            .zip(dimensions)
+            .map(column)
+            .collect::<Result<_, _>>()?;
         return Ok(Subarray::Points(Points { coordinates }));
     }
     if let Some(steps) = &query.steps {
         let strided = |(lo, hi, step): &(String, String, u64)| -> Result<DimSelection, String> {
-            Ok(DimSelection::Strided { range: Range::new(unhex(lo)?, unhex(hi)?), step: *step })
+            Ok(DimSelection::Strided {
+                range: Range::new(unhex(lo)?, unhex(hi)?),
+                step: *step,
+            })
         };
-        return Ok(Subarray::Box(steps.iter().map(strided).collect::<Result<_, _>>()?));
+        return Ok(Subarray::Box(
+            steps.iter().map(strided).collect::<Result<_, _>>()?,
+        ));
     }
     let mut dims = Vec::new();
     for (ranges, label) in query.ranges.iter().zip(&query.labels) {
@@ -168,10 +200,16 @@ fn subarray(array: &Array, query: &Query) -> Result<Subarray, String> {
             .map(|[lo, hi]| Ok(Range::new(unhex(lo)?, unhex(hi)?)))
             .collect::<Result<_, String>>()?;
         let ranges = match label {
-            Some(label) => array.label_ranges(label, &ranges).map_err(|e| e.to_string())?,
+            Some(label) => array
+                .label_ranges(label, &ranges)
+                .map_err(|e| e.to_string())?,
             None => ranges,
         };
-        dims.push(if ranges.is_empty() { DimSelection::All } else { DimSelection::Ranges(ranges) });
+        dims.push(if ranges.is_empty() {
+            DimSelection::All
+        } else {
+            DimSelection::Ranges(ranges)
+        });
     }
     Ok(Subarray::Box(dims))
 }
@@ -183,9 +221,18 @@ fn answer(dir: &Path, query: &Query) -> Outcome {
         .map(|k| EncryptionKey::from_slice(k.as_bytes()))
         .transpose()
         .map_err(|e| e.to_string())?;
-    let context = Context::new(Config { threads: 2, ..Config::default() }, key).map_err(|e| e.to_string())?;
+    let context = Context::new(
+        Config {
+            threads: 2,
+            ..Config::default()
+        },
+        key,
+    )
+    .map_err(|e| e.to_string())?;
     let uri = dir.join(&query.array).to_string_lossy().into_owned();
-    let time = query.t.map_or(TimeRange::ALL, |[start, end]| TimeRange { start, end });
+    let time = query
+        .t
+        .map_or(TimeRange::ALL, |[start, end]| TimeRange { start, end });
     let array = Array::open_at(&context, &uri, time).map_err(|e| e.to_string())?;
     let subarray = subarray(&array, query)?;
     let layout = match query.layout.as_str() {
@@ -194,16 +241,25 @@ fn answer(dir: &Path, query: &Query) -> Outcome {
         "global" => Layout::Global,
         _ => Layout::Unordered,
     };
-    let mut options = ReadOptions::new().fields(query.fields.clone()).layout(layout).subarray(subarray);
+    let mut options = ReadOptions::new()
+        .fields(query.fields.clone())
+        .layout(layout)
+        .subarray(subarray);
     if let Some(text) = &query.condition {
         let enumerations = |name: &str| array.enumeration(name);
         let condition = azulejo::condition::parse(text, array.schema(), &enumerations);
         options = options.condition(condition.map_err(|e| e.to_string())?);
     }
-    let set = Reader::new(&array, options).and_then(Reader::read_all).map_err(|e| e.to_string())?;
+    let set = Reader::new(&array, options)
+        .and_then(Reader::read_all)
+        .map_err(|e| e.to_string())?;
     let expected = expected_cells(dir, query)?;
     if query.cells.is_some_and(|n| n != set.cell_num) {
-        return Err(format!("{} cells instead of {}", set.cell_num, query.cells.unwrap_or(0)));
+        return Err(format!(
+            "{} cells instead of {}",
+            set.cell_num,
+            query.cells.unwrap_or(0)
+        ));
     }
     let found = cells::of_columns(&set);
     if layout == Layout::Unordered && !query.dense {
@@ -211,8 +267,12 @@ fn answer(dir: &Path, query: &Query) -> Outcome {
     }
     if query.dups {
         // Cells with equal coordinates have no order among themselves.
-        let coordinates =
-            |c: &[Cells]| c.iter().filter(|c| query.dims.contains(&c.name)).cloned().collect::<Vec<_>>();
+        let coordinates = |c: &[Cells]| {
+            c.iter()
+                .filter(|c| query.dims.contains(&c.name))
+                .cloned()
+                .collect::<Vec<_>>()
+        };
         cells::compare(&coordinates(&expected), &coordinates(&found))?;
         return cells::compare_unordered(&expected, &found);
     }
@@ -232,7 +292,11 @@ fn expected_cells(dir: &Path, query: &Query) -> Result<Vec<Cells>, String> {
             head
         });
         let starts: Vec<usize> = if column.var {
-            let starts = offsets.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b) as usize);
+            let starts = offsets
+                .as_chunks::<8>()
+                .0
+                .iter()
+                .map(|b| u64::from_le_bytes(*b) as usize);
             starts.chain([data.len()]).collect()
         } else {
             let size = data.len().checked_div(n).unwrap_or(0);
@@ -241,10 +305,17 @@ fn expected_cells(dir: &Path, query: &Query) -> Result<Vec<Cells>, String> {
         let values = (0..n)
             .map(|i| {
                 let null = column.nullable && validity[i] == 0;
-                if null { None } else { Some(data[starts[i]..starts[i + 1]].to_vec()) }
+                if null {
+                    None
+                } else {
+                    Some(data[starts[i]..starts[i + 1]].to_vec())
+                }
             })
             .collect();
-        out.push(Cells { name: column.name.clone(), values });
+        out.push(Cells {
+            name: column.name.clone(),
+            values,
+        });
     }
     Ok(out)
 }

@@ -1,4 +1,5 @@
-//! `cargo xtask interop write`: Azulejo writes random arrays and the reference reads them; then both take turns on one array.
+//! `cargo xtask interop write`: Azulejo writes random arrays and the reference reads them; then
+//! both take turns on one array.
 
 mod fixtures;
 mod model;
@@ -28,7 +29,8 @@ enum Kind {
     Turns,
 }
 
-/// Options: `--seed N`, `--count N` (arrays of Azulejo's alone), `--turns N` (arrays on which both take turns).
+/// Options: `--seed N`, `--count N` (arrays of Azulejo's alone), `--turns N` (arrays on which both
+/// take turns).
 pub fn run(options: &[&str]) -> Outcome {
     let value = |name: &str, default: u64| -> Result<u64, String> {
         match options.iter().position(|o| *o == name) {
@@ -40,9 +42,19 @@ pub fn run(options: &[&str]) -> Outcome {
         }
     };
     // A new seed every day, as for `interop read`.
-    let today = std::time::SystemTime::UNIX_EPOCH.elapsed().map_or(0, |d| d.as_secs() / 86_400) * 10_000;
-    let (seed, count, turns) = (value("--seed", today)?, value("--count", 300)?, value("--turns", 60)?);
-    let dir = root().join("target").join("interop-write").join(seed.to_string());
+    let today = std::time::SystemTime::UNIX_EPOCH
+        .elapsed()
+        .map_or(0, |d| d.as_secs() / 86_400)
+        * 10_000;
+    let (seed, count, turns) = (
+        value("--seed", today)?,
+        value("--count", 300)?,
+        value("--turns", 60)?,
+    );
+    let dir = root()
+        .join("target")
+        .join("interop-write")
+        .join(seed.to_string());
     let _ = std::fs::remove_dir_all(&dir);
     std::fs::create_dir_all(&dir).map_err(|e| e.to_string())?;
     let mut peer = Peer::new(&dir)?;
@@ -51,15 +63,25 @@ pub fn run(options: &[&str]) -> Outcome {
         println!("regression: {what}");
         failed += usize::from(!one(&dir, &mut peer, *kind, *regression));
     }
-    for (kind, number) in [(Kind::Alone, count), (Kind::Append, count / 3), (Kind::Turns, turns)] {
-        let bad = (seed..seed + number).filter(|seed| !one(&dir, &mut peer, kind, *seed)).count();
+    for (kind, number) in [
+        (Kind::Alone, count),
+        (Kind::Append, count / 3),
+        (Kind::Turns, turns),
+    ] {
+        let bad = (seed..seed + number)
+            .filter(|seed| !one(&dir, &mut peer, kind, *seed))
+            .count();
         println!(
             "interop write, {kind:?}, seeds {seed} to {}: {bad} of {number} failed",
             (seed + number).saturating_sub(1)
         );
         failed += bad;
     }
-    if failed == 0 { Ok(()) } else { Err(format!("{failed} written arrays read differently")) }
+    if failed == 0 {
+        Ok(())
+    } else {
+        Err(format!("{failed} written arrays read differently"))
+    }
 }
 
 /// Runs a seed; a failure is printed, and its array kept.
@@ -79,7 +101,8 @@ fn one(dir: &Path, peer: &mut Peer, kind: Kind, seed: u64) -> bool {
             true
         }
         Err(text)
-            if text.ends_with(peer::WRITE_CRASH) || (!session.ours && text.contains("the reference ")) =>
+            if text.ends_with(peer::WRITE_CRASH)
+                || (!session.ours && text.contains("the reference ")) =>
         {
             // It does not always read what it has written itself.
             println!("{kind:?} seed {seed}: {text}: passed over");
@@ -87,7 +110,11 @@ fn one(dir: &Path, peer: &mut Peer, kind: Kind, seed: u64) -> bool {
         }
         Err(text) => {
             let short: String = text.chars().take(500).collect();
-            println!("{kind:?} seed {seed}: {short}\n    {}\n    {}", session.what(), session.log.join(", "));
+            println!(
+                "{kind:?} seed {seed}: {short}\n    {}\n    {}",
+                session.what(),
+                session.log.join(", ")
+            );
             false
         }
     }

@@ -60,7 +60,10 @@ type Outcome = Result<(), String>;
 
 /// The root of the project.
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .map(Path::to_path_buf)
+        .unwrap_or_default()
 }
 
 fn main() -> ExitCode {
@@ -86,7 +89,9 @@ fn main() -> ExitCode {
         ["versus", "capi", rest @ ..] => {
             versus::reference_library().and_then(|theirs| capi::versus(&root(), &theirs, rest))
         }
-        ["versus", "growth"] => versus::reference_library().and_then(|theirs| capi::growth(&root(), &theirs)),
+        ["versus", "growth"] => {
+            versus::reference_library().and_then(|theirs| capi::growth(&root(), &theirs))
+        }
         ["versus", rest @ ..] => versus::run(rest),
         _ => Err(USAGE.into()),
     };

@@ -1,8 +1,9 @@
-//! `cargo xtask versus`: the reference beside us on the same files, in turn, and the ratio of the times.
+//! `cargo xtask versus`: the reference beside us on the same files, in turn, and the ratio of the
+//! times.
 //!
-//! Each side runs in a process of its own that times its phases and reports them with a checksum of what it read; sides
-//! alternate round by round, and the median of the per-round ratios counts. Times themselves are not worth quoting:
-//! machines are noisy.
+//! Each side runs in a process of its own that times its phases and reports them with a checksum of
+//! what it read; sides alternate round by round, and the median of the per-round ratios counts.
+//! Times themselves are not worth quoting: machines are noisy.
 
 mod ceilings;
 mod library;
@@ -32,7 +33,10 @@ struct Run {
 
 impl Run {
     fn timing(&self, phase: &str) -> Option<Timing> {
-        self.phases.iter().find(|(name, _)| name == phase).map(|(_, timing)| *timing)
+        self.phases
+            .iter()
+            .find(|(name, _)| name == phase)
+            .map(|(_, timing)| *timing)
     }
 }
 
@@ -41,7 +45,8 @@ pub fn reference_library() -> Result<std::path::PathBuf, String> {
     library::TileDb::path()
 }
 
-/// Options: `--quick` (smaller arrays, fewer rounds), `--rounds N`, `--only TEXT` (phases whose `array/phase` holds it).
+/// Options: `--quick` (smaller arrays, fewer rounds), `--rounds N`, `--only TEXT` (phases whose
+/// `array/phase` holds it).
 pub fn run(options: &[&str]) -> Outcome {
     if let ["one", side, array, only, repeats, dir] = options {
         let repeats = repeats.parse().map_err(|_| "how often?")?;
@@ -50,7 +55,13 @@ pub fn run(options: &[&str]) -> Outcome {
     if let ["ceilings"] = options {
         return ceilings::run();
     }
-    let value = |name| options.iter().position(|o| *o == name).and_then(|i| options.get(i + 1)).copied();
+    let value = |name| {
+        options
+            .iter()
+            .position(|o| *o == name)
+            .and_then(|i| options.get(i + 1))
+            .copied()
+    };
     let only = value("--only").unwrap_or("");
     let quick = options.contains(&"--quick");
     let rounds: usize = match value("--rounds") {
@@ -59,7 +70,9 @@ pub fn run(options: &[&str]) -> Outcome {
         None => 5,
     };
     let python = reference::python()?;
-    let dir = root().join("target").join(if quick { "versus-quick" } else { "versus" });
+    let dir = root()
+        .join("target")
+        .join(if quick { "versus-quick" } else { "versus" });
     if !dir.join("done").is_file() {
         println!("the reference writes the arrays ..");
         reference::run(
@@ -77,7 +90,10 @@ pub fn run(options: &[&str]) -> Outcome {
             .output()
             .map_err(|e| e.to_string())?;
         if !out.status.success() {
-            return Err(format!("{side} {array}: {}", String::from_utf8_lossy(&out.stderr)));
+            return Err(format!(
+                "{side} {array}: {}",
+                String::from_utf8_lossy(&out.stderr)
+            ));
         }
         serde_json::from_slice(&out.stdout).map_err(|e| format!("{side} {array}: {e}"))
     };
@@ -88,23 +104,36 @@ pub fn run(options: &[&str]) -> Outcome {
     );
     let scale = phases::Scale::read(&dir)?;
     for array in phases::ARRAYS {
-        if !phases::of(array, scale).iter().any(|phase| is_wanted(array, phase, only)) {
+        if !phases::of(array, scale)
+            .iter()
+            .any(|phase| is_wanted(array, phase, only))
+        {
             continue;
         }
         let mut pairs = Vec::new();
         for _ in 0..rounds {
             pairs.push((side("ours", array)?, side("reference", array)?));
         }
-        let Some((first, _)) = pairs.first() else { continue };
+        let Some((first, _)) = pairs.first() else {
+            continue;
+        };
         for (phase, _) in &first.phases {
-            let timings: Vec<(Timing, Timing)> =
-                pairs.iter().filter_map(|(o, r)| Some((o.timing(phase)?, r.timing(phase)?))).collect();
+            let timings: Vec<(Timing, Timing)> = pairs
+                .iter()
+                .filter_map(|(o, r)| Some((o.timing(phase)?, r.timing(phase)?)))
+                .collect();
             let mut each: Vec<f64> = timings.iter().map(|(o, r)| r.seconds / o.seconds).collect();
             each.sort_by(f64::total_cmp);
-            let Some(&ratio) = each.get(each.len() / 2) else { continue };
-            let same = timings.iter().all(|(o, r)| o.cells == r.cells && o.checksum == r.checksum);
+            let Some(&ratio) = each.get(each.len() / 2) else {
+                continue;
+            };
+            let same = timings
+                .iter()
+                .all(|(o, r)| o.cells == r.cells && o.checksum == r.checksum);
             different += usize::from(!same);
-            let best = |f: fn(&(Timing, Timing)) -> f64| timings.iter().map(f).fold(f64::INFINITY, f64::min);
+            let best = |f: fn(&(Timing, Timing)) -> f64| {
+                timings.iter().map(f).fold(f64::INFINITY, f64::min)
+            };
             let peak = |f: fn(&(Run, Run)) -> u64| pairs.iter().map(f).max().unwrap_or(0);
             println!(
                 "{array:18} {phase:14} {ratio:8.2}x  {:9.2}ms {:9.2}ms  {}/{}{}",
@@ -123,7 +152,11 @@ pub fn run(options: &[&str]) -> Outcome {
         ratios.len(),
         ratios.iter().filter(|r| **r < 1.0).count()
     );
-    if different == 0 { Ok(()) } else { Err("results differ".into()) }
+    if different == 0 {
+        Ok(())
+    } else {
+        Err("results differ".into())
+    }
 }
 
 fn is_wanted(array: &str, phase: &Phase, only: &str) -> bool {
@@ -142,11 +175,20 @@ fn one(side: &str, array: &str, only: &str, repeats: usize, dir: &Path) -> Outco
     let mut timings = Vec::new();
     for phase in phases::of(array, scale) {
         if is_wanted(array, &phase, only) {
-            timings.push((phase.name.to_owned(), time(engine.as_mut(), &phase, repeats)?));
+            timings.push((
+                phase.name.to_owned(),
+                time(engine.as_mut(), &phase, repeats)?,
+            ));
         }
     }
-    let run = Run { phases: timings, peak_mb: peak_mb() };
-    println!("{}", serde_json::to_string(&run).map_err(|e| e.to_string())?);
+    let run = Run {
+        phases: timings,
+        peak_mb: peak_mb(),
+    };
+    println!(
+        "{}",
+        serde_json::to_string(&run).map_err(|e| e.to_string())?
+    );
     Ok(())
 }
 
@@ -158,7 +200,11 @@ fn time(engine: &mut dyn Engine, phase: &Phase, repeats: usize) -> Result<Timing
         let (cells, checksum, summing) = engine.run(phase)?;
         let seconds = start.elapsed().as_secs_f64() - summing;
         if best.is_none_or(|b| seconds < b.seconds) {
-            best = Some(Timing { seconds, cells, checksum });
+            best = Some(Timing {
+                seconds,
+                cells,
+                checksum,
+            });
         }
     }
     best.ok_or_else(|| "no run".into())
@@ -167,6 +213,13 @@ fn time(engine: &mut dyn Engine, phase: &Phase, repeats: usize) -> Result<Timing
 /// Peak resident memory of this process; 0 where the system does not tell.
 fn peak_mb() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find(|l| l.starts_with("VmHWM:")).unwrap_or_default();
-    line.split_whitespace().nth(1).and_then(|kb| kb.parse::<u64>().ok()).unwrap_or(0) / 1024
+    let line = status
+        .lines()
+        .find(|l| l.starts_with("VmHWM:"))
+        .unwrap_or_default();
+    line.split_whitespace()
+        .nth(1)
+        .and_then(|kb| kb.parse::<u64>().ok())
+        .unwrap_or(0)
+        / 1024
 }

@@ -1,8 +1,9 @@
 //! Large blocks come from the system and go back to it, past the C library's heap.
 //!
-//! The heap is the host program's: what a library frees into it in large blocks stays there, between the host's own, and glibc
-//! takes ever larger blocks from it once one was freed. Large blocks of ours are maps of their own: memory that is freed is gone,
-//! blocks grow without a copy, and the system may use large pages for them, whose first touch costs a third.
+//! The heap is the host program's: what a library frees into it in large blocks stays there,
+//! between the host's own, and glibc takes ever larger blocks from it once one was freed. Large
+//! blocks of ours are maps of their own: memory that is freed is gone, blocks grow without a copy,
+//! and the system may use large pages for them, whose first touch costs a third.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::null_mut;
@@ -22,8 +23,8 @@ fn is_large(size: usize, alignment: usize) -> bool {
     size >= LARGE && alignment <= ALIGNMENT
 }
 
-// SAFETY: a block's layout alone says whether it is a map or the system allocator's, so that each goes back to where it came
-// from; maps are as large and as aligned as their layouts, and zero.
+// SAFETY: a block's layout alone says whether it is a map or the system allocator's, so that each
+// goes back to where it came from; maps are as large and as aligned as their layouts, and zero.
 unsafe impl GlobalAlloc for Heap {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         if is_large(layout.size(), layout.align()) {
@@ -52,14 +53,20 @@ unsafe impl GlobalAlloc for Heap {
     }
 
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        match (is_large(layout.size(), layout.align()), is_large(size, layout.align())) {
+        match (
+            is_large(layout.size(), layout.align()),
+            is_large(size, layout.align()),
+        ) {
             // SAFETY: the caller's promise.
             (false, false) => unsafe { System.realloc(block, layout, size) },
             // SAFETY: by the layout it is a whole map.
             (true, true) => unsafe { resize(block, layout.size(), size) },
-            // SAFETY: both blocks hold the bytes that are copied, and are different; the old one is not used again.
+            // SAFETY: both blocks hold the bytes that are copied, and are different; the old one is
+            // not used again.
             _ => unsafe {
-                let Ok(moved) = Layout::from_size_align(size, layout.align()) else { return null_mut() };
+                let Ok(moved) = Layout::from_size_align(size, layout.align()) else {
+                    return null_mut();
+                };
                 let to = self.alloc(moved);
                 if !to.is_null() {
                     to.copy_from_nonoverlapping(block, layout.size().min(size));
@@ -73,7 +80,10 @@ unsafe impl GlobalAlloc for Heap {
 
 /// A new map of zeros; null if there is no memory.
 fn map(size: usize) -> *mut u8 {
-    let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    let (access, kind) = (
+        libc::PROT_READ | libc::PROT_WRITE,
+        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS,
+    );
     // SAFETY: new memory at a place that the system chooses; the advice changes no content.
     unsafe {
         let block = libc::mmap(null_mut(), size, access, kind, -1, 0);
@@ -92,7 +102,11 @@ fn map(size: usize) -> *mut u8 {
 unsafe fn resize(block: *mut u8, old: usize, new: usize) -> *mut u8 {
     // SAFETY: the caller's promise.
     let resized = unsafe { libc::mremap(block.cast(), old, new, libc::MREMAP_MAYMOVE) };
-    if resized == libc::MAP_FAILED { null_mut() } else { resized.cast() }
+    if resized == libc::MAP_FAILED {
+        null_mut()
+    } else {
+        resized.cast()
+    }
 }
 
 #[cfg(test)]
@@ -112,7 +126,11 @@ mod tests {
         bytes.truncate(100_000);
         bytes.shrink_to_fit();
         assert_eq!(bytes, before[..100_000]);
-        assert!(vec![0u8; 3 * super::LARGE + 1].iter().all(|byte| *byte == 0));
+        assert!(
+            vec![0u8; 3 * super::LARGE + 1]
+                .iter()
+                .all(|byte| *byte == 0)
+        );
         assert!(vec![0u128; super::LARGE].iter().all(|number| *number == 0));
     }
 }

@@ -4,8 +4,8 @@ use crate::error::{Failure, Result};
 use azulejo::column::{ColumnBuffers, ColumnMut};
 use azulejo_format::Datatype;
 
-/// Memory of the caller's and the place where its size is kept: what there is room for before a submission, what was
-/// written after it.
+/// Memory of the caller's and the place where its size is kept: what there is room for before a
+/// submission, what was written after it.
 #[derive(Debug, Clone, Copy)]
 pub struct Place {
     data: *mut u8,
@@ -14,8 +14,8 @@ pub struct Place {
     capacity: usize,
 }
 
-// SAFETY: the C API asks callers to leave buffers alone while a query is submitted, from whatever thread that is; the
-// query's lock orders submissions.
+// SAFETY: the C API asks callers to leave buffers alone while a query is submitted, from whatever
+// thread that is; the query's lock orders submissions.
 unsafe impl Send for Place {}
 
 impl Place {
@@ -26,12 +26,16 @@ impl Place {
         }
         // SAFETY: C passes a place that holds the size.
         let capacity = unsafe { size.read_unaligned() };
-        let capacity =
-            usize::try_from(capacity).map_err(|_| Failure::new("a buffer size does not fit this machine"))?;
+        let capacity = usize::try_from(capacity)
+            .map_err(|_| Failure::new("a buffer size does not fit this machine"))?;
         if data.is_null() && capacity > 0 {
             return Err("Cannot set buffer; the buffer is null, its size is not 0".into());
         }
-        Ok(Self { data, size, capacity })
+        Ok(Self {
+            data,
+            size,
+            capacity,
+        })
     }
 
     /// The address of the memory.
@@ -62,17 +66,21 @@ impl Place {
     }
 
     /// The memory, to be written.
-    #[expect(clippy::mut_from_ref, reason = "the memory is the caller's, not the place's")]
+    #[expect(
+        clippy::mut_from_ref,
+        reason = "the memory is the caller's, not the place's"
+    )]
     pub fn bytes_mut(&self) -> &mut [u8] {
         if self.capacity == 0 {
             return &mut [];
         }
-        // SAFETY: the memory stays while the query has the buffer, and nobody else uses it during a submission.
+        // SAFETY: the memory stays while the query has the buffer, and nobody else uses it during a
+        // submission.
         unsafe { std::slice::from_raw_parts_mut(self.data, self.capacity) }
     }
 
-    /// The memory, to be read: as many bytes as the size says now. That may be more than when the buffer was set: a
-    /// write sets it once and says before each submission how much there is.
+    /// The memory, to be read: as many bytes as the size says now. That may be more than when the
+    /// buffer was set: a write sets it once and says before each submission how much there is.
     pub fn bytes(&self) -> &[u8] {
         self.first(usize::MAX)
     }
@@ -104,8 +112,12 @@ pub struct FieldBuffers {
 impl FieldBuffers {
     /// Bytes that the sizes say.
     pub fn current(&self) -> u64 {
-        let places = [self.data, self.offsets, self.validity].into_iter().flatten();
-        places.map(|place| place.current()).fold(0, u64::saturating_add)
+        let places = [self.data, self.offsets, self.validity]
+            .into_iter()
+            .flatten();
+        places
+            .map(|place| place.current())
+            .fold(0, u64::saturating_add)
     }
 
     /// Whether something was written.
@@ -116,7 +128,10 @@ impl FieldBuffers {
 
     /// Says that nothing was written.
     pub fn clear(&self) {
-        for place in [self.data, self.offsets, self.validity].into_iter().flatten() {
+        for place in [self.data, self.offsets, self.validity]
+            .into_iter()
+            .flatten()
+        {
             place.set_size(0);
         }
     }
@@ -141,13 +156,18 @@ impl OffsetsFormat {
 
     /// What an offset in bytes is counted in.
     fn unit(self, datatype: Datatype) -> u64 {
-        if self.elements { datatype.size() as u64 } else { 1 }
+        if self.elements {
+            datatype.size() as u64
+        } else {
+            1
+        }
     }
 
-    /// Reads a caller's offsets as bytes, and the extra one. `cells`: how many there are, if other buffers tell.
+    /// Reads a caller's offsets as bytes, and the extra one. `cells`: how many there are, if other
+    /// buffers tell.
     ///
-    /// Sizes of buffers to write from count 8 bytes for each offset, also where these have 4, as in the reference; a size
-    /// that counts 4 is understood where the number of cells is known.
+    /// Sizes of buffers to write from count 8 bytes for each offset, also where these have 4, as in
+    /// the reference; a size that counts 4 is understood where the number of cells is known.
     pub fn read(
         self,
         place: &Place,
@@ -158,25 +178,43 @@ impl OffsetsFormat {
         let bytes = if self.narrow {
             let size = usize::try_from(place.current()).unwrap_or(0);
             let wanted = cells.map(|cells| cells + usize::from(self.extra));
-            let count = wanted.filter(|wanted| size / 8 >= *wanted || size == wanted * 4).unwrap_or(size / 8);
+            let count = wanted
+                .filter(|wanted| size / 8 >= *wanted || size == wanted * 4)
+                .unwrap_or(size / 8);
             place.first(count * 4)
         } else {
             place.bytes()
         };
         if !bytes.len().is_multiple_of(width) {
-            return Err(Failure::new(format!("the offsets buffer is no multiple of {width} bytes")));
+            return Err(Failure::new(format!(
+                "the offsets buffer is no multiple of {width} bytes"
+            )));
         }
         let unit = self.unit(datatype);
         // The engine wants one more than there are cells.
         let mut offsets: Vec<u64> = Vec::with_capacity(bytes.len() / width + 1);
         if self.narrow {
-            offsets.extend(bytes.as_chunks::<4>().0.iter().map(|b| u64::from(u32::from_le_bytes(*b))));
+            offsets.extend(
+                bytes
+                    .as_chunks::<4>()
+                    .0
+                    .iter()
+                    .map(|b| u64::from(u32::from_le_bytes(*b))),
+            );
         } else {
-            offsets.extend(bytes.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)));
+            offsets.extend(
+                bytes
+                    .as_chunks::<8>()
+                    .0
+                    .iter()
+                    .map(|b| u64::from_le_bytes(*b)),
+            );
         }
         if unit > 1 {
             for offset in &mut offsets {
-                *offset = offset.checked_mul(unit).ok_or_else(|| Failure::new("an offset is too large"))?;
+                *offset = offset
+                    .checked_mul(unit)
+                    .ok_or_else(|| Failure::new("an offset is too large"))?;
             }
         }
         let end = if self.extra { offsets.pop() } else { None };
@@ -200,15 +238,21 @@ impl OffsetsTarget {
     pub fn new(place: Place, format: OffsetsFormat, datatype: Datatype) -> Result<Self> {
         let slots = place.capacity() / format.width();
         let room = if format.extra {
-            slots
-                .checked_sub(1)
-                .ok_or_else(|| Failure::new("the offsets buffer has no room for the extra element"))?
+            slots.checked_sub(1).ok_or_else(|| {
+                Failure::new("the offsets buffer has no room for the extra element")
+            })?
         } else {
             slots
         };
         let direct = !format.narrow && place.data().cast::<u64>().is_aligned();
         let scratch = if direct { Vec::new() } else { vec![0; room] };
-        Ok(Self { place, format, datatype, scratch, room })
+        Ok(Self {
+            place,
+            format,
+            datatype,
+            scratch,
+            room,
+        })
     }
 
     /// The numbers to be written.
@@ -217,13 +261,14 @@ impl OffsetsTarget {
             return &mut self.scratch;
         }
         let bytes = self.place.bytes_mut();
-        // SAFETY: any bytes are numbers; the split keeps what is not aligned apart, and there is none (see `new`).
+        // SAFETY: any bytes are numbers; the split keeps what is not aligned apart, and there is
+        // none (see `new`).
         let (_, numbers, _) = unsafe { bytes.align_to_mut::<u64>() };
         numbers.get_mut(..self.room).unwrap_or_default()
     }
 
-    /// Turns what was written for `cells` cells with `data` bytes into the caller's format; sets the size. Without cells
-    /// there is no extra element either.
+    /// Turns what was written for `cells` cells with `data` bytes into the caller's format; sets
+    /// the size. Without cells there is no extra element either.
     pub fn finish(&mut self, cells: usize, data: usize) {
         if cells == 0 {
             return self.place.set_size(0);
@@ -233,7 +278,13 @@ impl OffsetsTarget {
         let count = cells + usize::from(extra);
         if self.format.narrow || !self.scratch.is_empty() {
             let ends = extra.then_some(data as u64);
-            let numbers = self.scratch.iter().take(cells).copied().chain(ends).map(|offset| offset / unit);
+            let numbers = self
+                .scratch
+                .iter()
+                .take(cells)
+                .copied()
+                .chain(ends)
+                .map(|offset| offset / unit);
             let out = self.place.bytes_mut();
             if self.format.narrow {
                 for (slot, number) in out.as_chunks_mut::<4>().0.iter_mut().zip(numbers) {
@@ -265,7 +316,10 @@ pub fn column_mut<'a>(
     offsets: Option<&'a mut OffsetsTarget>,
 ) -> Result<ColumnMut<'a>> {
     let data = buffers.data.as_ref().ok_or_else(|| {
-        Failure::new(format!("Cannot read field '{}'; Data buffer was not set", buffers.name))
+        Failure::new(format!(
+            "Cannot read field '{}'; Data buffer was not set",
+            buffers.name
+        ))
     })?;
     Ok(ColumnMut {
         data: data.bytes_mut(),
@@ -278,11 +332,18 @@ pub fn column_mut<'a>(
 pub fn copy(column: &ColumnBuffers, buffers: &FieldBuffers, format: OffsetsFormat) -> Result<bool> {
     let view = column.view();
     let datatype = column.column_type.datatype;
-    let fail =
-        |what: &str| Failure::new(format!("Cannot read field '{}'; {what} buffer was not set", buffers.name));
+    let fail = |what: &str| {
+        Failure::new(format!(
+            "Cannot read field '{}'; {what} buffer was not set",
+            buffers.name
+        ))
+    };
     let data = buffers.data.as_ref().ok_or_else(|| fail("Data"))?;
     let start = view.offsets.and_then(|o| o.first().copied()).unwrap_or(0);
-    let end = view.offsets.and_then(|o| o.get(view.cell_num).copied()).unwrap_or(view.data.len() as u64);
+    let end = view
+        .offsets
+        .and_then(|o| o.get(view.cell_num).copied())
+        .unwrap_or(view.data.len() as u64);
     let bytes = view.data.get(start as usize..end as usize).unwrap_or(&[]);
     let fits = data.capacity() >= bytes.len();
     let mut target = match (view.offsets, &buffers.offsets) {
@@ -290,8 +351,12 @@ pub fn copy(column: &ColumnBuffers, buffers: &FieldBuffers, format: OffsetsForma
         (Some(_), None) => return Err(fail("Offsets")),
         (None, _) => None,
     };
-    let offsets_fit = target.as_mut().is_none_or(|target| target.slots().len() >= view.cell_num);
-    let validity_fits = buffers.validity.is_none_or(|place| place.capacity() >= view.cell_num);
+    let offsets_fit = target
+        .as_mut()
+        .is_none_or(|target| target.slots().len() >= view.cell_num);
+    let validity_fits = buffers
+        .validity
+        .is_none_or(|place| place.capacity() >= view.cell_num);
     if !(fits && offsets_fit && validity_fits) {
         buffers.clear();
         return Ok(false);
@@ -307,7 +372,10 @@ pub fn copy(column: &ColumnBuffers, buffers: &FieldBuffers, format: OffsetsForma
         target.finish(view.cell_num, bytes.len());
     }
     if let Some(place) = buffers.validity {
-        let out = place.bytes_mut().get_mut(..view.cell_num).unwrap_or_default();
+        let out = place
+            .bytes_mut()
+            .get_mut(..view.cell_num)
+            .unwrap_or_default();
         match view.validity {
             Some(validity) => out.copy_from_slice(validity.get(..view.cell_num).unwrap_or(&[])),
             None => out.fill(1),

@@ -1,4 +1,5 @@
-//! Channels and aggregates: `tiledb_query_channel_t`, `tiledb_channel_operator_t`, `tiledb_channel_operation_t`.
+//! Channels and aggregates: `tiledb_query_channel_t`, `tiledb_channel_operator_t`,
+//! `tiledb_channel_operation_t`.
 
 use super::{QueryHandle, Shared};
 use crate::boundary::{Handle, In, InOut, Kind, OK, Out, Ptr, Text, capi};
@@ -116,21 +117,36 @@ pub struct NamedAggregate {
 /// What an aggregate of a field comes as; the error says why the field has none.
 fn result_type(schema: &ArraySchema, name: &str, what: &What) -> Result<(Aggregate, ColumnType)> {
     let number = |datatype| ColumnType::new(name, datatype);
-    let What::Of(operator, field) = what else { return Ok((Aggregate::Count, number(Datatype::UInt64))) };
+    let What::Of(operator, field) = what else {
+        return Ok((Aggregate::Count, number(Datatype::UInt64)));
+    };
     let found = schema.field(field);
     let found = found.ok_or_else(|| {
-        Failure::new(format!("Cannot aggregate field '{field}'; the array has no such field"))
+        Failure::new(format!(
+            "Cannot aggregate field '{field}'; the array has no such field"
+        ))
     })?;
-    let (datatype, num) = schema.type_of(found).unwrap_or((Datatype::Any, CellValNum::Var));
+    let (datatype, num) = schema
+        .type_of(found)
+        .unwrap_or((Datatype::Any, CellValNum::Var));
     let nullable = matches!(found, FieldIndex::Attribute(_)) && schema.is_nullable(found);
     let text = datatype.is_string() || datatype == Datatype::Char;
     let one = num == CellValNum::ONE;
-    let refuse = |why: &str| Err(Failure::new(format!("Cannot aggregate field '{field}'; {why}")));
+    let refuse = |why: &str| {
+        Err(Failure::new(format!(
+            "Cannot aggregate field '{field}'; {why}"
+        )))
+    };
     let mut result = match operator {
         Operator::NullCount if !nullable => {
             return refuse("NULL_COUNT aggregates must only be requested for nullable attributes.");
         }
-        Operator::NullCount => return Ok((Aggregate::NullCount(field.clone()), number(Datatype::UInt64))),
+        Operator::NullCount => {
+            return Ok((
+                Aggregate::NullCount(field.clone()),
+                number(Datatype::UInt64),
+            ));
+        }
         Operator::Sum | Operator::Mean if text => {
             return refuse("SUM and MEAN aggregates are not supported for string fields.");
         }

@@ -23,21 +23,40 @@ pub struct Sizes {
 }
 
 /// Estimates a field, which must be of the shape that the function is for.
-pub fn sizes(state: &State, open: &OpenArray, name: &str, var: bool, nullable: bool) -> Result<Sizes> {
+pub fn sizes(
+    state: &State,
+    open: &OpenArray,
+    name: &str,
+    var: bool,
+    nullable: bool,
+) -> Result<Sizes> {
     let schema = open.snapshot().schema();
-    if let (zipped::NAME, true, Some(dimension)) = (name, zipped::possible(schema), schema.dimension(0)) {
+    if let (zipped::NAME, true, Some(dimension)) =
+        (name, zipped::possible(schema), schema.dimension(0))
+    {
         let mut sizes = sizes(state, open, &dimension.name, var, nullable)?;
-        sizes.data = sizes.data.saturating_mul(schema.domain.dimensions.len() as u64);
+        sizes.data = sizes
+            .data
+            .saturating_mul(schema.domain.dimensions.len() as u64);
         return Ok(sizes);
     }
     let field = schema.field(name);
     let field = field.ok_or_else(|| {
-        Failure::new(format!("Cannot get estimated result size; there is no field '{name}'"))
+        Failure::new(format!(
+            "Cannot get estimated result size; there is no field '{name}'"
+        ))
     })?;
-    let is = |yes: bool, what: &'static str| if yes { what.to_owned() } else { format!("not {what}") };
-    for (wanted, found, what) in
-        [(var, schema.is_var(field), "var-sized"), (nullable, schema.is_nullable(field), "nullable")]
-    {
+    let is = |yes: bool, what: &'static str| {
+        if yes {
+            what.to_owned()
+        } else {
+            format!("not {what}")
+        }
+    };
+    for (wanted, found, what) in [
+        (var, schema.is_var(field), "var-sized"),
+        (nullable, schema.is_nullable(field), "nullable"),
+    ] {
         if wanted != found {
             return Err(Failure::new(format!(
                 "Cannot get estimated result size; field '{name}' is {}",
@@ -56,11 +75,14 @@ pub fn sizes(state: &State, open: &OpenArray, name: &str, var: bool, nullable: b
         .map(|fragment| Ok((fragment, selected_tiles(schema, fragment, &subarray)?)))
         .collect::<Result<_>>()?;
     let cells = if schema.is_dense() {
-        let cells = subarray.cell_num(schema).and_then(|cells| u64::try_from(cells).ok());
+        let cells = subarray
+            .cell_num(schema)
+            .and_then(|cells| u64::try_from(cells).ok());
         cells.ok_or_else(|| Failure::new("more cells than fit memory are selected"))?
     } else {
-        let tiles =
-            selected.iter().flat_map(|(fragment, tiles)| tiles.iter().map(|t| fragment.tile_cell_num(*t)));
+        let tiles = selected
+            .iter()
+            .flat_map(|(fragment, tiles)| tiles.iter().map(|t| fragment.tile_cell_num(*t)));
         tiles.fold(0, u64::saturating_add)
     };
     let mut sizes = Sizes::default();
@@ -69,14 +91,20 @@ pub fn sizes(state: &State, open: &OpenArray, name: &str, var: bool, nullable: b
         None => {
             sizes.offsets = cells.saturating_mul(8);
             for (fragment, tiles) in &selected {
-                let Some(own) = fragment.field(name) else { continue };
+                let Some(own) = fragment.field(name) else {
+                    continue;
+                };
                 for tile in tiles {
-                    sizes.data = sizes.data.saturating_add(fragment.var_tile_size(own, *tile)?);
+                    sizes.data = sizes
+                        .data
+                        .saturating_add(fragment.var_tile_size(own, *tile)?);
                 }
             }
             if let (true, FieldIndex::Attribute(index)) = (schema.is_dense(), field) {
                 // Cells that nobody wrote are results too.
-                let fill = schema.attribute(index).map_or(0, |a| a.fill_value.len() as u64);
+                let fill = schema
+                    .attribute(index)
+                    .map_or(0, |a| a.fill_value.len() as u64);
                 sizes.data = sizes.data.max(cells.saturating_mul(fill));
             }
         }
@@ -87,30 +115,45 @@ pub fn sizes(state: &State, open: &OpenArray, name: &str, var: bool, nullable: b
     Ok(sizes)
 }
 
-/// The tiles of a dense fragment in the box around a selection; `None` if that is not a box of the domain.
+/// The tiles of a dense fragment in the box around a selection; `None` if that is not a box of the
+/// domain.
 fn touched(
     schema: &ArraySchema,
     fragment: &Fragment,
     selections: &[DimSelection],
 ) -> Result<Option<Vec<u64>>> {
-    let Some(written) = fragment.footer().non_empty_domain.as_ref() else { return Ok(Some(Vec::new())) };
+    let Some(written) = fragment.footer().non_empty_domain.as_ref() else {
+        return Ok(Some(Vec::new()));
+    };
     let grid = TileGrid::new(schema)?;
-    let hull = selections.iter().zip(&written.ranges).zip(&schema.domain.dimensions);
+    let hull = selections
+        .iter()
+        .zip(&written.ranges)
+        .zip(&schema.domain.dimensions);
     let hull = hull.map(|((selection, written), dimension)| match selection {
         DimSelection::Ranges(ranges) => hull_of(dimension.datatype, ranges),
         _ => Some(written.clone()),
     });
-    let Some(ranges) = hull.collect::<Option<Vec<Range>>>() else { return Ok(None) };
-    let (Some(selected), Some(bounds)) = (grid.offsets_of(&NdRectangle { ranges }), grid.offsets_of(written))
-    else {
+    let Some(ranges) = hull.collect::<Option<Vec<Range>>>() else {
         return Ok(None);
     };
-    let both = selected.iter().zip(&bounds).map(|(a, b)| (a.0.max(b.0), a.1.min(b.1)));
+    let (Some(selected), Some(bounds)) = (
+        grid.offsets_of(&NdRectangle { ranges }),
+        grid.offsets_of(written),
+    ) else {
+        return Ok(None);
+    };
+    let both = selected
+        .iter()
+        .zip(&bounds)
+        .map(|(a, b)| (a.0.max(b.0), a.1.min(b.1)));
     let both: Vec<(u64, u64)> = both.collect();
     if both.iter().any(|(first, last)| first > last) {
         return Ok(Some(Vec::new()));
     }
-    let Some(tiles) = FragmentGrid::new(&grid, bounds) else { return Ok(None) };
+    let Some(tiles) = FragmentGrid::new(&grid, bounds) else {
+        return Ok(None);
+    };
     let (first, last): (Vec<u64>, Vec<u64>) = grid
         .axes()
         .iter()
@@ -121,7 +164,9 @@ fn touched(
     loop {
         found.push(tiles.tile_index(&at));
         let step = at.iter().zip(&last).rposition(|(at, last)| at < last);
-        let Some(step) = step else { return Ok(Some(found)) };
+        let Some(step) = step else {
+            return Ok(Some(found));
+        };
         for (i, (at, first)) in at.iter_mut().zip(&first).enumerate().skip(step) {
             *at = if i == step { *at + 1 } else { *first };
         }
@@ -146,10 +191,16 @@ fn hull_of(datatype: Datatype, ranges: &[Range]) -> Option<Range> {
 /// More ranges than this along a dimension count as one from the first to the last.
 const MAX_RANGES: usize = 64;
 
-/// The tiles of a fragment that may hold selected cells: of sparse ones those whose bounds meet the selection, of dense ones
-/// those in the box around it.
-fn selected_tiles(schema: &ArraySchema, fragment: &Fragment, subarray: &Subarray) -> Result<Vec<u64>> {
-    let Subarray::Box(selections) = subarray else { return Ok((0..fragment.tile_num()).collect()) };
+/// The tiles of a fragment that may hold selected cells: of sparse ones those whose bounds meet the
+/// selection, of dense ones those in the box around it.
+fn selected_tiles(
+    schema: &ArraySchema,
+    fragment: &Fragment,
+    subarray: &Subarray,
+) -> Result<Vec<u64>> {
+    let Subarray::Box(selections) = subarray else {
+        return Ok((0..fragment.tile_num()).collect());
+    };
     if fragment.is_dense() {
         let all = || (0..fragment.tile_num()).collect();
         return Ok(touched(schema, fragment, selections)?.unwrap_or_else(all));
@@ -160,7 +211,8 @@ fn selected_tiles(schema: &ArraySchema, fragment: &Fragment, subarray: &Subarray
     }
     let tree = fragment.rtree()?;
     for (index, selection) in selections.iter().enumerate() {
-        let (DimSelection::Ranges(ranges), Some(dimension)) = (selection, schema.dimension(index)) else {
+        let (DimSelection::Ranges(ranges), Some(dimension)) = (selection, schema.dimension(index))
+        else {
             continue;
         };
         let less = |a: &[u8], b: &[u8]| compare(dimension.datatype, a, b) == Ordering::Less;
@@ -169,11 +221,15 @@ fn selected_tiles(schema: &ArraySchema, fragment: &Fragment, subarray: &Subarray
             _ => hull_of(dimension.datatype, ranges).into_iter().collect(),
         };
         tiles.retain(|tile| {
-            let bounds = usize::try_from(*tile).ok().and_then(|tile| tree.tile_range(tile, index));
+            let bounds = usize::try_from(*tile)
+                .ok()
+                .and_then(|tile| tree.tile_range(tile, index));
             bounds.is_none_or(|bounds| {
                 // A string range without an end goes on for ever.
                 let open = |r: &Range| dimension.is_var() && r.end.is_empty();
-                ranges.iter().any(|r| (open(r) || !less(&r.end, bounds.start)) && !less(bounds.end, &r.start))
+                ranges.iter().any(|r| {
+                    (open(r) || !less(&r.end, bounds.start)) && !less(bounds.end, &r.start)
+                })
             })
         });
     }

@@ -40,14 +40,23 @@ fn find(query: &Arc<Shared>, name: &str) -> Result<(i32, ColumnType)> {
         return Ok((DIMENSION, ColumnType::new(name, dimension.datatype)));
     }
     if let Some(field) = schema.field(name) {
-        let origin = if matches!(field, FieldIndex::Attribute(_)) { ATTRIBUTE } else { DIMENSION };
-        let (datatype, num) = schema.type_of(field).ok_or_else(|| Failure::new("a field without a type"))?;
+        let origin = if matches!(field, FieldIndex::Attribute(_)) {
+            ATTRIBUTE
+        } else {
+            DIMENSION
+        };
+        let (datatype, num) = schema
+            .type_of(field)
+            .ok_or_else(|| Failure::new("a field without a type"))?;
         let mut column_type = ColumnType::new(name, datatype).with_cell_val_num(num);
         column_type.nullable = schema.is_nullable(field);
         return Ok((origin, column_type));
     }
     let state = query.state();
-    let found = state.aggregates.iter().find(|aggregate| aggregate.name == name);
+    let found = state
+        .aggregates
+        .iter()
+        .find(|aggregate| aggregate.name == name);
     let found = found.ok_or_else(|| Failure::new(format!("There is no field '{name}'")))?;
     Ok((AGGREGATE, found.column_type.clone()))
 }

@@ -1,7 +1,8 @@
-//! Unordered writes whose fields come with several submissions: `sm.allow_separate_attribute_writes`.
+//! Unordered writes whose fields come with several submissions:
+//! `sm.allow_separate_attribute_writes`.
 //!
-//! The first submission brings all coordinates. What was submitted is kept, for callers may free their buffers; the fragment
-//! is written with the submission that brings the last field.
+//! The first submission brings all coordinates. What was submitted is kept, for callers may free
+//! their buffers; the fragment is written with the submission that brings the last field.
 
 use super::write::{Given, column_type, coordinates};
 use super::{OffsetsFormat, State};
@@ -26,7 +27,9 @@ impl Partial {
 
     /// Whether a field was submitted.
     pub fn has(&self, name: &str) -> bool {
-        self.columns.iter().any(|column| *column.column_type.name == *name)
+        self.columns
+            .iter()
+            .any(|column| *column.column_type.name == *name)
     }
 
     /// Whether fields were submitted, but not all of them.
@@ -56,14 +59,24 @@ impl Partial {
                 }
             }
         }
-        let known =
-            self.columns.first().map(|column| column.cell_num).or_else(|| coordinates(buffers, schema));
+        let known = self
+            .columns
+            .first()
+            .map(|column| column.cell_num)
+            .or_else(|| coordinates(buffers, schema));
         let mut new = Vec::new();
-        for field in buffers.iter().filter(|b| fields().any(|name| *name == b.name) && !self.has(&b.name)) {
+        for field in buffers
+            .iter()
+            .filter(|b| fields().any(|name| *name == b.name) && !self.has(&b.name))
+        {
             let kind = column_type(schema, &field.name)?;
             new.push(Given::new(kind, field, format, known)?.keep()?);
         }
-        let cells = self.columns.iter().chain(&new).map(|column| column.cell_num);
+        let cells = self
+            .columns
+            .iter()
+            .chain(&new)
+            .map(|column| column.cell_num);
         let counts: Vec<usize> = cells.collect();
         if counts.iter().any(|count| Some(count) != counts.first()) {
             return Err("Cannot write; the fields have different numbers of cells".into());

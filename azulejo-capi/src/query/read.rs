@@ -50,8 +50,12 @@ pub fn source(schema: &ArraySchema, aggregates: &[NamedAggregate], name: &str) -
 
 /// Type, var-length, nullable.
 fn shape(schema: &ArraySchema, name: &str) -> (Datatype, bool, bool) {
-    let Some(field) = schema.field(name) else { return (Datatype::UInt64, false, false) };
-    let datatype = schema.type_of(field).map_or(Datatype::UInt8, |(datatype, _)| datatype);
+    let Some(field) = schema.field(name) else {
+        return (Datatype::UInt64, false, false);
+    };
+    let datatype = schema
+        .type_of(field)
+        .map_or(Datatype::UInt8, |(datatype, _)| datatype);
     let nullable = matches!(field, FieldIndex::Attribute(_)) && schema.is_nullable(field);
     (datatype, schema.is_var(field), nullable)
 }
@@ -61,7 +65,11 @@ fn options(state: &State, open: &OpenArray) -> Result<ReadOptions> {
         Some(ranges) => ranges.subarray()?,
         None => Ranges::new(open, true, None)?.subarray()?,
     };
-    for key in ["sm.mem.total_budget", "sm.io_concurrency_level", "sm.compute_concurrency_level"] {
+    for key in [
+        "sm.mem.total_budget",
+        "sm.io_concurrency_level",
+        "sm.compute_concurrency_level",
+    ] {
         if state.settings.number(key)? == 0 {
             return Err(Failure::new(format!("Cannot read; {key} is 0")));
         }
@@ -76,7 +84,9 @@ fn options(state: &State, open: &OpenArray) -> Result<ReadOptions> {
     options.condition.clone_from(&state.condition);
     if schema.is_dense() && state.settings.flag("sm.query.dense.qc_coords_mode") {
         if state.condition.is_none() {
-            return Err("DenseReader: sm.query.dense.qc_coords_mode requires a query condition".into());
+            return Err(
+                "DenseReader: sm.query.dense.qc_coords_mode requires a query condition".into(),
+            );
         }
         options = options.matching_only();
     }
@@ -91,7 +101,10 @@ fn check_buffers(schema: &ArraySchema, fields: &[&FieldBuffers]) -> Result<()> {
     for buffers in fields {
         let (_, var, nullable) = shape(schema, &buffers.name);
         let fail = |what: &str| {
-            Err(Failure::new(format!("Cannot read field '{}'; {what} buffer is not set", buffers.name)))
+            Err(Failure::new(format!(
+                "Cannot read field '{}'; {what} buffer is not set",
+                buffers.name
+            )))
         };
         if buffers.data.is_none() {
             return fail("Data");
@@ -116,9 +129,12 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
     let unzipped = Unzipped::to_read(schema, &state.buffers)?;
     let all = &unzipped.buffers;
     let of = |wanted: Source| -> Vec<&FieldBuffers> {
-        all.iter().filter(|b| source(schema, &state.aggregates, &b.name) == Some(wanted)).collect()
+        all.iter()
+            .filter(|b| source(schema, &state.aggregates, &b.name) == Some(wanted))
+            .collect()
     };
-    let (fields, aggregates, labels) = (of(Source::Field), of(Source::Aggregate), of(Source::Label));
+    let (fields, aggregates, labels) =
+        (of(Source::Field), of(Source::Aggregate), of(Source::Label));
     if all.is_empty() && state.subarray.as_ref().is_some_and(Ranges::has_labels) {
         // Clients look up labels this way: the subarray has the ranges now.
         state.status = Status::Completed;
@@ -128,7 +144,10 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
         return Err("Cannot submit query; Buffers are not set".into());
     }
     for aggregate in &state.aggregates {
-        if !aggregates.iter().any(|buffers| buffers.name == aggregate.name) {
+        if !aggregates
+            .iter()
+            .any(|buffers| buffers.name == aggregate.name)
+        {
             return Err(Failure::new(format!(
                 "Cannot submit query; the aggregate '{}' has no buffer",
                 aggregate.name
@@ -142,14 +161,29 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
             let names: Vec<String> = fields.iter().map(|b| b.name.clone()).collect();
             let reader = match names.is_empty() {
                 true => None,
-                false => Some(open.array()?.read(options(state, open)?.fields(names.clone()))?),
+                false => Some(
+                    open.array()?
+                        .read(options(state, open)?.fields(names.clone()))?,
+                ),
             };
-            ReadState { reader, fields: names, rest_done: false }
+            ReadState {
+                reader,
+                fields: names,
+                rest_done: false,
+            }
         }
     };
     // What fails before leaves the query as it was; an error from here on is its end.
     state.status = Status::Failed;
-    let outcome = step(&mut read, state, open, &fields, &aggregates, &labels, format);
+    let outcome = step(
+        &mut read,
+        state,
+        open,
+        &fields,
+        &aggregates,
+        &labels,
+        format,
+    );
     state.read = Some(read);
     unzipped.zip();
     match outcome? {
@@ -178,7 +212,13 @@ fn step(
 ) -> Result<bool> {
     let mut complete = true;
     if let Some(reader) = &mut read.reader {
-        complete = fill(reader, &read.fields, open.snapshot().schema(), fields, format)?;
+        complete = fill(
+            reader,
+            &read.fields,
+            open.snapshot().schema(),
+            fields,
+            format,
+        )?;
         if complete {
             read.reader = None;
         }
@@ -190,12 +230,18 @@ fn step(
             complete &= read_label(state, open, buffers, format)?;
         }
         if !aggregates.is_empty() {
-            let wanted: Vec<Aggregate> =
-                state.aggregates.iter().map(|named| named.aggregate.clone()).collect();
+            let wanted: Vec<Aggregate> = state
+                .aggregates
+                .iter()
+                .map(|named| named.aggregate.clone())
+                .collect();
             let values = aggregate(&open.array()?, options(state, open)?, &wanted)?;
             for (named, value) in state.aggregates.iter().zip(&values) {
                 let column = to_column(named, value);
-                for buffers in aggregates.iter().filter(|buffers| buffers.name == named.name) {
+                for buffers in aggregates
+                    .iter()
+                    .filter(|buffers| buffers.name == named.name)
+                {
                     check_aggregate(named, buffers)?;
                     complete &= buffers::copy(&column, buffers, format)?;
                 }
@@ -211,7 +257,9 @@ fn check_aggregate(named: &NamedAggregate, buffers: &FieldBuffers) -> Result<()>
     let fail = |why: &str| Err(Failure::new(format!("Aggregate '{}': {why}", named.name)));
     let size = named.column_type.cell_size();
     if !named.column_type.is_var() && buffers.data.is_some_and(|place| place.capacity() != size) {
-        return fail(&format!("fixed size aggregates must be for one element only: {size} bytes"));
+        return fail(&format!(
+            "fixed size aggregates must be for one element only: {size} bytes"
+        ));
     }
     if named.column_type.nullable && buffers.validity.is_none() {
         return fail("aggregates of nullable fields need a validity buffer");
@@ -234,15 +282,21 @@ fn fill(
         .iter()
         .map(|name| {
             let found = fields.iter().find(|buffers| buffers.name == *name).copied();
-            found.ok_or_else(|| Failure::new(format!("Cannot resubmit; the buffer of '{name}' is gone")))
+            found.ok_or_else(|| {
+                Failure::new(format!("Cannot resubmit; the buffer of '{name}' is gone"))
+            })
         })
         .collect::<Result<_>>()?;
     let mut targets: Vec<Option<OffsetsTarget>> = ordered
         .iter()
-        .map(|buffers| match (shape(schema, &buffers.name), buffers.offsets) {
-            ((datatype, true, _), Some(place)) => OffsetsTarget::new(place, format, datatype).map(Some),
-            _ => Ok(None),
-        })
+        .map(
+            |buffers| match (shape(schema, &buffers.name), buffers.offsets) {
+                ((datatype, true, _), Some(place)) => {
+                    OffsetsTarget::new(place, format, datatype).map(Some)
+                }
+                _ => Ok(None),
+            },
+        )
         .collect::<Result<_>>()?;
     let mut columns = ordered
         .iter()
@@ -284,14 +338,18 @@ fn read_label(
     let label = array.label(&buffers.name)?;
     let selection = match &state.subarray {
         Some(ranges) => match ranges.subarray()? {
-            Subarray::Box(selections) => {
-                selections.into_iter().nth(label.dimension()).unwrap_or(DimSelection::All)
-            }
+            Subarray::Box(selections) => selections
+                .into_iter()
+                .nth(label.dimension())
+                .unwrap_or(DimSelection::All),
             Subarray::Points(_) => DimSelection::All,
         },
         None => DimSelection::All,
     };
     let values = label.read(selection)?;
-    let column = values.columns.get(1).ok_or_else(|| Failure::new("a label without values"))?;
+    let column = values
+        .columns
+        .get(1)
+        .ok_or_else(|| Failure::new("a label without values"))?;
     buffers::copy(column, buffers, format)
 }

@@ -24,7 +24,11 @@ impl QueryStats {
             QueryType::Write | QueryType::ModifyExclusive => "Writer",
             QueryType::Delete | QueryType::Update => "Deletes",
         };
-        Self { own: Stats::default(), context: Arc::clone(context), side }
+        Self {
+            own: Stats::default(),
+            context: Arc::clone(context),
+            side,
+        }
     }
 
     /// As JSON; empty if nothing was counted.
@@ -49,7 +53,9 @@ impl QueryStats {
         self.count("loop_num", 1);
         let (mut cells, mut bytes) = (0, 0);
         for buffers in &state.buffers {
-            let Some(field) = schema.field(&buffers.name) else { continue };
+            let Some(field) = schema.field(&buffers.name) else {
+                continue;
+            };
             let is_dimension = schema.domain.index_of(&buffers.name).is_some();
             let (what, shape) = (
                 if is_dimension { "dim" } else { "attr" },
@@ -59,13 +65,22 @@ impl QueryStats {
             self.count(&format!("{what}_{shape}_num"), 1);
             let size = |place: Option<super::Place>| place.map_or(0, |place| place.current());
             bytes += size(buffers.data) + size(buffers.offsets) + size(buffers.validity);
-            let cell = schema.type_of(field).and_then(|(datatype, num)| num.cell_size(datatype));
+            let cell = schema
+                .type_of(field)
+                .and_then(|(datatype, num)| num.cell_size(datatype));
             cells = cells.max(match cell {
                 Some(cell) if cell > 0 => size(buffers.data) / cell as u64,
                 _ => size(buffers.offsets) / 8,
             });
         }
-        self.count(if self.side == "Reader" { "result_num" } else { "cell_num" }, cells);
+        self.count(
+            if self.side == "Reader" {
+                "result_num"
+            } else {
+                "cell_num"
+            },
+            cells,
+        );
         self.count("buffer_byte_num", bytes);
     }
 }

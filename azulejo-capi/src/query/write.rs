@@ -26,7 +26,8 @@ pub struct WriteState {
     pub partial: Partial,
 }
 
-/// A field's cells in the caller's buffers, but for its offsets, of which the engine wants one more.
+/// A field's cells in the caller's buffers, but for its offsets, of which the engine wants one
+/// more.
 pub struct Given<'a> {
     column_type: ColumnType,
     data: &'a [u8],
@@ -43,7 +44,10 @@ impl<'a> Given<'a> {
         cells: Option<usize>,
     ) -> Result<Self> {
         let fail = |what: &str| {
-            Failure::new(format!("Cannot write field '{}'; {what} buffer is not set", buffers.name))
+            Failure::new(format!(
+                "Cannot write field '{}'; {what} buffer is not set",
+                buffers.name
+            ))
         };
         let mut data = buffers.data.as_ref().ok_or_else(|| fail("Data"))?.bytes();
         let offsets = if column_type.is_var() {
@@ -51,19 +55,35 @@ impl<'a> Given<'a> {
             let (mut offsets, end) = format.read(given, cells, column_type.datatype)?;
             let end = end.unwrap_or(data.len() as u64);
             offsets.push(end);
-            data = usize::try_from(end).ok().and_then(|end| data.get(..end)).unwrap_or(data);
+            data = usize::try_from(end)
+                .ok()
+                .and_then(|end| data.get(..end))
+                .unwrap_or(data);
             Some(offsets)
         } else {
             None
         };
         let validity = if column_type.nullable {
-            Some(buffers.validity.as_ref().ok_or_else(|| fail("Validity"))?.bytes())
+            Some(
+                buffers
+                    .validity
+                    .as_ref()
+                    .ok_or_else(|| fail("Validity"))?
+                    .bytes(),
+            )
         } else {
             None
         };
-        let mut given = Self { column_type, data, offsets, validity };
+        let mut given = Self {
+            column_type,
+            data,
+            offsets,
+            validity,
+        };
         // There may be more bytes of validity than cells.
-        given.validity = given.validity.map(|validity| validity.get(..given.cell_num()).unwrap_or(validity));
+        given.validity = given
+            .validity
+            .map(|validity| validity.get(..given.cell_num()).unwrap_or(validity));
         Ok(given)
     }
 
@@ -86,26 +106,44 @@ impl<'a> Given<'a> {
             }
             None => cells.checked_mul(self.column_type.cell_size()),
         };
-        self.data = end.and_then(|end| self.data.get(..end)).unwrap_or(self.data);
-        self.validity = self.validity.map(|validity| validity.get(..cells).unwrap_or(validity));
+        self.data = end
+            .and_then(|end| self.data.get(..end))
+            .unwrap_or(self.data);
+        self.validity = self
+            .validity
+            .map(|validity| validity.get(..cells).unwrap_or(validity));
     }
 
     /// A copy, which does not need the caller's buffers.
     pub fn keep(self) -> Result<ColumnBuffers> {
         let validity = self.validity.map(<[u8]>::to_vec);
-        Ok(ColumnBuffers::of_raw(self.column_type, self.data.to_vec(), self.offsets, validity)?)
+        Ok(ColumnBuffers::of_raw(
+            self.column_type,
+            self.data.to_vec(),
+            self.offsets,
+            validity,
+        )?)
     }
 
     fn view(&self) -> Result<ColumnView<'_>> {
         let offsets = self.offsets.as_deref();
-        Ok(ColumnView::new(self.column_type.clone(), self.data, offsets, self.validity)?)
+        Ok(ColumnView::new(
+            self.column_type.clone(),
+            self.data,
+            offsets,
+            self.validity,
+        )?)
     }
 }
 
 /// The type of a field.
 pub fn column_type(schema: &ArraySchema, name: &str) -> Result<ColumnType> {
-    let field = schema.field(name).ok_or_else(|| Failure::new(format!("there is no field '{name}'")))?;
-    let (datatype, num) = schema.type_of(field).ok_or_else(|| Failure::new("a field without a type"))?;
+    let field = schema
+        .field(name)
+        .ok_or_else(|| Failure::new(format!("there is no field '{name}'")))?;
+    let (datatype, num) = schema
+        .type_of(field)
+        .ok_or_else(|| Failure::new("a field without a type"))?;
     let mut column_type = ColumnType::new(name, datatype).with_cell_val_num(num);
     column_type.nullable = schema.is_nullable(field);
     Ok(column_type)
@@ -121,24 +159,44 @@ fn columns<'a>(
     let cells = cells.or_else(|| coordinates(buffers, schema));
     for buffers in buffers {
         if source(schema, &[], &buffers.name) == Some(Source::Field) {
-            columns.push(Given::new(column_type(schema, &buffers.name)?, buffers, format, cells)?);
+            columns.push(Given::new(
+                column_type(schema, &buffers.name)?,
+                buffers,
+                format,
+                cells,
+            )?);
         }
     }
     for attribute in &schema.attributes {
-        if !columns.iter().any(|column| *column.column_type.name == *attribute.name) {
+        if !columns
+            .iter()
+            .any(|column| *column.column_type.name == *attribute.name)
+        {
             return Err(Failure::new(format!(
                 "[TileDB::Query] Error: Cannot write; the buffer of attribute '{}' is not set",
                 attribute.name
             )));
         }
     }
-    if schema.is_dense() && columns.iter().any(|c| schema.domain.index_of(&c.column_type.name).is_some()) {
+    if schema.is_dense()
+        && columns
+            .iter()
+            .any(|c| schema.domain.index_of(&c.column_type.name).is_some())
+    {
         return Err("[TileDB::Query] Error: Dense writes do not support coordinate buffers".into());
     }
     // As many cells count as there are coordinates: attributes' buffers may hold more.
-    let is_dimension = |column: &Given<'_>| schema.domain.index_of(&column.column_type.name).is_some();
-    if let Some(cells) = columns.iter().find(|c| is_dimension(c)).map(Given::cell_num) {
-        columns.iter_mut().filter(|c| !is_dimension(c)).for_each(|column| column.truncate(cells));
+    let is_dimension =
+        |column: &Given<'_>| schema.domain.index_of(&column.column_type.name).is_some();
+    if let Some(cells) = columns
+        .iter()
+        .find(|c| is_dimension(c))
+        .map(Given::cell_num)
+    {
+        columns
+            .iter_mut()
+            .filter(|c| !is_dimension(c))
+            .for_each(|column| column.truncate(cells));
     }
     Ok(columns)
 }
@@ -147,7 +205,11 @@ fn columns<'a>(
 pub fn coordinates(buffers: &[FieldBuffers], schema: &ArraySchema) -> Option<usize> {
     let mut dimensions = schema.domain.dimensions.iter().filter(|d| !d.is_var());
     dimensions.find_map(|dimension| {
-        let given = buffers.iter().find(|b| b.name == dimension.name)?.data.as_ref()?;
+        let given = buffers
+            .iter()
+            .find(|b| b.name == dimension.name)?
+            .data
+            .as_ref()?;
         Some(given.bytes().len() / dimension.datatype.size())
     })
 }
@@ -161,7 +223,9 @@ fn selected(state: &State, schema: &ArraySchema) -> Result<Option<usize>> {
         Some(ranges) => ranges.subarray()?,
         None => Subarray::all(),
     };
-    Ok(selection.cell_num(schema).and_then(|cells| usize::try_from(cells).ok()))
+    Ok(selection
+        .cell_num(schema)
+        .and_then(|cells| usize::try_from(cells).ok()))
 }
 
 fn options(state: &State, open: &OpenArray) -> Result<WriteOptions> {
@@ -179,7 +243,9 @@ fn options(state: &State, open: &OpenArray) -> Result<WriteOptions> {
         && open.snapshot().schema().is_dense()
         && !ranges.is_default()
     {
-        options = options.subarray(NdRectangle { ranges: ranges.single()? });
+        options = options.subarray(NdRectangle {
+            ranges: ranges.single()?,
+        });
     }
     let check = state.settings.get("sm.check_coord_dups");
     if state.settings.flag("sm.dedup_coords") {
@@ -193,7 +259,10 @@ fn options(state: &State, open: &OpenArray) -> Result<WriteOptions> {
 /// Remembers fragments by their names.
 fn note(state: &mut State, open: &OpenArray, names: Vec<String>) {
     for name in names {
-        let mut numbers = name.trim_start_matches('_').split('_').map(|part| part.parse().unwrap_or(0));
+        let mut numbers = name
+            .trim_start_matches('_')
+            .split('_')
+            .map(|part| part.parse().unwrap_or(0));
         let time = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
         let uri = format!("{}/__fragments/{name}", crate::uri::absolute(open.uri()));
         state.write.fragments.push((uri, time));
@@ -208,7 +277,10 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
         ranges.resolve()?;
     }
     write_labels(state, open, format)?;
-    let has_fields = state.buffers.iter().any(|b| source(schema, &[], &b.name) == Some(Source::Field));
+    let has_fields = state
+        .buffers
+        .iter()
+        .any(|b| source(schema, &[], &b.name) == Some(Source::Field));
     if has_fields && Partial::applies(state, schema) {
         submit_part(state, open, format)?;
     } else if has_fields {
@@ -272,9 +344,16 @@ fn write_labels(state: &State, open: &OpenArray, format: OffsetsFormat) -> Resul
         if source(schema, &[], &buffers.name) != Some(Source::Label) {
             continue;
         }
-        let Some(label) = schema.dimension_label(&buffers.name) else { continue };
+        let Some(label) = schema.dimension_label(&buffers.name) else {
+            continue;
+        };
         let array = open.snapshot().open_label(&buffers.name)?;
-        let values = Given::new(column_type(array.schema(), &label.attribute)?, buffers, format, None)?;
+        let values = Given::new(
+            column_type(array.schema(), &label.attribute)?,
+            buffers,
+            format,
+            None,
+        )?;
         let mut options = WriteOptions::new().layout(WriteLayout::Row);
         if let Some(time) = open.write_time() {
             options = options.timestamp(time);
@@ -282,7 +361,9 @@ fn write_labels(state: &State, open: &OpenArray, format: OffsetsFormat) -> Resul
         if let Some(ranges) = &state.subarray
             && let Some(range) = ranges.single()?.get(label.dimension as usize)
         {
-            options = options.subarray(NdRectangle { ranges: vec![range.clone()] });
+            options = options.subarray(NdRectangle {
+                ranges: vec![range.clone()],
+            });
         }
         let mut writer = Writer::new(&array, options)?;
         writer.write_views(&[values.view()?])?;
@@ -307,7 +388,9 @@ pub fn finalize(state: &mut State, open: &OpenArray) -> Result<()> {
 pub fn delete(state: &mut State, open: &OpenArray) -> Result<()> {
     let condition = state.condition.clone();
     let condition = condition.ok_or_else(|| {
-        Failure::new("[TileDB::DeletesAndUpdates] Error: Cannot initialize deletes; One condition is needed")
+        Failure::new(
+            "[TileDB::DeletesAndUpdates] Error: Cannot initialize deletes; One condition is needed",
+        )
     })?;
     state.status = Status::Failed;
     Array::delete_cells(open.engine(), open.uri(), &condition, open.write_time())?;

@@ -1,7 +1,8 @@
-//! `__coords`: the coordinates of all dimensions in one buffer, cell by cell, as clients of old releases ask for them.
+//! `__coords`: the coordinates of all dimensions in one buffer, cell by cell, as clients of old
+//! releases ask for them.
 //!
-//! The engine knows columns only: the buffer is taken apart before a write and put together after a read. All dimensions must
-//! have one type of fixed length.
+//! The engine knows columns only: the buffer is taken apart before a write and put together after a
+//! read. All dimensions must have one type of fixed length.
 
 use super::buffers::{FieldBuffers, Place};
 use crate::error::{Failure, Result};
@@ -12,12 +13,17 @@ pub const NAME: &str = "__coords";
 
 /// Whether the coordinates of an array can be zipped.
 pub fn possible(schema: &ArraySchema) -> bool {
-    let mut types = schema.domain.dimensions.iter().map(|d| (d.datatype, d.is_var()));
+    let mut types = schema
+        .domain
+        .dimensions
+        .iter()
+        .map(|d| (d.datatype, d.is_var()));
     let first = types.next();
     first.is_some_and(|(_, var)| !var) && types.all(|other| Some(other) == first)
 }
 
-/// The buffers of a submission, with a buffer of its own for each dimension in place of the zipped one.
+/// The buffers of a submission, with a buffer of its own for each dimension in place of the zipped
+/// one.
 #[derive(Debug)]
 pub struct Unzipped {
     /// All buffers but the zipped one; those of the dimensions come last.
@@ -46,7 +52,8 @@ impl Unzipped {
     pub fn to_write(schema: &ArraySchema, buffers: &[FieldBuffers]) -> Result<Self> {
         Self::new(schema, buffers, |place, dimensions, width, dimension| {
             let cells = place.bytes().chunks_exact((dimensions * width).max(1));
-            let values = cells.filter_map(|cell| cell.get(dimension * width..(dimension + 1) * width));
+            let values =
+                cells.filter_map(|cell| cell.get(dimension * width..(dimension + 1) * width));
             values.flatten().copied().collect()
         })
     }
@@ -56,12 +63,23 @@ impl Unzipped {
         buffers: &[FieldBuffers],
         part: impl Fn(&Place, usize, usize, usize) -> Vec<u8>,
     ) -> Result<Self> {
-        let mut all = Self { buffers: buffers.to_vec(), zipped: None, width: 0, parts: Vec::new() };
+        let mut all = Self {
+            buffers: buffers.to_vec(),
+            zipped: None,
+            width: 0,
+            parts: Vec::new(),
+        };
         let dimensions = &schema.domain.dimensions;
-        let Some(at) = buffers.iter().position(|b| b.name == NAME) else { return Ok(all) };
+        let Some(at) = buffers.iter().position(|b| b.name == NAME) else {
+            return Ok(all);
+        };
         let place = all.buffers.remove(at).data;
-        let place = place.ok_or_else(|| Failure::new("the zipped coordinates have no data buffer"))?;
-        if dimensions.iter().any(|d| all.buffers.iter().any(|b| b.name == d.name)) {
+        let place =
+            place.ok_or_else(|| Failure::new("the zipped coordinates have no data buffer"))?;
+        if dimensions
+            .iter()
+            .any(|d| all.buffers.iter().any(|b| b.name == d.name))
+        {
             return Err("Cannot submit query; zipped and separate coordinates are both set".into());
         }
         all.width = dimensions.first().map_or(0, |d| d.datatype.size());
@@ -72,7 +90,12 @@ impl Unzipped {
             // The heap memory of both stays where it is when the part is moved.
             all.parts.push(Part { bytes, size });
             let name = dimension.name.clone();
-            all.buffers.push(FieldBuffers { name, data, offsets: None, validity: None });
+            all.buffers.push(FieldBuffers {
+                name,
+                data,
+                offsets: None,
+                validity: None,
+            });
         }
         all.zipped = Some(place);
         Ok(all)
@@ -84,8 +107,14 @@ impl Unzipped {
         let cell = self.width * self.parts.len();
         let mut written = 0;
         for (i, part) in self.parts.iter().enumerate() {
-            let len = usize::try_from(*part.size).unwrap_or(0).min(part.bytes.len());
-            let values = part.bytes.get(..len).unwrap_or_default().chunks_exact(self.width.max(1));
+            let len = usize::try_from(*part.size)
+                .unwrap_or(0)
+                .min(part.bytes.len());
+            let values = part
+                .bytes
+                .get(..len)
+                .unwrap_or_default()
+                .chunks_exact(self.width.max(1));
             written = values.len() * cell;
             for (value, slot) in values.zip(place.bytes_mut().chunks_exact_mut(cell.max(1))) {
                 if let Some(slot) = slot.get_mut(i * self.width..(i + 1) * self.width) {

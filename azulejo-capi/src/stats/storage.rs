@@ -3,8 +3,8 @@
 use super::Stats;
 use azulejo::Result;
 use azulejo::storage::{
-    Entry, Hold, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail,
-    TailVisitor, Tails, Upload,
+    Entry, Hold, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath,
+    Tail, TailVisitor, Tails, Upload,
 };
 use bytes::Bytes;
 use std::io::IoSliceMut;
@@ -44,7 +44,10 @@ impl Upload for CountingUpload {
 
     fn write_pieces(&mut self, pieces: &[&[u8]]) -> Result<()> {
         self.stats.count("VFS.write_ops_num", 1);
-        self.stats.count("VFS.write_byte_num", pieces.iter().map(|piece| piece.len() as u64).sum());
+        self.stats.count(
+            "VFS.write_byte_num",
+            pieces.iter().map(|piece| piece.len() as u64).sum(),
+        );
         self.inner.write_pieces(pieces)
     }
 
@@ -72,7 +75,10 @@ impl ObjectReader for CountingReader {
 
     fn read_scattered_at(&mut self, offset: u64, pieces: &mut [IoSliceMut<'_>]) -> Result<()> {
         self.stats.count("VFS.read_ops_num", 1);
-        self.stats.count("VFS.read_byte_num", pieces.iter().map(|piece| piece.len() as u64).sum());
+        self.stats.count(
+            "VFS.read_byte_num",
+            pieces.iter().map(|piece| piece.len() as u64).sum(),
+        );
         self.inner.read_scattered_at(offset, pieces)
     }
 }
@@ -95,13 +101,19 @@ impl Storage for CountingStorage {
 
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
         let read = self.inner.read(requests)?;
-        self.reads(requests.len(), read.iter().map(|bytes| bytes.len() as u64).sum());
+        self.reads(
+            requests.len(),
+            read.iter().map(|bytes| bytes.len() as u64).sum(),
+        );
         Ok(read)
     }
 
     fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>> {
         let read = self.inner.read_tails(paths, len)?;
-        self.reads(paths.len(), read.iter().map(|tail| tail.bytes.len() as u64).sum());
+        self.reads(
+            paths.len(),
+            read.iter().map(|tail| tail.bytes.len() as u64).sum(),
+        );
         Ok(read)
     }
 
@@ -117,7 +129,13 @@ impl Storage for CountingStorage {
     }
 
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
-        self.reads(requests.len(), requests.iter().map(|request| request.out.len() as u64).sum());
+        self.reads(
+            requests.len(),
+            requests
+                .iter()
+                .map(|request| request.out.len() as u64)
+                .sum(),
+        );
         self.inner.read_into(requests)
     }
 
@@ -130,7 +148,10 @@ impl Storage for CountingStorage {
         if !super::is_enabled() {
             return Ok(inner);
         }
-        Ok(Box::new(CountingReader { inner, stats: Arc::clone(&self.stats) }))
+        Ok(Box::new(CountingReader {
+            inner,
+            stats: Arc::clone(&self.stats),
+        }))
     }
 
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
@@ -158,14 +179,27 @@ impl Storage for CountingStorage {
         if !super::is_enabled() {
             return Ok(inner);
         }
-        Ok(Box::new(CountingUpload { inner, stats: Arc::clone(&self.stats) }))
+        Ok(Box::new(CountingUpload {
+            inner,
+            stats: Arc::clone(&self.stats),
+        }))
     }
 
     fn append(&self, path: &StorePath) -> Result<Option<Box<dyn Upload>>> {
         let inner = self.inner.append(path)?;
-        let counting =
-            |inner| Box::new(CountingUpload { inner, stats: Arc::clone(&self.stats) }) as Box<dyn Upload>;
-        Ok(inner.map(|inner| if super::is_enabled() { counting(inner) } else { inner }))
+        let counting = |inner| {
+            Box::new(CountingUpload {
+                inner,
+                stats: Arc::clone(&self.stats),
+            }) as Box<dyn Upload>
+        };
+        Ok(inner.map(|inner| {
+            if super::is_enabled() {
+                counting(inner)
+            } else {
+                inner
+            }
+        }))
     }
 
     fn finish_all(&self, uploads: Vec<Box<dyn Upload>>) -> Result<()> {

@@ -1,4 +1,5 @@
-//! The exported functions as C sees them: by name, with arguments of which each takes a register or a stack slot.
+//! The exported functions as C sees them: by name, with arguments of which each takes a register or
+//! a stack slot.
 #![allow(
     dead_code,
     unused_macros,
@@ -23,7 +24,8 @@ macro_rules! functions {
             }
         }
 
-        /// A function: its name, its address, whether it returns a status, the letters of its parameters.
+        /// A function: its name, its address, whether it returns a status, the letters of its
+        /// parameters.
         #[derive(Debug, Clone, Copy)]
         pub struct Function {
             pub name: &'static str,
@@ -100,10 +102,12 @@ const MAX: usize = 10;
 
 /// Calls a function with words; those that it does not take are zeros that it does not see.
 ///
-/// Integers and pointers of a C function go into the same registers and slots, and the caller removes what it passed: on
-/// the 64-bit machines that the tests run on, more words than parameters do no harm.
+/// Integers and pointers of a C function go into the same registers and slots, and the caller
+/// removes what it passed: on the 64-bit machines that the tests run on, more words than parameters
+/// do no harm.
 pub fn invoke(function: unsafe extern "C" fn(), arguments: &[u64]) -> i32 {
-    type Words = unsafe extern "C-unwind" fn(u64, u64, u64, u64, u64, u64, u64, u64, u64, u64) -> i32;
+    type Words =
+        unsafe extern "C-unwind" fn(u64, u64, u64, u64, u64, u64, u64, u64, u64, u64) -> i32;
     let mut w = [0u64; MAX];
     w[..arguments.len()].copy_from_slice(arguments);
     // SAFETY: see above; that the words are what the function wants is what its caller is about.
@@ -150,7 +154,9 @@ pub fn null() -> Handle {
 pub fn text(pointer: *const c_char) -> String {
     assert!(!pointer.is_null());
     // SAFETY: strings that the library hands out end in NUL and live as long as their handle.
-    unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned()
+    unsafe { CStr::from_ptr(pointer) }
+        .to_string_lossy()
+        .into_owned()
 }
 
 pub fn last_error(ctx: Handle) -> String {
@@ -235,18 +241,42 @@ pub struct Attr {
 pub fn create(ctx: Handle, uri: &CStr, sparse: bool, size: i64, extent: i64, attributes: &[Attr]) {
     let (mut domain, mut dimension, mut schema) = (null(), null(), null());
     ok!(tiledb_domain_alloc, ctx, &mut domain);
-    ok!(tiledb_dimension_alloc, ctx, c"d", INT64, &[1i64, size], &[extent], &mut dimension);
+    ok!(
+        tiledb_dimension_alloc,
+        ctx,
+        c"d",
+        INT64,
+        &[1i64, size],
+        &[extent],
+        &mut dimension
+    );
     ok!(tiledb_domain_add_dimension, ctx, domain, dimension);
-    ok!(tiledb_array_schema_alloc, ctx, i32::from(sparse), &mut schema);
+    ok!(
+        tiledb_array_schema_alloc,
+        ctx,
+        i32::from(sparse),
+        &mut schema
+    );
     ok!(tiledb_array_schema_set_domain, ctx, schema, domain);
     ok!(tiledb_array_schema_set_capacity, ctx, schema, 10u64);
     for a in attributes {
         let mut attribute = null();
-        ok!(tiledb_attribute_alloc, ctx, a.name, a.datatype, &mut attribute);
+        ok!(
+            tiledb_attribute_alloc,
+            ctx,
+            a.name,
+            a.datatype,
+            &mut attribute
+        );
         if a.var {
             ok!(tiledb_attribute_set_cell_val_num, ctx, attribute, u32::MAX);
         }
-        ok!(tiledb_attribute_set_nullable, ctx, attribute, u8::from(a.nullable));
+        ok!(
+            tiledb_attribute_set_nullable,
+            ctx,
+            attribute,
+            u8::from(a.nullable)
+        );
         ok!(tiledb_array_schema_add_attribute, ctx, schema, attribute);
         free!(tiledb_attribute_free, attribute);
     }

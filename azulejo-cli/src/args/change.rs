@@ -25,7 +25,8 @@ pub struct CreateArgs {
 pub struct EvolveArgs {
     /// Path or URI of an array
     pub uri: String,
-    /// Add an attribute: its name, its type, then any of nullable, var, enum=NAME, filters=F,G; or as JSON
+    /// Add an attribute: its name, its type, then any of nullable, var, enum=NAME, filters=F,G; or
+    /// as JSON
     #[arg(long, value_name = "ATTRIBUTE")]
     pub add_attr: Vec<String>,
     /// Drop an attribute

@@ -10,7 +10,8 @@ pub struct CheckArgs {
     /// Decode every cell: checksums, order, boxes and statistics
     #[arg(long)]
     pub deep: bool,
-    /// Remove what a crash has left and finish what it has cut short. Nobody may write to the array meanwhile
+    /// Remove what a crash has left and finish what it has cut short. Nobody may write to the array
+    /// meanwhile
     #[arg(long)]
     pub repair: bool,
     /// With --repair: only say what would be done

@@ -56,8 +56,8 @@ pub enum ImportFormat {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "The array")]
 pub struct ShapeArgs {
-    /// The columns that become dimensions; for .npy the names of the axes. Without them rows are numbered along a dense
-    /// dimension `row`
+    /// The columns that become dimensions; for .npy the names of the axes. Without them rows are
+    /// numbered along a dense dimension `row`
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub dims: Option<Vec<String>>,
     /// A dense array: each coordinate has one cell [default without --dims]
@@ -66,7 +66,8 @@ pub struct ShapeArgs {
     /// A sparse array: only the rows of the file are cells [default with --dims]
     #[arg(long)]
     pub sparse: bool,
-    /// The array's schema, as `azulejo schema --json` or --dry-run --json gives it; nothing is chosen then
+    /// The array's schema, as `azulejo schema --json` or --dry-run --json gives it; nothing is
+    /// chosen then
     #[arg(long, value_name = "FILE", conflicts_with_all = ["dims", "dense", "sparse", "domain", "tile", "capacity", "cell_order", "tile_order", "unique", "types", "narrow", "filters", "nullable", "required", "enumerate"])]
     pub schema: Option<PathBuf>,
     /// The domain of a dimension: LO:HI, or `data` for just what the file holds
@@ -84,7 +85,8 @@ pub struct ShapeArgs {
     /// Order of the tiles
     #[arg(long, value_enum, value_name = "ORDER")]
     pub tile_order: Option<TileOrderArg>,
-    /// A sparse array that keeps one cell for each coordinate: two rows with the same one are an error
+    /// A sparse array that keeps one cell for each coordinate: two rows with the same one are an
+    /// error
     #[arg(long)]
     pub unique: bool,
 }
@@ -102,13 +104,21 @@ pub struct FieldArgs {
     /// Attributes that can be null, whether the file has nulls or not
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub nullable: Vec<String>,
-    /// Attributes that cannot be null: missing numbers become NaN, missing dates NaT, others are an error
-    #[arg(long, value_name = "A,B", value_delimiter = ',', conflicts_with = "nullable")]
+    /// Attributes that cannot be null: missing numbers become NaN, missing dates NaT, others are an
+    /// error
+    #[arg(
+        long,
+        value_name = "A,B",
+        value_delimiter = ',',
+        conflicts_with = "nullable"
+    )]
     pub required: Vec<String>,
-    /// Text columns whose values become labels of an enumeration, or `none` [default: those with few different values]
+    /// Text columns whose values become labels of an enumeration, or `none` [default: those with
+    /// few different values]
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub enumerate: Option<Vec<String>>,
-    /// Filters of a field, such as price=byteshuffle,zstd:5 or day=none; @coords, @offsets and @validity name the array's
+    /// Filters of a field, such as price=byteshuffle,zstd:5 or day=none; @coords, @offsets and
+    /// @validity name the array's
     #[arg(long = "filter", value_name = "NAME=F,F")]
     pub filters: Vec<String>,
 }
@@ -129,7 +139,8 @@ pub struct TextArgs {
     /// Names of all columns, instead of those in the file
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub names: Option<Vec<String>>,
-    /// Text that means null in every column, besides nothing at all; NA, NULL and the like mean it in columns of numbers
+    /// Text that means null in every column, besides nothing at all; NA, NULL and the like mean it
+    /// in columns of numbers
     #[arg(long = "null", value_name = "TEXT")]
     pub nulls: Vec<String>,
 }

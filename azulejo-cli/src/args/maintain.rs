@@ -46,7 +46,8 @@ pub struct ConsolidateArgs {
     /// How
     #[command(flatten)]
     pub choice: ChoiceArgs,
-    /// Print which fragments would best be consolidated together into fragments of this size, and do nothing
+    /// Print which fragments would best be consolidated together into fragments of this size, and
+    /// do nothing
     #[arg(long, value_name = "SIZE", value_parser = size::parse)]
     pub plan: Option<u64>,
     /// Vacuum afterwards

@@ -7,18 +7,19 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Selection")]
 pub struct CellArgs {
-    /// Inclusive range of a dimension or dimension label; LO or HI may be missing, `..` may stand for the colon, and
-    /// several ranges of one dimension add up
+    /// Inclusive range of a dimension or dimension label; LO or HI may be missing, `..` may stand
+    /// for the colon, and several ranges of one dimension add up
     #[arg(long, value_name = "DIM=LO:HI")]
     pub range: Vec<String>,
-    /// Only the cells at the coordinates in this CSV file: a column per dimension, named in the first line
+    /// Only the cells at the coordinates in this CSV file: a column per dimension, named in the
+    /// first line
     #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["range", "step"])]
     pub points: Option<PathBuf>,
     /// Every N-th coordinate of a dimension
     #[arg(long, value_name = "DIM=N")]
     pub step: Vec<String>,
-    /// Only cells that meet a condition, such as 'a > 3 and b in ("x", "y") and c is null'. Where a dense array's
-    /// cells are shown, the others come out as fill values
+    /// Only cells that meet a condition, such as 'a > 3 and b in ("x", "y") and c is null'. Where a
+    /// dense array's cells are shown, the others come out as fill values
     #[arg(long = "where", value_name = "CONDITION")]
     pub condition: Option<String>,
 }
@@ -27,7 +28,8 @@ pub struct CellArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Selection")]
 pub struct SelectionArgs {
-    /// Attributes, separated by commas. Dimensions may be named too: then exactly these columns come out
+    /// Attributes, separated by commas. Dimensions may be named too: then exactly these columns
+    /// come out
     #[arg(long, value_name = "A,B", value_delimiter = ',')]
     pub attrs: Option<Vec<String>>,
     /// Which cells.

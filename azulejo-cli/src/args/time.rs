@@ -8,7 +8,8 @@ use clap::Args;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Time travel")]
 pub struct TimeArgs {
-    /// As it was at this time: milliseconds since 1970 or a UTC date (2024-05-01 means the end of that day)
+    /// As it was at this time: milliseconds since 1970 or a UTC date (2024-05-01 means the end of
+    /// that day)
     #[arg(long, value_name = "T", value_parser = parse_last, conflicts_with_all = ["from", "to"])]
     pub at: Option<u64>,
     /// Only what was written at this time or later
@@ -22,7 +23,10 @@ pub struct TimeArgs {
 impl TimeArgs {
     /// The time range asked for.
     pub fn range(&self) -> TimeRange {
-        TimeRange { start: self.from.unwrap_or(0), end: self.at.or(self.to).unwrap_or(u64::MAX) }
+        TimeRange {
+            start: self.from.unwrap_or(0),
+            end: self.at.or(self.to).unwrap_or(u64::MAX),
+        }
     }
 }
 

@@ -15,10 +15,17 @@ use std::io::Write;
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: AggArgs) -> Result<()> {
-    let wanted = args.aggregates.iter().map(|text| Ok(text.parse()?)).collect::<Result<Vec<Aggregate>>>()?;
+    let wanted = args
+        .aggregates
+        .iter()
+        .map(|text| Ok(text.parse()?))
+        .collect::<Result<Vec<Aggregate>>>()?;
     let array = session.open(&args.uri, &args.time)?;
-    let cells =
-        SelectionArgs { cells: args.selection, order: OrderArg::Unordered, ..SelectionArgs::default() };
+    let cells = SelectionArgs {
+        cells: args.selection,
+        order: OrderArg::Unordered,
+        ..SelectionArgs::default()
+    };
     let selection = select(&array, &cells, Coordinates::Never)?;
     let values = match selection.options {
         Some(options) => array.aggregate(options, &wanted)?,
@@ -51,7 +58,11 @@ fn of_nothing(aggregate: &Aggregate) -> AggregateValue {
 
 /// The label that a least or greatest index stands for, of an enumerated attribute.
 fn label(array: &Array, what: &Aggregate, index: &[u8]) -> Result<Option<String>> {
-    let attribute = array.schema().attributes.iter().find(|a| Some(a.name.as_str()) == what.field());
+    let attribute = array
+        .schema()
+        .attributes
+        .iter()
+        .find(|a| Some(a.name.as_str()) == what.field());
     let Some(name) = attribute.and_then(|attribute| attribute.enumeration.as_deref()) else {
         return Ok(None);
     };
@@ -82,7 +93,9 @@ fn json(array: &Array, what: &Aggregate, value: &AggregateValue) -> Result<Json>
         AggregateValue::Cell { datatype, bytes } => match label(array, what, bytes)? {
             Some(label) => label.into(),
             // A date as people write it: its ticks would need the unit.
-            None if datatype.is_datetime() || datatype.is_time() => value::text(*datatype, bytes).into(),
+            None if datatype.is_datetime() || datatype.is_time() => {
+                value::text(*datatype, bytes).into()
+            }
             None => value::json(*datatype, CellValNum::ONE, bytes),
         },
     })

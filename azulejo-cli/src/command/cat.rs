@@ -37,13 +37,18 @@ pub fn run(session: &mut Session, args: &CatArgs) -> Result<()> {
             "an Arrow stream is no sight for a terminal; redirect it: > cells.arrow",
         ));
     }
-    let coordinates = if args.columns.coords { Coordinates::Always } else { Coordinates::Sparse };
+    let coordinates = if args.columns.coords {
+        Coordinates::Always
+    } else {
+        Coordinates::Sparse
+    };
     let selection = select(&array, &args.selection, coordinates)?;
     let columns = Columns::new(&array, &selection.fields, args.columns.raw)?;
     let converter = columns.converter()?;
     let schema = converter.schema();
     let cells = Cells::new(&array, &selection)?;
-    // The writers want an output that may go to another thread, so the lines come out of a plain handle.
+    // The writers want an output that may go to another thread, so the lines come out of a plain
+    // handle.
     session.output.flush()?;
     let out = std::io::BufWriter::with_capacity(1 << 16, std::io::stdout());
     let mut writer = match format {
@@ -51,8 +56,11 @@ pub fn run(session: &mut Session, args: &CatArgs) -> Result<()> {
         CatFormat::Ndjson => BatchWriter::ndjson(out),
         CatFormat::Arrow => BatchWriter::arrow_stream(out, schema)?,
     };
-    let progress =
-        if Output::is_terminal() { Progress::none() } else { session.progress(selection.cell_num()) };
+    let progress = if Output::is_terminal() {
+        Progress::none()
+    } else {
+        session.progress(selection.cell_num())
+    };
     cells.for_each(&progress, |set| {
         if let Some(at) = columns.not_utf8(&set) {
             let name = &columns.types()[at].name;
@@ -91,7 +99,8 @@ fn table(session: &mut Session, array: &Array, args: &CatArgs) -> Result<()> {
                 page.row(texts.map(|(column, shown)| cell_text(column, shown, cell)));
             }
             if rows + cells > TABLE_PAGE {
-                let rendered = std::mem::replace(&mut page, new_page(&columns)).render(width, styled);
+                let rendered =
+                    std::mem::replace(&mut page, new_page(&columns)).render(width, styled);
                 session.output.write_all(rendered.text.as_bytes())?;
                 hidden = rendered.hidden;
             }
@@ -108,14 +117,19 @@ fn table(session: &mut Session, array: &Array, args: &CatArgs) -> Result<()> {
     if preview && rows as u64 > TABLE_ROWS {
         session.output.note(&match selection_total(array, args)? {
             Some(total) => {
-                format!("the first {TABLE_ROWS} of {} cells; --limit N shows more", size::count(total))
+                format!(
+                    "the first {TABLE_ROWS} of {} cells; --limit N shows more",
+                    size::count(total)
+                )
             }
             None => format!("the first {TABLE_ROWS} cells; --limit N shows more"),
         });
     }
     if !hidden.is_empty() {
         let names = hidden.join(", ");
-        session.output.note(&format!("too narrow for {names}; --attrs chooses columns"));
+        session
+            .output
+            .note(&format!("too narrow for {names}; --attrs chooses columns"));
     }
     if rows == 0 {
         session.output.note("no cells");
@@ -131,7 +145,10 @@ fn new_page(columns: &Columns) -> Table {
     Table::new(columns.types().iter().map(|column| {
         let datatype = column.datatype;
         let number = (datatype.is_integer() || datatype.is_real()) && column.enumeration.is_none();
-        (&*column.name, if number { Align::Right } else { Align::Left })
+        (
+            &*column.name,
+            if number { Align::Right } else { Align::Left },
+        )
     }))
 }
 

@@ -11,7 +11,10 @@ use std::io::Write;
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: &CheckArgs) -> Result<()> {
-    let mut options = CheckOptions { deep: args.deep, ..CheckOptions::default() };
+    let mut options = CheckOptions {
+        deep: args.deep,
+        ..CheckOptions::default()
+    };
     options.memory_budget = session.memory.unwrap_or(options.memory_budget);
     let report = session.work(|context| check::check(context, &args.uri, options))?;
     let mut repaired = None;
@@ -19,18 +22,32 @@ pub fn run(session: &mut Session, args: &CheckArgs) -> Result<()> {
         if args.repair && !args.dry_run {
             repaired = Some(check::repair(&session.context, &args.uri, &report)?);
         }
-        session.output.write_json(&report_json(&report, repaired.as_ref()))?;
+        session
+            .output
+            .write_json(&report_json(&report, repaired.as_ref()))?;
     } else {
         print(session, &report)?;
         if args.repair {
             repaired = repair(session, args, &report)?;
         }
     }
-    let mended =
-        |finding: &&Finding| repaired.as_ref().is_none_or(|repaired| !repaired.done.contains(*finding));
-    let errors = report.findings.iter().filter(|f| f.severity == Severity::Error).filter(mended).count();
+    let mended = |finding: &&Finding| {
+        repaired
+            .as_ref()
+            .is_none_or(|repaired| !repaired.done.contains(*finding))
+    };
+    let errors = report
+        .findings
+        .iter()
+        .filter(|f| f.severity == Severity::Error)
+        .filter(mended)
+        .count();
     if errors > 0 {
-        return Err(CliError::Damaged(format!("{}: {} found", args.uri, plural(errors, "error"))));
+        return Err(CliError::Damaged(format!(
+            "{}: {} found",
+            args.uri,
+            plural(errors, "error")
+        )));
     }
     Ok(())
 }
@@ -46,7 +63,10 @@ fn print(session: &mut Session, report: &Report) -> Result<()> {
     }
     let fragments = size::count(report.fragments);
     let seen = match report.cells {
-        0 => format!("{fragments} fragments and {} files", size::count(report.files)),
+        0 => format!(
+            "{fragments} fragments and {} files",
+            size::count(report.files)
+        ),
         cells => format!(
             "{fragments} fragments and {} files, {} cells",
             size::count(report.files),
@@ -56,10 +76,22 @@ fn print(session: &mut Session, report: &Report) -> Result<()> {
     let verdict = match report.worst() {
         None => "all is well".to_owned(),
         Some(_) => {
-            let count = |severity| report.findings.iter().filter(|f| f.severity == severity).count();
+            let count = |severity| {
+                report
+                    .findings
+                    .iter()
+                    .filter(|f| f.severity == severity)
+                    .count()
+            };
             let of = [Severity::Error, Severity::Warning, Severity::Note];
-            let counts = of.into_iter().map(|s| (count(s), s)).filter(|(n, _)| *n > 0);
-            counts.map(|(n, s)| plural(n, s.name())).collect::<Vec<_>>().join(", ")
+            let counts = of
+                .into_iter()
+                .map(|s| (count(s), s))
+                .filter(|(n, _)| *n > 0);
+            counts
+                .map(|(n, s)| plural(n, s.name()))
+                .collect::<Vec<_>>()
+                .join(", ")
         }
     };
     writeln!(out, "checked {seen}: {verdict}")?;
@@ -68,8 +100,11 @@ fn print(session: &mut Session, report: &Report) -> Result<()> {
 
 /// Says what it will do, then does it.
 fn repair(session: &mut Session, args: &CheckArgs, report: &Report) -> Result<Option<Repaired>> {
-    let mendable: Vec<&Finding> =
-        report.findings.iter().filter(|finding| !matches!(finding.fix, Fix::Advice(_))).collect();
+    let mendable: Vec<&Finding> = report
+        .findings
+        .iter()
+        .filter(|finding| !matches!(finding.fix, Fix::Advice(_)))
+        .collect();
     if mendable.is_empty() {
         session.output.note("nothing to repair");
         return Ok(None);
@@ -96,9 +131,16 @@ fn repair(session: &mut Session, args: &CheckArgs, report: &Report) -> Result<Op
     }
     session.output.flush()?;
     let repaired = check::repair(&session.context, &args.uri, report)?;
-    writeln!(session.output, "repaired {}", plural(repaired.done.len(), "finding"))?;
+    writeln!(
+        session.output,
+        "repaired {}",
+        plural(repaired.done.len(), "finding")
+    )?;
     for finding in &repaired.changed {
-        session.output.note(&format!("{} has changed meanwhile and was left alone", finding.path));
+        session.output.note(&format!(
+            "{} has changed meanwhile and was left alone",
+            finding.path
+        ));
     }
     Ok(Some(repaired))
 }
@@ -122,7 +164,9 @@ fn finding_json(finding: &Finding) -> Json {
     let fix = match &finding.fix {
         Fix::Advice(text) => json!({ "advice": text }),
         Fix::Remove(paths) => json!({ "remove": texts(paths) }),
-        Fix::Finish { path, remove, .. } => json!({ "write": path.to_string(), "remove": texts(remove) }),
+        Fix::Finish { path, remove, .. } => {
+            json!({ "write": path.to_string(), "remove": texts(remove) })
+        }
     };
     json!({
         "severity": finding.severity.name(),

@@ -28,7 +28,12 @@ pub fn run(session: &mut Session, args: &ConsolidateArgs) -> Result<()> {
             session.output.note("nothing to consolidate");
         }
         for (i, node) in plan.nodes.iter().enumerate() {
-            writeln!(session.output, "{}: {}", i + 1, plural(node.len(), "fragment"))?;
+            writeln!(
+                session.output,
+                "{}: {}",
+                i + 1,
+                plural(node.len(), "fragment")
+            )?;
             for name in node {
                 writeln!(session.output, "  {name}")?;
             }
@@ -38,12 +43,15 @@ pub fn run(session: &mut Session, args: &ConsolidateArgs) -> Result<()> {
     let result = match args.mode {
         ModeArg::Fragments => {
             let options = options(session, &args.choice, time);
-            let rounds = session.work(|context| consolidate::fragments(context, &args.uri, &options))?;
+            let rounds =
+                session.work(|context| consolidate::fragments(context, &args.uri, &options))?;
             Outcome::Rounds(rounds)
         }
         mode => {
             if args.choice.is_set() {
-                return Err(CliError::usage("a choice of fragments goes with --mode fragments only"));
+                return Err(CliError::usage(
+                    "a choice of fragments goes with --mode fragments only",
+                ));
             }
             let context = &session.context;
             Outcome::File(match mode {
@@ -102,16 +110,22 @@ impl Outcome {
 
     fn print(&self, session: &mut Session) -> Result<()> {
         match self {
-            Self::Rounds(rounds) if rounds.is_empty() => session.output.note("nothing to consolidate"),
+            Self::Rounds(rounds) if rounds.is_empty() => {
+                session.output.note("nothing to consolidate")
+            }
             Self::File(None) => session.output.note("nothing to consolidate"),
             Self::Rounds(rounds) => {
                 for round in rounds {
-                    let (old, new) =
-                        (plural(round.old.len(), "fragment"), plural(round.new.len(), "fragment"));
+                    let (old, new) = (
+                        plural(round.old.len(), "fragment"),
+                        plural(round.new.len(), "fragment"),
+                    );
                     let (cells, bytes) = (size::count(round.cells), size::text(round.bytes));
                     match round.new.is_empty() {
                         true => writeln!(session.output, "{old} stay: not a cell of them is left")?,
-                        false => writeln!(session.output, "{old} became {new}: {cells} cells, {bytes}")?,
+                        false => {
+                            writeln!(session.output, "{old} became {new}: {cells} cells, {bytes}")?
+                        }
                     }
                 }
             }
@@ -147,7 +161,9 @@ fn options(session: &Session, args: &ChoiceArgs, time: TimeRange) -> FragmentOpt
     choice.steps = args.steps.unwrap_or(choice.steps);
     choice.max_fragments = args.max_fragments.unwrap_or(choice.max_fragments);
     // All of them, unless fewer are asked for.
-    choice.min_fragments = args.min_fragments.unwrap_or(choice.min_fragments.min(choice.max_fragments));
+    choice.min_fragments = args
+        .min_fragments
+        .unwrap_or(choice.min_fragments.min(choice.max_fragments));
     choice.size_ratio = args.size_ratio.unwrap_or(choice.size_ratio);
     choice.amplification = args.amplification.unwrap_or(choice.amplification);
     options

@@ -15,7 +15,9 @@ use std::path::Path;
 pub fn run(session: &mut Session, args: &CreateArgs) -> Result<()> {
     let array = read_schema(&args.schema)?;
     if args.dry_run {
-        array.check().map_err(|error| in_document(&args.schema, &error.to_string()))?;
+        array
+            .check()
+            .map_err(|error| in_document(&args.schema, &error.to_string()))?;
         let document = SchemaDocument::from(array);
         if session.output.json {
             return session.output.write_json(&to_json(&document)?);
@@ -35,13 +37,17 @@ pub fn run(session: &mut Session, args: &CreateArgs) -> Result<()> {
 fn read_schema(file: &Path) -> Result<NewArray> {
     let text = if file == Path::new("-") {
         let mut text = String::new();
-        std::io::stdin().read_to_string(&mut text).map_err(|e| CliError::io("read", file, e))?;
+        std::io::stdin()
+            .read_to_string(&mut text)
+            .map_err(|e| CliError::io("read", file, e))?;
         text
     } else {
         std::fs::read_to_string(file).map_err(|e| CliError::io("read", file, e))?
     };
     let json = serde_json::from_str(&text).map_err(|e| in_document(file, &e.to_string()))?;
-    from_json(&json).and_then(SchemaDocument::into_new_array).map_err(|reason| in_document(file, &reason))
+    from_json(&json)
+        .and_then(SchemaDocument::into_new_array)
+        .map_err(|reason| in_document(file, &reason))
 }
 
 fn in_document(file: &Path, reason: &str) -> CliError {

@@ -18,7 +18,10 @@ pub fn run(session: &mut Session, args: &DeleteArgs) -> Result<()> {
     if let Some(text) = &args.condition {
         return cells(session, args, text);
     }
-    let time = TimeRange { start: args.from.unwrap_or(0), end: args.to.unwrap_or(u64::MAX) };
+    let time = TimeRange {
+        start: args.from.unwrap_or(0),
+        end: args.to.unwrap_or(u64::MAX),
+    };
     match (&args.fragments[..], args.from.or(args.to)) {
         ([], None) => objects(session, args),
         ([], Some(_)) => fragments(session, args, FragmentSelection::Within(time)),
@@ -34,21 +37,38 @@ fn cells(session: &mut Session, args: &DeleteArgs, text: &str) -> Result<()> {
     if args.dry_run {
         let count = count(&array, condition)?;
         if session.output.json {
-            return session.output.write_json(&json!({ "dry_run": true, "cells": count }));
+            return session
+                .output
+                .write_json(&json!({ "dry_run": true, "cells": count }));
         }
-        return Ok(writeln!(session.output, "{} cells meet the condition", size::count(count))?);
+        return Ok(writeln!(
+            session.output,
+            "{} cells meet the condition",
+            size::count(count)
+        )?);
     }
     let name = Array::delete_cells(&session.context, &args.uri, &condition, args.at)?;
     if session.output.json {
-        return session.output.write_json(&json!({ "dry_run": false, "delete": name }));
+        return session
+            .output
+            .write_json(&json!({ "dry_run": false, "delete": name }));
     }
     Ok(writeln!(session.output, "deleted: {name}")?)
 }
 
-/// How many cells meet a condition. Null cells, which a delete takes too where it compares them, are not among them.
+/// How many cells meet a condition. Null cells, which a delete takes too where it compares them,
+/// are not among them.
 fn count(array: &Array, condition: Condition) -> Result<u64> {
-    let first = array.schema().domain.dimensions.first().map(|d| d.name.clone());
-    let options = ReadOptions::new().fields(first).condition(condition).layout(Layout::Unordered);
+    let first = array
+        .schema()
+        .domain
+        .dimensions
+        .first()
+        .map(|d| d.name.clone());
+    let options = ReadOptions::new()
+        .fields(first)
+        .condition(condition)
+        .layout(Layout::Unordered);
     let mut cells = 0;
     for batch in Reader::new(array, options)? {
         cells += batch?.cell_num as u64;
@@ -56,28 +76,45 @@ fn count(array: &Array, condition: Condition) -> Result<u64> {
     Ok(cells)
 }
 
-fn fragments(session: &mut Session, args: &DeleteArgs, selection: FragmentSelection<'_>) -> Result<()> {
+fn fragments(
+    session: &mut Session,
+    args: &DeleteArgs,
+    selection: FragmentSelection<'_>,
+) -> Result<()> {
     let context = &session.context;
-    let DeletedFragments { deleted, kept_in_part } = if args.dry_run {
+    let DeletedFragments {
+        deleted,
+        kept_in_part,
+    } = if args.dry_run {
         Array::plan_fragment_deletion(context, &args.uri, selection)?
     } else {
         Array::delete_fragments(context, &args.uri, selection)?
     };
     if session.output.json {
         let dry_run = args.dry_run;
-        return session
-            .output
-            .write_json(&json!({ "dry_run": dry_run, "fragments": deleted, "kept_in_part": kept_in_part }));
+        return session.output.write_json(
+            &json!({ "dry_run": dry_run, "fragments": deleted, "kept_in_part": kept_in_part }),
+        );
     }
     if args.dry_run {
         for name in &deleted {
             writeln!(session.output, "{name}")?;
         }
     }
-    let verb = if args.dry_run { "would delete" } else { "deleted" };
-    writeln!(session.output, "{verb} {}", plural(deleted.len(), "fragment"))?;
+    let verb = if args.dry_run {
+        "would delete"
+    } else {
+        "deleted"
+    };
+    writeln!(
+        session.output,
+        "{verb} {}",
+        plural(deleted.len(), "fragment")
+    )?;
     for name in &kept_in_part {
-        session.output.note(&format!("{name} stays: only a part of it is of that time"));
+        session
+            .output
+            .note(&format!("{name} stays: only a part of it is of that time"));
     }
     Ok(())
 }
@@ -102,11 +139,21 @@ fn objects(session: &mut Session, args: &DeleteArgs) -> Result<()> {
         .map(|object| json!({ "uri": object.uri, "kind": object.object_type.to_string() }))
         .collect();
     if session.output.json {
-        return session.output.write_json(&json!({ "dry_run": args.dry_run, "objects": list }));
+        return session
+            .output
+            .write_json(&json!({ "dry_run": args.dry_run, "objects": list }));
     }
-    let verb = if args.dry_run { "would delete" } else { "deleted" };
+    let verb = if args.dry_run {
+        "would delete"
+    } else {
+        "deleted"
+    };
     for object in &plan {
-        writeln!(session.output, "{verb} {} {}", object.object_type, object.uri)?;
+        writeln!(
+            session.output,
+            "{verb} {} {}",
+            object.object_type, object.uri
+        )?;
     }
     Ok(())
 }

@@ -20,7 +20,9 @@ pub fn run(session: &mut Session, args: &EvolveArgs) -> Result<()> {
     let array = Snapshot::open(&session.context, &args.uri)?;
     let evolution = evolution(&array, args)?;
     if evolution == SchemaEvolution::default() {
-        return Err(CliError::usage("say what to change: azulejo evolve --help lists it"));
+        return Err(CliError::usage(
+            "say what to change: azulejo evolve --help lists it",
+        ));
     }
     if args.dry_run {
         let schema = Array::plan_evolution(&session.context, &args.uri, &evolution)?;
@@ -42,13 +44,21 @@ pub fn run(session: &mut Session, args: &EvolveArgs) -> Result<()> {
 /// Runs `upgrade`.
 pub fn upgrade(session: &mut Session, args: &UpgradeArgs) -> Result<()> {
     let done = Array::upgrade(&session.context, &args.uri, args.at)?;
-    let version = Snapshot::open(&session.context, &args.uri)?.schema().version;
+    let version = Snapshot::open(&session.context, &args.uri)?
+        .schema()
+        .version;
     if session.output.json {
         let version = version.number();
-        return session.output.write_json(&json!({ "upgraded": done, "version": version }));
+        return session
+            .output
+            .write_json(&json!({ "upgraded": done, "version": version }));
     }
     let verb = if done { "is now" } else { "already is" };
-    Ok(writeln!(session.output, "{} {verb} of format version {version}", args.uri)?)
+    Ok(writeln!(
+        session.output,
+        "{} {verb} of format version {version}",
+        args.uri
+    )?)
 }
 
 /// The enumerations after an evolution, in the order of the next schema.
@@ -57,10 +67,22 @@ fn enumerations(
     evolution: &SchemaEvolution,
     next: &[azulejo::format::schema::EnumerationRef],
 ) -> Result<Vec<Enumeration>> {
-    let new = || evolution.extend_enumerations.iter().chain(&evolution.add_enumerations);
-    let find = |name: &str| new().chain(&before.enumerations).find(|e| e.name == name).cloned();
+    let new = || {
+        evolution
+            .extend_enumerations
+            .iter()
+            .chain(&evolution.add_enumerations)
+    };
+    let find = |name: &str| {
+        new()
+            .chain(&before.enumerations)
+            .find(|e| e.name == name)
+            .cloned()
+    };
     let missing = |name: &str| CliError::usage(format!("there is no enumeration {name:?}"));
-    next.iter().map(|e| find(&e.name).ok_or_else(|| missing(&e.name))).collect()
+    next.iter()
+        .map(|e| find(&e.name).ok_or_else(|| missing(&e.name)))
+        .collect()
 }
 
 fn evolution(array: &Snapshot, args: &EvolveArgs) -> Result<SchemaEvolution> {
@@ -71,15 +93,22 @@ fn evolution(array: &Snapshot, args: &EvolveArgs) -> Result<SchemaEvolution> {
         ..SchemaEvolution::default()
     };
     for text in &args.add_attr {
-        evolution.add_attributes.push(parse_attribute(text).map_err(|e| about(text, e))?);
+        evolution
+            .add_attributes
+            .push(parse_attribute(text).map_err(|e| about(text, e))?);
     }
     for text in &args.add_enum {
-        evolution.add_enumerations.push(parse_enumeration(text).map_err(|e| about(text, e))?);
+        evolution
+            .add_enumerations
+            .push(parse_enumeration(text).map_err(|e| about(text, e))?);
     }
     for text in &args.extend_enum {
-        let (name, values) = text.split_once('=').ok_or_else(|| about(text, "write NAME=A,B".to_owned()))?;
+        let (name, values) = text
+            .split_once('=')
+            .ok_or_else(|| about(text, "write NAME=A,B".to_owned()))?;
         let old = array.enumeration(name)?;
-        let values = parse_values(old.datatype, old.cell_val_num, values).map_err(|e| about(text, e))?;
+        let values =
+            parse_values(old.datatype, old.cell_val_num, values).map_err(|e| about(text, e))?;
         let extended = old.extend(values).map_err(|e| about(text, e.to_string()))?;
         evolution.extend_enumerations.push(extended);
     }
@@ -103,14 +132,26 @@ fn parse_attribute(text: &str) -> Result<Attribute, String> {
     let words: Vec<&str> = words.collect();
     // Strings of one byte are hardly ever meant.
     let var = words.contains(&"var") || datatype.is_string();
-    let mut attribute = Attribute::new(name, datatype, if var { CellValNum::Var } else { CellValNum::ONE });
+    let mut attribute = Attribute::new(
+        name,
+        datatype,
+        if var {
+            CellValNum::Var
+        } else {
+            CellValNum::ONE
+        },
+    );
     for word in words {
         match word.split_once('=') {
             None if word == "nullable" => attribute.nullable = true,
             None if word == "var" => {}
             Some(("enum", enumeration)) => attribute.enumeration = Some(enumeration.to_owned()),
             Some(("filters", text)) => attribute.filters = filters::parse(text)?,
-            _ => return Err(format!("{word:?} is none of nullable, var, enum=NAME, filters=F,G")),
+            _ => {
+                return Err(format!(
+                    "{word:?} is none of nullable, var, enum=NAME, filters=F,G"
+                ));
+            }
         }
     }
     Ok(attribute)
@@ -127,12 +168,23 @@ fn parse_enumeration(text: &str) -> Result<Enumeration, String> {
 }
 
 /// `A,B`, or a JSON array.
-fn parse_values(datatype: Datatype, cell_val_num: CellValNum, text: &str) -> Result<Vec<Vec<u8>>, String> {
+fn parse_values(
+    datatype: Datatype,
+    cell_val_num: CellValNum,
+    text: &str,
+) -> Result<Vec<Vec<u8>>, String> {
     if text.starts_with('[') {
-        let Json::Array(values) = parse_json(text)? else { return Err("not an array".to_owned()) };
-        return values.iter().map(|value| value::from_json(datatype, cell_val_num, value)).collect();
+        let Json::Array(values) = parse_json(text)? else {
+            return Err("not an array".to_owned());
+        };
+        return values
+            .iter()
+            .map(|value| value::from_json(datatype, cell_val_num, value))
+            .collect();
     }
-    text.split(',').map(|value| value::parse(datatype, value, Bound::Low)).collect()
+    text.split(',')
+        .map(|value| value::parse(datatype, value, Bound::Low))
+        .collect()
 }
 
 fn parse_json(text: &str) -> Result<Json, String> {
@@ -144,20 +196,28 @@ fn expanded(array: &Snapshot, texts: &[String]) -> Result<NdRectangle> {
     let dimensions = &array.schema().domain.dimensions;
     let mut ranges: Vec<Range> = match array.current_domain() {
         Some(current) => current.ranges.clone(),
-        None => dimensions.iter().map(|d| d.domain.clone().unwrap_or_default()).collect(),
+        None => dimensions
+            .iter()
+            .map(|d| d.domain.clone().unwrap_or_default())
+            .collect(),
     };
     for text in texts {
-        let (name, range) =
-            text.split_once('=').ok_or_else(|| CliError::usage(format!("{text:?}: write DIM=LO:HI")))?;
+        let (name, range) = text
+            .split_once('=')
+            .ok_or_else(|| CliError::usage(format!("{text:?}: write DIM=LO:HI")))?;
         let at = array.schema().domain.index_of(name);
-        let Some((dimension, place)) = at.and_then(|at| Some((dimensions.get(at)?, ranges.get_mut(at)?)))
+        let Some((dimension, place)) =
+            at.and_then(|at| Some((dimensions.get(at)?, ranges.get_mut(at)?)))
         else {
             return Err(CliError::usage(format!("there is no dimension {name:?}")));
         };
         let parsed = parse_range(dimension.datatype, range)
             .map_err(|reason| CliError::usage(format!("{text:?}: {reason}")))?;
         let whole = dimension.domain.clone().unwrap_or_default();
-        *place = Range::new(parsed.low.unwrap_or(whole.start), parsed.high.unwrap_or(whole.end));
+        *place = Range::new(
+            parsed.low.unwrap_or(whole.start),
+            parsed.high.unwrap_or(whole.end),
+        );
     }
     Ok(NdRectangle { ranges })
 }
@@ -169,23 +229,43 @@ mod tests {
     #[test]
     fn attributes_in_words_or_json() {
         let attribute = parse_attribute("q UINT8 nullable enum=grades filters=zstd").unwrap();
-        assert_eq!((attribute.name.as_str(), attribute.nullable, attribute.is_var()), ("q", true, false));
-        assert_eq!((attribute.enumeration.as_deref(), attribute.filters.filters.len()), (Some("grades"), 1));
+        assert_eq!(
+            (
+                attribute.name.as_str(),
+                attribute.nullable,
+                attribute.is_var()
+            ),
+            ("q", true, false)
+        );
+        assert_eq!(
+            (
+                attribute.enumeration.as_deref(),
+                attribute.filters.filters.len()
+            ),
+            (Some("grades"), 1)
+        );
         assert!(parse_attribute("s STRING_UTF8").unwrap().is_var());
         assert!(parse_attribute("n INT32 var").unwrap().is_var());
-        for (text, part) in [("q", "name and a type"), ("q WORD", "datatype"), ("q INT8 ordered", "ordered")]
-        {
+        for (text, part) in [
+            ("q", "name and a type"),
+            ("q WORD", "datatype"),
+            ("q INT8 ordered", "ordered"),
+        ] {
             assert!(parse_attribute(text).unwrap_err().contains(part), "{text}");
         }
         let json = r#"{"name":"q","datatype":"INT32","cell_val_num":1,"nullable":false,"fill_value":7,
             "fill_validity":false,"order":"unordered","enumeration":null,"filters":{"chunk_size":65536,"filters":[]}}"#;
-        assert_eq!(parse_attribute(json).unwrap().fill_value, 7i32.to_le_bytes());
+        assert_eq!(
+            parse_attribute(json).unwrap().fill_value,
+            7i32.to_le_bytes()
+        );
     }
 
     #[test]
     fn enumerations_in_words_or_json() {
         assert_eq!(parse_enumeration("e=a,b,c").unwrap().len(), 3);
-        let json = r#"{"name":"e","datatype":"INT32","cell_val_num":1,"ordered":true,"values":[3,5]}"#;
+        let json =
+            r#"{"name":"e","datatype":"INT32","cell_val_num":1,"ordered":true,"values":[3,5]}"#;
         let numbers = parse_enumeration(json).unwrap();
         assert!(numbers.ordered && numbers.len() == 2 && !numbers.file_name.is_empty());
         assert!(parse_enumeration("e=a,a").unwrap_err().contains("twice"));

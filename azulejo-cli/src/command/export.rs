@@ -24,7 +24,10 @@ pub fn run(session: &mut Session, args: &ExportArgs) -> Result<()> {
         None => format_of(&args.file)?,
     };
     if args.file.exists() && !args.force {
-        return Err(CliError::usage(format!("{} exists; --force replaces it", args.file.display())));
+        return Err(CliError::usage(format!(
+            "{} exists; --force replaces it",
+            args.file.display()
+        )));
     }
     let array = session.open(&args.uri, &args.time)?;
     let file = TempFile::new(&args.file)?;
@@ -36,15 +39,25 @@ pub fn run(session: &mut Session, args: &ExportArgs) -> Result<()> {
     let bytes = file.publish()?;
     if session.output.json {
         let file = args.file.display().to_string();
-        return session.output.write_json(&json!({ "file": file, "cells": cells, "bytes": bytes }));
+        return session
+            .output
+            .write_json(&json!({ "file": file, "cells": cells, "bytes": bytes }));
     }
     let file = args.file.display();
-    session.output.note(&format!("{file}: {} cells, {}", size::count(cells), size::text(bytes)));
+    session.output.note(&format!(
+        "{file}: {} cells, {}",
+        size::count(cells),
+        size::text(bytes)
+    ));
     Ok(())
 }
 
 fn format_of(file: &Path) -> Result<ExportFormat> {
-    let ending = file.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+    let ending = file
+        .extension()
+        .and_then(|e| e.to_str())
+        .unwrap_or_default()
+        .to_ascii_lowercase();
     Ok(match ending.as_str() {
         "parquet" | "pq" => ExportFormat::Parquet,
         "arrow" | "feather" | "ipc" => ExportFormat::Arrow,
@@ -61,7 +74,8 @@ fn format_of(file: &Path) -> Result<ExportFormat> {
     })
 }
 
-/// Formats made of record batches. Text that turns out not to be UTF-8 is exported as bytes, from the beginning.
+/// Formats made of record batches. Text that turns out not to be UTF-8 is exported as bytes, from
+/// the beginning.
 fn batches(
     session: &Session,
     array: &Array,
@@ -69,7 +83,11 @@ fn batches(
     format: ExportFormat,
     file: &TempFile,
 ) -> Result<u64> {
-    let coordinates = if args.columns.coords { Coordinates::Always } else { Coordinates::Sparse };
+    let coordinates = if args.columns.coords {
+        Coordinates::Always
+    } else {
+        Coordinates::Sparse
+    };
     let selection = select(array, &args.selection, coordinates)?;
     let columns = Columns::new(array, &selection.fields, args.columns.raw)?;
     let mut bytes = BTreeSet::new();
@@ -79,7 +97,9 @@ fn batches(
             Written::All(cells) => return Ok(cells),
             Written::NotUtf8(at) => {
                 let name = &columns.types()[at].name;
-                session.output.note(&format!("{name:?} holds text that is not UTF-8: exported as bytes"));
+                session.output.note(&format!(
+                    "{name:?} holds text that is not UTF-8: exported as bytes"
+                ));
                 bytes.insert(at);
             }
         }
@@ -127,7 +147,11 @@ fn write_batches(
 }
 
 /// The selection of a format that takes one attribute of a dense array, with its shape.
-fn one_dense_attribute(array: &Array, args: &ExportArgs, format: &str) -> Result<(Selection, Vec<u64>)> {
+fn one_dense_attribute(
+    array: &Array,
+    args: &ExportArgs,
+    format: &str,
+) -> Result<(Selection, Vec<u64>)> {
     let schema = array.schema();
     if !schema.is_dense() {
         return Err(CliError::usage(format!(
@@ -135,27 +159,44 @@ fn one_dense_attribute(array: &Array, args: &ExportArgs, format: &str) -> Result
             args.uri
         )));
     }
-    if args.selection.limit.is_some() || args.selection.cells.points.is_some() || args.columns.coords {
-        return Err(CliError::usage(format!("{format} has no --limit, --points or --coords")));
+    if args.selection.limit.is_some()
+        || args.selection.cells.points.is_some()
+        || args.columns.coords
+    {
+        return Err(CliError::usage(format!(
+            "{format} has no --limit, --points or --coords"
+        )));
     }
     if matches!(args.selection.order, OrderArg::Global | OrderArg::Unordered) {
-        return Err(CliError::usage(format!("{format} has no --order global or unordered")));
+        return Err(CliError::usage(format!(
+            "{format} has no --order global or unordered"
+        )));
     }
     let selection = select(array, &args.selection, Coordinates::Never)?;
     if selection.fields.len() != 1 {
         return Err(CliError::usage(format!(
             "{format} takes one attribute; choose it with --attrs: {}",
-            schema.attributes.iter().map(|a| a.name.as_str()).collect::<Vec<_>>().join(", ")
+            schema
+                .attributes
+                .iter()
+                .map(|a| a.name.as_str())
+                .collect::<Vec<_>>()
+                .join(", ")
         )));
     }
     match (&selection.options, selection.shape.clone()) {
         (Some(_), Some(shape)) => Ok((selection, shape)),
-        _ => Err(CliError::usage(format!("{}: nothing is written there; give a --range", args.uri))),
+        _ => Err(CliError::usage(format!(
+            "{}: nothing is written there; give a --range",
+            args.uri
+        ))),
     }
 }
 
 fn only_column(mut set: ColumnSet) -> Result<ColumnBuffers> {
-    set.columns.pop().ok_or_else(|| CliError::Format("the read gave no column".into()))
+    set.columns
+        .pop()
+        .ok_or_else(|| CliError::Format("the read gave no column".into()))
 }
 
 fn npy(session: &Session, array: &Array, args: &ExportArgs, file: &TempFile) -> Result<u64> {
@@ -164,7 +205,9 @@ fn npy(session: &Session, array: &Array, args: &ExportArgs, file: &TempFile) -> 
     let columns_first = args.selection.order == OrderArg::Col;
     let mut writer = NpyWriter::new(file.writer()?, &columns.types()[0], &shape, columns_first)?;
     let progress = session.progress(selection.cell_num());
-    let cells = each_batch(array, &selection, &progress, |set| writer.write(&only_column(set)?))?;
+    let cells = each_batch(array, &selection, &progress, |set| {
+        writer.write(&only_column(set)?)
+    })?;
     writer.finish()?;
     Ok(cells)
 }
@@ -197,15 +240,27 @@ fn png(session: &Session, array: &Array, args: &ExportArgs, file: &TempFile) -> 
     }
     let mut writer = PngWriter::new(file.writer()?, (rows, columns), colour, scale, fill)?;
     let progress = session.progress(selection.cell_num());
-    let cells = each_batch(array, &selection, &progress, |set| writer.write(&only_column(set)?))?;
+    let cells = each_batch(array, &selection, &progress, |set| {
+        writer.write(&only_column(set)?)
+    })?;
     writer.finish()?;
     Ok(cells)
 }
 
-/// The fill value where it cannot be mistaken for data: the lowest or highest of its type, NaN, or one chosen for it.
+/// The fill value where it cannot be mistaken for data: the lowest or highest of its type, NaN, or
+/// one chosen for it.
 fn fill_value(array: &Array, name: &str) -> Vec<u8> {
-    array.schema().attributes.iter().find(|a| a.name == name).map_or_else(Vec::new, |attribute| {
-        let ambiguous = attribute.datatype.size() == 1;
-        if ambiguous { Vec::new() } else { attribute.fill_value.clone() }
-    })
+    array
+        .schema()
+        .attributes
+        .iter()
+        .find(|a| a.name == name)
+        .map_or_else(Vec::new, |attribute| {
+            let ambiguous = attribute.datatype.size() == 1;
+            if ambiguous {
+                Vec::new()
+            } else {
+                attribute.fill_value.clone()
+            }
+        })
 }

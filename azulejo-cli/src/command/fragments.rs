@@ -23,7 +23,10 @@ pub fn run(session: &mut Session, args: &ObjectArgs) -> Result<()> {
     let array = session.open(&args.uri, &args.time)?;
     let info = FragmentInfo::of(&array);
     if session.output.json {
-        let rows = info.fragments().map(|fragment| row_json(&fragment)).collect::<Result<Vec<Json>>>()?;
+        let rows = info
+            .fragments()
+            .map(|fragment| row_json(&fragment))
+            .collect::<Result<Vec<Json>>>()?;
         return session.output.write_json(&Json::Array(rows));
     }
     if info.fragment_num() == 0 {
@@ -64,7 +67,12 @@ pub fn run(session: &mut Session, args: &ObjectArgs) -> Result<()> {
     let out = &mut session.output;
     print(out, &table)?;
     let cells = size::count(info.total_cell_num());
-    writeln!(out, "{}, {cells} cells, {}", plural(info.fragment_num(), "fragment"), size::text(bytes))?;
+    writeln!(
+        out,
+        "{}, {cells} cells, {}",
+        plural(info.fragment_num(), "fragment"),
+        size::text(bytes)
+    )?;
     Ok(())
 }
 
@@ -74,15 +82,24 @@ fn time_text(fragment: &FragmentDescription<'_>) -> String {
     if time.start == time.end {
         moment::timestamp_text(time.start)
     } else {
-        format!("{} to {}", moment::timestamp_text(time.start), moment::timestamp_text(time.end))
+        format!(
+            "{} to {}",
+            moment::timestamp_text(time.start),
+            moment::timestamp_text(time.end)
+        )
     }
 }
 
 fn domain_text(fragment: &FragmentDescription<'_>) -> String {
-    let Some(rectangle) = fragment.non_empty_domain() else { return "empty".to_owned() };
+    let Some(rectangle) = fragment.non_empty_domain() else {
+        return "empty".to_owned();
+    };
     let dimensions = &fragment.schema().domain.dimensions;
     let ranges = dimensions.iter().zip(&rectangle.ranges);
-    ranges.map(|(d, range)| range_text(d.datatype, range)).collect::<Vec<_>>().join(" x ")
+    ranges
+        .map(|(d, range)| range_text(d.datatype, range))
+        .collect::<Vec<_>>()
+        .join(" x ")
 }
 
 fn row_json(fragment: &FragmentDescription<'_>) -> Result<Json> {

@@ -20,21 +20,28 @@ pub fn run(session: &mut Session, args: &GroupArgs) -> Result<()> {
         }
         GroupCommand::Rm { group, members } => {
             let mut editor = Group::edit(&session.context, group)?;
-            members.iter().try_for_each(|member| editor.remove(member))?;
+            members
+                .iter()
+                .try_for_each(|member| editor.remove(member))?;
             editor.commit()?;
             ("removed from", group)
         }
     };
     if session.output.json {
         let members = Group::open(&session.context, uri)?.members().len();
-        return session.output.write_json(&json!({ "group": uri, "members": members }));
+        return session
+            .output
+            .write_json(&json!({ "group": uri, "members": members }));
     }
     Ok(writeln!(session.output, "{done} {uri}")?)
 }
 
 fn add(session: &Session, args: &AddArgs) -> Result<()> {
-    let mut member =
-        if args.relative { NewMember::relative(&args.member) } else { NewMember::at(&args.member) };
+    let mut member = if args.relative {
+        NewMember::relative(&args.member)
+    } else {
+        NewMember::at(&args.member)
+    };
     if let Some(name) = &args.name {
         member = member.named(name);
     }

@@ -32,14 +32,23 @@ pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
     let plan = match &args.shape.schema {
         Some(file) => {
             let document = read_document(file)?;
-            let array = document.into_new_array().map_err(|e| in_document(file, &e))?;
+            let array = document
+                .into_new_array()
+                .map_err(|e| in_document(file, &e))?;
             let columns = args.columns.clone();
             let profiles = match args.dry_run {
                 true => {
                     let look = existing::label_look(columns, &array.schema, false);
                     source.profile(session, &look, input.size)?
                 }
-                false => existing::look(session, &mut source, input.size, columns, &array.schema, false)?,
+                false => existing::look(
+                    session,
+                    &mut source,
+                    input.size,
+                    columns,
+                    &array.schema,
+                    false,
+                )?,
             };
             existing::plan(session, &source, input.size, &profiles, array, None)?
         }
@@ -53,7 +62,13 @@ pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
             match &source {
                 Source::Npy(file, name) => {
                     let column = file.column_type(name);
-                    plan::new_grid(&column, &file.shape, file.fortran, &args.shape, &args.fields)?
+                    plan::new_grid(
+                        &column,
+                        &file.shape,
+                        file.fortran,
+                        &args.shape,
+                        &args.fields,
+                    )?
                 }
                 _ => plan::new_array(&profiles, source.names(), &args.shape, &args.fields)?,
             }
@@ -74,8 +89,12 @@ pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
     if result.is_err() {
         // The array is ours and holds only a part of the file.
         match azulejo::object::delete(&session.context, &args.uri, false) {
-            Ok(_) => session.output.note(&format!("nothing was kept of {}", args.uri)),
-            Err(error) => session.output.note(&format!("a part of the file is in {}: {error}", args.uri)),
+            Ok(_) => session
+                .output
+                .note(&format!("nothing was kept of {}", args.uri)),
+            Err(error) => session
+                .output
+                .note(&format!("a part of the file is in {}: {error}", args.uri)),
         }
     }
     let cells = result?;
@@ -95,7 +114,12 @@ fn look(args: &ImportArgs) -> Look {
 }
 
 fn check_columns(args: &ImportArgs, names: &[String]) -> Result<()> {
-    match args.columns.iter().flatten().find(|column| !names.contains(column)) {
+    match args
+        .columns
+        .iter()
+        .flatten()
+        .find(|column| !names.contains(column))
+    {
         Some(missing) => Err(CliError::usage(format!(
             "--columns: the file has no column {missing:?}; it has {}",
             names.join(", ")
@@ -110,7 +134,9 @@ fn refuse_existing(session: &Session, uri: &str) -> Result<()> {
         return Ok(());
     }
     match Array::open(&session.context, uri) {
-        Ok(_) => Err(CliError::usage(format!("{uri} is there already; --append adds to it"))),
+        Ok(_) => Err(CliError::usage(format!(
+            "{uri} is there already; --append adds to it"
+        ))),
         // Whatever else is wrong shows when the array is created.
         Err(_) => Ok(()),
     }
@@ -141,12 +167,21 @@ fn dry_run(session: &mut Session, args: &ImportArgs, plan: &Plan) -> Result<()> 
 }
 
 /// Adds to an array.
-fn append(session: &mut Session, args: &ImportArgs, input: &Input, source: &mut Source<'_>) -> Result<()> {
+fn append(
+    session: &mut Session,
+    args: &ImportArgs,
+    input: &Input,
+    source: &mut Source<'_>,
+) -> Result<()> {
     let array = Array::open(&session.context, &args.uri)?;
     let schema = array.schema().clone();
     let columns = args.columns.clone();
     let profiles = match args.dry_run {
-        true => source.profile(session, &existing::label_look(columns, &schema, true), input.size)?,
+        true => source.profile(
+            session,
+            &existing::label_look(columns, &schema, true),
+            input.size,
+        )?,
         false => existing::look(session, source, input.size, columns, &schema, true)?,
     };
     let written = array.non_empty_domain()?;
@@ -160,7 +195,14 @@ fn append(session: &mut Session, args: &ImportArgs, input: &Input, source: &mut 
     if evolution != SchemaEvolution::default() {
         Array::evolve(&session.context, &args.uri, &evolution, args.at)?;
         let array = Array::open(&session.context, &args.uri)?;
-        plan = existing::plan(session, source, size, &profiles, existing::as_new(&array)?, written.as_ref())?;
+        plan = existing::plan(
+            session,
+            source,
+            size,
+            &profiles,
+            existing::as_new(&array)?,
+            written.as_ref(),
+        )?;
     }
     let mut fragments = Vec::new();
     let result = load(session, args, input, source, &plan, &mut fragments);
@@ -168,7 +210,9 @@ fn append(session: &mut Session, args: &ImportArgs, input: &Input, source: &mut 
         let selection = FragmentSelection::Named(&fragments);
         match Array::delete_fragments(&session.context, &args.uri, selection) {
             Ok(_) => session.output.note(&format!("{} is as it was", args.uri)),
-            Err(error) => session.output.note(&format!("a part of the file is in {}: {error}", args.uri)),
+            Err(error) => session
+                .output
+                .note(&format!("a part of the file is in {}: {error}", args.uri)),
         }
     }
     if result.is_err() {
@@ -182,12 +226,14 @@ fn append(session: &mut Session, args: &ImportArgs, input: &Input, source: &mut 
 fn note_evolution(session: &mut Session, evolution: &SchemaEvolution) {
     for enumeration in &evolution.extend_enumerations {
         let name = &enumeration.name;
-        session
-            .output
-            .note(&format!("enumeration {name:?} keeps its new labels, which no cell has: harmless"));
+        session.output.note(&format!(
+            "enumeration {name:?} keeps its new labels, which no cell has: harmless"
+        ));
     }
     if evolution.expand_current_domain.is_some() {
-        session.output.note("the current domain stays larger, without cells in the new part: harmless");
+        session
+            .output
+            .note("the current domain stays larger, without cells in the new part: harmless");
     }
 }
 
@@ -197,16 +243,25 @@ fn append_dry_run(
     plan: &Plan,
     evolution: &SchemaEvolution,
 ) -> Result<()> {
-    let labels: Vec<&str> = evolution.extend_enumerations.iter().map(|e| e.name.as_str()).collect();
+    let labels: Vec<&str> = evolution
+        .extend_enumerations
+        .iter()
+        .map(|e| e.name.as_str())
+        .collect();
     let grows = evolution.expand_current_domain.is_some();
     if session.output.json {
-        let json =
-            json!({ "rows": plan.rows, "extended_enumerations": labels, "current_domain_grows": grows });
+        let json = json!({ "rows": plan.rows, "extended_enumerations": labels, "current_domain_grows": grows });
         return session.output.write_json(&json);
     }
-    session.output.note(&format!("{} rows would go into {}", size::count(plan.rows), args.uri));
+    session.output.note(&format!(
+        "{} rows would go into {}",
+        size::count(plan.rows),
+        args.uri
+    ));
     if !labels.is_empty() {
-        session.output.note(&format!("new labels in {}", labels.join(", ")));
+        session
+            .output
+            .note(&format!("new labels in {}", labels.join(", ")));
     }
     if grows {
         session.output.note("the current domain would grow");
@@ -224,7 +279,13 @@ fn load(
 ) -> Result<u64> {
     let range = args.at.map_or(TimeRange::ALL, TimeRange::until);
     let array = Array::open_at(&session.context, &args.uri, range)?;
-    let loader = Loader { session, source, size: input.size, at: args.at, append: args.append };
+    let loader = Loader {
+        session,
+        source,
+        size: input.size,
+        at: args.at,
+        append: args.append,
+    };
     loader.load(&array, plan, written)
 }
 

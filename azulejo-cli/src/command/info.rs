@@ -39,8 +39,13 @@ fn array(session: &mut Session, args: &ObjectArgs) -> Result<()> {
     let metadata = array.metadata()?;
     let manifest = Shown::of(session, &args.uri, array.listed_at())?;
     if session.output.json {
-        let versions: BTreeSet<u32> = fragments.fragments().map(|f| f.version().number()).collect();
-        let written = written.as_ref().map(|r| encode_rectangle(&array.schema().domain, r));
+        let versions: BTreeSet<u32> = fragments
+            .fragments()
+            .map(|f| f.version().number())
+            .collect();
+        let written = written
+            .as_ref()
+            .map(|r| encode_rectangle(&array.schema().domain, r));
         return session.output.write_json(&json!({
             "kind": "array",
             "uri": args.uri,
@@ -63,7 +68,13 @@ fn array(session: &mut Session, args: &ObjectArgs) -> Result<()> {
     let out = &mut session.output;
     writeln!(out, "{}", args.uri)?;
     writeln!(out, "{}", title(schema))?;
-    dimensions(out, schema, written.as_ref().map(|rectangle| rectangle.ranges.as_slice()))?;
+    dimensions(
+        out,
+        schema,
+        written
+            .as_ref()
+            .map(|rectangle| rectangle.ranges.as_slice()),
+    )?;
     attributes(out, schema)?;
     orders(out, schema)?;
     contents(out, &array, &fragments, usage)?;
@@ -72,7 +83,11 @@ fn array(session: &mut Session, args: &ObjectArgs) -> Result<()> {
     if !metadata.is_empty() {
         writeln!(out)?;
         out.heading(&format!("Metadata, {}", plural(metadata.len(), "key")))?;
-        let mut table = Table::new([("key", Align::Left), ("type", Align::Left), ("value", Align::Left)]);
+        let mut table = Table::new([
+            ("key", Align::Left),
+            ("type", Align::Left),
+            ("value", Align::Left),
+        ]);
         for (key, value) in shown {
             table.row([
                 key.clone(),
@@ -97,28 +112,46 @@ fn contents(
     let cells = fragments.total_cell_num();
     let mut line = plural(fragments.fragment_num(), "fragment");
     if let Some((first, last)) = timestamps(fragments) {
-        let versions: BTreeSet<u32> = fragments.fragments().map(|f| f.version().number()).collect();
+        let versions: BTreeSet<u32> = fragments
+            .fragments()
+            .map(|f| f.version().number())
+            .collect();
         let versions: Vec<String> = versions.iter().map(u32::to_string).collect();
         let versions = versions.join(", ");
-        line = format!("{line} of format version {versions}, {} cells", size::count(cells));
+        line = format!(
+            "{line} of format version {versions}, {} cells",
+            size::count(cells)
+        );
         writeln!(out, "fragments          {line}")?;
         let first_text = moment::timestamp_text(first);
         if first == last {
             writeln!(out, "written            {first_text}")?;
         } else {
-            writeln!(out, "written            {first_text} to {}", moment::timestamp_text(last))?;
+            writeln!(
+                out,
+                "written            {first_text} to {}",
+                moment::timestamp_text(last)
+            )?;
         }
     } else {
         writeln!(out, "fragments          none: nothing is written")?;
     }
     if array.schemas().len() > 1 {
-        writeln!(out, "schema             evolved, {} versions", array.schemas().len())?;
+        writeln!(
+            out,
+            "schema             evolved, {} versions",
+            array.schemas().len()
+        )?;
     }
     if !array.deletes().is_empty() {
         writeln!(out, "deletes            {}", array.deletes().len())?;
     }
     let files = plural(usize::try_from(usage.files).unwrap_or(usize::MAX), "file");
-    writeln!(out, "on disk            {} in {files}", size::text(usage.bytes))?;
+    writeln!(
+        out,
+        "on disk            {} in {files}",
+        size::text(usage.bytes)
+    )?;
     if array.context().key().is_some() {
         writeln!(out, "encryption         AES-256-GCM")?;
     }
@@ -141,14 +174,18 @@ impl Shown {
             return Ok(Self::Used(moment));
         }
         let state = azulejo::manifest::state(&session.context, uri)?;
-        Ok(state.map_or(Self::None, |state| Self::Beside(state.made, state.changes.len())))
+        Ok(state.map_or(Self::None, |state| {
+            Self::Beside(state.made, state.changes.len())
+        }))
     }
 
     fn json(&self) -> Json {
         match self {
             Self::None => Json::Null,
             Self::Used(made) => json!({ "made": made, "used": true }),
-            Self::Beside(made, changes) => json!({ "made": made, "used": false, "changes": changes }),
+            Self::Beside(made, changes) => {
+                json!({ "made": made, "used": false, "changes": changes })
+            }
         }
     }
 
@@ -163,11 +200,18 @@ impl Shown {
                 )?;
             }
             Self::Beside(made, 0) => {
-                writeln!(out, "manifest           of {}, up to date", moment::timestamp_text(*made))?;
+                writeln!(
+                    out,
+                    "manifest           of {}, up to date",
+                    moment::timestamp_text(*made)
+                )?;
             }
             Self::Beside(made, changes) => {
                 let (moment, changes) = (moment::timestamp_text(*made), plural(*changes, "change"));
-                writeln!(out, "manifest           of {moment}, stale: {changes} since")?;
+                writeln!(
+                    out,
+                    "manifest           of {moment}, stale: {changes} since"
+                )?;
             }
         }
         Ok(())
@@ -177,7 +221,10 @@ impl Shown {
 /// The first and the last time that a fragment was written at.
 fn timestamps(fragments: &FragmentInfo) -> Option<(u64, u64)> {
     let first = fragments.fragments().map(|f| f.time_range().start).min()?;
-    Some((first, fragments.fragments().map(|f| f.time_range().end).max()?))
+    Some((
+        first,
+        fragments.fragments().map(|f| f.time_range().end).max()?,
+    ))
 }
 
 fn group(session: &mut Session, args: &ObjectArgs) -> Result<()> {
@@ -201,7 +248,12 @@ fn group(session: &mut Session, args: &ObjectArgs) -> Result<()> {
     let out = &mut session.output;
     writeln!(out, "{}", args.uri)?;
     let files = plural(usize::try_from(usage.files).unwrap_or(usize::MAX), "file");
-    writeln!(out, "group, {}, {} in {files}", plural(members.len(), "member"), size::text(usage.bytes))?;
+    writeln!(
+        out,
+        "group, {}, {} in {files}",
+        plural(members.len(), "member"),
+        size::text(usage.bytes)
+    )?;
     manifest.print(out)?;
     if !members.is_empty() {
         writeln!(out)?;
@@ -211,7 +263,11 @@ fn group(session: &mut Session, args: &ObjectArgs) -> Result<()> {
     if !metadata.is_empty() {
         writeln!(out)?;
         out.heading(&format!("Metadata, {}", plural(metadata.len(), "key")))?;
-        let mut table = Table::new([("key", Align::Left), ("type", Align::Left), ("value", Align::Left)]);
+        let mut table = Table::new([
+            ("key", Align::Left),
+            ("type", Align::Left),
+            ("value", Align::Left),
+        ]);
         for (key, value) in &metadata {
             table.row([
                 key.clone(),

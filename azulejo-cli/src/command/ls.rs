@@ -41,12 +41,17 @@ impl Row {
 pub fn run(session: &mut Session, args: &PathArgs) -> Result<()> {
     let rows = match object_type(&session.context, &args.uri)? {
         kind @ Some(ObjectType::Array) => {
-            vec![Row { name: Uri::parse(&args.uri)?.path().name().to_owned(), kind, uri: args.uri.clone() }]
+            vec![Row {
+                name: Uri::parse(&args.uri)?.path().name().to_owned(),
+                kind,
+                uri: args.uri.clone(),
+            }]
         }
         _ => {
             let shorten = Shortener::new(&args.uri)?;
             let entries = walk(&session.context, &args.uri, 1)?;
-            let rows: azulejo::Result<Vec<Row>> = entries.map(|entry| Ok(shorten.row(&entry?))).collect();
+            let rows: azulejo::Result<Vec<Row>> =
+                entries.map(|entry| Ok(shorten.row(&entry?))).collect();
             rows?
         }
     };
@@ -79,7 +84,10 @@ impl Shortener {
 
     /// A URI below the start, as the user would write it.
     pub fn uri(&self, uri: &str) -> String {
-        match uri.strip_prefix(&self.whole).and_then(|rest| rest.strip_prefix('/')) {
+        match uri
+            .strip_prefix(&self.whole)
+            .and_then(|rest| rest.strip_prefix('/'))
+        {
             Some(rest) if self.typed == "." => rest.to_owned(),
             Some(rest) => format!("{}/{rest}", self.typed),
             None => uri.to_owned(),
@@ -88,7 +96,11 @@ impl Shortener {
 
     /// An entry of a walk.
     pub fn row(&self, entry: &WalkEntry) -> Row {
-        Row { name: entry.name.clone(), kind: entry.object_type, uri: self.uri(&entry.uri) }
+        Row {
+            name: entry.name.clone(),
+            kind: entry.object_type,
+            uri: self.uri(&entry.uri),
+        }
     }
 }
 
@@ -108,7 +120,11 @@ pub fn print_rows(out: &mut Output, rows: &[Row]) -> Result<()> {
     if rows.is_empty() {
         return Ok(());
     }
-    let mut table = Table::new([("kind", Align::Left), ("name", Align::Left), ("uri", Align::Left)]);
+    let mut table = Table::new([
+        ("kind", Align::Left),
+        ("name", Align::Left),
+        ("uri", Align::Left),
+    ]);
     for row in rows {
         table.row([row.kind_name(), &row.name, &row.uri]);
     }

@@ -20,16 +20,31 @@ pub fn run(session: &mut Session, args: &ManifestArgs) -> Result<()> {
     }
     let Manifests { written, skipped } = manifest::write(&session.context, &args.uri)?;
     for (member, error) in &skipped {
-        session.output.note(&format!("{member} has no manifest: {error}"));
+        session
+            .output
+            .note(&format!("{member} has no manifest: {error}"));
     }
     if session.output.json {
         let skipped: Vec<&str> = skipped.iter().map(|(member, _)| member.as_str()).collect();
         let written: Vec<Json> = written.iter().map(written_json).collect();
-        return session.output.write_json(&json!({ "written": written, "skipped": skipped }));
+        return session
+            .output
+            .write_json(&json!({ "written": written, "skipped": skipped }));
     }
-    for Written { uri, files, bytes, made, .. } in &written {
+    for Written {
+        uri,
+        files,
+        bytes,
+        made,
+        ..
+    } in &written
+    {
         let (files, bytes) = (plural(*files, "file"), size::text(*bytes as u64));
-        writeln!(session.output, "{uri}: {files} as of {}, {bytes}", timestamp_text(*made))?;
+        writeln!(
+            session.output,
+            "{uri}: {files} as of {}, {bytes}",
+            timestamp_text(*made)
+        )?;
     }
     Ok(())
 }
@@ -51,18 +66,26 @@ fn check(session: &mut Session, uri: &str) -> Result<()> {
     let moment = timestamp_text(made);
     if session.output.json {
         let changes: Vec<Json> = changes.iter().map(change_json).collect();
-        session.output.write_json(&json!({ "made": made, "changes": changes }))?;
+        session
+            .output
+            .write_json(&json!({ "made": made, "changes": changes }))?;
     } else {
         for change in changes.iter().take(SHOWN_CHANGES) {
             let (verb, path) = words(change);
             writeln!(session.output, "{verb:<8} {path}")?;
         }
         if changes.len() > SHOWN_CHANGES {
-            writeln!(session.output, "... and {} more", changes.len() - SHOWN_CHANGES)?;
+            writeln!(
+                session.output,
+                "... and {} more",
+                changes.len() - SHOWN_CHANGES
+            )?;
         }
     }
     if changes.is_empty() {
-        session.output.note(&format!("the manifest of {moment} is up to date"));
+        session
+            .output
+            .note(&format!("the manifest of {moment} is up to date"));
         return Ok(());
     }
     session.output.flush()?;

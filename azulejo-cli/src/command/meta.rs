@@ -20,7 +20,9 @@ pub fn run(session: &mut Session, args: &MetaArgs) -> Result<()> {
     }
     let uri = args.uri.as_deref().unwrap_or_default();
     let metadata = match object_type(&session.context, uri)? {
-        Some(ObjectType::Group) => Group::open_at(&session.context, uri, args.time.range())?.metadata()?,
+        Some(ObjectType::Group) => {
+            Group::open_at(&session.context, uri, args.time.range())?.metadata()?
+        }
         Some(ObjectType::Array) | None => session.snapshot(uri, &args.time)?.metadata()?.clone(),
     };
     if let Some(key) = &args.key {
@@ -39,7 +41,11 @@ pub fn run(session: &mut Session, args: &MetaArgs) -> Result<()> {
         session.output.note("no metadata");
         return Ok(());
     }
-    let mut table = Table::new([("key", Align::Left), ("type", Align::Left), ("value", Align::Left)]);
+    let mut table = Table::new([
+        ("key", Align::Left),
+        ("type", Align::Left),
+        ("value", Align::Left),
+    ]);
     for (key, value) in &metadata {
         table.row([key.clone(), value.datatype.to_string(), value_text(value)]);
     }
@@ -57,7 +63,12 @@ fn change(session: &mut Session, change: &MetaChange) -> Result<()> {
         writer = writer.at(*time);
     }
     let done = match change {
-        MetaChange::Set { key, values, datatype, .. } => {
+        MetaChange::Set {
+            key,
+            values,
+            datatype,
+            ..
+        } => {
             let value = parse_value(values, *datatype).map_err(CliError::usage)?;
             let set = json!({ "uri": uri, "set": { key.as_str(): entry_json(&value) } });
             writer.put(key, value)?;
@@ -71,7 +82,11 @@ fn change(session: &mut Session, change: &MetaChange) -> Result<()> {
         }
     };
     writer.commit()?;
-    if session.output.json { session.output.write_json(&done) } else { Ok(()) }
+    if session.output.json {
+        session.output.write_json(&done)
+    } else {
+        Ok(())
+    }
 }
 
 /// A value from words of the command line.
@@ -86,7 +101,10 @@ fn parse_value(words: &[String], datatype: Option<Datatype>) -> Result<MetadataV
             Datatype::StringUtf8
         }
     });
-    let is_text = matches!(datatype, Datatype::StringAscii | Datatype::StringUtf8 | Datatype::Char);
+    let is_text = matches!(
+        datatype,
+        Datatype::StringAscii | Datatype::StringUtf8 | Datatype::Char
+    );
     if is_text {
         return match words {
             [] => Ok(MetadataValue::new(datatype, [])),
@@ -96,7 +114,8 @@ fn parse_value(words: &[String], datatype: Option<Datatype>) -> Result<MetadataV
     }
     let one = |word: &String| {
         if datatype.is_string() || datatype.is_byte() {
-            value::unhex(word).ok_or_else(|| format!("{word:?}: write {datatype} as hexadecimal digits"))
+            value::unhex(word)
+                .ok_or_else(|| format!("{word:?}: write {datatype} as hexadecimal digits"))
         } else {
             value::parse(datatype, word, Bound::Low)
         }
@@ -115,12 +134,21 @@ pub fn value_text(value: &MetadataValue) -> String {
 
 /// All keys as one JSON object.
 pub fn metadata_json(metadata: &Metadata) -> Json {
-    Json::Object(metadata.iter().map(|(key, value)| (key.clone(), entry_json(value))).collect())
+    Json::Object(
+        metadata
+            .iter()
+            .map(|(key, value)| (key.clone(), entry_json(value)))
+            .collect(),
+    )
 }
 
 fn entry_json(value: &MetadataValue) -> Json {
     let one = value.count() == 1;
-    let cell_val_num = if one { CellValNum::ONE } else { CellValNum::Var };
+    let cell_val_num = if one {
+        CellValNum::ONE
+    } else {
+        CellValNum::Var
+    };
     json!({
         "datatype": value.datatype.name(),
         "count": value.count(),
@@ -142,11 +170,32 @@ mod tests {
             .iter()
             .map(|words| parse(words, None).unwrap().datatype)
             .collect();
-        assert_eq!(types, [Datatype::Int64, Datatype::Float64, Datatype::StringUtf8, Datatype::StringUtf8]);
-        assert_eq!(parse(&["1", "2"], Some(Datatype::Int16)).unwrap().data, [1, 0, 2, 0]);
-        assert_eq!(parse(&["00ff"], Some(Datatype::Blob)).unwrap().data, [0, 255]);
-        assert_eq!(parse(&["7"], Some(Datatype::StringAscii)).unwrap().data, b"7");
+        assert_eq!(
+            types,
+            [
+                Datatype::Int64,
+                Datatype::Float64,
+                Datatype::StringUtf8,
+                Datatype::StringUtf8
+            ]
+        );
+        assert_eq!(
+            parse(&["1", "2"], Some(Datatype::Int16)).unwrap().data,
+            [1, 0, 2, 0]
+        );
+        assert_eq!(
+            parse(&["00ff"], Some(Datatype::Blob)).unwrap().data,
+            [0, 255]
+        );
+        assert_eq!(
+            parse(&["7"], Some(Datatype::StringAscii)).unwrap().data,
+            b"7"
+        );
         assert!(parse(&["300"], Some(Datatype::UInt8)).is_err());
-        assert!(parse(&["two", "words"], None).unwrap_err().contains("quotes"));
+        assert!(
+            parse(&["two", "words"], None)
+                .unwrap_err()
+                .contains("quotes")
+        );
     }
 }

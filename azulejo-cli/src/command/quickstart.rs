@@ -1,4 +1,5 @@
-//! `azulejo quickstart`: a tour from files to arrays and back in time. Everything that it shows, it does.
+//! `azulejo quickstart`: a tour from files to arrays and back in time. Everything that it shows, it
+//! does.
 
 mod painting;
 
@@ -36,7 +37,8 @@ pub fn run(session: &mut Session, args: &QuickstartArgs) -> Result<()> {
     let keep = match &args.keep {
         Some(folder) => format!("The arrays lie in {}. Try next:", folder.display()),
         None => {
-            "The arrays were in a temporary folder. To play with them, keep them, and try next:".to_owned()
+            "The arrays were in a temporary folder. To play with them, keep them, and try next:"
+                .to_owned()
         }
     };
     writeln!(session.output, "\n{keep}")?;
@@ -44,9 +46,13 @@ pub fn run(session: &mut Session, args: &QuickstartArgs) -> Result<()> {
     let folder = args.keep.clone().unwrap_or_else(|| PathBuf::from("sample"));
     let folder = folder.display();
     let lines = [
-        args.keep.is_none().then(|| "quickstart --keep sample".to_owned()),
+        args.keep
+            .is_none()
+            .then(|| "quickstart --keep sample".to_owned()),
         Some(format!("export {folder}/tile tile.png")),
-        Some(format!("export {folder}/orders orders.parquet --where 'tiles > 100'")),
+        Some(format!(
+            "export {folder}/orders orders.parquet --where 'tiles > 100'"
+        )),
         Some("import your.csv your_array --dry-run".to_owned()),
         Some("--help".to_owned()),
     ];
@@ -80,14 +86,20 @@ impl Place {
         write_files(&folder)?;
         // So that the commands shown are the ones that run: their paths are short.
         std::env::set_current_dir(&folder).map_err(|e| CliError::io("enter", &folder, e))?;
-        Ok(Self { came_from, temporary })
+        Ok(Self {
+            came_from,
+            temporary,
+        })
     }
 
     fn leave(self) -> Result<()> {
-        std::env::set_current_dir(&self.came_from).map_err(|e| CliError::io("enter", &self.came_from, e))?;
+        std::env::set_current_dir(&self.came_from)
+            .map_err(|e| CliError::io("enter", &self.came_from, e))?;
         if let Some(temporary) = self.temporary {
             let path = temporary.path().to_path_buf();
-            temporary.close().map_err(|e| CliError::io("remove", &path, e))?;
+            temporary
+                .close()
+                .map_err(|e| CliError::io("remove", &path, e))?;
         }
         Ok(())
     }
@@ -96,18 +108,25 @@ impl Place {
 /// Puts the files that are imported into a new folder.
 fn write_files(folder: &Path) -> Result<()> {
     if folder.exists() {
-        return Err(CliError::usage(format!("{} exists; name a new folder", folder.display())));
+        return Err(CliError::usage(format!(
+            "{} exists; name a new folder",
+            folder.display()
+        )));
     }
     std::fs::create_dir_all(folder).map_err(|e| CliError::io("create", folder, e))?;
     let days = (0..3).map(|day| (format!("day{}.ndjson", day + 1), painting::day(day)));
-    for (name, text) in [("orders.csv".to_owned(), ORDERS.to_owned())].into_iter().chain(days) {
+    for (name, text) in [("orders.csv".to_owned(), ORDERS.to_owned())]
+        .into_iter()
+        .chain(days)
+    {
         let file = folder.join(name);
         std::fs::write(&file, text).map_err(|e| CliError::io("write", &file, e))?;
     }
     Ok(())
 }
 
-/// A stop of the tour: what is to be seen, and the commands (without the program's name) that show it.
+/// A stop of the tour: what is to be seen, and the commands (without the program's name) that show
+/// it.
 struct Stop {
     text: &'static str,
     commands: Vec<Vec<String>>,
@@ -121,7 +140,10 @@ fn tour(folder: &str) -> Vec<Stop> {
     };
     let stop = |text, lines: &[&[&str]]| Stop {
         text,
-        commands: lines.iter().map(|line| line.iter().map(|&word| place(word)).collect()).collect(),
+        commands: lines
+            .iter()
+            .map(|line| line.iter().map(|&word| place(word)).collect())
+            .collect(),
     };
     let condition = "tiles >= 200 and glaze in (\"sky\", \"cobalt\") and note is not null";
     vec![
@@ -129,7 +151,15 @@ fn tour(folder: &str) -> Vec<Stop> {
             "A workshop in Porto keeps its orders in orders.csv. They become a sparse array, by day and town; types, tile\n\
              extents and filters are chosen from the data:",
             &[
-                &["import", "./orders.csv", "./orders", "--dims", "day,town", "--enumerate", "glaze"],
+                &[
+                    "import",
+                    "./orders.csv",
+                    "./orders",
+                    "--dims",
+                    "day,town",
+                    "--enumerate",
+                    "glaze",
+                ],
                 &["schema", "./orders"],
             ],
         ),
@@ -137,10 +167,21 @@ fn tour(folder: &str) -> Vec<Stop> {
             "A slice: three days of May. An order without a note is not an order with an empty one:",
             &[&["cat", "./orders", "--range", "day=2024-05-01:2024-05-03"]],
         ),
-        stop("Cells that meet a condition:", &[&["cat", "./orders", "--where", condition, "--limit", "5"]]),
+        stop(
+            "Cells that meet a condition:",
+            &[&["cat", "./orders", "--where", condition, "--limit", "5"]],
+        ),
         stop(
             "Aggregates, mostly from what the tiles say of themselves:",
-            &[&["agg", "./orders", "count", "sum:tiles", "mean:price", "max:price", "nulls:note"]],
+            &[&[
+                "agg",
+                "./orders",
+                "count",
+                "sum:tiles",
+                "mean:price",
+                "max:price",
+                "nulls:note",
+            ]],
         ),
         stop(
             "A picture is a dense array, a cell a pixel. The first of May:",
@@ -163,12 +204,29 @@ fn tour(folder: &str) -> Vec<Stop> {
         stop(
             "The second and the third of May: only the box that changes is written. What is it?",
             &[
-                &["import", "./day2.ndjson", "./tile", "--append", "--at", "2024-05-02"],
-                &["import", "./day3.ndjson", "./tile", "--append", "--at", "2024-05-03"],
+                &[
+                    "import",
+                    "./day2.ndjson",
+                    "./tile",
+                    "--append",
+                    "--at",
+                    "2024-05-02",
+                ],
+                &[
+                    "import",
+                    "./day3.ndjson",
+                    "./tile",
+                    "--append",
+                    "--at",
+                    "2024-05-03",
+                ],
                 &["export", "./tile", "./day3.png"],
             ],
         ),
-        stop("Each write is a fragment with its time:", &[&["fragments", "./tile"]]),
+        stop(
+            "Each write is a fragment with its time:",
+            &[&["fragments", "./tile"]],
+        ),
         stop(
             "So the array can be read as it was on any day. Back to the second of May:",
             &[&["export", "./tile", "./day2.png", "--at", "2024-05-02"]],
@@ -176,7 +234,11 @@ fn tour(folder: &str) -> Vec<Stop> {
         stop(
             "Many small fragments make reading slow; consolidation makes one of them, and vacuum removes what it replaces,\n\
              and with it, here, the days before:",
-            &[&["consolidate", "./tile"], &["vacuum", "./tile"], &["fragments", "./tile"]],
+            &[
+                &["consolidate", "./tile"],
+                &["vacuum", "./tile"],
+                &["fragments", "./tile"],
+            ],
         ),
         stop(
             "Two pixels of two rows, red, green and blue: the picture is as it was.",
@@ -185,14 +247,21 @@ fn tour(folder: &str) -> Vec<Stop> {
     ]
 }
 
-/// The tour for programs: where its files lie, if they were kept, and every stop with its commands' words, to be run in
-/// this order.
+/// The tour for programs: where its files lie, if they were kept, and every stop with its commands'
+/// words, to be run in this order.
 fn write_json(session: &mut Session, kept: Option<&Path>) -> Result<()> {
-    let folder = kept.map_or_else(|| "sample".to_owned(), |folder| folder.display().to_string());
+    let folder = kept.map_or_else(
+        || "sample".to_owned(),
+        |folder| folder.display().to_string(),
+    );
     let tour = tour(&format!("{folder}/"));
-    let stops: Vec<_> =
-        tour.iter().map(|stop| json!({ "text": stop.text, "commands": stop.commands })).collect();
-    session.output.write_json(&json!({ "sample": kept.map(|_| folder), "tour": stops }))
+    let stops: Vec<_> = tour
+        .iter()
+        .map(|stop| json!({ "text": stop.text, "commands": stop.commands }))
+        .collect();
+    session
+        .output
+        .write_json(&json!({ "sample": kept.map(|_| folder), "tour": stops }))
 }
 
 fn visit(session: &mut Session, stop: &Stop) -> Result<()> {
@@ -220,7 +289,11 @@ fn visit(session: &mut Session, stop: &Stop) -> Result<()> {
 /// Shows a command line.
 fn show_line(session: &mut Session, words: &[&str]) -> Result<()> {
     let shown: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-    Ok(writeln!(session.output, "{FAINT}$ azulejo {}{FAINT:#}", shown.join(" "))?)
+    Ok(writeln!(
+        session.output,
+        "{FAINT}$ azulejo {}{FAINT:#}",
+        shown.join(" ")
+    )?)
 }
 
 /// Does what a command line says, in this session.
@@ -242,17 +315,28 @@ fn head(session: &mut Session) -> Result<()> {
         writeln!(session.output, "{FAINT}  {line}{FAINT:#}")?;
     }
     let more = ORDERS.lines().count() - SHOWN_LINES;
-    Ok(writeln!(session.output, "{FAINT}  ... and {more} lines more{FAINT:#}")?)
+    Ok(writeln!(
+        session.output,
+        "{FAINT}  ... and {more} lines more{FAINT:#}"
+    )?)
 }
 
 /// How this program was called: what the user can type again.
 fn program() -> String {
     let called = std::env::args().next().unwrap_or_default();
-    if called.contains("target/") { called } else { "azulejo".to_owned() }
+    if called.contains("target/") {
+        called
+    } else {
+        "azulejo".to_owned()
+    }
 }
 
 fn quoted(word: &str) -> String {
-    if word.contains([' ', '"']) { format!("'{word}'") } else { word.to_owned() }
+    if word.contains([' ', '"']) {
+        format!("'{word}'")
+    } else {
+        word.to_owned()
+    }
 }
 
 /// Draws the picture that was exported with characters too.
@@ -260,10 +344,14 @@ fn picture(session: &mut Session, uri: &str, time: Option<&str>) -> Result<()> {
     let mut line = vec!["azulejo", "cat", uri];
     line.extend(time.iter().flat_map(|time| ["--at", time]));
     let cli = Cli::try_parse_from(line).map_err(|e| CliError::usage(e.to_string()))?;
-    let crate::args::Command::Cat(args) = cli.command else { return Ok(()) };
+    let crate::args::Command::Cat(args) = cli.command else {
+        return Ok(());
+    };
     let array = session.open(uri, &args.time)?;
     let selection = select(&array, &args.selection, Coordinates::Never)?;
-    let Some(&[_, width]) = selection.shape.as_deref() else { return Ok(()) };
+    let Some(&[_, width]) = selection.shape.as_deref() else {
+        return Ok(());
+    };
     let mut pixels = Vec::new();
     let mut colour = Colour::Rgb;
     each_batch(&array, &selection, &Progress::none(), |set| {

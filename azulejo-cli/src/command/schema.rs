@@ -39,7 +39,11 @@ pub fn show(out: &mut Output, document: &SchemaDocument) -> Result<()> {
         let ordered = if enumeration.ordered { ", ordered" } else { "" };
         let name = &enumeration.name;
         writeln!(out)?;
-        out.heading(&format!("Enumeration {name}: {} of {}{ordered}", entries.len(), enumeration.datatype))?;
+        out.heading(&format!(
+            "Enumeration {name}: {} of {}{ordered}",
+            entries.len(),
+            enumeration.datatype
+        ))?;
         let mut shown: Vec<String> = entries
             .iter()
             .take(SHOWN_ENTRIES)
@@ -64,15 +68,28 @@ pub fn document(array: &Snapshot) -> Result<SchemaDocument> {
     let label_schemas = schema
         .dimension_labels
         .iter()
-        .map(|label| array.open_label(&label.name).ok().map(|labels| labels.schema().as_ref().clone()))
+        .map(|label| {
+            array
+                .open_label(&label.name)
+                .ok()
+                .map(|labels| labels.schema().as_ref().clone())
+        })
         .collect();
-    Ok(SchemaDocument { schema, enumerations, label_schemas })
+    Ok(SchemaDocument {
+        schema,
+        enumerations,
+        label_schemas,
+    })
 }
 
 /// `dense array, 2 dimensions, 3 attributes, format version 22`.
 pub fn title(schema: &ArraySchema) -> String {
     let kind = crate::schema_json::array_type_name(schema.array_type);
-    let dups = if schema.allows_dups { ", duplicates allowed" } else { "" };
+    let dups = if schema.allows_dups {
+        ", duplicates allowed"
+    } else {
+        ""
+    };
     let (dimensions, attributes) = (schema.domain.dimensions.len(), schema.attributes.len());
     format!(
         "{kind} array, {}, {}{dups}, format version {}",
@@ -85,7 +102,11 @@ pub fn title(schema: &ArraySchema) -> String {
 /// `1 file`, `2 files`.
 pub fn plural(count: usize, noun: &str) -> String {
     let count = count as u64;
-    format!("{} {noun}{}", size::count(count), if count == 1 { "" } else { "s" })
+    format!(
+        "{} {noun}{}",
+        size::count(count),
+        if count == 1 { "" } else { "s" }
+    )
 }
 
 /// The table of dimensions; with the box of what was written, if that is known.
@@ -110,17 +131,28 @@ pub fn dimensions(out: &mut Output, schema: &ArraySchema, written: Option<&[Rang
         let mut row = vec![
             dimension.name.clone(),
             type_text(datatype, dimension.cell_val_num, false),
-            dimension.domain.as_ref().map_or_else(|| "any".to_owned(), |range| range_text(datatype, range)),
+            dimension
+                .domain
+                .as_ref()
+                .map_or_else(|| "any".to_owned(), |range| range_text(datatype, range)),
             dimension
                 .tile_extent
                 .as_deref()
                 .map_or_else(|| "-".to_owned(), |extent| extent_text(datatype, extent)),
         ];
         for ranges in [current, written].into_iter().flatten() {
-            row.push(ranges.get(at).map_or_else(String::new, |range| range_text(datatype, range)));
+            row.push(
+                ranges
+                    .get(at)
+                    .map_or_else(String::new, |range| range_text(datatype, range)),
+            );
         }
         let own = !dimension.filters.filters.is_empty();
-        row.push(filters_text(if own { &dimension.filters } else { &schema.coords_filters }));
+        row.push(filters_text(if own {
+            &dimension.filters
+        } else {
+            &schema.coords_filters
+        }));
         table.row(row);
     }
     print(out, &table)?;
@@ -129,11 +161,19 @@ pub fn dimensions(out: &mut Output, schema: &ArraySchema, written: Option<&[Rang
     }
     writeln!(out)?;
     out.heading("Dimension labels")?;
-    let mut table = Table::new(["name", "dimension", "type", "order"].map(|name| (name, Align::Left)));
+    let mut table =
+        Table::new(["name", "dimension", "type", "order"].map(|name| (name, Align::Left)));
     for label in &schema.dimension_labels {
-        let dimension = schema.dimension(label.dimension as usize).map_or("?", |d| d.name.as_str());
+        let dimension = schema
+            .dimension(label.dimension as usize)
+            .map_or("?", |d| d.name.as_str());
         let datatype = type_text(label.datatype, label.cell_val_num, false);
-        table.row([label.name.as_str(), dimension, &datatype, order_name(label.order)]);
+        table.row([
+            label.name.as_str(),
+            dimension,
+            &datatype,
+            order_name(label.order),
+        ]);
     }
     print(out, &table)
 }
@@ -155,8 +195,16 @@ pub fn attributes(out: &mut Output, schema: &ArraySchema) -> Result<()> {
         } else {
             value::text(attribute.datatype, &attribute.fill_value)
         };
-        let name = if attribute.name.is_empty() { "(no name)" } else { &attribute.name };
-        let mut datatype = type_text(attribute.datatype, attribute.cell_val_num, attribute.nullable);
+        let name = if attribute.name.is_empty() {
+            "(no name)"
+        } else {
+            &attribute.name
+        };
+        let mut datatype = type_text(
+            attribute.datatype,
+            attribute.cell_val_num,
+            attribute.nullable,
+        );
         if attribute.order != DataOrder::Unordered {
             datatype = format!("{datatype}, {}", order_name(attribute.order));
         }
@@ -179,15 +227,31 @@ pub fn orders(out: &mut Output, schema: &ArraySchema) -> Result<()> {
         writeln!(out, "tile order         {}", layout_name(schema.tile_order))?;
     }
     if !schema.is_dense() {
-        writeln!(out, "tile capacity      {} cells", size::count(schema.capacity))?;
+        writeln!(
+            out,
+            "tile capacity      {} cells",
+            size::count(schema.capacity)
+        )?;
     }
     if schema.attributes.iter().any(|a| a.cell_val_num.is_var())
-        || schema.domain.dimensions.iter().any(|d| d.cell_val_num.is_var())
+        || schema
+            .domain
+            .dimensions
+            .iter()
+            .any(|d| d.cell_val_num.is_var())
     {
-        writeln!(out, "offsets filters    {}", filters_text(&schema.offsets_filters))?;
+        writeln!(
+            out,
+            "offsets filters    {}",
+            filters_text(&schema.offsets_filters)
+        )?;
     }
     if schema.attributes.iter().any(|a| a.nullable) {
-        writeln!(out, "validity filters   {}", filters_text(&schema.validity_filters))?;
+        writeln!(
+            out,
+            "validity filters   {}",
+            filters_text(&schema.validity_filters)
+        )?;
     }
     Ok(())
 }
@@ -204,7 +268,11 @@ pub fn print(out: &mut Output, table: &Table) -> Result<()> {
 
 fn filters_text(pipeline: &Pipeline) -> String {
     let text = pipeline_text(pipeline);
-    if text.is_empty() { "-".to_owned() } else { text }
+    if text.is_empty() {
+        "-".to_owned()
+    } else {
+        text
+    }
 }
 
 /// `INT32`, `FLOAT32 x3`, `STRING_UTF8 var, nullable`.
@@ -214,18 +282,30 @@ pub fn type_text(datatype: Datatype, cell_val_num: CellValNum, nullable: bool) -
         CellValNum::Fixed(n) => format!(" x{n}"),
         CellValNum::Var => " var".to_owned(),
     };
-    format!("{datatype}{cells}{}", if nullable { ", nullable" } else { "" })
+    format!(
+        "{datatype}{cells}{}",
+        if nullable { ", nullable" } else { "" }
+    )
 }
 
 /// `1 to 100`.
 pub fn range_text(datatype: Datatype, range: &Range) -> String {
-    let bound =
-        |bytes: &[u8]| if bytes.is_empty() { String::from("(open)") } else { value::text(datatype, bytes) };
+    let bound = |bytes: &[u8]| {
+        if bytes.is_empty() {
+            String::from("(open)")
+        } else {
+            value::text(datatype, bytes)
+        }
+    };
     format!("{} to {}", bound(&range.start), bound(&range.end))
 }
 
 /// A tile extent: of datetimes a number of ticks, not a date.
 fn extent_text(datatype: Datatype, extent: &[u8]) -> String {
-    let plain = if datatype.is_datetime() || datatype.is_time() { Datatype::Int64 } else { datatype };
+    let plain = if datatype.is_datetime() || datatype.is_time() {
+        Datatype::Int64
+    } else {
+        datatype
+    };
     value::text(plain, extent)
 }

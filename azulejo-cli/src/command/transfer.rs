@@ -16,13 +16,21 @@ pub fn copy(session: &mut Session, args: &TransferArgs) -> Result<()> {
 /// Runs `move`.
 pub fn rename(session: &mut Session, args: &TransferArgs) -> Result<()> {
     session.work(|context| object::rename(context, &args.from, &args.to))?;
-    session.output.note("groups elsewhere that name it are not told");
+    session
+        .output
+        .note("groups elsewhere that name it are not told");
     done(session, args, "moved")
 }
 
 fn done(session: &mut Session, args: &TransferArgs, verb: &str) -> Result<()> {
     if session.output.json {
-        return session.output.write_json(&json!({ verb: args.from, "to": args.to }));
+        return session
+            .output
+            .write_json(&json!({ verb: args.from, "to": args.to }));
     }
-    Ok(writeln!(session.output, "{verb} {} to {}", args.from, args.to)?)
+    Ok(writeln!(
+        session.output,
+        "{verb} {} to {}",
+        args.from, args.to
+    )?)
 }

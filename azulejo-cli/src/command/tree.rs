@@ -28,37 +28,69 @@ pub fn run(session: &mut Session, args: &TreeArgs) -> Result<()> {
     let kind = object_type(&session.context, &args.uri)?;
     let depth = args.depth.unwrap_or(MAX_DEPTH).min(MAX_DEPTH);
     let shorten = Shortener::new(&args.uri)?;
-    let row = Row { name: args.uri.clone(), kind, uri: args.uri.clone() };
+    let row = Row {
+        name: args.uri.clone(),
+        kind,
+        uri: args.uri.clone(),
+    };
     // The nodes from the root to the last one, each the parent of the next.
-    let mut path = vec![Node { row, depth: 0, repeated: false, children: Vec::new() }];
+    let mut path = vec![Node {
+        row,
+        depth: 0,
+        repeated: false,
+        children: Vec::new(),
+    }];
     for entry in walk(&session.context, &args.uri, depth)? {
         match entry {
             Ok(entry) => {
                 fold(&mut path, entry.depth, depth);
                 let (row, repeated) = (shorten.row(&entry), entry.repeated);
-                path.push(Node { row, depth: entry.depth, repeated, children: Vec::new() });
+                path.push(Node {
+                    row,
+                    depth: entry.depth,
+                    repeated,
+                    children: Vec::new(),
+                });
             }
             Err(error) => session.output.note(&error.to_string()),
         }
     }
     fold(&mut path, 1, depth);
-    let Some(root) = path.pop() else { return Ok(()) };
+    let Some(root) = path.pop() else {
+        return Ok(());
+    };
     if session.output.json {
         return session.output.write_json(&node_json(&root));
     }
-    writeln!(session.output, "{NAME}{}{NAME:#}{}", root.row.name.trim_end_matches('/'), suffix(&root))?;
+    writeln!(
+        session.output,
+        "{NAME}{}{NAME:#}{}",
+        root.row.name.trim_end_matches('/'),
+        suffix(&root)
+    )?;
     write_children(&mut session.output, &root, "")?;
     let (arrays, groups) = count(&root);
-    writeln!(session.output, "{}, {}", plural(arrays, "array"), plural(groups, "group"))?;
+    writeln!(
+        session.output,
+        "{}, {}",
+        plural(arrays, "array"),
+        plural(groups, "group")
+    )?;
     Ok(())
 }
 
-/// Hands the nodes at `depth` and deeper to their parents. Folders in which the walk found nothing are dropped; those at
-/// the greatest depth were not looked into.
+/// Hands the nodes at `depth` and deeper to their parents. Folders in which the walk found nothing
+/// are dropped; those at the greatest depth were not looked into.
 fn fold(path: &mut Vec<Node>, depth: usize, max_depth: usize) {
     while path.len() > 1 && path.last().is_some_and(|node| node.depth >= depth) {
-        let (Some(node), Some(parent)) = (path.pop(), path.last_mut()) else { return };
-        if node.row.kind.is_some() || !node.children.is_empty() || node.depth == max_depth || node.repeated {
+        let (Some(node), Some(parent)) = (path.pop(), path.last_mut()) else {
+            return;
+        };
+        if node.row.kind.is_some()
+            || !node.children.is_empty()
+            || node.depth == max_depth
+            || node.repeated
+        {
             parent.children.push(node);
         }
     }
@@ -75,8 +107,17 @@ fn suffix(node: &Node) -> String {
 fn write_children(out: &mut impl Write, node: &Node, indent: &str) -> Result<()> {
     for (at, child) in node.children.iter().enumerate() {
         let last = at + 1 == node.children.len();
-        let (branch, below) = if last { ("└── ", "    ") } else { ("├── ", "│   ") };
-        writeln!(out, "{indent}{branch}{NAME}{}{NAME:#}{}", child.row.name, suffix(child))?;
+        let (branch, below) = if last {
+            ("└── ", "    ")
+        } else {
+            ("├── ", "│   ")
+        };
+        writeln!(
+            out,
+            "{indent}{branch}{NAME}{}{NAME:#}{}",
+            child.row.name,
+            suffix(child)
+        )?;
         write_children(out, child, &format!("{indent}{below}"))?;
     }
     Ok(())
@@ -89,7 +130,10 @@ fn count(node: &Node) -> (usize, usize) {
         Some(ObjectType::Group) => (0, 1),
         None => (0, 0),
     };
-    node.children.iter().map(count).fold(own, |(a, g), (b, h)| (a + b, g + h))
+    node.children
+        .iter()
+        .map(count)
+        .fold(own, |(a, g), (b, h)| (a + b, g + h))
 }
 
 fn node_json(node: &Node) -> Json {

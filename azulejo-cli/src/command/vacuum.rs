@@ -21,7 +21,15 @@ pub fn run(session: &mut Session, args: &VacuumArgs) -> Result<()> {
 /// Vacuums.
 pub fn vacuum(session: &Session, uri: &str, mode: ModeArg, dry_run: bool) -> Result<Vacuumed> {
     session.work(|context| {
-        consolidate::vacuum(context, uri, mode.into(), VacuumOptions { dry_run, ..VacuumOptions::default() })
+        consolidate::vacuum(
+            context,
+            uri,
+            mode.into(),
+            VacuumOptions {
+                dry_run,
+                ..VacuumOptions::default()
+            },
+        )
     })
 }
 
@@ -54,13 +62,25 @@ pub fn print(session: &mut Session, vacuumed: &Vacuumed) -> Result<()> {
                 writeln!(session.output, "{path}")?;
             }
         }
-        let (files, folders) =
-            (plural(vacuumed.files.len(), "file"), plural(vacuumed.folders.len(), "fragment"));
-        let verb = if vacuumed.dry_run { "would remove" } else { "removed" };
-        writeln!(session.output, "{verb} {folders} and {files}, {}", size::text(vacuumed.bytes))?;
+        let (files, folders) = (
+            plural(vacuumed.files.len(), "file"),
+            plural(vacuumed.folders.len(), "fragment"),
+        );
+        let verb = if vacuumed.dry_run {
+            "would remove"
+        } else {
+            "removed"
+        };
+        writeln!(
+            session.output,
+            "{verb} {folders} and {files}, {}",
+            size::text(vacuumed.bytes)
+        )?;
     }
     for kept in &vacuumed.kept {
-        session.output.note(&format!("{} stays: {}", kept.path, kept.reason));
+        session
+            .output
+            .note(&format!("{} stays: {}", kept.path, kept.reason));
     }
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! Arrow arrays into columns of an array. What is there already in the right form is shared, not copied.
+//! Arrow arrays into columns of an array. What is there already in the right form is shared, not
+//! copied.
 
 use super::parse;
 use super::scalar;
@@ -6,8 +7,8 @@ use super::target::Target;
 use super::text::{RecordError, shown};
 use arrow_array::cast::AsArray;
 use arrow_array::types::{
-    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type, UInt8Type,
-    UInt16Type, UInt32Type, UInt64Type,
+    ArrowPrimitiveType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type, Int64Type,
+    UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{Array, ArrayRef};
 use arrow_buffer::{Buffer, MutableBuffer, NullBuffer};
@@ -20,8 +21,8 @@ use azulejo::format::{CellValNum, Datatype, Physical};
 type RowError = (usize, String);
 type Converted = Result<ColumnBuffers, RowError>;
 
-/// The TileDB type of an Arrow column, and what the user should know of it. Columns that this program exported say
-/// themselves what they were.
+/// The TileDB type of an Arrow column, and what the user should know of it. Columns that this
+/// program exported say themselves what they were.
 pub fn natural_type(field: &Field) -> Result<(Datatype, CellValNum, Option<String>), String> {
     if let Some((datatype, cell_val_num)) = exported_type(field) {
         return Ok((datatype, cell_val_num, None));
@@ -35,7 +36,12 @@ fn exported_type(field: &Field) -> Option<(Datatype, CellValNum)> {
     let datatype = Datatype::from_name(metadata.get("tiledb_type")?)?;
     let cell_val_num = match metadata.get("tiledb_cell_val_num")?.as_str() {
         "var" => CellValNum::Var,
-        number => CellValNum::Fixed(number.parse().ok().filter(|&n| n > 0 && n != CellValNum::VAR_ID)?),
+        number => CellValNum::Fixed(
+            number
+                .parse()
+                .ok()
+                .filter(|&n| n > 0 && n != CellValNum::VAR_ID)?,
+        ),
     };
     if metadata.contains_key("tiledb_enumeration") {
         return None;
@@ -43,9 +49,10 @@ fn exported_type(field: &Field) -> Option<(Datatype, CellValNum)> {
     let many = cell_val_num != CellValNum::ONE;
     let fits = match field.data_type() {
         DataType::LargeUtf8 | DataType::Utf8 | DataType::Utf8View => parse::is_text(datatype),
-        DataType::LargeBinary | DataType::Binary | DataType::BinaryView | DataType::FixedSizeBinary(_) => {
-            parse::is_text(datatype) || parse::is_bytes(datatype)
-        }
+        DataType::LargeBinary
+        | DataType::Binary
+        | DataType::BinaryView
+        | DataType::FixedSizeBinary(_) => parse::is_text(datatype) || parse::is_bytes(datatype),
         DataType::LargeList(_) | DataType::List(_) | DataType::FixedSizeList(..) => {
             many && !parse::is_text(datatype) && !parse::is_bytes(datatype)
         }
@@ -64,10 +71,14 @@ fn exported_type(field: &Field) -> Option<(Datatype, CellValNum)> {
     fits.then_some((datatype, cell_val_num))
 }
 
-fn type_of(name: &str, data_type: &DataType) -> Result<(Datatype, CellValNum, Option<String>), String> {
+fn type_of(
+    name: &str,
+    data_type: &DataType,
+) -> Result<(Datatype, CellValNum, Option<String>), String> {
     use Datatype as D;
     let zone = |zone: &Option<std::sync::Arc<str>>| {
-        zone.as_ref().map(|zone| format!("{name:?} is stored in UTC; its time zone {zone:?} is not kept"))
+        zone.as_ref()
+            .map(|zone| format!("{name:?} is stored in UTC; its time zone {zone:?} is not kept"))
     };
     let one = |datatype| Ok((datatype, CellValNum::ONE, None));
     match data_type {
@@ -93,26 +104,40 @@ fn type_of(name: &str, data_type: &DataType) -> Result<(Datatype, CellValNum, Op
         }
         DataType::Date32 => one(D::DateTimeDay),
         DataType::Date64 => one(D::DateTimeMilli),
-        DataType::Timestamp(TimeUnit::Second, z) => Ok((D::DateTimeSecond, CellValNum::ONE, zone(z))),
-        DataType::Timestamp(TimeUnit::Millisecond, z) => Ok((D::DateTimeMilli, CellValNum::ONE, zone(z))),
-        DataType::Timestamp(TimeUnit::Microsecond, z) => Ok((D::DateTimeMicro, CellValNum::ONE, zone(z))),
-        DataType::Timestamp(TimeUnit::Nanosecond, z) => Ok((D::DateTimeNano, CellValNum::ONE, zone(z))),
-        DataType::Time32(unit) | DataType::Time64(unit) | DataType::Duration(unit) => one(match unit {
-            TimeUnit::Second => D::TimeSecond,
-            TimeUnit::Millisecond => D::TimeMilli,
-            TimeUnit::Microsecond => D::TimeMicro,
-            TimeUnit::Nanosecond => D::TimeNano,
-        }),
+        DataType::Timestamp(TimeUnit::Second, z) => {
+            Ok((D::DateTimeSecond, CellValNum::ONE, zone(z)))
+        }
+        DataType::Timestamp(TimeUnit::Millisecond, z) => {
+            Ok((D::DateTimeMilli, CellValNum::ONE, zone(z)))
+        }
+        DataType::Timestamp(TimeUnit::Microsecond, z) => {
+            Ok((D::DateTimeMicro, CellValNum::ONE, zone(z)))
+        }
+        DataType::Timestamp(TimeUnit::Nanosecond, z) => {
+            Ok((D::DateTimeNano, CellValNum::ONE, zone(z)))
+        }
+        DataType::Time32(unit) | DataType::Time64(unit) | DataType::Duration(unit) => {
+            one(match unit {
+                TimeUnit::Second => D::TimeSecond,
+                TimeUnit::Millisecond => D::TimeMilli,
+                TimeUnit::Microsecond => D::TimeMicro,
+                TimeUnit::Nanosecond => D::TimeNano,
+            })
+        }
         DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View | DataType::Null => {
             Ok((D::StringUtf8, CellValNum::Var, None))
         }
         DataType::Binary | DataType::LargeBinary | DataType::BinaryView => {
             Ok((D::Blob, CellValNum::Var, None))
         }
-        DataType::FixedSizeBinary(n @ 1..) => Ok((D::Blob, CellValNum::Fixed(n.unsigned_abs()), None)),
+        DataType::FixedSizeBinary(n @ 1..) => {
+            Ok((D::Blob, CellValNum::Fixed(n.unsigned_abs()), None))
+        }
         DataType::Dictionary(_, values) => type_of(name, values),
         DataType::List(item) | DataType::LargeList(item) => many(name, item, CellValNum::Var),
-        DataType::FixedSizeList(item, n @ 1..) => many(name, item, CellValNum::Fixed(n.unsigned_abs())),
+        DataType::FixedSizeList(item, n @ 1..) => {
+            many(name, item, CellValNum::Fixed(n.unsigned_abs()))
+        }
         other => Err(format!(
             "column {name:?} is of type {other}, which cells cannot hold; leave it out with --columns"
         )),
@@ -202,12 +227,18 @@ fn cast_to(array: &ArrayRef, to: &DataType) -> Result<ArrayRef, RowError> {
 }
 
 /// Numbers of another type, each of which must fit.
-fn numbers<T: ArrowPrimitiveType>(array: &ArrayRef, datatype: Datatype) -> Result<Buffer, RowError> {
+fn numbers<T: ArrowPrimitiveType>(
+    array: &ArrayRef,
+    datatype: Datatype,
+) -> Result<Buffer, RowError> {
     let to = T::DATA_TYPE;
     if *array.data_type() == to {
         return Ok(array.as_primitive::<T>().values().inner().clone());
     }
-    let lenient = CastOptions { safe: true, ..CastOptions::default() };
+    let lenient = CastOptions {
+        safe: true,
+        ..CastOptions::default()
+    };
     let cast = cast_with_options(array, &to, &lenient)
         .map_err(|_| (0, format!("{} cannot become {datatype}", array.data_type())))?;
     let whole = datatype.is_integer() && array.data_type().is_floating();
@@ -215,7 +246,10 @@ fn numbers<T: ArrowPrimitiveType>(array: &ArrayRef, datatype: Datatype) -> Resul
         let lost = array.is_valid(row) && cast.is_null(row);
         let rounded = whole && array.is_valid(row) && !is_whole(array, row);
         if lost || rounded {
-            return Err((row, format!("{} is not a value of {datatype}", text_of(array, row))));
+            return Err((
+                row,
+                format!("{} is not a value of {datatype}", text_of(array, row)),
+            ));
         }
     }
     Ok(cast.as_primitive::<T>().values().inner().clone())
@@ -244,16 +278,20 @@ fn tick_nanos(data_type: &DataType) -> Option<i128> {
     match data_type {
         DataType::Date32 => Some(scalar::DAY),
         DataType::Date64 => Some(1_000_000),
-        DataType::Timestamp(u, _) | DataType::Time32(u) | DataType::Time64(u) | DataType::Duration(u) => {
-            Some(unit(u))
-        }
+        DataType::Timestamp(u, _)
+        | DataType::Time32(u)
+        | DataType::Time64(u)
+        | DataType::Duration(u) => Some(unit(u)),
         _ => None,
     }
 }
 
 /// Ticks of a datetime or time type. Integers count as ticks already.
 fn ticks(array: &ArrayRef, datatype: Datatype) -> Result<Vec<i64>, RowError> {
-    if matches!(array.data_type(), DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View) {
+    if matches!(
+        array.data_type(),
+        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View
+    ) {
         let text = cast_to(array, &DataType::LargeUtf8)?;
         let text = text.as_string::<i64>();
         let tick = |row: usize| match text.is_valid(row) {
@@ -272,7 +310,11 @@ fn ticks(array: &ArrayRef, datatype: Datatype) -> Result<Vec<i64>, RowError> {
     };
     // Date32 and Time32 become integers of their own width first.
     let narrow = matches!(array.data_type(), DataType::Date32 | DataType::Time32(_));
-    let integers = if narrow { cast_to(array, &DataType::Int32)? } else { array.clone() };
+    let integers = if narrow {
+        cast_to(array, &DataType::Int32)?
+    } else {
+        array.clone()
+    };
     let integers = cast_to(&integers, &DataType::Int64)?;
     let ticks = integers.as_primitive::<Int64Type>().values();
     let rule = TickRule::new(datatype, from)
@@ -281,7 +323,12 @@ fn ticks(array: &ArrayRef, datatype: Datatype) -> Result<Vec<i64>, RowError> {
         if !array.is_valid(row) {
             return Ok(0);
         }
-        rule.apply(tick).ok_or_else(|| (row, format!("{} is not a value of {datatype}", text_of(array, row))))
+        rule.apply(tick).ok_or_else(|| {
+            (
+                row,
+                format!("{} is not a value of {datatype}", text_of(array, row)),
+            )
+        })
     };
     ticks.iter().enumerate().map(convert).collect()
 }
@@ -318,7 +365,11 @@ impl TickRule {
             _ => return None,
         };
         let ratio = |a: i128, b: i128| i64::try_from(a / b).ok();
-        if from >= to { ratio(from, to).map(Self::Times) } else { ratio(to, from).map(Self::Over) }
+        if from >= to {
+            ratio(from, to).map(Self::Times)
+        } else {
+            ratio(to, from).map(Self::Over)
+        }
     }
 
     fn apply(&self, tick: i64) -> Option<i64> {
@@ -326,7 +377,9 @@ impl TickRule {
             // The least tick is no time, whatever the unit.
             _ if tick == i64::MIN => Some(tick),
             Self::Times(factor) => tick.checked_mul(factor),
-            Self::Over(divisor) => (tick.rem_euclid(divisor) == 0).then(|| tick.div_euclid(divisor)),
+            Self::Over(divisor) => {
+                (tick.rem_euclid(divisor) == 0).then(|| tick.div_euclid(divisor))
+            }
             Self::Months { per_second, months } => {
                 if tick.rem_euclid(per_second) != 0 {
                     return None;
@@ -348,18 +401,27 @@ fn fixed(data: Buffer, nulls: Option<&NullBuffer>, target: &Target) -> Converted
     let data = match nulls {
         Some(nulls) if !column.nullable => {
             let missing = (0..cell_num).find(|&row| nulls.is_null(row)).unwrap_or(0);
-            let value = target.stand_in().ok_or_else(|| (missing, target.missing()))?;
+            let value = target
+                .stand_in()
+                .ok_or_else(|| (missing, target.missing()))?;
             let mut data = MutableBuffer::from(data.to_vec());
             for (row, cell) in data.as_slice_mut().chunks_exact_mut(size).enumerate() {
                 if nulls.is_null(row) {
-                    cell.chunks_exact_mut(value.len()).for_each(|part| part.copy_from_slice(&value));
+                    cell.chunks_exact_mut(value.len())
+                        .for_each(|part| part.copy_from_slice(&value));
                 }
             }
             data.into()
         }
         _ => data,
     };
-    Ok(ColumnBuffers { column_type: column.clone(), cell_num, data, offsets: None, validity })
+    Ok(ColumnBuffers {
+        column_type: column.clone(),
+        cell_num,
+        data,
+        offsets: None,
+        validity,
+    })
 }
 
 fn validity_of(nulls: Option<&NullBuffer>, cell_num: usize) -> Buffer {
@@ -375,45 +437,66 @@ fn lumps(array: &ArrayRef, target: &Target) -> Converted {
     let text = parse::is_text(column.datatype);
     let is_binary = matches!(
         array.data_type(),
-        DataType::Binary | DataType::LargeBinary | DataType::BinaryView | DataType::FixedSizeBinary(_)
+        DataType::Binary
+            | DataType::LargeBinary
+            | DataType::BinaryView
+            | DataType::FixedSizeBinary(_)
     );
-    if let (DataType::FixedSizeBinary(n), CellValNum::Fixed(_)) = (array.data_type(), column.cell_val_num)
+    if let (DataType::FixedSizeBinary(n), CellValNum::Fixed(_)) =
+        (array.data_type(), column.cell_val_num)
         && usize::try_from(*n) == Ok(column.cell_size())
     {
         let data = array.as_fixed_size_binary();
-        return fixed(Buffer::from(data.value_data()), array.logical_nulls().as_ref(), target);
+        return fixed(
+            Buffer::from(data.value_data()),
+            array.logical_nulls().as_ref(),
+            target,
+        );
     }
     let array = match (is_binary, text) {
         (true, _) => cast_to(array, &DataType::LargeBinary)?,
         (false, true) => cast_to(array, &DataType::LargeUtf8)?,
-        (false, false) => cast_to(&cast_to(array, &DataType::LargeUtf8)?, &DataType::LargeBinary)?,
+        (false, false) => cast_to(
+            &cast_to(array, &DataType::LargeUtf8)?,
+            &DataType::LargeBinary,
+        )?,
     };
     let (offsets, values) = match array.data_type() {
-        DataType::LargeUtf8 => {
-            (array.as_string::<i64>().offsets().clone(), array.as_string::<i64>().values().clone())
-        }
-        _ => (array.as_binary::<i64>().offsets().clone(), array.as_binary::<i64>().values().clone()),
+        DataType::LargeUtf8 => (
+            array.as_string::<i64>().offsets().clone(),
+            array.as_string::<i64>().values().clone(),
+        ),
+        _ => (
+            array.as_binary::<i64>().offsets().clone(),
+            array.as_binary::<i64>().values().clone(),
+        ),
     };
     let cell = |row: usize| {
         let (start, end) = (offsets[row] as usize, offsets[row + 1] as usize);
         values.as_slice().get(start..end).unwrap_or(&[])
     };
     if is_binary && column.datatype == Datatype::StringUtf8 {
-        let bad = (0..array.len()).find(|&row| array.is_valid(row) && str::from_utf8(cell(row)).is_err());
+        let bad =
+            (0..array.len()).find(|&row| array.is_valid(row) && str::from_utf8(cell(row)).is_err());
         if let Some(row) = bad {
             return Err((row, format!("{} is not UTF-8", shown(cell(row)))));
         }
     }
     let nulls = array.nulls().filter(|nulls| nulls.null_count() > 0);
     if let (Some(nulls), false) = (nulls, column.nullable) {
-        let row = (0..array.len()).find(|&row| nulls.is_null(row)).unwrap_or(0);
+        let row = (0..array.len())
+            .find(|&row| nulls.is_null(row))
+            .unwrap_or(0);
         return Err((row, target.missing()));
     }
     let validity = column.nullable.then(|| validity_of(nulls, array.len()));
     if column.is_var() {
         let (first, last) = (offsets[0], offsets[array.len()]);
         let data = values.slice_with_length(first as usize, (last - first) as usize);
-        let offsets: Vec<u64> = offsets.iter().map(|offset| (offset - first).cast_unsigned()).collect();
+        let offsets: Vec<u64> = offsets
+            .iter()
+            .map(|offset| (offset - first).cast_unsigned())
+            .collect();
         let offsets = Some(Buffer::from_vec(offsets));
         return Ok(ColumnBuffers {
             column_type: column.clone(),
@@ -428,7 +511,10 @@ fn lumps(array: &ArrayRef, target: &Target) -> Converted {
     for row in 0..array.len() {
         let bytes = cell(row);
         if bytes.len() > size {
-            return Err((row, format!("{} has {} bytes, a cell {size}", shown(bytes), bytes.len())));
+            return Err((
+                row,
+                format!("{} has {} bytes, a cell {size}", shown(bytes), bytes.len()),
+            ));
         }
         builder.append_cell(bytes, array.is_valid(row));
     }
@@ -443,44 +529,76 @@ fn lists(array: &ArrayRef, target: &Target) -> Converted {
     let (offsets, values): (Vec<usize>, ArrayRef) = match array.data_type() {
         DataType::List(_) => {
             let list = array.as_list::<i32>();
-            (list.value_offsets().iter().map(|&o| o as usize).collect(), list.values().clone())
+            (
+                list.value_offsets().iter().map(|&o| o as usize).collect(),
+                list.values().clone(),
+            )
         }
         DataType::LargeList(_) => {
             let list = array.as_list::<i64>();
-            (list.value_offsets().iter().map(|&o| o as usize).collect(), list.values().clone())
+            (
+                list.value_offsets().iter().map(|&o| o as usize).collect(),
+                list.values().clone(),
+            )
         }
         DataType::FixedSizeList(_, n) => {
             let list = array.as_fixed_size_list();
             let n = usize::try_from(*n).unwrap_or(0);
-            ((0..=list.len()).map(|i| i * n).collect(), list.values().clone())
+            (
+                (0..=list.len()).map(|i| i * n).collect(),
+                list.values().clone(),
+            )
         }
-        other => return Err((0, format!("{other} cannot become a list of {}", column.datatype))),
+        other => {
+            return Err((
+                0,
+                format!("{other} cannot become a list of {}", column.datatype),
+            ));
+        }
     };
     let (first, last) = (offsets[0], offsets[array.len()]);
     let values = values.slice(first, last - first);
     // Items of lists that are missing may be missing as well.
     let item_target = Target {
-        column: ColumnType { nullable: true, ..ColumnType::new(column.name.clone(), column.datatype) },
+        column: ColumnType {
+            nullable: true,
+            ..ColumnType::new(column.name.clone(), column.datatype)
+        },
         source: target.source,
         is_dimension: false,
         labels: None,
     };
-    let row_of = |item: usize| offsets.partition_point(|&o| o <= item + first).saturating_sub(1);
-    let mut items = convert(&values, &item_target).map_err(|(item, reason)| (row_of(item), reason))?;
+    let row_of = |item: usize| {
+        offsets
+            .partition_point(|&o| o <= item + first)
+            .saturating_sub(1)
+    };
+    let mut items =
+        convert(&values, &item_target).map_err(|(item, reason)| (row_of(item), reason))?;
     let size = column.datatype.size();
     let present = |row: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(row));
-    let validity = items.validity.as_deref().unwrap_or_default().iter().enumerate();
+    let validity = items
+        .validity
+        .as_deref()
+        .unwrap_or_default()
+        .iter()
+        .enumerate();
     let missing: Vec<usize> = validity
         .filter(|&(item, &valid)| valid == 0 && present(row_of(item)))
         .map(|(item, _)| item)
         .collect();
     if let Some(&first) = missing.first() {
         let value = target.stand_in().ok_or_else(|| {
-            (row_of(first), "a value within the list is missing, which cells cannot hold".to_owned())
+            (
+                row_of(first),
+                "a value within the list is missing, which cells cannot hold".to_owned(),
+            )
         })?;
         let mut data = MutableBuffer::from(items.data.to_vec());
         let mut cells: Vec<&mut [u8]> = data.as_slice_mut().chunks_exact_mut(size).collect();
-        missing.iter().for_each(|&item| cells[item].copy_from_slice(&value));
+        missing
+            .iter()
+            .for_each(|&item| cells[item].copy_from_slice(&value));
         items.data = data.into();
     }
     match column.cell_val_num {
@@ -499,7 +617,10 @@ fn lists(array: &ArrayRef, target: &Target) -> Converted {
                 } else if array.is_null(row) {
                     data.resize(data.len() + n * size, 0);
                 } else {
-                    return Err((row, format!("the list has {} values where {n} are expected", end - start)));
+                    return Err((
+                        row,
+                        format!("the list has {} values where {n} are expected", end - start),
+                    ));
                 }
             }
             fixed(Buffer::from_vec(data), nulls.as_ref(), target)
@@ -507,10 +628,15 @@ fn lists(array: &ArrayRef, target: &Target) -> Converted {
         CellValNum::Var => {
             let nulls = nulls.as_ref().filter(|nulls| nulls.null_count() > 0);
             if let (Some(nulls), false) = (nulls, column.nullable) {
-                let row = (0..array.len()).find(|&row| nulls.is_null(row)).unwrap_or(0);
+                let row = (0..array.len())
+                    .find(|&row| nulls.is_null(row))
+                    .unwrap_or(0);
                 return Err((row, target.missing()));
             }
-            let offsets: Vec<u64> = offsets.iter().map(|&o| ((o - first) * size) as u64).collect();
+            let offsets: Vec<u64> = offsets
+                .iter()
+                .map(|&o| ((o - first) * size) as u64)
+                .collect();
             Ok(ColumnBuffers {
                 column_type: column.clone(),
                 cell_num: array.len(),
@@ -525,23 +651,38 @@ fn lists(array: &ArrayRef, target: &Target) -> Converted {
 /// Labels as indices: those of a dictionary are looked up once.
 fn labelled(array: &ArrayRef, target: &Target) -> Converted {
     let column = &target.column;
-    let labels = target.labels.as_deref().ok_or_else(|| (0, "there are no labels".to_owned()))?;
+    let labels = target
+        .labels
+        .as_deref()
+        .ok_or_else(|| (0, "there are no labels".to_owned()))?;
     let values = column.enumeration.as_deref().map_or_else(
         || ColumnType::new("", Datatype::StringUtf8).with_cell_val_num(CellValNum::Var),
         |e| ColumnType::new("", e.datatype).with_cell_val_num(e.cell_val_num),
     );
     let lookup = |entries: &ArrayRef| -> Result<Vec<Option<u64>>, RowError> {
-        let target =
-            Target { column: values.clone().with_nulls(), source: 0, is_dimension: false, labels: None };
+        let target = Target {
+            column: values.clone().with_nulls(),
+            source: 0,
+            is_dimension: false,
+            labels: None,
+        };
         let entries = convert(entries, &target)?;
-        Ok(entries.cells().map(|cell| cell.and_then(|cell| labels.get(cell).copied())).collect())
+        Ok(entries
+            .cells()
+            .map(|cell| cell.and_then(|cell| labels.get(cell).copied()))
+            .collect())
     };
     let indices: Vec<Option<u64>> = match array.as_any_dictionary_opt() {
         Some(dictionary) => {
             let known = lookup(dictionary.values())?;
             let keys = dictionary.normalized_keys();
             (keys.iter().enumerate())
-                .map(|(row, &key)| array.is_valid(row).then(|| known.get(key).copied().flatten()).flatten())
+                .map(|(row, &key)| {
+                    array
+                        .is_valid(row)
+                        .then(|| known.get(key).copied().flatten())
+                        .flatten()
+                })
                 .collect()
         }
         None => lookup(array)?,
@@ -554,7 +695,12 @@ fn labelled(array: &ArrayRef, target: &Target) -> Converted {
         let index = match index {
             Some(index) => *index,
             None if null => 0,
-            None => return Err((row, format!("{} is none of the labels", text_of(array, row)))),
+            None => {
+                return Err((
+                    row,
+                    format!("{} is none of the labels", text_of(array, row)),
+                ));
+            }
         };
         data.extend_from_slice(&index.to_le_bytes()[..size]);
     }

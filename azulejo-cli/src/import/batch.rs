@@ -50,7 +50,8 @@ impl Batch {
     }
 }
 
-/// One set of many; each column's parts are let go as soon as they are joined, so that little is held twice.
+/// One set of many; each column's parts are let go as soon as they are joined, so that little is
+/// held twice.
 fn join(sets: Vec<ColumnSet>) -> Result<ColumnSet> {
     let cell_num = sets.iter().map(|set| set.cell_num).sum();
     let mut columns: Vec<Vec<ColumnBuffers>> = Vec::new();
@@ -60,8 +61,13 @@ fn join(sets: Vec<ColumnSet>) -> Result<ColumnSet> {
             parts.push(column);
         }
     }
-    let joined = columns.into_iter().map(|parts| ColumnBuffers::concat(&parts.iter().collect::<Vec<_>>()));
-    Ok(ColumnSet { cell_num, columns: joined.collect::<Result<_, _>>()? })
+    let joined = columns
+        .into_iter()
+        .map(|parts| ColumnBuffers::concat(&parts.iter().collect::<Vec<_>>()));
+    Ok(ColumnSet {
+        cell_num,
+        columns: joined.collect::<Result<_, _>>()?,
+    })
 }
 
 #[cfg(test)]
@@ -69,7 +75,10 @@ mod tests {
     use super::*;
 
     fn set(values: Vec<i32>) -> ColumnSet {
-        ColumnSet { cell_num: values.len(), columns: vec![ColumnBuffers::of_values("a", values)] }
+        ColumnSet {
+            cell_num: values.len(),
+            columns: vec![ColumnBuffers::of_values("a", values)],
+        }
     }
 
     #[test]

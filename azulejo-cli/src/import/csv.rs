@@ -1,8 +1,8 @@
 //! CSV: a file cut into blocks of whole records, and blocks into values.
 //!
-//! Records end at line ends outside quotes. A quote opens a quoted value only at its beginning, two quotes in it are one,
-//! and what follows the closing quote belongs to the value: what most readers do. Lines without any text are no records,
-//! unless there is only one column.
+//! Records end at line ends outside quotes. A quote opens a quoted value only at its beginning, two
+//! quotes in it are one, and what follows the closing quote belongs to the value: what most readers
+//! do. Lines without any text are no records, unless there is only one column.
 
 use super::text::{RecordError, Span, SpanKind, TextBlock};
 use memchr::{memchr, memchr_iter};
@@ -20,20 +20,24 @@ pub struct Dialect {
 pub const MAX_COLUMNS: usize = 1 << 16;
 
 impl Dialect {
-    /// Where the last whole record of `bytes` ends, behind its line end. `bytes` begins with a record; `None` if it holds no
-    /// whole one.
+    /// Where the last whole record of `bytes` ends, behind its line end. `bytes` begins with a
+    /// record; `None` if it holds no whole one.
     pub fn last_record_end(self, bytes: &[u8]) -> Option<usize> {
         let (mut at, mut end) = (0, None);
         // Quoted values are rare or short: between them the last line end counts.
         loop {
             let Some(found) = memchr(self.quote, &bytes[at..]) else {
-                return memchr::memrchr(b'\n', &bytes[at..]).map(|found| at + found + 1).or(end);
+                return memchr::memrchr(b'\n', &bytes[at..])
+                    .map(|found| at + found + 1)
+                    .or(end);
             };
             let quote = at + found;
             if let Some(line) = memchr::memrchr(b'\n', &bytes[at..quote]) {
                 end = Some(at + line + 1);
             }
-            let opens = quote == 0 || matches!(bytes[quote - 1], b'\n') || bytes[quote - 1] == self.delimiter;
+            let opens = quote == 0
+                || matches!(bytes[quote - 1], b'\n')
+                || bytes[quote - 1] == self.delimiter;
             at = quote + 1;
             if opens {
                 match self.close(bytes, at) {
@@ -44,16 +48,22 @@ impl Dialect {
         }
     }
 
-    /// Where the first record ends, before its line end: for headers, where lines may end in CR too.
+    /// Where the first record ends, before its line end: for headers, where lines may end in CR
+    /// too.
     pub fn first_record_end(self, bytes: &[u8]) -> usize {
         let mut at = 0;
         loop {
             if bytes.get(at) == Some(&self.quote) {
-                let Some(closed) = self.close(bytes, at + 1) else { return bytes.len() };
+                let Some(closed) = self.close(bytes, at + 1) else {
+                    return bytes.len();
+                };
                 at = closed;
             }
             let rest = bytes.get(at..).unwrap_or(&[]);
-            match rest.iter().position(|&b| b == self.delimiter || b == b'\n' || b == b'\r') {
+            match rest
+                .iter()
+                .position(|&b| b == self.delimiter || b == b'\n' || b == b'\r')
+            {
                 Some(found) if rest[found] == self.delimiter => at += found + 1,
                 Some(found) => return at + found,
                 None => return bytes.len(),
@@ -92,8 +102,14 @@ impl Dialect {
         Ok(texts)
     }
 
-    /// Cuts whole records of `columns` values each. `wanted` says of each column whether and as which one it comes out.
-    pub fn cut(self, data: Vec<u8>, wanted: &[Option<usize>], kept: usize) -> Result<TextBlock, RecordError> {
+    /// Cuts whole records of `columns` values each. `wanted` says of each column whether and as
+    /// which one it comes out.
+    pub fn cut(
+        self,
+        data: Vec<u8>,
+        wanted: &[Option<usize>],
+        kept: usize,
+    ) -> Result<TextBlock, RecordError> {
         let expected = wanted.len();
         let guess = data.len() / (expected * 8 + 8);
         let mut columns: Vec<Vec<Span>> = (0..kept).map(|_| Vec::with_capacity(guess)).collect();
@@ -117,10 +133,16 @@ impl Dialect {
             };
             let mut column = 0;
             loop {
-                let value = self.value(&data, at, &mut arena, data.len()).map_err(|e| error(e.reason))?;
+                let value = self
+                    .value(&data, at, &mut arena, data.len())
+                    .map_err(|e| error(e.reason))?;
                 match wanted.get(column) {
                     Some(&Some(target)) => {
-                        let kind = if value.quoted { SpanKind::Quoted } else { SpanKind::Bare };
+                        let kind = if value.quoted {
+                            SpanKind::Quoted
+                        } else {
+                            SpanKind::Bare
+                        };
                         columns[target].push(Span::new(value.start, value.end, kind));
                     }
                     Some(None) => {}
@@ -138,13 +160,21 @@ impl Dialect {
                 }
             }
             if column < expected {
-                return Err(error(format!("the record has {column} values where {expected} are expected")));
+                return Err(error(format!(
+                    "the record has {column} values where {expected} are expected"
+                )));
             }
         }
         let source_len = data.len();
         let mut data = data;
         data.extend_from_slice(&arena);
-        Ok(TextBlock { data, source_len, rows: row_starts.len(), columns, row_starts })
+        Ok(TextBlock {
+            data,
+            source_len,
+            rows: row_starts.len(),
+            columns,
+            row_starts,
+        })
     }
 
     /// The number of values in the record that begins at `at`.
@@ -160,7 +190,8 @@ impl Dialect {
         }
     }
 
-    /// The value at `at`. Values with doubled quotes go to `arena`, which will lie at `arena_start`.
+    /// The value at `at`. Values with doubled quotes go to `arena`, which will lie at
+    /// `arena_start`.
     #[inline]
     fn value(
         self,
@@ -199,14 +230,26 @@ impl Dialect {
     ) -> Result<Value, RecordError> {
         let Some(closed) = self.close(data, start) else {
             let reason = "a quoted value has no closing quote".to_owned();
-            return Err(RecordError { row: 0, lines: 0, column: None, reason });
+            return Err(RecordError {
+                row: 0,
+                lines: 0,
+                column: None,
+                reason,
+            });
         };
         let text = &data[start..closed - 1];
         let end = self.end_of_bare(data, closed);
         let tail = &data[closed..trim_cr(data, closed, end)];
         let (next, ends_record) = after(data, end);
         if tail.is_empty() && memchr(self.quote, text).is_none() {
-            return Ok(Value { start, end: closed - 1, next, ends_record, quoted: true, unescaped: false });
+            return Ok(Value {
+                start,
+                end: closed - 1,
+                next,
+                ends_record,
+                quoted: true,
+                unescaped: false,
+            });
         }
         let begin = arena.len();
         let mut from = 0;
@@ -217,7 +260,14 @@ impl Dialect {
         arena.extend_from_slice(text.get(from..).unwrap_or(&[]));
         arena.extend_from_slice(tail);
         let (start, end) = (arena_start + begin, arena_start + arena.len());
-        Ok(Value { start, end, next, ends_record, quoted: true, unescaped: true })
+        Ok(Value {
+            start,
+            end,
+            next,
+            ends_record,
+            quoted: true,
+            unescaped: true,
+        })
     }
 }
 
@@ -238,7 +288,11 @@ fn after(data: &[u8], end: usize) -> (usize, bool) {
 /// Without the carriage return of a line that ends in CR LF.
 fn trim_cr(data: &[u8], start: usize, end: usize) -> usize {
     let at_line_end = data.get(end).is_none_or(|&b| b == b'\n');
-    if at_line_end && end > start && data[end - 1] == b'\r' { end - 1 } else { end }
+    if at_line_end && end > start && data[end - 1] == b'\r' {
+        end - 1
+    } else {
+        end
+    }
 }
 
 /// Behind the line at `at` if there is nothing in it.
@@ -254,28 +308,44 @@ fn blank_line(data: &[u8], at: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    const COMMA: Dialect = Dialect { delimiter: b',', quote: b'"' };
+    const COMMA: Dialect = Dialect {
+        delimiter: b',',
+        quote: b'"',
+    };
 
     fn rows(text: &str, columns: usize) -> Result<Vec<Vec<String>>, RecordError> {
         let wanted: Vec<Option<usize>> = (0..columns).map(Some).collect();
         let block = COMMA.cut(text.as_bytes().to_vec(), &wanted, columns)?;
         let text = |span: Span| {
             let text = String::from_utf8_lossy(block.text(span)).into_owned();
-            if span.kind == SpanKind::Quoted { format!("'{text}'") } else { text }
+            if span.kind == SpanKind::Quoted {
+                format!("'{text}'")
+            } else {
+                text
+            }
         };
-        Ok((0..block.rows).map(|row| block.columns.iter().map(|c| text(c[row])).collect()).collect())
+        Ok((0..block.rows)
+            .map(|row| block.columns.iter().map(|c| text(c[row])).collect())
+            .collect())
     }
 
     #[test]
     fn values_of_every_shape() {
         let text = "a,\"b,\n\"\"c\"\"\",\r\n,\"\",x\"y\n\n\"p\"q,  r ,\"\"\"\"";
-        let expected = [["a", "'b,\n\"c\"'", ""], ["", "''", "x\"y"], ["'pq'", "  r ", "'\"'"]];
+        let expected = [
+            ["a", "'b,\n\"c\"'", ""],
+            ["", "''", "x\"y"],
+            ["'pq'", "  r ", "'\"'"],
+        ];
         assert_eq!(rows(text, 3).unwrap(), expected);
         assert_eq!(rows("1\n\n3\n", 1).unwrap(), [["1"], [""], ["3"]]);
         assert_eq!(rows("1,2\r\n\r\n3,4", 2).unwrap(), [["1", "2"], ["3", "4"]]);
         assert_eq!(rows("a,\n", 2).unwrap(), [["a", ""]]);
         assert_eq!(rows("a,", 2).unwrap(), [["a", ""]]);
-        assert_eq!(COMMA.header(b"a,\"b \"\"c\"\"\",d").unwrap(), ["a", "b \"c\"", "d"]);
+        assert_eq!(
+            COMMA.header(b"a,\"b \"\"c\"\"\",d").unwrap(),
+            ["a", "b \"c\"", "d"]
+        );
     }
 
     #[test]
@@ -285,7 +355,12 @@ mod tests {
         assert_eq!(error.reason, "the record has 3 values where 2 are expected");
         let error = rows("1,2\n3\n", 2).unwrap_err();
         assert_eq!(error.reason, "the record has 1 values where 2 are expected");
-        assert!(rows("1,\"2\n3,4\n", 2).unwrap_err().reason.contains("no closing quote"));
+        assert!(
+            rows("1,\"2\n3,4\n", 2)
+                .unwrap_err()
+                .reason
+                .contains("no closing quote")
+        );
     }
 
     #[test]
@@ -306,7 +381,10 @@ mod tests {
             .flexible(true)
             .terminator(csv::Terminator::Any(b'\n'))
             .from_reader(text.as_bytes());
-        reader.records().map(|r| r.unwrap().iter().map(str::to_owned).collect()).collect()
+        reader
+            .records()
+            .map(|r| r.unwrap().iter().map(str::to_owned).collect())
+            .collect()
     }
 
     /// Every text of up to seven marks and letters.
@@ -317,13 +395,16 @@ mod tests {
                 Some(inner) => inner.to_owned(),
                 None => t,
             };
-            rows.into_iter().map(|row| row.into_iter().map(text).collect()).collect()
+            rows.into_iter()
+                .map(|row| row.into_iter().map(text).collect())
+                .collect()
         };
         let mut both = 0;
         for length in 0..=7u32 {
             for code in 0..4usize.pow(length) {
-                let text: String =
-                    (0..length).map(|i| ['a', ',', '"', '\n'][code / 4usize.pow(i) % 4]).collect();
+                let text: String = (0..length)
+                    .map(|i| ['a', ',', '"', '\n'][code / 4usize.pow(i) % 4])
+                    .collect();
                 let theirs = by_another_reader(&text);
                 match rows(&text, 2) {
                     Ok(ours) => {
@@ -352,8 +433,15 @@ mod tests {
 
     #[test]
     fn columns_not_wanted_are_left_out() {
-        let block = COMMA.cut(b"1,2,3\n4,5,6\n".to_vec(), &[Some(1), None, Some(0)], 2).unwrap();
-        let texts = |c: usize| block.columns[c].iter().map(|&s| block.text(s)).collect::<Vec<_>>();
+        let block = COMMA
+            .cut(b"1,2,3\n4,5,6\n".to_vec(), &[Some(1), None, Some(0)], 2)
+            .unwrap();
+        let texts = |c: usize| {
+            block.columns[c]
+                .iter()
+                .map(|&s| block.text(s))
+                .collect::<Vec<_>>()
+        };
         assert_eq!(texts(0), [b"3", b"6"]);
         assert_eq!(texts(1), [b"1", b"4"]);
     }

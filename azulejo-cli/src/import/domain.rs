@@ -1,8 +1,9 @@
 //! Domains and tile extents that suit the data.
 //!
-//! The domain of a sparse array leaves room for rows to come: integers and dates get nearly all that their type has. Its
-//! tile extents cut the space that the data takes into about as many tiles as there are data tiles, so that cells near
-//! each other lie together. The domain of a dense array is the box of the data: each of its cells exists.
+//! The domain of a sparse array leaves room for rows to come: integers and dates get nearly all
+//! that their type has. Its tile extents cut the space that the data takes into about as many tiles
+//! as there are data tiles, so that cells near each other lie together. The domain of a dense array
+//! is the box of the data: each of its cells exists.
 
 use super::profile::Bounds;
 use crate::error::{CliError, Result};
@@ -36,12 +37,22 @@ pub struct Axis {
 impl Axis {
     /// A dimension without domain and tile extent yet.
     pub fn new(name: &str, datatype: Datatype, bounds: Option<Bounds>) -> Self {
-        Self { name: name.to_owned(), datatype, bounds, domain: None, tile_extent: None }
+        Self {
+            name: name.to_owned(),
+            datatype,
+            bounds,
+            domain: None,
+            tile_extent: None,
+        }
     }
 
     /// One value a cell, or text.
     pub fn cell_val_num(&self) -> CellValNum {
-        if self.datatype.is_string() { CellValNum::Var } else { CellValNum::ONE }
+        if self.datatype.is_string() {
+            CellValNum::Var
+        } else {
+            CellValNum::ONE
+        }
     }
 
     /// Reads `LO:HI` (a `..` may stand for the colon), or `data`.
@@ -90,7 +101,9 @@ impl Axis {
 
     /// A tile is no longer than the domain.
     fn clamp_tile(&mut self) {
-        let (Some((low, high)), Some(extent)) = (self.integers(), &self.tile_extent) else { return };
+        let (Some((low, high)), Some(extent)) = (self.integers(), &self.tile_extent) else {
+            return;
+        };
         let extent = dispatch!(self.datatype.physical(), T => integer::<T>(extent));
         if extent > high - low + 1 {
             self.set_extent(high - low + 1);
@@ -105,11 +118,18 @@ fn integer<T: Native>(bytes: &[u8]) -> i128 {
 /// `LO:HI` of a type. Dates hold colons themselves, so every one is tried.
 fn parse_range(datatype: Datatype, text: &str) -> Result<Range, String> {
     let mut splits: Vec<(&str, &str)> = text.split_once("..").into_iter().collect();
-    splits.extend(text.match_indices(':').map(|(at, _)| (&text[..at], &text[at + 1..])));
+    splits.extend(
+        text.match_indices(':')
+            .map(|(at, _)| (&text[..at], &text[at + 1..])),
+    );
     let mut reason = format!("write LO:HI, not {text:?}");
     for (low, high) in splits {
-        let range = value::parse(datatype, low, Bound::Low)
-            .and_then(|start| Ok(Range::new(start, value::parse(datatype, high, Bound::High)?)));
+        let range = value::parse(datatype, low, Bound::Low).and_then(|start| {
+            Ok(Range::new(
+                start,
+                value::parse(datatype, high, Bound::High)?,
+            ))
+        });
         match range {
             Ok(range) => return Ok(range),
             Err(e) => reason = e,
@@ -157,25 +177,35 @@ fn round32(value: f64, up: bool) -> f32 {
 /// The least and the greatest integer of a type.
 fn limits(datatype: Datatype) -> (i128, i128) {
     fn of<T: Native>() -> (i128, i128) {
-        (super::table_file::integer(T::LOWEST), super::table_file::integer(T::HIGHEST))
+        (
+            super::table_file::integer(T::LOWEST),
+            super::table_file::integer(T::HIGHEST),
+        )
     }
     dispatch!(datatype.physical(), T => of::<T>())
 }
 
 /// Domains and tile extents of a sparse array with so many cells.
 pub fn sparse(axes: &mut [Axis], rows: u64, capacity: u64, hilbert: bool) -> Result<()> {
-    let cut: Vec<usize> = (0..axes.len()).filter(|&i| span(&axes[i]).is_some()).collect();
+    let cut: Vec<usize> = (0..axes.len())
+        .filter(|&i| span(&axes[i]).is_some())
+        .collect();
     let data_tiles = rows.div_ceil(capacity.max(1)).max(1) as f64;
     let parts = data_tiles.powf(1.0 / cut.len().max(1) as f64).ceil() as i128;
     for (at, axis) in axes.iter_mut().enumerate() {
         if axis.datatype.is_string() {
             continue;
         }
-        let extent = span(axis).filter(|_| cut.contains(&at)).map_or(1, |span| nice(span / parts.max(1) + 1));
+        let extent = span(axis)
+            .filter(|_| cut.contains(&at))
+            .map_or(1, |span| nice(span / parts.max(1) + 1));
         let usage = |e: String| CliError::usage(format!("dimension {:?}: {e}", axis.name));
         axis.domain = Some(match (hilbert, axis.bounds) {
             // The curve is laid through the domain: it must not be much larger than the data.
-            (true, Some(bounds)) => widened(range_of(axis.datatype, bounds).map_err(usage)?, axis.datatype),
+            (true, Some(bounds)) => widened(
+                range_of(axis.datatype, bounds).map_err(usage)?,
+                axis.datatype,
+            ),
             _ => wide(axis.datatype, axis.bounds, extent).map_err(usage)?,
         });
         if !hilbert && !axis.datatype.is_real() {
@@ -239,13 +269,18 @@ fn wide(datatype: Datatype, bounds: Option<Bounds>, extent: i128) -> Result<Rang
         Some(Bounds::Integer(low, high)) => Some((low, high)),
         _ => None,
     };
-    let holds = |low: i128, high: i128| data.is_none_or(|(least, most)| low <= least && most <= high);
+    let holds =
+        |low: i128, high: i128| data.is_none_or(|(least, most)| low <= least && most <= high);
     if let Some((low, high)) = calendar(datatype).filter(|&(low, high)| holds(low, high)) {
         return range_of(datatype, Bounds::Integer(low, high));
     }
     let (least, most) = limits(datatype);
     // The last tile must end within the type, and not all values can be in a domain.
-    let most_low = if least == 0 || data.is_none_or(|(low, _)| low >= 0) { 0 } else { least + 1 };
+    let most_low = if least == 0 || data.is_none_or(|(low, _)| low >= 0) {
+        0
+    } else {
+        least + 1
+    };
     let (plain_low, plain_high) = (most_low.max(-PLAIN_LIMIT), PLAIN_LIMIT.min(most - extent));
     if holds(plain_low, plain_high) {
         return range_of(datatype, Bounds::Integer(plain_low, plain_high));
@@ -264,7 +299,11 @@ fn calendar(datatype: Datatype) -> Option<(i128, i128)> {
     if !datatype.is_datetime() {
         return None;
     }
-    let day = |text: &str| datetime::parse_ticks(text, Datatype::DateTimeDay).ok().map(i128::from);
+    let day = |text: &str| {
+        datetime::parse_ticks(text, Datatype::DateTimeDay)
+            .ok()
+            .map(i128::from)
+    };
     let (first, last) = match datatype {
         Datatype::DateTimeNano => (day("1678-01-01")?, day("2261-12-31")?),
         _ => (day("0001-01-01")?, day("9999-12-31")?),
@@ -295,7 +334,10 @@ pub fn dense(axes: &mut [Axis]) -> Result<()> {
             )));
         }
         let bounds = axis.bounds.ok_or_else(|| {
-            CliError::usage(format!("dimension {:?}: the file has no rows, so give --domain", axis.name))
+            CliError::usage(format!(
+                "dimension {:?}: the file has no rows, so give --domain",
+                axis.name
+            ))
         });
         let usage = |e: String| CliError::usage(format!("dimension {:?}: {e}", axis.name));
         axis.domain = Some(range_of(axis.datatype, bounds?).map_err(usage)?);
@@ -319,7 +361,11 @@ fn tiles_of_cells(axes: &mut [Axis], cells: u64) {
         // A power of two, unless the whole axis fits.
         let length = span(&axes[i]).unwrap_or(1);
         let power = 1i128 << (side.max(1.0).log2() + 1e-9).floor() as u32;
-        let extent = if length as f64 <= side * 1.5 { length } else { power };
+        let extent = if length as f64 <= side * 1.5 {
+            length
+        } else {
+            power
+        };
         axes[i].set_extent(extent.max(1));
         left = (left / extent as f64).max(1.0);
     }
@@ -332,7 +378,9 @@ pub fn data_box(axes: &[Axis]) -> Result<NdRectangle> {
         range_of(axis.datatype, bounds)
             .map_err(|e| CliError::usage(format!("dimension {:?}: {e}", axis.name)))
     };
-    Ok(NdRectangle { ranges: axes.iter().map(range).collect::<Result<_>>()? })
+    Ok(NdRectangle {
+        ranges: axes.iter().map(range).collect::<Result<_>>()?,
+    })
 }
 
 #[cfg(test)]
@@ -345,7 +393,10 @@ mod tests {
 
     #[test]
     fn sparse_domains_leave_room() {
-        let mut axes = [axis(Datatype::Int64, 5, 1_004), axis(Datatype::DateTimeDay, 0, 364)];
+        let mut axes = [
+            axis(Datatype::Int64, 5, 1_004),
+            axis(Datatype::DateTimeDay, 0, 364),
+        ];
         sparse(&mut axes, 1_000_000, 10_000, false).unwrap();
         assert_eq!(axes[0].integers(), Some((0, 999_999_999_999_999_999)));
         // A hundred data tiles: ten parts of each axis.
@@ -370,10 +421,15 @@ mod tests {
     #[test]
     fn dense_tiles_are_as_cubic_as_can_be() {
         let extents = |lengths: &[i128], cells: u64| {
-            let mut axes: Vec<Axis> = lengths.iter().map(|&n| axis(Datatype::Int64, 0, n - 1)).collect();
+            let mut axes: Vec<Axis> = lengths
+                .iter()
+                .map(|&n| axis(Datatype::Int64, 0, n - 1))
+                .collect();
             dense(&mut axes).unwrap();
             tiles_of_cells(&mut axes, cells);
-            axes.iter().map(|a| integer::<i64>(a.tile_extent.as_ref().unwrap())).collect::<Vec<_>>()
+            axes.iter()
+                .map(|a| integer::<i64>(a.tile_extent.as_ref().unwrap()))
+                .collect::<Vec<_>>()
         };
         assert_eq!(extents(&[10_000, 10_000], 1 << 16), [256, 256]);
         assert_eq!(extents(&[3, 10_000, 10_000], 3 << 16), [3, 256, 256]);

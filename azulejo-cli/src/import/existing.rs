@@ -20,8 +20,8 @@ use azulejo::format::{NdRectangle, Range};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Looks at a file for an array with this schema, if anything must be known beforehand: the number of rows for dense
-/// arrays, and, where labels can be added, the labels.
+/// Looks at a file for an array with this schema, if anything must be known beforehand: the number
+/// of rows for dense arrays, and, where labels can be added, the labels.
 pub fn look(
     session: &Session,
     source: &mut Source<'_>,
@@ -32,7 +32,11 @@ pub fn look(
 ) -> Result<Vec<Profile>> {
     let look = label_look(columns, schema, append);
     if !schema.is_dense() && look.enumerate.is_empty() {
-        source.assume_keys(schema.fields().map(|field| schema.name_of(field).to_owned()));
+        source.assume_keys(
+            schema
+                .fields()
+                .map(|field| schema.name_of(field).to_owned()),
+        );
         return Ok(Vec::new());
     }
     source.profile(session, &look, size)
@@ -40,8 +44,15 @@ pub fn look(
 
 /// A look that finds out how many rows there are and, to add to an array, the labels.
 pub fn label_look(columns: Option<Vec<String>>, schema: &ArraySchema, append: bool) -> Look {
-    let labelled = schema.attributes.iter().filter(|a| append && a.enumeration.is_some());
-    Look { columns, enumerate: labelled.map(|a| a.name.clone()).collect(), ..Look::default() }
+    let labelled = schema
+        .attributes
+        .iter()
+        .filter(|a| append && a.enumeration.is_some());
+    Look {
+        columns,
+        enumerate: labelled.map(|a| a.name.clone()).collect(),
+        ..Look::default()
+    }
 }
 
 /// Plans to fill an array with this schema. `written` is the box that cells are in already.
@@ -54,8 +65,11 @@ pub fn plan(
     written: Option<&NdRectangle>,
 ) -> Result<Plan> {
     let schema = &array.schema;
-    let enumerations: BTreeMap<&str, Arc<Enumeration>> =
-        array.enumerations.iter().map(|e| (e.name.as_str(), Arc::new(e.clone()))).collect();
+    let enumerations: BTreeMap<&str, Arc<Enumeration>> = array
+        .enumerations
+        .iter()
+        .map(|e| (e.name.as_str(), Arc::new(e.clone())))
+        .collect();
     let enumeration = |name: &str| {
         let attribute = schema.attributes.iter().find(|a| a.name == name)?;
         enumerations.get(attribute.enumeration.as_deref()?).cloned()
@@ -74,7 +88,11 @@ pub fn plan(
     } else if dims == 0 {
         grid_shape(source, schema, rows, written)?
     } else {
-        let missing = schema.domain.dimensions.iter().find(|d| !source.names().contains(&d.name));
+        let missing = schema
+            .domain
+            .dimensions
+            .iter()
+            .find(|d| !source.names().contains(&d.name));
         let missing = missing.map_or("", |d| &d.name);
         return Err(CliError::usage(format!(
             "the file has columns for some dimensions but none for {missing:?}: give all of them or none"
@@ -83,7 +101,13 @@ pub fn plan(
     if let Source::Npy(file, name) = source {
         check_npy(&file.column_type(name), &targets)?;
     }
-    Ok(Plan { array, targets, shape, rows, notes: Vec::new() })
+    Ok(Plan {
+        array,
+        targets,
+        shape,
+        rows,
+        notes: Vec::new(),
+    })
 }
 
 /// The box that rows without coordinates fill.
@@ -101,7 +125,13 @@ fn grid_shape(
     };
     let starts = || -> Option<Vec<i128>> {
         let domain = domain()?;
-        Some(dimensions.iter().zip(&domain).map(|(d, range)| grid::integers(d, range).0).collect())
+        Some(
+            dimensions
+                .iter()
+                .zip(&domain)
+                .map(|(d, range)| grid::integers(d, range).0)
+                .collect(),
+        )
     };
     let none = || CliError::usage("the array has a dimension without a domain");
     // Rows are added behind those that are there.
@@ -118,8 +148,13 @@ fn grid_shape(
                 dimension.name, whole.1
             )));
         }
-        let bounds = NdRectangle { ranges: vec![grid::range(dimension, start, end)] };
-        return Ok(Shape::Grid { bounds, columns_first });
+        let bounds = NdRectangle {
+            ranges: vec![grid::range(dimension, start, end)],
+        };
+        return Ok(Shape::Grid {
+            bounds,
+            columns_first,
+        });
     }
     let ranges = match source {
         // An array in a file has a shape of its own.
@@ -128,7 +163,12 @@ fn grid_shape(
             let range = |((d, start), &length): ((_, &i128), &u64)| {
                 grid::range(d, *start, start + i128::from(length.max(1)) - 1)
             };
-            dimensions.iter().zip(&starts).zip(&file.shape).map(range).collect()
+            dimensions
+                .iter()
+                .zip(&starts)
+                .zip(&file.shape)
+                .map(range)
+                .collect()
         }
         _ => domain().ok_or_else(none)?,
     };
@@ -141,12 +181,17 @@ fn grid_shape(
             "the file has no columns for the dimensions, and its {rows} rows are not the {cells} cells of the array's box"
         )));
     }
-    Ok(Shape::Grid { bounds, columns_first })
+    Ok(Shape::Grid {
+        bounds,
+        columns_first,
+    })
 }
 
 fn check_npy(column: &ColumnType, targets: &[Target]) -> Result<()> {
     let [target] = targets else {
-        return Err(CliError::usage("an .npy file fills arrays with one attribute"));
+        return Err(CliError::usage(
+            "an .npy file fills arrays with one attribute",
+        ));
     };
     if npy_file::is_decoded(column, &target.column) {
         return Ok(());
@@ -164,11 +209,20 @@ fn check_npy(column: &ColumnType, targets: &[Target]) -> Result<()> {
 
 /// The array as a plan takes it.
 pub fn as_new(array: &Array) -> Result<NewArray> {
-    let enumerations = array.enumerations()?.iter().map(|e| e.as_ref().clone()).collect();
-    Ok(NewArray { schema: array.schema().as_ref().clone(), enumerations, label_schemas: Vec::new() })
+    let enumerations = array
+        .enumerations()?
+        .iter()
+        .map(|e| e.as_ref().clone())
+        .collect();
+    Ok(NewArray {
+        schema: array.schema().as_ref().clone(),
+        enumerations,
+        label_schemas: Vec::new(),
+    })
 }
 
-/// What must change in an array before the file's cells fit in: new labels, a larger current domain.
+/// What must change in an array before the file's cells fit in: new labels, a larger current
+/// domain.
 pub fn evolution(
     session: &Session,
     source: &Source<'_>,
@@ -179,7 +233,10 @@ pub fn evolution(
     let schema = &plan.array.schema;
     let mut evolution = SchemaEvolution::default();
     for target in &plan.targets {
-        let attribute = schema.attributes.iter().find(|a| a.name == *target.column.name);
+        let attribute = schema
+            .attributes
+            .iter()
+            .find(|a| a.name == *target.column.name);
         if let Some(attribute) = attribute
             && let Some(enumeration) = &target.column.enumeration
         {
@@ -199,14 +256,27 @@ pub fn evolution(
     if let Some(bounds) = bounds {
         grid::check_domain(schema, &bounds)?;
         if let Some(current) = schema.current_domain.ranges() {
-            let grown: Vec<Range> = (schema.domain.dimensions.iter().zip(current).zip(&bounds.ranges))
-                .map(|((d, current), data)| {
-                    let least = |a: &[u8], b: &[u8]| compare(d.datatype, a, b).is_le();
-                    let start = if least(&current.start, &data.start) { &current.start } else { &data.start };
-                    let end = if least(&current.end, &data.end) { &data.end } else { &current.end };
-                    Range::new(start.clone(), end.clone())
-                })
-                .collect();
+            let grown: Vec<Range> = (schema
+                .domain
+                .dimensions
+                .iter()
+                .zip(current)
+                .zip(&bounds.ranges))
+            .map(|((d, current), data)| {
+                let least = |a: &[u8], b: &[u8]| compare(d.datatype, a, b).is_le();
+                let start = if least(&current.start, &data.start) {
+                    &current.start
+                } else {
+                    &data.start
+                };
+                let end = if least(&current.end, &data.end) {
+                    &data.end
+                } else {
+                    &current.end
+                };
+                Range::new(start.clone(), end.clone())
+            })
+            .collect();
             if grown != current {
                 evolution.expand_current_domain = Some(NdRectangle { ranges: grown });
             }
@@ -221,17 +291,26 @@ fn extended(
     profile: Option<&Profile>,
     attribute: &Attribute,
 ) -> Result<Option<Enumeration>> {
-    let Some(labels) = profile.and_then(|p| p.labels.as_ref()) else { return Ok(None) };
+    let Some(labels) = profile.and_then(|p| p.labels.as_ref()) else {
+        return Ok(None);
+    };
     if !super::parse::is_text(enumeration.datatype) || labels.len().is_none() {
         return Ok(None);
     }
     let index = enumeration.index();
     let own_order = profile.is_some_and(|p| p.dictionary);
-    let new: Vec<&[u8]> = labels.texts(own_order).into_iter().filter(|l| index.get(l).is_none()).collect();
+    let new: Vec<&[u8]> = labels
+        .texts(own_order)
+        .into_iter()
+        .filter(|l| index.get(l).is_none())
+        .collect();
     if new.is_empty() {
         return Ok(None);
     }
     enumeration.extend(new).map(Some).map_err(|e| {
-        CliError::usage(format!("attribute {:?}: its labels cannot be extended: {e}", attribute.name))
+        CliError::usage(format!(
+            "attribute {:?}: its labels cannot be extended: {e}",
+            attribute.name
+        ))
     })
 }

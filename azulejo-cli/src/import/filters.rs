@@ -3,7 +3,8 @@
 use azulejo::format::filter::{Filter, Pipeline};
 use azulejo::format::{CellValNum, Datatype};
 
-/// The level of Zstandard that is chosen: most of what higher ones gain, at a fraction of their time.
+/// The level of Zstandard that is chosen: most of what higher ones gain, at a fraction of their
+/// time.
 const ZSTD: Filter = Filter::Zstd { level: 3 };
 
 /// Reads `none` or filters separated by commas, each with its option after a colon.
@@ -12,7 +13,10 @@ pub fn parse(text: &str) -> Result<Pipeline, String> {
         return Ok(Pipeline::default());
     }
     let filters = text.split(',').map(filter).collect::<Result<_, _>>()?;
-    Ok(Pipeline { filters, ..Pipeline::default() })
+    Ok(Pipeline {
+        filters,
+        ..Pipeline::default()
+    })
 }
 
 fn filter(text: &str) -> Result<Filter, String> {
@@ -22,11 +26,15 @@ fn filter(text: &str) -> Result<Filter, String> {
     };
     let number = |default: i32| match option {
         None => Ok(default),
-        Some(option) => option.parse::<i32>().map_err(|_| format!("{text:?}: {option:?} is not a level")),
+        Some(option) => option
+            .parse::<i32>()
+            .map_err(|_| format!("{text:?}: {option:?} is not a level")),
     };
     let window = || match option {
         None => Ok(256),
-        Some(option) => option.parse::<u32>().map_err(|_| format!("{text:?}: {option:?} is not a window")),
+        Some(option) => option
+            .parse::<u32>()
+            .map_err(|_| format!("{text:?}: {option:?} is not a window")),
     };
     let name = name.to_ascii_lowercase().replace('_', "-");
     let filter = match name.as_str() {
@@ -36,10 +44,20 @@ fn filter(text: &str) -> Result<Filter, String> {
         "bzip2" => Filter::Bzip2 { level: number(-1)? },
         "rle" => Filter::Rle { level: number(-1)? },
         "dictionary" => Filter::Dictionary { level: number(-1)? },
-        "double-delta" => Filter::DoubleDelta { level: number(-1)?, reinterpret: None },
-        "delta" => Filter::Delta { level: number(-1)?, reinterpret: None },
-        "bit-width-reduction" => Filter::BitWidthReduction { max_window: window()? },
-        "positive-delta" => Filter::PositiveDelta { max_window: window()? },
+        "double-delta" => Filter::DoubleDelta {
+            level: number(-1)?,
+            reinterpret: None,
+        },
+        "delta" => Filter::Delta {
+            level: number(-1)?,
+            reinterpret: None,
+        },
+        "bit-width-reduction" => Filter::BitWidthReduction {
+            max_window: window()?,
+        },
+        "positive-delta" => Filter::PositiveDelta {
+            max_window: window()?,
+        },
         "bitshuffle" => Filter::Bitshuffle,
         "byteshuffle" => Filter::Byteshuffle,
         "xor" => Filter::Xor,
@@ -55,7 +73,11 @@ fn filter(text: &str) -> Result<Filter, String> {
     };
     let takes_option = !matches!(
         filter,
-        Filter::Bitshuffle | Filter::Byteshuffle | Filter::Xor | Filter::ChecksumMd5 | Filter::ChecksumSha256
+        Filter::Bitshuffle
+            | Filter::Byteshuffle
+            | Filter::Xor
+            | Filter::ChecksumMd5
+            | Filter::ChecksumSha256
     );
     if option.is_some() && !takes_option {
         return Err(format!("{text:?}: {name} has no option"));
@@ -63,17 +85,34 @@ fn filter(text: &str) -> Result<Filter, String> {
     Ok(filter)
 }
 
-/// The filters chosen for a field: shuffled bytes of numbers compress better, bytes and texts are compressed as they are.
+/// The filters chosen for a field: shuffled bytes of numbers compress better, bytes and texts are
+/// compressed as they are.
 pub fn chosen(datatype: Datatype, cell_val_num: CellValNum) -> Pipeline {
     let numbers = datatype.size() > 1 && !datatype.is_string() && (cell_val_num != CellValNum::Var);
-    let filters = if numbers { vec![Filter::Byteshuffle, ZSTD] } else { vec![ZSTD] };
-    Pipeline { filters, ..Pipeline::default() }
+    let filters = if numbers {
+        vec![Filter::Byteshuffle, ZSTD]
+    } else {
+        vec![ZSTD]
+    };
+    Pipeline {
+        filters,
+        ..Pipeline::default()
+    }
 }
 
 /// The filters chosen for offsets: texts of similar lengths have nearly equal differences.
 pub fn chosen_offsets() -> Pipeline {
-    let filters = vec![Filter::DoubleDelta { level: -1, reinterpret: None }, ZSTD];
-    Pipeline { filters, ..Pipeline::default() }
+    let filters = vec![
+        Filter::DoubleDelta {
+            level: -1,
+            reinterpret: None,
+        },
+        ZSTD,
+    ];
+    Pipeline {
+        filters,
+        ..Pipeline::default()
+    }
 }
 
 #[cfg(test)]

@@ -28,15 +28,27 @@ struct Side {
 impl Grid {
     /// A box of an array; cells go by in column-major order if `columns_first`.
     pub fn new(schema: &ArraySchema, bounds: &NdRectangle, columns_first: bool) -> Self {
-        let sides: Vec<Side> =
-            schema.domain.dimensions.iter().zip(&bounds.ranges).map(|(d, range)| side(d, range)).collect();
-        let slow = if columns_first { sides.len().saturating_sub(1) } else { 0 };
+        let sides: Vec<Side> = schema
+            .domain
+            .dimensions
+            .iter()
+            .zip(&bounds.ranges)
+            .map(|(d, range)| side(d, range))
+            .collect();
+        let slow = if columns_first {
+            sides.len().saturating_sub(1)
+        } else {
+            0
+        };
         Self { sides, slow }
     }
 
     /// The number of its cells; `None` beyond 64 bits.
     pub fn cells(&self) -> Option<u64> {
-        let cells = self.sides.iter().try_fold(1i128, |cells, side| cells.checked_mul(side.len()))?;
+        let cells = self
+            .sides
+            .iter()
+            .try_fold(1i128, |cells, side| cells.checked_mul(side.len()))?;
         u64::try_from(cells).ok()
     }
 
@@ -50,7 +62,8 @@ impl Grid {
         u64::try_from(i128::from(self.cells()?) / self.len().max(1)).ok()
     }
 
-    /// How many steps, at most `steps`, from `done` on end with a tile; 0 if there is no tile's end among them.
+    /// How many steps, at most `steps`, from `done` on end with a tile; 0 if there is no tile's end
+    /// among them.
     pub fn whole_tiles(&self, done: i128, steps: i128) -> i128 {
         let side = self.sides[self.slow];
         if done + steps >= side.len() {
@@ -70,15 +83,21 @@ impl Grid {
                 side.range(side.low, side.high)
             }
         };
-        NdRectangle { ranges: self.sides.iter().enumerate().map(range).collect() }
+        NdRectangle {
+            ranges: self.sides.iter().enumerate().map(range).collect(),
+        }
     }
 
-    /// The position of a cell, given by its coordinates, in row-major order of the slab from `done` on; `None` if it is not
-    /// in the slab.
+    /// The position of a cell, given by its coordinates, in row-major order of the slab from `done`
+    /// on; `None` if it is not in the slab.
     pub fn position(&self, done: i128, steps: i128, coordinates: &[i128]) -> Option<u64> {
         let mut position = 0i128;
         for (at, (side, &coordinate)) in self.sides.iter().zip(coordinates).enumerate() {
-            let (low, len) = if at == self.slow { (side.low + done, steps) } else { (side.low, side.len()) };
+            let (low, len) = if at == self.slow {
+                (side.low + done, steps)
+            } else {
+                (side.low, side.len())
+            };
             let offset = coordinate - low;
             if offset < 0 || offset >= len {
                 return None;
@@ -102,9 +121,20 @@ impl Side {
 
 fn side(dimension: &Dimension, range: &Range) -> Side {
     let (low, high) = integers(dimension, range);
-    let origin = dimension.domain.as_ref().map_or(low, |domain| integers(dimension, domain).0);
-    let extent = dimension.axis().map_or(1, |axis| i128::try_from(axis.extent()).unwrap_or(i128::MAX));
-    Side { low, high, origin, extent: extent.max(1), size: dimension.datatype.size() }
+    let origin = dimension
+        .domain
+        .as_ref()
+        .map_or(low, |domain| integers(dimension, domain).0);
+    let extent = dimension
+        .axis()
+        .map_or(1, |axis| i128::try_from(axis.extent()).unwrap_or(i128::MAX));
+    Side {
+        low,
+        high,
+        origin,
+        extent: extent.max(1),
+        size: dimension.datatype.size(),
+    }
 }
 
 /// The bounds of a range of a dimension.
@@ -124,14 +154,21 @@ pub fn range(dimension: &Dimension, low: i128, high: i128) -> Range {
 /// Checks that the data lies in the domain of each dimension that has one of integers.
 pub fn check_domain(schema: &ArraySchema, bounds: &NdRectangle) -> Result<()> {
     for (dimension, range) in schema.domain.dimensions.iter().zip(&bounds.ranges) {
-        let Some(domain) = dimension.domain.as_ref().filter(|_| !dimension.datatype.is_real()) else {
+        let Some(domain) = dimension
+            .domain
+            .as_ref()
+            .filter(|_| !dimension.datatype.is_real())
+        else {
             continue;
         };
         let (data, domain) = (integers(dimension, range), integers(dimension, domain));
         if data.0 < domain.0 || data.1 > domain.1 {
             let text = |range: (i128, i128)| {
                 let text = |value: i128| {
-                    crate::value::text(dimension.datatype, &value.to_le_bytes()[..dimension.datatype.size()])
+                    crate::value::text(
+                        dimension.datatype,
+                        &value.to_le_bytes()[..dimension.datatype.size()],
+                    )
                 };
                 format!("{} to {}", text(range.0), text(range.1))
             };
@@ -158,23 +195,34 @@ mod tests {
             .attribute("a", Datatype::Int8)
             .build()
             .unwrap();
-        let bounds = NdRectangle { ranges: vec![Range::of(12i32, 21), Range::of(1i32, 8)] };
+        let bounds = NdRectangle {
+            ranges: vec![Range::of(12i32, 21), Range::of(1i32, 8)],
+        };
         Grid::new(&array.schema, &bounds, columns_first)
     }
 
     #[test]
     fn slabs_end_with_tiles() {
         let rows = grid(false);
-        assert_eq!((rows.cells(), rows.len(), rows.step_cells()), (Some(80), 10, Some(8)));
+        assert_eq!(
+            (rows.cells(), rows.len(), rows.step_cells()),
+            (Some(80), 10, Some(8))
+        );
         assert_eq!(rows.whole_tiles(0, 1), 0);
         assert_eq!(rows.whole_tiles(0, 3), 2);
         assert_eq!(rows.whole_tiles(2, 7), 4);
         assert_eq!(rows.whole_tiles(6, 9), 4);
-        assert_eq!(rows.slab(2, 4).ranges, [Range::of(14i32, 17), Range::of(1i32, 8)]);
+        assert_eq!(
+            rows.slab(2, 4).ranges,
+            [Range::of(14i32, 17), Range::of(1i32, 8)]
+        );
         let columns = grid(true);
         assert_eq!((columns.len(), columns.step_cells()), (8, Some(10)));
         assert_eq!(columns.whole_tiles(0, 4), 2);
-        assert_eq!(columns.slab(2, 3).ranges, [Range::of(12i32, 21), Range::of(3i32, 5)]);
+        assert_eq!(
+            columns.slab(2, 3).ranges,
+            [Range::of(12i32, 21), Range::of(3i32, 5)]
+        );
     }
 
     #[test]

@@ -6,8 +6,9 @@ use super::text::{SpanKind, TextBlock};
 use azulejo::format::{CellValNum, Datatype};
 
 /// Texts that stand for a missing number, date or truth value when nothing else speaks against it.
-const NULL_WORDS: [&[u8]; 10] =
-    [b"NA", b"N/A", b"n/a", b"NULL", b"Null", b"null", b"None", b"#N/A", b"<NA>", b"NaT"];
+const NULL_WORDS: [&[u8]; 10] = [
+    b"NA", b"N/A", b"n/a", b"NULL", b"Null", b"null", b"None", b"#N/A", b"<NA>", b"NaT",
+];
 
 /// How texts are to be taken.
 #[derive(Debug, Clone)]
@@ -96,7 +97,8 @@ impl TextProfile {
     pub fn is_text(&self) -> bool {
         let numbers = seen::INTEGER | seen::WIDE | seen::REAL;
         self.seen & (seen::TEXT | seen::OTHER_NESTED) != 0
-            || (self.seen & !numbers != 0 && !matches!(self.seen, seen::BOOL | seen::STAMP | seen::LIST))
+            || (self.seen & !numbers != 0
+                && !matches!(self.seen, seen::BOOL | seen::STAMP | seen::LIST))
     }
 
     /// Looks at a column of a block; `text` if it is known to hold text from elsewhere.
@@ -104,7 +106,9 @@ impl TextProfile {
         if text {
             self.seen |= seen::TEXT;
         }
-        let Some(spans) = block.columns.get(column) else { return };
+        let Some(spans) = block.columns.get(column) else {
+            return;
+        };
         for (row, &span) in spans.iter().enumerate() {
             let value = block.text(span);
             if rules.is_null(value, span.kind) {
@@ -154,12 +158,18 @@ impl TextProfile {
         }
         if let Some(integer) = scalar::integer(value) {
             let fits = i128::from(i64::MIN)..=i128::from(u64::MAX);
-            self.seen |= if fits.contains(&integer) { seen::INTEGER } else { seen::WIDE };
+            self.seen |= if fits.contains(&integer) {
+                seen::INTEGER
+            } else {
+                seen::WIDE
+            };
             widen(&mut self.integers, integer, integer);
         } else if let Some(stamp) = scalar::stamp(value) {
             self.add_stamp(stamp);
         } else if let Some(real) = scalar::real::<f64>(value) {
-            let digits_only = value.iter().all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'+'));
+            let digits_only = value
+                .iter()
+                .all(|b| b.is_ascii_digit() || matches!(b, b'-' | b'+'));
             if digits_only {
                 self.seen |= seen::WIDE;
             }
@@ -233,8 +243,8 @@ impl TextProfile {
         self.longest = self.longest.max(other.longest);
         self.labels.merge(&other.labels);
         self.list_real |= other.list_real;
-        self.list_varies |=
-            other.list_varies || matches!((self.list_len, other.list_len), (Some(a), Some(b)) if a != b);
+        self.list_varies |= other.list_varies
+            || matches!((self.list_len, other.list_len), (Some(a), Some(b)) if a != b);
         self.list_len = self.list_len.or(other.list_len);
     }
 
@@ -265,7 +275,10 @@ impl TextProfile {
                 let mine = reals.get_or_insert((low as f64, high as f64));
                 *mine = (mine.0.min(low as f64), mine.1.max(high as f64));
             }
-            (Datatype::Float64, reals.map(|(low, high)| Bounds::Real(low, high)))
+            (
+                Datatype::Float64,
+                reals.map(|(low, high)| Bounds::Real(low, high)),
+            )
         } else if self.seen == seen::BOOL {
             (Datatype::Bool, None)
         } else if self.seen == seen::STAMP {
@@ -274,7 +287,9 @@ impl TextProfile {
             return self.list(name);
         } else {
             if all_numbers {
-                note = Some(format!("{name:?} holds integers beyond 64 bits and is kept as text"));
+                note = Some(format!(
+                    "{name:?} holds integers beyond 64 bits and is kept as text"
+                ));
             } else if self.seen == 0 && self.rows > 0 {
                 note = Some(format!("{name:?} holds nothing and becomes nullable text"));
             }
@@ -282,11 +297,20 @@ impl TextProfile {
         };
         let text = datatype == Datatype::StringUtf8;
         // In a column of text an empty text is a value, and NA may be Namibia.
-        let nulls = self.nulls + if text && self.seen != 0 { 0 } else { self.null_words + self.empty_texts };
+        let nulls = self.nulls
+            + if text && self.seen != 0 {
+                0
+            } else {
+                self.null_words + self.empty_texts
+            };
         Profile {
             name: name.to_owned(),
             datatype,
-            cell_val_num: if text { CellValNum::Var } else { CellValNum::ONE },
+            cell_val_num: if text {
+                CellValNum::Var
+            } else {
+                CellValNum::ONE
+            },
             rows: self.rows,
             nulls,
             first_null: self.first_null.filter(|_| nulls > 0),
@@ -309,7 +333,9 @@ impl TextProfile {
             Precision::Micro => (Datatype::DateTimeMicro, 1_000),
             Precision::Nano => (Datatype::DateTimeNano, 1),
         };
-        let Some((low, high)) = self.stamps else { return (datatype, None) };
+        let Some((low, high)) = self.stamps else {
+            return (datatype, None);
+        };
         let (low, high) = (low.div_euclid(unit), high.div_euclid(unit));
         // Nanoseconds end in 2262.
         if i64::try_from(low).is_err() || i64::try_from(high).is_err() {
@@ -319,7 +345,11 @@ impl TextProfile {
     }
 
     fn list(&self, name: &str) -> Profile {
-        let datatype = if self.list_real { Datatype::Float64 } else { integer_type(self.integers).0 };
+        let datatype = if self.list_real {
+            Datatype::Float64
+        } else {
+            integer_type(self.integers).0
+        };
         let cell_val_num = match self.list_len {
             Some(n @ 2..) if !self.list_varies && self.nulls == 0 => CellValNum::Fixed(n),
             _ => CellValNum::Var,
@@ -350,20 +380,28 @@ fn widen(bounds: &mut Option<(i128, i128)>, low: i128, high: i128) {
 
 /// INT64, or UINT64 where it must be.
 fn integer_type(bounds: Option<(i128, i128)>) -> (Datatype, Option<Bounds>) {
-    let Some((low, high)) = bounds else { return (Datatype::Int64, None) };
+    let Some((low, high)) = bounds else {
+        return (Datatype::Int64, None);
+    };
     let datatype = if high <= i128::from(i64::MAX) && low >= i128::from(i64::MIN) {
         Datatype::Int64
     } else if low >= 0 && high <= i128::from(u64::MAX) {
         Datatype::UInt64
     } else {
-        return (Datatype::Float64, Some(Bounds::Real(low as f64, high as f64)));
+        return (
+            Datatype::Float64,
+            Some(Bounds::Real(low as f64, high as f64)),
+        );
     };
     (datatype, Some(Bounds::Integer(low, high)))
 }
 
 /// Whether digits begin with zeros that a number would lose: codes such as 00123.
 fn is_padded(value: &[u8]) -> bool {
-    let digits = value.strip_prefix(b"-").or_else(|| value.strip_prefix(b"+")).unwrap_or(value);
+    let digits = value
+        .strip_prefix(b"-")
+        .or_else(|| value.strip_prefix(b"+"))
+        .unwrap_or(value);
     digits.len() > 1 && digits[0] == b'0' && digits.iter().all(u8::is_ascii_digit)
 }
 
@@ -383,7 +421,12 @@ pub fn list_items(value: &[u8]) -> Option<impl Iterator<Item = &[u8]>> {
         return None;
     }
     let empty = inner.trim_ascii().is_empty();
-    Some(inner.split(|&b| b == b',').map(<[u8]>::trim_ascii).filter(move |_| !empty))
+    Some(
+        inner
+            .split(|&b| b == b',')
+            .map(<[u8]>::trim_ascii)
+            .filter(move |_| !empty),
+    )
 }
 
 #[cfg(test)]
@@ -393,16 +436,24 @@ mod tests {
     use crate::import::ndjson;
 
     fn rules(quoted_numbers: bool) -> TextRules {
-        TextRules { nulls: Vec::new(), quoted_numbers }
+        TextRules {
+            nulls: Vec::new(),
+            quoted_numbers,
+        }
     }
 
     fn csv(text: &str) -> Profile {
-        let dialect = Dialect { delimiter: b',', quote: b'"' };
+        let dialect = Dialect {
+            delimiter: b',',
+            quote: b'"',
+        };
         let mut whole = TextProfile::new(100);
         // In two parts, so that merging is looked at too.
         let middle = text.len() / 2 + text[text.len() / 2..].find('\n').map_or(0, |at| at + 1);
         for part in [&text[..middle], &text[middle..]] {
-            let block = dialect.cut(part.as_bytes().to_vec(), &[Some(0)], 1).unwrap();
+            let block = dialect
+                .cut(part.as_bytes().to_vec(), &[Some(0)], 1)
+                .unwrap();
             let mut profile = TextProfile::new(100);
             profile.look(&block, 0, &rules(true), whole.is_text());
             whole.merge(&profile);
@@ -411,7 +462,10 @@ mod tests {
     }
 
     fn json(values: &str) -> Profile {
-        let lines: String = values.split(';').map(|v| format!("{{\"x\":{v}}}\n")).collect();
+        let lines: String = values
+            .split(';')
+            .map(|v| format!("{{\"x\":{v}}}\n"))
+            .collect();
         let mut keys = ndjson::Keys::default();
         let block = ndjson::cut(lines.into_bytes(), &mut keys, |_| true).unwrap();
         let mut profile = TextProfile::new(100);
@@ -438,14 +492,26 @@ mod tests {
             ("2024-01-01\n2024-02-29\n", D::DateTimeDay, 0),
             ("2024-01-01\n2024-02-30\n", D::StringUtf8, 0),
             ("2024-01-01\n2024-01-01T10:00\n", D::DateTimeSecond, 0),
-            ("2024-01-01T10:00:00.5Z\n2024-01-01T10:00:00.0005+01:00\n", D::DateTimeMicro, 0),
-            ("0001-01-01T00:00:00.000000001\n2024-01-01\n", D::StringUtf8, 0),
+            (
+                "2024-01-01T10:00:00.5Z\n2024-01-01T10:00:00.0005+01:00\n",
+                D::DateTimeMicro,
+                0,
+            ),
+            (
+                "0001-01-01T00:00:00.000000001\n2024-01-01\n",
+                D::StringUtf8,
+                0,
+            ),
             ("NA\nx\n\n", D::StringUtf8, 1),
             ("1\n2024-01-01\n", D::StringUtf8, 0),
             ("\n\n", D::StringUtf8, 2),
         ] {
             let profile = csv(text);
-            assert_eq!((profile.datatype, profile.nulls), (datatype, nulls), "{text:?}");
+            assert_eq!(
+                (profile.datatype, profile.nulls),
+                (datatype, nulls),
+                "{text:?}"
+            );
             assert_eq!(profile.first_null.is_some(), nulls > 0, "{text:?}");
         }
     }
@@ -453,8 +519,14 @@ mod tests {
     #[test]
     fn bounds_hold_every_value() {
         assert_eq!(csv("3\n-5\n4\n9\n").bounds, Some(Bounds::Integer(-5, 9)));
-        assert_eq!(csv("3\n-5.5\n1e3\n").bounds, Some(Bounds::Real(-5.5, 1000.0)));
-        assert_eq!(csv("1970-01-02\n1969-12-31\n").bounds, Some(Bounds::Integer(-1, 1)));
+        assert_eq!(
+            csv("3\n-5.5\n1e3\n").bounds,
+            Some(Bounds::Real(-5.5, 1000.0))
+        );
+        assert_eq!(
+            csv("1970-01-02\n1969-12-31\n").bounds,
+            Some(Bounds::Integer(-1, 1))
+        );
     }
 
     #[test]
@@ -466,7 +538,11 @@ mod tests {
             ("\"1\";\"2\"", D::StringUtf8, CellValNum::Var),
             ("\"NA\";1", D::StringUtf8, CellValNum::Var),
             ("true;null", D::Bool, CellValNum::ONE),
-            ("\"2024-01-01T00:00:00\"", D::DateTimeSecond, CellValNum::ONE),
+            (
+                "\"2024-01-01T00:00:00\"",
+                D::DateTimeSecond,
+                CellValNum::ONE,
+            ),
             ("[1,2];[3,4]", D::Int64, CellValNum::Fixed(2)),
             ("[1,2];[3.5]", D::Float64, CellValNum::Var),
             ("[];[1]", D::Int64, CellValNum::Var),
@@ -474,7 +550,11 @@ mod tests {
             ("[\"a\"]", D::StringUtf8, CellValNum::Var),
         ] {
             let profile = json(values);
-            assert_eq!((profile.datatype, profile.cell_val_num), (datatype, cell_val_num), "{values}");
+            assert_eq!(
+                (profile.datatype, profile.cell_val_num),
+                (datatype, cell_val_num),
+                "{values}"
+            );
         }
     }
 }

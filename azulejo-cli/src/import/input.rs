@@ -12,7 +12,8 @@ pub struct Input {
     /// How messages name it.
     pub name: String,
     path: PathBuf,
-    /// Standard input, kept in a file that nobody else sees: types are chosen before cells are read, so it is read twice.
+    /// Standard input, kept in a file that nobody else sees: types are chosen before cells are
+    /// read, so it is read twice.
     spooled: Option<File>,
     /// Its size in bytes.
     pub size: u64,
@@ -24,7 +25,10 @@ impl Input {
         if file != Path::new("-") {
             let metadata = std::fs::metadata(file).map_err(|e| CliError::io("read", file, e))?;
             if metadata.is_dir() {
-                return Err(CliError::usage(format!("{} is a folder, not a file", file.display())));
+                return Err(CliError::usage(format!(
+                    "{} is a folder, not a file",
+                    file.display()
+                )));
             }
             let input = Self {
                 name: file.display().to_string(),
@@ -33,10 +37,18 @@ impl Input {
                 size: metadata.len(),
             };
             // A pipe under a name can be read only once.
-            return if metadata.is_file() { Ok(input) } else { input.spool() };
+            return if metadata.is_file() {
+                Ok(input)
+            } else {
+                input.spool()
+            };
         }
-        let stdin =
-            Self { name: "standard input".to_owned(), path: file.to_path_buf(), spooled: None, size: 0 };
+        let stdin = Self {
+            name: "standard input".to_owned(),
+            path: file.to_path_buf(),
+            spooled: None,
+            size: 0,
+        };
         stdin.spool()
     }
 
@@ -50,7 +62,11 @@ impl Input {
             Ok((spooled, size))
         };
         let (spooled, size) = copy().map_err(|e| self.io_error(e))?;
-        Ok(Self { spooled: Some(spooled), size, ..self })
+        Ok(Self {
+            spooled: Some(spooled),
+            size,
+            ..self
+        })
     }
 
     /// The file from its beginning. One reader at a time.
@@ -68,7 +84,11 @@ impl Input {
 
     /// An error in reading it.
     pub fn io_error(&self, source: std::io::Error) -> CliError {
-        CliError::Io { op: "read", what: self.name.clone(), source }
+        CliError::Io {
+            op: "read",
+            what: self.name.clone(),
+            source,
+        }
     }
 
     /// An error in what it holds.
@@ -81,7 +101,12 @@ impl Input {
         if let Some(format) = asked {
             return Ok(format);
         }
-        let ending = self.path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_ascii_lowercase();
+        let ending = self
+            .path
+            .extension()
+            .and_then(|e| e.to_str())
+            .unwrap_or_default()
+            .to_ascii_lowercase();
         Ok(match ending.as_str() {
             "csv" | "tsv" | "tab" => ImportFormat::Csv,
             "ndjson" | "jsonl" => ImportFormat::Ndjson,
@@ -90,7 +115,10 @@ impl Input {
             "npy" => ImportFormat::Npy,
             _ => {
                 let mut head = Vec::new();
-                self.reader()?.take(64).read_to_end(&mut head).map_err(|e| self.io_error(e))?;
+                self.reader()?
+                    .take(64)
+                    .read_to_end(&mut head)
+                    .map_err(|e| self.io_error(e))?;
                 match &head[..] {
                     [b'P', b'A', b'R', b'1', ..] => ImportFormat::Parquet,
                     [b'A', b'R', b'R', b'O', b'W', b'1', ..] | [0xff, 0xff, 0xff, 0xff, ..] => {
@@ -113,7 +141,9 @@ impl Input {
 
     /// Whether values are likely to be separated by tabs.
     pub fn is_tab_separated(&self) -> bool {
-        self.path.extension().is_some_and(|e| e.eq_ignore_ascii_case("tsv") || e.eq_ignore_ascii_case("tab"))
+        self.path
+            .extension()
+            .is_some_and(|e| e.eq_ignore_ascii_case("tsv") || e.eq_ignore_ascii_case("tab"))
     }
 }
 
@@ -136,11 +166,21 @@ const LONGEST_RECORD: usize = 1 << 30;
 impl BlockReader {
     /// Reads `file`, about `block` bytes at a time.
     pub fn new(file: File, block: usize) -> Self {
-        Self { file, block, carry: Vec::new(), done: false, only_cr: None, bytes: 0 }
+        Self {
+            file,
+            block,
+            carry: Vec::new(),
+            done: false,
+            only_cr: None,
+            bytes: 0,
+        }
     }
 
     /// The next block; `None` at the end. `end_of` finds the end of the last whole record.
-    pub fn next(&mut self, end_of: impl Fn(&[u8]) -> Option<usize>) -> std::io::Result<Option<Vec<u8>>> {
+    pub fn next(
+        &mut self,
+        end_of: impl Fn(&[u8]) -> Option<usize>,
+    ) -> std::io::Result<Option<Vec<u8>>> {
         let mut data = std::mem::take(&mut self.carry);
         let mut want = self.block;
         while !self.done {
@@ -158,7 +198,9 @@ impl BlockReader {
                 return Ok(Some(data));
             }
             if data.len() > LONGEST_RECORD {
-                return Err(std::io::Error::other("a record is longer than 1 GiB; is a quote never closed?"));
+                return Err(std::io::Error::other(
+                    "a record is longer than 1 GiB; is a quote never closed?",
+                ));
             }
             // A long record is looked through again: twice as much each time.
             want = data.len();
@@ -191,7 +233,10 @@ mod tests {
         file.seek(SeekFrom::Start(0)).unwrap();
         let mut reader = BlockReader::new(file, block);
         let mut blocks = Vec::new();
-        while let Some(block) = reader.next(|bytes| memchr::memrchr(b'\n', bytes).map(|at| at + 1)).unwrap() {
+        while let Some(block) = reader
+            .next(|bytes| memchr::memrchr(b'\n', bytes).map(|at| at + 1))
+            .unwrap()
+        {
             blocks.push(String::from_utf8(block).unwrap());
         }
         assert_eq!(reader.bytes, text.len() as u64);
@@ -203,7 +248,10 @@ mod tests {
         for size in 1..20 {
             let found = blocks(b"aaa\nb\nccccccccc\nd", size);
             assert_eq!(found.concat(), "aaa\nb\nccccccccc\nd", "{size}");
-            assert!(found[..found.len() - 1].iter().all(|b| b.ends_with('\n')), "{size}: {found:?}");
+            assert!(
+                found[..found.len() - 1].iter().all(|b| b.ends_with('\n')),
+                "{size}: {found:?}"
+            );
         }
         assert!(blocks(b"", 4).is_empty());
         assert_eq!(blocks(b"a\rb\r", 100), ["a\nb\n"]);

@@ -1,9 +1,10 @@
 //! The second look: values into columns, columns into the array.
 //!
-//! Sparse cells are gathered up to a quarter of the memory budget, then sorted and written as one fragment, so that a file
-//! larger than memory becomes several fragments. Dense cells in the array's own order are written in slabs of whole tiles.
-//! Dense cells that come with coordinates in any order are brought into place slab by slab, for which a file whose array
-//! is larger than the budget is read once per slab.
+//! Sparse cells are gathered up to a quarter of the memory budget, then sorted and written as one
+//! fragment, so that a file larger than memory becomes several fragments. Dense cells in the
+//! array's own order are written in slabs of whole tiles. Dense cells that come with coordinates in
+//! any order are brought into place slab by slab, for which a file whose array is larger than the
+//! budget is read once per slab.
 
 use super::batch::Batch;
 use super::grid::Grid;
@@ -35,13 +36,14 @@ pub struct Loader<'a> {
     pub size: u64,
     /// The time of the write.
     pub at: Option<u64>,
-    /// Whether other cells may be there already: then boxes must be full, so that none is overwritten by nothing.
+    /// Whether other cells may be there already: then boxes must be full, so that none is
+    /// overwritten by nothing.
     pub append: bool,
 }
 
 impl Loader<'_> {
-    /// Writes all cells; the number of them. The names of the fragments written so far are in `written`, whether it
-    /// succeeds or not.
+    /// Writes all cells; the number of them. The names of the fragments written so far are in
+    /// `written`, whether it succeeds or not.
     pub fn load(&self, array: &Array, plan: &Plan, written: &mut Vec<String>) -> Result<u64> {
         let options = match self.at {
             Some(at) => WriteOptions::new().timestamp(at),
@@ -52,14 +54,27 @@ impl Loader<'_> {
         }
         match &plan.shape {
             Shape::Sparse => self.sparse(array, plan, &options, written),
-            Shape::Grid { bounds, columns_first } => {
+            Shape::Grid {
+                bounds,
+                columns_first,
+            } => {
                 let grid = Grid::new(array.schema(), bounds, *columns_first);
-                let layout = if *columns_first { WriteLayout::Col } else { WriteLayout::Row };
+                let layout = if *columns_first {
+                    WriteLayout::Col
+                } else {
+                    WriteLayout::Row
+                };
                 self.grid(array, plan, &grid, &options.layout(layout), written)
             }
             Shape::Coordinates(bounds) => {
                 let grid = Grid::new(array.schema(), bounds, false);
-                self.coordinates(array, plan, &grid, &options.layout(WriteLayout::Row), written)
+                self.coordinates(
+                    array,
+                    plan,
+                    &grid,
+                    &options.layout(WriteLayout::Row),
+                    written,
+                )
             }
         }
     }
@@ -84,10 +99,15 @@ impl Loader<'_> {
             written.extend(writer.finish()?);
             Ok(())
         };
-        self.source.read(self.session, &plan.targets, self.size, &mut |_, set| {
-            batch.push(set);
-            if batch.bytes >= share { write(&mut batch) } else { Ok(()) }
-        })?;
+        self.source
+            .read(self.session, &plan.targets, self.size, &mut |_, set| {
+                batch.push(set);
+                if batch.bytes >= share {
+                    write(&mut batch)
+                } else {
+                    Ok(())
+                }
+            })?;
         if batch.cells > 0 {
             write(&mut batch)?;
         }
@@ -102,12 +122,20 @@ impl Loader<'_> {
         options: &WriteOptions,
         written: &mut Vec<String>,
     ) -> Result<u64> {
-        let targets: Vec<Target> = plan.targets.iter().filter(|t| !t.is_dimension).cloned().collect();
+        let targets: Vec<Target> = plan
+            .targets
+            .iter()
+            .filter(|t| !t.is_dimension)
+            .cloned()
+            .collect();
         let step = grid.step_cells().filter(|&cells| cells > 0);
-        let step = step.ok_or_else(|| CliError::usage("the array has more cells than can be counted"))?;
+        let step =
+            step.ok_or_else(|| CliError::usage("the array has more cells than can be counted"))?;
         let (mut batch, mut done, share) = (Batch::default(), 0i128, self.share());
         let mut write = |batch: &mut Batch, done: &mut i128, steps: i128| -> Result<()> {
-            let cells = u64::try_from(steps).unwrap_or(u64::MAX).saturating_mul(step);
+            let cells = u64::try_from(steps)
+                .unwrap_or(u64::MAX)
+                .saturating_mul(step);
             let set = batch.take(cells)?;
             let mut writer = Writer::new(array, options.clone())?;
             writer.write_box(&grid.slab(*done, steps), &set)?;
@@ -115,23 +143,34 @@ impl Loader<'_> {
             *done += steps;
             Ok(())
         };
-        self.source.read(self.session, &targets, self.size, &mut |_, set| {
-            batch.push(set);
-            if batch.bytes < share {
-                return Ok(());
-            }
-            let steps = i128::from(batch.cells / step);
-            let whole = grid.whole_tiles(done, steps);
-            // A row of tiles that does not fit is cut rather than waited for.
-            let steps = if whole > 0 || batch.bytes < 2 * share { whole } else { steps };
-            if steps > 0 { write(&mut batch, &mut done, steps) } else { Ok(()) }
-        })?;
+        self.source
+            .read(self.session, &targets, self.size, &mut |_, set| {
+                batch.push(set);
+                if batch.bytes < share {
+                    return Ok(());
+                }
+                let steps = i128::from(batch.cells / step);
+                let whole = grid.whole_tiles(done, steps);
+                // A row of tiles that does not fit is cut rather than waited for.
+                let steps = if whole > 0 || batch.bytes < 2 * share {
+                    whole
+                } else {
+                    steps
+                };
+                if steps > 0 {
+                    write(&mut batch, &mut done, steps)
+                } else {
+                    Ok(())
+                }
+            })?;
         let left = i128::from(batch.cells / step);
         if left > 0 {
             write(&mut batch, &mut done, left)?;
         }
         if done != grid.len() || batch.cells > 0 {
-            return Err(CliError::Format("the file changed while it was read".into()));
+            return Err(CliError::Format(
+                "the file changed while it was read".into(),
+            ));
         }
         Ok(u64::try_from(done).unwrap_or(u64::MAX).saturating_mul(step))
     }
@@ -146,14 +185,21 @@ impl Loader<'_> {
     ) -> Result<u64> {
         let schema = array.schema();
         let cell_bytes = slab_bytes_per_cell(schema);
-        let too_many =
-            || CliError::usage("the array has more cells than can be counted; --sparse keeps only the rows");
-        let step = grid.step_cells().filter(|&cells| cells > 0).ok_or_else(too_many)?;
+        let too_many = || {
+            CliError::usage(
+                "the array has more cells than can be counted; --sparse keeps only the rows",
+            )
+        };
+        let step = grid
+            .step_cells()
+            .filter(|&cells| cells > 0)
+            .ok_or_else(too_many)?;
         let most = i128::from((self.share() / cell_bytes / step).max(1));
         if grid.len() / most > MOST_SLABS {
             return Err(CliError::usage(format!(
                 "a dense array of this box would have {} cells for {} rows; --sparse keeps only the rows",
-                grid.cells().map_or("uncountable".to_owned(), crate::size::count),
+                grid.cells()
+                    .map_or("uncountable".to_owned(), crate::size::count),
                 crate::size::count(plan.rows)
             )));
         }
@@ -164,7 +210,10 @@ impl Loader<'_> {
                 whole => whole,
             };
             let mut slab = Slab::new(grid, done, steps, plan);
-            self.source.read(self.session, &plan.targets, self.size, &mut |row, set| slab.take(row, &set))?;
+            self.source
+                .read(self.session, &plan.targets, self.size, &mut |row, set| {
+                    slab.take(row, &set)
+                })?;
             cells += slab.rows();
             let set = slab.finish(schema, step, self.append)?;
             if let Some(set) = set {
@@ -200,17 +249,40 @@ struct Slab<'a> {
 impl<'a> Slab<'a> {
     fn new(grid: &'a Grid, done: i128, steps: i128, plan: &Plan) -> Self {
         let which = |dimension: bool| {
-            let found = plan.targets.iter().enumerate().filter(move |(_, t)| t.is_dimension == dimension);
+            let found = plan
+                .targets
+                .iter()
+                .enumerate()
+                .filter(move |(_, t)| t.is_dimension == dimension);
             found.map(|(at, _)| at).collect::<Vec<_>>()
         };
         let attributes = which(false);
         // The dimensions in the order of the domain.
         let mut dims = which(true);
-        dims.sort_by_key(|&at| plan.array.schema.domain.index_of(&plan.targets[at].column.name));
-        let columns =
-            attributes.iter().map(|&at| ColumnBuilder::new(plan.targets[at].column.clone())).collect();
-        let datatypes = dims.iter().map(|&at| plan.targets[at].column.datatype).collect();
-        Self { grid, done, steps, dims, attributes, datatypes, columns, places: Vec::new() }
+        dims.sort_by_key(|&at| {
+            plan.array
+                .schema
+                .domain
+                .index_of(&plan.targets[at].column.name)
+        });
+        let columns = attributes
+            .iter()
+            .map(|&at| ColumnBuilder::new(plan.targets[at].column.clone()))
+            .collect();
+        let datatypes = dims
+            .iter()
+            .map(|&at| plan.targets[at].column.datatype)
+            .collect();
+        Self {
+            grid,
+            done,
+            steps,
+            dims,
+            attributes,
+            datatypes,
+            columns,
+            places: Vec::new(),
+        }
     }
 
     fn rows(&self) -> u64 {
@@ -249,13 +321,17 @@ impl<'a> Slab<'a> {
         Ok(())
     }
 
-    /// The cells of the slab in row-major order, unwritten ones with their fill values; `None` if it has no rows.
+    /// The cells of the slab in row-major order, unwritten ones with their fill values; `None` if
+    /// it has no rows.
     fn finish(self, schema: &ArraySchema, step: u64, full: bool) -> Result<Option<ColumnSet>> {
-        let cells = u64::try_from(self.steps).unwrap_or(u64::MAX).saturating_mul(step);
+        let cells = u64::try_from(self.steps)
+            .unwrap_or(u64::MAX)
+            .saturating_mul(step);
         if self.places.is_empty() {
             return Ok(None);
         }
-        let cell_num = usize::try_from(cells).map_err(|_| CliError::usage("a slab has too many cells"))?;
+        let cell_num =
+            usize::try_from(cells).map_err(|_| CliError::usage("a slab has too many cells"))?;
         // For each cell the row that fills it, from 1.
         let mut rows = vec![0u32; cell_num];
         for (at, (position, row)) in self.places.iter().enumerate() {
@@ -267,7 +343,8 @@ impl<'a> Slab<'a> {
                     row + 1
                 )));
             }
-            *slot = u32::try_from(at + 1).map_err(|_| CliError::usage("a slab has too many rows"))?;
+            *slot =
+                u32::try_from(at + 1).map_err(|_| CliError::usage("a slab has too many rows"))?;
         }
         if full && let Some(missing) = rows.iter().position(|&row| row == 0) {
             return Err(CliError::Format(format!(
@@ -275,18 +352,26 @@ impl<'a> Slab<'a> {
                  be overwritten by fill values"
             )));
         }
-        let columns: Vec<ColumnBuffers> = self.columns.into_iter().map(ColumnBuilder::finish).collect();
+        let columns: Vec<ColumnBuffers> = self
+            .columns
+            .into_iter()
+            .map(ColumnBuilder::finish)
+            .collect();
         let columns = columns.iter().map(|column| {
             let name = &column.column_type.name;
             let attribute = schema.field(name).and_then(|field| match field {
                 FieldIndex::Attribute(at) => schema.attribute(at),
                 FieldIndex::Dimension(_) => None,
             });
-            let (fill, valid) =
-                attribute.map_or((&[][..], true), |a| (&a.fill_value[..], a.fill_validity || !a.nullable));
+            let (fill, valid) = attribute.map_or((&[][..], true), |a| {
+                (&a.fill_value[..], a.fill_validity || !a.nullable)
+            });
             let view = column.view();
-            let mut builder =
-                ColumnBuilder::with_capacity(column.column_type.clone(), cell_num, column.data.len());
+            let mut builder = ColumnBuilder::with_capacity(
+                column.column_type.clone(),
+                cell_num,
+                column.data.len(),
+            );
             for &row in &rows {
                 match (row as usize).checked_sub(1) {
                     Some(row) => builder.append_cell(view.cell(row), view.is_valid(row)),
@@ -295,15 +380,23 @@ impl<'a> Slab<'a> {
             }
             builder.finish()
         });
-        Ok(Some(ColumnSet { cell_num, columns: columns.collect() }))
+        Ok(Some(ColumnSet {
+            cell_num,
+            columns: columns.collect(),
+        }))
     }
 }
 
 fn integers<T: Native>(column: &ColumnBuffers) -> Vec<i128> {
-    column.data.chunks_exact(T::SIZE).map(|bytes| integer(T::read(bytes))).collect()
+    column
+        .data
+        .chunks_exact(T::SIZE)
+        .map(|bytes| integer(T::read(bytes)))
+        .collect()
 }
 
-/// The box that the coordinates of a file span; `None` without rows. Text counts from the least to the greatest.
+/// The box that the coordinates of a file span; `None` without rows. Text counts from the least to
+/// the greatest.
 pub fn data_box(
     session: &Session,
     source: &Source<'_>,
@@ -330,6 +423,9 @@ pub fn data_box(
     })?;
     let ranges: Option<Vec<_>> = bounds.into_iter().collect();
     Ok(ranges.map(|ranges| NdRectangle {
-        ranges: ranges.into_iter().map(|(low, high)| azulejo::format::Range::new(low, high)).collect(),
+        ranges: ranges
+            .into_iter()
+            .map(|(low, high)| azulejo::format::Range::new(low, high))
+            .collect(),
     }))
 }

@@ -44,7 +44,8 @@ impl Keys {
         self.names.len() - 1
     }
 
-    /// The column of a key. Objects mostly have the same keys in the same order: `guess` is tried first.
+    /// The column of a key. Objects mostly have the same keys in the same order: `guess` is tried
+    /// first.
     fn find(&self, name: &str, guess: usize) -> Option<usize> {
         match self.names.get(guess) {
             Some(next) if next == name => Some(guess),
@@ -58,8 +59,8 @@ pub fn last_record_end(bytes: &[u8]) -> Option<usize> {
     memrchr(b'\n', bytes).map(|at| at + 1)
 }
 
-/// Cuts whole lines into values. Of the keys that are not among `keys`, those that `discover` takes are added, others are
-/// left out.
+/// Cuts whole lines into values. Of the keys that are not among `keys`, those that `discover` takes
+/// are added, others are left out.
 pub fn cut(
     data: Vec<u8>,
     keys: &mut Keys,
@@ -101,7 +102,13 @@ pub fn cut(
     let source_len = data.len();
     let mut data = data;
     data.extend_from_slice(&arena);
-    Ok(TextBlock { data, source_len, rows, columns, row_starts })
+    Ok(TextBlock {
+        data,
+        source_len,
+        rows,
+        columns,
+        row_starts,
+    })
 }
 
 struct Lines<'k> {
@@ -118,14 +125,21 @@ impl Lines<'_> {
     fn read(&mut self, line: &[u8]) -> Result<(), String> {
         let mut json = serde_json::Deserializer::from_slice(line);
         let mut own_reason = None;
-        let object = Object { lines: self, reason: &mut own_reason };
+        let object = Object {
+            lines: self,
+            reason: &mut own_reason,
+        };
         let read = json.deserialize_map(object).and_then(|()| json.end());
         read.map_err(|e| {
             if let Some(reason) = own_reason {
                 return reason;
             }
             let array = line.trim_ascii_start().first() == Some(&b'[');
-            let hint = if array { "; a file of one array becomes lines with `jq -c '.[]'`" } else { "" };
+            let hint = if array {
+                "; a file of one array becomes lines with `jq -c '.[]'`"
+            } else {
+                ""
+            };
             format!("the line is not a JSON object: {}{hint}", message(&e))
         })
     }
@@ -241,7 +255,12 @@ mod tests {
     use super::*;
 
     fn texts(block: &TextBlock, column: usize) -> Vec<(SpanKind, String)> {
-        let text = |&span: &Span| (span.kind, String::from_utf8_lossy(block.text(span)).into_owned());
+        let text = |&span: &Span| {
+            (
+                span.kind,
+                String::from_utf8_lossy(block.text(span)).into_owned(),
+            )
+        };
         block.columns[column].iter().map(text).collect()
     }
 
@@ -254,16 +273,30 @@ mod tests {
         assert_eq!(block.rows, 3);
         let (bare, quoted, nested) = (SpanKind::Bare, SpanKind::Quoted, SpanKind::Nested);
         let missing = (SpanKind::Missing, String::new());
-        assert_eq!(texts(&block, 0), [(bare, "1".into()), missing.clone(), (bare, "true".into())]);
-        assert_eq!(texts(&block, 1), [(quoted, "x\né".into()), missing.clone(), missing.clone()]);
-        assert_eq!(texts(&block, 2), [missing.clone(), (nested, "[1, 2]".into()), missing.clone()]);
+        assert_eq!(
+            texts(&block, 0),
+            [(bare, "1".into()), missing.clone(), (bare, "true".into())]
+        );
+        assert_eq!(
+            texts(&block, 1),
+            [(quoted, "x\né".into()), missing.clone(), missing.clone()]
+        );
+        assert_eq!(
+            texts(&block, 2),
+            [missing.clone(), (nested, "[1, 2]".into()), missing.clone()]
+        );
         assert_eq!(texts(&block, 3)[2], (nested, "{}".into()));
     }
 
     #[test]
     fn only_the_keys_wanted() {
         let mut keys = Keys::new(["b".to_owned()]);
-        let block = cut(b"{\"a\":1,\"b\":2}\n{\"a\":3}\n".to_vec(), &mut keys, |_| false).unwrap();
+        let block = cut(
+            b"{\"a\":1,\"b\":2}\n{\"a\":3}\n".to_vec(),
+            &mut keys,
+            |_| false,
+        )
+        .unwrap();
         assert_eq!(block.columns.len(), 1);
         assert_eq!(texts(&block, 0)[0].1, "2");
         assert_eq!(block.columns[0][1], Span::MISSING);
@@ -273,17 +306,30 @@ mod tests {
     fn objects_without_common_keys_are_no_table() {
         let text: String = (0..8_000).map(|i| format!("{{\"k{i}\":1}}\n")).collect();
         let error = cut(text.into_bytes(), &mut Keys::default(), |_| true).unwrap_err();
-        assert!(error.reason.starts_with("the objects share too few keys"), "{}", error.reason);
+        assert!(
+            error.reason.starts_with("the objects share too few keys"),
+            "{}",
+            error.reason
+        );
     }
 
     #[test]
     fn wrong_lines_are_told() {
-        let error = |text: &str| cut(text.as_bytes().to_vec(), &mut Keys::default(), |_| true).unwrap_err();
+        let error =
+            |text: &str| cut(text.as_bytes().to_vec(), &mut Keys::default(), |_| true).unwrap_err();
         let found = error("{\"a\":1}\n\n{\"a\":}\n");
         assert_eq!((found.row, found.lines), (1, 2));
-        assert!(found.reason.contains("not a JSON object"), "{}", found.reason);
+        assert!(
+            found.reason.contains("not a JSON object"),
+            "{}",
+            found.reason
+        );
         assert!(error("[1]\n").reason.contains("jq -c"));
         assert!(error("{\"a\":1} x\n").reason.contains("trailing"));
-        assert!(error("{\"a\":\"\\ud800\"}\n").reason.contains("not a JSON object"));
+        assert!(
+            error("{\"a\":\"\\ud800\"}\n")
+                .reason
+                .contains("not a JSON object")
+        );
     }
 }

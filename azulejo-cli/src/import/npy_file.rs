@@ -43,7 +43,8 @@ impl<'a> NpyFile<'a> {
     pub fn open(input: &'a Input) -> Result<Self> {
         let mut file = BufReader::new(input.reader()?);
         let mut start = [0; 8];
-        file.read_exact(&mut start).map_err(|_| input.error("the file is no .npy: it is too short"))?;
+        file.read_exact(&mut start)
+            .map_err(|_| input.error("the file is no .npy: it is too short"))?;
         if start[..6] != *b"\x93NUMPY" {
             return Err(input.error("the file is no .npy: it does not begin with \\x93NUMPY"));
         }
@@ -55,13 +56,16 @@ impl<'a> NpyFile<'a> {
         let mut length = [0; 4];
         let length_size = if wide { 4 } else { 2 };
         let short = || input.error("the file ends in its header");
-        file.read_exact(&mut length[..length_size]).map_err(|_| short())?;
+        file.read_exact(&mut length[..length_size])
+            .map_err(|_| short())?;
         let length = u64::from(u32::from_le_bytes(length));
         if length > LONGEST_HEADER {
             return Err(input.error("the header is too long"));
         }
         let mut header = Vec::new();
-        file.take(length).read_to_end(&mut header).map_err(|e| input.io_error(e))?;
+        file.take(length)
+            .read_to_end(&mut header)
+            .map_err(|e| input.io_error(e))?;
         if header.len() as u64 != length {
             return Err(short());
         }
@@ -78,18 +82,24 @@ impl<'a> NpyFile<'a> {
             element,
             data_start: 8 + length_size as u64 + length,
         };
-        let need = npy.cells().and_then(|cells| cells.checked_mul(npy.element.size as u64));
+        let need = npy
+            .cells()
+            .and_then(|cells| cells.checked_mul(npy.element.size as u64));
         let have = input.size - npy.data_start.min(input.size);
         if need != Some(have) {
             let need = need.map_or("more".to_owned(), |n| n.to_string());
-            return Err(input.error(format!("the header asks for {need} bytes of data, the file has {have}")));
+            return Err(input.error(format!(
+                "the header asks for {need} bytes of data, the file has {have}"
+            )));
         }
         Ok(npy)
     }
 
     /// The number of cells; `None` beyond 64 bits.
     pub fn cells(&self) -> Option<u64> {
-        self.shape.iter().try_fold(1u64, |cells, &axis| cells.checked_mul(axis))
+        self.shape
+            .iter()
+            .try_fold(1u64, |cells, &axis| cells.checked_mul(axis))
     }
 
     /// What a column of its cells is.
@@ -119,15 +129,21 @@ impl CellReader<'_> {
         let element = self.npy.element;
         let bytes = cells * element.size;
         let mut data = Vec::with_capacity(bytes);
-        (&mut self.file).take(bytes as u64).read_to_end(&mut data).map_err(|e| self.npy.input.io_error(e))?;
+        (&mut self.file)
+            .take(bytes as u64)
+            .read_to_end(&mut data)
+            .map_err(|e| self.npy.input.io_error(e))?;
         if data.len() < bytes {
             return Err(self.npy.input.error("the file ends early: did it change?"));
         }
         if element.swap > 1 {
-            data.chunks_exact_mut(element.swap).for_each(<[u8]>::reverse);
+            data.chunks_exact_mut(element.swap)
+                .for_each(<[u8]>::reverse);
         }
         if element.half {
-            let halves = data.chunks_exact(2).map(|h| half(u16::from_le_bytes([h[0], h[1]])));
+            let halves = data
+                .chunks_exact(2)
+                .map(|h| half(u16::from_le_bytes([h[0], h[1]])));
             data = halves.flat_map(f32::to_le_bytes).collect();
         }
         Ok(data)
@@ -136,13 +152,19 @@ impl CellReader<'_> {
 
 /// Whether the elements of a file are UTF-32 and the cells they become UTF-8.
 pub fn is_decoded(elements: &ColumnType, cells: &ColumnType) -> bool {
-    elements.datatype == Datatype::StringUtf32 && cells.datatype == Datatype::StringUtf8 && cells.is_var()
+    elements.datatype == Datatype::StringUtf32
+        && cells.datatype == Datatype::StringUtf8
+        && cells.is_var()
 }
 
 /// UTF-32 padded with zeros as UTF-8. What is no character becomes the replacement character.
 pub fn utf8_of(element: &[u8]) -> String {
-    let points = element.chunks_exact(4).map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]]));
-    let mut text: String = points.map(|c| char::from_u32(c).unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
+    let points = element
+        .chunks_exact(4)
+        .map(|c| u32::from_le_bytes([c[0], c[1], c[2], c[3]]));
+    let mut text: String = points
+        .map(|c| char::from_u32(c).unwrap_or(char::REPLACEMENT_CHARACTER))
+        .collect();
     text.truncate(text.trim_end_matches('\0').len());
     text
 }
@@ -169,7 +191,11 @@ fn element(descr: &str) -> Result<(Datatype, CellValNum, Element), String> {
         Some((size, unit)) => (size, Some(unit.trim_end_matches(']'))),
         None => (rest, None),
     };
-    let size: u32 = size.parse().ok().filter(|&n| n > 0 && n < 1 << 24).ok_or_else(unknown)?;
+    let size: u32 = size
+        .parse()
+        .ok()
+        .filter(|&n| n > 0 && n < 1 << 24)
+        .ok_or_else(unknown)?;
     let plain = |datatype| (datatype, CellValNum::ONE, size as usize);
     let (datatype, cell_val_num, part) = match (kind, size) {
         ("b", 1) => plain(D::Bool),
@@ -186,19 +212,33 @@ fn element(descr: &str) -> Result<(Datatype, CellValNum, Element), String> {
         // Complex numbers are pairs, as other writers of TileDB store them.
         ("c", 8) => (D::Float32, CellValNum::Fixed(2), 4),
         ("c", 16) => (D::Float64, CellValNum::Fixed(2), 8),
-        ("M" | "m", 8) => plain(tick_type(kind == "M", unit.unwrap_or_default()).ok_or_else(unknown)?),
+        ("M" | "m", 8) => {
+            plain(tick_type(kind == "M", unit.unwrap_or_default()).ok_or_else(unknown)?)
+        }
         ("S", n) => (D::Char, CellValNum::Fixed(n), 1),
         ("U", n) => (D::StringUtf32, CellValNum::Fixed(n), 4),
         ("V", n) => (D::Blob, CellValNum::Fixed(n), 1),
         _ => return Err(unknown()),
     };
-    let bytes = if kind == "U" { size as usize * 4 } else { size as usize };
+    let bytes = if kind == "U" {
+        size as usize * 4
+    } else {
+        size as usize
+    };
     let swap = match order {
         ">" => part,
         "<" | "|" | "=" => 1,
         _ => return Err(unknown()),
     };
-    Ok((datatype, cell_val_num, Element { size: bytes, swap, half: (kind, size) == ("f", 2) }))
+    Ok((
+        datatype,
+        cell_val_num,
+        Element {
+            size: bytes,
+            swap,
+            half: (kind, size) == ("f", 2),
+        },
+    ))
 }
 
 fn tick_type(date: bool, unit: &str) -> Option<Datatype> {
@@ -218,7 +258,10 @@ fn tick_type(date: bool, unit: &str) -> Option<Datatype> {
         "as" => "AS",
         _ => return None,
     };
-    Datatype::from_name(&format!("{}_{name}", if date { "DATETIME" } else { "TIME" }))
+    Datatype::from_name(&format!(
+        "{}_{name}",
+        if date { "DATETIME" } else { "TIME" }
+    ))
 }
 
 /// The dictionary at the beginning of the file, a Python literal.
@@ -234,25 +277,50 @@ impl Header {
         let wrong = || format!("the header is not understood: {}", text.trim());
         let value = |key: &str| {
             let quoted = [format!("'{key}':"), format!("\"{key}\":")];
-            let found = quoted.iter().find_map(|key| text.find(key).map(|at| at + key.len()));
-            found.and_then(|at| text.get(at..)).map(str::trim_start).ok_or_else(wrong)
+            let found = quoted
+                .iter()
+                .find_map(|key| text.find(key).map(|at| at + key.len()));
+            found
+                .and_then(|at| text.get(at..))
+                .map(str::trim_start)
+                .ok_or_else(wrong)
         };
         let descr = value("descr")?;
         if descr.starts_with('[') {
-            return Err("its elements have several fields; save each field as a file of its own".to_owned());
+            return Err(
+                "its elements have several fields; save each field as a file of its own".to_owned(),
+            );
         }
-        let quote = descr.chars().next().filter(|c| matches!(c, '\'' | '"')).ok_or_else(wrong)?;
+        let quote = descr
+            .chars()
+            .next()
+            .filter(|c| matches!(c, '\'' | '"'))
+            .ok_or_else(wrong)?;
         let descr = descr[1..].split(quote).next().ok_or_else(wrong)?.to_owned();
         let fortran = match value("fortran_order")? {
             v if v.starts_with("True") => true,
             v if v.starts_with("False") => false,
             _ => return Err(wrong()),
         };
-        let shape = value("shape")?.strip_prefix('(').and_then(|s| s.split(')').next()).ok_or_else(wrong)?;
-        let axes = shape.split(',').map(str::trim).filter(|axis| !axis.is_empty());
-        let shape: Option<Vec<u64>> = axes.map(|axis| axis.trim_end_matches('L').parse().ok()).collect();
-        let shape = shape.filter(|shape| shape.len() <= MOST_AXES).ok_or_else(wrong)?;
-        Ok(Self { descr, fortran, shape })
+        let shape = value("shape")?
+            .strip_prefix('(')
+            .and_then(|s| s.split(')').next())
+            .ok_or_else(wrong)?;
+        let axes = shape
+            .split(',')
+            .map(str::trim)
+            .filter(|axis| !axis.is_empty());
+        let shape: Option<Vec<u64>> = axes
+            .map(|axis| axis.trim_end_matches('L').parse().ok())
+            .collect();
+        let shape = shape
+            .filter(|shape| shape.len() <= MOST_AXES)
+            .ok_or_else(wrong)?;
+        Ok(Self {
+            descr,
+            fortran,
+            shape,
+        })
     }
 }
 
@@ -263,15 +331,36 @@ mod tests {
     #[test]
     fn headers_as_numpy_writes_them() {
         let header =
-            Header::parse("{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }  \n").unwrap();
-        assert_eq!(header, Header { descr: "<f8".into(), fortran: false, shape: vec![3, 4] });
-        let header = Header::parse("{'shape': (5,), 'fortran_order': True, 'descr': '<M8[ns]'}").unwrap();
-        assert_eq!(header, Header { descr: "<M8[ns]".into(), fortran: true, shape: vec![5] });
+            Header::parse("{'descr': '<f8', 'fortran_order': False, 'shape': (3, 4), }  \n")
+                .unwrap();
         assert_eq!(
-            Header::parse("{'descr': '|b1', 'fortran_order': False, 'shape': ()}").unwrap().shape,
+            header,
+            Header {
+                descr: "<f8".into(),
+                fortran: false,
+                shape: vec![3, 4]
+            }
+        );
+        let header =
+            Header::parse("{'shape': (5,), 'fortran_order': True, 'descr': '<M8[ns]'}").unwrap();
+        assert_eq!(
+            header,
+            Header {
+                descr: "<M8[ns]".into(),
+                fortran: true,
+                shape: vec![5]
+            }
+        );
+        assert_eq!(
+            Header::parse("{'descr': '|b1', 'fortran_order': False, 'shape': ()}")
+                .unwrap()
+                .shape,
             [0u64; 0]
         );
-        assert!(Header::parse("{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (1,)}").is_err());
+        assert!(
+            Header::parse("{'descr': [('a', '<i4')], 'fortran_order': False, 'shape': (1,)}")
+                .is_err()
+        );
         for text in [
             "",
             "{}",
@@ -285,12 +374,27 @@ mod tests {
     #[test]
     fn elements_have_types() {
         let kind = |descr: &str| element(descr).map(|(d, n, e)| (d, n, e.size, e.swap)).ok();
-        assert_eq!(kind("<f8"), Some((Datatype::Float64, CellValNum::ONE, 8, 1)));
+        assert_eq!(
+            kind("<f8"),
+            Some((Datatype::Float64, CellValNum::ONE, 8, 1))
+        );
         assert_eq!(kind(">i2"), Some((Datatype::Int16, CellValNum::ONE, 2, 2)));
-        assert_eq!(kind(">U3"), Some((Datatype::StringUtf32, CellValNum::Fixed(3), 12, 4)));
-        assert_eq!(kind(">c16"), Some((Datatype::Float64, CellValNum::Fixed(2), 16, 8)));
-        assert_eq!(kind("<m8[s]"), Some((Datatype::TimeSecond, CellValNum::ONE, 8, 1)));
-        assert_eq!(kind("|S5"), Some((Datatype::Char, CellValNum::Fixed(5), 5, 1)));
+        assert_eq!(
+            kind(">U3"),
+            Some((Datatype::StringUtf32, CellValNum::Fixed(3), 12, 4))
+        );
+        assert_eq!(
+            kind(">c16"),
+            Some((Datatype::Float64, CellValNum::Fixed(2), 16, 8))
+        );
+        assert_eq!(
+            kind("<m8[s]"),
+            Some((Datatype::TimeSecond, CellValNum::ONE, 8, 1))
+        );
+        assert_eq!(
+            kind("|S5"),
+            Some((Datatype::Char, CellValNum::Fixed(5), 5, 1))
+        );
         for descr in ["", "<", "|O8", "<f16", "<M8", "<M8[fortnight]", "<S0", "x"] {
             assert_eq!(kind(descr), None, "{descr}");
         }
@@ -298,7 +402,10 @@ mod tests {
 
     #[test]
     fn texts_lose_their_padding() {
-        let element: Vec<u8> = ['é' as u32, 0, 'b' as u32, 0].iter().flat_map(|c| c.to_le_bytes()).collect();
+        let element: Vec<u8> = ['é' as u32, 0, 'b' as u32, 0]
+            .iter()
+            .flat_map(|c| c.to_le_bytes())
+            .collect();
         assert_eq!(utf8_of(&element), "é\0b");
     }
 

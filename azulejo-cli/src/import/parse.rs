@@ -21,7 +21,12 @@ pub fn column(
     rules: &TextRules,
 ) -> Result<ColumnBuffers, RecordError> {
     let spans = block.columns.get(column).map_or(&[][..], Vec::as_slice);
-    let cells = Cells { block, spans, target, rules };
+    let cells = Cells {
+        block,
+        spans,
+        target,
+        rules,
+    };
     let datatype = target.column.datatype;
     if let Some(labels) = &target.labels {
         return dispatch!(datatype.physical(), T => labelled::<T>(&cells, labels));
@@ -46,7 +51,10 @@ pub fn column(
 
 /// Whether cells are texts.
 pub fn is_text(datatype: Datatype) -> bool {
-    matches!(datatype, Datatype::StringUtf8 | Datatype::StringAscii | Datatype::Char | Datatype::GeomWkt)
+    matches!(
+        datatype,
+        Datatype::StringUtf8 | Datatype::StringAscii | Datatype::Char | Datatype::GeomWkt
+    )
 }
 
 /// Whether cells are opaque bytes, written as hexadecimal digits.
@@ -83,8 +91,11 @@ impl Cells<'_> {
         parse: impl Fn(&[u8]) -> Result<T, String>,
     ) -> Result<ColumnBuffers, RecordError> {
         let mut data = MutableBuffer::with_capacity(self.spans.len() * T::SIZE);
-        let mut validity =
-            self.target.column.nullable.then(|| MutableBuffer::with_capacity(self.spans.len()));
+        let mut validity = self
+            .target
+            .column
+            .nullable
+            .then(|| MutableBuffer::with_capacity(self.spans.len()));
         let stand_in = self.target.stand_in().map(|bytes| T::read(&bytes));
         for (row, &span) in self.spans.iter().enumerate() {
             let value = match self.scalar(span) {
@@ -132,7 +143,11 @@ impl Cells<'_> {
     }
 
     fn builder(&self) -> ColumnBuilder {
-        let bytes = if self.target.column.is_var() { self.block.source_len / 8 } else { 0 };
+        let bytes = if self.target.column.is_var() {
+            self.block.source_len / 8
+        } else {
+            0
+        };
         ColumnBuilder::with_capacity(self.target.column.clone(), self.spans.len(), bytes)
     }
 
@@ -156,7 +171,9 @@ impl Cells<'_> {
             None => {
                 let one = self.target.stand_in().filter(|_| !column.is_var());
                 let values = column.cell_size() / column.datatype.size();
-                let cell = one.ok_or_else(|| self.error(row, self.target.missing()))?.repeat(values);
+                let cell = one
+                    .ok_or_else(|| self.error(row, self.target.missing()))?
+                    .repeat(values);
                 builder.append_cell(&cell, true);
             }
         }
@@ -174,7 +191,11 @@ fn texts(cells: &Cells<'_>) -> Result<ColumnBuffers, RecordError> {
     for (row, &span) in cells.spans.iter().enumerate() {
         let text = cells.block.text(span);
         if !checked && str::from_utf8(text).is_err() {
-            let reason = format!("{} is not UTF-8; --type {}=CHAR keeps its bytes", shown(text), column.name);
+            let reason = format!(
+                "{} is not UTF-8; --type {}=CHAR keeps its bytes",
+                shown(text),
+                column.name
+            );
             return Err(cells.error(row, reason));
         }
         let cell = (!cells.rules.is_null(text, span.kind)).then_some(text);
@@ -189,7 +210,8 @@ where
 {
     let datatype = cells.target.column.datatype;
     if datatype.is_real() {
-        return cells.numbers(|text| scalar::real::<T>(text).ok_or_else(|| no_value(datatype, text)));
+        return cells
+            .numbers(|text| scalar::real::<T>(text).ok_or_else(|| no_value(datatype, text)));
     }
     cells.numbers(|text| whole::<T>(text).ok_or_else(|| no_value(datatype, text)))
 }
@@ -233,7 +255,8 @@ fn boolean(text: &[u8]) -> Result<bool, String> {
     value.ok_or_else(|| no_value(Datatype::Bool, text))
 }
 
-/// A tick of a datetime or time type: ISO 8601, or the tick itself as a number (`@2020` where four digits are a year).
+/// A tick of a datetime or time type: ISO 8601, or the tick itself as a number (`@2020` where four
+/// digits are a year).
 pub fn tick(datatype: Datatype, text: &[u8]) -> Result<i64, String> {
     let unit: i128 = match datatype {
         Datatype::DateTimeDay => scalar::DAY,
@@ -243,17 +266,22 @@ pub fn tick(datatype: Datatype, text: &[u8]) -> Result<i64, String> {
         Datatype::DateTimeNano => 1,
         _ => return slow_tick(datatype, text),
     };
-    let Some(stamp) = scalar::stamp(text) else { return slow_tick(datatype, text) };
+    let Some(stamp) = scalar::stamp(text) else {
+        return slow_tick(datatype, text);
+    };
     if stamp.nanos.rem_euclid(unit) != 0 {
         return Err(format!("{} is more precise than {datatype}", shown(text)));
     }
-    i64::try_from(stamp.nanos.div_euclid(unit)).map_err(|_| format!("{} is beyond {datatype}", shown(text)))
+    i64::try_from(stamp.nanos.div_euclid(unit))
+        .map_err(|_| format!("{} is beyond {datatype}", shown(text)))
 }
 
 fn slow_tick(datatype: Datatype, text: &[u8]) -> Result<i64, String> {
     let wrong = || no_value(datatype, text);
     let plain = str::from_utf8(text).map_err(|_| wrong())?;
-    let (number, marked) = plain.strip_prefix('@').map_or((plain, false), |rest| (rest, true));
+    let (number, marked) = plain
+        .strip_prefix('@')
+        .map_or((plain, false), |rest| (rest, true));
     if (marked || number.len() != 4 || datatype.is_time())
         && let Ok(tick) = number.parse()
     {
@@ -277,7 +305,9 @@ fn time_tick(datatype: Datatype, nanos: i128) -> Option<i64> {
         Datatype::TimeNano => 1,
         _ => return None,
     };
-    (nanos % unit == 0).then(|| i64::try_from(nanos / unit).ok()).flatten()
+    (nanos % unit == 0)
+        .then(|| i64::try_from(nanos / unit).ok())
+        .flatten()
 }
 
 fn hexadecimal(text: &[u8]) -> Result<Vec<u8>, String> {
@@ -296,7 +326,10 @@ where
     let column = &cells.target.column;
     let datatype = column.datatype;
     let item = |text: &[u8]| -> Result<T, String> {
-        let text = text.strip_prefix(b"\"").and_then(|t| t.strip_suffix(b"\"")).unwrap_or(text);
+        let text = text
+            .strip_prefix(b"\"")
+            .and_then(|t| t.strip_suffix(b"\""))
+            .unwrap_or(text);
         if text.is_empty() || is_null_word(text) {
             let fill = datatype.default_fill();
             let has_one = datatype.is_real() || datatype.is_datetime() || datatype.is_time();
@@ -310,14 +343,21 @@ where
         if datatype == Datatype::Bool {
             return boolean(text).map(|b| T::read(&[u8::from(b)]));
         }
-        let number = if datatype.is_real() { scalar::real::<T>(text) } else { whole::<T>(text) };
+        let number = if datatype.is_real() {
+            scalar::real::<T>(text)
+        } else {
+            whole::<T>(text)
+        };
         number.ok_or_else(|| no_value(datatype, text))
     };
     cells.lumps(|text, kind| {
         if kind != SpanKind::Nested && text.is_empty() {
             return Ok(None);
         }
-        let inner = text.trim_ascii().strip_prefix(b"[").and_then(|t| t.strip_suffix(b"]"));
+        let inner = text
+            .trim_ascii()
+            .strip_prefix(b"[")
+            .and_then(|t| t.strip_suffix(b"]"));
         let inner = inner.ok_or_else(|| format!("{} is not a list such as [1, 2]", shown(text)))?;
         let mut bytes = Vec::new();
         if !inner.trim_ascii().is_empty() {
@@ -330,7 +370,10 @@ where
         match column.cell_val_num {
             CellValNum::Fixed(n) if bytes.len() != n as usize * T::SIZE => {
                 let count = bytes.len() / T::SIZE;
-                Err(format!("{} has {count} values where {n} are expected", shown(text)))
+                Err(format!(
+                    "{} has {count} values where {n} are expected",
+                    shown(text)
+                ))
             }
             _ => Ok(Some(bytes)),
         }
@@ -343,7 +386,10 @@ fn labelled<T: Native>(
     labels: &super::target::LabelIndex,
 ) -> Result<ColumnBuffers, RecordError> {
     let column = &cells.target.column;
-    let values = column.enumeration.as_ref().map_or(Datatype::StringUtf8, |e| e.datatype);
+    let values = column
+        .enumeration
+        .as_ref()
+        .map_or(Datatype::StringUtf8, |e| e.datatype);
     let as_text = is_text(values);
     cells.lumps(|text, kind| {
         let parsed;
@@ -356,7 +402,9 @@ fn labelled<T: Native>(
             parsed = value::parse(values, plain, value::Bound::Low)?;
             &parsed
         };
-        let index = labels.get(label).ok_or_else(|| format!("{} is none of the labels", shown(text)))?;
+        let index = labels
+            .get(label)
+            .ok_or_else(|| format!("{} is none of the labels", shown(text)))?;
         let mut bytes = vec![0; T::SIZE];
         T::read(&index.to_le_bytes()).write(&mut bytes);
         Ok(Some(bytes))
@@ -376,30 +424,55 @@ mod tests {
     }
 
     fn read_target(text: &str, target: &Target) -> Result<Vec<Option<Vec<u8>>>, String> {
-        let dialect = Dialect { delimiter: b';', quote: b'"' };
-        let block = dialect.cut(text.as_bytes().to_vec(), &[Some(0)], 1).unwrap();
-        let rules = TextRules { nulls: vec![b"-".to_vec()], quoted_numbers: true };
-        let read = column(&block, 0, target, &rules).map_err(|e| format!("{}: {}", e.lines + 1, e.reason))?;
+        let dialect = Dialect {
+            delimiter: b';',
+            quote: b'"',
+        };
+        let block = dialect
+            .cut(text.as_bytes().to_vec(), &[Some(0)], 1)
+            .unwrap();
+        let rules = TextRules {
+            nulls: vec![b"-".to_vec()],
+            quoted_numbers: true,
+        };
+        let read = column(&block, 0, target, &rules)
+            .map_err(|e| format!("{}: {}", e.lines + 1, e.reason))?;
         read.validate().unwrap();
         Ok(read.cells().map(|cell| cell.map(<[u8]>::to_vec)).collect())
     }
 
     fn ticks(text: &str, datatype: Datatype) -> Result<Vec<i64>, String> {
         let cells = read(text, ColumnType::new("x", datatype))?;
-        Ok(cells.iter().map(|c| i64::read(c.as_ref().unwrap())).collect())
+        Ok(cells
+            .iter()
+            .map(|c| i64::read(c.as_ref().unwrap()))
+            .collect())
     }
 
     #[test]
     fn numbers_fill_their_type_and_no_more() {
-        let one =
-            |text: &str, datatype| read(text, ColumnType::new("x", datatype)).map(|c| c[0].clone().unwrap());
+        let one = |text: &str, datatype| {
+            read(text, ColumnType::new("x", datatype)).map(|c| c[0].clone().unwrap())
+        };
         assert_eq!(one("-128", Datatype::Int8).unwrap(), [0x80]);
         assert_eq!(one("255", Datatype::UInt8).unwrap(), [0xff]);
-        assert_eq!(one("18446744073709551615", Datatype::UInt64).unwrap(), [0xff; 8]);
-        assert_eq!(one("-9223372036854775808", Datatype::Int64).unwrap(), i64::MIN.to_le_bytes());
+        assert_eq!(
+            one("18446744073709551615", Datatype::UInt64).unwrap(),
+            [0xff; 8]
+        );
+        assert_eq!(
+            one("-9223372036854775808", Datatype::Int64).unwrap(),
+            i64::MIN.to_le_bytes()
+        );
         assert_eq!(one("3.00", Datatype::Int32).unwrap(), 3i32.to_le_bytes());
-        assert_eq!(one("1e-3", Datatype::Float32).unwrap(), 1e-3f32.to_le_bytes());
-        assert_eq!(one("inf", Datatype::Float64).unwrap(), f64::INFINITY.to_le_bytes());
+        assert_eq!(
+            one("1e-3", Datatype::Float32).unwrap(),
+            1e-3f32.to_le_bytes()
+        );
+        assert_eq!(
+            one("inf", Datatype::Float64).unwrap(),
+            f64::INFINITY.to_le_bytes()
+        );
         assert_eq!(one("TRUE", Datatype::Bool).unwrap(), [1]);
         for (text, datatype) in [
             ("128", Datatype::Int8),
@@ -420,58 +493,127 @@ mod tests {
     fn missing_values_are_null_or_stand_ins_or_refused() {
         let nullable = ColumnType::new("x", Datatype::Int32).with_nulls();
         let cells = read("1\n\nNA\n-\n\"\"\n", nullable).unwrap();
-        assert_eq!(cells.iter().map(Option::is_some).collect::<Vec<_>>(), [true, false, false, false, false]);
+        assert_eq!(
+            cells.iter().map(Option::is_some).collect::<Vec<_>>(),
+            [true, false, false, false, false]
+        );
         let error = read("1\n\n", ColumnType::new("x", Datatype::Int32)).unwrap_err();
         assert_eq!(error, "2: it is missing, and the attribute cannot be null");
         let nan = read("\n", ColumnType::new("x", Datatype::Float64)).unwrap();
         assert!(f64::read(nan[0].as_ref().unwrap()).is_nan());
         assert_eq!(ticks("\n", Datatype::DateTimeMilli).unwrap(), [i64::MIN]);
         let dimension = Target::new(ColumnType::new("x", Datatype::Float64), 0, true);
-        assert!(read_target("\n", &dimension).unwrap_err().contains("coordinates"));
-        let text = ColumnType::new("x", Datatype::StringUtf8).with_cell_val_num(CellValNum::Var).with_nulls();
+        assert!(
+            read_target("\n", &dimension)
+                .unwrap_err()
+                .contains("coordinates")
+        );
+        let text = ColumnType::new("x", Datatype::StringUtf8)
+            .with_cell_val_num(CellValNum::Var)
+            .with_nulls();
         let cells = read("NA\n\n\"\"\n-\n", text).unwrap();
         assert_eq!(cells, [Some(b"NA".to_vec()), None, Some(vec![]), None]);
     }
 
     #[test]
     fn dates_and_times_in_their_units() {
-        assert_eq!(ticks("1970-01-03\n@5\n-7", Datatype::DateTimeDay).unwrap(), [2, 5, -7]);
+        assert_eq!(
+            ticks("1970-01-03\n@5\n-7", Datatype::DateTimeDay).unwrap(),
+            [2, 5, -7]
+        );
         assert_eq!(ticks("2024\n@3", Datatype::DateTimeYear).unwrap(), [54, 3]);
-        assert_eq!(ticks("2024-01-01T00:00:00", Datatype::DateTimeYear).unwrap(), [54]);
-        assert_eq!(ticks("1970-03-01T00:00:00", Datatype::DateTimeMonth).unwrap(), [2]);
-        assert_eq!(ticks("1969-12-31T23:59:59.999", Datatype::DateTimeMilli).unwrap(), [-1]);
-        assert_eq!(ticks("01:00:01\nPT3600S\n7", Datatype::TimeSecond).unwrap(), [3601, 3600, 7]);
+        assert_eq!(
+            ticks("2024-01-01T00:00:00", Datatype::DateTimeYear).unwrap(),
+            [54]
+        );
+        assert_eq!(
+            ticks("1970-03-01T00:00:00", Datatype::DateTimeMonth).unwrap(),
+            [2]
+        );
+        assert_eq!(
+            ticks("1969-12-31T23:59:59.999", Datatype::DateTimeMilli).unwrap(),
+            [-1]
+        );
+        assert_eq!(
+            ticks("01:00:01\nPT3600S\n7", Datatype::TimeSecond).unwrap(),
+            [3601, 3600, 7]
+        );
         assert_eq!(ticks("PT7200S", Datatype::TimeHour).unwrap(), [2]);
-        assert!(ticks("1970-01-01T12:00", Datatype::DateTimeDay).unwrap_err().contains("more precise"));
-        assert!(ticks("2300-01-01", Datatype::DateTimeNano).unwrap_err().contains("beyond"));
+        assert!(
+            ticks("1970-01-01T12:00", Datatype::DateTimeDay)
+                .unwrap_err()
+                .contains("more precise")
+        );
+        assert!(
+            ticks("2300-01-01", Datatype::DateTimeNano)
+                .unwrap_err()
+                .contains("beyond")
+        );
         assert!(ticks("noon", Datatype::DateTimeSecond).is_err());
     }
 
     #[test]
     fn texts_bytes_and_lists() {
         let var = |datatype| ColumnType::new("x", datatype).with_cell_val_num(CellValNum::Var);
-        let fixed = |datatype, n| ColumnType::new("x", datatype).with_cell_val_num(CellValNum::Fixed(n));
-        assert_eq!(read("00ff\n0x01", var(Datatype::Blob)).unwrap(), [Some(vec![0, 255]), Some(vec![1])]);
+        let fixed =
+            |datatype, n| ColumnType::new("x", datatype).with_cell_val_num(CellValNum::Fixed(n));
+        assert_eq!(
+            read("00ff\n0x01", var(Datatype::Blob)).unwrap(),
+            [Some(vec![0, 255]), Some(vec![1])]
+        );
         assert!(read("zz", var(Datatype::Blob)).is_err());
-        assert_eq!(read("ab", fixed(Datatype::Char, 3)).unwrap(), [Some(b"ab\0".to_vec())]);
-        assert!(read("abcd", fixed(Datatype::Char, 3)).unwrap_err().contains("4 bytes, a cell 3"));
-        assert_eq!(read("[1, 2]\n[]", var(Datatype::Int8)).unwrap(), [Some(vec![1, 2]), Some(vec![])]);
-        assert_eq!(read("[1, -1]", fixed(Datatype::Int8, 2)).unwrap(), [Some(vec![1, 255])]);
-        assert!(read("[1]", fixed(Datatype::Int8, 2)).unwrap_err().contains("1 values where 2"));
-        assert!(read("1", fixed(Datatype::Int8, 2)).unwrap_err().contains("not a list"));
+        assert_eq!(
+            read("ab", fixed(Datatype::Char, 3)).unwrap(),
+            [Some(b"ab\0".to_vec())]
+        );
+        assert!(
+            read("abcd", fixed(Datatype::Char, 3))
+                .unwrap_err()
+                .contains("4 bytes, a cell 3")
+        );
+        assert_eq!(
+            read("[1, 2]\n[]", var(Datatype::Int8)).unwrap(),
+            [Some(vec![1, 2]), Some(vec![])]
+        );
+        assert_eq!(
+            read("[1, -1]", fixed(Datatype::Int8, 2)).unwrap(),
+            [Some(vec![1, 255])]
+        );
+        assert!(
+            read("[1]", fixed(Datatype::Int8, 2))
+                .unwrap_err()
+                .contains("1 values where 2")
+        );
+        assert!(
+            read("1", fixed(Datatype::Int8, 2))
+                .unwrap_err()
+                .contains("not a list")
+        );
     }
 
     #[test]
     fn labels_become_indices() {
         let labels = Enumeration::of_strings("e", Datatype::StringUtf8, false, ["b", "a"]).unwrap();
-        let column_type =
-            ColumnType { enumeration: Some(Arc::new(labels)), ..ColumnType::new("x", Datatype::UInt16) };
-        assert_eq!(read("a\nb\n", column_type.clone()).unwrap(), [Some(vec![1, 0]), Some(vec![0, 0])]);
-        assert!(read("c", column_type).unwrap_err().contains("none of the labels"));
+        let column_type = ColumnType {
+            enumeration: Some(Arc::new(labels)),
+            ..ColumnType::new("x", Datatype::UInt16)
+        };
+        assert_eq!(
+            read("a\nb\n", column_type.clone()).unwrap(),
+            [Some(vec![1, 0]), Some(vec![0, 0])]
+        );
+        assert!(
+            read("c", column_type)
+                .unwrap_err()
+                .contains("none of the labels")
+        );
         let data = [5i32, 7].iter().flat_map(|v| v.to_le_bytes()).collect();
-        let labels = Enumeration::of_fixed("e", Datatype::Int32, CellValNum::ONE, false, data).unwrap();
-        let column_type =
-            ColumnType { enumeration: Some(Arc::new(labels)), ..ColumnType::new("x", Datatype::Int8) };
+        let labels =
+            Enumeration::of_fixed("e", Datatype::Int32, CellValNum::ONE, false, data).unwrap();
+        let column_type = ColumnType {
+            enumeration: Some(Arc::new(labels)),
+            ..ColumnType::new("x", Datatype::Int8)
+        };
         assert_eq!(read("7\n", column_type).unwrap(), [Some(vec![1])]);
     }
 }

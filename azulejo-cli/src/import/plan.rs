@@ -1,4 +1,5 @@
-//! From what a file holds and what the user asks for to the schema of an array, and which column fills which field.
+//! From what a file holds and what the user asks for to the schema of an array, and which column
+//! fills which field.
 
 use super::domain::{self, Axis};
 use super::filters;
@@ -50,7 +51,8 @@ pub enum Shape {
     Sparse,
     /// By their coordinates, in this box of a dense array.
     Coordinates(NdRectangle),
-    /// One after another in this box of a dense array; the first dimension varies fastest if `columns_first`.
+    /// One after another in this box of a dense array; the first dimension varies fastest if
+    /// `columns_first`.
     Grid {
         /// The box.
         bounds: NdRectangle,
@@ -79,8 +81,8 @@ impl Wishes {
         }
         for text in &fields.filters {
             let (name, pipeline) = pair("--filter", text)?;
-            let pipeline =
-                filters::parse(pipeline).map_err(|e| CliError::usage(format!("--filter {text}: {e}")))?;
+            let pipeline = filters::parse(pipeline)
+                .map_err(|e| CliError::usage(format!("--filter {text}: {e}")))?;
             wishes.filters.insert(name, pipeline);
         }
         for text in &shape.domain {
@@ -103,20 +105,46 @@ impl Wishes {
         let none = |name: &str| name == "none";
         let checks = [
             ("--type", self.types.keys().find(|n| !field(n)), "field"),
-            ("--filter", self.filters.keys().find(|n| !field(n) && !special(n)), "field"),
-            ("--domain", self.domains.keys().find(|n| !dimension(n)), "dimension"),
-            ("--tile", self.tiles.keys().find(|n| !dimension(n)), "dimension"),
-            ("--nullable", fields.nullable.iter().find(|n| !attribute(n)), "attribute"),
-            ("--required", fields.required.iter().find(|n| !attribute(n)), "attribute"),
+            (
+                "--filter",
+                self.filters.keys().find(|n| !field(n) && !special(n)),
+                "field",
+            ),
+            (
+                "--domain",
+                self.domains.keys().find(|n| !dimension(n)),
+                "dimension",
+            ),
+            (
+                "--tile",
+                self.tiles.keys().find(|n| !dimension(n)),
+                "dimension",
+            ),
+            (
+                "--nullable",
+                fields.nullable.iter().find(|n| !attribute(n)),
+                "attribute",
+            ),
+            (
+                "--required",
+                fields.required.iter().find(|n| !attribute(n)),
+                "attribute",
+            ),
             (
                 "--enumerate",
-                fields.enumerate.iter().flatten().find(|n| !attribute(n) && !none(n)),
+                fields
+                    .enumerate
+                    .iter()
+                    .flatten()
+                    .find(|n| !attribute(n) && !none(n)),
                 "attribute",
             ),
         ];
         for (option, unknown, kind) in checks {
             if let Some(name) = unknown {
-                return Err(CliError::usage(format!("{option}: the array would have no {kind} {name:?}")));
+                return Err(CliError::usage(format!(
+                    "{option}: the array would have no {kind} {name:?}"
+                )));
             }
         }
         Ok(())
@@ -125,14 +153,19 @@ impl Wishes {
 
 fn pair<'t>(option: &str, text: &'t str) -> Result<(String, &'t str)> {
     let pair = text.split_once('=').filter(|(name, _)| !name.is_empty());
-    let (name, value) = pair.ok_or_else(|| CliError::usage(format!("{option} {text}: write NAME=VALUE")))?;
+    let (name, value) =
+        pair.ok_or_else(|| CliError::usage(format!("{option} {text}: write NAME=VALUE")))?;
     Ok((name.to_owned(), value))
 }
 
-/// Reads `FLOAT32`, `FLOAT32[3]`, `INT32[]` (any number). Strings and bytes have any length unless it is said.
+/// Reads `FLOAT32`, `FLOAT32[3]`, `INT32[]` (any number). Strings and bytes have any length unless
+/// it is said.
 fn parse_type(text: &str) -> Result<(Datatype, CellValNum), String> {
     let (name, number) = match text.split_once('[') {
-        Some((name, number)) => (name, Some(number.strip_suffix(']').ok_or("the ] is missing")?)),
+        Some((name, number)) => (
+            name,
+            Some(number.strip_suffix(']').ok_or("the ] is missing")?),
+        ),
         None => (text, None),
     };
     let datatype = Datatype::from_name(name).ok_or_else(|| {
@@ -167,32 +200,49 @@ pub fn new_array(
     }
     let sparse = shape.sparse || (!shape.dense && !dims.is_empty());
     if sparse && dims.is_empty() {
-        return Err(CliError::usage("a sparse array needs dimensions: name their columns with --dims"));
+        return Err(CliError::usage(
+            "a sparse array needs dimensions: name their columns with --dims",
+        ));
     }
     let rows = profiles.first().map_or(0, |p| p.rows);
     let mut notes: Vec<String> = profiles.iter().filter_map(|p| p.note.clone()).collect();
     let mut axes = Vec::new();
     for dim in dims {
-        let profile = profiles.iter().find(|p| p.name == *dim).ok_or_else(|| no_column(dim, profiles))?;
+        let profile = profiles
+            .iter()
+            .find(|p| p.name == *dim)
+            .ok_or_else(|| no_column(dim, profiles))?;
         axes.push(axis(profile, &wishes, fields.narrow)?);
     }
     if !sparse {
         same_type(&mut axes)?;
     }
-    let columns: Vec<&Profile> = profiles.iter().filter(|p| !dims.contains(&p.name)).collect();
+    let columns: Vec<&Profile> = profiles
+        .iter()
+        .filter(|p| !dims.contains(&p.name))
+        .collect();
     let hilbert = match shape.cell_order {
         Some(order) => order == CellOrderArg::Hilbert,
         None => sparse && axes.len() > 1 && axes.iter().all(|axis| axis.datatype.is_real()),
     };
-    let mut builder = if sparse { ArraySchema::sparse() } else { ArraySchema::dense() };
+    let mut builder = if sparse {
+        ArraySchema::sparse()
+    } else {
+        ArraySchema::dense()
+    };
     builder = orders(builder, shape, hilbert, false);
     let capacity = shape.capacity.unwrap_or(10_000);
-    builder = builder.capacity(capacity).allows_duplicates(sparse && !shape.unique);
+    builder = builder
+        .capacity(capacity)
+        .allows_duplicates(sparse && !shape.unique);
     let mut first_row = 0;
     if axes.is_empty() {
         let axis = row_axis(rows, profiles);
         let dimension = axis.dimension(&wishes)?;
-        first_row = dimension.domain.as_ref().map_or(0, |domain| i64::read(&domain.start));
+        first_row = dimension
+            .domain
+            .as_ref()
+            .map_or(0, |domain| i64::read(&domain.start));
         // The rows in use, so that more can be added.
         let wide = dimension.domain == axis.domain;
         builder = builder.dimension_with(dimension);
@@ -218,21 +268,35 @@ pub fn new_array(
         builder = builder.attribute_with(attribute);
     }
     builder = array_filters(builder, &wishes);
-    let array = builder.build().map_err(|e| CliError::usage(format!("such an array cannot be: {e}")))?;
+    let array = builder
+        .build()
+        .map_err(|e| CliError::usage(format!("such an array cannot be: {e}")))?;
     wishes.check(fields, &array.schema)?;
     let targets = targets(&array.schema, names, &|name| labels.get(name).cloned())?;
     let shape = if sparse {
         Shape::Sparse
     } else if axes.is_empty() {
-        let bounds = one_range(Range::of(first_row, first_row.saturating_add(last_row(rows))));
+        let bounds = one_range(Range::of(
+            first_row,
+            first_row.saturating_add(last_row(rows)),
+        ));
         grid::check_domain(&array.schema, &bounds)?;
-        Shape::Grid { bounds, columns_first: false }
+        Shape::Grid {
+            bounds,
+            columns_first: false,
+        }
     } else {
         let bounds = domain::data_box(&axes)?;
         grid::check_domain(&array.schema, &bounds)?;
         Shape::Coordinates(bounds)
     };
-    Ok(Plan { array, targets, shape, rows, notes })
+    Ok(Plan {
+        array,
+        targets,
+        shape,
+        rows,
+        notes,
+    })
 }
 
 /// Plans a new array of as many dimensions as an array in a file has axes.
@@ -250,20 +314,36 @@ pub fn new_grid(
     let names = match &shape.dims {
         Some(names) if names.len() != lengths.len() => {
             let (given, axes) = (names.len(), lengths.len());
-            return Err(CliError::usage(format!("--dims gives {given} names, the array has {axes} axes")));
+            return Err(CliError::usage(format!(
+                "--dims gives {given} names, the array has {axes} axes"
+            )));
         }
         Some(names) => names.clone(),
-        None => (0..lengths.len()).map(|axis| format!("dim_{axis}")).collect(),
+        None => (0..lengths.len())
+            .map(|axis| format!("dim_{axis}"))
+            .collect(),
     };
     let mut axes = Vec::new();
     for (name, &length) in names.iter().zip(lengths) {
-        let last = i64::try_from(length).ok().and_then(|n| n.checked_sub(1)).filter(|&n| n >= 0);
-        let last = last.ok_or_else(|| CliError::usage(format!("axis {name:?} has the length {length}")))?;
-        axes.push(Axis::new(name, Datatype::Int64, Some(Bounds::Integer(0, last.into()))));
+        let last = i64::try_from(length)
+            .ok()
+            .and_then(|n| n.checked_sub(1))
+            .filter(|&n| n >= 0);
+        let last =
+            last.ok_or_else(|| CliError::usage(format!("axis {name:?} has the length {length}")))?;
+        axes.push(Axis::new(
+            name,
+            Datatype::Int64,
+            Some(Bounds::Integer(0, last.into())),
+        ));
     }
     if axes.is_empty() {
         // A single number: an array of one cell.
-        axes.push(Axis::new("dim_0", Datatype::Int64, Some(Bounds::Integer(0, 0))));
+        axes.push(Axis::new(
+            "dim_0",
+            Datatype::Int64,
+            Some(Bounds::Integer(0, 0)),
+        ));
     }
     domain::dense(&mut axes)?;
     domain::tiles_of_bytes(&mut axes, column.cell_size() as u64);
@@ -272,7 +352,9 @@ pub fn new_grid(
         builder = builder.dimension_with(axis.dimension(&wishes)?);
     }
     let (datatype, cell_val_num) = match wishes.types.get(&*column.name) {
-        Some(wish) if wish.0.size() == column.datatype.size() && wish.1 == column.cell_val_num => *wish,
+        Some(wish) if wish.0.size() == column.datatype.size() && wish.1 == column.cell_val_num => {
+            *wish
+        }
         Some(_) => {
             return Err(CliError::usage(format!(
                 "--type: the file holds {}; only a type of the same size can take its place",
@@ -287,17 +369,37 @@ pub fn new_grid(
     attribute.nullable = fields.nullable.iter().any(|n| **n == *column.name);
     attribute.filters = attribute_filters(&wishes, &attribute);
     builder = array_filters(builder.attribute_with(attribute), &wishes);
-    let array = builder.build().map_err(|e| CliError::usage(format!("such an array cannot be: {e}")))?;
+    let array = builder
+        .build()
+        .map_err(|e| CliError::usage(format!("such an array cannot be: {e}")))?;
     wishes.check(fields, &array.schema)?;
     let targets = targets(&array.schema, &[column.name.to_string()], &|_| None)?;
     let bounds = domain::data_box(&axes)?;
     grid::check_domain(&array.schema, &bounds)?;
     let rows = lengths.iter().product();
-    Ok(Plan { array, targets, shape: Shape::Grid { bounds, columns_first }, rows, notes: Vec::new() })
+    Ok(Plan {
+        array,
+        targets,
+        shape: Shape::Grid {
+            bounds,
+            columns_first,
+        },
+        rows,
+        notes: Vec::new(),
+    })
 }
 
-fn orders(builder: SchemaBuilder, shape: &ShapeArgs, hilbert: bool, columns_first: bool) -> SchemaBuilder {
-    let default = if columns_first { Layout::ColMajor } else { Layout::RowMajor };
+fn orders(
+    builder: SchemaBuilder,
+    shape: &ShapeArgs,
+    hilbert: bool,
+    columns_first: bool,
+) -> SchemaBuilder {
+    let default = if columns_first {
+        Layout::ColMajor
+    } else {
+        Layout::RowMajor
+    };
     let cell = match shape.cell_order {
         Some(CellOrderArg::Row) => Layout::RowMajor,
         Some(CellOrderArg::Col) => Layout::ColMajor,
@@ -314,7 +416,11 @@ fn orders(builder: SchemaBuilder, shape: &ShapeArgs, hilbert: bool, columns_firs
 }
 
 fn array_filters(builder: SchemaBuilder, wishes: &Wishes) -> SchemaBuilder {
-    let offsets = wishes.filters.get("@offsets").cloned().unwrap_or_else(filters::chosen_offsets);
+    let offsets = wishes
+        .filters
+        .get("@offsets")
+        .cloned()
+        .unwrap_or_else(filters::chosen_offsets);
     let mut builder = builder.offsets_filters(offsets);
     if let Some(filters) = wishes.filters.get("@coords") {
         builder = builder.coords_filters(filters.clone());
@@ -339,10 +445,12 @@ impl Axis {
                 .map_err(|e| CliError::usage(format!("--domain {}={text}: {e}", self.name)))?;
         }
         if let Some(text) = wishes.tiles.get(&self.name) {
-            axis.set_tile(text).map_err(|e| CliError::usage(format!("--tile {}={text}: {e}", self.name)))?;
+            axis.set_tile(text)
+                .map_err(|e| CliError::usage(format!("--tile {}={text}: {e}", self.name)))?;
         }
         let asked = wishes.filters.get(&self.name).cloned();
-        // Filters of the array's coordinates, where they are given, are for all dimensions without their own.
+        // Filters of the array's coordinates, where they are given, are for all dimensions without
+        // their own.
         let filters = asked.unwrap_or_else(|| match wishes.filters.contains_key("@coords") {
             true => Pipeline::default(),
             false => filters::chosen(self.datatype, self.cell_val_num()),
@@ -383,31 +491,43 @@ fn axis(profile: &Profile, wishes: &Wishes, narrow: bool) -> Result<Axis> {
         datatype = narrowed(datatype, profile.bounds);
     }
     let text = datatype == Datatype::StringAscii;
-    let number = datatype.is_integer() || datatype.is_real() || datatype.is_datetime() || datatype.is_time();
+    let number =
+        datatype.is_integer() || datatype.is_real() || datatype.is_datetime() || datatype.is_time();
     let single = profile.cell_val_num == CellValNum::ONE || wishes.types.contains_key(name);
     if !(text || number && single) {
-        return Err(CliError::usage(format!("column {name:?} cannot be a dimension: it holds {datatype}")));
+        return Err(CliError::usage(format!(
+            "column {name:?} cannot be a dimension: it holds {datatype}"
+        )));
     }
-    let known = profile.bounds.filter(|_| !wishes.types.contains_key(name) || profile.bounds.is_some());
+    let known = profile
+        .bounds
+        .filter(|_| !wishes.types.contains_key(name) || profile.bounds.is_some());
     let bounds = if text { None } else { known };
     Ok(Axis::new(name, datatype, bounds))
 }
 
 /// Dense dimensions have one type.
 fn same_type(axes: &mut [Axis]) -> Result<()> {
-    let Some(first) = axes.first().map(|axis| axis.datatype) else { return Ok(()) };
+    let Some(first) = axes.first().map(|axis| axis.datatype) else {
+        return Ok(());
+    };
     if axes.iter().all(|axis| axis.datatype == first) {
         return Ok(());
     }
-    let wide =
-        |axis: &Axis| matches!(axis.bounds, Some(Bounds::Integer(_, high)) if high > i128::from(i64::MAX));
-    if axes.iter().all(|axis| axis.datatype.is_integer() && !wide(axis)) {
+    let wide = |axis: &Axis| matches!(axis.bounds, Some(Bounds::Integer(_, high)) if high > i128::from(i64::MAX));
+    if axes
+        .iter()
+        .all(|axis| axis.datatype.is_integer() && !wide(axis))
+    {
         for axis in axes.iter_mut() {
             axis.datatype = Datatype::Int64;
         }
         return Ok(());
     }
-    let types: Vec<String> = axes.iter().map(|axis| format!("{} {}", axis.name, axis.datatype)).collect();
+    let types: Vec<String> = axes
+        .iter()
+        .map(|axis| format!("{} {}", axis.name, axis.datatype))
+        .collect();
     Err(CliError::usage(format!(
         "the dimensions of a dense array have one type, these have several: {}; --sparse takes them",
         types.join(", ")
@@ -420,9 +540,15 @@ fn row_axis(rows: u64, profiles: &[Profile]) -> Axis {
     while taken(&name) {
         name.push('_');
     }
-    let mut axis = Axis::new(&name, Datatype::Int64, Some(Bounds::Integer(0, last_row(rows).into())));
+    let mut axis = Axis::new(
+        &name,
+        Datatype::Int64,
+        Some(Bounds::Integer(0, last_row(rows).into())),
+    );
     axis.domain = Some(Range::of(0i64, LAST_ROW));
-    let tile = rows.next_power_of_two().clamp(LEAST_ROWS_A_TILE, ROWS_A_TILE);
+    let tile = rows
+        .next_power_of_two()
+        .clamp(LEAST_ROWS_A_TILE, ROWS_A_TILE);
     axis.tile_extent = Some(tile.to_le_bytes().to_vec());
     axis
 }
@@ -432,7 +558,9 @@ fn last_row(rows: u64) -> i64 {
 }
 
 fn one_range(range: Range) -> NdRectangle {
-    NdRectangle { ranges: vec![range] }
+    NdRectangle {
+        ranges: vec![range],
+    }
 }
 
 /// The attribute that a column becomes, and its labels.
@@ -449,13 +577,17 @@ fn attribute(
             (datatype, profile.cell_val_num)
         }
         Some(&wish) => wish,
-        None if fields.narrow && !profile.stated => {
-            (narrowed(profile.datatype, profile.bounds), profile.cell_val_num)
-        }
+        None if fields.narrow && !profile.stated => (
+            narrowed(profile.datatype, profile.bounds),
+            profile.cell_val_num,
+        ),
         None => (profile.datatype, profile.cell_val_num),
     };
     let mut enumeration = None;
-    if wishes.types.get(name).is_none_or(|wish| wish.0.is_integer())
+    if wishes
+        .types
+        .get(name)
+        .is_none_or(|wish| wish.0.is_integer())
         && let Some(labels) = labels(profile, fields)?
     {
         let count = labels.len() as u64;
@@ -466,7 +598,10 @@ fn attribute(
             _ if count <= 32_768 => Datatype::UInt16,
             _ => Datatype::UInt32,
         };
-        let asked = fields.enumerate.as_ref().is_some_and(|names| names.contains(name));
+        let asked = fields
+            .enumerate
+            .as_ref()
+            .is_some_and(|names| names.contains(name));
         if !asked && !profile.dictionary {
             notes.push(format!(
                 "{name:?} has {count} different values and becomes an enumeration; --enumerate none keeps plain text"
@@ -494,7 +629,10 @@ fn labels(profile: &Profile, fields: &FieldArgs) -> Result<Option<Enumeration>> 
         Some(names) => names.contains(name),
         None => false,
     };
-    let found = profile.labels.as_ref().and_then(|labels| Some((labels, labels.len()?)));
+    let found = profile
+        .labels
+        .as_ref()
+        .and_then(|labels| Some((labels, labels.len()?)));
     let Some((labels, count)) = found else {
         return match asked {
             true if profile.labels.is_some() => {
@@ -512,24 +650,35 @@ fn labels(profile: &Profile, fields: &FieldArgs) -> Result<Option<Enumeration>> 
     };
     let values = profile.rows - profile.nulls;
     // Clearly worth it: many rows, few labels, and not flags of one letter.
-    let few = count > 0 && count <= Look::FEW_LABELS && values >= 10_000 && count as u64 <= values / 100;
+    let few =
+        count > 0 && count <= Look::FEW_LABELS && values >= 10_000 && count as u64 <= values / 100;
     let long = profile.bytes >= 2 * values;
     if !(asked || profile.dictionary || fields.enumerate.is_none() && few && long) {
         return Ok(None);
     }
     let texts = labels.texts(profile.dictionary);
     let enumeration = match profile.cell_val_num {
-        CellValNum::Var => Enumeration::of_strings(name, profile.datatype, profile.ordered_labels, texts),
-        fixed @ CellValNum::Fixed(_) => {
-            Enumeration::of_fixed(name, profile.datatype, fixed, profile.ordered_labels, texts.concat())
+        CellValNum::Var => {
+            Enumeration::of_strings(name, profile.datatype, profile.ordered_labels, texts)
         }
+        fixed @ CellValNum::Fixed(_) => Enumeration::of_fixed(
+            name,
+            profile.datatype,
+            fixed,
+            profile.ordered_labels,
+            texts.concat(),
+        ),
     };
-    enumeration.map(Some).map_err(|e| CliError::usage(format!("column {name:?} makes no enumeration: {e}")))
+    enumeration
+        .map(Some)
+        .map_err(|e| CliError::usage(format!("column {name:?} makes no enumeration: {e}")))
 }
 
 /// The narrowest integer type with these bounds.
 fn narrowed(datatype: Datatype, bounds: Option<Bounds>) -> Datatype {
-    let Some(Bounds::Integer(low, high)) = bounds.filter(|_| datatype.is_integer()) else { return datatype };
+    let Some(Bounds::Integer(low, high)) = bounds.filter(|_| datatype.is_integer()) else {
+        return datatype;
+    };
     let fits = |least: i128, most: i128| low >= least && high <= most;
     match () {
         () if fits(i8::MIN.into(), i8::MAX.into()) => Datatype::Int8,
@@ -544,10 +693,14 @@ fn narrowed(datatype: Datatype, bounds: Option<Bounds>) -> Datatype {
 
 fn no_column(name: &str, profiles: &[Profile]) -> CliError {
     let names: Vec<&str> = profiles.iter().map(|p| p.name.as_str()).collect();
-    CliError::usage(format!("the file has no column {name:?}; it has {}", names.join(", ")))
+    CliError::usage(format!(
+        "the file has no column {name:?}; it has {}",
+        names.join(", ")
+    ))
 }
 
-/// The fields of a schema that the file has columns for, by name. The others must be able to do without.
+/// The fields of a schema that the file has columns for, by name. The others must be able to do
+/// without.
 pub fn targets(
     schema: &ArraySchema,
     names: &[String],
@@ -566,16 +719,26 @@ pub fn targets(
                 names.join(", ")
             )));
         };
-        let Some((datatype, cell_val_num)) = schema.type_of(field) else { continue };
+        let Some((datatype, cell_val_num)) = schema.type_of(field) else {
+            continue;
+        };
         let enumeration = match field {
-            FieldIndex::Attribute(at) => match schema.attribute(at).and_then(|a| a.enumeration.as_deref()) {
-                Some(_) => enumeration(name),
-                None => None,
-            },
+            FieldIndex::Attribute(at) => {
+                match schema.attribute(at).and_then(|a| a.enumeration.as_deref()) {
+                    Some(_) => enumeration(name),
+                    None => None,
+                }
+            }
             FieldIndex::Dimension(_) => None,
         };
         let nullable = schema.is_nullable(field);
-        let column = ColumnType { name: name.into(), datatype, cell_val_num, nullable, enumeration };
+        let column = ColumnType {
+            name: name.into(),
+            datatype,
+            cell_val_num,
+            nullable,
+            enumeration,
+        };
         targets.push(Target::new(column, source, is_dimension));
     }
     Ok(targets)
@@ -587,9 +750,15 @@ mod tests {
 
     #[test]
     fn types_are_read() {
-        assert_eq!(parse_type("float32"), Ok((Datatype::Float32, CellValNum::ONE)));
+        assert_eq!(
+            parse_type("float32"),
+            Ok((Datatype::Float32, CellValNum::ONE))
+        );
         assert_eq!(parse_type("CHAR"), Ok((Datatype::Char, CellValNum::Var)));
-        assert_eq!(parse_type("CHAR[3]"), Ok((Datatype::Char, CellValNum::Fixed(3))));
+        assert_eq!(
+            parse_type("CHAR[3]"),
+            Ok((Datatype::Char, CellValNum::Fixed(3)))
+        );
         assert_eq!(parse_type("INT8[]"), Ok((Datatype::Int8, CellValNum::Var)));
         for text in ["", "INT", "INT8[0]", "INT8[", "INT8[x]"] {
             assert!(parse_type(text).is_err(), "{text}");
@@ -604,6 +773,9 @@ mod tests {
         assert_eq!(narrow(-1, 255), Datatype::Int16);
         assert_eq!(narrow(0, 1 << 31), Datatype::UInt32);
         assert_eq!(narrow(-1, 1 << 31), Datatype::Int64);
-        assert_eq!(narrowed(Datatype::Float64, Some(Bounds::Integer(0, 1))), Datatype::Float64);
+        assert_eq!(
+            narrowed(Datatype::Float64, Some(Bounds::Integer(0, 1))),
+            Datatype::Float64
+        );
     }
 }

@@ -81,7 +81,11 @@ pub struct Labels {
 impl Labels {
     /// None yet, and no more than `limit` to come.
     pub fn new(limit: usize) -> Self {
-        Self { limit, overflow: limit == 0, ..Self::default() }
+        Self {
+            limit,
+            overflow: limit == 0,
+            ..Self::default()
+        }
     }
 
     /// Adds a text.

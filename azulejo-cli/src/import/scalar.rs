@@ -11,7 +11,11 @@ pub fn integer(text: &[u8]) -> Option<i128> {
         return None;
     }
     if let Some(small) = small_integer(digits) {
-        return Some(if negative { -i128::from(small) } else { i128::from(small) });
+        return Some(if negative {
+            -i128::from(small)
+        } else {
+            i128::from(small)
+        });
     }
     let mut value = 0i128;
     for &byte in digits {
@@ -73,15 +77,17 @@ pub enum Precision {
     Nano,
 }
 
-/// Reads `YYYY-MM-DD`, or that with `T` or a space and `HH:MM[:SS[.fraction]]` and perhaps `Z` or `+HH:MM`. `None` for
-/// anything else, days that the calendar lacks included.
+/// Reads `YYYY-MM-DD`, or that with `T` or a space and `HH:MM[:SS[.fraction]]` and perhaps `Z` or
+/// `+HH:MM`. `None` for anything else, days that the calendar lacks included.
 pub fn stamp(text: &[u8]) -> Option<Stamp> {
     let (negative, text) = match text {
         [b'-', rest @ ..] => (true, rest),
         rest => (false, rest),
     };
     let (date, rest) = text.split_at_checked(10)?;
-    let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = date else { return None };
+    let &[y1, y2, y3, y4, b'-', m1, m2, b'-', d1, d2] = date else {
+        return None;
+    };
     let year = i64::from(two(y1, y2)? * 100 + two(y3, y4)?) * if negative { -1 } else { 1 };
     let (month, day) = (two(m1, m2)?, two(d1, d2)?);
     if !(1..=12).contains(&month) || day < 1 || day > days_in_month(year, month) {
@@ -89,9 +95,14 @@ pub fn stamp(text: &[u8]) -> Option<Stamp> {
     }
     let midnight = i128::from(days(year, i64::from(month), i64::from(day))) * DAY;
     if rest.is_empty() {
-        return Some(Stamp { nanos: midnight, precision: Precision::Day });
+        return Some(Stamp {
+            nanos: midnight,
+            precision: Precision::Day,
+        });
     }
-    let [b'T' | b't' | b' ', clock @ ..] = rest else { return None };
+    let [b'T' | b't' | b' ', clock @ ..] = rest else {
+        return None;
+    };
     let (of_day, precision, zone) = clock_time(clock)?;
     let zone = match zone {
         [] | [b'Z' | b'z'] => 0,
@@ -101,23 +112,33 @@ pub fn stamp(text: &[u8]) -> Option<Stamp> {
                 [b':', m1, m2] | [m1, m2] => two(*m1, *m2).filter(|&m| m < 60)?,
                 _ => return None,
             };
-            let offset = i128::from(two(*h1, *h2).filter(|&h| h < 24)? * 60 + minutes) * 60_000_000_000;
+            let offset =
+                i128::from(two(*h1, *h2).filter(|&h| h < 24)? * 60 + minutes) * 60_000_000_000;
             if *sign == b'-' { -offset } else { offset }
         }
         _ => return None,
     };
-    Some(Stamp { nanos: midnight + of_day - zone, precision })
+    Some(Stamp {
+        nanos: midnight + of_day - zone,
+        precision,
+    })
 }
 
 /// `HH:MM[:SS[.fraction]]` in nanoseconds, how precise it is, and what follows.
 fn clock_time(text: &[u8]) -> Option<(i128, Precision, &[u8])> {
-    let [h1, h2, b':', m1, m2, rest @ ..] = text else { return None };
+    let [h1, h2, b':', m1, m2, rest @ ..] = text else {
+        return None;
+    };
     let hours = two(*h1, *h2).filter(|&h| h < 24)?;
     let minutes = two(*m1, *m2).filter(|&m| m < 60)?;
     let mut nanos = i128::from(hours * 60 + minutes) * 60_000_000_000;
-    let [b':', s1, s2, rest @ ..] = rest else { return Some((nanos, Precision::Second, rest)) };
+    let [b':', s1, s2, rest @ ..] = rest else {
+        return Some((nanos, Precision::Second, rest));
+    };
     nanos += i128::from(two(*s1, *s2).filter(|&s| s < 60)?) * 1_000_000_000;
-    let [b'.' | b',', fraction @ ..] = rest else { return Some((nanos, Precision::Second, rest)) };
+    let [b'.' | b',', fraction @ ..] = rest else {
+        return Some((nanos, Precision::Second, rest));
+    };
     let digits = fraction.iter().take_while(|b| b.is_ascii_digit()).count();
     let (fraction, rest) = fraction.split_at(digits);
     let precision = match digits {
@@ -147,13 +168,17 @@ fn days_in_month(year: i64, month: u32) -> u32 {
 /// Days from 1970-01-01 to a date of the Gregorian calendar.
 fn days(year: i64, month: i64, day: i64) -> i64 {
     // Years are counted from March, so that a leap day ends them.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let (year, month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
     era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + (153 * month + 2) / 5 + day - 719_469
 }
 
-/// The first of January 1970 counted in months, from seconds since then: the month that holds them, and whether they are
-/// its very beginning.
+/// The first of January 1970 counted in months, from seconds since then: the month that holds them,
+/// and whether they are its very beginning.
 pub fn month_of(seconds: i64) -> (i64, bool) {
     let day = seconds.div_euclid(86_400);
     let shifted = day + 719_468;
@@ -162,7 +187,11 @@ pub fn month_of(seconds: i64) -> (i64, bool) {
     let of_year = of_era - (365 * year + year / 4 - year / 100);
     let march = (5 * of_year + 2) / 153;
     let date = of_year - (153 * march + 2) / 5 + 1;
-    let (month, carry) = if march < 10 { (march + 2, 0) } else { (march - 10, 1) };
+    let (month, carry) = if march < 10 {
+        (march + 2, 0)
+    } else {
+        (march - 10, 1)
+    };
     let months = (era * 400 + year + carry - 1970) * 12 + month;
     (months, date == 1 && seconds.rem_euclid(86_400) == 0)
 }
@@ -180,7 +209,10 @@ pub fn duration(text: &[u8]) -> Option<i128> {
             (rest, in_time) = (after, true);
             continue;
         }
-        let number = rest.iter().take_while(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-')).count();
+        let number = rest
+            .iter()
+            .take_while(|b| b.is_ascii_digit() || matches!(b, b'.' | b'-'))
+            .count();
         let (number, after) = rest.split_at(number);
         let (&unit, after) = after.split_first()?;
         let nanos = match (unit, in_time) {
@@ -224,11 +256,25 @@ mod tests {
             ("+7", 7),
             ("-9223372036854775808", i128::from(i64::MIN)),
             ("18446744073709551615", i128::from(u64::MAX)),
-            ("99999999999999999999999999999999999999", 99_999_999_999_999_999_999_999_999_999_999_999_999),
+            (
+                "99999999999999999999999999999999999999",
+                99_999_999_999_999_999_999_999_999_999_999_999_999,
+            ),
         ] {
             assert_eq!(integer(text.as_bytes()), Some(value), "{text}");
         }
-        for text in ["", "-", "+", "1.0", "1e3", " 1", "--1", "0x10", "1_000", &"9".repeat(39)] {
+        for text in [
+            "",
+            "-",
+            "+",
+            "1.0",
+            "1e3",
+            " 1",
+            "--1",
+            "0x10",
+            "1_000",
+            &"9".repeat(39),
+        ] {
             assert_eq!(integer(text.as_bytes()), None, "{text}");
         }
     }
@@ -238,10 +284,22 @@ mod tests {
         let at = |text: &str| stamp(text.as_bytes()).map(|s| (s.nanos, s.precision));
         assert_eq!(at("1970-01-02"), Some((DAY, Precision::Day)));
         assert_eq!(at("2024-02-29"), Some((19_782 * DAY, Precision::Day)));
-        assert_eq!(at("2024-05-01T10:00:01"), Some((1_714_557_601_000_000_000, Precision::Second)));
-        assert_eq!(at("2024-05-01 10:00"), Some((1_714_557_600_000_000_000, Precision::Second)));
-        assert_eq!(at("2024-05-01T12:00:00.250+02:00"), Some((1_714_557_600_250_000_000, Precision::Milli)));
-        assert_eq!(at("1969-12-31T23:59:59.999999999Z"), Some((-1, Precision::Nano)));
+        assert_eq!(
+            at("2024-05-01T10:00:01"),
+            Some((1_714_557_601_000_000_000, Precision::Second))
+        );
+        assert_eq!(
+            at("2024-05-01 10:00"),
+            Some((1_714_557_600_000_000_000, Precision::Second))
+        );
+        assert_eq!(
+            at("2024-05-01T12:00:00.250+02:00"),
+            Some((1_714_557_600_250_000_000, Precision::Milli))
+        );
+        assert_eq!(
+            at("1969-12-31T23:59:59.999999999Z"),
+            Some((-1, Precision::Nano))
+        );
         for text in [
             "2023-02-29",
             "2024-13-01",

@@ -32,7 +32,12 @@ pub enum Source<'a> {
 impl<'a> Source<'a> {
     /// Opens a file in the format that it has or is said to have.
     pub fn open(input: &'a Input, args: &ImportArgs) -> Result<Self> {
-        let nulls = args.text.nulls.iter().map(|null| null.clone().into_bytes()).collect();
+        let nulls = args
+            .text
+            .nulls
+            .iter()
+            .map(|null| null.clone().into_bytes())
+            .collect();
         Ok(match input.format(args.format)? {
             ImportFormat::Csv => {
                 let options = CsvOptions {
@@ -48,7 +53,10 @@ impl<'a> Source<'a> {
             ImportFormat::Arrow => Self::Table(TableFile::arrow(input)?),
             ImportFormat::Npy => {
                 let name = args.text.names.as_ref().and_then(|names| names.first());
-                Self::Npy(NpyFile::open(input)?, name.cloned().unwrap_or_else(|| "value".to_owned()))
+                Self::Npy(
+                    NpyFile::open(input)?,
+                    name.cloned().unwrap_or_else(|| "value".to_owned()),
+                )
             }
         })
     }
@@ -83,7 +91,8 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Takes it that JSON lines have these keys, where a look is not worth while. Other formats name their columns.
+    /// Takes it that JSON lines have these keys, where a look is not worth while. Other formats
+    /// name their columns.
     pub fn assume_keys(&mut self, names: impl Iterator<Item = String>) {
         if let Self::Text(file) = self {
             file.assume_keys(names);
@@ -99,7 +108,8 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Gives the cells of `targets` to `take`, in the file's order, with the number of the first row.
+    /// Gives the cells of `targets` to `take`, in the file's order, with the number of the first
+    /// row.
     pub fn read(
         &self,
         session: &Session,
@@ -108,13 +118,25 @@ impl<'a> Source<'a> {
         take: &mut dyn FnMut(u64, ColumnSet) -> Result<()>,
     ) -> Result<()> {
         match self {
-            Self::Text(file) => file.read(&session.context, targets, &session.progress(Some(size)), take),
-            Self::Table(file) => {
-                file.read(&session.context, targets, &session.progress(file.known_rows()), take)
-            }
-            Self::Npy(file, _) => {
-                read_npy(&session.context, file, targets, &session.progress(file.cells()), take)
-            }
+            Self::Text(file) => file.read(
+                &session.context,
+                targets,
+                &session.progress(Some(size)),
+                take,
+            ),
+            Self::Table(file) => file.read(
+                &session.context,
+                targets,
+                &session.progress(file.known_rows()),
+                take,
+            ),
+            Self::Npy(file, _) => read_npy(
+                &session.context,
+                file,
+                targets,
+                &session.progress(file.cells()),
+                take,
+            ),
         }
     }
 }
@@ -126,7 +148,9 @@ fn read_npy(
     progress: &Progress,
     take: &mut dyn FnMut(u64, ColumnSet) -> Result<()>,
 ) -> Result<()> {
-    let Some(target) = targets.first() else { return Ok(()) };
+    let Some(target) = targets.first() else {
+        return Ok(());
+    };
     let budget = usize::try_from(context.config().memory_budget / 8).unwrap_or(usize::MAX);
     let elements = file.column_type("");
     let decoded = npy_file::is_decoded(&elements, &target.column);
@@ -138,7 +162,8 @@ fn read_npy(
         let count = at_once.min(cells - row) as usize;
         let data = reader.read(count)?;
         let column = if decoded {
-            let mut builder = ColumnBuilder::with_capacity(target.column.clone(), count, data.len() / 4);
+            let mut builder =
+                ColumnBuilder::with_capacity(target.column.clone(), count, data.len() / 4);
             for element in data.chunks_exact(elements.cell_size()) {
                 builder.append_cell(npy_file::utf8_of(element).as_bytes(), true);
             }
@@ -149,10 +174,19 @@ fn read_npy(
                 cell_num: count,
                 data: Buffer::from_vec(data),
                 offsets: None,
-                validity: target.column.nullable.then(|| Buffer::from_vec(vec![1u8; count])),
+                validity: target
+                    .column
+                    .nullable
+                    .then(|| Buffer::from_vec(vec![1u8; count])),
             }
         };
-        take(row, ColumnSet { cell_num: count, columns: vec![column] })?;
+        take(
+            row,
+            ColumnSet {
+                cell_num: count,
+                columns: vec![column],
+            },
+        )?;
         row += count as u64;
         progress.advance(row, row, "importing");
     }

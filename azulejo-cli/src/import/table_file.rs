@@ -47,8 +47,8 @@ type Batches = Box<dyn Iterator<Item = Result<RecordBatch>>>;
 impl<'a> TableFile<'a> {
     /// A Parquet file.
     pub fn parquet(input: &'a Input) -> Result<Self> {
-        let metadata =
-            ArrowReaderMetadata::load(&input.reader()?, Default::default()).map_err(|e| input.error(e))?;
+        let metadata = ArrowReaderMetadata::load(&input.reader()?, Default::default())
+            .map_err(|e| input.error(e))?;
         let schema = metadata.schema().clone();
         Ok(Self::new(input, Kind::Parquet(metadata), schema))
     }
@@ -57,13 +57,19 @@ impl<'a> TableFile<'a> {
     pub fn arrow(input: &'a Input) -> Result<Self> {
         let mut file = input.reader()?;
         let mut magic = Vec::new();
-        (&mut file).take(6).read_to_end(&mut magic).map_err(|e| input.io_error(e))?;
-        file.seek(SeekFrom::Start(0)).map_err(|e| input.io_error(e))?;
+        (&mut file)
+            .take(6)
+            .read_to_end(&mut magic)
+            .map_err(|e| input.io_error(e))?;
+        file.seek(SeekFrom::Start(0))
+            .map_err(|e| input.io_error(e))?;
         let (kind, schema) = if magic == *b"ARROW1" {
-            let reader = FileReader::try_new(BufReader::new(file), None).map_err(|e| input.error(e))?;
+            let reader =
+                FileReader::try_new(BufReader::new(file), None).map_err(|e| input.error(e))?;
             (Kind::ArrowFile, reader.schema())
         } else {
-            let reader = StreamReader::try_new(BufReader::new(file), None).map_err(|e| input.error(e))?;
+            let reader =
+                StreamReader::try_new(BufReader::new(file), None).map_err(|e| input.error(e))?;
             (Kind::ArrowStream, reader.schema())
         };
         Ok(Self::new(input, kind, schema))
@@ -71,7 +77,12 @@ impl<'a> TableFile<'a> {
 
     fn new(input: &'a Input, kind: Kind, schema: SchemaRef) -> Self {
         let names = schema.fields().iter().map(|f| f.name().clone()).collect();
-        Self { input, kind, schema, names }
+        Self {
+            input,
+            kind,
+            schema,
+            names,
+        }
     }
 
     /// The names of the columns.
@@ -79,20 +90,33 @@ impl<'a> TableFile<'a> {
         &self.names
     }
 
-    /// What the columns wanted hold. Only those are read of which the schema and the statistics do not say enough.
-    pub fn profile(&self, context: &Context, look: &Look, progress: &Progress) -> Result<Vec<Profile>> {
+    /// What the columns wanted hold. Only those are read of which the schema and the statistics do
+    /// not say enough.
+    pub fn profile(
+        &self,
+        context: &Context,
+        look: &Look,
+        progress: &Progress,
+    ) -> Result<Vec<Profile>> {
         let mut states = Vec::new();
         for (at, field) in self.schema.fields().iter().enumerate() {
             if look.wants(field.name()) {
                 let column = Look::column(look, field.name());
-                states.push(State::new(at, field, column).map_err(|reason| self.input.error(reason))?);
+                states.push(
+                    State::new(at, field, column).map_err(|reason| self.input.error(reason))?,
+                );
             }
         }
         let known = self.known_rows();
         for state in &mut states {
-            state.nulls_known = !self.schema.field(state.at).is_nullable() || self.null_free(state.at);
+            state.nulls_known =
+                !self.schema.field(state.at).is_nullable() || self.null_free(state.at);
         }
-        let columns: Vec<usize> = states.iter().filter(|s| s.must_be_read()).map(|s| s.at).collect();
+        let columns: Vec<usize> = states
+            .iter()
+            .filter(|s| s.must_be_read())
+            .map(|s| s.at)
+            .collect();
         let mut rows = 0;
         if columns.is_empty()
             && let Some(known) = known
@@ -108,7 +132,9 @@ impl<'a> TableFile<'a> {
                     .collect();
                 let looked: Result<(), String> = context.install(|| {
                     use rayon::iter::{IntoParallelRefMutIterator, ParallelIterator};
-                    reading.par_iter_mut().try_for_each(|(state, array)| state.look(array, rows))
+                    reading
+                        .par_iter_mut()
+                        .try_for_each(|(state, array)| state.look(array, rows))
                 });
                 looked.map_err(|reason| self.input.error(reason))?;
                 rows += batch.num_rows() as u64;
@@ -128,13 +154,22 @@ impl<'a> TableFile<'a> {
     ) -> Result<()> {
         let sources: BTreeSet<usize> = targets.iter().map(|t| t.source).collect();
         let columns: Vec<usize> = sources.iter().copied().collect();
-        let position = |target: &Target| columns.iter().position(|&c| c == target.source).unwrap_or(0);
+        let position = |target: &Target| {
+            columns
+                .iter()
+                .position(|&c| c == target.source)
+                .unwrap_or(0)
+        };
         let mut row = 0;
         for batch in self.batches(&columns)? {
             let batch = batch?;
             let read = context.install(|| {
-                let column = |target: &Target| arrow::column(batch.column(position(target)), target);
-                targets.par_iter().map(column).collect::<Result<Vec<ColumnBuffers>, _>>()
+                let column =
+                    |target: &Target| arrow::column(batch.column(position(target)), target);
+                targets
+                    .par_iter()
+                    .map(column)
+                    .collect::<Result<Vec<ColumnBuffers>, _>>()
             });
             let columns = read.map_err(|e| {
                 let mut error = e.at(&self.input.name, 0, row);
@@ -152,16 +187,22 @@ impl<'a> TableFile<'a> {
     /// The number of rows, where the file says it.
     pub fn known_rows(&self) -> Option<u64> {
         match &self.kind {
-            Kind::Parquet(metadata) => u64::try_from(metadata.metadata().file_metadata().num_rows()).ok(),
+            Kind::Parquet(metadata) => {
+                u64::try_from(metadata.metadata().file_metadata().num_rows()).ok()
+            }
             _ => None,
         }
     }
 
     /// Whether the statistics say that nothing is missing in a column.
     fn null_free(&self, column: usize) -> bool {
-        let Kind::Parquet(metadata) = &self.kind else { return false };
+        let Kind::Parquet(metadata) = &self.kind else {
+            return false;
+        };
         let leaf = |i: usize| metadata.parquet_schema().get_column_root_idx(i) == column;
-        let leaves: Vec<usize> = (0..metadata.parquet_schema().num_columns()).filter(|&i| leaf(i)).collect();
+        let leaves: Vec<usize> = (0..metadata.parquet_schema().num_columns())
+            .filter(|&i| leaf(i))
+            .collect();
         let [leaf] = leaves[..] else { return false };
         metadata.metadata().row_groups().iter().all(|group| {
             let statistics = group.columns().get(leaf).and_then(|c| c.statistics());
@@ -175,22 +216,31 @@ impl<'a> TableFile<'a> {
         let wrong = move |e: &dyn std::fmt::Display| CliError::Format(format!("{name}: {e}"));
         Ok(match &self.kind {
             Kind::Parquet(metadata) => {
-                let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone());
-                let mask = ProjectionMask::roots(metadata.parquet_schema(), columns.iter().copied());
-                let reader = builder.with_projection(mask).with_batch_size(BATCH_ROWS).build();
+                let builder =
+                    ParquetRecordBatchReaderBuilder::new_with_metadata(file, metadata.clone());
+                let mask =
+                    ProjectionMask::roots(metadata.parquet_schema(), columns.iter().copied());
+                let reader = builder
+                    .with_projection(mask)
+                    .with_batch_size(BATCH_ROWS)
+                    .build();
                 let reader = reader.map_err(|e| self.input.error(e))?;
                 Box::new(reader.map(move |batch| batch.map_err(|e| wrong(&e))))
             }
             Kind::ArrowFile => {
-                let reader: FileReader<BufReader<File>> =
-                    FileReader::try_new(BufReader::with_capacity(1 << 20, file), Some(columns.to_vec()))
-                        .map_err(|e| self.input.error(e))?;
+                let reader: FileReader<BufReader<File>> = FileReader::try_new(
+                    BufReader::with_capacity(1 << 20, file),
+                    Some(columns.to_vec()),
+                )
+                .map_err(|e| self.input.error(e))?;
                 Box::new(reader.map(move |batch| batch.map_err(|e| wrong(&e))))
             }
             Kind::ArrowStream => {
-                let reader: StreamReader<BufReader<File>> =
-                    StreamReader::try_new(BufReader::with_capacity(1 << 20, file), Some(columns.to_vec()))
-                        .map_err(|e| self.input.error(e))?;
+                let reader: StreamReader<BufReader<File>> = StreamReader::try_new(
+                    BufReader::with_capacity(1 << 20, file),
+                    Some(columns.to_vec()),
+                )
+                .map_err(|e| self.input.error(e))?;
                 Box::new(reader.map(move |batch| batch.map_err(|e| wrong(&e))))
             }
         })
@@ -210,7 +260,10 @@ impl Look {
     fn column(&self, name: &str) -> ColumnLook {
         let dim = self.dims.iter().any(|d| d == name);
         let asked = self.enumerate.iter().any(|c| c == name);
-        ColumnLook { bounds: dim || self.narrow, labels: if asked { Self::MOST_LABELS } else { 0 } }
+        ColumnLook {
+            bounds: dim || self.narrow,
+            labels: if asked { Self::MOST_LABELS } else { 0 },
+        }
     }
 }
 
@@ -238,7 +291,11 @@ impl State {
         let (datatype, cell_val_num, note) = arrow::natural_type(field)?;
         // Lists and nested values have no labels.
         let dictionary = matches!(field.data_type(), DataType::Dictionary(..));
-        let limit = if dictionary { Look::MOST_LABELS } else { look.labels };
+        let limit = if dictionary {
+            Look::MOST_LABELS
+        } else {
+            look.labels
+        };
         Ok(Self {
             at,
             name: field.name().clone(),
@@ -264,7 +321,9 @@ impl State {
 
     fn look(&mut self, array: &ArrayRef, first_row: u64) -> Result<(), String> {
         if let Some(nulls) = array.logical_nulls().filter(|n| n.null_count() > 0) {
-            let first = (0..nulls.len()).find(|&row| nulls.is_null(row)).unwrap_or(0);
+            let first = (0..nulls.len())
+                .find(|&row| nulls.is_null(row))
+                .unwrap_or(0);
             self.first_null.get_or_insert(first_row + first as u64);
             self.nulls += nulls.null_count() as u64;
         }
@@ -282,7 +341,9 @@ impl State {
                 self.ascii &= value.is_ascii();
                 self.bytes += value.len() as u64;
             }
-        } else if self.look.bounds && self.cell_val_num == CellValNum::ONE && !parse::is_bytes(self.datatype)
+        } else if self.look.bounds
+            && self.cell_val_num == CellValNum::ONE
+            && !parse::is_bytes(self.datatype)
         {
             let target = Target::new(self.column_type().with_nulls(), 0, false);
             let values = arrow::column(array, &target).map_err(|e| e.reason)?;
@@ -333,7 +394,9 @@ fn widen<T: Native>(bounds: &mut Option<Bounds>, values: &ColumnBuffers, datatyp
             *high = value;
         }
     }
-    let Some((low, high)) = least_and_greatest else { return };
+    let Some((low, high)) = least_and_greatest else {
+        return;
+    };
     let found = if datatype.is_real() {
         Bounds::Real(low.as_f64(), high.as_f64())
     } else {

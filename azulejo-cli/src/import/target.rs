@@ -24,11 +24,20 @@ pub type LabelIndex = HashMap<Box<[u8]>, u64>;
 impl Target {
     /// A target; its labels are those of the field's enumeration.
     pub fn new(column: ColumnType, source: usize, is_dimension: bool) -> Self {
-        let labels = column.enumeration.as_deref().map(|e| Arc::new(label_index(e)));
-        Self { column, source, is_dimension, labels }
+        let labels = column
+            .enumeration
+            .as_deref()
+            .map(|e| Arc::new(label_index(e)));
+        Self {
+            column,
+            source,
+            is_dimension,
+            labels,
+        }
     }
 
-    /// What stands for a missing value where the field cannot be null: NaN, or the least tick, which is no time.
+    /// What stands for a missing value where the field cannot be null: NaN, or the least tick,
+    /// which is no time.
     pub fn stand_in(&self) -> Option<Vec<u8>> {
         let datatype = self.column.datatype;
         if self.is_dimension || self.labels.is_some() {
@@ -48,5 +57,9 @@ impl Target {
 }
 
 fn label_index(enumeration: &Enumeration) -> LabelIndex {
-    enumeration.values().zip(0..).map(|(value, index)| (value.into(), index)).collect()
+    enumeration
+        .values()
+        .zip(0..)
+        .map(|(value, index)| (value.into(), index))
+        .collect()
 }

@@ -26,11 +26,19 @@ pub struct Span {
 
 impl Span {
     /// No value.
-    pub const MISSING: Self = Self { start: 0, len: 0, kind: SpanKind::Missing };
+    pub const MISSING: Self = Self {
+        start: 0,
+        len: 0,
+        kind: SpanKind::Missing,
+    };
 
     /// The bytes from `start` up to `end`. Blocks are below 4 GiB: [`BlockReader`] sees to it.
     pub fn new(start: usize, end: usize, kind: SpanKind) -> Self {
-        Self { start: start as u32, len: (end - start) as u32, kind }
+        Self {
+            start: start as u32,
+            len: (end - start) as u32,
+            kind,
+        }
     }
 }
 
@@ -53,12 +61,17 @@ impl TextBlock {
     /// The bytes of a value.
     pub fn text(&self, span: Span) -> &[u8] {
         let start = span.start as usize;
-        self.data.get(start..start + span.len as usize).unwrap_or(&[])
+        self.data
+            .get(start..start + span.len as usize)
+            .unwrap_or(&[])
     }
 
     /// Line ends before a record.
     pub fn lines_before(&self, row: usize) -> u64 {
-        let end = self.row_starts.get(row).map_or(self.source_len, |&start| start as usize);
+        let end = self
+            .row_starts
+            .get(row)
+            .map_or(self.source_len, |&start| start as usize);
         line_ends(self.data.get(..end).unwrap_or(&[]))
     }
 }
@@ -84,7 +97,12 @@ pub struct RecordError {
 impl RecordError {
     /// An error in a value.
     pub fn value(block: &TextBlock, row: usize, column: &str, reason: String) -> Self {
-        Self { row, lines: block.lines_before(row), column: Some(column.to_owned()), reason }
+        Self {
+            row,
+            lines: block.lines_before(row),
+            column: Some(column.to_owned()),
+            reason,
+        }
     }
 
     /// The same with its place in the file: lines and rows count from 1.

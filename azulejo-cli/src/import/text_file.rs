@@ -35,8 +35,13 @@ pub struct TextFile<'a> {
 
 #[derive(Debug, Clone)]
 enum Form {
-    Csv { dialect: Dialect, names: Vec<String> },
-    Lines { keys: Keys },
+    Csv {
+        dialect: Dialect,
+        names: Vec<String>,
+    },
+    Lines {
+        keys: Keys,
+    },
 }
 
 /// How a CSV file is written.
@@ -57,7 +62,10 @@ impl<'a> TextFile<'a> {
     pub fn csv(input: &'a Input, options: &CsvOptions, nulls: Vec<Vec<u8>>) -> Result<Self> {
         let (head, bom) = head(input)?;
         let text = head.get(bom..).unwrap_or(&[]);
-        let guess = Dialect { delimiter: b',', quote: options.quote };
+        let guess = Dialect {
+            delimiter: b',',
+            quote: options.quote,
+        };
         let (line, next) = first_record(text, guess)
             .ok_or_else(|| input.error("the file is empty: not even a header line is there"))?;
         let delimiter = match options.delimiter {
@@ -65,12 +73,18 @@ impl<'a> TextFile<'a> {
             None if input.is_tab_separated() => b'\t',
             None => likely_delimiter(line, options.quote),
         };
-        let dialect = Dialect { delimiter, quote: options.quote };
-        let first = dialect.header(line).map_err(|e| CliError::from(e.at(&input.name, 1, 0)))?;
+        let dialect = Dialect {
+            delimiter,
+            quote: options.quote,
+        };
+        let first = dialect
+            .header(line)
+            .map_err(|e| CliError::from(e.at(&input.name, 1, 0)))?;
         if first.len() > MAX_COLUMNS {
-            return Err(
-                input.error(format!("{} columns are more than the {MAX_COLUMNS} supported", first.len()))
-            );
+            return Err(input.error(format!(
+                "{} columns are more than the {MAX_COLUMNS} supported",
+                first.len()
+            )));
         }
         let names = match &options.names {
             Some(names) if names.len() != first.len() => {
@@ -87,7 +101,10 @@ impl<'a> TextFile<'a> {
         Ok(Self {
             input,
             form: Form::Csv { dialect, names },
-            rules: TextRules { nulls, quoted_numbers: true },
+            rules: TextRules {
+                nulls,
+                quoted_numbers: true,
+            },
             skip: (bom + skipped) as u64,
             header_lines: line_ends(text.get(..skipped).unwrap_or(&[])),
         })
@@ -98,15 +115,25 @@ impl<'a> TextFile<'a> {
         let (_, bom) = head(input)?;
         Ok(Self {
             input,
-            form: Form::Lines { keys: Keys::default() },
-            rules: TextRules { nulls, quoted_numbers: false },
+            form: Form::Lines {
+                keys: Keys::default(),
+            },
+            rules: TextRules {
+                nulls,
+                quoted_numbers: false,
+            },
             skip: bom as u64,
             header_lines: 0,
         })
     }
 
     /// Looks at all values of all columns wanted.
-    pub fn profile(&mut self, context: &Context, look: &Look, progress: &Progress) -> Result<Vec<Profile>> {
+    pub fn profile(
+        &mut self,
+        context: &Context,
+        look: &Look,
+        progress: &Progress,
+    ) -> Result<Vec<Profile>> {
         let names = match &self.form {
             Form::Csv { names, .. } => names.clone(),
             Form::Lines { .. } => Vec::new(),
@@ -115,8 +142,11 @@ impl<'a> TextFile<'a> {
         let kept = wanted.iter().flatten().count();
         let limit = |name: &str| look.label_limit(name);
         let mut keys = Keys::new(names.iter().filter(|n| look.wants(n)).cloned());
-        let mut profiles: Vec<TextProfile> =
-            keys.names().iter().map(|n| TextProfile::new(limit(n))).collect();
+        let mut profiles: Vec<TextProfile> = keys
+            .names()
+            .iter()
+            .map(|n| TextProfile::new(limit(n)))
+            .collect();
         let mut rows = 0;
         let mut place = self.start(context)?;
         while let Some(blocks) = place.read(self)? {
@@ -125,11 +155,18 @@ impl<'a> TextFile<'a> {
                 let mut block_keys = keys.clone();
                 let block = match &self.form {
                     Form::Csv { dialect, .. } => dialect.cut(data, &wanted, kept)?,
-                    Form::Lines { .. } => ndjson::cut(data, &mut block_keys, |name| look.wants(name))?,
+                    Form::Lines { .. } => {
+                        ndjson::cut(data, &mut block_keys, |name| look.wants(name))?
+                    }
                 };
                 let columns = block_keys.names().iter().enumerate().map(|(at, name)| {
                     let mut profile = TextProfile::new(limit(name));
-                    profile.look(&block, at, &self.rules, texts.get(at).copied().unwrap_or(false));
+                    profile.look(
+                        &block,
+                        at,
+                        &self.rules,
+                        texts.get(at).copied().unwrap_or(false),
+                    );
                     profile
                 });
                 let columns: Vec<TextProfile> = columns.collect();
@@ -137,7 +174,8 @@ impl<'a> TextFile<'a> {
             });
             for worked in worked {
                 let lines = worked.lines;
-                let (block_rows, (block_keys, columns)) = worked.result.map_err(|e| place.error(self, e))?;
+                let (block_rows, (block_keys, columns)) =
+                    worked.result.map_err(|e| place.error(self, e))?;
                 for (name, found) in block_keys.names().iter().zip(&columns) {
                     let at = keys.add(name);
                     if at == profiles.len() {
@@ -154,7 +192,12 @@ impl<'a> TextFile<'a> {
             }
             progress.advance(place.reader.bytes, rows, "looking at");
         }
-        let found = keys.names().iter().zip(&profiles).map(|(name, profile)| profile.finish(name)).collect();
+        let found = keys
+            .names()
+            .iter()
+            .zip(&profiles)
+            .map(|(name, profile)| profile.finish(name))
+            .collect();
         if matches!(self.form, Form::Lines { .. }) {
             self.form = Form::Lines { keys };
         }
@@ -176,7 +219,8 @@ impl<'a> TextFile<'a> {
         }
     }
 
-    /// Gives the columns of all records to `take`, some thousands at a time and in order, with the number of the first one.
+    /// Gives the columns of all records to `take`, some thousands at a time and in order, with the
+    /// number of the first one.
     pub fn read(
         &self,
         context: &Context,
@@ -205,9 +249,16 @@ impl<'a> TextFile<'a> {
                     Form::Lines { .. } => ndjson::cut(data, &mut keys.clone(), |_| false)?,
                 };
                 let columns = targets.iter().zip(&position);
-                let columns = columns.map(|(target, &at)| parse::column(&block, at, target, &self.rules));
+                let columns =
+                    columns.map(|(target, &at)| parse::column(&block, at, target, &self.rules));
                 let columns = columns.collect::<Result<Vec<_>, RecordError>>()?;
-                Ok((block.rows, ColumnSet { cell_num: block.rows, columns }))
+                Ok((
+                    block.rows,
+                    ColumnSet {
+                        cell_num: block.rows,
+                        columns,
+                    },
+                ))
             });
             for worked in worked {
                 let lines = worked.lines;
@@ -226,8 +277,8 @@ impl<'a> TextFile<'a> {
             .map_err(|e| self.input.io_error(e))?;
         // Cut and read, a block takes about eight times its size; all threads have two.
         let threads = context.install(rayon::current_num_threads);
-        let share =
-            usize::try_from(context.config().memory_budget).unwrap_or(usize::MAX) / (4 * 8 * 2 * threads);
+        let share = usize::try_from(context.config().memory_budget).unwrap_or(usize::MAX)
+            / (4 * 8 * 2 * threads);
         let block = share.clamp(LEAST_BLOCK, BLOCK);
         Ok(Place {
             reader: BlockReader::new(file, block),
@@ -287,8 +338,10 @@ fn work<R: Send>(
     work: impl Fn(Vec<u8>) -> Result<(usize, R), RecordError> + Sync,
 ) -> Vec<Worked<R>> {
     context.install(|| {
-        let worked =
-            blocks.into_par_iter().map(|data| Worked { lines: line_ends(&data), result: work(data) });
+        let worked = blocks.into_par_iter().map(|data| Worked {
+            lines: line_ends(&data),
+            result: work(data),
+        });
         worked.collect()
     })
 }
@@ -308,7 +361,11 @@ fn positions(names: &[String], wants: impl Fn(&str) -> bool) -> Vec<Option<usize
 /// The beginning of the file, and the length of its byte order mark.
 fn head(input: &Input) -> Result<(Vec<u8>, usize)> {
     let mut head = Vec::new();
-    input.reader()?.take(LONGEST_HEADER as u64).read_to_end(&mut head).map_err(|e| input.io_error(e))?;
+    input
+        .reader()?
+        .take(LONGEST_HEADER as u64)
+        .read_to_end(&mut head)
+        .map_err(|e| input.io_error(e))?;
     match &head[..] {
         [0xef, 0xbb, 0xbf, ..] => Ok((head, 3)),
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => {
@@ -344,7 +401,11 @@ fn likely_delimiter(line: &[u8], quote: u8) -> u8 {
         }
     }
     // Of equals the first counts.
-    counts.iter().rev().max_by_key(|(_, count)| *count).map_or(b',', |&(mark, _)| mark)
+    counts
+        .iter()
+        .rev()
+        .max_by_key(|(_, count)| *count)
+        .map_or(b',', |&(mark, _)| mark)
 }
 
 /// Columns without a name get one, and of those with the same name the later ones a number.
@@ -354,7 +415,11 @@ fn unique_names(names: Vec<String>) -> Vec<String> {
     let mut seen = std::collections::HashSet::new();
     for (at, name) in names.into_iter().enumerate() {
         let name = name.trim().to_owned();
-        let base = if name.is_empty() { format!("column_{}", at + 1) } else { name };
+        let base = if name.is_empty() {
+            format!("column_{}", at + 1)
+        } else {
+            name
+        };
         let mut name = base.clone();
         let mut number = 1;
         while !seen.insert(name.clone()) {
@@ -377,8 +442,13 @@ mod tests {
 
     #[test]
     fn names_are_made_unique() {
-        let names = ["a", "", "a", "a_2", " b ", "a"].map(str::to_owned).to_vec();
-        assert_eq!(unique_names(names), ["a", "column_2", "a_3", "a_2", "b", "a_4"]);
+        let names = ["a", "", "a", "a_2", " b ", "a"]
+            .map(str::to_owned)
+            .to_vec();
+        assert_eq!(
+            unique_names(names),
+            ["a", "column_2", "a_3", "a_2", "b", "a_4"]
+        );
     }
 
     #[test]
@@ -398,8 +468,14 @@ mod tests {
 
     #[test]
     fn the_first_record_may_have_several_lines() {
-        let dialect = Dialect { delimiter: b',', quote: b'"' };
-        assert_eq!(first_record(b"\r\na,\"b\nc\"\r\nd", dialect), Some((&b"a,\"b\nc\""[..], 11)));
+        let dialect = Dialect {
+            delimiter: b',',
+            quote: b'"',
+        };
+        assert_eq!(
+            first_record(b"\r\na,\"b\nc\"\r\nd", dialect),
+            Some((&b"a,\"b\nc\""[..], 11))
+        );
         assert_eq!(first_record(b"a,b", dialect), Some((&b"a,b"[..], 3)));
         assert_eq!(first_record(b"\n\n", dialect), None);
     }

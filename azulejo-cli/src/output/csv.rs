@@ -96,16 +96,31 @@ mod tests {
     #[test]
     fn nulls_and_empty_strings_differ() {
         let columns: Vec<(&str, ArrayRef)> = vec![
-            ("a", Arc::new(Int32Array::from(vec![Some(-1), None, Some(3), Some(4)]))),
-            ("b,c", Arc::new(LargeStringArray::from(vec![Some(""), None, Some("x \"y\""), Some("l1\nl2")]))),
-            ("d", Arc::new(Float64Array::from(vec![0.1, f64::NAN, 1e300, -0.0]))),
+            (
+                "a",
+                Arc::new(Int32Array::from(vec![Some(-1), None, Some(3), Some(4)])),
+            ),
+            (
+                "b,c",
+                Arc::new(LargeStringArray::from(vec![
+                    Some(""),
+                    None,
+                    Some("x \"y\""),
+                    Some("l1\nl2"),
+                ])),
+            ),
+            (
+                "d",
+                Arc::new(Float64Array::from(vec![0.1, f64::NAN, 1e300, -0.0])),
+            ),
         ];
         let batch = RecordBatch::try_from_iter(columns).unwrap();
         let mut out = Vec::new();
         let mut writer = CsvWriter::new(&mut out, &batch.schema()).unwrap();
         writer.write(&batch).unwrap();
         writer.finish().unwrap();
-        let expected = "a,\"b,c\",d\n-1,\"\",0.1\n,,NaN\n3,\"x \"\"y\"\"\",1e300\n4,\"l1\nl2\",-0.0\n";
+        let expected =
+            "a,\"b,c\",d\n-1,\"\",0.1\n,,NaN\n3,\"x \"\"y\"\"\",1e300\n4,\"l1\nl2\",-0.0\n";
         assert_eq!(String::from_utf8(out).unwrap(), expected);
     }
 }

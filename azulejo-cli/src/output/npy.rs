@@ -15,16 +15,24 @@ pub struct NpyWriter<W: Write> {
 }
 
 impl<W: Write> NpyWriter<W> {
-    /// Begins a file for cells of `column` in an array of the given shape; `columns_first` if the first dimension varies
-    /// fastest.
-    pub fn new(mut out: W, column: &ColumnType, shape: &[u64], columns_first: bool) -> Result<Self> {
+    /// Begins a file for cells of `column` in an array of the given shape; `columns_first` if the
+    /// first dimension varies fastest.
+    pub fn new(
+        mut out: W,
+        column: &ColumnType,
+        shape: &[u64],
+        columns_first: bool,
+    ) -> Result<Self> {
         let descr = descr(column)?;
         let mut shape = shape.to_vec();
         let cells_left = shape
             .iter()
             .try_fold(1u64, |n, &d| n.checked_mul(d))
-            .ok_or_else(|| CliError::Format("the selection has more cells than a file can hold".into()))?;
-        if let (CellValNum::Fixed(n @ 2..), false) = (column.cell_val_num, is_lump(column.datatype)) {
+            .ok_or_else(|| {
+                CliError::Format("the selection has more cells than a file can hold".into())
+            })?;
+        if let (CellValNum::Fixed(n @ 2..), false) = (column.cell_val_num, is_lump(column.datatype))
+        {
             if columns_first {
                 return Err(CliError::usage(format!(
                     "{:?} has {n} values a cell: .npy cannot keep them together in column-major order; leave --order out",
@@ -34,16 +42,26 @@ impl<W: Write> NpyWriter<W> {
             shape.push(u64::from(n));
         }
         out.write_all(&header(&descr, &shape, columns_first))?;
-        Ok(Self { out, column: column.clone(), cells_left })
+        Ok(Self {
+            out,
+            column: column.clone(),
+            cells_left,
+        })
     }
 
-    /// Writes the cells of a batch. Null floats become NaN and null datetimes NaT; other types have no null.
+    /// Writes the cells of a batch. Null floats become NaN and null datetimes NaT; other types have
+    /// no null.
     pub fn write(&mut self, cells: &ColumnBuffers) -> Result<()> {
         let Some(left) = self.cells_left.checked_sub(cells.cell_num as u64) else {
-            return Err(CliError::Format("the read gave more cells than the selection has".into()));
+            return Err(CliError::Format(
+                "the read gave more cells than the selection has".into(),
+            ));
         };
         self.cells_left = left;
-        let nulls = cells.validity.as_ref().is_some_and(|validity| validity.contains(&0));
+        let nulls = cells
+            .validity
+            .as_ref()
+            .is_some_and(|validity| validity.contains(&0));
         if !nulls {
             return Ok(self.out.write_all(&cells.data)?);
         }
@@ -51,7 +69,9 @@ impl<W: Write> NpyWriter<W> {
         let null: Vec<u8> = match datatype.physical() {
             Physical::F32 => f32::NAN.to_le_bytes().to_vec(),
             Physical::F64 => f64::NAN.to_le_bytes().to_vec(),
-            Physical::I64 if datatype.is_datetime() || datatype.is_time() => i64::MIN.to_le_bytes().to_vec(),
+            Physical::I64 if datatype.is_datetime() || datatype.is_time() => {
+                i64::MIN.to_le_bytes().to_vec()
+            }
             _ => {
                 return Err(CliError::Format(format!(
                     "{:?} holds nulls, and NumPy's {datatype} has none; export to .parquet or .arrow",
@@ -74,7 +94,10 @@ impl<W: Write> NpyWriter<W> {
     /// Checks that all cells came.
     pub fn finish(mut self) -> Result<()> {
         if self.cells_left > 0 {
-            return Err(CliError::Format(format!("the read gave {} cells too few", self.cells_left)));
+            return Err(CliError::Format(format!(
+                "the read gave {} cells too few",
+                self.cells_left
+            )));
         }
         Ok(self.out.flush()?)
     }
@@ -123,7 +146,10 @@ fn descr(column: &ColumnType) -> Result<String> {
             "FS" => "fs",
             _ => "as",
         };
-        return Ok(format!("<{}8[{unit}]", if datatype.is_datetime() { 'M' } else { 'm' }));
+        return Ok(format!(
+            "<{}8[{unit}]",
+            if datatype.is_datetime() { 'M' } else { 'm' }
+        ));
     }
     let descr = match datatype.physical() {
         Physical::U8 if datatype == Datatype::Bool => "|b1",
@@ -183,7 +209,10 @@ mod tests {
 
     #[test]
     fn the_header_is_aligned_and_the_data_follows() {
-        let cells = column(ColumnType::new("a", Datatype::Int16), &[Some(&[1, 0]), Some(&[2, 0])]);
+        let cells = column(
+            ColumnType::new("a", Datatype::Int16),
+            &[Some(&[1, 0]), Some(&[2, 0])],
+        );
         let out = write(&cells, &[1, 2], false).unwrap();
         assert_eq!(out.len(), 128 + 4);
         assert!(out.starts_with(
@@ -191,33 +220,59 @@ mod tests {
         ));
         assert_eq!(&out[127..], [b'\n', 1, 0, 2, 0]);
         assert!(
-            String::from_utf8_lossy(&write(&cells, &[2], true).unwrap()).contains("True, 'shape': (2,), }")
+            String::from_utf8_lossy(&write(&cells, &[2], true).unwrap())
+                .contains("True, 'shape': (2,), }")
         );
     }
 
     #[test]
     fn the_number_of_cells_must_match() {
-        let cells = column(ColumnType::new("a", Datatype::UInt8), &[Some(&[1]), Some(&[2])]);
+        let cells = column(
+            ColumnType::new("a", Datatype::UInt8),
+            &[Some(&[1]), Some(&[2])],
+        );
         assert!(write(&cells, &[3], false).is_err());
         assert!(write(&cells, &[1], false).is_err());
     }
 
     #[test]
     fn nulls_are_nan_or_refused() {
-        let floats = column(ColumnType::new("a", Datatype::Float32).with_nulls(), &[None]);
-        assert!(write(&floats, &[1], false).unwrap().ends_with(&f32::NAN.to_le_bytes()));
-        let days = column(ColumnType::new("a", Datatype::DateTimeDay).with_nulls(), &[None]);
+        let floats = column(
+            ColumnType::new("a", Datatype::Float32).with_nulls(),
+            &[None],
+        );
+        assert!(
+            write(&floats, &[1], false)
+                .unwrap()
+                .ends_with(&f32::NAN.to_le_bytes())
+        );
+        let days = column(
+            ColumnType::new("a", Datatype::DateTimeDay).with_nulls(),
+            &[None],
+        );
         let out = write(&days, &[1], false).unwrap();
-        assert!(out.ends_with(&i64::MIN.to_le_bytes()) && String::from_utf8_lossy(&out).contains("'<M8[D]'"));
+        assert!(
+            out.ends_with(&i64::MIN.to_le_bytes())
+                && String::from_utf8_lossy(&out).contains("'<M8[D]'")
+        );
         let numbers = column(ColumnType::new("a", Datatype::Int32).with_nulls(), &[None]);
-        assert!(write(&numbers, &[1], false).unwrap_err().to_string().contains("parquet"));
+        assert!(
+            write(&numbers, &[1], false)
+                .unwrap_err()
+                .to_string()
+                .contains("parquet")
+        );
     }
 
     #[test]
     fn types_that_numpy_lacks_are_refused() {
-        assert!(descr(&ColumnType::new("a", Datatype::Int32).with_cell_val_num(CellValNum::Var)).is_err());
+        assert!(
+            descr(&ColumnType::new("a", Datatype::Int32).with_cell_val_num(CellValNum::Var))
+                .is_err()
+        );
         assert_eq!(
-            descr(&ColumnType::new("a", Datatype::Char).with_cell_val_num(CellValNum::Fixed(5))).unwrap(),
+            descr(&ColumnType::new("a", Datatype::Char).with_cell_val_num(CellValNum::Fixed(5)))
+                .unwrap(),
             "|S5"
         );
         let pair = ColumnType::new("a", Datatype::Int32).with_cell_val_num(CellValNum::Fixed(2));

@@ -9,7 +9,8 @@ use azulejo::format::{CellValNum, Datatype};
 /// How cells become pixels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Colour {
-    /// Grey and alpha: two bytes a pixel, scaled from the least value to the greatest; missing cells are transparent.
+    /// Grey and alpha: two bytes a pixel, scaled from the least value to the greatest; missing
+    /// cells are transparent.
     Grey,
     /// The cells' own three bytes.
     Rgb,
@@ -53,7 +54,10 @@ pub struct Scale {
 
 impl Scale {
     /// A scale without values yet.
-    pub const EMPTY: Self = Self { low: f64::INFINITY, high: f64::NEG_INFINITY };
+    pub const EMPTY: Self = Self {
+        low: f64::INFINITY,
+        high: f64::NEG_INFINITY,
+    };
 
     /// Widens the scale to a column's cells.
     pub fn widen(&mut self, cells: &ColumnBuffers, fill: &[u8]) {
@@ -72,14 +76,17 @@ impl Scale {
         if self.high > self.low {
             // Halves first, so that the span of huge values does not overflow.
             let span = self.high / 2.0 - self.low / 2.0;
-            ((value / 2.0 - self.low / 2.0) / span * 255.0).round().clamp(0.0, 255.0) as u8
+            ((value / 2.0 - self.low / 2.0) / span * 255.0)
+                .round()
+                .clamp(0.0, 255.0) as u8
         } else {
             128
         }
     }
 }
 
-/// Calls `take` with each cell, `None` for one that is missing: null, NaN, infinite, or the fill value.
+/// Calls `take` with each cell, `None` for one that is missing: null, NaN, infinite, or the fill
+/// value.
 fn each<T: Native>(cells: &ColumnBuffers, fill: &[u8], mut take: impl FnMut(Option<f64>)) {
     let validity = cells.validity.as_deref();
     for (cell, bytes) in cells.data.chunks_exact(T::SIZE).enumerate() {
@@ -89,8 +96,15 @@ fn each<T: Native>(cells: &ColumnBuffers, fill: &[u8], mut take: impl FnMut(Opti
     }
 }
 
-/// Appends the pixels of a column's cells. `fill` is the fill value where it means that nothing was written.
-pub fn append_pixels(out: &mut Vec<u8>, cells: &ColumnBuffers, fill: &[u8], colour: Colour, scale: Scale) {
+/// Appends the pixels of a column's cells. `fill` is the fill value where it means that nothing was
+/// written.
+pub fn append_pixels(
+    out: &mut Vec<u8>,
+    cells: &ColumnBuffers,
+    fill: &[u8],
+    colour: Colour,
+    scale: Scale,
+) {
     fn grey<T: Native>(out: &mut Vec<u8>, cells: &ColumnBuffers, fill: &[u8], scale: Scale) {
         each::<T>(cells, fill, |value| {
             out.extend(value.map_or([0, 0], |value| [scale.grey(value), 255]));
@@ -104,9 +118,12 @@ pub fn append_pixels(out: &mut Vec<u8>, cells: &ColumnBuffers, fill: &[u8], colo
     }
 }
 
-/// A picture drawn with characters, two pixels one above the other in each: with colours if `styled`, else with shades.
+/// A picture drawn with characters, two pixels one above the other in each: with colours if
+/// `styled`, else with shades.
 pub fn draw(pixels: &[u8], width: usize, colour: Colour, styled: bool) -> String {
-    let rows: Vec<&[u8]> = pixels.chunks_exact((width * colour.bytes()).max(1)).collect();
+    let rows: Vec<&[u8]> = pixels
+        .chunks_exact((width * colour.bytes()).max(1))
+        .collect();
     let pixel = |row: Option<&&[u8]>, x: usize| -> Option<[u8; 3]> {
         let bytes = row?.get(x * colour.bytes()..(x + 1) * colour.bytes())?;
         match *bytes {
@@ -126,7 +143,10 @@ pub fn draw(pixels: &[u8], width: usize, colour: Colour, styled: bool) -> String
                     (Some(t), None) => format!("\u{1b}[0;38;2;{};{};{}m▀", t[0], t[1], t[2]),
                     (None, Some(b)) => format!("\u{1b}[0;38;2;{};{};{}m▄", b[0], b[1], b[2]),
                     (Some(t), Some(b)) => {
-                        format!("\u{1b}[0;38;2;{};{};{};48;2;{};{};{}m▀", t[0], t[1], t[2], b[0], b[1], b[2])
+                        format!(
+                            "\u{1b}[0;38;2;{};{};{};48;2;{};{};{}m▀",
+                            t[0], t[1], t[2], b[0], b[1], b[2]
+                        )
                     }
                 });
             } else {
@@ -137,7 +157,8 @@ pub fn draw(pixels: &[u8], width: usize, colour: Colour, styled: bool) -> String
                     .collect();
                 let shade = match lights.len() {
                     0 => ' ',
-                    n => [' ', '░', '▒', '▓', '█'][(lights.iter().sum::<u32>() / n as u32 / 52) as usize],
+                    n => [' ', '░', '▒', '▓', '█']
+                        [(lights.iter().sum::<u32>() / n as u32 / 52) as usize],
                 };
                 out.push(shade);
             }
@@ -166,20 +187,50 @@ mod tests {
         let fill = 7.0f32.to_le_bytes();
         let mut scale = Scale::EMPTY;
         scale.widen(&cells, &fill);
-        assert_eq!(scale, Scale { low: -1.0, high: 1.0 });
+        assert_eq!(
+            scale,
+            Scale {
+                low: -1.0,
+                high: 1.0
+            }
+        );
         let mut pixels = Vec::new();
         append_pixels(&mut pixels, &cells, &fill, Colour::Grey, scale);
         assert_eq!(pixels, [0, 255, 128, 255, 255, 255, 0, 0, 0, 0]);
-        assert_eq!(Scale { low: f64::MIN, high: f64::MAX }.grey(f64::MAX), 255);
-        assert_eq!(Scale { low: 5.0, high: 5.0 }.grey(5.0), 128);
+        assert_eq!(
+            Scale {
+                low: f64::MIN,
+                high: f64::MAX
+            }
+            .grey(f64::MAX),
+            255
+        );
+        assert_eq!(
+            Scale {
+                low: 5.0,
+                high: 5.0
+            }
+            .grey(5.0),
+            128
+        );
     }
 
     #[test]
     fn only_numbers_and_colours_make_a_picture() {
-        let column = |datatype, n| ColumnType::new("a", datatype).with_cell_val_num(CellValNum::Fixed(n));
-        assert_eq!(Colour::of(&column(Datatype::UInt8, 3)).unwrap(), Colour::Rgb);
-        assert_eq!(Colour::of(&column(Datatype::UInt8, 4)).unwrap(), Colour::Rgba);
-        assert_eq!(Colour::of(&column(Datatype::DateTimeDay, 1)).unwrap(), Colour::Grey);
+        let column =
+            |datatype, n| ColumnType::new("a", datatype).with_cell_val_num(CellValNum::Fixed(n));
+        assert_eq!(
+            Colour::of(&column(Datatype::UInt8, 3)).unwrap(),
+            Colour::Rgb
+        );
+        assert_eq!(
+            Colour::of(&column(Datatype::UInt8, 4)).unwrap(),
+            Colour::Rgba
+        );
+        assert_eq!(
+            Colour::of(&column(Datatype::DateTimeDay, 1)).unwrap(),
+            Colour::Grey
+        );
         assert!(Colour::of(&column(Datatype::UInt16, 3)).is_err());
         assert!(Colour::of(&column(Datatype::StringAscii, 1)).is_err());
     }

@@ -42,9 +42,21 @@ impl<W: Write + 'static> PngWriter<W> {
             Colour::Rgba => ColorType::Rgba,
         });
         encoder.set_depth(BitDepth::Eight);
-        let stream = encoder.write_header().and_then(png::Writer::into_stream_writer).map_err(failed)?;
-        let bytes_left = rows.saturating_mul(columns).saturating_mul(colour.bytes() as u64);
-        Ok(Self { stream, colour, scale, fill, bytes_left, pixels: Vec::new() })
+        let stream = encoder
+            .write_header()
+            .and_then(png::Writer::into_stream_writer)
+            .map_err(failed)?;
+        let bytes_left = rows
+            .saturating_mul(columns)
+            .saturating_mul(colour.bytes() as u64);
+        Ok(Self {
+            stream,
+            colour,
+            scale,
+            fill,
+            bytes_left,
+            pixels: Vec::new(),
+        })
     }
 
     /// Writes the pixels of a batch.
@@ -54,14 +66,18 @@ impl<W: Write + 'static> PngWriter<W> {
         self.bytes_left = self
             .bytes_left
             .checked_sub(self.pixels.len() as u64)
-            .ok_or_else(|| CliError::Format("the read gave more cells than the picture has pixels".into()))?;
+            .ok_or_else(|| {
+                CliError::Format("the read gave more cells than the picture has pixels".into())
+            })?;
         Ok(self.stream.write_all(&self.pixels)?)
     }
 
     /// Writes what ends the file.
     pub fn finish(self) -> Result<()> {
         if self.bytes_left > 0 {
-            return Err(CliError::Format("the read gave fewer cells than the picture has pixels".into()));
+            return Err(CliError::Format(
+                "the read gave fewer cells than the picture has pixels".into(),
+            ));
         }
         self.stream.finish().map_err(failed)
     }

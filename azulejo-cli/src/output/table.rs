@@ -37,14 +37,25 @@ pub struct Rendered {
 impl Table {
     /// A table with these columns.
     pub fn new<S: Into<String>>(columns: impl IntoIterator<Item = (S, Align)>) -> Self {
-        let (names, aligns) =
-            columns.into_iter().map(|(name, align)| (one_line(&name.into()), align)).unzip();
-        Self { names, aligns, rows: Vec::new() }
+        let (names, aligns) = columns
+            .into_iter()
+            .map(|(name, align)| (one_line(&name.into()), align))
+            .unzip();
+        Self {
+            names,
+            aligns,
+            rows: Vec::new(),
+        }
     }
 
     /// Adds a row. Control characters are shown, not obeyed: stored text may hold any.
     pub fn row<S: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = S>) {
-        self.rows.push(cells.into_iter().map(|cell| one_line(cell.as_ref())).collect());
+        self.rows.push(
+            cells
+                .into_iter()
+                .map(|cell| one_line(cell.as_ref()))
+                .collect(),
+        );
     }
 
     /// Whether there are no rows.
@@ -52,7 +63,8 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The table as text, no wider than `width`: first wide cells are shortened, then the last columns left out.
+    /// The table as text, no wider than `width`: first wide cells are shortened, then the last
+    /// columns left out.
     pub fn render(&self, width: Option<usize>, styled: bool) -> Rendered {
         let mut widths: Vec<usize> = self.names.iter().map(|name| name.width()).collect();
         for row in &self.rows {
@@ -62,14 +74,21 @@ impl Table {
         }
         let shown = width.map_or(widths.len(), |width| fit(&mut widths, width));
         let mut text = String::new();
-        let (bold, plain) = if styled { ("\u{1b}[1m", "\u{1b}[0m") } else { ("", "") };
+        let (bold, plain) = if styled {
+            ("\u{1b}[1m", "\u{1b}[0m")
+        } else {
+            ("", "")
+        };
         text.push_str(bold);
         self.line(&mut text, &self.names, &widths[..shown]);
         text.insert_str(text.len() - 1, plain);
         for row in &self.rows {
             self.line(&mut text, row, &widths[..shown]);
         }
-        Rendered { text, hidden: self.names[shown..].to_vec() }
+        Rendered {
+            text,
+            hidden: self.names[shown..].to_vec(),
+        }
     }
 
     fn line(&self, text: &mut String, cells: &[String], widths: &[usize]) {
@@ -91,7 +110,8 @@ impl Table {
 
 /// Shrinks widths to fit; returns how many columns stay.
 fn fit(widths: &mut [usize], width: usize) -> usize {
-    let total = |widths: &[usize]| widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
+    let total =
+        |widths: &[usize]| widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
     let mut shown = widths.len();
     // Take from the widest columns what there is too much, down to a fair width.
     while total(&widths[..shown]) > width {
@@ -111,7 +131,8 @@ fn fit(widths: &mut [usize], width: usize) -> usize {
             }
         }
     }
-    // A single column is cut to the terminal at last, and room left over goes to the columns that lack it.
+    // A single column is cut to the terminal at last, and room left over goes to the columns that
+    // lack it.
     if let [only] = &mut widths[..shown] {
         *only = (*only).min(width.max(1));
     }
@@ -142,7 +163,15 @@ fn one_line(text: &str) -> String {
     if !text.chars().any(char::is_control) {
         return text.to_owned();
     }
-    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+    text.chars()
+        .flat_map(|c| {
+            if c.is_control() {
+                c.escape_default().collect()
+            } else {
+                vec![c]
+            }
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -150,8 +179,16 @@ mod tests {
     use super::*;
 
     fn table() -> Table {
-        let mut table = Table::new([("x", Align::Right), ("name", Align::Left), ("note", Align::Left)]);
-        table.row(["1", "é日本", "a long note that goes on and on and on and on and on"]);
+        let mut table = Table::new([
+            ("x", Align::Right),
+            ("name", Align::Left),
+            ("note", Align::Left),
+        ]);
+        table.row([
+            "1",
+            "é日本",
+            "a long note that goes on and on and on and on and on",
+        ]);
         table.row(["-100", "b\n\u{1b}[31m", ""]);
         table
     }
@@ -161,19 +198,33 @@ mod tests {
         let expected = "   x  name           note\n   \
                         1  é日本          a long note that goes on and on and on and on and on\n\
                         -100  b\\n\\u{1b}[31m\n";
-        assert_eq!(table().render(None, false), Rendered { text: expected.into(), hidden: vec![] });
+        assert_eq!(
+            table().render(None, false),
+            Rendered {
+                text: expected.into(),
+                hidden: vec![]
+            }
+        );
     }
 
     #[test]
     fn a_table_fits_its_width() {
         for width in 1..100 {
             let rendered = table().render(Some(width), false);
-            let widest = rendered.text.lines().map(UnicodeWidthStr::width).max().unwrap();
+            let widest = rendered
+                .text
+                .lines()
+                .map(UnicodeWidthStr::width)
+                .max()
+                .unwrap();
             assert!(widest <= width.max(1), "{width}: {rendered:?}");
         }
         let narrow = table().render(Some(30), false);
         assert_eq!(narrow.hidden, ["note"]);
         let shortened = table().render(Some(65), false);
-        assert!(shortened.hidden.is_empty() && shortened.text.contains('…'), "{shortened:?}");
+        assert!(
+            shortened.hidden.is_empty() && shortened.text.contains('…'),
+            "{shortened:?}"
+        );
     }
 }

@@ -16,28 +16,45 @@ pub struct TempFile {
 impl TempFile {
     /// Begins a file that will become `target`.
     pub fn new(target: &Path) -> Result<Self> {
-        let folder = target.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = target
+            .parent()
+            .filter(|p| !p.as_os_str().is_empty())
+            .unwrap_or(Path::new("."));
         let mut builder = tempfile::Builder::new();
         builder.prefix(".azulejo-").suffix(".part");
         // The usual rights of a new file, rather than the owner's only.
         #[cfg(unix)]
         builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-        let file = builder.tempfile_in(folder).map_err(|e| CliError::io("create a file in", folder, e))?;
-        Ok(Self { file, target: target.to_path_buf() })
+        let file = builder
+            .tempfile_in(folder)
+            .map_err(|e| CliError::io("create a file in", folder, e))?;
+        Ok(Self {
+            file,
+            target: target.to_path_buf(),
+        })
     }
 
     /// Where the bytes go.
     pub fn writer(&self) -> Result<BufWriter<File>> {
-        let file = self.file.reopen().map_err(|e| CliError::io("write", &self.target, e))?;
+        let file = self
+            .file
+            .reopen()
+            .map_err(|e| CliError::io("write", &self.target, e))?;
         Ok(BufWriter::with_capacity(1 << 20, file))
     }
 
     /// Gives the file its name; its size in bytes. All writers must have been flushed.
     pub fn publish(self) -> Result<u64> {
         let Self { mut file, target } = self;
-        file.flush().map_err(|e| CliError::io("write", &target, e))?;
-        let size = file.as_file().metadata().map_err(|e| CliError::io("write", &target, e))?.len();
-        file.persist(&target).map_err(|e| CliError::io("write", &target, e.error))?;
+        file.flush()
+            .map_err(|e| CliError::io("write", &target, e))?;
+        let size = file
+            .as_file()
+            .metadata()
+            .map_err(|e| CliError::io("write", &target, e))?
+            .len();
+        file.persist(&target)
+            .map_err(|e| CliError::io("write", &target, e.error))?;
         Ok(size)
     }
 }

@@ -4,7 +4,10 @@ use super::*;
 use azulejo::format::filter::{Filter, Pipeline};
 
 fn pipeline(filters: Vec<Filter>) -> Pipeline {
-    Pipeline { max_chunk_size: 1000, filters }
+    Pipeline {
+        max_chunk_size: 1000,
+        filters,
+    }
 }
 
 fn every_filter() -> Pipeline {
@@ -16,8 +19,14 @@ fn every_filter() -> Pipeline {
         Filter::Lz4 { level: 1 },
         Filter::Rle { level: -1 },
         Filter::Bzip2 { level: -1 },
-        Filter::DoubleDelta { level: 5, reinterpret: None },
-        Filter::DoubleDelta { level: 5, reinterpret },
+        Filter::DoubleDelta {
+            level: 5,
+            reinterpret: None,
+        },
+        Filter::DoubleDelta {
+            level: 5,
+            reinterpret,
+        },
         Filter::BitWidthReduction { max_window: 256 },
         Filter::Bitshuffle,
         Filter::Byteshuffle,
@@ -26,15 +35,36 @@ fn every_filter() -> Pipeline {
         Filter::ChecksumMd5,
         Filter::ChecksumSha256,
         Filter::Dictionary { level: 2 },
-        Filter::FloatScale { scale: 0.1, offset: -0.0, byte_width: 4 },
+        Filter::FloatScale {
+            scale: 0.1,
+            offset: -0.0,
+            byte_width: 4,
+        },
         Filter::Xor,
-        Filter::Webp { quality: 97.5, input_format: 4, lossless: true, y_extent: 12, x_extent: 34 },
-        Filter::Delta { level: 5, reinterpret: None },
-        Filter::Delta { level: 5, reinterpret },
+        Filter::Webp {
+            quality: 97.5,
+            input_format: 4,
+            lossless: true,
+            y_extent: 12,
+            x_extent: 34,
+        },
+        Filter::Delta {
+            level: 5,
+            reinterpret: None,
+        },
+        Filter::Delta {
+            level: 5,
+            reinterpret,
+        },
     ])
 }
 
-fn attribute(name: &str, datatype: Datatype, cell_val_num: CellValNum, fill_value: Vec<u8>) -> Attribute {
+fn attribute(
+    name: &str,
+    datatype: Datatype,
+    cell_val_num: CellValNum,
+    fill_value: Vec<u8>,
+) -> Attribute {
     Attribute {
         name: name.into(),
         datatype,
@@ -94,7 +124,9 @@ fn document() -> SchemaDocument {
         coords_filters: Pipeline::default(),
         offsets_filters: Pipeline::default(),
         validity_filters: Pipeline::default(),
-        domain: Domain { dimensions: vec![number("index")] },
+        domain: Domain {
+            dimensions: vec![number("index")],
+        },
         attributes: vec![attribute(
             "label",
             Datatype::Float64,
@@ -115,7 +147,9 @@ fn document() -> SchemaDocument {
         coords_filters: every_filter(),
         offsets_filters: pipeline(vec![Filter::Rle { level: 3 }]),
         validity_filters: pipeline(vec![]),
-        domain: Domain { dimensions: vec![number("x"), string] },
+        domain: Domain {
+            dimensions: vec![number("x"), string],
+        },
         attributes,
         dimension_labels: vec![DimensionLabel {
             dimension: 0,
@@ -129,8 +163,14 @@ fn document() -> SchemaDocument {
             external: false,
         }],
         enumerations: vec![
-            EnumerationRef { name: "colours".into(), file_name: String::new() },
-            EnumerationRef { name: "pairs".into(), file_name: String::new() },
+            EnumerationRef {
+                name: "colours".into(),
+                file_name: String::new(),
+            },
+            EnumerationRef {
+                name: "pairs".into(),
+                file_name: String::new(),
+            },
         ],
         current_domain: CurrentDomain::NdRectangle(NdRectangle {
             ranges: vec![Range::of(-5i64, 5), Range::new("a", "zz")],
@@ -156,7 +196,11 @@ fn document() -> SchemaDocument {
             offsets: vec![],
         },
     ];
-    SchemaDocument { schema, enumerations, label_schemas: vec![Some(label_schema)] }
+    SchemaDocument {
+        schema,
+        enumerations,
+        label_schemas: vec![Some(label_schema)],
+    }
 }
 
 #[test]
@@ -187,6 +231,9 @@ fn wrong_documents_are_refused_with_the_field_named() {
     assert!(broken("/coords_filters/filters/0/filter", "zip".into()).contains("zip"));
     assert!(broken("/current_domain", Json::Array(vec![])).contains("current_domain"));
     let mut extra = good;
-    extra.as_object_mut().unwrap().insert("colour".into(), 1.into());
+    extra
+        .as_object_mut()
+        .unwrap()
+        .insert("colour".into(), 1.into());
     assert!(from_json(&extra).unwrap_err().contains("colour"));
 }

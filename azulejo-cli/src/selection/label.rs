@@ -11,7 +11,10 @@ use azulejo::format::{Datatype, Physical, Range};
 pub fn ranges(array: &Array, label: &DimensionLabel, text: &str) -> Result<Vec<Range>> {
     let wanted = parse_range(label.datatype, text).map_err(CliError::usage)?;
     let (lowest, highest) = limits(label.datatype);
-    let range = Range { start: wanted.low.unwrap_or(lowest), end: wanted.high.unwrap_or(highest) };
+    let range = Range {
+        start: wanted.low.unwrap_or(lowest),
+        end: wanted.high.unwrap_or(highest),
+    };
     Ok(array.label_ranges(&label.name, &[range])?)
 }
 
@@ -28,8 +31,14 @@ fn limits(datatype: Datatype) -> (Vec<u8>, Vec<u8>) {
         return (Vec::new(), vec![0xff]);
     }
     match datatype.physical() {
-        Physical::F32 => (f32::NEG_INFINITY.to_le_bytes().to_vec(), f32::INFINITY.to_le_bytes().to_vec()),
-        Physical::F64 => (f64::NEG_INFINITY.to_le_bytes().to_vec(), f64::INFINITY.to_le_bytes().to_vec()),
+        Physical::F32 => (
+            f32::NEG_INFINITY.to_le_bytes().to_vec(),
+            f32::INFINITY.to_le_bytes().to_vec(),
+        ),
+        Physical::F64 => (
+            f64::NEG_INFINITY.to_le_bytes().to_vec(),
+            f64::INFINITY.to_le_bytes().to_vec(),
+        ),
         physical => dispatch!(physical, T => numbers::<T>()),
     }
 }

@@ -8,30 +8,40 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-/// Reads the points of a file. If the first line names every dimension, columns are found by name; otherwise all lines
-/// are points, with the dimensions in the schema's order.
+/// Reads the points of a file. If the first line names every dimension, columns are found by name;
+/// otherwise all lines are points, with the dimensions in the schema's order.
 pub fn read(schema: &ArraySchema, file: &Path) -> Result<Points> {
     let input = File::open(file).map_err(|e| CliError::io("read", file, e))?;
     parse(schema, input).map_err(|e| match e {
-        CliError::Usage(reason) => CliError::usage(format!("--points {}: {reason}", file.display())),
+        CliError::Usage(reason) => {
+            CliError::usage(format!("--points {}: {reason}", file.display()))
+        }
         other => other,
     })
 }
 
 fn parse(schema: &ArraySchema, input: impl Read) -> Result<Points> {
     let dimensions = &schema.domain.dimensions;
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).flexible(true).from_reader(input);
+    let mut reader = csv::ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .from_reader(input);
     let mut columns: Vec<PointColumn> = dimensions
         .iter()
-        .map(|d| PointColumn { data: Vec::new(), offsets: d.cell_val_num.is_var().then(|| vec![0]) })
+        .map(|d| PointColumn {
+            data: Vec::new(),
+            offsets: d.cell_val_num.is_var().then(|| vec![0]),
+        })
         .collect();
     let mut places: Vec<usize> = (0..dimensions.len()).collect();
     for (number, record) in reader.records().enumerate() {
         let record = record.map_err(|e| CliError::usage(e.to_string()))?;
         let line = number + 1;
         if number == 0 {
-            let named: Option<Vec<usize>> =
-                dimensions.iter().map(|d| record.iter().position(|cell| cell.trim() == d.name)).collect();
+            let named: Option<Vec<usize>> = dimensions
+                .iter()
+                .map(|d| record.iter().position(|cell| cell.trim() == d.name))
+                .collect();
             if let Some(named) = named {
                 places = named;
                 continue;
@@ -39,10 +49,16 @@ fn parse(schema: &ArraySchema, input: impl Read) -> Result<Points> {
         }
         for ((dimension, column), &place) in dimensions.iter().zip(&mut columns).zip(&places) {
             let cell = record.get(place).ok_or_else(|| {
-                CliError::usage(format!("line {line} has no value for dimension {:?}", dimension.name))
+                CliError::usage(format!(
+                    "line {line} has no value for dimension {:?}",
+                    dimension.name
+                ))
             })?;
             let bytes = value::parse(dimension.datatype, cell, Bound::Low).map_err(|reason| {
-                CliError::usage(format!("line {line}, dimension {:?}: {reason}", dimension.name))
+                CliError::usage(format!(
+                    "line {line}, dimension {:?}: {reason}",
+                    dimension.name
+                ))
             })?;
             column.data.extend(bytes);
             if let Some(offsets) = &mut column.offsets {
@@ -50,7 +66,9 @@ fn parse(schema: &ArraySchema, input: impl Read) -> Result<Points> {
             }
         }
     }
-    Ok(Points { coordinates: columns })
+    Ok(Points {
+        coordinates: columns,
+    })
 }
 
 #[cfg(test)]
@@ -81,7 +99,12 @@ mod tests {
             validity_filters: Pipeline::default(),
             domain: Domain {
                 dimensions: vec![
-                    dimension("x", Datatype::Int16, CellValNum::ONE, Some(Range::of(-10i16, 10))),
+                    dimension(
+                        "x",
+                        Datatype::Int16,
+                        CellValNum::ONE,
+                        Some(Range::of(-10i16, 10)),
+                    ),
                     dimension("s", Datatype::StringAscii, CellValNum::Var, None),
                 ],
             },
@@ -100,8 +123,14 @@ mod tests {
     fn columns_are_found_by_name_or_by_place() {
         let expected = Points {
             coordinates: vec![
-                PointColumn { data: vec![0xff, 0xff, 2, 0], offsets: None },
-                PointColumn { data: b"abc".to_vec(), offsets: Some(vec![0, 2, 3]) },
+                PointColumn {
+                    data: vec![0xff, 0xff, 2, 0],
+                    offsets: None,
+                },
+                PointColumn {
+                    data: b"abc".to_vec(),
+                    offsets: Some(vec![0, 2, 3]),
+                },
             ],
         };
         assert_eq!(read("-1,ab\n2,c\n").unwrap(), expected);
@@ -111,7 +140,12 @@ mod tests {
 
     #[test]
     fn bad_lines_are_named() {
-        assert!(read("1,a\nx,b\n").unwrap_err().to_string().contains("line 2"));
+        assert!(
+            read("1,a\nx,b\n")
+                .unwrap_err()
+                .to_string()
+                .contains("line 2")
+        );
         assert!(read("1\n").unwrap_err().to_string().contains("\"s\""));
         assert!(read("40000,a\n").is_err());
     }

@@ -12,8 +12,9 @@ pub struct RangeText {
     pub high: Option<Vec<u8>>,
 }
 
-/// Reads `LO:HI`, `LO..HI`, `LO:`, `:HI` or a single value. Bounds in double quotes are taken as they are (strings that
-/// contain colons). Dates contain colons too: all readings are tried, and there must be one.
+/// Reads `LO:HI`, `LO..HI`, `LO:`, `:HI` or a single value. Bounds in double quotes are taken as
+/// they are (strings that contain colons). Dates contain colons too: all readings are tried, and
+/// there must be one.
 pub fn parse_range(datatype: Datatype, text: &str) -> Result<RangeText, String> {
     if let Some(range) = parse_quoted(datatype, text)? {
         return Ok(range);
@@ -32,15 +33,21 @@ pub fn parse_range(datatype: Datatype, text: &str) -> Result<RangeText, String> 
     if whole.is_ok() || colons.is_empty() {
         return whole;
     }
-    let mut readings = colons.iter().map(|&at| bounds(datatype, &text[..at], &text[at + 1..]));
+    let mut readings = colons
+        .iter()
+        .map(|&at| bounds(datatype, &text[..at], &text[at + 1..]));
     if let [_] = colons[..] {
         return readings.next().unwrap_or(whole);
     }
     let good: Vec<RangeText> = readings.filter_map(Result::ok).collect();
     match &good[..] {
         [range] => Ok(range.clone()),
-        [] => Err(format!("{text:?} is not a range of {datatype}; write LO..HI")),
-        _ => Err(format!("{text:?} can be read in several ways; write LO..HI")),
+        [] => Err(format!(
+            "{text:?} is not a range of {datatype}; write LO..HI"
+        )),
+        _ => Err(format!(
+            "{text:?} can be read in several ways; write LO..HI"
+        )),
     }
 }
 
@@ -53,9 +60,14 @@ fn single(datatype: Datatype, text: &str) -> Result<RangeText, String> {
 
 fn bounds(datatype: Datatype, low: &str, high: &str) -> Result<RangeText, String> {
     let bound = |text: &str, bound: Bound| {
-        (!text.trim().is_empty()).then(|| value::parse(datatype, text, bound)).transpose()
+        (!text.trim().is_empty())
+            .then(|| value::parse(datatype, text, bound))
+            .transpose()
     };
-    Ok(RangeText { low: bound(low, Bound::Low)?, high: bound(high, Bound::High)? })
+    Ok(RangeText {
+        low: bound(low, Bound::Low)?,
+        high: bound(high, Bound::High)?,
+    })
 }
 
 /// Ranges with a quoted bound: `"a:b":"c"`, `"a"..`, `:"b"`, `"a"`.
@@ -66,17 +78,27 @@ fn parse_quoted(datatype: Datatype, text: &str) -> Result<Option<RangeText>, Str
     let bad = || format!("{text} is not a range; write \"LO\":\"HI\"");
     let (low, rest) = take_bound(text).ok_or_else(bad)?;
     if rest.is_empty() {
-        return Ok(low.map(|value| RangeText { low: Some(value.clone()), high: Some(value) }));
+        return Ok(low.map(|value| RangeText {
+            low: Some(value.clone()),
+            high: Some(value),
+        }));
     }
-    let rest = rest.strip_prefix("..").or_else(|| rest.strip_prefix(':')).ok_or_else(bad)?;
+    let rest = rest
+        .strip_prefix("..")
+        .or_else(|| rest.strip_prefix(':'))
+        .ok_or_else(bad)?;
     match take_bound(rest).ok_or_else(bad)? {
         (high, "") => Ok(Some(RangeText { low, high })),
-        (None, plain) => Ok(Some(RangeText { low, high: Some(plain.as_bytes().to_vec()) })),
+        (None, plain) => Ok(Some(RangeText {
+            low,
+            high: Some(plain.as_bytes().to_vec()),
+        })),
         _ => Err(bad()),
     }
 }
 
-/// A quoted bound (`\"` and `\\` escape) and what follows; no bound if the text does not begin with a quote.
+/// A quoted bound (`\"` and `\\` escape) and what follows; no bound if the text does not begin with
+/// a quote.
 fn take_bound(text: &str) -> Option<(Option<Vec<u8>>, &str)> {
     let Some(body) = text.strip_prefix('"') else {
         // An unquoted bound before a quoted one ends at the first separator.
@@ -130,18 +152,43 @@ mod tests {
     #[test]
     fn dates() {
         let t = Datatype::DateTimeSecond;
-        assert_eq!(range(t, "2020-01-01:2020-01-02"), some("2020-01-01T00:00:00", "2020-01-02T23:59:59"));
-        assert_eq!(range(t, "2020-01"), some("2020-01-01T00:00:00", "2020-01-31T23:59:59"));
-        assert_eq!(range(t, "2020-01-01T10:00:00"), some("2020-01-01T10:00:00", "2020-01-01T10:00:00"));
+        assert_eq!(
+            range(t, "2020-01-01:2020-01-02"),
+            some("2020-01-01T00:00:00", "2020-01-02T23:59:59")
+        );
+        assert_eq!(
+            range(t, "2020-01"),
+            some("2020-01-01T00:00:00", "2020-01-31T23:59:59")
+        );
+        assert_eq!(
+            range(t, "2020-01-01T10:00:00"),
+            some("2020-01-01T10:00:00", "2020-01-01T10:00:00")
+        );
         assert_eq!(
             range(t, "2020-01-01T10:00:00:2020-01-01T11:00:00"),
             some("2020-01-01T10:00:00", "2020-01-01T11:00:00")
         );
-        assert_eq!(range(t, "2020-01-01T10:30:"), some("2020-01-01T10:30:00", ""));
-        assert_eq!(range(t, ":2020-01-01T10:30"), some("", "2020-01-01T10:30:59"));
-        assert_eq!(range(t, "@0:@5"), some("1970-01-01T00:00:00", "1970-01-01T00:00:05"));
-        assert_eq!(range(Datatype::TimeSecond, "08:00:00..10:00:00"), some("08:00:00", "10:00:00"));
-        assert!(parse_range(Datatype::TimeSecond, "08:00:10:00").unwrap_err().contains("LO..HI"));
+        assert_eq!(
+            range(t, "2020-01-01T10:30:"),
+            some("2020-01-01T10:30:00", "")
+        );
+        assert_eq!(
+            range(t, ":2020-01-01T10:30"),
+            some("", "2020-01-01T10:30:59")
+        );
+        assert_eq!(
+            range(t, "@0:@5"),
+            some("1970-01-01T00:00:00", "1970-01-01T00:00:05")
+        );
+        assert_eq!(
+            range(Datatype::TimeSecond, "08:00:00..10:00:00"),
+            some("08:00:00", "10:00:00")
+        );
+        assert!(
+            parse_range(Datatype::TimeSecond, "08:00:10:00")
+                .unwrap_err()
+                .contains("LO..HI")
+        );
     }
 
     #[test]

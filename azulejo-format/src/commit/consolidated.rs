@@ -4,7 +4,8 @@ use super::last_component;
 use crate::error::{DecodeError, Result};
 use crate::wire::{ByteReader, ByteWriter};
 
-/// One commit in a consolidated commits file; its URI is relative to the array, or just a name in some writers.
+/// One commit in a consolidated commits file; its URI is relative to the array, or just a name in
+/// some writers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ConsolidatedCommit<'a> {
     /// A `.wrt` or `.ok`: the fragment exists.
@@ -68,9 +69,21 @@ impl<'a> ConsolidatedCommits<'a> {
             let ending = uri.rsplit_once('.').map(|(_, ending)| ending);
             commits.push(match ending {
                 Some("wrt" | "ok") => ConsolidatedCommit::Fragment { uri },
-                Some("del") => ConsolidatedCommit::Delete { uri, tile: read_tile(&mut r)? },
-                Some("upd") => ConsolidatedCommit::Update { uri, tile: read_tile(&mut r)? },
-                _ => return Err(DecodeError::invalid(WHAT, at, format!("{uri:?} is no commit"))),
+                Some("del") => ConsolidatedCommit::Delete {
+                    uri,
+                    tile: read_tile(&mut r)?,
+                },
+                Some("upd") => ConsolidatedCommit::Update {
+                    uri,
+                    tile: read_tile(&mut r)?,
+                },
+                _ => {
+                    return Err(DecodeError::invalid(
+                        WHAT,
+                        at,
+                        format!("{uri:?} is no commit"),
+                    ));
+                }
             });
         }
         Ok(Self { commits })
@@ -85,7 +98,8 @@ impl<'a> ConsolidatedCommits<'a> {
             w.u8(b'\n');
             match commit {
                 ConsolidatedCommit::Fragment { .. } => {}
-                ConsolidatedCommit::Delete { tile, .. } | ConsolidatedCommit::Update { tile, .. } => {
+                ConsolidatedCommit::Delete { tile, .. }
+                | ConsolidatedCommit::Update { tile, .. } => {
                     w.u64(tile.len() as u64);
                     w.bytes(tile);
                 }
@@ -108,10 +122,20 @@ mod tests {
     fn round_trip_and_damage() {
         let commits = ConsolidatedCommits {
             commits: vec![
-                ConsolidatedCommit::Fragment { uri: "__commits/__1_1_ab_22.wrt" },
-                ConsolidatedCommit::Delete { uri: "__commits/__2_2_cd_22.del", tile: b"a\nb" },
-                ConsolidatedCommit::Fragment { uri: "__3_3_ef_9.ok" },
-                ConsolidatedCommit::Update { uri: "__commits/__4_4_01_22.upd", tile: b"" },
+                ConsolidatedCommit::Fragment {
+                    uri: "__commits/__1_1_ab_22.wrt",
+                },
+                ConsolidatedCommit::Delete {
+                    uri: "__commits/__2_2_cd_22.del",
+                    tile: b"a\nb",
+                },
+                ConsolidatedCommit::Fragment {
+                    uri: "__3_3_ef_9.ok",
+                },
+                ConsolidatedCommit::Update {
+                    uri: "__commits/__4_4_01_22.upd",
+                    tile: b"",
+                },
             ],
         };
         let bytes = commits.encode();

@@ -13,7 +13,9 @@ pub struct IgnoreList {
 impl IgnoreList {
     /// Decodes the file.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        Ok(Self { uris: lines(bytes, "ignore file")? })
+        Ok(Self {
+            uris: lines(bytes, "ignore file")?,
+        })
     }
 
     /// Encodes the file.

@@ -1,10 +1,11 @@
-//! Which fragments are about to take the place of which (`.replaces`): our own addition to `__commits`, which other readers
-//! pass by.
+//! Which fragments are about to take the place of which (`.replaces`): our own addition to
+//! `__commits`, which other readers pass by.
 //!
-//! The format has no way to make a fragment count and others not at one stroke: between the commit of a consolidated
-//! fragment and its vacuum file both count, which shows where duplicates are allowed. A replacement is written before
-//! the first commit and removed after the vacuum file; while it is there, readers that know it count either the old
-//! fragments, or, once all new ones are committed, the new ones.
+//! The format has no way to make a fragment count and others not at one stroke: between the commit
+//! of a consolidated fragment and its vacuum file both count, which shows where duplicates are
+//! allowed. A replacement is written before the first commit and removed after the vacuum file;
+//! while it is there, readers that know it count either the old fragments, or, once all new ones
+//! are committed, the new ones.
 
 use super::{join_lines, last_component, lines};
 use crate::error::{DecodeError, Result};
@@ -27,7 +28,11 @@ impl Replacement {
                 (Some(new), _) => replacement.new.push(new.to_owned()),
                 (_, Some(old)) => replacement.old.push(old.to_owned()),
                 _ => {
-                    return Err(DecodeError::invalid("replacement", 0, "a line begins with neither + nor -"));
+                    return Err(DecodeError::invalid(
+                        "replacement",
+                        0,
+                        "a line begins with neither + nor -",
+                    ));
                 }
             }
         }
@@ -38,7 +43,10 @@ impl Replacement {
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let new = self.new.iter().map(|name| format!("+{name}"));
-        join_lines(&new.chain(self.old.iter().map(|uri| format!("-{uri}"))).collect::<Vec<_>>())
+        join_lines(
+            &new.chain(self.old.iter().map(|uri| format!("-{uri}")))
+                .collect::<Vec<_>>(),
+        )
     }
 
     /// Names of the old fragments, without the paths before them.
@@ -55,11 +63,17 @@ mod tests {
     fn round_trip_and_damage() {
         let replacement = Replacement {
             new: vec!["__1_2_ab_22".into()],
-            old: vec!["/__fragments/__1_1_cd_22".into(), "/__fragments/__2_2_ef_22".into()],
+            old: vec![
+                "/__fragments/__1_1_cd_22".into(),
+                "/__fragments/__2_2_ef_22".into(),
+            ],
         };
         let bytes = replacement.encode();
         assert_eq!(Replacement::decode(&bytes).unwrap(), replacement);
-        assert_eq!(replacement.old_names().collect::<Vec<_>>(), ["__1_1_cd_22", "__2_2_ef_22"]);
+        assert_eq!(
+            replacement.old_names().collect::<Vec<_>>(),
+            ["__1_1_cd_22", "__2_2_ef_22"]
+        );
         assert!(Replacement::decode(b"__1_1_cd_22\n").is_err());
         assert!(Replacement::decode(b"+\xff\n").is_err());
         assert_eq!(Replacement::decode(b"").unwrap(), Replacement::default());

@@ -1,4 +1,5 @@
-//! Update commits (`.upd`), which TileDB writes experimentally and never applies. Page: *Update Commit File*.
+//! Update commits (`.upd`), which TileDB writes experimentally and never applies. Page: *Update
+//! Commit File*.
 
 use crate::condition::Condition;
 use crate::error::Result;
@@ -64,7 +65,10 @@ mod tests {
 
     #[test]
     fn round_trip_and_damage() {
-        let value = |field: &str, value: &[u8]| UpdateValue { field: field.into(), value: value.into() };
+        let value = |field: &str, value: &[u8]| UpdateValue {
+            field: field.into(),
+            value: value.into(),
+        };
         let update = Update {
             kept: Condition::compare(FieldRef::raw("a"), Comparison::Gt, 7i32.to_le_bytes()),
             values: vec![value("a", &[1, 2, 3, 4]), value("s", b"")],

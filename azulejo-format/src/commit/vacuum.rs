@@ -13,7 +13,9 @@ pub struct VacuumList {
 impl VacuumList {
     /// Decodes the file.
     pub fn decode(bytes: &[u8]) -> Result<Self> {
-        Ok(Self { uris: lines(bytes, "vacuum file")? })
+        Ok(Self {
+            uris: lines(bytes, "vacuum file")?,
+        })
     }
 
     /// Encodes the file.

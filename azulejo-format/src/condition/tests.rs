@@ -8,10 +8,21 @@ fn leaf(name: &str, op: Comparison) -> Condition {
 #[test]
 fn round_trip_and_damage() {
     let condition = leaf("a", Comparison::Lt)
-        .and(Condition::compare(FieldRef::raw("s"), Comparison::Ne, "text"))
+        .and(Condition::compare(
+            FieldRef::raw("s"),
+            Comparison::Ne,
+            "text",
+        ))
         .or(Condition::is_in(FieldRef::raw("s"), ["x", "", "yy"]))
-        .or(!Condition::is_in(FieldRef::raw("n"), [1u64.to_le_bytes(), 2u64.to_le_bytes()]))
-        .or(Condition::compare(FieldRef::raw(""), Comparison::AlwaysFalse, []));
+        .or(!Condition::is_in(
+            FieldRef::raw("n"),
+            [1u64.to_le_bytes(), 2u64.to_le_bytes()],
+        ))
+        .or(Condition::compare(
+            FieldRef::raw(""),
+            Comparison::AlwaysFalse,
+            [],
+        ));
     let bytes = condition.encode();
     assert_eq!(Condition::decode(&bytes).unwrap(), condition);
     damage(&bytes, Condition::decode);
@@ -19,7 +30,9 @@ fn round_trip_and_damage() {
 
 #[test]
 fn the_stored_form_is_the_documented_one() {
-    let bytes = leaf("ab", Comparison::Ge).and(leaf("c", Comparison::Eq)).encode();
+    let bytes = leaf("ab", Comparison::Ge)
+        .and(leaf("c", Comparison::Eq))
+        .encode();
     let expected = [
         &[0, 0][..],
         &2u64.to_le_bytes(),
@@ -55,7 +68,8 @@ fn null_tests_are_stored_as_empty_values() {
 
 #[test]
 fn nesting_is_limited() {
-    let nested = |depth: usize| (0..depth).fold(leaf("a", Comparison::Eq), |c, _| Condition::And(vec![c]));
+    let nested =
+        |depth: usize| (0..depth).fold(leaf("a", Comparison::Eq), |c, _| Condition::And(vec![c]));
     let deepest = nested(MAX_DEPTH);
     assert_eq!(Condition::decode(&deepest.encode()).unwrap(), deepest);
     assert!(Condition::decode(&nested(MAX_DEPTH + 1).encode()).is_err());
@@ -69,10 +83,19 @@ fn negations_move_to_the_leaves() {
     let set = Condition::is_in(FieldRef::raw("s"), ["x"]);
     let negated = !(a.and(!b).or(set).or(Condition::is_null("n")));
     let expected = leaf("a", Comparison::Ge).or(leaf("b", Comparison::Eq));
-    let not_in =
-        Condition::In { field: FieldRef::raw("s"), negated: true, values: ["x"].into_iter().collect() };
-    let not_null = Condition::IsNull { field: "n".into(), negated: true };
-    assert_eq!(negated.pushed_down(), Condition::And(vec![expected, not_in, not_null]));
+    let not_in = Condition::In {
+        field: FieldRef::raw("s"),
+        negated: true,
+        values: ["x"].into_iter().collect(),
+    };
+    let not_null = Condition::IsNull {
+        field: "n".into(),
+        negated: true,
+    };
+    assert_eq!(
+        negated.pushed_down(),
+        Condition::And(vec![expected, not_in, not_null])
+    );
     assert_eq!(!!leaf("a", Comparison::Le), leaf("a", Comparison::Le));
 }
 
@@ -83,8 +106,11 @@ fn combinations_of_one_kind_stay_flat() {
     assert_eq!(a.and(b.and(c)), Condition::And(leaves().to_vec()));
     let [a, b, c] = leaves();
     assert_eq!(a.or(b).or(c), Condition::Or(leaves().to_vec()));
-    let names: Vec<String> =
-        Condition::Or(leaves().to_vec()).fields().iter().map(|f| f.name.clone()).collect();
+    let names: Vec<String> = Condition::Or(leaves().to_vec())
+        .fields()
+        .iter()
+        .map(|f| f.name.clone())
+        .collect();
     assert_eq!(names, ["a", "b", "c"]);
 }
 
@@ -102,7 +128,13 @@ fn unknown_ids_are_refused() {
     for (at, id) in [(0, 2), (1, 8), (1, 252)] {
         let mut changed = bytes.clone();
         changed[at] = id;
-        assert!(matches!(Condition::decode(&changed), Err(DecodeError::UnknownId { .. })), "{at} {id}");
+        assert!(
+            matches!(
+                Condition::decode(&changed),
+                Err(DecodeError::UnknownId { .. })
+            ),
+            "{at} {id}"
+        );
     }
     assert!(Condition::decode(&[0, 3, 0, 0, 0, 0, 0, 0, 0, 0]).is_err());
     let not_of_none = [0, 2, 0, 0, 0, 0, 0, 0, 0, 0];

@@ -77,7 +77,8 @@ native! {
     f64 => F64, |a, b| a.partial_cmp(b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()));
 }
 
-/// Calls one generic function for a [`Physical`](crate::datatype::Physical): `dispatch!(physical, T => f::<T>(args))`.
+/// Calls one generic function for a [`Physical`](crate::datatype::Physical): `dispatch!(physical, T
+/// => f::<T>(args))`.
 #[macro_export]
 macro_rules! dispatch {
     ($physical:expr, $T:ident => $call:expr) => {

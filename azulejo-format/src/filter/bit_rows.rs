@@ -17,7 +17,10 @@ pub(super) fn split_bits(plane: &[u8], rows: &mut [u8]) {
         let from = block.as_chunks::<16>().0;
         let lanes = split::<8>(std::array::from_fn(|n| transpose_bits(load(&from[n]))));
         for (row, lane) in rows.iter_mut().zip(lanes) {
-            if let Some(to) = row.get_mut(done / 8..).and_then(|row| row.first_chunk_mut()) {
+            if let Some(to) = row
+                .get_mut(done / 8..)
+                .and_then(|row| row.first_chunk_mut())
+            {
                 store(lane, to);
             }
         }
@@ -40,18 +43,33 @@ pub(super) fn merge_bits(rows: &[u8], plane: &mut [u8]) {
     let mut row = rows.chunks_exact(row_len);
     let rows: [&[u8]; 8] = std::array::from_fn(|_| row.next().unwrap_or_default());
     let mut done = wide::merge_bits(&rows, plane);
-    let (blocks, last) = plane.get_mut(done..).unwrap_or_default().as_chunks_mut::<128>();
+    let (blocks, last) = plane
+        .get_mut(done..)
+        .unwrap_or_default()
+        .as_chunks_mut::<128>();
     for block in blocks {
-        let lane = |bit: usize| rows[bit].get(done / 8..).and_then(|row| row.first_chunk()).map(load);
+        let lane = |bit: usize| {
+            rows[bit]
+                .get(done / 8..)
+                .and_then(|row| row.first_chunk())
+                .map(load)
+        };
         let Some(lanes) = all_of(lane) else { break };
-        for (to, lane) in block.as_chunks_mut::<16>().0.iter_mut().zip(merge::<8>(lanes)) {
+        for (to, lane) in block
+            .as_chunks_mut::<16>()
+            .0
+            .iter_mut()
+            .zip(merge::<8>(lanes))
+        {
             store(transpose_bits(lane), to);
         }
         done += 128;
     }
     for group in last.as_chunks_mut::<8>().0 {
         *group = std::array::from_fn(|n| {
-            rows.iter().enumerate().fold(0, |byte, (bit, row)| byte | (row[done / 8] >> n & 1) << bit)
+            rows.iter()
+                .enumerate()
+                .fold(0, |byte, (bit, row)| byte | (row[done / 8] >> n & 1) << bit)
         });
         done += 8;
     }
@@ -68,7 +86,8 @@ fn all_of<T: Copy>(item: impl Fn(usize) -> Option<T>) -> Option<[T; 8]> {
     Some(all)
 }
 
-/// 256 bytes at a time where the processor has AVX2: the two halves of a register work on neighbouring blocks.
+/// 256 bytes at a time where the processor has AVX2: the two halves of a register work on
+/// neighbouring blocks.
 #[cfg(target_arch = "x86_64")]
 #[expect(
     unsafe_code,
@@ -76,9 +95,10 @@ fn all_of<T: Copy>(item: impl Fn(usize) -> Option<T>) -> Option<[T; 8]> {
 )]
 mod wide {
     use std::arch::x86_64::{
-        __m256i, _mm256_and_si256, _mm256_loadu_si256, _mm256_packus_epi16, _mm256_permute2x128_si256,
-        _mm256_set1_epi16, _mm256_set1_epi64x, _mm256_setzero_si256, _mm256_slli_epi64, _mm256_srli_epi16,
-        _mm256_srli_epi64, _mm256_storeu_si256, _mm256_unpackhi_epi8, _mm256_unpacklo_epi8, _mm256_xor_si256,
+        __m256i, _mm256_and_si256, _mm256_loadu_si256, _mm256_packus_epi16,
+        _mm256_permute2x128_si256, _mm256_set1_epi16, _mm256_set1_epi64x, _mm256_setzero_si256,
+        _mm256_slli_epi64, _mm256_srli_epi16, _mm256_srli_epi64, _mm256_storeu_si256,
+        _mm256_unpackhi_epi8, _mm256_unpacklo_epi8, _mm256_xor_si256,
     };
 
     /// As [`super::split_bits`], for as many bytes as it returns.
@@ -115,8 +135,10 @@ mod wide {
                 let from = lanes;
                 for n in 0..4 {
                     let (a, b) = (from[2 * n], from[2 * n + 1]);
-                    lanes[n] = _mm256_packus_epi16(_mm256_and_si256(a, low), _mm256_and_si256(b, low));
-                    lanes[4 + n] = _mm256_packus_epi16(_mm256_srli_epi16::<8>(a), _mm256_srli_epi16::<8>(b));
+                    lanes[n] =
+                        _mm256_packus_epi16(_mm256_and_si256(a, low), _mm256_and_si256(b, low));
+                    lanes[4 + n] =
+                        _mm256_packus_epi16(_mm256_srli_epi16::<8>(a), _mm256_srli_epi16::<8>(b));
                 }
             }
             for (row, lane) in rows.iter_mut().zip(lanes) {
@@ -149,7 +171,10 @@ mod wide {
             }
             let to = block.as_chunks_mut::<32>().0;
             for n in 0..4 {
-                let (a, b) = (transpose_bits(lanes[2 * n]), transpose_bits(lanes[2 * n + 1]));
+                let (a, b) = (
+                    transpose_bits(lanes[2 * n]),
+                    transpose_bits(lanes[2 * n + 1]),
+                );
                 store(_mm256_permute2x128_si256::<0x20>(a, b), &mut to[n]);
                 store(_mm256_permute2x128_si256::<0x31>(a, b), &mut to[4 + n]);
             }
@@ -182,7 +207,10 @@ mod wide {
     #[inline]
     #[target_feature(enable = "avx2")]
     fn swap<const BY: i32>(x: __m256i, mask: i64) -> __m256i {
-        let t = _mm256_and_si256(_mm256_xor_si256(x, _mm256_srli_epi64::<BY>(x)), _mm256_set1_epi64x(mask));
+        let t = _mm256_and_si256(
+            _mm256_xor_si256(x, _mm256_srli_epi64::<BY>(x)),
+            _mm256_set1_epi64x(mask),
+        );
         _mm256_xor_si256(_mm256_xor_si256(x, t), _mm256_slli_epi64::<BY>(t))
     }
 }

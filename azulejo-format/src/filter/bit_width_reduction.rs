@@ -1,4 +1,5 @@
-//! Bit width reduction: values less their window's minimum, in fewer bytes. Page: *Tile, Bit Width Reduction Filter*.
+//! Bit width reduction: values less their window's minimum, in fewer bytes. Page: *Tile, Bit Width
+//! Reduction Filter*.
 
 use super::integer::{Integer, dispatch_integer, grow, places, push, values};
 use super::positive_delta::windows;
@@ -19,7 +20,9 @@ pub(super) fn works_on(datatype: Datatype, version: FormatVersion) -> bool {
 
 /// Bytes of the data once the filter is undone; `metadata` stands at the filter's.
 pub(super) fn decoded_len(metadata: &ByteReader<'_>) -> Result<usize> {
-    Ok(metadata.clone().u32("bit width reduction, length of input")? as usize)
+    Ok(metadata
+        .clone()
+        .u32("bit width reduction, length of input")? as usize)
 }
 
 /// Undoes the filter; `out` is [`decoded_len`] long.
@@ -36,7 +39,10 @@ fn undo<T: Integer>(input: &[u8], metadata: &mut ByteReader<'_>, out: &mut [u8])
     metadata.u32("bit width reduction, length of input")?;
     let windows = metadata.u32("bit width reduction, number of windows")?;
     let entry_len = T::SIZE + 5;
-    let entries = metadata.bytes_u64(u64::from(windows) * entry_len as u64, "bit width reduction windows")?;
+    let entries = metadata.bytes_u64(
+        u64::from(windows) * entry_len as u64,
+        "bit width reduction windows",
+    )?;
     let mut input = ByteReader::new(input);
     let mut out = out;
     for entry in entries.chunks_exact(entry_len) {
@@ -64,12 +70,18 @@ fn undo<T: Integer>(input: &[u8], metadata: &mut ByteReader<'_>, out: &mut [u8])
             _ => return Err(DecodeError::filter(NAME, format!("a width of {bits} bits"))),
         }
     }
-    if out.is_empty() { Ok(()) } else { Err(DecodeError::filter(NAME, "windows shorter than the data")) }
+    if out.is_empty() {
+        Ok(())
+    } else {
+        Err(DecodeError::filter(NAME, "windows shorter than the data"))
+    }
 }
 
 fn widen<N: Integer, T: Integer>(packed: &[u8], offset: T, out: &mut [u8]) {
     for (place, value) in places::<T>(out).zip(values::<N>(packed)) {
-        T::from_i64(value.to_i64()).wrapping_add(offset).write(place);
+        T::from_i64(value.to_i64())
+            .wrapping_add(offset)
+            .write(place);
     }
 }
 
@@ -84,7 +96,12 @@ pub(super) fn encode(
     dispatch_integer!(datatype.physical(), T => apply::<T>(max_window, input, metadata, out), else Ok(()))
 }
 
-fn apply<T: Integer>(max_window: u32, input: &[u8], metadata: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<()> {
+fn apply<T: Integer>(
+    max_window: u32,
+    input: &[u8],
+    metadata: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     let windows = windows::<T>(NAME, max_window, input)?;
     metadata.extend((input.len() as u32).to_le_bytes());
     metadata.extend((windows.len() as u32).to_le_bytes());
@@ -114,11 +131,16 @@ fn narrow<N: Integer, T: Integer>(window: &[u8], offset: T, out: &mut Vec<u8>) {
     }
 }
 
-/// The minimum of a window, and the bits that its range needs (one more than the range must fit, as in the reference).
+/// The minimum of a window, and the bits that its range needs (one more than the range must fit, as
+/// in the reference).
 fn reduction<T: Integer>(window: &[u8]) -> (T, u8) {
     let all = (T::default(), (T::SIZE * 8) as u8);
-    let (Some(min), Some(max)) = (values::<T>(window).min(), values::<T>(window).max()) else { return all };
-    let Some(range) = max.checked_sub(min).filter(|range| *range != T::HIGHEST) else { return all };
+    let (Some(min), Some(max)) = (values::<T>(window).min(), values::<T>(window).max()) else {
+        return all;
+    };
+    let Some(range) = max.checked_sub(min).filter(|range| *range != T::HIGHEST) else {
+        return all;
+    };
     let range = range.to_i64() as u64 + 1;
     let bits = 64 - range.leading_zeros() + u32::from(T::SIGNED);
     (min, bits.next_power_of_two().max(8) as u8)

@@ -1,8 +1,9 @@
-//! Bitshuffle: the lowest bits of all values, then the next bits, and so on. Page: *Tile, Bitshuffle Filter*.
+//! Bitshuffle: the lowest bits of all values, then the next bits, and so on. Page: *Tile,
+//! Bitshuffle Filter*.
 //!
-//! Works in blocks of 8,192 bytes, on whole groups of eight values; what is left of a block stays as it is. A part whose
-//! length is no multiple of eight, or of the value size, is not shuffled; the encoder cuts such a part so that only its
-//! last bytes stay unshuffled.
+//! Works in blocks of 8,192 bytes, on whole groups of eight values; what is left of a block stays
+//! as it is. A part whose length is no multiple of eight, or of the value size, is not shuffled;
+//! the encoder cuts such a part so that only its last bytes stay unshuffled.
 
 use super::bit_rows::{merge_bits, split_bits};
 use super::byteshuffle::{shuffle, unshuffle};
@@ -40,7 +41,11 @@ fn is_shuffled(value_size: usize, len: usize) -> bool {
 /// Appends the filtered data to `out` and the lengths of its parts to `metadata`.
 pub(super) fn encode(value_size: usize, input: &[u8], metadata: &mut Vec<u8>, out: &mut Vec<u8>) {
     let (even, rest) = input.split_at(input.len() - input.len() % 8);
-    let parts: &[&[u8]] = if rest.is_empty() { &[even] } else { &[even, rest] };
+    let parts: &[&[u8]] = if rest.is_empty() {
+        &[even]
+    } else {
+        &[even, rest]
+    };
     metadata.extend((parts.len() as u32).to_le_bytes());
     out.resize(input.len(), 0);
     let mut planes = [0; BLOCK];
@@ -75,7 +80,10 @@ fn shuffle_block(value_size: usize, input: &[u8], out: &mut [u8], planes: &mut [
     let planes = &mut planes[..input.len()];
     shuffle(value_size, input, planes);
     let plane_len = (input.len() / value_size).max(1);
-    for (plane, rows) in planes.chunks_exact(plane_len).zip(out.chunks_exact_mut(plane_len)) {
+    for (plane, rows) in planes
+        .chunks_exact(plane_len)
+        .zip(out.chunks_exact_mut(plane_len))
+    {
         split_bits(plane, rows);
     }
 }
@@ -89,7 +97,10 @@ fn unshuffle_block(value_size: usize, input: &[u8], out: &mut [u8], planes: &mut
     }
     let planes = &mut planes[..input.len()];
     let plane_len = (input.len() / value_size).max(1);
-    for (rows, plane) in input.chunks_exact(plane_len).zip(planes.chunks_exact_mut(plane_len)) {
+    for (rows, plane) in input
+        .chunks_exact(plane_len)
+        .zip(planes.chunks_exact_mut(plane_len))
+    {
         merge_bits(rows, plane);
     }
     unshuffle(value_size, planes, out);
@@ -107,14 +118,17 @@ mod tests {
                 if count * value_size > BLOCK {
                     continue;
                 }
-                let input: Vec<u8> = (0..count * value_size).map(|i| (i * 41 + i / 100) as u8).collect();
+                let input: Vec<u8> = (0..count * value_size)
+                    .map(|i| (i * 41 + i / 100) as u8)
+                    .collect();
                 let mut rows = vec![0; input.len()];
                 shuffle_block(value_size, &input, &mut rows, &mut [0; BLOCK]);
                 for value in 0..count {
                     for byte in 0..value_size {
                         for bit in 0..8 {
                             let here = input[value * value_size + byte] >> bit & 1;
-                            let there = rows[(byte * 8 + bit) * groups + value / 8] >> (value % 8) & 1;
+                            let there =
+                                rows[(byte * 8 + bit) * groups + value / 8] >> (value % 8) & 1;
                             assert_eq!(here, there);
                         }
                     }

@@ -1,4 +1,5 @@
-//! Byteshuffle: the first bytes of all values, then the second bytes, and so on. Page: *Tile, Byteshuffle Filter*.
+//! Byteshuffle: the first bytes of all values, then the second bytes, and so on. Page: *Tile,
+//! Byteshuffle Filter*.
 //!
 //! Bytes behind the last whole value stay where they are.
 
@@ -41,8 +42,8 @@ pub(super) fn unshuffle(value_size: usize, input: &[u8], out: &mut [u8]) {
     tail.copy_from_slice(rest);
 }
 
-/// Some values from planes that hold no bytes beside whole ones, from byte `start` of the unshuffled ones on; start and length
-/// are multiples of the value's size.
+/// Some values from planes that hold no bytes beside whole ones, from byte `start` of the
+/// unshuffled ones on; start and length are multiples of the value's size.
 pub(super) fn unshuffle_some(value_size: usize, planes: &[u8], start: usize, out: &mut [u8]) {
     unshuffle_by::<false>(value_size, planes, start, out);
 }
@@ -63,7 +64,12 @@ pub(super) fn unshuffle_streamed(value_size: usize, planes: &[u8], start: usize,
     unshuffle_some(value_size, planes, tail_start, tail);
 }
 
-fn unshuffle_by<const STREAM: bool>(value_size: usize, planes: &[u8], start: usize, out: &mut [u8]) {
+fn unshuffle_by<const STREAM: bool>(
+    value_size: usize,
+    planes: &[u8],
+    start: usize,
+    out: &mut [u8],
+) {
     match value_size {
         2 => to_values::<2, STREAM>(planes, start / 2, out.as_chunks_mut().0),
         4 => to_values::<4, STREAM>(planes, start / 4, out.as_chunks_mut().0),
@@ -83,18 +89,37 @@ pub(super) fn shuffle(value_size: usize, input: &[u8], out: &mut [u8]) {
 }
 
 /// The values from the one at place `first` on.
-fn to_values<const N: usize, const STREAM: bool>(planes: &[u8], first: usize, values: &mut [[u8; N]]) {
+fn to_values<const N: usize, const STREAM: bool>(
+    planes: &[u8],
+    first: usize,
+    values: &mut [[u8; N]],
+) {
     let mut planes = planes.chunks_exact((planes.len() / N).max(1));
     let part = first..first + values.len();
-    let planes: [&[u8]; N] =
-        std::array::from_fn(|_| planes.next().unwrap_or_default().get(part.clone()).unwrap_or_default());
+    let planes: [&[u8]; N] = std::array::from_fn(|_| {
+        planes
+            .next()
+            .unwrap_or_default()
+            .get(part.clone())
+            .unwrap_or_default()
+    });
     let blocks = planes.map(|plane| plane.as_chunks::<16>().0);
     let (groups, last) = values.as_chunks_mut::<16>();
     let done = groups.len() * 16;
     for (i, group) in groups.iter_mut().enumerate() {
         let lanes = merge::<N>(std::array::from_fn(|byte| load(&blocks[byte][i])));
-        for (to, lane) in group.as_flattened_mut().as_chunks_mut::<16>().0.iter_mut().zip(lanes) {
-            if STREAM { stream(lane, to) } else { store(lane, to) }
+        for (to, lane) in group
+            .as_flattened_mut()
+            .as_chunks_mut::<16>()
+            .0
+            .iter_mut()
+            .zip(lanes)
+        {
+            if STREAM {
+                stream(lane, to)
+            } else {
+                store(lane, to)
+            }
         }
     }
     for (i, value) in last.iter_mut().enumerate() {
@@ -141,8 +166,11 @@ mod tests {
                 shuffle(value_size, &input, &mut planes);
                 let count = len / value_size;
                 for (at, byte) in input.iter().enumerate() {
-                    let place =
-                        if at < count * value_size { at % value_size * count + at / value_size } else { at };
+                    let place = if at < count * value_size {
+                        at % value_size * count + at / value_size
+                    } else {
+                        at
+                    };
                     assert_eq!(planes[place], *byte, "{value_size} {len} {at}");
                 }
                 let mut back = vec![0; len];

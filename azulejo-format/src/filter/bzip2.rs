@@ -12,7 +12,9 @@ pub(super) fn decompress(input: &[u8], out: &mut [u8]) -> Result<()> {
         let (read, written) = (stream.total_in(), stream.total_out());
         let rest = input.get(count(read)..).unwrap_or_default();
         let place = out.get_mut(count(written)..).unwrap_or_default();
-        let status = stream.decompress(rest, place).map_err(|e| DecodeError::filter(NAME, e.to_string()))?;
+        let status = stream
+            .decompress(rest, place)
+            .map_err(|e| DecodeError::filter(NAME, e.to_string()))?;
         if status == Status::StreamEnd {
             break;
         }
@@ -33,7 +35,10 @@ pub(super) fn compress(level: i32, input: &[u8], out: &mut Vec<u8>) -> Result<()
     // Block sizes are 1 to 9 times 100 kB; anything below means 1.
     let level = u32::try_from(level.max(1)).unwrap_or(1);
     if level > 9 {
-        return Err(DecodeError::filter(NAME, format!("level {level} is above 9")));
+        return Err(DecodeError::filter(
+            NAME,
+            format!("level {level} is above 9"),
+        ));
     }
     let mut stream = Compress::new(Compression::new(level), 0);
     // The bound that bzip2 documents: one percent and 600 bytes.

@@ -1,7 +1,8 @@
 //! MD5 and SHA-256 checksums. Page: *Tile, Checksum Filters*.
 //!
-//! The data pass unchanged. The metadata begin with the number of metadata checksums and data checksums (`u32`), then for
-//! each the number of bytes that it covers (`u64`) and the digest; the metadata of earlier filters follow.
+//! The data pass unchanged. The metadata begin with the number of metadata checksums and data
+//! checksums (`u32`), then for each the number of bytes that it covers (`u64`) and the digest; the
+//! metadata of earlier filters follow.
 
 use crate::error::{DecodeError, Result};
 use crate::wire::ByteReader;
@@ -45,8 +46,14 @@ impl Checksum {
         }
     }
 
-    /// Compares the checksums of `data` and of the metadata behind the checksums, at which `metadata` stands afterwards.
-    pub(super) fn verify(self, data: &[u8], metadata: &mut ByteReader<'_>, skip: bool) -> Result<()> {
+    /// Compares the checksums of `data` and of the metadata behind the checksums, at which
+    /// `metadata` stands afterwards.
+    pub(super) fn verify(
+        self,
+        data: &[u8],
+        metadata: &mut ByteReader<'_>,
+        skip: bool,
+    ) -> Result<()> {
         let num_metadata = u64::from(metadata.u32("number of metadata checksums")?);
         let num_data = u64::from(metadata.u32("number of data checksums")?);
         let entry_len = 8 + self.digest_len() as u64;
@@ -66,11 +73,19 @@ impl Checksum {
             let len = entry.u64("checksum, number of bytes")?;
             let part = r.bytes_u64(len, "bytes of a checksum")?;
             if !self.matches(part, entry.rest()) {
-                return Err(DecodeError::Checksum { filter: self.name() });
+                return Err(DecodeError::Checksum {
+                    filter: self.name(),
+                });
             }
         }
         // Bytes that no checksum covers could be damaged unseen.
-        if r.is_empty() { Ok(()) } else { Err(DecodeError::Checksum { filter: self.name() }) }
+        if r.is_empty() {
+            Ok(())
+        } else {
+            Err(DecodeError::Checksum {
+                filter: self.name(),
+            })
+        }
     }
 
     /// Appends the checksums of parts to `out`.

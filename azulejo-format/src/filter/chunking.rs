@@ -3,14 +3,19 @@
 use super::{Filter, FilterContext, Pipeline};
 
 impl Pipeline {
-    /// Where the encoder cuts a tile of `len` bytes into chunks, which [`Self::encode_chunk`] filters one by one: their
-    /// ends, in bytes of the unfiltered tile.
+    /// Where the encoder cuts a tile of `len` bytes into chunks, which [`Self::encode_chunk`]
+    /// filters one by one: their ends, in bytes of the unfiltered tile.
     ///
-    /// Cells of fixed size are never cut. Variable-length cells are not either since version 11: `offsets` says where each
-    /// starts, counted from the first. Where strings hold their own offsets, or a picture is made, the tile is one chunk;
-    /// so it is where the chunk size is 0.
+    /// Cells of fixed size are never cut. Variable-length cells are not either since version 11:
+    /// `offsets` says where each starts, counted from the first. Where strings hold their own
+    /// offsets, or a picture is made, the tile is one chunk; so it is where the chunk size is 0.
     #[must_use]
-    pub fn chunk_ends(&self, ctx: &FilterContext<'_>, len: usize, offsets: Option<&[u64]>) -> Vec<usize> {
+    pub fn chunk_ends(
+        &self,
+        ctx: &FilterContext<'_>,
+        len: usize,
+        offsets: Option<&[u64]>,
+    ) -> Vec<usize> {
         chunk_ends(self, ctx, len, offsets)
     }
 }
@@ -23,7 +28,8 @@ pub(super) fn chunk_ends(
     offsets: Option<&[u64]>,
 ) -> Vec<usize> {
     let mut ends = all_chunk_ends(pipeline, ctx, len, offsets);
-    // The delta filters store a first value: they have no form for an empty chunk. A tile may have no chunks at all.
+    // The delta filters store a first value: they have no form for an empty chunk. A tile may have
+    // no chunks at all.
     if pipeline
         .filters
         .iter()
@@ -54,12 +60,15 @@ fn all_chunk_ends(
     }
     match offsets {
         Some(offsets) if ctx.version.keeps_cells_whole() => var_chunk_ends(size, len, offsets),
-        _ => (1..=len.div_ceil(size).max(1)).map(|n| (n * size).min(len)).collect(),
+        _ => (1..=len.div_ceil(size).max(1))
+            .map(|n| (n * size).min(len))
+            .collect(),
     }
 }
 
-/// Chunks of whole cells of about `size` bytes: a cell that does not fit goes in all the same while the chunk is at most
-/// half full, or where the chunk stays within 150%; else it begins a new one (and ends it, where it is longer than `size`).
+/// Chunks of whole cells of about `size` bytes: a cell that does not fit goes in all the same while
+/// the chunk is at most half full, or where the chunk stays within 150%; else it begins a new one
+/// (and ends it, where it is longer than `size`).
 fn var_chunk_ends(size: usize, len: usize, offsets: &[u64]) -> Vec<usize> {
     let (size, len) = (size as u64, len as u64);
     let (half, most) = (size / 2, size + size / 2);
@@ -67,7 +76,11 @@ fn var_chunk_ends(size: usize, len: usize, offsets: &[u64]) -> Vec<usize> {
     let relative = |offset: &u64| offset.saturating_sub(base).min(len);
     let mut starts = vec![0u64];
     let mut current = 0;
-    let ends = offsets.iter().skip(1).map(relative).chain(std::iter::once(len));
+    let ends = offsets
+        .iter()
+        .skip(1)
+        .map(relative)
+        .chain(std::iter::once(len));
     for (cell, (start, end)) in offsets.iter().map(relative).zip(ends).enumerate() {
         let cell_len = end.saturating_sub(start);
         let with_cell = current + cell_len;
@@ -90,7 +103,13 @@ fn var_chunk_ends(size: usize, len: usize, offsets: &[u64]) -> Vec<usize> {
         }
     }
     // A cell that ended the last chunk leaves an empty one behind it, as in the reference.
-    starts.iter().skip(1).copied().chain(std::iter::once(len)).map(|end| end as usize).collect()
+    starts
+        .iter()
+        .skip(1)
+        .copied()
+        .chain(std::iter::once(len))
+        .map(|end| end as usize)
+        .collect()
 }
 
 #[cfg(test)]

@@ -29,7 +29,12 @@ impl<'a> Compression<'a> {
             _ => datatype,
         };
         // Run lengths count cells of the tile, whatever type the filters before have made of them.
-        filter.is_compressor().then(|| Self { filter, datatype, cell_size: ctx.cell_size(), codecs })
+        filter.is_compressor().then(|| Self {
+            filter,
+            datatype,
+            cell_size: ctx.cell_size(),
+            codecs,
+        })
     }
 
     /// Fills `out` from a compressed part.
@@ -65,8 +70,9 @@ impl<'a> Compression<'a> {
             _ => return Err(self.only_for_strings()),
         }
         for len in [input.len(), out.len() - start] {
-            let len = u32::try_from(len)
-                .map_err(|_| DecodeError::filter(self.filter.name(), "a part of more than 4 GiB"))?;
+            let len = u32::try_from(len).map_err(|_| {
+                DecodeError::filter(self.filter.name(), "a part of more than 4 GiB")
+            })?;
             metadata.extend(len.to_le_bytes());
         }
         Ok(())

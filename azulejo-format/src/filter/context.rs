@@ -23,8 +23,8 @@ pub struct FilterContext<'a> {
     pub datatype: Datatype,
     /// Values in a cell.
     pub cell_val_num: CellValNum,
-    /// The key of an encrypted array: AES-256-GCM then follows the last filter, unless the pipeline names it itself (as
-    /// headers of generic tiles do).
+    /// The key of an encrypted array: AES-256-GCM then follows the last filter, unless the pipeline
+    /// names it itself (as headers of generic tiles do).
     pub key: Option<&'a EncryptionKey>,
 }
 
@@ -32,17 +32,29 @@ impl FilterContext<'_> {
     /// The context of an offsets tile in the same fragment.
     #[must_use]
     pub fn offsets(self) -> Self {
-        Self { datatype: Datatype::UInt64, cell_val_num: CellValNum::ONE, ..self }
+        Self {
+            datatype: Datatype::UInt64,
+            cell_val_num: CellValNum::ONE,
+            ..self
+        }
     }
 
     /// The context of a validity tile in the same fragment.
     #[must_use]
     pub fn validity(self) -> Self {
-        Self { datatype: Datatype::UInt8, cell_val_num: CellValNum::ONE, ..self }
+        Self {
+            datatype: Datatype::UInt8,
+            cell_val_num: CellValNum::ONE,
+            ..self
+        }
     }
 
-    /// Bytes of a cell in the tile, those of a value where cells vary: what run lengths count and chunks are rounded to.
+    /// Bytes of a cell in the tile, those of a value where cells vary: what run lengths count and
+    /// chunks are rounded to.
     pub(crate) fn cell_size(&self) -> usize {
-        self.cell_val_num.cell_size(self.datatype).unwrap_or(self.datatype.size()).max(1)
+        self.cell_val_num
+            .cell_size(self.datatype)
+            .unwrap_or(self.datatype.size())
+            .max(1)
     }
 }

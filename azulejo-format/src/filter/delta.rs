@@ -1,6 +1,7 @@
 //! Delta: first differences. Page: *Filters, Delta*.
 //!
-//! The number of values (`u64`), the first value, then the difference of each value to the one before it.
+//! The number of values (`u64`), the first value, then the difference of each value to the one
+//! before it.
 
 use super::integer::{Integer, delta_physical, dispatch_integer, grow, places, values};
 use crate::datatype::Datatype;
@@ -22,7 +23,10 @@ fn undo<T: Integer>(input: &[u8], out: &mut [u8]) -> Result<()> {
     let mut r = ByteReader::new(input);
     let count = r.u64("delta, number of values")?;
     if count.checked_mul(T::SIZE as u64) != Some(out.len() as u64) {
-        return Err(DecodeError::filter(NAME, format!("{count} values for {} bytes", out.len())));
+        return Err(DecodeError::filter(
+            NAME,
+            format!("{count} values for {} bytes", out.len()),
+        ));
     }
     let deltas = r.bytes(out.len(), "delta values")?;
     let mut value = T::default();
@@ -40,7 +44,10 @@ pub(super) fn compress(datatype: Datatype, input: &[u8], out: &mut Vec<u8>) -> R
 
 fn apply<T: Integer>(input: &[u8], out: &mut Vec<u8>) -> Result<()> {
     if input.is_empty() || !input.len().is_multiple_of(T::SIZE) {
-        return Err(DecodeError::filter(NAME, format!("{} bytes are no values of {}", input.len(), T::SIZE)));
+        return Err(DecodeError::filter(
+            NAME,
+            format!("{} bytes are no values of {}", input.len(), T::SIZE),
+        ));
     }
     out.extend((input.len() as u64 / T::SIZE as u64).to_le_bytes());
     let mut previous = T::default();

@@ -1,8 +1,9 @@
-//! Dictionary: strings as indices into a list of the distinct ones. Page: *Filters, Dictionary Encoding*.
+//! Dictionary: strings as indices into a list of the distinct ones. Page: *Filters, Dictionary
+//! Encoding*.
 //!
-//! The metadata hold the width of an index, the width of a string length, the bytes of the dictionary (`u32`) and the
-//! dictionary: length and bytes of each string in order of first appearance. The data are the indices. Numbers inside
-//! dictionary and data are big-endian.
+//! The metadata hold the width of an index, the width of a string length, the bytes of the
+//! dictionary (`u32`) and the dictionary: length and bytes of each string in order of first
+//! appearance. The data are the indices. Numbers inside dictionary and data are big-endian.
 
 use super::strings::{StringSink, Width};
 use crate::error::{DecodeError, Result};
@@ -29,9 +30,15 @@ pub(super) fn decode_strings(
     let mut r = ByteReader::new(input);
     while !r.is_empty() {
         let id = id_width.get(&mut r, "dictionary index")?;
-        let word = usize::try_from(id).ok().and_then(|id| words.get(id)).ok_or_else(|| {
-            DecodeError::filter(NAME, format!("index {id} into a dictionary of {}", words.len()))
-        })?;
+        let word = usize::try_from(id)
+            .ok()
+            .and_then(|id| words.get(id))
+            .ok_or_else(|| {
+                DecodeError::filter(
+                    NAME,
+                    format!("index {id} into a dictionary of {}", words.len()),
+                )
+            })?;
         sink.push_run(word, 1)?;
     }
     Ok(())

@@ -1,8 +1,9 @@
 //! Double delta: second differences, bit-packed. Page: *Filters, Double Delta*.
 //!
-//! Bits of a difference (`u8`), number of values (`u64`), the first two values, then for each further value a sign bit and
-//! the magnitude of its second difference, from the highest bit down in `u64` words. Where that gains nothing (the bits
-//! reach those of the type less one) the values follow as they are.
+//! Bits of a difference (`u8`), number of values (`u64`), the first two values, then for each
+//! further value a sign bit and the magnitude of its second difference, from the highest bit down
+//! in `u64` words. Where that gains nothing (the bits reach those of the type less one) the values
+//! follow as they are.
 
 use super::integer::{Integer, delta_physical, dispatch_integer, places, values};
 use crate::datatype::Datatype;
@@ -30,7 +31,10 @@ fn undo<T: Integer>(input: &[u8], out: &mut [u8]) -> Result<()> {
     let bits = u32::from(r.u8("double delta, bits")?);
     let count = r.u64("double delta, number of values")?;
     if count.checked_mul(T::SIZE as u64) != Some(out.len() as u64) {
-        return Err(DecodeError::filter(NAME, format!("{count} values for {} bytes", out.len())));
+        return Err(DecodeError::filter(
+            NAME,
+            format!("{count} values for {} bytes", out.len()),
+        ));
     }
     if is_raw::<T>(bits) {
         out.copy_from_slice(r.bytes(out.len(), "double delta values")?);
@@ -43,13 +47,20 @@ fn undo<T: Integer>(input: &[u8], out: &mut [u8]) -> Result<()> {
         return Ok(());
     }
     let mut first = values::<T>(head);
-    let (Some(mut before), Some(mut last)) = (first.next(), first.next()) else { return Ok(()) };
+    let (Some(mut before), Some(mut last)) = (first.next(), first.next()) else {
+        return Ok(());
+    };
 
     let width = 1 + bits;
-    let total_bits =
-        (count - 2).checked_mul(width.into()).ok_or_else(|| DecodeError::filter(NAME, "too many bits"))?;
+    let total_bits = (count - 2)
+        .checked_mul(width.into())
+        .ok_or_else(|| DecodeError::filter(NAME, "too many bits"))?;
     let words = r.bytes_u64(total_bits.div_ceil(64) * 8, "double delta bits")?;
-    let mut words = words.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+    let mut words = words
+        .as_chunks::<8>()
+        .0
+        .iter()
+        .map(|word| u64::from_le_bytes(*word));
     // The highest `held` bits of `window` are the next ones.
     let mut window = 0u128;
     let mut held = 0;
@@ -63,8 +74,15 @@ fn undo<T: Integer>(input: &[u8], out: &mut [u8]) -> Result<()> {
         window <<= width;
         held -= width;
         let magnitude = code & ((1u64 << bits) - 1);
-        let second = if code >> bits == 0 { magnitude as i64 } else { (magnitude as i64).wrapping_neg() };
-        let value = last.wrapping_sub(before).wrapping_add(last).wrapping_add(T::from_i64(second));
+        let second = if code >> bits == 0 {
+            magnitude as i64
+        } else {
+            (magnitude as i64).wrapping_neg()
+        };
+        let value = last
+            .wrapping_sub(before)
+            .wrapping_add(last)
+            .wrapping_add(T::from_i64(second));
         value.write(place);
         (before, last) = (last, value);
     }
@@ -78,7 +96,10 @@ pub(super) fn compress(datatype: Datatype, input: &[u8], out: &mut Vec<u8>) -> R
 
 fn apply<T: Integer>(input: &[u8], out: &mut Vec<u8>) -> Result<()> {
     if input.is_empty() || !input.len().is_multiple_of(T::SIZE) {
-        return Err(DecodeError::filter(NAME, format!("{} bytes are no values of {}", input.len(), T::SIZE)));
+        return Err(DecodeError::filter(
+            NAME,
+            format!("{} bytes are no values of {}", input.len(), T::SIZE),
+        ));
     }
     let bits = bits_needed::<T>(input);
     out.push(bits as u8);
@@ -110,15 +131,18 @@ fn apply<T: Integer>(input: &[u8], out: &mut Vec<u8>) -> Result<()> {
 /// The first difference, then the second ones.
 fn second_differences<T: Integer>(input: &[u8]) -> impl Iterator<Item = i64> + '_ {
     let mut last_delta = 0i64;
-    values::<T>(input).zip(values::<T>(input).skip(1)).map(move |(a, b)| {
-        let delta = b.to_i64().wrapping_sub(a.to_i64());
-        let second = delta.wrapping_sub(last_delta);
-        last_delta = delta;
-        second
-    })
+    values::<T>(input)
+        .zip(values::<T>(input).skip(1))
+        .map(move |(a, b)| {
+            let delta = b.to_i64().wrapping_sub(a.to_i64());
+            let second = delta.wrapping_sub(last_delta);
+            last_delta = delta;
+            second
+        })
 }
 
-/// Bits of the largest magnitude of a second difference (the first difference counts, too); 64 where one does not fit.
+/// Bits of the largest magnitude of a second difference (the first difference counts, too); 64
+/// where one does not fit.
 fn bits_needed<T: Integer>(input: &[u8]) -> u32 {
     if input.len() <= 2 * T::SIZE {
         return 0;
@@ -126,8 +150,12 @@ fn bits_needed<T: Integer>(input: &[u8]) -> u32 {
     let mut largest = 0u64;
     let mut last_delta = 0i64;
     for (a, b) in values::<T>(input).zip(values::<T>(input).skip(1)) {
-        let Some(delta) = exact_difference(b, a) else { return 64 };
-        let Some(second) = delta.checked_sub(last_delta) else { return 64 };
+        let Some(delta) = exact_difference(b, a) else {
+            return 64;
+        };
+        let Some(second) = delta.checked_sub(last_delta) else {
+            return 64;
+        };
         largest = largest.max(second.unsigned_abs());
         last_delta = delta;
     }

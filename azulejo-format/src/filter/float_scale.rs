@@ -1,4 +1,5 @@
-//! Float scale: floats as integers, `round((value - offset) / scale)`. Page: *Filters, Float Scale*.
+//! Float scale: floats as integers, `round((value - offset) / scale)`. Page: *Filters, Float
+//! Scale*.
 //!
 //! The metadata are those of [`super::shuffle`], with the lengths of the integers.
 
@@ -77,14 +78,20 @@ macro_rules! dispatch_widths {
                         type $I = i64;
                         $call
                     }
-                    width => Err(DecodeError::filter(NAME, format!("integers of {width} bytes"))),
+                    width => Err(DecodeError::filter(
+                        NAME,
+                        format!("integers of {width} bytes"),
+                    )),
                 }
             };
         }
         match $options.float_size {
             4 => widths!(f32),
             8 => widths!(f64),
-            size => Err(DecodeError::filter(NAME, format!("values of {size} bytes are no floats"))),
+            size => Err(DecodeError::filter(
+                NAME,
+                format!("values of {size} bytes are no floats"),
+            )),
         }
     }};
 }
@@ -92,18 +99,31 @@ macro_rules! dispatch_widths {
 impl FloatScale {
     /// Bytes of the floats that `len` bytes of integers stand for.
     pub(super) fn decoded_len(self, len: usize) -> Result<usize> {
-        let width = usize::try_from(self.byte_width).unwrap_or(usize::MAX).max(1);
+        let width = usize::try_from(self.byte_width)
+            .unwrap_or(usize::MAX)
+            .max(1);
         if !len.is_multiple_of(width) {
-            return Err(DecodeError::filter(NAME, format!("{len} bytes are no integers of {width}")));
+            return Err(DecodeError::filter(
+                NAME,
+                format!("{len} bytes are no integers of {width}"),
+            ));
         }
         Ok((len / width).saturating_mul(self.float_size))
     }
 
     /// Undoes the filter; `out` is [`Self::decoded_len`] long.
-    pub(super) fn decode(self, input: &[u8], metadata: &mut ByteReader<'_>, out: &mut [u8]) -> Result<()> {
+    pub(super) fn decode(
+        self,
+        input: &[u8],
+        metadata: &mut ByteReader<'_>,
+        out: &mut [u8],
+    ) -> Result<()> {
         // Whole integers in every part, so that the parts can be taken as one.
         let lens = part_lens(NAME, metadata, input.len())?;
-        if lens.iter().any(|len| !(len as u64).is_multiple_of(self.byte_width.max(1))) {
+        if lens
+            .iter()
+            .any(|len| !(len as u64).is_multiple_of(self.byte_width.max(1)))
+        {
             return Err(DecodeError::filter(
                 NAME,
                 format!("a part of no whole {}-byte integers", self.byte_width),
@@ -120,9 +140,17 @@ impl FloatScale {
     }
 
     /// Appends the integers to `out` and their length to `metadata`.
-    pub(super) fn encode(self, input: &[u8], metadata: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<()> {
+    pub(super) fn encode(
+        self,
+        input: &[u8],
+        metadata: &mut Vec<u8>,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
         if !input.len().is_multiple_of(self.float_size.max(1)) {
-            return Err(DecodeError::filter(NAME, format!("{} bytes are no whole floats", input.len())));
+            return Err(DecodeError::filter(
+                NAME,
+                format!("{} bytes are no whole floats", input.len()),
+            ));
         }
         dispatch_widths!(self, F, I => self.apply::<F, I>(input, out))?;
         push_one_part(out.len(), metadata);
@@ -138,8 +166,9 @@ impl FloatScale {
     }
 }
 
-/// A rounded float as an integer. What does not fit becomes what x86-64 makes of it, as in the files that the reference
-/// writes: the lowest number of 64 bits, or of 32 bits for all narrower types, cut to size.
+/// A rounded float as an integer. What does not fit becomes what x86-64 makes of it, as in the
+/// files that the reference writes: the lowest number of 64 bits, or of 32 bits for all narrower
+/// types, cut to size.
 fn truncated<I: Integer>(value: f64) -> i64 {
     if I::SIZE == 8 {
         let fits = (-9_223_372_036_854_775_808.0..9_223_372_036_854_775_808.0).contains(&value);

@@ -1,4 +1,5 @@
-//! Integer arithmetic that the delta and reduction filters share: everything wraps, as stored data demands.
+//! Integer arithmetic that the delta and reduction filters share: everything wraps, as stored data
+//! demands.
 
 use crate::datatype::{Datatype, Native, Physical};
 
@@ -52,7 +53,8 @@ macro_rules! integer {
 
 integer! { i8 i16 i32 i64 u8 u16 u32 u64 }
 
-/// Calls a generic function for an integer [`Physical`] type, once a part: `dispatch_integer!(physical, T => f::<T>(..), else e)`.
+/// Calls a generic function for an integer [`Physical`] type, once a part:
+/// `dispatch_integer!(physical, T => f::<T>(..), else e)`.
 macro_rules! dispatch_integer {
     ($physical:expr, $T:ident => $call:expr, else $other:expr) => {
         dispatch_integer!(@arms $physical, $T, $call, $other; I8 i8, I16 i16, I32 i32, I64 i64, U8 u8, U16 u16, U32 u32, U64 u64)
@@ -71,7 +73,11 @@ pub(super) use dispatch_integer;
 
 /// What the delta compressors take values of `datatype` as: strings of any width count as bytes.
 pub(super) fn delta_physical(datatype: Datatype) -> Physical {
-    if datatype.is_string() { Physical::U8 } else { datatype.physical() }
+    if datatype.is_string() {
+        Physical::U8
+    } else {
+        datatype.physical()
+    }
 }
 
 /// Values of an array of bytes; a rest shorter than a value is left out.

@@ -2,7 +2,8 @@
 
 use crate::error::{DecodeError, Result};
 
-/// The 32 bytes that AES-256-GCM encrypts an array with. They never show up in `Debug` output or errors.
+/// The 32 bytes that AES-256-GCM encrypts an array with. They never show up in `Debug` output or
+/// errors.
 #[derive(Clone, PartialEq, Eq)]
 pub struct EncryptionKey([u8; Self::LEN]);
 
@@ -20,7 +21,9 @@ impl EncryptionKey {
     pub fn from_slice(bytes: &[u8]) -> Result<Self> {
         match bytes.try_into() {
             Ok(bytes) => Ok(Self(bytes)),
-            Err(_) => Err(DecodeError::Decrypt { reason: "an AES-256 key is 32 bytes long" }),
+            Err(_) => Err(DecodeError::Decrypt {
+                reason: "an AES-256 key is 32 bytes long",
+            }),
         }
     }
 

@@ -1,8 +1,9 @@
 //! Sixteen bytes at a time: what byteshuffle and bitshuffle are made of.
 //!
-//! Both filters permute the address bits of a block. With the bytes of `N` lanes numbered one lane behind the other, a
-//! round of [`split`] moves the lowest bit of that number to the top, and [`merge`] moves it back; as many rounds as `N`
-//! has address bits turn values of `N` bytes into planes of bytes, and back.
+//! Both filters permute the address bits of a block. With the bytes of `N` lanes numbered one lane
+//! behind the other, a round of [`split`] moves the lowest bit of that number to the top, and
+//! [`merge`] moves it back; as many rounds as `N` has address bits turn values of `N` bytes into
+//! planes of bytes, and back.
 
 #[cfg(not(target_arch = "x86_64"))]
 use portable as machine;
@@ -46,8 +47,8 @@ pub(super) fn merge<const N: usize>(mut lanes: [Lane; N]) -> [Lane; N] {
 mod sse2 {
     use std::arch::x86_64::{
         __m128i, _mm_and_si128, _mm_loadu_si128, _mm_packus_epi16, _mm_set1_epi16, _mm_set1_epi64x,
-        _mm_sfence, _mm_slli_epi64, _mm_srli_epi16, _mm_srli_epi64, _mm_storeu_si128, _mm_stream_si128,
-        _mm_unpackhi_epi8, _mm_unpacklo_epi8, _mm_xor_si128,
+        _mm_sfence, _mm_slli_epi64, _mm_srli_epi16, _mm_srli_epi64, _mm_storeu_si128,
+        _mm_stream_si128, _mm_unpackhi_epi8, _mm_unpacklo_epi8, _mm_xor_si128,
     };
 
     pub(in crate::filter) type Lane = __m128i;
@@ -64,8 +65,8 @@ mod sse2 {
         unsafe { _mm_storeu_si128(to.as_mut_ptr().cast(), lane) }
     }
 
-    /// As [`store`], past the caches: pays where whole lines of 64 bytes are written that nobody reads soon. A [`fence`] must
-    /// follow before another thread is told.
+    /// As [`store`], past the caches: pays where whole lines of 64 bytes are written that nobody
+    /// reads soon. A [`fence`] must follow before another thread is told.
     #[inline]
     pub(in crate::filter) fn stream(lane: Lane, to: &mut [u8; 16]) {
         if to.as_ptr().addr().is_multiple_of(16) {
@@ -121,7 +122,10 @@ mod sse2 {
     fn swap<const BY: i32>(x: Lane, mask: i64) -> Lane {
         // SAFETY: SSE2 is part of x86-64.
         unsafe {
-            let t = _mm_and_si128(_mm_xor_si128(x, _mm_srli_epi64::<BY>(x)), _mm_set1_epi64x(mask));
+            let t = _mm_and_si128(
+                _mm_xor_si128(x, _mm_srli_epi64::<BY>(x)),
+                _mm_set1_epi64x(mask),
+            );
             _mm_xor_si128(_mm_xor_si128(x, t), _mm_slli_epi64::<BY>(t))
         }
     }
@@ -171,14 +175,25 @@ mod portable {
     /// The second halves of `a` and `b`, byte by byte in turn.
     #[inline]
     pub(super) fn interleave_high(a: Lane, b: Lane) -> Lane {
-        std::array::from_fn(|i| if i % 2 == 0 { a[8 + i / 2] } else { b[8 + i / 2] })
+        std::array::from_fn(|i| {
+            if i % 2 == 0 {
+                a[8 + i / 2]
+            } else {
+                b[8 + i / 2]
+            }
+        })
     }
 
     /// Transposes two 8 x 8 matrices of bits, row `i` of a matrix being its byte `i`.
     #[inline]
     pub(in crate::filter) fn transpose_bits(lane: Lane) -> Lane {
         let mut out = lane;
-        for (to, matrix) in out.as_chunks_mut::<8>().0.iter_mut().zip(lane.as_chunks::<8>().0) {
+        for (to, matrix) in out
+            .as_chunks_mut::<8>()
+            .0
+            .iter_mut()
+            .zip(lane.as_chunks::<8>().0)
+        {
             *to = transpose(u64::from_le_bytes(*matrix)).to_le_bytes();
         }
         out
@@ -186,9 +201,11 @@ mod portable {
 
     /// Swaps blocks of 1, then 2, then 4 bits across the diagonal.
     fn transpose(mut x: u64) -> u64 {
-        for (by, mask) in
-            [(7, 0x00aa_00aa_00aa_00aa), (14, 0x0000_cccc_0000_cccc), (28, 0x0000_0000_f0f0_f0f0)]
-        {
+        for (by, mask) in [
+            (7, 0x00aa_00aa_00aa_00aa),
+            (14, 0x0000_cccc_0000_cccc),
+            (28, 0x0000_0000_f0f0_f0f0),
+        ] {
             let t = (x ^ (x >> by)) & mask;
             x ^= t ^ (t << by);
         }
@@ -213,8 +230,14 @@ mod tests {
         assert_eq!(out(x), a);
         assert_eq!(out(machine::even(x, y)), portable::even(a, b));
         assert_eq!(out(machine::odd(x, y)), portable::odd(a, b));
-        assert_eq!(out(machine::interleave_low(x, y)), portable::interleave_low(a, b));
-        assert_eq!(out(machine::interleave_high(x, y)), portable::interleave_high(a, b));
+        assert_eq!(
+            out(machine::interleave_low(x, y)),
+            portable::interleave_low(a, b)
+        );
+        assert_eq!(
+            out(machine::interleave_high(x, y)),
+            portable::interleave_high(a, b)
+        );
         assert_eq!(out(transpose_bits(x)), portable::transpose_bits(a));
         let mut kept = [0; 16];
         portable::store(portable::load(&a), &mut kept);

@@ -9,7 +9,8 @@ use crate::wire::{ByteReader, ByteWriter};
 /// The id of the type that means "no reinterpretation" in the options of the delta filters.
 const ANY: u8 = Datatype::Any.id();
 
-/// The compressor number that the options of the compressing filters repeat: it differs from the filter id for two of them.
+/// The compressor number that the options of the compressing filters repeat: it differs from the
+/// filter id for two of them.
 fn compressor_id(filter_id: u8) -> u8 {
     match filter_id {
         14 => 7,
@@ -19,19 +20,26 @@ fn compressor_id(filter_id: u8) -> u8 {
 }
 
 impl Pipeline {
-    /// Decodes a pipeline stored in a structure of `version`: chunk size, number of filters, filters.
+    /// Decodes a pipeline stored in a structure of `version`: chunk size, number of filters,
+    /// filters.
     pub fn decode(r: &mut ByteReader<'_>, version: FormatVersion) -> Result<Self> {
         let max_chunk_size = r.u32("filter pipeline, max chunk size")?;
         let count = r.u32("filter pipeline, number of filters")?;
         // A filter is at least its id and the length of its options.
         let count = r.check_count(count.into(), 5, "filter pipeline")?;
         if count > Self::MAX_FILTERS {
-            return Err(
-                r.invalid("filter pipeline", format!("{count} filters, more than {}", Self::MAX_FILTERS))
-            );
+            return Err(r.invalid(
+                "filter pipeline",
+                format!("{count} filters, more than {}", Self::MAX_FILTERS),
+            ));
         }
-        let filters = (0..count).map(|_| Filter::decode(r, version)).collect::<Result<_>>()?;
-        Ok(Self { max_chunk_size, filters })
+        let filters = (0..count)
+            .map(|_| Filter::decode(r, version))
+            .collect::<Result<_>>()?;
+        Ok(Self {
+            max_chunk_size,
+            filters,
+        })
     }
 
     /// Encodes the pipeline for a structure of `version`.
@@ -59,7 +67,11 @@ impl Filter {
                 let compressor = o.u8("compressor")?;
                 if compressor != compressor_id(id) {
                     let reason = format!("compressor {compressor} in the options of filter {id}");
-                    return Err(DecodeError::invalid("filter options", options_offset, reason));
+                    return Err(DecodeError::invalid(
+                        "filter options",
+                        options_offset,
+                        reason,
+                    ));
                 }
                 let level = o.i32("compression level")?;
                 // Options of some writers carry the type in versions that do not define it yet.
@@ -70,7 +82,11 @@ impl Filter {
                 };
                 let reinterpret = if typed {
                     let type_id = o.u8("reinterpret datatype")?;
-                    if type_id == ANY { None } else { Some(Datatype::from_id(type_id, options_offset + 5)?) }
+                    if type_id == ANY {
+                        None
+                    } else {
+                        Some(Datatype::from_id(type_id, options_offset + 5)?)
+                    }
                 } else {
                     None
                 };
@@ -85,10 +101,14 @@ impl Filter {
                     _ => Self::Delta { level, reinterpret },
                 }
             }
-            7 => Self::BitWidthReduction { max_window: o.u32("max window")? },
+            7 => Self::BitWidthReduction {
+                max_window: o.u32("max window")?,
+            },
             8 => Self::Bitshuffle,
             9 => Self::Byteshuffle,
-            10 => Self::PositiveDelta { max_window: o.u32("max window")? },
+            10 => Self::PositiveDelta {
+                max_window: o.u32("max window")?,
+            },
             11 => Self::Aes256Gcm,
             12 => Self::ChecksumMd5,
             13 => Self::ChecksumSha256,
@@ -106,9 +126,21 @@ impl Filter {
                 let x_extent = o.u16("x extent")?;
                 // A C structure is stored, padded to its alignment.
                 o.bytes(o.remaining().min(2), "padding")?;
-                Self::Webp { quality, input_format, lossless, y_extent, x_extent }
+                Self::Webp {
+                    quality,
+                    input_format,
+                    lossless,
+                    y_extent,
+                    x_extent,
+                }
             }
-            _ => return Err(DecodeError::UnknownId { what: "filter", id: id.into(), offset }),
+            _ => {
+                return Err(DecodeError::UnknownId {
+                    what: "filter",
+                    id: id.into(),
+                    offset,
+                });
+            }
         };
         o.finish("filter options").map_err(|_| {
             let reason = format!("{} bytes too many for filter {id}", o.remaining());
@@ -144,18 +176,31 @@ impl Filter {
                     Self::DoubleDelta { .. } => version.double_delta_has_reinterpret(),
                     _ => version.delta_has_reinterpret(),
                 };
-                // A type that the version does not define is stored all the same: without it data is lost.
+                // A type that the version does not define is stored all the same: without it data
+                // is lost.
                 if typed || reinterpret.is_some() {
                     o.u8(reinterpret.map_or(ANY, Datatype::id));
                 }
             }
-            Self::BitWidthReduction { max_window } | Self::PositiveDelta { max_window } => o.u32(max_window),
-            Self::FloatScale { scale, offset, byte_width } => {
+            Self::BitWidthReduction { max_window } | Self::PositiveDelta { max_window } => {
+                o.u32(max_window)
+            }
+            Self::FloatScale {
+                scale,
+                offset,
+                byte_width,
+            } => {
                 o.f64(scale);
                 o.f64(offset);
                 o.u64(byte_width);
             }
-            Self::Webp { quality, input_format, lossless, y_extent, x_extent } => {
+            Self::Webp {
+                quality,
+                input_format,
+                lossless,
+                y_extent,
+                x_extent,
+            } => {
                 o.f32(quality);
                 o.u8(input_format);
                 o.flag(lossless);
@@ -182,8 +227,14 @@ mod tests {
             Filter::Lz4 { level: -1 },
             Filter::Rle { level: -1 },
             Filter::Bzip2 { level: 9 },
-            Filter::DoubleDelta { level: -1, reinterpret: None },
-            Filter::DoubleDelta { level: -1, reinterpret: Some(Datatype::Int64) },
+            Filter::DoubleDelta {
+                level: -1,
+                reinterpret: None,
+            },
+            Filter::DoubleDelta {
+                level: -1,
+                reinterpret: Some(Datatype::Int64),
+            },
             Filter::BitWidthReduction { max_window: 256 },
             Filter::Bitshuffle,
             Filter::Byteshuffle,
@@ -192,17 +243,36 @@ mod tests {
             Filter::ChecksumMd5,
             Filter::ChecksumSha256,
             Filter::Dictionary { level: -1 },
-            Filter::FloatScale { scale: 0.5, offset: -3.0, byte_width: 2 },
+            Filter::FloatScale {
+                scale: 0.5,
+                offset: -3.0,
+                byte_width: 2,
+            },
             Filter::Xor,
-            Filter::Webp { quality: 80.0, input_format: 3, lossless: true, y_extent: 7, x_extent: 12 },
-            Filter::Delta { level: -1, reinterpret: None },
-            Filter::Delta { level: -1, reinterpret: Some(Datatype::UInt8) },
+            Filter::Webp {
+                quality: 80.0,
+                input_format: 3,
+                lossless: true,
+                y_extent: 7,
+                x_extent: 12,
+            },
+            Filter::Delta {
+                level: -1,
+                reinterpret: None,
+            },
+            Filter::Delta {
+                level: -1,
+                reinterpret: Some(Datatype::UInt8),
+            },
         ]
     }
 
     #[test]
     fn a_pipeline_of_every_filter_survives_every_version() {
-        let pipeline = Pipeline { max_chunk_size: 12345, filters: every_filter() };
+        let pipeline = Pipeline {
+            max_chunk_size: 12345,
+            filters: every_filter(),
+        };
         for version in FormatVersion::all() {
             let mut w = ByteWriter::new();
             pipeline.encode(&mut w, version);
@@ -211,7 +281,10 @@ mod tests {
             assert_eq!(Pipeline::decode(&mut r, version).unwrap(), pipeline);
             r.finish("pipeline").unwrap();
             for len in 0..bytes.len() {
-                assert!(Pipeline::decode(&mut ByteReader::new(&bytes[..len]), version).is_err(), "{len}");
+                assert!(
+                    Pipeline::decode(&mut ByteReader::new(&bytes[..len]), version).is_err(),
+                    "{len}"
+                );
             }
             for at in 0..bytes.len() {
                 for bit in 0..8 {
@@ -230,23 +303,39 @@ mod tests {
             filter.encode(&mut w, FormatVersion::new(version, "test").unwrap());
             w.len()
         };
-        let delta = Filter::Delta { level: -1, reinterpret: None };
-        let double_delta = Filter::DoubleDelta { level: -1, reinterpret: None };
+        let delta = Filter::Delta {
+            level: -1,
+            reinterpret: None,
+        };
+        let double_delta = Filter::DoubleDelta {
+            level: -1,
+            reinterpret: None,
+        };
         assert_eq!([18, 19, 20].map(|v| len(delta.clone(), v)), [10, 11, 11]);
-        assert_eq!([18, 19, 20].map(|v| len(double_delta.clone(), v)), [10, 10, 11]);
+        assert_eq!(
+            [18, 19, 20].map(|v| len(double_delta.clone(), v)),
+            [10, 10, 11]
+        );
     }
 
     #[test]
     fn too_many_filters_are_refused() {
         let encoded = |count| {
             let mut w = ByteWriter::new();
-            Pipeline { filters: vec![Filter::None; count], ..Pipeline::default() }
-                .encode(&mut w, FormatVersion::NEWEST);
+            Pipeline {
+                filters: vec![Filter::None; count],
+                ..Pipeline::default()
+            }
+            .encode(&mut w, FormatVersion::NEWEST);
             w.into_bytes()
         };
-        let read = |count| Pipeline::decode(&mut ByteReader::new(&encoded(count)), FormatVersion::NEWEST);
+        let read =
+            |count| Pipeline::decode(&mut ByteReader::new(&encoded(count)), FormatVersion::NEWEST);
         assert!(read(Pipeline::MAX_FILTERS).is_ok());
-        assert!(matches!(read(Pipeline::MAX_FILTERS + 1), Err(DecodeError::Invalid { .. })));
+        assert!(matches!(
+            read(Pipeline::MAX_FILTERS + 1),
+            Err(DecodeError::Invalid { .. })
+        ));
     }
 
     #[test]
@@ -255,15 +344,26 @@ mod tests {
         let mut r = ByteReader::new(&[2, 5, 0, 0, 0, 3, 0, 0, 0, 0]);
         assert!(matches!(
             Filter::decode(&mut r, FormatVersion::NEWEST),
-            Err(DecodeError::Invalid { what: "filter options", offset: 5, .. })
+            Err(DecodeError::Invalid {
+                what: "filter options",
+                offset: 5,
+                ..
+            })
         ));
         // Options of a filter that has none.
         let mut r = ByteReader::new(&[9, 1, 0, 0, 0, 7]);
-        assert!(matches!(Filter::decode(&mut r, FormatVersion::NEWEST), Err(DecodeError::Invalid { .. })));
+        assert!(matches!(
+            Filter::decode(&mut r, FormatVersion::NEWEST),
+            Err(DecodeError::Invalid { .. })
+        ));
         let mut r = ByteReader::new(&[17, 0, 0, 0, 0]);
         assert!(matches!(
             Filter::decode(&mut r, FormatVersion::NEWEST),
-            Err(DecodeError::UnknownId { what: "filter", id: 17, offset: 0 })
+            Err(DecodeError::UnknownId {
+                what: "filter",
+                id: 17,
+                offset: 0
+            })
         ));
     }
 }

@@ -1,7 +1,7 @@
 //! The list of parts that compressors and encryption keep as metadata. Page: *Tile*.
 //!
-//! Both replace the metadata of the filters before them by a list: how many metadata parts and data parts there were, and
-//! for each part its length before and after (and more, for encryption).
+//! Both replace the metadata of the filters before them by a list: how many metadata parts and data
+//! parts there were, and for each part its length before and after (and more, for encryption).
 
 use crate::error::{DecodeError, Result};
 use crate::wire::ByteReader;
@@ -50,7 +50,11 @@ impl<'a> PartList<'a> {
             // An entry is at least 8 bytes long, so that the reads cannot fail.
             let original_len = r.u32("part").unwrap_or(0) as usize;
             let encoded_len = r.u32("part").unwrap_or(0) as usize;
-            Part { original_len, encoded_len, rest: r.rest() }
+            Part {
+                original_len,
+                encoded_len,
+                rest: r.rest(),
+            }
         })
     }
 }
@@ -60,8 +64,8 @@ pub(super) fn original_len<'a>(parts: impl Iterator<Item = Part<'a>>) -> u64 {
     parts.map(|part| part.original_len as u64).sum()
 }
 
-/// Calls `decode(encoded, original, entry)` for parts that lie one behind the other in `input` and belong so in `out`,
-/// which they must fill. Returns the rest of `input`.
+/// Calls `decode(encoded, original, entry)` for parts that lie one behind the other in `input` and
+/// belong so in `out`, which they must fill. Returns the rest of `input`.
 pub(super) fn decode_each<'i, 'p>(
     filter: &'static str,
     parts: impl Iterator<Item = Part<'p>>,
@@ -81,5 +85,9 @@ pub(super) fn decode_each<'i, 'p>(
         input = rest;
         out = later;
     }
-    if out.is_empty() { Ok(input) } else { Err(DecodeError::filter(filter, "parts shorter than their sum")) }
+    if out.is_empty() {
+        Ok(input)
+    } else {
+        Err(DecodeError::filter(filter, "parts shorter than their sum"))
+    }
 }

@@ -11,8 +11,8 @@ use super::scratch::sized;
 use super::strings::{self, EncodedStrings};
 use super::webp::Webp;
 use super::{
-    Filter, FilterContext, Pipeline, Scratch, bit_width_reduction, bitshuffle, byteshuffle, positive_delta,
-    xor,
+    Filter, FilterContext, Pipeline, Scratch, bit_width_reduction, bitshuffle, byteshuffle,
+    positive_delta, xor,
 };
 use crate::datatype::Datatype;
 use crate::error::{DecodeError, Result};
@@ -21,7 +21,8 @@ use crate::wire::ByteReader;
 
 /// What lies between two filters, or their metadata, may be so many times as long as the chunk, and
 const MAX_GROWTH: u64 = 64;
-/// so many bytes more. No sensible pipeline comes near; a hostile chunk could otherwise ask for 4 GiB.
+/// so many bytes more. No sensible pipeline comes near; a hostile chunk could otherwise ask for 4
+/// GiB.
 const MAX_GROWTH_BYTES: u64 = 1 << 20;
 
 /// How a filter takes part in a given chunk.
@@ -53,7 +54,8 @@ enum Held {
 }
 
 impl Held {
-    /// The bytes, where they were not to be put in their final place; `scratch` is the first scratch buffer.
+    /// The bytes, where they were not to be put in their final place; `scratch` is the first
+    /// scratch buffer.
     fn bytes<'a>(self, chunk: &Chunk<'a>, scratch: &'a [u8]) -> &'a [u8] {
         match self {
             Self::Scratch(len) => scratch.get(..len).unwrap_or_default(),
@@ -69,10 +71,11 @@ enum Goal<'a> {
 }
 
 impl Pipeline {
-    /// Undoes the filters of one chunk, straight into `out`, which must be [`Chunk::original_len`] bytes long.
+    /// Undoes the filters of one chunk, straight into `out`, which must be [`Chunk::original_len`]
+    /// bytes long.
     ///
-    /// Chunks do not depend on each other: decode any of them, on any thread. String tiles that hold their own offsets
-    /// ([`Self::keeps_offsets_in_data`]) need [`Self::decode_string_tile`].
+    /// Chunks do not depend on each other: decode any of them, on any thread. String tiles that
+    /// hold their own offsets ([`Self::keeps_offsets_in_data`]) need [`Self::decode_string_tile`].
     pub fn decode_chunk(
         &self,
         ctx: &FilterContext<'_>,
@@ -85,10 +88,12 @@ impl Pipeline {
             return Err(DecodeError::invalid("chunk", 0, reason));
         }
         let limit = growth_limit(out.len() as u64);
-        self.undo(ctx, chunk, 0, Goal::Fill(out), limit, scratch).map(|_| ())
+        self.undo(ctx, chunk, 0, Goal::Fill(out), limit, scratch)
+            .map(|_| ())
     }
 
-    /// Undoes the filters of one chunk, whose cells are then to be put in place by [`OpenChunk::copy_to`].
+    /// Undoes the filters of one chunk, whose cells are then to be put in place by
+    /// [`OpenChunk::copy_to`].
     ///
     /// As [`Self::decode_chunk`], where cells go to more than one place.
     pub fn open_chunk<'a>(
@@ -103,10 +108,18 @@ impl Pipeline {
         let first = stages.find(|(_, stage)| stage.role != Role::Passes);
         let mut value_size = 1;
         let mut held = None;
-        if let Some((i, Stage { filter: Filter::Byteshuffle, datatype, .. })) = first
+        if let Some((
+            i,
+            Stage {
+                filter: Filter::Byteshuffle,
+                datatype,
+                ..
+            },
+        )) = first
             && len.is_multiple_of(datatype.size())
         {
-            let (planes, metadata_at) = self.undo(ctx, chunk, i + 1, Goal::KeepInScratch, limit, scratch)?;
+            let (planes, metadata_at) =
+                self.undo(ctx, chunk, i + 1, Goal::KeepInScratch, limit, scratch)?;
             let mut m = ByteReader::new(metadata_at.bytes(chunk, &scratch.metadata[0]));
             if byteshuffle::is_one_part(planes.bytes(chunk, &scratch.data[0]).len(), &mut m)? {
                 value_size = datatype.size();
@@ -115,7 +128,10 @@ impl Pipeline {
         }
         let held = match held {
             Some(held) => held,
-            None => self.undo(ctx, chunk, 0, Goal::KeepInScratch, limit, scratch)?.0,
+            None => {
+                self.undo(ctx, chunk, 0, Goal::KeepInScratch, limit, scratch)?
+                    .0
+            }
         };
         let bytes = held.bytes(chunk, &scratch.data[0]);
         if bytes.len() != len {
@@ -131,7 +147,8 @@ impl Pipeline {
         (0..self.stage_count(ctx)).all(|i| self.stage(ctx, i).role == Role::Passes)
     }
 
-    /// Undoes the filters of all chunks of a stored tile; `out` must be as long as the unfiltered tile.
+    /// Undoes the filters of all chunks of a stored tile; `out` must be as long as the unfiltered
+    /// tile.
     pub fn decode_tile(
         &self,
         ctx: &FilterContext<'_>,
@@ -150,8 +167,9 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Undoes the filters of a string tile that holds its own offsets ([`Self::keeps_offsets_in_data`]), into `data` (as
-    /// long as the unfiltered tile) and `offsets` (one a cell, in order and within the data).
+    /// Undoes the filters of a string tile that holds its own offsets
+    /// ([`Self::keeps_offsets_in_data`]), into `data` (as long as the unfiltered tile) and
+    /// `offsets` (one a cell, in order and within the data).
     pub fn decode_string_tile(
         &self,
         ctx: &FilterContext<'_>,
@@ -167,7 +185,8 @@ impl Pipeline {
         strings.decode(data, offsets)
     }
 
-    /// As [`Self::decode_string_tile`], where the sizes are not known: makes data and offsets of at most `limit` bytes each.
+    /// As [`Self::decode_string_tile`], where the sizes are not known: makes data and offsets of at
+    /// most `limit` bytes each.
     pub fn decode_string_tile_owned(
         &self,
         ctx: &FilterContext<'_>,
@@ -186,7 +205,11 @@ impl Pipeline {
                 return Err(DecodeError::LimitExceeded { what, asked, limit });
             }
         }
-        let too_large = |_| DecodeError::LimitExceeded { what, asked: data_len, limit };
+        let too_large = |_| DecodeError::LimitExceeded {
+            what,
+            asked: data_len,
+            limit,
+        };
         let mut data = vec![0; usize::try_from(data_len).map_err(too_large)?];
         let mut offsets = vec![0; cells];
         strings.header.check(data.len(), cells)?;
@@ -203,11 +226,19 @@ impl Pipeline {
         scratch: &'a mut Scratch,
     ) -> Result<EncodedStrings<'a>> {
         let [chunk] = tile.chunks() else {
-            let reason = format!("{} chunks of strings with offsets instead of one", tile.chunks().len());
+            let reason = format!(
+                "{} chunks of strings with offsets instead of one",
+                tile.chunks().len()
+            );
             return Err(DecodeError::invalid("tile", 0, reason));
         };
-        let Some(filter @ (Filter::Rle { .. } | Filter::Dictionary { .. })) = self.filters.first() else {
-            return Err(DecodeError::invalid("filter pipeline", 0, "its first filter encodes no strings"));
+        let Some(filter @ (Filter::Rle { .. } | Filter::Dictionary { .. })) = self.filters.first()
+        else {
+            return Err(DecodeError::invalid(
+                "filter pipeline",
+                0,
+                "its first filter encodes no strings",
+            ));
         };
         let (held, metadata_at) = self.undo(ctx, chunk, 1, Goal::KeepInScratch, limit, scratch)?;
         let data = held.bytes(chunk, &scratch.data[0]);
@@ -217,18 +248,28 @@ impl Pipeline {
     /// The filter at place `i`; behind the last one encryption, where the context has a key.
     fn stage<'a>(&'a self, ctx: &FilterContext<'_>, i: usize) -> Stage<'a> {
         let before = self.filters.get(..i).unwrap_or(&self.filters);
-        let datatype = before.iter().fold(ctx.datatype, |datatype, filter| filter.output_datatype(datatype));
+        let datatype = before.iter().fold(ctx.datatype, |datatype, filter| {
+            filter.output_datatype(datatype)
+        });
         let filter = self.filters.get(i).unwrap_or(&Filter::Aes256Gcm);
         let role = match filter {
             Filter::None => Role::Passes,
-            Filter::BitWidthReduction { .. } if !bit_width_reduction::works_on(datatype, ctx.version) => {
+            Filter::BitWidthReduction { .. }
+                if !bit_width_reduction::works_on(datatype, ctx.version) =>
+            {
                 Role::Passes
             }
-            Filter::PositiveDelta { .. } if !positive_delta::works_on(datatype, ctx.version) => Role::Passes,
+            Filter::PositiveDelta { .. } if !positive_delta::works_on(datatype, ctx.version) => {
+                Role::Passes
+            }
             Filter::ChecksumMd5 | Filter::ChecksumSha256 => Role::Checks,
             _ => Role::Transforms,
         };
-        Stage { filter, datatype, role }
+        Stage {
+            filter,
+            datatype,
+            role,
+        }
     }
 
     /// Filters that run, implied encryption included.
@@ -237,8 +278,9 @@ impl Pipeline {
         self.filters.len() + usize::from(implied)
     }
 
-    /// Undoes the filters of a chunk from the last down to that at place `first`. Returns where data and metadata lie (in
-    /// the first of two scratch buffers each, unless they are the stored ones).
+    /// Undoes the filters of a chunk from the last down to that at place `first`. Returns where
+    /// data and metadata lie (in the first of two scratch buffers each, unless they are the stored
+    /// ones).
     fn undo(
         &self,
         ctx: &FilterContext<'_>,
@@ -248,12 +290,22 @@ impl Pipeline {
         limit: u64,
         scratch: &mut Scratch,
     ) -> Result<(Held, MetadataAt)> {
-        let Scratch { skip_checksum_validation, codecs, data, metadata, .. } = scratch;
+        let Scratch {
+            skip_checksum_validation,
+            codecs,
+            data,
+            metadata,
+            ..
+        } = scratch;
         let mut held = Held::Stored;
         let mut metadata_at = MetadataAt::Stored(0);
         let within = |what, len: u64| {
             if len > limit {
-                return Err(DecodeError::LimitExceeded { what, asked: len, limit });
+                return Err(DecodeError::LimitExceeded {
+                    what,
+                    asked: len,
+                    limit,
+                });
             }
             Ok(len as usize)
         };
@@ -290,17 +342,26 @@ impl Pipeline {
                 Held::Stored => chunk.data,
                 Held::Scratch(len) => data_from.get(..len).unwrap_or_default(),
                 // Only the last filter to transform writes there.
-                Held::Out => return Err(DecodeError::filter(stage.filter.name(), "nothing is left to undo")),
+                Held::Out => {
+                    return Err(DecodeError::filter(
+                        stage.filter.name(),
+                        "nothing is left to undo",
+                    ));
+                }
             };
             let mut parts = None;
             let len = match stage.filter {
                 Filter::BitWidthReduction { .. } => bit_width_reduction::decoded_len(&m)? as u64,
                 Filter::FloatScale { .. } => float_scale(stage).decoded_len(input.len())? as u64,
                 Filter::Webp { .. } if i == 0 => chunk.original_len.into(),
-                Filter::Webp { .. } => return Err(DecodeError::filter("WEBP", "it is not the first filter")),
-                Filter::Aes256Gcm => {
-                    original_len(parts.insert(PartList::read(&mut m, aes_gcm::ENTRY_LEN)?).data())
+                Filter::Webp { .. } => {
+                    return Err(DecodeError::filter("WEBP", "it is not the first filter"));
                 }
+                Filter::Aes256Gcm => original_len(
+                    parts
+                        .insert(PartList::read(&mut m, aes_gcm::ENTRY_LEN)?)
+                        .data(),
+                ),
                 filter if filter.is_compressor() => {
                     original_len(parts.insert(PartList::read(&mut m, 8)?).data())
                 }
@@ -322,10 +383,13 @@ impl Pipeline {
                 let metadata_len = within("filtered metadata", original_len(parts.metadata()))?;
                 let metadata_target = sized(metadata_to, metadata_len);
                 let name = stage.filter.name();
-                if let Some(mut compression) = Compression::of(stage.filter, stage.datatype, ctx, codecs) {
+                if let Some(mut compression) =
+                    Compression::of(stage.filter, stage.datatype, ctx, codecs)
+                {
                     let mut decode =
                         |input: &[u8], out: &mut [u8], _: &[u8]| compression.decompress(input, out);
-                    let rest = decode_each(name, parts.metadata(), input, metadata_target, &mut decode)?;
+                    let rest =
+                        decode_each(name, parts.metadata(), input, metadata_target, &mut decode)?;
                     decode_each(name, parts.data(), rest, target, &mut decode)?;
                 } else {
                     let cipher = aes_gcm::cipher(ctx.key)?;
@@ -349,7 +413,9 @@ impl Pipeline {
                     Filter::Byteshuffle => byteshuffle::decode(size, input, &mut m, target)?,
                     Filter::Bitshuffle => bitshuffle::decode(size, input, &mut m, target)?,
                     Filter::Xor => xor::decode(stage.datatype, input, &mut m, target)?,
-                    Filter::FloatScale { .. } => float_scale(stage).decode(input, &mut m, target)?,
+                    Filter::FloatScale { .. } => {
+                        float_scale(stage).decode(input, &mut m, target)?
+                    }
                     _ => webp(stage.filter)?.decode(input, &mut m, target)?,
                 }
                 metadata_at = metadata_at.advanced(m.offset());
@@ -364,7 +430,11 @@ impl Pipeline {
 
         if let (Goal::Fill(out), Held::Stored) = (goal, held) {
             if out.len() != chunk.data.len() {
-                let reason = format!("{} bytes where the chunk has {}", chunk.data.len(), out.len());
+                let reason = format!(
+                    "{} bytes where the chunk has {}",
+                    chunk.data.len(),
+                    out.len()
+                );
                 return Err(DecodeError::invalid("chunk data", 0, reason));
             }
             out.copy_from_slice(chunk.data);
@@ -400,24 +470,48 @@ impl MetadataAt {
 }
 
 fn growth_limit(original_len: u64) -> u64 {
-    original_len.saturating_mul(MAX_GROWTH).saturating_add(MAX_GROWTH_BYTES)
+    original_len
+        .saturating_mul(MAX_GROWTH)
+        .saturating_add(MAX_GROWTH_BYTES)
 }
 
 fn float_scale(stage: Stage<'_>) -> FloatScale {
     let float_size = stage.datatype.size();
     match *stage.filter {
-        Filter::FloatScale { scale, offset, byte_width } => {
-            FloatScale { scale, offset, byte_width, float_size }
-        }
-        _ => FloatScale { scale: 1.0, offset: 0.0, byte_width: 8, float_size },
+        Filter::FloatScale {
+            scale,
+            offset,
+            byte_width,
+        } => FloatScale {
+            scale,
+            offset,
+            byte_width,
+            float_size,
+        },
+        _ => FloatScale {
+            scale: 1.0,
+            offset: 0.0,
+            byte_width: 8,
+            float_size,
+        },
     }
 }
 
 fn webp(filter: &Filter) -> Result<Webp> {
     match *filter {
-        Filter::Webp { quality, input_format, lossless, y_extent, x_extent } => {
-            Ok(Webp { quality, format: input_format, lossless, rows: y_extent, row_len: x_extent })
-        }
+        Filter::Webp {
+            quality,
+            input_format,
+            lossless,
+            y_extent,
+            x_extent,
+        } => Ok(Webp {
+            quality,
+            format: input_format,
+            lossless,
+            rows: y_extent,
+            row_len: x_extent,
+        }),
         _ => Err(DecodeError::filter(filter.name(), "it cannot stand here")),
     }
 }
@@ -425,8 +519,9 @@ fn webp(filter: &Filter) -> Result<Webp> {
 impl Pipeline {
     /// Filters a tile and appends it as it is stored to `out`.
     ///
-    /// `data` are the cells. Variable-length data need `offsets`, where each cell starts: chunks then hold whole cells, and
-    /// strings are encoded with them where [`Self::keeps_offsets_in_data`] says so (the offsets file then gets
+    /// `data` are the cells. Variable-length data need `offsets`, where each cell starts: chunks
+    /// then hold whole cells, and strings are encoded with them where
+    /// [`Self::keeps_offsets_in_data`] says so (the offsets file then gets
     /// [`encode_no_chunks`](crate::tile::encode_no_chunks)).
     pub fn encode_tile(
         &self,
@@ -439,7 +534,11 @@ impl Pipeline {
         if let Some(offsets) = offsets {
             var_offsets::validate(offsets, data.len() as u64)?;
         }
-        let in_data = if self.keeps_offsets_in_data(ctx) { offsets } else { None };
+        let in_data = if self.keeps_offsets_in_data(ctx) {
+            offsets
+        } else {
+            None
+        };
         let ends = chunk_ends(self, ctx, data.len(), offsets);
         out.extend((ends.len() as u64).to_le_bytes());
         let mut start = 0;
@@ -451,10 +550,11 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Filters one chunk of a tile and appends it as it is stored to `out`. A stored tile is the number of its chunks as
-    /// `u64` and the chunks; they do not depend on each other.
+    /// Filters one chunk of a tile and appends it as it is stored to `out`. A stored tile is the
+    /// number of its chunks as `u64` and the chunks; they do not depend on each other.
     ///
-    /// `offsets`, where each cell starts, belong to strings that keep them ([`Self::keeps_offsets_in_data`]) only.
+    /// `offsets`, where each cell starts, belong to strings that keep them
+    /// ([`Self::keeps_offsets_in_data`]) only.
     pub fn encode_chunk(
         &self,
         ctx: &FilterContext<'_>,
@@ -465,8 +565,16 @@ impl Pipeline {
     ) -> Result<()> {
         let too_long = |_| DecodeError::invalid("chunk", 0, "longer than 4 GiB");
         let original_len = u32::try_from(chunk.len()).map_err(too_long)?;
-        let limit = growth_limit(chunk.len() as u64 + offsets.map_or(0, |offsets| offsets.len() as u64 * 8));
-        let Scratch { codecs, data, metadata, part_lens, .. } = scratch;
+        let limit = growth_limit(
+            chunk.len() as u64 + offsets.map_or(0, |offsets| offsets.len() as u64 * 8),
+        );
+        let Scratch {
+            codecs,
+            data,
+            metadata,
+            part_lens,
+            ..
+        } = scratch;
         metadata.iter_mut().for_each(Vec::clear);
         part_lens.iter_mut().for_each(Vec::clear);
         let mut in_scratch = false;
@@ -478,14 +586,21 @@ impl Pipeline {
             let [data_from, data_to] = &mut *data;
             let [metadata_from, metadata_to] = &mut *metadata;
             let [lens_from, lens_to] = &mut *part_lens;
-            let input = if in_scratch { data_from.as_slice() } else { chunk };
+            let input = if in_scratch {
+                data_from.as_slice()
+            } else {
+                chunk
+            };
             if stage.role == Role::Passes {
                 has_part &= !input.is_empty();
                 continue;
             }
             metadata_to.clear();
             lens_to.clear();
-            let old_parts = || PartSlices { bytes: metadata_from, lens: lens_from.iter() };
+            let old_parts = || PartSlices {
+                bytes: metadata_from,
+                lens: lens_from.iter(),
+            };
             let part = has_part.then_some(input);
 
             if stage.role == Role::Checks {
@@ -502,15 +617,20 @@ impl Pipeline {
             }
 
             let compresses = stage.filter.is_compressor();
-            if let (Some(_), 1.., Filter::Rle { .. } | Filter::Dictionary { .. }) = (offsets, i, stage.filter)
+            if let (Some(_), 1.., Filter::Rle { .. } | Filter::Dictionary { .. }) =
+                (offsets, i, stage.filter)
             {
                 return Err(DecodeError::filter(
                     stage.filter.name(),
                     "strings can be encoded once, by the first filter",
                 ));
             }
-            // Filters that keep the length overwrite what is there; clearing it would have it zeroed again.
-            if !matches!(stage.filter, Filter::Byteshuffle | Filter::Bitshuffle | Filter::Xor) {
+            // Filters that keep the length overwrite what is there; clearing it would have it
+            // zeroed again.
+            if !matches!(
+                stage.filter,
+                Filter::Byteshuffle | Filter::Bitshuffle | Filter::Xor
+            ) {
                 data_to.clear();
             }
             if let (Some(offsets), 0) = (offsets, i) {
@@ -519,7 +639,9 @@ impl Pipeline {
             } else if compresses || *stage.filter == Filter::Aes256Gcm {
                 metadata_to.extend((lens_from.len() as u32).to_le_bytes());
                 metadata_to.extend(u32::from(has_part).to_le_bytes());
-                if let Some(mut compression) = Compression::of(stage.filter, stage.datatype, ctx, codecs) {
+                if let Some(mut compression) =
+                    Compression::of(stage.filter, stage.datatype, ctx, codecs)
+                {
                     for part in old_parts().chain(part) {
                         compression.compress_part(part, metadata_to, data_to)?;
                     }
@@ -534,7 +656,13 @@ impl Pipeline {
                 let (datatype, size) = (stage.datatype, stage.datatype.size());
                 match *stage.filter {
                     Filter::BitWidthReduction { max_window } => {
-                        bit_width_reduction::encode(datatype, max_window, input, metadata_to, data_to)?;
+                        bit_width_reduction::encode(
+                            datatype,
+                            max_window,
+                            input,
+                            metadata_to,
+                            data_to,
+                        )?;
                     }
                     Filter::PositiveDelta { max_window } => {
                         positive_delta::encode(datatype, max_window, input, metadata_to, data_to)?;
@@ -542,7 +670,9 @@ impl Pipeline {
                     Filter::Byteshuffle => byteshuffle::encode(size, input, metadata_to, data_to),
                     Filter::Bitshuffle => bitshuffle::encode(size, input, metadata_to, data_to),
                     Filter::Xor => xor::encode(datatype, input, metadata_to, data_to)?,
-                    Filter::FloatScale { .. } => float_scale(stage).encode(input, metadata_to, data_to)?,
+                    Filter::FloatScale { .. } => {
+                        float_scale(stage).encode(input, metadata_to, data_to)?
+                    }
                     _ => webp(stage.filter)?.encode(input, metadata_to, data_to)?,
                 }
                 keep_old_parts(metadata_to, lens_to, metadata_from, lens_from);
@@ -551,7 +681,11 @@ impl Pipeline {
             for len in [data_to.len(), metadata_to.len()] {
                 if len as u64 > limit {
                     let what = "filtered chunk";
-                    return Err(DecodeError::LimitExceeded { what, asked: len as u64, limit });
+                    return Err(DecodeError::LimitExceeded {
+                        what,
+                        asked: len as u64,
+                        limit,
+                    });
                 }
             }
             data.swap(0, 1);
@@ -561,10 +695,21 @@ impl Pipeline {
             has_part = true;
         }
 
-        let filtered = if in_scratch { data[0].as_slice() } else { chunk };
+        let filtered = if in_scratch {
+            data[0].as_slice()
+        } else {
+            chunk
+        };
         let filtered_len = u32::try_from(filtered.len()).map_err(too_long)?;
         let metadata_len = u32::try_from(metadata[0].len()).map_err(too_long)?;
-        out.extend(ChunkHeader { original_len, filtered_len, metadata_len }.encode());
+        out.extend(
+            ChunkHeader {
+                original_len,
+                filtered_len,
+                metadata_len,
+            }
+            .encode(),
+        );
         out.extend_from_slice(&metadata[0]);
         out.extend_from_slice(filtered);
         Ok(())

@@ -1,4 +1,5 @@
-//! Positive delta: differences within windows of values that do not decrease. Page: *Tile, Positive Delta Encoding Filter*.
+//! Positive delta: differences within windows of values that do not decrease. Page: *Tile, Positive
+//! Delta Encoding Filter*.
 
 use super::integer::{Integer, dispatch_integer, grow, places, push, values};
 use crate::datatype::Datatype;
@@ -28,7 +29,10 @@ pub(super) fn decode(
 
 fn undo<T: Integer>(input: &[u8], metadata: &mut ByteReader<'_>, out: &mut [u8]) -> Result<()> {
     let windows = metadata.u32("positive delta, number of windows")?;
-    let entries = metadata.bytes_u64(u64::from(windows) * (T::SIZE as u64 + 4), "positive delta windows")?;
+    let entries = metadata.bytes_u64(
+        u64::from(windows) * (T::SIZE as u64 + 4),
+        "positive delta windows",
+    )?;
     let mut input = ByteReader::new(input);
     let mut out = out;
     for entry in entries.chunks_exact(T::SIZE + 4) {
@@ -49,7 +53,11 @@ fn undo<T: Integer>(input: &[u8], metadata: &mut ByteReader<'_>, out: &mut [u8])
             value.write(place);
         }
     }
-    if out.is_empty() { Ok(()) } else { Err(DecodeError::filter(NAME, "windows shorter than the data")) }
+    if out.is_empty() {
+        Ok(())
+    } else {
+        Err(DecodeError::filter(NAME, "windows shorter than the data"))
+    }
 }
 
 /// Appends the filtered part to `out` and its windows to `metadata`.
@@ -63,7 +71,12 @@ pub(super) fn encode(
     dispatch_integer!(datatype.physical(), T => apply::<T>(max_window, input, metadata, out), else Ok(()))
 }
 
-fn apply<T: Integer>(max_window: u32, input: &[u8], metadata: &mut Vec<u8>, out: &mut Vec<u8>) -> Result<()> {
+fn apply<T: Integer>(
+    max_window: u32,
+    input: &[u8],
+    metadata: &mut Vec<u8>,
+    out: &mut Vec<u8>,
+) -> Result<()> {
     let windows = windows::<T>(NAME, max_window, input)?;
     metadata.extend((windows.len() as u32).to_le_bytes());
     out.reserve(input.len());
@@ -89,7 +102,8 @@ fn apply<T: Integer>(max_window: u32, input: &[u8], metadata: &mut Vec<u8>, out:
     Ok(())
 }
 
-/// Cuts a part into windows of at most `max_window` bytes of whole values; bytes behind the last value go with it.
+/// Cuts a part into windows of at most `max_window` bytes of whole values; bytes behind the last
+/// value go with it.
 pub(super) fn windows<'a, T: Integer>(
     filter: &'static str,
     max_window: u32,
@@ -97,7 +111,10 @@ pub(super) fn windows<'a, T: Integer>(
 ) -> Result<std::slice::Chunks<'a, u8>> {
     let size = input.len().min(max_window as usize) / T::SIZE * T::SIZE;
     if size == 0 && !input.is_empty() {
-        return Err(DecodeError::filter(filter, format!("a window of {max_window} bytes holds no value")));
+        return Err(DecodeError::filter(
+            filter,
+            format!("a window of {max_window} bytes holds no value"),
+        ));
     }
     Ok(input.chunks(size.max(1)))
 }

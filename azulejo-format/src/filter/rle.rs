@@ -1,8 +1,10 @@
-//! RLE: run lengths of cells, and of strings. Pages: *Tile, Compression Filters*; string form: *Filter Pipeline*.
+//! RLE: run lengths of cells, and of strings. Pages: *Tile, Compression Filters*; string form:
+//! *Filter Pipeline*.
 //!
-//! Cells: each run is the cell's bytes and its length as big-endian `u16`. Strings (which keep their offsets, see
-//! [`Pipeline::keeps_offsets_in_data`](super::Pipeline::keeps_offsets_in_data)): each run is its length, the string's length
-//! (both big-endian, of a width that the metadata names) and the string.
+//! Cells: each run is the cell's bytes and its length as big-endian `u16`. Strings (which keep
+//! their offsets, see [`Pipeline::keeps_offsets_in_data`](super::Pipeline::keeps_offsets_in_data)):
+//! each run is its length, the string's length (both big-endian, of a width that the metadata
+//! names) and the string.
 
 use super::strings::{StringSink, Width};
 use crate::error::{DecodeError, Result};
@@ -14,11 +16,16 @@ const NAME: &str = "RLE";
 pub(super) fn decompress(cell_size: usize, input: &[u8], out: &mut [u8]) -> Result<()> {
     let runs = input.chunks_exact(cell_size + 2);
     if !runs.remainder().is_empty() {
-        return Err(DecodeError::filter(NAME, format!("{} bytes are no runs of {cell_size}", input.len())));
+        return Err(DecodeError::filter(
+            NAME,
+            format!("{} bytes are no runs of {cell_size}", input.len()),
+        ));
     }
     let mut out = out;
     for run in runs {
-        let Some((cell, len)) = run.split_last_chunk::<2>() else { continue };
+        let Some((cell, len)) = run.split_last_chunk::<2>() else {
+            continue;
+        };
         let len = usize::from(len[0]) << 8 | usize::from(len[1]);
         let Some((place, rest)) = out.split_at_mut_checked(len * cell_size) else {
             return Err(DecodeError::filter(NAME, "runs longer than the part"));
@@ -26,7 +33,11 @@ pub(super) fn decompress(cell_size: usize, input: &[u8], out: &mut [u8]) -> Resu
         fill(place, cell);
         out = rest;
     }
-    if out.is_empty() { Ok(()) } else { Err(DecodeError::filter(NAME, "runs shorter than the part")) }
+    if out.is_empty() {
+        Ok(())
+    } else {
+        Err(DecodeError::filter(NAME, "runs shorter than the part"))
+    }
 }
 
 /// Repeats `cell` over `place`, whose length is a multiple of the cell's.
@@ -41,7 +52,9 @@ fn fill(place: &mut [u8], cell: &[u8]) {
         2 => fill_cells::<2>(place, cell),
         4 => fill_cells::<4>(place, cell),
         8 => fill_cells::<8>(place, cell),
-        len => place.chunks_exact_mut(len.max(1)).for_each(|target| target.copy_from_slice(cell)),
+        len => place
+            .chunks_exact_mut(len.max(1))
+            .for_each(|target| target.copy_from_slice(cell)),
     }
 }
 
@@ -60,7 +73,11 @@ pub(super) fn compress(cell_size: usize, input: &[u8], out: &mut Vec<u8>) -> Res
             let mut rest = input;
             while !rest.is_empty() {
                 let (cell, _) = rest.split_at(cell_size);
-                let run = rest.chunks_exact(cell_size).take(MAX_RUN).take_while(|next| *next == cell).count();
+                let run = rest
+                    .chunks_exact(cell_size)
+                    .take(MAX_RUN)
+                    .take_while(|next| *next == cell)
+                    .count();
                 push_run(cell, run, out);
                 rest = rest.get(run * cell_size..).unwrap_or_default();
             }
@@ -149,7 +166,9 @@ pub(super) fn encode_strings<'a>(
 }
 
 fn for_each_run<'a>(mut strings: impl Iterator<Item = &'a [u8]>, mut f: impl FnMut(&'a [u8], u64)) {
-    let Some(mut current) = strings.next() else { return };
+    let Some(mut current) = strings.next() else {
+        return;
+    };
     let mut run = 1u64;
     for string in strings {
         if string == current {

@@ -3,7 +3,8 @@
 use libdeflater::{Compressor, Decompressor};
 use zstd_safe::{CCtx, DCtx};
 
-/// What filtering needs beside input and output. Keep one a thread: then chunks cost no allocation once it has grown.
+/// What filtering needs beside input and output. Keep one a thread: then chunks cost no allocation
+/// once it has grown.
 #[derive(Default)]
 pub struct Scratch {
     /// Whether checksums are not compared (`sm.skip_checksum_validation`).
@@ -39,7 +40,8 @@ impl std::fmt::Debug for Scratch {
     }
 }
 
-/// The first `len` bytes of a buffer that only grows: what is overwritten anyway is not zeroed again.
+/// The first `len` bytes of a buffer that only grows: what is overwritten anyway is not zeroed
+/// again.
 pub(super) fn sized(buffer: &mut Vec<u8>, len: usize) -> &mut [u8] {
     if buffer.len() < len {
         buffer.resize(len, 0);

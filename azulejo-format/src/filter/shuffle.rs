@@ -1,4 +1,5 @@
-//! Metadata of the filters that keep lengths: a number of parts (`u32`) and the length of each (`u32`).
+//! Metadata of the filters that keep lengths: a number of parts (`u32`) and the length of each
+//! (`u32`).
 
 use crate::error::{DecodeError, Result};
 use crate::wire::ByteReader;
@@ -18,7 +19,10 @@ pub(super) fn part_lens<'a>(
     let lens = PartLens(bytes.as_chunks::<4>().0);
     let sum: u64 = lens.iter().map(|len| len as u64).sum();
     if sum != total as u64 {
-        return Err(DecodeError::filter(filter, format!("parts of {sum} bytes in data of {total}")));
+        return Err(DecodeError::filter(
+            filter,
+            format!("parts of {sum} bytes in data of {total}"),
+        ));
     }
     Ok(lens)
 }
@@ -40,7 +44,11 @@ impl PartLens<'_> {
                 (input.split_at_checked(len), out.split_at_mut_checked(len))
             else {
                 // The lengths were summed when they were read.
-                return Err(DecodeError::invalid("lengths of parts", 0, "longer than the data"));
+                return Err(DecodeError::invalid(
+                    "lengths of parts",
+                    0,
+                    "longer than the data",
+                ));
             };
             f(part, place)?;
             input = rest;

@@ -1,7 +1,9 @@
-//! Variable-length strings that are filtered together with their offsets: what RLE and dictionary encoding share.
+//! Variable-length strings that are filtered together with their offsets: what RLE and dictionary
+//! encoding share.
 //!
-//! Their metadata begin with: number of metadata parts (0), number of data parts (1), bytes of the strings, bytes of the
-//! encoded data, bytes of the offsets (all `u32`). Everything inside the encoded data is big-endian.
+//! Their metadata begin with: number of metadata parts (0), number of data parts (1), bytes of the
+//! strings, bytes of the encoded data, bytes of the offsets (all `u32`). Everything inside the
+//! encoded data is big-endian.
 
 use super::{Filter, dictionary, rle};
 use crate::error::{DecodeError, Result};
@@ -38,7 +40,11 @@ impl Width {
             2 => Ok(Self::Two),
             4 => Ok(Self::Four),
             8 => Ok(Self::Eight),
-            id => Err(DecodeError::UnknownId { what, id: id.into(), offset }),
+            id => Err(DecodeError::UnknownId {
+                what,
+                id: id.into(),
+                offset,
+            }),
         }
     }
 
@@ -80,9 +86,15 @@ pub(super) struct StringHeader {
 impl StringHeader {
     fn read(r: &mut ByteReader<'_>) -> Result<Self> {
         let offset = r.offset();
-        let parts = (r.u32("number of metadata parts")?, r.u32("number of data parts")?);
+        let parts = (
+            r.u32("number of metadata parts")?,
+            r.u32("number of data parts")?,
+        );
         if parts != (0, 1) {
-            let reason = format!("{} metadata parts and {} data parts instead of 0 and 1", parts.0, parts.1);
+            let reason = format!(
+                "{} metadata parts and {} data parts instead of 0 and 1",
+                parts.0, parts.1
+            );
             return Err(DecodeError::invalid("string tile metadata", offset, reason));
         }
         Ok(Self {
@@ -133,8 +145,14 @@ impl<'a> EncodedStrings<'a> {
     pub(super) fn read(filter: &'a Filter, data: &'a [u8], metadata: &'a [u8]) -> Result<Self> {
         let mut metadata = ByteReader::new(metadata);
         let header = StringHeader::read(&mut metadata)?;
-        let encoded = ByteReader::new(data).bytes(header.encoded_len as usize, "encoded strings")?;
-        Ok(Self { filter, header, encoded, metadata })
+        let encoded =
+            ByteReader::new(data).bytes(header.encoded_len as usize, "encoded strings")?;
+        Ok(Self {
+            filter,
+            header,
+            encoded,
+            metadata,
+        })
     }
 
     /// Fills `data` and `offsets`.
@@ -148,8 +166,8 @@ impl<'a> EncodedStrings<'a> {
     }
 }
 
-/// Appends the encoded strings of a tile, with (validated) `offsets`, to `out`; header and metadata of the filter to
-/// `metadata`.
+/// Appends the encoded strings of a tile, with (validated) `offsets`, to `out`; header and metadata
+/// of the filter to `metadata`.
 pub(super) fn encode(
     filter: &Filter,
     data: &[u8],
@@ -160,12 +178,20 @@ pub(super) fn encode(
     let mut own = Vec::new();
     match filter {
         Filter::Rle { .. } => rle::encode_strings(cells(data, offsets), &mut own, out),
-        Filter::Dictionary { .. } => dictionary::encode_strings(cells(data, offsets), &mut own, out)?,
-        _ => return Err(DecodeError::filter(filter.name(), "RLE or dictionary must come before it")),
+        Filter::Dictionary { .. } => {
+            dictionary::encode_strings(cells(data, offsets), &mut own, out)?
+        }
+        _ => {
+            return Err(DecodeError::filter(
+                filter.name(),
+                "RLE or dictionary must come before it",
+            ));
+        }
     }
     let len32 = |len: usize| {
-        u32::try_from(len)
-            .map_err(|_| DecodeError::filter(filter.name(), "more than 4 GiB of strings or offsets"))
+        u32::try_from(len).map_err(|_| {
+            DecodeError::filter(filter.name(), "more than 4 GiB of strings or offsets")
+        })
     };
     let header = StringHeader {
         data_len: len32(data.len())?,
@@ -188,7 +214,13 @@ pub(super) struct StringSink<'a> {
 
 impl<'a> StringSink<'a> {
     pub(super) fn new(filter: &'static str, data: &'a mut [u8], offsets: &'a mut [u64]) -> Self {
-        Self { data, offsets, data_at: 0, cells: 0, filter }
+        Self {
+            data,
+            offsets,
+            data_at: 0,
+            cells: 0,
+            filter,
+        }
     }
 
     /// Appends `run` cells of the same string.
@@ -196,11 +228,17 @@ impl<'a> StringSink<'a> {
     pub(super) fn push_run(&mut self, string: &[u8], run: u64) -> Result<()> {
         let run = usize::try_from(run).unwrap_or(usize::MAX);
         let cells_end = self.cells.checked_add(run);
-        let data_end = string.len().checked_mul(run).and_then(|len| self.data_at.checked_add(len));
-        let (Some(cells_end), Some(data_end)) = (cells_end, data_end) else { return Err(self.too_many()) };
-        let (Some(offsets), Some(data)) =
-            (self.offsets.get_mut(self.cells..cells_end), self.data.get_mut(self.data_at..data_end))
-        else {
+        let data_end = string
+            .len()
+            .checked_mul(run)
+            .and_then(|len| self.data_at.checked_add(len));
+        let (Some(cells_end), Some(data_end)) = (cells_end, data_end) else {
+            return Err(self.too_many());
+        };
+        let (Some(offsets), Some(data)) = (
+            self.offsets.get_mut(self.cells..cells_end),
+            self.data.get_mut(self.data_at..data_end),
+        ) else {
             return Err(self.too_many());
         };
         let mut at = self.data_at as u64;
@@ -220,7 +258,11 @@ impl<'a> StringSink<'a> {
 
     #[cold]
     fn too_many(&self) -> DecodeError {
-        let reason = format!("more than {} bytes in {} cells", self.data.len(), self.offsets.len());
+        let reason = format!(
+            "more than {} bytes in {} cells",
+            self.data.len(),
+            self.offsets.len()
+        );
         DecodeError::filter(self.filter, reason)
     }
 
@@ -242,6 +284,13 @@ impl<'a> StringSink<'a> {
 
 /// The strings of a tile by their (validated) offsets.
 fn cells<'a>(data: &'a [u8], offsets: &'a [u64]) -> impl Iterator<Item = &'a [u8]> + Clone {
-    let ends = offsets.iter().skip(1).copied().chain(std::iter::once(data.len() as u64));
-    offsets.iter().zip(ends).map(|(start, end)| data.get(*start as usize..end as usize).unwrap_or_default())
+    let ends = offsets
+        .iter()
+        .skip(1)
+        .copied()
+        .chain(std::iter::once(data.len() as u64));
+    offsets
+        .iter()
+        .zip(ends)
+        .map(|(start, end)| data.get(*start as usize..end as usize).unwrap_or_default())
 }

@@ -13,20 +13,38 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 
 fn hex(text: &str) -> Vec<u8> {
-    let digits: Vec<u8> = text.bytes().map(|c| (c as char).to_digit(16).unwrap() as u8).collect();
-    digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()
+    let digits: Vec<u8> = text
+        .bytes()
+        .map(|c| (c as char).to_digit(16).unwrap() as u8)
+        .collect();
+    digits
+        .chunks(2)
+        .map(|pair| pair[0] << 4 | pair[1])
+        .collect()
 }
 
 fn v22() -> FormatVersion {
     FormatVersion::new(22, "test").unwrap()
 }
 
-fn context(version: FormatVersion, datatype: Datatype, cell_val_num: CellValNum) -> FilterContext<'static> {
-    FilterContext { version, datatype, cell_val_num, key: None }
+fn context(
+    version: FormatVersion,
+    datatype: Datatype,
+    cell_val_num: CellValNum,
+) -> FilterContext<'static> {
+    FilterContext {
+        version,
+        datatype,
+        cell_val_num,
+        key: None,
+    }
 }
 
 fn pipeline(filters: impl Into<Vec<Filter>>) -> Pipeline {
-    Pipeline { filters: filters.into(), ..Pipeline::default() }
+    Pipeline {
+        filters: filters.into(),
+        ..Pipeline::default()
+    }
 }
 
 /// Decodes a tile of known size, with its offsets where it holds them.
@@ -75,7 +93,11 @@ impl KnownTile {
     }
 
     fn context(&self) -> FilterContext<'static> {
-        let values = if self.values == 0 { CellValNum::Var } else { CellValNum::Fixed(self.values) };
+        let values = if self.values == 0 {
+            CellValNum::Var
+        } else {
+            CellValNum::Fixed(self.values)
+        };
         context(v22(), self.datatype, values)
     }
 
@@ -102,14 +124,26 @@ fn tiles_of_the_reference_are_read_and_written_byte_by_byte() {
         }
         let (pipeline, ctx) = (tile.pipeline(), tile.context());
         let (cells, offsets) = tile.cells();
-        let want = if tile.read.is_empty() { cells.clone() } else { hex(tile.read) };
+        let want = if tile.read.is_empty() {
+            cells.clone()
+        } else {
+            hex(tile.read)
+        };
         let count = offsets.as_ref().map_or(0, Vec::len);
 
         let read = decode(&pipeline, &ctx, &hex(tile.stored), want.len(), count);
         assert_eq!(read, Ok((want.clone(), offsets.clone())), "{}", tile.name);
 
         let mut written = Vec::new();
-        pipeline.encode_tile(&ctx, &cells, offsets.as_deref(), &mut written, &mut Scratch::new()).unwrap();
+        pipeline
+            .encode_tile(
+                &ctx,
+                &cells,
+                offsets.as_deref(),
+                &mut written,
+                &mut Scratch::new(),
+            )
+            .unwrap();
         if tile.same_bytes {
             assert_eq!(written, hex(tile.stored), "{}", tile.name);
         }
@@ -124,7 +158,11 @@ fn a_damaged_tile_is_an_error_or_a_value() {
     for tile in KNOWN_TILES {
         let (pipeline, ctx) = (tile.pipeline(), tile.context());
         let (cells, offsets) = tile.cells();
-        let len = if tile.read.is_empty() { cells.len() } else { hex(tile.read).len() };
+        let len = if tile.read.is_empty() {
+            cells.len()
+        } else {
+            hex(tile.read).len()
+        };
         let count = offsets.as_ref().map_or(0, Vec::len);
         let stored = hex(tile.stored);
         for cut in 0..stored.len() {
@@ -141,12 +179,18 @@ fn a_damaged_tile_is_an_error_or_a_value() {
                 let mut data = vec![0; len];
                 let mut places = vec![0; count];
                 if pipeline.keeps_offsets_in_data(&ctx) {
-                    let read =
-                        pipeline.decode_string_tile(&ctx, &damaged, &mut data, &mut places, &mut scratch);
+                    let read = pipeline.decode_string_tile(
+                        &ctx,
+                        &damaged,
+                        &mut data,
+                        &mut places,
+                        &mut scratch,
+                    );
                     if read.is_ok() {
                         var_offsets::validate(&places, len as u64).unwrap();
                     }
-                    let _ = pipeline.decode_string_tile_owned(&ctx, &damaged, 1 << 20, &mut scratch);
+                    let _ =
+                        pipeline.decode_string_tile_owned(&ctx, &damaged, 1 << 20, &mut scratch);
                 } else {
                     let _ = pipeline.decode_tile(&ctx, &damaged, &mut data, &mut scratch);
                 }
@@ -163,7 +207,9 @@ fn checksums_find_every_damaged_bit_of_the_data() {
         let cells: Vec<u8> = (0..40).collect();
         let mut stored = Vec::new();
         let mut scratch = Scratch::new();
-        pipeline.encode_tile(&ctx, &cells, None, &mut stored, &mut scratch).unwrap();
+        pipeline
+            .encode_tile(&ctx, &cells, None, &mut stored, &mut scratch)
+            .unwrap();
         // The digests, the metadata of the shuffle and the data; in front are lengths.
         for at in stored.len() - cells.len()..stored.len() {
             for bit in 0..8 {
@@ -171,9 +217,17 @@ fn checksums_find_every_damaged_bit_of_the_data() {
                 damaged[at] ^= 1 << bit;
                 let mut out = vec![0; cells.len()];
                 let read = pipeline.decode_tile(&ctx, &damaged, &mut out, &mut scratch);
-                assert!(matches!(read, Err(DecodeError::Checksum { .. })), "{read:?}");
-                let mut careless = Scratch { skip_checksum_validation: true, ..Scratch::new() };
-                pipeline.decode_tile(&ctx, &damaged, &mut out, &mut careless).unwrap();
+                assert!(
+                    matches!(read, Err(DecodeError::Checksum { .. })),
+                    "{read:?}"
+                );
+                let mut careless = Scratch {
+                    skip_checksum_validation: true,
+                    ..Scratch::new()
+                };
+                pipeline
+                    .decode_tile(&ctx, &damaged, &mut out, &mut careless)
+                    .unwrap();
             }
         }
     }
@@ -182,29 +236,48 @@ fn checksums_find_every_damaged_bit_of_the_data() {
 #[test]
 fn encryption_follows_from_the_key() {
     let key = EncryptionKey::new([7; 32]);
-    let pipeline = pipeline([Filter::BitWidthReduction { max_window: 256 }, Filter::Byteshuffle]);
-    let cells: Vec<u8> = (0..200_000u32).flat_map(|i| (i / 3).to_le_bytes()).collect();
+    let pipeline = pipeline([
+        Filter::BitWidthReduction { max_window: 256 },
+        Filter::Byteshuffle,
+    ]);
+    let cells: Vec<u8> = (0..200_000u32)
+        .flat_map(|i| (i / 3).to_le_bytes())
+        .collect();
     let plain = context(v22(), Datatype::UInt32, CellValNum::ONE);
-    let ctx = FilterContext { key: Some(&key), ..plain };
+    let ctx = FilterContext {
+        key: Some(&key),
+        ..plain
+    };
     let mut scratch = Scratch::new();
     let mut stored = Vec::new();
-    pipeline.encode_tile(&ctx, &cells, None, &mut stored, &mut scratch).unwrap();
+    pipeline
+        .encode_tile(&ctx, &cells, None, &mut stored, &mut scratch)
+        .unwrap();
     let mut out = vec![0; cells.len()];
-    pipeline.decode_tile(&ctx, &stored, &mut out, &mut scratch).unwrap();
+    pipeline
+        .decode_tile(&ctx, &stored, &mut out, &mut scratch)
+        .unwrap();
     assert_eq!(out, cells);
     // The same, as generic tiles name it.
     let mut named = pipeline.clone();
     named.filters.push(Filter::Aes256Gcm);
-    named.decode_tile(&ctx, &stored, &mut out, &mut scratch).unwrap();
+    named
+        .decode_tile(&ctx, &stored, &mut out, &mut scratch)
+        .unwrap();
     let without = named.decode_tile(&plain, &stored, &mut out, &mut scratch);
     assert!(matches!(without, Err(DecodeError::Decrypt { .. })));
     let other = EncryptionKey::new([8; 32]);
-    let wrong = FilterContext { key: Some(&other), ..plain };
+    let wrong = FilterContext {
+        key: Some(&other),
+        ..plain
+    };
     let read = pipeline.decode_tile(&wrong, &stored, &mut out, &mut scratch);
     assert!(matches!(read, Err(DecodeError::Decrypt { .. })));
     // Two tiles never share an IV.
     let mut again = Vec::new();
-    pipeline.encode_tile(&ctx, &cells, None, &mut again, &mut scratch).unwrap();
+    pipeline
+        .encode_tile(&ctx, &cells, None, &mut again, &mut scratch)
+        .unwrap();
     assert_ne!(stored, again);
 }
 
@@ -212,7 +285,10 @@ fn encryption_follows_from_the_key() {
 fn a_chunk_that_promises_gigabytes_gets_none() {
     // One chunk of 4 original bytes whose part list says that 4 GiB were compressed.
     let mut stored = 1u64.to_le_bytes().to_vec();
-    let metadata: Vec<u8> = [0u32, 1, u32::MAX, 5].into_iter().flat_map(u32::to_le_bytes).collect();
+    let metadata: Vec<u8> = [0u32, 1, u32::MAX, 5]
+        .into_iter()
+        .flat_map(u32::to_le_bytes)
+        .collect();
     for len in [4u32, 5, metadata.len() as u32] {
         stored.extend(len.to_le_bytes());
     }
@@ -220,12 +296,19 @@ fn a_chunk_that_promises_gigabytes_gets_none() {
     stored.extend([0; 5]);
     let ctx = context(v22(), Datatype::Int32, CellValNum::ONE);
     let zstd = || Filter::Zstd { level: 3 };
-    let read =
-        |filters: Vec<Filter>| pipeline(filters).decode_tile(&ctx, &stored, &mut [0; 4], &mut Scratch::new());
-    assert!(matches!(read(vec![zstd()]), Err(DecodeError::Filter { .. })));
+    let read = |filters: Vec<Filter>| {
+        pipeline(filters).decode_tile(&ctx, &stored, &mut [0; 4], &mut Scratch::new())
+    };
+    assert!(matches!(
+        read(vec![zstd()]),
+        Err(DecodeError::Filter { .. })
+    ));
     assert!(matches!(
         read(vec![Filter::Byteshuffle, zstd()]),
-        Err(DecodeError::LimitExceeded { asked: 0xffff_ffff, .. })
+        Err(DecodeError::LimitExceeded {
+            asked: 0xffff_ffff,
+            ..
+        })
     ));
 }
 
@@ -233,18 +316,37 @@ fn a_chunk_that_promises_gigabytes_gets_none() {
 fn chunks_decode_alone_and_in_any_order() {
     let pipeline = pipeline([Filter::Byteshuffle, Filter::Zstd { level: 1 }]);
     let ctx = context(v22(), Datatype::UInt16, CellValNum::Fixed(3));
-    let cells: Vec<u8> = (0..99_999u32).flat_map(|i| [i as u8, (i >> 6) as u8]).collect();
+    let cells: Vec<u8> = (0..99_999u32)
+        .flat_map(|i| [i as u8, (i >> 6) as u8])
+        .collect();
     let mut stored = Vec::new();
     let mut scratch = Scratch::new();
-    pipeline.encode_tile(&ctx, &cells, None, &mut stored, &mut scratch).unwrap();
+    pipeline
+        .encode_tile(&ctx, &cells, None, &mut stored, &mut scratch)
+        .unwrap();
     let tile = TileChunks::parse_sized(&stored, cells.len() as u64).unwrap();
     // 65,536 bytes are no whole cells of 6.
-    assert!(tile.chunks().iter().rev().skip(1).all(|chunk| chunk.original_len == 65_532));
+    assert!(
+        tile.chunks()
+            .iter()
+            .rev()
+            .skip(1)
+            .all(|chunk| chunk.original_len == 65_532)
+    );
     for chunk in tile.chunks().iter().rev() {
         let mut out = vec![0; chunk.original_len as usize];
-        pipeline.decode_chunk(&ctx, chunk, &mut out, &mut scratch).unwrap();
-        assert_eq!(out, cells[chunk.output_offset as usize..chunk.output_end() as usize]);
-        assert!(pipeline.decode_chunk(&ctx, chunk, &mut out[1..], &mut scratch).is_err());
+        pipeline
+            .decode_chunk(&ctx, chunk, &mut out, &mut scratch)
+            .unwrap();
+        assert_eq!(
+            out,
+            cells[chunk.output_offset as usize..chunk.output_end() as usize]
+        );
+        assert!(
+            pipeline
+                .decode_chunk(&ctx, chunk, &mut out[1..], &mut scratch)
+                .is_err()
+        );
     }
 }
 
@@ -253,7 +355,11 @@ fn versions_decide_where_offsets_lie_and_what_is_reduced() {
     let v = |n| FormatVersion::new(n, "test").unwrap();
     let in_data = |filter: Filter, datatype| {
         let first = FormatVersion::all().find(|version| {
-            pipeline([filter.clone()]).keeps_offsets_in_data(&context(*version, datatype, CellValNum::Var))
+            pipeline([filter.clone()]).keeps_offsets_in_data(&context(
+                *version,
+                datatype,
+                CellValNum::Var,
+            ))
         });
         first.map(FormatVersion::number)
     };
@@ -268,33 +374,71 @@ fn versions_decide_where_offsets_lie_and_what_is_reduced() {
         let mut stored = Vec::new();
         let cells: Vec<u8> = (0..64i64).flat_map(i64::to_le_bytes).collect();
         let ctx = context(v(version), Datatype::DateTimeDay, CellValNum::ONE);
-        pipeline([filter]).encode_tile(&ctx, &cells, None, &mut stored, &mut Scratch::new()).unwrap();
+        pipeline([filter])
+            .encode_tile(&ctx, &cells, None, &mut stored, &mut Scratch::new())
+            .unwrap();
         stored.len()
     };
     let reduce = Filter::BitWidthReduction { max_window: 1024 };
     assert_eq!(len(reduce.clone(), 19), 8 + 12 + 512);
     assert_eq!(len(reduce, 20), 8 + 12 + (8 + 13) + 64);
-    assert_eq!(len(Filter::PositiveDelta { max_window: 1024 }, 19), 8 + 12 + 512);
+    assert_eq!(
+        len(Filter::PositiveDelta { max_window: 1024 }, 19),
+        8 + 12 + 512
+    );
 }
 
 #[test]
 fn unfit_filters_are_refused_for_new_schemas() {
-    let check = |filters: Vec<Filter>, datatype, values| pipeline(filters).check(datatype, values).is_ok();
+    let check =
+        |filters: Vec<Filter>, datatype, values| pipeline(filters).check(datatype, values).is_ok();
     let (one, var) = (CellValNum::ONE, CellValNum::Var);
-    let delta = |reinterpret| Filter::Delta { level: -1, reinterpret };
-    let scale = |byte_width| Filter::FloatScale { scale: 0.1, offset: 0.0, byte_width };
+    let delta = |reinterpret| Filter::Delta {
+        level: -1,
+        reinterpret,
+    };
+    let scale = |byte_width| Filter::FloatScale {
+        scale: 0.1,
+        offset: 0.0,
+        byte_width,
+    };
     assert!(!check(vec![delta(None)], Datatype::Float64, one));
-    assert!(check(vec![delta(Some(Datatype::Int64))], Datatype::Float64, one));
-    assert!(!check(vec![delta(Some(Datatype::Int64))], Datatype::Float32, one));
+    assert!(check(
+        vec![delta(Some(Datatype::Int64))],
+        Datatype::Float64,
+        one
+    ));
+    assert!(!check(
+        vec![delta(Some(Datatype::Int64))],
+        Datatype::Float32,
+        one
+    ));
     assert!(check(vec![scale(2), delta(None)], Datatype::Float32, one));
     assert!(!check(vec![scale(2), scale(2)], Datatype::Float32, one));
     assert!(!check(vec![scale(3)], Datatype::Float32, one));
-    assert!(check(vec![Filter::Xor, delta(None)], Datatype::Float64, one));
-    // Nothing else can be written with it, but dimensions of dense arrays, whose coordinates are not stored, may have it.
-    assert!(check(vec![Filter::Dictionary { level: -1 }], Datatype::Int32, one));
+    assert!(check(
+        vec![Filter::Xor, delta(None)],
+        Datatype::Float64,
+        one
+    ));
+    // Nothing else can be written with it, but dimensions of dense arrays, whose coordinates are
+    // not stored, may have it.
+    assert!(check(
+        vec![Filter::Dictionary { level: -1 }],
+        Datatype::Int32,
+        one
+    ));
     let rle = || Filter::Rle { level: -1 };
-    assert!(check(vec![rle(), Filter::Byteshuffle], Datatype::StringUtf8, var));
-    assert!(!check(vec![Filter::Byteshuffle, rle()], Datatype::StringUtf8, var));
+    assert!(check(
+        vec![rle(), Filter::Byteshuffle],
+        Datatype::StringUtf8,
+        var
+    ));
+    assert!(!check(
+        vec![Filter::Byteshuffle, rle()],
+        Datatype::StringUtf8,
+        var
+    ));
     assert!(!check(vec![rle(), rle()], Datatype::StringAscii, var));
     assert!(!check(vec![Filter::Aes256Gcm], Datatype::Int32, one));
 }
@@ -309,8 +453,18 @@ fn strings_that_the_reference_truncates_survive() {
     let ctx = context(v22(), Datatype::StringAscii, CellValNum::Var);
     let rle = pipeline([Filter::Rle { level: -1 }]);
     let mut stored = Vec::new();
-    rle.encode_tile(&ctx, &data, Some(&offsets), &mut stored, &mut Scratch::new()).unwrap();
-    assert_eq!(decode(&rle, &ctx, &stored, data.len(), 6), Ok((data, Some(offsets))));
+    rle.encode_tile(
+        &ctx,
+        &data,
+        Some(&offsets),
+        &mut stored,
+        &mut Scratch::new(),
+    )
+    .unwrap();
+    assert_eq!(
+        decode(&rle, &ctx, &stored, data.len(), 6),
+        Ok((data, Some(offsets)))
+    );
 }
 
 /// Any filter that takes `datatype`, in any place of a pipeline of fixed-size cells.
@@ -329,8 +483,16 @@ fn any_filter(datatype: Datatype) -> BoxedStrategy<Filter> {
         Just(Filter::Lz4 { level: -1 }),
         Just(Filter::Rle { level: -1 }),
         (-1..10i32).prop_map(|level| Filter::Bzip2 { level }),
-        reinterpret.clone().prop_map(|reinterpret| Filter::DoubleDelta { level: -1, reinterpret }),
-        reinterpret.prop_map(|reinterpret| Filter::Delta { level: -1, reinterpret }),
+        reinterpret
+            .clone()
+            .prop_map(|reinterpret| Filter::DoubleDelta {
+                level: -1,
+                reinterpret
+            }),
+        reinterpret.prop_map(|reinterpret| Filter::Delta {
+            level: -1,
+            reinterpret
+        }),
         (8..300u32).prop_map(|max_window| Filter::BitWidthReduction { max_window }),
         (8..300u32).prop_map(|max_window| Filter::PositiveDelta { max_window }),
         Just(Filter::Bitshuffle),
@@ -339,7 +501,9 @@ fn any_filter(datatype: Datatype) -> BoxedStrategy<Filter> {
         Just(Filter::ChecksumSha256),
         Just(Filter::Xor),
     ]
-    .prop_filter("takes the type", move |filter| filter.accepts_datatype(datatype))
+    .prop_filter("takes the type", move |filter| {
+        filter.accepts_datatype(datatype)
+    })
     .boxed()
 }
 
@@ -388,14 +552,20 @@ fn any_cells(cell_size: usize) -> impl Strategy<Value = Vec<u8>> {
 
 /// Errors by which filters refuse data that they cannot express, as the reference does.
 fn is_refusal(error: &DecodeError) -> bool {
-    matches!(error, DecodeError::Filter { .. } | DecodeError::LimitExceeded { .. })
+    matches!(
+        error,
+        DecodeError::Filter { .. } | DecodeError::LimitExceeded { .. }
+    )
 }
 
-fn any_fixed_case() -> impl Strategy<Value = (FormatVersion, Datatype, u32, Vec<Filter>, Vec<u8>, bool)> {
+fn any_fixed_case()
+-> impl Strategy<Value = (FormatVersion, Datatype, u32, Vec<Filter>, Vec<u8>, bool)> {
     (any_version(), any_datatype(), 1..4u32).prop_flat_map(|(version, datatype, values)| {
         let cell_size = datatype.size() * values as usize;
         let rest = (any_chain(datatype, 5), any_cells(cell_size), any::<bool>());
-        rest.prop_map(move |(chain, cells, encrypted)| (version, datatype, values, chain, cells, encrypted))
+        rest.prop_map(move |(chain, cells, encrypted)| {
+            (version, datatype, values, chain, cells, encrypted)
+        })
     })
 }
 

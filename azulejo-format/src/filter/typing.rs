@@ -6,7 +6,8 @@ use crate::error::{DecodeError, Result};
 use crate::version::FormatVersion;
 
 impl Filter {
-    /// Whether this is one of the compressors, which also compress the metadata of the filters before them.
+    /// Whether this is one of the compressors, which also compress the metadata of the filters
+    /// before them.
     #[must_use]
     pub const fn is_compressor(&self) -> bool {
         matches!(
@@ -66,8 +67,12 @@ impl Filter {
 }
 
 impl Pipeline {
-    /// The filters, each with the type of the values that it takes, where the first takes those of `datatype`.
-    pub fn with_input_types(&self, datatype: Datatype) -> impl Iterator<Item = (&Filter, Datatype)> {
+    /// The filters, each with the type of the values that it takes, where the first takes those of
+    /// `datatype`.
+    pub fn with_input_types(
+        &self,
+        datatype: Datatype,
+    ) -> impl Iterator<Item = (&Filter, Datatype)> {
         self.filters.iter().scan(datatype, |next, filter| {
             let taken = *next;
             *next = filter.output_datatype(taken);
@@ -75,26 +80,39 @@ impl Pipeline {
         })
     }
 
-    /// Checks that the filters fit a field's type and each other, as a schema that is about to be created must.
+    /// Checks that the filters fit a field's type and each other, as a schema that is about to be
+    /// created must.
     ///
     /// Stored schemas are not held to this: early versions were more permissive.
     pub fn check(&self, datatype: Datatype, cell_val_num: CellValNum) -> Result<()> {
-        let refuse = |filter: &Filter, reason: String| Err(DecodeError::filter(filter.name(), reason));
-        let utf8_var =
-            cell_val_num.is_var() && matches!(datatype, Datatype::StringAscii | Datatype::StringUtf8);
+        let refuse =
+            |filter: &Filter, reason: String| Err(DecodeError::filter(filter.name(), reason));
+        let utf8_var = cell_val_num.is_var()
+            && matches!(datatype, Datatype::StringAscii | Datatype::StringUtf8);
         for (i, (filter, taken)) in self.with_input_types(datatype).enumerate() {
             if !filter.accepts_datatype(taken) {
                 return refuse(filter, format!("it does not accept values of {taken}"));
             }
             match filter {
-                // Not even after itself: the reference writes such a chain and cannot read it.
-                // A dictionary of other cells can be asked for, as in the reference, and written in neither.
+                // Not even after itself: the reference writes such a chain and cannot read it. A
+                // dictionary of other cells can be asked for, as in the reference, and written in
+                // neither.
                 Filter::Rle { .. } | Filter::Dictionary { .. } if utf8_var && i > 0 => {
-                    return refuse(filter, "it must be the first filter of variable-length strings".into());
+                    return refuse(
+                        filter,
+                        "it must be the first filter of variable-length strings".into(),
+                    );
                 }
-                Filter::FloatScale { scale, offset, byte_width } => {
+                Filter::FloatScale {
+                    scale,
+                    offset,
+                    byte_width,
+                } => {
                     if !matches!(byte_width, 1 | 2 | 4 | 8) {
-                        return refuse(filter, format!("byte width {byte_width} is not 1, 2, 4 or 8"));
+                        return refuse(
+                            filter,
+                            format!("byte width {byte_width} is not 1, 2, 4 or 8"),
+                        );
                     }
                     if !scale.is_normal() || !offset.is_finite() {
                         return refuse(
@@ -103,9 +121,14 @@ impl Pipeline {
                         );
                     }
                 }
-                Filter::Webp { .. } if i > 0 => return refuse(filter, "it must be the first filter".into()),
+                Filter::Webp { .. } if i > 0 => {
+                    return refuse(filter, "it must be the first filter".into());
+                }
                 Filter::Aes256Gcm => {
-                    return refuse(filter, "it comes with the key and cannot be asked for".into());
+                    return refuse(
+                        filter,
+                        "it comes with the key and cannot be asked for".into(),
+                    );
                 }
                 _ => {}
             }
@@ -113,8 +136,8 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Whether the offsets of variable-length cells lie inside the data tile, because the first filter encodes strings as
-    /// such. The offsets file then holds a tile without chunks.
+    /// Whether the offsets of variable-length cells lie inside the data tile, because the first
+    /// filter encodes strings as such. The offsets file then holds a tile without chunks.
     #[must_use]
     pub fn keeps_offsets_in_data(&self, ctx: &FilterContext<'_>) -> bool {
         ctx.cell_val_num.is_var() && self.encodes_strings(ctx.datatype, ctx.version)

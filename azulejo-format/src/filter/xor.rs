@@ -45,7 +45,10 @@ fn check<T: Integer>(input: &[u8]) -> Result<()> {
     if input.len().is_multiple_of(T::SIZE) {
         return Ok(());
     }
-    Err(DecodeError::filter(NAME, format!("{} bytes are no values of {}", input.len(), T::SIZE)))
+    Err(DecodeError::filter(
+        NAME,
+        format!("{} bytes are no values of {}", input.len(), T::SIZE),
+    ))
 }
 
 /// Appends the filtered part to `out` and its length to `metadata`.

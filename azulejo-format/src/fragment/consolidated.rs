@@ -1,6 +1,7 @@
 //! Consolidated fragment metadata (`.meta`): the footers of many fragments in one file.
 //!
-//! Page: *Consolidated Fragment Metadata File*, which leaves out the number of fragments at the beginning.
+//! Page: *Consolidated Fragment Metadata File*, which leaves out the number of fragments at the
+//! beginning.
 
 use crate::error::{DecodeError, Result};
 use crate::wire::{ByteReader, ByteWriter};
@@ -8,7 +9,8 @@ use crate::wire::{ByteReader, ByteWriter};
 /// The footer of one fragment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConsolidatedFooter<'a> {
-    /// The fragment as it is written down: its name since v9, before that its absolute URI at that time.
+    /// The fragment as it is written down: its name since v9, before that its absolute URI at that
+    /// time.
     pub fragment: &'a str,
     /// The bytes of its footer, without length.
     pub footer: &'a [u8],
@@ -32,8 +34,8 @@ pub struct ConsolidatedFragmentMetadata<'a> {
 impl<'a> ConsolidatedFragmentMetadata<'a> {
     /// Decodes the unfiltered generic tile that the file consists of.
     ///
-    /// Footers are not looked into. Should one not decode, take the fragment's own: the reference misplaces footers
-    /// behind one of v11, which it writes 8 bytes longer than it reads it.
+    /// Footers are not looked into. Should one not decode, take the fragment's own: the reference
+    /// misplaces footers behind one of v11, which it writes 8 bytes longer than it reads it.
     pub fn decode(payload: &'a [u8]) -> Result<Self> {
         let mut r = ByteReader::new(payload);
         let num = r.u32("number of consolidated fragments")?;
@@ -53,9 +55,11 @@ impl<'a> ConsolidatedFragmentMetadata<'a> {
             let next = starts.partition_point(|other| *other <= start);
             let end = starts.get(next).copied().unwrap_or(payload.len() as u64);
             let range = usize::try_from(start).ok().zip(usize::try_from(end).ok());
-            let footer = range.and_then(|(start, end)| payload.get(start..end)).ok_or_else(|| {
-                DecodeError::invalid("footer offset", 0, format!("{start} lies behind the end"))
-            })?;
+            let footer = range
+                .and_then(|(start, end)| payload.get(start..end))
+                .ok_or_else(|| {
+                    DecodeError::invalid("footer offset", 0, format!("{start} lies behind the end"))
+                })?;
             footers.push(ConsolidatedFooter { fragment, footer });
         }
         Ok(Self { footers })
@@ -95,18 +99,38 @@ mod tests {
     fn round_trip_and_damage() {
         let metadata = ConsolidatedFragmentMetadata {
             footers: vec![
-                ConsolidatedFooter { fragment: "file:///old/place/__1_2_ab", footer: b"first" },
-                ConsolidatedFooter { fragment: "__3_4_cd_22", footer: b"the second" },
+                ConsolidatedFooter {
+                    fragment: "file:///old/place/__1_2_ab",
+                    footer: b"first",
+                },
+                ConsolidatedFooter {
+                    fragment: "__3_4_cd_22",
+                    footer: b"the second",
+                },
             ],
         };
         let bytes = metadata.encode();
-        assert_eq!(ConsolidatedFragmentMetadata::decode(&bytes).unwrap(), metadata);
-        let names: Vec<&str> = metadata.footers.iter().map(ConsolidatedFooter::name).collect();
+        assert_eq!(
+            ConsolidatedFragmentMetadata::decode(&bytes).unwrap(),
+            metadata
+        );
+        let names: Vec<&str> = metadata
+            .footers
+            .iter()
+            .map(ConsolidatedFooter::name)
+            .collect();
         assert_eq!(names, ["__1_2_ab", "__3_4_cd_22"]);
         // The last footer has no length of its own, so cutting it short shows only in the footer.
         let table = bytes.len() - b"the second".len();
-        damage(&bytes[..table], |bytes| ConsolidatedFragmentMetadata::decode(bytes).map(|_| ()));
+        damage(&bytes[..table], |bytes| {
+            ConsolidatedFragmentMetadata::decode(bytes).map(|_| ())
+        });
         let none = ConsolidatedFragmentMetadata::default().encode();
-        assert!(ConsolidatedFragmentMetadata::decode(&none).unwrap().footers.is_empty());
+        assert!(
+            ConsolidatedFragmentMetadata::decode(&none)
+                .unwrap()
+                .footers
+                .is_empty()
+        );
     }
 }

@@ -28,7 +28,8 @@ pub struct Footer {
     pub last_tile_cell_num: u64,
     /// Whether each cell has its own timestamp ([`Field::Timestamps`]).
     pub has_timestamps: bool,
-    /// Whether each cell says when it was deleted ([`Field::DeleteTimestamps`], [`Field::DeleteConditions`]).
+    /// Whether each cell says when it was deleted ([`Field::DeleteTimestamps`],
+    /// [`Field::DeleteConditions`]).
     pub has_delete_metadata: bool,
     /// Which fields the lists below are about.
     pub slots: Slots,
@@ -42,8 +43,8 @@ pub struct Footer {
     pub sections: SectionOffsets,
     /// Optional sections (since v23).
     pub optional_sections: Vec<OptionalSection>,
-    /// Where the footer begins in its metadata file, which is where the sections end; `None` if not known, as for
-    /// footers from consolidated metadata.
+    /// Where the footer begins in its metadata file, which is where the sections end; `None` if not
+    /// known, as for footers from consolidated metadata.
     pub offset: Option<u64>,
 }
 
@@ -64,8 +65,9 @@ pub enum LocatedFooter<'a> {
 impl Footer {
     /// Finds the footer of a metadata file in `tail`, its last bytes (64 KiB are usually enough).
     ///
-    /// `version` is the one in the fragment's name; names without one belong to v3 or v4, for which v3 will do. Below v10 the length of the footer may follow from the schema,
-    /// which there is always the array's only one; from v10 on `schema` is not looked at.
+    /// `version` is the one in the fragment's name; names without one belong to v3 or v4, for which
+    /// v3 will do. Below v10 the length of the footer may follow from the schema, which there is
+    /// always the array's only one; from v10 on `schema` is not looked at.
     pub fn locate<'a>(
         tail: &'a [u8],
         file_size: u64,
@@ -74,13 +76,18 @@ impl Footer {
     ) -> Result<LocatedFooter<'a>> {
         const WHAT: &str = "fragment metadata footer";
         if !version.has_footer() {
-            return Err(DecodeError::invalid(WHAT, 0, "format versions below 3 have none"));
+            return Err(DecodeError::invalid(
+                WHAT,
+                0,
+                "format versions below 3 have none",
+            ));
         }
         let (len, trailer) = if version.has_schema_evolution() {
             (None, 8)
         } else {
-            let schema = schema
-                .ok_or_else(|| DecodeError::invalid(WHAT, 0, "below format version 10 it needs a schema"))?;
+            let schema = schema.ok_or_else(|| {
+                DecodeError::invalid(WHAT, 0, "below format version 10 it needs a schema")
+            })?;
             fixed_len(version, schema).map_or((None, 8), |len| (Some(len), 0))
         };
         let len = match len {
@@ -94,18 +101,27 @@ impl Footer {
             },
         };
         let from_end = len.checked_add(trailer).filter(|n| *n <= file_size);
-        let Some(from_end) = from_end else { return Err(truncated(len, tail)) };
+        let Some(from_end) = from_end else {
+            return Err(truncated(len, tail));
+        };
         let offset = file_size - from_end;
-        let start = usize::try_from(from_end).ok().and_then(|n| tail.len().checked_sub(n));
-        let Some(start) = start else { return Ok(LocatedFooter::NeedMore(from_end)) };
+        let start = usize::try_from(from_end)
+            .ok()
+            .and_then(|n| tail.len().checked_sub(n));
+        let Some(start) = start else {
+            return Ok(LocatedFooter::NeedMore(from_end));
+        };
         let trailer = usize::try_from(trailer).unwrap_or(0);
-        let bytes = tail.get(start..tail.len() - trailer).ok_or_else(|| truncated(len, tail))?;
+        let bytes = tail
+            .get(start..tail.len() - trailer)
+            .ok_or_else(|| truncated(len, tail))?;
         Ok(LocatedFooter::Found { offset, bytes })
     }
 
-    /// How many bytes at the end of a metadata file are the footer and what follows it, where the bounds of var-length
-    /// dimensions have 64 bytes: a guess that is right for fragments of `schema` that follow one another, whose schema has
-    /// a name of `schema_name_len` bytes. `consolidated` ones may have a timestamp a cell.
+    /// How many bytes at the end of a metadata file are the footer and what follows it, where the
+    /// bounds of var-length dimensions have 64 bytes: a guess that is right for fragments of
+    /// `schema` that follow one another, whose schema has a name of `schema_name_len` bytes.
+    /// `consolidated` ones may have a timestamp a cell.
     #[must_use]
     pub fn usual_len(
         version: FormatVersion,
@@ -122,8 +138,13 @@ impl Footer {
         });
         let validity = if version.has_nullable() { 2 * all } else { 0 };
         let stats = if version.has_tile_stats() { 4 * all } else { 0 };
-        let name = if version.has_schema_evolution() { 8 + schema_name_len as u64 } else { 0 };
-        let flags = u64::from(version.has_cell_timestamps()) + u64::from(version.has_delete_metadata());
+        let name = if version.has_schema_evolution() {
+            8 + schema_name_len as u64
+        } else {
+            0
+        };
+        let flags =
+            u64::from(version.has_cell_timestamps()) + u64::from(version.has_delete_metadata());
         let more = 8 * (u64::from(version.has_fragment_stats()) + u64::from(version.has_deletes()));
         let optional = if version.has_optional_sections() {
             4 + 12 + 16 * schema.domain.dimensions.len() as u64
@@ -136,14 +157,16 @@ impl Footer {
         4 + 1 + 1 + 8 + 8 + 8 + domain + lists + name + flags + more + optional + trailer
     }
 
-    /// The name of the schema that [`Self::decode`] needs; `None` below v10, where the array has only one.
+    /// The name of the schema that [`Self::decode`] needs; `None` below v10, where the array has
+    /// only one.
     pub fn peek_schema_name(bytes: &[u8]) -> Result<Option<&str>> {
         let mut r = ByteReader::new(bytes);
         let version = FormatVersion::new(r.u32("fragment version")?, "fragment")?;
         read_schema_name(&mut r, version)
     }
 
-    /// Decodes the bytes of a footer. `offset` is where they begin in the fragment's own metadata file, if known.
+    /// Decodes the bytes of a footer. `offset` is where they begin in the fragment's own metadata
+    /// file, if known.
     pub fn decode(bytes: &[u8], schema: &ArraySchema, offset: Option<u64>) -> Result<Self> {
         let mut r = ByteReader::new(bytes);
         let version = FormatVersion::new(r.u32("fragment version")?, "fragment")?;
@@ -164,19 +187,26 @@ impl Footer {
             return Err(DecodeError::invalid(
                 "last tile cell num",
                 at,
-                format!("{last_tile_cell_num} cells in a tile of {}", schema.capacity),
+                format!(
+                    "{last_tile_cell_num} cells in a tile of {}",
+                    schema.capacity
+                ),
             ));
         }
         let has_timestamps = version.has_cell_timestamps() && r.flag("includes timestamps")?;
-        let has_delete_metadata = version.has_delete_metadata() && r.flag("includes delete metadata")?;
+        let has_delete_metadata =
+            version.has_delete_metadata() && r.flag("includes delete metadata")?;
         let slots = Slots::new(version, schema, has_timestamps, has_delete_metadata);
         let (all, var) = (slots.len() as u64, slots.var_len(version) as u64);
         let validity = if version.has_nullable() { all } else { 0 };
         let stats = if version.has_tile_stats() { all } else { 0 };
         let mut lists = Decoding::new(&r, 1 + 2 * all + 3 * var + 2 * validity + 4 * stats);
         let mut read = |len, what| lists.read(&mut r, len, what);
-        let sizes =
-            [read(all, "file sizes")?, read(var, "file var sizes")?, read(validity, "file validity sizes")?];
+        let sizes = [
+            read(all, "file sizes")?,
+            read(var, "file var sizes")?,
+            read(validity, "file validity sizes")?,
+        ];
         let rtree = read(1, "R-tree offset")?;
         let offsets = [
             read(all, "offsets of tile offsets")?,
@@ -189,9 +219,18 @@ impl Footer {
             read(stats, "offsets of tile null counts")?,
         ];
         let lists = lists.finish();
-        let [file_sizes, file_var_sizes, file_validity_sizes] = sizes.map(|range| lists.list(range));
-        let [tile_offsets, tile_var_offsets, tile_var_sizes, tile_validity_offsets, mins, maxs, sums, nulls] =
-            offsets.map(|range| lists.list(range));
+        let [file_sizes, file_var_sizes, file_validity_sizes] =
+            sizes.map(|range| lists.list(range));
+        let [
+            tile_offsets,
+            tile_var_offsets,
+            tile_var_sizes,
+            tile_validity_offsets,
+            mins,
+            maxs,
+            sums,
+            nulls,
+        ] = offsets.map(|range| lists.list(range));
         let mut sections = SectionOffsets {
             rtree: lists.list(rtree).first().copied().unwrap_or_default(),
             tile_offsets,
@@ -245,7 +284,11 @@ impl Footer {
         if self.version.has_schema_evolution() {
             let name = self.schema_name.as_deref().unwrap_or_default();
             if name.is_empty() {
-                return Err(DecodeError::invalid("fragment schema name", 4, "it is empty"));
+                return Err(DecodeError::invalid(
+                    "fragment schema name",
+                    4,
+                    "it is empty",
+                ));
             }
             w.text64(name);
         }
@@ -262,7 +305,11 @@ impl Footer {
         let sections = &self.sections;
         let (all, var) = (self.slots.len(), self.slots.var_len(self.version));
         let validity = if self.version.has_nullable() { all } else { 0 };
-        let stats = if self.version.has_tile_stats() { all } else { 0 };
+        let stats = if self.version.has_tile_stats() {
+            all
+        } else {
+            0
+        };
         let lists: [(&[u64], usize); 12] = [
             (&self.file_sizes, all),
             (&self.file_var_sizes, var),
@@ -291,7 +338,11 @@ impl Footer {
             if let Some(offset) = sections.fragment_stats {
                 w.u64(offset);
             } else if !self.version.may_lack_fragment_stats() {
-                return Err(DecodeError::invalid("offset of fragment statistics", w.len(), "it is missing"));
+                return Err(DecodeError::invalid(
+                    "offset of fragment statistics",
+                    w.len(),
+                    "it is missing",
+                ));
             }
         }
         if self.version.has_deletes() {
@@ -305,32 +356,43 @@ impl Footer {
         Ok(w.into_bytes())
     }
 
-    /// What follows a footer of `len` bytes at the end of a metadata file: its length, or nothing (below v10 unless a
-    /// dimension is var-length).
+    /// What follows a footer of `len` bytes at the end of a metadata file: its length, or nothing
+    /// (below v10 unless a dimension is var-length).
     #[must_use]
     pub fn encode_trailer(version: FormatVersion, schema: &ArraySchema, len: u64) -> Vec<u8> {
-        if has_length(version, schema) { len.to_le_bytes().to_vec() } else { Vec::new() }
+        if has_length(version, schema) {
+            len.to_le_bytes().to_vec()
+        } else {
+            Vec::new()
+        }
     }
 
-    /// Tells a footer from consolidated metadata the size of the fragment's own metadata file, so that the last
-    /// section has an end.
+    /// Tells a footer from consolidated metadata the size of the fragment's own metadata file, so
+    /// that the last section has an end.
     pub fn set_file_size(&mut self, file_size: u64, schema: &ArraySchema) -> Result<()> {
         let len = self.encode(schema)?.len() as u64;
-        let trailer = if has_length(self.version, schema) { 8 } else { 0 };
-        let offset = file_size.checked_sub(len + trailer).ok_or(DecodeError::Truncated {
-            what: "fragment metadata file",
-            offset: 0,
-            need: len + trailer,
-            have: file_size,
-        })?;
+        let trailer = if has_length(self.version, schema) {
+            8
+        } else {
+            0
+        };
+        let offset = file_size
+            .checked_sub(len + trailer)
+            .ok_or(DecodeError::Truncated {
+                what: "fragment metadata file",
+                offset: 0,
+                need: len + trailer,
+                have: file_size,
+            })?;
         self.offset = Some(offset);
         self.check_offsets()
     }
 
     /// Where a section lies; `None` if the fragment has no such section.
     ///
-    /// The range holds the section's generic tile from its start, but may be longer than it: some writers leave
-    /// other bytes behind it, even a second copy of all sections. Offsets are checked against the file's size.
+    /// The range holds the section's generic tile from its start, but may be longer than it: some
+    /// writers leave other bytes behind it, even a second copy of all sections. Offsets are checked
+    /// against the file's size.
     #[must_use]
     pub fn section_range(&self, section: Section) -> Option<SectionRange> {
         let start = match section {
@@ -341,7 +403,11 @@ impl Footer {
             Section::FragmentStats if self.version.may_lack_fragment_stats() => None,
             _ => self.sections.get(section, self.slots),
         }?;
-        let end = self.all_offsets().filter(|offset| *offset > start).min().or(self.offset);
+        let end = self
+            .all_offsets()
+            .filter(|offset| *offset > start)
+            .min()
+            .or(self.offset);
         Some(SectionRange { start, end })
     }
 
@@ -363,11 +429,13 @@ impl Footer {
         self.file_validity_sizes.get(self.slots.of(field)?).copied()
     }
 
-    /// Cells in a tile of a **sparse** fragment of `capacity`; 0 for a tile that it has not. All tiles of a dense
-    /// fragment have the cells of a space tile.
+    /// Cells in a tile of a **sparse** fragment of `capacity`; 0 for a tile that it has not. All
+    /// tiles of a dense fragment have the cells of a space tile.
     #[must_use]
     pub fn sparse_tile_cell_num(&self, tile: u64, capacity: u64) -> u64 {
-        let Some(last) = self.sparse_tile_num.checked_sub(1) else { return 0 };
+        let Some(last) = self.sparse_tile_num.checked_sub(1) else {
+            return 0;
+        };
         match tile.cmp(&last) {
             std::cmp::Ordering::Less => capacity,
             // Some writers store 0 for a full tile.
@@ -380,8 +448,11 @@ impl Footer {
     /// Cells in a **sparse** fragment of `capacity`.
     #[must_use]
     pub fn sparse_cell_num(&self, capacity: u64) -> u64 {
-        let Some(last) = self.sparse_tile_num.checked_sub(1) else { return 0 };
-        last.saturating_mul(capacity).saturating_add(self.sparse_tile_cell_num(last, capacity))
+        let Some(last) = self.sparse_tile_num.checked_sub(1) else {
+            return 0;
+        };
+        last.saturating_mul(capacity)
+            .saturating_add(self.sparse_tile_cell_num(last, capacity))
     }
 
     /// Whether data files exist for one file a dimension or one for all of them.
@@ -395,20 +466,33 @@ impl Footer {
     }
 
     fn global_order_bounds(&self) -> Option<(&[u64], &[u64])> {
-        self.optional_sections.iter().find_map(|section| match section {
-            OptionalSection::TileGlobalOrderBounds { mins, maxs } => Some((mins.as_slice(), maxs.as_slice())),
-            OptionalSection::Unknown { .. } => None,
-        })
+        self.optional_sections
+            .iter()
+            .find_map(|section| match section {
+                OptionalSection::TileGlobalOrderBounds { mins, maxs } => {
+                    Some((mins.as_slice(), maxs.as_slice()))
+                }
+                OptionalSection::Unknown { .. } => None,
+            })
     }
 
     fn all_offsets(&self) -> impl Iterator<Item = u64> {
         let (mins, maxs) = self.global_order_bounds().unwrap_or_default();
-        let stats = self.sections.fragment_stats.filter(|_| !self.version.may_lack_fragment_stats());
-        self.sections.all().chain(stats).chain(mins.iter().copied()).chain(maxs.iter().copied())
+        let stats = self
+            .sections
+            .fragment_stats
+            .filter(|_| !self.version.may_lack_fragment_stats());
+        self.sections
+            .all()
+            .chain(stats)
+            .chain(mins.iter().copied())
+            .chain(maxs.iter().copied())
     }
 
     fn check_offsets(&self) -> Result<()> {
-        let Some(end) = self.offset else { return Ok(()) };
+        let Some(end) = self.offset else {
+            return Ok(());
+        };
         match self.all_offsets().find(|offset| *offset > end) {
             None => Ok(()),
             Some(bad) => Err(DecodeError::invalid(
@@ -421,7 +505,12 @@ impl Footer {
 }
 
 fn truncated(need: u64, tail: &[u8]) -> DecodeError {
-    DecodeError::Truncated { what: "fragment metadata footer", offset: 0, need, have: tail.len() as u64 }
+    DecodeError::Truncated {
+        what: "fragment metadata footer",
+        offset: 0,
+        need,
+        have: tail.len() as u64,
+    }
 }
 
 /// Whether the footer's length follows the footer.
@@ -470,23 +559,37 @@ fn read_non_empty_domain(r: &mut ByteReader<'_>, domain: &Domain) -> Result<Opti
 }
 
 /// Reads a var-length range: its bytes and the length of its lower bound, which is at most theirs.
-pub(super) fn read_var_range<'a>(r: &mut ByteReader<'a>, what: &'static str) -> Result<(&'a [u8], usize)> {
+pub(super) fn read_var_range<'a>(
+    r: &mut ByteReader<'a>,
+    what: &'static str,
+) -> Result<(&'a [u8], usize)> {
     let len = r.u64(what)?;
     let start = r.u64(what)?;
     if start > len {
-        return Err(r.invalid(what, format!("a lower bound of {start} bytes in a range of {len}")));
+        return Err(r.invalid(
+            what,
+            format!("a lower bound of {start} bytes in a range of {len}"),
+        ));
     }
     let bytes = r.bytes_u64(len, what)?;
     Ok((bytes, usize::try_from(start).unwrap_or(bytes.len())))
 }
 
-fn write_non_empty_domain(w: &mut ByteWriter, value: Option<&NdRectangle>, domain: &Domain) -> Result<()> {
+fn write_non_empty_domain(
+    w: &mut ByteWriter,
+    value: Option<&NdRectangle>,
+    domain: &Domain,
+) -> Result<()> {
     w.flag(value.is_none());
     for (i, dimension) in domain.dimensions.iter().enumerate() {
         let size = dimension.cell_val_num.cell_size(dimension.datatype);
         let range = match value {
             Some(value) => value.ranges.get(i).ok_or_else(|| {
-                DecodeError::invalid("non-empty domain", w.len(), format!("no range for dimension {i}"))
+                DecodeError::invalid(
+                    "non-empty domain",
+                    w.len(),
+                    format!("no range for dimension {i}"),
+                )
             })?,
             None => &Range::new(vec![0; size.unwrap_or(0)], vec![0; size.unwrap_or(0)]),
         };
@@ -524,14 +627,21 @@ fn read_optional_sections(r: &mut ByteReader<'_>, dim_num: usize) -> Result<Vec<
         let at = r.offset();
         let data = r.bytes_u64(len.into(), "optional section")?;
         if id != TILE_GLOBAL_ORDER_BOUNDS {
-            sections.push(OptionalSection::Unknown { id, data: data.to_vec() });
+            sections.push(OptionalSection::Unknown {
+                id,
+                data: data.to_vec(),
+            });
             continue;
         }
         let mut values = ByteReader::new(data);
         let mins = values.u64s(dim_num as u64, "tile global order mins")?;
         let maxs = values.u64s(dim_num as u64, "tile global order maxs")?;
         if !values.is_empty() {
-            return Err(DecodeError::invalid("optional section", at, "too long for its dimensions"));
+            return Err(DecodeError::invalid(
+                "optional section",
+                at,
+                "too long for its dimensions",
+            ));
         }
         sections.push(OptionalSection::TileGlobalOrderBounds { mins, maxs });
     }

@@ -1,4 +1,5 @@
-//! Fragment metadata of v1 and v2: one generic tile with everything, instead of a footer and sections.
+//! Fragment metadata of v1 and v2: one generic tile with everything, instead of a footer and
+//! sections.
 //!
 //! Page: *Fragment, Legacy Fragment metadata file*.
 
@@ -35,16 +36,25 @@ impl LegacyMetadata {
         let mut r = ByteReader::new(payload);
         let version = FormatVersion::new(r.u32("fragment version")?, "fragment")?;
         if version.has_footer() {
-            return Err(DecodeError::invalid("fragment version", 0, "it belongs in a footer"));
+            return Err(DecodeError::invalid(
+                "fragment version",
+                0,
+                "it belongs in a footer",
+            ));
         }
         let box_size = box_size(schema)?;
         let domain_len = r.u64("non-empty domain length")?;
         let non_empty_domain = match domain_len {
             0 => None,
-            len if len == box_size as u64 => {
-                Some(NdRectangle { ranges: ranges(schema, r.bytes(box_size, "non-empty domain")?) })
+            len if len == box_size as u64 => Some(NdRectangle {
+                ranges: ranges(schema, r.bytes(box_size, "non-empty domain")?),
+            }),
+            len => {
+                return Err(r.invalid(
+                    "non-empty domain",
+                    format!("it has {len} bytes, not {box_size}"),
+                ));
             }
-            len => return Err(r.invalid("non-empty domain", format!("it has {len} bytes, not {box_size}"))),
         };
         let num = r.u64("number of MBRs")?;
         let num = r.check_count(num, box_size as u64, "MBRs")?;
@@ -55,8 +65,12 @@ impl LegacyMetadata {
             builder.push(&ranges)?;
         }
         let coords = r.u64("number of bounding coordinates")?;
-        let bounding_coords =
-            r.bytes_u64(coords.saturating_mul(box_size as u64), "bounding coordinates")?.to_vec();
+        let bounding_coords = r
+            .bytes_u64(
+                coords.saturating_mul(box_size as u64),
+                "bounding coordinates",
+            )?
+            .to_vec();
         let slots = Slots::new(version, schema, false, false);
         let (all, var) = (slots.len(), slots.var_len(version));
         let tile_offsets = read_lists(&mut r, all, "tile offsets")?;
@@ -70,12 +84,19 @@ impl LegacyMetadata {
         let file_var_sizes = r.u64s(var as u64, "file var sizes")?;
         r.finish("fragment metadata")?;
         let offsets = |lists: Vec<Vec<u64>>, sizes: &[u64]| -> Result<Vec<TileOffsets>> {
-            lists.into_iter().zip(sizes).map(|(list, size)| TileOffsets::new(list, *size)).collect()
+            lists
+                .into_iter()
+                .zip(sizes)
+                .map(|(list, size)| TileOffsets::new(list, *size))
+                .collect()
         };
         Ok(Self {
             tile_offsets: offsets(tile_offsets, &file_sizes)?,
             tile_var_offsets: offsets(tile_var_offsets, &file_var_sizes)?,
-            tile_var_sizes: tile_var_sizes.into_iter().map(|sizes| TileSizes { sizes }).collect(),
+            tile_var_sizes: tile_var_sizes
+                .into_iter()
+                .map(|sizes| TileSizes { sizes })
+                .collect(),
             rtree: builder.build(),
             bounding_coords,
             footer: Footer {
@@ -159,20 +180,29 @@ impl LegacyMetadata {
 
 /// Bytes of one box: these versions have fixed-size dimensions only.
 fn box_size(schema: &ArraySchema) -> Result<usize> {
-    schema.domain.dimensions.iter().try_fold(0usize, |sum, dimension| {
-        let size = dimension
-            .cell_val_num
-            .cell_size(dimension.datatype)
-            .ok_or_else(|| DecodeError::invalid("fragment version", 0, "it has no var-length dimensions"))?;
-        Ok(sum.saturating_add(size.saturating_mul(2)))
-    })
+    schema
+        .domain
+        .dimensions
+        .iter()
+        .try_fold(0usize, |sum, dimension| {
+            let size = dimension
+                .cell_val_num
+                .cell_size(dimension.datatype)
+                .ok_or_else(|| {
+                    DecodeError::invalid("fragment version", 0, "it has no var-length dimensions")
+                })?;
+            Ok(sum.saturating_add(size.saturating_mul(2)))
+        })
 }
 
 /// Cuts the bytes of a box, as long as [`box_size`] says, into ranges.
 fn ranges(schema: &ArraySchema, mut bytes: &[u8]) -> Vec<Range> {
     let mut ranges = Vec::with_capacity(schema.domain.dimensions.len());
     for dimension in &schema.domain.dimensions {
-        let size = dimension.cell_val_num.cell_size(dimension.datatype).unwrap_or(0);
+        let size = dimension
+            .cell_val_num
+            .cell_size(dimension.datatype)
+            .unwrap_or(0);
         let (start, rest) = bytes.split_at_checked(size).unwrap_or_default();
         let (end, rest) = rest.split_at_checked(size).unwrap_or_default();
         ranges.push(Range::new(start, end));
@@ -212,7 +242,9 @@ mod tests {
                 version,
                 schema_name: None,
                 dense,
-                non_empty_domain: Some(NdRectangle { ranges: vec![Range::of(0, 14), Range::of(-11, 11)] }),
+                non_empty_domain: Some(NdRectangle {
+                    ranges: vec![Range::of(0, 14), Range::of(-11, 11)],
+                }),
                 sparse_tile_num: tiles as u64,
                 last_tile_cell_num: 7,
                 has_timestamps: false,
@@ -246,11 +278,19 @@ mod tests {
                 let bytes = metadata.encode(&schema).unwrap();
                 let decoded = LegacyMetadata::decode(&bytes, &schema, dense).unwrap();
                 assert_eq!(decoded, metadata);
-                assert_eq!(decoded.offsets(Field::ZippedCoords).unwrap().range(11), Some(44..103));
+                assert_eq!(
+                    decoded.offsets(Field::ZippedCoords).unwrap().range(11),
+                    Some(44..103)
+                );
                 assert_eq!(decoded.var_offsets(Field::ZippedCoords), None);
                 assert_eq!(decoded.footer.section_range(Section::RTree), None);
-                assert_eq!(decoded.var_sizes(Field::Attribute(1)).unwrap().sizes.len(), 12);
-                damage(&bytes, |bytes| LegacyMetadata::decode(bytes, &schema, dense));
+                assert_eq!(
+                    decoded.var_sizes(Field::Attribute(1)).unwrap().sizes.len(),
+                    12
+                );
+                damage(&bytes, |bytes| {
+                    LegacyMetadata::decode(bytes, &schema, dense)
+                });
             }
         }
     }
@@ -262,6 +302,9 @@ mod tests {
         let mut metadata = metadata(version, &schema, true);
         metadata.footer.non_empty_domain = None;
         let bytes = metadata.encode(&schema).unwrap();
-        assert_eq!(LegacyMetadata::decode(&bytes, &schema, true).unwrap(), metadata);
+        assert_eq!(
+            LegacyMetadata::decode(&bytes, &schema, true).unwrap(),
+            metadata
+        );
     }
 }

@@ -1,7 +1,8 @@
-//! A whole fragment metadata file (since v3): its sections one behind the other, and the footer that says where they lie.
+//! A whole fragment metadata file (since v3): its sections one behind the other, and the footer
+//! that says where they lie.
 //!
-//! Readers of arrays take the footer and the sections that they need; writers, and whoever looks at all of a fragment,
-//! have the whole file. Page: *Fragment, Fragment Metadata file*.
+//! Readers of arrays take the footer and the sections that they need; writers, and whoever looks at
+//! all of a fragment, have the whole file. Page: *Fragment, Fragment Metadata file*.
 
 use super::section::{OptionalSection, Section, SectionOffsets};
 use super::{
@@ -17,7 +18,8 @@ use crate::version::FormatVersion;
 /// All that a fragment metadata file says.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FragmentMetadata {
-    /// The footer. [`Self::encode`] sets where the sections and itself lie; the rest of it is written as it is.
+    /// The footer. [`Self::encode`] sets where the sections and itself lie; the rest of it is
+    /// written as it is.
     pub footer: Footer,
     /// The boxes of the tiles; empty if dense.
     pub rtree: RTree,
@@ -27,13 +29,13 @@ pub struct FragmentMetadata {
     pub stats: FragmentStats,
     /// Since v16.
     pub processed_conditions: ProcessedConditions,
-    /// The first and the last coordinates of each tile in global order, by dimension (optional, since v23); empty where
-    /// the file has none.
+    /// The first and the last coordinates of each tile in global order, by dimension (optional,
+    /// since v23); empty where the file has none.
     pub global_order: Vec<(TileBounds, TileBounds)>,
 }
 
-/// What is known about the tiles of one field. Fields without a file of some kind have offsets all the same, all of them
-/// zero: the reference writes one for each tile.
+/// What is known about the tiles of one field. Fields without a file of some kind have offsets all
+/// the same, all of them zero: the reference writes one for each tile.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldMetadata {
     /// Tiles of the data file, or of the offsets file if the field is var-length.
@@ -58,10 +60,22 @@ impl FieldMetadata {
     /// The metadata of a field in a fragment without tiles.
     #[must_use]
     pub fn empty(field: Field, schema: &ArraySchema) -> Self {
-        let bounds = match field.layout(schema).map(|(datatype, n)| n.cell_size(datatype)) {
-            Some(None) => TileBounds::Var { offsets: Vec::new(), values: Vec::new() },
-            Some(Some(cell_size)) => TileBounds::Fixed { cell_size, values: Vec::new() },
-            None => TileBounds::Fixed { cell_size: 1, values: Vec::new() },
+        let bounds = match field
+            .layout(schema)
+            .map(|(datatype, n)| n.cell_size(datatype))
+        {
+            Some(None) => TileBounds::Var {
+                offsets: Vec::new(),
+                values: Vec::new(),
+            },
+            Some(Some(cell_size)) => TileBounds::Fixed {
+                cell_size,
+                values: Vec::new(),
+            },
+            None => TileBounds::Fixed {
+                cell_size: 1,
+                values: Vec::new(),
+            },
         };
         Self {
             offsets: TileOffsets::default(),
@@ -88,10 +102,16 @@ fn order(version: FormatVersion, dimensions: usize) -> Vec<Kind> {
         kinds.push(Kind::Field(Section::TileValidityOffsets));
     }
     if version.has_tile_stats() {
-        kinds.extend([Kind::Field(Section::TileMins), Kind::Field(Section::TileMaxs)]);
+        kinds.extend([
+            Kind::Field(Section::TileMins),
+            Kind::Field(Section::TileMaxs),
+        ]);
         kinds.extend((0..dimensions).map(Kind::GlobalOrderMins));
         kinds.extend((0..dimensions).map(Kind::GlobalOrderMaxs));
-        kinds.extend([Kind::Field(Section::TileSums), Kind::Field(Section::TileNullCounts)]);
+        kinds.extend([
+            Kind::Field(Section::TileSums),
+            Kind::Field(Section::TileNullCounts),
+        ]);
     }
     if version.has_fragment_stats() && !version.may_lack_fragment_stats() {
         kinds.push(Kind::Stats);
@@ -137,7 +157,9 @@ impl FragmentMetadata {
         let footer = Footer::decode(bytes, schema, Some(offset))?;
         let mut scratch = Scratch::new();
         let mut payload = |section| -> Result<Option<Vec<u8>>> {
-            let Some(range) = footer.section_range(section) else { return Ok(None) };
+            let Some(range) = footer.section_range(section) else {
+                return Ok(None);
+            };
             let at = usize::try_from(range.start).ok();
             let bytes = at.and_then(|at| file.get(at..)).unwrap_or_default();
             GenericTile::decode_with(bytes, key, limit, &mut scratch).map(|tile| Some(tile.data))
@@ -160,7 +182,8 @@ impl FragmentMetadata {
                 metadata.offsets = TileOffsets::decode(&bytes, size(footer.file_size(field)))?;
             }
             if let Some(bytes) = payload(Section::TileVarOffsets(field))? {
-                metadata.var_offsets = TileOffsets::decode(&bytes, size(footer.file_var_size(field)))?;
+                metadata.var_offsets =
+                    TileOffsets::decode(&bytes, size(footer.file_var_size(field)))?;
             }
             if let Some(bytes) = payload(Section::TileVarSizes(field))? {
                 metadata.var_sizes = TileSizes::decode(&bytes)?;
@@ -189,13 +212,25 @@ impl FragmentMetadata {
         };
         let mut global_order = Vec::new();
         for (i, dimension) in schema.domain.dimensions.iter().enumerate() {
-            let bounds =
-                |bytes: Vec<u8>| TileBounds::decode(&bytes, dimension.datatype, dimension.cell_val_num);
-            let mins = payload(Section::GlobalOrderMins(i))?.map(bounds).transpose()?;
-            let maxs = payload(Section::GlobalOrderMaxs(i))?.map(bounds).transpose()?;
+            let bounds = |bytes: Vec<u8>| {
+                TileBounds::decode(&bytes, dimension.datatype, dimension.cell_val_num)
+            };
+            let mins = payload(Section::GlobalOrderMins(i))?
+                .map(bounds)
+                .transpose()?;
+            let maxs = payload(Section::GlobalOrderMaxs(i))?
+                .map(bounds)
+                .transpose()?;
             global_order.extend(mins.zip(maxs));
         }
-        Ok(Self { footer, rtree, fields, stats, processed_conditions, global_order })
+        Ok(Self {
+            footer,
+            rtree,
+            fields,
+            stats,
+            processed_conditions,
+            global_order,
+        })
     }
 
     /// Encodes the whole file, in the footer's version, and sets the offsets in the footer.
@@ -209,8 +244,14 @@ impl FragmentMetadata {
             let reason = format!("{} fields instead of {}", self.fields.len(), slots.len());
             return Err(DecodeError::invalid("fragment metadata file", 0, reason));
         }
-        let mut writer =
-            Writer { file: Vec::new(), version, key, last: Vec::new(), at: 0, scratch: Scratch::new() };
+        let mut writer = Writer {
+            file: Vec::new(),
+            version,
+            key,
+            last: Vec::new(),
+            at: 0,
+            scratch: Scratch::new(),
+        };
         let mut offsets = SectionOffsets::default();
         let (mut mins, mut maxs) = (Vec::new(), Vec::new());
         for kind in order(version, self.global_order.len()) {
@@ -244,7 +285,11 @@ impl FragmentMetadata {
         }
         self.footer.sections = offsets;
         for section in &mut self.footer.optional_sections {
-            if let OptionalSection::TileGlobalOrderBounds { mins: old_mins, maxs: old_maxs } = section {
+            if let OptionalSection::TileGlobalOrderBounds {
+                mins: old_mins,
+                maxs: old_maxs,
+            } = section
+            {
                 (*old_mins, *old_maxs) = (std::mem::take(&mut mins), std::mem::take(&mut maxs));
             }
         }
@@ -259,17 +304,26 @@ impl FragmentMetadata {
 
 impl FieldMetadata {
     /// The payload of a section of this field, and the list of offsets that it belongs to.
-    fn payload<'o>(&self, section: Section, offsets: &'o mut SectionOffsets) -> (Vec<u8>, &'o mut Numbers) {
+    fn payload<'o>(
+        &self,
+        section: Section,
+        offsets: &'o mut SectionOffsets,
+    ) -> (Vec<u8>, &'o mut Numbers) {
         match section {
-            Section::TileVarOffsets(_) => (self.var_offsets.encode(), &mut offsets.tile_var_offsets),
-            Section::TileVarSizes(_) => (self.var_sizes.encode(), &mut offsets.tile_var_sizes),
-            Section::TileValidityOffsets(_) => {
-                (self.validity_offsets.encode(), &mut offsets.tile_validity_offsets)
+            Section::TileVarOffsets(_) => {
+                (self.var_offsets.encode(), &mut offsets.tile_var_offsets)
             }
+            Section::TileVarSizes(_) => (self.var_sizes.encode(), &mut offsets.tile_var_sizes),
+            Section::TileValidityOffsets(_) => (
+                self.validity_offsets.encode(),
+                &mut offsets.tile_validity_offsets,
+            ),
             Section::TileMins(_) => (self.mins.encode(), &mut offsets.tile_mins),
             Section::TileMaxs(_) => (self.maxs.encode(), &mut offsets.tile_maxs),
             Section::TileSums(_) => (self.sums.encode(), &mut offsets.tile_sums),
-            Section::TileNullCounts(_) => (self.null_counts.encode(), &mut offsets.tile_null_counts),
+            Section::TileNullCounts(_) => {
+                (self.null_counts.encode(), &mut offsets.tile_null_counts)
+            }
             _ => (self.offsets.encode(), &mut offsets.tile_offsets),
         }
     }
@@ -280,8 +334,8 @@ struct Writer<'k> {
     file: Vec<u8>,
     version: FormatVersion,
     key: Option<&'k EncryptionKey>,
-    /// The payload written last, and where its generic tile starts: neighbouring sections are often equal (no nulls, no
-    /// statistics), and compressing costs more than copying.
+    /// The payload written last, and where its generic tile starts: neighbouring sections are often
+    /// equal (no nulls, no statistics), and compressing costs more than copying.
     last: Vec<u8>,
     at: usize,
     scratch: Scratch,
@@ -291,11 +345,18 @@ impl Writer<'_> {
     /// Appends a section and returns where it starts.
     fn section(&mut self, payload: Vec<u8>) -> Result<u64> {
         let start = self.file.len();
-        // An encrypted tile must not occur twice: equal bytes would show that two plain texts are equal.
+        // An encrypted tile must not occur twice: equal bytes would show that two plain texts are
+        // equal.
         if start > 0 && self.key.is_none() && payload == self.last {
             self.file.extend_from_within(self.at..);
         } else {
-            GenericTile::encode_with(&payload, self.version, self.key, &mut self.file, &mut self.scratch)?;
+            GenericTile::encode_with(
+                &payload,
+                self.version,
+                self.key,
+                &mut self.file,
+                &mut self.scratch,
+            )?;
             self.last = payload;
         }
         self.at = start;

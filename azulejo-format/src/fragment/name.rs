@@ -43,7 +43,8 @@ pub enum FilePart {
     Validity,
 }
 
-/// The file that holds `part` of `field` in a fragment of `version`; `None` if the schema has no such field.
+/// The file that holds `part` of `field` in a fragment of `version`; `None` if the schema has no
+/// such field.
 #[must_use]
 pub fn data_file_name(
     field: Field,
@@ -76,7 +77,8 @@ fn stem(name: &str, letter: char, index: usize, version: FormatVersion) -> Cow<'
 }
 
 fn percent_encode(name: &str) -> Cow<'_, str> {
-    /// The last four are not what the standard says: this is what v8 writers wrote and readers look for.
+    /// The last four are not what the standard says: this is what v8 writers wrote and readers look
+    /// for.
     const CODES: [(char, &str); 24] = [
         ('!', "%21"),
         ('#', "%23"),
@@ -103,7 +105,12 @@ fn percent_encode(name: &str) -> Cow<'_, str> {
         ('\\', "%30"),
         ('|', "%3C"),
     ];
-    let code = |c: char| CODES.iter().find(|(special, _)| *special == c).map(|(_, code)| *code);
+    let code = |c: char| {
+        CODES
+            .iter()
+            .find(|(special, _)| *special == c)
+            .map(|(_, code)| *code)
+    };
     if !name.contains(|c| code(c).is_some()) {
         return Cow::Borrowed(name);
     }
@@ -157,7 +164,10 @@ mod tests {
             (Field::DeleteConditions, "dci.tdb"),
         ];
         for (field, name) in names {
-            assert_eq!(data_file_name(field, FilePart::Data, &schema, version).as_deref(), Some(name));
+            assert_eq!(
+                data_file_name(field, FilePart::Data, &schema, version).as_deref(),
+                Some(name)
+            );
         }
         let validity = data_file_name(Field::Attribute(2), FilePart::Validity, &schema, version);
         assert_eq!(validity.as_deref(), Some("a2_validity.tdb"));

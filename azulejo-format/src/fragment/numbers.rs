@@ -8,15 +8,19 @@ use std::sync::Arc;
 
 /// Numbers of a footer, most often one a slot: a slice that can be appended to.
 ///
-/// Lists that were decoded together share their memory: a footer has a dozen of them, and an array may have thousands of
-/// footers.
+/// Lists that were decoded together share their memory: a footer has a dozen of them, and an array
+/// may have thousands of footers.
 #[derive(Clone)]
 pub struct Numbers(Memory);
 
 #[derive(Clone)]
 enum Memory {
     Own(Vec<u64>),
-    Shared { all: Arc<[u64]>, start: u32, len: u32 },
+    Shared {
+        all: Arc<[u64]>,
+        start: u32,
+        len: u32,
+    },
 }
 
 impl Numbers {
@@ -94,21 +98,38 @@ pub(super) struct Decoding {
 impl Decoding {
     /// For lists of about so many numbers together that `r` holds.
     pub fn new(r: &ByteReader<'_>, len: u64) -> Self {
-        let fit = usize::try_from(len).unwrap_or(usize::MAX).min(r.remaining() / 8);
-        Self { all: Vec::with_capacity(fit) }
+        let fit = usize::try_from(len)
+            .unwrap_or(usize::MAX)
+            .min(r.remaining() / 8);
+        Self {
+            all: Vec::with_capacity(fit),
+        }
     }
 
     /// Reads a list; says where [`Decoded::list`] finds it.
-    pub fn read(&mut self, r: &mut ByteReader<'_>, len: u64, what: &'static str) -> Result<Range<usize>> {
+    pub fn read(
+        &mut self,
+        r: &mut ByteReader<'_>,
+        len: u64,
+        what: &'static str,
+    ) -> Result<Range<usize>> {
         let bytes = r.bytes_u64(len.saturating_mul(8), what)?;
         let start = self.all.len();
-        self.all.extend(bytes.as_chunks::<8>().0.iter().map(|b| u64::from_le_bytes(*b)));
+        self.all.extend(
+            bytes
+                .as_chunks::<8>()
+                .0
+                .iter()
+                .map(|b| u64::from_le_bytes(*b)),
+        );
         Ok(start..self.all.len())
     }
 
     /// All lists are read.
     pub fn finish(self) -> Decoded {
-        Decoded { all: self.all.into() }
+        Decoded {
+            all: self.all.into(),
+        }
     }
 }
 
@@ -122,7 +143,11 @@ impl Decoded {
     pub fn list(&self, range: Range<usize>) -> Numbers {
         match (u32::try_from(range.start), u32::try_from(range.len())) {
             _ if range.is_empty() => Numbers::default(),
-            (Ok(start), Ok(len)) => Numbers(Memory::Shared { all: Arc::clone(&self.all), start, len }),
+            (Ok(start), Ok(len)) => Numbers(Memory::Shared {
+                all: Arc::clone(&self.all),
+                start,
+                len,
+            }),
             _ => Numbers::from(self.all.get(range).unwrap_or_default().to_vec()),
         }
     }
@@ -142,7 +167,10 @@ mod tests {
         assert!(lists.read(&mut r, u64::MAX, "list").is_err());
         let decoded = lists.finish();
         let (mut a, b, c) = (decoded.list(a), decoded.list(b), decoded.list(c));
-        assert_eq!((&*a, &*b, &*c), ([1, 2].as_slice(), [].as_slice(), [3, 4, 5].as_slice()));
+        assert_eq!(
+            (&*a, &*b, &*c),
+            ([1, 2].as_slice(), [].as_slice(), [3, 4, 5].as_slice())
+        );
         assert_eq!(a, Numbers::from(vec![1, 2]));
         a.push(9);
         assert_eq!((&*a, &*c), ([1, 2, 9].as_slice(), [3, 4, 5].as_slice()));

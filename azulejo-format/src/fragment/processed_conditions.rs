@@ -5,7 +5,8 @@
 use crate::error::Result;
 use crate::wire::{ByteReader, ByteWriter};
 
-/// File names of delete commits, sorted; [`Field::DeleteConditions`](super::Field::DeleteConditions) indexes them.
+/// File names of delete commits, sorted;
+/// [`Field::DeleteConditions`](super::Field::DeleteConditions) indexes them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ProcessedConditions {
     /// The names, such as `__commits/__1_1_ab..cd_22.del`, relative to the array.
@@ -47,7 +48,11 @@ mod tests {
     #[test]
     fn round_trip_and_damage() {
         let conditions = ProcessedConditions {
-            names: vec!["__commits/__1_1_ab_22.del".into(), String::new(), "__2_2_cd_22.del".into()],
+            names: vec![
+                "__commits/__1_1_ab_22.del".into(),
+                String::new(),
+                "__2_2_cd_22.del".into(),
+            ],
         };
         let bytes = conditions.encode();
         assert_eq!(ProcessedConditions::decode(&bytes).unwrap(), conditions);

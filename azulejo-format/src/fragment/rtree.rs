@@ -1,8 +1,8 @@
 //! R-trees: the boxes (MBRs) around a sparse fragment's tiles, and around groups of them.
 //!
-//! Level 0 is the root's, the last level's boxes are the tiles'. Box `i` of a level covers boxes `i * fanout` to
-//! `(i + 1) * fanout - 1` of the next. A level is kept as one buffer a dimension, so that a search compares plain
-//! arrays of one type.
+//! Level 0 is the root's, the last level's boxes are the tiles'. Box `i` of a level covers boxes `i
+//! * fanout` to `(i + 1) * fanout - 1` of the next. A level is kept as one buffer a dimension, so
+//! that a search compares plain arrays of one type.
 //!
 //! Page: *Fragment, R-Tree*.
 
@@ -46,17 +46,32 @@ enum Bounds {
 
 impl Bounds {
     fn new(domain: &Domain, dimension: usize) -> Self {
-        let size = domain.dimensions.get(dimension).and_then(|d| d.cell_val_num.cell_size(d.datatype));
+        let size = domain
+            .dimensions
+            .get(dimension)
+            .and_then(|d| d.cell_val_num.cell_size(d.datatype));
         match size {
-            Some(size) => Self::Fixed { size, bytes: Vec::new() },
-            None => Self::Var { bytes: Vec::new(), ends: Vec::new() },
+            Some(size) => Self::Fixed {
+                size,
+                bytes: Vec::new(),
+            },
+            None => Self::Var {
+                bytes: Vec::new(),
+                ends: Vec::new(),
+            },
         }
     }
 
     fn empty_like(&self) -> Self {
         match self {
-            Self::Fixed { size, .. } => Self::Fixed { size: *size, bytes: Vec::new() },
-            Self::Var { .. } => Self::Var { bytes: Vec::new(), ends: Vec::new() },
+            Self::Fixed { size, .. } => Self::Fixed {
+                size: *size,
+                bytes: Vec::new(),
+            },
+            Self::Var { .. } => Self::Var {
+                bytes: Vec::new(),
+                ends: Vec::new(),
+            },
         }
     }
 
@@ -79,19 +94,25 @@ impl Bounds {
         match self {
             Self::Fixed { size, bytes } => {
                 let at = i.checked_mul(2 * size)?;
-                let (start, end) = bytes.get(at..at.checked_add(2 * size)?)?.split_at_checked(*size)?;
+                let (start, end) = bytes
+                    .get(at..at.checked_add(2 * size)?)?
+                    .split_at_checked(*size)?;
                 Some(RangeRef { start, end })
             }
             Self::Var { bytes, ends } => {
                 let middle = i.checked_mul(2)?;
                 let begin = if i == 0 { 0 } else { *ends.get(middle - 1)? };
                 let (middle, end) = (*ends.get(middle)?, *ends.get(middle + 1)?);
-                Some(RangeRef { start: bytes.get(begin..middle)?, end: bytes.get(middle..end)? })
+                Some(RangeRef {
+                    start: bytes.get(begin..middle)?,
+                    end: bytes.get(middle..end)?,
+                })
             }
         }
     }
 
-    /// The range around ranges `from..to`. Of equal bounds the last is taken, as the reference does: it tells -0.0 from 0.0.
+    /// The range around ranges `from..to`. Of equal bounds the last is taken, as the reference
+    /// does: it tells -0.0 from 0.0.
     fn union(&self, from: usize, to: usize, datatype: Datatype) -> Option<RangeRef<'_>> {
         let mut union = self.get(from)?;
         for i in from + 1..to {
@@ -114,7 +135,11 @@ impl RTree {
     /// The tree of a fragment without tiles to search (dense ones).
     #[must_use]
     pub fn empty(domain: &Domain) -> Self {
-        Self { fanout: Self::FANOUT, datatypes: datatypes(domain), levels: Vec::new() }
+        Self {
+            fanout: Self::FANOUT,
+            datatypes: datatypes(domain),
+            levels: Vec::new(),
+        }
     }
 
     /// Decodes the unfiltered section of a fragment of `version`.
@@ -124,7 +149,11 @@ impl RTree {
         if heads {
             let num = r.u32("R-tree dimension number")?;
             if num as usize != domain.dimensions.len() {
-                return Err(DecodeError::invalid("R-tree dimension number", 0, format!("it is {num}")));
+                return Err(DecodeError::invalid(
+                    "R-tree dimension number",
+                    0,
+                    format!("it is {num}"),
+                ));
             }
         }
         let fanout = r.u32("R-tree fanout")?;
@@ -138,7 +167,9 @@ impl RTree {
             let at = r.offset();
             let level = Level::decode(&mut r, domain)?;
             let parents = levels.last().map(|l| l.len);
-            if parents.is_some_and(|parents| fanout == 0 || parents != level.len.div_ceil(fanout as usize)) {
+            if parents.is_some_and(|parents| {
+                fanout == 0 || parents != level.len.div_ceil(fanout as usize)
+            }) {
                 return Err(DecodeError::invalid(
                     "R-tree level",
                     at,
@@ -148,7 +179,11 @@ impl RTree {
             levels.push(level);
         }
         r.finish("R-tree")?;
-        Ok(Self { fanout, datatypes: datatypes(domain), levels })
+        Ok(Self {
+            fanout,
+            datatypes: datatypes(domain),
+            levels,
+        })
     }
 
     /// Encodes the section, unfiltered, for a fragment of `version`.
@@ -204,7 +239,9 @@ impl RTree {
     #[must_use]
     pub fn mbr(&self, tile: usize) -> Option<NdRectangle> {
         let ranges = (0..self.datatypes.len()).map(|d| Some(self.tile_range(tile, d)?.to_owned()));
-        Some(NdRectangle { ranges: ranges.collect::<Option<_>>()? })
+        Some(NdRectangle {
+            ranges: ranges.collect::<Option<_>>()?,
+        })
     }
 
     /// The box around all tiles; `None` without tiles.
@@ -212,15 +249,21 @@ impl RTree {
     pub fn bounding_box(&self) -> Option<NdRectangle> {
         let root = self.levels.first()?;
         let ranges = self.datatypes.iter().zip(&root.bounds);
-        let ranges = ranges.map(|(datatype, bounds)| Some(bounds.union(0, root.len, *datatype)?.to_owned()));
-        Some(NdRectangle { ranges: ranges.collect::<Option<_>>()? })
+        let ranges =
+            ranges.map(|(datatype, bounds)| Some(bounds.union(0, root.len, *datatype)?.to_owned()));
+        Some(NdRectangle {
+            ranges: ranges.collect::<Option<_>>()?,
+        })
     }
 }
 
 impl Level {
     fn new(domain: &Domain) -> Self {
         let bounds = (0..domain.dimensions.len()).map(|d| Bounds::new(domain, d));
-        Self { len: 0, bounds: bounds.collect() }
+        Self {
+            len: 0,
+            bounds: bounds.collect(),
+        }
     }
 
     fn decode(r: &mut ByteReader<'_>, domain: &Domain) -> Result<Self> {
@@ -286,7 +329,10 @@ impl RTreeBuilder {
     /// For tiles of a fragment with these dimensions.
     #[must_use]
     pub fn new(domain: &Domain) -> Self {
-        Self { datatypes: datatypes(domain), tiles: Level::new(domain) }
+        Self {
+            datatypes: datatypes(domain),
+            tiles: Level::new(domain),
+        }
     }
 
     /// Adds the box of the next tile: one range a dimension, bounds of the dimension's size.
@@ -295,8 +341,14 @@ impl RTreeBuilder {
             Bounds::Fixed { size, .. } => range.start.len() == *size && range.end.len() == *size,
             Bounds::Var { .. } => true,
         };
-        if ranges.len() != self.tiles.bounds.len() || !self.tiles.bounds.iter().zip(ranges).all(fits) {
-            return Err(DecodeError::invalid("R-tree box", 0, "it does not have the shape of the domain"));
+        if ranges.len() != self.tiles.bounds.len()
+            || !self.tiles.bounds.iter().zip(ranges).all(fits)
+        {
+            return Err(DecodeError::invalid(
+                "R-tree box",
+                0,
+                "it does not have the shape of the domain",
+            ));
         }
         for (bounds, range) in self.tiles.bounds.iter_mut().zip(ranges) {
             bounds.push(*range);
@@ -329,7 +381,11 @@ impl RTreeBuilder {
         if levels.first().is_some_and(|level| level.len == 0) {
             levels.clear();
         }
-        RTree { fanout: RTree::FANOUT, datatypes: self.datatypes, levels }
+        RTree {
+            fanout: RTree::FANOUT,
+            datatypes: self.datatypes,
+            levels,
+        }
     }
 }
 

@@ -3,7 +3,9 @@
 use crate::datatype::{CellValNum, Datatype};
 use crate::filter::Pipeline;
 use crate::range::Range;
-use crate::schema::{ArraySchema, ArrayType, Attribute, CurrentDomain, DataOrder, Dimension, Domain, Layout};
+use crate::schema::{
+    ArraySchema, ArrayType, Attribute, CurrentDomain, DataOrder, Dimension, Domain, Layout,
+};
 use crate::version::FormatVersion;
 
 /// A domain with one dimension a type: integers get a domain and an extent, strings neither.
@@ -11,16 +13,27 @@ pub fn domain(datatypes: &[Datatype]) -> Domain {
     let dimension = |(i, datatype): (usize, &Datatype)| Dimension {
         name: format!("d{i}"),
         datatype: *datatype,
-        cell_val_num: if datatype.is_string() { CellValNum::Var } else { CellValNum::ONE },
+        cell_val_num: if datatype.is_string() {
+            CellValNum::Var
+        } else {
+            CellValNum::ONE
+        },
         filters: Pipeline::default(),
         domain: (!datatype.is_string())
             .then(|| Range::new(vec![0; datatype.size()], vec![1; datatype.size()])),
         tile_extent: None,
     };
-    Domain { dimensions: datatypes.iter().enumerate().map(dimension).collect() }
+    Domain {
+        dimensions: datatypes.iter().enumerate().map(dimension).collect(),
+    }
 }
 
-pub fn attribute(name: &str, datatype: Datatype, cell_val_num: CellValNum, nullable: bool) -> Attribute {
+pub fn attribute(
+    name: &str,
+    datatype: Datatype,
+    cell_val_num: CellValNum,
+    nullable: bool,
+) -> Attribute {
     Attribute {
         name: name.into(),
         datatype,
@@ -34,7 +47,8 @@ pub fn attribute(name: &str, datatype: Datatype, cell_val_num: CellValNum, nulla
     }
 }
 
-/// A sparse schema with dimensions of these types and three attributes: fixed, var-length, nullable.
+/// A sparse schema with dimensions of these types and three attributes: fixed, var-length,
+/// nullable.
 pub fn schema(version: FormatVersion, datatypes: &[Datatype]) -> ArraySchema {
     ArraySchema {
         version,
@@ -58,11 +72,15 @@ pub fn schema(version: FormatVersion, datatypes: &[Datatype]) -> ArraySchema {
     }
 }
 
-/// Calls `check` with every proper prefix of `bytes`, which must all be refused, and with every byte changed, which
-/// must not panic.
+/// Calls `check` with every proper prefix of `bytes`, which must all be refused, and with every
+/// byte changed, which must not panic.
 pub fn damage<T, E: std::fmt::Debug>(bytes: &[u8], check: impl Fn(&[u8]) -> Result<T, E>) {
     for len in 0..bytes.len() {
-        assert!(check(&bytes[..len]).is_err(), "{len} of {} bytes were accepted", bytes.len());
+        assert!(
+            check(&bytes[..len]).is_err(),
+            "{len} of {} bytes were accepted",
+            bytes.len()
+        );
     }
     let mut changed = bytes.to_vec();
     for i in 0..bytes.len() {

@@ -7,13 +7,15 @@ use super::{Field, Numbers, Slots};
 pub enum Section {
     /// The MBRs of a sparse fragment's tiles: [`RTree`](super::RTree).
     RTree,
-    /// Where each tile starts in the field's data file (offsets file if var): [`TileOffsets`](super::TileOffsets).
+    /// Where each tile starts in the field's data file (offsets file if var):
+    /// [`TileOffsets`](super::TileOffsets).
     TileOffsets(Field),
     /// Where each tile starts in the field's var file: [`TileOffsets`](super::TileOffsets).
     TileVarOffsets(Field),
     /// Unfiltered bytes of each tile of the field's var file: [`TileSizes`](super::TileSizes).
     TileVarSizes(Field),
-    /// Where each tile starts in the field's validity file (since v7): [`TileOffsets`](super::TileOffsets).
+    /// Where each tile starts in the field's validity file (since v7):
+    /// [`TileOffsets`](super::TileOffsets).
     TileValidityOffsets(Field),
     /// The least value of each tile (since v11): [`TileBounds`](super::TileBounds).
     TileMins(Field),
@@ -23,12 +25,14 @@ pub enum Section {
     TileSums(Field),
     /// The number of nulls in each tile (since v11): [`TileNullCounts`](super::TileNullCounts).
     TileNullCounts(Field),
-    /// Min, max, sum and null count of whole fields (since v11): [`FragmentStats`](super::FragmentStats).
+    /// Min, max, sum and null count of whole fields (since v11):
+    /// [`FragmentStats`](super::FragmentStats).
     FragmentStats,
-    /// Names of delete commits that were applied (since v16): [`ProcessedConditions`](super::ProcessedConditions).
+    /// Names of delete commits that were applied (since v16):
+    /// [`ProcessedConditions`](super::ProcessedConditions).
     ProcessedConditions,
-    /// The first coordinates of each tile in global order, of one dimension (optional, v23): laid out as
-    /// [`TileBounds`](super::TileBounds).
+    /// The first coordinates of each tile in global order, of one dimension (optional, v23): laid
+    /// out as [`TileBounds`](super::TileBounds).
     GlobalOrderMins(usize),
     /// The last coordinates of each tile in global order, of one dimension (optional, v23).
     GlobalOrderMaxs(usize),
@@ -44,7 +48,8 @@ pub struct SectionRange {
     pub end: Option<u64>,
 }
 
-/// Byte offsets of the sections, by slot where there is one a field; empty where the version has none.
+/// Byte offsets of the sections, by slot where there is one a field; empty where the version has
+/// none.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct SectionOffsets {
     /// [`Section::RTree`].
@@ -104,7 +109,12 @@ impl SectionOffsets {
             &self.tile_sums,
             &self.tile_null_counts,
         ];
-        lists.into_iter().flatten().copied().chain([self.rtree]).chain(self.processed_conditions)
+        lists
+            .into_iter()
+            .flatten()
+            .copied()
+            .chain([self.rtree])
+            .chain(self.processed_conditions)
     }
 }
 

@@ -19,7 +19,11 @@ impl TileOffsets {
     /// Takes offsets in hand; they must not decrease, nor exceed `file_size`.
     pub fn new(offsets: Vec<u64>, file_size: u64) -> Result<Self> {
         let ends = offsets.iter().skip(1).chain([&file_size]);
-        if let Some(tile) = offsets.iter().zip(ends).position(|(start, end)| start > end) {
+        if let Some(tile) = offsets
+            .iter()
+            .zip(ends)
+            .position(|(start, end)| start > end)
+        {
             return Err(DecodeError::invalid(
                 "tile offsets",
                 8 + 8 * tile,
@@ -56,7 +60,14 @@ impl TileOffsets {
     #[must_use]
     pub fn range(&self, tile: usize) -> Option<Range<u64>> {
         let start = *self.offsets.get(tile)?;
-        Some(start..self.offsets.get(tile + 1).copied().unwrap_or(self.file_size))
+        Some(
+            start
+                ..self
+                    .offsets
+                    .get(tile + 1)
+                    .copied()
+                    .unwrap_or(self.file_size),
+        )
     }
 }
 
@@ -70,7 +81,9 @@ pub struct TileSizes {
 impl TileSizes {
     /// Decodes the unfiltered section.
     pub fn decode(payload: &[u8]) -> Result<Self> {
-        Ok(Self { sizes: decode_u64s(payload, "tile sizes")? })
+        Ok(Self {
+            sizes: decode_u64s(payload, "tile sizes")?,
+        })
     }
 
     /// Encodes the section, unfiltered.
@@ -122,7 +135,9 @@ mod tests {
 
     #[test]
     fn sizes_round_trip_and_damage() {
-        let sizes = TileSizes { sizes: vec![3, u64::MAX, 0] };
+        let sizes = TileSizes {
+            sizes: vec![3, u64::MAX, 0],
+        };
         let bytes = sizes.encode();
         assert_eq!(TileSizes::decode(&bytes).unwrap(), sizes);
         damage(&bytes, TileSizes::decode);

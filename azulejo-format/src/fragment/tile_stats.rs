@@ -1,7 +1,8 @@
 //! Min, max, sum and null count of tiles and of whole fragments (since v11).
 //!
-//! Pages: *Fragment, Tile Mins Maxes*, *Tile Sums*, *Tile Null Count*, *Tile Fragment Min Max Sum Null Count*. The first
-//! of them shows another layout than the one on disk: the lengths in bytes of the fixed and of the var buffer come first.
+//! Pages: *Fragment, Tile Mins Maxes*, *Tile Sums*, *Tile Null Count*, *Tile Fragment Min Max Sum
+//! Null Count*. The first of them shows another layout than the one on disk: the lengths in bytes
+//! of the fixed and of the var buffer come first.
 
 use super::tile_index::{decode_u64s, encode_u64s};
 use super::{Field, Slots};
@@ -13,20 +14,22 @@ use crate::wire::{ByteReader, ByteWriter};
 
 /// How far the stored min and max of a field's tiles can be relied on.
 ///
-/// Null cells never count; in a tile of only nulls the values mean nothing, so compare the null count with the number
-/// of cells first. A dense tile that reaches out of its fragment's non-empty domain holds cells that were not written:
-/// below v16 they may count (which widens the bounds), later they do not. So its bounds can rule it out, but only
-/// tiles inside the non-empty domain have bounds that are cell values, and sums and null counts to answer from.
+/// Null cells never count; in a tile of only nulls the values mean nothing, so compare the null
+/// count with the number of cells first. A dense tile that reaches out of its fragment's non-empty
+/// domain holds cells that were not written: below v16 they may count (which widens the bounds),
+/// later they do not. So its bounds can rule it out, but only tiles inside the non-empty domain
+/// have bounds that are cell values, and sums and null counts to answer from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StatsTrust {
     /// There are none, or wrong ones.
     Untrusted,
     /// Fully.
     Exact,
-    /// Only in tiles whose stored sum is a number within (-`f64::MAX`, `f64::MAX`): NaN cells make the min or the max
-    /// that of the cells behind them, and show in the sum.
+    /// Only in tiles whose stored sum is a number within (-`f64::MAX`, `f64::MAX`): NaN cells make
+    /// the min or the max that of the cells behind them, and show in the sum.
     IfSumIsFinite,
-    /// As bounds of the text before the first zero byte: values are compared like C strings, byte by byte, unsigned.
+    /// As bounds of the text before the first zero byte: values are compared like C strings, byte
+    /// by byte, unsigned.
     UpToZeroByte,
 }
 
@@ -34,7 +37,9 @@ impl StatsTrust {
     /// The trust that a fragment's tile min and max of `field` deserve. `dense` is the fragment's.
     #[must_use]
     pub fn of(field: Field, schema: &ArraySchema, version: FormatVersion, dense: bool) -> Self {
-        let Some((datatype, cell_val_num)) = field.layout(schema) else { return Self::Untrusted };
+        let Some((datatype, cell_val_num)) = field.layout(schema) else {
+            return Self::Untrusted;
+        };
         match field {
             Field::Attribute(_) if version.has_tile_stats() => {}
             Field::Timestamps | Field::DeleteTimestamps | Field::DeleteConditions
@@ -48,28 +53,45 @@ impl StatsTrust {
             return Self::Untrusted;
         }
         if is_text(datatype) {
-            // Writers of dense fragments remember where in a growing buffer the least string stood, and store what
-            // they find there in the end.
+            // Writers of dense fragments remember where in a growing buffer the least string stood,
+            // and store what they find there in the end.
             let misplaced = dense && cell_val_num.is_var();
-            let early = dense && field.is_nullable(schema) && !version.trusts_dense_nullable_string_stats();
-            return if misplaced || early { Self::Untrusted } else { Self::UpToZeroByte };
+            let early =
+                dense && field.is_nullable(schema) && !version.trusts_dense_nullable_string_stats();
+            return if misplaced || early {
+                Self::Untrusted
+            } else {
+                Self::UpToZeroByte
+            };
         }
-        if datatype.is_real() { Self::IfSumIsFinite } else { Self::Exact }
+        if datatype.is_real() {
+            Self::IfSumIsFinite
+        } else {
+            Self::Exact
+        }
     }
 
-    /// Whether the stored null counts of `field` are right. Writers count nothing in var-length fields without min and
-    /// max, nor in fixed-length strings of other encodings than ASCII, and count cells of dense tiles several times where
-    /// they keep no min and max of fixed-size cells.
+    /// Whether the stored null counts of `field` are right. Writers count nothing in var-length
+    /// fields without min and max, nor in fixed-length strings of other encodings than ASCII, and
+    /// count cells of dense tiles several times where they keep no min and max of fixed-size cells.
     #[must_use]
-    pub fn in_null_counts(field: Field, schema: &ArraySchema, version: FormatVersion, dense: bool) -> bool {
-        let Some((datatype, cell_val_num)) = field.layout(schema) else { return false };
+    pub fn in_null_counts(
+        field: Field,
+        schema: &ArraySchema,
+        version: FormatVersion,
+        dense: bool,
+    ) -> bool {
+        let Some((datatype, cell_val_num)) = field.layout(schema) else {
+            return false;
+        };
         if !version.has_tile_stats() || !field.is_nullable(schema) {
             return false;
         }
         if dense {
             Self::of(field, schema, version, dense) != Self::Untrusted
         } else {
-            let uncounted = cell_val_num.is_var() || datatype.is_string() || datatype == Datatype::Any;
+            let uncounted =
+                cell_val_num.is_var() || datatype.is_string() || datatype == Datatype::Any;
             has_min_max(datatype, cell_val_num) || !uncounted
         }
     }
@@ -79,7 +101,8 @@ const fn is_text(datatype: Datatype) -> bool {
     matches!(datatype, Datatype::Char | Datatype::StringAscii)
 }
 
-/// Whether tiles of an attribute of this type have a stored min and max. Dimensions have R-trees instead.
+/// Whether tiles of an attribute of this type have a stored min and max. Dimensions have R-trees
+/// instead.
 #[must_use]
 pub fn has_min_max(datatype: Datatype, cell_val_num: CellValNum) -> bool {
     is_text(datatype)
@@ -196,14 +219,28 @@ impl TileBounds {
             let offsets: Vec<u64> = offsets.iter().map(|b| u64::from_le_bytes(*b)).collect();
             let ends = offsets.iter().skip(1).chain([&var_len]);
             if !rest.is_empty() || offsets.iter().zip(ends).any(|(start, end)| start > end) {
-                return Err(DecodeError::invalid("tile min/max values", at, "not a list of offsets"));
+                return Err(DecodeError::invalid(
+                    "tile min/max values",
+                    at,
+                    "not a list of offsets",
+                ));
             }
-            return Ok(Self::Var { offsets, values: var.to_vec() });
+            return Ok(Self::Var {
+                offsets,
+                values: var.to_vec(),
+            });
         };
         if !fixed.len().is_multiple_of(cell_size) || !var.is_empty() {
-            return Err(DecodeError::invalid("tile min/max values", at, "not a whole number of cells"));
+            return Err(DecodeError::invalid(
+                "tile min/max values",
+                at,
+                "not a whole number of cells",
+            ));
         }
-        Ok(Self::Fixed { cell_size, values: fixed.to_vec() })
+        Ok(Self::Fixed {
+            cell_size,
+            values: fixed.to_vec(),
+        })
     }
 
     /// Encodes the section, unfiltered.
@@ -271,7 +308,9 @@ pub struct TileSums {
 impl TileSums {
     /// Decodes the unfiltered section.
     pub fn decode(payload: &[u8]) -> Result<Self> {
-        Ok(Self { bits: decode_u64s(payload, "tile sums")? })
+        Ok(Self {
+            bits: decode_u64s(payload, "tile sums")?,
+        })
     }
 
     /// Encodes the section, unfiltered.
@@ -297,7 +336,9 @@ pub struct TileNullCounts {
 impl TileNullCounts {
     /// Decodes the unfiltered section.
     pub fn decode(payload: &[u8]) -> Result<Self> {
-        Ok(Self { counts: decode_u64s(payload, "tile null counts")? })
+        Ok(Self {
+            counts: decode_u64s(payload, "tile null counts")?,
+        })
     }
 
     /// Encodes the section, unfiltered.
@@ -307,7 +348,8 @@ impl TileNullCounts {
     }
 }
 
-/// Statistics of one field in a whole fragment, as trustworthy as those of its tiles that they are made of.
+/// Statistics of one field in a whole fragment, as trustworthy as those of its tiles that they are
+/// made of.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FieldStats {
     /// The least value; empty if there is none.
@@ -340,7 +382,12 @@ impl FragmentStats {
             let max = r.bytes_u64(len, "fragment max")?.to_vec();
             let sum_bits = r.u64("fragment sum")?;
             let null_count = r.u64("fragment null count")?;
-            fields.push(FieldStats { min, max, sum_bits, null_count });
+            fields.push(FieldStats {
+                min,
+                max,
+                sum_bits,
+                null_count,
+            });
         }
         r.finish("fragment statistics")?;
         Ok(Self { fields })
@@ -375,34 +422,57 @@ mod tests {
 
     #[test]
     fn bounds_round_trip_and_damage() {
-        let fixed = TileBounds::Fixed { cell_size: 4, values: vec![1, 0, 0, 0, 2, 0, 0, 0] };
+        let fixed = TileBounds::Fixed {
+            cell_size: 4,
+            values: vec![1, 0, 0, 0, 2, 0, 0, 0],
+        };
         let bytes = fixed.encode();
         let decode = |bytes: &[u8]| TileBounds::decode(bytes, Datatype::Int32, CellValNum::ONE);
         assert_eq!(decode(&bytes).unwrap(), fixed);
-        assert_eq!((fixed.len(), fixed.get(1), fixed.get(2)), (2, Some(&[2, 0, 0, 0][..]), None));
+        assert_eq!(
+            (fixed.len(), fixed.get(1), fixed.get(2)),
+            (2, Some(&[2, 0, 0, 0][..]), None)
+        );
         damage(&bytes, decode);
 
-        let var = TileBounds::Var { offsets: vec![0, 3, 3], values: b"abcde".to_vec() };
+        let var = TileBounds::Var {
+            offsets: vec![0, 3, 3],
+            values: b"abcde".to_vec(),
+        };
         let bytes = var.encode();
-        let decode = |bytes: &[u8]| TileBounds::decode(bytes, Datatype::StringAscii, CellValNum::Var);
+        let decode =
+            |bytes: &[u8]| TileBounds::decode(bytes, Datatype::StringAscii, CellValNum::Var);
         assert_eq!(decode(&bytes).unwrap(), var);
-        assert_eq!((var.len(), var.get(0), var.get(1)), (3, Some(&b"abc"[..]), Some(&b""[..])));
+        assert_eq!(
+            (var.len(), var.get(0), var.get(1)),
+            (3, Some(&b"abc"[..]), Some(&b""[..]))
+        );
         assert_eq!((var.get(2), var.get(3)), (Some(&b"de"[..]), None));
         damage(&bytes, decode);
     }
 
     #[test]
     fn bounds_of_other_cells_are_refused() {
-        let three = TileBounds::Fixed { cell_size: 3, values: vec![1; 3] }.encode();
+        let three = TileBounds::Fixed {
+            cell_size: 3,
+            values: vec![1; 3],
+        }
+        .encode();
         assert!(TileBounds::decode(&three, Datatype::Int32, CellValNum::ONE).is_err());
         assert!(TileBounds::decode(&three, Datatype::Char, CellValNum::Var).is_err());
-        let decreasing = TileBounds::Var { offsets: vec![2, 1], values: vec![1; 3] }.encode();
+        let decreasing = TileBounds::Var {
+            offsets: vec![2, 1],
+            values: vec![1; 3],
+        }
+        .encode();
         assert!(TileBounds::decode(&decreasing, Datatype::Char, CellValNum::Var).is_err());
     }
 
     #[test]
     fn sums_counts_and_fragment_statistics_round_trip() {
-        let sums = TileSums { bits: vec![1, (-2.5f64).to_bits()] };
+        let sums = TileSums {
+            bits: vec![1, (-2.5f64).to_bits()],
+        };
         assert_eq!(TileSums::decode(&sums.encode()).unwrap(), sums);
         assert_eq!(sums.get(1, SumKind::Real), Some(TileSum::Real(-2.5)));
         assert_eq!(SumKind::Signed.sum(u64::MAX), TileSum::Signed(-1));
@@ -418,10 +488,15 @@ mod tests {
             sum_bits: 4,
             null_count: i.into(),
         };
-        let stats = FragmentStats { fields: (0..5).map(field).collect() };
+        let stats = FragmentStats {
+            fields: (0..5).map(field).collect(),
+        };
         let bytes = stats.encode();
         assert_eq!(FragmentStats::decode(&bytes, slots).unwrap(), stats);
-        assert_eq!(stats.get(Field::Attribute(2), slots).map(|s| s.null_count), Some(2));
+        assert_eq!(
+            stats.get(Field::Attribute(2), slots).map(|s| s.null_count),
+            Some(2)
+        );
         damage(&bytes, |bytes| FragmentStats::decode(bytes, slots));
     }
 
@@ -456,11 +531,23 @@ mod tests {
         assert_eq!(trust(22, Bool, one, true, true), StatsTrust::Exact);
         assert_eq!(trust(22, Int8, two, false, false), StatsTrust::Untrusted);
         assert_eq!(trust(22, Int8, var, false, false), StatsTrust::Untrusted);
-        assert_eq!(trust(22, Float32, one, false, false), StatsTrust::IfSumIsFinite);
-        assert_eq!(trust(22, StringUtf8, var, false, false), StatsTrust::Untrusted);
+        assert_eq!(
+            trust(22, Float32, one, false, false),
+            StatsTrust::IfSumIsFinite
+        );
+        assert_eq!(
+            trust(22, StringUtf8, var, false, false),
+            StatsTrust::Untrusted
+        );
         assert_eq!(trust(22, Blob, one, false, false), StatsTrust::Untrusted);
-        assert_eq!(trust(22, StringAscii, var, true, false), StatsTrust::UpToZeroByte);
-        assert_eq!(trust(22, StringAscii, var, false, true), StatsTrust::Untrusted);
+        assert_eq!(
+            trust(22, StringAscii, var, true, false),
+            StatsTrust::UpToZeroByte
+        );
+        assert_eq!(
+            trust(22, StringAscii, var, false, true),
+            StatsTrust::Untrusted
+        );
         assert_eq!(trust(20, Char, two, true, true), StatsTrust::Untrusted);
         assert_eq!(trust(20, Char, two, true, false), StatsTrust::UpToZeroByte);
         assert_eq!(trust(20, Char, two, false, true), StatsTrust::UpToZeroByte);

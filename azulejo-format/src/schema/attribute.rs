@@ -48,13 +48,18 @@ impl DataOrder {
             0 => Ok(Self::Unordered),
             1 => Ok(Self::Increasing),
             2 => Ok(Self::Decreasing),
-            _ => Err(DecodeError::UnknownId { what: "data order", id: id.into(), offset }),
+            _ => Err(DecodeError::UnknownId {
+                what: "data order",
+                id: id.into(),
+                offset,
+            }),
         }
     }
 }
 
 impl Attribute {
-    /// The longest cell, in bytes, that a fill value is made up for where the format stores none (below v6).
+    /// The longest cell, in bytes, that a fill value is made up for where the format stores none
+    /// (below v6).
     const MAX_IMPLIED_FILL: usize = 16 << 20;
 
     /// An attribute without filters that is not nullable, with the default fill value.

@@ -24,21 +24,33 @@ pub struct NewArray {
     pub schema: ArraySchema,
     /// Its enumerations, in any order.
     pub enumerations: Vec<Enumeration>,
-    /// The schemas of its dimension labels' arrays, in the order of the labels; of labels outside the array they mean
-    /// nothing.
+    /// The schemas of its dimension labels' arrays, in the order of the labels; of labels outside
+    /// the array they mean nothing.
     pub label_schemas: Vec<ArraySchema>,
 }
 
 impl From<ArraySchema> for NewArray {
-    /// A new array without enumerations; the arrays of dimension labels get the usual schema. Where a dimension has no
-    /// tile extent, a tile spans its domain (in Hilbert order apart): so the reference does it, and readers rely on it.
+    /// A new array without enumerations; the arrays of dimension labels get the usual schema. Where
+    /// a dimension has no tile extent, a tile spans its domain (in Hilbert order apart): so the
+    /// reference does it, and readers rely on it.
     fn from(mut schema: ArraySchema) -> Self {
         if schema.cell_order != Layout::Hilbert {
-            schema.domain.dimensions.iter_mut().for_each(Dimension::fill_tile_extent);
+            schema
+                .domain
+                .dimensions
+                .iter_mut()
+                .for_each(Dimension::fill_tile_extent);
         }
-        let label_schemas =
-            schema.dimension_labels.iter().map(|label| label_schema(&schema, label)).collect();
-        Self { schema, enumerations: Vec::new(), label_schemas }
+        let label_schemas = schema
+            .dimension_labels
+            .iter()
+            .map(|label| label_schema(&schema, label))
+            .collect();
+        Self {
+            schema,
+            enumerations: Vec::new(),
+            label_schemas,
+        }
     }
 }
 
@@ -56,11 +68,20 @@ impl NewArray {
     pub fn check(&self) -> Result<(), SchemaError> {
         self.schema.validate()?;
         if !self.schema.version.is_writable() {
-            return Err(SchemaError::Version { feature: "a new array", version: self.schema.version });
+            return Err(SchemaError::Version {
+                feature: "a new array",
+                version: self.schema.version,
+            });
         }
         for reference in &self.schema.enumerations {
-            let error = |reason| SchemaError::Enumeration { name: reference.name.clone(), reason };
-            let mut found = self.enumerations.iter().filter(|e| e.name == reference.name);
+            let error = |reason| SchemaError::Enumeration {
+                name: reference.name.clone(),
+                reason,
+            };
+            let mut found = self
+                .enumerations
+                .iter()
+                .filter(|e| e.name == reference.name);
             match (found.next(), found.next()) {
                 (Some(one), None) if one.file_name == reference.file_name => one.check()?,
                 (Some(_), None) => return Err(error("has another file name than the schema says")),
@@ -71,7 +92,10 @@ impl NewArray {
         for enumeration in &self.enumerations {
             if self.schema.enumeration(&enumeration.name).is_none() {
                 let name = enumeration.name.clone();
-                return Err(SchemaError::Enumeration { name, reason: "is not one of the schema's" });
+                return Err(SchemaError::Enumeration {
+                    name,
+                    reason: "is not one of the schema's",
+                });
             }
         }
         for attribute in &self.schema.attributes {
@@ -83,16 +107,26 @@ impl NewArray {
                 schemas: self.label_schemas.len(),
             });
         }
-        self.labels().try_for_each(|(label, schema)| self.check_label(label, schema))
+        self.labels()
+            .try_for_each(|(label, schema)| self.check_label(label, schema))
     }
 
     /// The dimension labels whose arrays lie in the array, and their schemas.
     pub fn labels(&self) -> impl Iterator<Item = (&DimensionLabel, &ArraySchema)> {
-        self.schema.dimension_labels.iter().zip(&self.label_schemas).filter(|(label, _)| !label.external)
+        self.schema
+            .dimension_labels
+            .iter()
+            .zip(&self.label_schemas)
+            .filter(|(label, _)| !label.external)
     }
 
     fn check_label(&self, label: &DimensionLabel, schema: &ArraySchema) -> Result<(), SchemaError> {
-        let error = |reason| Err(SchemaError::Label { name: label.name.clone(), reason });
+        let error = |reason| {
+            Err(SchemaError::Label {
+                name: label.name.clone(),
+                reason,
+            })
+        };
         schema.validate()?;
         let [dimension] = schema.domain.dimensions.as_slice() else {
             return error("needs an array with one dimension");
@@ -103,11 +137,18 @@ impl NewArray {
         {
             return error("has an array whose dimension is of another type than the labelled one");
         }
-        match schema.attributes.iter().find(|attribute| attribute.name == label.attribute) {
+        match schema
+            .attributes
+            .iter()
+            .find(|attribute| attribute.name == label.attribute)
+        {
             None => error("has an array without the attribute of the labels"),
-            Some(attribute) if attribute.order != label.order => error("has an array in another order"),
+            Some(attribute) if attribute.order != label.order => {
+                error("has an array in another order")
+            }
             Some(attribute)
-                if (attribute.datatype, attribute.cell_val_num) != (label.datatype, label.cell_val_num) =>
+                if (attribute.datatype, attribute.cell_val_num)
+                    != (label.datatype, label.cell_val_num) =>
             {
                 error("has an array with labels of another type")
             }
@@ -122,8 +163,11 @@ fn label_schema(schema: &ArraySchema, label: &DimensionLabel) -> ArraySchema {
     values.order = label.order;
     let mut builder = ArraySchema::dense().attribute_with(values);
     if let Some(labelled) = schema.dimension(label.dimension as usize) {
-        let index =
-            Dimension { name: LABEL_DIMENSION.to_owned(), filters: Pipeline::default(), ..labelled.clone() };
+        let index = Dimension {
+            name: LABEL_DIMENSION.to_owned(),
+            filters: Pipeline::default(),
+            ..labelled.clone()
+        };
         builder = builder.dimension_with(index);
     }
     builder.finish().schema
@@ -143,8 +187,8 @@ impl ArraySchema {
         SchemaBuilder::new(ArrayType::Dense)
     }
 
-    /// Begins the schema of a sparse array: row-major, 10,000 cells a tile, no duplicates, without dimensions and
-    /// attributes.
+    /// Begins the schema of a sparse array: row-major, 10,000 cells a tile, no duplicates, without
+    /// dimensions and attributes.
     pub fn sparse() -> SchemaBuilder {
         SchemaBuilder::new(ArrayType::Sparse)
     }
@@ -152,7 +196,10 @@ impl ArraySchema {
 
 impl SchemaBuilder {
     fn new(array_type: ArrayType) -> Self {
-        let only = |filter| Pipeline { filters: vec![filter], ..Pipeline::default() };
+        let only = |filter| Pipeline {
+            filters: vec![filter],
+            ..Pipeline::default()
+        };
         let schema = ArraySchema {
             version: FormatVersion::CURRENT,
             array_type,
@@ -169,10 +216,14 @@ impl SchemaBuilder {
             enumerations: Vec::new(),
             current_domain: CurrentDomain::Empty,
         };
-        Self { schema, enumerations: Vec::new() }
+        Self {
+            schema,
+            enumerations: Vec::new(),
+        }
     }
 
-    /// Adds a dimension of numbers: its inclusive domain, and how many of them (for reals, how much) a tile spans.
+    /// Adds a dimension of numbers: its inclusive domain, and how many of them (for reals, how
+    /// much) a tile spans.
     pub fn dimension<T: Native>(
         self,
         name: impl Into<String>,
@@ -198,7 +249,8 @@ impl SchemaBuilder {
         self.attribute_with(Attribute::new(name, datatype, CellValNum::ONE))
     }
 
-    /// Adds an attribute with any number of values a cell, such as a string, not nullable, without filters.
+    /// Adds an attribute with any number of values a cell, such as a string, not nullable, without
+    /// filters.
     pub fn var_attribute(self, name: impl Into<String>, datatype: Datatype) -> Self {
         self.attribute_with(Attribute::new(name, datatype, CellValNum::Var))
     }
@@ -212,7 +264,9 @@ impl SchemaBuilder {
     /// Adds an enumeration, for attributes to refer to.
     pub fn enumeration(mut self, enumeration: Enumeration) -> Self {
         let (name, file_name) = (enumeration.name.clone(), enumeration.file_name.clone());
-        self.schema.enumerations.push(EnumerationRef { name, file_name });
+        self.schema
+            .enumerations
+            .push(EnumerationRef { name, file_name });
         self.enumerations.push(enumeration);
         self
     }
@@ -225,8 +279,17 @@ impl SchemaBuilder {
         order: DataOrder,
         datatype: Datatype,
     ) -> Self {
-        let cell_val_num = if datatype == Datatype::StringAscii { CellValNum::Var } else { CellValNum::ONE };
-        let internal = self.schema.dimension_labels.iter().filter(|label| !label.external).count();
+        let cell_val_num = if datatype == Datatype::StringAscii {
+            CellValNum::Var
+        } else {
+            CellValNum::ONE
+        };
+        let internal = self
+            .schema
+            .dimension_labels
+            .iter()
+            .filter(|label| !label.external)
+            .count();
         self.schema.dimension_labels.push(DimensionLabel {
             dimension,
             order,
@@ -283,9 +346,12 @@ impl SchemaBuilder {
         self
     }
 
-    /// Sets the part of the domain that is in use at first, one range a dimension. Evolution can expand it.
+    /// Sets the part of the domain that is in use at first, one range a dimension. Evolution can
+    /// expand it.
     pub fn current_domain(mut self, ranges: impl Into<Vec<Range>>) -> Self {
-        self.schema.current_domain = CurrentDomain::NdRectangle(NdRectangle { ranges: ranges.into() });
+        self.schema.current_domain = CurrentDomain::NdRectangle(NdRectangle {
+            ranges: ranges.into(),
+        });
         self
     }
 
@@ -306,7 +372,10 @@ impl SchemaBuilder {
     }
 
     fn finish(self) -> NewArray {
-        NewArray { enumerations: self.enumerations, ..NewArray::from(self.schema) }
+        NewArray {
+            enumerations: self.enumerations,
+            ..NewArray::from(self.schema)
+        }
     }
 }
 
@@ -337,7 +406,8 @@ impl Dimension {
         }
     }
 
-    /// With a type whose values lie in memory as those of the domain do, such as a datetime for `i64`.
+    /// With a type whose values lie in memory as those of the domain do, such as a datetime for
+    /// `i64`.
     #[must_use]
     pub fn datatype(mut self, datatype: Datatype) -> Self {
         self.datatype = datatype;
@@ -366,7 +436,8 @@ impl Dimension {
             let (low, high) = domain.bounds::<T>();
             let mut bytes = vec![0; T::SIZE];
             match dimension.axis() {
-                // The length of a domain is an unsigned number in the bytes of the type, also where the type is signed.
+                // The length of a domain is an unsigned number in the bytes of the type, also where
+                // the type is signed.
                 Some(axis) => {
                     let cells = axis.cells().to_le_bytes();
                     bytes.copy_from_slice(cells.get(..T::SIZE)?);
@@ -375,7 +446,9 @@ impl Dimension {
                     // Subtracted as the type does it.
                     (f32::read(&domain.end) - f32::read(&domain.start)).write(&mut bytes);
                 }
-                None if T::PHYSICAL == Physical::F64 => (high.as_f64() - low.as_f64()).write(&mut bytes),
+                None if T::PHYSICAL == Physical::F64 => {
+                    (high.as_f64() - low.as_f64()).write(&mut bytes)
+                }
                 None => return None,
             }
             Some(bytes)
@@ -417,9 +490,15 @@ impl Attribute {
         self
     }
 
-    /// Checks that the attribute can hold every index of its enumeration, if that is among those given.
-    pub(super) fn check_enumeration(&self, enumerations: &[Enumeration]) -> Result<(), SchemaError> {
-        let Some(name) = &self.enumeration else { return Ok(()) };
+    /// Checks that the attribute can hold every index of its enumeration, if that is among those
+    /// given.
+    pub(super) fn check_enumeration(
+        &self,
+        enumerations: &[Enumeration],
+    ) -> Result<(), SchemaError> {
+        let Some(name) = &self.enumeration else {
+            return Ok(());
+        };
         match enumerations.iter().find(|e| e.name == *name) {
             Some(enumeration) if self.datatype.max_integer() <= enumeration.len() as u64 => {
                 Err(SchemaError::Attribute {
@@ -473,7 +552,10 @@ mod tests {
         assert_eq!(extent(1), Some(100i64.to_le_bytes().to_vec()));
         assert_eq!(extent(2), None);
         assert_eq!(extent(3), Some(1.5f32.to_le_bytes().to_vec()));
-        assert_eq!((schema.capacity, schema.allows_dups, schema.version), (7, true, FormatVersion::CURRENT));
+        assert_eq!(
+            (schema.capacity, schema.allows_dups, schema.version),
+            (7, true, FormatVersion::CURRENT)
+        );
     }
 
     #[test]
@@ -484,24 +566,51 @@ mod tests {
             .build()
             .unwrap();
         assert_eq!(new.schema.dimension(0).unwrap().tile_extent, None);
-        let new = ArraySchema::sparse().dimension_with(Dimension::new("x", 0i8..=126)).build().unwrap();
-        assert_eq!(new.schema.dimension(0).unwrap().tile_extent, Some(vec![127]));
+        let new = ArraySchema::sparse()
+            .dimension_with(Dimension::new("x", 0i8..=126))
+            .build()
+            .unwrap();
+        assert_eq!(
+            new.schema.dimension(0).unwrap().tile_extent,
+            Some(vec![127])
+        );
         // As an unsigned number.
-        let new = ArraySchema::sparse().dimension_with(Dimension::new("x", -128i8..=126)).build().unwrap();
-        assert_eq!(new.schema.dimension(0).unwrap().tile_extent, Some(vec![255]));
+        let new = ArraySchema::sparse()
+            .dimension_with(Dimension::new("x", -128i8..=126))
+            .build()
+            .unwrap();
+        assert_eq!(
+            new.schema.dimension(0).unwrap().tile_extent,
+            Some(vec![255])
+        );
     }
 
     #[test]
     fn enumerations_come_with_their_values() {
-        let words = Enumeration::of_strings("words", Datatype::StringUtf8, true, ["a", "b"]).unwrap();
+        let words =
+            Enumeration::of_strings("words", Datatype::StringUtf8, true, ["a", "b"]).unwrap();
         let attribute = Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("words");
-        let builder = ArraySchema::dense().dimension("d", 0u32..=9, 5).attribute_with(attribute);
-        assert!(builder.clone().build().unwrap_err().to_string().contains("which the schema has not"));
+        let builder = ArraySchema::dense()
+            .dimension("d", 0u32..=9, 5)
+            .attribute_with(attribute);
+        assert!(
+            builder
+                .clone()
+                .build()
+                .unwrap_err()
+                .to_string()
+                .contains("which the schema has not")
+        );
         let new = builder.enumeration(words.clone()).build().unwrap();
         assert_eq!(new.enumerations, [words]);
         let error = NewArray::from(&new.schema).check().unwrap_err();
         assert!(error.to_string().contains("has no values"), "{error}");
-        let many = Enumeration::of_strings("m", Datatype::StringAscii, true, (0..127).map(|i| i.to_string()));
+        let many = Enumeration::of_strings(
+            "m",
+            Datatype::StringAscii,
+            true,
+            (0..127).map(|i| i.to_string()),
+        );
         let attribute = Attribute::new("w", Datatype::Int8, CellValNum::ONE).enumerated("m");
         let error = ArraySchema::dense()
             .dimension("d", 0u32..=9, 5)
@@ -525,11 +634,22 @@ mod tests {
         assert_eq!(uris, ["__labels/l0", "__labels/l1"]);
         let schema = &new.label_schemas[0];
         assert!(schema.is_dense() && schema.validate().is_ok());
-        assert_eq!(schema.name_of(crate::schema::FieldIndex::Dimension(0)), "index");
-        assert!(schema.attributes[0].is_var() && schema.attributes[0].order == DataOrder::Increasing);
+        assert_eq!(
+            schema.name_of(crate::schema::FieldIndex::Dimension(0)),
+            "index"
+        );
+        assert!(
+            schema.attributes[0].is_var() && schema.attributes[0].order == DataOrder::Increasing
+        );
         let mut wrong = new.clone();
         wrong.label_schemas.swap(0, 1);
-        assert!(wrong.check().unwrap_err().to_string().contains("another order"));
+        assert!(
+            wrong
+                .check()
+                .unwrap_err()
+                .to_string()
+                .contains("another order")
+        );
         wrong.label_schemas.pop();
         assert!(wrong.check().is_err());
     }

@@ -1,10 +1,13 @@
-//! What every schema must keep to ([`ArraySchema::check`]) and what a new one must ([`ArraySchema::validate`]).
+//! What every schema must keep to ([`ArraySchema::check`]) and what a new one must
+//! ([`ArraySchema::validate`]).
 //!
-//! Both follow what the reference enforces when it loads or creates an array. Loading also refuses what the reference
-//! takes for granted, where no writer can have produced it and an engine would stumble over it.
+//! Both follow what the reference enforces when it loads or creates an array. Loading also refuses
+//! what the reference takes for granted, where no writer can have produced it and an engine would
+//! stumble over it.
 
 use super::{
-    ArraySchema, Attribute, DataOrder, Dimension, DimensionLabel, Domain, FieldIndex, Layout, TileAxis,
+    ArraySchema, Attribute, DataOrder, Dimension, DimensionLabel, Domain, FieldIndex, Layout,
+    TileAxis,
 };
 use crate::datatype::{CellValNum, Datatype, Native, dispatch};
 use crate::error::DecodeError;
@@ -114,24 +117,34 @@ impl ArraySchema {
     /// Checks what decoding enforces and every reader may rely on.
     pub fn check(&self) -> Check {
         let dimensions = &self.domain.dimensions;
-        let Some(first) = dimensions.first() else { return Err(SchemaError::NoDimensions) };
+        let Some(first) = dimensions.first() else {
+            return Err(SchemaError::NoDimensions);
+        };
         self.check_orders()?;
         for dimension in dimensions {
-            dimension.check().map_err(|reason| dimension.error(reason))?;
+            dimension
+                .check()
+                .map_err(|reason| dimension.error(reason))?;
         }
         if self.is_dense() {
             if self.attributes.is_empty() {
                 return Err(SchemaError::NoAttributes);
             }
             for dimension in dimensions {
-                dimension.check_dense(first.datatype).map_err(|reason| dimension.error(reason))?;
+                dimension
+                    .check_dense(first.datatype)
+                    .map_err(|reason| dimension.error(reason))?;
             }
-            self.domain.cells_per_tile().ok_or(SchemaError::TileTooLarge)?;
+            self.domain
+                .cells_per_tile()
+                .ok_or(SchemaError::TileTooLarge)?;
         } else if self.capacity == 0 {
             return Err(SchemaError::ZeroCapacity);
         }
         for attribute in &self.attributes {
-            attribute.check().map_err(|reason| attribute.error(reason))?;
+            attribute
+                .check()
+                .map_err(|reason| attribute.error(reason))?;
         }
         self.check_names()?;
         for label in &self.dimension_labels {
@@ -139,7 +152,10 @@ impl ArraySchema {
         }
         let mut names = HashSet::new();
         for enumeration in &self.enumerations {
-            let error = |reason| SchemaError::Enumeration { name: enumeration.name.clone(), reason };
+            let error = |reason| SchemaError::Enumeration {
+                name: enumeration.name.clone(),
+                reason,
+            };
             if !is_file_name(&enumeration.file_name) {
                 return Err(error("has a file name that is not one"));
             }
@@ -154,7 +170,8 @@ impl ArraySchema {
         Ok(())
     }
 
-    /// Checks [`Self::check`] and all else that an array must keep to when it is created or evolved.
+    /// Checks [`Self::check`] and all else that an array must keep to when it is created or
+    /// evolved.
     pub fn validate(&self) -> Check {
         self.check()?;
         self.check_version()?;
@@ -163,18 +180,27 @@ impl ArraySchema {
         }
         for (index, dimension) in self.domain.dimensions.iter().enumerate() {
             let filters = self.filters_of(FieldIndex::Dimension(index));
-            dimension.validate().map_err(|reason| dimension.error(reason))?;
-            // Coordinates of dense arrays are not stored: what the schema's filters would do to them does not matter.
+            dimension
+                .validate()
+                .map_err(|reason| dimension.error(reason))?;
+            // Coordinates of dense arrays are not stored: what the schema's filters would do to
+            // them does not matter.
             if !self.is_dense() || !dimension.filters.filters.is_empty() {
                 check_filters(filters, dimension.datatype, dimension.cell_val_num)
                     .map_err(|reason| dimension.error(reason))?;
             }
         }
         for attribute in &self.attributes {
-            self.validate_attribute(attribute).map_err(|reason| attribute.error(reason))?;
+            self.validate_attribute(attribute)
+                .map_err(|reason| attribute.error(reason))?;
         }
         for label in &self.dimension_labels {
-            let error = |reason| Err(SchemaError::Label { name: label.name.clone(), reason });
+            let error = |reason| {
+                Err(SchemaError::Label {
+                    name: label.name.clone(),
+                    reason,
+                })
+            };
             let labelled = self.dimension(label.dimension as usize).map(|d| d.datatype);
             if !labelled.is_some_and(is_discrete) {
                 return error("needs a dimension of integers, datetimes or times");
@@ -193,54 +219,84 @@ impl ArraySchema {
         let attributes = |has: fn(&Attribute) -> bool| self.attributes.iter().any(has);
         let mut dimensions = self.domain.dimensions.iter();
         let uniform = dimensions.all(|d| {
-            d.filters.filters.is_empty() && Some(d.datatype) == self.dimension(0).map(|first| first.datatype)
+            d.filters.filters.is_empty()
+                && Some(d.datatype) == self.dimension(0).map(|first| first.datatype)
         });
         let strings = self.domain.dimensions.iter().any(Dimension::is_var);
-        let default_fill =
-            |a: &Attribute| a.fill_value == super::attribute::default_fill(a.datatype, a.cell_val_num);
+        let default_fill = |a: &Attribute| {
+            a.fill_value == super::attribute::default_fill(a.datatype, a.cell_val_num)
+        };
         let rules = [
-            (v.has_separate_dimensions() || !self.allows_dups, "a sparse array with duplicates"),
+            (
+                v.has_separate_dimensions() || !self.allows_dups,
+                "a sparse array with duplicates",
+            ),
             (
                 v.has_separate_dimensions() || (uniform && !strings),
                 "dimensions with their own types or filters",
             ),
-            (v.has_fill_value() || self.attributes.iter().all(default_fill), "a fill value"),
-            (v.has_nullable() || !attributes(|a| a.nullable), "a nullable attribute"),
+            (
+                v.has_fill_value() || self.attributes.iter().all(default_fill),
+                "a fill value",
+            ),
+            (
+                v.has_nullable() || !attributes(|a| a.nullable),
+                "a nullable attribute",
+            ),
             (
                 v.has_attribute_order() || !attributes(|a| a.order != DataOrder::Unordered),
                 "an ordered attribute",
             ),
-            (v.has_dimension_labels() || self.dimension_labels.is_empty(), "a dimension label"),
+            (
+                v.has_dimension_labels() || self.dimension_labels.is_empty(),
+                "a dimension label",
+            ),
             (
                 v.has_enumerations()
                     || (self.enumerations.is_empty() && !attributes(|a| a.enumeration.is_some())),
                 "an enumeration",
             ),
-            (v.has_current_domain() || self.current_domain.ranges().is_none(), "a current domain"),
+            (
+                v.has_current_domain() || self.current_domain.ranges().is_none(),
+                "a current domain",
+            ),
         ];
         match rules.into_iter().find(|(kept, _)| !kept) {
-            Some((_, feature)) => Err(SchemaError::Version { feature, version: v }),
+            Some((_, feature)) => Err(SchemaError::Version {
+                feature,
+                version: v,
+            }),
             None => Ok(()),
         }
     }
 
     fn check_orders(&self) -> Check {
-        let tile_order = |reason| SchemaError::Order { what: "tile", order: self.tile_order, reason };
-        let cell_order = |reason| SchemaError::Order { what: "cell", order: self.cell_order, reason };
+        let tile_order = |reason| SchemaError::Order {
+            what: "tile",
+            order: self.tile_order,
+            reason,
+        };
+        let cell_order = |reason| SchemaError::Order {
+            what: "cell",
+            order: self.cell_order,
+            reason,
+        };
         match self.tile_order {
             Layout::RowMajor | Layout::ColMajor => {}
             _ => return Err(tile_order("tiles are in row-major or column-major order")),
         }
         match self.cell_order {
             Layout::RowMajor | Layout::ColMajor => Ok(()),
-            Layout::Hilbert if self.is_dense() => Err(cell_order("only cells of sparse arrays can be")),
+            Layout::Hilbert if self.is_dense() => {
+                Err(cell_order("only cells of sparse arrays can be"))
+            }
             Layout::Hilbert if self.domain.ndim() > MAX_HILBERT_DIMENSIONS => {
                 Err(cell_order("the domain has more than 16 dimensions"))
             }
             Layout::Hilbert => Ok(()),
-            Layout::Global | Layout::Unordered => {
-                Err(cell_order("cells are in row-major, column-major or Hilbert order"))
-            }
+            Layout::Global | Layout::Unordered => Err(cell_order(
+                "cells are in row-major, column-major or Hilbert order",
+            )),
         }
     }
 
@@ -266,29 +322,47 @@ impl ArraySchema {
                 return Err("is ordered and cannot be nullable".to_owned());
             }
             if !self.is_dense() || self.domain.ndim() != 1 {
-                return Err("is ordered, which only dense arrays with one dimension support".to_owned());
+                return Err(
+                    "is ordered, which only dense arrays with one dimension support".to_owned(),
+                );
             }
         }
         if let Some(name) = &attribute.enumeration {
             if self.enumeration(name).is_none() {
-                return Err(format!("refers to enumeration {name:?}, which the schema has not"));
+                return Err(format!(
+                    "refers to enumeration {name:?}, which the schema has not"
+                ));
             }
             if !attribute.datatype.is_integer() || attribute.cell_val_num != CellValNum::ONE {
                 return Err("has an enumeration and must hold one integer a cell".to_owned());
             }
         }
-        if attribute.filters.filters.iter().any(|filter| matches!(filter, Filter::Webp { .. })) {
+        if attribute
+            .filters
+            .filters
+            .iter()
+            .any(|filter| matches!(filter, Filter::Webp { .. }))
+        {
             if attribute.datatype != Datatype::UInt8 {
                 return Err("has the WebP filter, which takes UINT8".to_owned());
             }
-            let integers = self.domain.dimensions.iter().all(|d| d.datatype.is_integer());
+            let integers = self
+                .domain
+                .dimensions
+                .iter()
+                .all(|d| d.datatype.is_integer());
             if !self.is_dense() || self.domain.ndim() != 2 || !integers {
                 return Err(
-                    "has the WebP filter, which needs a dense array with two integer dimensions".to_owned()
+                    "has the WebP filter, which needs a dense array with two integer dimensions"
+                        .to_owned(),
                 );
             }
         }
-        let dictionary = attribute.filters.filters.iter().any(|f| matches!(f, Filter::Dictionary { .. }));
+        let dictionary = attribute
+            .filters
+            .filters
+            .iter()
+            .any(|f| matches!(f, Filter::Dictionary { .. }));
         let has_dictionary = match attribute.datatype {
             Datatype::StringUtf8 => self.version.utf8_keeps_offsets(),
             _ => self.version.dictionary_ascii_keeps_offsets(),
@@ -299,13 +373,17 @@ impl ArraySchema {
                 self.version
             ));
         }
-        check_filters(&attribute.filters, attribute.datatype, attribute.cell_val_num)
+        check_filters(
+            &attribute.filters,
+            attribute.datatype,
+            attribute.cell_val_num,
+        )
     }
 }
 
 impl Domain {
-    /// Cells in a space tile, those past the domain's end included; `None` if a dimension has no discrete tiles or the
-    /// number does not fit.
+    /// Cells in a space tile, those past the domain's end included; `None` if a dimension has no
+    /// discrete tiles or the number does not fit.
     #[must_use]
     pub fn cells_per_tile(&self) -> Option<u64> {
         self.dimensions.iter().try_fold(1u64, |cells, dimension| {
@@ -316,7 +394,10 @@ impl Domain {
 
 impl Dimension {
     fn error(&self, reason: impl Into<String>) -> SchemaError {
-        SchemaError::Dimension { name: self.name.clone(), reason: reason.into() }
+        SchemaError::Dimension {
+            name: self.name.clone(),
+            reason: reason.into(),
+        }
     }
 
     fn check(&self) -> Result<(), String> {
@@ -336,12 +417,16 @@ impl Dimension {
             return Err("must hold one value a cell".to_owned());
         }
         let size = self.datatype.size();
-        let Some(domain) = &self.domain else { return Err("has no domain".to_owned()) };
+        let Some(domain) = &self.domain else {
+            return Err("has no domain".to_owned());
+        };
         if domain.start.len() != size || domain.end.len() != size {
             return Err(format!("has domain bounds that are not {size} bytes long"));
         }
         dispatch!(self.datatype.physical(), T => check_bounds::<T>(domain))?;
-        let Some(extent) = &self.tile_extent else { return Ok(()) };
+        let Some(extent) = &self.tile_extent else {
+            return Ok(());
+        };
         if extent.len() != size {
             return Err(format!("has a tile extent that is not {size} bytes long"));
         }
@@ -350,10 +435,15 @@ impl Dimension {
 
     fn check_dense(&self, first: Datatype) -> Result<(), String> {
         if !is_discrete(self.datatype) {
-            return Err(format!("cannot be of type {} in a dense array", self.datatype));
+            return Err(format!(
+                "cannot be of type {} in a dense array",
+                self.datatype
+            ));
         }
         if self.datatype != first {
-            return Err(format!("must be of type {first}, as the first one is in this dense array"));
+            return Err(format!(
+                "must be of type {first}, as the first one is in this dense array"
+            ));
         }
         Ok(())
     }
@@ -374,7 +464,9 @@ impl Dimension {
     fn validate_discrete(&self, axis: TileAxis) -> Result<(), String> {
         let highest = dispatch!(self.datatype.physical(), T => top::<T>());
         if axis.cells() == highest + 1 {
-            return Err("has a domain of all values of its type, which must be one smaller".to_owned());
+            return Err(
+                "has a domain of all values of its type, which must be one smaller".to_owned(),
+            );
         }
         if self.tile_extent.is_none() {
             return Ok(());
@@ -390,7 +482,9 @@ impl Dimension {
         let expanded = axis.tiles().saturating_mul(axis.extent());
         let room = dispatch!(self.datatype.physical(), T => room_above::<T>(&axis.coordinate(0)));
         if expanded > axis.cells() && expanded > room + 1 {
-            return Err("has a domain that, rounded up to whole tiles, does not fit in 64 bits".to_owned());
+            return Err(
+                "has a domain that, rounded up to whole tiles, does not fit in 64 bits".to_owned(),
+            );
         }
         Ok(())
     }
@@ -398,7 +492,10 @@ impl Dimension {
 
 impl Attribute {
     fn error(&self, reason: String) -> SchemaError {
-        SchemaError::Attribute { name: self.name.clone(), reason }
+        SchemaError::Attribute {
+            name: self.name.clone(),
+            reason,
+        }
     }
 
     fn check(&self) -> Result<(), String> {
@@ -406,17 +503,23 @@ impl Attribute {
             return Err("is of type ANY and must be of variable length".to_owned());
         }
         if self.order != DataOrder::Unordered {
-            let wanted =
-                if self.datatype == Datatype::StringAscii { CellValNum::Var } else { CellValNum::ONE };
+            let wanted = if self.datatype == Datatype::StringAscii {
+                CellValNum::Var
+            } else {
+                CellValNum::ONE
+            };
             if self.cell_val_num != wanted {
-                return Err("is ordered and must hold one value, or one ASCII string, a cell".to_owned());
+                return Err(
+                    "is ordered and must hold one value, or one ASCII string, a cell".to_owned(),
+                );
             }
         }
         match self.cell_size() {
             None if self.fill_value.is_empty() => Err("has an empty fill value".to_owned()),
-            Some(size) if self.fill_value.len() != size => {
-                Err(format!("has a fill value of {} bytes for cells of {size}", self.fill_value.len()))
-            }
+            Some(size) if self.fill_value.len() != size => Err(format!(
+                "has a fill value of {} bytes for cells of {size}",
+                self.fill_value.len()
+            )),
             _ => Ok(()),
         }
     }
@@ -424,7 +527,12 @@ impl Attribute {
 
 impl DimensionLabel {
     fn check(&self, domain: &Domain) -> Check {
-        let error = |reason| Err(SchemaError::Label { name: self.name.clone(), reason });
+        let error = |reason| {
+            Err(SchemaError::Label {
+                name: self.name.clone(),
+                reason,
+            })
+        };
         if self.dimension as usize >= domain.ndim() {
             return error("is on a dimension that the domain has not");
         }
@@ -434,11 +542,16 @@ impl DimensionLabel {
         if !is_dimension_type(self.datatype) {
             return error("has a type that no dimension can have");
         }
-        let wanted = if self.datatype == Datatype::StringAscii { CellValNum::Var } else { CellValNum::ONE };
+        let wanted = if self.datatype == Datatype::StringAscii {
+            CellValNum::Var
+        } else {
+            CellValNum::ONE
+        };
         if self.cell_val_num != wanted {
             return error("must hold one value, or one ASCII string, a cell");
         }
-        let outside = self.uri.starts_with('/') || self.uri.split(['/', '\\']).any(|part| part == "..");
+        let outside =
+            self.uri.starts_with('/') || self.uri.split(['/', '\\']).any(|part| part == "..");
         if !self.external && (!self.relative || outside) {
             return error("is part of the array and must lie in its folder");
         }
@@ -461,13 +574,19 @@ fn is_file_name(name: &str) -> bool {
     !matches!(name, "" | "." | "..") && !name.contains(['/', '\\', '\0'])
 }
 
-fn check_filters(filters: &Pipeline, datatype: Datatype, cell_val_num: CellValNum) -> Result<(), String> {
-    filters.check(datatype, cell_val_num).map_err(|error| match error {
-        DecodeError::Filter { filter, reason } => {
-            format!("has filters that do not go together: {filter} {reason}")
-        }
-        other => format!("has filters that do not go together: {other}"),
-    })
+fn check_filters(
+    filters: &Pipeline,
+    datatype: Datatype,
+    cell_val_num: CellValNum,
+) -> Result<(), String> {
+    filters
+        .check(datatype, cell_val_num)
+        .map_err(|error| match error {
+            DecodeError::Filter { filter, reason } => {
+                format!("has filters that do not go together: {filter} {reason}")
+            }
+            other => format!("has filters that do not go together: {other}"),
+        })
 }
 
 fn check_bounds<T: Native>(domain: &Range) -> Result<(), String> {
@@ -481,7 +600,8 @@ fn check_bounds<T: Native>(domain: &Range) -> Result<(), String> {
     Ok(())
 }
 
-/// Integers: not 0. Floats: not negative and not NaN; a domain of one point has the extent 0, the widest one infinity.
+/// Integers: not 0. Floats: not negative and not NaN; a domain of one point has the extent 0, the
+/// widest one infinity.
 fn check_extent<T: Native>(extent: &[u8]) -> Result<(), String> {
     let extent = T::read(extent);
     if T::PHYSICAL.is_integer() {
@@ -497,7 +617,8 @@ fn check_extent<T: Native>(extent: &[u8]) -> Result<(), String> {
 fn validate_real<T: Native>(domain: &Range, extent: &[u8]) -> Result<(), String> {
     let (low, high) = domain.bounds::<T>();
     let extent = T::read(extent).as_f64();
-    // A dimension without an extent has that of its domain, which is 0 where the domain is one point.
+    // A dimension without an extent has that of its domain, which is 0 where the domain is one
+    // point.
     if extent < 0.0 || extent == 0.0 && low != high {
         return Err("has a tile extent that is not positive".to_owned());
     }
@@ -515,7 +636,11 @@ fn top<T: Native>() -> u128 {
 
 /// The distance from a value to the highest one in 64 bits of the same kind, signed or unsigned.
 fn room_above<T: super::Coordinate>(start: &[u8]) -> u128 {
-    let top = if T::LOWEST < T::default() { i64::MAX.cast_unsigned() } else { u64::MAX };
+    let top = if T::LOWEST < T::default() {
+        i64::MAX.cast_unsigned()
+    } else {
+        u64::MAX
+    };
     let start = T::read(start);
     // The distance from 0, which wraps around for negative numbers: so does the subtraction.
     let low = if start < T::default() {
@@ -528,13 +653,19 @@ fn room_above<T: super::Coordinate>(start: &[u8]) -> u128 {
 
 fn check_current_domain(domain: &Domain, ranges: &[Range]) -> Result<(), String> {
     if ranges.len() != domain.ndim() {
-        return Err(format!("has {} ranges for {} dimensions", ranges.len(), domain.ndim()));
+        return Err(format!(
+            "has {} ranges for {} dimensions",
+            ranges.len(),
+            domain.ndim()
+        ));
     }
     for (dimension, range) in domain.dimensions.iter().zip(ranges) {
         let name = &dimension.name;
         let size = dimension.coord_size();
         if size.is_some_and(|size| range.start.len() != size || range.end.len() != size) {
-            return Err(format!("has bounds of the wrong size for dimension {name:?}"));
+            return Err(format!(
+                "has bounds of the wrong size for dimension {name:?}"
+            ));
         }
         let order = |a: &[u8], b: &[u8]| compare(dimension.datatype, a, b);
         // Written so that a NaN, which is above all, breaks one of the rules.

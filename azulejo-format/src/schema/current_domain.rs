@@ -15,7 +15,8 @@ pub enum CurrentDomain {
     NdRectangle(NdRectangle),
 }
 
-/// The version of the structure, apart from the schema's (the format page says 1, every writer writes 0).
+/// The version of the structure, apart from the schema's (the format page says 1, every writer
+/// writes 0).
 const VERSION: u32 = 0;
 /// The id of the one kind there is.
 const ND_RECTANGLE: u8 = 0;
@@ -47,7 +48,11 @@ impl CurrentDomain {
         let at = r.offset();
         let kind = r.u8("current domain type")?;
         if kind != ND_RECTANGLE {
-            return Err(DecodeError::UnknownId { what: "current domain type", id: kind.into(), offset: at });
+            return Err(DecodeError::UnknownId {
+                what: "current domain type",
+                id: kind.into(),
+                offset: at,
+            });
         }
         let mut ranges = Vec::with_capacity(domain.ndim());
         for dimension in &domain.dimensions {
@@ -57,11 +62,19 @@ impl CurrentDomain {
                     let size = r.u64("current domain range size")?;
                     let start = r.u64("current domain range start size")?;
                     let end = size.checked_sub(start);
-                    (start, end.ok_or_else(|| r.invalid("current domain range", "it starts behind its end"))?)
+                    (
+                        start,
+                        end.ok_or_else(|| {
+                            r.invalid("current domain range", "it starts behind its end")
+                        })?,
+                    )
                 }
             };
             let start = r.bytes_u64(start, "current domain range start")?;
-            ranges.push(Range::new(start, r.bytes_u64(end, "current domain range end")?));
+            ranges.push(Range::new(
+                start,
+                r.bytes_u64(end, "current domain range end")?,
+            ));
         }
         Ok(Self::NdRectangle(NdRectangle { ranges }))
     }

@@ -20,7 +20,8 @@ pub struct Dimension {
     pub filters: Pipeline,
     /// The inclusive domain; `None` for string dimensions.
     pub domain: Option<Range>,
-    /// The tile extent's bytes, if there is one. Integer extents are to be taken as unsigned: see [`TileAxis`](super::TileAxis).
+    /// The tile extent's bytes, if there is one. Integer extents are to be taken as unsigned: see
+    /// [`TileAxis`](super::TileAxis).
     pub tile_extent: Option<Vec<u8>>,
 }
 
@@ -37,7 +38,8 @@ impl Dimension {
         self.cell_val_num.cell_size(self.datatype)
     }
 
-    /// Reads a dimension of a schema of `version`; `shared` is the type of all dimensions, which v1 to v4 store once.
+    /// Reads a dimension of a schema of `version`; `shared` is the type of all dimensions, which v1
+    /// to v4 store once.
     pub(super) fn decode(
         r: &mut ByteReader<'_>,
         version: FormatVersion,
@@ -46,7 +48,12 @@ impl Dimension {
         let name_len = r.u32("dimension name length")?;
         let name = r.text(name_len.into(), "dimension name")?;
         let (datatype, cell_val_num, filters, domain_size) = match shared {
-            Some(datatype) => (datatype, CellValNum::ONE, Pipeline::default(), 2 * datatype.size() as u64),
+            Some(datatype) => (
+                datatype,
+                CellValNum::ONE,
+                Pipeline::default(),
+                2 * datatype.size() as u64,
+            ),
             None => {
                 let at = r.offset();
                 let datatype = Datatype::from_id(r.u8("dimension datatype")?, at)?;
@@ -61,25 +68,38 @@ impl Dimension {
         } else {
             let value_size = datatype.size();
             if domain_size != 2 * value_size as u64 {
-                return Err(
-                    r.invalid("domain size", format!("{domain_size} bytes for two values of {datatype}"))
-                );
+                return Err(r.invalid(
+                    "domain size",
+                    format!("{domain_size} bytes for two values of {datatype}"),
+                ));
             }
-            Some(Range::new(r.bytes(value_size, "domain start")?, r.bytes(value_size, "domain end")?))
+            Some(Range::new(
+                r.bytes(value_size, "domain start")?,
+                r.bytes(value_size, "domain end")?,
+            ))
         };
         // Any other byte than 0 means null, as the reference reads it.
         let tile_extent = match r.u8("null tile extent")? {
             0 => Some(r.bytes(datatype.size(), "tile extent")?.to_vec()),
             _ => None,
         };
-        Ok(Self { name, datatype, cell_val_num, filters, domain, tile_extent })
+        Ok(Self {
+            name,
+            datatype,
+            cell_val_num,
+            filters,
+            domain,
+            tile_extent,
+        })
     }
 
     /// Writes the dimension as a schema of `version` holds it.
     pub(super) fn encode(&self, w: &mut ByteWriter, version: FormatVersion) {
         w.text32(&self.name);
-        let (start, end): (&[u8], &[u8]) =
-            self.domain.as_ref().map_or((&[], &[]), |range| (&range.start, &range.end));
+        let (start, end): (&[u8], &[u8]) = self
+            .domain
+            .as_ref()
+            .map_or((&[], &[]), |range| (&range.start, &range.end));
         if version.has_separate_dimensions() {
             w.u8(self.datatype.id());
             w.u32(self.cell_val_num.id());

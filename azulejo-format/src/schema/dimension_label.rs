@@ -31,8 +31,8 @@ pub struct DimensionLabel {
 }
 
 impl DimensionLabel {
-    /// Reads a label. The bytes differ from the format page: the name's length is a `u32`, the order follows the
-    /// attribute's name, and no domain is stored.
+    /// Reads a label. The bytes differ from the format page: the name's length is a `u32`, the
+    /// order follows the attribute's name, and no domain is stored.
     pub(super) fn decode(r: &mut ByteReader<'_>) -> Result<Self> {
         let dimension = r.u32("labelled dimension")?;
         let name_len = r.u32("label name length")?;
@@ -49,7 +49,17 @@ impl DimensionLabel {
         let at = r.offset();
         let cell_val_num = CellValNum::from_id(r.u32("label cell val num")?, at)?;
         let external = r.flag("label is external")?;
-        Ok(Self { dimension, order, name, relative, uri, attribute, datatype, cell_val_num, external })
+        Ok(Self {
+            dimension,
+            order,
+            name,
+            relative,
+            uri,
+            attribute,
+            datatype,
+            cell_val_num,
+            external,
+        })
     }
 
     /// Writes the label.

@@ -37,14 +37,20 @@ impl Domain {
         let count = r.u32("number of dimensions")?;
         // A dimension has at least a name's length, a domain or its size, and a flag.
         let count = r.check_count(count.into(), 7, "dimensions")?;
-        let dimensions = (0..count).map(|_| Dimension::decode(r, version, shared)).collect::<Result<_>>()?;
+        let dimensions = (0..count)
+            .map(|_| Dimension::decode(r, version, shared))
+            .collect::<Result<_>>()?;
         Ok(Self { dimensions })
     }
 
     /// Writes the domain as a schema of `version` holds it.
     pub(super) fn encode(&self, w: &mut ByteWriter, version: FormatVersion) {
         if !version.has_separate_dimensions() {
-            w.u8(self.dimensions.first().map_or(Datatype::Int32, |d| d.datatype).id());
+            w.u8(self
+                .dimensions
+                .first()
+                .map_or(Datatype::Int32, |d| d.datatype)
+                .id());
         }
         w.u32(u32::try_from(self.dimensions.len()).unwrap_or(u32::MAX));
         for dimension in &self.dimensions {

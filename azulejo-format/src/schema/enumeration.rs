@@ -30,7 +30,8 @@ const VERSION: u32 = 0;
 const WHAT: &str = "enumeration";
 
 impl Enumeration {
-    /// A new enumeration of values of variable length, such as strings, with a file name of its own.
+    /// A new enumeration of values of variable length, such as strings, with a file name of its
+    /// own.
     ///
     /// # Errors
     /// An empty name, or a value that is there twice.
@@ -58,7 +59,8 @@ impl Enumeration {
         Ok(enumeration)
     }
 
-    /// A new enumeration of values of fixed size, one after another in `data`, with a file name of its own.
+    /// A new enumeration of values of fixed size, one after another in `data`, with a file name of
+    /// its own.
     ///
     /// # Errors
     /// An empty name, data that is not a whole number of values, or a value that is there twice.
@@ -107,7 +109,10 @@ impl Enumeration {
     #[must_use]
     pub fn value(&self, index: usize) -> Option<&[u8]> {
         let (start, end) = match self.cell_size() {
-            Some(size) => (index.checked_mul(size)?, index.checked_add(1)?.checked_mul(size)?),
+            Some(size) => (
+                index.checked_mul(size)?,
+                index.checked_add(1)?.checked_mul(size)?,
+            ),
             None => {
                 let start = usize::try_from(*self.offsets.get(index)?).ok()?;
                 let next = self.offsets.get(index + 1).map(|end| usize::try_from(*end));
@@ -125,14 +130,19 @@ impl Enumeration {
     /// A table from values to indices.
     #[must_use]
     pub fn index(&self) -> EnumerationIndex<'_> {
-        EnumerationIndex { indices: self.values().zip(0..).collect() }
+        EnumerationIndex {
+            indices: self.values().zip(0..).collect(),
+        }
     }
 
     /// This enumeration with more values behind the old ones, under a new file name.
     ///
     /// # Errors
     /// Values of another length than the enumeration's, or that it holds already.
-    pub fn extend<S: AsRef<[u8]>>(&self, values: impl IntoIterator<Item = S>) -> Result<Self, SchemaError> {
+    pub fn extend<S: AsRef<[u8]>>(
+        &self,
+        values: impl IntoIterator<Item = S>,
+    ) -> Result<Self, SchemaError> {
         let mut extended = self.clone();
         extended.file_name = new_file_name();
         for value in values {
@@ -161,7 +171,10 @@ impl Enumeration {
     }
 
     fn error(&self, reason: &'static str) -> SchemaError {
-        SchemaError::Enumeration { name: self.name.clone(), reason }
+        SchemaError::Enumeration {
+            name: self.name.clone(),
+            reason,
+        }
     }
 
     /// Checks what decoding enforces: offsets in order and within the data, no value twice.
@@ -180,7 +193,8 @@ impl Enumeration {
             }
             None => {
                 let len = self.data.len() as u64;
-                if !self.offsets.is_sorted() || self.offsets.last().is_some_and(|last| *last > len) {
+                if !self.offsets.is_sorted() || self.offsets.last().is_some_and(|last| *last > len)
+                {
                     return Err(self.error("has offsets out of order"));
                 }
                 if self.offsets.is_empty() && len > 0 {
@@ -224,15 +238,29 @@ impl Enumeration {
             let at = r.offset();
             let len = r.u64("enumeration offsets length")?;
             if len % 8 != 0 {
-                return Err(DecodeError::invalid("enumeration offsets length", at, "not a multiple of 8"));
+                return Err(DecodeError::invalid(
+                    "enumeration offsets length",
+                    at,
+                    "not a multiple of 8",
+                ));
             }
             r.u64s(len / 8, "enumeration offsets")?
         } else {
             Vec::new()
         };
         r.finish(WHAT)?;
-        let enumeration = Self { name, file_name, datatype, cell_val_num, ordered, data, offsets };
-        enumeration.check().map_err(|error| DecodeError::invalid(WHAT, r.offset(), error.to_string()))?;
+        let enumeration = Self {
+            name,
+            file_name,
+            datatype,
+            cell_val_num,
+            ordered,
+            data,
+            offsets,
+        };
+        enumeration
+            .check()
+            .map_err(|error| DecodeError::invalid(WHAT, r.offset(), error.to_string()))?;
         Ok(enumeration)
     }
 

@@ -4,8 +4,8 @@ use super::{ArraySchema, Attribute, CurrentDomain, Enumeration, EnumerationRef, 
 use crate::range::NdRectangle;
 use crate::version::FormatVersion;
 
-/// Changes that turn one schema of an array into the next. Applying it writes nothing: the caller stores the schema that
-/// comes out, and before it the enumerations that were added or extended.
+/// Changes that turn one schema of an array into the next. Applying it writes nothing: the caller
+/// stores the schema that comes out, and before it the enumerations that were added or extended.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct SchemaEvolution {
     /// Attributes to add behind those that are there.
@@ -14,7 +14,8 @@ pub struct SchemaEvolution {
     pub drop_attributes: Vec<String>,
     /// Enumerations to add.
     pub add_enumerations: Vec<Enumeration>,
-    /// Enumerations to put in the place of shorter ones of the same name, each made by [`Enumeration::extend`].
+    /// Enumerations to put in the place of shorter ones of the same name, each made by
+    /// [`Enumeration::extend`].
     pub extend_enumerations: Vec<Enumeration>,
     /// Names of enumerations to drop; names that the schema has not are passed by.
     pub drop_enumerations: Vec<String>,
@@ -23,18 +24,22 @@ pub struct SchemaEvolution {
 }
 
 impl SchemaEvolution {
-    /// Makes the next schema. `enumerations` are those of `schema` that are loaded: all that are extended, and all that
-    /// added attributes refer to.
+    /// Makes the next schema. `enumerations` are those of `schema` that are loaded: all that are
+    /// extended, and all that added attributes refer to.
     ///
     /// # Errors
-    /// Changes that contradict the schema or each other, and a schema that breaks [`ArraySchema::validate`].
+    /// Changes that contradict the schema or each other, and a schema that breaks
+    /// [`ArraySchema::validate`].
     pub fn apply(
         &self,
         schema: &ArraySchema,
         enumerations: &[Enumeration],
     ) -> Result<ArraySchema, SchemaError> {
         if !schema.version.has_schema_evolution() {
-            return Err(SchemaError::Version { feature: "schema evolution", version: schema.version });
+            return Err(SchemaError::Version {
+                feature: "schema evolution",
+                version: schema.version,
+            });
         }
         let mut next = schema.clone();
         for enumeration in &self.add_enumerations {
@@ -44,7 +49,11 @@ impl SchemaEvolution {
             extend_enumeration(&mut next, enumeration, enumerations)?;
         }
         for (i, attribute) in self.add_attributes.iter().enumerate() {
-            let twice = self.add_attributes.iter().take(i).any(|other| other.name == attribute.name);
+            let twice = self
+                .add_attributes
+                .iter()
+                .take(i)
+                .any(|other| other.name == attribute.name);
             if twice || self.drop_attributes.contains(&attribute.name) {
                 return Err(attribute_error(
                     &attribute.name,
@@ -63,7 +72,11 @@ impl SchemaEvolution {
             next.attributes.remove(at);
         }
         for name in &self.drop_enumerations {
-            if next.attributes.iter().any(|a| a.enumeration.as_ref() == Some(name)) {
+            if next
+                .attributes
+                .iter()
+                .any(|a| a.enumeration.as_ref() == Some(name))
+            {
                 return Err(enumeration_error(name, "is in use and cannot be dropped"));
             }
             next.enumerations.retain(|e| e.name != *name);
@@ -77,10 +90,19 @@ impl SchemaEvolution {
     }
 
     /// Attributes must be able to hold every index of their enumeration.
-    fn check_enumerated(&self, next: &ArraySchema, loaded: &[Enumeration]) -> Result<(), SchemaError> {
+    fn check_enumerated(
+        &self,
+        next: &ArraySchema,
+        loaded: &[Enumeration],
+    ) -> Result<(), SchemaError> {
         for attribute in &next.attributes {
-            let Some(name) = &attribute.enumeration else { continue };
-            let changed = self.extend_enumerations.iter().chain(&self.add_enumerations);
+            let Some(name) = &attribute.enumeration else {
+                continue;
+            };
+            let changed = self
+                .extend_enumerations
+                .iter()
+                .chain(&self.add_enumerations);
             let enumeration = changed.chain(loaded).find(|e| e.name == *name);
             let added = self.add_attributes.iter().any(|a| a.name == attribute.name);
             match enumeration {
@@ -92,7 +114,8 @@ impl SchemaEvolution {
                 }
                 // The greatest index is one less than the number of entries.
                 Some(enumeration)
-                    if attribute.datatype.max_integer() < (enumeration.len() as u64).saturating_sub(1) =>
+                    if attribute.datatype.max_integer()
+                        < (enumeration.len() as u64).saturating_sub(1) =>
                 {
                     return Err(attribute_error(
                         &attribute.name,
@@ -107,16 +130,20 @@ impl SchemaEvolution {
 }
 
 impl ArraySchema {
-    /// This schema in the version that new arrays have; `None` if it is in that or a newer one. Nothing else changes:
-    /// every version's model has what older ones lack at its default.
+    /// This schema in the version that new arrays have; `None` if it is in that or a newer one.
+    /// Nothing else changes: every version's model has what older ones lack at its default.
     #[must_use]
     pub fn upgraded(&self) -> Option<Self> {
         let version = self.version.max(FormatVersion::CURRENT);
-        (version != self.version).then(|| Self { version, ..self.with_own_filters() })
+        (version != self.version).then(|| Self {
+            version,
+            ..self.with_own_filters()
+        })
     }
 
-    /// The same schema, in which dimensions that took their filters from `coords_filters` have them as their own. That is
-    /// how the reference stores a schema that it has read; to readers it makes no difference.
+    /// The same schema, in which dimensions that took their filters from `coords_filters` have them
+    /// as their own. That is how the reference stores a schema that it has read; to readers it
+    /// makes no difference.
     #[must_use]
     pub fn with_own_filters(&self) -> Self {
         let mut schema = self.clone();
@@ -134,7 +161,10 @@ impl ArraySchema {
 fn add_enumeration(next: &mut ArraySchema, enumeration: &Enumeration) -> Result<(), SchemaError> {
     enumeration.check()?;
     if next.enumeration(&enumeration.name).is_some() {
-        return Err(enumeration_error(&enumeration.name, "is to be added and already there"));
+        return Err(enumeration_error(
+            &enumeration.name,
+            "is to be added and already there",
+        ));
     }
     let (name, file_name) = (enumeration.name.clone(), enumeration.file_name.clone());
     next.enumerations.push(EnumerationRef { name, file_name });
@@ -148,13 +178,23 @@ fn extend_enumeration(
 ) -> Result<(), SchemaError> {
     enumeration.check()?;
     let error = |reason| Err(enumeration_error(&enumeration.name, reason));
-    if next.enumerations.iter().any(|e| e.file_name == enumeration.file_name) {
+    if next
+        .enumerations
+        .iter()
+        .any(|e| e.file_name == enumeration.file_name)
+    {
         return error("is extended under a file name that is taken");
     }
-    let Some(place) = next.enumerations.iter_mut().find(|e| e.name == enumeration.name) else {
+    let Some(place) = next
+        .enumerations
+        .iter_mut()
+        .find(|e| e.name == enumeration.name)
+    else {
         return error("is to be extended and not there");
     };
-    let Some(old) = loaded.iter().find(|e| e.name == enumeration.name && e.file_name == place.file_name)
+    let Some(old) = loaded
+        .iter()
+        .find(|e| e.name == enumeration.name && e.file_name == place.file_name)
     else {
         return error("is to be extended and not loaded");
     };
@@ -165,8 +205,15 @@ fn extend_enumeration(
     Ok(())
 }
 
-fn expand_current_domain(next: &mut ArraySchema, expanded: &NdRectangle) -> Result<(), SchemaError> {
-    let error = |reason: &str| Err(SchemaError::CurrentDomain { reason: reason.to_owned() });
+fn expand_current_domain(
+    next: &mut ArraySchema,
+    expanded: &NdRectangle,
+) -> Result<(), SchemaError> {
+    let error = |reason: &str| {
+        Err(SchemaError::CurrentDomain {
+            reason: reason.to_owned(),
+        })
+    };
     if expanded.ranges.len() != next.domain.ndim() {
         return error("has not one range for each dimension");
     }
@@ -183,11 +230,17 @@ fn expand_current_domain(next: &mut ArraySchema, expanded: &NdRectangle) -> Resu
 }
 
 fn attribute_error(name: &str, reason: &str) -> SchemaError {
-    SchemaError::Attribute { name: name.to_owned(), reason: reason.to_owned() }
+    SchemaError::Attribute {
+        name: name.to_owned(),
+        reason: reason.to_owned(),
+    }
 }
 
 fn enumeration_error(name: &str, reason: &'static str) -> SchemaError {
-    SchemaError::Enumeration { name: name.to_owned(), reason }
+    SchemaError::Enumeration {
+        name: name.to_owned(),
+        reason,
+    }
 }
 
 #[cfg(test)]
@@ -199,7 +252,8 @@ mod tests {
     use crate::schema::{ArrayType, Dimension, Domain, FieldIndex, Layout};
 
     fn schema() -> (ArraySchema, Vec<Enumeration>) {
-        let words = Enumeration::of_strings("words", Datatype::StringUtf8, false, ["a", "b"]).unwrap();
+        let words =
+            Enumeration::of_strings("words", Datatype::StringUtf8, false, ["a", "b"]).unwrap();
         let (name, file_name) = (words.name.clone(), words.file_name.clone());
         let mut word = Attribute::new("word", Datatype::Int8, CellValNum::ONE);
         word.enumeration = Some("words".to_owned());
@@ -221,11 +275,15 @@ mod tests {
             coords_filters: Pipeline::default(),
             offsets_filters: Pipeline::default(),
             validity_filters: Pipeline::default(),
-            domain: Domain { dimensions: vec![d] },
+            domain: Domain {
+                dimensions: vec![d],
+            },
             attributes: vec![word, Attribute::new("x", Datatype::Int8, CellValNum::ONE)],
             dimension_labels: Vec::new(),
             enumerations: vec![EnumerationRef { name, file_name }],
-            current_domain: CurrentDomain::NdRectangle(NdRectangle { ranges: vec![Range::of(0i32, 9)] }),
+            current_domain: CurrentDomain::NdRectangle(NdRectangle {
+                ranges: vec![Range::of(0i32, 9)],
+            }),
         };
         schema.validate().unwrap();
         (schema, vec![words])
@@ -242,7 +300,8 @@ mod tests {
     fn everything_at_once() {
         let (schema, loaded) = schema();
         let more = loaded[0].extend(["c"]).unwrap();
-        let numbers = Enumeration::of_fixed("n", Datatype::Int64, CellValNum::ONE, true, vec![0; 8]).unwrap();
+        let numbers =
+            Enumeration::of_fixed("n", Datatype::Int64, CellValNum::ONE, true, vec![0; 8]).unwrap();
         let mut added = Attribute::new("y", Datatype::UInt16, CellValNum::ONE);
         added.enumeration = Some("n".to_owned());
         added.nullable = true;
@@ -252,7 +311,9 @@ mod tests {
             add_enumerations: vec![numbers],
             extend_enumerations: vec![more.clone()],
             drop_enumerations: vec!["never there".to_owned()],
-            expand_current_domain: Some(NdRectangle { ranges: vec![Range::of(0i32, 99)] }),
+            expand_current_domain: Some(NdRectangle {
+                ranges: vec![Range::of(0i32, 99)],
+            }),
         };
         let next = evolution.apply(&schema, &loaded).unwrap();
         assert_eq!(next.attributes[1], added);
@@ -261,7 +322,10 @@ mod tests {
         assert_eq!(next.enumeration("words").unwrap().file_name, more.file_name);
         assert_eq!(next.current_domain.ranges().unwrap(), [Range::of(0i32, 99)]);
         assert_eq!(ArraySchema::decode(&next.encode()).unwrap(), next);
-        assert_eq!(SchemaEvolution::default().apply(&schema, &loaded).unwrap(), schema);
+        assert_eq!(
+            SchemaEvolution::default().apply(&schema, &loaded).unwrap(),
+            schema
+        );
     }
 
     #[test]
@@ -279,9 +343,14 @@ mod tests {
         let all = vec!["x".to_owned(), "word".to_owned()];
         assert!(refused(|e, _| e.drop_attributes = all).contains("at least one attribute"));
         assert!(refused(|e, _| e.drop_enumerations = vec!["words".to_owned()]).contains("in use"));
-        assert!(refused(|e, words| e.add_enumerations = vec![words.clone()]).contains("already there"));
-        assert!(refused(|e, words| e.extend_enumerations = vec![words.clone()]).contains("file name"));
-        let other = Enumeration::of_strings("words", Datatype::StringUtf8, false, ["b", "a", "c"]).unwrap();
+        assert!(
+            refused(|e, words| e.add_enumerations = vec![words.clone()]).contains("already there")
+        );
+        assert!(
+            refused(|e, words| e.extend_enumerations = vec![words.clone()]).contains("file name")
+        );
+        let other =
+            Enumeration::of_strings("words", Datatype::StringUtf8, false, ["b", "a", "c"]).unwrap();
         assert!(refused(|e, _| e.extend_enumerations = vec![other]).contains("begin with"));
         let unknown = Enumeration::of_strings("w", Datatype::StringUtf8, false, ["b"]).unwrap();
         assert!(refused(|e, _| e.extend_enumerations = vec![unknown]).contains("not there"));
@@ -292,15 +361,25 @@ mod tests {
         };
         // With 128 entries the last index is 127.
         more(126).apply(&two, &loaded).unwrap();
-        assert!(more(127).apply(&two, &loaded).unwrap_err().to_string().contains("too small"));
+        assert!(
+            more(127)
+                .apply(&two, &loaded)
+                .unwrap_err()
+                .to_string()
+                .contains("too small")
+        );
         for (low, high) in [(1i32, 99), (0, 8), (-1, 99), (0, 1000)] {
             let ranges = vec![Range::of(low, high)];
             assert!(
-                refused(|e, _| e.expand_current_domain = Some(NdRectangle { ranges })).contains("domain")
+                refused(|e, _| e.expand_current_domain = Some(NdRectangle { ranges }))
+                    .contains("domain")
             );
         }
         let (mut old, loaded) = schema();
         old.version = FormatVersion::new(9, "test").unwrap();
-        assert!(matches!(SchemaEvolution::default().apply(&old, &loaded), Err(SchemaError::Version { .. })));
+        assert!(matches!(
+            SchemaEvolution::default().apply(&old, &loaded),
+            Err(SchemaError::Version { .. })
+        ));
     }
 }

@@ -14,10 +14,15 @@ pub enum FieldIndex {
 }
 
 impl ArraySchema {
-    /// The field with a name, which is empty for an anonymous one. Names are unique among attributes and dimensions.
+    /// The field with a name, which is empty for an anonymous one. Names are unique among
+    /// attributes and dimensions.
     #[must_use]
     pub fn field(&self, name: &str) -> Option<FieldIndex> {
-        let attribute = self.attributes.iter().position(|a| a.name == name).map(FieldIndex::Attribute);
+        let attribute = self
+            .attributes
+            .iter()
+            .position(|a| a.name == name)
+            .map(FieldIndex::Attribute);
         attribute.or_else(|| self.domain.index_of(name).map(FieldIndex::Dimension))
     }
 
@@ -42,13 +47,17 @@ impl ArraySchema {
     /// The dimension label with a name.
     #[must_use]
     pub fn dimension_label(&self, name: &str) -> Option<&DimensionLabel> {
-        self.dimension_labels.iter().find(|label| label.name == name)
+        self.dimension_labels
+            .iter()
+            .find(|label| label.name == name)
     }
 
     /// Where the enumeration with a name lies.
     #[must_use]
     pub fn enumeration(&self, name: &str) -> Option<&EnumerationRef> {
-        self.enumerations.iter().find(|enumeration| enumeration.name == name)
+        self.enumerations
+            .iter()
+            .find(|enumeration| enumeration.name == name)
     }
 
     /// Whether every cell of the domain exists.
@@ -66,7 +75,8 @@ impl ArraySchema {
         }
     }
 
-    /// The type of a field's values and how many make a cell; `None` for an index that the schema has not.
+    /// The type of a field's values and how many make a cell; `None` for an index that the schema
+    /// has not.
     #[must_use]
     pub fn type_of(&self, field: FieldIndex) -> Option<(Datatype, CellValNum)> {
         match field {
@@ -78,13 +88,15 @@ impl ArraySchema {
     /// Bytes of one cell of a field; `None` where cells vary.
     #[must_use]
     pub fn cell_size(&self, field: FieldIndex) -> Option<usize> {
-        self.type_of(field).and_then(|(datatype, cell_val_num)| cell_val_num.cell_size(datatype))
+        self.type_of(field)
+            .and_then(|(datatype, cell_val_num)| cell_val_num.cell_size(datatype))
     }
 
     /// Whether cells of a field vary in length.
     #[must_use]
     pub fn is_var(&self, field: FieldIndex) -> bool {
-        self.type_of(field).is_some_and(|(_, cell_val_num)| cell_val_num.is_var())
+        self.type_of(field)
+            .is_some_and(|(_, cell_val_num)| cell_val_num.is_var())
     }
 
     /// Whether cells of a field can be null.
@@ -96,16 +108,21 @@ impl ArraySchema {
         }
     }
 
-    /// The filters of a field's data: a dimension without its own has the schema's `coords_filters`.
+    /// The filters of a field's data: a dimension without its own has the schema's
+    /// `coords_filters`.
     ///
-    /// Not so in a schema below v5, which filters its zipped coordinates by `coords_filters` (whatever this says): a newer
-    /// fragment in such an array has unfiltered dimensions.
+    /// Not so in a schema below v5, which filters its zipped coordinates by `coords_filters`
+    /// (whatever this says): a newer fragment in such an array has unfiltered dimensions.
     #[must_use]
     pub fn filters_of(&self, field: FieldIndex) -> &Pipeline {
         match field {
-            FieldIndex::Attribute(i) => self.attribute(i).map_or(&self.coords_filters, |a| &a.filters),
+            FieldIndex::Attribute(i) => self
+                .attribute(i)
+                .map_or(&self.coords_filters, |a| &a.filters),
             FieldIndex::Dimension(i) => match self.dimension(i).map(|d| &d.filters) {
-                Some(own) if !own.filters.is_empty() || !self.version.has_separate_dimensions() => own,
+                Some(own) if !own.filters.is_empty() || !self.version.has_separate_dimensions() => {
+                    own
+                }
                 _ => &self.coords_filters,
             },
         }

@@ -6,7 +6,10 @@ use crate::filter::Filter;
 use crate::range::{NdRectangle, Range};
 
 fn filters(filters: Vec<Filter>) -> Pipeline {
-    Pipeline { max_chunk_size: 1000, filters }
+    Pipeline {
+        max_chunk_size: 1000,
+        filters,
+    }
 }
 
 fn dimension<T: crate::datatype::Native>(
@@ -68,9 +71,14 @@ fn dense(version: FormatVersion) -> ArraySchema {
         cell_order: Layout::RowMajor,
         capacity: 10_000,
         coords_filters: filters(vec![Filter::Zstd { level: -1 }]),
-        offsets_filters: filters(vec![Filter::DoubleDelta { level: -1, reinterpret: None }]),
+        offsets_filters: filters(vec![Filter::DoubleDelta {
+            level: -1,
+            reinterpret: None,
+        }]),
         validity_filters: Pipeline::default(),
-        domain: Domain { dimensions: vec![rows] },
+        domain: Domain {
+            dimensions: vec![rows],
+        },
         attributes,
         dimension_labels: Vec::new(),
         enumerations: Vec::new(),
@@ -105,16 +113,23 @@ fn dense(version: FormatVersion) -> ArraySchema {
         schema.enumerations.push(EnumerationRef { name, file_name });
     }
     if version.has_current_domain() {
-        schema.current_domain = CurrentDomain::NdRectangle(NdRectangle { ranges: vec![Range::of(0i32, 50)] });
+        schema.current_domain = CurrentDomain::NdRectangle(NdRectangle {
+            ranges: vec![Range::of(0i32, 50)],
+        });
     }
     schema
 }
 
 /// A sparse schema; from v5 on with dimensions of several types.
 fn sparse(version: FormatVersion) -> ArraySchema {
-    let mut schema =
-        ArraySchema { array_type: ArrayType::Sparse, cell_order: Layout::Hilbert, ..dense(version) };
-    schema.attributes.retain(|a| a.order == DataOrder::Unordered);
+    let mut schema = ArraySchema {
+        array_type: ArrayType::Sparse,
+        cell_order: Layout::Hilbert,
+        ..dense(version)
+    };
+    schema
+        .attributes
+        .retain(|a| a.order == DataOrder::Unordered);
     schema.dimension_labels.clear();
     if !version.has_separate_dimensions() {
         schema.domain.dimensions = vec![
@@ -126,10 +141,17 @@ fn sparse(version: FormatVersion) -> ArraySchema {
     schema.allows_dups = true;
     let mut day = dimension("day", Datatype::DateTimeDay, i64::MIN, i64::MAX - 1, 7i64);
     day.tile_extent = None;
-    schema.domain.dimensions =
-        vec![text_dimension("id"), day, dimension("x", Datatype::Float32, 0.0, 1.0, 1.0f32)];
+    schema.domain.dimensions = vec![
+        text_dimension("id"),
+        day,
+        dimension("x", Datatype::Float32, 0.0, 1.0, 1.0f32),
+    ];
     if version.has_current_domain() {
-        let ranges = vec![Range::new("a", "zz"), Range::of(0i64, 9), Range::of(0.25f32, 0.75)];
+        let ranges = vec![
+            Range::new("a", "zz"),
+            Range::of(0i64, 9),
+            Range::of(0.25f32, 0.75),
+        ];
         schema.current_domain = CurrentDomain::NdRectangle(NdRectangle { ranges });
     }
     schema
@@ -160,7 +182,10 @@ fn a_version_leaves_out_what_it_lacks() {
             version.has_fill_value()
         );
         assert_eq!(decoded.enumerations.is_empty(), !version.has_enumerations());
-        assert_eq!(decoded.current_domain.ranges().is_some(), version.has_current_domain());
+        assert_eq!(
+            decoded.current_domain.ranges().is_some(),
+            version.has_current_domain()
+        );
         let refused = matches!(newest.validate(), Err(SchemaError::Version { .. }));
         assert_eq!(refused, !version.has_current_domain(), "v{version}");
     }
@@ -175,7 +200,11 @@ fn the_smallest_schema_is_these_bytes() {
     schema.dimension_labels.clear();
     schema.enumerations.clear();
     schema.current_domain = CurrentDomain::Empty;
-    for pipeline in [&mut schema.coords_filters, &mut schema.offsets_filters, &mut schema.validity_filters] {
+    for pipeline in [
+        &mut schema.coords_filters,
+        &mut schema.offsets_filters,
+        &mut schema.validity_filters,
+    ] {
         pipeline.filters.clear();
     }
     let pipeline = [0xe8, 3, 0, 0, 0, 0, 0, 0];
@@ -198,7 +227,10 @@ fn damage_is_an_error_or_a_value() {
         for schema in [dense(version), sparse(version)] {
             let whole = schema.encode();
             for len in 0..whole.len() {
-                assert!(ArraySchema::decode(&whole[..len]).is_err(), "v{version} cut at {len}");
+                assert!(
+                    ArraySchema::decode(&whole[..len]).is_err(),
+                    "v{version} cut at {len}"
+                );
             }
             let mut longer = whole.clone();
             longer.push(0);
@@ -213,7 +245,10 @@ fn damage_is_an_error_or_a_value() {
                         let _ = decoded.validate();
                         for d in &decoded.domain.dimensions {
                             if let Some(axis) = d.axis() {
-                                assert_eq!(axis.tile_end(axis.last_tile()), Some(axis.last_offset()));
+                                assert_eq!(
+                                    axis.tile_end(axis.last_tile()),
+                                    Some(axis.last_offset())
+                                );
                             }
                         }
                     }
@@ -225,12 +260,20 @@ fn damage_is_an_error_or_a_value() {
 
 /// The reason why a changed schema is refused, by `check` or only by `validate`.
 fn refused(schema: &ArraySchema, on_loading: bool) -> String {
-    assert_eq!(schema.check().is_err(), on_loading, "{:?}", schema.validate());
+    assert_eq!(
+        schema.check().is_err(),
+        on_loading,
+        "{:?}",
+        schema.validate()
+    );
     assert_eq!(ArraySchema::decode(&schema.encode()).is_err(), on_loading);
     schema.validate().unwrap_err().to_string()
 }
 
-fn changed(schema: fn(FormatVersion) -> ArraySchema, change: impl FnOnce(&mut ArraySchema)) -> ArraySchema {
+fn changed(
+    schema: fn(FormatVersion) -> ArraySchema,
+    change: impl FnOnce(&mut ArraySchema),
+) -> ArraySchema {
     let mut schema = schema(FormatVersion::CURRENT);
     change(&mut schema);
     schema
@@ -269,33 +312,76 @@ fn schemas_that_no_engine_can_work_with_are_refused_on_loading() {
     assert!(r(dense, |s| first(s, Datatype::Float64, 0.0f64, 4.0, 1.0)).contains("dense"));
     assert!(r(dense, |s| first(s, Datatype::Bool, 0u8, 1, 1)).contains("type BOOL"));
     assert!(r(sparse, |s| first(s, Datatype::Float64, f64::NAN, 4.0, 1.0)).contains("finite"));
-    assert!(r(sparse, |s| first(s, Datatype::Float64, 0.0, f64::INFINITY, 1.0)).contains("finite"));
-    assert!(r(sparse, |s| first(s, Datatype::Float32, 0.0, 1.0f32, f32::NAN)).contains("positive"));
+    assert!(
+        r(sparse, |s| first(
+            s,
+            Datatype::Float64,
+            0.0,
+            f64::INFINITY,
+            1.0
+        ))
+        .contains("finite")
+    );
+    assert!(
+        r(sparse, |s| first(
+            s,
+            Datatype::Float32,
+            0.0,
+            1.0f32,
+            f32::NAN
+        ))
+        .contains("positive")
+    );
     assert!(r(sparse, |s| s.domain.dimensions[1].domain = None).contains("no domain"));
-    assert!(r(sparse, |s| s.domain.dimensions[0].cell_val_num = CellValNum::ONE).contains("variable length"));
-    assert!(r(sparse, |s| s.domain.dimensions[1].cell_val_num = CellValNum::Fixed(2)).contains("one value"));
+    assert!(
+        r(sparse, |s| s.domain.dimensions[0].cell_val_num =
+            CellValNum::ONE)
+        .contains("variable length")
+    );
+    assert!(
+        r(sparse, |s| s.domain.dimensions[1].cell_val_num =
+            CellValNum::Fixed(2))
+        .contains("one value")
+    );
     let huge = |s: &mut ArraySchema| {
         let second = dimension("e", Datatype::Int64, 0, i64::MAX - 1, i64::MAX);
-        s.domain.dimensions =
-            vec![dimension("d", Datatype::Int64, 0, i64::MAX - 1, i64::MAX), second.clone()];
-        s.domain.dimensions.push(Dimension { name: "f".to_owned(), ..second });
+        s.domain.dimensions = vec![
+            dimension("d", Datatype::Int64, 0, i64::MAX - 1, i64::MAX),
+            second.clone(),
+        ];
+        s.domain.dimensions.push(Dimension {
+            name: "f".to_owned(),
+            ..second
+        });
         s.attributes.retain(|a| a.order == DataOrder::Unordered);
     };
     assert!(r(dense, huge).contains("2^64"));
-    let mixed = |s: &mut ArraySchema| s.domain.dimensions.push(dimension("e", Datatype::Int64, 0i64, 1, 1));
+    let mixed = |s: &mut ArraySchema| {
+        s.domain
+            .dimensions
+            .push(dimension("e", Datatype::Int64, 0i64, 1, 1))
+    };
     assert!(r(dense, mixed).contains("type INT32"));
     assert!(r(dense, |s| s.attributes[0].datatype = Datatype::Any).contains("ANY"));
     assert!(r(dense, |s| s.attributes[0].fill_value.push(0)).contains("fill value"));
     assert!(r(dense, |s| s.attributes[2].fill_value.clear()).contains("fill value"));
     assert!(r(dense, |s| s.attributes[3].cell_val_num = CellValNum::Var).contains("ordered"));
     assert!(r(dense, |s| s.dimension_labels[0].dimension = 1).contains("dimension"));
-    assert!(r(dense, |s| s.dimension_labels[0].uri = "__labels/../../x".to_owned()).contains("folder"));
+    assert!(
+        r(dense, |s| s.dimension_labels[0].uri =
+            "__labels/../../x".to_owned())
+        .contains("folder")
+    );
     assert!(r(dense, |s| s.dimension_labels[0].relative = false).contains("folder"));
     assert!(r(dense, |s| s.enumerations[0].file_name = "../x".to_owned()).contains("file name"));
     assert!(r(dense, |s| s.enumerations.push(s.enumerations[0].clone())).contains("twice"));
     for (low, high) in [(50, 0), (-6, 0), (0, 101)] {
-        let rectangle = NdRectangle { ranges: vec![Range::of(low, high)] };
-        let schema = changed(dense, |s| s.current_domain = CurrentDomain::NdRectangle(rectangle));
+        let rectangle = NdRectangle {
+            ranges: vec![Range::of(low, high)],
+        };
+        let schema = changed(dense, |s| {
+            s.current_domain = CurrentDomain::NdRectangle(rectangle)
+        });
         assert!(refused(&schema, true).contains("current domain"));
     }
 }
@@ -309,11 +395,23 @@ fn new_schemas_meet_more_rules() {
         refused(&schema, false)
     };
     assert!(r(dense, |s| s.allows_dups = true).contains("duplicates"));
-    assert!(r(dense, |s| s.dimension_labels[0].order = DataOrder::Unordered).contains("increasing"));
+    assert!(
+        r(dense, |s| s.dimension_labels[0].order =
+            DataOrder::Unordered)
+        .contains("increasing")
+    );
     assert!(r(dense, |s| s.attributes[0].name = "__coords".to_owned()).contains("reserved"));
     assert!(r(dense, |s| s.attributes[3].nullable = true).contains("nullable"));
-    assert!(r(dense, |s| s.attributes[4].enumeration = Some("x".to_owned())).contains("\"x\""));
-    assert!(r(dense, |s| s.attributes[2].enumeration = Some("colours".to_owned())).contains("integer"));
+    assert!(
+        r(dense, |s| s.attributes[4].enumeration =
+            Some("x".to_owned()))
+        .contains("\"x\"")
+    );
+    assert!(
+        r(dense, |s| s.attributes[2].enumeration =
+            Some("colours".to_owned()))
+        .contains("integer")
+    );
     fn first<T: crate::datatype::Native>(
         s: &mut ArraySchema,
         datatype: Datatype,
@@ -328,7 +426,10 @@ fn new_schemas_meet_more_rules() {
     assert!(r(dense, |s| first(s, Datatype::Int8, 0i8, 4, 6)).contains("extent of 6"));
     assert!(r(dense, |s| first(s, Datatype::Int64, 0i64, i64::MAX - 1, 10)).contains("64 bits"));
     assert!(r(dense, |s| first(s, Datatype::UInt64, 7u64, u64::MAX, 10)).contains("64 bits"));
-    assert!(r(sparse, |s| first(s, Datatype::Float64, 0.0f64, 1.0, 2.5)).contains("larger than its domain"));
+    assert!(
+        r(sparse, |s| first(s, Datatype::Float64, 0.0f64, 1.0, 2.5))
+            .contains("larger than its domain")
+    );
     assert!(r(sparse, |s| first(s, Datatype::Float64, 1.0f64, 1.5, 0.0)).contains("not positive"));
     // One point has the extent 0 where none is set.
     changed(sparse, |s| {
@@ -350,7 +451,10 @@ fn new_schemas_meet_more_rules() {
 fn global_cell_order_reads_as_what_it_means() {
     let mut schema = sparse(FormatVersion::CURRENT);
     schema.cell_order = Layout::Global;
-    assert_eq!(ArraySchema::decode(&schema.encode()).unwrap().cell_order, Layout::ColMajor);
+    assert_eq!(
+        ArraySchema::decode(&schema.encode()).unwrap().cell_order,
+        Layout::ColMajor
+    );
     assert!(schema.check().is_err());
     let mut schema = dense(FormatVersion::CURRENT);
     schema.cell_order = Layout::Global;
@@ -367,17 +471,27 @@ fn fields_are_found_by_name() {
     assert_eq!(schema.cell_size(FieldIndex::Attribute(1)), Some(6));
     assert_eq!(schema.cell_size(FieldIndex::Dimension(0)), None);
     assert_eq!(schema.cell_size(FieldIndex::Attribute(99)), None);
-    assert!(schema.is_var(FieldIndex::Dimension(0)) && schema.is_nullable(FieldIndex::Attribute(1)));
-    assert_eq!(schema.filters_of(FieldIndex::Dimension(0)), &schema.coords_filters);
+    assert!(
+        schema.is_var(FieldIndex::Dimension(0)) && schema.is_nullable(FieldIndex::Attribute(1))
+    );
+    assert_eq!(
+        schema.filters_of(FieldIndex::Dimension(0)),
+        &schema.coords_filters
+    );
     schema.version = FormatVersion::OLDEST;
-    assert_eq!(schema.filters_of(FieldIndex::Dimension(0)), &Pipeline::default());
+    assert_eq!(
+        schema.filters_of(FieldIndex::Dimension(0)),
+        &Pipeline::default()
+    );
 }
 
 #[test]
 fn enumerations_come_back() {
-    let words = Enumeration::of_strings("words", Datatype::StringUtf8, true, ["a", "", "azulejo"]).unwrap();
+    let words =
+        Enumeration::of_strings("words", Datatype::StringUtf8, true, ["a", "", "azulejo"]).unwrap();
     let numbers: Vec<u8> = [5i32, -1].iter().flat_map(|n| n.to_le_bytes()).collect();
-    let numbers = Enumeration::of_fixed("numbers", Datatype::Int32, CellValNum::ONE, false, numbers).unwrap();
+    let numbers =
+        Enumeration::of_fixed("numbers", Datatype::Int32, CellValNum::ONE, false, numbers).unwrap();
     let none = Enumeration::of_strings("none", Datatype::StringAscii, false, [""; 0]).unwrap();
     for enumeration in [&words, &numbers, &none] {
         let bytes = enumeration.encode();
@@ -395,9 +509,22 @@ fn enumerations_come_back() {
             }
         }
     }
-    assert_eq!((words.len(), words.value(1), words.value(2)), (3, Some(&b""[..]), Some(&b"azulejo"[..])));
-    assert_eq!((words.value(3), words.value(usize::MAX), numbers.value(usize::MAX)), (None, None, None));
-    assert_eq!((words.index().get(b"azulejo"), words.index().get(b"b")), (Some(2), None));
+    assert_eq!(
+        (words.len(), words.value(1), words.value(2)),
+        (3, Some(&b""[..]), Some(&b"azulejo"[..]))
+    );
+    assert_eq!(
+        (
+            words.value(3),
+            words.value(usize::MAX),
+            numbers.value(usize::MAX)
+        ),
+        (None, None, None)
+    );
+    assert_eq!(
+        (words.index().get(b"azulejo"), words.index().get(b"b")),
+        (Some(2), None)
+    );
     assert_eq!(numbers.index().get(&(-1i32).to_le_bytes()), Some(1));
     assert!(none.is_empty());
 }
@@ -411,12 +538,32 @@ fn enumerations_grow_and_hold_nothing_twice() {
     assert_eq!(more.index().get(b"b"), Some(2));
     assert!(words.extend(["a"]).is_err());
     assert!(Enumeration::of_strings("", Datatype::StringUtf8, true, ["a"]).is_err());
-    let grown = Enumeration { data: b"ab".to_vec(), ..words.clone() };
+    let grown = Enumeration {
+        data: b"ab".to_vec(),
+        ..words.clone()
+    };
     assert!(!grown.is_extension_of(&words));
-    let numbers =
-        Enumeration::of_fixed("n", Datatype::Int16, CellValNum::ONE, false, vec![1, 0, 2, 0]).unwrap();
+    let numbers = Enumeration::of_fixed(
+        "n",
+        Datatype::Int16,
+        CellValNum::ONE,
+        false,
+        vec![1, 0, 2, 0],
+    )
+    .unwrap();
     assert!(numbers.extend([[3, 0]]).unwrap().is_extension_of(&numbers));
     assert!(numbers.extend([[3]]).is_err());
-    assert!(Enumeration::of_fixed("n", Datatype::Int16, CellValNum::ONE, false, vec![1, 0, 2]).is_err());
-    assert!(Enumeration::of_fixed("n", Datatype::Int16, CellValNum::ONE, false, vec![1, 0, 1, 0]).is_err());
+    assert!(
+        Enumeration::of_fixed("n", Datatype::Int16, CellValNum::ONE, false, vec![1, 0, 2]).is_err()
+    );
+    assert!(
+        Enumeration::of_fixed(
+            "n",
+            Datatype::Int16,
+            CellValNum::ONE,
+            false,
+            vec![1, 0, 1, 0]
+        )
+        .is_err()
+    );
 }

@@ -1,8 +1,9 @@
 //! Space tiles along one dimension, counted from the start of its domain.
 //!
-//! Coordinates of integer dimensions become *offsets*: `u64` distances from the domain's start. Every domain fits,
-//! [`i64::MIN`] to [`i64::MAX`] too, and offsets compare as coordinates do. Extents are taken as unsigned, because a
-//! writer that covers all of an `INT8` domain with one tile may store an extent of 201 as -55.
+//! Coordinates of integer dimensions become *offsets*: `u64` distances from the domain's start.
+//! Every domain fits, [`i64::MIN`] to [`i64::MAX`] too, and offsets compare as coordinates do.
+//! Extents are taken as unsigned, because a writer that covers all of an `INT8` domain with one
+//! tile may store an extent of 201 as -55.
 
 use super::Dimension;
 use crate::datatype::{Native, Physical, dispatch};
@@ -11,13 +12,15 @@ use std::num::NonZeroU64;
 
 /// Coordinate arithmetic of one machine type, for loops over coordinates.
 pub trait Coordinate: Native {
-    /// The distance from `low`, which must not be above `self` (else it wraps around). 0 for floats.
+    /// The distance from `low`, which must not be above `self` (else it wraps around). 0 for
+    /// floats.
     fn offset_from(self, low: Self) -> u64;
     /// The coordinate at a distance from `low`, wrapping around. `low` itself for floats.
     fn at_offset(low: Self, offset: u64) -> Self;
     /// The value as an extent: unsigned. 0 for floats.
     fn as_extent(self) -> u64;
-    /// The index of the tile that holds `self`, which must not be below `low`. An extent of 0 means one tile.
+    /// The index of the tile that holds `self`, which must not be below `low`. An extent of 0 means
+    /// one tile.
     fn tile_index(self, low: Self, extent: Self) -> u64;
 }
 
@@ -77,7 +80,8 @@ macro_rules! floats {
 integers! { i8 as u8, i16 as u16, i32 as u32, i64 as u64, u8 as u8, u16 as u16, u32 as u32, u64 as u64 }
 floats! { f32, f64 }
 
-/// The domain and tiles of an integer (or datetime, or time) dimension, in offsets from the domain's start.
+/// The domain and tiles of an integer (or datetime, or time) dimension, in offsets from the
+/// domain's start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileAxis {
     physical: Physical,
@@ -88,7 +92,8 @@ pub struct TileAxis {
 }
 
 impl TileAxis {
-    /// The largest offset of the domain: one less than its number of coordinates, which may be 2^64.
+    /// The largest offset of the domain: one less than its number of coordinates, which may be
+    /// 2^64.
     #[must_use]
     pub const fn last_offset(&self) -> u64 {
         self.last
@@ -100,7 +105,8 @@ impl TileAxis {
         self.last as u128 + 1
     }
 
-    /// Coordinates of a tile, those past the domain's end included; all of the domain's without an extent.
+    /// Coordinates of a tile, those past the domain's end included; all of the domain's without an
+    /// extent.
     #[must_use]
     pub const fn extent(&self) -> u128 {
         match self.extent {
@@ -150,7 +156,8 @@ impl TileAxis {
         Some(start.saturating_add(size).min(self.last))
     }
 
-    /// The offset of a coordinate, given as bytes of the dimension's type; `None` outside the domain.
+    /// The offset of a coordinate, given as bytes of the dimension's type; `None` outside the
+    /// domain.
     #[must_use]
     pub fn offset_of(&self, coordinate: &[u8]) -> Option<u64> {
         fn distance<T: Coordinate>(coordinate: &[u8], low: u64, last: u64) -> Option<u64> {
@@ -165,7 +172,8 @@ impl TileAxis {
         dispatch!(self.physical, T => distance::<T>(coordinate, self.low, self.last))
     }
 
-    /// The first and last offset of a range, cut to the domain; `None` if the range is empty or outside the domain.
+    /// The first and last offset of a range, cut to the domain; `None` if the range is empty or
+    /// outside the domain.
     #[must_use]
     pub fn offsets_of(&self, range: &Range) -> Option<(u64, u64)> {
         fn cut<T: Coordinate>(range: &Range, low: u64, last: u64) -> Option<(u64, u64)> {
@@ -175,8 +183,19 @@ impl TileAxis {
             if start > end || start > high || end < low {
                 return None;
             }
-            let start = if start < low { 0 } else { start.offset_from(low) };
-            Some((start, if end > high { last } else { end.offset_from(low) }))
+            let start = if start < low {
+                0
+            } else {
+                start.offset_from(low)
+            };
+            Some((
+                start,
+                if end > high {
+                    last
+                } else {
+                    end.offset_from(low)
+                },
+            ))
         }
         dispatch!(self.physical, T => cut::<T>(range, self.low, self.last))
     }
@@ -199,7 +218,8 @@ impl TileAxis {
 }
 
 impl Dimension {
-    /// The dimension's tiles in offsets; `None` for float and string dimensions, and without a sound domain.
+    /// The dimension's tiles in offsets; `None` for float and string dimensions, and without a
+    /// sound domain.
     #[must_use]
     pub fn axis(&self) -> Option<TileAxis> {
         fn axis<T: Coordinate>(domain: &Range, extent: Option<&[u8]>) -> Option<TileAxis> {
@@ -215,12 +235,15 @@ impl Dimension {
             })
         }
         let physical = self.datatype.physical();
-        let domain = self.domain.as_ref().filter(|_| !self.is_var() && physical.is_integer())?;
+        let domain = self
+            .domain
+            .as_ref()
+            .filter(|_| !self.is_var() && physical.is_integer())?;
         dispatch!(physical, T => axis::<T>(domain, self.tile_extent.as_deref()))
     }
 
-    /// The index of the tile that holds a coordinate (bytes of the dimension's type), which must lie in the domain. 0 for
-    /// strings and without an extent.
+    /// The index of the tile that holds a coordinate (bytes of the dimension's type), which must
+    /// lie in the domain. 0 for strings and without an extent.
     #[must_use]
     pub fn tile_of(&self, coordinate: &[u8]) -> u64 {
         fn tile<T: Coordinate>(coordinate: &[u8], domain: &Range, extent: &[u8]) -> u64 {
@@ -261,17 +284,36 @@ mod tests {
     fn the_whole_of_64_bits_fits() {
         let d = dimension(Datatype::Int64, i64::MIN, i64::MAX, Some(i64::MAX));
         let axis = d.axis().unwrap();
-        assert_eq!((axis.cells(), axis.last_offset(), axis.tiles()), (1 << 64, u64::MAX, 3));
+        assert_eq!(
+            (axis.cells(), axis.last_offset(), axis.tiles()),
+            (1 << 64, u64::MAX, 3)
+        );
         assert_eq!(axis.offset_of(&0i64.to_le_bytes()), Some(1 << 63));
         assert_eq!(axis.coordinate(u64::MAX), i64::MAX.to_le_bytes());
-        assert_eq!((axis.tile_start(2), axis.tile_end(2)), (Some(u64::MAX - 1), Some(u64::MAX)));
-        assert_eq!((axis.tile_start(3), axis.tile_start(u64::MAX)), (None, None));
+        assert_eq!(
+            (axis.tile_start(2), axis.tile_end(2)),
+            (Some(u64::MAX - 1), Some(u64::MAX))
+        );
+        assert_eq!(
+            (axis.tile_start(3), axis.tile_start(u64::MAX)),
+            (None, None)
+        );
         assert_eq!(d.tile_of(&i64::MAX.to_le_bytes()), 2);
 
-        let axis = dimension(Datatype::UInt64, 0, u64::MAX, Some(1)).axis().unwrap();
-        assert_eq!((axis.tiles(), axis.tile_end(u64::MAX)), (1 << 64, Some(u64::MAX)));
-        let axis = dimension(Datatype::UInt64, 0, u64::MAX, None).axis().unwrap();
-        assert_eq!((axis.extent(), axis.tiles(), axis.tile_end(0)), (1 << 64, 1, Some(u64::MAX)));
+        let axis = dimension(Datatype::UInt64, 0, u64::MAX, Some(1))
+            .axis()
+            .unwrap();
+        assert_eq!(
+            (axis.tiles(), axis.tile_end(u64::MAX)),
+            (1 << 64, Some(u64::MAX))
+        );
+        let axis = dimension(Datatype::UInt64, 0, u64::MAX, None)
+            .axis()
+            .unwrap();
+        assert_eq!(
+            (axis.extent(), axis.tiles(), axis.tile_end(0)),
+            (1 << 64, 1, Some(u64::MAX))
+        );
         assert_eq!(axis.tile_start(1), None);
     }
 
@@ -279,7 +321,10 @@ mod tests {
     fn a_wrapped_extent_covers_its_domain() {
         let d = dimension(Datatype::Int8, -100, 100, Some(201u8 as i8));
         let axis = d.axis().unwrap();
-        assert_eq!((axis.extent(), axis.tiles(), axis.tile_end(0)), (201, 1, Some(200)));
+        assert_eq!(
+            (axis.extent(), axis.tiles(), axis.tile_end(0)),
+            (201, 1, Some(200))
+        );
         assert_eq!(axis.coordinate(200), [100]);
     }
 
@@ -293,11 +338,17 @@ mod tests {
                     for c in i8::MIN..=i8::MAX {
                         let inside = (low..=high).contains(&c);
                         let offset = axis.offset_of(&c.to_le_bytes());
-                        assert_eq!(offset, inside.then(|| (i64::from(c) - i64::from(low)) as u64));
+                        assert_eq!(
+                            offset,
+                            inside.then(|| (i64::from(c) - i64::from(low)) as u64)
+                        );
                         let Some(offset) = offset else { continue };
                         assert_eq!(axis.coordinate(offset), c.to_le_bytes());
                         let tile = axis.tile_of(offset);
-                        assert_eq!((tile, tile), (d.tile_of(&c.to_le_bytes()), offset / extent as u64));
+                        assert_eq!(
+                            (tile, tile),
+                            (d.tile_of(&c.to_le_bytes()), offset / extent as u64)
+                        );
                         assert!(
                             axis.tile_start(tile).unwrap() <= offset
                                 && offset <= axis.tile_end(tile).unwrap()
@@ -314,7 +365,10 @@ mod tests {
     fn ranges_are_cut_to_the_domain() {
         let axis = dimension(Datatype::Int16, -10, 10, Some(4)).axis().unwrap();
         assert_eq!(axis.offsets_of(&Range::of(-5i16, 5)), Some((5, 15)));
-        assert_eq!(axis.offsets_of(&Range::of(i16::MIN, i16::MAX)), Some((0, 20)));
+        assert_eq!(
+            axis.offsets_of(&Range::of(i16::MIN, i16::MAX)),
+            Some((0, 20))
+        );
         assert_eq!(axis.offsets_of(&Range::of(10i16, 11)), Some((20, 20)));
         for (start, end) in [(11i16, 12), (-20, -11), (3, 2)] {
             assert_eq!(axis.offsets_of(&Range::of(start, end)), None);
@@ -325,7 +379,13 @@ mod tests {
     fn floats_have_tiles_and_no_offsets() {
         let d = dimension(Datatype::Float32, -1.0f32, 1.0, Some(0.5));
         assert_eq!(d.axis(), None);
-        assert_eq!((d.tile_of(&0.4f32.to_le_bytes()), d.tile_of(&1.0f32.to_le_bytes())), (2, 4));
+        assert_eq!(
+            (
+                d.tile_of(&0.4f32.to_le_bytes()),
+                d.tile_of(&1.0f32.to_le_bytes())
+            ),
+            (2, 4)
+        );
         // One point as a domain gives an extent of 0; the widest domain one of infinity.
         let d = dimension(Datatype::Float64, 1.0f64, 1.0, Some(0.0));
         assert_eq!(d.tile_of(&1.0f64.to_le_bytes()), 0);

@@ -69,7 +69,12 @@ impl<'a> Chunk<'a> {
         let mut r = ByteReader::new(body);
         let metadata = r.bytes(header.metadata_len as usize, "chunk metadata")?;
         let data = r.bytes(header.filtered_len as usize, "chunk data")?;
-        Ok(Self { output_offset, original_len: header.original_len, metadata, data })
+        Ok(Self {
+            output_offset,
+            original_len: header.original_len,
+            metadata,
+            data,
+        })
     }
 
     /// The end of the unfiltered chunk in the tile.
@@ -81,7 +86,8 @@ impl<'a> Chunk<'a> {
 
 /// The index of a stored tile: where each chunk lies and where its cells go.
 ///
-/// Nothing is unfiltered and nothing allocated beyond one entry for each chunk whose 12-byte header is present.
+/// Nothing is unfiltered and nothing allocated beyond one entry for each chunk whose 12-byte header
+/// is present.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TileChunks<'a> {
     chunks: Vec<Chunk<'a>>,
@@ -97,23 +103,37 @@ impl<'a> TileChunks<'a> {
         let mut chunks = Vec::with_capacity(count);
         let mut original_len = 0u64;
         for _ in 0..count {
-            let ChunkHeader { original_len: chunk_len, filtered_len, metadata_len } =
-                ChunkHeader::read(&mut r)?;
+            let ChunkHeader {
+                original_len: chunk_len,
+                filtered_len,
+                metadata_len,
+            } = ChunkHeader::read(&mut r)?;
             let metadata = r.bytes(metadata_len as usize, "chunk metadata")?;
             let data = r.bytes(filtered_len as usize, "chunk data")?;
-            chunks.push(Chunk { output_offset: original_len, original_len: chunk_len, metadata, data });
+            chunks.push(Chunk {
+                output_offset: original_len,
+                original_len: chunk_len,
+                metadata,
+                data,
+            });
             // Cannot overflow: 2^32 chunks of 2^32 bytes would need 2^32 headers in memory.
             original_len += u64::from(chunk_len);
         }
         r.finish("tile")?;
-        Ok(Self { chunks, original_len })
+        Ok(Self {
+            chunks,
+            original_len,
+        })
     }
 
     /// As [`Self::parse`], for a tile whose unfiltered size is known to be `original_len` bytes.
     pub fn parse_sized(stored: &'a [u8], original_len: u64) -> Result<Self> {
         let chunks = Self::parse(stored)?;
         if chunks.original_len != original_len {
-            let reason = format!("its chunks hold {} bytes, not {original_len}", chunks.original_len);
+            let reason = format!(
+                "its chunks hold {} bytes, not {original_len}",
+                chunks.original_len
+            );
             return Err(DecodeError::invalid("tile", 0, reason));
         }
         Ok(chunks)
@@ -134,19 +154,23 @@ impl<'a> TileChunks<'a> {
     /// The chunks that hold any of the bytes `from..to` of the unfiltered tile.
     #[must_use]
     pub fn covering(&self, from: u64, to: u64) -> &[Chunk<'a>] {
-        let first = self.chunks.partition_point(|chunk| chunk.output_end() <= from);
+        let first = self
+            .chunks
+            .partition_point(|chunk| chunk.output_end() <= from);
         let rest = self.chunks.get(first..).unwrap_or(&[]);
         let len = rest.partition_point(|chunk| chunk.output_offset < to);
         rest.get(..len).unwrap_or(&[])
     }
 }
 
-/// Appends a tile without chunks: what stands in an offsets file where the offsets lie inside the data tile.
+/// Appends a tile without chunks: what stands in an offsets file where the offsets lie inside the
+/// data tile.
 pub fn encode_no_chunks(out: &mut Vec<u8>) {
     out.extend_from_slice(&0u64.to_le_bytes());
 }
 
-/// What stands between the chunks of a tile that no filter changes: with it the tile is stored from where its cells lie.
+/// What stands between the chunks of a tile that no filter changes: with it the tile is stored from
+/// where its cells lie.
 #[derive(Debug)]
 pub struct PlainHeaders {
     chunk_num: [u8; 8],
@@ -163,17 +187,31 @@ impl PlainHeaders {
         let header = |chunk: &&[u8]| {
             let too_long = |_| DecodeError::invalid("chunk", 0, "longer than 4 GiB");
             let len = u32::try_from(chunk.len()).map_err(too_long)?;
-            Ok(ChunkHeader { original_len: len, filtered_len: len, metadata_len: 0 }.encode())
+            Ok(ChunkHeader {
+                original_len: len,
+                filtered_len: len,
+                metadata_len: 0,
+            }
+            .encode())
         };
         let headers = chunks.iter().map(header).collect::<Result<_>>()?;
-        Ok(Self { chunk_num: (chunks.len() as u64).to_le_bytes(), headers })
+        Ok(Self {
+            chunk_num: (chunks.len() as u64).to_le_bytes(),
+            headers,
+        })
     }
 
     /// The tile as it is stored, in pieces: the headers and the chunks that they were made of.
     #[must_use]
     pub fn between<'a>(&'a self, chunks: &[&'a [u8]]) -> Vec<&'a [u8]> {
-        let parts = self.headers.iter().zip(chunks).flat_map(|(header, chunk)| [header.as_slice(), chunk]);
-        std::iter::once(self.chunk_num.as_slice()).chain(parts).collect()
+        let parts = self
+            .headers
+            .iter()
+            .zip(chunks)
+            .flat_map(|(header, chunk)| [header.as_slice(), chunk]);
+        std::iter::once(self.chunk_num.as_slice())
+            .chain(parts)
+            .collect()
     }
 }
 
@@ -193,16 +231,27 @@ mod tests {
         };
         for (len, max_chunk_size) in [(0, 16), (4, 16), (16, 16), (100, 16), (100, 18), (100, 0)] {
             let data: Vec<u8> = (0..len).collect();
-            let pipeline = Pipeline { max_chunk_size, ..Pipeline::default() };
+            let pipeline = Pipeline {
+                max_chunk_size,
+                ..Pipeline::default()
+            };
             assert!(pipeline.stores_as_is(&ctx));
             let mut stored = Vec::new();
-            pipeline.encode_tile(&ctx, &data, None, &mut stored, &mut Scratch::new()).unwrap();
+            pipeline
+                .encode_tile(&ctx, &data, None, &mut stored, &mut Scratch::new())
+                .unwrap();
             let mut start = 0;
             let ends = pipeline.chunk_ends(&ctx, data.len(), None);
-            let chunks: Vec<&[u8]> =
-                ends.into_iter().map(|end| &data[std::mem::replace(&mut start, end)..end]).collect();
+            let chunks: Vec<&[u8]> = ends
+                .into_iter()
+                .map(|end| &data[std::mem::replace(&mut start, end)..end])
+                .collect();
             let headers = PlainHeaders::of(&chunks).unwrap();
-            assert_eq!(headers.between(&chunks).concat(), stored, "{len} {max_chunk_size}");
+            assert_eq!(
+                headers.between(&chunks).concat(),
+                stored,
+                "{len} {max_chunk_size}"
+            );
         }
     }
 
@@ -222,29 +271,50 @@ mod tests {
     fn chunks_are_found_and_placed() {
         let bytes = stored(&[(10, b"m", b"abc"), (0, b"", b""), (5, b"", b"defgh")]);
         let tile = TileChunks::parse_sized(&bytes, 15).unwrap();
-        let placed: Vec<_> =
-            tile.chunks().iter().map(|c| (c.output_offset, c.output_end(), c.data)).collect();
-        assert_eq!(placed, [(0, 10, &b"abc"[..]), (10, 10, b""), (10, 15, b"defgh")]);
+        let placed: Vec<_> = tile
+            .chunks()
+            .iter()
+            .map(|c| (c.output_offset, c.output_end(), c.data))
+            .collect();
+        assert_eq!(
+            placed,
+            [(0, 10, &b"abc"[..]), (10, 10, b""), (10, 15, b"defgh")]
+        );
         assert_eq!(tile.chunks()[0].metadata, b"m");
         assert_eq!(tile.covering(0, 10).len(), 1);
         assert_eq!(tile.covering(9, 11).len(), 3);
         assert_eq!(tile.covering(10, 12).last().unwrap().data, b"defgh");
         assert!(tile.covering(15, 20).is_empty());
-        assert!(matches!(TileChunks::parse_sized(&bytes, 16), Err(DecodeError::Invalid { .. })));
+        assert!(matches!(
+            TileChunks::parse_sized(&bytes, 16),
+            Err(DecodeError::Invalid { .. })
+        ));
     }
 
     #[test]
     fn a_cut_or_hostile_tile_is_refused() {
         let bytes = stored(&[(10, b"m", b"abc"), (5, b"", b"defgh")]);
         for len in 0..bytes.len() {
-            assert!(matches!(TileChunks::parse(&bytes[..len]), Err(DecodeError::Truncated { .. })), "{len}");
+            assert!(
+                matches!(
+                    TileChunks::parse(&bytes[..len]),
+                    Err(DecodeError::Truncated { .. })
+                ),
+                "{len}"
+            );
         }
         let mut long = bytes.clone();
         long.push(0);
-        assert!(matches!(TileChunks::parse(&long), Err(DecodeError::Invalid { .. })));
+        assert!(matches!(
+            TileChunks::parse(&long),
+            Err(DecodeError::Invalid { .. })
+        ));
         let mut many = bytes;
         many[..8].fill(0xff);
-        assert!(matches!(TileChunks::parse(&many), Err(DecodeError::Truncated { .. })));
+        assert!(matches!(
+            TileChunks::parse(&many),
+            Err(DecodeError::Truncated { .. })
+        ));
     }
 
     #[test]

@@ -1,5 +1,6 @@
-//! Tiles that stand alone: a header says all that is needed to undo the filters. Schemas, enumerations, metadata, group
-//! details, commit conditions and the parts of fragment metadata are kept in them. Page: *Generic Tile*.
+//! Tiles that stand alone: a header says all that is needed to undo the filters. Schemas,
+//! enumerations, metadata, group details, commit conditions and the parts of fragment metadata are
+//! kept in them. Page: *Generic Tile*.
 
 use super::TileChunks;
 use crate::datatype::{CellValNum, Datatype};
@@ -42,11 +43,14 @@ impl GenericTileHeader {
     /// Bytes of the header before the filters, whose length the last field gives.
     pub const BASE_SIZE: usize = 34;
 
-    /// The header of data that the reference writes in generic tiles: characters, compressed by GZIP of level 1.
-    /// `persisted_size` is 0 until the data is filtered.
+    /// The header of data that the reference writes in generic tiles: characters, compressed by
+    /// GZIP of level 1. `persisted_size` is 0 until the data is filtered.
     #[must_use]
     pub fn new(version: FormatVersion, tile_size: u64, encrypted: bool) -> Self {
-        let mut filters = Pipeline { filters: vec![Filter::Gzip { level: 1 }], ..Pipeline::default() };
+        let mut filters = Pipeline {
+            filters: vec![Filter::Gzip { level: 1 }],
+            ..Pipeline::default()
+        };
         if encrypted {
             filters.filters.push(Filter::Aes256Gcm);
         }
@@ -73,7 +77,13 @@ impl GenericTileHeader {
         let encrypted = match r.u8("generic tile encryption type")? {
             0 => false,
             1 => true,
-            id => return Err(DecodeError::UnknownId { what: "encryption type", id: id.into(), offset: at }),
+            id => {
+                return Err(DecodeError::UnknownId {
+                    what: "encryption type",
+                    id: id.into(),
+                    offset: at,
+                });
+            }
         };
         let len = r.u32("generic tile filters length")?;
         let at = r.offset();
@@ -88,7 +98,15 @@ impl GenericTileHeader {
                 "encrypted without the filter for it",
             ));
         }
-        Ok(Self { version, persisted_size, tile_size, datatype, cell_size, encrypted, filters })
+        Ok(Self {
+            version,
+            persisted_size,
+            tile_size,
+            datatype,
+            cell_size,
+            encrypted,
+            filters,
+        })
     }
 
     /// Writes the header.
@@ -118,29 +136,38 @@ impl GenericTileHeader {
     fn context<'a>(&self, key: Option<&'a EncryptionKey>) -> Result<FilterContext<'a>> {
         let value_size = self.datatype.size() as u64;
         let values = self.cell_size / value_size;
-        let cell_val_num =
-            u32::try_from(values).ok().filter(|n| *n > 0 && self.cell_size.is_multiple_of(value_size));
+        let cell_val_num = u32::try_from(values)
+            .ok()
+            .filter(|n| *n > 0 && self.cell_size.is_multiple_of(value_size));
         let Some(cell_val_num) = cell_val_num.filter(|n| *n != CellValNum::VAR_ID) else {
             let reason = format!("{} bytes of {}", self.cell_size, self.datatype);
             return Err(DecodeError::invalid("generic tile cell size", 0, reason));
         };
         let cell_val_num = CellValNum::Fixed(cell_val_num);
-        Ok(FilterContext { version: self.version, datatype: self.datatype, cell_val_num, key })
+        Ok(FilterContext {
+            version: self.version,
+            datatype: self.datatype,
+            cell_val_num,
+            key,
+        })
     }
 }
 
 impl GenericTile {
-    /// Reads the generic tile at the start of `bytes`, which may go on behind it, and undoes its filters.
+    /// Reads the generic tile at the start of `bytes`, which may go on behind it, and undoes its
+    /// filters.
     ///
     /// `limit` bounds the unfiltered data in bytes.
     ///
     /// # Errors
-    /// [`DecodeError::Decrypt`] for a missing, unneeded or wrong key; [`DecodeError::LimitExceeded`]; damaged bytes.
+    /// [`DecodeError::Decrypt`] for a missing, unneeded or wrong key;
+    /// [`DecodeError::LimitExceeded`]; damaged bytes.
     pub fn decode(bytes: &[u8], key: Option<&EncryptionKey>, limit: u64) -> Result<Self> {
         Self::decode_with(bytes, key, limit, &mut Scratch::new())
     }
 
-    /// As [`Self::decode`], with codecs at hand: for many small tiles their tables cost more than the data.
+    /// As [`Self::decode`], with codecs at hand: for many small tiles their tables cost more than
+    /// the data.
     ///
     /// # Errors
     /// As [`Self::decode`].
@@ -154,8 +181,11 @@ impl GenericTile {
         let header = GenericTileHeader::decode(r)?;
         header.check_key(key)?;
         let stored = r.bytes_u64(header.persisted_size, "generic tile data")?;
-        let too_large =
-            DecodeError::LimitExceeded { what: "generic tile size", asked: header.tile_size, limit };
+        let too_large = DecodeError::LimitExceeded {
+            what: "generic tile size",
+            asked: header.tile_size,
+            limit,
+        };
         let size = usize::try_from(header.tile_size).map_err(|_| too_large.clone())?;
         if header.tile_size > limit {
             return Err(too_large);
@@ -163,12 +193,23 @@ impl GenericTile {
         // The chunks must promise as much before that much is allocated.
         TileChunks::parse_sized(stored, header.tile_size)?;
         let mut data = vec![0; size];
-        header.filters.decode_tile(&header.context(key)?, stored, &mut data, scratch)?;
-        Ok(Self { header, data, consumed: r.offset() })
+        header
+            .filters
+            .decode_tile(&header.context(key)?, stored, &mut data, scratch)?;
+        Ok(Self {
+            header,
+            data,
+            consumed: r.offset(),
+        })
     }
 
-    /// Filters `data` and puts it behind a header, as the reference writes generic tiles in `version`.
-    pub fn encode(data: &[u8], version: FormatVersion, key: Option<&EncryptionKey>) -> Result<Vec<u8>> {
+    /// Filters `data` and puts it behind a header, as the reference writes generic tiles in
+    /// `version`.
+    pub fn encode(
+        data: &[u8],
+        version: FormatVersion,
+        key: Option<&EncryptionKey>,
+    ) -> Result<Vec<u8>> {
         let mut bytes = Vec::new();
         Self::encode_with(data, version, key, &mut bytes, &mut Scratch::new())?;
         Ok(bytes)
@@ -184,7 +225,9 @@ impl GenericTile {
     ) -> Result<()> {
         let mut header = GenericTileHeader::new(version, data.len() as u64, key.is_some());
         let mut stored = Vec::new();
-        header.filters.encode_tile(&header.context(key)?, data, None, &mut stored, scratch)?;
+        header
+            .filters
+            .encode_tile(&header.context(key)?, data, None, &mut stored, scratch)?;
         header.persisted_size = stored.len() as u64;
         let mut w = ByteWriter::new();
         header.encode(&mut w);
@@ -212,9 +255,12 @@ mod tests {
     fn all_versions_come_back_with_and_without_a_key() {
         let key = key();
         for version in FormatVersion::all() {
-            for (data, key) in
-                [(sample(), None), (sample(), Some(&key)), (b"one".to_vec(), None), (vec![], None)]
-            {
+            for (data, key) in [
+                (sample(), None),
+                (sample(), Some(&key)),
+                (b"one".to_vec(), None),
+                (vec![], None),
+            ] {
                 let mut bytes = GenericTile::encode(&data, version, key).unwrap();
                 let len = bytes.len();
                 bytes.extend_from_slice(b"what follows");
@@ -234,7 +280,10 @@ mod tests {
         assert_eq!(bytes[4..12], (bytes.len() as u64 - 52).to_le_bytes());
         assert_eq!(bytes[12..20], 3u64.to_le_bytes());
         assert_eq!(bytes[20..base], [4, 1, 0, 0, 0, 0, 0, 0, 0, 0, 18, 0, 0, 0]);
-        assert_eq!(bytes[base..52], [0, 0, 1, 0, 1, 0, 0, 0, 1, 5, 0, 0, 0, 1, 1, 0, 0, 0]);
+        assert_eq!(
+            bytes[base..52],
+            [0, 0, 1, 0, 1, 0, 0, 0, 1, 5, 0, 0, 0, 1, 1, 0, 0, 0]
+        );
     }
 
     #[test]
@@ -242,8 +291,9 @@ mod tests {
         let key = key();
         let open = GenericTile::encode(b"abc", FormatVersion::CURRENT, None).unwrap();
         let closed = GenericTile::encode(b"abc", FormatVersion::CURRENT, Some(&key)).unwrap();
-        let reason = |bytes: &[u8], key: Option<&EncryptionKey>| match GenericTile::decode(bytes, key, LIMIT)
-        {
+        let reason = |bytes: &[u8], key: Option<&EncryptionKey>| match GenericTile::decode(
+            bytes, key, LIMIT,
+        ) {
             Err(DecodeError::Decrypt { reason }) => reason,
             other => panic!("{other:?}"),
         };
@@ -257,7 +307,11 @@ mod tests {
         let mut bytes = GenericTile::encode(&sample(), FormatVersion::CURRENT, None).unwrap();
         assert_eq!(
             GenericTile::decode(&bytes, None, 1000),
-            Err(DecodeError::LimitExceeded { what: "generic tile size", asked: 200_000, limit: 1000 })
+            Err(DecodeError::LimitExceeded {
+                what: "generic tile size",
+                asked: 200_000,
+                limit: 1000
+            })
         );
         bytes[12..20].copy_from_slice(&u64::MAX.to_le_bytes());
         assert!(GenericTile::decode(&bytes, None, u64::MAX).is_err());
@@ -269,9 +323,13 @@ mod tests {
     fn damage_is_an_error_or_a_value() {
         let key = key();
         for key in [None, Some(&key)] {
-            let whole = GenericTile::encode(b"some text of a schema", FormatVersion::CURRENT, key).unwrap();
+            let whole =
+                GenericTile::encode(b"some text of a schema", FormatVersion::CURRENT, key).unwrap();
             for len in 0..whole.len() {
-                assert!(GenericTile::decode(&whole[..len], key, LIMIT).is_err(), "cut at {len}");
+                assert!(
+                    GenericTile::decode(&whole[..len], key, LIMIT).is_err(),
+                    "cut at {len}"
+                );
             }
             for at in 0..whole.len() {
                 for bit in 0..8 {

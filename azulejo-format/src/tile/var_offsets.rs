@@ -1,6 +1,8 @@
-//! Offsets of variable-length cells: for each cell a `u64`, where in the data tile it starts (in bytes).
+//! Offsets of variable-length cells: for each cell a `u64`, where in the data tile it starts (in
+//! bytes).
 //!
-//! Page: *Fragment, Data File*. The first offset is 0; a cell ends where the next begins, the last at the end of the data.
+//! Page: *Fragment, Data File*. The first offset is 0; a cell ends where the next begins, the last
+//! at the end of the data.
 
 use crate::error::{DecodeError, Result};
 
@@ -10,7 +12,10 @@ pub fn validate(offsets: &[u64], data_len: u64) -> Result<()> {
         return Ok(());
     };
     // One pass without branches, so that it runs at the speed of memory; only an error asks where.
-    let decreases = offsets.iter().zip(offsets.iter().skip(1)).fold(0u8, |bad, (a, b)| bad | u8::from(a > b));
+    let decreases = offsets
+        .iter()
+        .zip(offsets.iter().skip(1))
+        .fold(0u8, |bad, (a, b)| bad | u8::from(a > b));
     if *first == 0 && *last <= data_len && decreases == 0 {
         return Ok(());
     }
@@ -36,7 +41,8 @@ fn explain(offsets: &[u64], data_len: u64) -> DecodeError {
     DecodeError::invalid("offsets tile", 0, "unordered")
 }
 
-/// Offsets from the bytes of an unfiltered offsets tile, into `out` (its length is the number of cells).
+/// Offsets from the bytes of an unfiltered offsets tile, into `out` (its length is the number of
+/// cells).
 pub fn decode(bytes: &[u8], out: &mut [u64]) -> Result<()> {
     let (values, rest) = bytes.as_chunks::<8>();
     if !rest.is_empty() || values.len() != out.len() {
@@ -52,7 +58,10 @@ pub fn decode(bytes: &[u8], out: &mut [u64]) -> Result<()> {
 /// The bytes of an unfiltered offsets tile.
 #[must_use]
 pub fn encode(offsets: &[u64]) -> Vec<u8> {
-    offsets.iter().flat_map(|offset| offset.to_le_bytes()).collect()
+    offsets
+        .iter()
+        .flat_map(|offset| offset.to_le_bytes())
+        .collect()
 }
 
 #[cfg(test)]

@@ -6,14 +6,16 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 /// The last timestamp that was handed out.
 static LAST: AtomicU64 = AtomicU64::new(0);
 
-/// How far behind the last timestamp the wall clock may lie for us to wait until it has caught up. A clock that was set
-/// back further is not waited for.
+/// How far behind the last timestamp the wall clock may lie for us to wait until it has caught up.
+/// A clock that was set back further is not waited for.
 const LONGEST_WAIT: u64 = 20;
 
-/// Milliseconds since 1970-01-01 UTC for a new write: later than any that this process was given before.
+/// Milliseconds since 1970-01-01 UTC for a new write: later than any that this process was given
+/// before.
 ///
-/// Two writes within a millisecond would otherwise have one time, and no order. The second one waits for the next
-/// millisecond, so that a reader that opens an array after a write always sees it.
+/// Two writes within a millisecond would otherwise have one time, and no order. The second one
+/// waits for the next millisecond, so that a reader that opens an array after a write always sees
+/// it.
 #[must_use]
 pub fn next_timestamp() -> u64 {
     loop {
@@ -30,20 +32,26 @@ pub fn next_timestamp() -> u64 {
         } else {
             last.saturating_add(1)
         };
-        if LAST.compare_exchange(last, next, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
+        if LAST
+            .compare_exchange(last, next, Ordering::SeqCst, Ordering::SeqCst)
+            .is_ok()
+        {
             return next;
         }
     }
 }
 
-/// Milliseconds since 1970-01-01 UTC for a reader: everything that this process has written lies before it or at it.
+/// Milliseconds since 1970-01-01 UTC for a reader: everything that this process has written lies
+/// before it or at it.
 #[must_use]
 pub fn now() -> u64 {
     millis(since_epoch()).max(LAST.load(Ordering::SeqCst))
 }
 
 fn since_epoch() -> Duration {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .unwrap_or_default()
 }
 
 fn millis(since: Duration) -> u64 {
@@ -60,8 +68,14 @@ mod tests {
         let threads: Vec<_> = (0..4)
             .map(|_| std::thread::spawn(|| (0..20).map(|_| next_timestamp()).collect::<Vec<_>>()))
             .collect();
-        let given: Vec<Vec<u64>> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
-        assert!(given.iter().all(|times| times.is_sorted_by(|a, b| a < b)), "{given:?}");
+        let given: Vec<Vec<u64>> = threads
+            .into_iter()
+            .map(|thread| thread.join().unwrap())
+            .collect();
+        assert!(
+            given.iter().all(|times| times.is_sorted_by(|a, b| a < b)),
+            "{given:?}"
+        );
         let all: HashSet<u64> = given.iter().flatten().copied().collect();
         assert_eq!(all.len(), 80);
         assert!(all.iter().all(|time| *time <= now()));
@@ -70,7 +84,11 @@ mod tests {
     #[test]
     fn they_keep_up_with_the_wall_clock() {
         for _ in 0..5 {
-            let (before, time, after) = (millis(since_epoch()), next_timestamp(), millis(since_epoch()));
+            let (before, time, after) = (
+                millis(since_epoch()),
+                next_timestamp(),
+                millis(since_epoch()),
+            );
             assert!(before <= time && time <= after, "{before} {time} {after}");
         }
     }

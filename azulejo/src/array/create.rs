@@ -8,12 +8,14 @@ use crate::group::ObjectType;
 use crate::storage::{Entry, Uri};
 use azulejo_format::ArraySchema;
 use azulejo_format::path::{
-    ENUMERATIONS_FOLDER, LEGACY_SCHEMA_FILE, RootFolder, SCHEMA_FOLDER, enumeration_path, schema_path,
+    ENUMERATIONS_FOLDER, LEGACY_SCHEMA_FILE, RootFolder, SCHEMA_FOLDER, enumeration_path,
+    schema_path,
 };
 use azulejo_format::schema::NewArray;
 use azulejo_format::timestamped_name::TimestampedName;
 
-/// The folders of a new array, besides that of its schemas and enumerations. Other programs expect them where folders exist.
+/// The folders of a new array, besides that of its schemas and enumerations. Other programs expect
+/// them where folders exist.
 const FOLDERS: [RootFolder; 5] = [
     RootFolder::Commits,
     RootFolder::Fragments,
@@ -23,7 +25,8 @@ const FOLDERS: [RootFolder; 5] = [
 ];
 
 impl Array {
-    /// Creates an array: `array` is a schema, or what a builder made. It is encrypted if the context has a key.
+    /// Creates an array: `array` is a schema, or what a builder made. It is encrypted if the
+    /// context has a key.
     ///
     /// Nothing is visible until all of it is stored.
     ///
@@ -44,28 +47,44 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] if an array or a group lies there, [`Error::InvalidArgument`] for a schema that breaks a
-    /// rule.
+    /// [`Error::AlreadyExists`] if an array or a group lies there, [`Error::InvalidArgument`] for a
+    /// schema that breaks a rule.
     pub fn create(context: &Context, uri: &str, array: impl Into<NewArray>) -> Result<()> {
         Self::create_at(context, uri, array, clock::next_timestamp())
     }
 
-    /// As [`Self::create`], with the time (milliseconds since 1970-01-01 UTC) that the schema is to have.
+    /// As [`Self::create`], with the time (milliseconds since 1970-01-01 UTC) that the schema is to
+    /// have.
     ///
     /// # Errors
     /// As [`Self::create`].
-    pub fn create_at(context: &Context, uri: &str, array: impl Into<NewArray>, timestamp: u64) -> Result<()> {
+    pub fn create_at(
+        context: &Context,
+        uri: &str,
+        array: impl Into<NewArray>,
+        timestamp: u64,
+    ) -> Result<()> {
         let (uri, array) = (Uri::parse(uri)?, array.into());
-        array.check().map_err(|error| Error::InvalidArgument(format!("cannot create {uri}: {error}")))?;
+        array
+            .check()
+            .map_err(|error| Error::InvalidArgument(format!("cannot create {uri}: {error}")))?;
         let location = context.locate(&uri)?;
         if is_taken(&location)? {
-            return Err(Error::AlreadyExists { uri: uri.to_string() });
+            return Err(Error::AlreadyExists {
+                uri: uri.to_string(),
+            });
         }
         let label_arrays: Vec<(Location, &ArraySchema)> = array
             .labels()
             .map(|(label, schema)| {
                 let path = location.path.join(&label.uri);
-                (Location { storage: location.storage.clone(), path }, schema)
+                (
+                    Location {
+                        storage: location.storage.clone(),
+                        path,
+                    },
+                    schema,
+                )
             })
             .collect();
         let name = TimestampedName::unversioned(timestamp, timestamp);
@@ -82,16 +101,25 @@ impl Array {
         write().inspect_err(|_| {
             // What was written is of no use without the rest; the first error is the one to report.
             let mut left: Vec<_> = (array.enumerations.iter())
-                .map(|enumeration| location.path.join(&enumeration_path(&enumeration.file_name)))
+                .map(|enumeration| {
+                    location
+                        .path
+                        .join(&enumeration_path(&enumeration.file_name))
+                })
                 .collect();
             left.extend(label_arrays.iter().map(|(label, _)| label.path.clone()));
-            left.push(location.path.join(&schema_path(&name, array.schema.version)));
+            left.push(
+                location
+                    .path
+                    .join(&schema_path(&name, array.schema.version)),
+            );
             let _ = location.storage.delete(&left);
         })
     }
 }
 
-/// Whether an array or group lies there. A `__schema` without schemas is what a crash while creating leaves.
+/// Whether an array or group lies there. A `__schema` without schemas is what a crash while
+/// creating leaves.
 fn is_taken(location: &Location) -> Result<bool> {
     let entries = location.storage.list(&location.path)?;
     Ok(match ObjectType::of(&entries) {
@@ -113,10 +141,19 @@ pub(super) fn put_schema(
     name: &TimestampedName,
 ) -> Result<()> {
     for folder in FOLDERS {
-        location.storage.make_folder(&location.path.join(folder.name()))?;
+        location
+            .storage
+            .make_folder(&location.path.join(folder.name()))?;
     }
-    location.storage.make_folder(&location.path.join(SCHEMA_FOLDER).join(ENUMERATIONS_FOLDER))?;
-    put_tile(context, location, &schema_path(name, schema.version), &schema.encode())
+    location
+        .storage
+        .make_folder(&location.path.join(SCHEMA_FOLDER).join(ENUMERATIONS_FOLDER))?;
+    put_tile(
+        context,
+        location,
+        &schema_path(name, schema.version),
+        &schema.encode(),
+    )
 }
 
 #[cfg(test)]
@@ -132,11 +169,14 @@ mod tests {
     }
 
     fn new_array() -> NewArray {
-        let words = Enumeration::of_strings("words", Datatype::StringUtf8, true, ["a", "b"]).unwrap();
+        let words =
+            Enumeration::of_strings("words", Datatype::StringUtf8, true, ["a", "b"]).unwrap();
         ArraySchema::dense()
             .dimension("x", 0i32..=99, 10)
             .enumeration(words)
-            .attribute_with(Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("words"))
+            .attribute_with(
+                Attribute::new("w", Datatype::UInt8, CellValNum::ONE).enumerated("words"),
+            )
             .label(0, "name", DataOrder::Increasing, Datatype::Float64)
             .build()
             .unwrap()
@@ -152,28 +192,55 @@ mod tests {
             Array::create(&context, uri, new.clone()).unwrap();
             let array = Array::open(&context, uri).unwrap();
             assert_eq!(**array.schema(), new.schema);
-            assert_eq!(array.schemas().keys().collect::<Vec<_>>(), [array.schema_name()]);
+            assert_eq!(
+                array.schemas().keys().collect::<Vec<_>>(),
+                [array.schema_name()]
+            );
             assert_eq!(*array.enumeration("words").unwrap(), new.enumerations[0]);
-            assert_eq!(**array.open_label("name").unwrap().schema(), new.label_schemas[0]);
+            assert_eq!(
+                **array.open_label("name").unwrap().schema(),
+                new.label_schemas[0]
+            );
             assert!(array.fragments().is_empty() && array.metadata().unwrap().is_empty());
             let again = Array::create(&context, uri, new).unwrap_err();
             assert!(matches!(again, Error::AlreadyExists { .. }), "{again}");
         }
-        for folder_name in ["__commits", "__fragments", "__meta", "__fragment_meta", "__labels", "__schema"] {
-            assert!(folder.path().join("new").join(folder_name).is_dir(), "{folder_name}");
+        for folder_name in [
+            "__commits",
+            "__fragments",
+            "__meta",
+            "__fragment_meta",
+            "__labels",
+            "__schema",
+        ] {
+            assert!(
+                folder.path().join("new").join(folder_name).is_dir(),
+                "{folder_name}"
+            );
         }
-        assert_eq!(std::fs::read_dir(folder.path().join("new")).unwrap().count(), 6);
+        assert_eq!(
+            std::fs::read_dir(folder.path().join("new"))
+                .unwrap()
+                .count(),
+            6
+        );
     }
 
     #[test]
     fn keys_are_used_and_never_printed() {
         let key = b"0123456789abcdeF0123456789abcdeF";
         let encrypted = context(Some(key));
-        let new = ArraySchema::sparse().dimension("x", 0i64..=9, 2).build().unwrap();
+        let new = ArraySchema::sparse()
+            .dimension("x", 0i64..=9, 2)
+            .build()
+            .unwrap();
         Array::create(&encrypted, "mem://new", new).unwrap();
         let array = Array::open(&encrypted, "mem://new").unwrap();
         let printed = format!("{array:?} {encrypted:?}");
-        assert!(!printed.contains("0123456789abcdeF") && !printed.contains("48, 49, 50"), "{printed}");
+        assert!(
+            !printed.contains("0123456789abcdeF") && !printed.contains("48, 49, 50"),
+            "{printed}"
+        );
     }
 
     #[test]
@@ -181,9 +248,17 @@ mod tests {
         let context = context(None);
         let mut new = new_array();
         new.enumerations.clear();
-        let error = Array::create(&context, "mem://new", new).unwrap_err().to_string();
-        assert!(error.contains("mem://new") && error.contains("\"words\""), "{error}");
-        assert!(matches!(Array::open(&context, "mem://new"), Err(Error::NotFound { .. })));
+        let error = Array::create(&context, "mem://new", new)
+            .unwrap_err()
+            .to_string();
+        assert!(
+            error.contains("mem://new") && error.contains("\"words\""),
+            "{error}"
+        );
+        assert!(matches!(
+            Array::open(&context, "mem://new"),
+            Err(Error::NotFound { .. })
+        ));
     }
 
     #[test]
@@ -191,7 +266,10 @@ mod tests {
         let context = context(None);
         let location = context.locate(&Uri::parse("mem://new").unwrap()).unwrap();
         let left = location.path.join("__schema/__enumerations/x");
-        location.storage.put(&left, bytes::Bytes::from_static(b"x")).unwrap();
+        location
+            .storage
+            .put(&left, bytes::Bytes::from_static(b"x"))
+            .unwrap();
         Array::create(&context, "mem://new", new_array()).unwrap();
         Array::open(&context, "mem://new").unwrap();
     }
@@ -201,6 +279,10 @@ mod tests {
         let context = context(None);
         Array::create_at(&context, "mem://new", new_array(), 17).unwrap();
         let array = Array::open_at(&context, "mem://new", crate::TimeRange::until(17)).unwrap();
-        assert!(array.schema_name().starts_with("__17_17_"), "{}", array.schema_name());
+        assert!(
+            array.schema_name().starts_with("__17_17_"),
+            "{}",
+            array.schema_name()
+        );
     }
 }

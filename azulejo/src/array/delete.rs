@@ -15,16 +15,18 @@ use azulejo_format::timestamped_name::TimestampedName;
 use std::sync::Arc;
 
 impl Array {
-    /// Deletes the cells of a sparse array that meet a condition and were written until `timestamp` (milliseconds since
-    /// 1970-01-01 UTC; now unless given). Opened at a time before, the array still has them. Returns the delete's name.
+    /// Deletes the cells of a sparse array that meet a condition and were written until `timestamp`
+    /// (milliseconds since 1970-01-01 UTC; now unless given). Opened at a time before, the array
+    /// still has them. Returns the delete's name.
     ///
-    /// Nothing is rewritten: readers leave the cells out from now on, and a consolidation that purges removes them. Cells
-    /// that are null where the condition compares are deleted too, as in the reference; so are all cells of fragments
-    /// without an attribute that the condition compares.
+    /// Nothing is rewritten: readers leave the cells out from now on, and a consolidation that
+    /// purges removes them. Cells that are null where the condition compares are deleted too, as in
+    /// the reference; so are all cells of fragments without an attribute that the condition
+    /// compares.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a dense array, and for deleting where something is *not* null, which cannot be
-    /// stored. [`Error::Unsupported`] for an array below format version 16,
+    /// [`Error::InvalidArgument`] for a dense array, and for deleting where something is *not*
+    /// null, which cannot be stored. [`Error::Unsupported`] for an array below format version 16,
     /// [`Error::SchemaMismatch`] for a condition that does not fit the schema.
     pub fn delete_cells(
         context: &Context,
@@ -35,7 +37,9 @@ impl Array {
         let head = Head::open(context, uri)?;
         let refuse = |reason: &str| Error::InvalidArgument(format!("{}: {reason}", head.uri));
         if head.schema.is_dense() {
-            return Err(refuse("cells of a dense array cannot be deleted; write other values"));
+            return Err(refuse(
+                "cells of a dense array cannot be deleted; write other values",
+            ));
         }
         if !head.schema.version.has_deletes() {
             return Err(Error::Unsupported(format!(
@@ -79,27 +83,40 @@ fn replace_labels(
     enumerations: EnumerationLookup<'_>,
 ) -> Result<()> {
     let find = |field: &FieldRef| {
-        let attribute = schema.attributes.iter().find(|a| a.name == field.name && !field.raw)?;
+        let attribute = schema
+            .attributes
+            .iter()
+            .find(|a| a.name == field.name && !field.raw)?;
         Some((attribute, attribute.enumeration.as_deref()?))
     };
     match condition {
         Condition::Compare { field, op, value } => {
-            let Some((attribute, name)) = find(field) else { return Ok(()) };
+            let Some((attribute, name)) = find(field) else {
+                return Ok(());
+            };
             let index = enumerations(name)?.index().get(value);
             if index.is_none() {
-                *op = if *op == Comparison::Ne { Comparison::AlwaysTrue } else { Comparison::AlwaysFalse };
+                *op = if *op == Comparison::Ne {
+                    Comparison::AlwaysTrue
+                } else {
+                    Comparison::AlwaysFalse
+                };
             }
             *value = index_bytes(attribute, index.unwrap_or(0));
         }
         Condition::In { field, values, .. } => {
-            let Some((attribute, name)) = find(field) else { return Ok(()) };
+            let Some((attribute, name)) = find(field) else {
+                return Ok(());
+            };
             let enumeration = enumerations(name)?;
             let known = enumeration.index();
             let indices = values.iter().filter_map(|label| known.get(label));
             *values = indices.map(|index| index_bytes(attribute, index)).collect();
         }
         Condition::And(children) | Condition::Or(children) => {
-            children.iter_mut().try_for_each(|child| replace_labels(child, schema, enumerations))?;
+            children
+                .iter_mut()
+                .try_for_each(|child| replace_labels(child, schema, enumerations))?;
         }
         Condition::Not(child) => replace_labels(child, schema, enumerations)?,
         Condition::IsNull { .. } => {}
@@ -107,29 +124,44 @@ fn replace_labels(
     Ok(())
 }
 
-/// An index in the bytes of an integer attribute, which is large enough for every index of its enumeration.
+/// An index in the bytes of an integer attribute, which is large enough for every index of its
+/// enumeration.
 fn index_bytes(attribute: &Attribute, index: u64) -> Vec<u8> {
-    index.to_le_bytes().into_iter().take(attribute.datatype.size()).collect()
+    index
+        .to_le_bytes()
+        .into_iter()
+        .take(attribute.datatype.size())
+        .collect()
 }
 
-/// Null tests are stored as comparisons with an empty value, which no reader tells from those (and the reference does not
-/// open arrays that have them on fixed-length attributes). That something is not null can be said otherwise: it equals a
-/// value, or it does not.
+/// Null tests are stored as comparisons with an empty value, which no reader tells from those (and
+/// the reference does not open arrays that have them on fixed-length attributes). That something is
+/// not null can be said otherwise: it equals a value, or it does not.
 fn spell_out_nulls(condition: &mut Condition, head: &Head) -> Result<()> {
     match condition {
-        Condition::IsNull { field, negated: true } => {
-            let size = head.schema.field(&field.name).and_then(|at| head.schema.cell_size(at)).unwrap_or(0);
+        Condition::IsNull {
+            field,
+            negated: true,
+        } => {
+            let size = head
+                .schema
+                .field(&field.name)
+                .and_then(|at| head.schema.cell_size(at))
+                .unwrap_or(0);
             let compare = |op| Condition::compare(field.clone(), op, vec![0; size]);
             *condition = Condition::Or(vec![compare(Comparison::Eq), compare(Comparison::Ne)]);
             Ok(())
         }
-        Condition::IsNull { field, negated: false } => Err(Error::InvalidArgument(format!(
+        Condition::IsNull {
+            field,
+            negated: false,
+        } => Err(Error::InvalidArgument(format!(
             "{}: a delete of the cells where {:?} is not null cannot be stored; compare it with values",
             head.uri, field.name
         ))),
-        Condition::And(children) | Condition::Or(children) => {
-            children.iter_mut().try_for_each(|child| spell_out_nulls(child, head))
-        }
+        Condition::And(children) | Condition::Or(children) => children
+            .iter_mut()
+            .try_for_each(|child| spell_out_nulls(child, head)),
         Condition::Not(child) => spell_out_nulls(child, head),
         Condition::Compare { .. } | Condition::In { .. } => Ok(()),
     }

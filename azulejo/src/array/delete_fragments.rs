@@ -36,8 +36,9 @@ pub struct DeletedFragments {
 impl Array {
     /// Deletes fragments for good, at all times.
     ///
-    /// All go at one stroke: their commits move to a consolidated commits file, and one ignore file says that they do not count
-    /// any more. Only fragments below format version 12 go one by one. A crash at any point leaves a readable array.
+    /// All go at one stroke: their commits move to a consolidated commits file, and one ignore file
+    /// says that they do not count any more. Only fragments below format version 12 go one by one.
+    /// A crash at any point leaves a readable array.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a name that the array does not have; nothing is deleted then.
@@ -92,18 +93,35 @@ fn choose<'a>(
             }
         }
         FragmentSelection::Named(names) => {
-            let mut wanted: HashSet<&str> =
-                names.iter().map(|name| last_component(name.trim_end_matches('/'))).collect();
-            chosen = all.iter().filter(|fragment| wanted.remove(fragment.entry.file_name())).collect();
+            let mut wanted: HashSet<&str> = names
+                .iter()
+                .map(|name| last_component(name.trim_end_matches('/')))
+                .collect();
+            chosen = all
+                .iter()
+                .filter(|fragment| wanted.remove(fragment.entry.file_name()))
+                .collect();
             let mut missing: Vec<&str> = wanted.into_iter().collect();
             missing.sort_unstable();
             if let Some(name) = missing.first() {
-                return Err(Error::InvalidArgument(format!("{}: there is no fragment {name:?}", head.uri)));
+                return Err(Error::InvalidArgument(format!(
+                    "{}: there is no fragment {name:?}",
+                    head.uri
+                )));
             }
         }
     }
-    let deleted = chosen.iter().map(|fragment| fragment.entry.file_name().to_owned()).collect();
-    Ok((chosen, DeletedFragments { deleted, kept_in_part }))
+    let deleted = chosen
+        .iter()
+        .map(|fragment| fragment.entry.file_name().to_owned())
+        .collect();
+    Ok((
+        chosen,
+        DeletedFragments {
+            deleted,
+            kept_in_part,
+        },
+    ))
 }
 
 fn delete(head: &Head, commits: &Commits, chosen: &[&CommittedFragment]) -> Result<()> {
@@ -111,7 +129,8 @@ fn delete(head: &Head, commits: &Commits, chosen: &[&CommittedFragment]) -> Resu
     let at = |path: &str| location.path.join(path);
     // Files that make fragments exist: of old ones, which go one by one, and of others.
     let (mut old, mut files): (Vec<StorePath>, Vec<StorePath>) = Default::default();
-    let (mut ignored, mut alone): (Vec<(&TimestampedName, String)>, Vec<String>) = Default::default();
+    let (mut ignored, mut alone): (Vec<(&TimestampedName, String)>, Vec<String>) =
+        Default::default();
     for fragment in chosen {
         let (path, name) = (&fragment.entry.path, &fragment.entry.name);
         let version = fragment_version(name).map_err(|e| Error::decode(at(path).to_string(), e))?;
@@ -134,20 +153,37 @@ fn delete(head: &Head, commits: &Commits, chosen: &[&CommittedFragment]) -> Resu
     if let (Some(start), Some(end)) = (start, ignored.iter().map(|(name, _)| name.t_end).max()) {
         let name = || TimestampedName::versioned(start, end, FormatVersion::CURRENT.number());
         if !alone.is_empty() {
-            let commits = alone.iter().map(|uri| ConsolidatedCommit::Fragment { uri }).collect();
+            let commits = alone
+                .iter()
+                .map(|uri| ConsolidatedCommit::Fragment { uri })
+                .collect();
             let body = ConsolidatedCommits { commits }.encode();
-            storage.put(&at(&suffixed_commit_path(&name(), Suffix::Consolidated)), Bytes::from(body))?;
+            storage.put(
+                &at(&suffixed_commit_path(&name(), Suffix::Consolidated)),
+                Bytes::from(body),
+            )?;
         }
         // They still count, by the consolidated commits.
         storage.delete(&files)?;
-        let list = IgnoreList { uris: ignored.into_iter().map(|(_, commit)| commit).collect() };
-        storage.put(&at(&suffixed_commit_path(&name(), Suffix::Ignore)), Bytes::from(list.encode()))?;
+        let list = IgnoreList {
+            uris: ignored.into_iter().map(|(_, commit)| commit).collect(),
+        };
+        storage.put(
+            &at(&suffixed_commit_path(&name(), Suffix::Ignore)),
+            Bytes::from(list.encode()),
+        )?;
     }
     storage.delete(&old)?;
-    let folders: Vec<StorePath> = chosen.iter().map(|fragment| at(&fragment.entry.path)).collect();
+    let folders: Vec<StorePath> = chosen
+        .iter()
+        .map(|fragment| at(&fragment.entry.path))
+        .collect();
     storage.delete(&folders)?;
     // A vacuum file hides what a deleted fragment replaced: it may go only once that is gone, too.
-    let gone: HashSet<&str> = chosen.iter().map(|fragment| fragment.entry.file_name()).collect();
+    let gone: HashSet<&str> = chosen
+        .iter()
+        .map(|fragment| fragment.entry.file_name())
+        .collect();
     let left: HashSet<&str> = (commits.committed.fragments.iter())
         .map(|fragment| fragment.entry.file_name())
         .filter(|name| !gone.contains(name))
@@ -161,6 +197,8 @@ fn delete(head: &Head, commits: &Commits, chosen: &[&CommittedFragment]) -> Resu
         let any = |name: &String| left.contains(name.as_str());
         !list.new.iter().any(any) && list.new.iter().any(|name| gone.contains(name.as_str()))
     });
-    let files = stale.map(|(entry, _)| &entry.path).chain(given_up.map(|(entry, _)| &entry.path));
+    let files = stale
+        .map(|(entry, _)| &entry.path)
+        .chain(given_up.map(|(entry, _)| &entry.path));
     storage.delete(&files.map(|path| at(path)).collect::<Vec<_>>())
 }

@@ -1,12 +1,14 @@
 //! What lies in an array's folder, from the listings of its folders alone. Pure.
 //!
-//! Up to v11 fragments, commits and consolidated fragment metadata lie flat in the array's own folder, since v12 each in
-//! a folder; an array that lived through both has both. Names that are not the format's are passed by everywhere (the
-//! reference trips over those in `__schema`, `__meta` and `__fragment_meta`).
+//! Up to v11 fragments, commits and consolidated fragment metadata lie flat in the array's own
+//! folder, since v12 each in a folder; an array that lived through both has both. Names that are
+//! not the format's are passed by everywhere (the reference trips over those in `__schema`,
+//! `__meta` and `__fragment_meta`).
 
 use crate::storage::Entry;
 use azulejo_format::path::{
-    self, CommitEntry, DetailEntry, FRAGMENTS_FOLDER, LEGACY_SCHEMA_FILE, RootEntry, RootFolder, SchemaEntry,
+    self, CommitEntry, DetailEntry, FRAGMENTS_FOLDER, LEGACY_SCHEMA_FILE, RootEntry, RootFolder,
+    SchemaEntry,
 };
 use azulejo_format::timestamped_name::TimestampedName;
 
@@ -46,7 +48,9 @@ impl NamedEntry {
     /// The last component of the path.
     #[must_use]
     pub fn file_name(&self) -> &str {
-        self.path.rsplit_once('/').map_or(&*self.path, |(_, name)| name)
+        self.path
+            .rsplit_once('/')
+            .map_or(&*self.path, |(_, name)| name)
     }
 }
 
@@ -117,8 +121,16 @@ impl DetailFiles {
         let mut parsed = Self::default();
         for entry in entries.iter().filter(|entry| !entry.is_dir) {
             match DetailEntry::classify(&entry.name) {
-                DetailEntry::Detail(name) => parsed.files.push(NamedEntry::new(Some(folder), entry, name)),
-                DetailEntry::Vacuum(name) => parsed.vacuums.push(NamedEntry::new(Some(folder), entry, name)),
+                DetailEntry::Detail(name) => {
+                    parsed
+                        .files
+                        .push(NamedEntry::new(Some(folder), entry, name))
+                }
+                DetailEntry::Vacuum(name) => {
+                    parsed
+                        .vacuums
+                        .push(NamedEntry::new(Some(folder), entry, name))
+                }
                 DetailEntry::Partial | DetailEntry::Unknown => {}
             }
         }
@@ -131,7 +143,10 @@ impl Directory {
     /// Sorts out the listings.
     #[must_use]
     pub fn parse(listings: &Listings) -> Self {
-        let mut directory = Self { is_empty: listings.root.is_empty(), ..Self::default() };
+        let mut directory = Self {
+            is_empty: listings.root.is_empty(),
+            ..Self::default()
+        };
         let mut committed = std::collections::HashSet::new();
         for entry in &listings.root {
             match RootEntry::classify(&entry.name) {
@@ -143,16 +158,25 @@ impl Directory {
                     directory.other = Some(OtherObject::Group);
                 }
                 RootEntry::LegacyFragment(name) if entry.is_dir => {
-                    let commit =
-                        if path::needs_commit(&name) { FlatCommit::Missing } else { FlatCommit::NotNeeded };
-                    directory.flat_fragments.push((NamedEntry::new(None, entry, name), commit));
+                    let commit = if path::needs_commit(&name) {
+                        FlatCommit::Missing
+                    } else {
+                        FlatCommit::NotNeeded
+                    };
+                    directory
+                        .flat_fragments
+                        .push((NamedEntry::new(None, entry, name), commit));
                 }
                 RootEntry::LegacyCommit(_) => {
                     committed.insert(stem(&entry.name));
                 }
-                RootEntry::LegacyVacuum(name) => directory.vacuums.push(NamedEntry::new(None, entry, name)),
+                RootEntry::LegacyVacuum(name) => {
+                    directory.vacuums.push(NamedEntry::new(None, entry, name))
+                }
                 RootEntry::LegacyFragmentMetadata(name) => {
-                    directory.fragment_meta.push(NamedEntry::new(None, entry, name));
+                    directory
+                        .fragment_meta
+                        .push(NamedEntry::new(None, entry, name));
                 }
                 _ => {}
             }
@@ -164,7 +188,9 @@ impl Directory {
         }
         for entry in listings.schema.iter().filter(|entry| !entry.is_dir) {
             if let SchemaEntry::Schema(name) = SchemaEntry::classify(&entry.name) {
-                directory.schemas.push(NamedEntry::new(Some(RootFolder::Schema), entry, name));
+                directory
+                    .schemas
+                    .push(NamedEntry::new(Some(RootFolder::Schema), entry, name));
             }
         }
         sort_schemas(&mut directory.schemas, |schema| &schema.name);
@@ -187,7 +213,11 @@ impl Directory {
         }
         for entry in listings.fragment_meta.iter().filter(|entry| !entry.is_dir) {
             if let Some(name) = path::fragment_meta_entry(&entry.name) {
-                directory.fragment_meta.push(NamedEntry::new(Some(RootFolder::FragmentMeta), entry, name));
+                directory.fragment_meta.push(NamedEntry::new(
+                    Some(RootFolder::FragmentMeta),
+                    entry,
+                    name,
+                ));
             }
         }
         // The newest first: it holds the most footers, and the first of several counts.
@@ -203,20 +233,31 @@ impl Directory {
         self.has_legacy_schema || !self.schemas.is_empty()
     }
 
-    /// Paths of all schemas relative to the array, oldest first, each with the name that fragments know it by.
+    /// Paths of all schemas relative to the array, oldest first, each with the name that fragments
+    /// know it by.
     pub fn schema_files(&self) -> impl Iterator<Item = (&str, &str)> {
-        let legacy = self.has_legacy_schema.then_some((LEGACY_SCHEMA_FILE, LEGACY_SCHEMA_FILE));
-        legacy.into_iter().chain(self.schemas.iter().map(|schema| (schema.path.as_str(), schema.file_name())))
+        let legacy = self
+            .has_legacy_schema
+            .then_some((LEGACY_SCHEMA_FILE, LEGACY_SCHEMA_FILE));
+        legacy.into_iter().chain(
+            self.schemas
+                .iter()
+                .map(|schema| (schema.path.as_str(), schema.file_name())),
+        )
     }
 }
 
 /// Times of day are at least this many milliseconds; the least number of 13 digits.
 const TIMES_OF_DAY: u64 = 1_000_000_000_000;
 
-/// Orders schemas, the latest last: by time, but by text where times of day and others are mixed. libtiledb always orders by text.
-/// It creates arrays at the time of day and lets programs evolve them at times of their choice, 2 say, which sort behind.
+/// Orders schemas, the latest last: by time, but by text where times of day and others are mixed.
+/// libtiledb always orders by text. It creates arrays at the time of day and lets programs evolve
+/// them at times of their choice, 2 say, which sort behind.
 pub(crate) fn sort_schemas<S>(schemas: &mut [S], name: impl Fn(&S) -> &TimestampedName) {
-    let of_day = schemas.iter().filter(|schema| name(schema).t_end >= TIMES_OF_DAY).count();
+    let of_day = schemas
+        .iter()
+        .filter(|schema| name(schema).t_end >= TIMES_OF_DAY)
+        .count();
     if of_day == 0 || of_day == schemas.len() {
         schemas.sort_by(|a, b| name(a).cmp_by_time(name(b)));
     } else {
@@ -225,7 +266,11 @@ pub(crate) fn sort_schemas<S>(schemas: &mut [S], name: impl Fn(&S) -> &Timestamp
 }
 
 fn sort(entries: &mut [NamedEntry]) {
-    entries.sort_by(|a, b| a.name.cmp_by_time(&b.name).then_with(|| a.path.cmp(&b.path)));
+    entries.sort_by(|a, b| {
+        a.name
+            .cmp_by_time(&b.name)
+            .then_with(|| a.path.cmp(&b.path))
+    });
 }
 
 /// A name without its suffix.
@@ -241,8 +286,16 @@ mod tests {
 
     fn files(names: &[String]) -> Vec<Entry> {
         let entry = |name: &String| match name.strip_suffix('/') {
-            Some(name) => Entry { name: name.to_owned(), is_dir: true, size: Some(0) },
-            None => Entry { name: name.clone(), is_dir: false, size: None },
+            Some(name) => Entry {
+                name: name.to_owned(),
+                is_dir: true,
+                size: Some(0),
+            },
+            None => Entry {
+                name: name.clone(),
+                is_dir: false,
+                size: None,
+            },
         };
         names.iter().map(entry).collect()
     }
@@ -302,9 +355,17 @@ mod tests {
         let schemas: Vec<_> = directory.schema_files().map(|(path, _)| path).collect();
         assert_eq!(
             schemas,
-            ["__array_schema.tdb", &format!("__schema/__9_9_{ID}"), &format!("__schema/__10_10_{ID}")]
+            [
+                "__array_schema.tdb",
+                &format!("__schema/__9_9_{ID}"),
+                &format!("__schema/__10_10_{ID}")
+            ]
         );
-        let flat: Vec<_> = directory.flat_fragments.iter().map(|(e, c)| (e.path.clone(), *c)).collect();
+        let flat: Vec<_> = directory
+            .flat_fragments
+            .iter()
+            .map(|(e, c)| (e.path.clone(), *c))
+            .collect();
         assert_eq!(
             flat,
             [
@@ -314,35 +375,65 @@ mod tests {
                 (format!("__3_3_{ID}_9"), FlatCommit::Missing),
             ]
         );
-        assert_eq!(paths(&directory.written), [format!("__fragments/__6_6_{ID}_22")]);
-        assert_eq!(paths(&directory.deletes), [format!("__commits/__7_7_{ID}_22.del")]);
-        assert_eq!(paths(&directory.consolidated), [format!("__commits/__6_7_{ID}_22.con")]);
-        assert_eq!(paths(&directory.ignores), [format!("__commits/__6_7_{ID}_22.ign")]);
+        assert_eq!(
+            paths(&directory.written),
+            [format!("__fragments/__6_6_{ID}_22")]
+        );
+        assert_eq!(
+            paths(&directory.deletes),
+            [format!("__commits/__7_7_{ID}_22.del")]
+        );
+        assert_eq!(
+            paths(&directory.consolidated),
+            [format!("__commits/__6_7_{ID}_22.con")]
+        );
+        assert_eq!(
+            paths(&directory.ignores),
+            [format!("__commits/__6_7_{ID}_22.ign")]
+        );
         assert_eq!(
             paths(&directory.vacuums),
-            [format!("__2_3_{ID}_9.vac"), format!("__commits/__6_7_{ID}_22.vac")]
+            [
+                format!("__2_3_{ID}_9.vac"),
+                format!("__commits/__6_7_{ID}_22.vac")
+            ]
         );
         assert_eq!(
             paths(&directory.fragment_meta),
-            [format!("__2_3_{ID}_9.meta"), format!("__fragment_meta/__1_8_{ID}_22.meta")]
+            [
+                format!("__2_3_{ID}_9.meta"),
+                format!("__fragment_meta/__1_8_{ID}_22.meta")
+            ]
         );
         assert_eq!(
             paths(&directory.metadata.files),
             [format!("__meta/__9_9_{ID}"), format!("__meta/__10_10_{ID}")]
         );
-        assert_eq!(paths(&directory.metadata.vacuums), [format!("__meta/__9_10_{ID}.vac")]);
+        assert_eq!(
+            paths(&directory.metadata.vacuums),
+            [format!("__meta/__9_10_{ID}.vac")]
+        );
     }
 
     #[test]
     fn other_objects_are_known() {
         let parse = |names: &[&str]| {
             let names: Vec<String> = names.iter().map(|&n| n.to_owned()).collect();
-            Directory::parse(&Listings { root: files(&names), ..Listings::default() })
+            Directory::parse(&Listings {
+                root: files(&names),
+                ..Listings::default()
+            })
         };
         assert!(parse(&[]).is_empty);
         assert_eq!(parse(&["__group/"]).other, Some(OtherObject::Group));
-        assert_eq!(parse(&["__tiledb_group.tdb"]).other, Some(OtherObject::Group));
-        assert_eq!(parse(&["__kv_schema.tdb"]).other, Some(OtherObject::KeyValueStore));
+        assert_eq!(
+            parse(&["__tiledb_group.tdb"]).other,
+            Some(OtherObject::Group)
+        );
+        assert_eq!(
+            parse(&["__kv_schema.tdb"]).other,
+            Some(OtherObject::KeyValueStore)
+        );
         let folder = parse(&["x", "__schema/"]);
         assert!(!folder.is_array() && folder.other.is_none() && !folder.is_empty);
     }

@@ -14,21 +14,23 @@ use azulejo_format::schema::{Enumeration, SchemaEvolution};
 use azulejo_format::timestamped_name::TimestampedName;
 use std::collections::HashSet;
 
-/// How often a timestamp of our own is taken anew if another process has just written a schema of the same time.
+/// How often a timestamp of our own is taken anew if another process has just written a schema of
+/// the same time.
 const ATTEMPTS: usize = 20;
 
 impl Array {
-    /// Evolves the schema, from `timestamp` on (milliseconds since 1970-01-01 UTC; now unless given). Opened at a time
-    /// before, the array has its old schema. Fragments stay as they are: attributes added read as their fill value in
-    /// older fragments, attributes dropped are no longer read.
+    /// Evolves the schema, from `timestamp` on (milliseconds since 1970-01-01 UTC; now unless
+    /// given). Opened at a time before, the array has its old schema. Fragments stay as they are:
+    /// attributes added read as their fill value in older fragments, attributes dropped are no
+    /// longer read.
     ///
-    /// The new schema is of format version 22 (or newer, if the array is): programs too old for it cannot open the array
-    /// any more.
+    /// The new schema is of format version 22 (or newer, if the array is): programs too old for it
+    /// cannot open the array any more.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for changes that contradict the schema or break a rule, and for a timestamp that is
-    /// not after the schema's. [`Error::Unsupported`] for other attributes in an array with fragments below format
-    /// version 10, which TileDB could not read any more.
+    /// [`Error::InvalidArgument`] for changes that contradict the schema or break a rule, and for a
+    /// timestamp that is not after the schema's. [`Error::Unsupported`] for other attributes in an
+    /// array with fragments below format version 10, which TileDB could not read any more.
     pub fn evolve(
         context: &Context,
         uri: &str,
@@ -40,8 +42,8 @@ impl Array {
         evolve_to(context, &head, evolution, &name)
     }
 
-    /// As [`Self::evolve`], at any time: a schema of a time before the latest one's never is the latest, and only those
-    /// see it who open the array at a time between the two.
+    /// As [`Self::evolve`], at any time: a schema of a time before the latest one's never is the
+    /// latest, and only those see it who open the array at a time between the two.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for changes that contradict the latest schema or break a rule.
@@ -52,28 +54,40 @@ impl Array {
         timestamp: u64,
     ) -> Result<()> {
         let head = Head::open(context, uri)?;
-        evolve_to(context, &head, evolution, &TimestampedName::unversioned(timestamp, timestamp))
+        evolve_to(
+            context,
+            &head,
+            evolution,
+            &TimestampedName::unversioned(timestamp, timestamp),
+        )
     }
 
     /// What [`Self::evolve`] would make of the schema; writes nothing.
     ///
     /// # Errors
     /// As [`Self::evolve`].
-    pub fn plan_evolution(context: &Context, uri: &str, evolution: &SchemaEvolution) -> Result<ArraySchema> {
+    pub fn plan_evolution(
+        context: &Context,
+        uri: &str,
+        evolution: &SchemaEvolution,
+    ) -> Result<ArraySchema> {
         let head = Head::open(context, uri)?;
         check_fragments(&head, evolution)?;
         next_schema(context, &head, evolution)?
             .map_err(|error| Error::InvalidArgument(format!("cannot evolve {}: {error}", head.uri)))
     }
 
-    /// Upgrades the array to format version 22, from `timestamp` on (now unless given). Fragments stay as they are; new
-    /// ones are written in the new version. Returns whether there was anything to do.
+    /// Upgrades the array to format version 22, from `timestamp` on (now unless given). Fragments
+    /// stay as they are; new ones are written in the new version. Returns whether there was
+    /// anything to do.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a timestamp that is not after the schema's.
     pub fn upgrade(context: &Context, uri: &str, timestamp: Option<u64>) -> Result<bool> {
         let head = Head::open(context, uri)?;
-        let Some(upgraded) = head.schema.upgraded() else { return Ok(false) };
+        let Some(upgraded) = head.schema.upgraded() else {
+            return Ok(false);
+        };
         let name = next_name(&head, timestamp)?;
         put_schema(context, &head.location, &upgraded, &name)?;
         Ok(true)
@@ -90,7 +104,12 @@ fn evolve_to(
     let bad = |error| Error::InvalidArgument(format!("cannot evolve {}: {error}", head.uri));
     let next = next_schema(context, head, evolution)?.map_err(bad)?;
     check_fragments(head, evolution)?;
-    let new = || evolution.add_enumerations.iter().chain(&evolution.extend_enumerations);
+    let new = || {
+        evolution
+            .add_enumerations
+            .iter()
+            .chain(&evolution.extend_enumerations)
+    };
     let write = || -> Result<()> {
         for enumeration in new() {
             let path = enumeration_path(&enumeration.file_name);
@@ -101,7 +120,10 @@ fn evolve_to(
     write().inspect_err(|_| {
         // No schema names them. The first error is the one to report.
         let path = |e: &Enumeration| head.location.path.join(&enumeration_path(&e.file_name));
-        let _ = head.location.storage.delete(&new().map(path).collect::<Vec<_>>());
+        let _ = head
+            .location
+            .storage
+            .delete(&new().map(path).collect::<Vec<_>>());
     })
 }
 
@@ -111,31 +133,44 @@ fn next_schema(
     head: &Head,
     evolution: &SchemaEvolution,
 ) -> Result<Result<ArraySchema, azulejo_format::schema::SchemaError>> {
-    let schema = head.schema.upgraded().unwrap_or_else(|| head.schema.with_own_filters());
+    let schema = head
+        .schema
+        .upgraded()
+        .unwrap_or_else(|| head.schema.with_own_filters());
     let extended = evolution.extend_enumerations.iter().map(|e| &e.name);
-    let referred = evolution.add_attributes.iter().filter_map(|a| a.enumeration.as_ref());
-    let mut names: Vec<&String> =
-        extended.chain(referred).filter(|name| schema.enumeration(name).is_some()).collect();
+    let referred = evolution
+        .add_attributes
+        .iter()
+        .filter_map(|a| a.enumeration.as_ref());
+    let mut names: Vec<&String> = extended
+        .chain(referred)
+        .filter(|name| schema.enumeration(name).is_some())
+        .collect();
     names.sort();
     names.dedup();
-    let loaded: Vec<Enumeration> =
-        names.into_iter().map(|name| head.enumeration(context, name)).collect::<Result<_>>()?;
+    let loaded: Vec<Enumeration> = names
+        .into_iter()
+        .map(|name| head.enumeration(context, name))
+        .collect::<Result<_>>()?;
     Ok(evolution.apply(&schema, &loaded))
 }
 
-/// Fragments that do not say which schema they were written with are taken to have the latest one's attributes: by the
-/// reference, which then fails to open the array.
+/// Fragments that do not say which schema they were written with are taken to have the latest one's
+/// attributes: by the reference, which then fails to open the array.
 fn check_fragments(head: &Head, evolution: &SchemaEvolution) -> Result<()> {
     if evolution.add_attributes.is_empty() && evolution.drop_attributes.is_empty() {
         return Ok(());
     }
-    let Commits { committed, vacuums, .. } = head.commits()?;
+    let Commits {
+        committed, vacuums, ..
+    } = head.commits()?;
     let replaced: HashSet<&str> = vacuums.iter().flat_map(|(_, list)| list.names()).collect();
     let counts = |fragment: &&CommittedFragment| !replaced.contains(fragment.entry.file_name());
     for fragment in committed.fragments.iter().filter(counts) {
         let name = &fragment.entry.name;
-        let version = fragment_version(name)
-            .map_err(|e| Error::decode(head.location.path.join(&fragment.entry.path).to_string(), e))?;
+        let version = fragment_version(name).map_err(|e| {
+            Error::decode(head.location.path.join(&fragment.entry.path).to_string(), e)
+        })?;
         if !version.has_schema_evolution() {
             return Err(Error::Unsupported(format!(
                 "{}: the fragment {name} is of format version {version}, and TileDB could not open the array any more \
@@ -147,7 +182,8 @@ fn check_fragments(head: &Head, evolution: &SchemaEvolution) -> Result<()> {
     Ok(())
 }
 
-/// A name for the next schema. It sorts behind the latest one's: the new schema would otherwise never be the latest.
+/// A name for the next schema. It sorts behind the latest one's: the new schema would otherwise
+/// never be the latest.
 fn next_name(head: &Head, timestamp: Option<u64>) -> Result<TimestampedName> {
     let attempts = if timestamp.is_some() { 1 } else { ATTEMPTS };
     let mut taken = 0;

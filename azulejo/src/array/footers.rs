@@ -1,4 +1,5 @@
-//! The footers of the fragments that count, as one batch of IO, or none where consolidated metadata has them.
+//! The footers of the fragments that count, as one batch of IO, or none where consolidated metadata
+//! has them.
 
 use super::fragment::NewFragment;
 use super::open::{FEW_TAILS, Schemas, TAIL_LEN, Unread, decode_at, generic_tile};
@@ -7,7 +8,9 @@ use super::{Contents, Fragment, TimeRange};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{ReadRange, ReadRequest, StorePath, Tail, Tails, shown_tails};
-use azulejo_format::fragment::{ConsolidatedFragmentMetadata, Footer, LegacyMetadata, LocatedFooter};
+use azulejo_format::fragment::{
+    ConsolidatedFragmentMetadata, Footer, LegacyMetadata, LocatedFooter,
+};
 use azulejo_format::path::{FRAGMENT_METADATA_FILE, LEGACY_SCHEMA_FILE, fragment_version};
 use azulejo_format::timestamped_name::NameStyle;
 use azulejo_format::{ArraySchema, DecodeError};
@@ -22,8 +25,9 @@ const LONGEST_TOGETHER: u64 = 1 << 20;
 /// From this many footers on they are decoded in parallel.
 const PARALLEL_FOOTERS: usize = 32;
 
-/// From this many fragments on a storage may show their footers instead of reading the ends of their metadata files: the
-/// memory that these take, and the time to fill it, are more than what they save later.
+/// From this many fragments on a storage may show their footers instead of reading the ends of
+/// their metadata files: the memory that these take, and the time to fill it, are more than what
+/// they save later.
 const MANY_FOOTERS: usize = 64;
 
 /// Bytes that are shown at least, for footers that are longer than usual.
@@ -37,27 +41,55 @@ pub(super) fn read(
     time: TimeRange,
     unread: &Unread,
 ) -> Result<Contents> {
-    let Unread { committed, vacuums, deletes, fragment_meta, tails } = unread;
-    let reader = FooterReader { context, location, schemas, tails };
+    let Unread {
+        committed,
+        vacuums,
+        deletes,
+        fragment_meta,
+        tails,
+    } = unread;
+    let reader = FooterReader {
+        context,
+        location,
+        schemas,
+        tails,
+    };
     let payloads = reader.consolidated_payloads(fragment_meta)?;
     let footers = reader.consolidated_footers(fragment_meta, &payloads)?;
-    let partial =
-        if schemas.latest.is_dense() { PartialOverlap::Excluded } else { PartialOverlap::WithTimestamps };
-    // What was loaded of each committed fragment; inside it nothing, if it turned out not to be one.
+    let partial = if schemas.latest.is_dense() {
+        PartialOverlap::Excluded
+    } else {
+        PartialOverlap::WithTimestamps
+    };
+    // What was loaded of each committed fragment; inside it nothing, if it turned out not to be
+    // one.
     let mut loaded: Vec<Option<Option<Box<Fragment>>>> = Vec::new();
     loaded.resize_with(committed.fragments.len(), || None);
     let mut without_timestamps = HashSet::new();
     let current = loop {
         let selected = select_fragments(committed, vacuums, time, partial, &without_timestamps);
-        let missing: Vec<usize> = selected.current.iter().copied().filter(|i| loaded[*i].is_none()).collect();
-        let chosen: Vec<&CommittedFragment> = missing.iter().map(|&i| &committed.fragments[i]).collect();
-        for (i, fragment) in missing.into_iter().zip(reader.fragments(&chosen, &footers)?) {
+        let missing: Vec<usize> = selected
+            .current
+            .iter()
+            .copied()
+            .filter(|i| loaded[*i].is_none())
+            .collect();
+        let chosen: Vec<&CommittedFragment> =
+            missing.iter().map(|&i| &committed.fragments[i]).collect();
+        for (i, fragment) in missing
+            .into_iter()
+            .zip(reader.fragments(&chosen, &footers)?)
+        {
             loaded[i] = Some(fragment);
         }
-        // A consolidated fragment whose cells have no timestamps counts as a whole or not at all; without it, what it
-        // replaced counts again.
+        // A consolidated fragment whose cells have no timestamps counts as a whole or not at all;
+        // without it, what it replaced counts again.
         let before = without_timestamps.len();
-        for fragment in selected.current.iter().filter_map(|i| loaded[*i].as_ref()?.as_deref()) {
+        for fragment in selected
+            .current
+            .iter()
+            .filter_map(|i| loaded[*i].as_ref()?.as_deref())
+        {
             let range = fragment.time_range();
             let inside = time.start <= range.start && range.end <= time.end;
             if !inside && !fragment.has_timestamps() {
@@ -68,12 +100,27 @@ pub(super) fn read(
             break selected.current;
         }
     };
-    let fragments =
-        current.iter().filter_map(|i| loaded[*i].take().flatten().map(|fragment| *fragment)).collect();
-    let whole = select_fragments(committed, vacuums, time, PartialOverlap::Excluded, &HashSet::new());
-    let to_vacuum =
-        whole.superseded.iter().map(|&i| location.path.join(&committed.fragments[i].entry.path)).collect();
-    Ok(Contents { fragments, deletes: deletes.clone(), to_vacuum })
+    let fragments = current
+        .iter()
+        .filter_map(|i| loaded[*i].take().flatten().map(|fragment| *fragment))
+        .collect();
+    let whole = select_fragments(
+        committed,
+        vacuums,
+        time,
+        PartialOverlap::Excluded,
+        &HashSet::new(),
+    );
+    let to_vacuum = whole
+        .superseded
+        .iter()
+        .map(|&i| location.path.join(&committed.fragments[i].entry.path))
+        .collect();
+    Ok(Contents {
+        fragments,
+        deletes: deletes.clone(),
+        to_vacuum,
+    })
 }
 
 /// What must be known before the first fragment can be looked at.
@@ -91,13 +138,14 @@ type ConsolidatedFooters<'a> = HashMap<&'a str, &'a [u8]>;
 impl FooterReader<'_> {
     /// The payloads of consolidated fragment metadata files.
     fn consolidated_payloads(&self, files: &[(String, Bytes)]) -> Result<Vec<Vec<u8>>> {
-        let payload =
-            |(path, bytes): &(String, Bytes)| generic_tile(self.context, self.location, path, bytes);
+        let payload = |(path, bytes): &(String, Bytes)| {
+            generic_tile(self.context, self.location, path, bytes)
+        };
         files.iter().map(payload).collect()
     }
 
-    /// Finds the footers in the payloads of consolidated fragment metadata files. Of several for one fragment the newest
-    /// file's counts.
+    /// Finds the footers in the payloads of consolidated fragment metadata files. Of several for
+    /// one fragment the newest file's counts.
     fn consolidated_footers<'p>(
         &self,
         files: &[(String, Bytes)],
@@ -115,7 +163,8 @@ impl FooterReader<'_> {
         Ok(footers)
     }
 
-    /// Reads and decodes the footers of fragments; `None` for a folder below v5 that turns out not to be a fragment.
+    /// Reads and decodes the footers of fragments; `None` for a folder below v5 that turns out not
+    /// to be a fragment.
     fn fragments(
         &self,
         chosen: &[&CommittedFragment],
@@ -127,14 +176,17 @@ impl FooterReader<'_> {
             return self.read_fragments(chosen, consolidated);
         }
         let others: Vec<&CommittedFragment> = left.iter().map(|i| chosen[*i]).collect();
-        for (i, fragment) in left.into_iter().zip(self.read_fragments(&others, consolidated)?) {
+        for (i, fragment) in left
+            .into_iter()
+            .zip(self.read_fragments(&others, consolidated)?)
+        {
             shown[i] = fragment;
         }
         Ok(shown)
     }
 
-    /// Those of many fragments whose footers the storage shows, decoded on the way; nothing of others, nor of those that
-    /// are not as they should be.
+    /// Those of many fragments whose footers the storage shows, decoded on the way; nothing of
+    /// others, nor of those that are not as they should be.
     fn shown_fragments(
         &self,
         chosen: &[&CommittedFragment],
@@ -150,14 +202,20 @@ impl FooterReader<'_> {
             let folder = chosen.get(i).map_or("", |fragment| &fragment.entry.path);
             text.extend([folder, "/", FRAGMENT_METADATA_FILE]);
         };
-        let tails = Tails { folder: &self.location.path, count: chosen.len(), path: &path, len };
+        let tails = Tails {
+            folder: &self.location.path,
+            count: chosen.len(),
+            path: &path,
+            len,
+        };
         shown_tails(&*self.location.storage, tails, |i, tail, size| {
             let fragment = chosen.get(i)?;
             let version = fragment_version(&fragment.entry.name).ok()?;
             match Footer::locate(tail, size, version, legacy).ok()? {
-                LocatedFooter::Found { offset, bytes } => {
-                    self.decode_found(fragment, bytes, offset, size, Bytes::new()).map(Box::new).ok()
-                }
+                LocatedFooter::Found { offset, bytes } => self
+                    .decode_found(fragment, bytes, offset, size, Bytes::new())
+                    .map(Box::new)
+                    .ok(),
                 LocatedFooter::NeedMore(_) => None,
             }
         })
@@ -171,9 +229,11 @@ impl FooterReader<'_> {
     ) -> Result<Vec<Option<Box<Fragment>>>> {
         let mut sources = self.legacy_sources(chosen)?;
         let prepare = |(fragment, source): (&&CommittedFragment, &mut Source)| {
-            if let (Source::Tail(..), Some(footer)) = (&*source, consolidated.get(fragment.entry.file_name()))
+            if let (Source::Tail(..), Some(footer)) =
+                (&*source, consolidated.get(fragment.entry.file_name()))
             {
-                // Writers have misplaced footers in consolidated metadata: the fragment's own counts then.
+                // Writers have misplaced footers in consolidated metadata: the fragment's own
+                // counts then.
                 if let Ok(decoded) = self.decode_consolidated(fragment, footer) {
                     *source = Source::Decoded(Box::new(decoded));
                 }
@@ -182,7 +242,13 @@ impl FooterReader<'_> {
         if consolidated.len() < PARALLEL_FOOTERS {
             chosen.iter().zip(&mut sources).for_each(prepare);
         } else {
-            self.context.install(|| chosen.par_iter().zip(&mut sources).with_min_len(16).for_each(prepare));
+            self.context.install(|| {
+                chosen
+                    .par_iter()
+                    .zip(&mut sources)
+                    .with_min_len(16)
+                    .for_each(prepare)
+            });
         }
         self.read_tails(chosen, &mut sources)?;
         let decode = |(fragment, source): (&&CommittedFragment, Source)| {
@@ -203,11 +269,18 @@ impl FooterReader<'_> {
         if chosen.len() < PARALLEL_FOOTERS {
             return chosen.iter().zip(sources).map(decode).collect();
         }
-        self.context.install(|| chosen.par_iter().zip(sources).with_min_len(16).map(decode).collect())
+        self.context.install(|| {
+            chosen
+                .par_iter()
+                .zip(sources)
+                .with_min_len(16)
+                .map(decode)
+                .collect()
+        })
     }
 
-    /// What to read of each fragment. Folders below v5 are listed: they have no commit that says they are whole, and v1
-    /// and v2 tell only by their files whether they are dense.
+    /// What to read of each fragment. Folders below v5 are listed: they have no commit that says
+    /// they are whole, and v1 and v2 tell only by their files whether they are dense.
     fn legacy_sources(&self, chosen: &[&CommittedFragment]) -> Result<Vec<Source>> {
         let storage = &self.location.storage;
         let list = |fragment: &&CommittedFragment| -> Result<Source> {
@@ -215,11 +288,18 @@ impl FooterReader<'_> {
                 return Ok(Source::Tail(Bytes::new(), 0));
             }
             let entries = storage.list(&self.location.path.join(&fragment.entry.path))?;
-            let has = |name: &str| entries.iter().any(|entry| entry.name == name && !entry.is_dir);
+            let has = |name: &str| {
+                entries
+                    .iter()
+                    .any(|entry| entry.name == name && !entry.is_dir)
+            };
             Ok(if !has(FRAGMENT_METADATA_FILE) {
                 Source::Nothing
             } else if matches!(fragment.entry.name.style, NameStyle::UuidFirst { .. }) {
-                Source::Whole { bytes: Bytes::new(), dense: !has("__coords.tdb") }
+                Source::Whole {
+                    bytes: Bytes::new(),
+                    dense: !has("__coords.tdb"),
+                }
             } else {
                 Source::Tail(Bytes::new(), 0)
             })
@@ -227,7 +307,8 @@ impl FooterReader<'_> {
         if chosen.iter().all(|fragment| !fragment.uncertain) {
             return chosen.iter().map(list).collect();
         }
-        self.context.install(|| chosen.par_iter().map(list).collect())
+        self.context
+            .install(|| chosen.par_iter().map(list).collect())
     }
 
     /// Reads the ends of metadata files, and whole ones of v1 and v2.
@@ -243,9 +324,12 @@ impl FooterReader<'_> {
         }
         let path = |&i: &usize| self.metadata_path(chosen[i]);
         tails.retain(|i| {
-            let Some(tail) = self.tails.get(&path(i)) else { return true };
+            let Some(tail) = self.tails.get(&path(i)) else {
+                return true;
+            };
             sources[*i] = Source::Tail(tail.bytes.clone(), tail.object_size);
-            self.lacking(chosen[*i], &tail.bytes, tail.object_size).is_some()
+            self.lacking(chosen[*i], &tail.bytes, tail.object_size)
+                .is_some()
         });
         let mut len = self.usual_footer(tails.iter().map(|i| chosen[*i]));
         if tails.len() <= FEW_TAILS || storage.has_cheap_reads() {
@@ -257,7 +341,9 @@ impl FooterReader<'_> {
             let mut longer = Vec::new();
             let mut longest = 0;
             for (i, tail) in tails.iter().zip(storage.read_tails(&paths, len)?) {
-                let more = self.lacking(chosen[*i], &tail.bytes, tail.object_size).filter(|more| *more > len);
+                let more = self
+                    .lacking(chosen[*i], &tail.bytes, tail.object_size)
+                    .filter(|more| *more > len);
                 if let Some(more) = more.filter(|more| *more <= LONGEST_TOGETHER) {
                     longest = longest.max(more);
                     longer.push(*i);
@@ -266,8 +352,13 @@ impl FooterReader<'_> {
             }
             (tails, len) = (longer, longest);
         }
-        let requests: Vec<ReadRequest> =
-            wholes.iter().map(|i| ReadRequest { path: path(i), range: ReadRange::All }).collect();
+        let requests: Vec<ReadRequest> = wholes
+            .iter()
+            .map(|i| ReadRequest {
+                path: path(i),
+                range: ReadRange::All,
+            })
+            .collect();
         if !requests.is_empty() {
             for (i, read) in wholes.into_iter().zip(storage.read(&requests)?) {
                 if let Source::Whole { bytes, .. } = &mut sources[i] {
@@ -280,7 +371,9 @@ impl FooterReader<'_> {
 
     /// Bytes at the end of metadata files that most of these fragments' footers take.
     fn usual_footer<'f>(&self, chosen: impl Iterator<Item = &'f CommittedFragment>) -> u64 {
-        let consolidated = chosen.into_iter().any(|f| f.entry.name.t_start != f.entry.name.t_end);
+        let consolidated = chosen
+            .into_iter()
+            .any(|f| f.entry.name.t_start != f.entry.name.t_end);
         let consolidated = consolidated && !self.schemas.latest.is_dense();
         let len = |(name, schema): (&String, &Arc<ArraySchema>)| {
             Footer::usual_len(schema.version, schema, name.len(), consolidated)
@@ -288,11 +381,16 @@ impl FooterReader<'_> {
         self.schemas.all.iter().map(len).max().unwrap_or(TAIL_LEN)
     }
 
-    /// How many bytes at the end of a metadata file hold the footer, if `tail` does not. What is wrong with it is said when
-    /// it is decoded.
+    /// How many bytes at the end of a metadata file hold the footer, if `tail` does not. What is
+    /// wrong with it is said when it is decoded.
     fn lacking(&self, fragment: &CommittedFragment, tail: &[u8], size: u64) -> Option<u64> {
         let legacy = self.schemas.legacy();
-        match Footer::locate(tail, size, fragment_version(&fragment.entry.name).ok()?, legacy) {
+        match Footer::locate(
+            tail,
+            size,
+            fragment_version(&fragment.entry.name).ok()?,
+            legacy,
+        ) {
             Ok(LocatedFooter::NeedMore(len)) => Some(len),
             _ => None,
         }
@@ -306,7 +404,10 @@ impl FooterReader<'_> {
         let schema = self.schema_of(bytes)?;
         let footer = Footer::decode(bytes, &schema, None)?;
         check_version(fragment, &footer)?;
-        Fragment::new(self.new_fragment(fragment, schema, true, None, Bytes::new()), footer)
+        Fragment::new(
+            self.new_fragment(fragment, schema, true, None, Bytes::new()),
+            footer,
+        )
     }
 
     fn decode_tail(
@@ -326,12 +427,17 @@ impl FooterReader<'_> {
             found @ LocatedFooter::Found { .. } => found,
         };
         let LocatedFooter::Found { offset, bytes } = located else {
-            return Err(DecodeError::invalid("fragment metadata footer", 0, "it has no end"));
+            return Err(DecodeError::invalid(
+                "fragment metadata footer",
+                0,
+                "it has no end",
+            ));
         };
         self.decode_found(fragment, bytes, offset, size, tail.clone())
     }
 
-    /// A fragment from its footer, which lies at `offset` of a metadata file of `size` bytes that ends with `tail`.
+    /// A fragment from its footer, which lies at `offset` of a metadata file of `size` bytes that
+    /// ends with `tail`.
     fn decode_found(
         &self,
         fragment: &CommittedFragment,
@@ -343,7 +449,10 @@ impl FooterReader<'_> {
         let schema = self.schema_of(bytes)?;
         let footer = Footer::decode(bytes, &schema, Some(offset))?;
         check_version(fragment, &footer)?;
-        Fragment::new(self.new_fragment(fragment, schema, false, Some(size), tail), footer)
+        Fragment::new(
+            self.new_fragment(fragment, schema, false, Some(size), tail),
+            footer,
+        )
     }
 
     /// A very long end of a metadata file: a rare case, so it is read alone.
@@ -351,12 +460,17 @@ impl FooterReader<'_> {
         let path = self.metadata_path(fragment);
         let limit = self.context.config().memory_budget;
         if len > limit {
-            return Err(DecodeError::LimitExceeded { what: "fragment metadata footer", asked: len, limit });
+            return Err(DecodeError::LimitExceeded {
+                what: "fragment metadata footer",
+                asked: len,
+                limit,
+            });
         }
         let tails = self.location.storage.read_tails(&[path], len);
         let tail = tails.ok().and_then(|mut tails| tails.pop());
-        tail.map(|tail| tail.bytes)
-            .ok_or_else(|| DecodeError::invalid("fragment metadata footer", 0, "the file cannot be read"))
+        tail.map(|tail| tail.bytes).ok_or_else(|| {
+            DecodeError::invalid("fragment metadata footer", 0, "the file cannot be read")
+        })
     }
 
     fn decode_legacy(
@@ -368,7 +482,10 @@ impl FooterReader<'_> {
     ) -> Result<Fragment, DecodeError> {
         let schema = self.schemas.named(LEGACY_SCHEMA_FILE)?;
         let metadata = LegacyMetadata::decode(payload, &schema, dense)?;
-        Fragment::legacy(self.new_fragment(fragment, schema, false, Some(size), Bytes::new()), metadata)
+        Fragment::legacy(
+            self.new_fragment(fragment, schema, false, Some(size), Bytes::new()),
+            metadata,
+        )
     }
 
     /// The schema that a footer names.
@@ -380,7 +497,10 @@ impl FooterReader<'_> {
     }
 
     fn metadata_path(&self, fragment: &CommittedFragment) -> StorePath {
-        self.location.path.join(&fragment.entry.path).join(FRAGMENT_METADATA_FILE)
+        self.location
+            .path
+            .join(&fragment.entry.path)
+            .join(FRAGMENT_METADATA_FILE)
     }
 
     fn new_fragment(
@@ -394,7 +514,10 @@ impl FooterReader<'_> {
         let path = self.location.path.join(&fragment.entry.path);
         NewFragment {
             context: self.context.clone(),
-            location: Location { storage: Arc::clone(&self.location.storage), path },
+            location: Location {
+                storage: Arc::clone(&self.location.storage),
+                path,
+            },
             name: fragment.entry.name.clone(),
             schema,
             has_consolidated_footer,
@@ -422,6 +545,9 @@ fn check_version(fragment: &CommittedFragment, footer: &Footer) -> Result<(), De
     if name.version.is_none() || fragment_version(name)? == footer.version {
         return Ok(());
     }
-    let reason = format!("the footer says {}, the fragment's name another", footer.version);
+    let reason = format!(
+        "the footer says {}, the fragment's name another",
+        footer.version
+    );
     Err(DecodeError::invalid("fragment version", 0, reason))
 }

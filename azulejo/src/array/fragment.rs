@@ -6,8 +6,8 @@ use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::StorePath;
 use azulejo_format::fragment::{
-    Field, FilePart, Footer, FragmentStats, LegacyMetadata, RTree, Section, TileBounds, TileNullCounts,
-    TileOffsets, TileSums, data_file_name,
+    Field, FilePart, Footer, FragmentStats, LegacyMetadata, RTree, Section, TileBounds,
+    TileNullCounts, TileOffsets, TileSums, data_file_name,
 };
 use azulejo_format::path::FRAGMENT_METADATA_FILE;
 use azulejo_format::timestamped_name::TimestampedName;
@@ -29,8 +29,9 @@ pub struct TileStats<'a> {
     pub null_counts: Option<&'a TileNullCounts>,
 }
 
-/// One fragment of an open array. Parts of its metadata are loaded on first use, from any thread; to load many at once,
-/// use [`Fragment::preload`] or [`Array::preload`](super::Array::preload) first.
+/// One fragment of an open array. Parts of its metadata are loaded on first use, from any thread;
+/// to load many at once, use [`Fragment::preload`] or [`Array::preload`](super::Array::preload)
+/// first.
 #[derive(Debug)]
 pub struct Fragment {
     context: Context,
@@ -69,7 +70,11 @@ impl Fragment {
         };
         // Every tile takes an entry in the tile offsets, which nobody could hold.
         if tile_num.checked_mul(tile_cells.max(8)).is_none() {
-            return Err(DecodeError::invalid("fragment", 0, format!("{tile_num} tiles are too many")));
+            return Err(DecodeError::invalid(
+                "fragment",
+                0,
+                format!("{tile_num} tiles are too many"),
+            ));
         }
         let NewFragment {
             context,
@@ -105,10 +110,15 @@ impl Fragment {
             len(metadata.offsets(*field)) != tiles
                 || (field.is_var(&fragment.schema)
                     && (len(metadata.var_offsets(*field)) != tiles
-                        || metadata.var_sizes(*field).map_or(0, |sizes| sizes.sizes.len()) as u64 != tiles))
+                        || metadata
+                            .var_sizes(*field)
+                            .map_or(0, |sizes| sizes.sizes.len())
+                            as u64
+                            != tiles))
         });
         if let Some(field) = wrong {
-            let reason = format!("{field:?} has another number of tiles than the fragment's {tiles}");
+            let reason =
+                format!("{field:?} has another number of tiles than the fragment's {tiles}");
             return Err(DecodeError::invalid("tile offsets", 0, reason));
         }
         let dimensions = fragment.schema.domain.dimensions.len();
@@ -161,7 +171,10 @@ impl Fragment {
     /// When its cells were written.
     #[must_use]
     pub fn time_range(&self) -> TimeRange {
-        TimeRange { start: self.name.t_start, end: self.name.t_end }
+        TimeRange {
+            start: self.name.t_start,
+            end: self.name.t_end,
+        }
     }
 
     /// Whether each cell has its own timestamp.
@@ -182,16 +195,23 @@ impl Fragment {
         self.has_consolidated_footer
     }
 
-    /// The field with this attribute or dimension name **in this fragment**: `None` if the fragment's schema does not
-    /// have it, and its cells read as the fill value. A dimension is [`Field::Dimension`] in every version, also where
-    /// the fragment stores [`Field::ZippedCoords`] (see [`Self::stored_field`]).
+    /// The field with this attribute or dimension name **in this fragment**: `None` if the
+    /// fragment's schema does not have it, and its cells read as the fill value. A dimension is
+    /// [`Field::Dimension`] in every version, also where the fragment stores
+    /// [`Field::ZippedCoords`] (see [`Self::stored_field`]).
     #[must_use]
     pub fn field(&self, name: &str) -> Option<Field> {
-        let attribute = self.schema.attributes.iter().position(|a| a.name == name).map(Field::Attribute);
+        let attribute = self
+            .schema
+            .attributes
+            .iter()
+            .position(|a| a.name == name)
+            .map(Field::Attribute);
         attribute.or_else(|| self.schema.domain.index_of(name).map(Field::Dimension))
     }
 
-    /// The field whose files hold `field`: [`Field::ZippedCoords`] for the dimensions of fragments below v5.
+    /// The field whose files hold `field`: [`Field::ZippedCoords`] for the dimensions of fragments
+    /// below v5.
     #[must_use]
     pub fn stored_field(&self, field: Field) -> Field {
         match field {
@@ -207,28 +227,39 @@ impl Fragment {
             && match field {
                 Field::Attribute(_) => true,
                 Field::Dimension(_) => !self.footer.dense,
-                Field::ZippedCoords => !self.footer.dense && !self.version().has_separate_dimensions(),
+                Field::ZippedCoords => {
+                    !self.footer.dense && !self.version().has_separate_dimensions()
+                }
                 Field::Timestamps => self.footer.has_timestamps,
-                Field::DeleteTimestamps | Field::DeleteConditions => self.footer.has_delete_metadata,
+                Field::DeleteTimestamps | Field::DeleteConditions => {
+                    self.footer.has_delete_metadata
+                }
             }
     }
 
-    /// Number of data tiles. Of a dense fragment: the space tiles that its non-empty domain touches.
+    /// Number of data tiles. Of a dense fragment: the space tiles that its non-empty domain
+    /// touches.
     #[must_use]
     pub fn tile_num(&self) -> u64 {
         self.tile_num
     }
 
-    /// Cells in a tile; 0 for a tile that does not exist. Of a dense fragment: those of a whole space tile.
+    /// Cells in a tile; 0 for a tile that does not exist. Of a dense fragment: those of a whole
+    /// space tile.
     #[must_use]
     pub fn tile_cell_num(&self, tile: u64) -> u64 {
         if !self.footer.dense {
             return self.footer.sparse_tile_cell_num(tile, self.schema.capacity);
         }
-        if tile < self.tile_num { self.tile_cells } else { 0 }
+        if tile < self.tile_num {
+            self.tile_cells
+        } else {
+            0
+        }
     }
 
-    /// Cells in all tiles. Of a dense fragment: those of its space tiles, wherever the non-empty domain ends.
+    /// Cells in all tiles. Of a dense fragment: those of its space tiles, wherever the non-empty
+    /// domain ends.
     #[must_use]
     pub fn cell_num(&self) -> u64 {
         if !self.footer.dense {
@@ -237,27 +268,38 @@ impl Fragment {
         self.tile_num.saturating_mul(self.tile_cells)
     }
 
-    /// Loads sections that are not loaded yet in one batch of reads and decodes them in parallel. Sections that the
-    /// fragment does not have are skipped.
+    /// Loads sections that are not loaded yet in one batch of reads and decodes them in parallel.
+    /// Sections that the fragment does not have are skipped.
     pub fn preload(&self, sections: &[Section]) -> Result<()> {
-        preload(&self.context, sections.iter().map(|section| (self, *section)), Derive::Known)
+        preload(
+            &self.context,
+            sections.iter().map(|section| (self, *section)),
+            Derive::Known,
+        )
     }
 
     /// As [`Self::preload`], but reads what is stored of sections that the footer tells of as well.
     pub(crate) fn preload_stored(&self, sections: &[Section]) -> Result<()> {
-        preload(&self.context, sections.iter().map(|section| (self, *section)), Derive::Nothing)
+        preload(
+            &self.context,
+            sections.iter().map(|section| (self, *section)),
+            Derive::Nothing,
+        )
     }
 
     /// The MBRs of a sparse fragment.
     pub fn rtree(&self) -> Result<&RTree> {
-        self.load(&self.sections().rtree, Section::RTree)?.ok_or_else(|| self.lacks("R-tree"))
+        self.load(&self.sections().rtree, Section::RTree)?
+            .ok_or_else(|| self.lacks("R-tree"))
     }
 
-    /// Minima, maxima, sums and null counts of the field's tiles; `None` if the fragment has none (below v11, zipped
-    /// coordinates) or the field is not in the fragment. How far they can be trusted:
-    /// [`StatsTrust`](azulejo_format::fragment::StatsTrust).
+    /// Minima, maxima, sums and null counts of the field's tiles; `None` if the fragment has none
+    /// (below v11, zipped coordinates) or the field is not in the fragment. How far they can be
+    /// trusted: [`StatsTrust`](azulejo_format::fragment::StatsTrust).
     pub fn tile_stats(&self, field: Field) -> Result<Option<TileStats<'_>>> {
-        let Some(slot) = self.footer.slots.of(field) else { return Ok(None) };
+        let Some(slot) = self.footer.slots.of(field) else {
+            return Ok(None);
+        };
         if !self.version().has_tile_stats() {
             return Ok(None);
         }
@@ -280,24 +322,35 @@ impl Fragment {
         self.load(&self.sections().stats, Section::FragmentStats)
     }
 
-    /// First and last coordinates in global order of the tiles along a dimension; `None` if the fragment does not keep
-    /// them (below v23, dense).
-    pub fn global_order_bounds(&self, dimension: usize) -> Result<Option<(&TileBounds, &TileBounds)>> {
-        self.preload(&[Section::GlobalOrderMins(dimension), Section::GlobalOrderMaxs(dimension)])?;
+    /// First and last coordinates in global order of the tiles along a dimension; `None` if the
+    /// fragment does not keep them (below v23, dense).
+    pub fn global_order_bounds(
+        &self,
+        dimension: usize,
+    ) -> Result<Option<(&TileBounds, &TileBounds)>> {
+        self.preload(&[
+            Section::GlobalOrderMins(dimension),
+            Section::GlobalOrderMaxs(dimension),
+        ])?;
         Ok(self.sections().global_order(dimension))
     }
 
-    /// Names of the delete commits that were applied when the fragment was written, relative to the array.
+    /// Names of the delete commits that were applied when the fragment was written, relative to the
+    /// array.
     pub fn processed_conditions(&self) -> Result<&[String]> {
         let loaded = self.load(&self.sections().conditions, Section::ProcessedConditions)?;
         Ok(loaded.map_or(&[], |conditions| &conditions.names))
     }
 
-    /// The file that holds a part of a field. [`Error::Internal`] for a field that the fragment's schema does not have.
+    /// The file that holds a part of a field. [`Error::Internal`] for a field that the fragment's
+    /// schema does not have.
     pub fn data_path(&self, field: Field, part: FilePart) -> Result<StorePath> {
         match data_file_name(field, part, &self.schema, self.footer.version) {
             Some(name) => Ok(self.location.path.join(&name)),
-            None => Err(Error::Internal(format!("{}: there is no file of {field:?}", self.location.path))),
+            None => Err(Error::Internal(format!(
+                "{}: there is no file of {field:?}",
+                self.location.path
+            ))),
         }
     }
 
@@ -308,9 +361,16 @@ impl Fragment {
             FilePart::Var => Section::TileVarOffsets(field),
             FilePart::Validity => Section::TileValidityOffsets(field),
         };
-        let sections = self.footer.slots.of(field).and_then(|slot| self.sections().fields.get(slot));
+        let sections = self
+            .footer
+            .slots
+            .of(field)
+            .and_then(|slot| self.sections().fields.get(slot));
         let Some(sections) = sections else {
-            return Err(Error::Internal(format!("{}: {field:?} is not stored", self.location.path)));
+            return Err(Error::Internal(format!(
+                "{}: {field:?} is not stored",
+                self.location.path
+            )));
         };
         let offsets = match part {
             FilePart::Data => self.load(&sections.offsets, section),
@@ -323,9 +383,16 @@ impl Fragment {
 
     /// Unfiltered bytes of a tile of a var-length field's values.
     pub fn var_tile_size(&self, field: Field, tile: u64) -> Result<u64> {
-        let sections = self.footer.slots.of(field).and_then(|slot| self.sections().fields.get(slot));
+        let sections = self
+            .footer
+            .slots
+            .of(field)
+            .and_then(|slot| self.sections().fields.get(slot));
         let Some(sections) = sections else {
-            return Err(Error::Internal(format!("{}: {field:?} is not stored", self.location.path)));
+            return Err(Error::Internal(format!(
+                "{}: {field:?} is not stored",
+                self.location.path
+            )));
         };
         let sizes = self.load(&sections.var_sizes, Section::TileVarSizes(field))?;
         let size = sizes.and_then(|sizes| sizes.sizes.get(usize::try_from(tile).ok()?).copied());
@@ -350,7 +417,12 @@ impl Fragment {
     }
 
     pub(super) fn sections(&self) -> &Sections {
-        let new = || Box::new(Sections::new(self.footer.slots, self.schema.domain.dimensions.len()));
+        let new = || {
+            Box::new(Sections::new(
+                self.footer.slots,
+                self.schema.domain.dimensions.len(),
+            ))
+        };
         self.sections.get_or_init(new)
     }
 
@@ -381,11 +453,15 @@ impl Fragment {
 
     fn lacks(&self, what: &'static str) -> Error {
         let source = DecodeError::invalid("fragment metadata", 0, format!("it has no {what}"));
-        Error::Corrupt { uri: self.metadata_path().to_string(), source }
+        Error::Corrupt {
+            uri: self.metadata_path().to_string(),
+            source,
+        }
     }
 }
 
-/// Number of space tiles that a dense fragment with this non-empty domain covers, and cells in each.
+/// Number of space tiles that a dense fragment with this non-empty domain covers, and cells in
+/// each.
 pub(crate) fn dense_tiles(
     non_empty_domain: Option<&NdRectangle>,
     schema: &ArraySchema,
@@ -412,7 +488,10 @@ pub(crate) fn dense_tiles(
             DecodeError::invalid(
                 WHAT,
                 0,
-                format!("it lies outside the domain of dimension {:?}", dimension.name),
+                format!(
+                    "it lies outside the domain of dimension {:?}",
+                    dimension.name
+                ),
             )
         })?;
         let count = (axis.tile_of(end) - axis.tile_of(start)).checked_add(1);

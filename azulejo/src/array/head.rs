@@ -1,5 +1,5 @@
-//! What those who change an array need to know of it: its latest schema, and which fragments and deletes are committed.
-//! Fragments are not looked at.
+//! What those who change an array need to know of it: its latest schema, and which fragments and
+//! deletes are committed. Fragments are not looked at.
 
 use super::TimeRange;
 use super::directory::{Directory, Listings, NamedEntry};
@@ -10,14 +10,19 @@ use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{Entry, Uri};
 use azulejo_format::ArraySchema;
-use azulejo_format::commit::{ConsolidatedCommit, ConsolidatedCommits, IgnoreList, Replacement, VacuumList};
-use azulejo_format::path::{LEGACY_SCHEMA_FILE, RootFolder, Suffix, enumeration_path, suffixed_commit_path};
+use azulejo_format::commit::{
+    ConsolidatedCommit, ConsolidatedCommits, IgnoreList, Replacement, VacuumList,
+};
+use azulejo_format::path::{
+    LEGACY_SCHEMA_FILE, RootFolder, Suffix, enumeration_path, suffixed_commit_path,
+};
 use azulejo_format::schema::Enumeration;
 use azulejo_format::timestamped_name::TimestampedName;
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
 
-/// How often files that a listing has named, and that are gone when they are read, are looked for anew.
+/// How often files that a listing has named, and that are gone when they are read, are looked for
+/// anew.
 const ATTEMPTS: usize = 5;
 
 /// An array's latest schema, whatever its time.
@@ -29,7 +34,8 @@ pub(crate) struct Head {
     pub location: Location,
     /// The latest schema.
     pub schema: Arc<ArraySchema>,
-    /// The name of the latest schema's file, unless it is the one of versions before 10, which has no time.
+    /// The name of the latest schema's file, unless it is the one of versions before 10, which has
+    /// no time.
     pub schema_name: Option<TimestampedName>,
     /// The names of all schemas' files but the one of those versions.
     pub schema_names: Vec<TimestampedName>,
@@ -51,10 +57,19 @@ pub(crate) struct Commits {
 }
 
 impl Commits {
-    /// Ends replacements whose new fragments are all committed, so that their vacuum files say what was replaced.
+    /// Ends replacements whose new fragments are all committed, so that their vacuum files say what
+    /// was replaced.
     pub fn finish_replacements(&mut self, location: &Location) -> Result<()> {
-        let exists = |name: &String| self.committed.fragments.iter().any(|f| f.entry.file_name() == name);
-        for (entry, list) in self.replacements.extract_if(.., |(_, list)| list.new.iter().all(exists)) {
+        let exists = |name: &String| {
+            self.committed
+                .fragments
+                .iter()
+                .any(|f| f.entry.file_name() == name)
+        };
+        for (entry, list) in self
+            .replacements
+            .extract_if(.., |(_, list)| list.new.iter().all(exists))
+        {
             let vacuum = finish_replacement(location, &entry.name, &list)?;
             let path = suffixed_commit_path(&entry.name, Suffix::Vacuum);
             self.vacuums.push((NamedEntry { path, ..entry }, vacuum));
@@ -69,10 +84,16 @@ pub(crate) fn finish_replacement(
     name: &TimestampedName,
     list: &Replacement,
 ) -> Result<VacuumList> {
-    let vacuum = VacuumList { uris: list.old.clone() };
+    let vacuum = VacuumList {
+        uris: list.old.clone(),
+    };
     let path = suffixed_commit_path(name, Suffix::Vacuum);
-    location.storage.put(&location.path.join(&path), vacuum.encode().into())?;
-    location.storage.delete(&[location.path.join(&suffixed_commit_path(name, Suffix::Replacement))])?;
+    location
+        .storage
+        .put(&location.path.join(&path), vacuum.encode().into())?;
+    location.storage.delete(&[location
+        .path
+        .join(&suffixed_commit_path(name, Suffix::Replacement))])?;
     Ok(vacuum)
 }
 
@@ -80,7 +101,8 @@ impl Head {
     /// Reads the latest schema, which also shows whether the context's key is the array's.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no array, [`Error::Encryption`] for a missing, wrong or unneeded key.
+    /// [`Error::NotFound`] if there is no array, [`Error::Encryption`] for a missing, wrong or
+    /// unneeded key.
     pub fn open(context: &Context, uri: &str) -> Result<Self> {
         Self::open_at(context, uri, TimeRange::ALL)
     }
@@ -92,29 +114,63 @@ impl Head {
     pub fn open_at(context: &Context, uri: &str, time: TimeRange) -> Result<Self> {
         let uri = Uri::parse(uri)?;
         let location = context.locate(&uri)?;
-        let schema = location.storage.list(&location.path.join(RootFolder::Schema.name()))?;
-        let mut directory = Directory::parse(&Listings { schema: schema.clone(), ..Listings::default() });
+        let schema = location
+            .storage
+            .list(&location.path.join(RootFolder::Schema.name()))?;
+        let mut directory = Directory::parse(&Listings {
+            schema: schema.clone(),
+            ..Listings::default()
+        });
         let root = OnceLock::new();
         // A schema in the array's own folder is older than all others.
-        if !directory.schemas.iter().any(|schema| schema.name.t_end <= time.end) {
+        if !directory
+            .schemas
+            .iter()
+            .any(|schema| schema.name.t_end <= time.end)
+        {
             let entries = location.storage.list(&location.path)?;
-            directory = Directory::parse(&Listings { root: entries.clone(), schema, ..Listings::default() });
+            directory = Directory::parse(&Listings {
+                root: entries.clone(),
+                schema,
+                ..Listings::default()
+            });
             let _ = root.set(entries);
         }
         let latest = select_schema(&directory, time);
-        let found = directory.schema_files().find(|(_, name)| Some(*name) == latest);
-        let Some((path, name)) = found else { return Err(no_array(&location, &directory)) };
+        let found = directory
+            .schema_files()
+            .find(|(_, name)| Some(*name) == latest);
+        let Some((path, name)) = found else {
+            return Err(no_array(&location, &directory));
+        };
         let payload = read_tile(context, &location, path)?;
         let schema = Arc::new(decode_at(&location, path, ArraySchema::decode(&payload))?);
-        let schema_name = directory.schemas.iter().find(|s| s.file_name() == name).map(|s| s.name.clone());
-        let schema_names = directory.schemas.into_iter().map(|schema| schema.name).collect();
-        Ok(Self { uri, location, schema, schema_name, schema_names, root })
+        let schema_name = directory
+            .schemas
+            .iter()
+            .find(|s| s.file_name() == name)
+            .map(|s| s.name.clone());
+        let schema_names = directory
+            .schemas
+            .into_iter()
+            .map(|schema| schema.name)
+            .collect();
+        Ok(Self {
+            uri,
+            location,
+            schema,
+            schema_name,
+            schema_names,
+            root,
+        })
     }
 
     /// The file name of the schema.
     #[must_use]
     pub fn schema_file(&self) -> String {
-        self.schema_name.as_ref().map_or_else(|| LEGACY_SCHEMA_FILE.to_owned(), ToString::to_string)
+        self.schema_name
+            .as_ref()
+            .map_or_else(|| LEGACY_SCHEMA_FILE.to_owned(), ToString::to_string)
     }
 
     /// Reads an enumeration of the schema.
@@ -132,7 +188,8 @@ impl Head {
 
     /// Reads all commits.
     pub fn commits(&self) -> Result<Commits> {
-        // What a listing has named can be gone when it is read: another process consolidates or vacuums.
+        // What a listing has named can be gone when it is read: another process consolidates or
+        // vacuums.
         let mut attempt = 1;
         loop {
             match self.commits_now() {
@@ -150,8 +207,15 @@ impl Head {
         }
         let mut listed = location.storage.list_all(&paths)?.into_iter();
         let commits = listed.next().unwrap_or_default();
-        let root = self.root.get_or_init(|| listed.next().unwrap_or_default()).clone();
-        let directory = Directory::parse(&Listings { root, commits, ..Listings::default() });
+        let root = self
+            .root
+            .get_or_init(|| listed.next().unwrap_or_default())
+            .clone();
+        let directory = Directory::parse(&Listings {
+            root,
+            commits,
+            ..Listings::default()
+        });
         let paths = |entries: &[NamedEntry]| -> Vec<String> {
             entries.iter().map(|entry| entry.path.clone()).collect()
         };
@@ -161,25 +225,50 @@ impl Head {
         };
         let mut ignores = Vec::new();
         for (entry, bytes) in directory.ignores.iter().zip(read(&directory.ignores)?) {
-            ignores.push(decode_at(location, &entry.path, IgnoreList::decode(&bytes))?);
+            ignores.push(decode_at(
+                location,
+                &entry.path,
+                IgnoreList::decode(&bytes),
+            )?);
         }
         let mut vacuums = Vec::new();
         for (entry, bytes) in directory.vacuums.iter().zip(read(&directory.vacuums)?) {
-            vacuums.push((entry.clone(), decode_at(location, &entry.path, VacuumList::decode(&bytes))?));
+            vacuums.push((
+                entry.clone(),
+                decode_at(location, &entry.path, VacuumList::decode(&bytes))?,
+            ));
         }
         let bytes = read(&directory.consolidated)?;
         let mut lists = Vec::new();
         for (entry, bytes) in directory.consolidated.iter().zip(&bytes) {
-            lists.push(decode_at(location, &entry.path, ConsolidatedCommits::decode(bytes))?);
+            lists.push(decode_at(
+                location,
+                &entry.path,
+                ConsolidatedCommits::decode(bytes),
+            )?);
         }
         let mut replacements = Vec::new();
-        for (entry, bytes) in directory.replacements.iter().zip(read(&directory.replacements)?) {
-            replacements
-                .push((entry.clone(), decode_at(location, &entry.path, Replacement::decode(&bytes))?));
+        for (entry, bytes) in directory
+            .replacements
+            .iter()
+            .zip(read(&directory.replacements)?)
+        {
+            replacements.push((
+                entry.clone(),
+                decode_at(location, &entry.path, Replacement::decode(&bytes))?,
+            ));
         }
-        let names = lists.iter().flat_map(|list| &list.commits).map(ConsolidatedCommit::name);
+        let names = lists
+            .iter()
+            .flat_map(|list| &list.commits)
+            .map(ConsolidatedCommit::name);
         let consolidated = names.map(str::to_owned).collect();
         let committed = committed(&directory, &lists, &ignores);
-        Ok(Commits { committed, vacuums, consolidated, replacements })
+        Ok(Commits {
+            committed,
+            vacuums,
+            consolidated,
+            replacements,
+        })
     }
 }

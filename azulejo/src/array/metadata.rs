@@ -1,4 +1,5 @@
-//! Key-values of arrays and groups, and what else is kept in timestamped files with vacuum files among them.
+//! Key-values of arrays and groups, and what else is kept in timestamped files with vacuum files
+//! among them.
 
 use super::TimeRange;
 use super::directory::{DetailFiles, NamedEntry};
@@ -18,7 +19,8 @@ pub(crate) fn read_metadata(
     time: TimeRange,
 ) -> Result<Metadata> {
     let details = read_details(context, location, files, time)?;
-    let decode = |(path, payload): &(String, Vec<u8>)| decode_at(location, path, format::decode(payload));
+    let decode =
+        |(path, payload): &(String, Vec<u8>)| decode_at(location, path, format::decode(payload));
     let files: Vec<_> = details.iter().map(decode).collect::<Result<_>>()?;
     Ok(format::merge(files))
 }
@@ -30,17 +32,24 @@ pub(crate) fn read_details(
     files: &DetailFiles,
     time: TimeRange,
 ) -> Result<Vec<(String, Vec<u8>)>> {
-    let lists = read_objects(location, files.vacuums.iter().map(|entry| entry.path.as_str()))?;
-    let vacuums = files
-        .vacuums
-        .iter()
-        .zip(&lists)
-        .map(|(entry, bytes)| Ok((entry, decode_at(location, &entry.path, VacuumList::decode(bytes))?)));
+    let lists = read_objects(
+        location,
+        files.vacuums.iter().map(|entry| entry.path.as_str()),
+    )?;
+    let vacuums = files.vacuums.iter().zip(&lists).map(|(entry, bytes)| {
+        Ok((
+            entry,
+            decode_at(location, &entry.path, VacuumList::decode(bytes))?,
+        ))
+    });
     let vacuums: Vec<_> = vacuums.collect::<Result<_>>()?;
     let selected = select_details(&files.files, &vacuums, time);
     let read = read_objects(location, selected.iter().map(|entry| entry.path.as_str()))?;
     let payload = |(entry, bytes): (&NamedEntry, &Bytes)| {
-        Ok((entry.path.clone(), generic_tile(context, location, &entry.path, bytes)?))
+        Ok((
+            entry.path.clone(),
+            generic_tile(context, location, &entry.path, bytes)?,
+        ))
     };
     selected.into_iter().zip(&read).map(payload).collect()
 }

@@ -12,8 +12,8 @@ use azulejo_format::path::{RootFolder, metadata_path};
 use azulejo_format::timestamped_name::TimestampedName;
 use std::collections::BTreeMap;
 
-/// Changes to the key-values of an array or group. They are written together by [`Self::commit`]; dropped, they are
-/// forgotten.
+/// Changes to the key-values of an array or group. They are written together by [`Self::commit`];
+/// dropped, they are forgotten.
 #[derive(Debug)]
 #[must_use]
 pub struct MetadataWriter {
@@ -26,7 +26,12 @@ pub struct MetadataWriter {
 impl MetadataWriter {
     /// A writer for an object that is known to be there, and to have the context's key.
     pub(crate) fn new(context: &Context, location: Location) -> Self {
-        Self { context: context.clone(), location, timestamp: None, changes: BTreeMap::new() }
+        Self {
+            context: context.clone(),
+            location,
+            timestamp: None,
+            changes: BTreeMap::new(),
+        }
     }
 
     /// Gives the changes a time (milliseconds since 1970-01-01 UTC) other than that of the commit.
@@ -38,11 +43,15 @@ impl MetadataWriter {
     /// Sets a key, whatever it was.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a value of type ANY, bytes that are not a whole number of values, and lengths that
-    /// do not fit in 32 bits.
+    /// [`Error::InvalidArgument`] for a value of type ANY, bytes that are not a whole number of
+    /// values, and lengths that do not fit in 32 bits.
     pub fn put(&mut self, key: impl Into<String>, value: MetadataValue) -> Result<&mut Self> {
         let key = key.into();
-        let refuse = |reason: &str| Err(Error::InvalidArgument(format!("metadata {key:?}: {reason}")));
+        let refuse = |reason: &str| {
+            Err(Error::InvalidArgument(format!(
+                "metadata {key:?}: {reason}"
+            )))
+        };
         if value.datatype == Datatype::Any {
             return refuse("a value cannot be of type ANY");
         }
@@ -70,8 +79,11 @@ impl MetadataWriter {
         if self.changes.is_empty() {
             return Ok(());
         }
-        let entries: Vec<MetadataEntry> =
-            self.changes.into_iter().map(|(key, value)| MetadataEntry { key, value }).collect();
+        let entries: Vec<MetadataEntry> = self
+            .changes
+            .into_iter()
+            .map(|(key, value)| MetadataEntry { key, value })
+            .collect();
         let time = self.timestamp.unwrap_or_else(clock::next_timestamp);
         let storage = &self.location.storage;
         storage.make_folder(&self.location.path.join(RootFolder::Metadata.name()))?;
@@ -87,7 +99,10 @@ impl Snapshot {
     /// [`Error::NotFound`] if it was deleted meanwhile.
     pub fn change_metadata(&self) -> Result<MetadataWriter> {
         if ObjectType::at(self.location())?.is_none() {
-            return Err(Error::NotFound { uri: self.uri().to_string(), what: "an array" });
+            return Err(Error::NotFound {
+                uri: self.uri().to_string(),
+                what: "an array",
+            });
         }
         Ok(MetadataWriter::new(self.context(), self.location().clone()))
     }
@@ -112,16 +127,25 @@ impl Array {
     /// ```
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no array, [`Error::Encryption`] for a missing, wrong or unneeded key.
+    /// [`Error::NotFound`] if there is no array, [`Error::Encryption`] for a missing, wrong or
+    /// unneeded key.
     pub fn metadata_writer(context: &Context, uri: &str) -> Result<MetadataWriter> {
-        Ok(MetadataWriter::new(context, Head::open(context, uri)?.location))
+        Ok(MetadataWriter::new(
+            context,
+            Head::open(context, uri)?.location,
+        ))
     }
 
     /// Sets one key of an array.
     ///
     /// # Errors
     /// As [`Self::metadata_writer`] and [`MetadataWriter::put`].
-    pub fn put_metadata(context: &Context, uri: &str, key: &str, value: MetadataValue) -> Result<()> {
+    pub fn put_metadata(
+        context: &Context,
+        uri: &str,
+        key: &str,
+        value: MetadataValue,
+    ) -> Result<()> {
         let mut writer = Self::metadata_writer(context, uri)?;
         writer.put(key, value)?;
         writer.commit()

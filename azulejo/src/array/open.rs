@@ -1,4 +1,5 @@
-//! Opening an array: listings, then schemas and commits, each as one batch of IO. The fragments' footers are another step.
+//! Opening an array: listings, then schemas and commits, each as one batch of IO. The fragments'
+//! footers are another step.
 
 use super::directory::{DetailFiles, Directory, Listings, NamedEntry, OtherObject};
 use super::sections::short_read_is_corrupt;
@@ -16,8 +17,8 @@ use rayon::prelude::*;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
-/// Bytes read from the end of a fragment's metadata file, where they cost little. Footers are a tenth of that; the rest is
-/// often all of the metadata that a small fragment has.
+/// Bytes read from the end of a fragment's metadata file, where they cost little. Footers are a
+/// tenth of that; the rest is often all of the metadata that a small fragment has.
 pub(super) const TAIL_LEN: u64 = 8192;
 
 /// Of more fragments than this only the footers are read, where bytes travel over a network.
@@ -46,7 +47,11 @@ impl Schemas {
     /// The schema that a footer names.
     pub(super) fn named(&self, name: &str) -> Result<Arc<ArraySchema>, DecodeError> {
         self.all.get(name).cloned().ok_or_else(|| {
-            DecodeError::invalid("fragment schema name", 0, format!("the array has no schema {name:?}"))
+            DecodeError::invalid(
+                "fragment schema name",
+                0,
+                format!("the array has no schema {name:?}"),
+            )
         })
     }
 
@@ -82,7 +87,8 @@ pub(crate) struct Part {
     pub schemas_only: bool,
 }
 
-/// Files that a listing has named can be gone when they are read: vacuums go on beside readers. So often it is tried.
+/// Files that a listing has named can be gone when they are read: vacuums go on beside readers. So
+/// often it is tried.
 pub(super) const ATTEMPTS: usize = 5;
 
 /// Opens the array at `uri`.
@@ -92,7 +98,11 @@ pub(super) fn open(context: &Context, uri: &Uri, time: TimeRange, part: &Part) -
     loop {
         operation.check()?;
         let location = crate::manifest::locate(context, uri)?;
-        let listed = if part.schemas_only { list_schemas(&location) } else { list(&location) };
+        let listed = if part.schemas_only {
+            list_schemas(&location)
+        } else {
+            list(&location)
+        };
         let directory = Directory::parse(&listed?);
         if !directory.is_array() {
             return Err(no_array(&location, &directory));
@@ -114,7 +124,10 @@ fn open_listed(
 ) -> Result<Opened> {
     let likely = likely_fragments(&location, time, part, directory);
     let (files, tails) = if likely.is_empty() {
-        (read_files(context, &location, time, directory)?, HashMap::new())
+        (
+            read_files(context, &location, time, directory)?,
+            HashMap::new(),
+        )
     } else {
         let (files, tails) = context.install(|| {
             rayon::join(
@@ -123,28 +136,62 @@ fn open_listed(
             )
         });
         // What has failed is tried again when it turns out to be needed.
-        (files?, likely.into_iter().zip(tails.unwrap_or_default()).collect())
+        (
+            files?,
+            likely.into_iter().zip(tails.unwrap_or_default()).collect(),
+        )
     };
-    let Files { mut schemas, mut vacuums, replacements, ignores, consolidated, deletes, fragment_meta } =
-        files;
+    let Files {
+        mut schemas,
+        mut vacuums,
+        replacements,
+        ignores,
+        consolidated,
+        deletes,
+        fragment_meta,
+    } = files;
     if let Some(name) = &part.schema {
-        schemas.latest = schemas.named(name).map_err(|e| Error::decode(location.path.to_string(), e))?;
+        schemas.latest = schemas
+            .named(name)
+            .map_err(|e| Error::decode(location.path.to_string(), e))?;
     }
     let consolidated: Vec<ConsolidatedCommits<'_>> = consolidated
         .iter()
         .map(|(entry, bytes)| decode_at(&location, &entry.path, ConsolidatedCommits::decode(bytes)))
         .collect::<Result<_>>()?;
     let mut committed = committed(directory, &consolidated, &ignores);
-    vacuums.extend(replacements.into_iter().map(|(entry, list)| (entry, replaced(&committed, list))));
+    vacuums.extend(
+        replacements
+            .into_iter()
+            .map(|(entry, list)| (entry, replaced(&committed, list))),
+    );
     if part.superseded {
         vacuums.clear();
     }
     if let Some(names) = &part.fragments {
-        committed.fragments.retain(|fragment| names.contains(fragment.entry.file_name()));
+        committed
+            .fragments
+            .retain(|fragment| names.contains(fragment.entry.file_name()));
     }
-    let deletes = read_deletes(context, &location, select_deletes(&committed, time), &deletes)?;
-    let unread = Unread { committed, vacuums, deletes, fragment_meta, tails };
-    Ok(Opened { location, schemas, metadata_files: directory.metadata.clone(), unread })
+    let deletes = read_deletes(
+        context,
+        &location,
+        select_deletes(&committed, time),
+        &deletes,
+    )?;
+    let unread = Unread {
+        committed,
+        vacuums,
+        deletes,
+        fragment_meta,
+        tails,
+    };
+    Ok(Opened {
+        location,
+        schemas,
+        metadata_files: directory.metadata.clone(),
+        unread,
+    })
 }
 
 /// The conditions of deletes.
@@ -155,50 +202,90 @@ fn read_deletes<'a>(
     files: &HashMap<&str, Bytes>,
 ) -> Result<Vec<DeleteCommit>> {
     let decode = |delete: &DeleteFile| {
-        let tile = delete.tile.as_deref().or_else(|| files.get(delete.path.as_str()).map(|b| &b[..]));
+        let tile = delete
+            .tile
+            .as_deref()
+            .or_else(|| files.get(delete.path.as_str()).map(|b| &b[..]));
         let path = &delete.path;
         let payload = generic_tile(context, location, path, tile.unwrap_or_default())?;
         let kept = decode_at(location, path, Delete::decode(&payload))?.kept;
-        Ok(DeleteCommit { name: path.clone(), timestamp: delete.name.t_start, kept })
+        Ok(DeleteCommit {
+            name: path.clone(),
+            timestamp: delete.name.t_start,
+            kept,
+        })
     };
     selected.map(decode).collect()
 }
 
-/// The metadata files of a few fragments that count as far as names tell: they can be read beside the schemas, which would
-/// tell how long a footer is. None where reads begin at once, and where commits are more than names.
+/// The metadata files of a few fragments that count as far as names tell: they can be read beside
+/// the schemas, which would tell how long a footer is. None where reads begin at once, and where
+/// commits are more than names.
 fn likely_fragments(
     location: &Location,
     time: TimeRange,
     part: &Part,
     directory: &Directory,
 ) -> Vec<StorePath> {
-    let Directory { written, flat_fragments, .. } = directory;
-    let lists = [&directory.consolidated, &directory.ignores, &directory.vacuums, &directory.replacements];
+    let Directory {
+        written,
+        flat_fragments,
+        ..
+    } = directory;
+    let lists = [
+        &directory.consolidated,
+        &directory.ignores,
+        &directory.vacuums,
+        &directory.replacements,
+    ];
     let is_plain = lists.iter().all(|list| list.is_empty())
         && directory.fragment_meta.is_empty()
         && flat_fragments.is_empty();
-    if !is_plain || part.schemas_only || written.len() > FEW_TAILS || location.storage.has_cheap_reads() {
+    if !is_plain
+        || part.schemas_only
+        || written.len() > FEW_TAILS
+        || location.storage.has_cheap_reads()
+    {
         return Vec::new();
     }
     let counts = |entry: &&NamedEntry| {
         time.contains(&entry.name)
-            && part.fragments.as_ref().is_none_or(|names| names.contains(entry.file_name()))
+            && part
+                .fragments
+                .as_ref()
+                .is_none_or(|names| names.contains(entry.file_name()))
     };
     let path = |entry: &NamedEntry| location.path.join(&entry.path).join(FRAGMENT_METADATA_FILE);
     written.iter().filter(counts).map(path).collect()
 }
 
-/// Lists the array's folders: those that nearly every array has at once, the others if the array's own folder has them.
+/// Lists the array's folders: those that nearly every array has at once, the others if the array's
+/// own folder has them.
 pub(crate) fn list(location: &Location) -> Result<Listings> {
     let path = |folder: RootFolder| location.path.join(folder.name());
-    let first = [location.path.clone(), path(RootFolder::Schema), path(RootFolder::Commits)];
+    let first = [
+        location.path.clone(),
+        path(RootFolder::Schema),
+        path(RootFolder::Commits),
+    ];
     let mut listed = location.storage.list_all(&first)?.into_iter();
     let mut next = || listed.next().unwrap_or_default();
-    let mut listings = Listings { root: next(), schema: next(), commits: next(), ..Listings::default() };
-    let has =
-        |folder: &RootFolder| listings.root.iter().any(|entry| entry.is_dir && entry.name == folder.name());
-    let others: Vec<RootFolder> =
-        [RootFolder::FragmentMeta, RootFolder::Metadata].into_iter().filter(has).collect();
+    let mut listings = Listings {
+        root: next(),
+        schema: next(),
+        commits: next(),
+        ..Listings::default()
+    };
+    let has = |folder: &RootFolder| {
+        listings
+            .root
+            .iter()
+            .any(|entry| entry.is_dir && entry.name == folder.name())
+    };
+    let others: Vec<RootFolder> = [RootFolder::FragmentMeta, RootFolder::Metadata]
+        .into_iter()
+        .filter(has)
+        .collect();
     if !others.is_empty() {
         let paths: Vec<StorePath> = others.iter().map(|folder| path(*folder)).collect();
         for (folder, entries) in others.into_iter().zip(location.storage.list_all(&paths)?) {
@@ -213,10 +300,17 @@ pub(crate) fn list(location: &Location) -> Result<Listings> {
 
 /// Lists what tells of the array's schemas.
 fn list_schemas(location: &Location) -> Result<Listings> {
-    let paths = [location.path.clone(), location.path.join(RootFolder::Schema.name())];
+    let paths = [
+        location.path.clone(),
+        location.path.join(RootFolder::Schema.name()),
+    ];
     let mut listed = location.storage.list_all(&paths)?.into_iter();
     let mut next = || listed.next().unwrap_or_default();
-    Ok(Listings { root: next(), schema: next(), ..Listings::default() })
+    Ok(Listings {
+        root: next(),
+        schema: next(),
+        ..Listings::default()
+    })
 }
 
 pub(super) fn no_array(location: &Location, directory: &Directory) -> Error {
@@ -224,7 +318,9 @@ pub(super) fn no_array(location: &Location, directory: &Directory) -> Error {
     let what = match directory.other {
         Some(OtherObject::Group) => "it is a group, not an array",
         Some(OtherObject::KeyValueStore) => {
-            return Error::Unsupported(format!("{uri}: key-value stores of TileDB 1.x are not supported"));
+            return Error::Unsupported(format!(
+                "{uri}: key-value stores of TileDB 1.x are not supported"
+            ));
         }
         None if directory.is_empty => "there is no such folder, or it is empty",
         None => "no array: there is no schema in __schema, nor __array_schema.tdb",
@@ -252,7 +348,8 @@ fn read_files<'a>(
     time: TimeRange,
     directory: &'a Directory,
 ) -> Result<Files<'a>> {
-    let overlapping = |entry: &&NamedEntry| entry.name.t_start <= time.end && time.start <= entry.name.t_end;
+    let overlapping =
+        |entry: &&NamedEntry| entry.name.t_start <= time.end && time.start <= entry.name.t_end;
     let vacuums: Vec<&NamedEntry> = directory.vacuums.iter().filter(overlapping).collect();
     let deletes: Vec<&NamedEntry> = directory.deletes.iter().filter(overlapping).collect();
     let schemas: Vec<(&str, &str)> = directory.schema_files().collect();
@@ -282,36 +379,66 @@ fn read_files<'a>(
     let meta_tiles = take(meta.len());
     let replacement_lists = take(replacements.len());
 
-    let decode = |((path, name), bytes): (&(&str, &str), &Bytes)| -> Result<(String, Arc<ArraySchema>)> {
-        let payload = generic_tile(context, location, path, bytes)?;
-        let schema = decode_at(location, path, ArraySchema::decode(&payload))?;
-        Ok(((*name).to_owned(), Arc::new(schema)))
-    };
+    let decode =
+        |((path, name), bytes): (&(&str, &str), &Bytes)| -> Result<(String, Arc<ArraySchema>)> {
+            let payload = generic_tile(context, location, path, bytes)?;
+            let schema = decode_at(location, path, ArraySchema::decode(&payload))?;
+            Ok(((*name).to_owned(), Arc::new(schema)))
+        };
     let decoded: Result<BTreeMap<_, _>> = match schemas.len() {
         1 => schemas.iter().zip(&schema_tiles).map(decode).collect(),
         _ => context.install(|| schemas.par_iter().zip(&schema_tiles).map(decode).collect()),
     };
     let decoded = decoded?;
-    let latest_name = select_schema(directory, time).unwrap_or_default().to_owned();
-    let latest = decoded.get(&latest_name).cloned().ok_or_else(|| no_array(location, directory))?;
-    let vacuums = vacuums.into_iter().zip(&vacuum_lists).map(|(entry, bytes)| {
-        Ok((entry.clone(), decode_at(location, &entry.path, VacuumList::decode(bytes))?))
-    });
+    let latest_name = select_schema(directory, time)
+        .unwrap_or_default()
+        .to_owned();
+    let latest = decoded
+        .get(&latest_name)
+        .cloned()
+        .ok_or_else(|| no_array(location, directory))?;
+    let vacuums = vacuums
+        .into_iter()
+        .zip(&vacuum_lists)
+        .map(|(entry, bytes)| {
+            Ok((
+                entry.clone(),
+                decode_at(location, &entry.path, VacuumList::decode(bytes))?,
+            ))
+        });
     let ignores = ignores
         .iter()
         .zip(&ignore_lists)
         .map(|(entry, bytes)| decode_at(location, &entry.path, IgnoreList::decode(bytes)));
-    let replacements = replacements.iter().zip(&replacement_lists).map(|(entry, bytes)| {
-        Ok((entry.clone(), decode_at(location, &entry.path, Replacement::decode(bytes))?))
-    });
+    let replacements = replacements
+        .iter()
+        .zip(&replacement_lists)
+        .map(|(entry, bytes)| {
+            Ok((
+                entry.clone(),
+                decode_at(location, &entry.path, Replacement::decode(bytes))?,
+            ))
+        });
     Ok(Files {
-        schemas: Schemas { all: decoded, latest, latest_name },
+        schemas: Schemas {
+            all: decoded,
+            latest,
+            latest_name,
+        },
         vacuums: vacuums.collect::<Result<_>>()?,
         replacements: replacements.collect::<Result<_>>()?,
         ignores: ignores.collect::<Result<_>>()?,
         consolidated: consolidated.iter().zip(consolidated_lists).collect(),
-        deletes: deletes.iter().map(|entry| entry.path.as_str()).zip(delete_tiles).collect(),
-        fragment_meta: meta.iter().map(|entry| entry.path.clone()).zip(meta_tiles).collect(),
+        deletes: deletes
+            .iter()
+            .map(|entry| entry.path.as_str())
+            .zip(delete_tiles)
+            .collect(),
+        fragment_meta: meta
+            .iter()
+            .map(|entry| entry.path.clone())
+            .zip(meta_tiles)
+            .collect(),
     })
 }
 
@@ -327,12 +454,18 @@ pub(crate) fn read_objects<'a>(
 ) -> Result<Vec<Bytes>> {
     let requests: Vec<ReadRequest> = paths
         .into_iter()
-        .map(|path| ReadRequest { path: location.path.join(path), range: ReadRange::All })
+        .map(|path| ReadRequest {
+            path: location.path.join(path),
+            range: ReadRange::All,
+        })
         .collect();
     if requests.is_empty() {
         return Ok(Vec::new());
     }
-    location.storage.read(&requests).map_err(short_read_is_corrupt)
+    location
+        .storage
+        .read(&requests)
+        .map_err(short_read_is_corrupt)
 }
 
 /// The payload of a generic tile.
@@ -347,6 +480,10 @@ pub(crate) fn generic_tile(
 }
 
 /// Says which object an error is about.
-pub(crate) fn decode_at<T>(location: &Location, path: &str, decoded: Result<T, DecodeError>) -> Result<T> {
+pub(crate) fn decode_at<T>(
+    location: &Location,
+    path: &str,
+    decoded: Result<T, DecodeError>,
+) -> Result<T> {
     decoded.map_err(|source| Error::decode(location.path.join(path).to_string(), source))
 }

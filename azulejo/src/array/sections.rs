@@ -1,5 +1,5 @@
-//! The parts of fragment metadata that are read when they are needed: one batch of reads for many fragments, decoded in
-//! parallel, kept for as long as the array is open.
+//! The parts of fragment metadata that are read when they are needed: one batch of reads for many
+//! fragments, decoded in parallel, kept for as long as the array is open.
 
 use super::Fragment;
 use crate::context::Context;
@@ -47,8 +47,12 @@ impl Sections {
     /// None loaded yet, for a fragment with these slots.
     pub fn new(slots: Slots, dimensions: usize) -> Self {
         let mut sections = Self::default();
-        sections.fields.resize_with(slots.len(), FieldSections::default);
-        sections.global_order.resize_with(dimensions, Default::default);
+        sections
+            .fields
+            .resize_with(slots.len(), FieldSections::default);
+        sections
+            .global_order
+            .resize_with(dimensions, Default::default);
         sections
     }
 
@@ -97,29 +101,39 @@ impl Sections {
         })
     }
 
-    /// Fills in a section that follows from the footer, so that it need not be read: the only tile of a fragment begins
-    /// with its file, and its box is the fragment's. Returns whether it does.
+    /// Fills in a section that follows from the footer, so that it need not be read: the only tile
+    /// of a fragment begins with its file, and its box is the fragment's. Returns whether it does.
     fn derive(&self, fragment: &Fragment, section: Section) -> bool {
         let (footer, schema) = (fragment.footer(), fragment.schema());
         if fragment.tile_num() != 1 {
             return false;
         }
-        let derived =
-            |field: Field, cell: fn(&FieldSections) -> &OnceLock<TileOffsets>, size: Option<u64>| {
-                let slot = footer.slots.of(field).and_then(|slot| self.fields.get(slot));
-                let offsets = size.and_then(|size| TileOffsets::new(vec![0], size).ok());
-                match (slot, offsets) {
-                    (Some(sections), Some(offsets)) if fragment.stores(field) => {
-                        put(cell(sections), offsets);
-                        true
-                    }
-                    _ => false,
+        let derived = |field: Field,
+                       cell: fn(&FieldSections) -> &OnceLock<TileOffsets>,
+                       size: Option<u64>| {
+            let slot = footer
+                .slots
+                .of(field)
+                .and_then(|slot| self.fields.get(slot));
+            let offsets = size.and_then(|size| TileOffsets::new(vec![0], size).ok());
+            match (slot, offsets) {
+                (Some(sections), Some(offsets)) if fragment.stores(field) => {
+                    put(cell(sections), offsets);
+                    true
                 }
-            };
+                _ => false,
+            }
+        };
         match section {
             Section::RTree if !footer.dense => {
-                let Some(domain) = &footer.non_empty_domain else { return false };
-                let ranges: Vec<_> = domain.ranges.iter().map(azulejo_format::Range::as_ref).collect();
+                let Some(domain) = &footer.non_empty_domain else {
+                    return false;
+                };
+                let ranges: Vec<_> = domain
+                    .ranges
+                    .iter()
+                    .map(azulejo_format::Range::as_ref)
+                    .collect();
                 let mut builder = RTreeBuilder::new(&schema.domain);
                 if builder.push(&ranges).is_err() {
                     return false;
@@ -138,8 +152,14 @@ impl Sections {
         }
     }
 
-    /// Decodes a section and keeps it, having checked that it is about as many tiles as the fragment has.
-    fn decode(&self, fragment: &Fragment, section: Section, payload: &[u8]) -> Result<(), DecodeError> {
+    /// Decodes a section and keeps it, having checked that it is about as many tiles as the
+    /// fragment has.
+    fn decode(
+        &self,
+        fragment: &Fragment,
+        section: Section,
+        payload: &[u8],
+    ) -> Result<(), DecodeError> {
         let footer = fragment.footer();
         let schema = fragment.schema();
         let tiles = fragment.tile_num();
@@ -152,10 +172,17 @@ impl Sections {
         };
         let size = |size: Option<u64>| size.unwrap_or(0);
         let none = FieldSections::default();
-        let field = |field| footer.slots.of(field).and_then(|slot| self.fields.get(slot)).unwrap_or(&none);
+        let field = |field| {
+            footer
+                .slots
+                .of(field)
+                .and_then(|slot| self.fields.get(slot))
+                .unwrap_or(&none)
+        };
         let bounds = |f| {
-            let (datatype, cell_val_num) = Field::layout(f, schema)
-                .ok_or_else(|| DecodeError::invalid("tile bounds", 0, "the schema has no such field"))?;
+            let (datatype, cell_val_num) = Field::layout(f, schema).ok_or_else(|| {
+                DecodeError::invalid("tile bounds", 0, "the schema has no such field")
+            })?;
             TileBounds::decode(payload, datatype, cell_val_num)
         };
         match section {
@@ -166,8 +193,12 @@ impl Sections {
                 }
                 put(&self.rtree, rtree);
             }
-            Section::FragmentStats => put(&self.stats, FragmentStats::decode(payload, footer.slots)?),
-            Section::ProcessedConditions => put(&self.conditions, ProcessedConditions::decode(payload)?),
+            Section::FragmentStats => {
+                put(&self.stats, FragmentStats::decode(payload, footer.slots)?)
+            }
+            Section::ProcessedConditions => {
+                put(&self.conditions, ProcessedConditions::decode(payload)?)
+            }
             Section::TileOffsets(f) => {
                 let offsets = TileOffsets::decode(payload, size(footer.file_size(f)))?;
                 check("tile offsets", offsets.len(), !fragment.stores(f))?;
@@ -175,12 +206,20 @@ impl Sections {
             }
             Section::TileVarOffsets(f) => {
                 let offsets = TileOffsets::decode(payload, size(footer.file_var_size(f)))?;
-                check("tile var offsets", offsets.len(), !(fragment.stores(f) && f.is_var(schema)))?;
+                check(
+                    "tile var offsets",
+                    offsets.len(),
+                    !(fragment.stores(f) && f.is_var(schema)),
+                )?;
                 put(&field(f).var_offsets, offsets);
             }
             Section::TileVarSizes(f) => {
                 let sizes = TileSizes::decode(payload)?;
-                check("tile var sizes", sizes.sizes.len(), !(fragment.stores(f) && f.is_var(schema)))?;
+                check(
+                    "tile var sizes",
+                    sizes.sizes.len(),
+                    !(fragment.stores(f) && f.is_var(schema)),
+                )?;
                 put(&field(f).var_sizes, sizes);
             }
             Section::TileValidityOffsets(f) => {
@@ -213,7 +252,14 @@ impl Sections {
                 let decoded = bounds(Field::Dimension(d))?;
                 check("tile bounds in global order", decoded.len(), false)?;
                 if let Some((mins, maxs)) = self.global_order.get(d) {
-                    put(if matches!(section, Section::GlobalOrderMins(_)) { mins } else { maxs }, decoded);
+                    put(
+                        if matches!(section, Section::GlobalOrderMins(_)) {
+                            mins
+                        } else {
+                            maxs
+                        },
+                        decoded,
+                    );
                 }
             }
         }
@@ -263,32 +309,46 @@ pub(super) fn preload<'a>(
     let mut tiles: Vec<Bytes> = vec![Bytes::new(); missing.len()];
     let (mut requests, mut places) = (Vec::new(), Vec::new());
     for (i, (fragment, section)) in missing.iter().enumerate() {
-        let Some(range) = stored_range(fragment, *section) else { continue };
+        let Some(range) = stored_range(fragment, *section) else {
+            continue;
+        };
         match fragment.cached_metadata(&range) {
             Some(bytes) => tiles[i] = bytes,
             None => {
                 places.push(i);
                 let path = fragment.metadata_path();
-                requests.push(ReadRequest { path, range: ReadRange::Bytes(range) });
+                requests.push(ReadRequest {
+                    path,
+                    range: ReadRange::Bytes(range),
+                });
             }
         }
     }
     if let Some((fragment, _)) = missing.first().filter(|_| !requests.is_empty()) {
-        let read = fragment.location().storage.read(&requests).map_err(short_read_is_corrupt)?;
+        let read = fragment
+            .location()
+            .storage
+            .read(&requests)
+            .map_err(short_read_is_corrupt)?;
         for (i, bytes) in places.into_iter().zip(read) {
             tiles[i] = bytes;
         }
     }
     let (key, limit) = (context.key(), context.config().memory_budget);
-    let decode = |scratch: &mut Scratch, ((fragment, section), bytes): (&(&Fragment, Section), &Bytes)| {
+    let decode = |scratch: &mut Scratch,
+                  ((fragment, section), bytes): (&(&Fragment, Section), &Bytes)| {
         let tile = GenericTile::decode_with(bytes, key, limit, scratch);
-        let decoded = tile.and_then(|tile| fragment.sections().decode(fragment, *section, &tile.data));
+        let decoded =
+            tile.and_then(|tile| fragment.sections().decode(fragment, *section, &tile.data));
         decoded.map_err(|e| Error::decode(fragment.metadata_path().to_string(), e))
     };
     let bytes: usize = tiles.iter().map(Bytes::len).sum();
     if missing.len() == 1 || bytes < PARALLEL_BYTES {
         let mut scratch = Scratch::new();
-        return missing.iter().zip(&tiles).try_for_each(|item| decode(&mut scratch, item));
+        return missing
+            .iter()
+            .zip(&tiles)
+            .try_for_each(|item| decode(&mut scratch, item));
     }
     context.install(|| {
         let items = missing.par_iter().zip(&tiles).with_min_len(16);
@@ -300,22 +360,33 @@ pub(super) fn preload<'a>(
 fn fetch_sizes(missing: &[(&Fragment, Section)]) -> Result<()> {
     let mut unknown: Vec<&Fragment> = Vec::new();
     for (fragment, section) in missing {
-        let open = fragment.footer().section_range(*section).is_some_and(|range| range.end.is_none());
+        let open = fragment
+            .footer()
+            .section_range(*section)
+            .is_some_and(|range| range.end.is_none());
         if open && fragment.known_metadata_size().is_none() {
             unknown.push(fragment);
         }
     }
     unknown.dedup_by_key(|fragment| std::ptr::from_ref(*fragment));
-    let Some(first) = unknown.first() else { return Ok(()) };
-    let paths: Vec<_> = unknown.iter().map(|fragment| fragment.metadata_path()).collect();
-    for (fragment, tail) in unknown.iter().zip(first.location().storage.read_tails(&paths, 0)?) {
+    let Some(first) = unknown.first() else {
+        return Ok(());
+    };
+    let paths: Vec<_> = unknown
+        .iter()
+        .map(|fragment| fragment.metadata_path())
+        .collect();
+    for (fragment, tail) in unknown
+        .iter()
+        .zip(first.location().storage.read_tails(&paths, 0)?)
+    {
         fragment.set_metadata_size(tail.object_size);
     }
     Ok(())
 }
 
-/// The bytes of a section. The last one may end with the file instead of before the footer, which does not matter: a
-/// generic tile says how long it is.
+/// The bytes of a section. The last one may end with the file instead of before the footer, which
+/// does not matter: a generic tile says how long it is.
 fn stored_range(fragment: &Fragment, section: Section) -> Option<Range<u64>> {
     let range = fragment.footer().section_range(section)?;
     let end = range.end.or(fragment.known_metadata_size())?;
@@ -325,7 +396,11 @@ fn stored_range(fragment: &Fragment, section: Section) -> Option<Range<u64>> {
 /// A file that is shorter than another of the array says is damaged, or the other one is.
 pub(crate) fn short_read_is_corrupt(error: Error) -> Error {
     match error {
-        Error::Storage { op: "read", uri, source } if source.kind() == std::io::ErrorKind::UnexpectedEof => {
+        Error::Storage {
+            op: "read",
+            uri,
+            source,
+        } if source.kind() == std::io::ErrorKind::UnexpectedEof => {
             let source = DecodeError::invalid("file", 0, "it is shorter than the metadata says");
             Error::Corrupt { uri, source }
         }

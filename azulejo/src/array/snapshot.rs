@@ -16,8 +16,9 @@ use azulejo_format::{ArraySchema, NdRectangle};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// An array as it was at a time: its schemas, key-values and commits. Its fragments, of which there may be thousands, are
-/// looked at when [`Self::array`] is first called; to see a schema or a key-value takes none of them.
+/// An array as it was at a time: its schemas, key-values and commits. Its fragments, of which there
+/// may be thousands, are looked at when [`Self::array`] is first called; to see a schema or a
+/// key-value takes none of them.
 ///
 /// Immutable, cheap to clone and to share between threads.
 #[derive(Debug, Clone)]
@@ -53,7 +54,8 @@ impl Snapshot {
     /// Opens an array as it is now.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no array, [`Error::Encryption`] for a missing, wrong or unneeded key.
+    /// [`Error::NotFound`] if there is no array, [`Error::Encryption`] for a missing, wrong or
+    /// unneeded key.
     pub fn open(context: &Context, uri: &str) -> Result<Self> {
         Self::open_at(context, uri, TimeRange::ALL)
     }
@@ -74,14 +76,18 @@ impl Snapshot {
         Self::open_part(context, uri, time_range.not_empty()?, &Part::default())
     }
 
-    /// Opens an array to be written to: its schemas alone, so that it does not matter how many fragments there are. It has
-    /// no fragments, cells or metadata to read.
+    /// Opens an array to be written to: its schemas alone, so that it does not matter how many
+    /// fragments there are. It has no fragments, cells or metadata to read.
     ///
     /// # Errors
     /// As [`Self::open`].
     pub fn open_to_write(context: &Context, uri: &str) -> Result<Self> {
         let context = &crate::manifest::without(context);
-        let part = Part { fragments: Some(HashSet::new()), schemas_only: true, ..Part::default() };
+        let part = Part {
+            fragments: Some(HashSet::new()),
+            schemas_only: true,
+            ..Part::default()
+        };
         // The latest schema counts, also one of a clock that goes ahead of this machine's.
         Self::open_unresolved(context, &Uri::parse(uri)?, TimeRange::ALL, &part)
     }
@@ -97,9 +103,18 @@ impl Snapshot {
     }
 
     /// As [`Self::open_part`]; in a range without an end also what has a time in the future counts.
-    fn open_unresolved(context: &Context, uri: &Uri, time_range: TimeRange, part: &Part) -> Result<Self> {
-        let Opened { location, schemas, metadata_files, unread } =
-            open::open(context, uri, time_range, part)?;
+    fn open_unresolved(
+        context: &Context,
+        uri: &Uri,
+        time_range: TimeRange,
+        part: &Part,
+    ) -> Result<Self> {
+        let Opened {
+            location,
+            schemas,
+            metadata_files,
+            unread,
+        } = open::open(context, uri, time_range, part)?;
         let inner = Inner {
             context: context.clone(),
             uri: uri.clone(),
@@ -113,18 +128,24 @@ impl Snapshot {
             tiles: TileCache::new(context.decoded_cache()),
             fragments: Mutex::new(Fragments::Unread(Box::new(unread))),
         };
-        Ok(Self { inner: Arc::new(inner) })
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
     }
 
     /// The array with its fragments, whose footers are read by the first call.
     ///
-    /// A vacuum may have deleted fragments since the snapshot was made: what has replaced them is taken then, which holds
-    /// the same cells.
+    /// A vacuum may have deleted fragments since the snapshot was made: what has replaced them is
+    /// taken then, which holds the same cells.
     ///
     /// # Errors
     /// [`Error::Corrupt`] for metadata that cannot be, [`Error::Storage`].
     pub fn array(&self) -> Result<Array> {
-        let mut fragments = self.inner.fragments.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut fragments = self
+            .inner
+            .fragments
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         let contents = match &*fragments {
             Fragments::Read(contents) => Arc::clone(contents),
             Fragments::Unread(unread) => {
@@ -134,7 +155,10 @@ impl Snapshot {
             }
         };
         drop(fragments);
-        Ok(Array { snapshot: self.clone(), contents })
+        Ok(Array {
+            snapshot: self.clone(),
+            contents,
+        })
     }
 
     /// The context that it was opened with.
@@ -155,8 +179,8 @@ impl Snapshot {
         &self.inner.location
     }
 
-    /// The moment that it shows, in milliseconds since 1970-01-01 UTC, if its folders were not listed but a
-    /// [manifest](crate::manifest) was read: what was written later is not seen.
+    /// The moment that it shows, in milliseconds since 1970-01-01 UTC, if its folders were not
+    /// listed but a [manifest](crate::manifest) was read: what was written later is not seen.
     #[must_use]
     pub fn listed_at(&self) -> Option<u64> {
         self.location().storage.listed_at()
@@ -186,7 +210,8 @@ impl Snapshot {
         &self.inner.schemas.all
     }
 
-    /// All schemas: the one that was the latest at a time, those before it, newest first, then those after it, oldest first.
+    /// All schemas: the one that was the latest at a time, those before it, newest first, then
+    /// those after it, oldest first.
     pub(crate) fn schemas_around(&self, time: u64) -> impl Iterator<Item = &Arc<ArraySchema>> {
         let named = self
             .schemas()
@@ -195,13 +220,21 @@ impl Snapshot {
         let mut named: Vec<_> = named.collect();
         sort_schemas(&mut named, |(name, _)| name);
         let legacy = self.schemas().get(LEGACY_SCHEMA_FILE);
-        let then = named.iter().rposition(|(name, _)| name.t_end <= time).map_or(0, |at| at + 1);
+        let then = named
+            .iter()
+            .rposition(|(name, _)| name.t_end <= time)
+            .map_or(0, |at| at + 1);
         let after = named.split_off(then).into_iter().map(|(_, schema)| schema);
-        named.into_iter().rev().map(|(_, schema)| schema).chain(legacy).chain(after)
+        named
+            .into_iter()
+            .rev()
+            .map(|(_, schema)| schema)
+            .chain(legacy)
+            .chain(after)
     }
 
-    /// Lets go of the decoded tiles that are kept for the next queries, for a caller who asks for no more: they would stay
-    /// as long as a clone of the array or a reader does.
+    /// Lets go of the decoded tiles that are kept for the next queries, for a caller who asks for
+    /// no more: they would stay as long as a clone of the array or a reader does.
     pub fn release_tiles(&self) {
         self.inner.tiles.clear();
     }
@@ -225,8 +258,12 @@ impl Snapshot {
         if let Some(metadata) = self.inner.metadata.get() {
             return Ok(metadata);
         }
-        let metadata =
-            read_metadata(self.context(), self.location(), &self.inner.metadata_files, self.time_range())?;
+        let metadata = read_metadata(
+            self.context(),
+            self.location(),
+            &self.inner.metadata_files,
+            self.time_range(),
+        )?;
         Ok(self.inner.metadata.get_or_init(|| metadata))
     }
 
@@ -239,9 +276,15 @@ impl Snapshot {
         loaded.ok_or_else(|| Error::Internal(format!("enumeration {name:?} was not loaded")))
     }
 
-    /// All enumerations of the latest schema, in its order; those not read yet are read in one batch.
+    /// All enumerations of the latest schema, in its order; those not read yet are read in one
+    /// batch.
     pub fn enumerations(&self) -> Result<Vec<Arc<Enumeration>>> {
-        let names: Vec<&str> = self.schema().enumerations.iter().map(|e| e.name.as_str()).collect();
+        let names: Vec<&str> = self
+            .schema()
+            .enumerations
+            .iter()
+            .map(|e| e.name.as_str())
+            .collect();
         self.load_enumerations(&names)
     }
 
@@ -256,10 +299,21 @@ impl Snapshot {
             })
         };
         let wanted: Vec<&EnumerationRef> = names.iter().map(find).collect::<Result<_>>()?;
-        let mut loaded = self.inner.enumerations.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let missing: Vec<&EnumerationRef> =
-            wanted.iter().copied().filter(|e| !loaded.contains_key(&e.file_name)).collect();
-        let paths: Vec<String> = missing.iter().map(|e| enumeration_path(&e.file_name)).collect();
+        let mut loaded = self
+            .inner
+            .enumerations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let missing: Vec<&EnumerationRef> = wanted
+            .iter()
+            .copied()
+            .filter(|e| !loaded.contains_key(&e.file_name))
+            .collect();
+        let paths: Vec<String> = missing
+            .iter()
+            .map(|e| enumeration_path(&e.file_name))
+            .collect();
         let location = self.location();
         let read = read_objects(location, paths.iter().map(String::as_str))?;
         for ((reference, path), bytes) in missing.into_iter().zip(&paths).zip(&read) {
@@ -267,8 +321,15 @@ impl Snapshot {
             let enumeration = Arc::new(decode_at(location, path, Enumeration::decode(&payload))?);
             loaded.insert(reference.file_name.clone(), enumeration);
         }
-        let found = wanted.iter().filter_map(|e| loaded.get(&e.file_name).cloned()).collect();
-        self.inner.enumerations.lock().unwrap_or_else(PoisonError::into_inner).extend(loaded);
+        let found = wanted
+            .iter()
+            .filter_map(|e| loaded.get(&e.file_name).cloned())
+            .collect();
+        self.inner
+            .enumerations
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend(loaded);
         Ok(found)
     }
 
@@ -284,7 +345,10 @@ impl Snapshot {
     /// [`Error::SchemaMismatch`] if there is no such label.
     pub fn open_label(&self, name: &str) -> Result<Array> {
         let label = self.schema().dimension_label(name).ok_or_else(|| {
-            Error::SchemaMismatch(format!("{}: there is no dimension label {name:?}", self.uri()))
+            Error::SchemaMismatch(format!(
+                "{}: there is no dimension label {name:?}",
+                self.uri()
+            ))
         })?;
         let uri = if label.relative {
             Uri::from_path(self.location().path.join(&label.uri))
@@ -308,7 +372,12 @@ impl Inner {
                 break;
             }
             operation.check()?;
-            let Opened { location, schemas, unread, .. } = reopen()?;
+            let Opened {
+                location,
+                schemas,
+                unread,
+                ..
+            } = reopen()?;
             // Another array has taken its place.
             if schemas.latest_name != self.schemas.latest_name {
                 break;

@@ -1,4 +1,5 @@
-//! Objects that consist of one generic tile: schemas, enumerations, metadata, group details, delete conditions.
+//! Objects that consist of one generic tile: schemas, enumerations, metadata, group details, delete
+//! conditions.
 
 use super::open::{decode_at, generic_tile, read_objects};
 use crate::context::{Context, Location};
@@ -8,11 +9,18 @@ use azulejo_format::tile::GenericTile;
 use bytes::Bytes;
 
 /// Writes `payload` as the object at `path` below `location`, encrypted if the context has a key.
-pub(crate) fn put_tile(context: &Context, location: &Location, path: &str, payload: &[u8]) -> Result<()> {
+pub(crate) fn put_tile(
+    context: &Context,
+    location: &Location,
+    path: &str,
+    payload: &[u8],
+) -> Result<()> {
     // The header tells how the filters were written, whatever the version of the array.
     let tile = GenericTile::encode(payload, FormatVersion::CURRENT, context.key());
     let tile = decode_at(location, path, tile)?;
-    location.storage.put(&location.path.join(path), Bytes::from(tile))
+    location
+        .storage
+        .put(&location.path.join(path), Bytes::from(tile))
 }
 
 /// Reads the payload of the object at `path` below `location`.

@@ -21,7 +21,9 @@ use std::sync::Arc;
 
 /// How often each tile of a fragment is looked at: for its coordinates, and for each other field.
 pub(super) fn looks(fragment: &Fragment) -> u64 {
-    let others = stored(fragment).filter(|field| !matches!(field, Field::Dimension(_))).count();
+    let others = stored(fragment)
+        .filter(|field| !matches!(field, Field::Dimension(_)))
+        .count();
     1 + others as u64
 }
 
@@ -39,14 +41,19 @@ pub(super) fn check(
     report: &mut Report,
     told: &dyn Fn(u64),
 ) -> Result<()> {
-    let Some(fragment) = array.fragments().get(index) else { return Ok(()) };
+    let Some(fragment) = array.fragments().get(index) else {
+        return Ok(());
+    };
     let pool = BufferPool::of_budget(options.memory_budget);
     let written = Written::new(fragment)?;
     let fields = stored(fragment);
     let mut done = 0;
     let dims = fragment.schema().domain.dimensions.len();
-    let coordinates: Vec<Field> =
-        if fragment.is_dense() { Vec::new() } else { (0..dims).map(Field::Dimension).collect() };
+    let coordinates: Vec<Field> = if fragment.is_dense() {
+        Vec::new()
+    } else {
+        (0..dims).map(Field::Dimension).collect()
+    };
     let mut order = Order::new(fragment);
     let mut tile = 0;
     while tile < fragment.tile_num() {
@@ -92,7 +99,9 @@ fn group_end(fragment: &Fragment, fields: &[Field], start: u64, budget: u64) -> 
     while end < fragment.tile_num() {
         for field in fields {
             let cell = match field.layout(fragment.schema()) {
-                Some((datatype, CellValNum::Fixed(n))) => u64::from(n).saturating_mul(datatype.size() as u64),
+                Some((datatype, CellValNum::Fixed(n))) => {
+                    u64::from(n).saturating_mul(datatype.size() as u64)
+                }
                 _ => {
                     bytes = bytes.saturating_add(fragment.var_tile_size(*field, end)?);
                     8
@@ -120,7 +129,12 @@ fn load(
     for field in fields {
         let requests: Vec<TileRequest> = tiles
             .clone()
-            .map(|tile| TileRequest { fragment: index, field: *field, tile, cells: Cells::All })
+            .map(|tile| TileRequest {
+                fragment: index,
+                field: *field,
+                tile,
+                cells: Cells::All,
+            })
             .collect();
         columns.push(load_tiles(array, &requests, pool)?);
     }
@@ -131,7 +145,9 @@ fn load(
 fn damaged(fragment: &Fragment, field: Field, error: &Error, report: &mut Report) -> Result<()> {
     match error {
         Error::Corrupt { .. } | Error::NotFound { .. } | Error::Encryption { .. } => {
-            let part = parts(fragment, fragment.stored_field(field)).first().map(|(part, _)| *part);
+            let part = parts(fragment, fragment.stored_field(field))
+                .first()
+                .map(|(part, _)| *part);
             let path = match part {
                 Some(part) => fragment.data_path(fragment.stored_field(field), part)?,
                 None => fragment.metadata_path(),
@@ -141,10 +157,18 @@ fn damaged(fragment: &Fragment, field: Field, error: &Error, report: &mut Report
         }
         Error::Budget { .. } | Error::Unsupported(_) => {
             let advice = Fix::Advice("check again with more memory");
-            report.add(Severity::Note, fragment.location().path.clone(), error.to_string(), advice);
+            report.add(
+                Severity::Note,
+                fragment.location().path.clone(),
+                error.to_string(),
+                advice,
+            );
             Ok(())
         }
-        other => Err(Error::Internal(format!("{}: {other}", fragment.location().path))),
+        other => Err(Error::Internal(format!(
+            "{}: {other}",
+            fragment.location().path
+        ))),
     }
 }
 
@@ -155,20 +179,31 @@ struct Written {
 
 impl Written {
     fn new(fragment: &Fragment) -> Result<Self> {
-        let bounds = fragment.footer().non_empty_domain.as_ref().filter(|_| fragment.is_dense());
-        let Some(bounds) = bounds else { return Ok(Self { grid: None }) };
+        let bounds = fragment
+            .footer()
+            .non_empty_domain
+            .as_ref()
+            .filter(|_| fragment.is_dense());
+        let Some(bounds) = bounds else {
+            return Ok(Self { grid: None });
+        };
         let grid = TileGrid::new(fragment.schema())?;
         let offsets = grid.offsets_of(bounds);
         let tiles = offsets.and_then(|offsets| FragmentGrid::new(&grid, offsets));
-        Ok(Self { grid: tiles.map(|tiles| (grid, tiles)) })
+        Ok(Self {
+            grid: tiles.map(|tiles| (grid, tiles)),
+        })
     }
 
     /// Whether all cells of a tile were written.
     fn is_whole(&self, tile: u64) -> bool {
-        let Some((grid, tiles)) = &self.grid else { return true };
+        let Some((grid, tiles)) = &self.grid else {
+            return true;
+        };
         let mut rest = tile;
         for &d in grid.tile_order().iter().rev() {
-            let (Some(axis), Some(&(low, high))) = (grid.axes().get(d), tiles.bounds().get(d)) else {
+            let (Some(axis), Some(&(low, high))) = (grid.axes().get(d), tiles.bounds().get(d))
+            else {
                 return false;
             };
             let count = (axis.tile_of(high) - axis.tile_of(low)).saturating_add(1);
@@ -188,15 +223,25 @@ impl Written {
 }
 
 /// Coordinates against the R-tree.
-fn boxes(fragment: &Fragment, columns: &[Vec<Arc<Tile>>], start: u64, report: &mut Report) -> Result<()> {
+fn boxes(
+    fragment: &Fragment,
+    columns: &[Vec<Arc<Tile>>],
+    start: u64,
+    report: &mut Report,
+) -> Result<()> {
     let tree = fragment.rtree()?;
     for (d, tiles) in columns.iter().enumerate() {
-        let Some(dimension) = fragment.schema().domain.dimensions.get(d) else { continue };
+        let Some(dimension) = fragment.schema().domain.dimensions.get(d) else {
+            continue;
+        };
         let kind = StatsKind::of(Field::Dimension(d), fragment.schema());
         for (tile, loaded) in (start..).zip(tiles) {
             let all = 0..loaded.cell_num;
             let summary = summarize(&kind, &loaded.view(), std::slice::from_ref(&all))?;
-            let Some(range) = usize::try_from(tile).ok().and_then(|tile| tree.tile_range(tile, d)) else {
+            let Some(range) = usize::try_from(tile)
+                .ok()
+                .and_then(|tile| tree.tile_range(tile, d))
+            else {
                 continue;
             };
             let outside = compare(dimension.datatype, &summary.min, range.start) == Ordering::Less
@@ -206,7 +251,12 @@ fn boxes(fragment: &Fragment, columns: &[Vec<Arc<Tile>>], start: u64, report: &m
                     "tile {tile}: cells lie outside its box along dimension {:?}: reads may miss them",
                     dimension.name
                 );
-                report.add(Severity::Error, fragment.metadata_path(), what, Fix::Advice(REWRITE));
+                report.add(
+                    Severity::Error,
+                    fragment.metadata_path(),
+                    what,
+                    Fix::Advice(REWRITE),
+                );
             }
         }
     }
@@ -229,11 +279,19 @@ impl<'a> Order<'a> {
     fn new(fragment: &'a Fragment) -> Self {
         let mut order = CellOrder::new(fragment.schema(), Layout::Global);
         if let Some(bounds) = &fragment.footer().non_empty_domain {
-            let bounds: Vec<(&[u8], &[u8])> =
-                bounds.ranges.iter().map(|r| (r.start.as_slice(), r.end.as_slice())).collect();
+            let bounds: Vec<(&[u8], &[u8])> = bounds
+                .ranges
+                .iter()
+                .map(|r| (r.start.as_slice(), r.end.as_slice()))
+                .collect();
             order = order.within(&bounds);
         }
-        Self { fragment, order, before: None, found: false }
+        Self {
+            fragment,
+            order,
+            before: None,
+            found: false,
+        }
     }
 
     fn look_at(
@@ -248,12 +306,16 @@ impl<'a> Order<'a> {
         if let Some(before) = &self.before {
             tiles.push(before.iter().collect());
         }
-        tiles.extend((0..count).map(|t| columns.iter().filter_map(|column| column.get(t)).collect()));
+        tiles.extend(
+            (0..count).map(|t| columns.iter().filter_map(|column| column.get(t)).collect()),
+        );
         let picked: Vec<Picked> = tiles
             .iter()
             .enumerate()
             .map(|(i, tile)| {
-                let cells = tile.first().map_or(0, |tile| u32::try_from(tile.cell_num).unwrap_or(u32::MAX));
+                let cells = tile
+                    .first()
+                    .map_or(0, |tile| u32::try_from(tile.cell_num).unwrap_or(u32::MAX));
                 match (i, &self.before) {
                     (0, Some(_)) => Picked::List(vec![cells.saturating_sub(1)]),
                     _ => Picked::All(cells),
@@ -264,7 +326,11 @@ impl<'a> Order<'a> {
             .zip(tiles.iter().zip(&picked))
             .map(|(slot, (tile, picked))| {
                 let coordinates: Vec<FieldView<'_>> = tile.iter().map(|tile| tile.view()).collect();
-                KeyTile { coordinates, picked, slot }
+                KeyTile {
+                    coordinates,
+                    picked,
+                    slot,
+                }
             })
             .collect();
         let set = context.install(|| keys::build(&self.order, &key_tiles, None, None))?;
@@ -279,8 +345,16 @@ impl<'a> Order<'a> {
         // Strings that are not ASCII have another order in keys than in files.
         if let (Some(tile), false, false) = (disorder, self.found, set.non_ascii) {
             self.found = true;
-            let what = format!("tile {}: its cells are not in global order", first + tile as u64);
-            report.add(Severity::Error, self.fragment.location().path.clone(), what, Fix::Advice(REWRITE));
+            let what = format!(
+                "tile {}: its cells are not in global order",
+                first + tile as u64
+            );
+            report.add(
+                Severity::Error,
+                self.fragment.location().path.clone(),
+                what,
+                Fix::Advice(REWRITE),
+            );
         }
         if let (Some(tile), false, false) = (double, self.found, may_repeat) {
             self.found = true;
@@ -288,10 +362,19 @@ impl<'a> Order<'a> {
                 "tile {}: two cells have the same coordinates, which the array does not allow",
                 first + tile as u64
             );
-            report.add(Severity::Error, self.fragment.location().path.clone(), what, Fix::Advice(REWRITE));
+            report.add(
+                Severity::Error,
+                self.fragment.location().path.clone(),
+                what,
+                Fix::Advice(REWRITE),
+            );
         }
-        self.before =
-            (count > 0).then(|| columns.iter().filter_map(|column| column.last().cloned()).collect());
+        self.before = (count > 0).then(|| {
+            columns
+                .iter()
+                .filter_map(|column| column.last().cloned())
+                .collect()
+        });
         Ok(())
     }
 }
@@ -338,29 +421,42 @@ fn statistics(
     let mut wrong = |what: &str| {
         let name = field_name(fragment, field);
         let what = format!("tile {tile} of {name}: {what}");
-        report.add(Severity::Error, fragment.metadata_path(), what, Fix::Advice(REWRITE));
+        report.add(
+            Severity::Error,
+            fragment.metadata_path(),
+            what,
+            Fix::Advice(REWRITE),
+        );
     };
     if StatsTrust::in_null_counts(field, schema, version, dense)
-        && let Some(stored) = stats.null_counts.and_then(|counts| counts.counts.get(index))
+        && let Some(stored) = stats
+            .null_counts
+            .and_then(|counts| counts.counts.get(index))
         && *stored != summary.null_count
     {
         wrong("the number of nulls is not the stored one");
     }
     let values = summary.null_count < loaded.cell_num as u64;
     let trust = StatsTrust::of(field, schema, version, dense);
-    let (Some((datatype, cell)), true) = (field.layout(schema), values && trust != StatsTrust::Untrusted)
-    else {
+    let (Some((datatype, cell)), true) = (
+        field.layout(schema),
+        values && trust != StatsTrust::Untrusted,
+    ) else {
         return Ok(());
     };
     let sum_kind = SumKind::of(datatype, cell);
-    let stored_sum = stats.sums.zip(sum_kind).and_then(|(sums, kind)| sums.get(index, kind));
+    let stored_sum = stats
+        .sums
+        .zip(sum_kind)
+        .and_then(|(sums, kind)| sums.get(index, kind));
     let finite = !matches!(stored_sum, Some(TileSum::Real(sum)) if !sum.is_finite() || sum.abs() >= f64::MAX);
     if trust == StatsTrust::IfSumIsFinite && !finite {
         return Ok(());
     }
-    if let (Some(min), Some(max)) =
-        (stats.mins.and_then(|m| m.get(index)), stats.maxs.and_then(|m| m.get(index)))
-    {
+    if let (Some(min), Some(max)) = (
+        stats.mins.and_then(|m| m.get(index)),
+        stats.maxs.and_then(|m| m.get(index)),
+    ) {
         let outside = if trust == StatsTrust::UpToZeroByte {
             text(&summary.min) < text(min) || text(&summary.max) > text(max)
         } else {
@@ -368,7 +464,9 @@ fn statistics(
                 || compare(datatype, &summary.max, max) == Ordering::Greater
         };
         if outside {
-            wrong("values lie outside the stored min and max: reads with a condition may miss them");
+            wrong(
+                "values lie outside the stored min and max: reads with a condition may miss them",
+            );
         }
     }
     if let (Some(stored), Some(kind)) = (stored_sum, sum_kind)
@@ -419,9 +517,11 @@ fn text(bytes: &[u8]) -> &[u8] {
 
 fn field_name(fragment: &Fragment, field: Field) -> String {
     match field {
-        Field::Attribute(i) => {
-            fragment.schema().attributes.get(i).map_or(String::new(), |a| format!("{:?}", a.name))
-        }
+        Field::Attribute(i) => fragment
+            .schema()
+            .attributes
+            .get(i)
+            .map_or(String::new(), |a| format!("{:?}", a.name)),
         Field::Timestamps => "the cells' timestamps".into(),
         Field::DeleteTimestamps | Field::DeleteConditions => "the delete metadata".into(),
         Field::Dimension(_) | Field::ZippedCoords => "the coordinates".into(),

@@ -13,19 +13,35 @@ use std::collections::{BTreeSet, HashSet};
 pub(super) fn check(folder: &ArrayFolder, report: &mut Report) -> Result<()> {
     let committed = folder.fragment_names()?;
     let present = folder.fragment_folders()?;
-    let superseded: HashSet<String> =
-        folder.lists_in_force()?.into_iter().flat_map(|(_, names)| names).collect();
-    let under_way: HashSet<&str> =
-        folder.replacements.iter().flat_map(|(_, list)| &list.new).map(String::as_str).collect();
+    let superseded: HashSet<String> = folder
+        .lists_in_force()?
+        .into_iter()
+        .flat_map(|(_, names)| names)
+        .collect();
+    let under_way: HashSet<&str> = folder
+        .replacements
+        .iter()
+        .flat_map(|(_, list)| &list.new)
+        .map(String::as_str)
+        .collect();
     missing_fragments(folder, &superseded, report)?;
     orphans(folder, &committed, &under_way, report)?;
-    vacuums(folder, &committed, &present.keys().map(String::as_str).collect(), report);
+    vacuums(
+        folder,
+        &committed,
+        &present.keys().map(String::as_str).collect(),
+        report,
+    );
     replacements(folder, &committed, report)?;
     consolidated(folder, report)
 }
 
 /// Commits of fragments whose folder is gone.
-fn missing_fragments(folder: &ArrayFolder, superseded: &HashSet<String>, report: &mut Report) -> Result<()> {
+fn missing_fragments(
+    folder: &ArrayFolder,
+    superseded: &HashSet<String>,
+    report: &mut Report,
+) -> Result<()> {
     let present = folder.fragment_folders()?;
     let files = folder.commit_files();
     for fragment in folder.committed()?.fragments {
@@ -36,9 +52,14 @@ fn missing_fragments(folder: &ArrayFolder, superseded: &HashSet<String>, report:
         let commit = fragment_version(&fragment.entry.name)
             .ok()
             .and_then(|version| commit_path(&fragment.entry.name, version));
-        let file =
-            commit.as_deref().and_then(|path| path.rsplit('/').next()).and_then(|name| files.get(name));
-        let path = folder.path(file.or(commit.as_ref()).map_or(fragment.entry.path.as_str(), String::as_str));
+        let file = commit
+            .as_deref()
+            .and_then(|path| path.rsplit('/').next())
+            .and_then(|name| files.get(name));
+        let path = folder.path(
+            file.or(commit.as_ref())
+                .map_or(fragment.entry.path.as_str(), String::as_str),
+        );
         let (severity, fix) = match (superseded.contains(name), file) {
             (true, Some(file)) => (Severity::Warning, Fix::Remove(vec![folder.path(file)])),
             (true, None) => (Severity::Warning, Fix::Advice("vacuum the array")),
@@ -49,7 +70,12 @@ fn missing_fragments(folder: &ArrayFolder, superseded: &HashSet<String>, report:
                 ),
             ),
         };
-        report.add(severity, path, "it commits a fragment whose folder is not there", fix);
+        report.add(
+            severity,
+            path,
+            "it commits a fragment whose folder is not there",
+            fix,
+        );
     }
     Ok(())
 }
@@ -65,32 +91,60 @@ fn orphans(
         let path = folder.path(&path);
         let files = files_below(&folder.location, &path)?;
         report.files += files.len() as u64;
-        let legacy =
-            azulejo_format::timestamped_name::TimestampedName::parse(&name).is_ok_and(|n| !needs_commit(&n));
-        let whole = files.iter().any(|(file, _)| file.name() == FRAGMENT_METADATA_FILE);
+        let legacy = azulejo_format::timestamped_name::TimestampedName::parse(&name)
+            .is_ok_and(|n| !needs_commit(&n));
+        let whole = files
+            .iter()
+            .any(|(file, _)| file.name() == FRAGMENT_METADATA_FILE);
         if (committed.contains(&name) && (whole || !legacy)) || under_way.contains(name.as_str()) {
             continue;
         }
         let bytes: u64 = files.iter().map(|(_, size)| *size).sum();
-        let what = format!("a fragment that was never committed: {} files, {bytes} bytes", files.len());
-        report.add(Severity::Warning, path.clone(), what, Fix::Remove(vec![path]));
+        let what = format!(
+            "a fragment that was never committed: {} files, {bytes} bytes",
+            files.len()
+        );
+        report.add(
+            Severity::Warning,
+            path.clone(),
+            what,
+            Fix::Remove(vec![path]),
+        );
     }
     Ok(())
 }
 
-fn vacuums(folder: &ArrayFolder, committed: &HashSet<String>, present: &HashSet<&str>, report: &mut Report) {
-    let named: HashSet<&str> = folder.vacuums.iter().flat_map(|(_, list)| list.names()).collect();
+fn vacuums(
+    folder: &ArrayFolder,
+    committed: &HashSet<String>,
+    present: &HashSet<&str>,
+    report: &mut Report,
+) {
+    let named: HashSet<&str> = folder
+        .vacuums
+        .iter()
+        .flat_map(|(_, list)| list.names())
+        .collect();
     for (entry, list) in &folder.vacuums {
         let path = folder.path(&entry.path);
-        let left: Vec<&str> =
-            list.names().filter(|name| present.contains(name) || committed.contains(*name)).collect();
+        let left: Vec<&str> = list
+            .names()
+            .filter(|name| present.contains(name) || committed.contains(*name))
+            .collect();
         let replacement = entry.file_name().split('.').next().unwrap_or_default();
         if left.is_empty() {
             let fix = Fix::Remove(vec![path.clone()]);
-            report.add(Severity::Note, path, "it names nothing that is still there", fix);
+            report.add(
+                Severity::Note,
+                path,
+                "it names nothing that is still there",
+                fix,
+            );
         } else if !committed.contains(replacement) && !named.contains(replacement) {
-            let what =
-                format!("it hides {} fragments, and the one that replaces them is not there", left.len());
+            let what = format!(
+                "it hides {} fragments, and the one that replaces them is not there",
+                left.len()
+            );
             let advice = "restore the fragment, or remove this file to have the hidden ones back";
             report.add(Severity::Error, path, what, Fix::Advice(advice));
         } else {
@@ -101,28 +155,54 @@ fn vacuums(folder: &ArrayFolder, committed: &HashSet<String>, present: &HashSet<
 }
 
 /// Consolidations that were cut short while they committed.
-fn replacements(folder: &ArrayFolder, committed: &HashSet<String>, report: &mut Report) -> Result<()> {
+fn replacements(
+    folder: &ArrayFolder,
+    committed: &HashSet<String>,
+    report: &mut Report,
+) -> Result<()> {
     let files = folder.commit_files();
     for (entry, list) in &folder.replacements {
         let path = folder.path(&entry.path);
         if list.new.iter().all(|name| committed.contains(name)) {
-            let vacuum = VacuumList { uris: list.old.clone() };
-            let target = folder.path(&format!("{COMMITS_FOLDER}/{}{}", entry.name, Suffix::Vacuum.text()));
-            let fix = Fix::Finish { path: target, body: vacuum.encode(), remove: vec![path.clone()] };
-            let what = "a consolidation is done, but other readers still count what it has replaced";
+            let vacuum = VacuumList {
+                uris: list.old.clone(),
+            };
+            let target = folder.path(&format!(
+                "{COMMITS_FOLDER}/{}{}",
+                entry.name,
+                Suffix::Vacuum.text()
+            ));
+            let fix = Fix::Finish {
+                path: target,
+                body: vacuum.encode(),
+                remove: vec![path.clone()],
+            };
+            let what =
+                "a consolidation is done, but other readers still count what it has replaced";
             report.add(Severity::Warning, path, what, fix);
             continue;
         }
-        // The old fragments count. What was committed of the new ones goes first, so that they never count together.
+        // The old fragments count. What was committed of the new ones goes first, so that they
+        // never count together.
         let mut remove = Vec::new();
         for name in &list.new {
             let commit = format!("{name}{}", Suffix::Write.text());
             remove.extend(files.get(&commit).map(|path| folder.path(path)));
         }
         let folders = folder.fragment_folders()?;
-        remove.extend(list.new.iter().filter_map(|name| folders.get(name)).map(|path| folder.path(path)));
+        remove.extend(
+            list.new
+                .iter()
+                .filter_map(|name| folders.get(name))
+                .map(|path| folder.path(path)),
+        );
         remove.push(path.clone());
-        report.add(Severity::Warning, path, "a consolidation was cut short", Fix::Remove(remove));
+        report.add(
+            Severity::Warning,
+            path,
+            "a consolidation was cut short",
+            Fix::Remove(remove),
+        );
     }
     Ok(())
 }
@@ -136,22 +216,42 @@ fn consolidated(folder: &ArrayFolder, report: &mut Report) -> Result<()> {
         .map(|commit| commit.name().to_owned())
         .collect();
     for (entry, list) in folder.directory.ignores.iter().zip(&folder.ignores) {
-        let names = list.uris.iter().map(|uri| azulejo_format::commit::last_component(uri));
+        let names = list
+            .uris
+            .iter()
+            .map(|uri| azulejo_format::commit::last_component(uri));
         if names.clone().all(|name| !all.contains(name)) {
             let path = folder.path(&entry.path);
             let fix = Fix::Remove(vec![path.clone()]);
-            report.add(Severity::Note, path, "it is about commits that are nowhere else", fix);
+            report.add(
+                Severity::Note,
+                path,
+                "it is about commits that are nowhere else",
+                fix,
+            );
         }
     }
-    let double = folder.commit_files().keys().filter(|name| all.contains(*name)).count();
+    let double = folder
+        .commit_files()
+        .keys()
+        .filter(|name| all.contains(*name))
+        .count();
     if double > 0 || folder.consolidated.len() > 1 {
         let of = |entry: &NamedEntry| folder.path(&entry.path);
-        let path = folder.consolidated.last().map_or(folder.path(COMMITS_FOLDER), |(entry, _)| of(entry));
+        let path = folder
+            .consolidated
+            .last()
+            .map_or(folder.path(COMMITS_FOLDER), |(entry, _)| of(entry));
         let what = format!(
             "{double} commits have a file of their own too, and there are {} consolidated files",
             folder.consolidated.len()
         );
-        report.add(Severity::Note, path, what, Fix::Advice("vacuum the commits"));
+        report.add(
+            Severity::Note,
+            path,
+            what,
+            Fix::Advice("vacuum the commits"),
+        );
     }
     // Deletes have a file each that must be whole.
     for entry in &folder.directory.deletes {

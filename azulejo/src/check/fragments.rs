@@ -21,12 +21,19 @@ pub(super) fn check(
     // Fragments from the future too.
     let ever = TimeRange::until(u64::MAX - 1);
     let open = |names: Option<HashSet<String>>| {
-        let part = Part { fragments: names, superseded: true, ..Part::default() };
+        let part = Part {
+            fragments: names,
+            superseded: true,
+            ..Part::default()
+        };
         Snapshot::open_part(context, &uri, ever, &part)?.array()
     };
     let present = folder.fragment_folders()?;
     let committed = folder.fragment_names()?;
-    let all: HashSet<String> = committed.into_iter().filter(|name| present.contains_key(name)).collect();
+    let all: HashSet<String> = committed
+        .into_iter()
+        .filter(|name| present.contains_key(name))
+        .collect();
     match open(Some(all.clone())) {
         Ok(array) => fragments(context, &array, folder, options, report),
         Err(Error::Corrupt { .. } | Error::NotFound { .. }) => {
@@ -37,7 +44,9 @@ pub(super) fn check(
                 match open(Some(HashSet::from([name.clone()]))) {
                     Ok(array) => fragments(context, &array, folder, options, report)?,
                     Err(
-                        error @ (Error::Corrupt { .. } | Error::NotFound { .. } | Error::Encryption { .. }),
+                        error @ (Error::Corrupt { .. }
+                        | Error::NotFound { .. }
+                        | Error::Encryption { .. }),
                     ) => {
                         report.fragments += 1;
                         let path = folder.path(present.get(&name).map_or("", String::as_str));
@@ -59,12 +68,17 @@ fn fragments(
     options: CheckOptions,
     report: &mut Report,
 ) -> Result<()> {
-    // Looking at cells takes most of the time by far, and that goes with the tiles and their fields.
+    // Looking at cells takes most of the time by far, and that goes with the tiles and their
+    // fields.
     let weight = |fragment: &Fragment| match options.deep {
         true => fragment.tile_num().saturating_mul(cells::looks(fragment)),
         false => 1,
     };
-    let total = array.fragments().iter().map(weight).fold(0, u64::saturating_add);
+    let total = array
+        .fragments()
+        .iter()
+        .map(weight)
+        .fold(0, u64::saturating_add);
     let unit = if options.deep { "tiles" } else { "fragments" };
     let mut before = 0u64;
     let operation = context.begin();
@@ -79,7 +93,9 @@ fn fragments(
                 cells::check(context, array, index, options, report, &told)?;
             }
             Ok(()) => {}
-            Err(error @ (Error::Corrupt { .. } | Error::NotFound { .. } | Error::Encryption { .. })) => {
+            Err(
+                error @ (Error::Corrupt { .. } | Error::NotFound { .. } | Error::Encryption { .. }),
+            ) => {
                 report.broken(fragment.metadata_path(), &error, RESTORE);
             }
             Err(error) => return Err(error),
@@ -107,12 +123,20 @@ pub(super) fn parts(fragment: &Fragment, field: Field) -> Vec<(FilePart, Option<
 fn files(fragment: &Fragment, folder: &ArrayFolder, report: &mut Report) -> Result<()> {
     let location = fragment.location();
     let entries = folder.location.storage.list(&location.path)?;
-    let mut present: BTreeMap<&str, Option<u64>> =
-        entries.iter().map(|entry| (entry.name.as_str(), entry.size)).collect();
+    let mut present: BTreeMap<&str, Option<u64>> = entries
+        .iter()
+        .map(|entry| (entry.name.as_str(), entry.size))
+        .collect();
     present.remove(FRAGMENT_METADATA_FILE);
-    for field in fragment.footer().slots.fields().filter(|field| fragment.stores(*field)) {
+    for field in fragment
+        .footer()
+        .slots
+        .fields()
+        .filter(|field| fragment.stores(*field))
+    {
         for (part, size) in parts(fragment, field) {
-            let Some(name) = data_file_name(field, part, fragment.schema(), fragment.version()) else {
+            let Some(name) = data_file_name(field, part, fragment.schema(), fragment.version())
+            else {
                 continue;
             };
             let path = location.path.join(&name);
@@ -133,7 +157,9 @@ fn files(fragment: &Fragment, folder: &ArrayFolder, report: &mut Report) -> Resu
                 (Some(Some(have)), Some(size)) if have < size => report.add(
                     Severity::Error,
                     path,
-                    format!("it has {have} bytes of the {size} that the fragment's metadata give it"),
+                    format!(
+                        "it has {have} bytes of the {size} that the fragment's metadata give it"
+                    ),
                     Fix::Advice(RESTORE),
                 ),
                 (Some(Some(have)), Some(size)) if have > size => report.add(
@@ -148,7 +174,12 @@ fn files(fragment: &Fragment, folder: &ArrayFolder, report: &mut Report) -> Resu
     }
     for name in present.into_keys() {
         let advice = Fix::Advice("nothing: readers pass it by");
-        report.add(Severity::Note, location.path.join(name), "not a file of this fragment", advice);
+        report.add(
+            Severity::Note,
+            location.path.join(name),
+            "not a file of this fragment",
+            advice,
+        );
     }
     Ok(())
 }
@@ -159,7 +190,12 @@ fn sections(fragment: &Fragment, report: &mut Report) -> Result<()> {
     if !fragment.is_dense() {
         wanted.push(Section::RTree);
     }
-    for field in fragment.footer().slots.fields().filter(|field| fragment.stores(*field)) {
+    for field in fragment
+        .footer()
+        .slots
+        .fields()
+        .filter(|field| fragment.stores(*field))
+    {
         wanted.push(Section::TileOffsets(field));
         if field.is_var(fragment.schema()) {
             wanted.extend([Section::TileVarOffsets(field), Section::TileVarSizes(field)]);

@@ -10,8 +10,8 @@ use azulejo_format::ArraySchema;
 use azulejo_format::commit::VacuumList;
 use azulejo_format::fragment::ConsolidatedFragmentMetadata;
 use azulejo_format::path::{
-    CommitEntry, DetailEntry, LEGACY_SCHEMA_FILE, RootEntry, RootFolder, SchemaEntry, enumeration_path,
-    fragment_meta_entry,
+    CommitEntry, DetailEntry, LEGACY_SCHEMA_FILE, RootEntry, RootFolder, SchemaEntry,
+    enumeration_path, fragment_meta_entry,
 };
 use azulejo_format::schema::Enumeration;
 use azulejo_format::tile::GenericTile;
@@ -36,11 +36,18 @@ fn strangers(location: &Location, listings: &Listings, report: &mut Report) -> R
         if known {
             return;
         }
-        let folder = folder.map_or(location.path.clone(), |folder| location.path.join(folder.name()));
+        let folder = folder.map_or(location.path.clone(), |folder| {
+            location.path.join(folder.name())
+        });
         let path = folder.join(&entry.name);
         if is_temporary(&entry.name) {
             let fix = Fix::Remove(vec![path.clone()]);
-            report.add(Severity::Warning, path, "what is left of a write that was cut short", fix);
+            report.add(
+                Severity::Warning,
+                path,
+                "what is left of a write that was cut short",
+                fix,
+            );
         } else if harmful {
             let advice = Fix::Advice("move it out of the array");
             report.add(
@@ -79,11 +86,18 @@ fn strangers(location: &Location, listings: &Listings, report: &mut Report) -> R
         );
     }
     for entry in &listings.fragment_meta {
-        look(Some(RootFolder::FragmentMeta), entry, fragment_meta_entry(&entry.name).is_some(), true);
+        look(
+            Some(RootFolder::FragmentMeta),
+            entry,
+            fragment_meta_entry(&entry.name).is_some(),
+            true,
+        );
     }
     for entry in &listings.metadata {
-        let known =
-            !matches!(DetailEntry::classify(&entry.name), DetailEntry::Unknown | DetailEntry::Partial);
+        let known = !matches!(
+            DetailEntry::classify(&entry.name),
+            DetailEntry::Unknown | DetailEntry::Partial
+        );
         look(Some(RootFolder::Metadata), entry, known, true);
     }
     Ok(())
@@ -104,12 +118,18 @@ fn tile<T>(
     let read = || -> Result<T> {
         let bytes = read_objects(location, [path])?.pop().unwrap_or_default();
         let limit = context.config().memory_budget;
-        let tile = decode_at(location, path, GenericTile::decode(&bytes, context.key(), limit))?;
+        let tile = decode_at(
+            location,
+            path,
+            GenericTile::decode(&bytes, context.key(), limit),
+        )?;
         decode_at(location, path, decode(&tile.data))
     };
     match read() {
         Ok(value) => Ok(Some(value)),
-        Err(error @ (Error::Corrupt { .. } | Error::Encryption { .. } | Error::NotFound { .. })) => {
+        Err(
+            error @ (Error::Corrupt { .. } | Error::Encryption { .. } | Error::NotFound { .. }),
+        ) => {
             report.broken(location.path.join(path), &error, RESTORE);
             Ok(None)
         }
@@ -117,17 +137,29 @@ fn tile<T>(
     }
 }
 
-fn schemas(context: &Context, location: &Location, listings: &Listings, report: &mut Report) -> Result<()> {
+fn schemas(
+    context: &Context,
+    location: &Location,
+    listings: &Listings,
+    report: &mut Report,
+) -> Result<()> {
     let mut paths: Vec<String> = Vec::new();
-    if listings.root.iter().any(|entry| entry.name == LEGACY_SCHEMA_FILE) {
+    if listings
+        .root
+        .iter()
+        .any(|entry| entry.name == LEGACY_SCHEMA_FILE)
+    {
         paths.push(LEGACY_SCHEMA_FILE.to_owned());
     }
     let named = listings.schema.iter().filter(|entry| !entry.is_dir);
-    let named = named.filter(|entry| matches!(SchemaEntry::classify(&entry.name), SchemaEntry::Schema(_)));
+    let named =
+        named.filter(|entry| matches!(SchemaEntry::classify(&entry.name), SchemaEntry::Schema(_)));
     paths.extend(named.map(|entry| format!("{}/{}", RootFolder::Schema.name(), entry.name)));
     let mut enumerations: BTreeSet<String> = BTreeSet::new();
     for path in &paths {
-        let Some(schema) = tile(context, location, path, report, ArraySchema::decode)? else { continue };
+        let Some(schema) = tile(context, location, path, report, ArraySchema::decode)? else {
+            continue;
+        };
         if let Err(reason) = schema.check() {
             report.add(
                 Severity::Error,
@@ -136,7 +168,12 @@ fn schemas(context: &Context, location: &Location, listings: &Listings, report: 
                 Fix::Advice(RESTORE),
             );
         }
-        enumerations.extend(schema.enumerations.iter().map(|e| enumeration_path(&e.file_name)));
+        enumerations.extend(
+            schema
+                .enumerations
+                .iter()
+                .map(|e| enumeration_path(&e.file_name)),
+        );
     }
     for path in &enumerations {
         report.files += 1;
@@ -145,32 +182,61 @@ fn schemas(context: &Context, location: &Location, listings: &Listings, report: 
     Ok(())
 }
 
-fn metadata(context: &Context, location: &Location, listings: &Listings, report: &mut Report) -> Result<()> {
+fn metadata(
+    context: &Context,
+    location: &Location,
+    listings: &Listings,
+    report: &mut Report,
+) -> Result<()> {
     let folder = RootFolder::Metadata.name();
-    let present: BTreeSet<&str> = listings.metadata.iter().map(|entry| entry.name.as_str()).collect();
+    let present: BTreeSet<&str> = listings
+        .metadata
+        .iter()
+        .map(|entry| entry.name.as_str())
+        .collect();
     for entry in &listings.metadata {
         let path = format!("{folder}/{}", entry.name);
         match DetailEntry::classify(&entry.name) {
             DetailEntry::Detail(_) => {
-                tile(context, location, &path, report, azulejo_format::metadata::decode)?;
+                tile(
+                    context,
+                    location,
+                    &path,
+                    report,
+                    azulejo_format::metadata::decode,
+                )?;
             }
             DetailEntry::Vacuum(_) => {
-                let bytes = read_objects(location, [path.as_str()])?.pop().unwrap_or_default();
+                let bytes = read_objects(location, [path.as_str()])?
+                    .pop()
+                    .unwrap_or_default();
                 let full = location.path.join(&path);
                 match decode_at(location, &path, VacuumList::decode(&bytes)) {
                     Err(error) => {
-                        report.broken(full, &error, "remove it: the files that it names count again");
+                        report.broken(
+                            full,
+                            &error,
+                            "remove it: the files that it names count again",
+                        );
                     }
                     Ok(list) => {
                         let left = list.names().filter(|name| present.contains(name)).count();
                         let replacement = entry.name.trim_end_matches(".vac");
                         if left == 0 {
                             let fix = Fix::Remove(vec![full.clone()]);
-                            report.add(Severity::Note, full, "it names nothing that is still there", fix);
+                            report.add(
+                                Severity::Note,
+                                full,
+                                "it names nothing that is still there",
+                                fix,
+                            );
                         } else if !present.contains(replacement) {
-                            let what =
-                                format!("it hides {left} files, and the one that replaces them is not there");
-                            let advice = Fix::Advice("remove it, and the key-values of these files are back");
+                            let what = format!(
+                                "it hides {left} files, and the one that replaces them is not there"
+                            );
+                            let advice = Fix::Advice(
+                                "remove it, and the key-values of these files are back",
+                            );
                             report.add(Severity::Error, full, what, advice);
                         }
                     }
@@ -182,12 +248,22 @@ fn metadata(context: &Context, location: &Location, listings: &Listings, report:
     Ok(())
 }
 
-fn footers(context: &Context, location: &Location, listings: &Listings, report: &mut Report) -> Result<()> {
-    let flat = listings
-        .root
+fn footers(
+    context: &Context,
+    location: &Location,
+    listings: &Listings,
+    report: &mut Report,
+) -> Result<()> {
+    let flat = listings.root.iter().filter(|entry| {
+        matches!(
+            RootEntry::classify(&entry.name),
+            RootEntry::LegacyFragmentMetadata(_)
+        )
+    });
+    let inner = listings
+        .fragment_meta
         .iter()
-        .filter(|entry| matches!(RootEntry::classify(&entry.name), RootEntry::LegacyFragmentMetadata(_)));
-    let inner = listings.fragment_meta.iter().filter(|entry| fragment_meta_entry(&entry.name).is_some());
+        .filter(|entry| fragment_meta_entry(&entry.name).is_some());
     let inner = inner.map(|entry| format!("{}/{}", RootFolder::FragmentMeta.name(), entry.name));
     for path in flat.map(|entry| entry.name.clone()).chain(inner) {
         let mut found = Report::default();

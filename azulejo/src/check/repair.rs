@@ -14,8 +14,8 @@ pub struct Repaired {
     pub changed: Vec<Finding>,
 }
 
-/// Mends the findings of a report that can be mended: see [`Fix`]. What is found no more, or found otherwise than when the
-/// report was made, is left alone.
+/// Mends the findings of a report that can be mended: see [`Fix`]. What is found no more, or found
+/// otherwise than when the report was made, is left alone.
 ///
 /// Nobody may write to the array meanwhile: a write under way looks like one that was cut short.
 ///

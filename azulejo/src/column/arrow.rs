@@ -15,13 +15,14 @@
 //! | datetimes and times in `PS`, `FS`, `AS` | Int64 ticks | Int64 |
 //! | enumerated attributes | Dictionary with the labels | the index's type |
 //!
-//! Converted values that Arrow's type cannot hold (the least tick, which is no time, and those far away) become null, and
-//! so do indices without a label; such columns are nullable in Arrow whatever they are in TileDB. The type of a column
-//! follows from the schema alone, never from the values: text that is not UTF-8 is an error, which names the column and
-//! the cell; the raw form takes it.
+//! Converted values that Arrow's type cannot hold (the least tick, which is no time, and those far
+//! away) become null, and so do indices without a label; such columns are nullable in Arrow
+//! whatever they are in TileDB. The type of a column follows from the schema alone, never from the
+//! values: text that is not UTF-8 is an error, which names the column and the cell; the raw form
+//! takes it.
 //!
-//! Every field carries its TileDB type as metadata: `tiledb_type`, `tiledb_cell_val_num` and, where there is one,
-//! `tiledb_enumeration`.
+//! Every field carries its TileDB type as metadata: `tiledb_type`, `tiledb_cell_val_num` and, where
+//! there is one, `tiledb_enumeration`.
 
 mod import;
 
@@ -30,16 +31,19 @@ pub use import::ArrowImporter;
 use super::{ColumnBuffers, ColumnSet, ColumnType, part, typed};
 use crate::error::{Error, Result};
 use arrow_array::types::{
-    ArrowDictionaryKeyType, ArrowPrimitiveType, Date32Type, DurationMicrosecondType, DurationMillisecondType,
-    DurationNanosecondType, DurationSecondType, Float32Type, Float64Type, Int8Type, Int16Type, Int32Type,
-    Int64Type, TimestampMicrosecondType, TimestampMillisecondType, TimestampNanosecondType,
-    TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
+    ArrowDictionaryKeyType, ArrowPrimitiveType, Date32Type, DurationMicrosecondType,
+    DurationMillisecondType, DurationNanosecondType, DurationSecondType, Float32Type, Float64Type,
+    Int8Type, Int16Type, Int32Type, Int64Type, TimestampMicrosecondType, TimestampMillisecondType,
+    TimestampNanosecondType, TimestampSecondType, UInt8Type, UInt16Type, UInt32Type, UInt64Type,
 };
 use arrow_array::{
-    ArrayRef, BooleanArray, DictionaryArray, FixedSizeBinaryArray, FixedSizeListArray, LargeBinaryArray,
-    LargeListArray, LargeStringArray, PrimitiveArray, RecordBatch, RecordBatchOptions,
+    ArrayRef, BooleanArray, DictionaryArray, FixedSizeBinaryArray, FixedSizeListArray,
+    LargeBinaryArray, LargeListArray, LargeStringArray, PrimitiveArray, RecordBatch,
+    RecordBatchOptions,
 };
-use arrow_buffer::{ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
+use arrow_buffer::{
+    ArrowNativeType, BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer,
+};
 use arrow_schema::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use azulejo_format::schema::Enumeration;
 use azulejo_format::{CellValNum, Datatype, Physical};
@@ -78,8 +82,12 @@ impl ArrowConverter {
     /// Prepares for columns of these types, in this order.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for cells too long for Arrow, or labels that are not UTF-8 though their type says text.
-    pub fn new<'a>(types: impl IntoIterator<Item = &'a ColumnType>, options: ArrowOptions) -> Result<Self> {
+    /// [`Error::Unsupported`] for cells too long for Arrow, or labels that are not UTF-8 though
+    /// their type says text.
+    pub fn new<'a>(
+        types: impl IntoIterator<Item = &'a ColumnType>,
+        options: ArrowOptions,
+    ) -> Result<Self> {
         let (mut fields, mut labels) = (Vec::new(), Vec::new());
         for column in types {
             fields.push(field_of(column, options)?);
@@ -88,7 +96,11 @@ impl ArrowConverter {
                 _ => None,
             });
         }
-        Ok(Self { schema: Arc::new(Schema::new(fields)), options, labels })
+        Ok(Self {
+            schema: Arc::new(Schema::new(fields)),
+            options,
+            labels,
+        })
     }
 
     /// The schema of the record batches.
@@ -100,7 +112,8 @@ impl ArrowConverter {
     /// One batch.
     ///
     /// # Errors
-    /// Columns other than those prepared for, text that is not UTF-8, buffers whose lengths do not fit.
+    /// Columns other than those prepared for, text that is not UTF-8, buffers whose lengths do not
+    /// fit.
     pub fn convert(&self, columns: &ColumnSet) -> Result<RecordBatch> {
         if columns.columns.len() != self.labels.len() {
             return Err(Error::InvalidArgument(format!(
@@ -130,8 +143,8 @@ impl ColumnSet {
         self.to_record_batch(ArrowOptions::default())
     }
 
-    /// The columns as an Arrow record batch; see [`crate::column::arrow`] for the types. For many batches of one query an
-    /// [`ArrowConverter`] prepares labels once.
+    /// The columns as an Arrow record batch; see [`crate::column::arrow`] for the types. For many
+    /// batches of one query an [`ArrowConverter`] prepares labels once.
     ///
     /// # Errors
     /// Those of [`ArrowConverter::new`] and [`ArrowConverter::convert`].
@@ -181,7 +194,10 @@ fn form_of(column: &ColumnType, options: ArrowOptions) -> Form {
         // Raw text in cells of varying length is text if the type vouches for it.
         datatype == D::StringUtf8 && column.is_var()
     } else {
-        matches!(datatype, D::StringAscii | D::StringUtf8 | D::Char | D::GeomWkt)
+        matches!(
+            datatype,
+            D::StringAscii | D::StringUtf8 | D::Char | D::GeomWkt
+        )
     };
     if text {
         return Form::Text;
@@ -271,7 +287,10 @@ fn field_of(column: &ColumnType, options: ArrowOptions) -> Result<Field> {
         }
         (Form::Bits, _) => DataType::Boolean,
         (Form::Labels, _) => {
-            let labels = column.enumeration.as_ref().map_or(DataType::Null, |e| label_type(e));
+            let labels = column
+                .enumeration
+                .as_ref()
+                .map_or(DataType::Null, |e| label_type(e));
             DataType::Dictionary(Box::new(number_type(physical)), Box::new(labels))
         }
         (_, CellValNum::ONE) => value_type(form, physical),
@@ -296,13 +315,14 @@ fn field_of(column: &ColumnType, options: ArrowOptions) -> Result<Field> {
     if let Some(enumeration) = &column.enumeration {
         metadata.insert("tiledb_enumeration".to_owned(), enumeration.name.clone());
     }
-    let ordered = matches!(form, Form::Labels) && column.enumeration.as_ref().is_some_and(|e| e.ordered);
+    let ordered =
+        matches!(form, Form::Labels) && column.enumeration.as_ref().is_some_and(|e| e.ordered);
     let field = Field::new(&*column.name, data_type, nullable).with_metadata(metadata);
     Ok(field.with_dict_is_ordered(ordered))
 }
 
-/// An enumeration's values as a column of their own. Values that are not what their type says, as there are in public
-/// arrays, are bytes.
+/// An enumeration's values as a column of their own. Values that are not what their type says, as
+/// there are in public arrays, are bytes.
 fn label_column(enumeration: &Enumeration) -> ColumnType {
     let column = ColumnType::new(enumeration.name.as_str(), enumeration.datatype)
         .with_cell_val_num(enumeration.cell_val_num);
@@ -315,10 +335,16 @@ fn label_column(enumeration: &Enumeration) -> ColumnType {
         return column;
     }
     let cell_val_num = match column.cell_val_num {
-        CellValNum::Fixed(n) => CellValNum::Fixed(n.saturating_mul(u32::try_from(size).unwrap_or(1))),
+        CellValNum::Fixed(n) => {
+            CellValNum::Fixed(n.saturating_mul(u32::try_from(size).unwrap_or(1)))
+        }
         CellValNum::Var => CellValNum::Var,
     };
-    ColumnType { datatype: Datatype::Blob, ..column }.with_cell_val_num(cell_val_num)
+    ColumnType {
+        datatype: Datatype::Blob,
+        ..column
+    }
+    .with_cell_val_num(cell_val_num)
 }
 
 fn label_type(enumeration: &Enumeration) -> DataType {
@@ -334,19 +360,27 @@ fn labels_of(enumeration: &Enumeration) -> Result<ArrayRef> {
     array_of(&column.finish(), ArrowOptions::default(), None)
 }
 
-fn array_of(column: &ColumnBuffers, options: ArrowOptions, labels: Option<&ArrayRef>) -> Result<ArrayRef> {
+fn array_of(
+    column: &ColumnBuffers,
+    options: ArrowOptions,
+    labels: Option<&ArrayRef>,
+) -> Result<ArrayRef> {
     column.validate()?;
     let kind = &column.column_type;
     let form = form_of(kind, options);
     let nulls = column.validity.as_ref().map(|validity| {
         let validity = validity.as_slice();
-        NullBuffer::new(BooleanBuffer::collect_bool(column.cell_num, |i| validity[i] != 0))
+        NullBuffer::new(BooleanBuffer::collect_bool(column.cell_num, |i| {
+            validity[i] != 0
+        }))
     });
-    let wrong = |e: arrow_schema::ArrowError| Error::InvalidArgument(format!("column {}: {e}", kind.name));
+    let wrong =
+        |e: arrow_schema::ArrowError| Error::InvalidArgument(format!("column {}: {e}", kind.name));
     match (form, kind.cell_val_num) {
         (Form::Text, _) => text_array(column, nulls),
         (Form::Bytes, CellValNum::Var) => {
-            let array = LargeBinaryArray::try_new(byte_offsets(column)?, column.data.clone(), nulls);
+            let array =
+                LargeBinaryArray::try_new(byte_offsets(column)?, column.data.clone(), nulls);
             Ok(Arc::new(array.map_err(wrong)?))
         }
         (Form::Bytes, CellValNum::Fixed(_)) => {
@@ -362,14 +396,18 @@ fn array_of(column: &ColumnBuffers, options: ArrowOptions, labels: Option<&Array
         }
         (Form::Labels, _) => match labels {
             Some(labels) => label_array(column, labels, nulls.as_ref()),
-            None => Err(Error::Internal(format!("column {} has no labels", kind.name))),
+            None => Err(Error::Internal(format!(
+                "column {} has no labels",
+                kind.name
+            ))),
         },
         (_, CellValNum::ONE) => number_array(form, kind.datatype.physical(), &column.data, nulls),
         (_, CellValNum::Fixed(n)) => {
             let n = i32::try_from(n).map_err(|_| too_long(kind))?;
             let field = Arc::new(item(form, kind.datatype.physical()));
             let values = number_array(form, kind.datatype.physical(), &column.data, None)?;
-            let list = FixedSizeListArray::try_new_with_length(field, n, values, nulls, column.cell_num);
+            let list =
+                FixedSizeListArray::try_new_with_length(field, n, values, nulls, column.cell_num);
             Ok(Arc::new(list.map_err(wrong)?))
         }
         (_, CellValNum::Var) => {
@@ -386,7 +424,8 @@ fn array_of(column: &ColumnBuffers, options: ArrowOptions, labels: Option<&Array
             let field = Arc::new(item(form, kind.datatype.physical()));
             let data = part(&column.data, 0, end as usize);
             let values = number_array(form, kind.datatype.physical(), &data, None)?;
-            let list = LargeListArray::try_new(field, OffsetBuffer::new(offsets.into()), values, nulls);
+            let list =
+                LargeListArray::try_new(field, OffsetBuffer::new(offsets.into()), values, nulls);
             Ok(Arc::new(list.map_err(wrong)?))
         }
     }
@@ -394,15 +433,26 @@ fn array_of(column: &ColumnBuffers, options: ArrowOptions, labels: Option<&Array
 
 /// The offsets of a column that was found valid. TileDB's 64 bits are Arrow's, but for the sign.
 fn byte_offsets(column: &ColumnBuffers) -> Result<OffsetBuffer<i64>> {
-    let too_far =
-        || Error::InvalidArgument(format!("column {}: offsets beyond 2^63", column.column_type.name));
+    let too_far = || {
+        Error::InvalidArgument(format!(
+            "column {}: offsets beyond 2^63",
+            column.column_type.name
+        ))
+    };
     let (Some(buffer), Some(offsets)) = (&column.offsets, column.offsets_slice()) else {
-        return Err(Error::Internal(format!("column {} has no offsets", column.column_type.name)));
+        return Err(Error::Internal(format!(
+            "column {} has no offsets",
+            column.column_type.name
+        )));
     };
     if offsets.last().is_some_and(|o| i64::try_from(*o).is_err()) {
         return Err(too_far());
     }
-    Ok(OffsetBuffer::new(ScalarBuffer::new(buffer.clone(), 0, offsets.len())))
+    Ok(OffsetBuffer::new(ScalarBuffer::new(
+        buffer.clone(),
+        0,
+        offsets.len(),
+    )))
 }
 
 fn text_array(column: &ColumnBuffers, nulls: Option<NullBuffer>) -> Result<ArrayRef> {
@@ -411,13 +461,20 @@ fn text_array(column: &ColumnBuffers, nulls: Option<NullBuffer>) -> Result<Array
         byte_offsets(column)?
     } else {
         let size = kind.cell_size() as i64;
-        OffsetBuffer::new((0..=column.cell_num as i64).map(|i| i * size).collect::<Vec<_>>().into())
+        OffsetBuffer::new(
+            (0..=column.cell_num as i64)
+                .map(|i| i * size)
+                .collect::<Vec<_>>()
+                .into(),
+        )
     };
     match LargeStringArray::try_new(offsets, column.data.clone(), nulls) {
         Ok(array) => Ok(Arc::new(array)),
         Err(_) => {
             let cell = column.view();
-            let bad = (0..column.cell_num).find(|i| std::str::from_utf8(cell.cell(*i)).is_err()).unwrap_or(0);
+            let bad = (0..column.cell_num)
+                .find(|i| std::str::from_utf8(cell.cell(*i)).is_err())
+                .unwrap_or(0);
             Err(Error::InvalidArgument(format!(
                 "column {}: cell {bad} is not UTF-8; ask for raw values to get its bytes",
                 kind.name
@@ -448,7 +505,9 @@ fn converted<T: ArrowPrimitiveType>(
 ) -> PrimitiveArray<T> {
     let (ticks, _) = data.as_slice().as_chunks::<8>();
     let ticks = ticks.iter().map(|t| i64::from_le_bytes(*t)).enumerate();
-    ticks.map(|(i, t)| convert(t).filter(|_| nulls.is_none_or(|n| n.is_valid(i)))).collect()
+    ticks
+        .map(|(i, t)| convert(t).filter(|_| nulls.is_none_or(|n| n.is_valid(i))))
+        .collect()
 }
 
 fn number_array(
@@ -460,12 +519,15 @@ fn number_array(
     let times = |n: i64| move |t: i64| (t != i64::MIN).then(|| t.checked_mul(n)).flatten();
     // The first day of a month, counted from January 1970.
     let month = |m: i128| {
-        let days = super::datetime::days_from_date(1970 + m.div_euclid(12), m.rem_euclid(12) + 1, 1);
+        let days =
+            super::datetime::days_from_date(1970 + m.div_euclid(12), m.rem_euclid(12) + 1, 1);
         i64::try_from(days * 86_400).ok()
     };
     Ok(match form {
         Form::Ticks(ticks) => match ticks {
-            Ticks::Timestamp(TimeUnit::Second) => Arc::new(shared::<TimestampSecondType>(data, nulls)),
+            Ticks::Timestamp(TimeUnit::Second) => {
+                Arc::new(shared::<TimestampSecondType>(data, nulls))
+            }
             Ticks::Timestamp(TimeUnit::Millisecond) => {
                 Arc::new(shared::<TimestampMillisecondType>(data, nulls))
             }
@@ -475,25 +537,41 @@ fn number_array(
             Ticks::Timestamp(TimeUnit::Nanosecond) => {
                 Arc::new(shared::<TimestampNanosecondType>(data, nulls))
             }
-            Ticks::Duration(TimeUnit::Second) => Arc::new(shared::<DurationSecondType>(data, nulls)),
+            Ticks::Duration(TimeUnit::Second) => {
+                Arc::new(shared::<DurationSecondType>(data, nulls))
+            }
             Ticks::Duration(TimeUnit::Millisecond) => {
                 Arc::new(shared::<DurationMillisecondType>(data, nulls))
             }
             Ticks::Duration(TimeUnit::Microsecond) => {
                 Arc::new(shared::<DurationMicrosecondType>(data, nulls))
             }
-            Ticks::Duration(TimeUnit::Nanosecond) => Arc::new(shared::<DurationNanosecondType>(data, nulls)),
-            Ticks::Days => Arc::new(converted::<Date32Type>(data, nulls.as_ref(), |t| i32::try_from(t).ok())),
-            Ticks::Seconds(n) => Arc::new(converted::<TimestampSecondType>(data, nulls.as_ref(), times(n))),
-            Ticks::DurationSeconds(n) => {
-                Arc::new(converted::<DurationSecondType>(data, nulls.as_ref(), times(n)))
+            Ticks::Duration(TimeUnit::Nanosecond) => {
+                Arc::new(shared::<DurationNanosecondType>(data, nulls))
             }
-            Ticks::Months => Arc::new(converted::<TimestampSecondType>(data, nulls.as_ref(), |t| {
-                (t != i64::MIN).then(|| month(t.into())).flatten()
+            Ticks::Days => Arc::new(converted::<Date32Type>(data, nulls.as_ref(), |t| {
+                i32::try_from(t).ok()
             })),
-            Ticks::Years => Arc::new(converted::<TimestampSecondType>(data, nulls.as_ref(), |t| {
-                (t != i64::MIN).then(|| month(i128::from(t) * 12)).flatten()
-            })),
+            Ticks::Seconds(n) => Arc::new(converted::<TimestampSecondType>(
+                data,
+                nulls.as_ref(),
+                times(n),
+            )),
+            Ticks::DurationSeconds(n) => Arc::new(converted::<DurationSecondType>(
+                data,
+                nulls.as_ref(),
+                times(n),
+            )),
+            Ticks::Months => Arc::new(converted::<TimestampSecondType>(
+                data,
+                nulls.as_ref(),
+                |t| (t != i64::MIN).then(|| month(t.into())).flatten(),
+            )),
+            Ticks::Years => Arc::new(converted::<TimestampSecondType>(
+                data,
+                nulls.as_ref(),
+                |t| (t != i64::MIN).then(|| month(i128::from(t) * 12)).flatten(),
+            )),
         },
         _ => match physical {
             Physical::I8 => Arc::new(shared::<Int8Type>(data, nulls)),
@@ -510,7 +588,11 @@ fn number_array(
     })
 }
 
-fn label_array(column: &ColumnBuffers, labels: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<ArrayRef> {
+fn label_array(
+    column: &ColumnBuffers,
+    labels: &ArrayRef,
+    nulls: Option<&NullBuffer>,
+) -> Result<ArrayRef> {
     match column.column_type.datatype.physical() {
         Physical::I8 => dictionary::<Int8Type>(column, labels, nulls),
         Physical::I16 => dictionary::<Int16Type>(column, labels, nulls),
@@ -539,7 +621,10 @@ fn dictionary<K: ArrowDictionaryKeyType>(
         None
     } else {
         let values = keys.values();
-        Some(NullBuffer::new(BooleanBuffer::collect_bool(keys.values().len(), |i| labelled(values[i]))))
+        Some(NullBuffer::new(BooleanBuffer::collect_bool(
+            keys.values().len(),
+            |i| labelled(values[i]),
+        )))
     };
     let nulls = NullBuffer::union(nulls, known.as_ref());
     let keys = PrimitiveArray::<K>::new(keys.values().clone(), nulls);

@@ -1,8 +1,8 @@
 //! Columns from a caller's own values: vectors, slices and iterators, as a write takes them.
 //!
-//! The type of a column follows from the values: `Vec<i64>` gives `INT64`, text `STRING_UTF8`. A writer stores plain
-//! integers where the array has datetimes, times or booleans of the same size, and text where it has `STRING_ASCII`,
-//! `CHAR` or bytes.
+//! The type of a column follows from the values: `Vec<i64>` gives `INT64`, text `STRING_UTF8`. A
+//! writer stores plain integers where the array has datetimes, times or booleans of the same size,
+//! and text where it has `STRING_ASCII`, `CHAR` or bytes.
 
 use super::{ColumnBuffers, ColumnBuilder, ColumnSet, ColumnType};
 use crate::error::{Error, Result};
@@ -54,10 +54,19 @@ impl ColumnBuffers {
     /// assert_eq!(column.cell_num, 3);
     /// ```
     #[must_use]
-    pub fn of_values<T: Native + ArrowNativeType>(name: impl Into<Arc<str>>, values: Vec<T>) -> Self {
+    pub fn of_values<T: Native + ArrowNativeType>(
+        name: impl Into<Arc<str>>,
+        values: Vec<T>,
+    ) -> Self {
         let cell_num = values.len();
         let column_type = ColumnType::new(name, number(T::PHYSICAL));
-        Self { column_type, cell_num, data: Buffer::from_vec(values), offsets: None, validity: None }
+        Self {
+            column_type,
+            cell_num,
+            data: Buffer::from_vec(values),
+            offsets: None,
+            validity: None,
+        }
     }
 
     /// A column of numbers, `values_per_cell` a cell, one cell after another; nothing is copied.
@@ -77,8 +86,14 @@ impl ColumnBuffers {
                 column.column_type.name, column.cell_num
             )));
         }
-        let column_type = column.column_type.with_cell_val_num(CellValNum::Fixed(values_per_cell));
-        Ok(Self { column_type, cell_num: column.cell_num / per_cell, ..column })
+        let column_type = column
+            .column_type
+            .with_cell_val_num(CellValNum::Fixed(values_per_cell));
+        Ok(Self {
+            column_type,
+            cell_num: column.cell_num / per_cell,
+            ..column
+        })
     }
 
     /// A nullable column of numbers, one a cell.
@@ -86,11 +101,17 @@ impl ColumnBuffers {
         name: impl Into<Arc<str>>,
         values: impl IntoIterator<Item = Option<T>>,
     ) -> Self {
-        let (values, validity): (Vec<T>, Vec<u8>) =
-            values.into_iter().map(|v| (v.unwrap_or_default(), u8::from(v.is_some()))).unzip();
+        let (values, validity): (Vec<T>, Vec<u8>) = values
+            .into_iter()
+            .map(|v| (v.unwrap_or_default(), u8::from(v.is_some())))
+            .unzip();
         let column = Self::of_values(name, values);
         let column_type = column.column_type.with_nulls();
-        Self { column_type, validity: Some(Buffer::from_vec(validity)), ..column }
+        Self {
+            column_type,
+            validity: Some(Buffer::from_vec(validity)),
+            ..column
+        }
     }
 
     /// A column of numbers, any number of them a cell.
@@ -106,7 +127,12 @@ impl ColumnBuffers {
         let column = Self::of_values(name, values);
         let column_type = column.column_type.with_cell_val_num(CellValNum::Var);
         let cell_num = offsets.len() - 1;
-        Self { column_type, cell_num, offsets: Some(Buffer::from_vec(offsets)), ..column }
+        Self {
+            column_type,
+            cell_num,
+            offsets: Some(Buffer::from_vec(offsets)),
+            ..column
+        }
     }
 
     /// A column of text (or bytes), one string a cell.
@@ -116,8 +142,12 @@ impl ColumnBuffers {
     /// let column = ColumnBuffers::of_strings("city", ["Porto", "Lisboa", ""]);
     /// assert_eq!(column.offsets_slice(), Some(&[0, 5, 11, 11][..]));
     /// ```
-    pub fn of_strings<S: AsRef<[u8]>>(name: impl Into<Arc<str>>, cells: impl IntoIterator<Item = S>) -> Self {
-        let column_type = ColumnType::new(name, Datatype::StringUtf8).with_cell_val_num(CellValNum::Var);
+    pub fn of_strings<S: AsRef<[u8]>>(
+        name: impl Into<Arc<str>>,
+        cells: impl IntoIterator<Item = S>,
+    ) -> Self {
+        let column_type =
+            ColumnType::new(name, Datatype::StringUtf8).with_cell_val_num(CellValNum::Var);
         let mut column = ColumnBuilder::new(column_type);
         for cell in cells {
             column.append_cell(cell.as_ref(), true);
@@ -130,7 +160,8 @@ impl ColumnBuffers {
         name: impl Into<Arc<str>>,
         cells: impl IntoIterator<Item = Option<S>>,
     ) -> Self {
-        let column_type = ColumnType::new(name, Datatype::StringUtf8).with_cell_val_num(CellValNum::Var);
+        let column_type =
+            ColumnType::new(name, Datatype::StringUtf8).with_cell_val_num(CellValNum::Var);
         let mut column = ColumnBuilder::new(column_type.with_nulls());
         for cell in cells {
             column.append_cell(cell.as_ref().map_or(&[], |c| c.as_ref()), cell.is_some());
@@ -138,9 +169,10 @@ impl ColumnBuffers {
         column.finish()
     }
 
-    /// A column of any type from its buffers as TileDB has them: little-endian values, for cells of varying length the byte
-    /// offset of each cell and of the end, for nullable ones a byte a cell, 0 for null. Nothing is copied; numbers that are
-    /// not aligned for their type can be written all the same.
+    /// A column of any type from its buffers as TileDB has them: little-endian values, for cells of
+    /// varying length the byte offset of each cell and of the end, for nullable ones a byte a cell,
+    /// 0 for null. Nothing is copied; numbers that are not aligned for their type can be written
+    /// all the same.
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] if the buffers do not fit each other or the type.
@@ -155,8 +187,17 @@ impl ColumnBuffers {
             (None, 0) => 0,
             (None, size) => data.len() / size,
         };
-        let (offsets, validity) = (offsets.map(Buffer::from_vec), validity.map(Buffer::from_vec));
-        let column = Self { column_type, cell_num, data: Buffer::from_vec(data), offsets, validity };
+        let (offsets, validity) = (
+            offsets.map(Buffer::from_vec),
+            validity.map(Buffer::from_vec),
+        );
+        let column = Self {
+            column_type,
+            cell_num,
+            data: Buffer::from_vec(data),
+            offsets,
+            validity,
+        };
         column.validate()?;
         Ok(column)
     }
@@ -182,12 +223,20 @@ mod tests {
             column.validate().unwrap();
         }
         assert_eq!(set.columns[3].offsets_slice(), Some(&[0, 8, 8][..]));
-        assert_eq!(set.columns[2].cells().collect::<Vec<_>>(), [Some(&[3u8, 0][..]), None]);
+        assert_eq!(
+            set.columns[2].cells().collect::<Vec<_>>(),
+            [Some(&[3u8, 0][..]), None]
+        );
         let short = ColumnBuffers::of_values("g", vec![0u64]);
         assert!(ColumnSet::of(set.columns.into_iter().chain([short])).is_err());
         assert!(ColumnBuffers::of_cells("b", vec![1u8, 2], 3).is_err());
         let kind = ColumnType::new("x", Datatype::Int32);
-        assert_eq!(ColumnBuffers::of_raw(kind.clone(), vec![0; 8], None, None).unwrap().cell_num, 2);
+        assert_eq!(
+            ColumnBuffers::of_raw(kind.clone(), vec![0; 8], None, None)
+                .unwrap()
+                .cell_num,
+            2
+        );
         assert!(ColumnBuffers::of_raw(kind.clone(), vec![0; 7], None, None).is_err());
         assert!(ColumnBuffers::of_raw(kind, vec![0; 8], None, Some(vec![1, 1])).is_err());
     }

@@ -1,7 +1,8 @@
 //! Ticks of `DATETIME_*` and `TIME_*` values as ISO 8601 text and back.
 //!
-//! Datetimes are ticks since 1970-01-01T00:00:00 in the proleptic Gregorian calendar, without leap seconds; weeks begin
-//! on that day too. As in NumPy, the least tick is no time at all, written `NaT`.
+//! Datetimes are ticks since 1970-01-01T00:00:00 in the proleptic Gregorian calendar, without leap
+//! seconds; weeks begin on that day too. As in NumPy, the least tick is no time at all, written
+//! `NaT`.
 
 use azulejo_format::Datatype;
 use std::fmt::Write;
@@ -48,9 +49,15 @@ const ATTOS: i128 = 10i128.pow(18);
 /// The days from 1970-01-01 to a date.
 pub(super) fn days_from_date(year: i128, month: i128, day: i128) -> i128 {
     // Years are counted from March, so that a leap day ends them.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+    let (year, month) = if month > 2 {
+        (year, month - 3)
+    } else {
+        (year - 1, month + 9)
+    };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
-    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + (153 * month + 2) / 5 + day - 1 - 719_468
+    era * 146_097 + of_era * 365 + of_era / 4 - of_era / 100 + (153 * month + 2) / 5 + day
+        - 1
+        - 719_468
 }
 
 /// The year, month and day of a number of days since 1970-01-01.
@@ -61,41 +68,66 @@ pub(super) fn date_from_days(days: i128) -> (i128, i128, i128) {
     let day = day - (365 * year + year / 4 - year / 100);
     let month = (5 * day + 2) / 153;
     let date = day - (153 * month + 2) / 5 + 1;
-    let (month, carry) = if month < 10 { (month + 3, 0) } else { (month - 9, 1) };
+    let (month, carry) = if month < 10 {
+        (month + 3, 0)
+    } else {
+        (month - 9, 1)
+    };
     (era * 400 + year + carry, month, date)
 }
 
 fn days_in_month(year: i128, month: i128) -> i128 {
-    let (next_year, next) = if month == 12 { (year + 1, 1) } else { (year, month + 1) };
+    let (next_year, next) = if month == 12 {
+        (year + 1, 1)
+    } else {
+        (year, month + 1)
+    };
     days_from_date(next_year, next, 1) - days_from_date(year, month, 1)
 }
 
-/// The ticks of a text such as `2020-01-31`, `2020-01`, `2020-01-31T12:30:00.25`, `2020-01-31 12:30Z`, or for `TIME_*`
-/// types `12:30:00.25` or `-100:00`.
+/// The ticks of a text such as `2020-01-31`, `2020-01`, `2020-01-31T12:30:00.25`, `2020-01-31
+/// 12:30Z`, or for `TIME_*` types `12:30:00.25` or `-100:00`.
 ///
 /// # Errors
-/// What is wrong with the text, in a few words: it is no such time, the type's ticks are too long to say it, or it lies
-/// too far away.
+/// What is wrong with the text, in a few words: it is no such time, the type's ticks are too long
+/// to say it, or it lies too far away.
 pub fn parse_ticks(text: &str, datatype: Datatype) -> Result<i64, String> {
-    let Some((unit, name)) = unit(datatype) else { return Err(format!("{datatype} has no ticks")) };
+    let Some((unit, name)) = unit(datatype) else {
+        return Err(format!("{datatype} has no ticks"));
+    };
     if text.eq_ignore_ascii_case("nat") {
         return Ok(i64::MIN);
     }
     let mut scan = Scan { rest: text };
-    let instant = if datatype.is_time() { duration(&mut scan) } else { datetime(&mut scan) };
+    let instant = if datatype.is_time() {
+        duration(&mut scan)
+    } else {
+        datetime(&mut scan)
+    };
     let instant = instant.filter(|_| scan.rest.is_empty()).ok_or_else(|| {
-        let example = if datatype.is_time() { "12:30:00.25" } else { "2020-01-31 or 2020-01-31T12:30:00.25" };
+        let example = if datatype.is_time() {
+            "12:30:00.25"
+        } else {
+            "2020-01-31 or 2020-01-31T12:30:00.25"
+        };
         format!("{text:?} is no such value: write it like {example}, or as a number of {name}")
     })?;
     let coarse = || format!("{text:?} is not a whole number of {name}, which {datatype} counts");
     let ticks = match unit {
         Unit::Years | Unit::Months => {
-            let (days, rest) = (instant.seconds.div_euclid(86_400), instant.seconds.rem_euclid(86_400));
+            let (days, rest) = (
+                instant.seconds.div_euclid(86_400),
+                instant.seconds.rem_euclid(86_400),
+            );
             let (year, month, day) = date_from_days(days);
             if rest != 0 || instant.attos != 0 || day != 1 || (unit == Unit::Years && month != 1) {
                 return Err(coarse());
             }
-            if unit == Unit::Years { year - 1970 } else { (year - 1970) * 12 + month - 1 }
+            if unit == Unit::Years {
+                year - 1970
+            } else {
+                (year - 1970) * 12 + month - 1
+            }
         }
         Unit::Seconds(n) => {
             if instant.attos != 0 || instant.seconds.rem_euclid(n) != 0 {
@@ -118,7 +150,9 @@ pub fn parse_ticks(text: &str, datatype: Datatype) -> Result<i64, String> {
 /// The text of a number of ticks, as [`parse_ticks`] reads it; the number itself for other types.
 #[must_use]
 pub fn format_ticks(ticks: i64, datatype: Datatype) -> String {
-    let Some((unit, _)) = unit(datatype) else { return ticks.to_string() };
+    let Some((unit, _)) = unit(datatype) else {
+        return ticks.to_string();
+    };
     if ticks == i64::MIN {
         return "NaT".into();
     }
@@ -126,12 +160,20 @@ pub fn format_ticks(ticks: i64, datatype: Datatype) -> String {
     let (seconds, fraction, digits) = match unit {
         Unit::Years => return format!("{}", Year(1970 + ticks)),
         Unit::Months => {
-            return format!("{}-{:02}", Year(1970 + ticks.div_euclid(12)), ticks.rem_euclid(12) + 1);
+            return format!(
+                "{}-{:02}",
+                Year(1970 + ticks.div_euclid(12)),
+                ticks.rem_euclid(12) + 1
+            );
         }
         Unit::Seconds(n) => (ticks * n, 0, 0),
         Unit::Decimals(n) => {
             let second = 10i128.pow(n);
-            (ticks.div_euclid(second), ticks.rem_euclid(second), n as usize)
+            (
+                ticks.div_euclid(second),
+                ticks.rem_euclid(second),
+                n as usize,
+            )
         }
     };
     let mut out = String::new();
@@ -141,7 +183,13 @@ pub fn format_ticks(ticks: i64, datatype: Datatype) -> String {
         let total = seconds * second + fraction;
         let (seconds, fraction) = (total.abs() / second, total.abs() % second);
         let sign = if total < 0 { "-" } else { "" };
-        let _ = write!(out, "{sign}{:02}:{:02}:{:02}", seconds / 3_600, seconds / 60 % 60, seconds % 60);
+        let _ = write!(
+            out,
+            "{sign}{:02}:{:02}:{:02}",
+            seconds / 3_600,
+            seconds / 60 % 60,
+            seconds % 60
+        );
         push_fraction(&mut out, fraction, digits);
         return out;
     }
@@ -151,7 +199,13 @@ pub fn format_ticks(ticks: i64, datatype: Datatype) -> String {
     match unit {
         Unit::Seconds(n) if n >= 86_400 => {}
         _ => {
-            let _ = write!(out, "T{:02}:{:02}:{:02}", second / 3_600, second / 60 % 60, second % 60);
+            let _ = write!(
+                out,
+                "T{:02}:{:02}:{:02}",
+                second / 3_600,
+                second / 60 % 60,
+                second % 60
+            );
         }
     }
     push_fraction(&mut out, fraction, digits);
@@ -189,7 +243,12 @@ impl Scan<'_> {
 
     /// A number of `min` to `max` decimal digits.
     fn number(&mut self, min: usize, max: usize) -> Option<i128> {
-        let len = self.rest.bytes().take(max).take_while(u8::is_ascii_digit).count();
+        let len = self
+            .rest
+            .bytes()
+            .take(max)
+            .take_while(u8::is_ascii_digit)
+            .count();
         let (digits, rest) = self.rest.split_at_checked(len).filter(|_| len >= min)?;
         self.rest = rest;
         digits.parse().ok()
@@ -197,7 +256,10 @@ impl Scan<'_> {
 
     /// `:MM[:SS[.fraction]]`, as seconds and attoseconds.
     fn minutes(&mut self) -> Option<Instant> {
-        let mut time = Instant { seconds: 0, attos: 0 };
+        let mut time = Instant {
+            seconds: 0,
+            attos: 0,
+        };
         if self.eat(&[':']).is_none() {
             return Some(time);
         }
@@ -224,10 +286,15 @@ fn datetime(scan: &mut Scan<'_>) -> Option<Instant> {
     if scan.eat(&['-']).is_some() {
         month = scan.number(2, 2).filter(|m| (1..=12).contains(m))?;
         if scan.eat(&['-']).is_some() {
-            day = scan.number(2, 2).filter(|d| (1..=days_in_month(year, month)).contains(d))?;
+            day = scan
+                .number(2, 2)
+                .filter(|d| (1..=days_in_month(year, month)).contains(d))?;
         }
     }
-    let mut instant = Instant { seconds: days_from_date(year, month, day) * 86_400, attos: 0 };
+    let mut instant = Instant {
+        seconds: days_from_date(year, month, day) * 86_400,
+        attos: 0,
+    };
     if scan.eat(&['T', 't', ' ']).is_some() {
         let hour = scan.number(2, 2).filter(|h| *h < 24)?;
         let time = scan.minutes()?;
@@ -238,7 +305,11 @@ fn datetime(scan: &mut Scan<'_>) -> Option<Instant> {
         {
             let hours = scan.number(2, 2).filter(|h| *h < 24)?;
             scan.eat(&[':']);
-            let minutes = if scan.rest.is_empty() { 0 } else { scan.number(2, 2).filter(|m| *m < 60)? };
+            let minutes = if scan.rest.is_empty() {
+                0
+            } else {
+                scan.number(2, 2).filter(|m| *m < 60)?
+            };
             let ahead = hours * 3_600 + minutes * 60;
             instant.seconds -= if sign == '+' { ahead } else { -ahead };
         }
@@ -284,7 +355,11 @@ mod tests {
             ("-0001", D::DateTimeYear, -1971),
             ("+12020", D::DateTimeYear, 10_050),
             ("2020-01-31T12:30:00", D::DateTimeMinute, 26_341_230),
-            ("2020-01-31T12:30:00.250", D::DateTimeMilli, 1_580_473_800_250),
+            (
+                "2020-01-31T12:30:00.250",
+                D::DateTimeMilli,
+                1_580_473_800_250,
+            ),
             ("1969-12-31T23:59:59.999999999", D::DateTimeNano, -1),
             ("12:30:00", D::TimeMinute, 750),
             ("-00:00:00.001", D::TimeMilli, -1),

@@ -1,6 +1,7 @@
 //! Runs of equal cells: what unwritten cells read as.
 
-/// Fills `out` with repetitions of `cell`; a last part shorter than a cell takes the cell's first bytes.
+/// Fills `out` with repetitions of `cell`; a last part shorter than a cell takes the cell's first
+/// bytes.
 pub fn repeat_cell(out: &mut [u8], cell: &[u8]) {
     if cell.is_empty() {
         return;
@@ -29,7 +30,13 @@ mod tests {
 
     #[test]
     fn fills_whole_and_partial_cells() {
-        for cell in [vec![1u8], vec![1, 2], vec![1, 2, 3], vec![7; 8], (0..12).collect()] {
+        for cell in [
+            vec![1u8],
+            vec![1, 2],
+            vec![1, 2, 3],
+            vec![7; 8],
+            (0..12).collect(),
+        ] {
             for len in 0..50 {
                 let mut out = vec![0xee; len];
                 repeat_cell(&mut out, &cell);

@@ -8,9 +8,9 @@ use azulejo_format::datatype::Native;
 use std::sync::Arc;
 
 impl ColumnBuffers {
-    /// The values as an array of a shape, without copying. Cells of several values need one more dimension at the end (at
-    /// the front for column-major results: give `column_major` the shape in the order of the dimensions all the same, the
-    /// values first).
+    /// The values as an array of a shape, without copying. Cells of several values need one more
+    /// dimension at the end (at the front for column-major results: give `column_major` the shape
+    /// in the order of the dimensions all the same, the values first).
     ///
     /// ```
     /// # use azulejo::column::{ColumnBuilder, ColumnType};
@@ -26,8 +26,8 @@ impl ColumnBuffers {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if `T` is not the column's physical type, its cells vary in length, or the shape has
-    /// another number of values.
+    /// [`Error::InvalidArgument`] if `T` is not the column's physical type, its cells vary in
+    /// length, or the shape has another number of values.
     pub fn ndarray<T: Native + ArrowNativeType>(
         &self,
         shape: &[usize],
@@ -41,7 +41,10 @@ impl ColumnBuffers {
         }
         let values = self.values::<T>().ok_or_else(|| {
             let datatype = self.column_type.datatype;
-            Error::InvalidArgument(format!("column {name} holds {datatype}, not {:?}", T::PHYSICAL))
+            Error::InvalidArgument(format!(
+                "column {name} holds {datatype}, not {:?}",
+                T::PHYSICAL
+            ))
         })?;
         let unfit = || {
             Error::InvalidArgument(format!(
@@ -49,14 +52,16 @@ impl ColumnBuffers {
                 values.len()
             ))
         };
-        let wanted = shape.iter().try_fold(1usize, |n, axis| n.checked_mul(*axis));
+        let wanted = shape
+            .iter()
+            .try_fold(1usize, |n, axis| n.checked_mul(*axis));
         if wanted != Some(values.len()) {
             return Err(unfit());
         }
         ArrayViewD::from_shape(IxDyn(shape).set_f(column_major), values).map_err(|_| unfit())
     }
-    /// A column of an array's values in row-major order (its last axis varies fastest), for a row-major write of a box of
-    /// its shape. A column-major write takes the transposed array.
+    /// A column of an array's values in row-major order (its last axis varies fastest), for a
+    /// row-major write of a box of its shape. A column-major write takes the transposed array.
     ///
     /// ```
     /// # use azulejo::ColumnBuffers;
@@ -85,14 +90,21 @@ mod tests {
 
     #[test]
     fn shapes_and_types_must_fit() {
-        let kind = ColumnType::new("a", Datatype::DateTimeDay).with_cell_val_num(CellValNum::Fixed(2));
+        let kind =
+            ColumnType::new("a", Datatype::DateTimeDay).with_cell_val_num(CellValNum::Fixed(2));
         let mut column = ColumnBuilder::new(kind);
         for value in 0u8..4 {
             column.append_cell(&[value; 16], true);
         }
         let column = column.finish();
-        assert_eq!(column.ndarray::<i64>(&[2, 2, 2], false).unwrap()[[1, 0, 1]], 0x0202_0202_0202_0202);
-        assert_eq!(column.ndarray::<i64>(&[2, 2, 2], true).unwrap()[[1, 0, 1]], 0x0202_0202_0202_0202);
+        assert_eq!(
+            column.ndarray::<i64>(&[2, 2, 2], false).unwrap()[[1, 0, 1]],
+            0x0202_0202_0202_0202
+        );
+        assert_eq!(
+            column.ndarray::<i64>(&[2, 2, 2], true).unwrap()[[1, 0, 1]],
+            0x0202_0202_0202_0202
+        );
         assert!(column.ndarray::<i64>(&[2, 2], false).is_err());
         assert!(column.ndarray::<i64>(&[usize::MAX, 2], false).is_err());
         assert!(column.ndarray::<f64>(&[2, 2, 2], false).is_err());

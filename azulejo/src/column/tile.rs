@@ -6,9 +6,11 @@ use crate::buffer_pool::PoolBuffer;
 /// The cells of one field of one tile.
 #[derive(Debug)]
 pub struct Tile {
-    /// The values' bytes. Where only some cells were asked for, the bytes of other cells are unspecified.
+    /// The values' bytes. Where only some cells were asked for, the bytes of other cells are
+    /// unspecified.
     pub data: PoolBuffer,
-    /// Var-length: `cell_num + 1` byte offsets into `data`, never decreasing, the last at most `data.len()`.
+    /// Var-length: `cell_num + 1` byte offsets into `data`, never decreasing, the last at most
+    /// `data.len()`.
     pub offsets: Option<Vec<u64>>,
     /// Nullable: one byte a cell, 0 for null.
     pub validity: Option<PoolBuffer>,

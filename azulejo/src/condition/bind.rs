@@ -1,4 +1,5 @@
-//! From a condition tree to one that fits a schema: names resolved, labels as indices, no negations.
+//! From a condition tree to one that fits a schema: names resolved, labels as indices, no
+//! negations.
 
 use super::{BoundCondition, Comparison, Condition, EnumerationLookup, FieldRef};
 use crate::error::{Error, Result};
@@ -96,14 +97,23 @@ impl Members {
     fn new(values: Vec<&[u8]>, cell_size: Option<usize>) -> Self {
         match cell_size {
             Some(size @ (1 | 2 | 4 | 8)) => {
-                let mut numbers: Vec<u64> =
-                    values.iter().filter(|v| v.len() == size).map(|v| little_endian(v)).collect();
+                let mut numbers: Vec<u64> = values
+                    .iter()
+                    .filter(|v| v.len() == size)
+                    .map(|v| little_endian(v))
+                    .collect();
                 numbers.sort_unstable();
                 numbers.dedup();
                 if numbers.len() <= FEW {
-                    Self::Few { values: numbers, size }
+                    Self::Few {
+                        values: numbers,
+                        size,
+                    }
                 } else {
-                    Self::Many { values: numbers, size }
+                    Self::Many {
+                        values: numbers,
+                        size,
+                    }
                 }
             }
             _ => {
@@ -129,7 +139,11 @@ impl Members {
 
 /// Up to eight bytes as a number.
 pub(super) fn little_endian(bytes: &[u8]) -> u64 {
-    bytes.iter().take(8).rev().fold(0, |n, b| n << 8 | u64::from(*b))
+    bytes
+        .iter()
+        .take(8)
+        .rev()
+        .fold(0, |n, b| n << 8 | u64::from(*b))
 }
 
 /// A field as the schema has it.
@@ -151,13 +165,21 @@ impl<'a> Target<'a> {
             });
         }
         let d = schema.domain.dimensions.iter().find(|d| d.name == name)?;
-        Some(Self { datatype: d.datatype, cell_val_num: d.cell_val_num, nullable: false, enumeration: None })
+        Some(Self {
+            datatype: d.datatype,
+            cell_val_num: d.cell_val_num,
+            nullable: false,
+            enumeration: None,
+        })
     }
 }
 
 /// Whether cells of a type compare as strings of bytes: the kinds that the reference compares so.
 pub(super) const fn is_text(datatype: Datatype) -> bool {
-    matches!(datatype, Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8)
+    matches!(
+        datatype,
+        Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8
+    )
 }
 
 struct Binder<'a> {
@@ -178,7 +200,10 @@ pub(super) struct Shape {
 
 impl Shape {
     fn of(target: &Target<'_>) -> Self {
-        Self { physical: target.datatype.physical(), cell_val_num: target.cell_val_num }
+        Self {
+            physical: target.datatype.physical(),
+            cell_val_num: target.cell_val_num,
+        }
     }
 }
 
@@ -203,7 +228,11 @@ pub(super) fn bind(
 /// The condition over the fields that its tree still uses.
 fn compact(fields: &[Arc<str>], shapes: &[Shape], mut root: Node) -> BoundCondition {
     let mut places = vec![None; fields.len()];
-    let mut bound = BoundCondition { fields: Vec::new(), shapes: Vec::new(), root: Node::Constant(false) };
+    let mut bound = BoundCondition {
+        fields: Vec::new(),
+        shapes: Vec::new(),
+        root: Node::Constant(false),
+    };
     root.visit(&mut |leaf| {
         let old = leaf.field;
         leaf.field = *places[old].get_or_insert_with(|| {
@@ -217,8 +246,8 @@ fn compact(fields: &[Arc<str>], shapes: &[Shape], mut root: Node) -> BoundCondit
 }
 
 pub(super) fn for_fragment(bound: &BoundCondition, fragment: &ArraySchema) -> BoundCondition {
-    // A field that was dropped and added again with cells of another shape counts as absent: its cells cannot be
-    // compared with values of the new type.
+    // A field that was dropped and added again with cells of another shape counts as absent: its
+    // cells cannot be compared with values of the new type.
     let fields = bound.fields.iter().zip(&bound.shapes);
     let present: Vec<bool> = fields
         .map(|(name, shape)| Target::find(fragment, name).is_some_and(|t| Shape::of(&t) == *shape))
@@ -226,7 +255,9 @@ pub(super) fn for_fragment(bound: &BoundCondition, fragment: &ArraySchema) -> Bo
     if present.iter().all(|p| *p) {
         return bound.clone();
     }
-    let root = bound.root.without(&|field| !present.get(field).copied().unwrap_or(false));
+    let root = bound
+        .root
+        .without(&|field| !present.get(field).copied().unwrap_or(false));
     compact(&bound.fields, &bound.shapes, root)
 }
 
@@ -295,7 +326,10 @@ impl Node {
             Self::Leaf(leaf) => match &leaf.test {
                 Test::Null | Test::NotNull => 1,
                 Test::Number { .. } => 2,
-                Test::Set { members: Members::Few { .. }, .. } => 3,
+                Test::Set {
+                    members: Members::Few { .. },
+                    ..
+                } => 3,
                 Test::Bytes { .. } => 8,
                 Test::Set { .. } => 10,
             },
@@ -308,9 +342,16 @@ impl<'a> Binder<'a> {
     fn node(&mut self, condition: &Condition, negate: bool) -> Result<Node> {
         match condition {
             Condition::And(children) | Condition::Or(children) => {
-                let nodes = children.iter().map(|c| self.node(c, negate)).collect::<Result<Vec<_>>>()?;
+                let nodes = children
+                    .iter()
+                    .map(|c| self.node(c, negate))
+                    .collect::<Result<Vec<_>>>()?;
                 let and = matches!(condition, Condition::And(_)) != negate;
-                Ok(if and { Node::all(nodes) } else { Node::any(nodes) })
+                Ok(if and {
+                    Node::all(nodes)
+                } else {
+                    Node::any(nodes)
+                })
             }
             Condition::Not(child) => self.node(child, !negate),
             Condition::IsNull { field, negated } => {
@@ -321,12 +362,17 @@ impl<'a> Binder<'a> {
                 let op = if negate { op.negated() } else { *op };
                 self.compare(field, op, value)
             }
-            Condition::In { field, negated, values } => self.set(field, values, negated != &negate),
+            Condition::In {
+                field,
+                negated,
+                values,
+            } => self.set(field, values, negated != &negate),
         }
     }
 
     fn target(&self, field: &FieldRef) -> Result<Target<'a>> {
-        Target::find(self.schema, &field.name).ok_or_else(|| unknown_field(self.schema, &field.name))
+        Target::find(self.schema, &field.name)
+            .ok_or_else(|| unknown_field(self.schema, &field.name))
     }
 
     fn leaf(&mut self, field: &FieldRef, target: &Target<'_>, test: Test) -> Node {
@@ -351,7 +397,11 @@ impl<'a> Binder<'a> {
         if !target.nullable {
             return Node::Constant(negated);
         }
-        self.leaf(field, target, if negated { Test::NotNull } else { Test::Null })
+        self.leaf(
+            field,
+            target,
+            if negated { Test::NotNull } else { Test::Null },
+        )
     }
 
     fn compare(&mut self, field: &FieldRef, op: Comparison, value: &[u8]) -> Result<Node> {
@@ -369,20 +419,34 @@ impl<'a> Binder<'a> {
                     field.name
                 )));
             }
-            let index = enumeration.values().zip(0u64..).find(|(label, _)| *label == value);
+            let index = enumeration
+                .values()
+                .zip(0u64..)
+                .find(|(label, _)| *label == value);
             return match index.map(|(_, index)| index) {
                 Some(index) => self.number(field, &target, op, &index_bytes(index, &target)),
                 None => Ok(self.always(field, &target, op == Comparison::Ne)),
             };
         }
-        // Stored conditions write null tests as comparisons with nothing, which is a value for strings only.
+        // Stored conditions write null tests as comparisons with nothing, which is a value for
+        // strings only.
         if value.is_empty() && equality && !is_text(target.datatype) {
             return Ok(self.null_test(field, &target, op == Comparison::Ne));
         }
         check_comparable(field, &target)?;
-        // One fixed-length CHAR compares as a signed number, several by the first of them: so does the reference.
-        if is_text(target.datatype) && (target.cell_val_num.is_var() || target.datatype != Datatype::Char) {
-            return Ok(self.leaf(field, &target, Test::Bytes { op, value: value.to_vec() }));
+        // One fixed-length CHAR compares as a signed number, several by the first of them: so does
+        // the reference.
+        if is_text(target.datatype)
+            && (target.cell_val_num.is_var() || target.datatype != Datatype::Char)
+        {
+            return Ok(self.leaf(
+                field,
+                &target,
+                Test::Bytes {
+                    op,
+                    value: value.to_vec(),
+                },
+            ));
         }
         self.number(field, &target, op, value)
     }
@@ -409,7 +473,16 @@ impl<'a> Binder<'a> {
             )));
         }
         let first_of_many = target.cell_val_num != CellValNum::ONE;
-        Ok(self.leaf(field, target, Test::Number { physical, op, value, first_of_many }))
+        Ok(self.leaf(
+            field,
+            target,
+            Test::Number {
+                physical,
+                op,
+                value,
+                first_of_many,
+            },
+        ))
     }
 
     fn set(&mut self, field: &FieldRef, values: &ValueSet, negated: bool) -> Result<Node> {
@@ -446,12 +519,26 @@ impl<'a> Binder<'a> {
         }
         let number = target.cell_val_num == CellValNum::ONE && !is_text(target.datatype);
         let physical = number.then(|| target.datatype.physical());
-        Ok(self.leaf(field, &target, Test::Set { members, negated, physical }))
+        Ok(self.leaf(
+            field,
+            &target,
+            Test::Set {
+                members,
+                negated,
+                physical,
+            },
+        ))
     }
 
     /// The enumeration whose labels the values of a test are.
-    fn enumeration(&mut self, field: &FieldRef, target: &Target<'_>) -> Result<Option<Arc<Enumeration>>> {
-        let Some(name) = target.enumeration.filter(|_| !field.raw) else { return Ok(None) };
+    fn enumeration(
+        &mut self,
+        field: &FieldRef,
+        target: &Target<'_>,
+    ) -> Result<Option<Arc<Enumeration>>> {
+        let Some(name) = target.enumeration.filter(|_| !field.raw) else {
+            return Ok(None);
+        };
         if let Some(known) = self.loaded.get(name) {
             return Ok(Some(Arc::clone(known)));
         }
@@ -464,25 +551,39 @@ impl<'a> Binder<'a> {
 /// The error for a name that is no field, with the names that are.
 pub(super) fn unknown_field(schema: &ArraySchema, name: &str) -> Error {
     let dimensions = schema.domain.dimensions.iter().map(|d| d.name.as_str());
-    let names: Vec<&str> = dimensions.chain(schema.attributes.iter().map(|a| a.name.as_str())).collect();
-    Error::SchemaMismatch(format!("there is no field {name:?}; the array has {}", names.join(", ")))
+    let names: Vec<&str> = dimensions
+        .chain(schema.attributes.iter().map(|a| a.name.as_str()))
+        .collect();
+    Error::SchemaMismatch(format!(
+        "there is no field {name:?}; the array has {}",
+        names.join(", ")
+    ))
 }
 
 fn check_comparable(field: &FieldRef, target: &Target<'_>) -> Result<()> {
     let why = if is_text(target.datatype) {
         return Ok(());
-    } else if target.datatype.is_string() || target.datatype.is_byte() || target.datatype == Datatype::Any {
+    } else if target.datatype.is_string()
+        || target.datatype.is_byte()
+        || target.datatype == Datatype::Any
+    {
         "can only be tested for null"
     } else if target.cell_val_num != CellValNum::ONE {
         "has several values a cell and can only be tested for null"
     } else {
         return Ok(());
     };
-    Err(Error::SchemaMismatch(format!("{} ({}) {why}", field.name, target.datatype)))
+    Err(Error::SchemaMismatch(format!(
+        "{} ({}) {why}",
+        field.name, target.datatype
+    )))
 }
 
 /// The bytes of an index as a value of the attribute.
 fn index_bytes(index: u64, target: &Target<'_>) -> Vec<u8> {
     let bytes = index.to_le_bytes();
-    bytes.get(..target.datatype.size()).unwrap_or(&bytes).to_vec()
+    bytes
+        .get(..target.datatype.size())
+        .unwrap_or(&bytes)
+        .to_vec()
 }

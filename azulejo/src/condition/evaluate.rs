@@ -25,7 +25,8 @@ pub(super) fn evaluate(node: &Node, views: &[FieldView<'_>], mask: &mut [u8]) ->
             Ok(())
         }
         Node::Or(children) => {
-            // `open` holds the cells for which no child has held so far; what a child holds for is taken out.
+            // `open` holds the cells for which no child has held so far; what a child holds for is
+            // taken out.
             let mut open = mask.to_vec();
             let mut held = Vec::with_capacity(mask.len());
             for child in children {
@@ -56,9 +57,13 @@ fn evaluate_leaf(leaf: &Leaf, views: &[FieldView<'_>], mask: &mut [u8]) -> Resul
     let view = views.get(leaf.field).ok_or_else(unfit)?;
     let fits = match view.offsets {
         Some(offsets) => offsets.len() == mask.len() + 1,
-        None => view.cell_size.checked_mul(mask.len()).is_some_and(|need| view.data.len() >= need),
+        None => view
+            .cell_size
+            .checked_mul(mask.len())
+            .is_some_and(|need| view.data.len() >= need),
     };
-    if view.cell_num != mask.len() || view.validity.is_some_and(|v| v.len() != mask.len()) || !fits {
+    if view.cell_num != mask.len() || view.validity.is_some_and(|v| v.len() != mask.len()) || !fits
+    {
         return Err(unfit());
     }
     match &leaf.test {
@@ -67,7 +72,12 @@ fn evaluate_leaf(leaf: &Leaf, views: &[FieldView<'_>], mask: &mut [u8]) -> Resul
             None => mask.fill(0),
         },
         Test::NotNull => keep_valid(view, mask),
-        Test::Number { physical, op, value, first_of_many } => {
+        Test::Number {
+            physical,
+            op,
+            value,
+            first_of_many,
+        } => {
             let cell_size = view.cell_size;
             if view.offsets.is_some()
                 || cell_size < physical.size()
@@ -82,7 +92,9 @@ fn evaluate_leaf(leaf: &Leaf, views: &[FieldView<'_>], mask: &mut [u8]) -> Resul
             keep_valid(view, mask);
             compare_bytes(*op, value, view, mask);
         }
-        Test::Set { members, negated, .. } => {
+        Test::Set {
+            members, negated, ..
+        } => {
             keep_valid(view, mask);
             match (members, view.offsets) {
                 (Members::Few { values, size }, None) if *size == view.cell_size => match size {
@@ -97,7 +109,9 @@ fn evaluate_leaf(leaf: &Leaf, views: &[FieldView<'_>], mask: &mut [u8]) -> Resul
                     });
                 }
                 (Members::FewStrings(values), _) => {
-                    keep_cells(view, mask, |cell| values.iter().any(|v| **v == *cell) != *negated);
+                    keep_cells(view, mask, |cell| {
+                        values.iter().any(|v| **v == *cell) != *negated
+                    });
                 }
                 (Members::Strings(values), _) => {
                     keep_cells(view, mask, |cell| values.contains(cell) != *negated);
@@ -116,13 +130,18 @@ fn keep_if<T>(values: impl Iterator<Item = T>, mask: &mut [u8], holds: impl Fn(T
     }
 }
 
-/// Keeps the cells whose numbers pass a test: some at a step, which the compiler makes vector comparisons of.
+/// Keeps the cells whose numbers pass a test: some at a step, which the compiler makes vector
+/// comparisons of.
 #[inline]
 fn keep_numbers<T: Native>(view: &FieldView<'_>, mask: &mut [u8], holds: impl Fn(T) -> bool) {
     const STEP: usize = 16;
     if view.cell_size != T::SIZE {
         if view.cell_size > 0 {
-            keep_if(view.data.chunks_exact(view.cell_size).map(T::read), mask, holds);
+            keep_if(
+                view.data.chunks_exact(view.cell_size).map(T::read),
+                mask,
+                holds,
+            );
         }
         return;
     }
@@ -137,7 +156,15 @@ fn keep_numbers<T: Native>(view: &FieldView<'_>, mask: &mut [u8], holds: impl Fn
             *mask &= held;
         }
     }
-    keep_if(view.data.get(done..).unwrap_or_default().chunks_exact(T::SIZE).map(T::read), rest, holds);
+    keep_if(
+        view.data
+            .get(done..)
+            .unwrap_or_default()
+            .chunks_exact(T::SIZE)
+            .map(T::read),
+        rest,
+        holds,
+    );
 }
 
 fn keep_valid(view: &FieldView<'_>, mask: &mut [u8]) {
@@ -173,14 +200,19 @@ fn compare_bytes(op: Comparison, value: &[u8], view: &FieldView<'_>, mask: &mut 
     }
 }
 
-/// Keeps the cells, still in the mask, whose bytes pass a test that costs more than skipping a cell.
+/// Keeps the cells, still in the mask, whose bytes pass a test that costs more than skipping a
+/// cell.
 #[inline]
 fn keep_cells(view: &FieldView<'_>, mask: &mut [u8], holds: impl Fn(&[u8]) -> bool) {
     if let Some(offsets) = view.offsets {
         for (mask, ends) in mask.iter_mut().zip(offsets.windows(2)) {
             if *mask != 0 {
-                // Offsets that leave the data are ruled out where tiles are decoded; such a cell would read as empty.
-                let cell = view.data.get(ends[0] as usize..ends[1] as usize).unwrap_or(&[]);
+                // Offsets that leave the data are ruled out where tiles are decoded; such a cell
+                // would read as empty.
+                let cell = view
+                    .data
+                    .get(ends[0] as usize..ends[1] as usize)
+                    .unwrap_or(&[]);
                 *mask = u8::from(holds(cell));
             }
         }
@@ -205,7 +237,9 @@ fn few<const N: usize>(members: &[u64], negated: bool, data: &[u8], mask: &mut [
         .collect();
     let (cells, _) = data.as_chunks::<N>();
     for (mask, cell) in mask.iter_mut().zip(cells) {
-        let found = members.iter().fold(false, |found, member| found | (cell == member));
+        let found = members
+            .iter()
+            .fold(false, |found, member| found | (cell == member));
         *mask &= u8::from(found != negated);
     }
 }

@@ -20,17 +20,25 @@ pub(super) enum Literal {
 
 impl Literal {
     /// The value as bytes of a type: one cell, or a string. The error says what does not fit.
-    pub fn to_bytes(&self, datatype: Datatype, cell_val_num: CellValNum) -> Result<Vec<u8>, String> {
-        let text_type = datatype.is_string() || datatype.is_byte() || matches!(datatype, Datatype::Char);
+    pub fn to_bytes(
+        &self,
+        datatype: Datatype,
+        cell_val_num: CellValNum,
+    ) -> Result<Vec<u8>, String> {
+        let text_type =
+            datatype.is_string() || datatype.is_byte() || matches!(datatype, Datatype::Char);
         match self {
-            Self::Null => Err("null is neither less nor greater than a value: use `is null`".into()),
+            Self::Null => {
+                Err("null is neither less nor greater than a value: use `is null`".into())
+            }
             Self::Bool(value) => match datatype {
                 Datatype::Bool => Ok(vec![u8::from(*value)]),
                 _ => Err(format!("{value} is no value of type {datatype}")),
             },
             Self::Text(bytes) if text_type => Ok(padded(bytes, datatype, cell_val_num)),
             Self::Text(bytes) => {
-                let text = std::str::from_utf8(bytes).map_err(|_| "this string is not UTF-8".to_owned())?;
+                let text = std::str::from_utf8(bytes)
+                    .map_err(|_| "this string is not UTF-8".to_owned())?;
                 if datatype.is_datetime() || datatype.is_time() {
                     return Ok(parse_ticks(text, datatype)?.to_le_bytes().to_vec());
                 }
@@ -38,9 +46,9 @@ impl Literal {
                 number(text.trim(), datatype)
                     .map_err(|_| format!("{text:?} is a string, but the type is {datatype}"))
             }
-            Self::Number(text) if text_type => {
-                Err(format!("{text} is a number, but the type is {datatype}: write it in quotes"))
-            }
+            Self::Number(text) if text_type => Err(format!(
+                "{text} is a number, but the type is {datatype}: write it in quotes"
+            )),
             Self::Number(text) => number(text, datatype),
         }
     }
@@ -59,7 +67,10 @@ fn padded(bytes: &[u8], datatype: Datatype, cell_val_num: CellValNum) -> Vec<u8>
 
 fn number(text: &str, datatype: Datatype) -> Result<Vec<u8>, String> {
     let physical = datatype.physical();
-    let real = |text: &str| text.parse::<f64>().map_err(|_| format!("{text} is not a number"));
+    let real = |text: &str| {
+        text.parse::<f64>()
+            .map_err(|_| format!("{text} is not a number"))
+    };
     match physical {
         // Straight to the nearest f32: by way of f64 it could be rounded twice.
         Physical::F32 => match integer(text) {
@@ -81,7 +92,9 @@ fn number(text: &str, datatype: Datatype) -> Result<Vec<u8>, String> {
                 None => {
                     let value = real(text)?;
                     if value.fract() != 0.0 || value.abs() > 9e15 {
-                        return Err(format!("{text} is not a whole number, but the type is {datatype}"));
+                        return Err(format!(
+                            "{text} is not a whole number, but the type is {datatype}"
+                        ));
                     }
                     value as i128
                 }
@@ -117,7 +130,9 @@ fn integer(text: &str) -> Option<i128> {
 fn integer_bytes<T: Native>(value: i128) -> Option<Vec<u8>> {
     let bytes = value.to_le_bytes();
     let (low, high) = limits::<T>();
-    (low..=high).contains(&value).then(|| bytes[..T::SIZE].to_vec())
+    (low..=high)
+        .contains(&value)
+        .then(|| bytes[..T::SIZE].to_vec())
 }
 
 /// The limits of an integer type.
@@ -133,7 +148,10 @@ fn limits<T: Native>() -> (i128, i128) {
 
 /// Bytes of a type as a literal that reads as the same bytes.
 pub(super) fn literal(bytes: &[u8], datatype: Datatype) -> String {
-    if datatype.is_string() || datatype.is_byte() || matches!(datatype, Datatype::Char | Datatype::Any) {
+    if datatype.is_string()
+        || datatype.is_byte()
+        || matches!(datatype, Datatype::Char | Datatype::Any)
+    {
         return quoted(bytes, '"');
     }
     if datatype.is_datetime() || datatype.is_time() {

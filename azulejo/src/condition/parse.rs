@@ -13,17 +13,32 @@ const MAX_DEPTH: usize = 128;
 
 /// Reads a condition such as `a > 3 and b in ("x", "y") and c is null`.
 ///
-/// - Comparisons: `=` or `==`, `!=` or `<>`, `<`, `<=`, `>`, `>=`; `in (..)`, `not in (..)`; `is null`, `is not null`.
-/// - `and`, `or`, `not` (or `&&`, `||`, `!`) and parentheses; `not` binds strongest, then `and`. Keywords in any case.
-/// - Names stand as they are if they are words (letters, digits, `_`, `.`, not beginning with a digit), else in backticks
-///   or quotes. `raw(name)` compares the stored index of an enumerated attribute instead of its label.
-/// - Numbers: `-3`, `1_000`, `0xff`, `2.5e-3`, `inf`, `nan`; `true` and `false`; strings in single or double quotes, with
-///   `\n \r \t \0 \\ \' \" \xFF \u{1F600}`, a doubled quote standing for one; dates and times as strings (`'2020-01-31'`).
+/// - Comparisons: `=` or `==`, `!=` or `<>`, `<`, `<=`, `>`, `>=`; `in (..)`, `not in (..)`; `is
+///   null`, `is not null`.
+/// - `and`, `or`, `not` (or `&&`, `||`, `!`) and parentheses; `not` binds strongest, then `and`.
+///   Keywords in any case.
+/// - Names stand as they are if they are words (letters, digits, `_`, `.`, not beginning with a
+///   digit), else in backticks or quotes. `raw(name)` compares the stored index of an enumerated
+///   attribute instead of its label.
+/// - Numbers: `-3`, `1_000`, `0xff`, `2.5e-3`, `inf`, `nan`; `true` and `false`; strings in
+///   single or double quotes, with `\n \r \t \0 \\ \' \" \xFF \u{1F600}`, a doubled quote standing
+///   for one; dates and times as strings (`'2020-01-31'`).
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] that shows the place in the text; [`Error::SchemaMismatch`] for names that the array lacks.
-pub fn parse(text: &str, schema: &ArraySchema, enumerations: EnumerationLookup<'_>) -> Result<Condition> {
-    let mut parser = Parser { text, tokens: tokenize(text)?, next: 0, schema, enumerations };
+/// [`Error::InvalidArgument`] that shows the place in the text; [`Error::SchemaMismatch`] for names
+/// that the array lacks.
+pub fn parse(
+    text: &str,
+    schema: &ArraySchema,
+    enumerations: EnumerationLookup<'_>,
+) -> Result<Condition> {
+    let mut parser = Parser {
+        text,
+        tokens: tokenize(text)?,
+        next: 0,
+        schema,
+        enumerations,
+    };
     let condition = parser.either(0)?;
     match parser.peek() {
         Token::End => Ok(condition),
@@ -50,7 +65,11 @@ enum Token {
 
 fn syntax_error(text: &str, at: usize, what: &str) -> Error {
     let column = text.get(..at).map_or(0, |before| before.chars().count());
-    Error::InvalidArgument(format!("{what}, at character {}:\n  {text}\n  {:column$}^", column + 1, ""))
+    Error::InvalidArgument(format!(
+        "{what}, at character {}:\n  {text}\n  {:column$}^",
+        column + 1,
+        ""
+    ))
 }
 
 /// The tokens with where they begin; the last is [`Token::End`].
@@ -94,7 +113,10 @@ fn tokenize(text: &str) -> Result<Vec<(usize, Token)>> {
                     _ => (len, Token::Literal(Literal::Text(bytes))),
                 }
             } else if let Some(len) = number_len(rest) {
-                (len, Token::Literal(Literal::Number(rest[..len].replace('_', ""))))
+                (
+                    len,
+                    Token::Literal(Literal::Number(rest[..len].replace('_', ""))),
+                )
             } else {
                 let len = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
                 if len == 0 {
@@ -124,7 +146,9 @@ fn word(word: &str) -> Token {
 
 /// Words that stand for something other than a field.
 fn is_keyword(name: &str) -> bool {
-    let keyword = ["in", "is", "raw"].iter().any(|k| name.eq_ignore_ascii_case(k));
+    let keyword = ["in", "is", "raw"]
+        .iter()
+        .any(|k| name.eq_ignore_ascii_case(k));
     keyword || !matches!(word(name), Token::Word(_))
 }
 
@@ -132,9 +156,15 @@ fn is_keyword(name: &str) -> bool {
 fn number_len(text: &str) -> Option<usize> {
     let unsigned = text.strip_prefix(['-', '+']).unwrap_or(text);
     let sign = text.len() - unsigned.len();
-    let word_len = unsigned.find(|c: char| !is_word(c)).unwrap_or(unsigned.len());
+    let word_len = unsigned
+        .find(|c: char| !is_word(c))
+        .unwrap_or(unsigned.len());
     let head = &unsigned[..word_len];
-    if sign == 1 && ["inf", "infinity", "nan"].iter().any(|w| head.eq_ignore_ascii_case(w)) {
+    if sign == 1
+        && ["inf", "infinity", "nan"]
+            .iter()
+            .any(|w| head.eq_ignore_ascii_case(w))
+    {
         return Some(sign + word_len);
     }
     let mut chars = head.chars();
@@ -149,7 +179,9 @@ fn number_len(text: &str) -> Option<usize> {
     let hexadecimal = head.starts_with("0x") || head.starts_with("0X");
     if !hexadecimal && head.ends_with(['e', 'E']) && unsigned[word_len..].starts_with(['-', '+']) {
         let digits = &unsigned[word_len + 1..];
-        let more = digits.find(|c: char| !c.is_ascii_digit() && c != '_').unwrap_or(digits.len());
+        let more = digits
+            .find(|c: char| !c.is_ascii_digit() && c != '_')
+            .unwrap_or(digits.len());
         return Some(sign + word_len + 1 + more);
     }
     Some(sign + word_len)
@@ -186,14 +218,22 @@ fn string(text: &str, at: usize, quote: char) -> Result<(usize, Vec<u8>)> {
             Some(c @ ('\\' | '\'' | '"' | '`')) => push(&mut bytes, c),
             Some('x') => {
                 let mut digit = || chars.next().and_then(|(_, c)| c.to_digit(16));
-                let (Some(high), Some(low)) = (digit(), digit()) else { return Err(wrong()) };
+                let (Some(high), Some(low)) = (digit(), digit()) else {
+                    return Err(wrong());
+                };
                 let byte = u8::try_from(high * 16 + low).map_err(|_| wrong())?;
                 bytes.push(byte);
             }
             Some('u') => {
                 let open = chars.next().is_some_and(|(_, c)| c == '{');
-                let digits: String = chars.by_ref().map(|(_, c)| c).take_while(|c| *c != '}').collect();
-                let code = u32::from_str_radix(&digits, 16).ok().filter(|_| open && digits.len() <= 6);
+                let digits: String = chars
+                    .by_ref()
+                    .map(|(_, c)| c)
+                    .take_while(|c| *c != '}')
+                    .collect();
+                let code = u32::from_str_radix(&digits, 16)
+                    .ok()
+                    .filter(|_| open && digits.len() <= 6);
                 push(&mut bytes, code.and_then(char::from_u32).ok_or_else(wrong)?);
             }
             _ => return Err(wrong()),
@@ -223,11 +263,15 @@ struct Parser<'a> {
 
 impl Parser<'_> {
     fn peek(&self) -> &Token {
-        self.tokens.get(self.next).map_or(&Token::End, |(_, token)| token)
+        self.tokens
+            .get(self.next)
+            .map_or(&Token::End, |(_, token)| token)
     }
 
     fn at(&self) -> usize {
-        self.tokens.get(self.next).map_or(self.text.len(), |(at, _)| *at)
+        self.tokens
+            .get(self.next)
+            .map_or(self.text.len(), |(at, _)| *at)
     }
 
     fn take(&mut self) -> Token {
@@ -253,8 +297,11 @@ impl Parser<'_> {
     }
 
     fn unexpected(&self, wanted: &str) -> Error {
-        let what =
-            if *self.peek() == Token::End { "the condition ends too early" } else { "this is out of place" };
+        let what = if *self.peek() == Token::End {
+            "the condition ends too early"
+        } else {
+            "this is out of place"
+        };
         self.error(self.at(), &format!("{what}: expected {wanted}"))
     }
 
@@ -296,18 +343,28 @@ impl Parser<'_> {
             }
             return Ok(inner);
         }
-        let after = self.tokens.get(self.next + 1).map_or(&Token::End, |(_, token)| token);
+        let after = self
+            .tokens
+            .get(self.next + 1)
+            .map_or(&Token::End, |(_, token)| token);
         let (value, ends) = (self.peek().clone(), !matches!(after, Token::Compare(_)));
         if let (Token::Literal(Literal::Bool(value)), true) = (&value, ends) {
             self.next += 1;
-            return Ok(if *value { Condition::And(vec![]) } else { Condition::Or(vec![]) });
+            return Ok(if *value {
+                Condition::And(vec![])
+            } else {
+                Condition::Or(vec![])
+            });
         }
         self.test()
     }
 
     /// A comparison, a set test or a null test.
     fn test(&mut self) -> Result<Condition> {
-        let third = self.tokens.get(self.next + 2).map_or(&Token::End, |(_, token)| token);
+        let third = self
+            .tokens
+            .get(self.next + 2)
+            .map_or(&Token::End, |(_, token)| token);
         let flipped = match (self.peek(), third) {
             (Token::Literal(Literal::Text(_)), Token::Word(_) | Token::Name(_)) => {
                 matches!(self.tokens.get(self.next + 1), Some((_, Token::Compare(_))))
@@ -318,10 +375,14 @@ impl Parser<'_> {
         };
         if flipped {
             let (value_at, value) = (self.at(), self.take());
-            let Token::Compare(op) = *self.peek() else { return Err(self.unexpected("a comparison")) };
+            let Token::Compare(op) = *self.peek() else {
+                return Err(self.unexpected("a comparison"));
+            };
             self.next += 1;
             let operand = self.operand()?;
-            let Token::Literal(value) = value else { return Err(self.unexpected("a value")) };
+            let Token::Literal(value) = value else {
+                return Err(self.unexpected("a value"));
+            };
             return self.compare(operand, mirrored(op), &value, value_at);
         }
         let operand = self.operand()?;
@@ -333,27 +394,57 @@ impl Parser<'_> {
         if self.eat_keyword("is") {
             let negated = self.eat(&Token::Not);
             if !self.eat(&Token::Literal(Literal::Null)) {
-                return Err(self.unexpected(if negated { "`null`" } else { "`null` or `not null`" }));
+                return Err(self.unexpected(if negated {
+                    "`null`"
+                } else {
+                    "`null` or `not null`"
+                }));
             }
-            return Ok(Condition::IsNull { field: operand.field, negated });
+            return Ok(Condition::IsNull {
+                field: operand.field,
+                negated,
+            });
         }
         let negated = self.eat(&Token::Not);
         if self.eat_keyword("in") {
             return self.set(operand, negated);
         }
-        Err(self.unexpected(if negated { "`in`" } else { "a comparison, `in`, `not in` or `is`" }))
+        Err(self.unexpected(if negated {
+            "`in`"
+        } else {
+            "a comparison, `in`, `not in` or `is`"
+        }))
     }
 
-    fn compare(&self, operand: Operand, op: Comparison, value: &Literal, at: usize) -> Result<Condition> {
+    fn compare(
+        &self,
+        operand: Operand,
+        op: Comparison,
+        value: &Literal,
+        at: usize,
+    ) -> Result<Condition> {
         if *value == Literal::Null {
             return match op {
-                Comparison::Eq => Ok(Condition::IsNull { field: operand.field, negated: false }),
-                Comparison::Ne => Ok(Condition::IsNull { field: operand.field, negated: true }),
-                _ => Err(self.error(at, "null is neither less nor greater than a value: use `is null`")),
+                Comparison::Eq => Ok(Condition::IsNull {
+                    field: operand.field,
+                    negated: false,
+                }),
+                Comparison::Ne => Ok(Condition::IsNull {
+                    field: operand.field,
+                    negated: true,
+                }),
+                _ => Err(self.error(
+                    at,
+                    "null is neither less nor greater than a value: use `is null`",
+                )),
             };
         }
         let value = self.bytes(&operand, value, at)?;
-        Ok(Condition::Compare { field: operand.field, op, value })
+        Ok(Condition::Compare {
+            field: operand.field,
+            op,
+            value,
+        })
     }
 
     fn bytes(&self, operand: &Operand, value: &Literal, at: usize) -> Result<Vec<u8>> {
@@ -376,7 +467,11 @@ impl Parser<'_> {
             let (at, value) = self.value()?;
             values.push(self.bytes(&operand, &value, at)?);
         }
-        Ok(Condition::In { field: operand.field, negated, values: values.into_iter().collect() })
+        Ok(Condition::In {
+            field: operand.field,
+            negated,
+            values: values.into_iter().collect(),
+        })
     }
 
     fn value(&mut self) -> Result<(usize, Literal)> {
@@ -386,9 +481,10 @@ impl Parser<'_> {
                 self.next += 1;
                 Ok((at, value))
             }
-            Token::Word(word) => {
-                Err(self.error(at, &format!("{word} is not a value: strings and dates stand in quotes")))
-            }
+            Token::Word(word) => Err(self.error(
+                at,
+                &format!("{word} is not a value: strings and dates stand in quotes"),
+            )),
             _ => Err(self.unexpected("a value")),
         }
     }
@@ -397,12 +493,19 @@ impl Parser<'_> {
         let call = matches!(self.tokens.get(self.next + 1), Some((_, Token::Open)));
         let raw = call && self.eat_keyword("raw");
         self.next += usize::from(raw);
-        let field = FieldRef { name: self.name()?, raw };
+        let field = FieldRef {
+            name: self.name()?,
+            raw,
+        };
         if raw && !self.eat(&Token::Close) {
             return Err(self.unexpected("a closing parenthesis"));
         }
         let (datatype, cell_val_num) = shape(self.schema, &field, self.enumerations)?;
-        Ok(Operand { field, datatype, cell_val_num })
+        Ok(Operand {
+            field,
+            datatype,
+            cell_val_num,
+        })
     }
 
     fn name(&mut self) -> Result<String> {
@@ -445,7 +548,11 @@ fn shape(
             _ => Ok((attribute.datatype, attribute.cell_val_num)),
         };
     }
-    let dimension = schema.domain.dimensions.iter().find(|d| d.name == field.name);
+    let dimension = schema
+        .domain
+        .dimensions
+        .iter()
+        .find(|d| d.name == field.name);
     let dimension = dimension.ok_or_else(|| unknown_field(schema, &field.name))?;
     Ok((dimension.datatype, dimension.cell_val_num))
 }
@@ -471,8 +578,14 @@ fn write(
     enumerations: EnumerationLookup<'_>,
 ) -> Result<()> {
     match condition {
-        Condition::Compare { op: Comparison::AlwaysTrue, .. } => out.push_str("true"),
-        Condition::Compare { op: Comparison::AlwaysFalse, .. } => out.push_str("false"),
+        Condition::Compare {
+            op: Comparison::AlwaysTrue,
+            ..
+        } => out.push_str("true"),
+        Condition::Compare {
+            op: Comparison::AlwaysFalse,
+            ..
+        } => out.push_str("false"),
         Condition::Compare { field, op, value } => {
             let symbol = match op {
                 Comparison::Lt => "<",
@@ -483,13 +596,25 @@ fn write(
                 _ => "!=",
             };
             let (datatype, _) = shape(schema, field, enumerations)?;
-            out.push_str(&format!("{} {symbol} {}", name(field), literal(value, datatype)));
+            out.push_str(&format!(
+                "{} {symbol} {}",
+                name(field),
+                literal(value, datatype)
+            ));
         }
         Condition::IsNull { field, negated } => {
             shape(schema, field, enumerations)?;
-            out.push_str(&format!("{} is {}null", name(field), if *negated { "not " } else { "" }));
+            out.push_str(&format!(
+                "{} is {}null",
+                name(field),
+                if *negated { "not " } else { "" }
+            ));
         }
-        Condition::In { field, negated, values } => {
+        Condition::In {
+            field,
+            negated,
+            values,
+        } => {
             let (datatype, _) = shape(schema, field, enumerations)?;
             let values: Vec<String> = values.iter().map(|v| literal(v, datatype)).collect();
             let not = if *negated { "not " } else { "" };
@@ -498,7 +623,11 @@ fn write(
         Condition::And(children) if children.is_empty() => out.push_str("true"),
         Condition::Or(children) if children.is_empty() => out.push_str("false"),
         Condition::And(children) | Condition::Or(children) => {
-            let joint = if matches!(condition, Condition::And(_)) { " and " } else { " or " };
+            let joint = if matches!(condition, Condition::And(_)) {
+                " and "
+            } else {
+                " or "
+            };
             for (i, child) in children.iter().enumerate() {
                 if i > 0 {
                     out.push_str(joint);
@@ -535,10 +664,20 @@ fn nested(
 }
 
 fn name(field: &FieldRef) -> String {
-    let starts = field.name.starts_with(|c: char| is_word(c) && !c.is_ascii_digit() && c != '.');
+    let starts = field
+        .name
+        .starts_with(|c: char| is_word(c) && !c.is_ascii_digit() && c != '.');
     let plain = starts && field.name.chars().all(is_word) && !is_keyword(&field.name);
-    let name = if plain { field.name.clone() } else { quoted(field.name.as_bytes(), '`') };
-    if field.raw { format!("raw({name})") } else { name }
+    let name = if plain {
+        field.name.clone()
+    } else {
+        quoted(field.name.as_bytes(), '`')
+    };
+    if field.raw {
+        format!("raw({name})")
+    } else {
+        name
+    }
 }
 
 /// What words are made of.

@@ -21,12 +21,13 @@ pub enum Tri {
 pub struct FieldStats<'a> {
     /// Cells in the tile.
     pub cell_num: u64,
-    /// The least value of the cells that are not null, as bytes of the field; `None` if unknown. For reals, knowing it
-    /// means that no cell is NaN.
+    /// The least value of the cells that are not null, as bytes of the field; `None` if unknown.
+    /// For reals, knowing it means that no cell is NaN.
     pub min: Option<&'a [u8]>,
     /// The greatest such value.
     pub max: Option<&'a [u8]>,
-    /// The bounds are those of the text before each cell's first zero byte (`StatsTrust::UpToZeroByte`).
+    /// The bounds are those of the text before each cell's first zero byte
+    /// (`StatsTrust::UpToZeroByte`).
     pub up_to_zero_byte: bool,
     /// Null cells; 0 for fields that cannot be null; `None` if unknown.
     pub null_count: Option<u64>,
@@ -34,7 +35,11 @@ pub struct FieldStats<'a> {
 
 impl Tri {
     const fn of(answer: bool) -> Self {
-        if answer { Self::AllTrue } else { Self::AllFalse }
+        if answer {
+            Self::AllTrue
+        } else {
+            Self::AllFalse
+        }
     }
 
     const fn not(self) -> Self {
@@ -49,14 +54,20 @@ impl Tri {
 pub(super) fn prune<'a>(node: &Node, stats: &dyn Fn(usize) -> Option<FieldStats<'a>>) -> Tri {
     match node {
         Node::Constant(answer) => Tri::of(*answer),
-        Node::Leaf(leaf) => stats(leaf.field).map_or(Tri::Unknown, |stats| prune_leaf(leaf, &stats)),
+        Node::Leaf(leaf) => {
+            stats(leaf.field).map_or(Tri::Unknown, |stats| prune_leaf(leaf, &stats))
+        }
         Node::And(children) => combine(children, stats, Tri::AllFalse),
         Node::Or(children) => combine(children, stats, Tri::AllTrue),
     }
 }
 
 /// Of several answers: `settles` wins, else an unknown one, else they all agree.
-fn combine<'a>(children: &[Node], stats: &dyn Fn(usize) -> Option<FieldStats<'a>>, settles: Tri) -> Tri {
+fn combine<'a>(
+    children: &[Node],
+    stats: &dyn Fn(usize) -> Option<FieldStats<'a>>,
+    settles: Tri,
+) -> Tri {
     let mut answer = settles.not();
     for child in children {
         match prune(child, stats) {
@@ -82,12 +93,24 @@ fn prune_leaf(leaf: &Leaf, stats: &FieldStats<'_>) -> Tri {
         Test::NotNull => return nulls.not(),
         // The bounds of a tile of nulls mean nothing.
         _ if nulls == Tri::AllTrue => return Tri::AllFalse,
-        Test::Number { first_of_many: true, .. } => Tri::Unknown,
-        Test::Number { physical, op, value, .. } => {
+        Test::Number {
+            first_of_many: true,
+            ..
+        } => Tri::Unknown,
+        Test::Number {
+            physical,
+            op,
+            value,
+            ..
+        } => {
             dispatch!(*physical, T => prune_number::<T>(*op, value, stats))
         }
         Test::Bytes { op, value } => prune_bytes(*op, value, stats),
-        Test::Set { members, negated, physical } => {
+        Test::Set {
+            members,
+            negated,
+            physical,
+        } => {
             let outside = match (members, physical) {
                 (Members::Few { values, .. }, Some(physical)) => {
                     dispatch!(*physical, T => all_outside::<T>(&mut values.iter(), stats))
@@ -107,7 +130,11 @@ fn prune_leaf(leaf: &Leaf, stats: &FieldStats<'_>) -> Tri {
         }
     };
     // Null cells fail the test whatever the others do.
-    if values == Tri::AllTrue && nulls != Tri::AllFalse { Tri::Unknown } else { values }
+    if values == Tri::AllTrue && nulls != Tri::AllFalse {
+        Tri::Unknown
+    } else {
+        values
+    }
 }
 
 /// Both bounds as numbers, if they are known and in order.
@@ -122,7 +149,9 @@ fn bounds<T: Native>(stats: &FieldStats<'_>) -> Option<(T, T)> {
 }
 
 fn prune_number<T: Native>(op: Comparison, value: &[u8], stats: &FieldStats<'_>) -> Tri {
-    let Some((min, max)) = bounds::<T>(stats) else { return Tri::Unknown };
+    let Some((min, max)) = bounds::<T>(stats) else {
+        return Tri::Unknown;
+    };
     let value = T::read(value);
     let (all, none) = match op {
         Comparison::Lt => (max < value, min >= value),
@@ -142,7 +171,9 @@ fn prune_number<T: Native>(op: Comparison, value: &[u8], stats: &FieldStats<'_>)
 }
 
 fn all_outside<T: Native>(members: &mut dyn Iterator<Item = &u64>, stats: &FieldStats<'_>) -> bool {
-    let Some((min, max)) = bounds::<T>(stats) else { return false };
+    let Some((min, max)) = bounds::<T>(stats) else {
+        return false;
+    };
     for member in members {
         let value = T::read(&member.to_le_bytes());
         if value >= min && value <= max {
@@ -169,11 +200,13 @@ enum Place {
 }
 
 fn place(value: &[u8], stats: &FieldStats<'_>) -> Place {
-    let (Some(min), Some(max)) = (stats.min, stats.max) else { return Place::Unknown };
+    let (Some(min), Some(max)) = (stats.min, stats.max) else {
+        return Place::Unknown;
+    };
     if stats.up_to_zero_byte {
-        // A cell c with text t before its first zero byte has t <= c, so that the least text bounds all cells from
-        // below. Above the greatest text m there may be m, a zero byte and anything: only a string whose own text
-        // is greater than m is greater than that.
+        // A cell c with text t before its first zero byte has t <= c, so that the least text bounds
+        // all cells from below. Above the greatest text m there may be m, a zero byte and anything:
+        // only a string whose own text is greater than m is greater than that.
         let (min, max) = (text(min), text(max));
         if min > max {
             return Place::Unknown;

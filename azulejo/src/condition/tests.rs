@@ -1,4 +1,5 @@
-//! Conditions against a naive evaluation cell by cell, and the cases in which the reference's answers are known.
+//! Conditions against a naive evaluation cell by cell, and the cases in which the reference's
+//! answers are known.
 
 use super::*;
 use crate::column::{ColumnBuffers, ColumnBuilder, ColumnType};
@@ -8,8 +9,16 @@ use azulejo_format::schema::{
 use azulejo_format::{CellValNum, Datatype, FormatVersion, Range};
 use proptest::prelude::*;
 
-fn attribute(name: &str, datatype: Datatype, cell_val_num: CellValNum, nullable: bool) -> Attribute {
-    Attribute { nullable, ..Attribute::new(name, datatype, cell_val_num) }
+fn attribute(
+    name: &str,
+    datatype: Datatype,
+    cell_val_num: CellValNum,
+    nullable: bool,
+) -> Attribute {
+    Attribute {
+        nullable,
+        ..Attribute::new(name, datatype, cell_val_num)
+    }
 }
 
 fn schema(attributes: Vec<Attribute>) -> ArraySchema {
@@ -31,10 +40,15 @@ fn schema(attributes: Vec<Attribute>) -> ArraySchema {
         coords_filters: Default::default(),
         offsets_filters: Default::default(),
         validity_filters: Default::default(),
-        domain: Domain { dimensions: vec![dimension] },
+        domain: Domain {
+            dimensions: vec![dimension],
+        },
         attributes,
         dimension_labels: vec![],
-        enumerations: vec![EnumerationRef { name: "e".into(), file_name: "e".into() }],
+        enumerations: vec![EnumerationRef {
+            name: "e".into(),
+            file_name: "e".into(),
+        }],
         current_domain: CurrentDomain::default(),
     }
 }
@@ -66,7 +80,9 @@ fn everything() -> ArraySchema {
 
 fn labels(name: &str) -> Result<Arc<Enumeration>> {
     let ordered = name == "e";
-    Ok(Arc::new(Enumeration::of_strings(name, Datatype::StringUtf8, ordered, ["lo", "mid", "hi"]).unwrap()))
+    Ok(Arc::new(
+        Enumeration::of_strings(name, Datatype::StringUtf8, ordered, ["lo", "mid", "hi"]).unwrap(),
+    ))
 }
 
 fn parsed(text: &str) -> Condition {
@@ -90,7 +106,11 @@ fn matching(text: &str, cells: &[Option<Vec<u8>>]) -> Vec<usize> {
     let schema = everything();
     let bound = BoundCondition::bind(&parsed(text), &schema, &labels).unwrap();
     let mut mask = vec![1; cells.len()];
-    let columns: Vec<_> = bound.fields().iter().map(|f| column(&schema, f, cells)).collect();
+    let columns: Vec<_> = bound
+        .fields()
+        .iter()
+        .map(|f| column(&schema, f, cells))
+        .collect();
     let views: Vec<_> = columns.iter().map(ColumnBuffers::view).collect();
     bound.evaluate(&views, &mut mask).unwrap();
     (0..cells.len()).filter(|i| mask[*i] == 1).collect()
@@ -197,7 +217,8 @@ fn strings_compare_byte_by_byte() {
 
 #[test]
 fn fixed_chars_compare_by_the_first_as_a_signed_number() {
-    let cells = [b"abc", b"ab\0", b"b\0\0", b"\0\0\0", b"abd", b"\xffz\0"].map(|c| Some(c.to_vec()));
+    let cells =
+        [b"abc", b"ab\0", b"b\0\0", b"\0\0\0", b"abd", b"\xffz\0"].map(|c| Some(c.to_vec()));
     check(
         &cells,
         &[
@@ -238,7 +259,10 @@ fn labels_stand_for_their_indices() {
     );
     let bound = BoundCondition::bind(&parsed("unordered < 'hi'"), &everything(), &labels);
     assert!(bound.unwrap_err().to_string().contains("without an order"));
-    check(&values([0u16, 1, 2].map(u16::to_le_bytes)), &[("unordered = 'hi'", &[2])]);
+    check(
+        &values([0u16, 1, 2].map(u16::to_le_bytes)),
+        &[("unordered = 'hi'", &[2])],
+    );
 }
 
 #[test]
@@ -256,19 +280,35 @@ fn dates_and_booleans() {
     );
     check(
         &values([[1u8], [0], [1]]),
-        &[("yes = true", &[0, 2]), ("yes = 0", &[1]), ("yes in (true)", &[0, 2])],
+        &[
+            ("yes = true", &[0, 2]),
+            ("yes = 0", &[1]),
+            ("yes in (true)", &[0, 2]),
+        ],
     );
     check(
         &values([[1u8], [2], [250]]),
-        &[("u >= 0x02", &[1, 2]), ("u in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)", &[0, 1])],
+        &[
+            ("u >= 0x02", &[1, 2]),
+            ("u in (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)", &[0, 1]),
+        ],
     );
 }
 
 #[test]
 fn attributes_that_a_fragment_lacks_fail_every_test() {
     let schema = everything();
-    let old = tests::schema(vec![attribute("u", Datatype::UInt8, CellValNum::ONE, false)]);
-    let of = |text: &str| BoundCondition::bind(&parsed(text), &schema, &labels).unwrap().for_fragment(&old);
+    let old = tests::schema(vec![attribute(
+        "u",
+        Datatype::UInt8,
+        CellValNum::ONE,
+        false,
+    )]);
+    let of = |text: &str| {
+        BoundCondition::bind(&parsed(text), &schema, &labels)
+            .unwrap()
+            .for_fragment(&old)
+    };
     assert_eq!(of("i = 7").constant(), Some(false));
     assert_eq!(of("not i = 7").constant(), Some(false));
     assert_eq!(of("i is null").constant(), Some(false));
@@ -276,10 +316,17 @@ fn attributes_that_a_fragment_lacks_fail_every_test() {
     assert_eq!(of("u > 1 or i = 7").fields(), ["u".into()]);
     let mut mask = [1, 1];
     let cells = column(&schema, "u", &values([[1u8], [2]]));
-    of("i = 7 or u > 1 or s = 'x'").evaluate(&[cells.view()], &mut mask).unwrap();
+    of("i = 7 or u > 1 or s = 'x'")
+        .evaluate(&[cells.view()], &mut mask)
+        .unwrap();
     assert_eq!(mask, [0, 1]);
     // A field that came back with another type is not the same.
-    let other = tests::schema(vec![attribute("u", Datatype::Int64, CellValNum::ONE, false)]);
+    let other = tests::schema(vec![attribute(
+        "u",
+        Datatype::Int64,
+        CellValNum::ONE,
+        false,
+    )]);
     let bound = BoundCondition::bind(&parsed("u > 1"), &schema, &labels).unwrap();
     assert_eq!(bound.for_fragment(&other).constant(), Some(false));
 }
@@ -288,7 +335,15 @@ fn attributes_that_a_fragment_lacks_fail_every_test() {
 fn deletes_keep_the_cells_of_the_negation() {
     let schema = everything();
     let bound = BoundCondition::bind_negated(&parsed("i > 4"), &schema, &labels).unwrap();
-    let cells = column(&schema, "i", &[Some(5i32.to_le_bytes().to_vec()), None, Some(vec![4, 0, 0, 0])]);
+    let cells = column(
+        &schema,
+        "i",
+        &[
+            Some(5i32.to_le_bytes().to_vec()),
+            None,
+            Some(vec![4, 0, 0, 0]),
+        ],
+    );
     let mut mask = [1, 1, 1];
     bound.evaluate(&[cells.view()], &mut mask).unwrap();
     assert_eq!(mask, [0, 0, 1]);
@@ -304,12 +359,18 @@ fn deletes_keep_the_cells_of_the_negation() {
 fn conditions_that_do_not_fit_are_refused() {
     let schema = everything();
     let refused = |condition: &Condition| {
-        BoundCondition::bind(condition, &schema, &labels).expect_err("bound").to_string()
+        BoundCondition::bind(condition, &schema, &labels)
+            .expect_err("bound")
+            .to_string()
     };
-    assert!(refused(&Condition::compare("zzz", Comparison::Eq, [0])).contains("the array has d, i, u"));
+    assert!(
+        refused(&Condition::compare("zzz", Comparison::Eq, [0])).contains("the array has d, i, u")
+    );
     assert!(refused(&Condition::compare("i", Comparison::Eq, [0])).contains("1 bytes"));
     assert!(refused(&Condition::is_in("i", [[0u8]])).contains("1 bytes"));
-    assert!(refused(&Condition::compare("many", Comparison::Eq, [0; 8])).contains("several values"));
+    assert!(
+        refused(&Condition::compare("many", Comparison::Eq, [0; 8])).contains("several values")
+    );
     assert!(refused(&Condition::compare("blob", Comparison::Lt, [0])).contains("null"));
     assert!(BoundCondition::bind(&Condition::is_null("blob"), &schema, &labels).is_ok());
     // Cells that do not fit are an error, not a panic.
@@ -317,7 +378,11 @@ fn conditions_that_do_not_fit_are_refused() {
     let short = column(&schema, "u", &values([[1u8]]));
     assert!(bound.evaluate(&[short.view()], &mut [1]).is_err());
     assert!(bound.evaluate(&[], &mut [1]).is_err());
-    assert!(bound.evaluate(&[column(&schema, "i", &[None]).view()], &mut [1, 1]).is_err());
+    assert!(
+        bound
+            .evaluate(&[column(&schema, "i", &[None]).view()], &mut [1, 1])
+            .is_err()
+    );
 }
 
 #[test]
@@ -347,13 +412,25 @@ fn mistakes_are_shown_in_their_place() {
         ("i = 12abc", "not a number"),
         ("f = 1.2.3", "not a number"),
     ] {
-        let error = parse(text, &everything(), &labels).expect_err(text).to_string();
+        let error = parse(text, &everything(), &labels)
+            .expect_err(text)
+            .to_string();
         assert!(error.contains(says), "{text}: {error}");
     }
-    let error = parse("s = \"é\" and u > 999", &everything(), &labels).unwrap_err().to_string();
+    let error = parse("s = \"é\" and u > 999", &everything(), &labels)
+        .unwrap_err()
+        .to_string();
     let lines: Vec<&str> = error.lines().collect();
-    assert_eq!(lines[2].find('^').unwrap(), 2 + "s = \"e\" and u > ".len(), "{error}");
-    for deep in ["(".repeat(100_000), "not ".repeat(100_000), "raw(".repeat(100_000)] {
+    assert_eq!(
+        lines[2].find('^').unwrap(),
+        2 + "s = \"e\" and u > ".len(),
+        "{error}"
+    );
+    for deep in [
+        "(".repeat(100_000),
+        "not ".repeat(100_000),
+        "raw(".repeat(100_000),
+    ] {
         assert!(parse(&deep, &everything(), &labels).is_err());
     }
 }
@@ -378,7 +455,11 @@ fn leaf() -> impl Strategy<Value = Condition> {
         (0i64..3).prop_map(|v| ("odd name", v.to_le_bytes().to_vec())),
         (18_000i64..18_003).prop_map(|v| ("day", v.to_le_bytes().to_vec())),
     ];
-    let set = (value.clone(), proptest::collection::vec(0u8..4, 0..14), any::<bool>());
+    let set = (
+        value.clone(),
+        proptest::collection::vec(0u8..4, 0..14),
+        any::<bool>(),
+    );
     prop_oneof![
         3 => (value, op).prop_map(|((name, value), op)| Condition::compare(name, op, value)),
         1 => set.prop_map(|((name, value), others, negated)| {
@@ -439,15 +520,28 @@ fn naive(condition: &Condition, row: &Row, negate: bool) -> bool {
         Condition::Or(c) if !negate => c.iter().any(|c| naive(c, row, false)),
         Condition::Or(c) => c.iter().all(|c| naive(c, row, true)),
         Condition::Not(c) => naive(c, row, !negate),
-        Condition::IsNull { field, negated } => cell(row, &field.name).is_none() != (*negated != negate),
+        Condition::IsNull { field, negated } => {
+            cell(row, &field.name).is_none() != (*negated != negate)
+        }
         Condition::Compare { field, op, value } => {
             let op = if negate { op.negated() } else { *op };
-            let Some(cell) = cell(row, &field.name) else { return false };
+            let Some(cell) = cell(row, &field.name) else {
+                return false;
+            };
             let order = match field.name.as_str() {
-                "i" => row.0.unwrap().cmp(&i32::from_le_bytes(value[..].try_into().unwrap())).into(),
-                "f" => row.2.partial_cmp(&f64::from_le_bytes(value[..].try_into().unwrap())),
+                "i" => row
+                    .0
+                    .unwrap()
+                    .cmp(&i32::from_le_bytes(value[..].try_into().unwrap()))
+                    .into(),
+                "f" => row
+                    .2
+                    .partial_cmp(&f64::from_le_bytes(value[..].try_into().unwrap())),
                 "u" | "s" => cell.cmp(value).into(),
-                "e" => match ["lo", "mid", "hi"].iter().position(|l| l.as_bytes() == value) {
+                "e" => match ["lo", "mid", "hi"]
+                    .iter()
+                    .position(|l| l.as_bytes() == value)
+                {
                     Some(index) => (cell[0] as usize).cmp(&index).into(),
                     None => return op == Comparison::Ne,
                 },
@@ -464,8 +558,14 @@ fn naive(condition: &Condition, row: &Row, negate: bool) -> bool {
                 _ => order != Some(Ordering::Equal),
             }
         }
-        Condition::In { field, negated, values } => {
-            let Some(cell) = cell(row, &field.name) else { return false };
+        Condition::In {
+            field,
+            negated,
+            values,
+        } => {
+            let Some(cell) = cell(row, &field.name) else {
+                return false;
+            };
             let cell = if field.name == "e" {
                 ["lo", "mid", "hi"][cell[0] as usize].as_bytes().to_vec()
             } else {
@@ -485,7 +585,11 @@ fn stats(column: &ColumnBuffers) -> (Option<Vec<u8>>, Option<Vec<u8>>, u64) {
     if datatype == Datatype::Float64 && column.values::<f64>().unwrap().iter().any(|v| v.is_nan()) {
         return (None, None, nulls);
     }
-    (cells.first().map(|c| c.to_vec()), cells.last().map(|c| c.to_vec()), nulls)
+    (
+        cells.first().map(|c| c.to_vec()),
+        cells.last().map(|c| c.to_vec()),
+        nulls,
+    )
 }
 
 proptest! {

@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How fragments are chosen where they are not named: of the runs of fragments that follow each other in time, the
-/// longest that is allowed; of several as long, the smallest in bytes.
+/// How fragments are chosen where they are not named: of the runs of fragments that follow each
+/// other in time, the longest that is allowed; of several as long, the smallest in bytes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Choice {
     /// At most this many rounds, each of which replaces some fragments by one.
@@ -22,7 +22,8 @@ pub struct Choice {
     pub max_fragments: u32,
     /// The smaller of two neighbours must be at least this part of the larger, in bytes: 0 to 1.
     pub size_ratio: f64,
-    /// Dense: the box around the fragments may have at most this many times the cells of the fragments.
+    /// Dense: the box around the fragments may have at most this many times the cells of the
+    /// fragments.
     pub amplification: f64,
 }
 
@@ -82,15 +83,30 @@ impl<'a> Candidates<'a> {
     /// The fragments that lie within `time`, without those in `done`.
     pub fn new(array: &'a Array, time: TimeRange, done: &BTreeSet<String>) -> Result<Self> {
         let info = FragmentInfo::of(array);
-        let sizes = info.fragments().map(|fragment| fragment.size()).collect::<Result<Vec<_>>>()?;
-        let inside = |f: &Fragment| time.start <= f.time_range().start && f.time_range().end <= time.end;
+        let sizes = info
+            .fragments()
+            .map(|fragment| fragment.size())
+            .collect::<Result<Vec<_>>>()?;
+        let inside =
+            |f: &Fragment| time.start <= f.time_range().start && f.time_range().end <= time.end;
         let members = array.fragments().iter().enumerate();
-        let members =
-            members.filter(|(_, f)| inside(f) && !done.contains(f.name())).map(|(i, _)| i).collect();
-        let latest = array.schemas().iter().find(|(_, schema)| Arc::ptr_eq(schema, array.schema()));
+        let members = members
+            .filter(|(_, f)| inside(f) && !done.contains(f.name()))
+            .map(|(i, _)| i)
+            .collect();
+        let latest = array
+            .schemas()
+            .iter()
+            .find(|(_, schema)| Arc::ptr_eq(schema, array.schema()));
         let latest = latest.map(|(name, _)| name.clone()).unwrap_or_default();
         let timed = !array.schema().is_dense() && array.schema().version.may_count_in_part();
-        Ok(Self { array, members, sizes, latest, timed })
+        Ok(Self {
+            array,
+            members,
+            sizes,
+            latest,
+            timed,
+        })
     }
 
     fn fragment(&self, index: usize) -> Result<&'a Fragment> {
@@ -102,10 +118,22 @@ impl<'a> Candidates<'a> {
     pub fn named(&self, names: &[String]) -> Result<Chosen> {
         let mut chosen = BTreeSet::new();
         for name in names {
-            let name = name.trim_end_matches('/').rsplit(['/', '\\']).next().unwrap_or_default();
-            let index = self.array.fragments().iter().position(|f| f.name() == name).ok_or_else(|| {
-                Error::InvalidArgument(format!("{}: there is no fragment {name:?} now", self.array.uri()))
-            })?;
+            let name = name
+                .trim_end_matches('/')
+                .rsplit(['/', '\\'])
+                .next()
+                .unwrap_or_default();
+            let index = self
+                .array
+                .fragments()
+                .iter()
+                .position(|f| f.name() == name)
+                .ok_or_else(|| {
+                    Error::InvalidArgument(format!(
+                        "{}: there is no fragment {name:?} now",
+                        self.array.uri()
+                    ))
+                })?;
             chosen.insert(index);
         }
         let fragments: Vec<usize> = chosen.into_iter().collect();
@@ -124,19 +152,27 @@ impl<'a> Candidates<'a> {
                 self.array.uri()
             ))
         })?;
-        Ok(Chosen { fragments, bounds, schema })
+        Ok(Chosen {
+            fragments,
+            bounds,
+            schema,
+        })
     }
 
     /// The next run of fragments; `None` if none is allowed.
     pub fn next(&self, choice: &Choice) -> Result<Option<Chosen>> {
-        // Where an attribute was dropped or changed, those before and those after it are consolidated apart.
+        // Where an attribute was dropped or changed, those before and those after it are
+        // consolidated apart.
         let mut start = 0;
         while start < self.members.len() {
             let mut end = start + 1;
             while end < self.members.len() {
                 let run = self.members.get(start..=end).unwrap_or_default();
                 let [.., before, next] = run else { break };
-                let same = Arc::ptr_eq(self.fragment(*before)?.schema(), self.fragment(*next)?.schema());
+                let same = Arc::ptr_eq(
+                    self.fragment(*before)?.schema(),
+                    self.fragment(*next)?.schema(),
+                );
                 if !same && self.schema_for(run)?.is_none() {
                     break;
                 }
@@ -171,28 +207,49 @@ impl<'a> Candidates<'a> {
             }
         }
         for (start, size) in &mut best {
-            let run = self.members.get(*start..*start + best_len).unwrap_or_default();
-            *size =
-                run.iter().filter_map(|i| self.sizes.get(*i)).fold(0, |sum: u64, s| sum.saturating_add(*s));
+            let run = self
+                .members
+                .get(*start..*start + best_len)
+                .unwrap_or_default();
+            *size = run
+                .iter()
+                .filter_map(|i| self.sizes.get(*i))
+                .fold(0, |sum: u64, s| sum.saturating_add(*s));
         }
-        // A later run is taken only if it is clearly smaller: writes of about one size are consolidated from the front.
+        // A later run is taken only if it is clearly smaller: writes of about one size are
+        // consolidated from the front.
         let mut chosen: Option<(usize, u64)> = None;
         for (start, size) in best {
             if chosen.is_none_or(|(_, least)| (size as f64) < least as f64 / 1.25) {
                 chosen = Some((start, size));
             }
         }
-        let Some((start, _)) = chosen else { return Ok(None) };
-        let fragments = self.members.get(start..start + best_len).unwrap_or_default().to_vec();
+        let Some((start, _)) = chosen else {
+            return Ok(None);
+        };
+        let fragments = self
+            .members
+            .get(start..start + best_len)
+            .unwrap_or_default()
+            .to_vec();
         let bounds = self.bounds(&fragments)?;
-        let Some(schema) = self.schema_for(&fragments)? else { return Ok(None) };
-        Ok(Some(Chosen { fragments, bounds, schema }))
+        let Some(schema) = self.schema_for(&fragments)? else {
+            return Ok(None);
+        };
+        Ok(Some(Chosen {
+            fragments,
+            bounds,
+            schema,
+        }))
     }
 
-    /// How many candidates from the first on may be consolidated together: each one more must be allowed.
+    /// How many candidates from the first on may be consolidated together: each one more must be
+    /// allowed.
     fn longest_run(&self, among: Range<usize>, most: usize, choice: &Choice) -> Result<usize> {
         let members = self.members.get(among).unwrap_or_default();
-        let Some(&first) = members.first() else { return Ok(0) };
+        let Some(&first) = members.first() else {
+            return Ok(0);
+        };
         let schema = self.array.schema();
         let mut bounds = self.fragment(first)?.footer().non_empty_domain.clone();
         let mut cells = self.tile_cells(first)?;
@@ -200,12 +257,20 @@ impl<'a> Candidates<'a> {
         for pair in members.windows(2).take(most.saturating_sub(1)) {
             let [before, next] = pair else { break };
             let (a, b) = (self.size(*before) as f64, self.size(*next) as f64);
-            let ratio = if a.max(b) > 0.0 { a.min(b) / a.max(b) } else { 1.0 };
+            let ratio = if a.max(b) > 0.0 {
+                a.min(b) / a.max(b)
+            } else {
+                1.0
+            };
             if ratio < choice.size_ratio {
                 break;
             }
             let fragment = self.fragment(*next)?;
-            let more = around(schema, bounds.as_ref(), fragment.footer().non_empty_domain.as_ref());
+            let more = around(
+                schema,
+                bounds.as_ref(),
+                fragment.footer().non_empty_domain.as_ref(),
+            );
             run.push(*next);
             let Some(more) = more else { break };
             if !self.timed && self.in_between(&run, &more)?.is_some() {
@@ -240,22 +305,39 @@ impl<'a> Candidates<'a> {
             let more = self.fragment(*index)?.footer().non_empty_domain.as_ref();
             bounds = around(self.array.schema(), bounds.as_ref(), more);
         }
-        bounds.ok_or_else(|| Error::InvalidArgument(format!("{}: the fragments are empty", self.array.uri())))
+        bounds.ok_or_else(|| {
+            Error::InvalidArgument(format!("{}: the fragments are empty", self.array.uri()))
+        })
     }
 
-    /// A fragment that is not chosen and whose cells the result would hide, or be hidden by, wrongly.
+    /// A fragment that is not chosen and whose cells the result would hide, or be hidden by,
+    /// wrongly.
     ///
-    /// The result has one place in time where the chosen have many. A dense one also covers cells that none of them wrote.
+    /// The result has one place in time where the chosen have many. A dense one also covers cells
+    /// that none of them wrote.
     fn in_between(&self, chosen: &[usize], bounds: &NdRectangle) -> Result<Option<&'a Fragment>> {
-        let (Some(&first), Some(&last)) = (chosen.first(), chosen.last()) else { return Ok(None) };
+        let (Some(&first), Some(&last)) = (chosen.first(), chosen.last()) else {
+            return Ok(None);
+        };
         if self.timed {
             return Ok(None);
         }
         let schema = self.array.schema();
         let from = if schema.is_dense() { 0 } else { first };
-        for (index, fragment) in self.array.fragments().iter().enumerate().take(last).skip(from) {
+        for (index, fragment) in self
+            .array
+            .fragments()
+            .iter()
+            .enumerate()
+            .take(last)
+            .skip(from)
+        {
             if chosen.binary_search(&index).is_err()
-                && overlap(schema, Some(bounds), fragment.footer().non_empty_domain.as_ref())
+                && overlap(
+                    schema,
+                    Some(bounds),
+                    fragment.footer().non_empty_domain.as_ref(),
+                )
             {
                 return Ok(Some(fragment));
             }
@@ -265,11 +347,16 @@ impl<'a> Candidates<'a> {
 
     fn schema_name(&self, index: usize) -> Result<String> {
         let of = self.fragment(index)?.schema();
-        let name = self.array.schemas().iter().find(|(_, schema)| Arc::ptr_eq(schema, of));
+        let name = self
+            .array
+            .schemas()
+            .iter()
+            .find(|(_, schema)| Arc::ptr_eq(schema, of));
         Ok(name.map(|(name, _)| name.clone()).unwrap_or_default())
     }
 
-    /// The schema that fragments can be brought into without losing an attribute: the latest, or that of the newest of them.
+    /// The schema that fragments can be brought into without losing an attribute: the latest, or
+    /// that of the newest of them.
     fn schema_for(&self, fragments: &[usize]) -> Result<Option<String>> {
         let mut names = BTreeSet::new();
         for index in fragments {
@@ -281,8 +368,13 @@ impl<'a> Candidates<'a> {
         };
         let schemas = self.array.schemas();
         let covers_all = |target: &String| {
-            let Some(target) = schemas.get(target) else { return false };
-            names.iter().filter_map(|name| schemas.get(name)).all(|schema| covers(target, schema))
+            let Some(target) = schemas.get(target) else {
+                return false;
+            };
+            names
+                .iter()
+                .filter_map(|name| schemas.get(name))
+                .all(|schema| covers(target, schema))
         };
         Ok([self.latest.clone(), newest].into_iter().find(covers_all))
     }
@@ -306,8 +398,12 @@ fn cell_num(schema: &ArraySchema, bounds: &NdRectangle, whole_tiles: bool) -> f6
     let dimensions = schema.domain.dimensions.iter().zip(&bounds.ranges);
     dimensions
         .map(|(dimension, range)| {
-            let Some(axis) = dimension.axis() else { return 1.0 };
-            let Some((first, last)) = axis.offsets_of(range) else { return 1.0 };
+            let Some(axis) = dimension.axis() else {
+                return 1.0;
+            };
+            let Some((first, last)) = axis.offsets_of(range) else {
+                return 1.0;
+            };
             if !whole_tiles {
                 return (last - first) as f64 + 1.0;
             }

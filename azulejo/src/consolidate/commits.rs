@@ -10,18 +10,24 @@ use azulejo_format::path::{Suffix, split_suffix, suffixed_commit_path};
 use azulejo_format::timestamped_name::TimestampedName;
 use std::collections::{BTreeMap, HashSet};
 
-/// Writes one file that stands for all commits of an array, so that opening it lists fewer. Returns it, or `None` if one
-/// file stands for all commits already.
+/// Writes one file that stands for all commits of an array, so that opening it lists fewer. Returns
+/// it, or `None` if one file stands for all commits already.
 ///
 /// # Errors
-/// [`Error::Unsupported`] for an array of a version that keeps no commits of this kind: upgrade it first.
+/// [`Error::Unsupported`] for an array of a version that keeps no commits of this kind: upgrade it
+/// first.
 pub fn commits(context: &Context, uri: &str) -> Result<Option<StorePath>> {
     let context = &crate::manifest::without(context);
     let location = context.locate(&Uri::parse(uri)?)?;
     let _turn = Turn::wait(&location);
     let version = {
-        let part = Part { fragments: Some(HashSet::new()), ..Part::default() };
-        Snapshot::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)?.schema().version
+        let part = Part {
+            fragments: Some(HashSet::new()),
+            ..Part::default()
+        };
+        Snapshot::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)?
+            .schema()
+            .version
     };
     if !version.has_subdirectories() {
         return Err(Error::Unsupported(format!(
@@ -38,12 +44,20 @@ pub fn commits(context: &Context, uri: &str) -> Result<Option<StorePath>> {
         .map(|(name, path)| (name.as_str(), path.as_str()))
         .collect();
     let total = consolidated.len() + new.len();
-    if total == 0 || folder.decoded()?.iter().any(|file| is_whole(file, &consolidated, total)) {
+    if total == 0
+        || folder
+            .decoded()?
+            .iter()
+            .any(|file| is_whole(file, &consolidated, total))
+    {
         return Ok(None);
     }
     let is_delete = |name: &str| name.ends_with(Suffix::Delete.text());
-    let deletes: Vec<(&str, &str)> =
-        new.iter().filter(|(name, _)| is_delete(name)).map(|(name, path)| (*name, *path)).collect();
+    let deletes: Vec<(&str, &str)> = new
+        .iter()
+        .filter(|(name, _)| is_delete(name))
+        .map(|(name, path)| (*name, *path))
+        .collect();
     let tiles = read_objects(&location, deletes.iter().map(|(_, path)| *path))?;
     for (name, path) in new.iter().filter(|(name, _)| !is_delete(name)) {
         consolidated.insert(name, ConsolidatedCommit::Fragment { uri: path });
@@ -51,14 +65,21 @@ pub fn commits(context: &Context, uri: &str) -> Result<Option<StorePath>> {
     for ((name, path), tile) in deletes.iter().zip(&tiles) {
         consolidated.insert(name, ConsolidatedCommit::Delete { uri: path, tile });
     }
-    let names: Vec<TimestampedName> =
-        consolidated.keys().filter_map(|name| Some(split_suffix(name)?.0)).collect();
-    let file = ConsolidatedCommits { commits: in_order(consolidated) };
-    // The span of all names, not that of the first and the last in some order: it must not end before it starts.
+    let names: Vec<TimestampedName> = consolidated
+        .keys()
+        .filter_map(|name| Some(split_suffix(name)?.0))
+        .collect();
+    let file = ConsolidatedCommits {
+        commits: in_order(consolidated),
+    };
+    // The span of all names, not that of the first and the last in some order: it must not end
+    // before it starts.
     let start = names.iter().map(|name| name.t_start).min().unwrap_or(0);
     let end = names.iter().map(|name| name.t_end).max().unwrap_or(0);
     let name = TimestampedName::versioned(start, end, version.number());
-    let path = location.path.join(&suffixed_commit_path(&name, Suffix::Consolidated));
+    let path = location
+        .path
+        .join(&suffixed_commit_path(&name, Suffix::Consolidated));
     location.storage.put(&path, file.encode().into())?;
     Ok(Some(path))
 }
@@ -75,8 +96,10 @@ pub(super) fn is_whole(
 
 /// Commits by the time in their names.
 fn in_order<'a>(commits: BTreeMap<&'a str, ConsolidatedCommit<'a>>) -> Vec<ConsolidatedCommit<'a>> {
-    let mut commits: Vec<_> =
-        commits.into_iter().map(|(name, commit)| (split_suffix(name), name, commit)).collect();
+    let mut commits: Vec<_> = commits
+        .into_iter()
+        .map(|(name, commit)| (split_suffix(name), name, commit))
+        .collect();
     commits.sort_by(|(a, a_name, _), (b, b_name, _)| match (a, b) {
         (Some((a, _)), Some((b, _))) => a.cmp_by_time(b).then(a_name.cmp(b_name)),
         _ => a_name.cmp(b_name),

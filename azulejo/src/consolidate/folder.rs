@@ -41,7 +41,10 @@ impl ArrayFolder {
             let directory = Directory::parse(&listings);
             if !directory.is_array() {
                 let uri = location.path.to_string();
-                return Err(Error::NotFound { uri, what: "an array: there is no schema" });
+                return Err(Error::NotFound {
+                    uri,
+                    what: "an array: there is no schema",
+                });
             }
             match Self::read(location, listings, directory) {
                 Err(Error::NotFound { .. }) if attempt < ATTEMPTS => attempt += 1,
@@ -51,12 +54,24 @@ impl ArrayFolder {
     }
 
     fn read(location: &Location, listings: Listings, directory: Directory) -> Result<Self> {
-        let lists =
-            [&directory.vacuums, &directory.replacements, &directory.consolidated, &directory.ignores];
-        let paths = lists.iter().copied().flatten().map(|entry| entry.path.as_str());
+        let lists = [
+            &directory.vacuums,
+            &directory.replacements,
+            &directory.consolidated,
+            &directory.ignores,
+        ];
+        let paths = lists
+            .iter()
+            .copied()
+            .flatten()
+            .map(|entry| entry.path.as_str());
         let mut read = read_objects(location, paths)?.into_iter();
         let mut take = |entries: &[NamedEntry]| -> Vec<(NamedEntry, Bytes)> {
-            entries.iter().cloned().zip(read.by_ref().take(entries.len())).collect()
+            entries
+                .iter()
+                .cloned()
+                .zip(read.by_ref().take(entries.len()))
+                .collect()
         };
         let (vacuums, replacements) = (take(&directory.vacuums), take(&directory.replacements));
         let (consolidated, ignores) = (take(&directory.consolidated), take(&directory.ignores));
@@ -68,8 +83,9 @@ impl ArrayFolder {
             let list = decode_at(location, &entry.path, Replacement::decode(&bytes))?;
             Ok((entry, list))
         });
-        let ignores =
-            ignores.iter().map(|(entry, bytes)| decode_at(location, &entry.path, IgnoreList::decode(bytes)));
+        let ignores = ignores
+            .iter()
+            .map(|(entry, bytes)| decode_at(location, &entry.path, IgnoreList::decode(bytes)));
         Ok(Self {
             location: location.clone(),
             vacuums: vacuums.collect::<Result<_>>()?,
@@ -88,13 +104,22 @@ impl ArrayFolder {
 
     /// File names in consolidated commits that no longer count.
     pub fn ignored(&self) -> HashSet<&str> {
-        self.ignores.iter().flat_map(|list| &list.uris).map(|uri| last_component(uri)).collect()
+        self.ignores
+            .iter()
+            .flat_map(|list| &list.uris)
+            .map(|uri| last_component(uri))
+            .collect()
     }
 
     /// The consolidated commits files, decoded.
     pub fn decoded(&self) -> Result<Vec<ConsolidatedCommits<'_>>> {
         let decode = |(entry, bytes): &'_ (NamedEntry, Bytes)| {
-            decode_at(&self.location, &entry.path, ConsolidatedCommits::decode(bytes)).map(|_| ())
+            decode_at(
+                &self.location,
+                &entry.path,
+                ConsolidatedCommits::decode(bytes),
+            )
+            .map(|_| ())
         };
         self.consolidated.iter().try_for_each(decode)?;
         // Checked above; borrowing through the closure would tie the result to it.
@@ -110,7 +135,11 @@ impl ArrayFolder {
         let ignored = self.ignored();
         let mut commits = BTreeMap::new();
         for (entry, bytes) in &self.consolidated {
-            let decoded = decode_at(&self.location, &entry.path, ConsolidatedCommits::decode(bytes))?;
+            let decoded = decode_at(
+                &self.location,
+                &entry.path,
+                ConsolidatedCommits::decode(bytes),
+            )?;
             for commit in decoded.commits {
                 if !ignored.contains(commit.name()) {
                     commits.entry(commit.name()).or_insert(commit);
@@ -130,7 +159,12 @@ impl ArrayFolder {
         for entry in &self.directory.deletes {
             files.insert(entry.file_name().to_owned(), entry.path.clone());
         }
-        for (entry, _) in self.directory.flat_fragments.iter().filter(|(_, c)| *c == FlatCommit::File) {
+        for (entry, _) in self
+            .directory
+            .flat_fragments
+            .iter()
+            .filter(|(_, c)| *c == FlatCommit::File)
+        {
             let name = format!("{}{}", entry.file_name(), Suffix::Ok.text());
             files.insert(name.clone(), name);
         }
@@ -145,24 +179,37 @@ impl ArrayFolder {
     /// Names of the fragments that are committed.
     pub fn fragment_names(&self) -> Result<HashSet<String>> {
         let committed = self.committed()?;
-        Ok(committed.fragments.iter().map(|f| f.entry.file_name().to_owned()).collect())
+        Ok(committed
+            .fragments
+            .iter()
+            .map(|f| f.entry.file_name().to_owned())
+            .collect())
     }
 
-    /// The vacuum files that count now, with what they name, those of finished replacements included.
+    /// The vacuum files that count now, with what they name, those of finished replacements
+    /// included.
     pub fn lists_in_force(&self) -> Result<Vec<(NamedEntry, Vec<String>)>> {
         let now = TimeRange::ALL.resolved().end;
         let names = self.fragment_names()?;
-        let vacuums =
-            self.vacuums.iter().map(|(entry, list)| (entry, list.names().map(String::from).collect()));
-        let done =
-            self.replacements.iter().filter(|(_, list)| list.new.iter().all(|name| names.contains(name)));
+        let vacuums = self
+            .vacuums
+            .iter()
+            .map(|(entry, list)| (entry, list.names().map(String::from).collect()));
+        let done = self
+            .replacements
+            .iter()
+            .filter(|(_, list)| list.new.iter().all(|name| names.contains(name)));
         let done = done.map(|(entry, list)| (entry, list.old_names().map(String::from).collect()));
-        let in_force = vacuums.chain(done).filter(|(entry, _): &(_, Vec<String>)| entry.name.t_end <= now);
-        Ok(in_force.map(|(entry, names)| (entry.clone(), names)).collect())
+        let in_force = vacuums
+            .chain(done)
+            .filter(|(entry, _): &(_, Vec<String>)| entry.name.t_end <= now);
+        Ok(in_force
+            .map(|(entry, names)| (entry.clone(), names))
+            .collect())
     }
 
-    /// Ends replacements whose new fragments are all committed: writes their vacuum files and removes them. Returns
-    /// whether there were any.
+    /// Ends replacements whose new fragments are all committed: writes their vacuum files and
+    /// removes them. Returns whether there were any.
     pub fn finish_replacements(&self) -> Result<bool> {
         let names = self.fragment_names()?;
         let mut any = false;
@@ -175,14 +222,21 @@ impl ArrayFolder {
         Ok(any)
     }
 
-    /// The entries of `__fragments` and of the array's own folder that are named like fragments: names and paths.
+    /// The entries of `__fragments` and of the array's own folder that are named like fragments:
+    /// names and paths.
     pub fn fragment_folders(&self) -> Result<HashMap<String, String>> {
         let mut folders: HashMap<String, String> = HashMap::new();
         for (entry, _) in &self.directory.flat_fragments {
             folders.insert(entry.file_name().to_owned(), entry.path.clone());
         }
         let inner = azulejo_format::path::FRAGMENTS_FOLDER;
-        for entry in self.location.storage.list(&self.path(inner))?.into_iter().filter(|e| e.is_dir) {
+        for entry in self
+            .location
+            .storage
+            .list(&self.path(inner))?
+            .into_iter()
+            .filter(|e| e.is_dir)
+        {
             if azulejo_format::path::fragment_entry(&entry.name).is_some() {
                 let path = format!("{inner}/{}", entry.name);
                 folders.insert(entry.name, path);
@@ -192,7 +246,8 @@ impl ArrayFolder {
     }
 }
 
-/// The folder of a fragment, relative to its array, judged by its name; `None` for what is no fragment's name.
+/// The folder of a fragment, relative to its array, judged by its name; `None` for what is no
+/// fragment's name.
 pub(super) fn folder_of(name: &str) -> Option<(TimestampedName, String)> {
     let parsed = TimestampedName::parse(name).ok()?;
     let path = fragment_path(&parsed, fragment_version(&parsed).ok()?);

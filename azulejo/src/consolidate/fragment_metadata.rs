@@ -1,11 +1,14 @@
-//! The footers of all fragments in one file, so that opening an array reads one file instead of one a fragment.
+//! The footers of all fragments in one file, so that opening an array reads one file instead of one
+//! a fragment.
 
 use super::Turn;
 use crate::array::{Array, Fragment, legacy_schema};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::storage::{ReadRange, ReadRequest, StorePath, Tails, Uri, shown_tails};
-use azulejo_format::fragment::{ConsolidatedFooter, ConsolidatedFragmentMetadata, Footer, LocatedFooter};
+use azulejo_format::fragment::{
+    ConsolidatedFooter, ConsolidatedFragmentMetadata, Footer, LocatedFooter,
+};
 use azulejo_format::path::{FRAGMENT_META_FOLDER, Suffix};
 use azulejo_format::tile::GenericTile;
 use azulejo_format::timestamped_name::TimestampedName;
@@ -14,8 +17,8 @@ use bytes::Bytes;
 /// Bytes read from the end of each metadata file at first.
 const TAIL_LEN: u64 = 8192;
 
-/// Writes one file with the footers of all current fragments. Returns it, or `None` if there are fewer than two (those
-/// below v3 have no footer and do not count).
+/// Writes one file with the footers of all current fragments. Returns it, or `None` if there are
+/// fewer than two (those below v3 have no footer and do not count).
 ///
 /// # Errors
 /// [`Error::Unsupported`] for an array of a version that is not written: upgrade it first.
@@ -31,12 +34,17 @@ pub fn fragment_metadata(context: &Context, uri: &str) -> Result<Option<StorePat
             location.path
         )));
     }
-    let fragments: Vec<&Fragment> = array.fragments().iter().filter(|f| f.version().has_footer()).collect();
+    let fragments: Vec<&Fragment> = array
+        .fragments()
+        .iter()
+        .filter(|f| f.version().has_footer())
+        .collect();
     if fragments.len() < 2 {
         return Ok(None);
     }
     let footers = footers(&array, &fragments)?;
-    // Arrays move: their URIs, as versions of old wrote them down, are found by the name at their end.
+    // Arrays move: their URIs, as versions of old wrote them down, are found by the name at their
+    // end.
     let uris: Vec<String> = fragments
         .iter()
         .map(|fragment| match version.has_relative_fragment_names() {
@@ -69,11 +77,17 @@ pub fn fragment_metadata(context: &Context, uri: &str) -> Result<Option<StorePat
 /// The bytes of the footers as the fragments' own files hold them.
 fn footers(array: &Array, fragments: &[&Fragment]) -> Result<Vec<Bytes>> {
     let mut footers = shown_footers(array, fragments);
-    let left: Vec<usize> = (0..fragments.len()).filter(|i| footers[*i].is_none()).collect();
+    let left: Vec<usize> = (0..fragments.len())
+        .filter(|i| footers[*i].is_none())
+        .collect();
     let storage = &array.location().storage;
     let paths: Vec<StorePath> = left.iter().map(|i| fragments[*i].metadata_path()).collect();
     let legacy = legacy_schema(array.schemas());
-    let tails = if paths.is_empty() { Vec::new() } else { storage.read_tails(&paths, TAIL_LEN)? };
+    let tails = if paths.is_empty() {
+        Vec::new()
+    } else {
+        storage.read_tails(&paths, TAIL_LEN)?
+    };
     for ((i, path), tail) in left.into_iter().zip(&paths).zip(tails) {
         let size = tail.object_size;
         let mut bytes = tail.bytes;
@@ -83,14 +97,19 @@ fn footers(array: &Array, fragments: &[&Fragment]) -> Result<Vec<Bytes>> {
         let found = match found {
             LocatedFooter::NeedMore(len) => {
                 let range = ReadRange::Bytes(size.saturating_sub(len)..size);
-                let read = storage.read(&[ReadRequest { path: path.clone(), range }])?;
+                let read = storage.read(&[ReadRequest {
+                    path: path.clone(),
+                    range,
+                }])?;
                 bytes = read.into_iter().next().unwrap_or_default();
                 Footer::locate(&bytes, size, version, legacy).map_err(wrong)?
             }
             found @ LocatedFooter::Found { .. } => found,
         };
         let LocatedFooter::Found { bytes: footer, .. } = found else {
-            return Err(Error::Internal(format!("{path}: the footer cannot be found")));
+            return Err(Error::Internal(format!(
+                "{path}: the footer cannot be found"
+            )));
         };
         footers[i] = Some(Bytes::copy_from_slice(footer));
     }
@@ -104,18 +123,37 @@ fn shown_footers(array: &Array, fragments: &[&Fragment]) -> Vec<Option<Bytes>> {
         let offset = fragment.footer().offset?;
         Some(fragment.metadata_size().ok()?.saturating_sub(offset))
     };
-    let known = fragments.iter().map(len).try_fold(0, |longest, len| Some(len?.max(longest)));
+    let known = fragments
+        .iter()
+        .map(len)
+        .try_fold(0, |longest, len| Some(len?.max(longest)));
     let folder = &array.location().path;
-    let relative = |fragment: &&Fragment| fragment.metadata_path().relative_to(folder).map(str::to_owned);
+    let relative = |fragment: &&Fragment| {
+        fragment
+            .metadata_path()
+            .relative_to(folder)
+            .map(str::to_owned)
+    };
     let paths: Option<Vec<String>> = fragments.iter().map(relative).collect();
-    let (Some(len), Some(paths)) = (known, paths) else { return fragments.iter().map(|_| None).collect() };
+    let (Some(len), Some(paths)) = (known, paths) else {
+        return fragments.iter().map(|_| None).collect();
+    };
     let legacy = legacy_schema(array.schemas());
     let path = |i: usize, text: &mut String| text.push_str(paths.get(i).map_or("", String::as_str));
-    let tails = Tails { folder, count: fragments.len(), path: &path, len };
-    shown_tails(&*array.location().storage, tails, |i, tail, size| {
-        match Footer::locate(tail, size, fragments.get(i)?.version(), legacy).ok()? {
+    let tails = Tails {
+        folder,
+        count: fragments.len(),
+        path: &path,
+        len,
+    };
+    shown_tails(
+        &*array.location().storage,
+        tails,
+        |i, tail, size| match Footer::locate(tail, size, fragments.get(i)?.version(), legacy)
+            .ok()?
+        {
             LocatedFooter::Found { bytes, .. } => Some(Bytes::copy_from_slice(bytes)),
             LocatedFooter::NeedMore(_) => None,
-        }
-    })
+        },
+    )
 }

@@ -1,10 +1,11 @@
 //! Many fragments into one: a read in global order, then a write.
 //!
-//! Cells of sparse arrays keep the time that they were written and deleted at, so that a reader of any time still finds
-//! what was there then. The result takes the place of the fragments in three steps: its files are written, it is
-//! committed, and a vacuum file says which fragments it replaces. In between both count, which changes nothing where
-//! duplicates are not allowed: the cells are equal. Where they are allowed, a [`Replacement`] holds the result back until
-//! all of it is committed.
+//! Cells of sparse arrays keep the time that they were written and deleted at, so that a reader of
+//! any time still finds what was there then. The result takes the place of the fragments in three
+//! steps: its files are written, it is committed, and a vacuum file says which fragments it
+//! replaces. In between both count, which changes nothing where duplicates are not allowed: the
+//! cells are equal. Where they are allowed, a [`Replacement`] holds the result back until all of it
+//! is committed.
 
 use super::choose::{Candidates, Choice, Chosen};
 use super::tiler::{Shapes, SpaceTiles, Tiler, push_within};
@@ -33,10 +34,11 @@ pub struct FragmentOptions {
     pub choice: Choice,
     /// Only fragments that lie within this time are chosen.
     pub time: TimeRange,
-    /// The result is split where a fragment would take more bytes; of dense arrays at whole rows of tiles.
+    /// The result is split where a fragment would take more bytes; of dense arrays at whole rows of
+    /// tiles.
     pub max_fragment_size: Option<u64>,
-    /// Leaves out deleted cells and what they replaced, instead of keeping them with the time of their deletion: readers of
-    /// earlier times do not find them any more.
+    /// Leaves out deleted cells and what they replaced, instead of keeping them with the time of
+    /// their deletion: readers of earlier times do not find them any more.
     pub purge_deleted_cells: bool,
     /// Bytes of memory that it may take.
     pub memory_budget: u64,
@@ -98,15 +100,17 @@ struct Written {
     bytes: u64,
 }
 
-/// If what is read disappears meanwhile, because another process consolidates or vacuums, a round is begun anew so often.
+/// If what is read disappears meanwhile, because another process consolidates or vacuums, a round
+/// is begun anew so often.
 const ATTEMPTS: usize = 4;
 
 /// Consolidates fragments, in rounds. Returns what each round did; none if there was nothing to do.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] for fragments that do not exist or cannot be consolidated without changing what readers see;
-/// [`Error::Unsupported`] for an array of a version that is not written: upgrade it first; errors of reading and writing.
-/// An array that an error leaves behind reads as before.
+/// [`Error::InvalidArgument`] for fragments that do not exist or cannot be consolidated without
+/// changing what readers see; [`Error::Unsupported`] for an array of a version that is not written:
+/// upgrade it first; errors of reading and writing. An array that an error leaves behind reads as
+/// before.
 pub fn fragments(context: &Context, uri: &str, options: &FragmentOptions) -> Result<Vec<Merged>> {
     options.choice.check()?;
     // What the context keeps for later (idle buffers) belongs to the budget too.
@@ -126,8 +130,12 @@ pub fn fragments(context: &Context, uri: &str, options: &FragmentOptions) -> Res
             Ok(Step::Overtaken) if attempt < ATTEMPTS => attempt += 1,
             Ok(Step::Overtaken) if options.fragments.is_empty() => break,
             Ok(Step::Overtaken) => {
-                let what = "fragments that were there a moment ago: another process has replaced them";
-                return Err(Error::NotFound { uri: uri.to_owned(), what });
+                let what =
+                    "fragments that were there a moment ago: another process has replaced them";
+                return Err(Error::NotFound {
+                    uri: uri.to_owned(),
+                    what,
+                });
             }
             Ok(Step::Done(merged)) => {
                 if merged.new.len() != 1 {
@@ -173,14 +181,25 @@ fn round(
     } else {
         Some(candidates.named(&options.fragments)?)
     };
-    let Some(chosen) = chosen.filter(|chosen| chosen.fragments.len() > 1) else { return Ok(Step::Nothing) };
-    let old: Vec<&TimestampedName> =
-        chosen.fragments.iter().filter_map(|i| Some(whole.fragments().get(*i)?.timestamped_name())).collect();
-    let names: HashSet<String> =
-        chosen.fragments.iter().filter_map(|i| Some(whole.fragments().get(*i)?.name().to_owned())).collect();
+    let Some(chosen) = chosen.filter(|chosen| chosen.fragments.len() > 1) else {
+        return Ok(Step::Nothing);
+    };
+    let old: Vec<&TimestampedName> = chosen
+        .fragments
+        .iter()
+        .filter_map(|i| Some(whole.fragments().get(*i)?.timestamped_name()))
+        .collect();
+    let names: HashSet<String> = chosen
+        .fragments
+        .iter()
+        .filter_map(|i| Some(whole.fragments().get(*i)?.name().to_owned()))
+        .collect();
     let name = name_of(&whole, &chosen, version);
-    let part =
-        Part { fragments: Some(names.clone()), schema: Some(chosen.schema.clone()), ..Part::default() };
+    let part = Part {
+        fragments: Some(names.clone()),
+        schema: Some(chosen.schema.clone()),
+        ..Part::default()
+    };
     let open = || Snapshot::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)?.array();
     let array = open()?;
     if array.fragments().len() != chosen.fragments.len() {
@@ -191,8 +210,14 @@ fn round(
     let deletes = sparse
         && version.has_deletes()
         && !options.purge_deleted_cells
-        && (array.deletes().iter().any(|delete| delete.timestamp >= first)
-            || array.fragments().iter().any(|fragment| fragment.has_delete_metadata()));
+        && (array
+            .deletes()
+            .iter()
+            .any(|delete| delete.timestamp >= first)
+            || array
+                .fragments()
+                .iter()
+                .any(|fragment| fragment.has_delete_metadata()));
     let round = Round {
         context,
         array: &array,
@@ -203,9 +228,14 @@ fn round(
         delete_metadata: deletes,
         operation,
     };
-    let written = if sparse { round.sparse(&name) } else { round.dense(&name, &chosen.bounds) };
+    let written = if sparse {
+        round.sparse(&name)
+    } else {
+        round.dense(&name, &chosen.bounds)
+    };
     let written = match written {
-        // Files that vanish because another process has replaced and vacuumed their fragments are no fault.
+        // Files that vanish because another process has replaced and vacuumed their fragments are
+        // no fault.
         Err(Error::NotFound { .. }) if open()?.fragments().len() != chosen.fragments.len() => {
             return Ok(Step::Overtaken);
         }
@@ -213,7 +243,11 @@ fn round(
     };
     let mut merged = Merged {
         old: old.iter().map(ToString::to_string).collect(),
-        new: written.fragments.iter().map(|fragment| fragment.name().to_string()).collect(),
+        new: written
+            .fragments
+            .iter()
+            .map(|fragment| fragment.name().to_string())
+            .collect(),
         cells: written.cells,
         bytes: written.bytes,
     };
@@ -222,14 +256,22 @@ fn round(
         merged.new.clear();
         return Ok(Step::Done(merged));
     }
-    Ok(if commit(&array, &old, written)? { Step::Done(merged) } else { Step::Overtaken })
+    Ok(if commit(&array, &old, written)? {
+        Step::Done(merged)
+    } else {
+        Step::Overtaken
+    })
 }
 
-/// The name of the result: its time is that of the fragments together, its place among names of the same time just
-/// behind theirs.
+/// The name of the result: its time is that of the fragments together, its place among names of the
+/// same time just behind theirs.
 fn name_of(array: &Array, chosen: &Chosen, version: FormatVersion) -> TimestampedName {
-    let names =
-        || chosen.fragments.iter().filter_map(|i| Some(array.fragments().get(*i)?.timestamped_name()));
+    let names = || {
+        chosen
+            .fragments
+            .iter()
+            .filter_map(|i| Some(array.fragments().get(*i)?.timestamped_name()))
+    };
     let start = names().map(|name| name.t_start).min().unwrap_or(0);
     let end = names().map(|name| name.t_end).max().unwrap_or(0);
     let mut name = TimestampedName::versioned(start, end, version.number());
@@ -262,7 +304,12 @@ impl Round<'_> {
             delete_metadata: self.delete_metadata,
             // In the order of the array's deletes, whose indices the cells hold.
             processed_conditions: match self.version.has_deletes() {
-                true => self.array.deletes().iter().map(|delete| delete.name.clone()).collect(),
+                true => self
+                    .array
+                    .deletes()
+                    .iter()
+                    .map(|delete| delete.name.clone())
+                    .collect(),
                 false => Vec::new(),
             },
         }
@@ -294,14 +341,19 @@ impl Round<'_> {
         let mut push = |tiles: &[TileView<'_>], bytes: u64| -> Result<()> {
             let mut rest = tiles;
             while !rest.is_empty() {
-                let ratio = if pushed == 0 { 1.0 } else { sink.stored_size() as f64 / pushed as f64 };
+                let ratio = if pushed == 0 {
+                    1.0
+                } else {
+                    sink.stored_size() as f64 / pushed as f64
+                };
                 let share = bytes * rest.len() as u64 / tiles.len().max(1) as u64;
                 let done = push_within(&mut sink, rest, share, limit, ratio)?;
                 let (gone, left) = rest.split_at(done);
                 pushed += share * gone.len() as u64 / rest.len().max(1) as u64;
                 written.cells += gone.iter().map(|tile| tile.cell_num).sum::<u64>();
                 if !left.is_empty() {
-                    let next = FragmentSink::new(self.context, self.spec(self.next_name(name), None))?;
+                    let next =
+                        FragmentSink::new(self.context, self.spec(self.next_name(name), None))?;
                     let full = std::mem::replace(&mut sink, next);
                     pushed = 0;
                     written.bytes += full.stored_size();
@@ -311,7 +363,12 @@ impl Round<'_> {
             }
             Ok(())
         };
-        let total = self.array.fragments().iter().map(|f| f.cell_num()).fold(0, u64::saturating_add);
+        let total = self
+            .array
+            .fragments()
+            .iter()
+            .map(|f| f.cell_num())
+            .fold(0, u64::saturating_add);
         let mut read = 0u64;
         for batch in reader {
             let batch = batch?;
@@ -339,14 +396,21 @@ impl Round<'_> {
         written.or_discard(result)
     }
 
-    fn copy_dense(&self, name: &TimestampedName, bounds: &NdRectangle, written: &mut Written) -> Result<()> {
+    fn copy_dense(
+        &self,
+        name: &TimestampedName,
+        bounds: &NdRectangle,
+        written: &mut Written,
+    ) -> Result<()> {
         let schema = self.array.schema();
         let grid = TileGrid::new(schema)?;
         let outside = || Error::Internal("the box around the fragments leaves the domain".into());
         let offsets = grid.offsets_of(bounds).ok_or_else(outside)?;
         let fills: Vec<FillCell> = schema.attributes.iter().map(FillCell::of).collect();
         let cells_of = |part: &[(u64, u64)]| {
-            part.iter().fold(1u64, |cells, (low, high)| cells.saturating_mul((high - low).saturating_add(1)))
+            part.iter().fold(1u64, |cells, (low, high)| {
+                cells.saturating_mul((high - low).saturating_add(1))
+            })
         };
         let total = cells_of(&offsets);
         let mut done = 0u64;
@@ -354,17 +418,28 @@ impl Round<'_> {
             let read = self.readable(&grid, &part).ok_or_else(outside)?;
             let coordinates = |offsets: &[(u64, u64)]| -> Vec<Range> {
                 let axes = grid.axes().iter().zip(offsets);
-                axes.map(|(axis, (low, high))| Range::new(axis.coordinate(*low), axis.coordinate(*high)))
-                    .collect()
+                axes.map(|(axis, (low, high))| {
+                    Range::new(axis.coordinate(*low), axis.coordinate(*high))
+                })
+                .collect()
             };
-            let part_name = if written.fragments.is_empty() { name.clone() } else { self.next_name(name) };
-            let domain = NdRectangle { ranges: coordinates(&part) };
+            let part_name = if written.fragments.is_empty() {
+                name.clone()
+            } else {
+                self.next_name(name)
+            };
+            let domain = NdRectangle {
+                ranges: coordinates(&part),
+            };
             let mut sink = FragmentSink::new(self.context, self.spec(part_name, Some(domain)))?;
             let fields = sink.fields().to_vec();
-            let selections = coordinates(&read).into_iter().map(|range| DimSelection::Ranges(vec![range]));
+            let selections = coordinates(&read)
+                .into_iter()
+                .map(|range| DimSelection::Ranges(vec![range]));
             let subarray = Subarray::Box(selections.collect());
             let reader = Reader::stored(self.array, &fields, &subarray, self.read_budget())?;
-            let shapes = Shapes::Space(Box::new(SpaceTiles::new(grid.clone(), read, fills.clone())));
+            let shapes =
+                Shapes::Space(Box::new(SpaceTiles::new(grid.clone(), read, fills.clone())));
             let mut tiler = Tiler::new(shapes, self.push_limit());
             let mut push = |tiles: &[TileView<'_>], _: u64| {
                 written.cells += tiles.iter().map(|tile| tile.cell_num).sum::<u64>();
@@ -400,17 +475,23 @@ impl Round<'_> {
         Some(read)
     }
 
-    /// The boxes of the fragments that the result is split into: whole rows of tiles along the slowest dimension.
+    /// The boxes of the fragments that the result is split into: whole rows of tiles along the
+    /// slowest dimension.
     fn dense_parts(&self, grid: &TileGrid, offsets: &[(u64, u64)]) -> Result<Vec<Vec<(u64, u64)>>> {
-        let (Some(limit), Some(&slowest)) = (self.options.max_fragment_size, grid.tile_order().first())
+        let (Some(limit), Some(&slowest)) =
+            (self.options.max_fragment_size, grid.tile_order().first())
         else {
             return Ok(vec![offsets.to_vec()]);
         };
-        let (Some(axis), Some(&(low, high))) = (grid.axes().get(slowest), offsets.get(slowest)) else {
+        let (Some(axis), Some(&(low, high))) = (grid.axes().get(slowest), offsets.get(slowest))
+        else {
             return Ok(vec![offsets.to_vec()]);
         };
         let info = crate::fragment_info::FragmentInfo::of(self.array);
-        let size = info.fragments().map(|fragment| fragment.size()).sum::<Result<u64>>()?;
+        let size = info
+            .fragments()
+            .map(|fragment| fragment.size())
+            .sum::<Result<u64>>()?;
         let (first, last) = (axis.tile_of(low), axis.tile_of(high));
         let rows = (last - first).saturating_add(1);
         // No more than the fragments take now, so not more than this a row.
@@ -427,7 +508,9 @@ impl Round<'_> {
                 *range = (from, to);
             }
             parts.push(part);
-            let Some(next) = end.checked_add(1) else { break };
+            let Some(next) = end.checked_add(1) else {
+                break;
+            };
             row = next;
         }
         Ok(parts)
@@ -441,7 +524,8 @@ impl Written {
             Ok(()) => Ok(self),
             Err(error) => {
                 for fragment in self.fragments {
-                    // The first error is the one to tell; what stays is a folder that nobody counts.
+                    // The first error is the one to tell; what stays is a folder that nobody
+                    // counts.
                     let _ = fragment.discard();
                 }
                 Err(error)
@@ -450,22 +534,35 @@ impl Written {
     }
 }
 
-/// Makes the new fragments count in the place of the old ones; `false`, and nothing is left of the new ones, if another
-/// process has replaced some of the old ones meanwhile.
+/// Makes the new fragments count in the place of the old ones; `false`, and nothing is left of the
+/// new ones, if another process has replaced some of the old ones meanwhile.
 fn commit(array: &Array, old: &[&TimestampedName], written: Written) -> Result<bool> {
     let location = array.location();
-    // Another process may have consolidated or vacuumed the same fragments meanwhile. None can between the look and the commit.
+    // Another process may have consolidated or vacuumed the same fragments meanwhile. None can
+    // between the look and the commit.
     let _held = location.storage.hold(&location.path);
     let now = ArrayFolder::at(location)?;
     let counting = now.fragment_names()?;
-    let gone: HashSet<String> = now.lists_in_force()?.into_iter().flat_map(|(_, names)| names).collect();
-    if old.iter().map(ToString::to_string).any(|name| !counting.contains(&name) || gone.contains(&name)) {
+    let gone: HashSet<String> = now
+        .lists_in_force()?
+        .into_iter()
+        .flat_map(|(_, names)| names)
+        .collect();
+    if old
+        .iter()
+        .map(ToString::to_string)
+        .any(|name| !counting.contains(&name) || gone.contains(&name))
+    {
         for fragment in written.fragments {
             fragment.discard()?;
         }
         return Ok(false);
     }
-    let Some(first) = written.fragments.first().map(|fragment| fragment.name().clone()) else {
+    let Some(first) = written
+        .fragments
+        .first()
+        .map(|fragment| fragment.name().clone())
+    else {
         return Ok(true);
     };
     let version = fragment_version(&first)
@@ -481,12 +578,18 @@ fn commit(array: &Array, old: &[&TimestampedName], written: Written) -> Result<b
     }
     let held_back = array.schema().allows_dups && version.has_subdirectories();
     let replacement = Replacement {
-        new: written.fragments.iter().map(|fragment| fragment.name().to_string()).collect(),
+        new: written
+            .fragments
+            .iter()
+            .map(|fragment| fragment.name().to_string())
+            .collect(),
         old: paths,
     };
     if held_back {
         let path = suffixed_commit_path(&first, Suffix::Replacement);
-        location.storage.put(&location.path.join(&path), replacement.encode().into())?;
+        location
+            .storage
+            .put(&location.path.join(&path), replacement.encode().into())?;
     }
     for fragment in written.fragments {
         fragment.commit()?;
@@ -495,11 +598,15 @@ fn commit(array: &Array, old: &[&TimestampedName], written: Written) -> Result<b
         finish_replacement(location, &first, &replacement)?;
         return Ok(true);
     }
-    let vacuum = VacuumList { uris: replacement.old };
+    let vacuum = VacuumList {
+        uris: replacement.old,
+    };
     let path = match version.has_subdirectories() {
         true => suffixed_commit_path(&first, Suffix::Vacuum),
         false => format!("{first}{}", Suffix::Vacuum.text()),
     };
-    location.storage.put(&location.path.join(&path), vacuum.encode().into())?;
+    location
+        .storage
+        .put(&location.path.join(&path), vacuum.encode().into())?;
     Ok(true)
 }

@@ -15,7 +15,8 @@ use azulejo_format::tile::GenericTile;
 use azulejo_format::timestamped_name::TimestampedName;
 use std::collections::{BTreeMap, HashSet};
 
-/// Writes the key-values that an array got within `time` into one file. Returns it, or `None` if there are not two files.
+/// Writes the key-values that an array got within `time` into one file. Returns it, or `None` if
+/// there are not two files.
 ///
 /// # Errors
 /// Those of opening the array and of the storage.
@@ -23,7 +24,10 @@ pub fn array_metadata(context: &Context, uri: &str, time: TimeRange) -> Result<O
     let context = &crate::manifest::without(context);
     let location = context.locate(&Uri::parse(uri)?)?;
     let _turn = Turn::wait(&location);
-    let part = Part { fragments: Some(HashSet::new()), ..Part::default() };
+    let part = Part {
+        fragments: Some(HashSet::new()),
+        ..Part::default()
+    };
     let array = Snapshot::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)?;
     let files = Directory::parse(&list(&location)?).metadata;
     let relative = array.schema().version.has_relative_vacuum_names();
@@ -42,7 +46,9 @@ pub fn group_metadata(context: &Context, uri: &str, time: TimeRange) -> Result<O
         // Opening tells best what lies there instead.
         Group::open(context, uri)?;
     }
-    let entries = location.storage.list(&location.path.join(METADATA_FOLDER))?;
+    let entries = location
+        .storage
+        .list(&location.path.join(METADATA_FOLDER))?;
     let files = DetailFiles::parse(RootFolder::Metadata, &entries);
     consolidate(context, &location, &files, time, false)
 }
@@ -59,23 +65,34 @@ fn consolidate(
     if details.len() < 2 {
         return Ok(None);
     }
-    let names: Vec<&NamedEntry> =
-        details.iter().filter_map(|(path, _)| files.files.iter().find(|entry| entry.path == *path)).collect();
-    let start = names.iter().map(|entry| entry.name.t_start).min().unwrap_or(0);
-    let end = names.iter().map(|entry| entry.name.t_end).max().unwrap_or(0);
-    // A deletion of what an older file sets must stay; where there is none, it has done its work.
-    let older = files
-        .files
+    let names: Vec<&NamedEntry> = details
         .iter()
-        .any(|entry| entry.name.t_start < start && !names.iter().any(|used| used.path == entry.path));
+        .filter_map(|(path, _)| files.files.iter().find(|entry| entry.path == *path))
+        .collect();
+    let start = names
+        .iter()
+        .map(|entry| entry.name.t_start)
+        .min()
+        .unwrap_or(0);
+    let end = names
+        .iter()
+        .map(|entry| entry.name.t_end)
+        .max()
+        .unwrap_or(0);
+    // A deletion of what an older file sets must stay; where there is none, it has done its work.
+    let older = files.files.iter().any(|entry| {
+        entry.name.t_start < start && !names.iter().any(|used| used.path == entry.path)
+    });
     let mut entries: BTreeMap<String, MetadataEntry> = BTreeMap::new();
     for (path, payload) in &details {
         for entry in decode_at(location, path, format::decode(payload))? {
             entries.insert(entry.key.clone(), entry);
         }
     }
-    let entries: Vec<MetadataEntry> =
-        entries.into_values().filter(|entry| older || entry.value.is_some()).collect();
+    let entries: Vec<MetadataEntry> = entries
+        .into_values()
+        .filter(|entry| older || entry.value.is_some())
+        .collect();
     if entries.is_empty() {
         // A file without entries is none; the old ones stay.
         return Ok(None);
@@ -83,16 +100,24 @@ fn consolidate(
     let name = TimestampedName::unversioned(start, end);
     let path = metadata_path(&name);
     let wrong = |e| Error::decode(location.path.join(&path).to_string(), e);
-    let tile = GenericTile::encode(&format::encode(&entries), FormatVersion::CURRENT, context.key())
-        .map_err(wrong)?;
+    let tile = GenericTile::encode(
+        &format::encode(&entries),
+        FormatVersion::CURRENT,
+        context.key(),
+    )
+    .map_err(wrong)?;
     let uris = details.iter().map(|(path, _)| match relative {
         true => format!("/{path}"),
         false => location.path.join(path).to_string(),
     });
-    let list = VacuumList { uris: uris.collect() };
+    let list = VacuumList {
+        uris: uris.collect(),
+    };
     let target = location.path.join(&path);
     location.storage.put(&target, tile.into())?;
-    let vacuum = location.path.join(&format!("{path}{}", Suffix::Vacuum.text()));
+    let vacuum = location
+        .path
+        .join(&format!("{path}{}", Suffix::Vacuum.text()));
     location.storage.put(&vacuum, list.encode().into())?;
     Ok(Some(target))
 }

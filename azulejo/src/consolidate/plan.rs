@@ -1,4 +1,5 @@
-//! Which fragments would best be consolidated together: those that overlap, and small ones whose union meets no other.
+//! Which fragments would best be consolidated together: those that overlap, and small ones whose
+//! union meets no other.
 
 use crate::array::Array;
 use crate::error::Result;
@@ -10,7 +11,8 @@ use std::cmp::Ordering;
 /// Sets of fragments, each to be consolidated into fragments of about the size that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ConsolidationPlan {
-    /// Names of the fragments of each set, the oldest of a set first. One that stands alone is to be split.
+    /// Names of the fragments of each set, the oldest of a set first. One that stands alone is to
+    /// be split.
     pub nodes: Vec<Vec<String>>,
 }
 
@@ -22,9 +24,10 @@ struct Node {
     size: u64,
 }
 
-/// Plans the consolidation of an array into fragments of about `fragment_size` bytes. Fragments whose boxes overlap come
-/// together, whatever their size; so do fragments of at most half that size, where the box around them meets no others.
-/// Alone stand fragments of one and a half times that size and more. Fragments that are best left alone are not in the plan.
+/// Plans the consolidation of an array into fragments of about `fragment_size` bytes. Fragments
+/// whose boxes overlap come together, whatever their size; so do fragments of at most half that
+/// size, where the box around them meets no others. Alone stand fragments of one and a half times
+/// that size and more. Fragments that are best left alone are not in the plan.
 ///
 /// # Errors
 /// Those of asking for the sizes of metadata files.
@@ -34,7 +37,11 @@ pub fn plan(array: &Array, fragment_size: u64) -> Result<ConsolidationPlan> {
     let mut nodes: Vec<Node> = Vec::with_capacity(info.fragment_num());
     for (i, fragment) in info.fragments().enumerate() {
         let bounds = fragment.non_empty_domain().cloned();
-        nodes.push(Node { fragments: vec![i], bounds, size: fragment.size()? });
+        nodes.push(Node {
+            fragments: vec![i],
+            bounds,
+            size: fragment.size()?,
+        });
     }
     join_overlapping(schema, &mut nodes);
     join_small(schema, &mut nodes, fragment_size / 2);
@@ -44,10 +51,17 @@ pub fn plan(array: &Array, fragment_size: u64) -> Result<ConsolidationPlan> {
     let chosen = joined.into_iter().chain(single.into_iter().filter(large));
     let names = |mut node: Node| {
         node.fragments.sort_unstable();
-        let name = |i: &usize| array.fragments().get(*i).map(|fragment| fragment.name().to_owned());
+        let name = |i: &usize| {
+            array
+                .fragments()
+                .get(*i)
+                .map(|fragment| fragment.name().to_owned())
+        };
         node.fragments.iter().filter_map(name).collect()
     };
-    Ok(ConsolidationPlan { nodes: chosen.map(names).collect() })
+    Ok(ConsolidationPlan {
+        nodes: chosen.map(names).collect(),
+    })
 }
 
 impl Node {
@@ -87,7 +101,9 @@ fn join_small(schema: &ArraySchema, nodes: &mut Vec<Node>, small: u64) {
     let mut at = 0;
     while at < nodes.len() {
         let found = (at + 1..nodes.len()).find(|&other| {
-            let (Some(a), Some(b)) = (nodes.get(at), nodes.get(other)) else { return false };
+            let (Some(a), Some(b)) = (nodes.get(at), nodes.get(other)) else {
+                return false;
+            };
             if a.size > small || b.size > small {
                 return false;
             }
@@ -111,10 +127,22 @@ fn join_small(schema: &ArraySchema, nodes: &mut Vec<Node>, small: u64) {
 }
 
 /// Whether two boxes share a cell; a box that is not known shares all.
-pub(super) fn overlap(schema: &ArraySchema, a: Option<&NdRectangle>, b: Option<&NdRectangle>) -> bool {
-    let (Some(a), Some(b)) = (a, b) else { return true };
-    let ranges = a.ranges.iter().zip(&b.ranges).zip(&schema.domain.dimensions);
-    ranges.into_iter().all(|((a, b), dimension)| a.as_ref().overlaps(b.as_ref(), dimension.datatype))
+pub(super) fn overlap(
+    schema: &ArraySchema,
+    a: Option<&NdRectangle>,
+    b: Option<&NdRectangle>,
+) -> bool {
+    let (Some(a), Some(b)) = (a, b) else {
+        return true;
+    };
+    let ranges = a
+        .ranges
+        .iter()
+        .zip(&b.ranges)
+        .zip(&schema.domain.dimensions);
+    ranges
+        .into_iter()
+        .all(|((a, b), dimension)| a.as_ref().overlaps(b.as_ref(), dimension.datatype))
 }
 
 /// The box around two boxes.
@@ -123,9 +151,16 @@ pub(super) fn around(
     a: Option<&NdRectangle>,
     b: Option<&NdRectangle>,
 ) -> Option<NdRectangle> {
-    let (Some(a), Some(b)) = (a, b) else { return a.or(b).cloned() };
+    let (Some(a), Some(b)) = (a, b) else {
+        return a.or(b).cloned();
+    };
     let mut around = a.clone();
-    for ((range, more), dimension) in around.ranges.iter_mut().zip(&b.ranges).zip(&schema.domain.dimensions) {
+    for ((range, more), dimension) in around
+        .ranges
+        .iter_mut()
+        .zip(&b.ranges)
+        .zip(&schema.domain.dimensions)
+    {
         if compare(dimension.datatype, &more.start, &range.start) == Ordering::Less {
             range.start.clone_from(&more.start);
         }
@@ -144,12 +179,22 @@ mod tests {
     use azulejo_format::{Datatype, Range};
 
     fn node(index: usize, from: i32, to: i32, size: u64) -> Node {
-        let bounds = Some(NdRectangle { ranges: vec![Range::of(from, to)] });
-        Node { fragments: vec![index], bounds, size }
+        let bounds = Some(NdRectangle {
+            ranges: vec![Range::of(from, to)],
+        });
+        Node {
+            fragments: vec![index],
+            bounds,
+            size,
+        }
     }
 
     fn line() -> ArraySchema {
-        schema(vec![dimension(Datatype::Int32, 0i32, 999, 10)], Layout::RowMajor, Layout::RowMajor)
+        schema(
+            vec![dimension(Datatype::Int32, 0i32, 999, 10)],
+            Layout::RowMajor,
+            Layout::RowMajor,
+        )
     }
 
     fn sets(nodes: &[Node]) -> Vec<Vec<usize>> {
@@ -162,14 +207,24 @@ mod tests {
     #[test]
     fn overlaps_spread() {
         // 0 and 2 meet only through 1.
-        let mut nodes = vec![node(0, 0, 10, 1), node(1, 8, 30, 1), node(2, 25, 40, 1), node(3, 41, 50, 1)];
+        let mut nodes = vec![
+            node(0, 0, 10, 1),
+            node(1, 8, 30, 1),
+            node(2, 25, 40, 1),
+            node(3, 41, 50, 1),
+        ];
         join_overlapping(&line(), &mut nodes);
         assert_eq!(sets(&nodes), [vec![0, 1, 2], vec![3]]);
     }
 
     #[test]
     fn small_ones_join_unless_a_third_lies_between() {
-        let mut nodes = vec![node(0, 0, 9, 1), node(1, 20, 29, 100), node(2, 40, 49, 1), node(3, 60, 69, 1)];
+        let mut nodes = vec![
+            node(0, 0, 9, 1),
+            node(1, 20, 29, 100),
+            node(2, 40, 49, 1),
+            node(3, 60, 69, 1),
+        ];
         join_small(&line(), &mut nodes, 10);
         assert_eq!(sets(&nodes), [vec![0], vec![1], vec![2, 3]]);
     }

@@ -41,18 +41,40 @@ struct Part {
 impl SpaceTiles {
     /// The tiles of a box of offsets that is whole tiles but where it is cut by what can be read.
     pub fn new(grid: TileGrid, read: Vec<(u64, u64)>, fills: Vec<FillCell>) -> Self {
-        let first: Vec<u64> =
-            grid.axes().iter().zip(&read).map(|(axis, (start, _))| axis.tile_of(*start)).collect();
-        let last = grid.axes().iter().zip(&read).map(|(axis, (_, end))| axis.tile_of(*end)).collect();
-        Self { next: Some(first.clone()), grid, read, first, last, fills }
+        let first: Vec<u64> = grid
+            .axes()
+            .iter()
+            .zip(&read)
+            .map(|(axis, (start, _))| axis.tile_of(*start))
+            .collect();
+        let last = grid
+            .axes()
+            .iter()
+            .zip(&read)
+            .map(|(axis, (_, end))| axis.tile_of(*end))
+            .collect();
+        Self {
+            next: Some(first.clone()),
+            grid,
+            read,
+            first,
+            last,
+            fills,
+        }
     }
 
     /// The part of the next tile that cells come for.
     fn part(&self) -> Option<Part> {
         let tile = self.next.as_ref()?;
-        let mut part = Part { start: Vec::new(), len: Vec::new() };
+        let mut part = Part {
+            start: Vec::new(),
+            len: Vec::new(),
+        };
         for (d, axis) in self.grid.axes().iter().enumerate() {
-            let (start, end) = (axis.tile_start(*tile.get(d)?)?, axis.tile_end(*tile.get(d)?)?);
+            let (start, end) = (
+                axis.tile_start(*tile.get(d)?)?,
+                axis.tile_end(*tile.get(d)?)?,
+            );
             let (low, high) = *self.read.get(d)?;
             let (low, high) = (start.max(low), end.min(high));
             part.start.push(low - start);
@@ -64,7 +86,8 @@ impl SpaceTiles {
     fn advance(&mut self) {
         let Some(tile) = &mut self.next else { return };
         for &d in self.grid.tile_order().iter().rev() {
-            let (Some(at), Some(first), Some(last)) = (tile.get_mut(d), self.first.get(d), self.last.get(d))
+            let (Some(at), Some(first), Some(last)) =
+                (tile.get_mut(d), self.first.get(d), self.last.get(d))
             else {
                 continue;
             };
@@ -83,7 +106,9 @@ impl SpaceTiles {
         let extents: Vec<u64> = order.iter().map(|d| self.grid.extents()[*d]).collect();
         let start: Vec<u64> = order.iter().map(|d| part.start[*d]).collect();
         let len: Vec<u64> = order.iter().map(|d| part.len[*d]).collect();
-        let Some((&row_extent, outer)) = extents.split_last() else { return Ok(columns) };
+        let Some((&row_extent, outer)) = extents.split_last() else {
+            return Ok(columns);
+        };
         let (row_start, row_len) = (start[outer.len()] as usize, len[outer.len()] as usize);
         let rows: u64 = outer.iter().product();
         let mut expanded = Vec::with_capacity(columns.len());
@@ -105,7 +130,11 @@ impl SpaceTiles {
                 builder.append_repeated(&fill.bytes, fill.valid, row_start);
                 builder.append_view(&view, taken..taken + row_len)?;
                 taken += row_len;
-                builder.append_repeated(&fill.bytes, fill.valid, row_extent as usize - row_start - row_len);
+                builder.append_repeated(
+                    &fill.bytes,
+                    fill.valid,
+                    row_extent as usize - row_start - row_len,
+                );
             }
             expanded.push(builder.finish());
         }
@@ -120,7 +149,12 @@ impl Shapes {
             Self::Capacity(cells) => Some(*cells),
             Self::Space(tiles) => {
                 let part = tiles.part()?;
-                usize::try_from(part.len.iter().try_fold(1u64, |n, len| n.checked_mul(*len))?).ok()
+                usize::try_from(
+                    part.len
+                        .iter()
+                        .try_fold(1u64, |n, len| n.checked_mul(*len))?,
+                )
+                .ok()
             }
         }
     }
@@ -129,7 +163,9 @@ impl Shapes {
     fn is_cut(&self) -> bool {
         match self {
             Self::Capacity(_) => false,
-            Self::Space(tiles) => tiles.part().is_none_or(|part| part.len != tiles.grid.extents()),
+            Self::Space(tiles) => tiles
+                .part()
+                .is_none_or(|part| part.len != tiles.grid.extents()),
         }
     }
 
@@ -175,7 +211,11 @@ enum Piece {
 
 impl Tiler {
     pub fn new(shapes: Shapes, push_limit: usize) -> Self {
-        Self { shapes, begun: None, push_limit: push_limit.max(1) }
+        Self {
+            shapes,
+            begun: None,
+            push_limit: push_limit.max(1),
+        }
     }
 
     /// Cuts a batch, and gives its whole tiles to `push`, some at a time with their bytes.
@@ -194,7 +234,11 @@ impl Tiler {
                 .cells()
                 .filter(|cells| *cells > 0)
                 .ok_or_else(|| Error::Internal("more cells than the tiles take".into()))?;
-            let have = self.begun.as_ref().and_then(|columns| columns.first()).map_or(0, |c| c.cell_num);
+            let have = self
+                .begun
+                .as_ref()
+                .and_then(|columns| columns.first())
+                .map_or(0, |c| c.cell_num);
             let take = (cells - have).min(batch.cell_num - at);
             if take == cells && !self.shapes.is_cut() {
                 pieces.push(Piece::Slice(at..at + take));
@@ -202,14 +246,20 @@ impl Tiler {
                 bytes += (take * cell_bytes) as u64;
             } else {
                 let begun = self.begun.get_or_insert_with(|| {
-                    batch.columns.iter().map(|c| ColumnBuilder::new(c.column_type.clone())).collect()
+                    batch
+                        .columns
+                        .iter()
+                        .map(|c| ColumnBuilder::new(c.column_type.clone()))
+                        .collect()
                 });
                 for (builder, column) in begun.iter_mut().zip(&batch.columns) {
                     builder.append_view(&column.view(), at..at + take)?;
                 }
                 if have + take == cells {
                     let built = self.begun.take().unwrap_or_default();
-                    let whole = self.shapes.finish(built.into_iter().map(ColumnBuilder::finish).collect())?;
+                    let whole = self
+                        .shapes
+                        .finish(built.into_iter().map(ColumnBuilder::finish).collect())?;
                     bytes += whole.iter().map(|c| c.memory_size() as u64).sum::<u64>();
                     pieces.push(Piece::Built(whole));
                 }
@@ -225,7 +275,10 @@ impl Tiler {
     }
 
     /// Gives the last tile to `push`, if there is one that is not whole.
-    pub fn finish(mut self, push: &mut dyn FnMut(&[TileView<'_>], u64) -> Result<()>) -> Result<()> {
+    pub fn finish(
+        mut self,
+        push: &mut dyn FnMut(&[TileView<'_>], u64) -> Result<()>,
+    ) -> Result<()> {
         if let Some(begun) = self.begun.take() {
             if matches!(self.shapes, Shapes::Space(_)) {
                 return Err(Error::Internal("fewer cells than the tiles take".into()));
@@ -258,13 +311,22 @@ fn send(
             Piece::Built(columns) => columns.iter().map(ColumnBuffers::view).collect(),
         };
         let cell_num = fields.first().map_or(0, |field| field.cell_num as u64);
-        tiles.push(TileView { cell_num, fields, written: None });
+        tiles.push(TileView {
+            cell_num,
+            fields,
+            written: None,
+        });
     }
-    if tiles.is_empty() { Ok(()) } else { push(&tiles, bytes) }
+    if tiles.is_empty() {
+        Ok(())
+    } else {
+        push(&tiles, bytes)
+    }
 }
 
-/// Pushes tiles into a sink, one at a time where the fragment is about to reach `limit` bytes. Returns how many went in
-/// before it would have grown beyond it: the others belong into the next fragment.
+/// Pushes tiles into a sink, one at a time where the fragment is about to reach `limit` bytes.
+/// Returns how many went in before it would have grown beyond it: the others belong into the next
+/// fragment.
 pub(super) fn push_within(
     sink: &mut FragmentSink,
     tiles: &[TileView<'_>],

@@ -1,7 +1,7 @@
 //! Removing what consolidations have made superfluous.
 //!
-//! The order is such that an array reads the same after every step: what hides old fragments (their vacuum file) goes
-//! last, what makes them count (their commits) first.
+//! The order is such that an array reads the same after every step: what hides old fragments (their
+//! vacuum file) goes last, what makes them count (their commits) first.
 
 use super::commits::is_whole;
 use super::folder::folder_of;
@@ -15,8 +15,8 @@ use crate::group::{Group, ObjectType, object_type};
 use crate::storage::{StorePath, Uri};
 use azulejo_format::commit::{IgnoreList, VacuumList};
 use azulejo_format::path::{
-    FRAGMENT_METADATA_FILE, METADATA_FOLDER, RootFolder, Suffix, commit_path, fragment_version, needs_commit,
-    suffixed_commit_path,
+    FRAGMENT_METADATA_FILE, METADATA_FOLDER, RootFolder, Suffix, commit_path, fragment_version,
+    needs_commit, suffixed_commit_path,
 };
 use azulejo_format::timestamped_name::TimestampedName;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -26,7 +26,8 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 pub struct VacuumOptions {
     /// Only find out what would be removed.
     pub dry_run: bool,
-    /// Do not find out how many bytes that is, which takes a question a file: [`Vacuumed::bytes`] is 0.
+    /// Do not find out how many bytes that is, which takes a question a file: [`Vacuumed::bytes`]
+    /// is 0.
     pub without_bytes: bool,
 }
 
@@ -54,7 +55,8 @@ pub struct Kept {
     pub reason: &'static str,
 }
 
-/// Files and folders that are deleted in one call of the storage, between which a vacuum can be cancelled.
+/// Files and folders that are deleted in one call of the storage, between which a vacuum can be
+/// cancelled.
 const DELETED_AT_ONCE: usize = 500;
 
 /// Steps of a vacuum, in order.
@@ -72,7 +74,12 @@ impl Steps {
         self.steps.push(files);
     }
 
-    fn run(self, context: &Context, location: &Location, options: VacuumOptions) -> Result<Vacuumed> {
+    fn run(
+        self,
+        context: &Context,
+        location: &Location,
+        options: VacuumOptions,
+    ) -> Result<Vacuumed> {
         let mut result = self.result;
         result.dry_run = options.dry_run;
         if !options.without_bytes {
@@ -85,7 +92,11 @@ impl Steps {
             let total = self.steps.iter().map(Vec::len).sum::<usize>() as u64;
             let mut done = 0;
             let operation = context.begin();
-            for some in self.steps.iter().flat_map(|step| step.chunks(DELETED_AT_ONCE)) {
+            for some in self
+                .steps
+                .iter()
+                .flat_map(|step| step.chunks(DELETED_AT_ONCE))
+            {
                 context.report("files", done, total);
                 operation.check()?;
                 location.storage.delete(some)?;
@@ -119,12 +130,18 @@ fn bytes_of(location: &Location, result: &Vacuumed) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Removes what consolidations of this kind have made superfluous. Readers that opened the array before the consolidation
-/// and still read fail; readers of a time within a dense consolidated fragment no longer find the cells of that time.
+/// Removes what consolidations of this kind have made superfluous. Readers that opened the array
+/// before the consolidation and still read fail; readers of a time within a dense consolidated
+/// fragment no longer find the cells of that time.
 ///
 /// # Errors
 /// Those of reading the array's folder and of the storage. A vacuum that fails can be repeated.
-pub fn vacuum(context: &Context, uri: &str, mode: Mode, options: VacuumOptions) -> Result<Vacuumed> {
+pub fn vacuum(
+    context: &Context,
+    uri: &str,
+    mode: Mode,
+    options: VacuumOptions,
+) -> Result<Vacuumed> {
     let context = &crate::manifest::without(context);
     let location = context.locate(&Uri::parse(uri)?)?;
     let _turn = Turn::wait(&location);
@@ -133,8 +150,13 @@ pub fn vacuum(context: &Context, uri: &str, mode: Mode, options: VacuumOptions) 
             if object_type(context, uri)? != Some(ObjectType::Group) {
                 Group::open(context, uri)?;
             }
-            let entries = location.storage.list(&location.path.join(METADATA_FOLDER))?;
-            metadata(&location, &DetailFiles::parse(RootFolder::Metadata, &entries))?
+            let entries = location
+                .storage
+                .list(&location.path.join(METADATA_FOLDER))?;
+            metadata(
+                &location,
+                &DetailFiles::parse(RootFolder::Metadata, &entries),
+            )?
         }
         _ => {
             let mut folder = ArrayFolder::at(&location)?;
@@ -145,7 +167,9 @@ pub fn vacuum(context: &Context, uri: &str, mode: Mode, options: VacuumOptions) 
                 Mode::Fragments => fragments(&folder)?,
                 Mode::Commits => commits(&folder)?,
                 Mode::FragmentMetadata => fragment_metadata(&folder),
-                Mode::ArrayMetadata | Mode::GroupMetadata => metadata(&location, &folder.directory.metadata)?,
+                Mode::ArrayMetadata | Mode::GroupMetadata => {
+                    metadata(&location, &folder.directory.metadata)?
+                }
             }
         }
     };
@@ -157,8 +181,10 @@ fn fragments(folder: &ArrayFolder) -> Result<Steps> {
     let lists = folder.lists_in_force()?;
     let committed = folder.fragment_names()?;
     let present = folder.fragment_folders()?;
-    let superseded: HashSet<&str> =
-        lists.iter().flat_map(|(_, names)| names.iter().map(String::as_str)).collect();
+    let superseded: HashSet<&str> = lists
+        .iter()
+        .flat_map(|(_, names)| names.iter().map(String::as_str))
+        .collect();
     let consolidated = folder.consolidated_commits()?;
     let files = folder.commit_files();
     let mut done: BTreeMap<&str, (TimestampedName, String)> = BTreeMap::new();
@@ -176,16 +202,20 @@ fn fragments(folder: &ArrayFolder) -> Result<Steps> {
             steps
                 .result
                 .kept
-                .extend(left.iter().map(|(_, (_, path))| Kept { path: folder.path(path), reason }));
+                .extend(left.iter().map(|(_, (_, path))| Kept {
+                    path: folder.path(path),
+                    reason,
+                }));
             continue;
         }
         done.extend(left);
         vacuum_files.push(entry);
     }
-    let (mut commits, mut ignored, mut metadata_files, mut folders) = (vec![], vec![], vec![], vec![]);
+    let (mut commits, mut ignored, mut metadata_files, mut folders) =
+        (vec![], vec![], vec![], vec![]);
     for (name, (parsed, path)) in &done {
-        let version =
-            fragment_version(parsed).map_err(|e| Error::decode(folder.path(path).to_string(), e))?;
+        let version = fragment_version(parsed)
+            .map_err(|e| Error::decode(folder.path(path).to_string(), e))?;
         if let Some(commit) = commit_path(parsed, version) {
             let file_name = commit.rsplit('/').next().unwrap_or_default();
             if let Some(path) = files.get(file_name) {
@@ -208,7 +238,12 @@ fn fragments(folder: &ArrayFolder) -> Result<Steps> {
         }
     }
     if !ignored.is_empty() {
-        let version = folder.directory.consolidated.iter().filter_map(|entry| entry.name.version).max();
+        let version = folder
+            .directory
+            .consolidated
+            .iter()
+            .filter_map(|entry| entry.name.version)
+            .max();
         steps.written = Some(ignore_file(folder, version.unwrap_or_default(), &ignored));
     }
     steps.files(commits);
@@ -216,10 +251,19 @@ fn fragments(folder: &ArrayFolder) -> Result<Steps> {
     steps.result.folders.clone_from(&folders);
     steps.steps.push(folders);
     // The oldest first: a file explains why the fragment that a later one names is gone.
-    vacuum_files.sort_by(|a, b| a.name.t_end.cmp(&b.name.t_end).then(b.name.t_start.cmp(&a.name.t_start)));
+    vacuum_files.sort_by(|a, b| {
+        a.name
+            .t_end
+            .cmp(&b.name.t_end)
+            .then(b.name.t_start.cmp(&a.name.t_start))
+    });
     let is_vacuum_file = |entry: &&NamedEntry| entry.path.ends_with(Suffix::Vacuum.text());
     steps.files(
-        vacuum_files.into_iter().filter(is_vacuum_file).map(|entry| folder.path(&entry.path)).collect(),
+        vacuum_files
+            .into_iter()
+            .filter(is_vacuum_file)
+            .map(|entry| folder.path(&entry.path))
+            .collect(),
     );
     Ok(steps)
 }
@@ -230,11 +274,24 @@ fn ignore_file(
     version: u32,
     ignored: &[(&TimestampedName, String)],
 ) -> (StorePath, Vec<u8>) {
-    let start = ignored.iter().map(|(name, _)| name.t_start).min().unwrap_or(0);
-    let end = ignored.iter().map(|(name, _)| name.t_end).max().unwrap_or(0);
+    let start = ignored
+        .iter()
+        .map(|(name, _)| name.t_start)
+        .min()
+        .unwrap_or(0);
+    let end = ignored
+        .iter()
+        .map(|(name, _)| name.t_end)
+        .max()
+        .unwrap_or(0);
     let name = TimestampedName::versioned(start, end, version);
-    let list = IgnoreList { uris: ignored.iter().map(|(_, uri)| uri.clone()).collect() };
-    (folder.path(&suffixed_commit_path(&name, Suffix::Ignore)), list.encode())
+    let list = IgnoreList {
+        uris: ignored.iter().map(|(_, uri)| uri.clone()).collect(),
+    };
+    (
+        folder.path(&suffixed_commit_path(&name, Suffix::Ignore)),
+        list.encode(),
+    )
 }
 
 fn commits(folder: &ArrayFolder) -> Result<Steps> {
@@ -242,20 +299,34 @@ fn commits(folder: &ArrayFolder) -> Result<Steps> {
     let consolidated = folder.consolidated_commits()?;
     let files = folder.commit_files();
     // Whether a file counts is asked by name; its twin in a consolidated file stands for it.
-    let twins = files.iter().filter(|(name, _)| consolidated.contains_key(name.as_str()));
+    let twins = files
+        .iter()
+        .filter(|(name, _)| consolidated.contains_key(name.as_str()));
     let twins: Vec<StorePath> = twins.map(|(_, path)| folder.path(path)).collect();
     steps.files(twins);
     let total = consolidated.len();
     let decoded = folder.decoded()?;
-    let whole =
-        decoded.iter().zip(&folder.consolidated).rev().find(|(file, _)| is_whole(file, &consolidated, total));
+    let whole = decoded
+        .iter()
+        .zip(&folder.consolidated)
+        .rev()
+        .find(|(file, _)| is_whole(file, &consolidated, total));
     if whole.is_none() && total > 0 {
         return Ok(steps);
     }
     let keep = whole.map(|(_, (entry, _))| entry.path.as_str());
-    let others = folder.consolidated.iter().map(|(entry, _)| entry).filter(|e| Some(e.path.as_str()) != keep);
+    let others = folder
+        .consolidated
+        .iter()
+        .map(|(entry, _)| entry)
+        .filter(|e| Some(e.path.as_str()) != keep);
     let others: Vec<StorePath> = others.map(|entry| folder.path(&entry.path)).collect();
-    let ignores: Vec<StorePath> = folder.directory.ignores.iter().map(|e| folder.path(&e.path)).collect();
+    let ignores: Vec<StorePath> = folder
+        .directory
+        .ignores
+        .iter()
+        .map(|e| folder.path(&e.path))
+        .collect();
     // An ignore file must outlive every file that it is about.
     steps.files(others);
     steps.files(ignores);
@@ -266,7 +337,9 @@ fn fragment_metadata(folder: &ArrayFolder) -> Steps {
     let mut steps = Steps::default();
     let files = &folder.directory.fragment_meta;
     let newest = files.iter().map(|entry| entry.name.t_end).max();
-    let old = files.iter().filter(|entry| Some(entry.name.t_end) != newest);
+    let old = files
+        .iter()
+        .filter(|entry| Some(entry.name.t_end) != newest);
     let old: Vec<StorePath> = old.map(|entry| folder.path(&entry.path)).collect();
     steps.files(old);
     steps
@@ -275,38 +348,67 @@ fn fragment_metadata(folder: &ArrayFolder) -> Steps {
 fn metadata(location: &Location, files: &DetailFiles) -> Result<Steps> {
     let mut steps = Steps::default();
     let now = TimeRange::ALL.resolved().end;
-    let vacuums: Vec<&NamedEntry> = files.vacuums.iter().filter(|entry| entry.name.t_end <= now).collect();
+    let vacuums: Vec<&NamedEntry> = files
+        .vacuums
+        .iter()
+        .filter(|entry| entry.name.t_end <= now)
+        .collect();
     let lists = read_objects(location, vacuums.iter().map(|entry| entry.path.as_str()))?;
     let lists = vacuums.iter().zip(&lists).map(|(entry, bytes)| {
         let list = decode_at(location, &entry.path, VacuumList::decode(bytes))?;
         Ok((*entry, list.names().map(String::from).collect::<Vec<_>>()))
     });
     let lists: Vec<(&NamedEntry, Vec<String>)> = lists.collect::<Result<_>>()?;
-    let present: BTreeMap<&str, &NamedEntry> =
-        files.files.iter().map(|entry| (entry.file_name(), entry)).collect();
-    let superseded: HashSet<&str> =
-        lists.iter().flat_map(|(_, names)| names.iter().map(String::as_str)).collect();
+    let present: BTreeMap<&str, &NamedEntry> = files
+        .files
+        .iter()
+        .map(|entry| (entry.file_name(), entry))
+        .collect();
+    let superseded: HashSet<&str> = lists
+        .iter()
+        .flat_map(|(_, names)| names.iter().map(String::as_str))
+        .collect();
     let (mut old, mut done) = (BTreeSet::new(), Vec::new());
     for (entry, names) in &lists {
         let stem = stem(entry.file_name());
-        let left: Vec<&str> =
-            names.iter().filter_map(|name| present.get(name.as_str())).map(|e| e.path.as_str()).collect();
+        let left: Vec<&str> = names
+            .iter()
+            .filter_map(|name| present.get(name.as_str()))
+            .map(|e| e.path.as_str())
+            .collect();
         if !left.is_empty() && !present.contains_key(stem) && !superseded.contains(stem) {
             let reason = "the file that replaces it is not there";
-            let kept = left.iter().map(|path| Kept { path: location.path.join(path), reason });
+            let kept = left.iter().map(|path| Kept {
+                path: location.path.join(path),
+                reason,
+            });
             steps.result.kept.extend(kept);
             continue;
         }
         old.extend(left);
         done.push(*entry);
     }
-    done.sort_by(|a, b| a.name.t_end.cmp(&b.name.t_end).then(b.name.t_start.cmp(&a.name.t_start)));
-    let old: Vec<StorePath> = old.into_iter().map(|path| location.path.join(path)).collect();
+    done.sort_by(|a, b| {
+        a.name
+            .t_end
+            .cmp(&b.name.t_end)
+            .then(b.name.t_start.cmp(&a.name.t_start))
+    });
+    let old: Vec<StorePath> = old
+        .into_iter()
+        .map(|path| location.path.join(path))
+        .collect();
     steps.files(old);
-    steps.files(done.into_iter().map(|entry| location.path.join(&entry.path)).collect());
+    steps.files(
+        done.into_iter()
+            .map(|entry| location.path.join(&entry.path))
+            .collect(),
+    );
     Ok(steps)
 }
 
 fn stem(file_name: &str) -> &str {
-    file_name.split_once('.').map_or(file_name, |(stem, _)| stem)
+    file_name
+        .split_once('.')
+        .map_or(file_name, |(stem, _)| stem)
 }

@@ -6,8 +6,8 @@ use std::thread::JoinHandle;
 
 /// Threads for CPU work.
 ///
-/// Rayon lets the threads of a pool end some time after the pool. Who makes one context after another would have those
-/// of several at once, so the end of a pool waits for them.
+/// Rayon lets the threads of a pool end some time after the pool. Who makes one context after
+/// another would have those of several at once, so the end of a pool waits for them.
 #[derive(Debug)]
 pub(crate) struct ComputePool {
     pool: Option<Arc<rayon::ThreadPool>>,
@@ -19,26 +19,38 @@ pub(crate) struct ComputePool {
 impl ComputePool {
     /// Starts threads; 0 stands for one a core.
     pub fn new(threads: usize) -> Result<Self> {
-        let failed = |e: &dyn std::fmt::Display| Error::Internal(format!("cannot start threads: {e}"));
+        let failed =
+            |e: &dyn std::fmt::Display| Error::Internal(format!("cannot start threads: {e}"));
         let started = Mutex::new(Vec::new());
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .thread_name(|i| format!("azulejo-{i}"))
             .spawn_handler(|thread| {
                 let name = thread.name().unwrap_or("azulejo").to_owned();
-                let handle = std::thread::Builder::new().name(name).spawn(|| thread.run())?;
-                started.lock().unwrap_or_else(PoisonError::into_inner).push(handle);
+                let handle = std::thread::Builder::new()
+                    .name(name)
+                    .spawn(|| thread.run())?;
+                started
+                    .lock()
+                    .unwrap_or_else(PoisonError::into_inner)
+                    .push(handle);
                 Ok(())
             })
             .build()
             .map_err(|e| failed(&e))?;
         let threads = started.into_inner().unwrap_or_else(PoisonError::into_inner);
-        Ok(Self { pool: Some(Arc::new(pool)), threads, process: std::process::id() })
+        Ok(Self {
+            pool: Some(Arc::new(pool)),
+            threads,
+            process: std::process::id(),
+        })
     }
 
     /// The number of threads.
     pub fn len(&self) -> usize {
-        self.pool.as_ref().map_or(1, |pool| pool.current_num_threads())
+        self.pool
+            .as_ref()
+            .map_or(1, |pool| pool.current_num_threads())
     }
 
     /// Runs work on the threads.
@@ -55,7 +67,9 @@ impl Drop for ComputePool {
         let Some(pool) = self.pool.take() else { return };
         if self.process != std::process::id() {
             std::mem::forget(pool);
-            std::mem::take(&mut self.threads).into_iter().for_each(std::mem::forget);
+            std::mem::take(&mut self.threads)
+                .into_iter()
+                .for_each(std::mem::forget);
             return;
         }
         // A thread of the pool cannot wait for itself.
@@ -115,6 +129,9 @@ mod tests {
         drop(pool);
         // In pieces: a process that is stopped meanwhile has not had the time.
         let wait = std::time::Duration::from_millis(100);
-        assert!((0..600).any(|_| receiver.recv_timeout(wait).is_ok()), "it waits for itself");
+        assert!(
+            (0..600).any(|_| receiver.recv_timeout(wait).is_ok()),
+            "it waits for itself"
+        );
     }
 }

@@ -34,13 +34,22 @@ enum Replaces {
 impl NewMember {
     /// A member anywhere: a path or URI, which is stored whole.
     pub fn at(uri: impl Into<String>) -> Self {
-        Self { uri: uri.into(), relative: false, name: None, object_type: None, replaces: Replaces::None }
+        Self {
+            uri: uri.into(),
+            relative: false,
+            name: None,
+            object_type: None,
+            replaces: Replaces::None,
+        }
     }
 
-    /// A member in the group's folder, or below: `path` is taken from there. It stays a member when the group is moved
-    /// as a whole.
+    /// A member in the group's folder, or below: `path` is taken from there. It stays a member when
+    /// the group is moved as a whole.
     pub fn relative(path: impl Into<String>) -> Self {
-        Self { relative: true, ..Self::at(path) }
+        Self {
+            relative: true,
+            ..Self::at(path)
+        }
     }
 
     /// With a name in the group.
@@ -68,7 +77,8 @@ impl NewMember {
     }
 }
 
-/// Changes to a group's members. They are written together by [`Self::commit`]; dropped, they are forgotten.
+/// Changes to a group's members. They are written together by [`Self::commit`]; dropped, they are
+/// forgotten.
 #[derive(Debug)]
 #[must_use]
 pub struct GroupEditor {
@@ -87,7 +97,9 @@ impl Group {
         let uri = Uri::parse(uri)?;
         let location = context.locate(&uri)?;
         if ObjectType::at(&location)?.is_some() {
-            return Err(Error::AlreadyExists { uri: uri.to_string() });
+            return Err(Error::AlreadyExists {
+                uri: uri.to_string(),
+            });
         }
         let storage = &location.storage;
         storage.make_folder(&location.path.join(RootFolder::Metadata.name()))?;
@@ -118,7 +130,8 @@ impl Group {
         Ok(Self::open(context, uri)?.into_editor(None))
     }
 
-    /// Begins to change a group as it was at a time (milliseconds since 1970-01-01 UTC), which the changes will have.
+    /// Begins to change a group as it was at a time (milliseconds since 1970-01-01 UTC), which the
+    /// changes will have.
     ///
     /// # Errors
     /// As [`Group::open_at`].
@@ -126,10 +139,14 @@ impl Group {
         Ok(Self::open_at(context, uri, TimeRange::until(timestamp))?.into_editor(Some(timestamp)))
     }
 
-    /// Begins to change this group's members. The changes will have the time `timestamp` (milliseconds since 1970-01-01
-    /// UTC), or that of the commit.
+    /// Begins to change this group's members. The changes will have the time `timestamp`
+    /// (milliseconds since 1970-01-01 UTC), or that of the commit.
     pub fn into_editor(self, timestamp: Option<u64>) -> GroupEditor {
-        GroupEditor { group: self, timestamp, changes: BTreeMap::new() }
+        GroupEditor {
+            group: self,
+            timestamp,
+            changes: BTreeMap::new(),
+        }
     }
 
     /// Begins to change a group's key-values.
@@ -149,11 +166,15 @@ impl Group {
         Ok(MetadataWriter::new(&self.context, self.location.clone()))
     }
 
-    /// Nothing is written where a group was deleted: its folder would be there again, and be no group.
+    /// Nothing is written where a group was deleted: its folder would be there again, and be no
+    /// group.
     fn check_exists(&self) -> Result<()> {
         match ObjectType::at(&self.location)? {
             Some(_) => Ok(()),
-            None => Err(Error::NotFound { uri: self.uri.to_string(), what: "a group" }),
+            None => Err(Error::NotFound {
+                uri: self.uri.to_string(),
+                what: "a group",
+            }),
         }
     }
 }
@@ -168,12 +189,22 @@ impl GroupEditor {
     /// Adds a member.
     ///
     /// # Errors
-    /// [`Error::AlreadyExists`] if there is a member of that name, [`Error::NotFound`] if neither an array nor a group
-    /// lies there and no type was given, [`Error::InvalidArgument`] for a relative path that leaves the group, and for
-    /// the group itself.
+    /// [`Error::AlreadyExists`] if there is a member of that name, [`Error::NotFound`] if neither
+    /// an array nor a group lies there and no type was given, [`Error::InvalidArgument`] for a
+    /// relative path that leaves the group, and for the group itself.
     pub fn add(&mut self, member: NewMember) -> Result<()> {
-        let NewMember { uri, relative, name, object_type: known, replaces } = member;
-        let refuse = |reason: &str| Err(Error::InvalidArgument(format!("cannot add {uri:?}: {reason}")));
+        let NewMember {
+            uri,
+            relative,
+            name,
+            object_type: known,
+            replaces,
+        } = member;
+        let refuse = |reason: &str| {
+            Err(Error::InvalidArgument(format!(
+                "cannot add {uri:?}: {reason}"
+            )))
+        };
         if name.as_deref() == Some("") {
             return refuse("a name cannot be empty; leave it out");
         }
@@ -181,7 +212,9 @@ impl GroupEditor {
             let path = uri.trim_matches('/');
             let inside = path.split('/').all(|part| !matches!(part, "" | "." | ".."));
             if !inside || uri.starts_with('/') || uri.contains("://") {
-                return refuse("a relative member lies in the group's folder; give its path from there");
+                return refuse(
+                    "a relative member lies in the group's folder; give its path from there",
+                );
             }
             (path.to_owned(), self.group.location.path.join(path))
         } else {
@@ -196,8 +229,12 @@ impl GroupEditor {
             None => match object_type(&self.group.context, &location.to_string())? {
                 Some(found) => found,
                 None => {
-                    let what = "neither an array nor a group; say which it will be to add it all the same";
-                    return Err(Error::NotFound { uri: location.to_string(), what });
+                    let what =
+                        "neither an array nor a group; say which it will be to add it all the same";
+                    return Err(Error::NotFound {
+                        uri: location.to_string(),
+                        what,
+                    });
                 }
             },
         };
@@ -206,23 +243,34 @@ impl GroupEditor {
             ObjectType::Group => MemberKind::Group,
         };
         let version = self.version();
-        let member = GroupMember { version, kind, relative, uri: stored, name, deleted: false };
+        let member = GroupMember {
+            version,
+            kind,
+            relative,
+            uri: stored,
+            name,
+            deleted: false,
+        };
         let key = member.key().to_owned();
         let taken = match self.changes.get(&key) {
             Some(change) => !change.deleted && replaces != Replaces::Any,
             None => self.group.member(&key).is_some() && replaces == Replaces::None,
         };
         if taken {
-            return Err(Error::AlreadyExists { uri: format!("{}: a member {key:?}", self.group.uri) });
+            return Err(Error::AlreadyExists {
+                uri: format!("{}: a member {key:?}", self.group.uri),
+            });
         }
         self.changes.insert(key, member);
         Ok(())
     }
 
-    /// Removes the member of a name; without a name, of a URI as stored or whole. What it names stays where it is.
+    /// Removes the member of a name; without a name, of a URI as stored or whole. What it names
+    /// stays where it is.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there is no such member, [`Error::InvalidArgument`] if several have that URI.
+    /// [`Error::NotFound`] if there is no such member, [`Error::InvalidArgument`] if several have
+    /// that URI.
     pub fn remove(&mut self, name_or_uri: &str) -> Result<()> {
         if let Some(change) = self.changes.get(name_or_uri) {
             let added_only = !change.deleted && self.group.member(name_or_uri).is_none();
@@ -235,7 +283,10 @@ impl GroupEditor {
             Some(member) => member,
             None => self.member_at(name_or_uri)?,
         };
-        let removal = GroupMember { deleted: true, ..self.stored(found) };
+        let removal = GroupMember {
+            deleted: true,
+            ..self.stored(found)
+        };
         self.changes.insert(removal.key().to_owned(), removal);
         Ok(())
     }
@@ -269,13 +320,18 @@ impl GroupEditor {
         };
         let time = self.timestamp.unwrap_or_else(clock::next_timestamp);
         let name = TimestampedName::versioned(time, time, version.number());
-        let Group { context, location, .. } = &self.group;
-        location.storage.make_folder(&location.path.join(RootFolder::GroupDetails.name()))?;
+        let Group {
+            context, location, ..
+        } = &self.group;
+        location
+            .storage
+            .make_folder(&location.path.join(RootFolder::GroupDetails.name()))?;
         let payload = GroupDetails { version, members }.encode();
         put_tile(context, location, &group_details_path(&name), &payload)
     }
 
-    /// Details go on in the version that the newest ones have: readers of version 1 take the last file for all.
+    /// Details go on in the version that the newest ones have: readers of version 1 take the last
+    /// file for all.
     fn version(&self) -> GroupVersion {
         self.group.details_version.unwrap_or(GroupVersion::V2)
     }
@@ -286,8 +342,20 @@ impl GroupEditor {
             Some(ObjectType::Group) => MemberKind::Group,
             Some(ObjectType::Array) => MemberKind::Array,
         };
-        let Member { name, uri, relative, .. } = member.clone();
-        GroupMember { version: self.version(), kind, relative, uri, name, deleted: false }
+        let Member {
+            name,
+            uri,
+            relative,
+            ..
+        } = member.clone();
+        GroupMember {
+            version: self.version(),
+            kind,
+            relative,
+            uri,
+            name,
+            deleted: false,
+        }
     }
 
     fn member_at(&self, uri: &str) -> Result<&Member> {

@@ -26,7 +26,9 @@ impl ObjectType {
             match RootEntry::classify(&entry.name) {
                 RootEntry::LegacySchema if !entry.is_dir => return Some(Self::Array),
                 RootEntry::Folder(RootFolder::Schema) if entry.is_dir => return Some(Self::Array),
-                RootEntry::Folder(RootFolder::GroupDetails) if entry.is_dir => found = Some(Self::Group),
+                RootEntry::Folder(RootFolder::GroupDetails) if entry.is_dir => {
+                    found = Some(Self::Group)
+                }
                 RootEntry::GroupMarker if !entry.is_dir => found = Some(Self::Group),
                 _ => {}
             }
@@ -35,8 +37,12 @@ impl ObjectType {
     }
 
     /// Names of what makes a folder an array or a group.
-    pub(crate) const MARKERS: [&str; 4] =
-        [SCHEMA_FOLDER, LEGACY_SCHEMA_FILE, GROUP_DETAILS_FOLDER, GROUP_FILE];
+    pub(crate) const MARKERS: [&str; 4] = [
+        SCHEMA_FOLDER,
+        LEGACY_SCHEMA_FILE,
+        GROUP_DETAILS_FOLDER,
+        GROUP_FILE,
+    ];
 
     /// What a folder is.
     pub(crate) fn at(location: &Location) -> Result<Option<Self>> {
@@ -84,8 +90,9 @@ pub fn object_type(context: &Context, uri: &str) -> Result<Option<ObjectType>> {
     ObjectType::at(&location)
 }
 
-/// The arrays and groups that lie directly in a folder, ordered by name, whatever a group there says its members are.
-/// The folder may itself be a group or an array; its own parts (such as the arrays of dimension labels) do not count.
+/// The arrays and groups that lie directly in a folder, ordered by name, whatever a group there
+/// says its members are. The folder may itself be a group or an array; its own parts (such as the
+/// arrays of dimension labels) do not count.
 ///
 /// # Errors
 /// [`Error::NotFound`] if there is no such folder.
@@ -93,12 +100,19 @@ pub fn list(context: &Context, uri: &str) -> Result<Vec<FolderEntry>> {
     let location = crate::manifest::locate(context, &Uri::parse(uri)?)?;
     let entries = location.storage.list(&location.path)?;
     if entries.is_empty() && !exists(&location)? {
-        return Err(Error::NotFound { uri: uri.to_owned(), what: "a folder" });
+        return Err(Error::NotFound {
+            uri: uri.to_owned(),
+            what: "a folder",
+        });
     }
     let mut found = Vec::new();
     for (name, path) in subfolders(&location.path, &entries) {
         if let Some(object_type) = ObjectType::of(&location.storage.list(&path)?) {
-            found.push(FolderEntry { name: name.to_owned(), uri: path.to_string(), object_type });
+            found.push(FolderEntry {
+                name: name.to_owned(),
+                uri: path.to_string(),
+                object_type,
+            });
         }
     }
     Ok(found)
@@ -109,13 +123,23 @@ pub(super) fn subfolders<'a>(
     folder: &StorePath,
     entries: &'a [Entry],
 ) -> impl Iterator<Item = (&'a str, StorePath)> {
-    let foreign = |entry: &&Entry| entry.is_dir && RootEntry::classify(&entry.name) == RootEntry::Unknown;
-    entries.iter().filter(foreign).map(move |entry| (entry.name.as_str(), folder.join(&entry.name)))
+    let foreign =
+        |entry: &&Entry| entry.is_dir && RootEntry::classify(&entry.name) == RootEntry::Unknown;
+    entries
+        .iter()
+        .filter(foreign)
+        .map(move |entry| (entry.name.as_str(), folder.join(&entry.name)))
 }
 
 /// Whether a folder exists: the listing of one that does not is empty too.
 pub(super) fn exists(location: &Location) -> Result<bool> {
-    let Some(parent) = location.path.parent() else { return Ok(true) };
+    let Some(parent) = location.path.parent() else {
+        return Ok(true);
+    };
     let name = location.path.name();
-    Ok(location.storage.find(&parent, &[name])?.iter().any(|entry| entry.is_dir))
+    Ok(location
+        .storage
+        .find(&parent, &[name])?
+        .iter()
+        .any(|entry| entry.is_dir))
 }

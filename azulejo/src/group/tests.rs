@@ -10,13 +10,27 @@ use bytes::Bytes;
 const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
 fn context() -> Context {
-    Context::new(Config { threads: 1, ..Config::default() }, None).unwrap()
+    Context::new(
+        Config {
+            threads: 1,
+            ..Config::default()
+        },
+        None,
+    )
+    .unwrap()
 }
 
 fn put(context: &Context, path: &str, body: &[u8]) {
-    let uri = if path.starts_with('/') { path.to_owned() } else { format!("mem://{path}") };
+    let uri = if path.starts_with('/') {
+        path.to_owned()
+    } else {
+        format!("mem://{path}")
+    };
     let location = context.locate(&Uri::parse(&uri).unwrap()).unwrap();
-    location.storage.put(&location.path, Bytes::copy_from_slice(body)).unwrap();
+    location
+        .storage
+        .put(&location.path, Bytes::copy_from_slice(body))
+        .unwrap();
 }
 
 fn tile(payload: &[u8]) -> Vec<u8> {
@@ -35,11 +49,24 @@ fn member(key: &str, uri: &str, kind: MemberKind, deleted: bool) -> GroupMember 
     }
 }
 
-fn details(context: &Context, group: &str, time: u64, version: GroupVersion, members: Vec<GroupMember>) {
-    let members = members.into_iter().map(|member| GroupMember { version, ..member }).collect();
+fn details(
+    context: &Context,
+    group: &str,
+    time: u64,
+    version: GroupVersion,
+    members: Vec<GroupMember>,
+) {
+    let members = members
+        .into_iter()
+        .map(|member| GroupMember { version, ..member })
+        .collect();
     let suffix = version.number();
     let payload = GroupDetails { version, members }.encode();
-    put(context, &format!("{group}/__group/__{time}_{time}_{A}_{suffix}"), &tile(&payload));
+    put(
+        context,
+        &format!("{group}/__group/__{time}_{time}_{A}_{suffix}"),
+        &tile(&payload),
+    );
 }
 
 fn array(context: &Context, path: &str) {
@@ -55,11 +82,25 @@ fn changes_of_members_add_up_over_time() {
     let context = context();
     let v2 = GroupVersion::V2;
     put(&context, "g/__tiledb_group.tdb", b"");
-    details(&context, "g", 10, v2, vec![member("b", "x/b", MemberKind::Array, false)]);
-    let more =
-        vec![member("", "s", MemberKind::Group, false), member("a", "mem://y", MemberKind::Unknown, false)];
+    details(
+        &context,
+        "g",
+        10,
+        v2,
+        vec![member("b", "x/b", MemberKind::Array, false)],
+    );
+    let more = vec![
+        member("", "s", MemberKind::Group, false),
+        member("a", "mem://y", MemberKind::Unknown, false),
+    ];
     details(&context, "g", 20, v2, more);
-    details(&context, "g", 30, v2, vec![member("b", "x/b", MemberKind::Array, true)]);
+    details(
+        &context,
+        "g",
+        30,
+        v2,
+        vec![member("b", "x/b", MemberKind::Array, true)],
+    );
     let at = |t| Group::open_at(&context, "mem://g", TimeRange::until(t)).unwrap();
     assert_eq!(names(&at(9)), [""; 0]);
     assert_eq!(names(&at(10)), ["b"]);
@@ -67,7 +108,10 @@ fn changes_of_members_add_up_over_time() {
     let group = Group::open(&context, "mem://g").unwrap();
     assert_eq!(names(&group), ["a", "s"]);
     let [a, s] = group.members() else { panic!() };
-    assert_eq!((a.object_type, a.relative, a.location.as_str()), (None, false, "mem://y"));
+    assert_eq!(
+        (a.object_type, a.relative, a.location.as_str()),
+        (None, false, "mem://y")
+    );
     assert_eq!(
         (s.object_type, s.relative, s.location.as_str()),
         (Some(ObjectType::Group), true, "mem://g/s")
@@ -86,10 +130,25 @@ fn changes_of_members_add_up_over_time() {
 fn details_of_version_1_replace_each_other() {
     let context = context();
     let v1 = GroupVersion::V1;
-    details(&context, "g", 10, v1, vec![member("a", "a", MemberKind::Array, false)]);
-    details(&context, "g", 20, v1, vec![member("b", "b", MemberKind::Array, false)]);
+    details(
+        &context,
+        "g",
+        10,
+        v1,
+        vec![member("a", "a", MemberKind::Array, false)],
+    );
+    details(
+        &context,
+        "g",
+        20,
+        v1,
+        vec![member("b", "b", MemberKind::Array, false)],
+    );
     assert_eq!(names(&Group::open(&context, "mem://g").unwrap()), ["b"]);
-    assert_eq!(names(&Group::open_at(&context, "mem://g", TimeRange::until(19)).unwrap()), ["a"]);
+    assert_eq!(
+        names(&Group::open_at(&context, "mem://g", TimeRange::until(19)).unwrap()),
+        ["a"]
+    );
 }
 
 #[test]
@@ -100,20 +159,49 @@ fn metadata_and_details_are_vacuumed() {
         key: key.to_owned(),
         value: Some(MetadataValue::new(Datatype::UInt8, [value])),
     };
-    put(&context, &format!("g/__meta/__1_1_{A}"), &tile(&encode(&[entry("x", 1), entry("y", 1)])));
+    put(
+        &context,
+        &format!("g/__meta/__1_1_{A}"),
+        &tile(&encode(&[entry("x", 1), entry("y", 1)])),
+    );
     put(
         &context,
         &format!("g/__meta/__2_2_{A}"),
-        &tile(&encode(&[MetadataEntry { key: "x".into(), value: None }])),
+        &tile(&encode(&[MetadataEntry {
+            key: "x".into(),
+            value: None,
+        }])),
     );
-    // What the vacuum file says was merged is not looked at: this file differs from the two on purpose.
-    put(&context, &format!("g/__meta/__1_2_{A}"), &tile(&encode(&[entry("y", 7)])));
+    // What the vacuum file says was merged is not looked at: this file differs from the two on
+    // purpose.
+    put(
+        &context,
+        &format!("g/__meta/__1_2_{A}"),
+        &tile(&encode(&[entry("y", 7)])),
+    );
     let list = format!("mem://elsewhere/g/__meta/__1_1_{A}\nmem://elsewhere/g/__meta/__2_2_{A}\n");
-    put(&context, &format!("g/__meta/__1_2_{A}.vac"), list.as_bytes());
-    let at = |t| Group::open_at(&context, "mem://g", TimeRange::until(t)).unwrap().metadata().unwrap();
-    let values = |t| at(t).iter().map(|(key, v)| (key.clone(), v.data.clone())).collect::<Vec<_>>();
+    put(
+        &context,
+        &format!("g/__meta/__1_2_{A}.vac"),
+        list.as_bytes(),
+    );
+    let at = |t| {
+        Group::open_at(&context, "mem://g", TimeRange::until(t))
+            .unwrap()
+            .metadata()
+            .unwrap()
+    };
+    let values = |t| {
+        at(t)
+            .iter()
+            .map(|(key, v)| (key.clone(), v.data.clone()))
+            .collect::<Vec<_>>()
+    };
     assert_eq!(values(9), [("y".to_owned(), vec![7])]);
-    assert_eq!(values(1), [("x".to_owned(), vec![1]), ("y".to_owned(), vec![1])]);
+    assert_eq!(
+        values(1),
+        [("x".to_owned(), vec![1]), ("y".to_owned(), vec![1])]
+    );
     assert_eq!(values(0), []);
 }
 
@@ -129,7 +217,10 @@ fn errors_say_what_is_there_instead() {
     ] {
         let error = Group::open(&context, uri).unwrap_err();
         assert!(matches!(error, Error::NotFound { .. }), "{uri}");
-        assert!(error.to_string().contains(part) && error.to_string().contains(uri), "{error}");
+        assert!(
+            error.to_string().contains(part) && error.to_string().contains(uri),
+            "{error}"
+        );
     }
     put(&context, &format!("bad/__group/__1_1_{A}_2"), b"no tile");
     let error = Group::open(&context, "mem://bad").unwrap_err();
@@ -142,8 +233,15 @@ fn errors_say_what_is_there_instead() {
 #[test]
 fn damaged_details_are_errors_or_values() {
     let context = context();
-    let members = vec![member("a", "x", MemberKind::Array, false), member("", "y", MemberKind::Group, false)];
-    let payload = GroupDetails { version: GroupVersion::V2, members }.encode();
+    let members = vec![
+        member("a", "x", MemberKind::Array, false),
+        member("", "y", MemberKind::Group, false),
+    ];
+    let payload = GroupDetails {
+        version: GroupVersion::V2,
+        members,
+    }
+    .encode();
     let whole = tile(&payload);
     let path = format!("g/__group/__1_1_{A}_2");
     for at in 0..whole.len() {
@@ -172,7 +270,10 @@ fn folders_hold_arrays_and_groups() {
     assert_eq!(types("mem://top/b"), None);
     assert_eq!(types("mem://top/gone"), None);
     let found = list(&context, "mem://top").unwrap();
-    let found: Vec<_> = found.iter().map(|e| (e.name.as_str(), e.uri.as_str(), e.object_type)).collect();
+    let found: Vec<_> = found
+        .iter()
+        .map(|e| (e.name.as_str(), e.uri.as_str(), e.object_type))
+        .collect();
     assert_eq!(
         found,
         [
@@ -182,8 +283,14 @@ fn folders_hold_arrays_and_groups() {
         ]
     );
     assert_eq!(list(&context, "mem://top/a").unwrap(), []);
-    assert!(matches!(list(&context, "mem://top/gone"), Err(Error::NotFound { .. })));
-    assert_eq!([ObjectType::Array, ObjectType::Group].map(|t| t.to_string()), ["array", "group"]);
+    assert!(matches!(
+        list(&context, "mem://top/gone"),
+        Err(Error::NotFound { .. })
+    ));
+    assert_eq!(
+        [ObjectType::Array, ObjectType::Group].map(|t| t.to_string()),
+        ["array", "group"]
+    );
 }
 
 fn walked(context: &Context, uri: &str, depth: usize) -> Vec<String> {
@@ -217,9 +324,19 @@ fn walks_end_although_groups_contain_each_other() {
     ];
     details(&context, "top/g", 1, v2, members);
     array(&context, "top/g/unlisted");
-    details(&context, "top/g/sub", 1, v2, vec![member("back", "mem://top/g", MemberKind::Group, false)]);
+    details(
+        &context,
+        "top/g/sub",
+        1,
+        v2,
+        vec![member("back", "mem://top/g", MemberKind::Group, false)],
+    );
     let found = walked(&context, "mem://top", usize::MAX);
-    let other = found.iter().find(|line| line.starts_with("! hdfs://")).unwrap().clone();
+    let other = found
+        .iter()
+        .find(|line| line.starts_with("! hdfs://"))
+        .unwrap()
+        .clone();
     assert_eq!(
         found,
         [
@@ -237,10 +354,16 @@ fn walks_end_although_groups_contain_each_other() {
             "2 a array",
         ]
     );
-    assert_eq!(walked(&context, "mem://top", 1), ["1 g group", "1 legacy group", "1 plain -"]);
+    assert_eq!(
+        walked(&context, "mem://top", 1),
+        ["1 g group", "1 legacy group", "1 plain -"]
+    );
     assert_eq!(walked(&context, "mem://top", 0), [""; 0]);
     assert_eq!(walked(&context, "mem://top/plain/a", 9), [""; 0]);
-    assert!(matches!(walk(&context, "mem://top/gone", 1), Err(Error::NotFound { .. })));
+    assert!(matches!(
+        walk(&context, "mem://top/gone", 1),
+        Err(Error::NotFound { .. })
+    ));
 }
 
 #[test]
@@ -249,7 +372,13 @@ fn circles_of_growing_paths_end_too() {
     let v2 = GroupVersion::V2;
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().to_str().unwrap();
-    details(&context, &format!("{root}/g"), 1, v2, vec![member("s", "s", MemberKind::Group, false)]);
+    details(
+        &context,
+        &format!("{root}/g"),
+        1,
+        v2,
+        vec![member("s", "s", MemberKind::Group, false)],
+    );
     let members = vec![
         member("again", "../../g/s", MemberKind::Group, false),
         member("up", "..", MemberKind::Group, false),
@@ -258,21 +387,43 @@ fn circles_of_growing_paths_end_too() {
     details(&context, &format!("{root}/g/s"), 1, v2, members);
     array(&context, &format!("{root}/g/x"));
     let found = walked(&context, &format!("{root}/g"), usize::MAX);
-    assert_eq!(found, ["1 s group", "2 again group again", "2 up group again", "2 x array"]);
+    assert_eq!(
+        found,
+        [
+            "1 s group",
+            "2 again group again",
+            "2 up group again",
+            "2 x array"
+        ]
+    );
 }
 
 #[test]
 fn members_are_added_and_removed() {
     let context = context();
     Group::create(&context, "mem://g").unwrap();
-    assert!(matches!(Group::create(&context, "mem://g"), Err(Error::AlreadyExists { .. })));
-    assert!(Group::open(&context, "mem://g").unwrap().members().is_empty());
+    assert!(matches!(
+        Group::create(&context, "mem://g"),
+        Err(Error::AlreadyExists { .. })
+    ));
+    assert!(
+        Group::open(&context, "mem://g")
+            .unwrap()
+            .members()
+            .is_empty()
+    );
     array(&context, "g/a");
     array(&context, "b");
     let mut editor = Group::edit(&context, "mem://g").unwrap();
     editor.add(NewMember::relative("a")).unwrap();
     editor.add(NewMember::at("mem://b").named("bee")).unwrap();
-    editor.add(NewMember::at("mem://later").named("later").typed(ObjectType::Group)).unwrap();
+    editor
+        .add(
+            NewMember::at("mem://later")
+                .named("later")
+                .typed(ObjectType::Group),
+        )
+        .unwrap();
     for (member, part) in [
         (NewMember::relative("nothing"), "not found"),
         (NewMember::relative("../b"), "group's folder"),
@@ -284,24 +435,41 @@ fn members_are_added_and_removed() {
         let error = editor.add(member.clone()).unwrap_err().to_string();
         assert!(error.contains(part), "{member:?}: {error}");
     }
-    editor.add(NewMember::at("mem://g/a").named("bee").replacing()).unwrap();
+    editor
+        .add(NewMember::at("mem://g/a").named("bee").replacing())
+        .unwrap();
     editor.add(NewMember::at("mem://g/a").named("sea")).unwrap();
     let again = NewMember::at("mem://b").named("sea").replacing_earlier();
-    assert!(matches!(editor.add(again.clone()), Err(Error::AlreadyExists { .. })));
+    assert!(matches!(
+        editor.add(again.clone()),
+        Err(Error::AlreadyExists { .. })
+    ));
     editor.commit().unwrap();
     let group = Group::open(&context, "mem://g").unwrap();
     assert_eq!(names(&group), ["a", "bee", "later", "sea"]);
     assert_eq!(group.member("a").unwrap().location, "mem://g/a");
-    assert_eq!(group.member("a").unwrap().object_type, Some(ObjectType::Array));
+    assert_eq!(
+        group.member("a").unwrap().object_type,
+        Some(ObjectType::Array)
+    );
 
     let mut editor = Group::edit(&context, "mem://g").unwrap();
     editor.add(again).unwrap();
     editor.remove("bee").unwrap();
     editor.remove("mem://later").unwrap();
-    assert!(matches!(editor.remove("nobody"), Err(Error::NotFound { .. })));
-    assert!(matches!(editor.remove("mem://g/a"), Err(Error::InvalidArgument(_))));
+    assert!(matches!(
+        editor.remove("nobody"),
+        Err(Error::NotFound { .. })
+    ));
+    assert!(matches!(
+        editor.remove("mem://g/a"),
+        Err(Error::InvalidArgument(_))
+    ));
     editor.commit().unwrap();
-    assert_eq!(names(&Group::open(&context, "mem://g").unwrap()), ["a", "sea"]);
+    assert_eq!(
+        names(&Group::open(&context, "mem://g").unwrap()),
+        ["a", "sea"]
+    );
     Group::edit(&context, "mem://g").unwrap().commit().unwrap();
 }
 
@@ -319,9 +487,14 @@ fn changes_have_the_time_that_they_are_given() {
     editor.add(NewMember::relative("b")).unwrap();
     editor.commit().unwrap();
     let at = |time| Group::open_at(&context, "mem://g", TimeRange::until(time)).unwrap();
-    assert_eq!((names(&at(9)), names(&at(10)), names(&at(20))), (vec![], vec!["a"], vec!["b"]));
+    assert_eq!(
+        (names(&at(9)), names(&at(10)), names(&at(20))),
+        (vec![], vec!["a"], vec!["b"])
+    );
     let mut writer = Group::metadata_writer(&context, "mem://g").unwrap().at(15);
-    writer.put("k", MetadataValue::new(Datatype::Int16, [1, 0])).unwrap();
+    writer
+        .put("k", MetadataValue::new(Datatype::Int16, [1, 0]))
+        .unwrap();
     writer.commit().unwrap();
     assert!(at(14).metadata().unwrap().is_empty());
     assert_eq!(at(15).metadata().unwrap()["k"].count(), 1);
@@ -332,11 +505,16 @@ fn a_group_that_was_deleted_meanwhile_is_not_written_to() {
     let context = context();
     Group::create(&context, "mem://g").unwrap();
     let mut editor = Group::edit(&context, "mem://g").unwrap();
-    editor.add(NewMember::at("mem://c").named("c").typed(ObjectType::Group)).unwrap();
+    editor
+        .add(NewMember::at("mem://c").named("c").typed(ObjectType::Group))
+        .unwrap();
     let group = Group::open(&context, "mem://g").unwrap();
     crate::object::delete(&context, "mem://g", false).unwrap();
     assert!(matches!(editor.commit(), Err(Error::NotFound { .. })));
-    assert!(matches!(group.change_metadata(), Err(Error::NotFound { .. })));
+    assert!(matches!(
+        group.change_metadata(),
+        Err(Error::NotFound { .. })
+    ));
     let location = &group.location;
     assert_eq!(location.storage.list(&location.path).unwrap(), []);
 }
@@ -345,16 +523,27 @@ fn a_group_that_was_deleted_meanwhile_is_not_written_to() {
 fn old_groups_stay_in_their_version() {
     let context = context();
     put(&context, "g/__tiledb_group.tdb", b"");
-    let members =
-        vec![member("a", "x", MemberKind::Array, false), member("b", "y", MemberKind::Unknown, false)];
+    let members = vec![
+        member("a", "x", MemberKind::Array, false),
+        member("b", "y", MemberKind::Unknown, false),
+    ];
     details(&context, "g", 10, GroupVersion::V1, members);
     let mut editor = Group::edit(&context, "mem://g").unwrap();
     editor.remove("a").unwrap();
-    editor.add(NewMember::at("mem://c").named("c").typed(ObjectType::Group)).unwrap();
+    editor
+        .add(NewMember::at("mem://c").named("c").typed(ObjectType::Group))
+        .unwrap();
     editor.commit().unwrap();
     let group = Group::open(&context, "mem://g").unwrap();
     assert_eq!(names(&group), ["b", "c"]);
     assert_eq!(group.details_version, Some(GroupVersion::V1));
-    let listed = group.location.storage.list(&group.location.path.join("__group")).unwrap();
-    assert!(listed.iter().all(|entry| entry.name.ends_with("_1")), "{listed:?}");
+    let listed = group
+        .location
+        .storage
+        .list(&group.location.path.join("__group"))
+        .unwrap();
+    assert!(
+        listed.iter().all(|entry| entry.name.ends_with("_1")),
+        "{listed:?}"
+    );
 }

@@ -22,7 +22,8 @@ pub struct WalkEntry {
     pub repeated: bool,
 }
 
-/// An iterator over what lies below a folder or group: each entry before what lies in it, in the order of names.
+/// An iterator over what lies below a folder or group: each entry before what lies in it, in the
+/// order of names.
 ///
 /// What cannot be read is an error in its place, after which the walk goes on.
 #[derive(Debug)]
@@ -31,7 +32,8 @@ pub struct Walk {
     max_depth: usize,
     /// What is still to be visited, the next one last.
     pending: Vec<Pending>,
-    /// Places that were entered. Groups may contain each other in circles, and the same group many times over.
+    /// Places that were entered. Groups may contain each other in circles, and the same group many
+    /// times over.
     entered: HashSet<String>,
 }
 
@@ -44,9 +46,10 @@ struct Pending {
     stored_type: Option<ObjectType>,
 }
 
-/// Walks through everything below a folder or group, at most `max_depth` levels deep. A group is entered by its members,
-/// wherever they lie; one that has never stored any (TileDB before 2.8), like a mere folder, by what lies in it. Arrays
-/// are not entered. A folder that several ways lead to is entered once.
+/// Walks through everything below a folder or group, at most `max_depth` levels deep. A group is
+/// entered by its members, wherever they lie; one that has never stored any (TileDB before 2.8),
+/// like a mere folder, by what lies in it. Arrays are not entered. A folder that several ways lead
+/// to is entered once.
 ///
 /// # Errors
 /// [`Error::NotFound`] if there is nothing at the URI.
@@ -55,9 +58,17 @@ pub fn walk(context: &Context, uri: &str, max_depth: usize) -> Result<Walk> {
     let location = crate::manifest::locate(context, &uri)?;
     let entries = location.storage.list(&location.path)?;
     if entries.is_empty() && !exists(&location)? {
-        return Err(Error::NotFound { uri: uri.to_string(), what: "a folder, group or array" });
+        return Err(Error::NotFound {
+            uri: uri.to_string(),
+            what: "a folder, group or array",
+        });
     }
-    let mut walk = Walk { context: context.clone(), max_depth, pending: Vec::new(), entered: HashSet::new() };
+    let mut walk = Walk {
+        context: context.clone(),
+        max_depth,
+        pending: Vec::new(),
+        entered: HashSet::new(),
+    };
     walk.entered.insert(place(&location));
     walk.enter(&location, &entries, 0)?;
     Ok(walk)
@@ -66,19 +77,39 @@ pub fn walk(context: &Context, uri: &str, max_depth: usize) -> Result<Walk> {
 impl Walk {
     /// Visits one entry and puts what lies in it on the list.
     fn visit(&mut self, next: Pending) -> Result<WalkEntry> {
-        let Pending { depth, name, uri, stored_type } = next;
+        let Pending {
+            depth,
+            name,
+            uri,
+            stored_type,
+        } = next;
         let location = crate::manifest::locate(&self.context, &Uri::parse(&uri)?)?;
         if stored_type == Some(ObjectType::Array) {
-            return Ok(WalkEntry { depth, name, uri, object_type: stored_type, repeated: false });
+            return Ok(WalkEntry {
+                depth,
+                name,
+                uri,
+                object_type: stored_type,
+                repeated: false,
+            });
         }
         let entries = location.storage.list(&location.path)?;
         let object_type = ObjectType::of(&entries);
         if let Some(ObjectType::Group) = stored_type
             && object_type.is_none()
         {
-            return Err(Error::NotFound { uri, what: "a group that is a member of another" });
+            return Err(Error::NotFound {
+                uri,
+                what: "a group that is a member of another",
+            });
         }
-        let mut entry = WalkEntry { depth, name, uri, object_type, repeated: false };
+        let mut entry = WalkEntry {
+            depth,
+            name,
+            uri,
+            object_type,
+            repeated: false,
+        };
         if object_type != Some(ObjectType::Array) {
             entry.repeated = !self.entered.insert(place(&location));
             if !entry.repeated && depth < self.max_depth {
@@ -100,19 +131,26 @@ impl Walk {
             Some(ObjectType::Group) => {
                 let group = Group::open(&self.context, &location.path.to_string())?;
                 if group.has_details() {
-                    self.pending.extend(group.members().iter().map(|member| Pending::member(member, depth)));
+                    self.pending.extend(
+                        group
+                            .members()
+                            .iter()
+                            .map(|member| Pending::member(member, depth)),
+                    );
                     self.pending[from..].reverse();
                     return Ok(());
                 }
             }
             None => {}
         }
-        self.pending.extend(subfolders(&location.path, entries).map(|(name, path)| Pending {
-            depth,
-            name: name.to_owned(),
-            uri: path.to_string(),
-            stored_type: None,
-        }));
+        self.pending.extend(
+            subfolders(&location.path, entries).map(|(name, path)| Pending {
+                depth,
+                name: name.to_owned(),
+                uri: path.to_string(),
+                stored_type: None,
+            }),
+        );
         self.pending[from..].reverse();
         Ok(())
     }
@@ -120,9 +158,20 @@ impl Walk {
 
 impl Pending {
     fn member(member: &Member, depth: usize) -> Self {
-        let last = |uri: &str| uri.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned();
+        let last = |uri: &str| {
+            uri.trim_end_matches('/')
+                .rsplit('/')
+                .next()
+                .unwrap_or_default()
+                .to_owned()
+        };
         let name = member.name.clone().unwrap_or_else(|| last(&member.uri));
-        Self { depth, name, uri: member.location.clone(), stored_type: member.object_type }
+        Self {
+            depth,
+            name,
+            uri: member.location.clone(),
+            stored_type: member.object_type,
+        }
     }
 }
 
@@ -135,7 +184,8 @@ impl Iterator for Walk {
     }
 }
 
-/// A text that is the same for two paths that differ by `x/..` only, so that no circle goes on by growing longer paths.
+/// A text that is the same for two paths that differ by `x/..` only, so that no circle goes on by
+/// growing longer paths.
 fn place(location: &Location) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in location.path.as_str().split('/') {
@@ -147,7 +197,10 @@ fn place(location: &Location) -> String {
             part => parts.push(part),
         }
     }
-    let scheme = match (Uri::from_path(location.path.clone()), location.path.object_parts()) {
+    let scheme = match (
+        Uri::from_path(location.path.clone()),
+        location.path.object_parts(),
+    ) {
         (Uri::Local(_), _) => "file",
         (Uri::Memory(_), _) => "mem",
         (Uri::Object(_), parts) => parts.map_or("", |(scheme, ..)| scheme.as_str()),

@@ -28,8 +28,8 @@ pub(super) struct Bounds {
     pub(super) high: u64,
 }
 
-/// The first and the last offset whose labels lie in `range`; `None` if none do. Asks for the labels of about
-/// `2 * log2(offsets)` offsets.
+/// The first and the last offset whose labels lie in `range`; `None` if none do. Asks for the
+/// labels of about `2 * log2(offsets)` offsets.
 pub(super) fn find(
     bounds: Bounds,
     direction: Direction,
@@ -66,8 +66,8 @@ pub(super) fn find(
     Ok(span.and_then(|(first, last)| first.zip(last)))
 }
 
-/// The offsets after which a fragment ends or another begins, ascending, given the spans of all fragments in ascending
-/// order; `None` if the spans leave a gap.
+/// The offsets after which a fragment ends or another begins, ascending, given the spans of all
+/// fragments in ascending order; `None` if the spans leave a gap.
 pub(super) fn seams(spans: &[(u64, u64)]) -> Option<Vec<u64>> {
     let mut reached: Option<u64> = None;
     for (start, end) in spans {
@@ -76,8 +76,13 @@ pub(super) fn seams(spans: &[(u64, u64)]) -> Option<Vec<u64>> {
         }
         reached = reached.max(Some(*end));
     }
-    let (Some((first, _)), Some(last)) = (spans.first(), reached) else { return Some(Vec::new()) };
-    let begins = spans.iter().filter(|(start, _)| start > first).map(|(start, _)| start - 1);
+    let (Some((first, _)), Some(last)) = (spans.first(), reached) else {
+        return Some(Vec::new());
+    };
+    let begins = spans
+        .iter()
+        .filter(|(start, _)| start > first)
+        .map(|(start, _)| start - 1);
     let ends = spans.iter().map(|(_, end)| *end).filter(|end| *end < last);
     let mut seams: Vec<u64> = begins.chain(ends).collect();
     seams.sort_unstable();
@@ -90,15 +95,30 @@ mod tests {
 
     fn search(labels: &[i32], direction: Direction, from: i32, to: i32) -> Option<(u64, u64)> {
         let compare = |a: &[u8], b: &[u8]| {
-            i32::from_le_bytes(a.try_into().unwrap()).cmp(&i32::from_le_bytes(b.try_into().unwrap()))
+            i32::from_le_bytes(a.try_into().unwrap())
+                .cmp(&i32::from_le_bytes(b.try_into().unwrap()))
         };
-        let bounds = Bounds { low: 5, high: 4 + labels.len() as u64 };
+        let bounds = Bounds {
+            low: 5,
+            high: 4 + labels.len() as u64,
+        };
         let mut asked = 0;
-        let found = find(bounds, direction, &Range::of(from, to), &compare, &mut |offset| {
-            asked += 1;
-            Ok(labels[usize::try_from(offset).unwrap() - 5].to_le_bytes().to_vec())
-        });
-        assert!(asked <= 2 * (labels.len().ilog2() + 1), "{asked} labels asked for");
+        let found = find(
+            bounds,
+            direction,
+            &Range::of(from, to),
+            &compare,
+            &mut |offset| {
+                asked += 1;
+                Ok(labels[usize::try_from(offset).unwrap() - 5]
+                    .to_le_bytes()
+                    .to_vec())
+            },
+        );
+        assert!(
+            asked <= 2 * (labels.len().ilog2() + 1),
+            "{asked} labels asked for"
+        );
         found.unwrap()
     }
 
@@ -114,7 +134,8 @@ mod tests {
                             let inside = |label: &i32| (from..=to).contains(label);
                             let first = labels.iter().position(inside);
                             let last = labels.iter().rposition(inside);
-                            let expected = first.zip(last).map(|(a, b)| (a as u64 + 5, b as u64 + 5));
+                            let expected =
+                                first.zip(last).map(|(a, b)| (a as u64 + 5, b as u64 + 5));
                             let found = search(&labels, direction, from, to);
                             assert_eq!(found, expected, "{labels:?} {from}..={to}");
                         }
@@ -127,14 +148,24 @@ mod tests {
 
     #[test]
     fn a_search_spans_the_largest_domain() {
-        let bounds = Bounds { low: 0, high: u64::MAX };
+        let bounds = Bounds {
+            low: 0,
+            high: u64::MAX,
+        };
         let compare = |a: &[u8], b: &[u8]| {
-            u64::from_le_bytes(a.try_into().unwrap()).cmp(&u64::from_le_bytes(b.try_into().unwrap()))
+            u64::from_le_bytes(a.try_into().unwrap())
+                .cmp(&u64::from_le_bytes(b.try_into().unwrap()))
         };
         let mut value = |offset: u64| Ok(offset.to_le_bytes().to_vec());
         for (from, to) in [(0, 0), (7, u64::MAX), (u64::MAX, u64::MAX), (0, u64::MAX)] {
-            let found =
-                find(bounds, Direction::Increasing, &Range::of(from, to), &compare, &mut value).unwrap();
+            let found = find(
+                bounds,
+                Direction::Increasing,
+                &Range::of(from, to),
+                &compare,
+                &mut value,
+            )
+            .unwrap();
             assert_eq!(found, Some((from, to)));
         }
     }

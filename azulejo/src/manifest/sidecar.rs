@@ -1,4 +1,5 @@
-//! The file of a manifest: a generic tile, as schemas are kept in, compressed and with a SHA-256 of what it holds.
+//! The file of a manifest: a generic tile, as schemas are kept in, compressed and with a SHA-256 of
+//! what it holds.
 //!
 //! | part | bytes |
 //! |---|---|
@@ -39,7 +40,12 @@ impl Manifest {
     /// Damaged bytes, those of another version, or more than `limit`.
     pub fn decode(bytes: &[u8], limit: u64) -> Result<Self, DecodeError> {
         let tile = GenericTile::decode(bytes, None, limit)?;
-        if !tile.header.filters.filters.contains(&Filter::ChecksumSha256) {
+        if !tile
+            .header
+            .filters
+            .filters
+            .contains(&Filter::ChecksumSha256)
+        {
             return Err(DecodeError::invalid("manifest", 0, "it has no checksum"));
         }
         Self::decode_content(&tile.data)
@@ -56,7 +62,10 @@ impl Manifest {
         }
         let version = r.u32("manifest version")?;
         if version != VERSION {
-            return Err(r.invalid("manifest version", format!("{version}; this release reads {VERSION}")));
+            return Err(r.invalid(
+                "manifest version",
+                format!("{version}; this release reads {VERSION}"),
+            ));
         }
         let made = r.u64("manifest moment")?;
         let count = r.u64("manifest folders")?;
@@ -67,14 +76,21 @@ impl Manifest {
             if !path.is_empty() && !path.split('/').all(is_name) {
                 return Err(r.invalid("manifest folder", format!("{path:?} leads elsewhere")));
             }
-            if folders.last_key_value().is_some_and(|(last, _)| *last >= path) {
+            if folders
+                .last_key_value()
+                .is_some_and(|(last, _)| *last >= path)
+            {
                 return Err(r.invalid("manifest folder", "not sorted"));
             }
             folders.insert(path, entries(r)?);
         }
         r.finish("manifest")?;
         if !folders.contains_key("") {
-            return Err(DecodeError::invalid("manifest", 0, "the folder of the object is missing"));
+            return Err(DecodeError::invalid(
+                "manifest",
+                0,
+                "the folder of the object is missing",
+            ));
         }
         Ok(Self { made, folders })
     }
@@ -107,7 +123,10 @@ impl Manifest {
         let data = w.into_bytes();
         let mut header = GenericTileHeader::new(FormatVersion::CURRENT, data.len() as u64, false);
         let filters = vec![Filter::Zstd { level: 9 }, Filter::ChecksumSha256];
-        header.filters = Pipeline { max_chunk_size: CHUNK_SIZE, filters };
+        header.filters = Pipeline {
+            max_chunk_size: CHUNK_SIZE,
+            filters,
+        };
         let context = FilterContext {
             version: header.version,
             datatype: Datatype::Char,
@@ -115,7 +134,9 @@ impl Manifest {
             key: None,
         };
         let mut stored = Vec::new();
-        header.filters.encode_tile(&context, &data, None, &mut stored, &mut Scratch::new())?;
+        header
+            .filters
+            .encode_tile(&context, &data, None, &mut stored, &mut Scratch::new())?;
         header.persisted_size = stored.len() as u64;
         let mut w = ByteWriter::new();
         header.encode(&mut w);

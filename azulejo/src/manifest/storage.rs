@@ -4,8 +4,8 @@ use super::{MANIFEST_FILE, Manifest};
 use crate::config::ManifestUse;
 use crate::error::{Error, Result};
 use crate::storage::{
-    Entry, Hold, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail,
-    TailVisitor, Tails, Upload, list_tree_by_folders,
+    Entry, Hold, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath,
+    Tail, TailVisitor, Tails, Upload, list_tree_by_folders,
 };
 use bytes::Bytes;
 use std::collections::HashMap;
@@ -13,11 +13,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// What is wrong with a file that only a manifest names.
-const STALE: &str =
-    "the manifest names it, but it is gone: the manifest is stale; make it anew with `azulejo manifest`";
+const STALE: &str = "the manifest names it, but it is gone: the manifest is stale; make it anew with `azulejo manifest`";
 
-/// Passes everything on to another storage, but lists what lies below `root` from manifests: always, or once the other
-/// storage has refused to list.
+/// Passes everything on to another storage, but lists what lies below `root` from manifests:
+/// always, or once the other storage has refused to list.
 #[derive(Debug)]
 pub(super) struct ManifestStorage {
     inner: Arc<dyn Storage>,
@@ -30,22 +29,36 @@ pub(super) struct ManifestStorage {
     manifests: Mutex<HashMap<StorePath, Option<Arc<Manifest>>>>,
 }
 
-/// Whether an error says that folders cannot be listed, here or by us. Only what was tried again in vain is an error, so
-/// that a refusal does not pass.
+/// Whether an error says that folders cannot be listed, here or by us. Only what was tried again in
+/// vain is an error, so that a refusal does not pass.
 fn is_refusal(error: &Error) -> bool {
     match error {
         Error::Unsupported(_) => true,
         Error::Storage { source, .. } => {
-            matches!(source.kind(), std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::Unsupported)
+            matches!(
+                source.kind(),
+                std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::Unsupported
+            )
         }
         _ => false,
     }
 }
 
 impl ManifestStorage {
-    pub(super) fn new(inner: Arc<dyn Storage>, root: StorePath, wanted: ManifestUse, limit: u64) -> Self {
+    pub(super) fn new(
+        inner: Arc<dyn Storage>,
+        root: StorePath,
+        wanted: ManifestUse,
+        limit: u64,
+    ) -> Self {
         let in_use = AtomicBool::new(wanted == ManifestUse::Always);
-        Self { inner, root, limit, in_use, manifests: Mutex::default() }
+        Self {
+            inner,
+            root,
+            limit,
+            in_use,
+            manifests: Mutex::default(),
+        }
     }
 
     fn is_in_use(&self) -> bool {
@@ -54,17 +67,25 @@ impl ManifestStorage {
 
     /// The manifest of the object in a folder, read once.
     fn manifest(&self, object: &StorePath) -> Result<Option<Arc<Manifest>>> {
-        let mut manifests = self.manifests.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut manifests = self
+            .manifests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
         if let Some(manifest) = manifests.get(object) {
             return Ok(manifest.clone());
         }
         let path = object.join(MANIFEST_FILE);
-        let request = ReadRequest { path: path.clone(), range: ReadRange::All };
+        let request = ReadRequest {
+            path: path.clone(),
+            range: ReadRange::All,
+        };
         let manifest = match self.inner.read(&[request]) {
             Ok(read) => {
                 let bytes = read.into_iter().next().unwrap_or_default();
                 let manifest = Manifest::decode(&bytes, self.limit);
-                Some(Arc::new(manifest.map_err(|e| Error::decode(path.to_string(), e))?))
+                Some(Arc::new(
+                    manifest.map_err(|e| Error::decode(path.to_string(), e))?,
+                ))
             }
             Err(Error::NotFound { .. }) => None,
             // Who may not list a bucket is not told what is missing.
@@ -75,20 +96,30 @@ impl ManifestStorage {
         Ok(manifest)
     }
 
-    /// A listing out of the manifest of `object`, or of an object nested in it; `None` without a manifest.
+    /// A listing out of the manifest of `object`, or of an object nested in it; `None` without a
+    /// manifest.
     fn listed(&self, object: &StorePath, dir: &StorePath) -> Result<Option<Vec<Entry>>> {
-        let Some(manifest) = self.manifest(object)? else { return Ok(None) };
-        let Some(path) = dir.relative_to(object) else { return Ok(None) };
+        let Some(manifest) = self.manifest(object)? else {
+            return Ok(None);
+        };
+        let Some(path) = dir.relative_to(object) else {
+            return Ok(None);
+        };
         let mut known = path;
         loop {
             if let Some(entries) = manifest.folders.get(known) {
                 if known == path {
                     return Ok(Some(entries.clone()));
                 }
-                let below = path.get(known.len()..).unwrap_or_default().trim_start_matches('/');
+                let below = path
+                    .get(known.len()..)
+                    .unwrap_or_default()
+                    .trim_start_matches('/');
                 let name = below.split('/').next().unwrap_or_default();
                 // A folder that the manifest names and does not list holds an object of its own.
-                let nested = entries.iter().any(|entry| entry.is_dir && entry.name == name);
+                let nested = entries
+                    .iter()
+                    .any(|entry| entry.is_dir && entry.name == name);
                 return match nested {
                     true => self.listed(&object.join(known).join(name), dir),
                     false => Ok(Some(Vec::new())),
@@ -103,7 +134,9 @@ impl ManifestStorage {
         if !self.is_in_use() {
             return None;
         }
-        self.manifest(&self.root).ok()??.size_of(path.relative_to(&self.root)?)
+        self.manifest(&self.root)
+            .ok()??
+            .size_of(path.relative_to(&self.root)?)
     }
 
     fn blame<T>(&self, result: Result<T>) -> Result<T> {
@@ -169,8 +202,14 @@ impl Storage for ManifestStorage {
         if !self.is_in_use() {
             return self.inner.listed_at();
         }
-        let manifests = self.manifests.lock().unwrap_or_else(PoisonError::into_inner);
-        manifests.get(&self.root)?.as_ref().map(|manifest| manifest.made)
+        let manifests = self
+            .manifests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        manifests
+            .get(&self.root)?
+            .as_ref()
+            .map(|manifest| manifest.made)
     }
 
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
@@ -180,14 +219,20 @@ impl Storage for ManifestStorage {
     fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>> {
         // Not every server knows ranges that count from the end.
         let sizes: Option<Vec<u64>> = paths.iter().map(|path| self.size_of(path)).collect();
-        let Some(sizes) = sizes else { return self.blame(self.inner.read_tails(paths, len)) };
+        let Some(sizes) = sizes else {
+            return self.blame(self.inner.read_tails(paths, len));
+        };
         let request = |(path, size): (&StorePath, &u64)| ReadRequest {
             path: path.clone(),
             range: ReadRange::Bytes(size.saturating_sub(len)..*size),
         };
         let requests: Vec<ReadRequest> = paths.iter().zip(&sizes).map(request).collect();
         let read = self.blame(self.inner.read(&requests))?;
-        Ok(read.into_iter().zip(sizes).map(|(bytes, object_size)| Tail { bytes, object_size }).collect())
+        Ok(read
+            .into_iter()
+            .zip(sizes)
+            .map(|(bytes, object_size)| Tail { bytes, object_size })
+            .collect())
     }
 
     fn visit_tails(&self, tails: Tails<'_>, visit: &TailVisitor<'_>) {
@@ -208,7 +253,9 @@ impl Storage for ManifestStorage {
 
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
         let is_listed = self.listed_at().is_some();
-        self.inner.start_read(requests).then(move |result| blame(result, is_listed))
+        self.inner
+            .start_read(requests)
+            .then(move |result| blame(result, is_listed))
     }
 
     fn size(&self, path: &StorePath) -> Result<u64> {

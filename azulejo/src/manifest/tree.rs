@@ -54,8 +54,8 @@ pub struct Manifests {
     pub skipped: Vec<(String, Error)>,
 }
 
-/// Writes the manifest of an array or group, and those of the objects in its folder and, for groups, of all members wherever
-/// they lie. Existing ones are replaced.
+/// Writes the manifest of an array or group, and those of the objects in its folder and, for
+/// groups, of all members wherever they lie. Existing ones are replaced.
 ///
 /// # Errors
 /// [`Error::NotFound`] if there is neither an array nor a group; errors of listing and writing.
@@ -72,7 +72,8 @@ pub fn write(context: &Context, uri: &str) -> Result<Manifests> {
     Ok(manifests)
 }
 
-/// Writes the manifests of the object at a URI and of those in its folder; returns the members of groups among them.
+/// Writes the manifests of the object at a URI and of those in its folder; returns the members of
+/// groups among them.
 fn write_below(
     context: &Context,
     uri: &str,
@@ -85,7 +86,10 @@ fn write_below(
     }
     let found = manifests(&location)?;
     if !found.iter().any(|(path, ..)| path.is_empty()) {
-        return Err(Error::NotFound { uri: uri.to_owned(), what: "an array or a group" });
+        return Err(Error::NotFound {
+            uri: uri.to_owned(),
+            what: "an array or a group",
+        });
     }
     let mut members = Vec::new();
     for (path, object_type, manifest) in found {
@@ -93,11 +97,23 @@ fn write_below(
         if !done.insert(object.clone()) {
             continue;
         }
-        let bytes = manifest.encode().map_err(|e| Error::decode(object.to_string(), e))?;
+        let bytes = manifest
+            .encode()
+            .map_err(|e| Error::decode(object.to_string(), e))?;
         let (made, files, size) = (manifest.made, manifest.file_num(), bytes.len());
-        location.storage.make_folder(&object.join(MANIFEST_FOLDER))?;
-        location.storage.put(&object.join(MANIFEST_FILE), Bytes::from(bytes))?;
-        written.push(Written { uri: object.to_string(), object_type, made, files, bytes: size });
+        location
+            .storage
+            .make_folder(&object.join(MANIFEST_FOLDER))?;
+        location
+            .storage
+            .put(&object.join(MANIFEST_FILE), Bytes::from(bytes))?;
+        written.push(Written {
+            uri: object.to_string(),
+            object_type,
+            made,
+            files,
+            bytes: size,
+        });
         if object_type == ObjectType::Group {
             let group = Group::open(context, &object.to_string())?;
             members.extend(group.members().iter().map(|member| member.location.clone()));
@@ -113,7 +129,10 @@ fn write_below(
 pub fn state(context: &Context, uri: &str) -> Result<Option<State>> {
     let location = context.locate(&Uri::parse(uri)?)?;
     let path = location.path.join(MANIFEST_FILE);
-    let read = location.storage.read(&[ReadRequest { path: path.clone(), range: ReadRange::All }]);
+    let read = location.storage.read(&[ReadRequest {
+        path: path.clone(),
+        range: ReadRange::All,
+    }]);
     let bytes = match read {
         Ok(read) => read.into_iter().next().unwrap_or_default(),
         Err(Error::NotFound { .. }) => return Ok(None),
@@ -121,11 +140,19 @@ pub fn state(context: &Context, uri: &str) -> Result<Option<State>> {
     };
     let decoded = Manifest::decode(&bytes, context.config().memory_budget);
     let manifest = decoded.map_err(|e| Error::decode(path.to_string(), e))?;
-    let now = manifests(&location)?.into_iter().find(|(path, ..)| path.is_empty());
+    let now = manifests(&location)?
+        .into_iter()
+        .find(|(path, ..)| path.is_empty());
     let Some((_, _, now)) = now else {
-        return Err(Error::NotFound { uri: uri.to_owned(), what: "an array or a group" });
+        return Err(Error::NotFound {
+            uri: uri.to_owned(),
+            what: "an array or a group",
+        });
     };
-    Ok(Some(State { made: manifest.made, changes: changes(&manifest, &now) }))
+    Ok(Some(State {
+        made: manifest.made,
+        changes: changes(&manifest, &now),
+    }))
 }
 
 /// The manifests of all objects in a folder, the folder itself included, by relative path.
@@ -135,7 +162,16 @@ fn manifests(location: &Location) -> Result<Vec<(String, ObjectType, Manifest)>>
     let mut objects: BTreeMap<String, (ObjectType, Manifest)> = BTreeMap::new();
     for (path, entries) in &tree {
         if let Some(object_type) = ObjectType::of(entries) {
-            objects.insert(path.clone(), (object_type, Manifest { made, folders: BTreeMap::new() }));
+            objects.insert(
+                path.clone(),
+                (
+                    object_type,
+                    Manifest {
+                        made,
+                        folders: BTreeMap::new(),
+                    },
+                ),
+            );
         }
     }
     for (path, entries) in tree {
@@ -144,18 +180,28 @@ fn manifests(location: &Location) -> Result<Vec<(String, ObjectType, Manifest)>>
         while !objects.contains_key(object) && !object.is_empty() {
             object = object.rsplit_once('/').map_or("", |(parent, _)| parent);
         }
-        let inside = path.get(object.len()..).unwrap_or_default().trim_start_matches('/').to_owned();
+        let inside = path
+            .get(object.len()..)
+            .unwrap_or_default()
+            .trim_start_matches('/')
+            .to_owned();
         if let Some((_, manifest)) = objects.get_mut(object) {
             manifest.folders.insert(inside, entries);
         }
     }
-    Ok(objects.into_iter().map(|(path, (object_type, manifest))| (path, object_type, manifest)).collect())
+    Ok(objects
+        .into_iter()
+        .map(|(path, (object_type, manifest))| (path, object_type, manifest))
+        .collect())
 }
 
 /// All folders below one, by relative path, without manifests.
 fn list_tree(location: &Location) -> Result<BTreeMap<String, Vec<Entry>>> {
-    let mut tree: BTreeMap<String, Vec<Entry>> =
-        location.storage.list_tree(&location.path)?.into_iter().collect();
+    let mut tree: BTreeMap<String, Vec<Entry>> = location
+        .storage
+        .list_tree(&location.path)?
+        .into_iter()
+        .collect();
     let is_own = |path: &str| path.split('/').any(|part| part == MANIFEST_FOLDER);
     tree.retain(|path, _| !is_own(path));
     for entries in tree.values_mut() {
@@ -167,11 +213,19 @@ fn list_tree(location: &Location) -> Result<BTreeMap<String, Vec<Entry>>> {
 
 fn changes(then: &Manifest, now: &Manifest) -> Vec<Change> {
     let names = |manifest: &Manifest| -> BTreeMap<String, (bool, Option<u64>)> {
-        let path =
-            |folder: &str, entry: &Entry| StorePath::memory(folder).join(&entry.name).as_str().to_owned();
+        let path = |folder: &str, entry: &Entry| {
+            StorePath::memory(folder)
+                .join(&entry.name)
+                .as_str()
+                .to_owned()
+        };
         let folders = manifest.folders.iter();
         folders
-            .flat_map(|(folder, entries)| entries.iter().map(move |entry| (path(folder, entry), entry)))
+            .flat_map(|(folder, entries)| {
+                entries
+                    .iter()
+                    .map(move |entry| (path(folder, entry), entry))
+            })
             .map(|(path, entry)| (path, (entry.is_dir, entry.size.filter(|_| !entry.is_dir))))
             .collect()
     };
@@ -187,6 +241,11 @@ fn changes(then: &Manifest, now: &Manifest) -> Vec<Change> {
             None => changes.push(Change::Added(path.clone())),
         }
     }
-    changes.extend(then.keys().filter(|path| !now.contains_key(*path)).cloned().map(Change::Gone));
+    changes.extend(
+        then.keys()
+            .filter(|path| !now.contains_key(*path))
+            .cloned()
+            .map(Change::Gone),
+    );
     changes
 }

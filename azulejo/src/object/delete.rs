@@ -8,8 +8,9 @@ use crate::storage::{Entry, StorePath};
 use azulejo_format::path::{LOCK_FILE, RootEntry, RootFolder};
 use std::collections::HashSet;
 
-/// Deletes an array or a group, for good and at all times. Files that are not the format's stay, and so does the folder
-/// then. With `recursive` a group's members are deleted first, wherever they lie, and theirs; without, members stay.
+/// Deletes an array or a group, for good and at all times. Files that are not the format's stay,
+/// and so does the folder then. With `recursive` a group's members are deleted first, wherever they
+/// lie, and theirs; without, members stay.
 ///
 /// Returns what was deleted, in that order. A crash leaves an object that can be deleted again.
 ///
@@ -34,13 +35,20 @@ pub fn plan_deletion(context: &Context, uri: &str, recursive: bool) -> Result<Ve
     let (uri, _, object_type) = find(context, uri)?;
     let mut plan = Vec::new();
     let mut seen = HashSet::from([uri.to_string()]);
-    // Each group is followed by its members: reversed, members come before the groups that name them.
-    let mut todo = vec![Object { uri: uri.to_string(), object_type }];
+    // Each group is followed by its members: reversed, members come before the groups that name
+    // them.
+    let mut todo = vec![Object {
+        uri: uri.to_string(),
+        object_type,
+    }];
     while let Some(object) = todo.pop() {
         if recursive && object.object_type == ObjectType::Group {
             for member in Group::open(context, &object.uri)?.members() {
                 let found = match find(context, &member.location) {
-                    Ok((uri, _, object_type)) => Object { uri: uri.to_string(), object_type },
+                    Ok((uri, _, object_type)) => Object {
+                        uri: uri.to_string(),
+                        object_type,
+                    },
                     Err(Error::NotFound { .. }) => continue,
                     Err(error) => return Err(error),
                 };
@@ -67,7 +75,9 @@ fn delete_one(location: &Location, object_type: ObjectType) -> Result<()> {
         location.storage.delete(&paths)?;
     }
     if location.storage.list(&location.path)?.is_empty() {
-        location.storage.delete(std::slice::from_ref(&location.path))?;
+        location
+            .storage
+            .delete(std::slice::from_ref(&location.path))?;
     }
     Ok(())
 }

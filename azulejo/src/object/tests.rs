@@ -35,7 +35,10 @@ fn make_group(context: &Context, uri: &str, members: &[NewMember]) {
 
 fn put(context: &Context, uri: &str) {
     let location = context.locate(&Uri::parse(uri).unwrap()).unwrap();
-    location.storage.put(&location.path, Bytes::from_static(b"mine")).unwrap();
+    location
+        .storage
+        .put(&location.path, Bytes::from_static(b"mine"))
+        .unwrap();
 }
 
 fn is_array(context: &Context, uri: &str) {
@@ -63,7 +66,13 @@ fn copies_are_whole_and_apart() {
             copy(&context, &format!("{from}/a"), &to).unwrap();
             is_array(&context, &to);
             let notes = context.locate(&Uri::parse(&to).unwrap()).unwrap();
-            assert_eq!(notes.storage.size(&notes.path.join("notes/mine.txt")).unwrap(), 4);
+            assert_eq!(
+                notes
+                    .storage
+                    .size(&notes.path.join("notes/mine.txt"))
+                    .unwrap(),
+                4
+            );
             Array::delete_metadata(&context, &to, "k").unwrap();
             is_array(&context, &format!("{from}/a"));
             let again = copy(&context, &format!("{from}/a"), &to).unwrap_err();
@@ -97,7 +106,10 @@ fn what_is_moved_is_gone_from_where_it_was() {
             make_array(&context, &from);
             rename(&context, &from, &to).unwrap();
             is_array(&context, &to);
-            assert!(matches!(Array::open(&context, &from), Err(Error::NotFound { .. })));
+            assert!(matches!(
+                Array::open(&context, &from),
+                Err(Error::NotFound { .. })
+            ));
             delete(&context, &to, false).unwrap();
         }
     }
@@ -122,8 +134,14 @@ fn deleting_leaves_what_is_not_the_formats() {
             assert_eq!(plan.len(), 1);
             is_array(&context, uri);
             assert_eq!(delete(&context, uri, false).unwrap(), plan);
-            assert!(matches!(Array::open(&context, uri), Err(Error::NotFound { .. })));
-            assert!(matches!(delete(&context, uri, false), Err(Error::NotFound { .. })));
+            assert!(matches!(
+                Array::open(&context, uri),
+                Err(Error::NotFound { .. })
+            ));
+            assert!(matches!(
+                delete(&context, uri, false),
+                Err(Error::NotFound { .. })
+            ));
         }
         let notes = context.locate(&Uri::parse(&noted).unwrap()).unwrap();
         assert_eq!(notes.storage.list(&notes.path).unwrap().len(), 1);
@@ -141,7 +159,10 @@ fn groups_are_deleted_alone_or_with_their_members() {
         make_group(
             &context,
             "mem://g/sub",
-            &[NewMember::relative("inner"), NewMember::at("mem://elsewhere")],
+            &[
+                NewMember::relative("inner"),
+                NewMember::at("mem://elsewhere"),
+            ],
         );
         let gone = NewMember::at("mem://gone").typed(ObjectType::Array);
         make_group(&context, "mem://g", &[NewMember::relative("sub"), gone]);
@@ -153,15 +174,38 @@ fn groups_are_deleted_alone_or_with_their_members() {
     build();
     assert_eq!(delete(&context, "mem://g", false).unwrap().len(), 1);
     is_array(&context, "mem://g/sub/inner");
-    assert_eq!(Group::open(&context, "mem://g/sub").unwrap().members().len(), 3);
+    assert_eq!(
+        Group::open(&context, "mem://g/sub")
+            .unwrap()
+            .members()
+            .len(),
+        3
+    );
     delete(&context, "mem://g/sub", true).unwrap();
     build();
-    let deleted: Vec<String> =
-        delete(&context, "mem://g", true).unwrap().into_iter().map(|object| object.uri).collect();
+    let deleted: Vec<String> = delete(&context, "mem://g", true)
+        .unwrap()
+        .into_iter()
+        .map(|object| object.uri)
+        .collect();
     assert_eq!(deleted.last().map(String::as_str), Some("mem://g"));
     let mut sorted = deleted.clone();
     sorted.sort();
-    assert_eq!(sorted, ["mem://elsewhere", "mem://g", "mem://g/sub", "mem://g/sub/inner"]);
-    assert!(matches!(Group::open(&context, "mem://g/sub"), Err(Error::NotFound { .. })));
-    assert!(matches!(Array::open(&context, "mem://elsewhere"), Err(Error::NotFound { .. })));
+    assert_eq!(
+        sorted,
+        [
+            "mem://elsewhere",
+            "mem://g",
+            "mem://g/sub",
+            "mem://g/sub/inner"
+        ]
+    );
+    assert!(matches!(
+        Group::open(&context, "mem://g/sub"),
+        Err(Error::NotFound { .. })
+    ));
+    assert!(matches!(
+        Array::open(&context, "mem://elsewhere"),
+        Err(Error::NotFound { .. })
+    ));
 }

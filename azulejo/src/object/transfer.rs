@@ -10,10 +10,12 @@ use azulejo_format::path::COMMITS_FOLDER;
 /// Bytes of a large object that are held at a time.
 const PIECE: u64 = 8 << 20;
 
-/// Moves an array or a group, with all that lies in its folder. Groups elsewhere that have it as a member are not told.
+/// Moves an array or a group, with all that lies in its folder. Groups elsewhere that have it as a
+/// member are not told.
 ///
 /// # Errors
-/// [`Error::NotFound`] if there is neither an array nor a group, [`Error::AlreadyExists`] if something lies at `to`.
+/// [`Error::NotFound`] if there is neither an array nor a group, [`Error::AlreadyExists`] if
+/// something lies at `to`.
 pub fn rename(context: &Context, from: &str, to: &str) -> Result<()> {
     let (from_uri, location, _) = find(&crate::manifest::without(context), from)?;
     let (to_uri, target) = target(context, &from_uri, to)?;
@@ -21,22 +23,29 @@ pub fn rename(context: &Context, from: &str, to: &str) -> Result<()> {
         return location.storage.rename(&location.path, &target.path);
     }
     copy(context, from, to)?;
-    location.storage.delete(std::slice::from_ref(&location.path))
+    location
+        .storage
+        .delete(std::slice::from_ref(&location.path))
 }
 
-/// Copies an array or a group, with all that lies in its folder, foreign files included, to the same kind of storage or
-/// another. Members of a group that lie elsewhere are not copied; the copy names them as the original does.
+/// Copies an array or a group, with all that lies in its folder, foreign files included, to the
+/// same kind of storage or another. Members of a group that lie elsewhere are not copied; the copy
+/// names them as the original does.
 ///
 /// The copy is there once all of it is. What others write meanwhile may be in it or not.
 ///
 /// # Errors
-/// [`Error::NotFound`] if there is neither an array nor a group, [`Error::AlreadyExists`] if something lies at `to`.
+/// [`Error::NotFound`] if there is neither an array nor a group, [`Error::AlreadyExists`] if
+/// something lies at `to`.
 pub fn copy(context: &Context, from: &str, to: &str) -> Result<()> {
     let (from_uri, location, _) = find(context, from)?;
     let (_, target) = target(context, &from_uri, to)?;
     let tree = Tree::of(&location)?;
     let make = |markers: bool| {
-        let mut folders = tree.folders.iter().filter(|folder| is_marker(folder) == markers);
+        let mut folders = tree
+            .folders
+            .iter()
+            .filter(|folder| is_marker(folder) == markers);
         folders.try_for_each(|folder| target.storage.make_folder(&target.path.join(folder)))
     };
     let mut done = 0;
@@ -49,7 +58,8 @@ pub fn copy(context: &Context, from: &str, to: &str) -> Result<()> {
     };
     let mut write = || -> Result<()> {
         make(false)?;
-        let (markers, files): (Vec<_>, Vec<_>) = tree.files.iter().partition(|(file, _)| is_marker(file));
+        let (markers, files): (Vec<_>, Vec<_>) =
+            tree.files.iter().partition(|(file, _)| is_marker(file));
         files.into_iter().try_for_each(&mut copy_file)?;
         make(true)?;
         markers.into_iter().try_for_each(&mut copy_file)
@@ -65,19 +75,28 @@ fn target(context: &Context, from: &Uri, to: &str) -> Result<(Uri, Location)> {
     let uri = Uri::parse(to)?;
     let (source, path) = (from.path(), uri.path());
     if source == path || path.relative_to(source).is_some() || source.relative_to(path).is_some() {
-        return Err(Error::InvalidArgument(format!("{from} cannot go to {uri}: one lies in the other")));
+        return Err(Error::InvalidArgument(format!(
+            "{from} cannot go to {uri}: one lies in the other"
+        )));
     }
     let location = context.locate(&uri)?;
-    let taken =
-        !location.storage.list(&location.path)?.is_empty() || location.storage.size(&location.path).is_ok();
-    if taken { Err(Error::AlreadyExists { uri: uri.to_string() }) } else { Ok((uri, location)) }
+    let taken = !location.storage.list(&location.path)?.is_empty()
+        || location.storage.size(&location.path).is_ok();
+    if taken {
+        Err(Error::AlreadyExists {
+            uri: uri.to_string(),
+        })
+    } else {
+        Ok((uri, location))
+    }
 }
 
 /// Everything below a folder, as relative paths.
 #[derive(Debug, Default)]
 struct Tree {
     folders: Vec<String>,
-    /// In the order in which they are to be written, with their sizes in bytes where these are known.
+    /// In the order in which they are to be written, with their sizes in bytes where these are
+    /// known.
     files: Vec<(String, Option<u64>)>,
 }
 
@@ -91,9 +110,12 @@ impl Tree {
         while let Some(folder) = pending.pop() {
             let inside = |name: &str| path_in(&folder, name);
             let entries = location.storage.list(&location.path.join(&folder))?;
-            let (folders, files): (Vec<_>, Vec<_>) = entries.into_iter().partition(|entry| entry.is_dir);
-            tree.files.extend(files.iter().map(|entry| (inside(&entry.name), entry.size)));
-            // Commits are listed before fragments, so that every one listed has its fragment: the last one pending is next.
+            let (folders, files): (Vec<_>, Vec<_>) =
+                entries.into_iter().partition(|entry| entry.is_dir);
+            tree.files
+                .extend(files.iter().map(|entry| (inside(&entry.name), entry.size)));
+            // Commits are listed before fragments, so that every one listed has its fragment: the
+            // last one pending is next.
             let mut folders: Vec<String> = folders.iter().map(|entry| entry.name.clone()).collect();
             folders.sort_by_key(|name| name == COMMITS_FOLDER);
             pending.extend(folders.iter().map(|name| inside(name)));
@@ -111,7 +133,8 @@ impl Tree {
         for (folder, entries) in listed {
             let inside = |name: &str| path_in(&folder, name);
             let files = entries.iter().filter(|entry| !entry.is_dir);
-            tree.files.extend(files.map(|entry| (inside(&entry.name), entry.size)));
+            tree.files
+                .extend(files.map(|entry| (inside(&entry.name), entry.size)));
             if !folder.is_empty() {
                 tree.folders.push(folder);
             }
@@ -121,23 +144,28 @@ impl Tree {
     }
 }
 
-/// When a file is to be written: commits behind fragments, inner objects before outer ones. What makes objects exist is
-/// written after all of that, in this order too.
+/// When a file is to be written: commits behind fragments, inner objects before outer ones. What
+/// makes objects exist is written after all of that, in this order too.
 fn rank(file: &str) -> (usize, std::cmp::Reverse<usize>) {
     let commit = file.split('/').any(|part| part == COMMITS_FOLDER) || file.ends_with(".ok");
-    (usize::from(commit), std::cmp::Reverse(file.split('/').count()))
+    (
+        usize::from(commit),
+        std::cmp::Reverse(file.split('/').count()),
+    )
 }
 
 /// Whether a file or folder makes an object exist.
 fn is_marker(path: &str) -> bool {
-    path.split('/').any(|part| ObjectType::MARKERS.contains(&part))
+    path.split('/')
+        .any(|part| ObjectType::MARKERS.contains(&part))
 }
 
-/// Copies one file, a piece at a time, and never a part of it: small ones, and those of object stores, take the place of a file
-/// at `to`. Its size in bytes is asked for if it is not given.
+/// Copies one file, a piece at a time, and never a part of it: small ones, and those of object
+/// stores, take the place of a file at `to`. Its size in bytes is asked for if it is not given.
 ///
 /// # Errors
-/// [`Error::NotFound`] if there is no such file; [`Error::AlreadyExists`] if it is not small and a local file lies at `to`.
+/// [`Error::NotFound`] if there is no such file; [`Error::AlreadyExists`] if it is not small and a
+/// local file lies at `to`.
 pub fn copy_file(from: &Location, to: &Location, size: Option<u64>) -> Result<()> {
     let (source, target) = (&from.path, &to.path);
     let size = match size {
@@ -145,7 +173,10 @@ pub fn copy_file(from: &Location, to: &Location, size: Option<u64>) -> Result<()
         None => from.storage.size(source)?,
     };
     let read = |range| -> Result<bytes::Bytes> {
-        let request = ReadRequest { path: source.clone(), range };
+        let request = ReadRequest {
+            path: source.clone(),
+            range,
+        };
         let read = from.storage.read(&[request])?.pop();
         read.ok_or_else(|| Error::Internal(format!("{source} was not read")))
     };

@@ -1,15 +1,18 @@
-//! Aggregates: count, sum, min, max, mean and null count, over cells or over what is known of whole tiles.
+//! Aggregates: count, sum, min, max, mean and null count, over cells or over what is known of whole
+//! tiles.
 //!
-//! Cells that count are those that exist, are selected and meet the condition. Null cells count for `count` and the null
-//! count only. The cells of a dense array that were never written count for `count` alone: their fill values are not
-//! data.
+//! Cells that count are those that exist, are selected and meet the condition. Null cells count for
+//! `count` and the null count only. The cells of a dense array that were never written count for
+//! `count` alone: their fill values are not data.
 //!
-//! - Sums of integers are exact inside; one that does not fit its type (64 bits) comes out as that type's limit.
+//! - Sums of integers are exact inside; one that does not fit its type (64 bits) comes out as
+//!   that type's limit.
 //! - `mean` is the sum over the number of values, exact but for one rounding (integers).
-//! - NaN is neither least nor greatest, unless there is nothing else; it does make sums and means NaN.
+//! - NaN is neither least nor greatest, unless there is nothing else; it does make sums and means
+//!   NaN.
 //! - Strings compare byte by byte.
-//! - Without a value to look at, `min`, `max` and `mean` are null, and so is the `sum` of a nullable field; that of another
-//!   is 0.
+//! - Without a value to look at, `min`, `max` and `mean` are null, and so is the `sum` of a
+//!   nullable field; that of another is 0.
 
 mod accumulate;
 mod run;
@@ -49,7 +52,9 @@ impl Aggregate {
     pub fn field(&self) -> Option<&str> {
         match self {
             Self::Count => None,
-            Self::Sum(f) | Self::Min(f) | Self::Max(f) | Self::Mean(f) | Self::NullCount(f) => Some(f),
+            Self::Sum(f) | Self::Min(f) | Self::Max(f) | Self::Mean(f) | Self::NullCount(f) => {
+                Some(f)
+            }
         }
     }
 }
@@ -72,7 +77,9 @@ impl FromStr for Aggregate {
 
     /// Reads `count`, `sum:a`, `min:a`, `max:a`, `mean:a`, `nulls:a`.
     fn from_str(text: &str) -> Result<Self> {
-        let (name, field) = text.split_once(':').map_or((text, None), |(name, field)| (name, Some(field)));
+        let (name, field) = text
+            .split_once(':')
+            .map_or((text, None), |(name, field)| (name, Some(field)));
         let field = field.map(str::to_owned);
         match (name, field) {
             // A field makes no difference to the number of cells.
@@ -82,9 +89,9 @@ impl FromStr for Aggregate {
             ("max", Some(field)) => Ok(Self::Max(field)),
             ("mean", Some(field)) => Ok(Self::Mean(field)),
             ("nulls" | "null_count", Some(field)) => Ok(Self::NullCount(field)),
-            ("sum" | "min" | "max" | "mean" | "nulls" | "null_count", None) => {
-                Err(Error::InvalidArgument(format!("{name} of what? Write {name}:FIELD")))
-            }
+            ("sum" | "min" | "max" | "mean" | "nulls" | "null_count", None) => Err(
+                Error::InvalidArgument(format!("{name} of what? Write {name}:FIELD")),
+            ),
             _ => Err(Error::InvalidArgument(format!(
                 "{text:?} is no aggregate: there are count, sum:A, min:A, max:A, mean:A and nulls:A"
             ))),
@@ -152,7 +159,10 @@ pub struct Aggregator {
 
 /// Whether values compare as strings of bytes.
 const fn is_text(datatype: Datatype) -> bool {
-    matches!(datatype, Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8 | Datatype::GeomWkt)
+    matches!(
+        datatype,
+        Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8 | Datatype::GeomWkt
+    )
 }
 
 /// Calls a generic function for a [`Physical`], where the trait is [`Number`].
@@ -166,8 +176,8 @@ impl Aggregator {
     /// Aggregates of a field, which must be [`Aggregate::field`] of them all.
     ///
     /// # Errors
-    /// [`Error::SchemaMismatch`] for aggregates that the type does not have: sums of strings, anything but the null count
-    /// of cells with several values.
+    /// [`Error::SchemaMismatch`] for aggregates that the type does not have: sums of strings,
+    /// anything but the null count of cells with several values.
     pub fn new<'a>(
         column_type: ColumnType,
         aggregates: impl IntoIterator<Item = &'a Aggregate>,
@@ -201,11 +211,24 @@ impl Aggregator {
                 return Err(Error::SchemaMismatch(format!(
                     "{} ({datatype}{}) has no {what}",
                     column_type.name,
-                    if several { ", several values a cell" } else { "" }
+                    if several {
+                        ", several values a cell"
+                    } else {
+                        ""
+                    }
                 )));
             }
         }
-        Ok(Self { column_type, wanted, values: 0, nulls: 0, integer: 0, real: 0.0, min: None, max: None })
+        Ok(Self {
+            column_type,
+            wanted,
+            values: 0,
+            nulls: 0,
+            integer: 0,
+            real: 0.0,
+            min: None,
+            max: None,
+        })
     }
 
     /// Whether values are looked at, and not only validity.
@@ -222,7 +245,15 @@ impl Aggregator {
     /// The same aggregates without any cells, to be filled elsewhere and [merged](Self::merge).
     #[must_use]
     pub fn fork(&self) -> Self {
-        Self { values: 0, nulls: 0, integer: 0, real: 0.0, min: None, max: None, ..self.clone() }
+        Self {
+            values: 0,
+            nulls: 0,
+            integer: 0,
+            real: 0.0,
+            min: None,
+            max: None,
+            ..self.clone()
+        }
     }
 
     /// Takes in cells: those for which `mask` is not 0, or all.
@@ -230,15 +261,22 @@ impl Aggregator {
     /// # Errors
     /// Cells that do not fit the field or the mask.
     pub fn update(&mut self, view: &FieldView<'_>, mask: Option<&[u8]>) -> Result<()> {
-        let unfit =
-            || Error::Internal(format!("cells do not fit the aggregates of {}", self.column_type.name));
+        let unfit = || {
+            Error::Internal(format!(
+                "cells do not fit the aggregates of {}",
+                self.column_type.name
+            ))
+        };
         let fits = match view.offsets {
             Some(offsets) => self.column_type.is_var() && offsets.len() == view.cell_num + 1,
             None => {
                 let size = self.column_type.cell_size();
                 view.cell_size == size
                     && size > 0
-                    && view.cell_num.checked_mul(size).is_some_and(|need| view.data.len() >= need)
+                    && view
+                        .cell_num
+                        .checked_mul(size)
+                        .is_some_and(|need| view.data.len() >= need)
             }
         };
         if !fits || mask.is_some_and(|m| m.len() != view.cell_num) {
@@ -252,8 +290,11 @@ impl Aggregator {
             (None, None) => None,
             (Some(keep), None) | (None, Some(keep)) => Some(keep),
             (Some(mask), Some(validity)) => {
-                combined =
-                    mask.iter().zip(validity).map(|(m, v)| u8::from(*m != 0) & u8::from(*v != 0)).collect();
+                combined = mask
+                    .iter()
+                    .zip(validity)
+                    .map(|(m, v)| u8::from(*m != 0) & u8::from(*v != 0))
+                    .collect();
                 Some(&combined[..])
             }
         };
@@ -268,7 +309,10 @@ impl Aggregator {
             self.update_text(view, keep);
         } else if self.wanted.sum || self.wanted.min || self.wanted.max {
             let physical = self.column_type.datatype.physical();
-            let data = view.data.get(..view.cell_num * view.cell_size).unwrap_or(view.data);
+            let data = view
+                .data
+                .get(..view.cell_num * view.cell_size)
+                .unwrap_or(view.data);
             by_number!(physical, T => self.update_numbers::<T>(data, keep));
         }
         Ok(())
@@ -295,7 +339,9 @@ impl Aggregator {
     }
 
     fn update_text(&mut self, view: &FieldView<'_>, keep: Option<&[u8]>) {
-        let kept = (0..view.cell_num).filter(|i| keep.is_none_or(|k| k[*i] != 0)).map(|i| view.cell(i));
+        let kept = (0..view.cell_num)
+            .filter(|i| keep.is_none_or(|k| k[*i] != 0))
+            .map(|i| view.cell(i));
         let (mut min, mut max): (Option<&[u8]>, Option<&[u8]>) = (None, None);
         for cell in kept {
             if self.wanted.min && min.is_none_or(|min| cell < min) {
@@ -324,23 +370,38 @@ impl Aggregator {
     }
 
     fn lower(&mut self, min: Vec<u8>) {
-        if self.wanted.min && self.min.as_ref().is_none_or(|old| self.compare(&min, old).is_lt()) {
+        if self.wanted.min
+            && self
+                .min
+                .as_ref()
+                .is_none_or(|old| self.compare(&min, old).is_lt())
+        {
             self.min = Some(min);
         }
     }
 
     fn raise(&mut self, max: Vec<u8>) {
-        if self.wanted.max && self.max.as_ref().is_none_or(|old| self.compare(&max, old).is_gt()) {
+        if self.wanted.max
+            && self
+                .max
+                .as_ref()
+                .is_none_or(|old| self.compare(&max, old).is_gt())
+        {
             self.max = Some(max);
         }
     }
 
-    /// Whether what is known of a tile is enough to [take it in](Self::update_from_stats) without looking at its cells.
+    /// Whether what is known of a tile is enough to [take it in](Self::update_from_stats) without
+    /// looking at its cells.
     #[must_use]
     pub fn can_use(&self, facts: &TileFacts<'_>) -> bool {
-        let Some(nulls) = self.nulls_of(facts) else { return false };
+        let Some(nulls) = self.nulls_of(facts) else {
+            return false;
+        };
         let fits = |bytes: Option<&[u8]>| {
-            bytes.is_some_and(|b| self.column_type.is_var() || b.len() == self.column_type.cell_size())
+            bytes.is_some_and(|b| {
+                self.column_type.is_var() || b.len() == self.column_type.cell_size()
+            })
         };
         let wanted = self.wanted;
         nulls == facts.cell_num
@@ -350,14 +411,20 @@ impl Aggregator {
     }
 
     fn nulls_of(&self, facts: &TileFacts<'_>) -> Option<u64> {
-        let nulls = if self.column_type.nullable { facts.null_count } else { Some(0) };
+        let nulls = if self.column_type.nullable {
+            facts.null_count
+        } else {
+            Some(0)
+        };
         nulls.filter(|n| *n <= facts.cell_num)
     }
 
-    /// Takes in all cells of a tile by what is known of them. `false`, and nothing is taken in, if that is not enough:
-    /// then the cells have to be looked at.
+    /// Takes in all cells of a tile by what is known of them. `false`, and nothing is taken in, if
+    /// that is not enough: then the cells have to be looked at.
     pub fn update_from_stats(&mut self, facts: &TileFacts<'_>) -> bool {
-        let Some(nulls) = self.nulls_of(facts).filter(|_| self.can_use(facts)) else { return false };
+        let Some(nulls) = self.nulls_of(facts).filter(|_| self.can_use(facts)) else {
+            return false;
+        };
         let values = facts.cell_num - nulls;
         self.values += values;
         self.nulls += nulls;
@@ -400,8 +467,14 @@ impl Aggregator {
     pub fn finish(&self, aggregate: &Aggregate) -> AggregateValue {
         let datatype = self.column_type.datatype;
         let bound = |bytes: &Option<Vec<u8>>| match bytes {
-            Some(bytes) => AggregateValue::Cell { datatype, bytes: bytes.clone() },
-            None if self.values > 0 => AggregateValue::Cell { datatype, bytes: nan(datatype) },
+            Some(bytes) => AggregateValue::Cell {
+                datatype,
+                bytes: bytes.clone(),
+            },
+            None if self.values > 0 => AggregateValue::Cell {
+                datatype,
+                bytes: nan(datatype),
+            },
             None => AggregateValue::Null,
         };
         let kind = SumKind::of(datatype, self.column_type.cell_val_num);
@@ -410,7 +483,9 @@ impl Aggregator {
             Aggregate::NullCount(_) => AggregateValue::Unsigned(self.nulls),
             Aggregate::Min(_) => bound(&self.min),
             Aggregate::Max(_) => bound(&self.max),
-            Aggregate::Sum(_) if self.values == 0 && self.column_type.nullable => AggregateValue::Null,
+            Aggregate::Sum(_) if self.values == 0 && self.column_type.nullable => {
+                AggregateValue::Null
+            }
             Aggregate::Sum(_) => match kind {
                 Some(SumKind::Real) => AggregateValue::Real(self.real),
                 Some(SumKind::Unsigned) => {
@@ -430,8 +505,8 @@ impl Aggregator {
     }
 }
 
-/// The quotient, rounded as little as possible: whole part and remainder apart, as the sum may need more bits than a
-/// double has.
+/// The quotient, rounded as little as possible: whole part and remainder apart, as the sum may need
+/// more bits than a double has.
 fn integer_mean(sum: i128, count: u64) -> f64 {
     if sum.unsigned_abs() <= 1 << f64::MANTISSA_DIGITS {
         return sum as f64 / count as f64;
@@ -450,7 +525,9 @@ fn nan(datatype: Datatype) -> Vec<u8> {
 
 fn count(mask: &[u8]) -> u64 {
     // In blocks whose counts fit 32 bits: such sums vectorise well.
-    mask.chunks(1 << 30).map(|block| u64::from(block.iter().map(|m| u32::from(*m != 0)).sum::<u32>())).sum()
+    mask.chunks(1 << 30)
+        .map(|block| u64::from(block.iter().map(|m| u32::from(*m != 0)).sum::<u32>()))
+        .sum()
 }
 
 #[cfg(test)]
@@ -459,7 +536,9 @@ mod tests {
     use crate::column::{ColumnBuffers, ColumnBuilder};
 
     fn aggregates() -> Vec<Aggregate> {
-        ["count", "sum:a", "min:a", "max:a", "mean:a", "nulls:a"].map(|t| t.parse().unwrap()).into()
+        ["count", "sum:a", "min:a", "max:a", "mean:a", "nulls:a"]
+            .map(|t| t.parse().unwrap())
+            .into()
     }
 
     fn column<const N: usize>(
@@ -484,9 +563,13 @@ mod tests {
         let half = column.cell_num / 2;
         let (left, right) = (column.slice(0..half), column.slice(half..column.cell_num));
         let mut parts = aggregator.fork();
-        parts.update(&left.view(), mask.map(|m| &m[..half])).unwrap();
+        parts
+            .update(&left.view(), mask.map(|m| &m[..half]))
+            .unwrap();
         let mut other = aggregator.fork();
-        other.update(&right.view(), mask.map(|m| &m[half..])).unwrap();
+        other
+            .update(&right.view(), mask.map(|m| &m[half..]))
+            .unwrap();
         parts.merge(other);
         for aggregate in &all {
             let (a, b) = (parts.finish(aggregate), aggregator.finish(aggregate));
@@ -496,7 +579,10 @@ mod tests {
     }
 
     fn cell<const N: usize>(datatype: Datatype, bytes: [u8; N]) -> AggregateValue {
-        AggregateValue::Cell { datatype, bytes: bytes.to_vec() }
+        AggregateValue::Cell {
+            datatype,
+            bytes: bytes.to_vec(),
+        }
     }
 
     use AggregateValue::{Null, Real, Signed, Unsigned};
@@ -508,29 +594,54 @@ mod tests {
         let int = |v: i32| cell(Datatype::Int32, v.to_le_bytes());
         assert_eq!(
             results(&column, None),
-            [Unsigned(5), Signed(-1), int(-9), int(5), Real(-1.0 / 3.0), Unsigned(2)]
+            [
+                Unsigned(5),
+                Signed(-1),
+                int(-9),
+                int(5),
+                Real(-1.0 / 3.0),
+                Unsigned(2)
+            ]
         );
         assert_eq!(
             results(&column, Some(&[1, 1, 0, 1, 0])),
-            [Unsigned(3), Signed(8), int(3), int(5), Real(4.0), Unsigned(1)]
+            [
+                Unsigned(3),
+                Signed(8),
+                int(3),
+                int(5),
+                Real(4.0),
+                Unsigned(1)
+            ]
         );
         assert_eq!(
             results(&column, Some(&[1, 0, 1, 0, 0])),
             [Unsigned(2), Null, Null, Null, Null, Unsigned(2)]
         );
         let none = ColumnBuffers::empty(ColumnType::new("a", Datatype::Int32));
-        assert_eq!(results(&none, None), [Unsigned(0), Signed(0), Null, Null, Null, Unsigned(0)]);
+        assert_eq!(
+            results(&none, None),
+            [Unsigned(0), Signed(0), Null, Null, Null, Unsigned(0)]
+        );
     }
 
     #[test]
     fn sums_stop_at_their_limits() {
-        let column_of =
-            |values: [i64; 3]| column(Datatype::Int64, &values.map(|v| Some(v.to_le_bytes())), false);
+        let column_of = |values: [i64; 3]| {
+            column(
+                Datatype::Int64,
+                &values.map(|v| Some(v.to_le_bytes())),
+                false,
+            )
+        };
         let results_of = |values| results(&column_of(values), None);
         assert_eq!(results_of([i64::MAX, 1, -5])[1], Signed(i64::MAX - 4));
         assert_eq!(results_of([i64::MAX, 1, 5])[1], Signed(i64::MAX));
         assert_eq!(results_of([i64::MIN, -1, -5])[1], Signed(i64::MIN));
-        assert_eq!(results_of([i64::MAX, i64::MAX, i64::MAX])[4], Real(i64::MAX as f64));
+        assert_eq!(
+            results_of([i64::MAX, i64::MAX, i64::MAX])[4],
+            Real(i64::MAX as f64)
+        );
         let unsigned = column(Datatype::UInt64, &[Some([0xff; 8]), Some([1; 8])], false);
         assert_eq!(results(&unsigned, None)[1], Unsigned(u64::MAX));
         let bools = column(Datatype::Bool, &[Some([1]), Some([0]), Some([1])], false);
@@ -561,10 +672,14 @@ mod tests {
         let column = column.finish();
         let (min, max) = (Aggregate::Min("a".into()), Aggregate::Max("a".into()));
         let mut aggregator = Aggregator::new(kind.clone(), [&min, &max]).unwrap();
-        aggregator.update(&column.view(), Some(&[1, 0, 1, 1, 0])).unwrap();
+        aggregator
+            .update(&column.view(), Some(&[1, 0, 1, 1, 0]))
+            .unwrap();
         assert_eq!(aggregator.finish(&min), cell(Datatype::StringAscii, *b"a"));
         assert_eq!(aggregator.finish(&max), cell(Datatype::StringAscii, *b"zz"));
-        let error = Aggregator::new(kind, [&Aggregate::Sum("a".into())]).unwrap_err().to_string();
+        let error = Aggregator::new(kind, [&Aggregate::Sum("a".into())])
+            .unwrap_err()
+            .to_string();
         assert_eq!(error, "a (STRING_ASCII) has no sum or mean");
         let many = ColumnType::new("a", Datatype::Int32).with_cell_val_num(CellValNum::Fixed(2));
         assert!(Aggregator::new(many.clone(), [&min]).is_err());
@@ -587,28 +702,72 @@ mod tests {
         assert!(aggregator.update_from_stats(&facts));
         for lacking in [
             TileFacts { sum: None, ..facts },
-            TileFacts { sum: Some(TileSum::Signed(i64::MAX)), ..facts },
+            TileFacts {
+                sum: Some(TileSum::Signed(i64::MAX)),
+                ..facts
+            },
             TileFacts { min: None, ..facts },
-            TileFacts { max: Some(&[1, 2]), ..facts },
-            TileFacts { null_count: None, ..facts },
-            TileFacts { null_count: Some(11), ..facts },
+            TileFacts {
+                max: Some(&[1, 2]),
+                ..facts
+            },
+            TileFacts {
+                null_count: None,
+                ..facts
+            },
+            TileFacts {
+                null_count: Some(11),
+                ..facts
+            },
         ] {
             assert!(!aggregator.update_from_stats(&lacking), "{lacking:?}");
         }
         // Bounds of nulls mean nothing.
-        assert!(aggregator.update_from_stats(&TileFacts { null_count: Some(10), sum: None, ..facts }));
+        assert!(aggregator.update_from_stats(&TileFacts {
+            null_count: Some(10),
+            sum: None,
+            ..facts
+        }));
         let int = |bytes| cell(Datatype::Int32, bytes);
         let found: Vec<_> = all.iter().map(|a| aggregator.finish(a)).collect();
-        assert_eq!(found, [Unsigned(20), Signed(12), int(min), int(max), Real(2.0), Unsigned(14)]);
+        assert_eq!(
+            found,
+            [
+                Unsigned(20),
+                Signed(12),
+                int(min),
+                int(max),
+                Real(2.0),
+                Unsigned(14)
+            ]
+        );
     }
 
     #[test]
     fn aggregates_as_text() {
         for aggregate in aggregates() {
-            assert_eq!(aggregate.to_string().parse::<Aggregate>().unwrap(), aggregate);
+            assert_eq!(
+                aggregate.to_string().parse::<Aggregate>().unwrap(),
+                aggregate
+            );
         }
-        assert!("sum".parse::<Aggregate>().unwrap_err().to_string().contains("sum:FIELD"));
-        assert!("median:a".parse::<Aggregate>().unwrap_err().to_string().contains("no aggregate"));
-        assert_eq!("sum:a:b".parse::<Aggregate>().unwrap(), Aggregate::Sum("a:b".into()));
+        assert!(
+            "sum"
+                .parse::<Aggregate>()
+                .unwrap_err()
+                .to_string()
+                .contains("sum:FIELD")
+        );
+        assert!(
+            "median:a"
+                .parse::<Aggregate>()
+                .unwrap_err()
+                .to_string()
+                .contains("no aggregate")
+        );
+        assert_eq!(
+            "sum:a:b".parse::<Aggregate>().unwrap(),
+            Aggregate::Sum("a:b".into())
+        );
     }
 }

@@ -38,24 +38,32 @@ struct Read {
 }
 
 impl Ahead {
-    /// Read-ahead for an array, where a read takes longer to begin than to go on: elsewhere, as on disks whose files lie in
-    /// the system's memory, handing reads to another thread costs more than it hides.
+    /// Read-ahead for an array, where a read takes longer to begin than to go on: elsewhere, as on
+    /// disks whose files lie in the system's memory, handing reads to another thread costs more
+    /// than it hides.
     pub(super) fn of(array: &Array) -> Option<Self> {
         (!array.location().storage.has_cheap_reads()).then(Self::default)
     }
 
-    /// Asks for tiles that were not asked for yet, in their order, as long as no more than `room` bytes are under way or
-    /// wait to be taken. What is wrong with a tile's metadata is said to whoever needs the tile.
+    /// Asks for tiles that were not asked for yet, in their order, as long as no more than `room`
+    /// bytes are under way or wait to be taken. What is wrong with a tile's metadata is said to
+    /// whoever needs the tile.
     pub(super) fn start(&self, array: &Array, tiles: &[StoredTile], room: u64) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *state;
         let number = state.next;
         let (mut requests, mut bytes) = (Vec::new(), 0u64);
         for tile in tiles {
-            let Entry::Vacant(place) = state.places.entry(*tile) else { continue };
-            let Some(fragment) = array.fragments().get(tile.fragment) else { continue };
+            let Entry::Vacant(place) = state.places.entry(*tile) else {
+                continue;
+            };
+            let Some(fragment) = array.fragments().get(tile.fragment) else {
+                continue;
+            };
             let range = fragment.stored_tile_range(tile.field, tile.part, tile.tile);
-            let (Ok(range), Ok(path)) = (range, fragment.data_path(tile.field, tile.part)) else { continue };
+            let (Ok(range), Ok(path)) = (range, fragment.data_path(tile.field, tile.part)) else {
+                continue;
+            };
             let len = range.end.saturating_sub(range.start);
             let sum = bytes.saturating_add(len);
             if state.held.saturating_add(sum) > room {
@@ -64,7 +72,10 @@ impl Ahead {
             if len > 0 {
                 place.insert((number, requests.len()));
                 bytes = sum;
-                requests.push(ReadRequest { path, range: ReadRange::Bytes(range) });
+                requests.push(ReadRequest {
+                    path,
+                    range: ReadRange::Bytes(range),
+                });
             }
         }
         if requests.is_empty() {
@@ -74,12 +85,24 @@ impl Ahead {
         state.held += bytes;
         let left = requests.len();
         let pending = Some(array.location().storage.start_read(requests));
-        state.reads.insert(number, Read { pending, arrived: Vec::new(), left, bytes });
+        state.reads.insert(
+            number,
+            Read {
+                pending,
+                arrived: Vec::new(),
+                left,
+                bytes,
+            },
+        );
     }
 
     /// Whether a tile was asked for and not taken yet.
     pub(super) fn has(&self, tile: &StoredTile) -> bool {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).places.contains_key(tile)
+        self.state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .places
+            .contains_key(tile)
     }
 
     /// The bytes of a tile that [was asked for](Self::has), once they are there.
@@ -101,7 +124,11 @@ impl Ahead {
                 }
             }
         }
-        let bytes = read.arrived.get_mut(place).map(std::mem::take).ok_or_else(gone)?;
+        let bytes = read
+            .arrived
+            .get_mut(place)
+            .map(std::mem::take)
+            .ok_or_else(gone)?;
         let len = bytes.len() as u64;
         read.left -= 1;
         read.bytes = read.bytes.saturating_sub(len);

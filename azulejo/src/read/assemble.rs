@@ -9,7 +9,9 @@ use super::fetch::{StoredTile, fetch};
 use super::fixed::{FixedBuffer, FixedOut};
 use super::gather::{each, split};
 use super::plan::{BatchPlan, DensePlan, Slot};
-use super::unfilter::{Cells, PARALLEL_BYTES, StoredPart, TileRequest, fixed_parts, load_into, stored_tiles};
+use super::unfilter::{
+    Cells, PARALLEL_BYTES, StoredPart, TileRequest, fixed_parts, load_into, stored_tiles,
+};
 use super::unmet::{fill_unmet, met, refilled};
 use crate::array::Array;
 use crate::buffer_pool::BufferPool;
@@ -54,19 +56,33 @@ impl Assembler<'_> {
         }
     }
 
-    /// The columns of a batch with all cells as they are, and which of them meet the condition, if there is one.
+    /// The columns of a batch with all cells as they are, and which of them meet the condition, if
+    /// there is one.
     pub fn unmasked(&self, batch: &BatchPlan) -> Result<(ColumnSet, Option<Vec<u8>>)> {
         self.read(batch, false)
     }
 
     fn read(&self, batch: &BatchPlan, refills: bool) -> Result<(ColumnSet, Option<Vec<u8>>)> {
         let mut buffers = FixedBuffer::of(self.fields, batch.cells, self.pool)?;
-        let outs = self.fields.iter().zip(&mut buffers).filter(|(f, _)| !f.column_type.is_var());
-        self.fixed(batch, outs.map(|(field, buffer)| buffer.out(field)).collect())?;
+        let outs = self
+            .fields
+            .iter()
+            .zip(&mut buffers)
+            .filter(|(f, _)| !f.column_type.is_var());
+        self.fixed(
+            batch,
+            outs.map(|(field, buffer)| buffer.out(field)).collect(),
+        )?;
         let mut var = Vec::with_capacity(self.fields.len());
         for field in self.fields {
             self.operation.check()?;
-            var.push(field.column_type.is_var().then(|| self.var(batch, field)).transpose()?);
+            var.push(
+                field
+                    .column_type
+                    .is_var()
+                    .then(|| self.var(batch, field))
+                    .transpose()?,
+            );
         }
         let views = var.iter().zip(&buffers).zip(self.fields);
         let views = views.map(|((var, buffer), field)| match var {
@@ -75,7 +91,12 @@ impl Assembler<'_> {
         });
         let mask = self.mask(batch, &views.collect::<Vec<_>>())?;
         if let Some(mask) = mask.as_ref().filter(|mask| refills && mask.contains(&0)) {
-            for ((field, buffer), var) in self.fields.iter().zip(&mut buffers).zip(&mut var).take(self.asked)
+            for ((field, buffer), var) in self
+                .fields
+                .iter()
+                .zip(&mut buffers)
+                .zip(&mut var)
+                .take(self.asked)
             {
                 match var {
                     Some(column) => *column = refilled(column, field, mask)?,
@@ -84,22 +105,43 @@ impl Assembler<'_> {
             }
         }
         let columns = self.fields.iter().zip(buffers).zip(var).take(self.asked);
-        let columns = columns
-            .map(|((field, buffer), var)| var.unwrap_or_else(|| buffer.into_column(field, batch.cells)));
-        Ok((ColumnSet { cell_num: batch.cells, columns: columns.collect() }, mask))
+        let columns = columns.map(|((field, buffer), var)| {
+            var.unwrap_or_else(|| buffer.into_column(field, batch.cells))
+        });
+        Ok((
+            ColumnSet {
+                cell_num: batch.cells,
+                columns: columns.collect(),
+            },
+            mask,
+        ))
     }
 
-    /// Fills memory for the fields asked for, all of fixed length, cells that do not meet the condition with fill values.
+    /// Fills memory for the fields asked for, all of fixed length, cells that do not meet the
+    /// condition with fill values.
     pub fn refilled_fixed(&self, batch: &BatchPlan, mut outs: Vec<FixedOut<'_>>) -> Result<()> {
         if self.condition.is_none() {
             return self.fixed(batch, outs);
         }
         let others = self.fields.get(self.asked..).unwrap_or(&[]);
         let mut buffers = FixedBuffer::of(others, batch.cells, self.pool)?;
-        let more = others.iter().zip(&mut buffers).map(|(field, buffer)| buffer.out(field));
-        self.fixed(batch, outs.iter_mut().map(FixedOut::again).chain(more).collect())?;
-        let more = others.iter().zip(&buffers).map(|(field, buffer)| buffer.view(field, batch.cells));
-        let views: Vec<FieldView<'_>> = outs.iter().map(|out| out.view(batch.cells)).chain(more).collect();
+        let more = others
+            .iter()
+            .zip(&mut buffers)
+            .map(|(field, buffer)| buffer.out(field));
+        self.fixed(
+            batch,
+            outs.iter_mut().map(FixedOut::again).chain(more).collect(),
+        )?;
+        let more = others
+            .iter()
+            .zip(&buffers)
+            .map(|(field, buffer)| buffer.view(field, batch.cells));
+        let views: Vec<FieldView<'_>> = outs
+            .iter()
+            .map(|out| out.view(batch.cells))
+            .chain(more)
+            .collect();
         let mask = self.mask(batch, &views)?;
         match mask.filter(|mask| mask.contains(&0)) {
             Some(mask) => outs.iter_mut().try_for_each(|out| self.refill(&mask, out)),
@@ -111,8 +153,18 @@ impl Assembler<'_> {
     fn refill(&self, mask: &[u8], out: &mut FixedOut<'_>) -> Result<()> {
         match out.field.field {
             Field::Attribute(_) => {
-                let FixedOut { field, data, validity } = out;
-                fill_unmet(self.array.context(), mask, &field.fill, data, validity.as_deref_mut())
+                let FixedOut {
+                    field,
+                    data,
+                    validity,
+                } = out;
+                fill_unmet(
+                    self.array.context(),
+                    mask,
+                    &field.fill,
+                    data,
+                    validity.as_deref_mut(),
+                )
             }
             _ => Ok(()),
         }
@@ -120,19 +172,33 @@ impl Assembler<'_> {
 
     /// Asks for the tiles of a batch in the order in which [`Self::unmasked`] takes them.
     pub fn start(&self, batch: &BatchPlan) -> Result<()> {
-        let Some(ahead) = self.ahead else { return Ok(()) };
+        let Some(ahead) = self.ahead else {
+            return Ok(());
+        };
         let room = self.tile_bytes / 2;
-        let attributes = self.fields.iter().filter(|field| matches!(field.field, Field::Attribute(_)));
-        let (var, fixed): (Vec<&BoundField>, Vec<_>) = attributes.partition(|f| f.column_type.is_var());
+        let attributes = self
+            .fields
+            .iter()
+            .filter(|field| matches!(field.field, Field::Attribute(_)));
+        let (var, fixed): (Vec<&BoundField>, Vec<_>) =
+            attributes.partition(|f| f.column_type.is_var());
         for group in self.groups(batch, &fixed)? {
-            ahead.start(self.array, &self.stored(batch.slots.get(group).unwrap_or(&[]), &fixed)?, room);
+            ahead.start(
+                self.array,
+                &self.stored(batch.slots.get(group).unwrap_or(&[]), &fixed)?,
+                room,
+            );
         }
         for field in var {
             let mut stored = Vec::new();
             for slot in &batch.slots {
                 if let Some(field) = field_in(self.array, slot.fragment, field) {
-                    let request =
-                        TileRequest { fragment: slot.fragment, field, tile: slot.tile, cells: Cells::All };
+                    let request = TileRequest {
+                        fragment: slot.fragment,
+                        field,
+                        tile: slot.tile,
+                        cells: Cells::All,
+                    };
                     stored_tiles(self.array, &request, &mut stored)?;
                 }
             }
@@ -157,9 +223,18 @@ impl Assembler<'_> {
         if self.array.location().storage.has_cheap_reads() {
             let layers = self.layers(batch, &batch.slots, &mut outs)?;
             let threads = self.threads(&layers);
-            return fill_layers(self.array, self.pool, batch, &batch.slots, layers, None, threads);
+            return fill_layers(
+                self.array,
+                self.pool,
+                batch,
+                &batch.slots,
+                layers,
+                None,
+                threads,
+            );
         }
-        // Elsewhere stored tiles are read in large batches, each while the one before is unfiltered.
+        // Elsewhere stored tiles are read in large batches, each while the one before is
+        // unfiltered.
         let fields: Vec<&BoundField> = outs.iter().map(|out| out.field).collect();
         let groups = self.groups(batch, &fields)?;
         let mut fetched = match groups.first() {
@@ -169,12 +244,24 @@ impl Assembler<'_> {
         for (i, group) in groups.iter().enumerate() {
             self.operation.check()?;
             let slots = batch.slots.get(group.clone()).unwrap_or(&[]);
-            let ahead = groups.get(i + 1).and_then(|next| batch.slots.get(next.clone()));
+            let ahead = groups
+                .get(i + 1)
+                .and_then(|next| batch.slots.get(next.clone()));
             let layers = self.layers(batch, slots, &mut outs)?;
             let threads = self.threads(&layers);
             let (filled, next) = self.array.context().install(|| {
                 rayon::join(
-                    || fill_layers(self.array, self.pool, batch, slots, layers, Some(&fetched), threads),
+                    || {
+                        fill_layers(
+                            self.array,
+                            self.pool,
+                            batch,
+                            slots,
+                            layers,
+                            Some(&fetched),
+                            threads,
+                        )
+                    },
                     || ahead.map(|slots| self.fetch(slots, &fields)).transpose(),
                 )
             });
@@ -192,7 +279,10 @@ impl Assembler<'_> {
         };
         let most = tiles.map(cost).max().unwrap_or(0).max(1);
         let context = self.array.context();
-        context.threads().min(usize::try_from(self.tile_bytes / most).unwrap_or(usize::MAX)).max(1)
+        context
+            .threads()
+            .min(usize::try_from(self.tile_bytes / most).unwrap_or(usize::MAX))
+            .max(1)
     }
 
     /// Cuts the slots of a batch where their stored tiles exceed a quarter of what tiles may take.
@@ -222,7 +312,8 @@ impl Assembler<'_> {
         for field in fields {
             for slot in slots {
                 if let Some(field) = field_in(self.array, slot.fragment, field) {
-                    let (values, validity) = fixed_parts(self.array, slot.fragment, field, slot.tile)?;
+                    let (values, validity) =
+                        fixed_parts(self.array, slot.fragment, field, slot.tile)?;
                     tiles.push(values.tile);
                     tiles.extend(validity.map(|part| part.tile));
                 }
@@ -235,10 +326,15 @@ impl Assembler<'_> {
     fn fetch(&self, slots: &[Slot], fields: &[&BoundField]) -> Result<ReadAhead> {
         let tiles = self.stored(slots, fields)?;
         let fetched = fetch(self.array, &tiles, self.pool, self.ahead)?;
-        Ok(tiles.into_iter().zip(fetched).map(|(tile, fetched)| (tile, fetched.bytes)).collect())
+        Ok(tiles
+            .into_iter()
+            .zip(fetched)
+            .map(|(tile, fetched)| (tile, fetched.bytes))
+            .collect())
     }
 
-    /// The buffers to fill, and the stored tiles that they are filled from; what has no tile is filled at once.
+    /// The buffers to fill, and the stored tiles that they are filled from; what has no tile is
+    /// filled at once.
     fn layers<'a, 'o>(
         &'a self,
         batch: &BatchPlan,
@@ -271,25 +367,43 @@ impl Assembler<'_> {
                 validities.push(validity);
             }
             let cell_size = out.field.column_type.cell_size();
-            layers.push(Layer { out: &mut *out.data, cell_size, tiles: values });
+            layers.push(Layer {
+                out: &mut *out.data,
+                cell_size,
+                tiles: values,
+            });
             if let Some(out) = &mut out.validity {
-                layers.push(Layer { out, cell_size: 1, tiles: validities });
+                layers.push(Layer {
+                    out,
+                    cell_size: 1,
+                    tiles: validities,
+                });
             }
         }
         Ok(layers)
     }
 
     fn is_dense(&self, fragment: usize) -> bool {
-        self.array.fragments().get(fragment).is_some_and(crate::array::Fragment::is_dense)
+        self.array
+            .fragments()
+            .get(fragment)
+            .is_some_and(crate::array::Fragment::is_dense)
     }
 
     /// Tiles of dense fragments must have as many cells as the array's.
     fn check(&self, slot: &Slot, cell_num: usize) -> Result<()> {
         let expected = self.plan.grid.tile_cells();
         if self.is_dense(slot.fragment) && cell_num as u64 != expected {
-            let name = self.array.fragments().get(slot.fragment).map_or("", |f| f.name());
+            let name = self
+                .array
+                .fragments()
+                .get(slot.fragment)
+                .map_or("", |f| f.name());
             let reason = format!("tile {} has {cell_num} cells, not {expected}", slot.tile);
-            return Err(Error::decode(name, azulejo_format::DecodeError::invalid("tile", 0, reason)));
+            return Err(Error::decode(
+                name,
+                azulejo_format::DecodeError::invalid("tile", 0, reason),
+            ));
         }
         Ok(())
     }
@@ -301,7 +415,11 @@ impl Assembler<'_> {
         if cells as u64 >= self.plan.grid.tile_cells() || !self.is_dense(slot.fragment) {
             return Cells::All;
         }
-        Cells::Spans(batch.copies.spans(copies, &(0..batch.cells), SPAN_GAP_BYTES / cell_size.max(1)))
+        Cells::Spans(batch.copies.spans(
+            copies,
+            &(0..batch.cells),
+            SPAN_GAP_BYTES / cell_size.max(1),
+        ))
     }
 
     /// Makes a column of var-length cells.
@@ -330,7 +448,11 @@ impl Assembler<'_> {
         }
         let tiles: Vec<(&Slot, &Tile)> = loaded.into_iter().zip(&tiles).collect();
         let context = self.array.context();
-        let parts = if batch.cells.saturating_mul(16) < PARALLEL_BYTES { 1 } else { 4 };
+        let parts = if batch.cells.saturating_mul(16) < PARALLEL_BYTES {
+            1
+        } else {
+            4
+        };
         let bands = bands(&(0..batch.cells), parts);
 
         let mut offsets =
@@ -342,13 +464,23 @@ impl Assembler<'_> {
             ends.fill(fill_len);
         }
         let pieces = split(ends, bands.iter().map(Range::len));
-        each(context, bands.iter().zip(pieces).collect(), |(band, lens)| {
-            for (slot, tile) in &tiles {
-                let copies = batch.copies.get(slot.copies.clone());
-                copy_lengths(&batch.copies, copies, tile.offsets.as_deref().unwrap_or(&[]), lens, band)?;
-            }
-            Ok(())
-        })?;
+        each(
+            context,
+            bands.iter().zip(pieces).collect(),
+            |(band, lens)| {
+                for (slot, tile) in &tiles {
+                    let copies = batch.copies.get(slot.copies.clone());
+                    copy_lengths(
+                        &batch.copies,
+                        copies,
+                        tile.offsets.as_deref().unwrap_or(&[]),
+                        lens,
+                        band,
+                    )?;
+                }
+                Ok(())
+            },
+        )?;
         let mut sum = 0u64;
         for end in placed.iter_mut() {
             sum = sum.checked_add(*end).ok_or_else(beyond)?;
@@ -359,36 +491,42 @@ impl Assembler<'_> {
         let placed: &[u64] = placed;
         let bytes = |band: &Range<usize>| (placed[band.end] - placed[band.start]) as usize;
         let pieces = split(data.as_slice_mut(), bands.iter().map(bytes));
-        each(context, bands.iter().zip(pieces).collect(), |(band, out)| {
-            let placed = placed.get(band.start..=band.end).unwrap_or(&[]);
-            for (slot, tile) in &tiles {
-                let copies = batch.copies.get(slot.copies.clone());
-                let source = (&*tile.data, tile.offsets.as_deref().unwrap_or(&[]));
-                copy_var(&batch.copies, copies, source, (&mut *out, placed), band)?;
-            }
-            if fill_len == 0 {
-                return Ok(());
-            }
-            let base = placed.first().copied().unwrap_or(0);
-            let mut fill = |row: super::copy::Row| {
-                for i in 0..row.axis.count {
-                    let at = row.out - band.start + i * row.axis.out;
-                    let start = (placed.get(at).ok_or_else(beyond)? - base) as usize;
-                    let place = out.get_mut(start..start + field.fill.bytes.len()).ok_or_else(beyond)?;
-                    place.copy_from_slice(&field.fill.bytes);
+        each(
+            context,
+            bands.iter().zip(pieces).collect(),
+            |(band, out)| {
+                let placed = placed.get(band.start..=band.end).unwrap_or(&[]);
+                for (slot, tile) in &tiles {
+                    let copies = batch.copies.get(slot.copies.clone());
+                    let source = (&*tile.data, tile.offsets.as_deref().unwrap_or(&[]));
+                    copy_var(&batch.copies, copies, source, (&mut *out, placed), band)?;
+                }
+                if fill_len == 0 {
+                    return Ok(());
+                }
+                let base = placed.first().copied().unwrap_or(0);
+                let mut fill = |row: super::copy::Row| {
+                    for i in 0..row.axis.count {
+                        let at = row.out - band.start + i * row.axis.out;
+                        let start = (placed.get(at).ok_or_else(beyond)? - base) as usize;
+                        let place = out
+                            .get_mut(start..start + field.fill.bytes.len())
+                            .ok_or_else(beyond)?;
+                        place.copy_from_slice(&field.fill.bytes);
+                    }
+                    Ok(())
+                };
+                for copy in batch.fills.all() {
+                    batch.fills.rows(copy, band, &mut fill)?;
+                }
+                for slot in &lacking {
+                    for copy in batch.copies.get(slot.copies.clone()) {
+                        batch.copies.rows(copy, band, &mut fill)?;
+                    }
                 }
                 Ok(())
-            };
-            for copy in batch.fills.all() {
-                batch.fills.rows(copy, band, &mut fill)?;
-            }
-            for slot in &lacking {
-                for copy in batch.copies.get(slot.copies.clone()) {
-                    batch.copies.rows(copy, band, &mut fill)?;
-                }
-            }
-            Ok(())
-        })?;
+            },
+        )?;
 
         let validity = if field.column_type.nullable {
             let mut validity = MutableBuffer::from_len_zeroed(batch.cells);
@@ -397,7 +535,13 @@ impl Assembler<'_> {
             let filled = [u8::from(field.fill.valid)];
             fill_cells(&batch.fills, batch.fills.all(), &filled, out, &all)?;
             for slot in &lacking {
-                fill_cells(&batch.copies, batch.copies.get(slot.copies.clone()), &filled, out, &all)?;
+                fill_cells(
+                    &batch.copies,
+                    batch.copies.get(slot.copies.clone()),
+                    &filled,
+                    out,
+                    &all,
+                )?;
             }
             for (slot, tile) in &tiles {
                 let copies = batch.copies.get(slot.copies.clone());
@@ -421,13 +565,16 @@ impl Assembler<'_> {
 
     /// Writes the coordinates along a dimension.
     fn coordinates(&self, batch: &BatchPlan, d: usize, out: &mut [u8]) {
-        let (Some(axis), Some(selection)) = (self.plan.grid.axes().get(d), self.plan.selection.get(d)) else {
+        let (Some(axis), Some(selection)) =
+            (self.plan.grid.axes().get(d), self.plan.selection.get(d))
+        else {
             return;
         };
         let size = out.len().checked_div(batch.cells).unwrap_or(1);
         let mut value = vec![0; size];
         for placed in &batch.boxes {
-            let Some(out) = out.get_mut(placed.base * size..(placed.base + placed.cells) * size) else {
+            let Some(out) = out.get_mut(placed.base * size..(placed.base + placed.cells) * size)
+            else {
                 continue;
             };
             let positions = placed.positions[d].clone();
@@ -449,23 +596,37 @@ impl Assembler<'_> {
         }
     }
 
-    /// Which cells meet the condition, one byte each; `views` are the cells of all fields, in their order.
+    /// Which cells meet the condition, one byte each; `views` are the cells of all fields, in their
+    /// order.
     fn mask(&self, batch: &BatchPlan, views: &[FieldView<'_>]) -> Result<Option<Vec<u8>>> {
-        let Some(condition) = self.condition else { return Ok(None) };
+        let Some(condition) = self.condition else {
+            return Ok(None);
+        };
         let evaluate = |condition: &crate::condition::BoundCondition| -> Result<Vec<u8>> {
             let view = |name: &Arc<str>| {
-                let place = self.fields.iter().position(|field| field.column_type.name == *name);
+                let place = self
+                    .fields
+                    .iter()
+                    .position(|field| field.column_type.name == *name);
                 let view = place.and_then(|place| views.get(place));
-                view.copied().ok_or_else(|| Error::Internal(format!("no column {name}")))
+                view.copied()
+                    .ok_or_else(|| Error::Internal(format!("no column {name}")))
             };
-            let views = condition.fields().iter().map(view).collect::<Result<Vec<_>>>()?;
+            let views = condition
+                .fields()
+                .iter()
+                .map(view)
+                .collect::<Result<Vec<_>>>()?;
             met(self.array.context(), condition, &views, batch.cells)
         };
         let mut mask = evaluate(&condition.condition)?;
-        // Cells of fragments that lack an attribute do not read as its fill value: tests of it are false for them.
+        // Cells of fragments that lack an attribute do not read as its fill value: tests of it are
+        // false for them.
         let mut others: HashMap<*const ArraySchema, Vec<u8>> = HashMap::new();
         for slot in &batch.slots {
-            let Some(fragment) = self.array.fragments().get(slot.fragment) else { continue };
+            let Some(fragment) = self.array.fragments().get(slot.fragment) else {
+                continue;
+            };
             let lacks = |name: &Arc<str>| fragment.field(name).is_none();
             if !condition.condition.fields().iter().any(lacks) {
                 continue;
@@ -473,9 +634,13 @@ impl Assembler<'_> {
             if let std::collections::hash_map::Entry::Vacant(entry) =
                 others.entry(Arc::as_ptr(fragment.schema()))
             {
-                entry.insert(evaluate(&condition.condition.for_fragment(fragment.schema()))?);
+                entry.insert(evaluate(
+                    &condition.condition.for_fragment(fragment.schema()),
+                )?);
             }
-            let Some(other) = others.get(&Arc::as_ptr(fragment.schema())) else { continue };
+            let Some(other) = others.get(&Arc::as_ptr(fragment.schema())) else {
+                continue;
+            };
             for copy in batch.copies.get(slot.copies.clone()) {
                 batch.copies.rows(copy, &(0..batch.cells), &mut |row| {
                     for i in 0..row.axis.count {
@@ -500,9 +665,21 @@ fn fill(
     out: &mut FixedOut<'_>,
 ) -> Result<()> {
     let all = 0..batch.cells;
-    fill_cells(list, list.get(copies.clone()), &out.field.fill.bytes, out.data, &all)?;
+    fill_cells(
+        list,
+        list.get(copies.clone()),
+        &out.field.fill.bytes,
+        out.data,
+        &all,
+    )?;
     if let Some(validity) = &mut out.validity {
-        fill_cells(list, list.get(copies), &[u8::from(out.field.fill.valid)], validity, &all)?;
+        fill_cells(
+            list,
+            list.get(copies),
+            &[u8::from(out.field.fill.valid)],
+            validity,
+            &all,
+        )?;
     }
     Ok(())
 }
@@ -511,5 +688,7 @@ fn fill(
 fn bands(whole: &Range<usize>, parts: usize) -> Vec<Range<usize>> {
     let each = whole.len().div_ceil(parts).max(1);
     let starts = whole.clone().step_by(each);
-    starts.map(|start| start..(start + each).min(whole.end)).collect()
+    starts
+        .map(|start| start..(start + each).min(whole.end))
+        .collect()
 }

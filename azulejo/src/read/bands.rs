@@ -1,9 +1,11 @@
-//! Fixed-length cells of dense tiles to where they belong: read, unfiltered and copied chunk after chunk.
+//! Fixed-length cells of dense tiles to where they belong: read, unfiltered and copied chunk after
+//! chunk.
 //!
-//! The output is cut into bands of consecutive cells, each for one thread, where tiles end if possible. For its band a
-//! thread takes tile after tile and of each only the chunks that hold wanted cells: a chunk is read, unfiltered into a small
-//! buffer that stays in cache, and copied, so that all memory that is touched once is the output. A chunk whose cells follow
-//! one another in the output too is unfiltered there.
+//! The output is cut into bands of consecutive cells, each for one thread, where tiles end if
+//! possible. For its band a thread takes tile after tile and of each only the chunks that hold
+//! wanted cells: a chunk is read, unfiltered into a small buffer that stays in cache, and copied,
+//! so that all memory that is touched once is the output. A chunk whose cells follow one another in
+//! the output too is unfiltered there.
 
 use super::chunk_walk::{ChunkWalk, Met, Stored, Window, in_file};
 use super::fetch::{FetchedBytes, StoredTile};
@@ -23,7 +25,8 @@ use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
 
-/// Stored chunks are about this long, so wanted cells closer than a fraction of it share chunks anyway.
+/// Stored chunks are about this long, so wanted cells closer than a fraction of it share chunks
+/// anyway.
 pub(super) const SPAN_GAP_BYTES: usize = 16 * 1024;
 
 /// Chunks are about this long unless an array says otherwise.
@@ -50,7 +53,8 @@ pub(super) struct Layer<'a, 'o> {
 /// Stored tiles that were read ahead, where small reads are dear.
 pub(super) type ReadAhead = HashMap<StoredTile, FetchedBytes>;
 
-/// Fills the cells that some slots of a batch have. `fetched` holds their stored tiles, unless small reads are cheap.
+/// Fills the cells that some slots of a batch have. `fetched` holds their stored tiles, unless
+/// small reads are cheap.
 pub(super) fn fill_layers(
     array: &Array,
     pool: &BufferPool,
@@ -60,11 +64,20 @@ pub(super) fn fill_layers(
     fetched: Option<&ReadAhead>,
     threads: usize,
 ) -> Result<()> {
-    let widest = layers.iter().map(|layer| layer.cell_size).max().unwrap_or(1);
+    let widest = layers
+        .iter()
+        .map(|layer| layer.cell_size)
+        .max()
+        .unwrap_or(1);
     let streams = layers.iter().map(|layer| layer.out.len()).sum::<usize>() >= STREAMED_BYTES;
     let bands = bands(batch, slots, widest, threads);
     let mut work = Vec::with_capacity(bands.len() * layers.len());
-    for Layer { out, cell_size, tiles } in layers {
+    for Layer {
+        out,
+        cell_size,
+        tiles,
+    } in layers
+    {
         let mut rest = out;
         let mut at = 0;
         let tiles = std::sync::Arc::new(tiles);
@@ -104,7 +117,9 @@ pub(super) fn fill_layers(
     if work.len() < 2 || threads < 2 {
         return work.into_iter().try_for_each(run);
     }
-    array.context().install(|| work.into_par_iter().with_max_len(1).try_for_each(run))
+    array
+        .context()
+        .install(|| work.into_par_iter().with_max_len(1).try_for_each(run))
 }
 
 /// Consecutive cells of the output, and the slots that have some of them.
@@ -131,13 +146,19 @@ fn bands(batch: &BatchPlan, slots: &[Slot], cell_size: usize, threads: usize) ->
         let copies = batch.copies.get(slot.copies.clone());
         let reaches = copies.iter().map(|copy| batch.copies.reach(copy));
         let cells = reaches.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))?;
-        let spans = batch.copies.spans(copies, &cells, SPAN_GAP_BYTES / cell_size.max(1));
+        let spans = batch
+            .copies
+            .spans(copies, &cells, SPAN_GAP_BYTES / cell_size.max(1));
         // A cell costs its chunk.
         let bytes = spans.iter().fold(0usize, |sum, span| {
             let cells = usize::try_from(span.end - span.start).unwrap_or(usize::MAX);
             sum.saturating_add(cells.saturating_mul(cell_size).max(CHUNK_BYTES))
         });
-        Some(Band { cells, slots: vec![i], bytes })
+        Some(Band {
+            cells,
+            slots: vec![i],
+            bytes,
+        })
     };
     let mut single: Vec<Band> = slots.iter().enumerate().filter_map(band_of).collect();
     single.sort_unstable_by_key(|band| band.cells.start);
@@ -149,34 +170,53 @@ fn bands(batch: &BatchPlan, slots: &[Slot], cell_size: usize, threads: usize) ->
             _ => clusters.push(band),
         }
     }
-    let total = clusters.iter().fold(0usize, |sum, c| sum.saturating_add(c.bytes));
-    let wanted = if total < PARALLEL_BYTES { 1 } else { threads * BANDS_PER_THREAD };
-    let (needed, splits) =
-        (threads.min(wanted).div_ceil(clusters.len().max(1)), wanted.div_ceil(clusters.len().max(1)));
+    let total = clusters
+        .iter()
+        .fold(0usize, |sum, c| sum.saturating_add(c.bytes));
+    let wanted = if total < PARALLEL_BYTES {
+        1
+    } else {
+        threads * BANDS_PER_THREAD
+    };
+    let (needed, splits) = (
+        threads.min(wanted).div_ceil(clusters.len().max(1)),
+        wanted.div_ceil(clusters.len().max(1)),
+    );
     let boxes = batch.boxes.first().filter(|_| batch.boxes.len() == 1);
-    let row = boxes.and_then(|b| b.strides.iter().copied().max()).unwrap_or(1).max(1);
+    let row = boxes
+        .and_then(|b| b.strides.iter().copied().max())
+        .unwrap_or(1)
+        .max(1);
     let mut bands: Vec<Band> = Vec::new();
     for cluster in clusters {
-        // A chunk that two bands need is unfiltered twice: few cuts, unless a thread would have nothing to do.
+        // A chunk that two bands need is unfiltered twice: few cuts, unless a thread would have
+        // nothing to do.
         let chunks = cluster.bytes / cluster.slots.len().max(1) / CHUNK_BYTES;
         let parts = splits.min(chunks / 8).max(needed.min(chunks / 2));
         if parts > 1 {
             let each = (cluster.cells.len() / parts).max(1).next_multiple_of(row);
             for start in cluster.cells.clone().step_by(each) {
                 let cells = start..(start + each).min(cluster.cells.end);
-                bands.push(Band { cells, slots: cluster.slots.clone(), bytes: cluster.bytes / parts });
+                bands.push(Band {
+                    cells,
+                    slots: cluster.slots.clone(),
+                    bytes: cluster.bytes / parts,
+                });
             }
             continue;
         }
         match bands.last_mut() {
-            Some(last) if wanted == 1 || last.bytes.saturating_add(cluster.bytes) <= total / wanted => {
+            Some(last)
+                if wanted == 1 || last.bytes.saturating_add(cluster.bytes) <= total / wanted =>
+            {
                 last.join(cluster);
             }
             _ => bands.push(cluster),
         }
     }
     for band in &mut bands {
-        band.slots.sort_unstable_by_key(|&slot| slots.get(slot).map(|s| (s.fragment, s.tile)));
+        band.slots
+            .sort_unstable_by_key(|&slot| slots.get(slot).map(|s| (s.fragment, s.tile)));
     }
     bands
 }
@@ -221,13 +261,18 @@ impl Filler<'_> {
         };
         let stored = match fetched {
             Some(fetched) => Stored::Bytes(
-                fetched.get(&part.tile).ok_or_else(|| Error::Internal("a tile was not fetched".into()))?,
+                fetched
+                    .get(&part.tile)
+                    .ok_or_else(|| Error::Internal("a tile was not fetched".into()))?,
             ),
             None => {
                 let of = (part.tile.fragment, part.tile.field, part.tile.part);
                 if file.as_ref().is_none_or(|file| file.of != of) {
                     self.window.clear();
-                    *file = Some(OpenFile { of, reader: open(self.array, &part.tile)? });
+                    *file = Some(OpenFile {
+                        of,
+                        reader: open(self.array, &part.tile)?,
+                    });
                 }
                 match file {
                     Some(file) => Stored::File(&mut *file.reader),
@@ -249,7 +294,10 @@ impl Filler<'_> {
         window: &mut Window,
     ) -> Result<()> {
         let (copies, size) = (self.batch.copies.get(slot.copies.clone()), self.cell_size);
-        let spans = self.batch.copies.spans(copies, self.band, SPAN_GAP_BYTES / size.max(1));
+        let spans = self
+            .batch
+            .copies
+            .spans(copies, self.band, SPAN_GAP_BYTES / size.max(1));
         let wanted: u64 = spans.iter().map(|s| s.end - s.start).sum();
         let len = part.len()?;
         // Writers store tiles without cells in more than one way; none of them matters.
@@ -260,10 +308,18 @@ impl Filler<'_> {
         let scatters = part.stores_as_is
             && matches!(stored, Stored::File(_))
             && scatter::is_worthwhile(&self.batch.copies, copies, size, len);
-        let mut walk =
-            ChunkWalk::new(stored, window, self.pool, part.range.clone(), len as u64, whole, scatters)?;
-        let bytes =
-            |span: &Range<u64>| span.start.saturating_mul(size as u64)..span.end.saturating_mul(size as u64);
+        let mut walk = ChunkWalk::new(
+            stored,
+            window,
+            self.pool,
+            part.range.clone(),
+            len as u64,
+            whole,
+            scatters,
+        )?;
+        let bytes = |span: &Range<u64>| {
+            span.start.saturating_mul(size as u64)..span.end.saturating_mul(size as u64)
+        };
         let end = spans.last().map_or(0, |span| bytes(span).end);
         let mut spans_left = spans.iter().map(bytes).peekable();
         let mut whole_tile: Option<PoolBuffer> = None;
@@ -276,11 +332,14 @@ impl Filler<'_> {
                 Some(_) => {}
             }
             let from_to = (holds.start as usize, holds.end as usize);
-            let in_cells =
-                whole_tile.is_none() && from_to.0.is_multiple_of(size) && from_to.1.is_multiple_of(size);
+            let in_cells = whole_tile.is_none()
+                && from_to.0.is_multiple_of(size)
+                && from_to.1.is_multiple_of(size);
             let cells = from_to.0 / size..from_to.1 / size;
-            let scattered =
-                scatters && in_cells && met.is_plain() && self.scatter(slot, &mut walk, &met, &cells)?;
+            let scattered = scatters
+                && in_cells
+                && met.is_plain()
+                && self.scatter(slot, &mut walk, &met, &cells)?;
             if !scattered {
                 let chunk = walk.chunk(&met)?;
                 if in_cells {
@@ -289,10 +348,13 @@ impl Filler<'_> {
                     // Early versions cut cells in two: such tiles are put together first.
                     let tile = whole_tile.get_or_insert_with(|| self.pool.take(len));
                     let place = tile.get_mut(from_to.0..from_to.1).unwrap_or_default();
-                    part.pipeline.decode_chunk(&part.ctx, &chunk, place, self.scratch).map_err(corrupt)?;
+                    part.pipeline
+                        .decode_chunk(&part.ctx, &chunk, place, self.scratch)
+                        .map_err(corrupt)?;
                 }
             }
-            // The header behind the last chunk that is wanted would cost a read; behind the tile's last one none may be.
+            // The header behind the last chunk that is wanted would cost a read; behind the tile's
+            // last one none may be.
             if holds.end >= end && holds.end < len as u64 {
                 break;
             }
@@ -300,13 +362,21 @@ impl Filler<'_> {
         match whole_tile {
             Some(tile) => {
                 let done = 0..part.cell_num;
-                copy_part(&self.batch.copies, copies, (&tile, done), self.out, self.band, size)
+                copy_part(
+                    &self.batch.copies,
+                    copies,
+                    (&tile, done),
+                    self.out,
+                    self.band,
+                    size,
+                )
             }
             None => Ok(()),
         }
     }
 
-    /// Reads a plain chunk, which holds the tile's cells `cells`, to its places; false if that cannot be.
+    /// Reads a plain chunk, which holds the tile's cells `cells`, to its places; false if that
+    /// cannot be.
     fn scatter(
         &mut self,
         slot: &Slot,
@@ -315,16 +385,23 @@ impl Filler<'_> {
         cells: &Range<usize>,
     ) -> Result<bool> {
         let copies = self.batch.copies.get(slot.copies.clone());
-        let window = copy::Window { out: self.band.clone(), src: cells.clone() };
+        let window = copy::Window {
+            out: self.band.clone(),
+            src: cells.clone(),
+        };
         let reads = scatter::scattered_reads(
             &self.batch.copies,
             copies,
             &window,
             self.out,
             self.cell_size,
-            self.pool.room(&mut self.buffer, cells.len() * self.cell_size),
+            self.pool
+                .room(&mut self.buffer, cells.len() * self.cell_size),
         )?;
-        reads.map(|reads| walk.scatter(met, reads)).transpose().map(|done| done.is_some())
+        reads
+            .map(|reads| walk.scatter(met, reads))
+            .transpose()
+            .map(|done| done.is_some())
     }
 
     /// Takes a chunk, which holds the tile's cells `cells`.
@@ -345,21 +422,35 @@ impl Filler<'_> {
             let start = copy.out + (cells.start - copy.src);
             if start >= self.band.start && start + cells.len() <= self.band.end {
                 let from = (start - self.band.start) * size;
-                let place = self.out.get_mut(from..from + cells.len() * size).unwrap_or_default();
-                return part.pipeline.decode_chunk(&part.ctx, chunk, place, self.scratch).map_err(corrupt);
+                let place = self
+                    .out
+                    .get_mut(from..from + cells.len() * size)
+                    .unwrap_or_default();
+                return part
+                    .pipeline
+                    .decode_chunk(&part.ctx, chunk, place, self.scratch)
+                    .map_err(corrupt);
             }
         }
-        let mut opened = part.pipeline.open_chunk(&part.ctx, chunk, self.scratch).map_err(corrupt)?;
+        let mut opened = part
+            .pipeline
+            .open_chunk(&part.ctx, chunk, self.scratch)
+            .map_err(corrupt)?;
         if let Some(bytes) = opened.as_bytes() {
             return copy_part(list, copies, (bytes, cells), self.out, self.band, size);
         }
         if list.row_len(copies).saturating_mul(size) >= SHORTEST_ROW {
-            let window = copy::Window { out: self.band.clone(), src: cells };
+            let window = copy::Window {
+                out: self.band.clone(),
+                src: cells,
+            };
             return place_rows(list, copies, &window, self.out, size, &mut |start, row| {
                 opened.copy_to(start, row, self.streams).map_err(corrupt)
             });
         }
-        let bytes = self.pool.room(&mut self.buffer, chunk.original_len as usize);
+        let bytes = self
+            .pool
+            .room(&mut self.buffer, chunk.original_len as usize);
         opened.copy_to(0, bytes, false).map_err(corrupt)?;
         copy_part(list, copies, (bytes, cells), self.out, self.band, size)
     }
@@ -371,6 +462,10 @@ fn corrupt(source: DecodeError) -> Error {
 
 fn open(array: &Array, tile: &StoredTile) -> Result<Box<dyn ObjectReader>> {
     let fragment = array.fragments().get(tile.fragment);
-    let fragment = fragment.ok_or_else(|| Error::Internal(format!("no fragment {}", tile.fragment)))?;
-    array.location().storage.open(&fragment.data_path(tile.field, tile.part)?)
+    let fragment =
+        fragment.ok_or_else(|| Error::Internal(format!("no fragment {}", tile.fragment)))?;
+    array
+        .location()
+        .storage
+        .open(&fragment.data_path(tile.field, tile.part)?)
 }

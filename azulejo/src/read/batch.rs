@@ -15,14 +15,22 @@ pub(super) struct Cutter {
 impl Cutter {
     /// Cuts `whole` along `order`, dimensions from slowest to fastest.
     pub fn new(whole: PositionBox, order: &[usize]) -> Self {
-        let at =
-            (!whole.iter().any(std::ops::Range::is_empty)).then(|| whole.iter().map(|r| r.start).collect());
-        Self { whole, order: order.to_vec(), at }
+        let at = (!whole.iter().any(std::ops::Range::is_empty))
+            .then(|| whole.iter().map(|r| r.start).collect());
+        Self {
+            whole,
+            order: order.to_vec(),
+            at,
+        }
     }
 
     /// One that has nothing to cut.
     pub fn finished() -> Self {
-        Self { whole: PositionBox::new(), order: Vec::new(), at: None }
+        Self {
+            whole: PositionBox::new(),
+            order: Vec::new(),
+            at: None,
+        }
     }
 
     /// Whether nothing is left.
@@ -30,9 +38,9 @@ impl Cutter {
         self.at.is_none()
     }
 
-    /// The next box of at most `max_cells` cells for which `fits` gives a value, with that value. `None` if not even a
-    /// single cell fits. `align` takes a dimension and a range of positions and says where best to end instead: behind its
-    /// start and not behind its end.
+    /// The next box of at most `max_cells` cells for which `fits` gives a value, with that value.
+    /// `None` if not even a single cell fits. `align` takes a dimension and a range of positions
+    /// and says where best to end instead: behind its start and not behind its end.
     pub fn next<T>(
         &mut self,
         max_cells: u64,
@@ -41,12 +49,17 @@ impl Cutter {
     ) -> Result<Option<(PositionBox, T)>> {
         let Some(at) = &self.at else { return Ok(None) };
         // Boxes can be wide only where the dimensions that vary faster stand at their start.
-        let first = self.order.iter().rposition(|&d| at[d] != self.whole[d].start).unwrap_or(0);
+        let first = self
+            .order
+            .iter()
+            .rposition(|&d| at[d] != self.whole[d].start)
+            .unwrap_or(0);
         for level in first..self.order.len() {
             let d = self.order[level];
             let faster = self.order.get(level + 1..).unwrap_or(&[]);
-            let inner =
-                faster.iter().try_fold(1u64, |n, &f| n.checked_mul(self.whole[f].end - self.whole[f].start));
+            let inner = faster.iter().try_fold(1u64, |n, &f| {
+                n.checked_mul(self.whole[f].end - self.whole[f].start)
+            });
             let left = self.whole[d].end - at[d];
             let mut count = left.min(inner.map_or(0, |inner| max_cells / inner));
             while count > 0 {
@@ -96,12 +109,20 @@ mod tests {
     fn cuts_prefer_the_ends_of_tiles() {
         let mut cutter = Cutter::new(vec![0..100, 0..10], &[0, 1]);
         let align = |d: usize, r: std::ops::Range<u64>| if d == 0 { r.end / 7 * 7 } else { r.end };
-        let (piece, ()) = cutter.next(300, &mut |_| Ok(Some(())), &align).unwrap().unwrap();
+        let (piece, ()) = cutter
+            .next(300, &mut |_| Ok(Some(())), &align)
+            .unwrap()
+            .unwrap();
         assert_eq!(piece, [0..28, 0..10]);
         let mut limit = |p: &PositionBox| Ok((p[0].end - p[0].start <= 9).then_some(()));
         let (piece, ()) = cutter.next(300, &mut limit, &align).unwrap().unwrap();
         assert_eq!(piece, [28..35, 0..10]);
-        assert!(cutter.next(0, &mut |_| Ok(Some(())), &align).unwrap().is_none());
+        assert!(
+            cutter
+                .next(0, &mut |_| Ok(Some(())), &align)
+                .unwrap()
+                .is_none()
+        );
         assert!(!cutter.is_done());
     }
 

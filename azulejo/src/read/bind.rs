@@ -25,20 +25,36 @@ impl ReadOptions {
         let names = if self.fields.is_empty() {
             let dimensions = schema.domain.dimensions.iter().map(|d| d.name.clone());
             let attributes = schema.attributes.iter().map(|a| a.name.clone());
-            if schema.is_dense() { attributes.collect() } else { dimensions.chain(attributes).collect() }
+            if schema.is_dense() {
+                attributes.collect()
+            } else {
+                dimensions.chain(attributes).collect()
+            }
         } else {
             self.fields
         };
-        let fields = names.iter().map(|name| field(array, name)).collect::<Result<Vec<_>>>()?;
-        if let Some((i, _)) = names.iter().enumerate().find(|(i, name)| names[..*i].contains(name)) {
-            return Err(Error::InvalidArgument(format!("field {:?} is asked for twice", names[i])));
+        let fields = names
+            .iter()
+            .map(|name| field(array, name))
+            .collect::<Result<Vec<_>>>()?;
+        if let Some((i, _)) = names
+            .iter()
+            .enumerate()
+            .find(|(i, name)| names[..*i].contains(name))
+        {
+            return Err(Error::InvalidArgument(format!(
+                "field {:?} is asked for twice",
+                names[i]
+            )));
         }
         Ok(BoundOptions {
             subarray: self.subarray.bind(schema)?,
             fields,
             condition: self.condition,
             layout: self.layout,
-            memory_budget: self.memory_budget.unwrap_or(array.context().config().memory_budget),
+            memory_budget: self
+                .memory_budget
+                .unwrap_or(array.context().config().memory_budget),
             versions: false,
             matching_only: self.matching_only,
         })
@@ -50,8 +66,14 @@ pub(super) fn field(array: &Array, name: &str) -> Result<BoundField> {
     let schema = array.schema();
     match schema.field(name) {
         Some(FieldIndex::Attribute(i)) => {
-            let attribute = schema.attribute(i).ok_or_else(|| Error::Internal("no such attribute".into()))?;
-            let enumeration = attribute.enumeration.as_ref().map(|e| array.enumeration(e)).transpose()?;
+            let attribute = schema
+                .attribute(i)
+                .ok_or_else(|| Error::Internal("no such attribute".into()))?;
+            let enumeration = attribute
+                .enumeration
+                .as_ref()
+                .map(|e| array.enumeration(e))
+                .transpose()?;
             let column_type = ColumnType {
                 name: name.into(),
                 datatype: attribute.datatype,
@@ -59,14 +81,27 @@ pub(super) fn field(array: &Array, name: &str) -> Result<BoundField> {
                 nullable: attribute.nullable,
                 enumeration,
             };
-            Ok(BoundField { column_type, field: Field::Attribute(i), fill: FillCell::of(attribute) })
+            Ok(BoundField {
+                column_type,
+                field: Field::Attribute(i),
+                fill: FillCell::of(attribute),
+            })
         }
         Some(FieldIndex::Dimension(i)) => {
-            let dimension = schema.dimension(i).ok_or_else(|| Error::Internal("no such dimension".into()))?;
+            let dimension = schema
+                .dimension(i)
+                .ok_or_else(|| Error::Internal("no such dimension".into()))?;
             let column_type =
                 ColumnType::new(name, dimension.datatype).with_cell_val_num(dimension.cell_val_num);
-            let fill = FillCell { bytes: dimension.datatype.default_fill(), valid: true };
-            Ok(BoundField { column_type, field: Field::Dimension(i), fill })
+            let fill = FillCell {
+                bytes: dimension.datatype.default_fill(),
+                valid: true,
+            };
+            Ok(BoundField {
+                column_type,
+                field: Field::Dimension(i),
+                fill,
+            })
         }
         None if name == TIMESTAMPS && !schema.is_dense() => stored_field(array, Field::Timestamps),
         None => {
@@ -97,23 +132,57 @@ pub(super) fn stored_field(array: &Array, field: Field) -> Result<BoundField> {
         }
         Field::Dimension(i) => {
             let dimension = schema.dimension(i).ok_or_else(none)?;
-            (dimension.name.as_str(), FillCell { bytes: datatype.default_fill(), valid: true })
+            (
+                dimension.name.as_str(),
+                FillCell {
+                    bytes: datatype.default_fill(),
+                    valid: true,
+                },
+            )
         }
-        Field::Timestamps => (TIMESTAMPS, FillCell { bytes: vec![0; 8], valid: true }),
-        Field::DeleteTimestamps => ("__delete_timestamps", FillCell { bytes: vec![0xff; 8], valid: true }),
-        Field::DeleteConditions => ("__delete_conditions", FillCell { bytes: vec![0xff; 8], valid: true }),
+        Field::Timestamps => (
+            TIMESTAMPS,
+            FillCell {
+                bytes: vec![0; 8],
+                valid: true,
+            },
+        ),
+        Field::DeleteTimestamps => (
+            "__delete_timestamps",
+            FillCell {
+                bytes: vec![0xff; 8],
+                valid: true,
+            },
+        ),
+        Field::DeleteConditions => (
+            "__delete_conditions",
+            FillCell {
+                bytes: vec![0xff; 8],
+                valid: true,
+            },
+        ),
         Field::ZippedCoords => return Err(none()),
     };
     let mut column_type = ColumnType::new(name, datatype).with_cell_val_num(cell_val_num);
     column_type.nullable = field.is_nullable(schema);
-    Ok(BoundField { column_type, field, fill })
+    Ok(BoundField {
+        column_type,
+        field,
+        fill,
+    })
 }
 
 impl BoundOptions {
     /// A result without cells.
     pub(super) fn empty(&self) -> ColumnSet {
-        let columns =
-            self.fields.iter().map(|f| ColumnBuilder::new(f.column_type.clone()).finish()).collect();
-        ColumnSet { cell_num: 0, columns }
+        let columns = self
+            .fields
+            .iter()
+            .map(|f| ColumnBuilder::new(f.column_type.clone()).finish())
+            .collect();
+        ColumnSet {
+            cell_num: 0,
+            columns,
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The chunks of one stored tile, one after another, and little more of its bytes than is wanted.
 //!
-//! A chunk's header says how long the chunk is, so that the next header is found without what lies between.
+//! A chunk's header says how long the chunk is, so that the next header is found without what lies
+//! between.
 
 use super::scatter::ScatteredRead;
 use crate::buffer_pool::{BufferPool, PoolBuffer};
@@ -11,7 +12,8 @@ use azulejo_format::tile::{Chunk, ChunkHeader};
 use std::io::IoSliceMut;
 use std::ops::Range;
 
-/// Bytes that are read at a time where most of a tile is wanted, unless a chunk is longer. Shorter tiles are read whole.
+/// Bytes that are read at a time where most of a tile is wanted, unless a chunk is longer. Shorter
+/// tiles are read whole.
 const READ_AHEAD: u64 = 64 * 1024;
 
 /// Bytes that are read to find a header behind a chunk that is passed.
@@ -35,7 +37,8 @@ pub(super) struct Window {
 }
 
 impl Window {
-    /// The bytes `range` and whatever follows them at hand; at least `ahead` bytes are read, but none from `end` on.
+    /// The bytes `range` and whatever follows them at hand; at least `ahead` bytes are read, but
+    /// none from `end` on.
     fn bytes(
         &mut self,
         file: &mut dyn ObjectReader,
@@ -45,7 +48,11 @@ impl Window {
         end: u64,
     ) -> Result<&[u8]> {
         if range.start < self.start || range.end > self.start + self.len as u64 {
-            let read_end = range.end.max(range.start.saturating_add(ahead)).min(end).max(range.end);
+            let read_end = range
+                .end
+                .max(range.start.saturating_add(ahead))
+                .min(end)
+                .max(range.end);
             let len = usize::try_from(read_end - range.start)
                 .map_err(|_| Error::Internal("a chunk beyond the address space".into()))?;
             file.read_at(range.start, self.room(pool, len))?;
@@ -110,8 +117,9 @@ pub(super) struct ChunkWalk<'w> {
 }
 
 impl<'w> ChunkWalk<'w> {
-    /// Begins at the first chunk of a tile of `len` unfiltered bytes. `whole` says that most chunks are wanted, `scatters` that
-    /// they are read to their places if possible: then no more is read before.
+    /// Begins at the first chunk of a tile of `len` unfiltered bytes. `whole` says that most chunks
+    /// are wanted, `scatters` that they are read to their places if possible: then no more is read
+    /// before.
     pub fn new(
         stored: Stored<'w>,
         window: &'w mut Window,
@@ -125,8 +133,22 @@ impl<'w> ChunkWalk<'w> {
         let skipping = if small { READ_AHEAD } else { SKIPPING };
         let ahead = if whole || small { READ_AHEAD } else { 0 };
         let at = range.start;
-        let mut walk = Self { stored, window, pool, range, skipping, ahead, at, left: 0, output: 0, len };
-        let count = walk.take(at, 8, skipping)?.first_chunk::<8>().map_or(0, |b| u64::from_le_bytes(*b));
+        let mut walk = Self {
+            stored,
+            window,
+            pool,
+            range,
+            skipping,
+            ahead,
+            at,
+            left: 0,
+            output: 0,
+            len,
+        };
+        let count = walk
+            .take(at, 8, skipping)?
+            .first_chunk::<8>()
+            .map_or(0, |b| u64::from_le_bytes(*b));
         walk.at += 8;
         if count > (walk.range.end - walk.at) / ChunkHeader::LEN as u64 {
             return Err(damaged(format!("{count} chunks do not fit in it")));
@@ -135,20 +157,29 @@ impl<'w> ChunkWalk<'w> {
         Ok(walk)
     }
 
-    /// The `len` bytes from `at` on, and whatever follows them; `ahead` or more are read if any have to be.
+    /// The `len` bytes from `at` on, and whatever follows them; `ahead` or more are read if any
+    /// have to be.
     fn take(&mut self, at: u64, len: u64, ahead: u64) -> Result<&[u8]> {
         let range = at..at.saturating_add(len);
         if range.end > self.range.end {
-            return Err(damaged(format!("{} bytes are missing at its end", range.end - self.range.end)));
+            return Err(damaged(format!(
+                "{} bytes are missing at its end",
+                range.end - self.range.end
+            )));
         }
         match &mut self.stored {
-            Stored::File(file) => self.window.bytes(&mut **file, self.pool, range, ahead, self.range.end),
+            Stored::File(file) => {
+                self.window
+                    .bytes(&mut **file, self.pool, range, ahead, self.range.end)
+            }
             Stored::Bytes(bytes) => {
                 let from = usize::try_from(at - self.range.start).unwrap_or(usize::MAX);
                 bytes
                     .get(from..)
                     .filter(|rest| rest.len() as u64 >= len)
-                    .ok_or_else(|| Error::Internal("a stored tile was not fetched as a whole".into()))
+                    .ok_or_else(|| {
+                        Error::Internal("a stored tile was not fetched as a whole".into())
+                    })
             }
         }
     }
@@ -157,17 +188,28 @@ impl<'w> ChunkWalk<'w> {
     pub fn next(&mut self) -> Result<Option<Met>> {
         if self.left == 0 {
             if self.output != self.len {
-                return Err(damaged(format!("its chunks hold {} bytes, not {}", self.output, self.len)));
+                return Err(damaged(format!(
+                    "its chunks hold {} bytes, not {}",
+                    self.output, self.len
+                )));
             }
             if self.at != self.range.end {
-                return Err(damaged(format!("{} bytes follow its chunks", self.range.end - self.at)));
+                return Err(damaged(format!(
+                    "{} bytes follow its chunks",
+                    self.range.end - self.at
+                )));
             }
             return Ok(None);
         }
         self.left -= 1;
-        let header = ChunkHeader::parse(self.take(self.at, ChunkHeader::LEN as u64, self.skipping)?)
-            .map_err(corrupt)?;
-        let met = Met { header, output: self.output, body: self.at + ChunkHeader::LEN as u64 };
+        let header =
+            ChunkHeader::parse(self.take(self.at, ChunkHeader::LEN as u64, self.skipping)?)
+                .map_err(corrupt)?;
+        let met = Met {
+            header,
+            output: self.output,
+            body: self.at + ChunkHeader::LEN as u64,
+        };
         self.output += u64::from(header.original_len);
         self.at = met.body + header.body_len();
         if self.output > self.len || self.at > self.range.end {
@@ -178,7 +220,11 @@ impl<'w> ChunkWalk<'w> {
 
     /// The bytes of a chunk, which must be the last one met.
     pub fn chunk(&mut self, met: &Met) -> Result<Chunk<'_>> {
-        let more = if self.left > 0 { ChunkHeader::LEN as u64 } else { 0 };
+        let more = if self.left > 0 {
+            ChunkHeader::LEN as u64
+        } else {
+            0
+        };
         // The next header comes along, so that chunk after chunk costs one read each.
         let len = (met.header.body_len() + more).min(self.range.end - met.body);
         let body = self.take(met.body, len, self.ahead)?;
@@ -190,7 +236,9 @@ impl ChunkWalk<'_> {
     /// Reads parts of the last chunk met, which is plain, to their places.
     pub fn scatter(&mut self, met: &Met, reads: Vec<ScatteredRead<'_>>) -> Result<()> {
         let Stored::File(file) = &mut self.stored else {
-            return Err(Error::Internal("stored tiles in memory are not read again".into()));
+            return Err(Error::Internal(
+                "stored tiles in memory are not read again".into(),
+            ));
         };
         for mut read in reads {
             let end = met.body + read.bytes.end as u64;
@@ -198,7 +246,8 @@ impl ChunkWalk<'_> {
             let header = ChunkHeader::LEN;
             let more = end == self.at && self.left > 0 && end + header as u64 <= self.range.end;
             if more {
-                read.pieces.push(IoSliceMut::new(self.window.room(self.pool, header)));
+                read.pieces
+                    .push(IoSliceMut::new(self.window.room(self.pool, header)));
             }
             file.read_scattered_at(met.body + read.bytes.start as u64, &mut read.pieces)?;
             drop(read);
@@ -223,7 +272,10 @@ fn damaged(reason: String) -> Error {
 pub(super) fn in_file(error: Error, path: impl FnOnce() -> String) -> Error {
     match error {
         Error::Corrupt { uri, source } if uri.is_empty() => Error::decode(path(), source),
-        Error::Encryption { uri, reason } if uri.is_empty() => Error::Encryption { uri: path(), reason },
+        Error::Encryption { uri, reason } if uri.is_empty() => Error::Encryption {
+            uri: path(),
+            reason,
+        },
         other => other,
     }
 }

@@ -17,7 +17,9 @@ use crate::cancel::Operation;
 use crate::column::{ColumnMut, ColumnSet};
 use crate::condition::{BoundCondition, Tri};
 use crate::error::{Error, Result};
-use crate::space::{AxisSelection, FragmentGrid, Layout, Points, Subarray, TileGrid, dimension_order};
+use crate::space::{
+    AxisSelection, FragmentGrid, Layout, Points, Subarray, TileGrid, dimension_order,
+};
 use azulejo_format::DecodeError;
 use azulejo_format::fragment::{Field, Section};
 use std::collections::HashMap;
@@ -27,8 +29,8 @@ use std::ops::Range;
 #[derive(Debug)]
 pub(super) struct DenseCondition {
     pub condition: BoundCondition,
-    /// What it means in each dense fragment that has all its fields, which are attributes: held against the statistics of
-    /// tiles.
+    /// What it means in each dense fragment that has all its fields, which are attributes: held
+    /// against the statistics of tiles.
     tests: HashMap<usize, (BoundCondition, Vec<Field>)>,
 }
 
@@ -37,14 +39,23 @@ impl DenseCondition {
     fn prepare(&mut self, array: &Array, fragments: impl Iterator<Item = usize>) -> Result<()> {
         let mut sections = Vec::new();
         for index in fragments {
-            let Some(fragment) = array.fragments().get(index) else { continue };
+            let Some(fragment) = array.fragments().get(index) else {
+                continue;
+            };
             let condition = self.condition.for_fragment(fragment.schema());
             let fields = condition.fields().iter().map(|name| fragment.field(name));
-            let attribute = |field: Option<Field>| field.filter(|f| matches!(f, Field::Attribute(_)));
-            let Some(fields) = fields.map(attribute).collect::<Option<Vec<Field>>>() else { continue };
+            let attribute =
+                |field: Option<Field>| field.filter(|f| matches!(f, Field::Attribute(_)));
+            let Some(fields) = fields.map(attribute).collect::<Option<Vec<Field>>>() else {
+                continue;
+            };
             for field in &fields {
-                let stats: [fn(Field) -> Section; 4] =
-                    [Section::TileMins, Section::TileMaxs, Section::TileSums, Section::TileNullCounts];
+                let stats: [fn(Field) -> Section; 4] = [
+                    Section::TileMins,
+                    Section::TileMaxs,
+                    Section::TileSums,
+                    Section::TileNullCounts,
+                ];
                 sections.extend(stats.map(|section| (index, section(*field))));
             }
             self.tests.insert(index, (condition, fields));
@@ -52,8 +63,8 @@ impl DenseCondition {
         array.preload(&sections)
     }
 
-    /// Makes cells of tiles of which none can meet the condition into cells that no fragment has: they read the same, and
-    /// the tiles are not read.
+    /// Makes cells of tiles of which none can meet the condition into cells that no fragment has:
+    /// they read the same, and the tiles are not read.
     fn prune(&self, array: &Array, batch: &mut BatchPlan) -> Result<()> {
         let mut left = Vec::with_capacity(batch.slots.len());
         for slot in std::mem::take(&mut batch.slots) {
@@ -73,9 +84,12 @@ impl DenseCondition {
         else {
             return Ok(false);
         };
-        let Ok(place) = usize::try_from(tile) else { return Ok(false) };
-        let stats =
-            fields.iter().map(|field| field_stats(fragment, *field, place, fragment.tile_cell_num(tile)));
+        let Ok(place) = usize::try_from(tile) else {
+            return Ok(false);
+        };
+        let stats = fields
+            .iter()
+            .map(|field| field_stats(fragment, *field, place, fragment.tile_cell_num(tile)));
         let stats = stats.collect::<Result<Vec<_>>>()?;
         Ok(condition.prune(&|i| stats.get(i).copied().flatten()) == Tri::AllFalse)
     }
@@ -100,14 +114,15 @@ pub(crate) struct DenseReader {
     budget: u64,
     /// A batch for the caller to keep takes no more than this.
     batch_bytes: u64,
-    /// Whether batches are copied to the caller's memory, who may not have room for all of their cells: then they are small
-    /// where that costs nothing.
+    /// Whether batches are copied to the caller's memory, who may not have room for all of their
+    /// cells: then they are small where that costs nothing.
     held: bool,
     /// Tiles that were asked for before they are needed.
     ahead: Option<Ahead>,
     /// The read, which can be cancelled.
     operation: Operation,
-    /// The next batch, if its tiles were asked for already, and what was left to read before it was planned.
+    /// The next batch, if its tiles were asked for already, and what was left to read before it was
+    /// planned.
     planned: Option<(Result<BatchPlan>, Walk)>,
 }
 
@@ -117,9 +132,16 @@ enum Walk {
     /// One box in row-major or column-major order.
     Box(Cutter),
     /// Tile after tile: the tile at hand, and where the next one begins.
-    Tiles { cutter: Cutter, next: Option<Vec<u64>> },
+    Tiles {
+        cutter: Cutter,
+        next: Option<Vec<u64>>,
+    },
     /// Point after point.
-    Points { points: Points, next: usize, len: usize },
+    Points {
+        points: Points,
+        next: usize,
+        len: usize,
+    },
 }
 
 impl DenseReader {
@@ -131,38 +153,67 @@ impl DenseReader {
             Subarray::Box(selections) => {
                 let current = schema.current_domain.ranges();
                 let within = |d: usize| current.and_then(|ranges| ranges.get(d));
-                let axes = schema.domain.dimensions.iter().zip(grid.axes()).zip(selections).enumerate();
-                axes.map(|(d, ((dimension, axis), s))| AxisSelection::resolve(dimension, axis, s, within(d)))
-                    .collect::<Result<Vec<_>>>()?
+                let axes = schema
+                    .domain
+                    .dimensions
+                    .iter()
+                    .zip(grid.axes())
+                    .zip(selections)
+                    .enumerate();
+                axes.map(|(d, ((dimension, axis), s))| {
+                    AxisSelection::resolve(dimension, axis, s, within(d))
+                })
+                .collect::<Result<Vec<_>>>()?
             }
-            Subarray::Points(_) => grid.axes().iter().map(AxisSelection::whole).collect::<Result<_>>()?,
+            Subarray::Points(_) => grid
+                .axes()
+                .iter()
+                .map(AxisSelection::whole)
+                .collect::<Result<_>>()?,
         };
         let mut fields = options.fields.clone();
         let asked = fields.len();
         let mut condition = match &options.condition {
             Some(condition) => {
-                let bound = BoundCondition::bind(condition, schema, &|name| array.enumeration(name))?;
+                let bound =
+                    BoundCondition::bind(condition, schema, &|name| array.enumeration(name))?;
                 for name in bound.fields() {
                     if !fields.iter().any(|f| f.column_type.name == *name) {
                         fields.push(bind::field(array, name)?);
                     }
                 }
-                Some(DenseCondition { condition: bound, tests: HashMap::new() })
+                Some(DenseCondition {
+                    condition: bound,
+                    tests: HashMap::new(),
+                })
             }
             None => None,
         };
 
-        let mut plan = DensePlan { grid, selection, sources: Vec::new() };
+        let mut plan = DensePlan {
+            grid,
+            selection,
+            sources: Vec::new(),
+        };
         let mut sparse = Vec::new();
         for (index, fragment) in array.fragments().iter().enumerate() {
-            let Some(rectangle) = &fragment.footer().non_empty_domain else { continue };
+            let Some(rectangle) = &fragment.footer().non_empty_domain else {
+                continue;
+            };
             let damaged = |reason: &str| {
                 let reason = reason.to_owned();
-                Error::decode(fragment.name(), DecodeError::invalid("non-empty domain", 0, reason))
+                Error::decode(
+                    fragment.name(),
+                    DecodeError::invalid("non-empty domain", 0, reason),
+                )
             };
-            let bounds =
-                plan.grid.offsets_of(rectangle).ok_or_else(|| damaged("it leaves the array's domain"))?;
-            let apart = |(selection, (low, high)): (&AxisSelection, &(u64, u64))| match selection.bounds() {
+            let bounds = plan
+                .grid
+                .offsets_of(rectangle)
+                .ok_or_else(|| damaged("it leaves the array's domain"))?;
+            let apart = |(selection, (low, high)): (&AxisSelection, &(u64, u64))| match selection
+                .bounds()
+            {
                 Some((first, last)) => first > *high || last < *low,
                 None => true,
             };
@@ -170,15 +221,25 @@ impl DenseReader {
                 continue;
             }
             if fragment.is_dense() {
-                let grid =
-                    FragmentGrid::new(&plan.grid, bounds).ok_or_else(|| damaged("it has too many tiles"))?;
-                plan.sources.push(Source { fragment: index, grid });
+                let grid = FragmentGrid::new(&plan.grid, bounds)
+                    .ok_or_else(|| damaged("it has too many tiles"))?;
+                plan.sources.push(Source {
+                    fragment: index,
+                    grid,
+                });
             } else {
-                sparse.push(SparseSource { fragment: index, bounds });
+                sparse.push(SparseSource {
+                    fragment: index,
+                    bounds,
+                });
             }
         }
         let mut indices = Vec::new();
-        let fragments = plan.sources.iter().map(|s| s.fragment).chain(sparse.iter().map(|s| s.fragment));
+        let fragments = plan
+            .sources
+            .iter()
+            .map(|s| s.fragment)
+            .chain(sparse.iter().map(|s| s.fragment));
         for index in fragments {
             for bound in &fields {
                 if let Some(field) = field_in(array, index, bound) {
@@ -193,7 +254,10 @@ impl DenseReader {
         if let Some(condition) = &mut condition {
             condition.prepare(array, plan.sources.iter().map(|s| s.fragment))?;
         }
-        let trees: Vec<_> = sparse.iter().map(|s| (s.fragment, Section::RTree)).collect();
+        let trees: Vec<_> = sparse
+            .iter()
+            .map(|s| (s.fragment, Section::RTree))
+            .collect();
         array.preload(&trees)?;
 
         let order = match options.layout {
@@ -201,9 +265,11 @@ impl DenseReader {
             layout => dimension_order(layout, plan.grid.ndim()),
         };
         let walk = match &options.subarray {
-            Subarray::Points(points) => {
-                Walk::Points { points: points.clone(), next: 0, len: points.len(schema) }
-            }
+            Subarray::Points(points) => Walk::Points {
+                points: points.clone(),
+                next: 0,
+                len: points.len(schema),
+            },
             Subarray::Box(_) if matches!(options.layout, Layout::Global | Layout::Unordered) => {
                 if !plan.selection.iter().all(AxisSelection::is_ascending) {
                     return Err(Error::InvalidArgument(
@@ -213,7 +279,10 @@ impl DenseReader {
                 }
                 let empty = plan.selection.iter().any(|s| s.len() == 0);
                 let next = (!empty).then(|| vec![0; plan.grid.ndim()]);
-                Walk::Tiles { cutter: Cutter::finished(), next }
+                Walk::Tiles {
+                    cutter: Cutter::finished(),
+                    next,
+                }
             }
             Subarray::Box(_) => Walk::Box(Cutter::new(plan.everything(), &order)),
         };
@@ -239,7 +308,8 @@ impl DenseReader {
         })
     }
 
-    /// Lets batches be as large as the budget allows, for a caller who wants all cells in one piece.
+    /// Lets batches be as large as the budget allows, for a caller who wants all cells in one
+    /// piece.
     pub(crate) fn prefer_few_batches(&mut self) {
         self.batch_bytes = u64::MAX;
     }
@@ -251,7 +321,10 @@ impl DenseReader {
 
     /// Cells of a batch for the caller to keep.
     fn batch_cells(&self) -> u64 {
-        let cell = self.fields.iter().fold(1, |sum, f| sum + f.column_type.cell_size().max(8) as u64);
+        let cell = self
+            .fields
+            .iter()
+            .fold(1, |sum, f| sum + f.column_type.cell_size().max(8) as u64);
         (self.batch_bytes / cell).max(1)
     }
 
@@ -289,15 +362,19 @@ impl DenseReader {
         Ok(())
     }
 
-    /// For aggregates: the next cells as they are, and for each whether some fragment has it and it meets the condition.
+    /// For aggregates: the next cells as they are, and for each whether some fragment has it and it
+    /// meets the condition.
     ///
-    /// `take` is offered every tile that the batch needs all cells of, each once, as fragment, index and number of cells.
-    /// Those that it takes are not read, and count as cells that no fragment has.
+    /// `take` is offered every tile that the batch needs all cells of, each once, as fragment,
+    /// index and number of cells. Those that it takes are not read, and count as cells that no
+    /// fragment has.
     pub(crate) fn next_written(
         &mut self,
         take: &mut dyn FnMut(&Fragment, usize, u64) -> Result<bool>,
     ) -> Result<Option<(ColumnSet, Vec<u8>)>> {
-        let Some(mut batch) = self.next_plan(u64::MAX)? else { return Ok(None) };
+        let Some(mut batch) = self.next_plan(u64::MAX)? else {
+            return Ok(None);
+        };
         let tile_cells = self.plan.grid.tile_cells();
         // Points and overlapping ranges may take one cell twice and leave out another.
         let once = !matches!(self.walk, Walk::Points { .. })
@@ -308,14 +385,22 @@ impl DenseReader {
             for slot in std::mem::take(&mut batch.slots) {
                 let copies = batch.copies.get(slot.copies.clone());
                 let cells: usize = copies.iter().map(|copy| batch.copies.cells(copy)).sum();
-                let whole = self.array.fragments().get(slot.fragment).filter(|f| f.is_dense());
+                let whole = self
+                    .array
+                    .fragments()
+                    .get(slot.fragment)
+                    .filter(|f| f.is_dense());
                 let takes = match (whole, usize::try_from(slot.tile)) {
                     (Some(fragment), Ok(tile)) if cells as u64 == tile_cells => {
                         take(fragment, tile, tile_cells)?
                     }
                     _ => false,
                 };
-                if takes { taken.push(slot.copies) } else { left.push(slot) }
+                if takes {
+                    taken.push(slot.copies)
+                } else {
+                    left.push(slot)
+                }
             }
             batch.slots = left;
         }
@@ -325,7 +410,13 @@ impl DenseReader {
         let mut mask = vec![1; batch.cells];
         let all = 0..batch.cells;
         for copies in taken {
-            fill_cells(&batch.copies, batch.copies.get(copies), &[0], &mut mask, &all)?;
+            fill_cells(
+                &batch.copies,
+                batch.copies.get(copies),
+                &[0],
+                &mut mask,
+                &all,
+            )?;
         }
         fill_cells(&batch.fills, batch.fills.all(), &[0], &mut mask, &all)?;
         let (columns, met) = self.assembler().unmasked(&batch)?;
@@ -333,7 +424,10 @@ impl DenseReader {
             *mask &= met;
         }
         if let Some(order) = &batch.order {
-            let mask = order.iter().map(|&cell| mask.get(cell).copied().unwrap_or(0)).collect();
+            let mask = order
+                .iter()
+                .map(|&cell| mask.get(cell).copied().unwrap_or(0))
+                .collect();
             return Ok(Some((columns.pick(order)?, mask)));
         }
         Ok(Some((columns, mask)))
@@ -364,22 +458,29 @@ impl DenseReader {
 
     /// Whether [`Self::read_fixed`] can serve the query.
     pub(crate) fn is_fixed(&self) -> bool {
-        // Points are read in another order. Where reads are dear, tiles are not read again for every few cells.
+        // Points are read in another order. Where reads are dear, tiles are not read again for
+        // every few cells.
         let in_order = !matches!(self.walk, Walk::Points { .. });
         let plain = self.condition.is_none() || self.array.location().storage.has_cheap_reads();
         in_order && plain && !self.fields.iter().any(|f| f.column_type.is_var())
     }
 
-    /// Reads the next cells straight into buffers that have room for `room` cells, behind those that `progress` counts.
+    /// Reads the next cells straight into buffers that have room for `room` cells, behind those
+    /// that `progress` counts.
     pub(crate) fn read_fixed(
         &mut self,
         columns: &mut [ColumnMut<'_>],
         room: usize,
         progress: &mut Progress,
     ) -> Result<()> {
-        let Some(plan) = self.next_plan((room - progress.cells) as u64)? else { return Ok(()) };
+        let Some(plan) = self.next_plan((room - progress.cells) as u64)? else {
+            return Ok(());
+        };
         let outs = FieldOut::in_columns(&self.fields, columns, plan.cells, progress)?;
-        self.assembler().refilled_fixed(&plan, outs.into_iter().filter_map(FieldOut::fixed).collect())
+        self.assembler().refilled_fixed(
+            &plan,
+            outs.into_iter().filter_map(FieldOut::fixed).collect(),
+        )
     }
 
     fn assembler(&self) -> Assembler<'_> {
@@ -402,7 +503,18 @@ impl DenseReader {
         if let Some((_, before)) = self.planned.take() {
             self.walk = before;
         }
-        let Self { array, fields, condition, plan, sparse, walk, order, budget, held, .. } = self;
+        let Self {
+            array,
+            fields,
+            condition,
+            plan,
+            sparse,
+            walk,
+            order,
+            budget,
+            held,
+            ..
+        } = self;
         let costs = Costs {
             array,
             fields,
@@ -419,11 +531,20 @@ impl DenseReader {
                 }
                 let cut = |costs: &Costs<'_>, cutter: &mut Cutter| {
                     let mut fits = |piece: &PositionBox| costs.plan(piece, order, 0, 0);
-                    cutter.next(max_cells.min(costs.max_cells()), &mut fits, &|d, r| align(plan, d, r))
+                    cutter.next(max_cells.min(costs.max_cells()), &mut fits, &|d, r| {
+                        align(plan, d, r)
+                    })
                 };
                 let mut small = None;
-                for budget in HELD_SCALES.map(|scale| scale * HELD_BYTES).into_iter().filter(|_| *held) {
-                    let costs = Costs { budget: budget.min(costs.budget), ..costs };
+                for budget in HELD_SCALES
+                    .map(|scale| scale * HELD_BYTES)
+                    .into_iter()
+                    .filter(|_| *held)
+                {
+                    let costs = Costs {
+                        budget: budget.min(costs.budget),
+                        ..costs
+                    };
                     let mut probe = cutter.clone();
                     if let Some((piece, (batch, _))) = cut(&costs, &mut probe)?
                         && cuts_no_tile(plan, &piece)
@@ -480,8 +601,9 @@ impl DenseReader {
                 if next >= len {
                     return Ok(None);
                 }
-                let mut count =
-                    (*len - *next).min(usize::try_from(max_cells).unwrap_or(usize::MAX)).min(1 << 16);
+                let mut count = (*len - *next)
+                    .min(usize::try_from(max_cells).unwrap_or(usize::MAX))
+                    .min(1 << 16);
                 loop {
                     let batch = point_batch(array, plan, points, *next..*next + count, order)?;
                     if costs.of(&batch)? <= *budget {
@@ -511,9 +633,12 @@ const HELD_SCALES: [u64; 3] = [1, 2, 4];
 /// Enough cells for a batch in global order: more would not be read faster.
 const GLOBAL_BATCH_CELLS: u64 = 1 << 24;
 
-/// The field of a fragment that holds the cells of a column; `None` if it has none of the same type.
+/// The field of a fragment that holds the cells of a column; `None` if it has none of the same
+/// type.
 pub(super) fn field_in(array: &Array, fragment: usize, bound: &BoundField) -> Option<Field> {
-    let Field::Attribute(_) = bound.field else { return None };
+    let Field::Attribute(_) = bound.field else {
+        return None;
+    };
     let fragment = array.fragments().get(fragment)?;
     let field = fragment.field(&bound.column_type.name)?;
     let same = field.layout(fragment.schema())
@@ -524,8 +649,10 @@ pub(super) fn field_in(array: &Array, fragment: usize, bound: &BoundField) -> Op
 
 /// Where to end a box along a dimension instead of within a tile.
 fn align(plan: &DensePlan, dimension: usize, positions: Range<u64>) -> u64 {
-    let (Some(selection), Some(extent)) = (plan.selection.get(dimension), plan.grid.extents().get(dimension))
-    else {
+    let (Some(selection), Some(extent)) = (
+        plan.selection.get(dimension),
+        plan.grid.extents().get(dimension),
+    ) else {
         return positions.end;
     };
     let tile = |position: u64| selection.offset_at(position) / extent;
@@ -533,11 +660,16 @@ fn align(plan: &DensePlan, dimension: usize, positions: Range<u64>) -> u64 {
     if tile(positions.end) != last {
         return positions.end;
     }
-    // The first position of the last tile, if the selection ascends; anything in between is as good otherwise.
+    // The first position of the last tile, if the selection ascends; anything in between is as good
+    // otherwise.
     let (mut low, mut high) = (positions.start, positions.end - 1);
     while low < high {
         let middle = low + (high - low) / 2;
-        if tile(middle) < last { low = middle + 1 } else { high = middle }
+        if tile(middle) < last {
+            low = middle + 1
+        } else {
+            high = middle
+        }
     }
     low
 }
@@ -562,7 +694,11 @@ fn tile_at(plan: &DensePlan, at: &[u64]) -> (PositionBox, Option<Vec<u64>>) {
         high = high.min(at[d].saturating_add(extent));
         while low < high {
             let middle = low + (high - low) / 2;
-            if selection.offset_at(middle) / extent <= tile { low = middle + 1 } else { high = middle }
+            if selection.offset_at(middle) / extent <= tile {
+                low = middle + 1
+            } else {
+                high = middle
+            }
         }
         low
     };
@@ -595,10 +731,17 @@ impl Costs<'_> {
     /// Bytes of a result's cell, values of var-length cells apart.
     fn cell_bytes(&self) -> u64 {
         let painted = if self.sparse { 32 } else { 0 };
-        self.fields.iter().fold(painted + u64::from(self.masked), |sum, f| {
-            let fixed = if f.column_type.is_var() { 8 } else { f.column_type.cell_size() as u64 };
-            sum.saturating_add(fixed).saturating_add(u64::from(f.column_type.nullable))
-        })
+        self.fields
+            .iter()
+            .fold(painted + u64::from(self.masked), |sum, f| {
+                let fixed = if f.column_type.is_var() {
+                    8
+                } else {
+                    f.column_type.cell_size() as u64
+                };
+                sum.saturating_add(fixed)
+                    .saturating_add(u64::from(f.column_type.nullable))
+            })
     }
 
     /// Cells that leave a quarter of the budget for tiles.
@@ -607,13 +750,28 @@ impl Costs<'_> {
     }
 
     fn too_small(&self) -> Error {
-        let what = format!("one cell of {} and the tile that holds it", self.array.uri());
-        let tile = self.fields.iter().map(|f| f.column_type.cell_size() as u64).max().unwrap_or(0);
-        let need = tile.saturating_mul(self.plan.grid.tile_cells()).saturating_add(self.cell_bytes());
-        Error::Budget { what, need: need.max(self.budget.saturating_add(1)), budget: self.budget }
+        let what = format!(
+            "one cell of {} and the tile that holds it",
+            self.array.uri()
+        );
+        let tile = self
+            .fields
+            .iter()
+            .map(|f| f.column_type.cell_size() as u64)
+            .max()
+            .unwrap_or(0);
+        let need = tile
+            .saturating_mul(self.plan.grid.tile_cells())
+            .saturating_add(self.cell_bytes());
+        Error::Budget {
+            what,
+            need: need.max(self.budget.saturating_add(1)),
+            budget: self.budget,
+        }
     }
 
-    /// The plan of a box that follows `start` other cells, and its cost, if that fits in the budget after `spent` bytes.
+    /// The plan of a box that follows `start` other cells, and its cost, if that fits in the budget
+    /// after `spent` bytes.
     fn plan(
         &self,
         piece: &PositionBox,
@@ -622,7 +780,10 @@ impl Costs<'_> {
         spent: u64,
     ) -> Result<Option<(BatchPlan, u64)>> {
         // A plan itself takes memory: about 200 bytes a tile.
-        let tiles = piece.iter().enumerate().map(|(d, r)| self.plan.tiles_along(d, r));
+        let tiles = piece
+            .iter()
+            .enumerate()
+            .map(|(d, r)| self.plan.tiles_along(d, r));
         let tiles = tiles.fold(1u64, u64::saturating_mul);
         if tiles.saturating_mul(200) > self.budget / 4 && tiles > 1 {
             return Ok(None);
@@ -635,7 +796,9 @@ impl Costs<'_> {
     /// An upper bound of the bytes that a batch holds at a time.
     fn of(&self, batch: &BatchPlan) -> Result<u64> {
         let cells = (batch.cells - batch.start) as u64;
-        let mut cost = cells.saturating_mul(self.cell_bytes()).saturating_add(batch.memory());
+        let mut cost = cells
+            .saturating_mul(self.cell_bytes())
+            .saturating_add(batch.memory());
         let mut most = 0u64;
         // Of fixed-length fields at least one tile is at hand at a time.
         for field in self.fields.iter().filter(|f| !f.column_type.is_var()) {
@@ -650,8 +813,12 @@ impl Costs<'_> {
             cost = cost.saturating_add(fill.saturating_mul(cells));
             for slot in &batch.slots {
                 loaded = loaded.saturating_add(slot.load_cost(self.array, field)?);
-                let Some(found) = field_in(self.array, slot.fragment, field) else { continue };
-                let Some(fragment) = self.array.fragments().get(slot.fragment) else { continue };
+                let Some(found) = field_in(self.array, slot.fragment, field) else {
+                    continue;
+                };
+                let Some(fragment) = self.array.fragments().get(slot.fragment) else {
+                    continue;
+                };
                 let times = if repeats { slot.copies.len() as u64 } else { 1 };
                 let bytes = fragment.var_tile_size(found, slot.tile)?;
                 cost = cost.saturating_add(bytes.saturating_mul(times));

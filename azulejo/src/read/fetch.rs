@@ -51,13 +51,15 @@ impl Deref for FetchedBytes {
 
 /// Bytes that a stored tile takes in its file.
 pub(super) fn stored_len(array: &Array, tile: &StoredTile) -> Result<u64> {
-    let Some(fragment) = array.fragments().get(tile.fragment) else { return Ok(0) };
+    let Some(fragment) = array.fragments().get(tile.fragment) else {
+        return Ok(0);
+    };
     let range = fragment.stored_tile_range(tile.field, tile.part, tile.tile)?;
     Ok(range.end.saturating_sub(range.start))
 }
 
-/// Reads stored tiles as one batch, in the order given; those that were read ahead are there already. The caller has checked
-/// their lengths against its budget.
+/// Reads stored tiles as one batch, in the order given; those that were read ahead are there
+/// already. The caller has checked their lengths against its budget.
 pub(super) fn fetch(
     array: &Array,
     tiles: &[StoredTile],
@@ -69,11 +71,15 @@ pub(super) fn fetch(
     let mut early: Vec<usize> = Vec::new();
     for (i, tile) in tiles.iter().enumerate() {
         let Some(fragment) = array.fragments().get(tile.fragment) else {
-            return Err(crate::Error::Internal(format!("no fragment {}", tile.fragment)));
+            return Err(crate::Error::Internal(format!(
+                "no fragment {}",
+                tile.fragment
+            )));
         };
         let range = fragment.stored_tile_range(tile.field, tile.part, tile.tile)?;
         let len = range.end.saturating_sub(range.start);
-        let len = usize::try_from(len).map_err(|_| crate::Error::Internal("a tile beyond memory".into()))?;
+        let len = usize::try_from(len)
+            .map_err(|_| crate::Error::Internal("a tile beyond memory".into()))?;
         let path = fragment.data_path(tile.field, tile.part)?;
         let bytes = if ahead.is_some_and(|ahead| ahead.has(tile)) {
             early.push(i);
@@ -89,14 +95,23 @@ pub(super) fn fetch(
         if let FetchedBytes::Pool(out) = bytes
             && !out.is_empty()
         {
-            requests.push(ReadInto { path: path.clone(), offset, out });
+            requests.push(ReadInto {
+                path: path.clone(),
+                offset,
+                out,
+            });
         }
     }
     if !requests.is_empty() {
-        array.location().storage.read_into(&mut requests).map_err(short_read_is_corrupt)?;
+        array
+            .location()
+            .storage
+            .read_into(&mut requests)
+            .map_err(short_read_is_corrupt)?;
     }
     for i in early {
-        if let (Some(ahead), Some(tile), Some(fetched)) = (ahead, tiles.get(i), fetched.get_mut(i)) {
+        if let (Some(ahead), Some(tile), Some(fetched)) = (ahead, tiles.get(i), fetched.get_mut(i))
+        {
             fetched.bytes = FetchedBytes::Shared(ahead.take(tile)?);
         }
     }
@@ -107,7 +122,9 @@ pub(super) fn fetch(
 pub(super) fn preload_indices(array: &Array, fields: &[(usize, Field)]) -> Result<()> {
     let mut sections = Vec::with_capacity(fields.len());
     for &(index, field) in fields {
-        let Some(fragment) = array.fragments().get(index) else { continue };
+        let Some(fragment) = array.fragments().get(index) else {
+            continue;
+        };
         let field = stored_field(array, index, field);
         sections.push((index, Section::TileOffsets(field)));
         if field.is_var(fragment.schema()) {
@@ -121,11 +138,14 @@ pub(super) fn preload_indices(array: &Array, fields: &[(usize, Field)]) -> Resul
     array.preload(&sections)
 }
 
-/// The field that holds the cells of `field` in a fragment: zipped coordinates stand for dimensions in old ones.
+/// The field that holds the cells of `field` in a fragment: zipped coordinates stand for dimensions
+/// in old ones.
 pub(super) fn stored_field(array: &Array, fragment: usize, field: Field) -> Field {
     let zipped = |f: &crate::array::Fragment| !f.footer().version.has_separate_dimensions();
     match field {
-        Field::Dimension(_) if array.fragments().get(fragment).is_some_and(zipped) => Field::ZippedCoords,
+        Field::Dimension(_) if array.fragments().get(fragment).is_some_and(zipped) => {
+            Field::ZippedCoords
+        }
         other => other,
     }
 }

@@ -49,7 +49,12 @@ impl<'a> Piece<'a> {
     fn copy(self) {
         match self {
             Self::Bytes { place, bytes } => place.copy_from_slice(bytes),
-            Self::Offsets { places, offsets, from, to } => {
+            Self::Offsets {
+                places,
+                offsets,
+                from,
+                to,
+            } => {
                 for (place, offset) in places.iter_mut().zip(offsets) {
                     *place = to + (offset - from);
                 }
@@ -68,24 +73,39 @@ pub(super) fn copy(
 ) -> Copied {
     let mut cells = batch.cell_num - done;
     let mut too_small = None;
-    for ((column, buffers), written) in batch.columns.iter().zip(out.iter()).zip(&progress.written) {
+    for ((column, buffers), written) in batch.columns.iter().zip(out.iter()).zip(&progress.written)
+    {
         let (fit, error) = room(column, done, cells, buffers, written.data, progress.cells);
         if fit < cells {
             (cells, too_small) = (fit, error);
         }
     }
     let mut pieces = Vec::new();
-    for ((column, buffers), written) in batch.columns.iter().zip(out.iter_mut()).zip(&mut progress.written) {
+    for ((column, buffers), written) in batch
+        .columns
+        .iter()
+        .zip(out.iter_mut())
+        .zip(&mut progress.written)
+    {
         let (from, to) = byte_range(column, done, cells);
         let start = written.data;
         written.data += to - from;
-        Piece::cut_bytes(&mut buffers.data[start..written.data], &column.data[from..to], &mut pieces);
+        Piece::cut_bytes(
+            &mut buffers.data[start..written.data],
+            &column.data[from..to],
+            &mut pieces,
+        );
         if let (Some(places), Some(offsets)) = (&mut buffers.offsets, column.offsets.as_ref()) {
             let (from, to) = (from as u64, start as u64);
             let offsets = &offsets.typed_data::<u64>()[done..done + cells];
             let places = &mut places[progress.cells..progress.cells + cells];
             let cut = places.chunks_mut(PIECE / 8).zip(offsets.chunks(PIECE / 8));
-            pieces.extend(cut.map(|(places, offsets)| Piece::Offsets { places, offsets, from, to }));
+            pieces.extend(cut.map(|(places, offsets)| Piece::Offsets {
+                places,
+                offsets,
+                from,
+                to,
+            }));
             written.offsets += cells * 8;
         }
         if let (Some(places), Some(validity)) = (&mut buffers.validity, column.validity.as_ref()) {
@@ -108,10 +128,18 @@ pub(super) fn room_of(fields: &[BoundField], out: &[ColumnMut<'_>]) -> usize {
     let rooms = fields.iter().zip(out).map(|(field, out)| {
         let data = match field.column_type.is_var() {
             true => out.offsets.as_ref().map_or(0, |offsets| offsets.len()),
-            false => out.data.len().checked_div(field.column_type.cell_size()).unwrap_or(usize::MAX),
+            false => out
+                .data
+                .len()
+                .checked_div(field.column_type.cell_size())
+                .unwrap_or(usize::MAX),
         };
         let validity = out.validity.as_ref().map_or(0, |v| v.len());
-        if field.column_type.nullable { data.min(validity) } else { data }
+        if field.column_type.nullable {
+            data.min(validity)
+        } else {
+            data
+        }
     });
     rooms.min().unwrap_or(usize::MAX)
 }
@@ -141,7 +169,12 @@ fn room(
 ) -> (usize, Option<Error>) {
     let field = &column.column_type.name;
     let too_small = |part, need: usize, have: usize| {
-        Some(Error::BufferTooSmall { field: field.to_string(), part, need: need as u64, have: have as u64 })
+        Some(Error::BufferTooSmall {
+            field: field.to_string(),
+            part,
+            need: need as u64,
+            have: have as u64,
+        })
     };
     let mut fit = cells;
     let mut error = None;
@@ -152,7 +185,9 @@ fn room(
             let first = offsets[0];
             offsets[1..].partition_point(|end| end - first <= data as u64)
         }
-        None => data.checked_div(column.column_type.cell_size()).unwrap_or(cells),
+        None => data
+            .checked_div(column.column_type.cell_size())
+            .unwrap_or(cells),
     };
     if in_data < fit {
         let (from, to) = byte_range(column, done + in_data, 1);
@@ -161,13 +196,19 @@ fn room(
     if column.offsets.is_some() {
         let have = out.offsets.as_ref().map_or(0, |o| o.len());
         if have - cells_written.min(have) < fit {
-            (fit, error) = (have - cells_written.min(have), too_small("offsets", 8, have * 8));
+            (fit, error) = (
+                have - cells_written.min(have),
+                too_small("offsets", 8, have * 8),
+            );
         }
     }
     if column.validity.is_some() {
         let have = out.validity.as_ref().map_or(0, |v| v.len());
         if have - cells_written.min(have) < fit {
-            (fit, error) = (have - cells_written.min(have), too_small("validity", 1, have));
+            (fit, error) = (
+                have - cells_written.min(have),
+                too_small("validity", 1, have),
+            );
         }
     }
     (fit, error)

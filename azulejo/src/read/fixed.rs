@@ -22,13 +22,21 @@ impl<'o> FixedOut<'o> {
         written: &mut PartBytes,
     ) -> Result<Self> {
         let size = field.column_type.cell_size();
-        let data = column.data.get_mut(places.start * size..places.end * size).ok_or_else(short)?;
+        let data = column
+            .data
+            .get_mut(places.start * size..places.end * size)
+            .ok_or_else(short)?;
         written.data += data.len();
         let validity = validity(field, &mut column.validity, places, written)?;
-        Ok(Self { field, data, validity })
+        Ok(Self {
+            field,
+            data,
+            validity,
+        })
     }
 
-    /// The memory of the first `cells` cells, which is left out of this one; all if there are not so many.
+    /// The memory of the first `cells` cells, which is left out of this one; all if there are not
+    /// so many.
     pub fn take_first(&mut self, cells: usize) -> Self {
         fn first<'o>(bytes: &mut &'o mut [u8], len: usize) -> &'o mut [u8] {
             let all = std::mem::take(bytes);
@@ -36,14 +44,28 @@ impl<'o> FixedOut<'o> {
             *bytes = rest;
             first
         }
-        let data = first(&mut self.data, cells.saturating_mul(self.field.column_type.cell_size()));
-        let validity = self.validity.as_mut().map(|validity| first(validity, cells));
-        Self { field: self.field, data, validity }
+        let data = first(
+            &mut self.data,
+            cells.saturating_mul(self.field.column_type.cell_size()),
+        );
+        let validity = self
+            .validity
+            .as_mut()
+            .map(|validity| first(validity, cells));
+        Self {
+            field: self.field,
+            data,
+            validity,
+        }
     }
 
     /// The same memory for a while.
     pub fn again(&mut self) -> FixedOut<'_> {
-        FixedOut { field: self.field, data: self.data, validity: self.validity.as_deref_mut() }
+        FixedOut {
+            field: self.field,
+            data: self.data,
+            validity: self.validity.as_deref_mut(),
+        }
     }
 
     /// The cells, once they are filled.
@@ -84,17 +106,29 @@ impl FixedBuffer {
     pub fn of(fields: &[BoundField], cells: usize, pool: &BufferPool) -> Result<Vec<Self>> {
         let buffer = |field: &BoundField| {
             let kind = &field.column_type;
-            let bytes = if kind.is_var() { Some(0) } else { cells.checked_mul(kind.cell_size()) };
-            let bytes = bytes.ok_or_else(|| Error::Internal("a column beyond the address space".into()))?;
+            let bytes = if kind.is_var() {
+                Some(0)
+            } else {
+                cells.checked_mul(kind.cell_size())
+            };
+            let bytes =
+                bytes.ok_or_else(|| Error::Internal("a column beyond the address space".into()))?;
             let validity = (kind.nullable && !kind.is_var()).then(|| pool.take(cells));
-            Ok(Self { data: pool.take(bytes), validity })
+            Ok(Self {
+                data: pool.take(bytes),
+                validity,
+            })
         };
         fields.iter().map(buffer).collect()
     }
 
     /// The memory, to be filled.
     pub fn out<'o>(&'o mut self, field: &'o BoundField) -> FixedOut<'o> {
-        FixedOut { field, data: &mut self.data, validity: self.validity.as_deref_mut() }
+        FixedOut {
+            field,
+            data: &mut self.data,
+            validity: self.validity.as_deref_mut(),
+        }
     }
 
     /// The cells, once they are filled.
@@ -120,5 +154,11 @@ fn view<'a>(
     data: &'a [u8],
     validity: Option<&'a [u8]>,
 ) -> FieldView<'a> {
-    FieldView { cell_num, data, offsets: None, validity, cell_size: field.column_type.cell_size() }
+    FieldView {
+        cell_num,
+        data,
+        offsets: None,
+        validity,
+        cell_size: field.column_type.cell_size(),
+    }
 }

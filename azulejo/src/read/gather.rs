@@ -1,4 +1,5 @@
-//! From tiles and slabs to columns: copies of whole runs, parallel over disjoint parts of the output.
+//! From tiles and slabs to columns: copies of whole runs, parallel over disjoint parts of the
+//! output.
 
 use super::unfilter::PARALLEL_BYTES;
 use super::var::VarOut;
@@ -24,13 +25,17 @@ impl FillCell {
     /// The fill of an attribute.
     #[must_use]
     pub fn of(attribute: &Attribute) -> Self {
-        Self { bytes: attribute.fill_value.clone(), valid: attribute.fill_validity }
+        Self {
+            bytes: attribute.fill_value.clone(),
+            valid: attribute.fill_validity,
+        }
     }
 }
 
 /// Makes a column of the cells that `slabs` name, in their order.
 ///
-/// `tiles[slab.tile]` is the field's tile; `None` where the fragment has no such field, whose cells then read as `fill`.
+/// `tiles[slab.tile]` is the field's tile; `None` where the fragment has no such field, whose cells
+/// then read as `fill`.
 pub fn gather_slabs(
     context: &Context,
     slabs: &[CellSlab],
@@ -38,7 +43,13 @@ pub fn gather_slabs(
     column_type: &ColumnType,
     fill: &FillCell,
 ) -> Result<ColumnBuffers> {
-    gather_bands(context, &Bands::new(context, slabs, 0)?, tiles, column_type, fill)
+    gather_bands(
+        context,
+        &Bands::new(context, slabs, 0)?,
+        tiles,
+        column_type,
+        fill,
+    )
 }
 
 /// As [`gather_slabs`].
@@ -50,19 +61,31 @@ pub(super) fn gather_bands(
     fill: &FillCell,
 ) -> Result<ColumnBuffers> {
     let views: Vec<_> = tiles.iter().map(|t| t.as_ref().map(|t| t.view())).collect();
-    let source = Source { views: &views, placed: &[], fill, cell_size: column_type.cell_size() };
+    let source = Source {
+        views: &views,
+        placed: &[],
+        fill,
+        cell_size: column_type.cell_size(),
+    };
     let beyond = || Error::Internal("a column beyond the address space".into());
     let cell_num = bands.cells;
     let bands = &bands.bands;
-    let mut validity = column_type.nullable.then(|| context.buffers().take(cell_num));
+    let mut validity = column_type
+        .nullable
+        .then(|| context.buffers().take(cell_num));
     if let Some(out) = &mut validity {
         source.validity_bands(context, bands, out)?;
     }
     let (data, offsets) = if column_type.is_var() {
         let sums = source.var_sums(context, bands)?;
-        let total = sums.iter().try_fold(0u64, |sum, n| sum.checked_add(*n)).ok_or_else(beyond)?;
+        let total = sums
+            .iter()
+            .try_fold(0u64, |sum, n| sum.checked_add(*n))
+            .ok_or_else(beyond)?;
         let mut offsets = vec![0u64; cell_num + 1];
-        let mut data = context.buffers().take(usize::try_from(total).map_err(|_| beyond())?);
+        let mut data = context
+            .buffers()
+            .take(usize::try_from(total).map_err(|_| beyond())?);
         source.var_bands(context, bands, &sums, (&mut data, &mut offsets, 0))?;
         if let Some(end) = offsets.last_mut() {
             *end = total;
@@ -70,7 +93,9 @@ pub(super) fn gather_bands(
         (data, Some(Buffer::from_vec(offsets)))
     } else {
         let size = source.cell_size;
-        let mut data = context.buffers().take(cell_num.checked_mul(size).ok_or_else(beyond)?);
+        let mut data = context
+            .buffers()
+            .take(cell_num.checked_mul(size).ok_or_else(beyond)?);
         source.fixed_bands(context, bands, &mut data)?;
         (data, None)
     };
@@ -83,7 +108,8 @@ pub(super) fn gather_bands(
     })
 }
 
-/// As [`gather_slabs`], of a var-length field into a caller's memory; returns how many bytes the values have.
+/// As [`gather_slabs`], of a var-length field into a caller's memory; returns how many bytes the
+/// values have.
 pub(super) fn gather_var(
     context: &Context,
     bands: &Bands<'_>,
@@ -92,7 +118,12 @@ pub(super) fn gather_var(
     out: VarOut<'_>,
 ) -> Result<usize> {
     let views: Vec<_> = tiles.iter().map(|t| t.as_ref().map(|t| t.view())).collect();
-    let source = Source { views: &views, placed: &[], fill, cell_size: 0 };
+    let source = Source {
+        views: &views,
+        placed: &[],
+        fill,
+        cell_size: 0,
+    };
     let bands = &bands.bands;
     if let Some(out) = out.validity {
         source.validity_bands(context, bands, out)?;
@@ -102,9 +133,11 @@ pub(super) fn gather_var(
     Ok(sums.iter().fold(0, |sum, bytes| sum + *bytes as usize))
 }
 
-/// Writes the cells that `slabs` name to a column's memory, but for those of tiles that are `placed` there already.
+/// Writes the cells that `slabs` name to a column's memory, but for those of tiles that are
+/// `placed` there already.
 ///
-/// No slab is of fill cells. `tiles` and `placed` are by [`CellSlab::tile`], as in [`gather_slabs`], and so are those of `bands`; `data` and `validity` have room for all cells.
+/// No slab is of fill cells. `tiles` and `placed` are by [`CellSlab::tile`], as in
+/// [`gather_slabs`], and so are those of `bands`; `data` and `validity` have room for all cells.
 pub(super) fn gather_fixed(
     context: &Context,
     bands: &Bands<'_>,
@@ -113,12 +146,22 @@ pub(super) fn gather_fixed(
     (data, validity): (&mut [u8], Option<&mut [u8]>),
 ) -> Result<()> {
     let unplaced = |slot: usize| placed.get(slot) != Some(&true);
-    if bands.used.iter().enumerate().all(|(slot, used)| used.cells == 0 || !unplaced(slot)) {
+    if bands
+        .used
+        .iter()
+        .enumerate()
+        .all(|(slot, used)| used.cells == 0 || !unplaced(slot))
+    {
         return Ok(());
     }
     let bands = &bands.bands;
     let views: Vec<_> = tiles.iter().map(|t| t.as_ref().map(|t| t.view())).collect();
-    let source = Source { views: &views, placed, fill, cell_size: column_type.cell_size() };
+    let source = Source {
+        views: &views,
+        placed,
+        fill,
+        cell_size: column_type.cell_size(),
+    };
     if let Some(out) = validity {
         source.validity_bands(context, bands, out)?;
     }
@@ -155,7 +198,8 @@ impl Used {
     }
 }
 
-/// The slabs of a batch, dealt out to threads once for all columns, and what they need of its tiles.
+/// The slabs of a batch, dealt out to threads once for all columns, and what they need of its
+/// tiles.
 pub(super) struct Bands<'a> {
     bands: Vec<Band<'a>>,
     /// The number of cells.
@@ -178,11 +222,15 @@ impl<'a> Bands<'a> {
         let chunks = Self::cut(slabs);
         let count = |slabs: &'a [CellSlab], used: &mut [Used]| {
             let cells = Used::add(used, slabs);
-            Ok(Band { slabs, cells: usize::try_from(cells).map_err(|_| beyond())? })
+            Ok(Band {
+                slabs,
+                cells: usize::try_from(cells).map_err(|_| beyond())?,
+            })
         };
         let mut used = vec![Used::default(); tiles];
         // Each thread counts for itself, unless that took more memory than the slabs.
-        let apart = slabs.len() >= Self::FEW_SLABS && tiles.saturating_mul(chunks.len()) <= slabs.len();
+        let apart =
+            slabs.len() >= Self::FEW_SLABS && tiles.saturating_mul(chunks.len()) <= slabs.len();
         let bands = if apart {
             let counted = each(context, chunks, |slabs| {
                 let mut used = vec![Used::default(); tiles];
@@ -197,10 +245,19 @@ impl<'a> Bands<'a> {
             };
             counted.into_iter().map(add).collect()
         } else {
-            chunks.into_iter().map(|slabs| count(slabs, &mut used)).collect::<Result<Vec<_>>>()?
+            chunks
+                .into_iter()
+                .map(|slabs| count(slabs, &mut used))
+                .collect::<Result<Vec<_>>>()?
         };
-        let cells = bands.iter().try_fold(0usize, |sum, band| sum.checked_add(band.cells));
-        Ok(Self { bands, cells: cells.ok_or_else(beyond)?, used })
+        let cells = bands
+            .iter()
+            .try_fold(0usize, |sum, band| sum.checked_add(band.cells));
+        Ok(Self {
+            bands,
+            cells: cells.ok_or_else(beyond)?,
+            used,
+        })
     }
 
     /// Cuts slabs into those of each band: as much work each.
@@ -275,7 +332,10 @@ impl<'a> Source<'a> {
         if slab.tile == CellSlab::FILL {
             return Ok(None);
         }
-        self.views.get(slab.tile as usize).map(Option::as_ref).ok_or_else(lacking)
+        self.views
+            .get(slab.tile as usize)
+            .map(Option::as_ref)
+            .ok_or_else(lacking)
     }
 
     fn is_placed(&self, slab: &CellSlab) -> bool {
@@ -296,7 +356,9 @@ impl<'a> Source<'a> {
     fn fixed_of<const N: usize>(&self, slabs: &[CellSlab], mut out: &mut [u8]) -> Result<()> {
         let size = if N == 0 { self.cell_size } else { N };
         for slab in slabs {
-            let (place, rest) = out.split_at_mut_checked(slab.len as usize * size).ok_or_else(lacking)?;
+            let (place, rest) = out
+                .split_at_mut_checked(slab.len as usize * size)
+                .ok_or_else(lacking)?;
             out = rest;
             if self.is_placed(slab) {
                 continue;
@@ -304,8 +366,12 @@ impl<'a> Source<'a> {
             match self.view(slab)? {
                 Some(view) => {
                     let start = slab.start as usize * size;
-                    let cells = view.data.get(start..start + place.len()).ok_or_else(lacking)?;
-                    // Single cells are the rule where sparse fragments interleave: a fixed-size move, not a call.
+                    let cells = view
+                        .data
+                        .get(start..start + place.len())
+                        .ok_or_else(lacking)?;
+                    // Single cells are the rule where sparse fragments interleave: a fixed-size
+                    // move, not a call.
                     match (place.first_chunk_mut::<N>(), cells.first_chunk::<N>()) {
                         (Some(place), Some(cell)) if N > 0 && slab.len == 1 => *place = *cell,
                         _ => place.copy_from_slice(cells),
@@ -319,15 +385,24 @@ impl<'a> Source<'a> {
 
     fn validity(&self, slabs: &[CellSlab], mut out: &mut [u8]) -> Result<()> {
         for slab in slabs {
-            let (place, rest) = out.split_at_mut_checked(slab.len as usize).ok_or_else(lacking)?;
+            let (place, rest) = out
+                .split_at_mut_checked(slab.len as usize)
+                .ok_or_else(lacking)?;
             out = rest;
             if self.is_placed(slab) {
                 continue;
             }
             match self.view(slab)? {
-                Some(FieldView { validity: Some(validity), .. }) => {
+                Some(FieldView {
+                    validity: Some(validity),
+                    ..
+                }) => {
                     let start = slab.start as usize;
-                    place.copy_from_slice(validity.get(start..start + place.len()).ok_or_else(lacking)?);
+                    place.copy_from_slice(
+                        validity
+                            .get(start..start + place.len())
+                            .ok_or_else(lacking)?,
+                    );
                 }
                 Some(_) => place.fill(1),
                 None => place.fill(u8::from(self.fill.valid)),
@@ -340,30 +415,42 @@ impl<'a> Source<'a> {
     fn offsets(view: &FieldView<'a>, slab: &CellSlab) -> Result<&'a [u64]> {
         let start = slab.start as usize;
         let offsets = view.offsets.ok_or_else(lacking)?;
-        offsets.get(start..start + slab.len as usize + 1).ok_or_else(lacking)
+        offsets
+            .get(start..start + slab.len as usize + 1)
+            .ok_or_else(lacking)
     }
 
     /// Writes the validity of the cells of bands.
     fn validity_bands(&self, context: &Context, bands: &[Band<'_>], out: &mut [u8]) -> Result<()> {
         let pieces = split(out, bands.iter().map(|band| band.cells));
-        each(context, bands.iter().zip(pieces).collect(), |(band, out)| self.validity(band.slabs, out))?;
+        each(
+            context,
+            bands.iter().zip(pieces).collect(),
+            |(band, out)| self.validity(band.slabs, out),
+        )?;
         Ok(())
     }
 
     /// Writes the cells of bands, which are of fixed length.
     fn fixed_bands(&self, context: &Context, bands: &[Band<'_>], out: &mut [u8]) -> Result<()> {
         let pieces = split(out, bands.iter().map(|band| band.cells * self.cell_size));
-        each(context, bands.iter().zip(pieces).collect(), |(band, out)| self.fixed(band.slabs, out))?;
+        each(
+            context,
+            bands.iter().zip(pieces).collect(),
+            |(band, out)| self.fixed(band.slabs, out),
+        )?;
         Ok(())
     }
 
     /// Bytes of the values of each band.
     fn var_sums(&self, context: &Context, bands: &[Band<'_>]) -> Result<Vec<u64>> {
-        each(context, bands.iter().collect(), |band| self.var_bytes(band.slabs))
+        each(context, bands.iter().collect(), |band| {
+            self.var_bytes(band.slabs)
+        })
     }
 
-    /// Writes the values of bands, which have so many bytes each, to `data`, and where each cell starts to `starts`; the first
-    /// does at `base`.
+    /// Writes the values of bands, which have so many bytes each, to `data`, and where each cell
+    /// starts to `starts`; the first does at `base`.
     fn var_bands(
         &self,
         context: &Context,
@@ -374,11 +461,15 @@ impl<'a> Source<'a> {
         let start_pieces = split(starts, bands.iter().map(|b| b.cells));
         let data_pieces = split(data, sums.iter().map(|&n| n as usize));
         let mut work = Vec::with_capacity(bands.len());
-        for (((band, starts), data), sum) in bands.iter().zip(start_pieces).zip(data_pieces).zip(sums) {
+        for (((band, starts), data), sum) in
+            bands.iter().zip(start_pieces).zip(data_pieces).zip(sums)
+        {
             work.push((band, starts, data, base));
             base += sum;
         }
-        each(context, work, |(band, starts, data, base)| self.var(band.slabs, starts, data, base))?;
+        each(context, work, |(band, starts, data, base)| {
+            self.var(band.slabs, starts, data, base)
+        })?;
         Ok(())
     }
 
@@ -406,15 +497,22 @@ impl<'a> Source<'a> {
         mut next: u64,
     ) -> Result<()> {
         for slab in slabs {
-            let (places, rest) = starts.split_at_mut_checked(slab.len as usize).ok_or_else(lacking)?;
+            let (places, rest) = starts
+                .split_at_mut_checked(slab.len as usize)
+                .ok_or_else(lacking)?;
             starts = rest;
             if let Some(view) = self.view(slab)? {
                 let offsets = Self::offsets(view, slab)?;
-                let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else { continue };
+                let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else {
+                    continue;
+                };
                 for (place, offset) in places.iter_mut().zip(offsets) {
                     *place = next + (offset - first);
                 }
-                let bytes = view.data.get(first as usize..last as usize).ok_or_else(lacking)?;
+                let bytes = view
+                    .data
+                    .get(first as usize..last as usize)
+                    .ok_or_else(lacking)?;
                 let (place, rest) = out.split_at_mut_checked(bytes.len()).ok_or_else(lacking)?;
                 out = rest;
                 place.copy_from_slice(bytes);
@@ -425,7 +523,9 @@ impl<'a> Source<'a> {
                     *place = next;
                     next += size as u64;
                 }
-                let (place, rest) = out.split_at_mut_checked(size * places.len()).ok_or_else(lacking)?;
+                let (place, rest) = out
+                    .split_at_mut_checked(size * places.len())
+                    .ok_or_else(lacking)?;
                 out = rest;
                 repeat_cell(place, &self.fill.bytes);
             }

@@ -1,8 +1,9 @@
 //! From keys to slabs: the cells of a batch in order, without those that later writes replaced.
 //!
-//! Tiles whose key ranges do not meet are independent of each other; only groups of tiles that interleave are sorted
-//! together. Keys hold their cells in the low bits, so sorting moves nothing but integers. Few long runs are merged as they
-//! are; many keys in disorder are dealt out by their highest bits first, and the parts sorted on all threads.
+//! Tiles whose key ranges do not meet are independent of each other; only groups of tiles that
+//! interleave are sorted together. Keys hold their cells in the low bits, so sorting moves nothing
+//! but integers. Few long runs are merged as they are; many keys in disorder are dealt out by their
+//! highest bits first, and the parts sorted on all threads.
 
 use super::sparse::keys::{CellBits, KeySet, Keys, Word};
 use crate::space::CellSlab;
@@ -21,17 +22,22 @@ pub(crate) enum Duplicates<'a> {
     Keep,
     /// The one with the least slot stays.
     First,
-    /// The one with the latest timestamp stays, among those the one with the least slot. The function is given slot
-    /// and place in the tile.
+    /// The one with the latest timestamp stays, among those the one with the least slot. The
+    /// function is given slot and place in the tile.
     Latest(&'a (dyn Fn(u32, u32) -> u64 + Sync)),
-    /// Of every timestamp one stays, that with the least slot; the latest comes first. What is older than a cell that is
-    /// no result is none either. The function is as for `Latest`.
+    /// Of every timestamp one stays, that with the least slot; the latest comes first. What is
+    /// older than a cell that is no result is none either. The function is as for `Latest`.
     Versions(&'a (dyn Fn(u32, u32) -> u64 + Sync)),
 }
 
-/// Puts the cells of a batch in order. `kept` says, by slot, which cells of a tile are results (one byte a cell; `None`:
-/// all); it is asked after duplicates are gone, so that a cell that is no result still replaces older ones.
-pub(crate) fn merge(set: KeySet, duplicates: Duplicates<'_>, kept: &[Option<&[u8]>]) -> Vec<CellSlab> {
+/// Puts the cells of a batch in order. `kept` says, by slot, which cells of a tile are results (one
+/// byte a cell; `None`: all); it is asked after duplicates are gone, so that a cell that is no
+/// result still replaces older ones.
+pub(crate) fn merge(
+    set: KeySet,
+    duplicates: Duplicates<'_>,
+    kept: &[Option<&[u8]>],
+) -> Vec<CellSlab> {
     match set.keys {
         Keys::Narrow(keys) => merge_words(keys, set.cell_bits, duplicates, kept),
         Keys::Wide(keys) => merge_words(keys, set.cell_bits, duplicates, kept),
@@ -49,7 +55,10 @@ fn merge_words<W: Word>(
     let slabs: Vec<Vec<CellSlab>> = if let [group] = groups.as_mut_slice() {
         vec![merge_group(std::mem::take(group), bits, duplicates, kept)]
     } else {
-        groups.into_par_iter().map(|group| merge_group(group, bits, duplicates, kept)).collect()
+        groups
+            .into_par_iter()
+            .map(|group| merge_group(group, bits, duplicates, kept))
+            .collect()
     };
     let mut slabs = slabs.into_iter();
     let mut all = slabs.next().unwrap_or_default();
@@ -59,7 +68,8 @@ fn merge_words<W: Word>(
     all
 }
 
-/// Lists of keys that do not share coordinates with, nor lie between, those of another group; in order.
+/// Lists of keys that do not share coordinates with, nor lie between, those of another group; in
+/// order.
 fn group<W: Word>(runs: Vec<Vec<W>>, bits: CellBits) -> Vec<Vec<Vec<W>>> {
     let low = bits.total();
     let mut ranges: Vec<(W, W, Vec<W>)> = runs
@@ -101,12 +111,22 @@ fn merge_group<W: Word>(
     kept: &[Option<&[u8]>],
 ) -> Vec<CellSlab> {
     let total: usize = group.iter().map(Vec::len).sum();
-    let runs = group.iter().map(|list| if list.is_sorted() { 1 } else { list.len() }).sum::<usize>();
+    let runs = group
+        .iter()
+        .map(|list| if list.is_sorted() { 1 } else { list.len() })
+        .sum::<usize>();
     if total > ONE_PIECE && runs > 4 {
         let shift = deal_shift(&group, bits);
         // What lies above is the same for all keys of a part.
         let slabs: Vec<Vec<CellSlab>> = if shift <= u64::BITS {
-            sort_dealt(group, shift, |key| key.low(u64::BITS), bits, duplicates, kept)
+            sort_dealt(
+                group,
+                shift,
+                |key| key.low(u64::BITS),
+                bits,
+                duplicates,
+                kept,
+            )
         } else {
             sort_dealt(group, shift, |key| key, bits, duplicates, kept)
         };
@@ -125,22 +145,31 @@ fn merge_group<W: Word>(
     emit(keys, bits, duplicates, kept)
 }
 
-/// The place in keys of the highest bits in which they differ, the cell's bits apart: [`PARTS_BITS`] from there on.
+/// The place in keys of the highest bits in which they differ, the cell's bits apart:
+/// [`PARTS_BITS`] from there on.
 fn deal_shift<W: Word>(group: &[Vec<W>], bits: CellBits) -> u32 {
     let bounds = group.par_iter().map(|list| {
-        list.iter().fold((None::<W>, None::<W>), |(least, most), key| {
-            (Some(least.map_or(*key, |l| l.min(*key))), Some(most.map_or(*key, |m| m.max(*key))))
-        })
+        list.iter()
+            .fold((None::<W>, None::<W>), |(least, most), key| {
+                (
+                    Some(least.map_or(*key, |l| l.min(*key))),
+                    Some(most.map_or(*key, |m| m.max(*key))),
+                )
+            })
     });
-    let both =
-        |a: Option<W>, b: Option<W>, pick: fn(W, W) -> W| a.zip(b).map(|(a, b)| pick(a, b)).or(a).or(b);
-    let (least, most) =
-        bounds.reduce(|| (None, None), |a, b| (both(a.0, b.0, W::min), both(a.1, b.1, W::max)));
+    let both = |a: Option<W>, b: Option<W>, pick: fn(W, W) -> W| {
+        a.zip(b).map(|(a, b)| pick(a, b)).or(a).or(b)
+    };
+    let (least, most) = bounds.reduce(
+        || (None, None),
+        |a, b| (both(a.0, b.0, W::min), both(a.1, b.1, W::max)),
+    );
     let (least, most) = (least.unwrap_or_default(), most.unwrap_or_default());
     least.common_shift(most, PARTS_BITS).max(bits.total())
 }
 
-/// Deals keys out by the bits above `shift`, as what `short` makes of them, and sorts the parts; their cells in order.
+/// Deals keys out by the bits above `shift`, as what `short` makes of them, and sorts the parts;
+/// their cells in order.
 fn sort_dealt<W: Word, V: Word>(
     group: Vec<Vec<W>>,
     shift: u32,
@@ -150,7 +179,10 @@ fn sort_dealt<W: Word, V: Word>(
     kept: &[Option<&[u8]>],
 ) -> Vec<Vec<CellSlab>> {
     let some = group.len().div_ceil(rayon::current_num_threads()).max(1);
-    let dealt: Vec<Vec<Vec<V>>> = group.par_chunks(some).map(|lists| deal(lists, shift, &short)).collect();
+    let dealt: Vec<Vec<Vec<V>>> = group
+        .par_chunks(some)
+        .map(|lists| deal(lists, shift, &short))
+        .collect();
     drop(group);
     (0..1usize << PARTS_BITS)
         .into_par_iter()
@@ -191,7 +223,10 @@ fn emit<W: Word>(
     kept: &[Option<&[u8]>],
 ) -> Vec<CellSlab> {
     let is_kept = |slot: u32, place: u32| {
-        kept.get(slot as usize).copied().flatten().is_none_or(|mask| mask.get(place as usize) == Some(&1))
+        kept.get(slot as usize)
+            .copied()
+            .flatten()
+            .is_none_or(|mask| mask.get(place as usize) == Some(&1))
     };
     let mut slabs = Vec::new();
     let mut push = |key: W| {

@@ -1,4 +1,5 @@
-//! Sparse fragments of dense arrays, which early versions could write: their cells are painted over a plan one by one.
+//! Sparse fragments of dense arrays, which early versions could write: their cells are painted over
+//! a plan one by one.
 
 use super::copy::{Axis, CopyList};
 use super::plan::{BatchPlan, DensePlan, PlacedBox, Slot};
@@ -38,14 +39,25 @@ pub(super) fn paint(
     pool: &BufferPool,
 ) -> Result<BatchPlan> {
     let mut slots: Vec<(usize, u64)> = batch.slots.iter().map(|s| (s.fragment, s.tile)).collect();
-    let mut origins = vec![Origin { slot: Origin::FILL, cell: 0 }; batch.cells];
+    let mut origins = vec![
+        Origin {
+            slot: Origin::FILL,
+            cell: 0
+        };
+        batch.cells
+    ];
     let beyond = || Error::Internal("a painted cell lies outside the result".into());
     for (index, slot) in batch.slots.iter().enumerate() {
         for copy in batch.copies.get(slot.copies.clone()) {
             batch.copies.rows(copy, &(0..batch.cells), &mut |row| {
                 for i in 0..row.axis.count {
-                    let place = origins.get_mut(row.out + i * row.axis.out).ok_or_else(beyond)?;
-                    *place = Origin { slot: index, cell: row.src + i * row.axis.src };
+                    let place = origins
+                        .get_mut(row.out + i * row.axis.out)
+                        .ok_or_else(beyond)?;
+                    *place = Origin {
+                        slot: index,
+                        cell: row.src + i * row.axis.src,
+                    };
                 }
                 Ok(())
             })?;
@@ -53,7 +65,9 @@ pub(super) fn paint(
     }
     let mut painted = false;
     for source in sparse {
-        let Some(fragment) = array.fragments().get(source.fragment) else { continue };
+        let Some(fragment) = array.fragments().get(source.fragment) else {
+            continue;
+        };
         if !batch.boxes.iter().any(|placed| meets(plan, placed, source)) {
             continue;
         }
@@ -79,7 +93,9 @@ pub(super) fn paint(
                 for placed in &batch.boxes {
                     for out in places(plan, placed, &offsets) {
                         let place = origins.get_mut(out).ok_or_else(beyond)?;
-                        let newer = slots.get(place.slot).is_some_and(|(f, _)| *f > source.fragment);
+                        let newer = slots
+                            .get(place.slot)
+                            .is_some_and(|(f, _)| *f > source.fragment);
                         if !newer {
                             *place = Origin { slot, cell };
                             painted = true;
@@ -89,20 +105,26 @@ pub(super) fn paint(
             }
         }
     }
-    if painted { rebuild(batch, &slots, &origins) } else { Ok(batch) }
+    if painted {
+        rebuild(batch, &slots, &origins)
+    } else {
+        Ok(batch)
+    }
 }
 
 fn meets(plan: &DensePlan, placed: &PlacedBox, source: &SparseSource) -> bool {
-    plan.selection.iter().zip(&placed.positions).zip(&source.bounds).all(
-        |((selection, positions), (low, high))| {
+    plan.selection
+        .iter()
+        .zip(&placed.positions)
+        .zip(&source.bounds)
+        .all(|((selection, positions), (low, high))| {
             selection.runs().iter().any(|run| {
                 run.position < positions.end
                     && positions.start < run.position.saturating_add(run.count)
                     && run.start <= *high
                     && *low <= run.last()
             })
-        },
-    )
+        })
 }
 
 /// The cells of a batch at which offsets are selected.
@@ -112,7 +134,11 @@ fn places(plan: &DensePlan, placed: &PlacedBox, offsets: &[u64]) -> Vec<usize> {
         let positions = &placed.positions[d];
         let mut next = Vec::new();
         plan.selection[d].positions_of(*offset, positions.start, positions.end, |position| {
-            next.extend(found.iter().map(|out| out + position as usize * placed.strides[d]));
+            next.extend(
+                found
+                    .iter()
+                    .map(|out| out + position as usize * placed.strides[d]),
+            );
         });
         found = next;
     }
@@ -144,7 +170,11 @@ fn rebuild(batch: BatchPlan, tiles: &[(usize, u64)], origins: &[Origin]) -> Resu
     };
     let mut last = None;
     for (slot, out, cell, count) in runs {
-        let run = std::iter::once(Axis { count, out: 1, src: 1 });
+        let run = std::iter::once(Axis {
+            count,
+            out: 1,
+            src: 1,
+        });
         let Some(&(fragment, tile)) = tiles.get(slot) else {
             rebuilt.fills.push(out, 0, run);
             continue;
@@ -153,7 +183,11 @@ fn rebuild(batch: BatchPlan, tiles: &[(usize, u64)], origins: &[Origin]) -> Resu
         list.push(out, cell, run);
         let end = list.len();
         if last != Some(slot) {
-            rebuilt.slots.push(Slot { fragment, tile, copies: end - 1..end });
+            rebuilt.slots.push(Slot {
+                fragment,
+                tile,
+                copies: end - 1..end,
+            });
             last = Some(slot);
         } else if let Some(slot) = rebuilt.slots.last_mut() {
             slot.copies.end = end;

@@ -1,8 +1,9 @@
 //! The plan of a dense read: which cells of which tiles go where. Pure arithmetic.
 //!
-//! A *position* counts selected offsets along a dimension; a box of positions is a piece of the result. Within each tile
-//! that a box touches, fragments are visited from the newest to the oldest: each takes what it has of the cells that are
-//! left, so that tiles which later fragments hide are never read. What is left at the end is fill values.
+//! A *position* counts selected offsets along a dimension; a box of positions is a piece of the
+//! result. Within each tile that a box touches, fragments are visited from the newest to the
+//! oldest: each takes what it has of the cells that are left, so that tiles which later fragments
+//! hide are never read. What is left at the end is fill values.
 
 use super::BoundField;
 use super::copy::{Axis, CopyList};
@@ -68,7 +69,10 @@ impl BatchPlan {
     /// Bytes of memory that the plan takes.
     pub fn memory(&self) -> u64 {
         let slots = self.slots.len() * size_of::<Slot>();
-        let order = self.order.as_ref().map_or(0, |order| order.len() * size_of::<usize>());
+        let order = self
+            .order
+            .as_ref()
+            .map_or(0, |order| order.len() * size_of::<usize>());
         (slots + self.copies.memory() + self.fills.memory() + self.boxes.len() * 96 + order) as u64
     }
 
@@ -84,7 +88,10 @@ impl BatchPlan {
                 Some(last) if (last.fragment, last.tile) == (slot.fragment, slot.tile) => {
                     last.copies.end = copies.len();
                 }
-                _ => self.slots.push(Slot { copies: from..copies.len(), ..slot }),
+                _ => self.slots.push(Slot {
+                    copies: from..copies.len(),
+                    ..slot
+                }),
             }
         }
         self.copies = copies;
@@ -95,7 +102,10 @@ impl BatchPlan {
         for slot in other.slots {
             let from = self.copies.len();
             self.copies.append(&other.copies, slot.copies.clone());
-            self.slots.push(Slot { copies: from..self.copies.len(), ..slot });
+            self.slots.push(Slot {
+                copies: from..self.copies.len(),
+                ..slot
+            });
         }
         self.fills.append(&other.fills, 0..other.fills.len());
         self.boxes.append(&mut other.boxes);
@@ -108,8 +118,12 @@ impl Slot {
     pub fn load_cost(&self, array: &Array, field: &BoundField) -> Result<u64> {
         match field_in(array, self.fragment, field) {
             Some(field) => {
-                let request =
-                    TileRequest { fragment: self.fragment, field, tile: self.tile, cells: Cells::All };
+                let request = TileRequest {
+                    fragment: self.fragment,
+                    field,
+                    tile: self.tile,
+                    cells: Cells::All,
+                };
                 load_cost(array, &request)
             }
             None => Ok(0),
@@ -141,9 +155,10 @@ impl DensePlan {
 
     /// Number of tiles that a box touches along each dimension.
     pub fn tiles_along(&self, dimension: usize, positions: &Range<u64>) -> u64 {
-        let (Some(selection), Some(extent)) =
-            (self.selection.get(dimension), self.grid.extents().get(dimension))
-        else {
+        let (Some(selection), Some(extent)) = (
+            self.selection.get(dimension),
+            self.grid.extents().get(dimension),
+        ) else {
             return 0;
         };
         selection.runs().iter().fold(0u64, |sum, run| {
@@ -160,15 +175,30 @@ impl DensePlan {
         })
     }
 
-    /// Plans a batch of one box in the order given (dimensions from slowest to fastest), to follow `start` other cells.
-    pub fn batch(&self, positions: PositionBox, order: &[usize], start: usize) -> Result<BatchPlan> {
-        let mut batch = BatchPlan { start, cells: start, ..BatchPlan::default() };
+    /// Plans a batch of one box in the order given (dimensions from slowest to fastest), to follow
+    /// `start` other cells.
+    pub fn batch(
+        &self,
+        positions: PositionBox,
+        order: &[usize],
+        start: usize,
+    ) -> Result<BatchPlan> {
+        let mut batch = BatchPlan {
+            start,
+            cells: start,
+            ..BatchPlan::default()
+        };
         self.add_box(&mut batch, positions, order)?;
         Ok(batch)
     }
 
     /// Appends a box to a batch.
-    pub fn add_box(&self, batch: &mut BatchPlan, positions: PositionBox, order: &[usize]) -> Result<()> {
+    pub fn add_box(
+        &self,
+        batch: &mut BatchPlan,
+        positions: PositionBox,
+        order: &[usize],
+    ) -> Result<()> {
         let placed = place(positions, order, batch.cells)?;
         if placed.cells == 0 {
             return Ok(());
@@ -186,7 +216,8 @@ impl DensePlan {
                     if remaining.is_empty() {
                         break;
                     }
-                    let Some(bounds) = self.sources.get(source as usize).map(|s| s.grid.bounds()) else {
+                    let Some(bounds) = self.sources.get(source as usize).map(|s| s.grid.bounds())
+                    else {
                         continue;
                     };
                     let window: Option<Vec<_>> = spans
@@ -207,22 +238,35 @@ impl DensePlan {
                         }
                         None => source as usize,
                     };
-                    taken.push((index, cut.iter().map(|piece| absolute(piece, combination)).collect()));
+                    taken.push((
+                        index,
+                        cut.iter()
+                            .map(|piece| absolute(piece, combination))
+                            .collect(),
+                    ));
                 }
                 for piece in remaining.iter() {
                     self.push_copy(&mut batch.fills, &placed, order, &spans, piece, tile);
                 }
             }
             for (source, pieces) in taken {
-                let Some(Source { fragment, grid }) = self.sources.get(source) else { continue };
+                let Some(Source { fragment, grid }) = self.sources.get(source) else {
+                    continue;
+                };
                 let from = batch.copies.len();
                 for piece in &pieces {
-                    let Some((combination, piece)) = piece.split_last() else { continue };
+                    let Some((combination, piece)) = piece.split_last() else {
+                        continue;
+                    };
                     let spans = pick(parts, combination.start as usize);
                     self.push_copy(&mut batch.copies, &placed, order, &spans, piece, tile);
                 }
                 let copies = from..batch.copies.len();
-                batch.slots.push(Slot { fragment: *fragment, tile: grid.tile_index(tile), copies });
+                batch.slots.push(Slot {
+                    fragment: *fragment,
+                    tile: grid.tile_index(tile),
+                    copies,
+                });
             }
         });
         batch.cells += placed.cells;
@@ -230,27 +274,35 @@ impl DensePlan {
         Ok(())
     }
 
-    /// Calls `each` for every tile that a box touches, in tile order, with the sources (ascending) whose non-empty domain
-    /// may meet its selected cells, and its spans along each dimension.
+    /// Calls `each` for every tile that a box touches, in tile order, with the sources (ascending)
+    /// whose non-empty domain may meet its selected cells, and its spans along each dimension.
     pub fn each_tile(&self, placed: &PlacedBox, mut each: impl FnMut(&[u64], &[u32], &[&[Span]])) {
         let ndim = self.grid.ndim();
         let mut spans = Vec::with_capacity(ndim);
         let mut groups = Vec::with_capacity(ndim);
-        for ((selection, positions), extent) in
-            self.selection.iter().zip(&placed.positions).zip(self.grid.extents())
+        for ((selection, positions), extent) in self
+            .selection
+            .iter()
+            .zip(&placed.positions)
+            .zip(self.grid.extents())
         {
             let found = selection.spans(positions.start, positions.end, *extent);
             let mut tiles: Vec<TileSpans> = Vec::new();
             for (i, span) in found.iter().enumerate() {
                 match tiles.last_mut() {
                     Some(last) if last.tile == span.tile => last.spans.end = i + 1,
-                    _ => tiles.push(TileSpans { tile: span.tile, spans: i..i + 1 }),
+                    _ => tiles.push(TileSpans {
+                        tile: span.tile,
+                        spans: i..i + 1,
+                    }),
                 }
             }
             spans.push(found);
             groups.push(tiles);
         }
-        let all = (0..self.sources.len()).filter_map(|i| u32::try_from(i).ok()).collect();
+        let all = (0..self.sources.len())
+            .filter_map(|i| u32::try_from(i).ok())
+            .collect();
         let mut walk = TileWalk {
             plan: self,
             spans: &spans,
@@ -292,15 +344,22 @@ impl DensePlan {
 
 /// The strides of a box in a batch.
 fn place(positions: PositionBox, order: &[usize], base: usize) -> Result<PlacedBox> {
-    let too_many = || Error::InvalidArgument("more cells are selected than can be addressed".into());
+    let too_many =
+        || Error::InvalidArgument("more cells are selected than can be addressed".into());
     let mut strides = vec![0; positions.len()];
     let mut cells = 1usize;
     for &d in order.iter().rev() {
         strides[d] = cells;
-        let count = usize::try_from(positions[d].end - positions[d].start).map_err(|_| too_many())?;
+        let count =
+            usize::try_from(positions[d].end - positions[d].start).map_err(|_| too_many())?;
         cells = cells.checked_mul(count).ok_or_else(too_many)?;
     }
-    Ok(PlacedBox { positions, base, cells, strides })
+    Ok(PlacedBox {
+        positions,
+        base,
+        cells,
+        strides,
+    })
 }
 
 /// One span along each dimension: the `combination`-th choice.
@@ -316,13 +375,20 @@ fn pick(parts: &[&[Span]], mut combination: usize) -> Vec<Span> {
 /// A piece with the number of its combination of spans behind it.
 fn absolute(piece: &[Range<u64>], combination: usize) -> Vec<Range<u64>> {
     let number = combination as u64;
-    piece.iter().cloned().chain(std::iter::once(number..number)).collect()
+    piece
+        .iter()
+        .cloned()
+        .chain(std::iter::once(number..number))
+        .collect()
 }
 
-/// The indices into a span whose offsets lie within bounds (both inclusive); `None` if there are none.
+/// The indices into a span whose offsets lie within bounds (both inclusive); `None` if there are
+/// none.
 fn indices_within(span: &Span, (low, high): (u64, u64)) -> Option<Range<u64>> {
     let first = low.saturating_sub(span.start).div_ceil(span.step);
-    let end = (high.checked_sub(span.start)? / span.step).saturating_add(1).min(span.count);
+    let end = (high.checked_sub(span.start)? / span.step)
+        .saturating_add(1)
+        .min(span.count);
     (first < end).then_some(first..end)
 }
 
@@ -349,11 +415,19 @@ impl TileWalk<'_> {
             self.tile[d] = group.tile;
             self.parts[d] = part;
             let first = part.iter().map(|s| s.start).min().unwrap_or(0);
-            let last = part.iter().map(|s| s.start + (s.count - 1) * s.step).max().unwrap_or(0);
+            let last = part
+                .iter()
+                .map(|s| s.start + (s.count - 1) * s.step)
+                .max()
+                .unwrap_or(0);
             let (known, next) = self.candidates.split_at_mut(depth + 1);
             next[0].clear();
             next[0].extend(known[depth].iter().copied().filter(|&source| {
-                let bounds = self.plan.sources.get(source as usize).and_then(|s| s.grid.bounds().get(d));
+                let bounds = self
+                    .plan
+                    .sources
+                    .get(source as usize)
+                    .and_then(|s| s.grid.bounds().get(d));
                 bounds.is_some_and(|(low, high)| *low <= last && *high >= first)
             }));
             self.descend(depth + 1, each);
@@ -369,7 +443,10 @@ struct Boxes {
 
 impl Boxes {
     fn new(ndim: usize) -> Self {
-        Self { ndim, ranges: Vec::new() }
+        Self {
+            ndim,
+            ranges: Vec::new(),
+        }
     }
 
     fn clear(&mut self) {
@@ -393,7 +470,8 @@ impl Boxes {
         let mut taken = Boxes::new(self.ndim);
         let mut left = Boxes::new(self.ndim);
         for piece in self.ranges.chunks_exact(self.ndim) {
-            let common = |(a, b): (&Range<u64>, &Range<u64>)| a.start.max(b.start)..a.end.min(b.end);
+            let common =
+                |(a, b): (&Range<u64>, &Range<u64>)| a.start.max(b.start)..a.end.min(b.end);
             let cut: Vec<Range<u64>> = piece.iter().zip(window).map(common).collect();
             if cut.iter().any(Range::is_empty) {
                 left.push(piece.iter().cloned());
@@ -450,7 +528,10 @@ mod tests {
         selection: &[DimSelection],
         fragments: &[Vec<(u64, u64)>],
     ) -> DensePlan {
-        let dims: Vec<_> = extents.iter().map(|e| dimension(Datatype::Int16, -5i16, SIDE - 6, *e)).collect();
+        let dims: Vec<_> = extents
+            .iter()
+            .map(|e| dimension(Datatype::Int16, -5i16, SIDE - 6, *e))
+            .collect();
         let schema = schema(dims, orders.0, orders.1);
         let grid = TileGrid::new(&schema).unwrap();
         let selection = schema
@@ -469,15 +550,23 @@ mod tests {
                 Source { fragment, grid }
             })
             .collect();
-        DensePlan { grid, selection, sources }
+        DensePlan {
+            grid,
+            selection,
+            sources,
+        }
     }
 
     /// The cell of a fragment's tile that holds offsets.
     fn cell_of(plan: &DensePlan, source: usize, offsets: &[u64]) -> (u64, usize) {
         let extents = plan.grid.extents();
         let tile: Vec<u64> = offsets.iter().zip(extents).map(|(o, e)| o / e).collect();
-        let cell: u64 =
-            offsets.iter().zip(extents).zip(plan.grid.cell_strides()).map(|((o, e), s)| o % e * s).sum();
+        let cell: u64 = offsets
+            .iter()
+            .zip(extents)
+            .zip(plan.grid.cell_strides())
+            .map(|((o, e), s)| o % e * s)
+            .sum();
         (plan.sources[source].grid.tile_index(&tile), cell as usize)
     }
 

@@ -1,4 +1,5 @@
-//! The plan of a list of points: in the order of their tiles, so that each tile is unfiltered once and neighbours are one copy.
+//! The plan of a list of points: in the order of their tiles, so that each tile is unfiltered once
+//! and neighbours are one copy.
 
 use super::plan::{BatchPlan, DensePlan, PositionBox};
 use crate::array::Array;
@@ -6,11 +7,12 @@ use crate::error::{Error, Result};
 use crate::space::Points;
 use std::ops::Range;
 
-/// Plans the points `range` of a list; [`BatchPlan::order`] says where each belongs. `order` are the dimensions from slowest to
-/// fastest.
+/// Plans the points `range` of a list; [`BatchPlan::order`] says where each belongs. `order` are
+/// the dimensions from slowest to fastest.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] names a point that lies outside the domain, or the current domain if there is one.
+/// [`Error::InvalidArgument`] names a point that lies outside the domain, or the current domain if
+/// there is one.
 pub(super) fn point_batch(
     array: &Array,
     plan: &DensePlan,
@@ -19,25 +21,39 @@ pub(super) fn point_batch(
     order: &[usize],
 ) -> Result<BatchPlan> {
     let ndim = plan.grid.ndim();
-    // Of each point its tile's coordinates in tile order, and then its own in the order of the result: a key that sorts.
+    // Of each point its tile's coordinates in tile order, and then its own in the order of the
+    // result: a key that sorts.
     let mut keys = Vec::with_capacity(range.len() * 2 * ndim);
     let mut offsets = vec![0; ndim];
     for point in range.clone() {
         locate(array, plan, points, point, &mut offsets)?;
-        keys.extend(plan.grid.tile_order().iter().map(|&d| offsets[d] / plan.grid.extents()[d]));
+        keys.extend(
+            plan.grid
+                .tile_order()
+                .iter()
+                .map(|&d| offsets[d] / plan.grid.extents()[d]),
+        );
         keys.extend(order.iter().map(|&d| offsets[d]));
     }
-    let key = |point: usize| keys.get(point * 2 * ndim..(point + 1) * 2 * ndim).unwrap_or_default();
+    let key = |point: usize| {
+        keys.get(point * 2 * ndim..(point + 1) * 2 * ndim)
+            .unwrap_or_default()
+    };
     let mut sorted: Vec<usize> = (0..range.len()).collect();
     sorted.sort_unstable_by(|a, b| key(*a).cmp(key(*b)));
 
     let mut batch = BatchPlan::default();
     let follows = |a: &usize, b: &usize| match (key(*a).split_last(), key(*b).split_last()) {
-        (Some((last, rest)), Some((next, same))) => rest == same && last.checked_add(1) == Some(*next),
+        (Some((last, rest)), Some((next, same))) => {
+            rest == same && last.checked_add(1) == Some(*next)
+        }
         _ => false,
     };
     for neighbours in sorted.chunk_by(follows) {
-        let Some((_, first)) = neighbours.first().and_then(|point| key(*point).split_at_checked(ndim)) else {
+        let Some((_, first)) = neighbours
+            .first()
+            .and_then(|point| key(*point).split_at_checked(ndim))
+        else {
             continue;
         };
         let mut positions: PositionBox = vec![0..0; ndim];
@@ -58,17 +74,36 @@ pub(super) fn point_batch(
     Ok(batch)
 }
 
-/// The offsets of a point from the start of the domain, which are its positions where everything is selected.
-fn locate(array: &Array, plan: &DensePlan, points: &Points, point: usize, offsets: &mut [u64]) -> Result<()> {
+/// The offsets of a point from the start of the domain, which are its positions where everything is
+/// selected.
+fn locate(
+    array: &Array,
+    plan: &DensePlan,
+    points: &Points,
+    point: usize,
+    offsets: &mut [u64],
+) -> Result<()> {
     let current = array.schema().current_domain.ranges();
     for (d, (axis, column)) in plan.grid.axes().iter().zip(&points.coordinates).enumerate() {
-        let size = array.schema().domain.dimensions.get(d).map_or(1, |d| d.datatype.size());
-        let offset = column.get(point, size).and_then(|bytes| axis.offset_of(bytes)).filter(|offset| {
-            let within = current.and_then(|ranges| ranges.get(d)).and_then(|r| axis.offsets_of(r));
-            within.is_none_or(|(low, high)| (low..=high).contains(offset))
-        });
+        let size = array
+            .schema()
+            .domain
+            .dimensions
+            .get(d)
+            .map_or(1, |d| d.datatype.size());
+        let offset = column
+            .get(point, size)
+            .and_then(|bytes| axis.offset_of(bytes))
+            .filter(|offset| {
+                let within = current
+                    .and_then(|ranges| ranges.get(d))
+                    .and_then(|r| axis.offsets_of(r));
+                within.is_none_or(|(low, high)| (low..=high).contains(offset))
+            });
         let Some(offset) = offset else {
-            return Err(Error::InvalidArgument(format!("point {point} lies outside the domain")));
+            return Err(Error::InvalidArgument(format!(
+                "point {point} lies outside the domain"
+            )));
         };
         offsets[d] = offset;
     }

@@ -5,7 +5,8 @@ use crate::space::copy::{Copy, CopyList, Window};
 use std::io::IoSliceMut;
 use std::ops::Range;
 
-/// Shorter rows are read together and copied: a piece of a read costs about as much as copying so many bytes.
+/// Shorter rows are read together and copied: a piece of a read costs about as much as copying so
+/// many bytes.
 const SHORTEST_ROW: usize = 256;
 
 /// Unwanted bytes between rows, up to this number, are read along, as another read costs more.
@@ -20,15 +21,21 @@ pub(super) struct ScatteredRead<'o> {
     pub pieces: Vec<IoSliceMut<'o>>,
 }
 
-/// Whether cells of `size` bytes are worth reading to their rows, from a tile of `len` bytes: rows are long, or few and far apart.
+/// Whether cells of `size` bytes are worth reading to their rows, from a tile of `len` bytes: rows
+/// are long, or few and far apart.
 pub(super) fn is_worthwhile(list: &CopyList, copies: &[Copy], size: usize, len: usize) -> bool {
     let row = list.row_len(copies);
-    let rows = || copies.iter().map(|copy| list.cells(copy) / row).sum::<usize>();
+    let rows = || {
+        copies
+            .iter()
+            .map(|copy| list.cells(copy) / row)
+            .sum::<usize>()
+    };
     row > 0 && (row.saturating_mul(size) >= SHORTEST_ROW || rows().saturating_mul(GAP) < len)
 }
 
-/// The reads that take a chunk's cells (`window.src`) to their rows in `out`, the bytes of the cells `window.out`; `spare`,
-/// as long as the chunk, takes what lies between them.
+/// The reads that take a chunk's cells (`window.src`) to their rows in `out`, the bytes of the
+/// cells `window.out`; `spare`, as long as the chunk, takes what lies between them.
 ///
 /// `None` if the rows do not ascend on both sides, so that no safe slicing serves them.
 pub(super) fn scattered_reads<'o>(
@@ -40,7 +47,13 @@ pub(super) fn scattered_reads<'o>(
     spare: &'o mut [u8],
 ) -> Result<Option<Vec<ScatteredRead<'o>>>> {
     let rows = window.src.len() / list.row_len(copies).max(1) + 3;
-    let mut reads = Reads { reads: Vec::new(), rows, out: Ahead { at: 0, rest: out }, spare, ascend: true };
+    let mut reads = Reads {
+        reads: Vec::new(),
+        rows,
+        out: Ahead { at: 0, rest: out },
+        spare,
+        ascend: true,
+    };
     for copy in copies {
         list.rows_within(copy, window, &mut |row| {
             let from = (row.src - window.src.start) * size;
@@ -88,7 +101,8 @@ impl Reads<'_> {
         match self.reads.last_mut() {
             Some(last) if gap <= GAP => {
                 if gap > 0 {
-                    let (unwanted, spare) = std::mem::take(&mut self.spare).split_at_mut_checked(gap)?;
+                    let (unwanted, spare) =
+                        std::mem::take(&mut self.spare).split_at_mut_checked(gap)?;
                     self.spare = spare;
                     last.pieces.push(IoSliceMut::new(unwanted));
                 }
@@ -96,9 +110,13 @@ impl Reads<'_> {
                 last.bytes.end = from + len;
             }
             _ => {
-                let mut pieces = Vec::with_capacity(if self.reads.is_empty() { self.rows } else { 4 });
+                let mut pieces =
+                    Vec::with_capacity(if self.reads.is_empty() { self.rows } else { 4 });
                 pieces.push(place);
-                self.reads.push(ScatteredRead { bytes: from..from + len, pieces });
+                self.reads.push(ScatteredRead {
+                    bytes: from..from + len,
+                    pieces,
+                });
             }
         }
         Some(())
@@ -113,7 +131,18 @@ mod tests {
     /// Rows of `row` cells, `apart` cells from one another in the tile and `2 * row` in the output.
     fn rows(count: usize, row: usize, apart: usize) -> CopyList {
         let mut list = CopyList::default();
-        let axes = [Axis { count, out: 2 * row, src: apart }, Axis { count: row, out: 1, src: 1 }];
+        let axes = [
+            Axis {
+                count,
+                out: 2 * row,
+                src: apart,
+            },
+            Axis {
+                count: row,
+                out: 1,
+                src: 1,
+            },
+        ];
         list.push(0, 10, axes.into_iter());
         list
     }
@@ -122,13 +151,23 @@ mod tests {
     fn rows_are_read_together_unless_they_lie_far_apart() {
         let mut out = vec![0; 4 * 400];
         let mut spare = vec![0; 1 << 20];
-        let window = Window { out: 0..400, src: 0..1 << 18 };
+        let window = Window {
+            out: 0..400,
+            src: 0..1 << 18,
+        };
         let list = rows(2, 100, 150);
-        let near = scattered_reads(&list, list.all(), &window, &mut out, 4, &mut spare).unwrap().unwrap();
+        let near = scattered_reads(&list, list.all(), &window, &mut out, 4, &mut spare)
+            .unwrap()
+            .unwrap();
         let lens: Vec<usize> = near[0].pieces.iter().map(|piece| piece.len()).collect();
-        assert_eq!((near.len(), near[0].bytes.clone(), lens), (1, 40..1040, vec![400, 200, 400]));
+        assert_eq!(
+            (near.len(), near[0].bytes.clone(), lens),
+            (1, 40..1040, vec![400, 200, 400])
+        );
         let list = rows(2, 100, 5000);
-        let far = scattered_reads(&list, list.all(), &window, &mut out, 4, &mut spare).unwrap().unwrap();
+        let far = scattered_reads(&list, list.all(), &window, &mut out, 4, &mut spare)
+            .unwrap()
+            .unwrap();
         let bytes: Vec<Range<usize>> = far.iter().map(|read| read.bytes.clone()).collect();
         assert_eq!(bytes, [40..440, 20_040..20_440]);
         assert!(is_worthwhile(&list, list.all(), 4, 0));
@@ -143,7 +182,14 @@ mod tests {
         list.append(&twice, 0..1);
         let mut out = vec![0; 800];
         let mut spare = vec![0; 4096];
-        let window = Window { out: 0..200, src: 0..1000 };
-        assert!(scattered_reads(&list, list.all(), &window, &mut out, 4, &mut spare).unwrap().is_none());
+        let window = Window {
+            out: 0..200,
+            src: 0..1000,
+        };
+        assert!(
+            scattered_reads(&list, list.all(), &window, &mut out, 4, &mut spare)
+                .unwrap()
+                .is_none()
+        );
     }
 }

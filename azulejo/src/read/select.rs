@@ -1,4 +1,5 @@
-//! Which cells of a tile are selected: prepared filters, one a dimension or one for a list of points.
+//! Which cells of a tile are selected: prepared filters, one a dimension or one for a list of
+//! points.
 
 mod points;
 mod ranges;
@@ -18,7 +19,8 @@ use azulejo_format::{NdRectangle, Range};
 /// A subarray, prepared for testing many cells.
 #[derive(Debug)]
 pub(crate) struct Selection {
-    /// By dimension; for points these are each dimension's coordinates, which select more than the points.
+    /// By dimension; for points these are each dimension's coordinates, which select more than the
+    /// points.
     dimensions: Vec<DimensionFilter>,
     points: Option<PointFilter>,
     /// The same for R-trees; `None` selects all.
@@ -51,7 +53,11 @@ impl Selection {
                         DimSelection::Strided { range, .. } => Some(vec![range.clone()]),
                     });
                 }
-                Ok(Self { dimensions, points: None, ranges })
+                Ok(Self {
+                    dimensions,
+                    points: None,
+                    ranges,
+                })
             }
             Subarray::Points(points) => {
                 if points.coordinates.len() != dims.len() {
@@ -71,14 +77,21 @@ impl Selection {
                     .collect();
                 // Along one dimension points are ranges of one value.
                 let points = (dims.len() > 1).then_some(filter);
-                Ok(Self { dimensions, points, ranges: ranges.into_iter().map(Some).collect() })
+                Ok(Self {
+                    dimensions,
+                    points,
+                    ranges: ranges.into_iter().map(Some).collect(),
+                })
             }
         }
     }
 
     /// Whether cells of a box can be selected.
     pub(crate) fn meets(&self, bounds: &NdRectangle) -> bool {
-        self.dimensions.iter().zip(&bounds.ranges).all(|(filter, range)| filter.meets(range.as_ref()))
+        self.dimensions
+            .iter()
+            .zip(&bounds.ranges)
+            .all(|(filter, range)| filter.meets(range.as_ref()))
     }
 
     /// The tiles that may hold selected cells, ascending.
@@ -86,13 +99,19 @@ impl Selection {
         let ranges: Vec<DimensionRanges<'_>> = self
             .ranges
             .iter()
-            .map(|ranges| ranges.as_deref().map_or(DimensionRanges::All, DimensionRanges::Ranges))
+            .map(|ranges| {
+                ranges
+                    .as_deref()
+                    .map_or(DimensionRanges::All, DimensionRanges::Ranges)
+            })
             .collect();
         let found = tree.overlapping_tiles(&ranges);
         let tested = |tile: usize| -> Option<Vec<usize>> {
             let bounds = |d: usize| tree.tile_range(tile, d);
             if let Some(points) = &self.points {
-                return points.meets(&bounds).then(|| (0..self.dimensions.len()).collect());
+                return points
+                    .meets(&bounds)
+                    .then(|| (0..self.dimensions.len()).collect());
             }
             let mut dimensions = Vec::new();
             for (d, filter) in self.dimensions.iter().enumerate() {
@@ -107,11 +126,17 @@ impl Selection {
         };
         found
             .into_iter()
-            .filter_map(|t| Some(TileTest { tile: t.tile, dimensions: tested(t.tile)? }))
+            .filter_map(|t| {
+                Some(TileTest {
+                    tile: t.tile,
+                    dimensions: tested(t.tile)?,
+                })
+            })
             .collect()
     }
 
-    /// About what share of a range of coordinates is selected along a dimension; `None` where that is not known.
+    /// About what share of a range of coordinates is selected along a dimension; `None` where that
+    /// is not known.
     pub(crate) fn share(&self, dimension: usize, bounds: RangeRef<'_>) -> Option<f64> {
         if self.points.is_some() {
             return None;
@@ -119,8 +144,8 @@ impl Selection {
         self.dimensions.get(dimension)?.share(bounds)
     }
 
-    /// Those of the picked cells that are selected, given what the tile needs tested and the coordinates of those
-    /// dimensions, by dimension.
+    /// Those of the picked cells that are selected, given what the tile needs tested and the
+    /// coordinates of those dimensions, by dimension.
     pub(crate) fn pick<'a>(
         &self,
         test: &[usize],

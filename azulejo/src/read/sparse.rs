@@ -28,7 +28,8 @@ const MAX_CELLS: u64 = 1 << 30;
 /// Parts of long clusters cost about this.
 const PART_BYTES: u64 = 32 << 20;
 
-/// One tile in so many may be needed by two parts; more where these are small, as they stay in memory between.
+/// One tile in so many may be needed by two parts; more where these are small, as they stay in
+/// memory between.
 const PART_SHARE: usize = 10;
 const PART_SHARE_KEPT: usize = 5;
 
@@ -61,15 +62,25 @@ impl SparseReader {
         let plan = Plan::new(&query)?;
         let pool = array.context().buffers().with_load_limit(query.budget);
         let sift_target = query.budget / 4;
-        Ok(Self { query, plan, pool, next: 0, from: None, sift_target, batch_bytes: super::BATCH_BYTES })
+        Ok(Self {
+            query,
+            plan,
+            pool,
+            next: 0,
+            from: None,
+            sift_target,
+            batch_bytes: super::BATCH_BYTES,
+        })
     }
 
-    /// Lets batches be as large as the budget allows, for a caller who wants all cells in one piece.
+    /// Lets batches be as large as the budget allows, for a caller who wants all cells in one
+    /// piece.
     pub(crate) fn prefer_few_batches(&mut self) {
         self.batch_bytes = u64::MAX;
     }
 
-    /// Lets batches be small, for a caller who is done with one before the next; where reads are cheap.
+    /// Lets batches be small, for a caller who is done with one before the next; where reads are
+    /// cheap.
     pub(crate) fn prefer_small_batches(&mut self) {
         if self.query.ahead.is_none() {
             self.batch_bytes = HELD_BYTES;
@@ -85,8 +96,8 @@ impl SparseReader {
         }
     }
 
-    /// The next cells: in the caller's `columns`, one for each field, behind those that `progress` counts, if they have
-    /// room for `room` cells and their values, and that is enough.
+    /// The next cells: in the caller's `columns`, one for each field, behind those that `progress`
+    /// counts, if they have room for `room` cells and their values, and that is enough.
     pub(crate) fn next_into(
         &mut self,
         columns: &mut [ColumnMut<'_>],
@@ -99,14 +110,20 @@ impl SparseReader {
             // Cells that the next batch may have where it is not a small one.
             let most = if columns.is_empty() || self.query.ahead.is_some() {
                 u64::MAX
-            } else if self.query.fields.iter().any(|field| field.column_type.is_var()) {
+            } else if self
+                .query
+                .fields
+                .iter()
+                .any(|field| field.column_type.is_var())
+            {
                 // How many bytes they have is not known before.
                 0
             } else {
                 room.saturating_sub(progress.cells) as u64
             };
             let step = || self.step(self.next, self.from.clone(), most);
-            let bounded = self.query.order.curve().is_none() || !matches!(step(), Err(Error::Budget { .. }));
+            let bounded =
+                self.query.order.curve().is_none() || !matches!(step(), Err(Error::Budget { .. }));
             if !bounded && self.plan.refine(&self.query, &self.pool, self.next)? {
                 continue;
             }
@@ -120,10 +137,15 @@ impl SparseReader {
                 portions => {
                     let output = match room {
                         0 => Output::Own,
-                        room => Output::Given { columns: &mut *columns, room, progress: &mut *progress },
+                        room => Output::Given {
+                            columns: &mut *columns,
+                            room,
+                            progress: &mut *progress,
+                        },
                     };
                     let bounds = (several, ahead);
-                    batch::read(&self.query, &self.pool, portions, bounds, output).map(|cells| (cells, None))
+                    batch::read(&self.query, &self.pool, portions, bounds, output)
+                        .map(|cells| (cells, None))
                 }
             };
             let (cells, cut) = match read {
@@ -147,8 +169,8 @@ impl SparseReader {
         Ok(None)
     }
 
-    /// The tiles all of whose cells are results, by metadata alone, as index of the fragment and of the tile: nothing in
-    /// them is replaced, deleted, tested or left out.
+    /// The tiles all of whose cells are results, by metadata alone, as index of the fragment and of
+    /// the tile: nothing in them is replaced, deleted, tested or left out.
     pub(crate) fn whole_tiles(&self) -> Vec<(usize, usize)> {
         let clusters = self.plan.clusters.iter();
         clusters
@@ -157,7 +179,8 @@ impl SparseReader {
             .collect()
     }
 
-    /// Offers these tiles, as fragment, index and number of cells, and leaves out of the read those that are taken.
+    /// Offers these tiles, as fragment, index and number of cells, and leaves out of the read those
+    /// that are taken.
     pub(crate) fn take_whole_tiles(
         &mut self,
         take: &mut dyn FnMut(&Fragment, usize, u64) -> Result<bool>,
@@ -165,7 +188,9 @@ impl SparseReader {
         let mut left = Vec::with_capacity(self.plan.clusters.len());
         for cluster in &self.plan.clusters {
             let taken = match self.whole_tile(cluster) {
-                Some((of, tile)) => take(self.query.fragment(of)?, tile.tile, tile.cell_num.into())?,
+                Some((of, tile)) => {
+                    take(self.query.fragment(of)?, tile.tile, tile.cell_num.into())?
+                }
                 None => false,
             };
             if !taken {
@@ -177,7 +202,9 @@ impl SparseReader {
     }
 
     fn whole_tile(&self, cluster: &Cluster) -> Option<(&FragmentQuery, &PlannedTile)> {
-        let Some([tile]) = self.plan.tiles.get(cluster.start..cluster.end) else { return None };
+        let Some([tile]) = self.plan.tiles.get(cluster.start..cluster.end) else {
+            return None;
+        };
         let of = self.query.fragments.get(tile.part)?;
         let untouched = tile.dimensions.is_empty()
             && tile.tests.is_empty()
@@ -185,14 +212,22 @@ impl SparseReader {
             && of.within.is_none()
             && of.deleted_until.is_none();
         // A tile alone in its cluster needs keys for its order only, unless cells have versions.
-        let single =
-            !cluster.keyed || self.query.allows_dups || !self.query.fragment(of).ok()?.has_timestamps();
+        let single = !cluster.keyed
+            || self.query.allows_dups
+            || !self.query.fragment(of).ok()?.has_timestamps();
         (untouched && single).then_some((of, tile))
     }
 
     /// Bytes that may be read ahead of their use while a step is taken.
     fn room(&self, step: &Step<'_>) -> u64 {
-        if step.sift { 0 } else { self.query.budget.saturating_sub(step.cost).min(self.query.budget / 4) }
+        if step.sift {
+            0
+        } else {
+            self.query
+                .budget
+                .saturating_sub(step.cost)
+                .min(self.query.budget / 4)
+        }
     }
 
     /// Asks for what a step needs, and then for what the one after it needs.
@@ -211,21 +246,36 @@ impl SparseReader {
         }
     }
 
-    /// Cuts a batch out of the plan, from a cluster on and a place in it: as many clusters as the budget allows, or a part of
-    /// one. Batches with more than `most` cells are small if they can be.
+    /// Cuts a batch out of the plan, from a cluster on and a place in it: as many clusters as the
+    /// budget allows, or a part of one. Batches with more than `most` cells are small if they can
+    /// be.
     fn step(&self, mut next: usize, mut from: Option<CellBound>, most: u64) -> Result<Step<'_>> {
         let mut portions: Vec<Portion<'_>> = Vec::new();
         let (mut cost, mut cells) = (0u64, 0u64);
         // What is read ahead takes its part.
         let batch_bytes = match self.query.ahead {
-            Some(_) => self.batch_bytes.min(self.query.budget - self.query.budget / 4),
+            Some(_) => self
+                .batch_bytes
+                .min(self.query.budget - self.query.budget / 4),
             None => self.batch_bytes,
         };
         while let Some(cluster) = self.plan.clusters.get(next) {
-            let tiles = self.plan.tiles.get(cluster.start..cluster.end).unwrap_or_default();
-            let remaining = |tile: &&PlannedTile| from.as_ref().is_none_or(|from| tile.upper >= *from);
-            let more = tiles.iter().filter(remaining).fold(0u64, |sum, tile| sum.saturating_add(tile.cost));
-            let more_cells: u64 = tiles.iter().filter(remaining).map(|tile| u64::from(tile.cell_num)).sum();
+            let tiles = self
+                .plan
+                .tiles
+                .get(cluster.start..cluster.end)
+                .unwrap_or_default();
+            let remaining =
+                |tile: &&PlannedTile| from.as_ref().is_none_or(|from| tile.upper >= *from);
+            let more = tiles
+                .iter()
+                .filter(remaining)
+                .fold(0u64, |sum, tile| sum.saturating_add(tile.cost));
+            let more_cells: u64 = tiles
+                .iter()
+                .filter(remaining)
+                .map(|tile| u64::from(tile.cell_num))
+                .sum();
             let sum = cost.saturating_add(more);
             if sum > self.query.budget || cells + more_cells > MAX_CELLS {
                 if portions.is_empty() {
@@ -233,11 +283,17 @@ impl SparseReader {
                 }
                 break;
             }
-            // Tiles that the last batch has taken in part have fewer cells left than they say: they do not count here.
+            // Tiles that the last batch has taken in part have fewer cells left than they say: they
+            // do not count here.
             let whole = |tile: &&PlannedTile| from.as_ref().is_none_or(|from| tile.lower >= *from);
-            let whole_cells: u64 = tiles.iter().filter(whole).map(|tile| u64::from(tile.cell_num)).sum();
+            let whole_cells: u64 = tiles
+                .iter()
+                .filter(whole)
+                .map(|tile| u64::from(tile.cell_num))
+                .sum();
             let held = cells + whole_cells > most;
-            // A long cluster is cut where that costs little, as its tiles are sorted faster in parts that fit a cache.
+            // A long cluster is cut where that costs little, as its tiles are sorted faster in
+            // parts that fit a cache.
             if portions.is_empty()
                 && sum / 2 > self.part_bytes(held)
                 && let Some(step) = self.cut(cluster, next, from.as_ref(), held)
@@ -252,7 +308,9 @@ impl SparseReader {
             let selected = tiles.iter().filter(remaining);
             match portions.last_mut() {
                 Some(last)
-                    if last.keyed == cluster.keyed && last.bounds == (None, None) && from.is_none() =>
+                    if last.keyed == cluster.keyed
+                        && last.bounds == (None, None)
+                        && from.is_none() =>
                 {
                     last.tiles.extend(selected);
                 }
@@ -265,7 +323,13 @@ impl SparseReader {
             from = None;
             next += 1;
         }
-        Ok(Step { portions, next, from, sift: false, cost })
+        Ok(Step {
+            portions,
+            next,
+            from,
+            sift: false,
+            cost,
+        })
     }
 
     /// What a part of a long cluster costs.
@@ -277,17 +341,28 @@ impl SparseReader {
         }
     }
 
-    /// The first tiles of a cluster, and of their cells those below all others, if few of these tiles are needed again.
-    fn cut(&self, cluster: &Cluster, next: usize, from: Option<&CellBound>, held: bool) -> Option<Step<'_>> {
+    /// The first tiles of a cluster, and of their cells those below all others, if few of these
+    /// tiles are needed again.
+    fn cut(
+        &self,
+        cluster: &Cluster,
+        next: usize,
+        from: Option<&CellBound>,
+        held: bool,
+    ) -> Option<Step<'_>> {
         let order = &self.query.order;
-        // Strings that are not ASCII have no place among bounds: one batch takes them all, if it can.
-        let bounded = order.curve().is_none() && !order.dimensions().iter().any(DimensionOrder::is_string);
+        // Strings that are not ASCII have no place among bounds: one batch takes them all, if it
+        // can.
+        let bounded =
+            order.curve().is_none() && !order.dimensions().iter().any(DimensionOrder::is_string);
         if !(cluster.keyed && bounded && self.query.ahead.is_none()) {
             return None;
         }
         let tiles = self.plan.tiles.get(cluster.start..cluster.end)?;
-        let remaining: Vec<&PlannedTile> =
-            tiles.iter().filter(|tile| from.is_none_or(|from| tile.upper >= *from)).collect();
+        let remaining: Vec<&PlannedTile> = tiles
+            .iter()
+            .filter(|tile| from.is_none_or(|from| tile.upper >= *from))
+            .collect();
         // By number of tiles taken: how many of them are needed again, and the bound of the others.
         let again = |taken: usize| {
             let to = &remaining.get(taken)?.lower;
@@ -295,8 +370,11 @@ impl SparseReader {
             let progress = from.is_none_or(|from| from < to);
             progress.then(|| (tiles.iter().filter(|tile| tile.upper >= *to).count(), to))
         };
-        let share =
-            if kept::is_small_tile(&self.query, remaining.first()?) { PART_SHARE_KEPT } else { PART_SHARE };
+        let share = if kept::is_small_tile(&self.query, remaining.first()?) {
+            PART_SHARE_KEPT
+        } else {
+            PART_SHARE
+        };
         let places = |bytes: u64| {
             let most = bytes.min(self.query.budget / 8);
             let mut cost = 0u64;
@@ -305,25 +383,48 @@ impl SparseReader {
                 cost <= most
             };
             let most = remaining.iter().take_while(fits).count();
-            let places = (most / 2..=most).rev().step_by((most / 32).max(1)).filter(|taken| *taken > 0);
+            let places = (most / 2..=most)
+                .rev()
+                .step_by((most / 32).max(1))
+                .filter(|taken| *taken > 0);
             let found = places.filter_map(|taken| Some((again(taken)?, taken)));
-            found.min_by_key(|((again, _), _)| *again).filter(|((again, _), taken)| again * share <= *taken)
+            found
+                .min_by_key(|((again, _), _)| *again)
+                .filter(|((again, _), taken)| again * share <= *taken)
         };
         let usual = PART_SCALES.map(|scale| self.part_bytes(false).saturating_mul(scale));
         let small = held.then(|| self.part_bytes(true));
         let ((_, to), taken) = small.into_iter().chain(usual).find_map(places)?;
         let bounds = (from.cloned(), Some(to.clone()));
         let tiles = remaining.get(..taken)?.to_vec();
-        let cost = tiles.iter().fold(0u64, |sum, tile| sum.saturating_add(tile.cost));
-        let portions = vec![Portion { tiles, keyed: true, bounds }];
-        Some(Step { portions, next, from: Some(to.clone()), sift: false, cost })
+        let cost = tiles
+            .iter()
+            .fold(0u64, |sum, tile| sum.saturating_add(tile.cost));
+        let portions = vec![Portion {
+            tiles,
+            keyed: true,
+            bounds,
+        }];
+        Some(Step {
+            portions,
+            next,
+            from: Some(to.clone()),
+            sift: false,
+            cost,
+        })
     }
 
-    /// The first part of a cluster that does not fit in the budget: the tiles with the lowest bounds, and of their cells
-    /// those below all other tiles.
+    /// The first part of a cluster that does not fit in the budget: the tiles with the lowest
+    /// bounds, and of their cells those below all other tiles.
     fn split(&self, cluster: &Cluster, next: usize, from: Option<CellBound>) -> Result<Step<'_>> {
-        let tiles = self.plan.tiles.get(cluster.start..cluster.end).unwrap_or_default();
-        let remaining = tiles.iter().filter(|tile| from.as_ref().is_none_or(|from| tile.upper >= *from));
+        let tiles = self
+            .plan
+            .tiles
+            .get(cluster.start..cluster.end)
+            .unwrap_or_default();
+        let remaining = tiles
+            .iter()
+            .filter(|tile| from.as_ref().is_none_or(|from| tile.upper >= *from));
         let (mut cost, mut cells) = (0u64, 0u64);
         let (mut taken, mut taken_cost) = (Vec::new(), 0);
         let mut to = None;
@@ -346,32 +447,88 @@ impl SparseReader {
             if let Some(step) = self.sift(cluster, next, from.as_ref()) {
                 return Ok(step);
             }
-            let what = format!("{} overlapping tiles of {}", taken.len() + 1, self.query.array.uri());
-            return Err(Error::Budget { what, need: cost, budget: self.query.budget });
+            let what = format!(
+                "{} overlapping tiles of {}",
+                taken.len() + 1,
+                self.query.array.uri()
+            );
+            return Err(Error::Budget {
+                what,
+                need: cost,
+                budget: self.query.budget,
+            });
         }
-        let portions = vec![Portion { tiles: taken, keyed: cluster.keyed, bounds: (from, to.clone()) }];
+        let portions = vec![Portion {
+            tiles: taken,
+            keyed: cluster.keyed,
+            bounds: (from, to.clone()),
+        }];
         let next = if to.is_some() { next } else { next + 1 };
-        Ok(Step { portions, next, from: to, sift: false, cost: taken_cost })
+        Ok(Step {
+            portions,
+            next,
+            from: to,
+            sift: false,
+            cost: taken_cost,
+        })
     }
 
     /// The next part of a cluster too many of whose tiles overlap.
     fn sift(&self, cluster: &Cluster, next: usize, from: Option<&CellBound>) -> Option<Step<'_>> {
-        let tiles = self.plan.tiles.get(cluster.start..cluster.end).filter(|_| cluster.keyed)?;
-        let remaining: Vec<&PlannedTile> =
-            tiles.iter().filter(|tile| from.is_none_or(|from| tile.upper >= *from)).collect();
+        let tiles = self
+            .plan
+            .tiles
+            .get(cluster.start..cluster.end)
+            .filter(|_| cluster.keyed)?;
+        let remaining: Vec<&PlannedTile> = tiles
+            .iter()
+            .filter(|tile| from.is_none_or(|from| tile.upper >= *from))
+            .collect();
         if remaining.iter().any(|tile| tile.cost > self.query.budget) {
             return None;
         }
         // Where the tiles' bounds do not tell how far to go, the cells do.
         let Some(to) = sift::next_bound(&self.query, &remaining, from, self.sift_target) else {
-            let portion = Portion { tiles: remaining, keyed: true, bounds: (from.cloned(), None) };
-            return Some(Step { portions: vec![portion], next: next + 1, from: None, sift: true, cost: 0 });
+            let portion = Portion {
+                tiles: remaining,
+                keyed: true,
+                bounds: (from.cloned(), None),
+            };
+            return Some(Step {
+                portions: vec![portion],
+                next: next + 1,
+                from: None,
+                sift: true,
+                cost: 0,
+            });
         };
-        let tiles: Vec<&PlannedTile> = remaining.into_iter().filter(|tile| tile.lower < to).collect();
-        let portion = Portion { tiles, keyed: true, bounds: (from.cloned(), Some(to.clone())) };
-        let done = self.plan.tiles.get(cluster.start..cluster.end)?.iter().all(|tile| tile.upper < to);
-        let (next, from) = if done { (next + 1, None) } else { (next, Some(to)) };
-        Some(Step { portions: vec![portion], next, from, sift: true, cost: 0 })
+        let tiles: Vec<&PlannedTile> = remaining
+            .into_iter()
+            .filter(|tile| tile.lower < to)
+            .collect();
+        let portion = Portion {
+            tiles,
+            keyed: true,
+            bounds: (from.cloned(), Some(to.clone())),
+        };
+        let done = self
+            .plan
+            .tiles
+            .get(cluster.start..cluster.end)?
+            .iter()
+            .all(|tile| tile.upper < to);
+        let (next, from) = if done {
+            (next + 1, None)
+        } else {
+            (next, Some(to))
+        };
+        Some(Step {
+            portions: vec![portion],
+            next,
+            from,
+            sift: true,
+            cost: 0,
+        })
     }
 }
 

@@ -1,4 +1,5 @@
-//! From stored tiles to cells: decoded in parallel over tiles and chunks, straight into their place.
+//! From stored tiles to cells: decoded in parallel over tiles and chunks, straight into their
+//! place.
 
 use super::ahead::Ahead;
 use super::fetch::{self, Fetched, StoredTile, fetch, stored_field};
@@ -55,24 +56,31 @@ pub struct TileRequest {
     pub cells: Cells,
 }
 
-/// Where decoded cells go instead of into a tile of their own: slices as long as the tile's data and validity.
+/// Where decoded cells go instead of into a tile of their own: slices as long as the tile's data
+/// and validity.
 #[derive(Debug, Default)]
 pub(super) struct Target<'o> {
     pub data: Option<&'o mut [u8]>,
     pub validity: Option<&'o mut [u8]>,
 }
 
-/// Reads the stored tiles as one batch and decodes them in parallel; results in the order of the requests.
+/// Reads the stored tiles as one batch and decodes them in parallel; results in the order of the
+/// requests.
 ///
-/// Errors with [`Error::Corrupt`] naming file and tile if sizes disagree with the fragment's metadata, and with
-/// [`Error::Budget`] if stored and decoded tiles together exceed the pool's load limit.
-pub fn load_tiles(array: &Array, requests: &[TileRequest], pool: &BufferPool) -> Result<Vec<Arc<Tile>>> {
+/// Errors with [`Error::Corrupt`] naming file and tile if sizes disagree with the fragment's
+/// metadata, and with [`Error::Budget`] if stored and decoded tiles together exceed the pool's load
+/// limit.
+pub fn load_tiles(
+    array: &Array,
+    requests: &[TileRequest],
+    pool: &BufferPool,
+) -> Result<Vec<Arc<Tile>>> {
     let tiles = load_into(array, requests, Vec::new(), pool, None)?;
     Ok(tiles.into_iter().map(Arc::new).collect())
 }
 
-/// As [`load_tiles`]; `targets` (none, or one a request) take what would otherwise go into the tiles, whose buffers then
-/// stay empty. What was read `ahead` is taken from there.
+/// As [`load_tiles`]; `targets` (none, or one a request) take what would otherwise go into the
+/// tiles, whose buffers then stay empty. What was read `ahead` is taken from there.
 pub(super) fn load_into(
     array: &Array,
     requests: &[TileRequest],
@@ -89,12 +97,18 @@ pub(super) fn load_into(
             stored.len() - 1
         })
     };
-    let shapes = requests.iter().map(|r| Shape::new(array, r, &mut place_of)).collect::<Result<Vec<_>>>()?;
+    let shapes = requests
+        .iter()
+        .map(|r| Shape::new(array, r, &mut place_of))
+        .collect::<Result<Vec<_>>>()?;
     check_load(array, requests, &shapes, &stored, pool)?;
     let fetched = fetch(array, &stored, pool, ahead)?;
 
-    let mut building: Vec<Building<'_>> =
-        shapes.iter().zip(targets).map(|(shape, target)| Building::new(shape, target, pool)).collect();
+    let mut building: Vec<Building<'_>> = shapes
+        .iter()
+        .zip(targets)
+        .map(|(shape, target)| Building::new(shape, target, pool))
+        .collect();
     let mut tasks = Vec::new();
     let mut zipped = Vec::new();
     for ((request, shape), tile) in requests.iter().zip(&shapes).zip(&mut building) {
@@ -105,7 +119,15 @@ pub(super) fn load_into(
     }
     run(array, tasks)?;
     if !zipped.is_empty() {
-        unzip(array, requests, &shapes, &mut building, &fetched, zipped, pool)?;
+        unzip(
+            array,
+            requests,
+            &shapes,
+            &mut building,
+            &fetched,
+            zipped,
+            pool,
+        )?;
     }
 
     // Of partly wanted var-length tiles the offsets say which bytes are needed.
@@ -114,20 +136,34 @@ pub(super) fn load_into(
         if shape.var.is_some() && !shape.in_data {
             finish_offsets(shape, tile, &fetched)?;
         }
-        if let (Some(var), Cells::Spans(spans), false) = (&shape.var, &request.cells, shape.in_data) {
+        if let (Some(var), Cells::Spans(spans), false) = (&shape.var, &request.cells, shape.in_data)
+        {
             let offsets = tile.offsets.as_deref().unwrap_or(&[]);
             let bytes = spans.iter().filter_map(|s| {
-                let at = |cell: u64| usize::try_from(cell).ok().and_then(|c| offsets.get(c)).copied();
+                let at = |cell: u64| {
+                    usize::try_from(cell)
+                        .ok()
+                        .and_then(|c| offsets.get(c))
+                        .copied()
+                };
                 Some(at(s.start)?..at(s.end)?)
             });
             let bytes: Vec<_> = bytes.collect();
             let from = fetched_at(&fetched, var.place)?;
-            let part = Part { from, ctx: shape.ctx, pipeline: shape.pipeline() };
+            let part = Part {
+                from,
+                ctx: shape.ctx,
+                pipeline: shape.pipeline(),
+            };
             part.add_chunks(Some(&bytes), &mut tile.data, &mut tasks)?;
         }
     }
     run(array, tasks)?;
-    Ok(building.into_iter().zip(&shapes).map(|(tile, shape)| tile.finish(shape)).collect())
+    Ok(building
+        .into_iter()
+        .zip(&shapes)
+        .map(|(tile, shape)| tile.finish(shape))
+        .collect())
 }
 
 /// What is known of a tile before it is read.
@@ -164,23 +200,46 @@ impl<'a> Shape<'a> {
         let schema: &ArraySchema = fragment.schema();
         let field = stored_field(array, request.fragment, request.field);
         let Some((datatype, cell_val_num)) = field.layout(schema) else {
-            return Err(Error::Internal(format!("fragment {} has no field {field:?}", fragment.name())));
+            return Err(Error::Internal(format!(
+                "fragment {} has no field {field:?}",
+                fragment.name()
+            )));
         };
         let version = fragment.footer().version;
-        let ctx = FilterContext { version, datatype, cell_val_num, key: array.context().key() };
+        let ctx = FilterContext {
+            version,
+            datatype,
+            cell_val_num,
+            key: array.context().key(),
+        };
         let beyond = || {
             let reason = "its cells exceed the address space".to_owned();
             Error::decode(fragment.name(), DecodeError::invalid("tile", 0, reason))
         };
-        let cell_num = usize::try_from(fragment.tile_cell_num(request.tile)).map_err(|_| beyond())?;
-        let mut place =
-            |part| place_of(StoredTile { fragment: request.fragment, field, part, tile: request.tile });
+        let cell_num =
+            usize::try_from(fragment.tile_cell_num(request.tile)).map_err(|_| beyond())?;
+        let mut place = |part| {
+            place_of(StoredTile {
+                fragment: request.fragment,
+                field,
+                part,
+                tile: request.tile,
+            })
+        };
         let zipped = field == Field::ZippedCoords && request.field != field;
-        let cell_size = if zipped { datatype.size() } else { cell_val_num.cell_size(datatype).unwrap_or(0) };
+        let cell_size = if zipped {
+            datatype.size()
+        } else {
+            cell_val_num.cell_size(datatype).unwrap_or(0)
+        };
         cell_num.checked_mul(cell_size.max(8)).ok_or_else(beyond)?;
         let var = if cell_val_num.is_var() {
-            let len = usize::try_from(fragment.var_tile_size(field, request.tile)?).map_err(|_| beyond())?;
-            Some(VarShape { place: place(FilePart::Var), len })
+            let len = usize::try_from(fragment.var_tile_size(field, request.tile)?)
+                .map_err(|_| beyond())?;
+            Some(VarShape {
+                place: place(FilePart::Var),
+                len,
+            })
         } else {
             None
         };
@@ -198,7 +257,11 @@ impl<'a> Shape<'a> {
         };
         shape.in_data = var.is_some() && shape.pipeline().keeps_offsets_in_data(&ctx);
         // The offsets file then has nothing to tell.
-        shape.place = if shape.in_data { usize::MAX } else { place(FilePart::Data) };
+        shape.place = if shape.in_data {
+            usize::MAX
+        } else {
+            place(FilePart::Data)
+        };
         Ok(shape)
     }
 
@@ -216,9 +279,19 @@ impl<'a> Shape<'a> {
 
     /// Bytes of the decoded tile.
     fn memory(&self) -> u64 {
-        let offsets = if self.var.is_some() { (self.cell_num as u64 + 1).saturating_mul(16) } else { 0 };
-        let validity = if self.validity.is_some() { self.cell_num as u64 } else { 0 };
-        (self.data_len() as u64).saturating_add(offsets).saturating_add(validity)
+        let offsets = if self.var.is_some() {
+            (self.cell_num as u64 + 1).saturating_mul(16)
+        } else {
+            0
+        };
+        let validity = if self.validity.is_some() {
+            self.cell_num as u64
+        } else {
+            0
+        };
+        (self.data_len() as u64)
+            .saturating_add(offsets)
+            .saturating_add(validity)
     }
 }
 
@@ -251,14 +324,21 @@ pub(super) fn fixed_parts<'a>(
     field: Field,
     tile: u64,
 ) -> Result<(StoredPart<'a>, Option<StoredPart<'a>>)> {
-    let request = TileRequest { fragment, field, tile, cells: Cells::All };
+    let request = TileRequest {
+        fragment,
+        field,
+        tile,
+        cells: Cells::All,
+    };
     let mut stored = Vec::new();
     let shape = Shape::new(array, &request, &mut |tile| {
         stored.push(tile);
         stored.len() - 1
     })?;
     let part = |place: usize, ctx: FilterContext<'a>, pipeline: &'a Pipeline, cell_size| {
-        let tile = *stored.get(place).ok_or_else(|| Error::Internal("a tile that is not stored".into()))?;
+        let tile = *stored
+            .get(place)
+            .ok_or_else(|| Error::Internal("a tile that is not stored".into()))?;
         let range = array
             .fragments()
             .get(fragment)
@@ -278,13 +358,24 @@ pub(super) fn fixed_parts<'a>(
     let values = part(shape.place, shape.ctx, shape.pipeline(), shape.cell_size)?;
     let validity = shape
         .validity
-        .map(|place| part(place, shape.ctx.validity(), &shape.schema.validity_filters, 1))
+        .map(|place| {
+            part(
+                place,
+                shape.ctx.validity(),
+                &shape.schema.validity_filters,
+                1,
+            )
+        })
         .transpose()?;
     Ok((values, validity))
 }
 
 /// The stored tiles that loading a request reads.
-pub(super) fn stored_tiles(array: &Array, request: &TileRequest, stored: &mut Vec<StoredTile>) -> Result<()> {
+pub(super) fn stored_tiles(
+    array: &Array,
+    request: &TileRequest,
+    stored: &mut Vec<StoredTile>,
+) -> Result<()> {
     Shape::new(array, request, &mut |tile| {
         stored.push(tile);
         0
@@ -313,14 +404,24 @@ fn check_load(
     stored: &[StoredTile],
     pool: &BufferPool,
 ) -> Result<()> {
-    let mut need: u64 = shapes.iter().map(Shape::memory).fold(0, u64::saturating_add);
+    let mut need: u64 = shapes
+        .iter()
+        .map(Shape::memory)
+        .fold(0, u64::saturating_add);
     for tile in stored {
         need = need.saturating_add(fetch::stored_len(array, tile)?);
     }
     if need > pool.load_limit() {
-        let name = requests.first().and_then(|r| array.fragments().get(r.fragment)).map_or("", |f| f.name());
+        let name = requests
+            .first()
+            .and_then(|r| array.fragments().get(r.fragment))
+            .map_or("", |f| f.name());
         let what = format!("loading {} tiles of fragment {name}", requests.len());
-        return Err(Error::Budget { what, need, budget: pool.load_limit() });
+        return Err(Error::Budget {
+            what,
+            need,
+            budget: pool.load_limit(),
+        });
     }
     Ok(())
 }
@@ -336,13 +437,27 @@ struct Building<'o> {
 
 impl<'o> Building<'o> {
     fn new(shape: &Shape<'_>, target: Target<'o>, pool: &BufferPool) -> Self {
-        let own = |given: bool, len: usize| if given { PoolBuffer::default() } else { pool.take(len) };
+        let own = |given: bool, len: usize| {
+            if given {
+                PoolBuffer::default()
+            } else {
+                pool.take(len)
+            }
+        };
         let data = own(target.data.is_some(), shape.data_len());
-        let validity = shape.validity.map(|_| own(target.validity.is_some(), shape.cell_num));
+        let validity = shape
+            .validity
+            .map(|_| own(target.validity.is_some(), shape.cell_num));
         let offsets = shape.var.is_some().then(|| vec![0; shape.cell_num + 1]);
         let separate = shape.var.is_some() && !shape.in_data;
         let offset_bytes = own(!separate, if separate { shape.cell_num * 8 } else { 0 });
-        Self { target, data, offset_bytes, offsets, validity }
+        Self {
+            target,
+            data,
+            offset_bytes,
+            offsets,
+            validity,
+        }
     }
 
     fn finish(self, shape: &Shape<'_>) -> Tile {
@@ -365,8 +480,14 @@ struct Task<'t> {
 }
 
 enum Work<'t> {
-    Chunk { chunk: Chunk<'t>, out: &'t mut [u8] },
-    Strings { data: &'t mut [u8], offsets: &'t mut [u64] },
+    Chunk {
+        chunk: Chunk<'t>,
+        out: &'t mut [u8],
+    },
+    Strings {
+        data: &'t mut [u8],
+        offsets: &'t mut [u64],
+    },
 }
 
 impl Task<'_> {
@@ -378,7 +499,12 @@ impl Task<'_> {
     }
 
     fn run(self) -> Result<()> {
-        let Self { ctx, pipeline, from, work } = self;
+        let Self {
+            ctx,
+            pipeline,
+            from,
+            work,
+        } = self;
         let decoded = with_scratch(|scratch| work.decode(pipeline, &ctx, &from.bytes, scratch));
         decoded.map_err(|source| Error::decode(from.path.to_string(), source))
     }
@@ -407,7 +533,9 @@ fn run(array: &Array, tasks: Vec<Task<'_>>) -> Result<()> {
     if tasks.len() < 2 || bytes < PARALLEL_BYTES {
         return tasks.into_iter().try_for_each(Task::run);
     }
-    array.context().install(|| tasks.into_par_iter().try_for_each(Task::run))
+    array
+        .context()
+        .install(|| tasks.into_par_iter().try_for_each(Task::run))
 }
 
 /// Everything of a tile that can be decoded at once.
@@ -435,7 +563,11 @@ fn add_tasks<'t>(
         let pipeline = &shape.schema.validity_filters;
         let wanted = in_bytes(1);
         if let Some(out) = out {
-            let part = Part { from: fetched_at(fetched, place)?, ctx: shape.ctx.validity(), pipeline };
+            let part = Part {
+                from: fetched_at(fetched, place)?,
+                ctx: shape.ctx.validity(),
+                pipeline,
+            };
             part.add_chunks(wanted.as_deref(), out, tasks)?;
         }
     }
@@ -450,18 +582,31 @@ fn add_tasks<'t>(
             };
             let wanted = in_bytes(shape.cell_size);
             let from = fetched_at(fetched, shape.place)?;
-            Part { from, ctx: shape.ctx, pipeline: shape.pipeline() }.add_chunks(
-                wanted.as_deref(),
-                out,
-                tasks,
-            )
+            Part {
+                from,
+                ctx: shape.ctx,
+                pipeline: shape.pipeline(),
+            }
+            .add_chunks(wanted.as_deref(), out, tasks)
         }
         Some(var) if shape.in_data => {
             let from = fetched_at(fetched, var.place)?;
-            if let Some((end, starts)) = tile.offsets.as_deref_mut().and_then(<[u64]>::split_last_mut) {
+            if let Some((end, starts)) = tile
+                .offsets
+                .as_deref_mut()
+                .and_then(<[u64]>::split_last_mut)
+            {
                 *end = var.len as u64;
-                let work = Work::Strings { data: &mut tile.data, offsets: starts };
-                tasks.push(Task { ctx: shape.ctx, pipeline: shape.pipeline(), from, work });
+                let work = Work::Strings {
+                    data: &mut tile.data,
+                    offsets: starts,
+                };
+                tasks.push(Task {
+                    ctx: shape.ctx,
+                    pipeline: shape.pipeline(),
+                    from,
+                    work,
+                });
             }
             Ok(())
         }
@@ -469,10 +614,19 @@ fn add_tasks<'t>(
             let pipeline = &shape.schema.offsets_filters;
             let out = &mut tile.offset_bytes;
             let from = fetched_at(fetched, shape.place)?;
-            Part { from, ctx: shape.ctx.offsets(), pipeline }.add_chunks(None, out, tasks)?;
+            Part {
+                from,
+                ctx: shape.ctx.offsets(),
+                pipeline,
+            }
+            .add_chunks(None, out, tasks)?;
             if spans.is_none() {
                 let from = fetched_at(fetched, var.place)?;
-                let part = Part { from, ctx: shape.ctx, pipeline: shape.pipeline() };
+                let part = Part {
+                    from,
+                    ctx: shape.ctx,
+                    pipeline: shape.pipeline(),
+                };
                 part.add_chunks(None, &mut tile.data, tasks)?;
             }
             Ok(())
@@ -481,7 +635,9 @@ fn add_tasks<'t>(
 }
 
 fn fetched_at(fetched: &[Fetched], place: usize) -> Result<&Fetched> {
-    fetched.get(place).ok_or_else(|| Error::Internal("a stored tile was not fetched".into()))
+    fetched
+        .get(place)
+        .ok_or_else(|| Error::Internal("a stored tile was not fetched".into()))
 }
 
 /// A stored tile and how it was filtered.
@@ -493,15 +649,19 @@ struct Part<'t> {
 }
 
 impl<'t> Part<'t> {
-    /// Decoding of the chunks that hold `wanted` bytes (ascending; `None`: all) of the unfiltered tile, which is as long as
-    /// `out`.
+    /// Decoding of the chunks that hold `wanted` bytes (ascending; `None`: all) of the unfiltered
+    /// tile, which is as long as `out`.
     fn add_chunks(
         self,
         wanted: Option<&[Range<u64>]>,
         out: &'t mut [u8],
         tasks: &mut Vec<Task<'t>>,
     ) -> Result<()> {
-        let Self { from, ctx, pipeline } = self;
+        let Self {
+            from,
+            ctx,
+            pipeline,
+        } = self;
         // Writers store tiles without cells in more than one way; none of them matters.
         if out.is_empty() {
             return Ok(());
@@ -512,7 +672,10 @@ impl<'t> Part<'t> {
         let mut rest = out;
         for chunk in chunks.chunks() {
             // The chunks' lengths add up to that of `out`.
-            let Some((place, later)) = rest.split_at_mut_checked(chunk.original_len as usize) else { break };
+            let Some((place, later)) = rest.split_at_mut_checked(chunk.original_len as usize)
+            else {
+                break;
+            };
             rest = later;
             if let Some(ranges) = &mut wanted {
                 while ranges.next_if(|r| r.end <= chunk.output_offset).is_some() {}
@@ -520,7 +683,15 @@ impl<'t> Part<'t> {
                     continue;
                 }
             }
-            tasks.push(Task { ctx, pipeline, from, work: Work::Chunk { chunk: *chunk, out: place } });
+            tasks.push(Task {
+                ctx,
+                pipeline,
+                from,
+                work: Work::Chunk {
+                    chunk: *chunk,
+                    out: place,
+                },
+            });
         }
         Ok(())
     }
@@ -528,8 +699,12 @@ impl<'t> Part<'t> {
 
 /// Turns the decoded offsets of a tile into numbers, one more than cells, and checks them.
 fn finish_offsets(shape: &Shape<'_>, tile: &mut Building<'_>, fetched: &[Fetched]) -> Result<()> {
-    let (Some(offsets), Some(var)) = (&mut tile.offsets, shape.var) else { return Ok(()) };
-    let Some((end, starts)) = offsets.split_last_mut() else { return Ok(()) };
+    let (Some(offsets), Some(var)) = (&mut tile.offsets, shape.var) else {
+        return Ok(());
+    };
+    let Some((end, starts)) = offsets.split_last_mut() else {
+        return Ok(());
+    };
     *end = var.len as u64;
     var_offsets::decode(&tile.offset_bytes, starts)
         .and_then(|()| var_offsets::validate(starts, *end))
@@ -555,19 +730,35 @@ fn unzip(
     places.dedup();
     for place in places {
         let here = |shape: &Shape<'_>| shape.zipped && shape.place == place;
-        let Some(shape) = shapes.iter().find(|s| here(s)) else { continue };
+        let Some(shape) = shapes.iter().find(|s| here(s)) else {
+            continue;
+        };
         let from = fetched_at(fetched, place)?;
         let dim_num = shape.schema.domain.dimensions.len();
-        let len = shape.cell_num.checked_mul(dim_num).and_then(|n| n.checked_mul(shape.cell_size));
-        let mut decoded = pool.take(len.ok_or_else(|| Error::Internal("coordinates beyond memory".into()))?);
+        let len = shape
+            .cell_num
+            .checked_mul(dim_num)
+            .and_then(|n| n.checked_mul(shape.cell_size));
+        let mut decoded =
+            pool.take(len.ok_or_else(|| Error::Internal("coordinates beyond memory".into()))?);
         let cell_val_num = CellValNum::Fixed(u32::try_from(dim_num).unwrap_or(u32::MAX));
-        let ctx = FilterContext { cell_val_num, ..shape.ctx };
+        let ctx = FilterContext {
+            cell_val_num,
+            ..shape.ctx
+        };
         let mut tasks = Vec::new();
-        Part { from, ctx, pipeline: shape.pipeline() }.add_chunks(None, &mut decoded, &mut tasks)?;
+        Part {
+            from,
+            ctx,
+            pipeline: shape.pipeline(),
+        }
+        .add_chunks(None, &mut decoded, &mut tasks)?;
         run(array, tasks)?;
         let split = coords_are_split(ctx.version, shape.pipeline());
         for ((request, shape), tile) in requests.iter().zip(shapes).zip(building.iter_mut()) {
-            let Field::Dimension(d) = request.field else { continue };
+            let Field::Dimension(d) = request.field else {
+                continue;
+            };
             if !here(shape) {
                 continue;
             }
@@ -582,7 +773,10 @@ fn unzip(
                     out.copy_from_slice(column);
                 }
             } else {
-                for (value, cell) in out.chunks_exact_mut(size).zip(decoded.chunks_exact(size * dim_num)) {
+                for (value, cell) in out
+                    .chunks_exact_mut(size)
+                    .zip(decoded.chunks_exact(size * dim_num))
+                {
                     if let Some(coordinate) = cell.get(d * size..(d + 1) * size) {
                         value.copy_from_slice(coordinate);
                     }

@@ -1,4 +1,5 @@
-//! Cells of dense reads that do not meet a condition: found on all cores, piece by piece, and made to read as fill values.
+//! Cells of dense reads that do not meet a condition: found on all cores, piece by piece, and made
+//! to read as fill values.
 
 use super::gather::each;
 use super::{BoundField, FillCell};
@@ -19,11 +20,16 @@ pub(super) fn met(
 ) -> Result<Vec<u8>> {
     let mut mask = vec![1; cells];
     let short = || Error::Internal("a column of a condition is shorter than the others".into());
-    each(context, mask.chunks_mut(PIECE).enumerate().collect(), |(i, mask)| {
-        let cells = i * PIECE..i * PIECE + mask.len();
-        let views: Option<Vec<_>> = views.iter().map(|view| view.slice(cells.clone())).collect();
-        condition.evaluate(&views.ok_or_else(short)?, mask)
-    })?;
+    each(
+        context,
+        mask.chunks_mut(PIECE).enumerate().collect(),
+        |(i, mask)| {
+            let cells = i * PIECE..i * PIECE + mask.len();
+            let views: Option<Vec<_>> =
+                views.iter().map(|view| view.slice(cells.clone())).collect();
+            condition.evaluate(&views.ok_or_else(short)?, mask)
+        },
+    )?;
     Ok(mask)
 }
 
@@ -37,7 +43,10 @@ pub(super) fn fill_unmet(
 ) -> Result<()> {
     let size = fill.bytes.len();
     if size > 0 {
-        let work = mask.chunks(PIECE).zip(data.chunks_mut(PIECE * size)).collect();
+        let work = mask
+            .chunks(PIECE)
+            .zip(data.chunks_mut(PIECE * size))
+            .collect();
         each(context, work, |(mask, cells)| {
             fill_piece(mask, &fill.bytes, cells);
             Ok(())
@@ -72,10 +81,17 @@ fn fill_piece(mask: &[u8], fill: &[u8], cells: &mut [u8]) {
 }
 
 /// A column of var-length cells that read as the fill value where the mask is 0.
-pub(super) fn refilled(column: &ColumnBuffers, field: &BoundField, mask: &[u8]) -> Result<ColumnBuffers> {
+pub(super) fn refilled(
+    column: &ColumnBuffers,
+    field: &BoundField,
+    mask: &[u8],
+) -> Result<ColumnBuffers> {
     let view = column.view();
-    let mut builder =
-        ColumnBuilder::with_capacity(column.column_type.clone(), column.cell_num, column.data.len());
+    let mut builder = ColumnBuilder::with_capacity(
+        column.column_type.clone(),
+        column.cell_num,
+        column.data.len(),
+    );
     for (met, cells) in runs(mask) {
         if met {
             builder.append_view(&view, cells)?;
@@ -95,14 +111,23 @@ mod tests {
         let context = Context::new(crate::Config::default(), None).unwrap();
         for size in [1, 2, 3, 4, 8, 12] {
             let count = PIECE + 7;
-            let mask: Vec<u8> = (0..count).map(|i| u8::from(i % 3 == 0 || i % 1000 > 900)).collect();
+            let mask: Vec<u8> = (0..count)
+                .map(|i| u8::from(i % 3 == 0 || i % 1000 > 900))
+                .collect();
             let before: Vec<u8> = (0..count * size).map(|i| (i % 251) as u8).collect();
-            let fill = FillCell { bytes: (0..size).map(|i| 200 + i as u8).collect(), valid: false };
+            let fill = FillCell {
+                bytes: (0..size).map(|i| 200 + i as u8).collect(),
+                valid: false,
+            };
             let (mut data, mut validity) = (before.clone(), vec![1; count]);
             fill_unmet(&context, &mask, &fill, &mut data, Some(&mut validity)).unwrap();
             assert_eq!(validity, mask);
             for (i, cell) in data.chunks(size).enumerate() {
-                let expected = if mask[i] == 0 { &fill.bytes } else { &before[i * size..(i + 1) * size] };
+                let expected = if mask[i] == 0 {
+                    &fill.bytes
+                } else {
+                    &before[i * size..(i + 1) * size]
+                };
                 assert_eq!(cell, expected, "{size} {i}");
             }
         }

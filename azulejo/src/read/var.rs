@@ -29,8 +29,9 @@ pub(super) enum FieldOut<'o> {
 }
 
 impl<'o> FieldOut<'o> {
-    /// The memory of the next `cells` cells in the caller's buffers, one for each of the first `fields`. What is known
-    /// beforehand of the bytes that they take is counted by `progress`: all but the bytes of var-length values.
+    /// The memory of the next `cells` cells in the caller's buffers, one for each of the first
+    /// `fields`. What is known beforehand of the bytes that they take is counted by `progress`: all
+    /// but the bytes of var-length values.
     pub fn in_columns(
         fields: &'o [BoundField],
         columns: &'o mut [ColumnMut<'_>],
@@ -38,14 +39,22 @@ impl<'o> FieldOut<'o> {
         progress: &mut Progress,
     ) -> Result<Vec<Self>> {
         let places = progress.cells..progress.cells + cells;
-        let of = |((field, column), written): ((&'o BoundField, &'o mut ColumnMut<'_>), &mut PartBytes)| {
+        let of = |((field, column), written): (
+            (&'o BoundField, &'o mut ColumnMut<'_>),
+            &mut PartBytes,
+        )| {
             if field.column_type.is_var() {
                 VarOut::in_column(field, column, places.clone(), written).map(Self::Var)
             } else {
                 FixedOut::in_column(field, column, places.clone(), written).map(Self::Fixed)
             }
         };
-        let outs = fields.iter().zip(columns).zip(&mut progress.written).map(of).collect::<Result<_>>()?;
+        let outs = fields
+            .iter()
+            .zip(columns)
+            .zip(&mut progress.written)
+            .map(of)
+            .collect::<Result<_>>()?;
         progress.cells += cells;
         Ok(outs)
     }
@@ -66,7 +75,10 @@ impl<'o> VarOut<'o> {
         places: Range<usize>,
         written: &mut PartBytes,
     ) -> Result<Self> {
-        let starts = column.offsets.as_mut().and_then(|starts| starts.get_mut(places.clone()));
+        let starts = column
+            .offsets
+            .as_mut()
+            .and_then(|starts| starts.get_mut(places.clone()));
         written.offsets += places.len() * size_of::<u64>();
         Ok(Self {
             data: column.data.get_mut(written.data..).ok_or_else(short)?,

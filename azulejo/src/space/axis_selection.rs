@@ -49,8 +49,8 @@ pub struct AxisSelection {
 }
 
 impl AxisSelection {
-    /// What `selection` means along `dimension`. Unless everything is selected, all of it must lie in the domain (and in
-    /// the current domain, `within`, if there is one).
+    /// What `selection` means along `dimension`. Unless everything is selected, all of it must lie
+    /// in the domain (and in the current domain, `within`, if there is one).
     pub fn resolve(
         dimension: &Dimension,
         axis: &TileAxis,
@@ -68,10 +68,15 @@ impl AxisSelection {
             None => (0, axis.last_offset()),
         };
         let bounds = |range: &Range| {
-            let (first, last) = axis.offset_of(&range.start).zip(axis.offset_of(&range.end))?;
+            let (first, last) = axis
+                .offset_of(&range.start)
+                .zip(axis.offset_of(&range.end))?;
             (first <= last && first >= limits.0 && last <= limits.1).then_some((first, last))
         };
-        let mut selected = Self { runs: Vec::new(), len: 0 };
+        let mut selected = Self {
+            runs: Vec::new(),
+            len: 0,
+        };
         match selection {
             DimSelection::All => selected.push(limits.0, limits.1, 1)?,
             DimSelection::Ranges(ranges) => {
@@ -90,16 +95,22 @@ impl AxisSelection {
 
     /// All offsets of a domain, so that positions are offsets.
     pub fn whole(axis: &TileAxis) -> Result<Self> {
-        let mut selected = Self { runs: Vec::new(), len: 0 };
+        let mut selected = Self {
+            runs: Vec::new(),
+            len: 0,
+        };
         selected.push(0, axis.last_offset(), 1)?;
         Ok(selected)
     }
 
-    /// Appends the offsets `first..=last` that are `step` apart. Ranges that continue the last run become part of it: one that
-    /// begins where it ends, and single offsets at even distances.
+    /// Appends the offsets `first..=last` that are `step` apart. Ranges that continue the last run
+    /// become part of it: one that begins where it ends, and single offsets at even distances.
     fn push(&mut self, first: u64, last: u64, step: u64) -> Result<()> {
-        let too_many = || Error::InvalidArgument("2^64 cells or more are selected along a dimension".into());
-        let count = ((last - first) / step).checked_add(1).ok_or_else(too_many)?;
+        let too_many =
+            || Error::InvalidArgument("2^64 cells or more are selected along a dimension".into());
+        let count = ((last - first) / step)
+            .checked_add(1)
+            .ok_or_else(too_many)?;
         let position = self.len;
         self.len = self.len.checked_add(count).ok_or_else(too_many)?;
         match self.runs.last_mut() {
@@ -109,8 +120,15 @@ impl AxisSelection {
             Some(run) if (run.count, count) == (1, 1) && run.start < first => {
                 (run.step, run.count) = (first - run.start, 2);
             }
-            Some(run) if count == 1 && run.last().checked_add(run.step) == Some(first) => run.count += 1,
-            _ => self.runs.push(Run { start: first, step, count, position }),
+            Some(run) if count == 1 && run.last().checked_add(run.step) == Some(first) => {
+                run.count += 1
+            }
+            _ => self.runs.push(Run {
+                start: first,
+                step,
+                count,
+                position,
+            }),
         }
         Ok(())
     }
@@ -137,7 +155,9 @@ impl AxisSelection {
     /// Whether offsets never repeat nor go back.
     #[must_use]
     pub fn is_ascending(&self) -> bool {
-        self.runs.windows(2).all(|pair| matches!(pair, [a, b] if a.last() < b.start))
+        self.runs
+            .windows(2)
+            .all(|pair| matches!(pair, [a, b] if a.last() < b.start))
     }
 
     /// The offset at a position; 0 behind the end.
@@ -150,14 +170,19 @@ impl AxisSelection {
         }
     }
 
-    /// Calls `each` with every position (within `from..to`, counted from `from`) at which `offset` is selected.
+    /// Calls `each` with every position (within `from..to`, counted from `from`) at which `offset`
+    /// is selected.
     pub fn positions_of(&self, offset: u64, from: u64, to: u64, mut each: impl FnMut(u64)) {
-        let first = self.runs.partition_point(|r| r.position + (r.count - 1) < from);
+        let first = self
+            .runs
+            .partition_point(|r| r.position + (r.count - 1) < from);
         for run in self.runs.get(first..).unwrap_or(&[]) {
             if run.position >= to {
                 break;
             }
-            let Some(distance) = offset.checked_sub(run.start) else { continue };
+            let Some(distance) = offset.checked_sub(run.start) else {
+                continue;
+            };
             if distance.is_multiple_of(run.step) && distance / run.step < run.count {
                 let position = run.position + distance / run.step;
                 if (from..to).contains(&position) {
@@ -167,12 +192,14 @@ impl AxisSelection {
         }
     }
 
-    /// The positions `from..to`, cut where tiles of `extent` end, sorted by tile; several spans of one tile keep the order
-    /// of the result.
+    /// The positions `from..to`, cut where tiles of `extent` end, sorted by tile; several spans of
+    /// one tile keep the order of the result.
     #[must_use]
     pub fn spans(&self, from: u64, to: u64, extent: u64) -> Vec<Span> {
         let mut spans = Vec::new();
-        let first = self.runs.partition_point(|r| r.position + (r.count - 1) < from);
+        let first = self
+            .runs
+            .partition_point(|r| r.position + (r.count - 1) < from);
         for run in self.runs.get(first..).unwrap_or(&[]) {
             if run.position >= to {
                 break;
@@ -184,7 +211,13 @@ impl AxisSelection {
                 let tile = start / extent;
                 let tile_last = tile.saturating_mul(extent).saturating_add(extent - 1);
                 let count = ((tile_last - start) / run.step + 1).min(end - i);
-                spans.push(Span { tile, start, step: run.step, count, position: run.position + i - from });
+                spans.push(Span {
+                    tile,
+                    start,
+                    step: run.step,
+                    count,
+                    position: run.position + i - from,
+                });
                 i += count;
             }
         }
@@ -225,8 +258,20 @@ mod tests {
         let single = |at: i8| Range::of(at, at);
         let ranges = [0, 10, 20, 30, 31, 32, 5, 4].map(single).to_vec();
         let selected = resolve(&DimSelection::Ranges(ranges)).unwrap();
-        let runs: Vec<_> = selected.runs().iter().map(|r| (r.start, r.step, r.count, r.position)).collect();
-        assert_eq!(runs, [(100, 10, 4, 0), (131, 1, 2, 4), (105, 1, 1, 6), (104, 1, 1, 7)]);
+        let runs: Vec<_> = selected
+            .runs()
+            .iter()
+            .map(|r| (r.start, r.step, r.count, r.position))
+            .collect();
+        assert_eq!(
+            runs,
+            [
+                (100, 10, 4, 0),
+                (131, 1, 2, 4),
+                (105, 1, 1, 6),
+                (104, 1, 1, 7)
+            ]
+        );
     }
 
     #[test]
@@ -247,10 +292,17 @@ mod tests {
         assert!(AxisSelection::resolve(&d, &axis, &DimSelection::All, None).is_err());
         let range = Range::of(u64::MAX - 10, u64::MAX);
         let selected =
-            AxisSelection::resolve(&d, &axis, &DimSelection::Strided { range, step: 4 }, None).unwrap();
+            AxisSelection::resolve(&d, &axis, &DimSelection::Strided { range, step: 4 }, None)
+                .unwrap();
         assert_eq!(
             selected.spans(0, 3, 1 << 40),
-            [Span { tile: (1 << 24) - 1, start: u64::MAX - 10, step: 4, count: 3, position: 0 }]
+            [Span {
+                tile: (1 << 24) - 1,
+                start: u64::MAX - 10,
+                step: 4,
+                count: 3,
+                position: 0
+            }]
         );
     }
 
@@ -261,7 +313,10 @@ mod tests {
             proptest::collection::vec(range.clone(), 0..5).prop_map(DimSelection::Ranges),
             proptest::collection::vec((-3i8..4, 0i8..2), 0..12).prop_map(|cells| {
                 DimSelection::Ranges(
-                    cells.into_iter().map(|(at, more)| Range::of(at * 3, at * 3 + more)).collect(),
+                    cells
+                        .into_iter()
+                        .map(|(at, more)| Range::of(at * 3, at * 3 + more))
+                        .collect(),
                 )
             }),
             (range, 1u64..30).prop_map(|(range, step)| DimSelection::Strided { range, step }),

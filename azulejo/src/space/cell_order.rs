@@ -1,9 +1,9 @@
 //! Orders of cells as lists of comparisons, and bounds of boxes in them.
 //!
-//! Every order that TileDB has is lexicographic over *segments*: the space tile's index along a dimension, the
-//! coordinate along one, the position on the Hilbert curve. Orders that differ in general may coincide within a box
-//! (all cells in one space tile, one dimension); [`CellOrder::within`] drops what cannot decide there, so that equal
-//! lists mean equal orders.
+//! Every order that TileDB has is lexicographic over *segments*: the space tile's index along a
+//! dimension, the coordinate along one, the position on the Hilbert curve. Orders that differ in
+//! general may coincide within a box (all cells in one space tile, one dimension);
+//! [`CellOrder::within`] drops what cannot decide there, so that equal lists mean equal orders.
 
 use super::hilbert::HilbertCurve;
 use super::ordinal::Ordinal;
@@ -57,16 +57,23 @@ impl TileSplit {
     #[inline]
     pub fn index<T: Ordinal>(self, value: T) -> u64 {
         match self {
-            Self::Integer { low, extent, reciprocal, mask } => {
-                divide(value.ordinal().wrapping_sub(low) & mask, extent, reciprocal).0
-            }
+            Self::Integer {
+                low,
+                extent,
+                reciprocal,
+                mask,
+            } => divide(value.ordinal().wrapping_sub(low) & mask, extent, reciprocal).0,
             #[expect(
                 clippy::cast_possible_truncation,
                 clippy::cast_sign_loss,
                 reason = "f32 again, then an index"
             )]
             Self::Float32 { low, extent } => ((value.as_f64() as f32 - low) / extent) as u64,
-            #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "an index")]
+            #[expect(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "an index"
+            )]
             Self::Float64 { low, extent } => ((value.as_f64() - low) / extent) as u64,
         }
     }
@@ -75,17 +82,26 @@ impl TileSplit {
     #[inline]
     pub fn place(self, ordinal: u64) -> u64 {
         match self {
-            Self::Integer { low, extent, reciprocal, mask } => {
-                divide(ordinal.wrapping_sub(low) & mask, extent, reciprocal).1
-            }
+            Self::Integer {
+                low,
+                extent,
+                reciprocal,
+                mask,
+            } => divide(ordinal.wrapping_sub(low) & mask, extent, reciprocal).1,
             Self::Float32 { .. } | Self::Float64 { .. } => ordinal,
         }
     }
 
-    /// The least and greatest index of integers, given their least and greatest ordinal, if none lies below the domain.
+    /// The least and greatest index of integers, given their least and greatest ordinal, if none
+    /// lies below the domain.
     pub fn extremes(self, (least, most): (u64, u64)) -> Option<(u64, u64)> {
         match self {
-            Self::Integer { low, extent, reciprocal, mask } if low <= least && most - low <= mask => {
+            Self::Integer {
+                low,
+                extent,
+                reciprocal,
+                mask,
+            } if low <= least && most - low <= mask => {
                 let index = |ordinal: u64| divide(ordinal - low, extent, reciprocal).0;
                 Some((index(least), index(most)))
             }
@@ -94,17 +110,22 @@ impl TileSplit {
     }
 }
 
-/// What 32-bit numbers are multiplied by to be divided by `b`, their product's high half being the quotient; 0 if it is not
-/// worth it.
+/// What 32-bit numbers are multiplied by to be divided by `b`, their product's high half being the
+/// quotient; 0 if it is not worth it.
 fn reciprocal(b: u64) -> u64 {
-    if (2..1 << 32).contains(&b) { u64::MAX / b + 1 } else { 0 }
+    if (2..1 << 32).contains(&b) {
+        u64::MAX / b + 1
+    } else {
+        0
+    }
 }
 
 /// Quotient and remainder; a multiplication is several times as fast where the numbers allow it.
 #[inline]
 fn divide(a: u64, b: u64, reciprocal: u64) -> (u64, u64) {
     if a >> 32 == 0 && reciprocal != 0 {
-        // With 64 bits of the reciprocal, rounded up, the quotient of any two 32-bit numbers is exact.
+        // With 64 bits of the reciprocal, rounded up, the quotient of any two 32-bit numbers is
+        // exact.
         let quotient = ((u128::from(a) * u128::from(reciprocal)) >> 64) as u64;
         (quotient, a - quotient * b)
     } else {
@@ -125,14 +146,21 @@ pub struct DimensionOrder {
 
 impl DimensionOrder {
     fn new(dimension: &Dimension) -> Self {
-        let domain = dimension.domain.as_ref().map(|d| (d.start.clone(), d.end.clone()));
+        let domain = dimension
+            .domain
+            .as_ref()
+            .map(|d| (d.start.clone(), d.end.clone()));
         let split = match (&domain, &dimension.tile_extent) {
             (Some((low, _)), Some(extent)) if !dimension.cell_val_num.is_var() => {
                 split(dimension.datatype.physical(), low, extent)
             }
             _ => None,
         };
-        Self { datatype: dimension.datatype, split, domain }
+        Self {
+            datatype: dimension.datatype,
+            split,
+            domain,
+        }
     }
 
     /// Whether coordinates are strings.
@@ -156,7 +184,10 @@ impl DimensionOrder {
         fn of<T: Ordinal>(split: TileSplit, value: &[u8]) -> u64 {
             split.index(T::read(value))
         }
-        self.split.map_or(0, |split| dispatch!(self.datatype.physical(), T => of::<T>(split, value)))
+        self.split.map_or(
+            0,
+            |split| dispatch!(self.datatype.physical(), T => of::<T>(split, value)),
+        )
     }
 }
 
@@ -173,8 +204,14 @@ fn split(physical: Physical, low: &[u8], extent: &[u8]) -> Option<TileSplit> {
     }
     use azulejo_format::datatype::Native;
     match physical {
-        Physical::F32 => Some(TileSplit::Float32 { low: f32::read(low), extent: f32::read(extent) }),
-        Physical::F64 => Some(TileSplit::Float64 { low: f64::read(low), extent: f64::read(extent) }),
+        Physical::F32 => Some(TileSplit::Float32 {
+            low: f32::read(low),
+            extent: f32::read(extent),
+        }),
+        Physical::F64 => Some(TileSplit::Float64 {
+            low: f64::read(low),
+            extent: f64::read(extent),
+        }),
         _ => dispatch!(physical, T => integer::<T>(low, extent)),
     }
 }
@@ -231,12 +268,16 @@ pub fn text_key(text: &[u8]) -> Vec<u8> {
 }
 
 impl CellOrder {
-    /// The order of `layout` in an array; [`Layout::Unordered`] counts as [`Layout::Global`], the order within
-    /// fragments.
+    /// The order of `layout` in an array; [`Layout::Unordered`] counts as [`Layout::Global`], the
+    /// order within fragments.
     #[must_use]
     pub fn new(schema: &ArraySchema, layout: Layout) -> Self {
-        let dimensions: Vec<DimensionOrder> =
-            schema.domain.dimensions.iter().map(DimensionOrder::new).collect();
+        let dimensions: Vec<DimensionOrder> = schema
+            .domain
+            .dimensions
+            .iter()
+            .map(DimensionOrder::new)
+            .collect();
         let dims = dimensions.len();
         let coordinates = |layout: Layout| -> Vec<Segment> {
             match layout {
@@ -246,18 +287,28 @@ impl CellOrder {
         };
         let segments = match (layout, schema.cell_order) {
             (Layout::RowMajor | Layout::ColMajor, _) => coordinates(layout),
-            (_, Layout::Hilbert) => {
-                [Segment::Hilbert].into_iter().chain(coordinates(Layout::RowMajor)).collect()
-            }
+            (_, Layout::Hilbert) => [Segment::Hilbert]
+                .into_iter()
+                .chain(coordinates(Layout::RowMajor))
+                .collect(),
             (_, cell_order) => {
-                let mut tiled: Vec<usize> = (0..dims).filter(|d| dimensions[*d].split.is_some()).collect();
+                let mut tiled: Vec<usize> = (0..dims)
+                    .filter(|d| dimensions[*d].split.is_some())
+                    .collect();
                 if schema.tile_order == Layout::ColMajor {
                     tiled.reverse();
                 }
-                tiled.into_iter().map(Segment::Tile).chain(coordinates(cell_order)).collect()
+                tiled
+                    .into_iter()
+                    .map(Segment::Tile)
+                    .chain(coordinates(cell_order))
+                    .collect()
             }
         };
-        let mut order = Self { dimensions, segments };
+        let mut order = Self {
+            dimensions,
+            segments,
+        };
         order.drop_redundant();
         order
     }
@@ -277,7 +328,10 @@ impl CellOrder {
     /// The Hilbert curve, if positions on it decide.
     #[must_use]
     pub fn curve(&self) -> Option<HilbertCurve> {
-        self.segments.contains(&Segment::Hilbert).then(|| HilbertCurve::new(self.dimensions.len())).flatten()
+        self.segments
+            .contains(&Segment::Hilbert)
+            .then(|| HilbertCurve::new(self.dimensions.len()))
+            .flatten()
     }
 
     /// The same order as far as cells within a box go: one lower and upper bound a dimension.
@@ -285,15 +339,20 @@ impl CellOrder {
     pub fn within(&self, bounds: &[(&[u8], &[u8])]) -> Self {
         let mut order = self.clone();
         let one_tile = |d: usize| match (self.dimensions.get(d), bounds.get(d)) {
-            (Some(dimension), Some((low, high))) => dimension.tile_index(low) == dimension.tile_index(high),
+            (Some(dimension), Some((low, high))) => {
+                dimension.tile_index(low) == dimension.tile_index(high)
+            }
             _ => false,
         };
-        order.segments.retain(|s| !matches!(s, Segment::Tile(d) if one_tile(*d)));
+        order
+            .segments
+            .retain(|s| !matches!(s, Segment::Tile(d) if one_tile(*d)));
         order.drop_redundant();
         order
     }
 
-    /// Drops tile indices that the coordinate of the same dimension follows at once: it says the same and more.
+    /// Drops tile indices that the coordinate of the same dimension follows at once: it says the
+    /// same and more.
     fn drop_redundant(&mut self) {
         let mut kept: Vec<Segment> = Vec::with_capacity(self.segments.len());
         for segment in self.segments.iter().rev() {
@@ -321,9 +380,15 @@ impl CellOrder {
     /// The bound at a cell: not above it, and above all cells before it.
     #[must_use]
     pub fn cell_bound(&self, coordinates: &[&[u8]]) -> CellBound {
-        fn bucket<T: Ordinal>(curve: HilbertCurve, dimension: &DimensionOrder, value: &[u8]) -> u64 {
+        fn bucket<T: Ordinal>(
+            curve: HilbertCurve,
+            dimension: &DimensionOrder,
+            value: &[u8],
+        ) -> u64 {
             let domain = dimension.domain.as_ref();
-            let domain = domain.map_or((T::LOWEST, T::HIGHEST), |(low, high)| (T::read(low), T::read(high)));
+            let domain = domain.map_or((T::LOWEST, T::HIGHEST), |(low, high)| {
+                (T::read(low), T::read(high))
+            });
             curve.number_bucket(T::read(value), domain)
         }
         let mut bound = CellBound(Vec::with_capacity(self.segments.len()));
@@ -336,14 +401,17 @@ impl CellOrder {
                     dispatch!(dimension.datatype.physical(), T => bucket::<T>(curve, dimension, value))
                 }
             });
-            bound.0.push(BoundPart::Number(curve.position(&mut buckets.collect::<Vec<_>>())));
+            bound.0.push(BoundPart::Number(
+                curve.position(&mut buckets.collect::<Vec<_>>()),
+            ));
             rest.segments.retain(|segment| *segment != Segment::Hilbert);
         }
         bound.0.extend(rest.lower_bound(coordinates).0);
         bound
     }
 
-    /// Corners bound a box's cells as all segments but Hilbert's never decrease along any dimension.
+    /// Corners bound a box's cells as all segments but Hilbert's never decrease along any
+    /// dimension.
     fn bound(&self, corner: &[&[u8]], unknown: Option<BoundPart>) -> CellBound {
         let mut parts = Vec::with_capacity(self.segments.len());
         for segment in &self.segments {
@@ -355,13 +423,16 @@ impl CellOrder {
                     .zip(corner.get(*d))
                     .map(|(dimension, value)| BoundPart::Number(dimension.tile_index(value))),
                 Segment::Coordinate(d) => {
-                    self.dimensions.get(*d).zip(corner.get(*d)).map(|(dimension, value)| {
-                        if dimension.is_string() {
-                            BoundPart::Text(text_key(value))
-                        } else {
-                            BoundPart::Number(dimension.ordinal(value))
-                        }
-                    })
+                    self.dimensions
+                        .get(*d)
+                        .zip(corner.get(*d))
+                        .map(|(dimension, value)| {
+                            if dimension.is_string() {
+                                BoundPart::Text(text_key(value))
+                            } else {
+                                BoundPart::Number(dimension.ordinal(value))
+                            }
+                        })
                 }
             };
             match part {
@@ -388,11 +459,18 @@ mod tests {
             bytes
         };
         let split = extent.and_then(|e| split(datatype.physical(), &bytes(low), &bytes(e)));
-        DimensionOrder { datatype, split, domain: Some((bytes(low), bytes(T::HIGHEST))) }
+        DimensionOrder {
+            datatype,
+            split,
+            domain: Some((bytes(low), bytes(T::HIGHEST))),
+        }
     }
 
     fn order(dimensions: Vec<DimensionOrder>, segments: Vec<Segment>) -> CellOrder {
-        let mut order = CellOrder { dimensions, segments };
+        let mut order = CellOrder {
+            dimensions,
+            segments,
+        };
         order.drop_redundant();
         order
     }
@@ -408,7 +486,11 @@ mod tests {
         assert_eq!(d.tile_index(&u64::MAX.to_le_bytes()), 0);
         let d = dimension(Datatype::Float64, -1.0f64, Some(0.5));
         assert_eq!(d.tile_index(&0.75f64.to_le_bytes()), 3);
-        assert_eq!(dimension(Datatype::Int8, 0i8, Some(0)).split, None, "an extent of 0 is none");
+        assert_eq!(
+            dimension(Datatype::Int8, 0i8, Some(0)).split,
+            None,
+            "an extent of 0 is none"
+        );
     }
 
     #[test]
@@ -435,29 +517,57 @@ mod tests {
         ];
         for b in numbers.into_iter().skip(1) {
             for near in numbers {
-                for a in [near.saturating_sub(1), near, near / b * b, (near / b * b).wrapping_sub(1)] {
+                for a in [
+                    near.saturating_sub(1),
+                    near,
+                    near / b * b,
+                    (near / b * b).wrapping_sub(1),
+                ] {
                     assert_eq!(divide(a, b, reciprocal(b)), (a / b, a % b), "{a} / {b}");
                 }
             }
         }
-        let split = TileSplit::Integer { low: 10, extent: 7, reciprocal: reciprocal(7), mask: u64::MAX };
+        let split = TileSplit::Integer {
+            low: 10,
+            extent: 7,
+            reciprocal: reciprocal(7),
+            mask: u64::MAX,
+        };
         assert_eq!(split.extremes((10, 24)), Some((0, 2)));
-        assert_eq!(split.extremes((9, 24)), None, "what lies below the domain comes last");
+        assert_eq!(
+            split.extremes((9, 24)),
+            None,
+            "what lies below the domain comes last"
+        );
     }
 
     #[test]
     fn orders_that_coincide_in_a_box_are_equal_there() {
-        let dims =
-            || vec![dimension(Datatype::Int32, 0i32, Some(10)), dimension(Datatype::Int32, 0i32, Some(10))];
+        let dims = || {
+            vec![
+                dimension(Datatype::Int32, 0i32, Some(10)),
+                dimension(Datatype::Int32, 0i32, Some(10)),
+            ]
+        };
         let global = order(dims(), vec![Tile(0), Tile(1), Coordinate(0), Coordinate(1)]);
         let rows = order(dims(), vec![Coordinate(0), Coordinate(1)]);
         let (zero, nine, ten) = (0i32.to_le_bytes(), 9i32.to_le_bytes(), 10i32.to_le_bytes());
         assert_eq!(global.segments().len(), 4);
         let flat = [(&zero[..], &ten[..]), (&zero[..], &nine[..])];
-        assert_eq!(global.within(&flat), rows.within(&flat), "one column of space tiles");
+        assert_eq!(
+            global.within(&flat),
+            rows.within(&flat),
+            "one column of space tiles"
+        );
         let wide = [(&zero[..], &nine[..]), (&zero[..], &ten[..])];
-        assert_eq!(global.within(&wide).segments(), [Tile(1), Coordinate(0), Coordinate(1)]);
-        let single = order(vec![dimension(Datatype::Int32, 0i32, Some(3))], vec![Tile(0), Coordinate(0)]);
+        assert_eq!(
+            global.within(&wide).segments(),
+            [Tile(1), Coordinate(0), Coordinate(1)]
+        );
+        let single = order(
+            vec![dimension(Datatype::Int32, 0i32, Some(3))],
+            vec![Tile(0), Coordinate(0)],
+        );
         assert_eq!(single.segments(), [Coordinate(0)], "one dimension");
     }
 
@@ -468,7 +578,10 @@ mod tests {
         let corner = [&5i32.to_le_bytes()[..]];
         assert_eq!(hilbert.lower_bound(&corner), CellBound::LOWEST);
         assert_eq!(hilbert.upper_bound(&corner), CellBound::highest());
-        let number = CellBound(vec![BoundPart::Number(u64::MAX), BoundPart::Text(b"z".to_vec())]);
+        let number = CellBound(vec![
+            BoundPart::Number(u64::MAX),
+            BoundPart::Text(b"z".to_vec()),
+        ]);
         assert!(CellBound::LOWEST < number && number < CellBound::highest());
     }
 

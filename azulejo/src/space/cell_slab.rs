@@ -48,9 +48,14 @@ mod tests {
     #[test]
     fn neighbours_grow_together() {
         let mut slabs = Vec::new();
-        for (tile, start, len) in
-            [(0, 5, 2), (0, 7, 1), (0, 9, 1), (1, 10, 1), (CellSlab::FILL, 0, 3), (CellSlab::FILL, 0, 2)]
-        {
+        for (tile, start, len) in [
+            (0, 5, 2),
+            (0, 7, 1),
+            (0, 9, 1),
+            (1, 10, 1),
+            (CellSlab::FILL, 0, 3),
+            (CellSlab::FILL, 0, 2),
+        ] {
             CellSlab::push_onto(&mut slabs, tile, start, len);
         }
         assert_eq!(
@@ -65,6 +70,10 @@ mod tests {
         assert_eq!(CellSlab::total(&slabs), 10);
         let mut slabs = vec![CellSlab::new(0, 0, u32::MAX)];
         CellSlab::push_onto(&mut slabs, 0, u64::from(u32::MAX), 1);
-        assert_eq!(slabs.len(), 2, "a slab that would overflow is followed by another");
+        assert_eq!(
+            slabs.len(),
+            2,
+            "a slab that would overflow is followed by another"
+        );
     }
 }

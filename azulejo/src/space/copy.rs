@@ -1,7 +1,8 @@
 //! Copies between boxes of cells: from tiles in their cell order to output in any order.
 //!
-//! A copy is a nest of loops, one axis a dimension, with strides in cells on both sides. Neighbouring axes that continue
-//! each other on both sides are joined, so that a whole tile in the output's order is one run.
+//! A copy is a nest of loops, one axis a dimension, with strides in cells on both sides.
+//! Neighbouring axes that continue each other on both sides are joined, so that a whole tile in the
+//! output's order is one run.
 
 use crate::column::repeat_cell;
 use crate::error::{Error, Result};
@@ -51,17 +52,27 @@ impl CopyList {
                 continue;
             }
             match self.axes.get_mut(first..).and_then(<[Axis]>::last_mut) {
-                Some(last) if last.out == axis.count * axis.out && last.src == axis.count * axis.src => {
-                    *last = Axis { count: last.count * axis.count, ..axis };
+                Some(last)
+                    if last.out == axis.count * axis.out && last.src == axis.count * axis.src =>
+                {
+                    *last = Axis {
+                        count: last.count * axis.count,
+                        ..axis
+                    };
                 }
                 _ => self.axes.push(axis),
             }
         }
         if self.axes.len() == first {
-            self.axes.push(Axis { count: 1, out: 1, src: 1 });
+            self.axes.push(Axis {
+                count: 1,
+                out: 1,
+                src: 1,
+            });
         }
         let axes = first..self.axes.len();
-        // The loop along which the tile is contiguous goes next to the innermost, so that both stay in cache.
+        // The loop along which the tile is contiguous goes next to the innermost, so that both stay
+        // in cache.
         if let Some(nest) = self.axes.get_mut(axes.clone())
             && let Some(inner) = nest.len().checked_sub(1)
             && let Some(contiguous) = nest.iter().position(|a| a.src == 1)
@@ -77,7 +88,10 @@ impl CopyList {
         for copy in other.get(range) {
             let first = self.axes.len();
             self.axes.extend_from_slice(other.axes(copy));
-            self.copies.push(Copy { axes: first..self.axes.len(), ..copy.clone() });
+            self.copies.push(Copy {
+                axes: first..self.axes.len(),
+                ..copy.clone()
+            });
         }
     }
 
@@ -116,8 +130,8 @@ impl CopyList {
         copy.out..copy.out + extent(self.axes(copy))
     }
 
-    /// A copy without the iterations of its largest distance that miss the cells `band` of the output: first cell in the
-    /// tile, and axes.
+    /// A copy without the iterations of its largest distance that miss the cells `band` of the
+    /// output: first cell in the tile, and axes.
     fn clip(&self, copy: &Copy, band: &Range<usize>) -> Option<(usize, Vec<Axis>)> {
         let mut axes = self.axes(copy).to_vec();
         let (at, _) = axes.iter().enumerate().max_by_key(|(_, a)| a.out)?;
@@ -126,22 +140,36 @@ impl CopyList {
         if kept.is_empty() {
             return None;
         }
-        axes.push(Axis { count: kept.len(), ..axis });
+        axes.push(Axis {
+            count: kept.len(),
+            ..axis
+        });
         Some((copy.src + kept.start * axis.src, axes))
     }
 
     /// The run that a copy is, if both sides are contiguous.
     pub fn as_run(&self, copy: &Copy) -> Option<usize> {
         match self.axes(copy) {
-            [Axis { count, out: 1, src: 1 }] => Some(*count),
+            [
+                Axis {
+                    count,
+                    out: 1,
+                    src: 1,
+                },
+            ] => Some(*count),
             _ => None,
         }
     }
 
-    /// Cells of the rows of some copies, the shortest row's: 0 if a row's cells do not follow one another on both sides.
+    /// Cells of the rows of some copies, the shortest row's: 0 if a row's cells do not follow one
+    /// another on both sides.
     pub fn row_len(&self, copies: &[Copy]) -> usize {
         let lens = copies.iter().map(|copy| match self.axes(copy).last() {
-            Some(Axis { count, out: 1, src: 1 }) => *count,
+            Some(Axis {
+                count,
+                out: 1,
+                src: 1,
+            }) => *count,
             _ => 0,
         });
         lens.min().unwrap_or(0)
@@ -154,7 +182,14 @@ impl CopyList {
         band: &Range<usize>,
         each: &mut dyn FnMut(Row) -> Result<()>,
     ) -> Result<()> {
-        self.rows_within(copy, &Window { out: band.clone(), src: 0..usize::MAX }, each)
+        self.rows_within(
+            copy,
+            &Window {
+                out: band.clone(),
+                src: 0..usize::MAX,
+            },
+            each,
+        )
     }
 
     /// Calls `each` with the rows of a copy, as far as they lie in a window on both sides.
@@ -167,12 +202,14 @@ impl CopyList {
         walk(self.axes(copy), copy.out, copy.src, window, each)
     }
 
-    /// The cells of a tile that copies take to the cells `band` of the output (and maybe some more), as few ascending
-    /// ranges: gaps of up to `gap` cells are closed.
+    /// The cells of a tile that copies take to the cells `band` of the output (and maybe some
+    /// more), as few ascending ranges: gaps of up to `gap` cells are closed.
     pub fn spans(&self, copies: &[Copy], band: &Range<usize>, gap: usize) -> Vec<Range<u64>> {
         let mut spans: Vec<Range<u64>> = Vec::new();
         for copy in copies {
-            let Some((src, mut axes)) = self.clip(copy, band) else { continue };
+            let Some((src, mut axes)) = self.clip(copy, band) else {
+                continue;
+            };
             axes.sort_by_key(|a| a.src);
             let mut run = 1usize;
             let mut outer = Vec::new();
@@ -189,8 +226,10 @@ impl CopyList {
                 if starts.len().saturating_mul(axis.count) > 1 << 16 {
                     run += (axis.count - 1) * axis.src;
                 } else {
-                    starts =
-                        starts.iter().flat_map(|s| (0..axis.count).map(move |i| s + i * axis.src)).collect();
+                    starts = starts
+                        .iter()
+                        .flat_map(|s| (0..axis.count).map(move |i| s + i * axis.src))
+                        .collect();
                 }
             }
             spans.extend(starts.into_iter().map(|s| s as u64..(s + run) as u64));
@@ -228,8 +267,8 @@ fn extent_in_tile(axes: &[Axis]) -> usize {
     1 + axes.iter().map(|a| (a.count - 1) * a.src).sum::<usize>()
 }
 
-/// The iterations of a loop that can touch cells of `window`: the first touches the `reach` cells from `start` on, each
-/// other one those `stride` cells further.
+/// The iterations of a loop that can touch cells of `window`: the first touches the `reach` cells
+/// from `start` on, each other one those `stride` cells further.
 fn iterations(
     start: usize,
     reach: usize,
@@ -237,8 +276,16 @@ fn iterations(
     count: usize,
     window: &Range<usize>,
 ) -> Range<usize> {
-    let first = if start + reach > window.start { 0 } else { (window.start - start - reach) / stride + 1 };
-    let last = if window.end <= start { 0 } else { ((window.end - start - 1) / stride + 1).min(count) };
+    let first = if start + reach > window.start {
+        0
+    } else {
+        (window.start - start - reach) / stride + 1
+    };
+    let last = if window.end <= start {
+        0
+    } else {
+        ((window.end - start - 1) / stride + 1).min(count)
+    };
     first..last
 }
 
@@ -249,7 +296,9 @@ fn walk(
     window: &Window,
     each: &mut dyn FnMut(Row) -> Result<()>,
 ) -> Result<()> {
-    let Some((axis, inner)) = axes.split_first() else { return Ok(()) };
+    let Some((axis, inner)) = axes.split_first() else {
+        return Ok(());
+    };
     let inside = |start: usize, reach: usize, window: &Range<usize>| {
         start >= window.start && start + reach <= window.end
     };
@@ -257,14 +306,27 @@ fn walk(
         return walk_all(*axis, inner, out, src, each);
     }
     let by_out = iterations(out, extent(inner), axis.out, axis.count, &window.out);
-    let by_src = iterations(src, extent_in_tile(inner), axis.src, axis.count, &window.src);
+    let by_src = iterations(
+        src,
+        extent_in_tile(inner),
+        axis.src,
+        axis.count,
+        &window.src,
+    );
     let (first, last) = (by_out.start.max(by_src.start), by_out.end.min(by_src.end));
     if first >= last {
         return Ok(());
     }
     if inner.is_empty() {
-        let axis = Axis { count: last - first, ..*axis };
-        return each(Row { out: out + first * axis.out, src: src + first * axis.src, axis });
+        let axis = Axis {
+            count: last - first,
+            ..*axis
+        };
+        return each(Row {
+            out: out + first * axis.out,
+            src: src + first * axis.src,
+            axis,
+        });
     }
     for i in first..last {
         walk(inner, out + i * axis.out, src + i * axis.src, window, each)?;
@@ -280,7 +342,9 @@ fn walk_all(
     src: usize,
     each: &mut dyn FnMut(Row) -> Result<()>,
 ) -> Result<()> {
-    let Some((next, rest)) = inner.split_first() else { return each(Row { out, src, axis }) };
+    let Some((next, rest)) = inner.split_first() else {
+        return each(Row { out, src, axis });
+    };
     if axis.src == 1 && next.src != 1 && rest.is_empty() {
         return transpose(axis, *next, out, src, each);
     }
@@ -301,9 +365,16 @@ fn transpose(
     const BLOCK: usize = 32;
     for from in (0..a.count).step_by(BLOCK) {
         for at in (0..b.count).step_by(BLOCK) {
-            let axis = Axis { count: BLOCK.min(b.count - at), ..b };
+            let axis = Axis {
+                count: BLOCK.min(b.count - at),
+                ..b
+            };
             for i in from..(from + BLOCK).min(a.count) {
-                each(Row { out: out + i * a.out + at * b.out, src: src + i * a.src + at * b.src, axis })?;
+                each(Row {
+                    out: out + i * a.out + at * b.out,
+                    src: src + i * a.src + at * b.src,
+                    axis,
+                })?;
             }
         }
     }
@@ -314,7 +385,8 @@ fn beyond() -> Error {
     Error::Internal("a copy leaves its tile or the output".into())
 }
 
-/// Copies fixed-size cells of a tile (`src`) to the cells `band` of the output, whose bytes `out` are.
+/// Copies fixed-size cells of a tile (`src`) to the cells `band` of the output, whose bytes `out`
+/// are.
 pub(crate) fn copy_cells(
     list: &CopyList,
     copies: &[Copy],
@@ -326,7 +398,8 @@ pub(crate) fn copy_cells(
     copy_part(list, copies, (src, 0..usize::MAX), out, band, cell_size)
 }
 
-/// As [`copy_cells`], where only some of the tile's cells are at hand: `src` are the bytes of the cells `cells`.
+/// As [`copy_cells`], where only some of the tile's cells are at hand: `src` are the bytes of the
+/// cells `cells`.
 pub(crate) fn copy_part(
     list: &CopyList,
     copies: &[Copy],
@@ -335,7 +408,10 @@ pub(crate) fn copy_part(
     band: &Range<usize>,
     cell_size: usize,
 ) -> Result<()> {
-    let window = Window { out: band.clone(), src: cells };
+    let window = Window {
+        out: band.clone(),
+        src: cells,
+    };
     match cell_size {
         1 => copy_of::<1>(list, copies, src, out, &window, 1),
         2 => copy_of::<2>(list, copies, src, out, &window, 2),
@@ -357,9 +433,17 @@ fn copy_of<const N: usize>(
 ) -> Result<()> {
     for copy in copies {
         list.rows_within(copy, window, &mut |row| {
-            let Axis { count, out: o, src: s } = row.axis;
-            let to = out.get_mut((row.out - window.out.start) * size..).ok_or_else(beyond)?;
-            let from = src.get((row.src - window.src.start) * size..).ok_or_else(beyond)?;
+            let Axis {
+                count,
+                out: o,
+                src: s,
+            } = row.axis;
+            let to = out
+                .get_mut((row.out - window.out.start) * size..)
+                .ok_or_else(beyond)?;
+            let from = src
+                .get((row.src - window.src.start) * size..)
+                .ok_or_else(beyond)?;
             if (o, s) == (1, 1) {
                 let to = to.get_mut(..count * size).ok_or_else(beyond)?;
                 to.copy_from_slice(from.get(..count * size).ok_or_else(beyond)?);
@@ -372,7 +456,9 @@ fn copy_of<const N: usize>(
             let cells = to.chunks_mut(o * size).zip(from.chunks((s * size).max(1)));
             for (to, from) in cells.take(count) {
                 if N > 0 {
-                    if let (Some(to), Some(from)) = (to.first_chunk_mut::<N>(), from.first_chunk::<N>()) {
+                    if let (Some(to), Some(from)) =
+                        (to.first_chunk_mut::<N>(), from.first_chunk::<N>())
+                    {
                         *to = *from;
                     }
                 } else if let (Some(to), Some(from)) = (to.get_mut(..size), from.get(..size)) {
@@ -385,8 +471,8 @@ fn copy_of<const N: usize>(
     Ok(())
 }
 
-/// As [`copy_part`] for copies whose rows are contiguous on both sides ([`CopyList::row_len`]): `fill` writes the bytes of the
-/// cells at hand, from a given one on, to where they belong.
+/// As [`copy_part`] for copies whose rows are contiguous on both sides ([`CopyList::row_len`]):
+/// `fill` writes the bytes of the cells at hand, from a given one on, to where they belong.
 pub(crate) fn place_rows(
     list: &CopyList,
     copies: &[Copy],
@@ -398,14 +484,17 @@ pub(crate) fn place_rows(
     for copy in copies {
         list.rows_within(copy, window, &mut |row| {
             let to = (row.out - window.out.start) * size;
-            let to = out.get_mut(to..to + row.axis.count * size).ok_or_else(beyond)?;
+            let to = out
+                .get_mut(to..to + row.axis.count * size)
+                .ok_or_else(beyond)?;
             fill((row.src - window.src.start) * size, to)
         })?;
     }
     Ok(())
 }
 
-/// Writes one cell to all places of copies in the cells `band` of the output, whose bytes `out` are.
+/// Writes one cell to all places of copies in the cells `band` of the output, whose bytes `out`
+/// are.
 pub(crate) fn fill_cells(
     list: &CopyList,
     copies: &[Copy],
@@ -417,7 +506,9 @@ pub(crate) fn fill_cells(
     for copy in copies {
         list.rows(copy, band, &mut |row| {
             let Axis { count, out: o, .. } = row.axis;
-            let to = out.get_mut((row.out - band.start) * size..).ok_or_else(beyond)?;
+            let to = out
+                .get_mut((row.out - band.start) * size..)
+                .ok_or_else(beyond)?;
             if o == 1 {
                 repeat_cell(to.get_mut(..count * size).ok_or_else(beyond)?, cell);
             } else {
@@ -443,8 +534,12 @@ pub(crate) fn copy_lengths(
         list.rows(copy, band, &mut |row| {
             for i in 0..row.axis.count {
                 let cell = row.src + i * row.axis.src;
-                let Some(&[start, end]) = offsets.get(cell..cell + 2) else { return Err(beyond()) };
-                *lens.get_mut(row.out - band.start + i * row.axis.out).ok_or_else(beyond)? = end - start;
+                let Some(&[start, end]) = offsets.get(cell..cell + 2) else {
+                    return Err(beyond());
+                };
+                *lens
+                    .get_mut(row.out - band.start + i * row.axis.out)
+                    .ok_or_else(beyond)? = end - start;
             }
             Ok(())
         })?;
@@ -452,8 +547,8 @@ pub(crate) fn copy_lengths(
     Ok(())
 }
 
-/// Copies the bytes of var-length cells. `placed` are the output's offsets of the cells `band` and of its end, `out` the
-/// bytes from the first of them on.
+/// Copies the bytes of var-length cells. `placed` are the output's offsets of the cells `band` and
+/// of its end, `out` the bytes from the first of them on.
 pub(crate) fn copy_var(
     list: &CopyList,
     copies: &[Copy],
@@ -468,7 +563,9 @@ pub(crate) fn copy_var(
         };
         let to = (placed.get(at).ok_or_else(beyond)? - base) as usize;
         let bytes = data.get(start as usize..end as usize).ok_or_else(beyond)?;
-        out.get_mut(to..to + bytes.len()).ok_or_else(beyond)?.copy_from_slice(bytes);
+        out.get_mut(to..to + bytes.len())
+            .ok_or_else(beyond)?
+            .copy_from_slice(bytes);
         Ok(())
     };
     for copy in copies {
@@ -489,7 +586,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Loops over a row-major output of `counts` cells that comes out of a column-major tile of `extents`.
+    /// Loops over a row-major output of `counts` cells that comes out of a column-major tile of
+    /// `extents`.
     fn nest(counts: &[usize], extents: &[usize]) -> Vec<Axis> {
         (0..counts.len())
             .map(|d| Axis {
@@ -503,21 +601,51 @@ mod tests {
     #[test]
     fn whole_tiles_are_one_run() {
         let mut list = CopyList::default();
-        let axes = [(4, 15, 15), (3, 5, 5), (5, 1, 1)].map(|(count, out, src)| Axis { count, out, src });
+        let axes =
+            [(4, 15, 15), (3, 5, 5), (5, 1, 1)].map(|(count, out, src)| Axis { count, out, src });
         list.push(7, 0, axes.into_iter());
         assert_eq!(list.as_run(&list.all()[0]), Some(60));
-        list.push(0, 0, [Axis { count: 1, out: 9, src: 3 }].into_iter());
+        list.push(
+            0,
+            0,
+            [Axis {
+                count: 1,
+                out: 9,
+                src: 3,
+            }]
+            .into_iter(),
+        );
         assert_eq!(list.as_run(&list.all()[1]), Some(1));
-        assert_eq!(list.spans(list.all(), &(0..usize::MAX), 0), std::slice::from_ref(&(0..60)));
+        assert_eq!(
+            list.spans(list.all(), &(0..usize::MAX), 0),
+            std::slice::from_ref(&(0..60))
+        );
     }
 
     #[test]
     fn spans_close_gaps() {
         let mut list = CopyList::default();
-        let axes = [Axis { count: 3, out: 2, src: 10 }, Axis { count: 2, out: 1, src: 1 }];
+        let axes = [
+            Axis {
+                count: 3,
+                out: 2,
+                src: 10,
+            },
+            Axis {
+                count: 2,
+                out: 1,
+                src: 1,
+            },
+        ];
         list.push(0, 5, axes.into_iter());
-        assert_eq!(list.spans(list.all(), &(0..usize::MAX), 0), [5..7, 15..17, 25..27]);
-        assert_eq!(list.spans(list.all(), &(0..usize::MAX), 8), std::slice::from_ref(&(5..27)));
+        assert_eq!(
+            list.spans(list.all(), &(0..usize::MAX), 0),
+            [5..7, 15..17, 25..27]
+        );
+        assert_eq!(
+            list.spans(list.all(), &(0..usize::MAX), 8),
+            std::slice::from_ref(&(5..27))
+        );
     }
 
     proptest! {

@@ -1,7 +1,8 @@
 //! Positions on the Hilbert curve, as TileDB orders cells by them.
 //!
-//! Coordinates are mapped to buckets of `63 / dimensions` bits each, and these to the curve by John Skilling's
-//! transposition ("Programming the Hilbert Curve", AIP 2004). Cells with equal positions follow in row-major order.
+//! Coordinates are mapped to buckets of `63 / dimensions` bits each, and these to the curve by John
+//! Skilling's transposition ("Programming the Hilbert Curve", AIP 2004). Cells with equal positions
+//! follow in row-major order.
 
 mod table;
 
@@ -23,11 +24,14 @@ impl HilbertCurve {
     #[must_use]
     pub fn new(dim_num: usize) -> Option<Self> {
         let num = u32::try_from(dim_num).ok()?;
-        (1..=Self::MAX_DIMENSIONS).contains(&dim_num).then(|| Self { dim_num, bits: 63 / num })
+        (1..=Self::MAX_DIMENSIONS).contains(&dim_num).then(|| Self {
+            dim_num,
+            bits: 63 / num,
+        })
     }
 
-    /// The bucket of a number in a domain: its place between the bounds, computed in `f64` (results are part of the
-    /// format: fragments are sorted by them).
+    /// The bucket of a number in a domain: its place between the bounds, computed in `f64` (results
+    /// are part of the format: fragments are sorted by them).
     #[must_use]
     pub fn number_bucket<T: Ordinal>(self, value: T, domain: (T, T)) -> u64 {
         let (low, high) = (domain.0.as_f64(), domain.1.as_f64());
@@ -35,7 +39,8 @@ impl HilbertCurve {
         truncate((value.as_f64() - low) / (high - low) * max)
     }
 
-    /// The bucket of a string: its first eight bytes, big end first, each sign-extended as a C `char`.
+    /// The bucket of a string: its first eight bytes, big end first, each sign-extended as a C
+    /// `char`.
     #[must_use]
     pub fn string_bucket(self, value: &[u8]) -> u64 {
         let mut bucket = 0u64;
@@ -48,7 +53,8 @@ impl HilbertCurve {
         bucket >> (64 - self.bits)
     }
 
-    /// The position on the curve of a cell whose buckets are in `x`, one a dimension; `x` is overwritten.
+    /// The position on the curve of a cell whose buckets are in `x`, one a dimension; `x` is
+    /// overwritten.
     #[must_use]
     pub fn position(self, x: &mut [u64]) -> u64 {
         debug_assert_eq!(x.len(), self.dim_num);
@@ -60,8 +66,9 @@ impl HilbertCurve {
         self.interleave(x)
     }
 
-    /// The positions of cells given column by column, one column of buckets a dimension, all of `out`'s length: those that
-    /// [`Self::position`] gives, several times as fast in two to four dimensions.
+    /// The positions of cells given column by column, one column of buckets a dimension, all of
+    /// `out`'s length: those that [`Self::position`] gives, several times as fast in two to four
+    /// dimensions.
     pub fn positions(self, columns: &[Vec<u64>], out: &mut [u64]) {
         let table = Table::of(self.dim_num);
         match (table, columns) {
@@ -80,15 +87,17 @@ impl HilbertCurve {
         }
     }
 
-    /// Whether cells of one position have equal coordinates, where all dimensions hold whole numbers and these lie in
-    /// their domains, of which the lower and upper bounds are given.
+    /// Whether cells of one position have equal coordinates, where all dimensions hold whole
+    /// numbers and these lie in their domains, of which the lower and upper bounds are given.
     ///
-    /// Positions tell buckets apart. Buckets tell whole numbers apart where they are at least twice as many, and where `f64`
-    /// holds all of these; with one dimension there are more buckets than `f64` can hold.
+    /// Positions tell buckets apart. Buckets tell whole numbers apart where they are at least twice
+    /// as many, and where `f64` holds all of these; with one dimension there are more buckets than
+    /// `f64` can hold.
     #[must_use]
     pub fn tells_apart(self, mut domains: impl Iterator<Item = (f64, f64)>) -> bool {
         let (most, exact) = (((1u64 << (self.bits - 1)) - 1) as f64, (1u64 << 53) as f64);
-        self.dim_num > 1 && domains.all(|(low, high)| low > -exact && high < exact && high - low <= most)
+        self.dim_num > 1
+            && domains.all(|(low, high)| low > -exact && high < exact && high - low <= most)
     }
 
     /// The bits of the numbers in turn, the lowest of the last one first.
@@ -106,7 +115,9 @@ impl HilbertCurve {
 
     /// From buckets to the position's bits, dealt out to the dimensions in turn.
     fn transpose(self, x: &mut [u64]) {
-        let Some((first, rest)) = x.split_first_mut() else { return };
+        let Some((first, rest)) = x.split_first_mut() else {
+            return;
+        };
         for bit in (1..self.bits).rev() {
             let (q, low) = (1u64 << bit, (1u64 << bit) - 1);
             // Without branches: the bits are as good as random.
@@ -123,7 +134,9 @@ impl HilbertCurve {
             *value ^= previous;
             previous = *value;
         }
-        let Some((last, others)) = x.split_last_mut() else { return };
+        let Some((last, others)) = x.split_last_mut() else {
+            return;
+        };
         let before = *last;
         let mut shift = 1;
         while shift < self.bits {
@@ -154,9 +167,13 @@ fn spread(value: u64) -> u64 {
     (x | x << 1) & 0x5555_5555_5555_5555
 }
 
-/// The integer part of a number as x86-64 converts `double` to `uint64_t`, which is what fragments were sorted by:
-/// negative numbers wrap, NaN (of a domain of one value) is 2^63.
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "the point of this function")]
+/// The integer part of a number as x86-64 converts `double` to `uint64_t`, which is what fragments
+/// were sorted by: negative numbers wrap, NaN (of a domain of one value) is 2^63.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the point of this function"
+)]
 fn truncate(value: f64) -> u64 {
     if value.is_nan() {
         1 << 63
@@ -174,8 +191,23 @@ mod tests {
 
     #[test]
     fn the_first_positions_in_two_dimensions() {
-        let curve = HilbertCurve { dim_num: 2, bits: 4 };
-        let cells = [(0, 0), (1, 0), (1, 1), (0, 1), (0, 2), (0, 3), (1, 3), (1, 2), (2, 2), (2, 3), (3, 3)];
+        let curve = HilbertCurve {
+            dim_num: 2,
+            bits: 4,
+        };
+        let cells = [
+            (0, 0),
+            (1, 0),
+            (1, 1),
+            (0, 1),
+            (0, 2),
+            (0, 3),
+            (1, 3),
+            (1, 2),
+            (2, 2),
+            (2, 3),
+            (3, 3),
+        ];
         for (position, (x, y)) in cells.into_iter().enumerate() {
             assert_eq!(curve.position(&mut [x, y]), position as u64, "({x}, {y})");
         }
@@ -188,8 +220,9 @@ mod tests {
             let curve = HilbertCurve { dim_num, bits };
             let mut cells = vec![None; 1 << (bits as usize * dim_num)];
             for cell in 0..cells.len() as u64 {
-                let x: Vec<u64> =
-                    (0..dim_num).map(|d| cell >> (bits as usize * d) & ((1 << bits) - 1)).collect();
+                let x: Vec<u64> = (0..dim_num)
+                    .map(|d| cell >> (bits as usize * d) & ((1 << bits) - 1))
+                    .collect();
                 let position = curve.position(&mut x.clone());
                 assert!(cells[position as usize].replace(x).is_none());
             }
@@ -207,9 +240,16 @@ mod tests {
         assert_eq!(curve.number_bucket(0i32, (0, 3)), 0);
         assert_eq!(curve.number_bucket(3i32, (0, 3)), (1 << 31) - 1);
         assert_eq!(curve.number_bucket(0.5f32, (0.0, 1.0)), (1 << 30) - 1);
-        assert_eq!(curve.number_bucket(7u8, (7, 7)), 1 << 63, "a domain of one value");
+        assert_eq!(
+            curve.number_bucket(7u8, (7, 7)),
+            1 << 63,
+            "a domain of one value"
+        );
         assert_eq!(curve.string_bucket(b"cat"), 0x6361_7400 >> 1);
-        assert_eq!(HilbertCurve::new(1).unwrap().number_bucket(1i64, (0, 1)), 1 << 63);
+        assert_eq!(
+            HilbertCurve::new(1).unwrap().number_bucket(1i64, (0, 1)),
+            1 << 63
+        );
         assert!(HilbertCurve::new(0).is_none() && HilbertCurve::new(16).is_none());
     }
 

@@ -1,10 +1,11 @@
 //! Sort keys: the cells of a batch as integers whose order is the cells' order.
 //!
-//! Each segment of the order gives a column of numbers: coordinates and tile indices counted from the least in the batch,
-//! positions on the Hilbert curve, strings by their rank among those of the batch. The columns are packed into one
-//! integer a cell, the deciding one on top; behind them follow the cell's tile and its place in it, so that an integer
-//! alone says which cell it is, and equal coordinates keep the order of the tiles. Where the columns do not fit in 128
-//! bits, the leading ones are replaced by the rank of their combination.
+//! Each segment of the order gives a column of numbers: coordinates and tile indices counted from
+//! the least in the batch, positions on the Hilbert curve, strings by their rank among those of the
+//! batch. The columns are packed into one integer a cell, the deciding one on top; behind them
+//! follow the cell's tile and its place in it, so that an integer alone says which cell it is, and
+//! equal coordinates keep the order of the tiles. Where the columns do not fit in 128 bits, the
+//! leading ones are replaced by the rank of their combination.
 
 mod bound;
 mod text;
@@ -39,7 +40,9 @@ impl Picked {
 
     /// One byte for each of `cells` cells: whether it takes part.
     pub(crate) fn mask(&self, cells: usize) -> Vec<u8> {
-        let Self::List(list) = self else { return vec![1; cells] };
+        let Self::List(list) = self else {
+            return vec![1; cells];
+        };
         let mut mask = vec![0; cells];
         for &cell in list {
             if let Some(m) = mask.get_mut(cell as usize) {
@@ -81,11 +84,20 @@ impl Picked {
         let mut first = 0;
         for word in words.iter().map(<[u8; 8]>::as_slice).chain([rest]) {
             if word != [0; 8] {
-                list.extend((first..).zip(word).filter(|(_, m)| **m != 0).map(|(cell, _)| cell));
+                list.extend(
+                    (first..)
+                        .zip(word)
+                        .filter(|(_, m)| **m != 0)
+                        .map(|(cell, _)| cell),
+                );
             }
             first += 8;
         }
-        if mask.is_empty() { Self::All(0) } else { Self::List(list) }
+        if mask.is_empty() {
+            Self::All(0)
+        } else {
+            Self::List(list)
+        }
     }
 
     /// Calls `f` with the place in the output and the cell, for each cell.
@@ -93,7 +105,10 @@ impl Picked {
     fn for_each(&self, mut f: impl FnMut(usize, usize)) {
         match self {
             Self::All(n) => (0..*n as usize).for_each(|i| f(i, i)),
-            Self::List(list) => list.iter().enumerate().for_each(|(i, &cell)| f(i, cell as usize)),
+            Self::List(list) => list
+                .iter()
+                .enumerate()
+                .for_each(|(i, &cell)| f(i, cell as usize)),
         }
     }
 }
@@ -110,10 +125,13 @@ pub(crate) struct KeyTile<'a> {
 }
 
 /// An unsigned integer that keys are packed in.
-pub(crate) trait Word: Copy + Ord + Send + Sync + Default + std::fmt::Debug + 'static {
+pub(crate) trait Word:
+    Copy + Ord + Send + Sync + Default + std::fmt::Debug + 'static
+{
     /// Its width.
     const BITS: u32;
-    /// `self` with `bits` bits more at the bottom, which hold `value`; the top bits that fall out are 0.
+    /// `self` with `bits` bits more at the bottom, which hold `value`; the top bits that fall out
+    /// are 0.
     fn append(self, bits: u32, value: u64) -> Self;
     /// The value without its last `bits` bits.
     fn drop_low(self, bits: u32) -> Self;
@@ -127,7 +145,11 @@ impl Word for u64 {
     const BITS: u32 = 64;
     #[inline]
     fn append(self, bits: u32, value: u64) -> Self {
-        if bits >= 64 { value } else { self << bits | value }
+        if bits >= 64 {
+            value
+        } else {
+            self << bits | value
+        }
     }
     #[inline]
     fn drop_low(self, bits: u32) -> Self {
@@ -135,7 +157,11 @@ impl Word for u64 {
     }
     #[inline]
     fn low(self, bits: u32) -> u64 {
-        if bits >= 64 { self } else { self & ((1 << bits) - 1) }
+        if bits >= 64 {
+            self
+        } else {
+            self & ((1 << bits) - 1)
+        }
     }
     #[inline]
     fn common_shift(self, other: Self, bits: u32) -> u32 {
@@ -181,7 +207,10 @@ impl CellBits {
             Picked::All(n) => u64::from(n.saturating_sub(1)),
             Picked::List(list) => list.last().map_or(0, |&last| u64::from(last)),
         });
-        Self { slot: width(slots), place: width(places.max().unwrap_or(0)) }
+        Self {
+            slot: width(slots),
+            place: width(places.max().unwrap_or(0)),
+        }
     }
 
     /// All low bits.
@@ -191,9 +220,15 @@ impl CellBits {
 
     /// Slot and place of a key.
     #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "both were u32 when they were packed")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "both were u32 when they were packed"
+    )]
     pub(crate) fn cell<W: Word>(self, key: W) -> (u32, u32) {
-        (key.drop_low(self.place).low(self.slot) as u32, key.low(self.place) as u32)
+        (
+            key.drop_low(self.place).low(self.slot) as u32,
+            key.low(self.place) as u32,
+        )
     }
 }
 
@@ -213,7 +248,8 @@ pub(crate) struct KeySet {
     pub(crate) keys: Keys,
     /// Their low bits.
     pub(crate) cell_bits: CellBits,
-    /// Whether a string holds a byte that is no ASCII: its order is not that of the R-tree's bounds.
+    /// Whether a string holds a byte that is no ASCII: its order is not that of the R-tree's
+    /// bounds.
     pub(crate) non_ascii: bool,
 }
 
@@ -234,23 +270,39 @@ enum Source {
     /// Ordinals of a dimension, counted from `base`.
     Ordinal { dimension: usize, base: u64 },
     /// Indices of space tiles along a dimension, counted from `base`.
-    TileIndex { dimension: usize, split: TileSplit, base: u64 },
+    TileIndex {
+        dimension: usize,
+        split: TileSplit,
+        base: u64,
+    },
     /// Places within the space tile along a dimension whose tile index comes before.
     Place { dimension: usize, split: TileSplit },
     /// Positions on the Hilbert curve, by tile and cell.
     Hilbert(Vec<Vec<u64>>),
     /// Coordinates that are equal wherever the columns before are.
     Implied,
-    /// Ranks of strings, by tile and cell; `distinct` are the strings in order, each by tile and cell.
-    Text { dimension: usize, ranks: Vec<Vec<u32>>, distinct: Vec<(u32, u32)> },
+    /// Ranks of strings, by tile and cell; `distinct` are the strings in order, each by tile and
+    /// cell.
+    Text {
+        dimension: usize,
+        ranks: Vec<Vec<u32>>,
+        distinct: Vec<(u32, u32)>,
+    },
     /// Ranks of the combinations of some columns.
-    Fold { inner: Vec<Column>, ranks: Vec<Vec<u32>>, distinct: Vec<u128> },
+    Fold {
+        inner: Vec<Column>,
+        ranks: Vec<Vec<u32>>,
+        distinct: Vec<u128>,
+    },
 }
 
 impl Column {
     /// Drops what only keys of bounds need.
     fn forget_combinations(&mut self) {
-        if let Source::Fold { inner, distinct, .. } = &mut self.source {
+        if let Source::Fold {
+            inner, distinct, ..
+        } = &mut self.source
+        {
             (*inner, *distinct) = (Vec::new(), Vec::new());
         }
     }
@@ -274,10 +326,12 @@ pub(crate) fn build(
     }
     fn keep<W: Word>(keys: &mut Vec<Vec<W>>, from: Option<Option<W>>, to: Option<Option<W>>) {
         if let Some(from) = from {
-            keys.par_iter_mut().for_each(|keys| keys.retain(|key| from.is_some_and(|from| *key >= from)));
+            keys.par_iter_mut()
+                .for_each(|keys| keys.retain(|key| from.is_some_and(|from| *key >= from)));
         }
         if let Some(Some(to)) = to {
-            keys.par_iter_mut().for_each(|keys| keys.retain(|key| *key < to));
+            keys.par_iter_mut()
+                .for_each(|keys| keys.retain(|key| *key < to));
         }
     }
     fn all<W: Word>(
@@ -287,9 +341,14 @@ pub(crate) fn build(
         bits: CellBits,
         bounds: [Option<&CellBound>; 2],
     ) -> Vec<Vec<W>> {
-        let mut keys: Vec<Vec<W>> =
-            tiles.par_iter().enumerate().map(|(t, tile)| pack(order, columns, t, tile, Some(bits))).collect();
-        let limit = |bound: Option<&CellBound>| bound.map(|b| key_of_bound(tiles, columns, b, bits.total()));
+        let mut keys: Vec<Vec<W>> = tiles
+            .par_iter()
+            .enumerate()
+            .map(|(t, tile)| pack(order, columns, t, tile, Some(bits)))
+            .collect();
+        let limit = |bound: Option<&CellBound>| {
+            bound.map(|b| key_of_bound(tiles, columns, b, bits.total()))
+        };
         keep(&mut keys, limit(bounds[0]), limit(bounds[1]));
         keys
     }
@@ -299,7 +358,11 @@ pub(crate) fn build(
     } else {
         Keys::Wide(all(order, tiles, &columns, cell_bits, [from, to]))
     };
-    Ok(KeySet { keys, cell_bits, non_ascii })
+    Ok(KeySet {
+        keys,
+        cell_bits,
+        non_ascii,
+    })
 }
 
 fn total(columns: &[Column]) -> u32 {
@@ -317,10 +380,16 @@ fn columns(order: &CellOrder, tiles: &[KeyTile<'_>], non_ascii: &mut bool) -> Re
             Segment::Hilbert => {
                 let curve = order.curve().ok_or_else(unfit)?;
                 let positions = hilbert_positions(order, curve, tiles);
-                let most =
-                    positions.par_iter().flat_map_iter(|run| run.iter().copied().max()).max().unwrap_or(0);
+                let most = positions
+                    .par_iter()
+                    .flat_map_iter(|run| run.iter().copied().max())
+                    .max()
+                    .unwrap_or(0);
                 implied = positions_imply_coordinates(order, curve, tiles);
-                Column { bits: width(most), source: Source::Hilbert(positions) }
+                Column {
+                    bits: width(most),
+                    source: Source::Hilbert(positions),
+                }
             }
             Segment::Tile(dimension) => {
                 let of = order.dimensions().get(dimension).ok_or_else(unfit)?;
@@ -328,26 +397,54 @@ fn columns(order: &CellOrder, tiles: &[KeyTile<'_>], non_ascii: &mut bool) -> Re
                 if let Some(tiled) = tiled.get_mut(dimension) {
                     *tiled = true;
                 }
-                let Some((base, most)) = extremes(of, dimension, tiles, Some(split)) else { continue };
-                Column { bits: width(most - base), source: Source::TileIndex { dimension, split, base } }
+                let Some((base, most)) = extremes(of, dimension, tiles, Some(split)) else {
+                    continue;
+                };
+                Column {
+                    bits: width(most - base),
+                    source: Source::TileIndex {
+                        dimension,
+                        split,
+                        base,
+                    },
+                }
             }
-            Segment::Coordinate(_) if implied => Column { bits: 0, source: Source::Implied },
+            Segment::Coordinate(_) if implied => Column {
+                bits: 0,
+                source: Source::Implied,
+            },
             Segment::Coordinate(dimension) => {
                 let of = order.dimensions().get(dimension).ok_or_else(unfit)?;
                 if of.is_string() {
                     let (ranks, distinct) = rank_strings(dimension, tiles, non_ascii);
                     let bits = width((distinct.len() as u64).saturating_sub(1));
-                    columns.push(Column { bits, source: Source::Text { dimension, ranks, distinct } });
+                    columns.push(Column {
+                        bits,
+                        source: Source::Text {
+                            dimension,
+                            ranks,
+                            distinct,
+                        },
+                    });
                     continue;
                 }
-                let Some((base, most)) = extremes(of, dimension, tiles, None) else { continue };
+                let Some((base, most)) = extremes(of, dimension, tiles, None) else {
+                    continue;
+                };
                 match of.split {
                     Some(split @ TileSplit::Integer { extent, .. })
-                        if tiled.get(dimension) == Some(&true) && width(extent - 1) < width(most - base) =>
+                        if tiled.get(dimension) == Some(&true)
+                            && width(extent - 1) < width(most - base) =>
                     {
-                        Column { bits: width(extent - 1), source: Source::Place { dimension, split } }
+                        Column {
+                            bits: width(extent - 1),
+                            source: Source::Place { dimension, split },
+                        }
                     }
-                    _ => Column { bits: width(most - base), source: Source::Ordinal { dimension, base } },
+                    _ => Column {
+                        bits: width(most - base),
+                        source: Source::Ordinal { dimension, base },
+                    },
                 }
             }
         };
@@ -356,7 +453,8 @@ fn columns(order: &CellOrder, tiles: &[KeyTile<'_>], non_ascii: &mut bool) -> Re
     Ok(columns)
 }
 
-/// The least and greatest ordinal (or tile index) of the cells along a dimension; `None` without cells.
+/// The least and greatest ordinal (or tile index) of the cells along a dimension; `None` without
+/// cells.
 fn extremes(
     of: &DimensionOrder,
     dimension: usize,
@@ -384,7 +482,11 @@ fn extremes(
         }
         (least <= most).then_some((least, most))
     }
-    fn indices<T: Ordinal>(view: FieldView<'_>, picked: &Picked, split: TileSplit) -> Option<(u64, u64)> {
+    fn indices<T: Ordinal>(
+        view: FieldView<'_>,
+        picked: &Picked,
+        split: TileSplit,
+    ) -> Option<(u64, u64)> {
         // Of floats ordinals tell nothing about tiles.
         if matches!(split, TileSplit::Integer { .. })
             && let Some(found) = split.extremes(of_tile::<T>(view, picked)?)
@@ -405,7 +507,9 @@ fn extremes(
             let view = *tile.coordinates.get(dimension)?;
             match split {
                 None => dispatch!(of.datatype.physical(), T => of_tile::<T>(view, tile.picked)),
-                Some(split) => dispatch!(of.datatype.physical(), T => indices::<T>(view, tile.picked, split)),
+                Some(split) => {
+                    dispatch!(of.datatype.physical(), T => indices::<T>(view, tile.picked, split))
+                }
             }
         })
         .reduce_with(|a, b| (a.0.min(b.0), a.1.max(b.1)))
@@ -417,11 +521,18 @@ fn value<T: Ordinal>(data: &[u8], cell: usize) -> T {
 }
 
 /// Whether cells of one position on the curve have equal coordinates.
-fn positions_imply_coordinates(order: &CellOrder, curve: HilbertCurve, tiles: &[KeyTile<'_>]) -> bool {
+fn positions_imply_coordinates(
+    order: &CellOrder,
+    curve: HilbertCurve,
+    tiles: &[KeyTile<'_>],
+) -> bool {
     fn numbers<T: Ordinal>(low: &[u8], high: &[u8]) -> (f64, f64) {
         (T::read(low).as_f64(), T::read(high).as_f64())
     }
-    let whole = order.dimensions().iter().all(|of| !of.is_string() && of.datatype.physical().is_integer());
+    let whole = order
+        .dimensions()
+        .iter()
+        .all(|of| !of.is_string() && of.datatype.physical().is_integer());
     let domains = order.dimensions().iter().map(|of| {
         let (low, high) = of.domain.as_ref()?;
         Some(dispatch!(of.datatype.physical(), T => numbers::<T>(low, high)))
@@ -430,7 +541,9 @@ fn positions_imply_coordinates(order: &CellOrder, curve: HilbertCurve, tiles: &[
     whole
         && domains.is_some_and(|domains| curve.tells_apart(domains.into_iter()))
         && order.dimensions().iter().enumerate().all(|(d, of)| {
-            let Some((low, high)) = &of.domain else { return false };
+            let Some((low, high)) = &of.domain else {
+                return false;
+            };
             extremes(of, d, tiles, None)
                 .is_none_or(|(least, most)| of.ordinal(low) <= least && most <= of.ordinal(high))
         })
@@ -439,7 +552,11 @@ fn positions_imply_coordinates(order: &CellOrder, curve: HilbertCurve, tiles: &[
 /// Cells whose positions are computed at a time, dimension by dimension.
 const POSITIONS: usize = 1024;
 
-fn hilbert_positions(order: &CellOrder, curve: HilbertCurve, tiles: &[KeyTile<'_>]) -> Vec<Vec<u64>> {
+fn hilbert_positions(
+    order: &CellOrder,
+    curve: HilbertCurve,
+    tiles: &[KeyTile<'_>],
+) -> Vec<Vec<u64>> {
     fn buckets<T: Ordinal>(
         curve: HilbertCurve,
         of: &DimensionOrder,
@@ -447,8 +564,12 @@ fn hilbert_positions(order: &CellOrder, curve: HilbertCurve, tiles: &[KeyTile<'_
         cells: impl Iterator<Item = usize>,
         out: &mut [u64],
     ) {
-        let domain =
-            of.domain.as_ref().map_or((T::LOWEST, T::HIGHEST), |(low, high)| (T::read(low), T::read(high)));
+        let domain = of
+            .domain
+            .as_ref()
+            .map_or((T::LOWEST, T::HIGHEST), |(low, high)| {
+                (T::read(low), T::read(high))
+            });
         for (out, cell) in out.iter_mut().zip(cells) {
             *out = curve.number_bucket(value::<T>(view.data, cell), domain);
         }
@@ -470,7 +591,8 @@ fn hilbert_positions(order: &CellOrder, curve: HilbertCurve, tiles: &[KeyTile<'_
     }
     let of_tile = |tile: &KeyTile<'_>| {
         let mut positions = vec![0u64; tile.picked.len()];
-        let mut columns = vec![vec![0u64; POSITIONS.min(positions.len())]; order.dimensions().len()];
+        let mut columns =
+            vec![vec![0u64; POSITIONS.min(positions.len())]; order.dimensions().len()];
         for (piece, out) in positions.chunks_mut(POSITIONS).enumerate() {
             let first = piece * POSITIONS;
             let dimensions = order.dimensions().iter().zip(&tile.coordinates);
@@ -507,7 +629,9 @@ fn pack<W: Word>(
         let out = out.get_mut(first..).unwrap_or_default();
         let picked = match tile.picked {
             Picked::All(_) => Block::All(first),
-            Picked::List(list) => Block::List(list.get(first..first + out.len()).unwrap_or_default()),
+            Picked::List(list) => {
+                Block::List(list.get(first..first + out.len()).unwrap_or_default())
+            }
         };
         for column in columns.iter().filter(|column| column.bits > 0) {
             pack_column(order, column, t, tile, (first, &picked), out);
@@ -538,13 +662,20 @@ impl Block<'_> {
     #[inline]
     fn for_each<W>(&self, out: &mut [W], mut f: impl FnMut(&mut W, usize)) {
         match self {
-            Self::All(first) => out.iter_mut().enumerate().for_each(|(i, out)| f(out, first + i)),
-            Self::List(list) => out.iter_mut().zip(*list).for_each(|(out, &cell)| f(out, cell as usize)),
+            Self::All(first) => out
+                .iter_mut()
+                .enumerate()
+                .for_each(|(i, out)| f(out, first + i)),
+            Self::List(list) => out
+                .iter_mut()
+                .zip(*list)
+                .for_each(|(out, &cell)| f(out, cell as usize)),
         }
     }
 }
 
-/// Appends a column's numbers to the keys of a block, whose first is the tile's picked cell `first`.
+/// Appends a column's numbers to the keys of a block, whose first is the tile's picked cell
+/// `first`.
 fn pack_column<W: Word>(
     order: &CellOrder,
     column: &Column,
@@ -562,7 +693,11 @@ fn pack_column<W: Word>(
     ) {
         match block {
             Block::All(first) => {
-                let values = view.data.get(first * T::SIZE..).unwrap_or_default().chunks_exact(T::SIZE);
+                let values = view
+                    .data
+                    .get(first * T::SIZE..)
+                    .unwrap_or_default()
+                    .chunks_exact(T::SIZE);
                 for (out, value) in out.iter_mut().zip(values) {
                     *out = out.append(bits, map(T::read(value)));
                 }
@@ -572,8 +707,15 @@ fn pack_column<W: Word>(
             }),
         }
     }
-    fn given<W: Word, V: Copy + Into<u64>>(out: &mut [W], values: Option<&Vec<V>>, first: usize, bits: u32) {
-        let values = values.and_then(|values| values.get(first..)).unwrap_or_default();
+    fn given<W: Word, V: Copy + Into<u64>>(
+        out: &mut [W],
+        values: Option<&Vec<V>>,
+        first: usize,
+        bits: u32,
+    ) {
+        let values = values
+            .and_then(|values| values.get(first..))
+            .unwrap_or_default();
         for (out, value) in out.iter_mut().zip(values) {
             *out = out.append(bits, (*value).into());
         }
@@ -585,25 +727,40 @@ fn pack_column<W: Word>(
     };
     match &column.source {
         Source::Ordinal { dimension, base } => {
-            let Some((physical, view)) = of(dimension) else { return };
+            let Some((physical, view)) = of(dimension) else {
+                return;
+            };
             dispatch!(physical, T => mapped::<T, W>(out, view, block, bits, |v| v.ordinal() - base));
         }
-        Source::TileIndex { dimension, split, base } => {
-            let Some((physical, view)) = of(dimension) else { return };
+        Source::TileIndex {
+            dimension,
+            split,
+            base,
+        } => {
+            let Some((physical, view)) = of(dimension) else {
+                return;
+            };
             dispatch!(physical, T => mapped::<T, W>(out, view, block, bits, |v| split.index(v) - base));
         }
         Source::Place { dimension, split } => {
-            let Some((physical, view)) = of(dimension) else { return };
+            let Some((physical, view)) = of(dimension) else {
+                return;
+            };
             dispatch!(physical, T => mapped::<T, W>(out, view, block, bits, |v| split.place(v.ordinal())));
         }
         Source::Implied => {}
         Source::Hilbert(positions) => given(out, positions.get(t), first, bits),
-        Source::Text { ranks, .. } | Source::Fold { ranks, .. } => given(out, ranks.get(t), first, bits),
+        Source::Text { ranks, .. } | Source::Fold { ranks, .. } => {
+            given(out, ranks.get(t), first, bits)
+        }
     }
 }
 
 /// Replaces as many leading columns as fit in 128 bits by the rank of their combination.
-#[expect(clippy::cast_possible_truncation, reason = "a batch has fewer than 2^32 cells")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a batch has fewer than 2^32 cells"
+)]
 fn fold(order: &CellOrder, tiles: &[KeyTile<'_>], mut columns: Vec<Column>) -> Vec<Column> {
     let mut sum = 0;
     let fitting = columns.iter().take_while(|column| {
@@ -622,18 +779,34 @@ fn fold(order: &CellOrder, tiles: &[KeyTile<'_>], mut columns: Vec<Column>) -> V
         free = later;
         places.push(place);
     }
-    places.into_par_iter().zip(tiles).enumerate().for_each(|(t, (place, tile))| {
-        for (place, number) in place.iter_mut().zip(packed(t, tile)) {
-            *place = number;
-        }
-    });
+    places
+        .into_par_iter()
+        .zip(tiles)
+        .enumerate()
+        .for_each(|(t, (place, tile))| {
+            for (place, number) in place.iter_mut().zip(packed(t, tile)) {
+                *place = number;
+            }
+        });
     distinct.par_sort_unstable();
     distinct.dedup();
     let places = Places::of(&distinct);
-    let ranks = |(t, tile)| packed(t, tile).into_iter().map(|number| places.rank(number) as u32).collect();
+    let ranks = |(t, tile)| {
+        packed(t, tile)
+            .into_iter()
+            .map(|number| places.rank(number) as u32)
+            .collect()
+    };
     let ranks = tiles.par_iter().enumerate().map(ranks).collect();
     let bits = width((distinct.len() as u64).saturating_sub(1));
-    let mut columns = vec![Column { bits, source: Source::Fold { inner, ranks, distinct } }];
+    let mut columns = vec![Column {
+        bits,
+        source: Source::Fold {
+            inner,
+            ranks,
+            distinct,
+        },
+    }];
     columns.extend(rest);
     columns
 }
@@ -668,7 +841,12 @@ impl<'a> Places<'a> {
             }
         }
         starts.push(distinct.len() as u32);
-        Self { distinct, least, shift, starts }
+        Self {
+            distinct,
+            least,
+            shift,
+            starts,
+        }
     }
 
     /// The place of one of the numbers.
@@ -676,8 +854,15 @@ impl<'a> Places<'a> {
     fn rank(&self, number: u128) -> usize {
         let lead = (number.wrapping_sub(self.least) >> self.shift) as usize;
         let start = self.starts.get(lead).map_or(0, |start| *start as usize);
-        let end = self.starts.get(lead + 1).map_or(self.distinct.len(), |end| *end as usize);
-        start + self.distinct.get(start..end).map_or(0, |some| some.partition_point(|d| *d < number))
+        let end = self
+            .starts
+            .get(lead + 1)
+            .map_or(self.distinct.len(), |end| *end as usize);
+        start
+            + self
+                .distinct
+                .get(start..end)
+                .map_or(0, |some| some.partition_point(|d| *d < number))
     }
 }
 

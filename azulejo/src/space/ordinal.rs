@@ -2,7 +2,8 @@
 
 use azulejo_format::datatype::Native;
 
-/// A number that maps to a `u64` keeping its order: -0.0 and 0.0 to the same, every NaN to the greatest.
+/// A number that maps to a `u64` keeping its order: -0.0 and 0.0 to the same, every NaN to the
+/// greatest.
 pub trait Ordinal: Native {
     /// The bits that ordinals of this type use; those above are 0.
     const ORDINAL_BITS: u32 = Self::SIZE as u32 * 8;
@@ -71,15 +72,27 @@ mod tests {
     use proptest::prelude::*;
 
     fn keeps_order<T: Ordinal>(a: T, b: T) {
-        assert_eq!(a.ordinal().cmp(&b.ordinal()), a.total_order(&b), "{a:?} {b:?}");
+        assert_eq!(
+            a.ordinal().cmp(&b.ordinal()),
+            a.total_order(&b),
+            "{a:?} {b:?}"
+        );
         assert!(T::ORDINAL_BITS == 64 || a.ordinal() >> T::ORDINAL_BITS == 0);
     }
 
     #[test]
     fn special_floats() {
-        for a in
-            [f64::NEG_INFINITY, -1.0, -0.0, 0.0, f64::MIN_POSITIVE, 1.5, f64::INFINITY, f64::NAN, -f64::NAN]
-        {
+        for a in [
+            f64::NEG_INFINITY,
+            -1.0,
+            -0.0,
+            0.0,
+            f64::MIN_POSITIVE,
+            1.5,
+            f64::INFINITY,
+            f64::NAN,
+            -f64::NAN,
+        ] {
             for b in [
                 f64::NEG_INFINITY,
                 -1.0,

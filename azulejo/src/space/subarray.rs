@@ -11,10 +11,12 @@ use std::cmp::Ordering;
 pub enum DimSelection {
     /// The whole domain, or the current domain if there is one.
     All,
-    /// The union of inclusive ranges, in the order given. Dense results repeat what overlapping ranges repeat. A range of strings
-    /// without an end goes on for ever; one without either bound holds the empty string.
+    /// The union of inclusive ranges, in the order given. Dense results repeat what overlapping
+    /// ranges repeat. A range of strings without an end goes on for ever; one without either bound
+    /// holds the empty string.
     Ranges(Vec<Range>),
-    /// Every `step`-th coordinate of an inclusive range, beginning with its start (integer dimensions).
+    /// Every `step`-th coordinate of an inclusive range, beginning with its start (integer
+    /// dimensions).
     Strided {
         /// The range.
         range: Range,
@@ -42,22 +44,27 @@ pub struct PointColumn {
 /// The selected part of a domain: a selection per dimension, or a list of points.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Subarray {
-    /// The cross product of what is selected along each dimension; missing dimensions are selected whole.
+    /// The cross product of what is selected along each dimension; missing dimensions are selected
+    /// whole.
     Box(Vec<DimSelection>),
     /// Exactly these cells. Dense results keep the order of the points.
     Points(Points),
 }
 
 impl PointColumn {
-    /// The coordinate of a point; `None` behind the last one. `size` is that of a fixed-length coordinate.
+    /// The coordinate of a point; `None` behind the last one. `size` is that of a fixed-length
+    /// coordinate.
     #[must_use]
     pub fn get(&self, point: usize, size: usize) -> Option<&[u8]> {
         match &self.offsets {
             Some(offsets) => {
                 let (start, end) = (*offsets.get(point)?, *offsets.get(point + 1)?);
-                self.data.get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
+                self.data
+                    .get(usize::try_from(start).ok()?..usize::try_from(end).ok()?)
             }
-            None => self.data.get(point.checked_mul(size)?..(point + 1).checked_mul(size)?),
+            None => self
+                .data
+                .get(point.checked_mul(size)?..(point + 1).checked_mul(size)?),
         }
     }
 
@@ -92,15 +99,20 @@ impl Subarray {
 
     /// One inclusive range a dimension.
     pub fn ranges(ranges: impl IntoIterator<Item = Range>) -> Self {
-        Self::Box(ranges.into_iter().map(|r| DimSelection::Ranges(vec![r])).collect())
+        Self::Box(
+            ranges
+                .into_iter()
+                .map(|r| DimSelection::Ranges(vec![r]))
+                .collect(),
+        )
     }
 
     /// Checks the selection against a schema and returns it with one selection for each dimension.
     ///
     /// # Errors
-    /// More selections than dimensions, bounds of another size than the dimension's type, `start > end`, NaN, bounds
-    /// outside the domain or the current domain, a stride along a dimension that is not of an integer kind, coordinate
-    /// columns of different lengths.
+    /// More selections than dimensions, bounds of another size than the dimension's type, `start >
+    /// end`, NaN, bounds outside the domain or the current domain, a stride along a dimension that
+    /// is not of an integer kind, coordinate columns of different lengths.
     pub fn bind(&self, schema: &ArraySchema) -> Result<Self> {
         let dimensions = &schema.domain.dimensions;
         let current = schema.current_domain.ranges();
@@ -124,7 +136,10 @@ impl Subarray {
                         }
                         DimSelection::Strided { range, step } => {
                             if dimension.axis().is_none() {
-                                return Err(refuse(dimension, "only integer dimensions can be strided"));
+                                return Err(refuse(
+                                    dimension,
+                                    "only integer dimensions can be strided",
+                                ));
                             }
                             if *step == 0 {
                                 return Err(refuse(dimension, "a step must be at least 1"));
@@ -171,8 +186,8 @@ impl Subarray {
         }
     }
 
-    /// Number of cells that a dense array has in the selection, repetitions counted. `None` where a dimension is not of an
-    /// integer kind or the number exceeds 128 bits.
+    /// Number of cells that a dense array has in the selection, repetitions counted. `None` where a
+    /// dimension is not of an integer kind or the number exceeds 128 bits.
     #[must_use]
     pub fn cell_num(&self, schema: &ArraySchema) -> Option<u128> {
         let selections = match self {
@@ -193,17 +208,24 @@ impl Subarray {
 
 /// Coordinates that a selection takes along one axis.
 fn selected(selection: &DimSelection, axis: &TileAxis, within: Option<&Range>) -> Option<u128> {
-    let count =
-        |range: &Range| axis.offsets_of(range).map_or(0, |(first, last)| u128::from(last - first) + 1);
+    let count = |range: &Range| {
+        axis.offsets_of(range)
+            .map_or(0, |(first, last)| u128::from(last - first) + 1)
+    };
     match selection {
         DimSelection::All => Some(within.map_or(axis.cells(), count)),
         DimSelection::Ranges(ranges) => ranges.iter().map(count).try_fold(0u128, u128::checked_add),
-        DimSelection::Strided { range, step } => Some(count(range).div_ceil(u128::from((*step).max(1)))),
+        DimSelection::Strided { range, step } => {
+            Some(count(range).div_ceil(u128::from((*step).max(1))))
+        }
     }
 }
 
 fn refuse(dimension: &Dimension, why: &str) -> Error {
-    Error::InvalidArgument(format!("dimension {:?} ({}): {why}", dimension.name, dimension.datatype))
+    Error::InvalidArgument(format!(
+        "dimension {:?} ({}): {why}",
+        dimension.name, dimension.datatype
+    ))
 }
 
 const LEAVES_CURRENT_DOMAIN: &str = "a range was set outside of the current domain";
@@ -218,14 +240,18 @@ fn check_range(range: &Range, dimension: &Dimension, within: Option<&Range>) -> 
         }
         // An empty bound of either is none.
         let beyond = |a: &[u8], b: &[u8]| !a.is_empty() && !b.is_empty() && less(a, b);
-        if within.is_some_and(|limits| beyond(&range.start, &limits.start) || beyond(&limits.end, &range.end))
-        {
+        if within.is_some_and(|limits| {
+            beyond(&range.start, &limits.start) || beyond(&limits.end, &range.end)
+        }) {
             return Err(refuse(dimension, LEAVES_CURRENT_DOMAIN));
         }
         return Ok(());
     }
     if range.start.len() != datatype.size() || range.end.len() != datatype.size() {
-        return Err(refuse(dimension, &format!("bounds must have {} bytes", datatype.size())));
+        return Err(refuse(
+            dimension,
+            &format!("bounds must have {} bytes", datatype.size()),
+        ));
     }
     if datatype.is_real() && !is_number(&range.start, &range.end) {
         return Err(refuse(dimension, "a bound is not a number"));
@@ -233,9 +259,13 @@ fn check_range(range: &Range, dimension: &Dimension, within: Option<&Range>) -> 
     if less(&range.end, &range.start) {
         return Err(refuse(dimension, "a range ends before it starts"));
     }
-    let leaves = |limits: &Range| less(&range.start, &limits.start) || less(&limits.end, &range.end);
+    let leaves =
+        |limits: &Range| less(&range.start, &limits.start) || less(&limits.end, &range.end);
     if dimension.domain.as_ref().is_some_and(leaves) {
-        return Err(refuse(dimension, &format!("a range leaves the domain {}", describe(dimension))));
+        return Err(refuse(
+            dimension,
+            &format!("a range leaves the domain {}", describe(dimension)),
+        ));
     }
     if within.is_some_and(leaves) {
         return Err(refuse(dimension, LEAVES_CURRENT_DOMAIN));
@@ -275,30 +305,47 @@ mod tests {
     use azulejo_format::schema::{CurrentDomain, Layout};
 
     fn two_dimensions() -> ArraySchema {
-        let dims = vec![dimension(Datatype::Int32, 0i32, 99, 10), dimension(Datatype::Int32, -50i32, 49, 10)];
+        let dims = vec![
+            dimension(Datatype::Int32, 0i32, 99, 10),
+            dimension(Datatype::Int32, -50i32, 49, 10),
+        ];
         schema(dims, Layout::RowMajor, Layout::RowMajor)
     }
 
     #[test]
     fn selections_are_checked_and_completed() {
         let schema = two_dimensions();
-        let bound = Subarray::ranges([Range::of(3i32, 5)]).bind(&schema).unwrap();
+        let bound = Subarray::ranges([Range::of(3i32, 5)])
+            .bind(&schema)
+            .unwrap();
         assert_eq!(
             bound,
-            Subarray::Box(vec![DimSelection::Ranges(vec![Range::of(3i32, 5)]), DimSelection::All])
+            Subarray::Box(vec![
+                DimSelection::Ranges(vec![Range::of(3i32, 5)]),
+                DimSelection::All
+            ])
         );
         assert_eq!(bound.cell_num(&schema), Some(300));
         assert_eq!(Subarray::all().cell_num(&schema), Some(10_000));
-        let strided = DimSelection::Strided { range: Range::of(1i32, 9), step: 3 };
+        let strided = DimSelection::Strided {
+            range: Range::of(1i32, 9),
+            step: 3,
+        };
         assert_eq!(Subarray::Box(vec![strided]).cell_num(&schema), Some(300));
         for bad in [
             Subarray::ranges([Range::of(5i32, 3)]),
             Subarray::ranges([Range::of(5i32, 100)]),
             Subarray::ranges([Range::of(5i64, 6)]),
             Subarray::ranges(vec![Range::of(5i32, 6); 3]),
-            Subarray::Box(vec![DimSelection::Strided { range: Range::of(1i32, 9), step: 0 }]),
+            Subarray::Box(vec![DimSelection::Strided {
+                range: Range::of(1i32, 9),
+                step: 0,
+            }]),
         ] {
-            assert!(matches!(bad.bind(&schema), Err(Error::InvalidArgument(_))), "{bad:?}");
+            assert!(
+                matches!(bad.bind(&schema), Err(Error::InvalidArgument(_))),
+                "{bad:?}"
+            );
         }
     }
 
@@ -306,10 +353,19 @@ mod tests {
     fn points_must_have_whole_coordinates() {
         let schema = two_dimensions();
         let points = |lens: &[usize]| {
-            let coordinates = lens.iter().map(|&n| PointColumn { data: vec![0; n], offsets: None }).collect();
+            let coordinates = lens
+                .iter()
+                .map(|&n| PointColumn {
+                    data: vec![0; n],
+                    offsets: None,
+                })
+                .collect();
             Subarray::Points(Points { coordinates })
         };
-        assert_eq!(points(&[8, 8]).bind(&schema).unwrap().cell_num(&schema), Some(2));
+        assert_eq!(
+            points(&[8, 8]).bind(&schema).unwrap().cell_num(&schema),
+            Some(2)
+        );
         for bad in [points(&[8]), points(&[8, 4]), points(&[7, 7])] {
             assert!(bad.bind(&schema).is_err());
         }
@@ -321,7 +377,11 @@ mod tests {
         let ranges = vec![Range::of(0i32, 9), Range::of(0i32, 9)];
         schema.current_domain = CurrentDomain::NdRectangle(azulejo_format::NdRectangle { ranges });
         assert_eq!(Subarray::all().cell_num(&schema), Some(100));
-        assert!(Subarray::ranges([Range::of(0i32, 10)]).bind(&schema).is_err());
+        assert!(
+            Subarray::ranges([Range::of(0i32, 10)])
+                .bind(&schema)
+                .is_err()
+        );
         assert!(Subarray::ranges([Range::of(0i32, 9)]).bind(&schema).is_ok());
     }
 }

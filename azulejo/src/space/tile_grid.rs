@@ -1,12 +1,14 @@
 //! Space tiles of dense arrays: which tile holds a cell, and where in the tile and in its fragment.
 //!
-//! Coordinates are *offsets* from the start of the domain, tile coordinates are offsets divided by the tile extent.
+//! Coordinates are *offsets* from the start of the domain, tile coordinates are offsets divided by
+//! the tile extent.
 
 use crate::error::{Error, Result};
 use azulejo_format::schema::{Layout, TileAxis};
 use azulejo_format::{ArraySchema, NdRectangle};
 
-/// The space tiles of a dense array. Extents need not divide the domain: the last tiles reach past its end.
+/// The space tiles of a dense array. Extents need not divide the domain: the last tiles reach past
+/// its end.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TileGrid {
     axes: Vec<TileAxis>,
@@ -18,7 +20,8 @@ pub struct TileGrid {
     cell_order: Vec<usize>,
 }
 
-/// The dimensions from the slowest to the fastest in row-major or column-major order; any other order counts as row-major.
+/// The dimensions from the slowest to the fastest in row-major or column-major order; any other
+/// order counts as row-major.
 #[must_use]
 pub fn dimension_order(layout: Layout, ndim: usize) -> Vec<usize> {
     match layout {
@@ -56,7 +59,14 @@ impl TileGrid {
             tile_cells = tile_cells.checked_mul(extents[d]).ok_or_else(too_large)?;
         }
         let tile_order = dimension_order(schema.tile_order, axes.len());
-        Ok(Self { axes, extents, cell_strides, tile_cells, tile_order, cell_order })
+        Ok(Self {
+            axes,
+            extents,
+            cell_strides,
+            tile_cells,
+            tile_order,
+            cell_order,
+        })
     }
 
     /// Number of dimensions.
@@ -101,21 +111,27 @@ impl TileGrid {
         &self.cell_order
     }
 
-    /// A box of coordinates as offsets, per dimension first and last; `None` if it is empty or leaves the domain.
+    /// A box of coordinates as offsets, per dimension first and last; `None` if it is empty or
+    /// leaves the domain.
     #[must_use]
     pub fn offsets_of(&self, rectangle: &NdRectangle) -> Option<Vec<(u64, u64)>> {
         if rectangle.ranges.len() != self.ndim() {
             return None;
         }
-        let bounds = self.axes.iter().zip(&rectangle.ranges).map(|(axis, range)| {
-            let (first, last) = (axis.offset_of(&range.start)?, axis.offset_of(&range.end)?);
-            (first <= last).then_some((first, last))
-        });
+        let bounds = self
+            .axes
+            .iter()
+            .zip(&rectangle.ranges)
+            .map(|(axis, range)| {
+                let (first, last) = (axis.offset_of(&range.start)?, axis.offset_of(&range.end)?);
+                (first <= last).then_some((first, last))
+            });
         bounds.collect()
     }
 }
 
-/// Where the tiles of a dense fragment lie: its non-empty domain, expanded to whole tiles, in tile order.
+/// Where the tiles of a dense fragment lie: its non-empty domain, expanded to whole tiles, in tile
+/// order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FragmentGrid {
     /// First and last offset of the non-empty domain, along each dimension.
@@ -126,7 +142,8 @@ pub struct FragmentGrid {
 }
 
 impl FragmentGrid {
-    /// The tiles of a fragment with this non-empty domain (offsets, first and last); `None` if there are 2^64 or more.
+    /// The tiles of a fragment with this non-empty domain (offsets, first and last); `None` if
+    /// there are 2^64 or more.
     #[must_use]
     pub fn new(grid: &TileGrid, bounds: Vec<(u64, u64)>) -> Option<Self> {
         let mut first_tile = Vec::with_capacity(bounds.len());
@@ -138,10 +155,16 @@ impl FragmentGrid {
         for &d in grid.tile_order.iter().rev() {
             tile_strides[d] = tile_num;
             let (first, last) = bounds[d];
-            let tiles = (grid.axes[d].tile_of(last) - grid.axes[d].tile_of(first)).checked_add(1)?;
+            let tiles =
+                (grid.axes[d].tile_of(last) - grid.axes[d].tile_of(first)).checked_add(1)?;
             tile_num = tile_num.checked_mul(tiles)?;
         }
-        Some(Self { bounds, first_tile, tile_strides, tile_num })
+        Some(Self {
+            bounds,
+            first_tile,
+            tile_strides,
+            tile_num,
+        })
     }
 
     /// First and last offset of the non-empty domain, along each dimension.
@@ -185,7 +208,11 @@ pub(crate) mod tests {
         }
     }
 
-    pub fn schema(mut dimensions: Vec<Dimension>, tile_order: Layout, cell_order: Layout) -> ArraySchema {
+    pub fn schema(
+        mut dimensions: Vec<Dimension>,
+        tile_order: Layout,
+        cell_order: Layout,
+    ) -> ArraySchema {
         for (i, d) in dimensions.iter_mut().enumerate() {
             d.name = format!("d{i}");
         }
@@ -217,16 +244,25 @@ pub(crate) mod tests {
             ]
         };
         let grid = TileGrid::new(&schema(dims(), Layout::RowMajor, Layout::RowMajor)).unwrap();
-        assert_eq!((grid.cell_strides(), grid.tile_cells()), (&[15, 5, 1][..], 60));
+        assert_eq!(
+            (grid.cell_strides(), grid.tile_cells()),
+            (&[15, 5, 1][..], 60)
+        );
         let grid = TileGrid::new(&schema(dims(), Layout::RowMajor, Layout::ColMajor)).unwrap();
         assert_eq!(grid.cell_strides(), [1, 4, 12]);
     }
 
     #[test]
     fn a_fragment_counts_its_own_tiles() {
-        let dims =
-            || vec![dimension(Datatype::Int32, -10i32, 89, 10), dimension(Datatype::Int32, 0i32, 99, 25)];
-        let rectangle = NdRectangle { ranges: vec![Range::of(5i32, 25), Range::of(30i32, 76)] };
+        let dims = || {
+            vec![
+                dimension(Datatype::Int32, -10i32, 89, 10),
+                dimension(Datatype::Int32, 0i32, 99, 25),
+            ]
+        };
+        let rectangle = NdRectangle {
+            ranges: vec![Range::of(5i32, 25), Range::of(30i32, 76)],
+        };
         for (order, index) in [(Layout::RowMajor, 7), (Layout::ColMajor, 5)] {
             let grid = TileGrid::new(&schema(dims(), order, Layout::RowMajor)).unwrap();
             let bounds = grid.offsets_of(&rectangle).unwrap();
@@ -240,8 +276,10 @@ pub(crate) mod tests {
 
     #[test]
     fn extreme_domains_do_not_overflow() {
-        let wide = |extent| vec![dimension(Datatype::Int64, i64::MIN, i64::MAX - extent, extent); 2];
-        let grid = TileGrid::new(&schema(wide(1 << 31), Layout::RowMajor, Layout::RowMajor)).unwrap();
+        let wide =
+            |extent| vec![dimension(Datatype::Int64, i64::MIN, i64::MAX - extent, extent); 2];
+        let grid =
+            TileGrid::new(&schema(wide(1 << 31), Layout::RowMajor, Layout::RowMajor)).unwrap();
         assert_eq!(grid.tile_cells(), 1 << 62);
         let all = grid.axes().iter().map(|a| (0, a.last_offset())).collect();
         assert_eq!(FragmentGrid::new(&grid, all), None, "2^66 tiles");

@@ -1,11 +1,13 @@
-//! Bytes that were read already, for the queries of a context: bounded memory in front of a storage.
+//! Bytes that were read already, for the queries of a context: bounded memory in front of a
+//! storage.
 //!
-//! Only what never changes is kept: files of fragments, schemas, consolidated footers. Listings, commits and key-values
-//! are asked for each time, so that a cache never hides what others have written.
+//! Only what never changes is kept: files of fragments, schemas, consolidated footers. Listings,
+//! commits and key-values are asked for each time, so that a cache never hides what others have
+//! written.
 
 use super::{
-    Entry, Hold, IoStats, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath,
-    Tail, Upload,
+    Entry, Hold, IoStats, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage,
+    StorePath, Tail, Upload,
 };
 use crate::error::Result;
 use azulejo_format::timestamped_name::TimestampedName;
@@ -48,7 +50,13 @@ struct State {
 
 impl State {
     fn touch(&mut self, path: &StorePath, part: Part) {
-        let Some(kept) = self.objects.get_mut(path).and_then(|parts| parts.get_mut(&part)) else { return };
+        let Some(kept) = self
+            .objects
+            .get_mut(path)
+            .and_then(|parts| parts.get_mut(&part))
+        else {
+            return;
+        };
         self.clock += 1;
         if let Some(place) = self.by_use.remove(&kept.used) {
             kept.used = self.clock;
@@ -57,7 +65,9 @@ impl State {
     }
 
     fn remove(&mut self, path: &StorePath, part: Part) {
-        let Some(parts) = self.objects.get_mut(path) else { return };
+        let Some(parts) = self.objects.get_mut(path) else {
+            return;
+        };
         if let Some(kept) = parts.remove(&part) {
             self.by_use.remove(&kept.used);
             self.bytes -= kept.bytes.len() as u64 + OVERHEAD;
@@ -79,7 +89,11 @@ pub(crate) struct TileCache {
 impl TileCache {
     /// Keeps at most `limit` bytes.
     pub(crate) fn new(limit: u64, stats: &IoStats) -> Self {
-        Self { state: Mutex::default(), limit, stats: stats.clone() }
+        Self {
+            state: Mutex::default(),
+            limit,
+            stats: stats.clone(),
+        }
     }
 
     /// Bytes that it keeps at most.
@@ -99,11 +113,19 @@ impl TileCache {
             ReadRange::Bytes(range) => {
                 let whole = parts.get_key_value(&Part::All);
                 // The nearest range that begins at or before this one.
-                let (part, kept) = whole.or_else(|| parts.range(..=Part::From(range.start)).next_back())?;
-                let start = if let Part::From(start) = part { *start } else { 0 };
+                let (part, kept) =
+                    whole.or_else(|| parts.range(..=Part::From(range.start)).next_back())?;
+                let start = if let Part::From(start) = part {
+                    *start
+                } else {
+                    0
+                };
                 let from = usize::try_from(range.start - start).ok()?;
                 let to = usize::try_from(range.end.checked_sub(start)?).ok()?;
-                (*part, (from <= to && to <= kept.bytes.len()).then(|| kept.bytes.slice(from..to))?)
+                (
+                    *part,
+                    (from <= to && to <= kept.bytes.len()).then(|| kept.bytes.slice(from..to))?,
+                )
             }
         };
         state.touch(path, part);
@@ -114,7 +136,10 @@ impl TileCache {
     fn tail(&self, path: &StorePath, len: u64) -> Option<Tail> {
         let mut state = self.state();
         let kept = state.objects.get(path)?.get(&Part::Last(len))?;
-        let tail = Tail { bytes: kept.bytes.clone(), object_size: kept.object_size };
+        let tail = Tail {
+            bytes: kept.bytes.clone(),
+            object_size: kept.object_size,
+        };
         state.touch(path, Part::Last(len));
         self.stats.add_cache_hit(tail.bytes.len() as u64);
         Some(tail)
@@ -127,7 +152,11 @@ impl TileCache {
             return;
         }
         let mut state = self.state();
-        let known = state.objects.get(path).and_then(|parts| parts.get(&part)).map(|kept| kept.bytes.len());
+        let known = state
+            .objects
+            .get(path)
+            .and_then(|parts| parts.get(&part))
+            .map(|kept| kept.bytes.len());
         if known.is_some_and(|known| known >= bytes.len()) {
             return;
         }
@@ -135,12 +164,22 @@ impl TileCache {
         state.clock += 1;
         let used = state.clock;
         // A copy of its own: what was read may be a slice of more.
-        let kept = Kept { bytes: Bytes::copy_from_slice(bytes), object_size, used };
-        state.objects.entry(path.clone()).or_default().insert(part, kept);
+        let kept = Kept {
+            bytes: Bytes::copy_from_slice(bytes),
+            object_size,
+            used,
+        };
+        state
+            .objects
+            .entry(path.clone())
+            .or_default()
+            .insert(part, kept);
         state.by_use.insert(used, (path.clone(), part));
         state.bytes += cost;
         while state.bytes > self.limit {
-            let Some((_, (path, part))) = state.by_use.pop_first() else { break };
+            let Some((_, (path, part))) = state.by_use.pop_first() else {
+                break;
+            };
             // `remove` looks for the use again, which does no harm.
             state.remove(&path, part);
         }
@@ -157,10 +196,18 @@ impl TileCache {
     fn forget(&self, paths: &[StorePath]) {
         let mut state = self.state();
         let inside = |path: &StorePath| paths.iter().any(|gone| path.relative_to(gone).is_some());
-        let gone: Vec<StorePath> = state.objects.keys().filter(|path| inside(path)).cloned().collect();
+        let gone: Vec<StorePath> = state
+            .objects
+            .keys()
+            .filter(|path| inside(path))
+            .cloned()
+            .collect();
         for path in gone {
-            let parts: Vec<Part> =
-                state.objects.get(&path).map(|parts| parts.keys().copied().collect()).unwrap_or_default();
+            let parts: Vec<Part> = state
+                .objects
+                .get(&path)
+                .map(|parts| parts.keys().copied().collect())
+                .unwrap_or_default();
             parts.into_iter().for_each(|part| state.remove(&path, part));
         }
     }
@@ -169,9 +216,14 @@ impl TileCache {
 /// Whether an object never changes once it is there.
 fn is_written_once(path: &StorePath) -> bool {
     let text = path.as_str();
-    let Some((folders, _)) = text.rsplit_once('/') else { return false };
-    let fragment = |folder: &str| folder.starts_with("__") && TimestampedName::parse(folder).is_ok();
-    folders.split('/').any(|folder| WRITTEN_ONCE.contains(&folder) || fragment(folder))
+    let Some((folders, _)) = text.rsplit_once('/') else {
+        return false;
+    };
+    let fragment =
+        |folder: &str| folder.starts_with("__") && TimestampedName::parse(folder).is_ok();
+    folders
+        .split('/')
+        .any(|folder| WRITTEN_ONCE.contains(&folder) || fragment(folder))
 }
 
 /// A storage whose reads go through a cache.
@@ -184,7 +236,10 @@ pub(crate) struct CachedStorage {
 impl CachedStorage {
     /// Puts a cache before a storage.
     pub(crate) fn new(inner: Arc<dyn Storage>, cache: &Arc<TileCache>) -> Self {
-        Self { inner, cache: Arc::clone(cache) }
+        Self {
+            inner,
+            cache: Arc::clone(cache),
+        }
     }
 }
 
@@ -202,13 +257,23 @@ impl Storage for CachedStorage {
     }
 
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
-        let mut results: Vec<Option<Bytes>> =
-            requests.iter().map(|request| self.cache.range(&request.path, &request.range)).collect();
-        let missing: Vec<ReadRequest> =
-            requests.iter().zip(&results).filter(|(_, hit)| hit.is_none()).map(|(r, _)| r.clone()).collect();
+        let mut results: Vec<Option<Bytes>> = requests
+            .iter()
+            .map(|request| self.cache.range(&request.path, &request.range))
+            .collect();
+        let missing: Vec<ReadRequest> = requests
+            .iter()
+            .zip(&results)
+            .filter(|(_, hit)| hit.is_none())
+            .map(|(r, _)| r.clone())
+            .collect();
         if !missing.is_empty() {
             let mut read = self.inner.read(&missing)?.into_iter();
-            for (request, result) in requests.iter().zip(&mut results).filter(|(_, hit)| hit.is_none()) {
+            for (request, result) in requests
+                .iter()
+                .zip(&mut results)
+                .filter(|(_, hit)| hit.is_none())
+            {
                 let bytes = read.next().unwrap_or_default();
                 self.cache.keep_range(request, &bytes);
                 *result = Some(bytes);
@@ -218,14 +283,26 @@ impl Storage for CachedStorage {
     }
 
     fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>> {
-        let mut tails: Vec<Option<Tail>> = paths.iter().map(|path| self.cache.tail(path, len)).collect();
-        let missing: Vec<StorePath> =
-            paths.iter().zip(&tails).filter(|(_, hit)| hit.is_none()).map(|(path, _)| path.clone()).collect();
+        let mut tails: Vec<Option<Tail>> = paths
+            .iter()
+            .map(|path| self.cache.tail(path, len))
+            .collect();
+        let missing: Vec<StorePath> = paths
+            .iter()
+            .zip(&tails)
+            .filter(|(_, hit)| hit.is_none())
+            .map(|(path, _)| path.clone())
+            .collect();
         if !missing.is_empty() {
             let mut read = self.inner.read_tails(&missing, len)?.into_iter();
-            for (path, tail) in paths.iter().zip(&mut tails).filter(|(_, hit)| hit.is_none()) {
+            for (path, tail) in paths
+                .iter()
+                .zip(&mut tails)
+                .filter(|(_, hit)| hit.is_none())
+            {
                 if let Some(read) = read.next() {
-                    self.cache.keep(path, Part::Last(len), &read.bytes, read.object_size);
+                    self.cache
+                        .keep(path, Part::Last(len), &read.bytes, read.object_size);
                     *tail = Some(read);
                 }
             }
@@ -234,15 +311,20 @@ impl Storage for CachedStorage {
     }
 
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
-        let range =
-            |r: &ReadInto<'_>| ReadRange::Bytes(r.offset..r.offset.saturating_add(r.out.len() as u64));
+        let range = |r: &ReadInto<'_>| {
+            ReadRange::Bytes(r.offset..r.offset.saturating_add(r.out.len() as u64))
+        };
         let mut missing: Vec<ReadInto<'_>> = Vec::new();
         for request in requests {
             match self.cache.range(&request.path, &range(request)) {
                 Some(bytes) => request.out.copy_from_slice(&bytes),
                 None => {
                     let ReadInto { path, offset, out } = request;
-                    missing.push(ReadInto { path: path.clone(), offset: *offset, out });
+                    missing.push(ReadInto {
+                        path: path.clone(),
+                        offset: *offset,
+                        out,
+                    });
                 }
             }
         }
@@ -251,7 +333,8 @@ impl Storage for CachedStorage {
         }
         self.inner.read_into(&mut missing)?;
         for read in &missing {
-            self.cache.keep(&read.path, Part::From(read.offset), read.out, 0);
+            self.cache
+                .keep(&read.path, Part::From(read.offset), read.out, 0);
         }
         Ok(())
     }
@@ -265,10 +348,16 @@ impl Storage for CachedStorage {
     }
 
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
-        let mut results: Vec<Option<Bytes>> =
-            requests.iter().map(|request| self.cache.range(&request.path, &request.range)).collect();
-        let missing: Vec<ReadRequest> =
-            requests.into_iter().zip(&results).filter(|(_, hit)| hit.is_none()).map(|(r, _)| r).collect();
+        let mut results: Vec<Option<Bytes>> = requests
+            .iter()
+            .map(|request| self.cache.range(&request.path, &request.range))
+            .collect();
+        let missing: Vec<ReadRequest> = requests
+            .into_iter()
+            .zip(&results)
+            .filter(|(_, hit)| hit.is_none())
+            .map(|(r, _)| r)
+            .collect();
         if missing.is_empty() {
             return PendingRead::ready(Ok(results.into_iter().flatten().collect()));
         }
@@ -328,11 +417,23 @@ mod tests {
     fn cached(limit: u64) -> (CachedStorage, crate::storage::RequestLog) {
         let storage = RequestLogStorage::new(Arc::new(MemoryStorage::new()));
         let log = storage.log();
-        (CachedStorage::new(Arc::new(storage), &Arc::new(TileCache::new(limit, &IoStats::new()))), log)
+        (
+            CachedStorage::new(
+                Arc::new(storage),
+                &Arc::new(TileCache::new(limit, &IoStats::new())),
+            ),
+            log,
+        )
     }
 
     fn read(storage: &dyn Storage, path: &StorePath, range: ReadRange) -> Bytes {
-        storage.read(&[ReadRequest { path: path.clone(), range }]).unwrap().remove(0)
+        storage
+            .read(&[ReadRequest {
+                path: path.clone(),
+                range,
+            }])
+            .unwrap()
+            .remove(0)
     }
 
     #[test]
@@ -344,49 +445,98 @@ mod tests {
     #[test]
     fn what_is_written_once_is_read_once() {
         let (storage, log) = cached(1 << 20);
-        let tile = StorePath::memory("a/__fragments/__1_1_00000000000000000000000000000001_22/a0.tdb");
+        let tile =
+            StorePath::memory("a/__fragments/__1_1_00000000000000000000000000000001_22/a0.tdb");
         let other = StorePath::memory("a/__meta/__1_1_00000000000000000000000000000001");
         for path in [&tile, &other] {
-            storage.put(path, Bytes::from_static(b"0123456789")).unwrap();
+            storage
+                .put(path, Bytes::from_static(b"0123456789"))
+                .unwrap();
         }
         let _ = log.take();
         for _ in 0..3 {
             assert_eq!(read(&storage, &tile, ReadRange::Bytes(2..8)), "234567");
-            assert_eq!(read(&storage, &tile, ReadRange::Bytes(3..5)), "34", "inside of what is known");
+            assert_eq!(
+                read(&storage, &tile, ReadRange::Bytes(3..5)),
+                "34",
+                "inside of what is known"
+            );
             let mut out = [0; 4];
-            storage.read_into(&mut [ReadInto { path: tile.clone(), offset: 4, out: &mut out }]).unwrap();
+            storage
+                .read_into(&mut [ReadInto {
+                    path: tile.clone(),
+                    offset: 4,
+                    out: &mut out,
+                }])
+                .unwrap();
             assert_eq!(&out, b"4567");
-            assert_eq!(storage.read_tails(std::slice::from_ref(&tile), 3).unwrap()[0].bytes, "789");
+            assert_eq!(
+                storage.read_tails(std::slice::from_ref(&tile), 3).unwrap()[0].bytes,
+                "789"
+            );
             let range = ReadRange::Bytes(2..6);
-            let ahead = storage.start_read(vec![ReadRequest { path: tile.clone(), range }]);
+            let ahead = storage.start_read(vec![ReadRequest {
+                path: tile.clone(),
+                range,
+            }]);
             assert_eq!(ahead.wait().unwrap(), ["2345"]);
         }
         assert_eq!(log.read_num(), 2);
-        assert_eq!(read(&storage, &tile, ReadRange::Bytes(7..9)), "78", "beyond of what is known");
+        assert_eq!(
+            read(&storage, &tile, ReadRange::Bytes(7..9)),
+            "78",
+            "beyond of what is known"
+        );
         assert_eq!(log.read_num(), 3);
         let _ = log.take();
         for _ in 0..3 {
             read(&storage, &other, ReadRange::All);
         }
         assert_eq!(log.read_num(), 3, "key-values are always asked for");
-        let later = |range| ReadRequest { path: tile.clone(), range: ReadRange::Bytes(range) };
-        let ahead = || storage.start_read(vec![later(0..2), later(2..8), later(8..9)]).wait().unwrap();
-        assert_eq!((ahead(), ahead()), (vec!["01".into(), "234567".into(), "8".into()], ahead()));
-        assert_eq!(log.read_num(), 4, "what is read ahead is kept, and only what is missing is read");
+        let later = |range| ReadRequest {
+            path: tile.clone(),
+            range: ReadRange::Bytes(range),
+        };
+        let ahead = || {
+            storage
+                .start_read(vec![later(0..2), later(2..8), later(8..9)])
+                .wait()
+                .unwrap()
+        };
+        assert_eq!(
+            (ahead(), ahead()),
+            (vec!["01".into(), "234567".into(), "8".into()], ahead())
+        );
+        assert_eq!(
+            log.read_num(),
+            4,
+            "what is read ahead is kept, and only what is missing is read"
+        );
         // All of a file answers for its parts.
         assert_eq!(read(&storage, &tile, ReadRange::All).len(), 10);
         let _ = log.take();
         assert_eq!(read(&storage, &tile, ReadRange::Bytes(0..2)), "01");
         assert_eq!(log.read_num(), 0);
         storage.delete(&[StorePath::memory("a")]).unwrap();
-        assert!(storage.read(&[ReadRequest { path: tile, range: ReadRange::All }]).is_err());
+        assert!(
+            storage
+                .read(&[ReadRequest {
+                    path: tile,
+                    range: ReadRange::All
+                }])
+                .is_err()
+        );
     }
 
     #[test]
     fn the_least_recently_used_gives_way() {
         let (storage, log) = cached(8 * (1000 + OVERHEAD));
         let path = |i: usize| StorePath::memory(&format!("a/__fragments/f/{i}"));
-        (0..20).for_each(|i| storage.put(&path(i), Bytes::from(vec![i as u8; 1000])).unwrap());
+        (0..20).for_each(|i| {
+            storage
+                .put(&path(i), Bytes::from(vec![i as u8; 1000]))
+                .unwrap()
+        });
         for i in 0..20 {
             read(&storage, &path(i), ReadRange::All);
             read(&storage, &path(0), ReadRange::All);

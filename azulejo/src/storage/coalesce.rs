@@ -11,10 +11,13 @@ pub(super) struct Merged {
     pub members: Vec<usize>,
 }
 
-/// Joins ranges that overlap or lie at most `gap` bytes apart, as long as the joined read has at most `max` bytes. A
-/// range longer than that is read alone, as it is. Empty ranges cost no read and are in no result.
+/// Joins ranges that overlap or lie at most `gap` bytes apart, as long as the joined read has at
+/// most `max` bytes. A range longer than that is read alone, as it is. Empty ranges cost no read
+/// and are in no result.
 pub(super) fn coalesce(ranges: &[Range<u64>], gap: u64, max: u64) -> Vec<Merged> {
-    let mut order: Vec<usize> = (0..ranges.len()).filter(|&i| !ranges[i].is_empty()).collect();
+    let mut order: Vec<usize> = (0..ranges.len())
+        .filter(|&i| !ranges[i].is_empty())
+        .collect();
     order.sort_unstable_by_key(|&i| (ranges[i].start, ranges[i].end));
     let mut merged: Vec<Merged> = Vec::new();
     for i in order {
@@ -28,7 +31,10 @@ pub(super) fn coalesce(ranges: &[Range<u64>], gap: u64, max: u64) -> Vec<Merged>
                 continue;
             }
         }
-        merged.push(Merged { range, members: vec![i] });
+        merged.push(Merged {
+            range,
+            members: vec![i],
+        });
     }
     merged
 }
@@ -39,17 +45,32 @@ mod tests {
     use proptest::prelude::*;
 
     fn merged(ranges: &[Range<u64>], gap: u64, max: u64) -> Vec<(Range<u64>, Vec<usize>)> {
-        coalesce(ranges, gap, max).into_iter().map(|m| (m.range, m.members)).collect()
+        coalesce(ranges, gap, max)
+            .into_iter()
+            .map(|m| (m.range, m.members))
+            .collect()
     }
 
     #[test]
     fn near_ranges_are_one_read() {
-        assert_eq!(merged(&[10..20, 0..5, 5..8], 2, 100), [(0..20, vec![1, 2, 0])]);
-        assert_eq!(merged(&[10..20, 0..5, 5..8], 1, 100), [(0..8, vec![1, 2]), (10..20, vec![0])]);
+        assert_eq!(
+            merged(&[10..20, 0..5, 5..8], 2, 100),
+            [(0..20, vec![1, 2, 0])]
+        );
+        assert_eq!(
+            merged(&[10..20, 0..5, 5..8], 1, 100),
+            [(0..8, vec![1, 2]), (10..20, vec![0])]
+        );
         assert_eq!(merged(&[0..10, 2..4], 0, 1), [(0..10, vec![0, 1])]);
-        assert_eq!(merged(&[0..10, 10..20], 0, 15), [(0..10, vec![0]), (10..20, vec![1])]);
+        assert_eq!(
+            merged(&[0..10, 10..20], 0, 15),
+            [(0..10, vec![0]), (10..20, vec![1])]
+        );
         assert_eq!(merged(&[3..3, 0..0], 9, 9), []);
-        assert_eq!(merged(&[0..1, u64::MAX - 1..u64::MAX], u64::MAX, u64::MAX), [(0..u64::MAX, vec![0, 1])]);
+        assert_eq!(
+            merged(&[0..1, u64::MAX - 1..u64::MAX], u64::MAX, u64::MAX),
+            [(0..u64::MAX, vec![0, 1])]
+        );
     }
 
     proptest! {

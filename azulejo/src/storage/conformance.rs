@@ -6,11 +6,19 @@ use crate::error::Error;
 use bytes::Bytes;
 
 fn names(storage: &dyn Storage, dir: &StorePath) -> Vec<(String, bool)> {
-    storage.list(dir).unwrap().into_iter().map(|e| (e.name, e.is_dir)).collect()
+    storage
+        .list(dir)
+        .unwrap()
+        .into_iter()
+        .map(|e| (e.name, e.is_dir))
+        .collect()
 }
 
 fn read(path: &StorePath, range: ReadRange) -> ReadRequest {
-    ReadRequest { path: path.clone(), range }
+    ReadRequest {
+        path: path.clone(),
+        range,
+    }
 }
 
 /// Runs the suite below `root`, where nothing may lie yet. Afterwards nothing lies there again.
@@ -39,8 +47,12 @@ pub fn check_pages(storage: &dyn Storage, root: &StorePath, number: usize) {
             });
         }
     });
-    storage.put(&root.join("below/x"), Bytes::from_static(b"x")).unwrap();
-    storage.put(&root.join("p/x"), Bytes::from_static(b"x")).unwrap();
+    storage
+        .put(&root.join("below/x"), Bytes::from_static(b"x"))
+        .unwrap();
+    storage
+        .put(&root.join("p/x"), Bytes::from_static(b"x"))
+        .unwrap();
     let mut expected: Vec<_> = (0..number).map(|i| (name(i), false)).collect();
     expected.insert(0, ("below".to_owned(), true));
     expected.push(("p".to_owned(), true));
@@ -78,33 +90,58 @@ fn odd_names(storage: &dyn Storage, root: &StorePath) {
     for name in &odd {
         let path = root.join(&format!("in {name}")).join(name);
         storage.put(&path, Bytes::from((*name).to_owned())).unwrap();
-        assert_eq!(storage.list(&root.join(&format!("in {name}"))).unwrap()[0].name, *name);
+        assert_eq!(
+            storage.list(&root.join(&format!("in {name}"))).unwrap()[0].name,
+            *name
+        );
         let body = Bytes::from((*name).to_owned());
-        assert_eq!(storage.read(&[read(&path, ReadRange::All)]).unwrap(), [body], "{name}");
+        assert_eq!(
+            storage.read(&[read(&path, ReadRange::All)]).unwrap(),
+            [body],
+            "{name}"
+        );
         assert_eq!(storage.size(&path).unwrap(), name.len() as u64, "{name}");
         let mut upload = storage.upload(&root.join(name)).unwrap();
         upload.write(b"up").unwrap();
         upload.finish().unwrap();
     }
-    let mut expected: Vec<_> =
-        odd.iter().flat_map(|n| [((*n).to_owned(), false), (format!("in {n}"), true)]).collect();
+    let mut expected: Vec<_> = odd
+        .iter()
+        .flat_map(|n| [((*n).to_owned(), false), (format!("in {n}"), true)])
+        .collect();
     expected.sort();
     assert_eq!(names(storage, root), expected);
     let tree = storage.list_tree(root).unwrap();
     assert_eq!(tree.len(), odd.len() + 1);
     for (folder, entries) in tree {
-        assert_eq!(entries, storage.list(&root.join(&folder)).unwrap(), "{folder}");
+        assert_eq!(
+            entries,
+            storage.list(&root.join(&folder)).unwrap(),
+            "{folder}"
+        );
     }
-    storage.rename(&root.join("in a b"), &root.join("moved +%")).unwrap();
-    assert_eq!(names(storage, &root.join("moved +%")), [("a b".to_owned(), false)]);
-    let all: Vec<_> = storage.list(root).unwrap().iter().map(|entry| root.join(&entry.name)).collect();
+    storage
+        .rename(&root.join("in a b"), &root.join("moved +%"))
+        .unwrap();
+    assert_eq!(
+        names(storage, &root.join("moved +%")),
+        [("a b".to_owned(), false)]
+    );
+    let all: Vec<_> = storage
+        .list(root)
+        .unwrap()
+        .iter()
+        .map(|entry| root.join(&entry.name))
+        .collect();
     storage.delete(&all).unwrap();
     assert_eq!(storage.list(root).unwrap(), []);
 }
 
 /// Objects of several parts.
 fn large_objects(storage: &dyn Storage, root: &StorePath) {
-    let part: Vec<u8> = (0..1u32 << 18).flat_map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes()).collect();
+    let part: Vec<u8> = (0..1u32 << 18)
+        .flat_map(|i| i.wrapping_mul(2_654_435_761).to_le_bytes())
+        .collect();
     let path = root.join("x");
     let mut upload = storage.upload(&path).unwrap();
     for piece in 0..12u8 {
@@ -116,8 +153,17 @@ fn large_objects(storage: &dyn Storage, root: &StorePath) {
     let stride = part.len() as u64 + 1;
     let size = 12 * stride;
     assert_eq!(storage.size(&path).unwrap(), size);
-    let ranges = [0..size, size - 5..size, stride - 1..stride + 1, 7 * stride..9 * stride, 3..3];
-    let requests: Vec<_> = ranges.iter().map(|range| read(&path, ReadRange::Bytes(range.clone()))).collect();
+    let ranges = [
+        0..size,
+        size - 5..size,
+        stride - 1..stride + 1,
+        7 * stride..9 * stride,
+        3..3,
+    ];
+    let requests: Vec<_> = ranges
+        .iter()
+        .map(|range| read(&path, ReadRange::Bytes(range.clone())))
+        .collect();
     let bodies = storage.read(&requests).unwrap();
     for (body, range) in bodies.iter().zip(&ranges) {
         assert_eq!(body.len() as u64, range.end - range.start);
@@ -125,11 +171,20 @@ fn large_objects(storage: &dyn Storage, root: &StorePath) {
     for piece in 0..12usize {
         let at = piece * stride as usize;
         assert_eq!(bodies[0][at], piece as u8);
-        assert!(bodies[0][at + 1..at + 1 + part.len()] == part, "part {piece}");
+        assert!(
+            bodies[0][at + 1..at + 1 + part.len()] == part,
+            "part {piece}"
+        );
     }
     assert!(bodies[3][..] == bodies[0][7 * stride as usize..9 * stride as usize]);
     let mut out = vec![0; size as usize];
-    storage.read_into(&mut [ReadInto { path: path.clone(), offset: 0, out: &mut out }]).unwrap();
+    storage
+        .read_into(&mut [ReadInto {
+            path: path.clone(),
+            offset: 0,
+            out: &mut out,
+        }])
+        .unwrap();
     assert!(out == bodies[0][..]);
     let whole = root.join("whole");
     storage.put(&whole, bodies[0].clone()).unwrap();
@@ -146,20 +201,27 @@ fn large_objects(storage: &dyn Storage, root: &StorePath) {
         }
         drop(dropped);
     }
-    assert_eq!(names(storage, root), [("whole".to_owned(), false), ("x".to_owned(), false)]);
+    assert_eq!(
+        names(storage, root),
+        [("whole".to_owned(), false), ("x".to_owned(), false)]
+    );
     // A prefetch that nobody waits for.
     drop(storage.start_read(requests));
     storage.delete(&[path, whole]).unwrap();
 
     // Several at once.
-    let mut uploads: Vec<_> =
-        (0..20).map(|i| storage.upload(&root.join(&format!("u{i:02}"))).unwrap()).collect();
+    let mut uploads: Vec<_> = (0..20)
+        .map(|i| storage.upload(&root.join(&format!("u{i:02}"))).unwrap())
+        .collect();
     for (i, upload) in uploads.iter_mut().enumerate() {
         upload.write(&[i as u8; 3]).unwrap();
     }
     storage.finish_all(uploads).unwrap();
     let listed = storage.list(root).unwrap();
-    let paths: Vec<_> = listed.iter().map(|entry| read(&root.join(&entry.name), ReadRange::All)).collect();
+    let paths: Vec<_> = listed
+        .iter()
+        .map(|entry| read(&root.join(&entry.name), ReadRange::All))
+        .collect();
     let expected: Vec<_> = (0..20u8).map(|i| Bytes::from(vec![i; 3])).collect();
     assert_eq!(storage.read(&paths).unwrap(), expected);
 }
@@ -167,19 +229,35 @@ fn large_objects(storage: &dyn Storage, root: &StorePath) {
 fn listings(storage: &dyn Storage, root: &StorePath) {
     assert_eq!(storage.list(root).unwrap(), []);
     for name in ["b/z", "a", "b-c", "b/y/x", "c"] {
-        storage.put(&root.join(name), Bytes::from_static(b"xy")).unwrap();
+        storage
+            .put(&root.join(name), Bytes::from_static(b"xy"))
+            .unwrap();
     }
     let listed = names(storage, root);
     let expected = [("a", false), ("b", true), ("b-c", false), ("c", false)];
     assert_eq!(listed, expected.map(|(name, dir)| (name.to_owned(), dir)));
-    assert_eq!(names(storage, &root.join("b")), [("y".to_owned(), true), ("z".to_owned(), false)]);
+    assert_eq!(
+        names(storage, &root.join("b")),
+        [("y".to_owned(), true), ("z".to_owned(), false)]
+    );
     for entry in storage.list(root).unwrap() {
-        assert!(matches!(entry.size, None | Some(2)) || entry.is_dir, "{entry:?}");
+        assert!(
+            matches!(entry.size, None | Some(2)) || entry.is_dir,
+            "{entry:?}"
+        );
     }
     let found = |dir: &StorePath, names: &[&str]| -> Vec<(String, bool)> {
-        storage.find(dir, names).unwrap().into_iter().map(|entry| (entry.name, entry.is_dir)).collect()
+        storage
+            .find(dir, names)
+            .unwrap()
+            .into_iter()
+            .map(|entry| (entry.name, entry.is_dir))
+            .collect()
     };
-    assert_eq!(found(root, &["c", "nothing", "b", "b-"]), [("b".to_owned(), true), ("c".to_owned(), false)]);
+    assert_eq!(
+        found(root, &["c", "nothing", "b", "b-"]),
+        [("b".to_owned(), true), ("c".to_owned(), false)]
+    );
     assert_eq!(found(root, &[]), []);
     assert_eq!(found(&root.join("nothing"), &["a"]), []);
     assert_eq!(found(&root.join("a"), &["a"]), []);
@@ -187,13 +265,21 @@ fn listings(storage: &dyn Storage, root: &StorePath) {
         let mut tree = storage.list_tree(dir).unwrap();
         tree.sort_by(|a, b| a.0.cmp(&b.0));
         let names = |entries: Vec<super::Entry>| -> Vec<(String, bool)> {
-            entries.into_iter().map(|entry| (entry.name, entry.is_dir)).collect()
+            entries
+                .into_iter()
+                .map(|entry| (entry.name, entry.is_dir))
+                .collect()
         };
-        tree.into_iter().map(|(folder, entries)| (folder, names(entries))).collect::<Vec<_>>()
+        tree.into_iter()
+            .map(|(folder, entries)| (folder, names(entries)))
+            .collect::<Vec<_>>()
     };
     let below = |folder: &str| (folder.to_owned(), names(storage, &root.join(folder)));
     assert_eq!(tree(root), [below(""), below("b"), below("b/y")]);
-    assert_eq!(tree(&root.join("b/y")), [(String::new(), vec![("x".to_owned(), false)])]);
+    assert_eq!(
+        tree(&root.join("b/y")),
+        [(String::new(), vec![("x".to_owned(), false)])]
+    );
     for nothing in ["nothing", "b-"] {
         assert_eq!(tree(&root.join(nothing)), [(String::new(), vec![])]);
     }
@@ -205,8 +291,15 @@ fn listings(storage: &dyn Storage, root: &StorePath) {
 fn appends(storage: &dyn Storage, root: &StorePath) {
     let path = root.join("x");
     storage.put(&path, Bytes::from_static(b"some")).unwrap();
-    let whole = || storage.read(&[read(&path, ReadRange::All)]).unwrap().remove(0);
-    let Some(mut upload) = storage.append(&path).unwrap() else { return };
+    let whole = || {
+        storage
+            .read(&[read(&path, ReadRange::All)])
+            .unwrap()
+            .remove(0)
+    };
+    let Some(mut upload) = storage.append(&path).unwrap() else {
+        return;
+    };
     upload.write(b" more").unwrap();
     upload.write_pieces(&[b" and", b" more"]).unwrap();
     upload.finish().unwrap();
@@ -215,14 +308,19 @@ fn appends(storage: &dyn Storage, root: &StorePath) {
     dropped.write(b"!").unwrap();
     drop(dropped);
     assert_eq!(whole(), "some more and more!");
-    assert!(matches!(storage.append(&root.join("nothing")), Err(Error::NotFound { .. })));
+    assert!(matches!(
+        storage.append(&root.join("nothing")),
+        Err(Error::NotFound { .. })
+    ));
 }
 
 fn reads(storage: &dyn Storage, root: &StorePath) {
     let (path, other, empty) = (root.join("x"), root.join("y"), root.join("empty"));
     let body: Vec<u8> = (0..=255).cycle().take(300_000).collect();
     storage.put(&path, Bytes::from(body.clone())).unwrap();
-    storage.put(&other, Bytes::from_static(b"0123456789")).unwrap();
+    storage
+        .put(&other, Bytes::from_static(b"0123456789"))
+        .unwrap();
     storage.put(&empty, Bytes::new()).unwrap();
     assert_eq!(storage.size(&path).unwrap(), 300_000);
     assert_eq!(storage.size(&empty).unwrap(), 0);
@@ -237,73 +335,165 @@ fn reads(storage: &dyn Storage, root: &StorePath) {
         read(&path, ReadRange::Bytes(40..40)),
         read(&path, ReadRange::All),
     ];
-    let expected: Vec<&[u8]> =
-        vec![b"89", &body[299_990..], &body[5..9], b"0123456789", &body[7..12], b"", b"", &body];
+    let expected: Vec<&[u8]> = vec![
+        b"89",
+        &body[299_990..],
+        &body[5..9],
+        b"0123456789",
+        &body[7..12],
+        b"",
+        b"",
+        &body,
+    ];
     assert_eq!(storage.read(&requests).unwrap(), expected);
-    assert_eq!(storage.start_read(requests.to_vec()).wait().unwrap(), expected);
+    assert_eq!(
+        storage.start_read(requests.to_vec()).wait().unwrap(),
+        expected
+    );
     assert_eq!(storage.read(&[]).unwrap(), Vec::<Bytes>::new());
 
-    let tails = storage.read_tails(&[path.clone(), other.clone(), empty], 12).unwrap();
-    let tails: Vec<_> = tails.iter().map(|tail| (&tail.bytes[..], tail.object_size)).collect();
-    assert_eq!(tails, [(&body[299_988..], 300_000), (b"0123456789".as_slice(), 10), (b"".as_slice(), 0)]);
+    let tails = storage
+        .read_tails(&[path.clone(), other.clone(), empty], 12)
+        .unwrap();
+    let tails: Vec<_> = tails
+        .iter()
+        .map(|tail| (&tail.bytes[..], tail.object_size))
+        .collect();
+    assert_eq!(
+        tails,
+        [
+            (&body[299_988..], 300_000),
+            (b"0123456789".as_slice(), 10),
+            (b"".as_slice(), 0)
+        ]
+    );
     let tails = storage.read_tails(std::slice::from_ref(&path), 0).unwrap();
     assert_eq!((tails[0].bytes.len(), tails[0].object_size), (0, 300_000));
     // What is shown of an object is right; which ones are shown is the storage's affair.
     let append = |i: usize, text: &mut String| text.push_str(["y", "x", "missing", ""][i]);
-    storage.visit_tails(Tails { folder: root, count: 4, path: &append, len: 12 }, &|i, tail, size| {
-        assert_eq!((i, tail, size), (1, &body[299_988..], 300_000));
-    });
+    storage.visit_tails(
+        Tails {
+            folder: root,
+            count: 4,
+            path: &append,
+            len: 12,
+        },
+        &|i, tail, size| {
+            assert_eq!((i, tail, size), (1, &body[299_988..], 300_000));
+        },
+    );
 
     let (mut a, mut b, mut c) = (vec![0; 5], vec![0; 2], vec![]);
     storage
         .read_into(&mut [
-            ReadInto { path: path.clone(), offset: 100, out: &mut a },
-            ReadInto { path: other.clone(), offset: 3, out: &mut b },
-            ReadInto { path: path.clone(), offset: 0, out: &mut c },
+            ReadInto {
+                path: path.clone(),
+                offset: 100,
+                out: &mut a,
+            },
+            ReadInto {
+                path: other.clone(),
+                offset: 3,
+                out: &mut b,
+            },
+            ReadInto {
+                path: path.clone(),
+                offset: 0,
+                out: &mut c,
+            },
         ])
         .unwrap();
-    assert_eq!((a.as_slice(), b.as_slice()), (&body[100..105], b"34".as_slice()));
+    assert_eq!(
+        (a.as_slice(), b.as_slice()),
+        (&body[100..105], b"34".as_slice())
+    );
 
     let (reader, mut out) = (storage.open(&path).unwrap(), [0; 7]);
     reader.read_at(299_993, &mut out).unwrap();
     assert_eq!(out, body[299_993..]);
-    assert!(reader.read_at(299_994, &mut out).is_err() && reader.read_at(u64::MAX, &mut out).is_err());
+    assert!(
+        reader.read_at(299_994, &mut out).is_err() && reader.read_at(u64::MAX, &mut out).is_err()
+    );
 
     for missing in [root.join("nothing"), other.join("below"), root.clone()] {
         for range in [ReadRange::All, ReadRange::Bytes(0..1)] {
-            let error =
-                storage.read(&[read(&path, ReadRange::All), read(&missing, range.clone())]).unwrap_err();
+            let error = storage
+                .read(&[read(&path, ReadRange::All), read(&missing, range.clone())])
+                .unwrap_err();
             let directory = missing == *root && matches!(error, Error::Storage { .. });
-            assert!(matches!(error, Error::NotFound { .. }) || directory, "{missing} {range:?}: {error}");
+            assert!(
+                matches!(error, Error::NotFound { .. }) || directory,
+                "{missing} {range:?}: {error}"
+            );
             assert!(error.to_string().contains(&missing.to_string()), "{error}");
         }
         // Servers that keep objects as files may know folders as such.
         let folder = missing == *root && root.object_parts().is_some();
-        assert!(folder || matches!(storage.size(&missing), Err(Error::NotFound { .. })), "{missing}");
-        assert!(storage.read_tails(&[path.clone(), missing.clone()], 1).is_err(), "{missing}");
-        assert!(storage.start_read(vec![read(&missing, ReadRange::All)]).wait().is_err());
+        assert!(
+            folder || matches!(storage.size(&missing), Err(Error::NotFound { .. })),
+            "{missing}"
+        );
+        assert!(
+            storage
+                .read_tails(&[path.clone(), missing.clone()], 1)
+                .is_err(),
+            "{missing}"
+        );
+        assert!(
+            storage
+                .start_read(vec![read(&missing, ReadRange::All)])
+                .wait()
+                .is_err()
+        );
     }
-    let past = storage.read(&[read(&other, ReadRange::Bytes(5..11))]).unwrap_err();
+    let past = storage
+        .read(&[read(&other, ReadRange::Bytes(5..11))])
+        .unwrap_err();
     assert!(matches!(past, Error::Storage { op: "read", .. }), "{past}");
     let mut out = [0; 4];
-    let past = storage.read_into(&mut [ReadInto { path: other, offset: 8, out: &mut out }]).unwrap_err();
+    let past = storage
+        .read_into(&mut [ReadInto {
+            path: other,
+            offset: 8,
+            out: &mut out,
+        }])
+        .unwrap_err();
     assert!(matches!(past, Error::Storage { op: "read", .. }), "{past}");
 }
 
 fn big_batches(storage: &dyn Storage, root: &StorePath) {
-    let files: Vec<_> =
-        (0..40u8).map(|i| (root.join(&format!("f{i}")), vec![i; 50_000 + usize::from(i)])).collect();
+    let files: Vec<_> = (0..40u8)
+        .map(|i| {
+            (
+                root.join(&format!("f{i}")),
+                vec![i; 50_000 + usize::from(i)],
+            )
+        })
+        .collect();
     for (path, body) in &files {
         storage.put(path, Bytes::from(body.clone())).unwrap();
     }
-    let requests: Vec<_> = files.iter().rev().map(|(path, _)| read(path, ReadRange::All)).collect();
-    let bodies: Vec<_> = files.iter().rev().map(|(_, body)| Bytes::from(body.clone())).collect();
+    let requests: Vec<_> = files
+        .iter()
+        .rev()
+        .map(|(path, _)| read(path, ReadRange::All))
+        .collect();
+    let bodies: Vec<_> = files
+        .iter()
+        .rev()
+        .map(|(_, body)| Bytes::from(body.clone()))
+        .collect();
     assert_eq!(storage.read(&requests).unwrap(), bodies);
-    let pending: Vec<_> = (0..8).map(|_| storage.start_read(requests.clone())).collect();
+    let pending: Vec<_> = (0..8)
+        .map(|_| storage.start_read(requests.clone()))
+        .collect();
     for read in pending {
         assert_eq!(read.wait().unwrap(), bodies);
     }
-    let mut outs: Vec<_> = files.iter().map(|(_, body)| vec![0xff; body.len()]).collect();
+    let mut outs: Vec<_> = files
+        .iter()
+        .map(|(_, body)| vec![0xff; body.len()])
+        .collect();
     let mut into: Vec<_> = files
         .iter()
         .zip(&mut outs)
@@ -311,15 +501,26 @@ fn big_batches(storage: &dyn Storage, root: &StorePath) {
             let (head, tail) = out.split_at_mut(10_000);
             let offset = head.len() as u64;
             [
-                ReadInto { path: path.clone(), offset, out: tail },
-                ReadInto { path: path.clone(), offset: 0, out: head },
+                ReadInto {
+                    path: path.clone(),
+                    offset,
+                    out: tail,
+                },
+                ReadInto {
+                    path: path.clone(),
+                    offset: 0,
+                    out: head,
+                },
             ]
         })
         .collect();
     storage.read_into(&mut into).unwrap();
     let paths: Vec<_> = files.iter().map(|(path, _)| path.clone()).collect();
     for (tail, (_, body)) in storage.read_tails(&paths, 10).unwrap().iter().zip(&files) {
-        assert_eq!((&tail.bytes[..], tail.object_size), (&body[body.len() - 10..], body.len() as u64));
+        assert_eq!(
+            (&tail.bytes[..], tail.object_size),
+            (&body[body.len() - 10..], body.len() as u64)
+        );
     }
     assert!(files.iter().zip(&outs).all(|((_, body), out)| body == out));
 }
@@ -328,10 +529,19 @@ fn writes_and_deletes(storage: &dyn Storage, root: &StorePath) {
     let path = root.join("d/x");
     storage.put(&path, Bytes::from_static(b"first")).unwrap();
     storage.put(&path, Bytes::from_static(b"2nd")).unwrap();
-    assert_eq!(storage.read(&[read(&path, ReadRange::All)]).unwrap(), [Bytes::from_static(b"2nd")]);
-    storage.put(&root.join("d/e/y"), Bytes::from_static(b"y")).unwrap();
-    storage.put(&root.join("dd"), Bytes::from_static(b"dd")).unwrap();
-    storage.delete(&[root.join("d/e"), root.join("nothing")]).unwrap();
+    assert_eq!(
+        storage.read(&[read(&path, ReadRange::All)]).unwrap(),
+        [Bytes::from_static(b"2nd")]
+    );
+    storage
+        .put(&root.join("d/e/y"), Bytes::from_static(b"y"))
+        .unwrap();
+    storage
+        .put(&root.join("dd"), Bytes::from_static(b"dd"))
+        .unwrap();
+    storage
+        .delete(&[root.join("d/e"), root.join("nothing")])
+        .unwrap();
     assert_eq!(names(storage, &root.join("d")), [("x".to_owned(), false)]);
     storage.delete(&[root.join("d"), path]).unwrap();
     assert_eq!(names(storage, root), [("dd".to_owned(), false)]);
@@ -345,8 +555,12 @@ fn uploads(storage: &dyn Storage, root: &StorePath) {
     upload.write_pieces(&[b"t", b"", b"wo"]).unwrap();
     upload.write_pieces(&[]).unwrap();
     upload.finish().unwrap();
-    assert_eq!(storage.read(&[read(&path, ReadRange::All)]).unwrap(), [Bytes::from_static(b"one, two")]);
-    // Where it costs no request, an object is not replaced; otherwise it is, and never before the end.
+    assert_eq!(
+        storage.read(&[read(&path, ReadRange::All)]).unwrap(),
+        [Bytes::from_static(b"one, two")]
+    );
+    // Where it costs no request, an object is not replaced; otherwise it is, and never before the
+    // end.
     match storage.upload(&path) {
         Err(Error::AlreadyExists { .. }) => {}
         Err(other) => panic!("{other}"),
@@ -355,14 +569,24 @@ fn uploads(storage: &dyn Storage, root: &StorePath) {
             drop(again);
         }
     }
-    assert_eq!(storage.read(&[read(&path, ReadRange::All)]).unwrap(), [Bytes::from_static(b"one, two")]);
-    storage.upload(&root.join("a/empty")).unwrap().finish().unwrap();
+    assert_eq!(
+        storage.read(&[read(&path, ReadRange::All)]).unwrap(),
+        [Bytes::from_static(b"one, two")]
+    );
+    storage
+        .upload(&root.join("a/empty"))
+        .unwrap()
+        .finish()
+        .unwrap();
     assert_eq!(storage.size(&root.join("a/empty")).unwrap(), 0);
 
     let mut dropped = storage.upload(&root.join("a/dropped")).unwrap();
     dropped.write(&[0; 100_000]).unwrap();
     drop(dropped);
-    assert_eq!(names(storage, &root.join("a")), [("empty".to_owned(), false), ("x".to_owned(), false)]);
+    assert_eq!(
+        names(storage, &root.join("a")),
+        [("empty".to_owned(), false), ("x".to_owned(), false)]
+    );
 
     storage.make_folder(&root.join("b/c")).unwrap();
     storage.make_folder(&root.join("b/c")).unwrap();
@@ -371,20 +595,32 @@ fn uploads(storage: &dyn Storage, root: &StorePath) {
 
 fn moves(storage: &dyn Storage, root: &StorePath) {
     for name in ["from/x", "from/d/y", "fromage"] {
-        storage.put(&root.join(name), Bytes::from(name.to_owned())).unwrap();
+        storage
+            .put(&root.join(name), Bytes::from(name.to_owned()))
+            .unwrap();
     }
-    storage.rename(&root.join("from"), &root.join("n/to")).unwrap();
+    storage
+        .rename(&root.join("from"), &root.join("n/to"))
+        .unwrap();
     let dir = |name: &str| (name.to_owned(), true);
     let file = |name: &str| (name.to_owned(), false);
     assert_eq!(names(storage, root), [file("fromage"), dir("n")]);
     assert_eq!(names(storage, &root.join("n/to")), [dir("d"), file("x")]);
-    let body = storage.read(&[read(&root.join("n/to/d/y"), ReadRange::All)]).unwrap();
+    let body = storage
+        .read(&[read(&root.join("n/to/d/y"), ReadRange::All)])
+        .unwrap();
     assert_eq!(body, [Bytes::from_static(b"from/d/y")]);
-    storage.rename(&root.join("fromage"), &root.join("n/z")).unwrap();
+    storage
+        .rename(&root.join("fromage"), &root.join("n/z"))
+        .unwrap();
     for (from, to) in [("n/z", "n/to"), ("n/z", "n/to/x"), ("n/to", "n/z")] {
-        let error = storage.rename(&root.join(from), &root.join(to)).unwrap_err();
+        let error = storage
+            .rename(&root.join(from), &root.join(to))
+            .unwrap_err();
         assert!(matches!(error, Error::AlreadyExists { .. }), "{error}");
     }
-    let missing = storage.rename(&root.join("gone"), &root.join("anywhere")).unwrap_err();
+    let missing = storage
+        .rename(&root.join("gone"), &root.join("anywhere"))
+        .unwrap_err();
     assert!(matches!(missing, Error::NotFound { .. }), "{missing}");
 }

@@ -114,7 +114,9 @@ impl IoStats {
     /// Counts a read that a cache has answered.
     pub fn add_cache_hit(&self, bytes: u64) {
         self.counters.cache_hits.fetch_add(1, Ordering::Relaxed);
-        self.counters.cache_bytes.fetch_add(bytes, Ordering::Relaxed);
+        self.counters
+            .cache_bytes
+            .fetch_add(bytes, Ordering::Relaxed);
     }
 
     /// Runs something that waits for a storage, and counts the time.
@@ -132,7 +134,8 @@ impl IoStats {
 pub struct IoCounts {
     requests: [u64; 8],
     bytes: [u64; 8],
-    /// Requests that were refused, throttled, cut or not answered in time; most of them were made again.
+    /// Requests that were refused, throttled, cut or not answered in time; most of them were made
+    /// again.
     pub failures: u64,
     /// How long threads have waited for storages, all threads together.
     pub waited: Duration,
@@ -149,7 +152,8 @@ impl IoCounts {
         self.requests[op.place()]
     }
 
-    /// Bytes of one kind of request: read by `Get`, written by `Put` and `Multipart`, sent by servers for the others.
+    /// Bytes of one kind of request: read by `Get`, written by `Put` and `Multipart`, sent by
+    /// servers for the others.
     #[must_use]
     pub fn bytes(&self, op: IoOp) -> u64 {
         self.bytes[op.place()]
@@ -164,7 +168,9 @@ impl IoCounts {
     /// What came after an earlier count.
     #[must_use]
     pub fn since(&self, earlier: &Self) -> Self {
-        let less = |now: &[u64; 8], then: &[u64; 8]| std::array::from_fn(|i| now[i].saturating_sub(then[i]));
+        let less = |now: &[u64; 8], then: &[u64; 8]| {
+            std::array::from_fn(|i| now[i].saturating_sub(then[i]))
+        };
         Self {
             requests: less(&self.requests, &earlier.requests),
             bytes: less(&self.bytes, &earlier.bytes),
@@ -177,7 +183,8 @@ impl IoCounts {
 }
 
 impl fmt::Display for IoCounts {
-    /// One line: `14 requests (2 list, 12 get), 81234 bytes read, 0 written, 0 failed, waited 0.213 s`.
+    /// One line: `14 requests (2 list, 12 get), 81234 bytes read, 0 written, 0 failed, waited 0.213
+    /// s`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} requests", self.total_requests())?;
         let mut separator = " (";
@@ -197,7 +204,11 @@ impl fmt::Display for IoCounts {
             self.waited.as_secs_f64()
         )?;
         if self.cache_hits > 0 {
-            write!(f, ", {} reads ({} bytes) from the cache", self.cache_hits, self.cache_bytes)?;
+            write!(
+                f,
+                ", {} reads ({} bytes) from the cache",
+                self.cache_hits, self.cache_bytes
+            )?;
         }
         Ok(())
     }
@@ -219,7 +230,14 @@ mod tests {
         other.add_failure();
         other.waiting(|| ());
         let counts = stats.counts().since(&before);
-        assert_eq!((counts.requests(IoOp::Get), counts.bytes(IoOp::Get), counts.failures), (3, 100, 1));
+        assert_eq!(
+            (
+                counts.requests(IoOp::Get),
+                counts.bytes(IoOp::Get),
+                counts.failures
+            ),
+            (3, 100, 1)
+        );
         assert_eq!(counts.total_requests(), 4);
         let shown = counts.to_string();
         assert!(

@@ -7,8 +7,8 @@ mod upload;
 use super::coalesce::{Merged, coalesce};
 use super::memory::{already_exists, not_found, too_short};
 use super::{
-    Entry, Hold, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail,
-    TailVisitor, Tails, Upload,
+    Entry, Hold, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath,
+    Tail, TailVisitor, Tails, Upload,
 };
 use crate::error::{Error, Result};
 use crate::large_pages;
@@ -25,10 +25,11 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, OnceLock};
 use upload::LocalUpload;
 
-/// Two requests of one file closer than this are read together: from the page cache a gap of this size costs about as
-/// much as another system call, from a disk less.
+/// Two requests of one file closer than this are read together: from the page cache a gap of this
+/// size costs about as much as another system call, from a disk less.
 const DEFAULT_GAP: u64 = 64 * 1024;
-/// Reads are joined up to this size, so that slices of a result do not keep much more memory alive than they need.
+/// Reads are joined up to this size, so that slices of a result do not keep much more memory alive
+/// than they need.
 const MAX_MERGED: u64 = 16 << 20;
 /// Batches below both limits are read on the caller's thread.
 const PARALLEL_FILES: usize = 8;
@@ -65,15 +66,23 @@ impl LocalStorage {
     /// Local files, where two ranges of one file at most `gap` bytes apart are read as one.
     #[must_use]
     pub fn with_gap(gap: u64) -> Self {
-        Self { gap, pool: Arc::default(), open_uploads: Arc::default() }
+        Self {
+            gap,
+            pool: Arc::default(),
+            open_uploads: Arc::default(),
+        }
     }
 
-    /// Threads that only read: a caller may wait for them from any thread, also one of its compute pool.
+    /// Threads that only read: a caller may wait for them from any thread, also one of its compute
+    /// pool.
     fn pool(&self) -> Option<&rayon::ThreadPool> {
         let start = || {
             let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
             let builder = rayon::ThreadPoolBuilder::new().num_threads(cores.clamp(2, 8));
-            builder.thread_name(|i| format!("azulejo-io-{i}")).build().ok()
+            builder
+                .thread_name(|i| format!("azulejo-io-{i}"))
+                .build()
+                .ok()
         };
         self.pool.get_or_init(start).as_ref()
     }
@@ -92,9 +101,14 @@ impl LocalStorage {
             // Only the file knows.
             ReadRange::All => PARALLEL_BYTES,
         };
-        // The size is asked for where it is needed, and where a wrong range could make us allocate much.
+        // The size is asked for where it is needed, and where a wrong range could make us allocate
+        // much.
         let needs_size = ranges.iter().map(asked).fold(0, u64::saturating_add) >= PARALLEL_BYTES;
-        let size = if needs_size { Some(file_size(path, &file)?) } else { None };
+        let size = if needs_size {
+            Some(file_size(path, &file)?)
+        } else {
+            None
+        };
         let mut spans = Vec::with_capacity(ranges.len());
         for range in ranges {
             spans.push(match (range, size) {
@@ -137,7 +151,8 @@ struct OpenFile {
 
 impl ObjectReader for OpenFile {
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
-        read_exact_at(&self.file, out, offset).map_err(|source| storage_error("read", &self.path, source))
+        read_exact_at(&self.file, out, offset)
+            .map_err(|source| storage_error("read", &self.path, source))
     }
 
     fn read_scattered_at(&mut self, offset: u64, pieces: &mut [IoSliceMut<'_>]) -> Result<()> {
@@ -154,7 +169,8 @@ impl Hold for LocalHold {}
 
 impl Drop for LocalHold {
     fn drop(&mut self) {
-        // Closing would not do where the process was forked meanwhile: the child has the folder open too.
+        // Closing would not do where the process was forked meanwhile: the child has the folder
+        // open too.
         let _ = self.0.unlock();
     }
 }
@@ -171,14 +187,22 @@ impl Storage for LocalStorage {
         for child in children {
             let child = child.map_err(failed)?;
             // Names that are not UTF-8 cannot be TileDB's.
-            let Ok(name) = child.file_name().into_string() else { continue };
+            let Ok(name) = child.file_name().into_string() else {
+                continue;
+            };
             let mut kind = child.file_type().map_err(failed)?;
             if kind.is_symlink() {
                 // A dangling link is nobody's file.
-                let Ok(metadata) = fs::metadata(child.path()) else { continue };
+                let Ok(metadata) = fs::metadata(child.path()) else {
+                    continue;
+                };
                 kind = metadata.file_type();
             }
-            entries.push(Entry { name, is_dir: kind.is_dir(), size: kind.is_dir().then_some(0) });
+            entries.push(Entry {
+                name,
+                is_dir: kind.is_dir(),
+                size: kind.is_dir().then_some(0),
+            });
         }
         // No two have the same name.
         entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
@@ -197,7 +221,9 @@ impl Storage for LocalStorage {
                 }),
                 Err(e) if is_missing(&e) => {}
                 // A link that leads nowhere is nobody's file, as in listings.
-                Err(_) if fs::symlink_metadata(native.join(name)).is_ok_and(|found| found.is_symlink()) => {}
+                Err(_)
+                    if fs::symlink_metadata(native.join(name))
+                        .is_ok_and(|found| found.is_symlink()) => {}
                 Err(e) => return Err(storage_error("look into", dir, e)),
             }
         }
@@ -227,7 +253,13 @@ impl Storage for LocalStorage {
             self.read_file(path, &ranges)
         };
         let results: Result<Vec<Vec<Bytes>>> = match self.pool_for(files.len(), bytes) {
-            Some(pool) => pool.install(|| files.par_iter().with_min_len(FILES_PER_TASK).map(read).collect()),
+            Some(pool) => pool.install(|| {
+                files
+                    .par_iter()
+                    .with_min_len(FILES_PER_TASK)
+                    .map(read)
+                    .collect()
+            }),
             None => files.iter().map(read).collect(),
         };
         let mut sorted = vec![Bytes::new(); requests.len()];
@@ -247,21 +279,35 @@ impl Storage for LocalStorage {
             Ok(Tail { bytes, object_size })
         };
         match self.pool_for(paths.len(), len.saturating_mul(paths.len() as u64)) {
-            Some(pool) => pool.install(|| paths.par_iter().with_min_len(FILES_PER_TASK).map(read).collect()),
+            Some(pool) => pool.install(|| {
+                paths
+                    .par_iter()
+                    .with_min_len(FILES_PER_TASK)
+                    .map(read)
+                    .collect()
+            }),
             None => paths.iter().map(read).collect(),
         }
     }
 
     fn visit_tails(&self, tails: Tails<'_>, visit: &TailVisitor<'_>) {
-        let Tails { folder, count, path, len } = tails;
-        let (Some(pool), Ok(back), Ok(len)) = (self.pool(), i64::try_from(len), usize::try_from(len)) else {
+        let Tails {
+            folder,
+            count,
+            path,
+            len,
+        } = tails;
+        let (Some(pool), Ok(back), Ok(len)) =
+            (self.pool(), i64::try_from(len), usize::try_from(len))
+        else {
             return;
         };
         if len > MAX_VISITED {
             return;
         }
         let folder = format!("{}/", folder.as_str().trim_end_matches('/'));
-        // Seeking from the end tells the size, for less than asking what else the system knows of the file.
+        // Seeking from the end tells the size, for less than asking what else the system knows of
+        // the file.
         let read = |(name, tail): &mut (String, Vec<u8>), i: usize| -> io::Result<()> {
             name.truncate(folder.len());
             path(i, name);
@@ -281,15 +327,23 @@ impl Storage for LocalStorage {
         requests.sort_by(|a, b| (&a.path, a.offset).cmp(&(&b.path, b.offset)));
         let bytes: usize = requests.iter().map(|r| r.out.len()).sum();
         let read_run = |run: &mut [(&StorePath, u64, &mut [u8])]| {
-            let Some(path) = run.first().map(|piece| piece.0) else { return Ok(()) };
+            let Some(path) = run.first().map(|piece| piece.0) else {
+                return Ok(());
+            };
             let file = open(path)?;
             for (_, offset, out) in run {
-                read_exact_at(&file, out, *offset).map_err(|source| storage_error("read", path, source))?;
+                read_exact_at(&file, out, *offset)
+                    .map_err(|source| storage_error("read", path, source))?;
             }
             Ok(())
         };
-        let pool = if bytes as u64 >= PARALLEL_BYTES { self.pool() } else { None };
-        // Pieces, so that all threads have a part of one long read: fresh memory costs more than the file.
+        let pool = if bytes as u64 >= PARALLEL_BYTES {
+            self.pool()
+        } else {
+            None
+        };
+        // Pieces, so that all threads have a part of one long read: fresh memory costs more than
+        // the file.
         let piece = if pool.is_some() { PIECE } else { usize::MAX };
         let mut pieces: Vec<(&StorePath, u64, &mut [u8])> = Vec::with_capacity(requests.len());
         for ReadInto { path, offset, out } in requests {
@@ -303,11 +357,15 @@ impl Storage for LocalStorage {
         match pool {
             Some(pool) => {
                 let part = pieces.len().div_ceil(pool.current_num_threads() * 2).max(1);
-                let runs: Vec<_> =
-                    pieces.chunk_by_mut(|a, b| a.0 == b.0).flat_map(|run| run.chunks_mut(part)).collect();
+                let runs: Vec<_> = pieces
+                    .chunk_by_mut(|a, b| a.0 == b.0)
+                    .flat_map(|run| run.chunks_mut(part))
+                    .collect();
                 pool.install(|| runs.into_par_iter().try_for_each(read_run))
             }
-            None => pieces.chunk_by_mut(|a, b| a.0 == b.0).try_for_each(read_run),
+            None => pieces
+                .chunk_by_mut(|a, b| a.0 == b.0)
+                .try_for_each(read_run),
         }
     }
 
@@ -316,11 +374,16 @@ impl Storage for LocalStorage {
     }
 
     fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>> {
-        Ok(Box::new(OpenFile { path: path.clone(), file: open(path)? }))
+        Ok(Box::new(OpenFile {
+            path: path.clone(),
+            file: open(path)?,
+        }))
     }
 
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
-        let Some(pool) = self.pool() else { return PendingRead::ready(self.read(&requests)) };
+        let Some(pool) = self.pool() else {
+            return PendingRead::ready(self.read(&requests));
+        };
         let (sender, receiver) = sync_channel(1);
         let storage = self.clone();
         pool.spawn(move || {
@@ -357,7 +420,8 @@ impl Storage for LocalStorage {
             sync_dir(&parent.to_native())
         };
         write().map_err(|source| {
-            // What is left of a failed write is of no use; that it cannot be removed changes nothing.
+            // What is left of a failed write is of no use; that it cannot be removed changes
+            // nothing.
             let _ = fs::remove_file(&temporary);
             failed(source)
         })
@@ -371,7 +435,11 @@ impl Storage for LocalStorage {
             _ => File::options().append(true).open(&native),
         };
         let file = file.map_err(|source| io_error("write", path, source))?;
-        Ok(Some(Box::new(LocalUpload::more(path, file, &self.open_uploads))))
+        Ok(Some(Box::new(LocalUpload::more(
+            path,
+            file,
+            &self.open_uploads,
+        ))))
     }
 
     fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
@@ -409,7 +477,11 @@ impl Storage for LocalStorage {
         }
         fs::rename(from.to_native(), to.to_native()).map_err(failed)?;
         sync_dir(&new_parent.to_native()).map_err(failed)?;
-        if old_parent == new_parent { Ok(()) } else { sync_dir(&old_parent.to_native()).map_err(failed) }
+        if old_parent == new_parent {
+            Ok(())
+        } else {
+            sync_dir(&old_parent.to_native()).map_err(failed)
+        }
     }
 
     fn hold(&self, folder: &StorePath) -> Option<Box<dyn Hold>> {
@@ -429,15 +501,20 @@ fn is_missing(error: &io::Error) -> bool {
 }
 
 fn parent_of(path: &StorePath) -> Result<StorePath> {
-    path.parent().ok_or_else(|| Error::InvalidArgument(format!("{path}: not the name of a file")))
+    path.parent()
+        .ok_or_else(|| Error::InvalidArgument(format!("{path}: not the name of a file")))
 }
 
-/// Where bytes are written before they get their name in `parent`. Other programs list folders such as `__schema` and
-/// take every file for theirs, so the file lies one folder up if the parent's name is one of TileDB's (same file system:
-/// a rename must do).
+/// Where bytes are written before they get their name in `parent`. Other programs list folders such
+/// as `__schema` and take every file for theirs, so the file lies one folder up if the parent's
+/// name is one of TileDB's (same file system: a rename must do).
 fn temporary_path(parent: &StorePath) -> StorePath {
     let name = format!(".azulejo-{}.tmp", uuid::Uuid::new_v4().simple());
-    let above = if parent.name().starts_with("__") { parent.parent() } else { None };
+    let above = if parent.name().starts_with("__") {
+        parent.parent()
+    } else {
+        None
+    };
     above.unwrap_or_else(|| parent.clone()).join(&name)
 }
 
@@ -445,14 +522,21 @@ fn open(path: &StorePath) -> Result<File> {
     open_file(path.as_native()).map_err(|e| io_error("read", path, e))
 }
 
-/// Opens a file for reading, without waiting: to open a pipe would wait for who writes into it, who may never come.
-/// Positioned reads of it, and to move in it, are errors then; those of files are as ever.
+/// Opens a file for reading, without waiting: to open a pipe would wait for who writes into it, who
+/// may never come. Positioned reads of it, and to move in it, are errors then; those of files are
+/// as ever.
 #[cfg(unix)]
 fn open_file(path: &Path) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
-    match File::options().read(true).custom_flags(libc::O_NONBLOCK).open(path) {
+    match File::options()
+        .read(true)
+        .custom_flags(libc::O_NONBLOCK)
+        .open(path)
+    {
         // Someone has a lease of it, and gives it back if that is waited for.
-        Err(e) if e.kind() == ErrorKind::WouldBlock && fs::metadata(path)?.is_file() => File::open(path),
+        Err(e) if e.kind() == ErrorKind::WouldBlock && fs::metadata(path)?.is_file() => {
+            File::open(path)
+        }
         opened => opened,
     }
 }
@@ -475,10 +559,13 @@ fn file_size(path: &StorePath, file: &File) -> Result<u64> {
 
 fn read_range(path: &StorePath, file: &File, range: Range<u64>) -> Result<Bytes> {
     let len = usize::try_from(range.end - range.start).map_err(|_| {
-        Error::InvalidArgument(format!("{path}: a read of {range:?} does not fit into memory"))
+        Error::InvalidArgument(format!(
+            "{path}: a read of {range:?} does not fit into memory"
+        ))
     })?;
     let mut bytes = large_pages::zeroed(len);
-    read_exact_at(file, &mut bytes, range.start).map_err(|source| storage_error("read", path, source))?;
+    read_exact_at(file, &mut bytes, range.start)
+        .map_err(|source| storage_error("read", path, source))?;
     Ok(Bytes::from(bytes))
 }
 
@@ -487,15 +574,27 @@ fn storage_error(op: &'static str, path: &StorePath, source: io::Error) -> Error
         ErrorKind::NotSeekable => io::Error::new(ErrorKind::InvalidInput, "it is no regular file"),
         _ => source,
     };
-    Error::Storage { op, uri: path.to_string(), source }
+    Error::Storage {
+        op,
+        uri: path.to_string(),
+        source,
+    }
 }
 
 fn io_error(op: &'static str, path: &StorePath, source: io::Error) -> Error {
-    if is_missing(&source) { not_found(path) } else { storage_error(op, path, source) }
+    if is_missing(&source) {
+        not_found(path)
+    } else {
+        storage_error(op, path, source)
+    }
 }
 
 /// Fills pieces with the bytes from `offset` on; moves the file's cursor.
-fn read_scattered(file: &mut File, offset: u64, mut pieces: &mut [IoSliceMut<'_>]) -> io::Result<()> {
+fn read_scattered(
+    file: &mut File,
+    offset: u64,
+    mut pieces: &mut [IoSliceMut<'_>],
+) -> io::Result<()> {
     file.seek(SeekFrom::Start(offset))?;
     IoSliceMut::advance_slices(&mut pieces, 0);
     while !pieces.is_empty() {
@@ -550,7 +649,10 @@ mod tests {
 
     fn scratch() -> (tempfile::TempDir, StorePath) {
         let dir = tempfile::tempdir().unwrap();
-        let path = Uri::parse(dir.path().to_str().unwrap()).unwrap().path().clone();
+        let path = Uri::parse(dir.path().to_str().unwrap())
+            .unwrap()
+            .path()
+            .clone();
         (dir, path)
     }
 
@@ -565,10 +667,19 @@ mod tests {
     fn a_write_leaves_nothing_else_behind() {
         let (_dir, root) = scratch();
         let storage = LocalStorage::new();
-        storage.put(&root.join("__schema/x"), Bytes::from_static(b"1")).unwrap();
-        storage.put(&root.join("y"), Bytes::from_static(b"2")).unwrap();
+        storage
+            .put(&root.join("__schema/x"), Bytes::from_static(b"1"))
+            .unwrap();
+        storage
+            .put(&root.join("y"), Bytes::from_static(b"2"))
+            .unwrap();
         let names = |path: &StorePath| -> Vec<String> {
-            storage.list(path).unwrap().into_iter().map(|e| e.name).collect()
+            storage
+                .list(path)
+                .unwrap()
+                .into_iter()
+                .map(|e| e.name)
+                .collect()
         };
         assert_eq!(names(&root), ["__schema", "y"]);
         assert_eq!(names(&root.join("__schema")), ["x"]);
@@ -580,8 +691,14 @@ mod tests {
         let storage = LocalStorage::new();
         let path = root.join("x");
         storage.put(&path, Bytes::from_static(b"123")).unwrap();
-        let request = ReadRequest { path, range: ReadRange::Bytes(1..1 << 60) };
-        assert!(matches!(storage.read(&[request]), Err(Error::Storage { op: "read", .. })));
+        let request = ReadRequest {
+            path,
+            range: ReadRange::Bytes(1..1 << 60),
+        };
+        assert!(matches!(
+            storage.read(&[request]),
+            Err(Error::Storage { op: "read", .. })
+        ));
     }
 
     #[test]
@@ -589,7 +706,9 @@ mod tests {
         let (_dir, root) = scratch();
         let storage = LocalStorage::new();
         let path = |i: usize| root.join(&format!("f{i}"));
-        let mut uploads: Vec<_> = (0..2000).map(|i| storage.upload(&path(i)).unwrap()).collect();
+        let mut uploads: Vec<_> = (0..2000)
+            .map(|i| storage.upload(&path(i)).unwrap())
+            .collect();
         for (i, upload) in uploads.iter_mut().enumerate() {
             upload.write(&[i as u8]).unwrap();
             upload.write(b"!").unwrap();
@@ -598,7 +717,10 @@ mod tests {
         uploads.drain(50..).for_each(drop);
         storage.finish_all(uploads).unwrap();
         assert_eq!(storage.list(&root).unwrap().len(), 50);
-        let read = ReadRequest { path: path(49), range: ReadRange::All };
+        let read = ReadRequest {
+            path: path(49),
+            range: ReadRange::All,
+        };
         assert_eq!(storage.read(&[read]).unwrap()[0][..], [49, b'!']);
         assert_eq!(storage.open_uploads.load(Ordering::Relaxed), 0);
     }
@@ -612,7 +734,13 @@ mod tests {
         let mut upload = storage.upload(&path).unwrap();
         (0..20).for_each(|i| upload.write(&piece(i)).unwrap());
         upload.finish().unwrap();
-        let bytes = storage.read(&[ReadRequest { path, range: ReadRange::All }]).unwrap().remove(0);
+        let bytes = storage
+            .read(&[ReadRequest {
+                path,
+                range: ReadRange::All,
+            }])
+            .unwrap()
+            .remove(0);
         assert!(bytes[..] == (0..20).flat_map(piece).collect::<Vec<_>>());
         let mut dropped = storage.upload(&root.join("y")).unwrap();
         (0..20).for_each(|i| dropped.write(&piece(i)).unwrap());
@@ -625,11 +753,18 @@ mod tests {
     fn links_count_as_what_they_point_at() {
         let (_dir, root) = scratch();
         let storage = LocalStorage::new();
-        storage.put(&root.join("real/x"), Bytes::from_static(b"1")).unwrap();
-        std::os::unix::fs::symlink(root.join("real").to_native(), root.join("link").to_native()).unwrap();
-        std::os::unix::fs::symlink(root.join("gone").to_native(), root.join("lost").to_native()).unwrap();
+        storage
+            .put(&root.join("real/x"), Bytes::from_static(b"1"))
+            .unwrap();
+        std::os::unix::fs::symlink(root.join("real").to_native(), root.join("link").to_native())
+            .unwrap();
+        std::os::unix::fs::symlink(root.join("gone").to_native(), root.join("lost").to_native())
+            .unwrap();
         let entries = storage.list(&root).unwrap();
-        let found: Vec<_> = entries.iter().map(|e| (e.name.as_str(), e.is_dir)).collect();
+        let found: Vec<_> = entries
+            .iter()
+            .map(|e| (e.name.as_str(), e.is_dir))
+            .collect();
         assert_eq!(found, [("link", true), ("real", true)]);
         // Deleting a link leaves what it points at.
         storage.delete(&[root.join("link")]).unwrap();

@@ -23,21 +23,31 @@ impl MemoryStorage {
 
     fn get(&self, path: &StorePath) -> Result<Bytes> {
         let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
-        objects.get(path.as_str()).cloned().ok_or_else(|| not_found(path))
+        objects
+            .get(path.as_str())
+            .cloned()
+            .ok_or_else(|| not_found(path))
     }
 }
 
 pub(super) fn not_found(path: &StorePath) -> Error {
-    Error::NotFound { uri: path.to_string(), what: "no such file" }
+    Error::NotFound {
+        uri: path.to_string(),
+        what: "no such file",
+    }
 }
 
 pub(super) fn already_exists(path: &StorePath) -> Error {
-    Error::AlreadyExists { uri: path.to_string() }
+    Error::AlreadyExists {
+        uri: path.to_string(),
+    }
 }
 
-/// Whether `key` is `path` or lies below it; nothing lies below the root, so that a slip cannot take all there is.
+/// Whether `key` is `path` or lies below it; nothing lies below the root, so that a slip cannot
+/// take all there is.
 fn is_within(key: &str, path: &str) -> bool {
-    key.strip_prefix(path).is_some_and(|rest| !path.is_empty() && (rest.is_empty() || rest.starts_with('/')))
+    key.strip_prefix(path)
+        .is_some_and(|rest| !path.is_empty() && (rest.is_empty() || rest.starts_with('/')))
 }
 
 #[derive(Debug)]
@@ -95,15 +105,28 @@ impl Storage for MemoryStorage {
         };
         let objects = self.objects.read().unwrap_or_else(PoisonError::into_inner);
         let mut entries: Vec<Entry> = Vec::new();
-        for (path, body) in objects.range::<str, _>((Bound::Included(prefix.as_str()), Bound::Unbounded)) {
-            let Some(rest) = path.strip_prefix(&prefix) else { break };
-            let (name, is_dir) = rest.split_once('/').map_or((rest, false), |(name, _)| (name, true));
+        for (path, body) in
+            objects.range::<str, _>((Bound::Included(prefix.as_str()), Bound::Unbounded))
+        {
+            let Some(rest) = path.strip_prefix(&prefix) else {
+                break;
+            };
+            let (name, is_dir) = rest
+                .split_once('/')
+                .map_or((rest, false), |(name, _)| (name, true));
             // Everything in one folder is one run of keys.
-            if entries.last().is_some_and(|last| is_dir && last.is_dir && last.name == name) {
+            if entries
+                .last()
+                .is_some_and(|last| is_dir && last.is_dir && last.name == name)
+            {
                 continue;
             }
             let size = Some(if is_dir { 0 } else { body.len() as u64 });
-            entries.push(Entry { name: name.to_owned(), is_dir, size });
+            entries.push(Entry {
+                name: name.to_owned(),
+                is_dir,
+                size,
+            });
         }
         entries.sort_by(|a, b| (&a.name, a.is_dir).cmp(&(&b.name, b.is_dir)));
         Ok(entries)
@@ -130,14 +153,22 @@ impl Storage for MemoryStorage {
     fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>> {
         let read = |path: &StorePath| {
             let body = self.get(path)?;
-            let start = body.len().saturating_sub(usize::try_from(len).unwrap_or(usize::MAX));
-            Ok(Tail { object_size: body.len() as u64, bytes: body.slice(start..) })
+            let start = body
+                .len()
+                .saturating_sub(usize::try_from(len).unwrap_or(usize::MAX));
+            Ok(Tail {
+                object_size: body.len() as u64,
+                bytes: body.slice(start..),
+            })
         };
         paths.iter().map(read).collect()
     }
 
     fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>> {
-        Ok(Box::new(OpenObject { path: path.clone(), body: self.get(path)? }))
+        Ok(Box::new(OpenObject {
+            path: path.clone(),
+            body: self.get(path)?,
+        }))
     }
 
     fn size(&self, path: &StorePath) -> Result<u64> {
@@ -155,7 +186,11 @@ impl Storage for MemoryStorage {
             return Err(already_exists(path));
         }
         let objects = Arc::clone(&self.objects);
-        Ok(Box::new(MemoryUpload { path: path.clone(), body: Vec::new(), objects }))
+        Ok(Box::new(MemoryUpload {
+            path: path.clone(),
+            body: Vec::new(),
+            objects,
+        }))
     }
 
     fn make_folder(&self, _path: &StorePath) -> Result<()> {
@@ -167,8 +202,11 @@ impl Storage for MemoryStorage {
         if objects.keys().any(|key| is_within(key, to.as_str())) {
             return Err(already_exists(to));
         }
-        let moved: Vec<String> =
-            objects.keys().filter(|key| is_within(key, from.as_str())).cloned().collect();
+        let moved: Vec<String> = objects
+            .keys()
+            .filter(|key| is_within(key, from.as_str()))
+            .cloned()
+            .collect();
         if moved.is_empty() {
             return Err(not_found(from));
         }

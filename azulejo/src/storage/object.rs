@@ -1,7 +1,8 @@
 //! Objects of S3, Google Cloud Storage, Azure and web servers.
 //!
-//! The engine's side is synchronous: every operation runs on the process's network threads while the caller waits on a
-//! channel. Requests of one operation go out side by side, up to a bound that all operations on a bucket share.
+//! The engine's side is synchronous: every operation runs on the process's network threads while
+//! the caller waits on a channel. Requests of one operation go out side by side, up to a bound that
+//! all operations on a bucket share.
 
 mod aws_profile;
 mod cancelled;
@@ -17,8 +18,8 @@ mod upload;
 use super::io_stats::{IoCounts, IoStats};
 use super::memory::{already_exists, not_found, too_short};
 use super::{
-    Entry, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, StoreSettings,
-    Tail, Upload,
+    Entry, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath,
+    StoreSettings, Tail, Upload,
 };
 use crate::cancel::CancelHandle;
 use crate::error::{Error, Result};
@@ -44,7 +45,8 @@ const LONGEST_PUT: usize = 32 << 20;
 /// Sizes and bounds of a store's requests.
 #[derive(Debug, Clone)]
 struct Limits {
-    /// Two ranges of one object at most this far apart are read as one: about what a round trip's time could carry.
+    /// Two ranges of one object at most this far apart are read as one: about what a round trip's
+    /// time could carry.
     gap: u64,
     /// Ranges are joined up to this size, and longer ones are read in pieces of it.
     piece: u64,
@@ -96,7 +98,9 @@ struct Shared {
 impl fmt::Debug for Shared {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Stores print their credentials.
-        f.debug_struct("Shared").field("limits", &self.limits).finish_non_exhaustive()
+        f.debug_struct("Shared")
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
     }
 }
 
@@ -111,19 +115,29 @@ impl ObjectStorage {
     /// The bucket, container or web server that a path names. No request is made yet.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for settings that contradict each other or lack something, [`Error::Unsupported`] for
-    /// paths of other storages.
+    /// [`Error::InvalidArgument`] for settings that contradict each other or lack something,
+    /// [`Error::Unsupported`] for paths of other storages.
     pub fn connect(path: &StorePath, settings: &StoreSettings, stats: &IoStats) -> Result<Self> {
         connect::connect(path, settings, stats)
     }
 
-    /// Objects in memory behind the code for object stores, for tests. Paths may have any scheme of an object store.
+    /// Objects in memory behind the code for object stores, for tests. Paths may have any scheme of
+    /// an object store.
     #[must_use]
     pub fn in_memory() -> Self {
         let stats = IoStats::new();
         let store = counting::Counting::new(object_store::memory::InMemory::new(), &stats);
-        let abilities = Abilities { full: true, tails: true };
-        Self::new(Arc::new(store), Limits::default(), abilities, &stats, Secrets::default())
+        let abilities = Abilities {
+            full: true,
+            tails: true,
+        };
+        Self::new(
+            Arc::new(store),
+            Limits::default(),
+            abilities,
+            &stats,
+            Secrets::default(),
+        )
     }
 
     /// The requests made of it.
@@ -141,8 +155,19 @@ impl ObjectStorage {
     ) -> Self {
         let gate = Arc::new(Semaphore::new(limits.parallel));
         let tails = AtomicBool::new(abilities.tails);
-        let shared = Shared { store, limits, abilities, tails, stats: stats.clone(), gate, secrets };
-        Self { shared: Arc::new(shared), cancel: CancelHandle::default() }
+        let shared = Shared {
+            store,
+            limits,
+            abilities,
+            tails,
+            stats: stats.clone(),
+            gate,
+            secrets,
+        };
+        Self {
+            shared: Arc::new(shared),
+            cancel: CancelHandle::default(),
+        }
     }
 
     /// The same objects; who waits for them stops when `handle` cancels.
@@ -153,7 +178,10 @@ impl ObjectStorage {
     }
 
     /// Runs an operation on the network's threads and waits for it, or for its being cancelled.
-    fn run<T: Send + 'static>(&self, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+    fn run<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
         let cancelled = Cancelled::by(&self.cancel);
         self.shared.run(async move { cancelled.unless(work).await })
     }
@@ -172,7 +200,9 @@ impl ObjectStorage {
         if self.shared.abilities.full {
             return Ok(());
         }
-        Err(Error::Unsupported(format!("cannot {op} {path}: web servers are for reading only")))
+        Err(Error::Unsupported(format!(
+            "cannot {op} {path}: web servers are for reading only"
+        )))
     }
 }
 
@@ -187,14 +217,19 @@ impl Drop for Running {
 }
 
 impl Shared {
-    fn run<T: Send + 'static>(&self, work: impl Future<Output = Result<T>> + Send + 'static) -> Result<T> {
+    fn run<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> Result<T> {
         let (sender, receiver) = sync_channel(1);
         let task = runtime::shared()?.spawn(async move {
             // Nobody may be waiting any more, which is no error.
             let _ = sender.send(work.await);
         });
         let _running = Running(task.abort_handle());
-        self.stats.waiting(|| receiver.recv()).unwrap_or_else(|_| Err(ended()))
+        self.stats
+            .waiting(|| receiver.recv())
+            .unwrap_or_else(|_| Err(ended()))
     }
 
     fn error(
@@ -218,11 +253,19 @@ impl Shared {
             (path.parts_count() == key.parts_count() + 1).then_some(name)
         };
         for folder in &listing.common_prefixes {
-            entries.extend(child(folder).map(|name| Entry { name, is_dir: true, size: Some(0) }));
+            entries.extend(child(folder).map(|name| Entry {
+                name,
+                is_dir: true,
+                size: Some(0),
+            }));
         }
         for object in &listing.objects {
             let size = Some(object.size);
-            entries.extend(child(&object.location).map(|name| Entry { name, is_dir: false, size }));
+            entries.extend(child(&object.location).map(|name| Entry {
+                name,
+                is_dir: false,
+                size,
+            }));
         }
         entries.sort_by(|a, b| (&a.name, a.is_dir).cmp(&(&b.name, b.is_dir)));
         Ok(entries)
@@ -238,7 +281,9 @@ impl Shared {
             }
             Ok(found)
         };
-        observed(collect).await.map_err(|failure| self.error("list", path, failure))
+        observed(collect)
+            .await
+            .map_err(|failure| self.error("list", path, failure))
     }
 
     async fn exists(&self, path: &StorePath, key: &Path) -> Result<bool> {
@@ -249,11 +294,14 @@ impl Shared {
         }
     }
 
-    /// Deletes objects, again where a connection broke: clients of stores do not know that this does no harm.
+    /// Deletes objects, again where a connection broke: clients of stores do not know that this
+    /// does no harm.
     async fn delete_all(&self, path: &StorePath, keys: Vec<Path>) -> Result<()> {
         let mut attempt = 1;
         loop {
-            let Err((error, answer)) = observed(self.delete_once(&keys)).await else { return Ok(()) };
+            let Err((error, answer)) = observed(self.delete_once(&keys)).await else {
+                return Ok(());
+            };
             let is_broken = answer.status.is_none() && !answer.timed_out && !answer.unreachable;
             if !is_broken || attempt >= self.limits.tries {
                 return Err(self.error("delete", path, (error, answer)));
@@ -266,7 +314,9 @@ impl Shared {
     async fn delete_once(&self, keys: &[Path]) -> object_store::Result<()> {
         let mut outcome = Ok(());
         let keys: Vec<_> = keys.iter().cloned().map(Ok).collect();
-        let mut deleted = self.store.delete_stream(futures_util::stream::iter(keys).boxed());
+        let mut deleted = self
+            .store
+            .delete_stream(futures_util::stream::iter(keys).boxed());
         while let Some(result) = deleted.next().await {
             match result {
                 Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
@@ -285,10 +335,13 @@ fn ended() -> Error {
 /// The object's name in its bucket.
 fn key_of(path: &StorePath) -> Result<Path> {
     let Some((_, _, key)) = path.object_parts() else {
-        return Err(Error::Unsupported(format!("{path}: no path of an object store")));
+        return Err(Error::Unsupported(format!(
+            "{path}: no path of an object store"
+        )));
     };
-    let unnamed =
-        |why: &dyn fmt::Display| Error::InvalidArgument(format!("{path}: no name for an object: {why}"));
+    let unnamed = |why: &dyn fmt::Display| {
+        Error::InvalidArgument(format!("{path}: no name for an object: {why}"))
+    };
     // Members of groups may lie beside them; buckets know no such steps.
     let mut parts: Vec<&str> = Vec::new();
     for part in key.split('/') {
@@ -305,12 +358,15 @@ fn key_of(path: &StorePath) -> Result<Path> {
 fn object_key(path: &StorePath) -> Result<Path> {
     let key = key_of(path)?;
     if key.as_ref().is_empty() {
-        return Err(Error::InvalidArgument(format!("{path}: a whole bucket is no object")));
+        return Err(Error::InvalidArgument(format!(
+            "{path}: a whole bucket is no object"
+        )));
     }
     Ok(key)
 }
 
-/// Whether a path lies in a folder that holds files only, by its name: such are deleted by the hundred.
+/// Whether a path lies in a folder that holds files only, by its name: such are deleted by the
+/// hundred.
 fn is_surely_an_object(path: &StorePath) -> bool {
     let folder = path.parent();
     let folder = folder.as_ref().map_or("", StorePath::name);
@@ -326,7 +382,11 @@ struct RemoteObject {
 
 impl ObjectReader for RemoteObject {
     fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
-        self.storage.read_into(&mut [ReadInto { path: self.path.clone(), offset, out }])
+        self.storage.read_into(&mut [ReadInto {
+            path: self.path.clone(),
+            offset,
+            out,
+        }])
     }
 }
 
@@ -396,7 +456,10 @@ impl Storage for ObjectStorage {
     }
 
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
-        if let Some(past) = requests.iter().find(|r| r.offset.checked_add(r.out.len() as u64).is_none()) {
+        if let Some(past) = requests
+            .iter()
+            .find(|r| r.offset.checked_add(r.out.len() as u64).is_none())
+        {
             return Err(too_short(&past.path, u64::MAX, past.offset));
         }
         let plain: Vec<_> = requests
@@ -428,8 +491,9 @@ impl Storage for ObjectStorage {
                 let part = receiver.recv().unwrap_or_else(|_| Err(ended()))?;
                 missing = missing.saturating_sub(part.bytes.len() as u64);
                 plan.place(&part, |request, offset, bytes| {
-                    let out =
-                        requests.get_mut(request).and_then(|r| r.out.get_mut(offset..offset + bytes.len()));
+                    let out = requests
+                        .get_mut(request)
+                        .and_then(|r| r.out.get_mut(offset..offset + bytes.len()));
                     if let Some(out) = out {
                         out.copy_from_slice(bytes);
                     }
@@ -440,12 +504,15 @@ impl Storage for ObjectStorage {
     }
 
     fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>> {
-        Ok(Box::new(RemoteObject { storage: self.clone(), path: path.clone() }))
+        Ok(Box::new(RemoteObject {
+            storage: self.clone(),
+            path: path.clone(),
+        }))
     }
 
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
-        let started =
-            fetch::Plan::new(&requests, &self.shared.limits).and_then(|plan| Ok((plan, runtime::shared()?)));
+        let started = fetch::Plan::new(&requests, &self.shared.limits)
+            .and_then(|plan| Ok((plan, runtime::shared()?)));
         let (plan, runtime) = match started {
             Ok(started) => started,
             Err(error) => return PendingRead::ready(Err(error)),
@@ -458,7 +525,9 @@ impl Storage for ObjectStorage {
             let _ = sender.send(cancelled.unless(plan.fetch(&shared)).await);
         });
         let running = Running(task.abort_handle());
-        PendingRead::new(receiver).timed(&self.shared.stats).stopped_by(move || drop(running))
+        PendingRead::new(receiver)
+            .timed(&self.shared.stats)
+            .stopped_by(move || drop(running))
     }
 
     fn size(&self, path: &StorePath) -> Result<u64> {
@@ -468,7 +537,9 @@ impl Storage for ObjectStorage {
         }
         self.run(async move {
             let head = observed(shared.store.head(&key)).await;
-            Ok(head.map_err(|failure| shared.error("read", &path, failure))?.size)
+            Ok(head
+                .map_err(|failure| shared.error("read", &path, failure))?
+                .size)
         })
     }
 
@@ -483,17 +554,24 @@ impl Storage for ObjectStorage {
         // Not cancelled: nobody could say whether it is there.
         self.shared.run(async move {
             let put = observed(shared.store.put(&key, PutPayload::from(body))).await;
-            put.map(drop).map_err(|failure| shared.error("write", &place, failure))
+            put.map(drop)
+                .map_err(|failure| shared.error("write", &place, failure))
         })
     }
 
     fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
         self.writable("write", path)?;
-        Ok(Box::new(upload::ObjectUpload::new(self, path, object_key(path)?)))
+        Ok(Box::new(upload::ObjectUpload::new(
+            self,
+            path,
+            object_key(path)?,
+        )))
     }
 
     fn finish_all(&self, mut uploads: Vec<Box<dyn Upload>>) -> Result<()> {
-        uploads.iter_mut().try_for_each(|upload| upload.begin_finish())?;
+        uploads
+            .iter_mut()
+            .try_for_each(|upload| upload.begin_finish())?;
         uploads.into_iter().try_for_each(Upload::finish)
     }
 
@@ -505,11 +583,15 @@ impl Storage for ObjectStorage {
         self.writable("move", from)?;
         let (source, target) = (object_key(from)?, object_key(to)?);
         if from.object_parts().map(|p| (p.0, p.1)) != to.object_parts().map(|p| (p.0, p.1)) {
-            return Err(Error::Unsupported(format!("cannot move {from} to {to}: the buckets differ")));
+            return Err(Error::Unsupported(format!(
+                "cannot move {from} to {to}: the buckets differ"
+            )));
         }
         let (shared, from, to) = (Arc::clone(&self.shared), from.clone(), to.clone());
         self.shared.run(async move {
-            if !shared.all_within(&to, &target).await?.is_empty() || shared.exists(&to, &target).await? {
+            if !shared.all_within(&to, &target).await?.is_empty()
+                || shared.exists(&to, &target).await?
+            {
                 return Err(already_exists(&to));
             }
             let mut keys = shared.all_within(&from, &source).await?;
@@ -521,7 +603,10 @@ impl Storage for ObjectStorage {
             }
             let mut copies = JoinSet::new();
             for key in keys.clone() {
-                let rest = key.as_ref().strip_prefix(source.as_ref()).unwrap_or_default();
+                let rest = key
+                    .as_ref()
+                    .strip_prefix(source.as_ref())
+                    .unwrap_or_default();
                 let copy = Path::parse(format!("{target}{rest}"))
                     .map_err(|e| Error::InvalidArgument(format!("{to}: {e}")))?;
                 let (shared, from) = (Arc::clone(&shared), from.clone());
@@ -539,7 +624,9 @@ impl Storage for ObjectStorage {
     }
 
     fn delete(&self, paths: &[StorePath]) -> Result<()> {
-        let Some(first) = paths.first().cloned() else { return Ok(()) };
+        let Some(first) = paths.first().cloned() else {
+            return Ok(());
+        };
         self.writable("delete", &first)?;
         let keys: Vec<Path> = paths.iter().map(object_key).collect::<Result<_>>()?;
         let (shared, paths) = (Arc::clone(&self.shared), paths.to_vec());

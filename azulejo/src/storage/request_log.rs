@@ -1,8 +1,8 @@
 //! A storage that writes down what is asked of another: the IO plan of a query as a test sees it.
 
 use super::{
-    Entry, Hold, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath, Tail,
-    Upload,
+    Entry, Hold, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath,
+    Tail, Upload,
 };
 use crate::error::Result;
 use bytes::Bytes;
@@ -75,7 +75,12 @@ impl RequestLog {
     /// Number of ranges read.
     #[must_use]
     pub fn read_num(&self) -> usize {
-        self.lock(|log| log.requests.iter().filter(|r| matches!(r, Request::Read { .. })).count())
+        self.lock(|log| {
+            log.requests
+                .iter()
+                .filter(|r| matches!(r, Request::Read { .. }))
+                .count()
+        })
     }
 
     /// Number of batches that reads came in.
@@ -87,14 +92,25 @@ impl RequestLog {
     /// Number of folders listed.
     #[must_use]
     pub fn list_num(&self) -> usize {
-        self.lock(|log| log.requests.iter().filter(|r| matches!(r, Request::List(_))).count())
+        self.lock(|log| {
+            log.requests
+                .iter()
+                .filter(|r| matches!(r, Request::List(_)))
+                .count()
+        })
     }
 
     /// Number of bytes read.
     #[must_use]
     pub fn bytes_read(&self) -> u64 {
         self.lock(|log| {
-            let bytes = |r: &Request| if let Request::Read { bytes, .. } = r { *bytes } else { 0 };
+            let bytes = |r: &Request| {
+                if let Request::Read { bytes, .. } = r {
+                    *bytes
+                } else {
+                    0
+                }
+            };
             log.requests.iter().map(bytes).sum()
         })
     }
@@ -108,12 +124,13 @@ impl RequestLog {
             let batch = log.batches;
             log.batches += 1;
             let reads = reads.into_iter();
-            log.requests.extend(reads.map(|(path, range, bytes)| Request::Read {
-                path,
-                range,
-                bytes,
-                batch,
-            }));
+            log.requests
+                .extend(reads.map(|(path, range, bytes)| Request::Read {
+                    path,
+                    range,
+                    bytes,
+                    batch,
+                }));
         });
     }
 
@@ -122,7 +139,8 @@ impl RequestLog {
     }
 }
 
-/// Passes everything on to another storage and logs it. Failed reads are logged with the bytes asked for as 0.
+/// Passes everything on to another storage and logs it. Failed reads are logged with the bytes
+/// asked for as 0.
 #[derive(Debug, Clone)]
 pub struct RequestLogStorage {
     inner: Arc<dyn Storage>,
@@ -133,7 +151,10 @@ impl RequestLogStorage {
     /// Wraps a storage.
     #[must_use]
     pub fn new(inner: Arc<dyn Storage>) -> Self {
-        Self { inner, log: RequestLog::default() }
+        Self {
+            inner,
+            log: RequestLog::default(),
+        }
     }
 
     /// The log that it writes.
@@ -143,10 +164,18 @@ impl RequestLogStorage {
     }
 
     fn log_reads(&self, requests: &[ReadRequest], result: &Result<Vec<Bytes>>) {
-        let sizes = result.as_deref().unwrap_or(&[]).iter().map(|b| b.len() as u64);
+        let sizes = result
+            .as_deref()
+            .unwrap_or(&[])
+            .iter()
+            .map(|b| b.len() as u64);
         let sizes = sizes.chain(std::iter::repeat(0));
-        self.log
-            .push_batch(requests.iter().zip(sizes).map(|(r, n)| (r.path.clone(), Some(r.range.clone()), n)));
+        self.log.push_batch(
+            requests
+                .iter()
+                .zip(sizes)
+                .map(|(r, n)| (r.path.clone(), Some(r.range.clone()), n)),
+        );
     }
 }
 
@@ -184,7 +213,8 @@ impl Storage for RequestLogStorage {
     }
 
     fn list_all(&self, dirs: &[StorePath]) -> Result<Vec<Vec<Entry>>> {
-        dirs.iter().for_each(|dir| self.log.push(Request::List(dir.clone())));
+        dirs.iter()
+            .for_each(|dir| self.log.push(Request::List(dir.clone())));
         self.inner.list_all(dirs)
     }
 
@@ -196,16 +226,29 @@ impl Storage for RequestLogStorage {
 
     fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>> {
         let result = self.inner.read_tails(paths, len);
-        let sizes = result.as_deref().unwrap_or(&[]).iter().map(|tail| tail.bytes.len() as u64);
+        let sizes = result
+            .as_deref()
+            .unwrap_or(&[])
+            .iter()
+            .map(|tail| tail.bytes.len() as u64);
         let sizes = sizes.chain(std::iter::repeat(0));
-        self.log.push_batch(paths.iter().zip(sizes).map(|(path, n)| (path.clone(), None, n)));
+        self.log.push_batch(
+            paths
+                .iter()
+                .zip(sizes)
+                .map(|(path, n)| (path.clone(), None, n)),
+        );
         result
     }
 
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
         let whole = |r: &ReadInto<'_>| {
             let len = r.out.len() as u64;
-            (r.path.clone(), Some(ReadRange::Bytes(r.offset..r.offset.saturating_add(len))), len)
+            (
+                r.path.clone(),
+                Some(ReadRange::Bytes(r.offset..r.offset.saturating_add(len))),
+                len,
+            )
         };
         let reads: Vec<_> = requests.iter().map(whole).collect();
         self.log.push_batch(reads);
@@ -218,16 +261,25 @@ impl Storage for RequestLogStorage {
 
     fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>> {
         let inner = self.inner.open(path)?;
-        Ok(Box::new(LoggedReader { path: path.clone(), inner, log: self.log.clone() }))
+        Ok(Box::new(LoggedReader {
+            path: path.clone(),
+            inner,
+            log: self.log.clone(),
+        }))
     }
 
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
-        // Sizes are logged when the read starts, so that the order of the log does not depend on threads.
+        // Sizes are logged when the read starts, so that the order of the log does not depend on
+        // threads.
         let asked = |r: &ReadRequest| match &r.range {
             ReadRange::Bytes(range) => range.end.saturating_sub(range.start),
             ReadRange::All => 0,
         };
-        self.log.push_batch(requests.iter().map(|r| (r.path.clone(), Some(r.range.clone()), asked(r))));
+        self.log.push_batch(
+            requests
+                .iter()
+                .map(|r| (r.path.clone(), Some(r.range.clone()), asked(r))),
+        );
         self.inner.start_read(requests)
     }
 
@@ -256,7 +308,10 @@ impl Storage for RequestLogStorage {
     }
 
     fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
-        self.log.push(Request::Rename { from: from.clone(), to: to.clone() });
+        self.log.push(Request::Rename {
+            from: from.clone(),
+            to: to.clone(),
+        });
         self.inner.rename(from, to)
     }
 
@@ -290,13 +345,37 @@ mod tests {
         let path = StorePath::memory("x");
         storage.put(&path, Bytes::from_static(b"12345")).unwrap();
         let _ = log.take();
-        let read = |range| ReadRequest { path: path.clone(), range };
-        storage.read(&[read(ReadRange::Bytes(1..3)), read(ReadRange::All)]).unwrap();
+        let read = |range| ReadRequest {
+            path: path.clone(),
+            range,
+        };
+        storage
+            .read(&[read(ReadRange::Bytes(1..3)), read(ReadRange::All)])
+            .unwrap();
         storage.read_tails(std::slice::from_ref(&path), 4).unwrap();
-        storage.start_read(vec![read(ReadRange::Bytes(0..1))]).wait().unwrap();
-        assert_eq!((log.read_num(), log.batch_num(), log.bytes_read(), log.list_num()), (4, 3, 12, 0));
+        storage
+            .start_read(vec![read(ReadRange::Bytes(0..1))])
+            .wait()
+            .unwrap();
+        assert_eq!(
+            (
+                log.read_num(),
+                log.batch_num(),
+                log.bytes_read(),
+                log.list_num()
+            ),
+            (4, 3, 12, 0)
+        );
         let range = Some(ReadRange::Bytes(1..3));
-        assert_eq!(log.take()[0], Request::Read { path: path.clone(), range, bytes: 2, batch: 0 });
+        assert_eq!(
+            log.take()[0],
+            Request::Read {
+                path: path.clone(),
+                range,
+                bytes: 2,
+                batch: 0
+            }
+        );
         assert!(log.requests().is_empty());
     }
 }

@@ -70,8 +70,8 @@ const KNOWN: &[(&str, Kind)] = &[
     ("vfs.s3.verify_ssl", Kind::Bool),
 ];
 
-/// Settings of object stores: `vfs.s3.region`, `vfs.azure.storage_account_name` and others. What is not set comes from the
-/// environment, as each cloud's own programs have it.
+/// Settings of object stores: `vfs.s3.region`, `vfs.azure.storage_account_name` and others. What is
+/// not set comes from the environment, as each cloud's own programs have it.
 ///
 /// Secrets are not printed.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -100,14 +100,24 @@ impl StoreSettings {
     /// Sets a value; an empty one takes the setting back.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if there is no such setting, or if a number or truth value is none.
+    /// [`Error::InvalidArgument`] if there is no such setting, or if a number or truth value is
+    /// none.
     pub fn set(&mut self, name: &str, value: &str) -> Result<()> {
         let Some(kind) = kind_of(name) else {
             let family = name.rsplit_once('.').map_or("(none)", |(family, _)| family);
-            let mut near: Vec<_> =
-                KNOWN.iter().map(|(known, _)| *known).filter(|known| known.starts_with(family)).collect();
+            let mut near: Vec<_> = KNOWN
+                .iter()
+                .map(|(known, _)| *known)
+                .filter(|known| known.starts_with(family))
+                .collect();
             if near.is_empty() {
-                near = vec!["vfs.s3.*", "vfs.gcs.*", "vfs.azure.*", "vfs.http.*", "vfs.min_batch_gap"];
+                near = vec![
+                    "vfs.s3.*",
+                    "vfs.gcs.*",
+                    "vfs.azure.*",
+                    "vfs.http.*",
+                    "vfs.min_batch_gap",
+                ];
             }
             return Err(Error::InvalidArgument(format!(
                 "no setting {name:?}; there are {}",
@@ -120,10 +130,14 @@ impl StoreSettings {
         }
         match kind {
             Kind::Bool if truth(value).is_none() => {
-                return Err(Error::InvalidArgument(format!("{name} is true or false, not {value:?}")));
+                return Err(Error::InvalidArgument(format!(
+                    "{name} is true or false, not {value:?}"
+                )));
             }
             Kind::Number if value.parse::<u64>().is_err() => {
-                return Err(Error::InvalidArgument(format!("{name} is a whole number, not {value:?}")));
+                return Err(Error::InvalidArgument(format!(
+                    "{name} is a whole number, not {value:?}"
+                )));
             }
             _ => {}
         }
@@ -149,13 +163,18 @@ impl StoreSettings {
 
     #[cfg(feature = "object-store")]
     pub(super) fn millis(&self, name: &str) -> Option<Duration> {
-        self.number(name).filter(|ms| *ms > 0).map(Duration::from_millis)
+        self.number(name)
+            .filter(|ms| *ms > 0)
+            .map(Duration::from_millis)
     }
 
     /// The values that must not appear in any text.
     #[cfg(feature = "object-store")]
     pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
-        self.values.iter().filter(|(name, _)| kind_of(name) == Some(Kind::Secret)).map(|(_, value)| &**value)
+        self.values
+            .iter()
+            .filter(|(name, _)| kind_of(name) == Some(Kind::Secret))
+            .map(|(_, value)| &**value)
     }
 }
 
@@ -170,7 +189,10 @@ impl fmt::Debug for StoreSettings {
 }
 
 fn kind_of(name: &str) -> Option<Kind> {
-    KNOWN.iter().find(|(known, _)| *known == name).map(|(_, kind)| *kind)
+    KNOWN
+        .iter()
+        .find(|(known, _)| *known == name)
+        .map(|(_, kind)| *kind)
 }
 
 fn truth(value: &str) -> Option<bool> {
@@ -207,8 +229,12 @@ mod tests {
     #[test]
     fn secrets_are_not_shown() {
         let mut settings = StoreSettings::new();
-        settings.set("vfs.s3.aws_secret_access_key", "hush").unwrap();
-        settings.set("vfs.azure.storage_sas_token", "sig=hush").unwrap();
+        settings
+            .set("vfs.s3.aws_secret_access_key", "hush")
+            .unwrap();
+        settings
+            .set("vfs.azure.storage_sas_token", "sig=hush")
+            .unwrap();
         settings.set("vfs.s3.region", "here").unwrap();
         let shown = format!("{settings:?}");
         assert!(!shown.contains("hush") && shown.contains("here"), "{shown}");

@@ -28,7 +28,15 @@ impl Stores {
     pub(crate) fn new(local: Arc<dyn Storage>, memory: Arc<dyn Storage>, tile_cache: u64) -> Self {
         let (objects, mounted, stats) = (Arc::default(), Arc::default(), IoStats::new());
         let cache = Arc::new(TileCache::new(tile_cache, &stats));
-        Self { local, memory, objects, mounted, stats, cache, cancel: CancelHandle::default() }
+        Self {
+            local,
+            memory,
+            objects,
+            mounted,
+            stats,
+            cache,
+            cancel: CancelHandle::default(),
+        }
     }
 
     /// The same storages; the cache too, unless another size is asked for.
@@ -45,7 +53,10 @@ impl Stores {
         let (scheme, authority, _) = root.object_parts()?;
         let mut mounted = (*self.mounted).clone();
         mounted.insert((scheme, authority.to_owned()), storage);
-        Some(Self { mounted: Arc::new(mounted), ..self.clone() })
+        Some(Self {
+            mounted: Arc::new(mounted),
+            ..self.clone()
+        })
     }
 
     /// Requests made of object stores.
@@ -74,7 +85,9 @@ impl Stores {
     }
 
     fn object(&self, path: &StorePath, settings: &StoreSettings) -> Result<Arc<dyn Storage>> {
-        let Some((scheme, authority, _)) = path.object_parts() else { return Ok(Arc::clone(&self.local)) };
+        let Some((scheme, authority, _)) = path.object_parts() else {
+            return Ok(Arc::clone(&self.local));
+        };
         let place = (scheme, authority.to_owned());
         if let Some(storage) = self.mounted.get(&place) {
             return Ok(Arc::clone(storage));
@@ -97,7 +110,9 @@ fn connect(
     stats: &IoStats,
     cancel: &CancelHandle,
 ) -> Result<Arc<dyn Storage>> {
-    Ok(Arc::new(super::ObjectStorage::connect(path, settings, stats)?.cancelled_by(cancel)))
+    Ok(Arc::new(
+        super::ObjectStorage::connect(path, settings, stats)?.cancelled_by(cancel),
+    ))
 }
 
 #[cfg(not(feature = "object-store"))]
@@ -107,7 +122,9 @@ fn connect(
     _stats: &IoStats,
     _cancel: &CancelHandle,
 ) -> Result<Arc<dyn Storage>> {
-    let scheme = path.object_parts().map_or("", |(scheme, ..)| scheme.as_str());
+    let scheme = path
+        .object_parts()
+        .map_or("", |(scheme, ..)| scheme.as_str());
     Err(crate::Error::Unsupported(format!(
         "{path}: {scheme}:// needs the object store feature, which this build does not have"
     )))

@@ -14,7 +14,8 @@ enum Scheme {
     Object(ObjectScheme),
 }
 
-/// Which service an object's URI names. `s3a`, `gcs` and `az` are other names of `s3`, `gs` and `azure`.
+/// Which service an object's URI names. `s3a`, `gcs` and `az` are other names of `s3`, `gs` and
+/// `azure`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum ObjectScheme {
     /// `s3://bucket/..`: Amazon S3 and what speaks its protocol.
@@ -57,13 +58,15 @@ impl ObjectScheme {
         }
     }
 
-    /// Whether `%XX` in a URI stands for a byte: bucket services take names as they are typed, web servers do not.
+    /// Whether `%XX` in a URI stands for a byte: bucket services take names as they are typed, web
+    /// servers do not.
     fn is_escaped(self) -> bool {
         matches!(self, Self::Http | Self::Https)
     }
 }
 
-/// An object or folder in a storage: absolute, `/` between components, none at the end. Cheap to clone.
+/// An object or folder in a storage: absolute, `/` between components, none at the end. Cheap to
+/// clone.
 ///
 /// Prints as a URI that [`Uri::parse`] reads back.
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -73,29 +76,42 @@ pub struct StorePath {
 }
 
 impl StorePath {
-    /// A path of local files. Components are separated by `/`; on Windows it begins with a drive (`C:/..`) or `//host`.
+    /// A path of local files. Components are separated by `/`; on Windows it begins with a drive
+    /// (`C:/..`) or `//host`.
     #[must_use]
     pub fn local(path: &str) -> Self {
-        Self { scheme: Scheme::File, path: tidy(path, true).into() }
+        Self {
+            scheme: Scheme::File,
+            path: tidy(path, true).into(),
+        }
     }
 
     /// A path in a [`MemoryStorage`](super::MemoryStorage).
     #[must_use]
     pub fn memory(path: &str) -> Self {
-        Self { scheme: Scheme::Memory, path: tidy(path, false).into() }
+        Self {
+            scheme: Scheme::Memory,
+            path: tidy(path, false).into(),
+        }
     }
 
-    /// An object or folder in a bucket, a container or on a web server: `authority` is its name, `key` the path in it.
+    /// An object or folder in a bucket, a container or on a web server: `authority` is its name,
+    /// `key` the path in it.
     #[must_use]
     pub fn object(scheme: ObjectScheme, authority: &str, key: &str) -> Self {
-        let root = Self { scheme: Scheme::Object(scheme), path: authority.into() };
+        let root = Self {
+            scheme: Scheme::Object(scheme),
+            path: authority.into(),
+        };
         root.join(&tidy(key, false))
     }
 
     /// The service, the bucket (container, host) and the path in it; `None` for files and memory.
     #[must_use]
     pub fn object_parts(&self) -> Option<(ObjectScheme, &str, &str)> {
-        let Scheme::Object(scheme) = self.scheme else { return None };
+        let Scheme::Object(scheme) = self.scheme else {
+            return None;
+        };
         let (authority, key) = self.path.split_once('/').unwrap_or((&self.path, ""));
         Some((scheme, authority, key))
     }
@@ -112,7 +128,10 @@ impl StorePath {
             }
             path.push_str(name);
         }
-        Self { scheme: self.scheme, path: path.into() }
+        Self {
+            scheme: self.scheme,
+            path: path.into(),
+        }
     }
 
     /// The folder that holds it; `None` for a root.
@@ -126,14 +145,23 @@ impl StorePath {
         if name.is_empty() {
             return None;
         }
-        let parent = if parent.is_empty() && self.scheme == Scheme::File { "/" } else { parent };
-        Some(Self { scheme: self.scheme, path: parent.into() })
+        let parent = if parent.is_empty() && self.scheme == Scheme::File {
+            "/"
+        } else {
+            parent
+        };
+        Some(Self {
+            scheme: self.scheme,
+            path: parent.into(),
+        })
     }
 
     /// The last component; empty for a root.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.path.rsplit_once('/').map_or(&*self.path, |(_, name)| name)
+        self.path
+            .rsplit_once('/')
+            .map_or(&*self.path, |(_, name)| name)
     }
 
     /// The path as text, without a scheme and not escaped.
@@ -142,7 +170,8 @@ impl StorePath {
         &self.path
     }
 
-    /// This path relative to `base`; `None` if it does not lie below it. Empty if both are the same.
+    /// This path relative to `base`; `None` if it does not lie below it. Empty if both are the
+    /// same.
     #[must_use]
     pub fn relative_to(&self, base: &Self) -> Option<&str> {
         if self.scheme != base.scheme {
@@ -151,7 +180,9 @@ impl StorePath {
         let rest = self.path.strip_prefix(&*base.path)?;
         match rest.strip_prefix('/') {
             Some(rest) => Some(rest),
-            None if rest.is_empty() || base.path.is_empty() || base.path.ends_with('/') => Some(rest),
+            None if rest.is_empty() || base.path.is_empty() || base.path.ends_with('/') => {
+                Some(rest)
+            }
             None => None,
         }
     }
@@ -172,7 +203,8 @@ impl StorePath {
 impl fmt::Display for StorePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.scheme {
-            // A Windows drive needs a third slash, a host on the network (`//host`) brings its own two.
+            // A Windows drive needs a third slash, a host on the network (`//host`) brings its own
+            // two.
             Scheme::File if self.path.starts_with("//") => write!(f, "file:{}", self.path),
             Scheme::File if self.path.starts_with('/') => write!(f, "file://{}", self.path),
             Scheme::File => write!(f, "file:///{}", self.path),
@@ -205,26 +237,37 @@ pub enum Uri {
 impl Uri {
     /// Parses a URI or a path. Relative paths are taken from the current directory.
     ///
-    /// What follows `file://` is a path as it is, as TileDB stores it in groups and commits: `%20` is three characters. So are
-    /// names in buckets. In a URI of a web server `%XX` stands for that byte, and what is no such escape stays as it is.
+    /// What follows `file://` is a path as it is, as TileDB stores it in groups and commits: `%20`
+    /// is three characters. So are names in buckets. In a URI of a web server `%XX` stands for that
+    /// byte, and what is no such escape stays as it is.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for schemes that this build has no storage for, [`Error::InvalidArgument`] for an empty
-    /// text or a bad URI.
+    /// [`Error::Unsupported`] for schemes that this build has no storage for,
+    /// [`Error::InvalidArgument`] for an empty text or a bad URI.
     pub fn parse(text: &str) -> Result<Self> {
         if text.is_empty() {
-            return Err(Error::InvalidArgument("an empty URI: give a path, file:// or mem://".into()));
+            return Err(Error::InvalidArgument(
+                "an empty URI: give a path, file:// or mem://".into(),
+            ));
         }
         if text.contains('\0') {
-            return Err(Error::InvalidArgument(format!("{text:?}: a URI cannot contain a zero byte")));
+            return Err(Error::InvalidArgument(format!(
+                "{text:?}: a URI cannot contain a zero byte"
+            )));
         }
-        let Some((scheme, rest)) = split_scheme(text) else { return local(text, text) };
+        let Some((scheme, rest)) = split_scheme(text) else {
+            return local(text, text);
+        };
         match scheme.to_ascii_lowercase().as_str() {
             "file" => {
-                let rest =
-                    rest.strip_prefix("localhost").filter(|path| path.starts_with('/')).unwrap_or(rest);
+                let rest = rest
+                    .strip_prefix("localhost")
+                    .filter(|path| path.starts_with('/'))
+                    .unwrap_or(rest);
                 if rest.is_empty() {
-                    return Err(Error::InvalidArgument(format!("{text}: the path is missing")));
+                    return Err(Error::InvalidArgument(format!(
+                        "{text}: the path is missing"
+                    )));
                 }
                 local(without_drive_slash(rest), text)
             }
@@ -283,9 +326,15 @@ fn local(path: &str, text: &str) -> Result<Uri> {
         source,
     })?;
     let Some(absolute) = absolute.to_str() else {
-        return Err(Error::InvalidArgument(format!("{text}: the current directory's name is not UTF-8")));
+        return Err(Error::InvalidArgument(format!(
+            "{text}: the current directory's name is not UTF-8"
+        )));
     };
-    let absolute = if cfg!(windows) { absolute.replace('\\', "/") } else { absolute.to_owned() };
+    let absolute = if cfg!(windows) {
+        absolute.replace('\\', "/")
+    } else {
+        absolute.to_owned()
+    };
     Ok(Uri::Local(StorePath::local(&absolute)))
 }
 
@@ -320,7 +369,9 @@ fn object(scheme: ObjectScheme, rest: &str, text: &str) -> Result<Uri> {
         )));
     }
     match unescape(key) {
-        Some(key) if !key.contains('\0') => Ok(Uri::Object(StorePath::object(scheme, authority, &key))),
+        Some(key) if !key.contains('\0') => {
+            Ok(Uri::Object(StorePath::object(scheme, authority, &key)))
+        }
         _ => invalid("its escapes are not UTF-8"),
     }
 }
@@ -330,7 +381,9 @@ fn split_scheme(text: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = text.split_once("://")?;
     let named = scheme.len() > 1
         && scheme.starts_with(|c: char| c.is_ascii_alphabetic())
-        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
+        && scheme
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "+-.".contains(c));
     named.then_some((scheme, rest))
 }
 
@@ -342,7 +395,8 @@ fn without_drive_slash(path: &str) -> &str {
     }
 }
 
-/// Drops empty and `.` components and slashes at the end. `..` stays: what it means is up to the file system.
+/// Drops empty and `.` components and slashes at the end. `..` stays: what it means is up to the
+/// file system.
 fn tidy(path: &str, rooted: bool) -> String {
     let root = match path {
         _ if !rooted => "",
@@ -352,7 +406,10 @@ fn tidy(path: &str, rooted: bool) -> String {
     };
     let mut tidied = String::with_capacity(path.len());
     tidied.push_str(root);
-    for part in path.split('/').filter(|part| !part.is_empty() && *part != ".") {
+    for part in path
+        .split('/')
+        .filter(|part| !part.is_empty() && *part != ".")
+    {
         if tidied.len() > root.len() {
             tidied.push('/');
         }
@@ -366,7 +423,11 @@ fn unescape(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {
-        let digit = |b: u8| char::from(b).to_digit(16).and_then(|d| u8::try_from(d).ok());
+        let digit = |b: u8| {
+            char::from(b)
+                .to_digit(16)
+                .and_then(|d| u8::try_from(d).ok())
+        };
         match (first, tail) {
             (b'%', [high, low, behind @ ..]) if digit(*high).is_some() && digit(*low).is_some() => {
                 bytes.push(digit(*high)? << 4 | digit(*low)?);
@@ -412,7 +473,11 @@ mod tests {
             ("file:///a/b", "/a/b", "file:///a/b"),
             ("FILE:///a/b", "/a/b", "file:///a/b"),
             ("file://localhost/a/b", "/a/b", "file:///a/b"),
-            ("file:///a%20b/%C3%A9", "/a%20b/%C3%A9", "file:///a%20b/%C3%A9"),
+            (
+                "file:///a%20b/%C3%A9",
+                "/a%20b/%C3%A9",
+                "file:///a%20b/%C3%A9",
+            ),
             ("file:///100%/x #?", "/100%/x #?", "file:///100%/x #?"),
             ("/a b/é", "/a b/é", "file:///a b/é"),
             ("/", "/", "file:///"),
@@ -426,9 +491,19 @@ mod tests {
 
     #[test]
     fn relative_paths_become_absolute() {
-        let here = std::env::current_dir().unwrap().to_str().unwrap().replace('\\', "/");
-        assert_eq!(Uri::parse("x/y").unwrap().path().as_str(), format!("{here}/x/y"));
-        assert_eq!(Uri::parse("./x").unwrap().path().as_str(), format!("{here}/x"));
+        let here = std::env::current_dir()
+            .unwrap()
+            .to_str()
+            .unwrap()
+            .replace('\\', "/");
+        assert_eq!(
+            Uri::parse("x/y").unwrap().path().as_str(),
+            format!("{here}/x/y")
+        );
+        assert_eq!(
+            Uri::parse("./x").unwrap().path().as_str(),
+            format!("{here}/x")
+        );
     }
 
     #[test]
@@ -436,13 +511,28 @@ mod tests {
         let uri = Uri::parse("mem://a/b/").unwrap();
         assert_eq!(uri.to_string(), "mem://a/b");
         assert_eq!(uri.path().parent().unwrap().parent().unwrap().as_str(), "");
-        assert_eq!(uri.path().parent().unwrap().parent().unwrap().parent(), None);
-        assert_eq!(uri.path().parent().unwrap().parent().unwrap().join("z").as_str(), "z");
+        assert_eq!(
+            uri.path().parent().unwrap().parent().unwrap().parent(),
+            None
+        );
+        assert_eq!(
+            uri.path()
+                .parent()
+                .unwrap()
+                .parent()
+                .unwrap()
+                .join("z")
+                .as_str(),
+            "z"
+        );
     }
 
     #[test]
     fn other_schemes_say_what_is_missing() {
-        for (text, part) in [("tiledb://ns/a", "not supported"), ("ftp://x/a", "unknown scheme")] {
+        for (text, part) in [
+            ("tiledb://ns/a", "not supported"),
+            ("ftp://x/a", "unknown scheme"),
+        ] {
             let error = Uri::parse(text).unwrap_err();
             assert!(matches!(error, Error::Unsupported(_)), "{text}");
             assert!(error.to_string().contains(part), "{error}");
@@ -450,7 +540,10 @@ mod tests {
         }
         assert!(matches!(Uri::parse(""), Err(Error::InvalidArgument(_))));
         assert!(matches!(Uri::parse("a\0b"), Err(Error::InvalidArgument(_))));
-        assert!(matches!(Uri::parse("file://"), Err(Error::InvalidArgument(_))));
+        assert!(matches!(
+            Uri::parse("file://"),
+            Err(Error::InvalidArgument(_))
+        ));
     }
 
     #[test]
@@ -460,7 +553,12 @@ mod tests {
             ("S3A://bucket/a/", "s3://bucket/a", "bucket", "a"),
             ("s3://bucket", "s3://bucket", "bucket", ""),
             ("s3://bucket//a/./b", "s3://bucket/a/b", "bucket", "a/b"),
-            ("s3://bucket/a b%20+#é?", "s3://bucket/a b%20+#é?", "bucket", "a b%20+#é?"),
+            (
+                "s3://bucket/a b%20+#é?",
+                "s3://bucket/a b%20+#é?",
+                "bucket",
+                "a b%20+#é?",
+            ),
             ("gcs://bucket/x", "gs://bucket/x", "bucket", "x"),
             ("az://container/x", "azure://container/x", "container", "x"),
             ("azure://$root/x", "azure://$root/x", "$root", "x"),
@@ -470,8 +568,18 @@ mod tests {
                 "c@acc.dfs.core.windows.net",
                 "x",
             ),
-            ("http://host:8080/a%20b%2523/c", "http://host:8080/a%20b%2523/c", "host:8080", "a b%23/c"),
-            ("https://[::1]:1/x+y", "https://[::1]:1/x+y", "[::1]:1", "x+y"),
+            (
+                "http://host:8080/a%20b%2523/c",
+                "http://host:8080/a%20b%2523/c",
+                "host:8080",
+                "a b%23/c",
+            ),
+            (
+                "https://[::1]:1/x+y",
+                "https://[::1]:1/x+y",
+                "[::1]:1",
+                "x+y",
+            ),
         ] {
             let uri = Uri::parse(text).unwrap();
             assert!(matches!(uri, Uri::Object(_)), "{text}");
@@ -481,14 +589,30 @@ mod tests {
             assert_eq!(Uri::parse(&uri.to_string()).unwrap(), uri, "{text}");
             assert_eq!(Uri::from_path(uri.path().clone()), uri, "{text}");
         }
-        for text in
-            ["s3://", "s3:///a", "http://h/a?x=1", "http://h/%ff", "s3://b?c/d", "s3://é/a", "http://h/%00"]
-        {
-            assert!(matches!(Uri::parse(text), Err(Error::InvalidArgument(_))), "{text}");
+        for text in [
+            "s3://",
+            "s3:///a",
+            "http://h/a?x=1",
+            "http://h/%ff",
+            "s3://b?c/d",
+            "s3://é/a",
+            "http://h/%00",
+        ] {
+            assert!(
+                matches!(Uri::parse(text), Err(Error::InvalidArgument(_))),
+                "{text}"
+            );
         }
-        let secret = Uri::parse("https://me:word@host/a").unwrap_err().to_string();
-        assert!(!secret.contains("word") && secret.contains("user name"), "{secret}");
-        let query = Uri::parse("https://host/a?sig=word").unwrap_err().to_string();
+        let secret = Uri::parse("https://me:word@host/a")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            !secret.contains("word") && secret.contains("user name"),
+            "{secret}"
+        );
+        let query = Uri::parse("https://host/a?sig=word")
+            .unwrap_err()
+            .to_string();
         assert!(!query.contains("word"), "{query}");
     }
 
@@ -499,7 +623,10 @@ mod tests {
         assert_eq!(a.to_string(), "s3://bucket/a");
         assert_eq!((a.parent(), bucket.parent()), (Some(bucket.clone()), None));
         assert_eq!(a.relative_to(&bucket), Some("a"));
-        assert_eq!(a.relative_to(Uri::parse("gs://bucket").unwrap().path()), None);
+        assert_eq!(
+            a.relative_to(Uri::parse("gs://bucket").unwrap().path()),
+            None
+        );
         assert_eq!(StorePath::local("/").object_parts(), None);
     }
 
@@ -525,7 +652,10 @@ mod tests {
     #[test]
     fn windows_paths_print_as_uris() {
         assert_eq!(StorePath::local("C:/x/y").to_string(), "file:///C:/x/y");
-        assert_eq!(StorePath::local("//host/share/y").to_string(), "file://host/share/y");
+        assert_eq!(
+            StorePath::local("//host/share/y").to_string(),
+            "file://host/share/y"
+        );
         assert_eq!(StorePath::local("C:/x").parent().unwrap().as_str(), "C:");
         assert!(split_scheme("C:\\x").is_none());
         assert!(split_scheme("C://x").is_none());

@@ -34,7 +34,8 @@ pub(super) const RUN_BITS: u32 = 16;
 /// Cells of such a run.
 pub(super) const RUN: usize = 1 << RUN_BITS;
 
-/// Brings cells into the order of an array. `dimensions` holds one view a dimension, of at most 2^32 cells each.
+/// Brings cells into the order of an array. `dimensions` holds one view a dimension, of at most
+/// 2^32 cells each.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] naming two cells of equal coordinates, if the rule refuses them.
@@ -49,7 +50,12 @@ pub(super) fn arrange(
 }
 
 /// The error of two cells with equal coordinates.
-fn duplicate(schema: &ArraySchema, dimensions: &[FieldView<'_>], first: usize, second: usize) -> Error {
+fn duplicate(
+    schema: &ArraySchema,
+    dimensions: &[FieldView<'_>],
+    first: usize,
+    second: usize,
+) -> Error {
     Error::InvalidArgument(format!(
         "Duplicate coordinates {} are not allowed: cells {first} and {second} have them; drop one of them or ask for \
          duplicates to be dropped",
@@ -57,7 +63,8 @@ fn duplicate(schema: &ArraySchema, dimensions: &[FieldView<'_>], first: usize, s
     ))
 }
 
-/// Keys of cells, by run. The slot of a run counts from the first cell of the range they were picked from.
+/// Keys of cells, by run. The slot of a run counts from the first cell of the range they were
+/// picked from.
 pub(super) struct KeyedCells {
     keys: Keys,
     bits: CellBits,
@@ -77,15 +84,26 @@ impl KeyedCells {
         from: Option<&CellBound>,
         to: Option<&CellBound>,
     ) -> Result<Self> {
-        let all = runs_of(&cells).map(|run| Picked::All(u32::try_from(run.len()).unwrap_or(u32::MAX)));
+        let all =
+            runs_of(&cells).map(|run| Picked::All(u32::try_from(run.len()).unwrap_or(u32::MAX)));
         let all: Vec<Picked> = all.collect();
         Self::build(order, dimensions, runs_of(&cells).zip(&all), from, to)
     }
 
     /// The cells of each run of [`RUN`] that a list names, by run.
-    pub(super) fn picked(order: &CellOrder, dimensions: &[FieldView<'_>], picked: &[Picked]) -> Result<Self> {
+    pub(super) fn picked(
+        order: &CellOrder,
+        dimensions: &[FieldView<'_>],
+        picked: &[Picked],
+    ) -> Result<Self> {
         let cell_num = dimensions.first().map_or(0, |view| view.cell_num);
-        Self::build(order, dimensions, runs_of(&(0..cell_num)).zip(picked), None, None)
+        Self::build(
+            order,
+            dimensions,
+            runs_of(&(0..cell_num)).zip(picked),
+            None,
+            None,
+        )
     }
 
     fn build<'a>(
@@ -100,14 +118,27 @@ impl KeyedCells {
             if picked.len() == 0 {
                 continue;
             }
-            let coordinates: Option<Vec<_>> =
-                dimensions.iter().map(|view| view.slice(cells.clone())).collect();
-            let coordinates = coordinates.ok_or_else(|| Error::Internal("coordinates are missing".into()))?;
-            #[expect(clippy::cast_possible_truncation, reason = "2^32 cells in runs of 2^16")]
-            tiles.push(KeyTile { coordinates, picked, slot: slot as u32 });
+            let coordinates: Option<Vec<_>> = dimensions
+                .iter()
+                .map(|view| view.slice(cells.clone()))
+                .collect();
+            let coordinates =
+                coordinates.ok_or_else(|| Error::Internal("coordinates are missing".into()))?;
+            #[expect(
+                clippy::cast_possible_truncation,
+                reason = "2^32 cells in runs of 2^16"
+            )]
+            tiles.push(KeyTile {
+                coordinates,
+                picked,
+                slot: slot as u32,
+            });
         }
         let set = keys::build(order, &tiles, from, to)?;
-        Ok(Self { keys: set.keys, bits: set.cell_bits })
+        Ok(Self {
+            keys: set.keys,
+            bits: set.cell_bits,
+        })
     }
 
     /// Brings the cells in order. [`Arrangement::AsGiven`] means as they were picked.
@@ -130,7 +161,10 @@ impl KeyedCells {
     /// The cells, ascending, as they are counted in the range they were picked from.
     pub(super) fn cells(&self) -> Vec<u32> {
         fn of<W: Word>(runs: &[Vec<W>], bits: CellBits) -> Vec<u32> {
-            runs.iter().flatten().map(|key| cell_of(*key, bits)).collect()
+            runs.iter()
+                .flatten()
+                .map(|key| cell_of(*key, bits))
+                .collect()
         }
         match &self.keys {
             Keys::Narrow(runs) => of(runs, self.bits),
@@ -142,7 +176,10 @@ impl KeyedCells {
 /// The runs of a range of cells.
 fn runs_of(cells: &Range<usize>) -> impl Iterator<Item = Range<usize>> + use<> {
     let end = cells.end;
-    cells.clone().step_by(RUN).map(move |start| start..end.min(start + RUN))
+    cells
+        .clone()
+        .step_by(RUN)
+        .map(move |start| start..end.min(start + RUN))
 }
 
 /// The index of a key's cell.
@@ -152,7 +189,8 @@ fn cell_of<W: Word>(key: W, bits: CellBits) -> u32 {
     slot << RUN_BITS | place
 }
 
-/// Whether keys, which hold the places of their cells in their low bits, are in order over all runs.
+/// Whether keys, which hold the places of their cells in their low bits, are in order over all
+/// runs.
 fn in_order<W: Word>(runs: &[Vec<W>]) -> bool {
     let joints = runs.windows(2).all(|pair| match pair {
         [a, b] => a.last().zip(b.first()).is_none_or(|(a, b)| a <= b),
@@ -167,11 +205,13 @@ fn sort<W: Word>(
     bits: CellBits,
     rule: DuplicateRule,
 ) -> Result<Arrangement, (usize, usize)> {
-    let equal =
-        |a: W, b: W| rule != DuplicateRule::Allowed && a.drop_low(bits.total()) == b.drop_low(bits.total());
+    let equal = |a: W, b: W| {
+        rule != DuplicateRule::Allowed && a.drop_low(bits.total()) == b.drop_low(bits.total())
+    };
     if in_order(&runs) {
-        let lasts: Vec<Option<W>> =
-            std::iter::once(None).chain(runs.iter().map(|run| run.last().copied())).collect();
+        let lasts: Vec<Option<W>> = std::iter::once(None)
+            .chain(runs.iter().map(|run| run.last().copied()))
+            .collect();
         let distinct = runs.par_iter().zip(&lasts).all(|(run, last)| {
             let joint = last.zip(run.first().copied());
             joint.is_none_or(|(a, b)| !equal(a, b)) && run.windows(2).all(|w| !equal(w[0], w[1]))
@@ -186,7 +226,9 @@ fn sort<W: Word>(
     let mut cells = Vec::with_capacity(buckets.iter().map(|bucket| bucket.cells.len()).sum());
     let mut last = None;
     for bucket in buckets {
-        let Some((first, end)) = bucket.ends else { continue };
+        let Some((first, end)) = bucket.ends else {
+            continue;
+        };
         // Equal coordinates may be dealt to neighbours.
         let repeated = last.filter(|last| equal(*last, first));
         match repeated {
@@ -224,7 +266,10 @@ impl<W: Word> Bucket<W> {
             DuplicateRule::FirstStays => keys.dedup_by(|b, a| equal(*a, *b)),
         }
         let ends = keys.first().copied().zip(keys.last().copied());
-        Ok(Self { cells: keys.iter().map(|&key| cell_of(key, bits)).collect(), ends })
+        Ok(Self {
+            cells: keys.iter().map(|&key| cell_of(key, bits)).collect(),
+            ends,
+        })
     }
 }
 
@@ -236,12 +281,20 @@ const FEW: usize = 4 * RUN;
 
 /// Sorts keys in parallel and gives them to `each` piece by piece, in order.
 ///
-/// Each run is dealt to buckets where it lies in the caches; a bucket then gathers its part of every run, and is small enough
-/// to be sorted in the caches too.
-fn sorted_buckets<W: Word, R: Send>(runs: Vec<Vec<W>>, each: impl Fn(Vec<W>) -> R + Sync) -> Vec<R> {
+/// Each run is dealt to buckets where it lies in the caches; a bucket then gathers its part of
+/// every run, and is small enough to be sorted in the caches too.
+fn sorted_buckets<W: Word, R: Send>(
+    runs: Vec<Vec<W>>,
+    each: impl Fn(Vec<W>) -> R + Sync,
+) -> Vec<R> {
     let ends = |run: &Vec<W>| run.iter().copied().min().zip(run.iter().copied().max());
-    let ends = runs.par_iter().filter_map(ends).reduce_with(|a, b| (a.0.min(b.0), a.1.max(b.1)));
-    let Some((least, most)) = ends else { return Vec::new() };
+    let ends = runs
+        .par_iter()
+        .filter_map(ends)
+        .reduce_with(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+    let Some((least, most)) = ends else {
+        return Vec::new();
+    };
     if runs.iter().map(Vec::len).sum::<usize>() <= FEW {
         let mut keys = runs.concat();
         keys.par_sort_unstable();
@@ -250,7 +303,8 @@ fn sorted_buckets<W: Word, R: Send>(runs: Vec<Vec<W>>, each: impl Fn(Vec<W>) -> 
     // Above these bits all keys are the same.
     let shift = most.common_shift(least, BUCKET_BITS);
     let digit = |key: W| key.drop_low(shift).low(BUCKET_BITS) as usize;
-    let dealt: Vec<(Vec<W>, Vec<u32>)> = runs.into_par_iter().map(|run| deal(&run, digit)).collect();
+    let dealt: Vec<(Vec<W>, Vec<u32>)> =
+        runs.into_par_iter().map(|run| deal(&run, digit)).collect();
     (0..BUCKETS)
         .into_par_iter()
         .map(|bucket| {
@@ -309,8 +363,8 @@ pub(super) enum Disorder {
 /// Cells whose order is checked at a time, unless memory is short.
 pub(super) const CHECKED: usize = 1 << 20;
 
-/// Finds the first cell that comes before the one given before it and, if `duplicates` are looked for, every cell with
-/// the coordinates of the one before it; `at_once` cells at a time.
+/// Finds the first cell that comes before the one given before it and, if `duplicates` are looked
+/// for, every cell with the coordinates of the one before it; `at_once` cells at a time.
 pub(super) fn disorders(
     order: &CellOrder,
     dimensions: &[FieldView<'_>],
@@ -327,17 +381,22 @@ pub(super) fn disorders(
                 (duplicates && before == key).then_some(Disorder::Equal(cell))
             }
         };
-        let lasts: Vec<Option<W>> =
-            std::iter::once(None).chain(runs.iter().map(|run| run.last().copied())).collect();
-        let found = runs.par_iter().zip(&lasts).enumerate().map(|(r, (run, &last))| {
-            let mut before = last;
-            let mut found = Vec::new();
-            for (i, &key) in run.iter().enumerate() {
-                found.extend(checked(before, r * RUN + i, key));
-                before = Some(key);
-            }
-            found
-        });
+        let lasts: Vec<Option<W>> = std::iter::once(None)
+            .chain(runs.iter().map(|run| run.last().copied()))
+            .collect();
+        let found = runs
+            .par_iter()
+            .zip(&lasts)
+            .enumerate()
+            .map(|(r, (run, &last))| {
+                let mut before = last;
+                let mut found = Vec::new();
+                for (i, &key) in run.iter().enumerate() {
+                    found.extend(checked(before, r * RUN + i, key));
+                    before = Some(key);
+                }
+                found
+            });
         found.flatten_iter().collect()
     }
     let mut all = Vec::new();
@@ -377,7 +436,9 @@ mod tests {
     fn buckets_hold_the_keys_in_order() {
         let mut state = 7u64;
         let mut random = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             state >> 20
         };
         for range in [u64::MAX, 1000, 1, 1 << 40] {
@@ -398,14 +459,23 @@ mod tests {
     fn cells_follow_the_curve_whether_positions_tell_them_apart_or_not() {
         use crate::space::{Layout, hilbert::HilbertCurve};
         for (high, x_high) in [(999i32, 999i32), (i32::MAX, 999), (999, 5000)] {
-            let new = ArraySchema::sparse().dimension("x", 0i32..=high, 7).dimension("y", -5i32..=7, 3);
-            let new = new.attribute("a", azulejo_format::Datatype::Int32).allows_duplicates(true);
+            let new = ArraySchema::sparse()
+                .dimension("x", 0i32..=high, 7)
+                .dimension("y", -5i32..=7, 3);
+            let new = new
+                .attribute("a", azulejo_format::Datatype::Int32)
+                .allows_duplicates(true);
             let schema = new.cell_order(Layout::Hilbert).build().unwrap().schema;
             let order = CellOrder::new(&schema, Layout::Global);
-            let cells: Vec<[i32; 2]> =
-                (0..3000i32).map(|i| [i * 7919 % (x_high + 1), i * 31 % 13 - 5]).collect();
-            let columns =
-                [0, 1].map(|d| cells.iter().flat_map(|cell| cell[d].to_le_bytes()).collect::<Vec<u8>>());
+            let cells: Vec<[i32; 2]> = (0..3000i32)
+                .map(|i| [i * 7919 % (x_high + 1), i * 31 % 13 - 5])
+                .collect();
+            let columns = [0, 1].map(|d| {
+                cells
+                    .iter()
+                    .flat_map(|cell| cell[d].to_le_bytes())
+                    .collect::<Vec<u8>>()
+            });
             let views = columns.each_ref().map(|data| FieldView {
                 cell_num: cells.len(),
                 data,
@@ -413,10 +483,14 @@ mod tests {
                 validity: None,
                 cell_size: 4,
             });
-            let found = arrange(&schema, &order, &views, cells.len(), DuplicateRule::Allowed).unwrap();
+            let found =
+                arrange(&schema, &order, &views, cells.len(), DuplicateRule::Allowed).unwrap();
             let curve = HilbertCurve::new(2).unwrap();
             let bucket = |cell: &[i32; 2]| {
-                [curve.number_bucket(cell[0], (0, high)), curve.number_bucket(cell[1], (-5, 7))]
+                [
+                    curve.number_bucket(cell[0], (0, high)),
+                    curve.number_bucket(cell[1], (-5, 7)),
+                ]
             };
             let mut expected: Vec<u32> = (0..3000).collect();
             expected.sort_by_key(|i| {
@@ -429,8 +503,13 @@ mod tests {
 
     #[test]
     fn equal_coordinates_in_neighbouring_buckets_are_one() {
-        let bits = CellBits { slot: 3, place: RUN_BITS };
-        let keys: Vec<u64> = (0..5 * RUN as u64).map(|i| ((i % 3) << bits.total()) | i).collect();
+        let bits = CellBits {
+            slot: 3,
+            place: RUN_BITS,
+        };
+        let keys: Vec<u64> = (0..5 * RUN as u64)
+            .map(|i| ((i % 3) << bits.total()) | i)
+            .collect();
         let found = sort(runs(&keys), bits, DuplicateRule::FirstStays);
         assert_eq!(found, Ok(Arrangement::Sorted(vec![0, 1, 2])));
         assert_eq!(sort(runs(&keys), bits, DuplicateRule::Refused), Err((0, 3)));

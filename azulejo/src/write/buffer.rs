@@ -50,13 +50,18 @@ impl FieldBuffer {
                     self.offsets.push(0);
                 }
                 let base = self.data.len() as u64;
-                let bytes = part.data.get(first as usize..last as usize).ok_or_else(lacking)?;
+                let bytes = part
+                    .data
+                    .get(first as usize..last as usize)
+                    .ok_or_else(lacking)?;
                 self.data.extend_from_slice(bytes);
-                self.offsets.extend(offsets.iter().skip(1).map(|end| base + (end - first)));
+                self.offsets
+                    .extend(offsets.iter().skip(1).map(|end| base + (end - first)));
             }
             None => self.data.extend_from_slice(part.data),
         }
-        self.validity.extend_from_slice(part.validity.unwrap_or(&[]));
+        self.validity
+            .extend_from_slice(part.validity.unwrap_or(&[]));
         Ok(())
     }
 
@@ -76,7 +81,9 @@ impl FieldBuffer {
                     _ => {
                         for (out, &cell) in self.data.chunks_exact_mut(size.max(1)).zip(cells) {
                             let start = cell as usize * size;
-                            out.copy_from_slice(view.data.get(start..start + size).ok_or_else(lacking)?);
+                            out.copy_from_slice(
+                                view.data.get(start..start + size).ok_or_else(lacking)?,
+                            );
                         }
                     }
                 }
@@ -97,7 +104,9 @@ impl FieldBuffer {
         let mut end = 0;
         for &cell in cells {
             let cell = cell as usize;
-            let Some(&[start, next]) = offsets.get(cell..cell + 2) else { return Err(lacking()) };
+            let Some(&[start, next]) = offsets.get(cell..cell + 2) else {
+                return Err(lacking());
+            };
             end += next - start;
             self.offsets.push(end);
         }
@@ -105,8 +114,13 @@ impl FieldBuffer {
         self.data.reserve(end as usize);
         for &cell in cells {
             let cell = cell as usize;
-            let Some(&[start, next]) = offsets.get(cell..cell + 2) else { return Err(lacking()) };
-            self.data.extend_from_slice(data.get(start as usize..next as usize).ok_or_else(lacking)?);
+            let Some(&[start, next]) = offsets.get(cell..cell + 2) else {
+                return Err(lacking());
+            };
+            self.data.extend_from_slice(
+                data.get(start as usize..next as usize)
+                    .ok_or_else(lacking)?,
+            );
         }
         Ok(())
     }
@@ -117,7 +131,11 @@ fn gather_cells<const N: usize>(data: &[u8], cells: &[u32], out: &mut [u8]) -> R
     let (values, _) = data.as_chunks::<N>();
     let (out, _) = out.as_chunks_mut::<N>();
     // One check for all: the loop below then has nothing to decide.
-    let most = cells.iter().copied().max().map_or(0, |most| most as usize + 1);
+    let most = cells
+        .iter()
+        .copied()
+        .max()
+        .map_or(0, |most| most as usize + 1);
     let values = values.get(..most).ok_or_else(lacking)?;
     for (out, &cell) in out.iter_mut().zip(cells) {
         if let Some(value) = values.get(cell as usize) {

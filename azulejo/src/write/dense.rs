@@ -1,8 +1,9 @@
-//! Dense writes in row-major and column-major order: the box's cells go to their places in space tiles, a band of tiles
-//! at a time.
+//! Dense writes in row-major and column-major order: the box's cells go to their places in space
+//! tiles, a band of tiles at a time.
 //!
-//! A tile that reaches past the box is filled as the reference fills it: fixed-length cells and validity with zero bytes,
-//! var-length cells with one value of zero bytes. Such cells exist in the file only; readers never take them.
+//! A tile that reaches past the box is filled as the reference fills it: fixed-length cells and
+//! validity with zero bytes, var-length cells with one value of zero bytes. Such cells exist in the
+//! file only; readers never take them.
 
 use super::TileView;
 use super::buffer::FieldBuffer;
@@ -34,10 +35,18 @@ pub(super) struct DenseBox {
 
 /// Checks that a box lies in the current domain.
 fn check_current_domain(schema: &ArraySchema, subarray: &NdRectangle) -> Result<()> {
-    let Some(current) = schema.current_domain.ranges() else { return Ok(()) };
-    let ranges = schema.domain.dimensions.iter().zip(subarray.ranges.iter().zip(current));
+    let Some(current) = schema.current_domain.ranges() else {
+        return Ok(());
+    };
+    let ranges = schema
+        .domain
+        .dimensions
+        .iter()
+        .zip(subarray.ranges.iter().zip(current));
     for (dimension, (range, within)) in ranges {
-        let fits = [&range.start, &range.end].iter().all(|bound| Some(bound.len()) == dimension.coord_size());
+        let fits = [&range.start, &range.end]
+            .iter()
+            .all(|bound| Some(bound.len()) == dimension.coord_size());
         if fits && !within.as_ref().contains(range.as_ref(), dimension.datatype) {
             return Err(Error::InvalidArgument(format!(
                 "{OUTSIDE_CURRENT_DOMAIN}The box leaves it along dimension {:?}",
@@ -63,20 +72,34 @@ impl DenseBox {
         let current = schema.current_domain.ranges();
         let mut ranges = subarray.map(|s| s.ranges.clone()).unwrap_or_default();
         for (d, dimension) in dimensions.iter().enumerate().skip(ranges.len()) {
-            let whole = current.and_then(|current| current.get(d)).or(dimension.domain.as_ref());
+            let whole = current
+                .and_then(|current| current.get(d))
+                .or(dimension.domain.as_ref());
             ranges.extend(whole.cloned());
         }
         let rectangle = NdRectangle { ranges };
-        let bounds = grid
-            .offsets_of(&rectangle)
-            .ok_or_else(|| Error::InvalidArgument("the box to write is empty or leaves the domain".into()))?;
-        let too_large = || Error::Unsupported("a box of 2^64 cells or more cannot be written at once".into());
+        let bounds = grid.offsets_of(&rectangle).ok_or_else(|| {
+            Error::InvalidArgument("the box to write is empty or leaves the domain".into())
+        })?;
+        let too_large =
+            || Error::Unsupported("a box of 2^64 cells or more cannot be written at once".into());
         let count = |(first, last): &(u64, u64)| (last - first).checked_add(1);
-        let cells =
-            bounds.iter().map(count).try_fold(1u64, |n, c| n.checked_mul(c?)).ok_or_else(too_large)?;
-        let tiles = FragmentGrid::new(&grid, bounds.clone()).ok_or_else(too_large)?.tile_num();
+        let cells = bounds
+            .iter()
+            .map(count)
+            .try_fold(1u64, |n, c| n.checked_mul(c?))
+            .ok_or_else(too_large)?;
+        let tiles = FragmentGrid::new(&grid, bounds.clone())
+            .ok_or_else(too_large)?
+            .tile_num();
         let tile_cells = usize::try_from(grid.tile_cells()).map_err(|_| too_large())?;
-        Ok(Self { grid, bounds, tile_cells, cells, tiles })
+        Ok(Self {
+            grid,
+            bounds,
+            tile_cells,
+            cells,
+            tiles,
+        })
     }
 
     /// Whether the box consists of whole tiles.
@@ -92,23 +115,31 @@ impl DenseBox {
         }
     }
 
-    /// The box cut into fragments of at most `limit` bytes before filters, along the dimension that tiles vary slowest along
-    /// (`cell_bytes` is an average). A part has at least one row of tiles.
+    /// The box cut into fragments of at most `limit` bytes before filters, along the dimension that
+    /// tiles vary slowest along (`cell_bytes` is an average). A part has at least one row of tiles.
     pub fn parts(&self, limit: Option<u64>, cell_bytes: usize) -> VecDeque<DensePart> {
-        let rectangle = |d: usize, bounds: (u64, u64)| {
-            let ranges = self.grid.axes().iter().zip(&self.bounds).enumerate().map(|(i, (axis, whole))| {
-                let (first, last) = if i == d { bounds } else { *whole };
-                DimRange::new(axis.coordinate(first), axis.coordinate(last))
-            });
-            NdRectangle { ranges: ranges.collect() }
-        };
+        let rectangle =
+            |d: usize, bounds: (u64, u64)| {
+                let ranges = self.grid.axes().iter().zip(&self.bounds).enumerate().map(
+                    |(i, (axis, whole))| {
+                        let (first, last) = if i == d { bounds } else { *whole };
+                        DimRange::new(axis.coordinate(first), axis.coordinate(last))
+                    },
+                );
+                NdRectangle {
+                    ranges: ranges.collect(),
+                }
+            };
         let slowest = self.grid.tile_order().first().copied().unwrap_or(0);
         let (first_row, last_row) = self.tile_bounds(slowest);
         let rows = (last_row - first_row).saturating_add(1);
         let row_tiles = self.tiles / rows;
-        let row_bytes = row_tiles.saturating_mul(self.tile_cells as u64).saturating_mul(cell_bytes as u64);
+        let row_bytes = row_tiles
+            .saturating_mul(self.tile_cells as u64)
+            .saturating_mul(cell_bytes as u64);
         let step = limit.map_or(rows, |limit| (limit / row_bytes.max(1)).clamp(1, rows));
-        let (Some(axis), Some(&(first, last))) = (self.grid.axes().get(slowest), self.bounds.get(slowest))
+        let (Some(axis), Some(&(first, last))) =
+            (self.grid.axes().get(slowest), self.bounds.get(slowest))
         else {
             return VecDeque::new();
         };
@@ -119,7 +150,10 @@ impl DenseBox {
             let start = axis.tile_start(row).unwrap_or(first).max(first);
             let stop = axis.tile_end(end).unwrap_or(last).min(last);
             let tiles = (end - row + 1) * row_tiles;
-            parts.push_back(DensePart { domain: rectangle(slowest, (start, stop)), tiles });
+            parts.push_back(DensePart {
+                domain: rectangle(slowest, (start, stop)),
+                tiles,
+            });
             if end == last_row {
                 return parts;
             }
@@ -129,7 +163,9 @@ impl DenseBox {
 
     /// The first tile.
     fn first_tile(&self) -> Vec<u64> {
-        (0..self.grid.ndim()).map(|d| self.tile_bounds(d).0).collect()
+        (0..self.grid.ndim())
+            .map(|d| self.tile_bounds(d).0)
+            .collect()
     }
 
     /// Steps to the next tile in tile order; false after the last.
@@ -164,8 +200,11 @@ fn input_strides(space: &DenseBox, layout: Layout) -> Vec<usize> {
     for &d in dimension_order(layout, space.bounds.len()).iter().rev() {
         if let (Some(out), Some((first, last))) = (strides.get_mut(d), space.bounds.get(d)) {
             *out = stride;
-            stride =
-                stride.saturating_mul(usize::try_from(last - first).unwrap_or(usize::MAX).saturating_add(1));
+            stride = stride.saturating_mul(
+                usize::try_from(last - first)
+                    .unwrap_or(usize::MAX)
+                    .saturating_add(1),
+            );
         }
     }
     strides
@@ -176,25 +215,52 @@ fn plan_tile(space: &DenseBox, strides: &[usize], tile: &[u64]) -> Result<TilePl
     let (mut out, mut src, mut count) = (0usize, 0usize, 1usize);
     let mut axes = Vec::with_capacity(tile.len());
     for &d in space.grid.cell_order() {
-        let (axis, &(first, last)) = space.grid.axes().get(d).zip(space.bounds.get(d)).ok_or_else(beyond)?;
-        let start = tile.get(d).and_then(|&t| axis.tile_start(t)).ok_or_else(beyond)?;
-        let end = tile.get(d).and_then(|&t| axis.tile_end(t)).ok_or_else(beyond)?;
+        let (axis, &(first, last)) = space
+            .grid
+            .axes()
+            .get(d)
+            .zip(space.bounds.get(d))
+            .ok_or_else(beyond)?;
+        let start = tile
+            .get(d)
+            .and_then(|&t| axis.tile_start(t))
+            .ok_or_else(beyond)?;
+        let end = tile
+            .get(d)
+            .and_then(|&t| axis.tile_end(t))
+            .ok_or_else(beyond)?;
         let (low, high) = (first.max(start), last.min(end));
-        let cells = high.checked_sub(low).and_then(|n| usize::try_from(n).ok()).ok_or_else(beyond)? + 1;
+        let cells = high
+            .checked_sub(low)
+            .and_then(|n| usize::try_from(n).ok())
+            .ok_or_else(beyond)?
+            + 1;
         let tile_stride = space.grid.cell_strides().get(d).copied().unwrap_or(1) as usize;
         let stride = strides.get(d).copied().unwrap_or(1);
         out += (low - start) as usize * tile_stride;
         src += (low - first) as usize * stride;
         count *= cells;
-        axes.push(Axis { count: cells, out: tile_stride, src: stride });
+        axes.push(Axis {
+            count: cells,
+            out: tile_stride,
+            src: stride,
+        });
     }
     let whole = count == space.tile_cells;
-    let written = if whole { None } else { Some(written_ranges(out, &axes)) };
+    let written = if whole {
+        None
+    } else {
+        Some(written_ranges(out, &axes))
+    };
     let mut list = CopyList::default();
     list.push(out, src, axes.into_iter());
     let run = list.all().first().and_then(|copy| list.as_run(copy));
     let slice = (whole && run == Some(count)).then(|| src..src + count);
-    Ok(TilePlan { list, slice, written })
+    Ok(TilePlan {
+        list,
+        slice,
+        written,
+    })
 }
 
 /// The cells of a tile that a box in it takes: `axes` run from the slowest to the fastest.
@@ -212,7 +278,11 @@ fn written_ranges(start: usize, axes: &[Axis]) -> Vec<Range<u64>> {
     let mut ranges: Vec<Range<u64>> = Vec::new();
     let mut places = vec![0usize; outer];
     loop {
-        let at: usize = places.iter().zip(axes).map(|(place, axis)| place * axis.out).sum();
+        let at: usize = places
+            .iter()
+            .zip(axes)
+            .map(|(place, axis)| place * axis.out)
+            .sum();
         let range = (start + at) as u64..(start + at + run) as u64;
         match ranges.last_mut() {
             Some(last) if last.end == range.start => last.end = range.end,
@@ -232,11 +302,12 @@ fn written_ranges(start: usize, axes: &[Axis]) -> Vec<Range<u64>> {
     }
 }
 
-/// Writes a box in row-major or column-major order. `band_bytes` bounds what is held at a time, tiles apart that are larger.
+/// Writes a box in row-major or column-major order. `band_bytes` bounds what is held at a time,
+/// tiles apart that are larger.
 ///
 /// # Errors
-/// [`Error::InvalidArgument`] if there are not as many cells as the box has, [`Error::Budget`] if not even a tile fits
-/// `budget`.
+/// [`Error::InvalidArgument`] if there are not as many cells as the box has, [`Error::Budget`] if
+/// not even a tile fits `budget`.
 pub(super) fn write_ordered(
     space: &DenseBox,
     shapes: &[FieldShape],
@@ -253,7 +324,11 @@ pub(super) fn write_ordered(
     }
     let need = (space.tile_cells as u64).saturating_mul(input.bytes_per_cell() as u64);
     if need > budget {
-        return Err(Error::Budget { what: "one space tile".into(), need, budget });
+        return Err(Error::Budget {
+            what: "one space tile".into(),
+            need,
+            budget,
+        });
     }
     let strides = input_strides(space, layout);
     // Two bands share what one may take: while one is stored, the next is filled.
@@ -269,20 +344,28 @@ pub(super) fn write_ordered(
         }
         Ok(plans)
     };
-    let source = Source { space, shapes, input };
+    let source = Source {
+        space,
+        shapes,
+        input,
+    };
     let (mut band, mut next) = (Band::default(), Band::default());
     band.plans = plan()?;
     band.fill(&source)?;
     while !band.plans.is_empty() {
         next.plans = plan()?;
-        // Tiles of which two, and what they are filtered to, may exceed the budget are made one after another.
+        // Tiles of which two, and what they are filtered to, may exceed the budget are made one
+        // after another.
         if next.plans.is_empty() || need.saturating_mul(4) > budget {
             fragments.push(&band.views(&source)?)?;
             std::mem::swap(&mut band.plans, &mut next.plans);
             band.fill(&source)?;
             continue;
         }
-        let (pushed, filled) = rayon::join(|| fragments.push(&band.views(&source)?), || next.fill(&source));
+        let (pushed, filled) = rayon::join(
+            || fragments.push(&band.views(&source)?),
+            || next.fill(&source),
+        );
         pushed?;
         filled?;
         std::mem::swap(&mut band, &mut next);
@@ -309,35 +392,62 @@ impl Band {
     /// Puts the cells of the planned tiles into their places.
     fn fill(&mut self, source: &Source<'_>) -> Result<()> {
         let Self { plans, buffers } = self;
-        let Source { space, shapes, input } = *source;
+        let Source {
+            space,
+            shapes,
+            input,
+        } = *source;
         buffers.resize_with(plans.len() * shapes.len(), FieldBuffer::default);
-        buffers.par_iter_mut().enumerate().try_for_each(|(i, buffer)| {
-            let (tile, field) = (i / shapes.len(), i % shapes.len());
-            match (plans.get(tile), input.fields.get(field), shapes.get(field)) {
-                (Some(plan), Some(view), Some(shape)) if plan.slice.is_none() => {
-                    scatter(plan, shape, view, space.tile_cells, buffer)
+        buffers
+            .par_iter_mut()
+            .enumerate()
+            .try_for_each(|(i, buffer)| {
+                let (tile, field) = (i / shapes.len(), i % shapes.len());
+                match (plans.get(tile), input.fields.get(field), shapes.get(field)) {
+                    (Some(plan), Some(view), Some(shape)) if plan.slice.is_none() => {
+                        scatter(plan, shape, view, space.tile_cells, buffer)
+                    }
+                    _ => Ok(()),
                 }
-                _ => Ok(()),
-            }
-        })
+            })
     }
 
     /// The tiles, once they are filled.
     fn views<'a>(&'a self, source: &Source<'a>) -> Result<Vec<TileView<'a>>> {
-        let Source { space, shapes, input } = *source;
+        let Source {
+            space,
+            shapes,
+            input,
+        } = *source;
         let view = |(plan, buffers): (&TilePlan, &'a [FieldBuffer])| {
             let fields: Option<Vec<FieldView<'_>>> = match &plan.slice {
-                Some(cells) => input.fields.iter().map(|view| view.slice(cells.clone())).collect(),
+                Some(cells) => input
+                    .fields
+                    .iter()
+                    .map(|view| view.slice(cells.clone()))
+                    .collect(),
                 None => {
                     let fields = shapes.iter().zip(buffers);
-                    Some(fields.map(|(shape, buffer)| buffer.view(shape, space.tile_cells)).collect())
+                    Some(
+                        fields
+                            .map(|(shape, buffer)| buffer.view(shape, space.tile_cells))
+                            .collect(),
+                    )
                 }
             };
             let cell_num = space.tile_cells as u64;
-            Some(TileView { cell_num, fields: fields?, written: plan.written.clone() })
+            Some(TileView {
+                cell_num,
+                fields: fields?,
+                written: plan.written.clone(),
+            })
         };
-        let views: Option<Vec<_>> =
-            self.plans.iter().zip(self.buffers.chunks(shapes.len())).map(view).collect();
+        let views: Option<Vec<_>> = self
+            .plans
+            .iter()
+            .zip(self.buffers.chunks(shapes.len()))
+            .map(view)
+            .collect();
         views.ok_or_else(|| Error::Internal("a column lacks cells".into()))
     }
 }
@@ -363,7 +473,9 @@ fn scatter(
     match view.offsets {
         Some(offsets) => {
             buffer.offsets.clear();
-            buffer.offsets.resize(tile_cells + 1, shape.datatype.size() as u64);
+            buffer
+                .offsets
+                .resize(tile_cells + 1, shape.datatype.size() as u64);
             let lengths = buffer.offsets.get_mut(1..).unwrap_or_default();
             copy_lengths(list, copies, offsets, lengths, &all)?;
             let mut end = 0;
@@ -376,11 +488,24 @@ fn scatter(
             }
             let total = buffer.offsets.last().copied().unwrap_or(0) as usize;
             ready(&mut buffer.data, total);
-            copy_var(list, copies, (view.data, offsets), (&mut buffer.data, &buffer.offsets), &all)?;
+            copy_var(
+                list,
+                copies,
+                (view.data, offsets),
+                (&mut buffer.data, &buffer.offsets),
+                &all,
+            )?;
         }
         None => {
             ready(&mut buffer.data, tile_cells * view.cell_size);
-            copy_cells(list, copies, view.data, &mut buffer.data, &all, view.cell_size)?;
+            copy_cells(
+                list,
+                copies,
+                view.data,
+                &mut buffer.data,
+                &all,
+                view.cell_size,
+            )?;
         }
     }
     if let Some(validity) = view.validity {

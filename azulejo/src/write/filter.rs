@@ -18,7 +18,8 @@ use std::ops::Range;
 pub(super) const PARALLEL_BYTES: usize = 128 * 1024;
 /// Unfiltered bytes of a task: small tiles share one, large ones are cut at chunks.
 const TASK_BYTES: usize = 512 * 1024;
-/// Tiles of so many bytes that no filter changes are written from where they lie; copying smaller ones together is cheaper.
+/// Tiles of so many bytes that no filter changes are written from where they lie; copying smaller
+/// ones together is cheaper.
 const PLAIN_BYTES: usize = 64 * 1024;
 
 thread_local! {
@@ -39,9 +40,21 @@ pub(super) struct Column {
 impl Column {
     pub fn new(field: Field, schema: &ArraySchema, version: FormatVersion) -> Option<Self> {
         let (datatype, cell_val_num) = field.layout(schema)?;
-        let ctx = FilterContext { version, datatype, cell_val_num, key: None };
-        let in_data = cell_val_num.is_var() && data_filters(field, schema).keeps_offsets_in_data(&ctx);
-        Some(Self { field, stats: StatsKind::of(field, schema), datatype, cell_val_num, in_data })
+        let ctx = FilterContext {
+            version,
+            datatype,
+            cell_val_num,
+            key: None,
+        };
+        let in_data =
+            cell_val_num.is_var() && data_filters(field, schema).keeps_offsets_in_data(&ctx);
+        Some(Self {
+            field,
+            stats: StatsKind::of(field, schema),
+            datatype,
+            cell_val_num,
+            in_data,
+        })
     }
 
     /// The files of the field.
@@ -51,7 +64,8 @@ impl Column {
         [FilePart::Data].into_iter().chain(var).chain(validity)
     }
 
-    /// Checks that a view has the field's shape and `cell_num` cells; the order of offsets is checked with the statistics.
+    /// Checks that a view has the field's shape and `cell_num` cells; the order of offsets is
+    /// checked with the statistics.
     pub fn check(&self, view: &FieldView<'_>, cell_num: usize) -> Result<(), &'static str> {
         if view.cell_num != cell_num {
             return Err("another number of cells than its tile");
@@ -102,7 +116,11 @@ pub(super) enum Task {
     /// Consecutive tiles of one file, or chunks of one tile.
     Filter(FilterTask),
     /// Statistics of consecutive tiles of one column.
-    Summarize { column: usize, tiles: Range<usize>, summaries: Vec<TileSummary> },
+    Summarize {
+        column: usize,
+        tiles: Range<usize>,
+        summaries: Vec<TileSummary>,
+    },
 }
 
 #[derive(Debug)]
@@ -130,7 +148,8 @@ enum Piece {
 }
 
 impl<'t> Stage<'t> {
-    /// Cuts the filtering of `tiles` into tasks: those of one file are in the order of its bytes. `spare` gives buffers.
+    /// Cuts the filtering of `tiles` into tasks: those of one file are in the order of its bytes.
+    /// `spare` gives buffers.
     pub fn plan(&self, tiles: &Range<usize>, spare: &mut Vec<Vec<u8>>) -> Vec<Task> {
         let mut tasks = Vec::new();
         for file in 0..self.files.len() {
@@ -144,7 +163,11 @@ impl<'t> Stage<'t> {
             for tile in tiles.clone() {
                 bytes += self.view(tile, column).map_or(0, view_bytes);
                 if bytes >= TASK_BYTES || tile + 1 == tiles.end {
-                    tasks.push(Task::Summarize { column, tiles: from..tile + 1, summaries: Vec::new() });
+                    tasks.push(Task::Summarize {
+                        column,
+                        tiles: from..tile + 1,
+                        summaries: Vec::new(),
+                    });
                     (from, bytes) = (tile + 1, 0);
                 }
             }
@@ -152,10 +175,15 @@ impl<'t> Stage<'t> {
         tasks
     }
 
-    /// Whether these tiles of a file are written from where they lie, as no filter changes them: no task makes them.
+    /// Whether these tiles of a file are written from where they lie, as no filter changes them: no
+    /// task makes them.
     pub fn is_plain(&self, file: usize, tiles: &Range<usize>) -> bool {
-        let Some((ctx, pipeline, part)) = self.pipeline(file) else { return false };
-        let is_var = self.view_of(file, tiles.start).is_none_or(|view| view.offsets.is_some());
+        let Some((ctx, pipeline, part)) = self.pipeline(file) else {
+            return false;
+        };
+        let is_var = self
+            .view_of(file, tiles.start)
+            .is_none_or(|view| view.offsets.is_some());
         pipeline.stores_as_is(&ctx)
             && (part == FilePart::Validity || !is_var)
             && self.input_len(file, tiles.start) >= PLAIN_BYTES
@@ -163,11 +191,16 @@ impl<'t> Stage<'t> {
 
     /// Writes a tile that is stored as it lies; returns how many bytes that took.
     pub fn write_plain(&self, file: usize, tile: usize, upload: &mut dyn Upload) -> Result<u64> {
-        let (Some((ctx, pipeline, part)), Some(view)) = (self.pipeline(file), self.view_of(file, tile))
+        let (Some((ctx, pipeline, part)), Some(view)) =
+            (self.pipeline(file), self.view_of(file, tile))
         else {
             return Ok(0);
         };
-        let bytes = if part == FilePart::Validity { view.validity.unwrap_or_default() } else { view.data };
+        let bytes = if part == FilePart::Validity {
+            view.validity.unwrap_or_default()
+        } else {
+            view.data
+        };
         let ends = pipeline.chunk_ends(&ctx, bytes.len(), None);
         let mut chunks = Vec::with_capacity(ends.len());
         let mut start = 0;
@@ -185,11 +218,22 @@ impl<'t> Stage<'t> {
         Ok(pieces.iter().map(|piece| piece.len() as u64).sum())
     }
 
-    fn plan_file(&self, file: usize, tiles: &Range<usize>, spare: &mut Vec<Vec<u8>>, tasks: &mut Vec<Task>) {
+    fn plan_file(
+        &self,
+        file: usize,
+        tiles: &Range<usize>,
+        spare: &mut Vec<Vec<u8>>,
+        tasks: &mut Vec<Task>,
+    ) {
         let mut task = |pieces| {
             let mut out = spare.pop().unwrap_or_default();
             out.clear();
-            tasks.push(Task::Filter(FilterTask { file, pieces, out, starts: Vec::new() }));
+            tasks.push(Task::Filter(FilterTask {
+                file,
+                pieces,
+                out,
+                starts: Vec::new(),
+            }));
         };
         let (mut pieces, mut bytes) = (Vec::new(), 0);
         for tile in tiles.clone() {
@@ -202,7 +246,9 @@ impl<'t> Stage<'t> {
                     task(std::mem::take(&mut pieces));
                 }
                 bytes = 0;
-                self.runs(file, tile, len).into_iter().for_each(|run| task(vec![run]));
+                self.runs(file, tile, len)
+                    .into_iter()
+                    .for_each(|run| task(vec![run]));
             }
             if bytes >= TASK_BYTES {
                 task(std::mem::take(&mut pieces));
@@ -216,7 +262,9 @@ impl<'t> Stage<'t> {
 
     /// Cuts a tile into runs of chunks.
     fn runs(&self, file: usize, tile: usize, len: usize) -> Vec<Piece> {
-        let Some((ctx, pipeline, part)) = self.pipeline(file) else { return Vec::new() };
+        let Some((ctx, pipeline, part)) = self.pipeline(file) else {
+            return Vec::new();
+        };
         let offsets = match part {
             FilePart::Var => self.view_of(file, tile).and_then(|view| view.offsets),
             _ => None,
@@ -231,7 +279,11 @@ impl<'t> Stage<'t> {
             let start = bounds.first().copied().unwrap_or(0);
             if end - start.min(end) >= TASK_BYTES || chunk + 1 == all {
                 let first_of = runs.is_empty().then_some(all);
-                runs.push(Piece::Run { tile, bounds: std::mem::replace(&mut bounds, vec![end]), first_of });
+                runs.push(Piece::Run {
+                    tile,
+                    bounds: std::mem::replace(&mut bounds, vec![end]),
+                    first_of,
+                });
             }
         }
         runs
@@ -246,7 +298,10 @@ impl<'t> Stage<'t> {
     }
 
     fn is_in_data(&self, file: usize) -> bool {
-        self.files.get(file).and_then(|(column, _)| self.columns.get(*column)).is_some_and(|c| c.in_data)
+        self.files
+            .get(file)
+            .and_then(|(column, _)| self.columns.get(*column))
+            .is_some_and(|c| c.in_data)
     }
 
     /// Unfiltered bytes of a tile in a file.
@@ -265,10 +320,21 @@ impl<'t> Stage<'t> {
     fn pipeline(&self, file: usize) -> Option<(FilterContext<'t>, &'t Pipeline, FilePart)> {
         let &(column, part) = self.files.get(file)?;
         let column = self.columns.get(column)?;
-        let Column { datatype, cell_val_num, .. } = *column;
-        let ctx = FilterContext { version: self.version, datatype, cell_val_num, key: self.key };
+        let Column {
+            datatype,
+            cell_val_num,
+            ..
+        } = *column;
+        let ctx = FilterContext {
+            version: self.version,
+            datatype,
+            cell_val_num,
+            key: self.key,
+        };
         Some(match part {
-            FilePart::Data if cell_val_num.is_var() => (ctx.offsets(), &self.schema.offsets_filters, part),
+            FilePart::Data if cell_val_num.is_var() => {
+                (ctx.offsets(), &self.schema.offsets_filters, part)
+            }
             FilePart::Validity => (ctx.validity(), &self.schema.validity_filters, part),
             _ => (ctx, data_filters(column.field, self.schema), part),
         })
@@ -278,14 +344,26 @@ impl<'t> Stage<'t> {
     pub fn run(&self, task: &mut Task) -> Result<()> {
         match task {
             Task::Filter(task) => self.filter(task),
-            Task::Summarize { column, tiles, summaries } => {
-                let Some(kind) = self.columns.get(*column).map(|c| &c.stats) else { return Ok(()) };
+            Task::Summarize {
+                column,
+                tiles,
+                summaries,
+            } => {
+                let Some(kind) = self.columns.get(*column).map(|c| &c.stats) else {
+                    return Ok(());
+                };
                 for tile in tiles.clone() {
-                    let Some(view) = self.view(tile, *column) else { continue };
+                    let Some(view) = self.view(tile, *column) else {
+                        continue;
+                    };
                     let all = [0..view.cell_num];
                     let written = self.tiles.get(tile).and_then(|tile| tile.written.as_ref());
-                    let written: Option<Vec<Range<usize>>> = written
-                        .map(|ranges| ranges.iter().map(|r| r.start as usize..r.end as usize).collect());
+                    let written: Option<Vec<Range<usize>>> = written.map(|ranges| {
+                        ranges
+                            .iter()
+                            .map(|r| r.start as usize..r.end as usize)
+                            .collect()
+                    });
                     summaries.push(summarize(kind, view, written.as_deref().unwrap_or(&all))?);
                 }
                 Ok(())
@@ -294,27 +372,44 @@ impl<'t> Stage<'t> {
     }
 
     fn filter(&self, task: &mut FilterTask) -> Result<()> {
-        let Some((ctx, pipeline, part)) = self.pipeline(task.file) else { return Ok(()) };
+        let Some((ctx, pipeline, part)) = self.pipeline(task.file) else {
+            return Ok(());
+        };
         let in_data = self.is_in_data(task.file);
-        let FilterTask { file, pieces, out, starts } = task;
+        let FilterTask {
+            file,
+            pieces,
+            out,
+            starts,
+        } = task;
         let wrong = |tile: usize, source: DecodeError| {
-            let field = self.files.get(*file).and_then(|(c, _)| self.columns.get(*c)).map(|c| c.field);
+            let field = self
+                .files
+                .get(*file)
+                .and_then(|(c, _)| self.columns.get(*c))
+                .map(|c| c.field);
             let name = match field {
                 Some(Field::Attribute(i)) => self.schema.name_of(FieldIndex::Attribute(i)),
                 Some(Field::Dimension(i)) => self.schema.name_of(FieldIndex::Dimension(i)),
                 _ => "the times of cells",
             };
-            Error::InvalidArgument(format!("tile {tile} of {name:?} cannot be stored: {source}"))
+            Error::InvalidArgument(format!(
+                "tile {tile} of {name:?} cannot be stored: {source}"
+            ))
         };
         SCRATCH.with_borrow_mut(|(scratch, numbers)| {
             for piece in &*pieces {
                 let tile = match piece {
                     Piece::Whole(tile) | Piece::Run { tile, .. } => *tile,
                 };
-                let Some(view) = self.view_of(*file, tile) else { continue };
+                let Some(view) = self.view_of(*file, tile) else {
+                    continue;
+                };
                 let run: (&[usize], Option<usize>) = match piece {
                     Piece::Whole(_) => (&[], None),
-                    Piece::Run { bounds, first_of, .. } => (bounds, *first_of),
+                    Piece::Run {
+                        bounds, first_of, ..
+                    } => (bounds, *first_of),
                 };
                 let is_whole = matches!(piece, Piece::Whole(_));
                 if is_whole || run.1.is_some() {
@@ -360,7 +455,8 @@ impl<'t> Stage<'t> {
     }
 }
 
-/// Encodes a tile without offsets, or the chunks of it that `run` names; `bytes` begin at byte `at` of the tile.
+/// Encodes a tile without offsets, or the chunks of it that `run` names; `bytes` begin at byte `at`
+/// of the tile.
 fn encode(
     pipeline: &Pipeline,
     ctx: &FilterContext<'_>,
@@ -378,7 +474,9 @@ fn encode(
         out.extend((*chunks as u64).to_le_bytes());
     }
     for (start, end) in bounds.iter().zip(bounds.iter().skip(1)) {
-        let chunk = bytes.get(start.saturating_sub(at)..end.saturating_sub(at)).unwrap_or_default();
+        let chunk = bytes
+            .get(start.saturating_sub(at)..end.saturating_sub(at))
+            .unwrap_or_default();
         pipeline.encode_chunk(ctx, chunk, None, out, scratch)?;
     }
     Ok(())
@@ -396,14 +494,21 @@ fn relative<'b>(offsets: &'b [u64], base: u64, buffer: &'b mut Vec<u64>) -> &'b 
 
 /// The bytes between the first and the last offset; nothing if these are no such range.
 fn var_bytes<'v>(view: &FieldView<'v>) -> &'v [u8] {
-    let bounds = view.offsets.and_then(|offsets| Some((*offsets.first()?, *offsets.last()?)));
-    bounds.and_then(|(start, end)| view.data.get(start as usize..end as usize)).unwrap_or_default()
+    let bounds = view
+        .offsets
+        .and_then(|offsets| Some((*offsets.first()?, *offsets.last()?)));
+    bounds
+        .and_then(|(start, end)| view.data.get(start as usize..end as usize))
+        .unwrap_or_default()
 }
 
 /// Bytes of a view's cells.
 pub(super) fn view_bytes(view: &FieldView<'_>) -> usize {
-    let values =
-        if view.offsets.is_some() { var_bytes(view).len() + view.cell_num * 8 } else { view.data.len() };
+    let values = if view.offsets.is_some() {
+        var_bytes(view).len() + view.cell_num * 8
+    } else {
+        view.data.len()
+    };
     values + view.validity.map_or(0, <[u8]>::len)
 }
 

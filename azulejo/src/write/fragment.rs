@@ -19,7 +19,8 @@ use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Unfiltered bytes that are filtered at a time, while those before them are written: bounds what a push holds.
+/// Unfiltered bytes that are filtered at a time, while those before them are written: bounds what a
+/// push holds.
 const WAVE_BYTES: usize = 32 << 20;
 
 /// What a new fragment is to be.
@@ -29,36 +30,39 @@ pub struct FragmentSpec {
     pub location: Location,
     /// The schema of the cells.
     pub schema: Arc<ArraySchema>,
-    /// File name of that schema in `__schema`; not looked at below v10, where an array has one schema.
+    /// File name of that schema in `__schema`; not looked at below v10, where an array has one
+    /// schema.
     pub schema_name: String,
     /// The fragment's name. Its version is the fragment's format version, 7 or later.
     pub name: TimestampedName,
-    /// The box that was written, for a dense fragment; `None` makes a sparse one. What lies outside the domain does not
-    /// count.
+    /// The box that was written, for a dense fragment; `None` makes a sparse one. What lies outside
+    /// the domain does not count.
     pub dense_domain: Option<NdRectangle>,
     /// Whether each cell has its own timestamp ([`Field::Timestamps`]; since v14).
     pub timestamps: bool,
-    /// Whether each cell says when and by which condition it was deleted ([`Field::DeleteTimestamps`],
-    /// [`Field::DeleteConditions`]; since v15).
+    /// Whether each cell says when and by which condition it was deleted
+    /// ([`Field::DeleteTimestamps`], [`Field::DeleteConditions`]; since v15).
     pub delete_metadata: bool,
-    /// Delete commits that are applied already: their file names as [`crate::array::DeleteCommit::name`], sorted.
+    /// Delete commits that are applied already: their file names as
+    /// [`crate::array::DeleteCommit::name`], sorted.
     pub processed_conditions: Vec<String>,
 }
 
 /// The cells of one tile.
 #[derive(Debug, Clone)]
 pub struct TileView<'a> {
-    /// Number of cells. A dense tile has those of a space tile, a sparse one the schema's capacity but for the last.
+    /// Number of cells. A dense tile has those of a space tile, a sparse one the schema's capacity
+    /// but for the last.
     pub cell_num: u64,
     /// One view a field, in the order of [`FragmentSink::fields`].
     pub fields: Vec<FieldView<'a>>,
-    /// Dense: which cells were written, ascending and disjoint; the others hold filling and count in no statistics.
-    /// `None` if all were.
+    /// Dense: which cells were written, ascending and disjoint; the others hold filling and count
+    /// in no statistics. `None` if all were.
     pub written: Option<Vec<Range<u64>>>,
 }
 
-/// Writes one fragment, tile by tile. Nothing counts as part of the array before [`WrittenFragment::commit`]; a sink that
-/// is dropped unfinished removes its files.
+/// Writes one fragment, tile by tile. Nothing counts as part of the array before
+/// [`WrittenFragment::commit`]; a sink that is dropped unfinished removes its files.
 #[derive(Debug)]
 pub struct FragmentSink {
     context: Context,
@@ -101,7 +105,8 @@ struct Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if !self.keep {
-            // What is left of an unfinished fragment is of no use; that it cannot be removed changes nothing.
+            // What is left of an unfinished fragment is of no use; that it cannot be removed
+            // changes nothing.
             let _ = self.storage.delete(std::slice::from_ref(&self.path));
         }
     }
@@ -111,8 +116,9 @@ impl FragmentSink {
     /// Makes the fragment's folder and starts its files.
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for a format version that cannot be written; [`Error::InvalidArgument`] for a fragment that
-    /// its version or schema does not allow; errors of the storage.
+    /// [`Error::Unsupported`] for a format version that cannot be written;
+    /// [`Error::InvalidArgument`] for a fragment that its version or schema does not allow; errors
+    /// of the storage.
     pub fn new(context: &Context, mut spec: FragmentSpec) -> Result<Self> {
         let schema = Arc::clone(&spec.schema);
         let invalid = |e| Error::InvalidArgument(format!("fragment {}: {e}", spec.name));
@@ -123,12 +129,20 @@ impl FragmentSink {
             )));
         }
         let lacks = |what: &str| {
-            Err(Error::InvalidArgument(format!("fragments of format version {version} have no {what}")))
+            Err(Error::InvalidArgument(format!(
+                "fragments of format version {version} have no {what}"
+            )))
         };
         if schema.is_dense() != spec.dense_domain.is_some() {
-            let what =
-                if schema.is_dense() { "dense arrays have dense" } else { "sparse arrays have sparse" };
-            return Err(Error::InvalidArgument(format!("fragment {}: {what} fragments", spec.name)));
+            let what = if schema.is_dense() {
+                "dense arrays have dense"
+            } else {
+                "sparse arrays have sparse"
+            };
+            return Err(Error::InvalidArgument(format!(
+                "fragment {}: {what} fragments",
+                spec.name
+            )));
         }
         if spec.timestamps && !version.has_cell_timestamps() {
             return lacks("timestamps of cells");
@@ -153,7 +167,10 @@ impl FragmentSink {
             _ => true,
         };
         let fields: Vec<Field> = slots.fields().filter(stored).collect();
-        let columns: Vec<Column> = fields.iter().filter_map(|f| Column::new(*f, &schema, version)).collect();
+        let columns: Vec<Column> = fields
+            .iter()
+            .filter_map(|f| Column::new(*f, &schema, version))
+            .collect();
         let mut parts = Vec::new();
         for (column, field) in columns.iter().enumerate() {
             parts.extend(field.parts().map(|part| (column, part)));
@@ -161,14 +178,22 @@ impl FragmentSink {
         let storage = Arc::clone(&spec.location.storage);
         let path = spec.location.path.join(&fragment_path(&spec.name, version));
         storage.make_folder(&path)?;
-        let folder = Folder { storage, path, keep: false };
+        let folder = Folder {
+            storage,
+            path,
+            keep: false,
+        };
         let mut files = Vec::with_capacity(parts.len());
         for &(column, part) in &parts {
             let field = columns.get(column).map(|column| column.field);
             let name = field.and_then(|field| data_file_name(field, part, &schema, version));
-            let name = name.ok_or_else(|| Error::Internal(format!("field {field:?} has no file")))?;
+            let name =
+                name.ok_or_else(|| Error::Internal(format!("field {field:?} has no file")))?;
             let upload = folder.storage.upload(&folder.path.join(&name))?;
-            files.push(DataFile { upload, tiles: FileTiles::default() });
+            files.push(DataFile {
+                upload,
+                tiles: FileTiles::default(),
+            });
         }
         let collected = Collected::new(&columns, &schema, version, dense_tiles.is_some());
         Ok(Self {
@@ -189,8 +214,8 @@ impl FragmentSink {
         })
     }
 
-    /// The fields that a tile has, in the order of [`TileView::fields`]: attributes, dimensions (sparse), then, where asked
-    /// for, timestamps and delete metadata.
+    /// The fields that a tile has, in the order of [`TileView::fields`]: attributes, dimensions
+    /// (sparse), then, where asked for, timestamps and delete metadata.
     #[must_use]
     pub fn fields(&self) -> &[Field] {
         &self.fields
@@ -215,20 +240,44 @@ impl FragmentSink {
             Task::Filter(task) => task.out.len() as u64,
             Task::Summarize { .. } => 0,
         });
-        self.files.iter().map(|file| file.tiles.size).chain(pending).sum()
+        self.files
+            .iter()
+            .map(|file| file.tiles.size)
+            .chain(pending)
+            .sum()
     }
 
-    /// Adds tiles: of a sparse fragment in global order, of a dense one in the tile order of the space tiles that its
-    /// domain touches. They are filtered in parallel, so many at once are faster than one by one.
+    /// Adds tiles: of a sparse fragment in global order, of a dense one in the tile order of the
+    /// space tiles that its domain touches. They are filtered in parallel, so many at once are
+    /// faster than one by one.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for tiles of another shape than the fragment's, and for cells that a filter cannot
-    /// store; errors of the storage. After an error the sink is of no more use.
+    /// [`Error::InvalidArgument`] for tiles of another shape than the fragment's, and for cells
+    /// that a filter cannot store; errors of the storage. After an error the sink is of no more
+    /// use.
     pub fn push(&mut self, tiles: &[TileView<'_>]) -> Result<()> {
         self.check(tiles)?;
-        let Self { context, spec, version, columns, parts, files, collected, pending, spare, .. } = self;
+        let Self {
+            context,
+            spec,
+            version,
+            columns,
+            parts,
+            files,
+            collected,
+            pending,
+            spare,
+            ..
+        } = self;
         let (schema, key) = (&*spec.schema, context.key());
-        let stage = Stage { schema, version: *version, key, columns, files: parts, tiles };
+        let stage = Stage {
+            schema,
+            version: *version,
+            key,
+            columns,
+            files: parts,
+            tiles,
+        };
         for wave in waves(tiles) {
             let mut tasks = stage.plan(&wave.tiles, spare);
             let run = |tasks: &mut [Task]| tasks.iter_mut().try_for_each(|task| stage.run(task));
@@ -242,7 +291,10 @@ impl FragmentSink {
             } else {
                 let (written, done) = context.install(|| {
                     rayon::join(write, || {
-                        tasks.par_iter_mut().with_max_len(1).try_for_each(|task| stage.run(task))
+                        tasks
+                            .par_iter_mut()
+                            .with_max_len(1)
+                            .try_for_each(|task| stage.run(task))
                     })
                 });
                 written?;
@@ -258,7 +310,10 @@ impl FragmentSink {
     fn check(&self, tiles: &[TileView<'_>]) -> Result<()> {
         let wrong = |tile: usize, what: String| {
             let tile = self.collected.tile_num + tile as u64;
-            Err(Error::InvalidArgument(format!("tile {tile} of fragment {}: {what}", self.spec.name)))
+            Err(Error::InvalidArgument(format!(
+                "tile {tile} of fragment {}: {what}",
+                self.spec.name
+            )))
         };
         let full = self.tile_cells;
         for (i, tile) in tiles.iter().enumerate() {
@@ -273,11 +328,17 @@ impl FragmentSink {
             }
             match self.dense_tiles {
                 Some(_) if tile.cell_num != full => {
-                    return wrong(i, format!("it has {} cells instead of {full}", tile.cell_num));
+                    return wrong(
+                        i,
+                        format!("it has {} cells instead of {full}", tile.cell_num),
+                    );
                 }
                 Some(all) if number >= all => return wrong(i, format!("there are only {all}")),
                 None if !(1..=full).contains(&tile.cell_num) => {
-                    return wrong(i, format!("it has {} cells, it may have 1 to {full}", tile.cell_num));
+                    return wrong(
+                        i,
+                        format!("it has {} cells, it may have 1 to {full}", tile.cell_num),
+                    );
                 }
                 _ => {}
             }
@@ -285,7 +346,14 @@ impl FragmentSink {
                 return wrong(i, "it does not fit into memory".into());
             };
             if tile.fields.len() != self.columns.len() {
-                return wrong(i, format!("{} fields instead of {}", tile.fields.len(), self.columns.len()));
+                return wrong(
+                    i,
+                    format!(
+                        "{} fields instead of {}",
+                        tile.fields.len(),
+                        self.columns.len()
+                    ),
+                );
             }
             for (column, view) in self.columns.iter().zip(&tile.fields) {
                 if let Err(what) = column.check(view, cell_num) {
@@ -306,10 +374,12 @@ impl FragmentSink {
         Ok(())
     }
 
-    /// Ends all files and writes the fragment's metadata: everything is on storage, nothing counts yet.
+    /// Ends all files and writes the fragment's metadata: everything is on storage, nothing counts
+    /// yet.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] if tiles are missing (a fragment holds at least one); errors of the storage.
+    /// [`Error::InvalidArgument`] if tiles are missing (a fragment holds at least one); errors of
+    /// the storage.
     pub fn finish(mut self) -> Result<WrittenFragment> {
         let tiles = self.collected.tile_num;
         if self.dense_tiles.is_some_and(|all| all != tiles) || tiles == 0 {
@@ -338,7 +408,10 @@ impl FragmentSink {
         }
         let path = self.folder.path.join(FRAGMENT_METADATA_FILE);
         let wrong = |e| Error::Internal(format!("{path}: {e}"));
-        let mut metadata = self.collected.finish(&facts, &self.columns, files).map_err(wrong)?;
+        let mut metadata = self
+            .collected
+            .finish(&facts, &self.columns, files)
+            .map_err(wrong)?;
         let bytes = metadata.encode(schema, self.context.key()).map_err(wrong)?;
         let mut upload = self.folder.storage.upload(&path)?;
         upload.write(&bytes)?;
@@ -364,11 +437,20 @@ struct Wave {
 
 fn waves(tiles: &[TileView<'_>]) -> Vec<Wave> {
     let mut waves = Vec::new();
-    let mut wave = Wave { tiles: 0..0, bytes: 0 };
+    let mut wave = Wave {
+        tiles: 0..0,
+        bytes: 0,
+    };
     for (i, tile) in tiles.iter().enumerate() {
         let bytes: usize = tile.fields.iter().map(view_bytes).sum();
         if wave.bytes + bytes > WAVE_BYTES && !wave.tiles.is_empty() {
-            waves.push(std::mem::replace(&mut wave, Wave { tiles: i..i, bytes: 0 }));
+            waves.push(std::mem::replace(
+                &mut wave,
+                Wave {
+                    tiles: i..i,
+                    bytes: 0,
+                },
+            ));
         }
         wave.tiles.end = i + 1;
         wave.bytes += bytes;
@@ -383,10 +465,14 @@ fn waves(tiles: &[TileView<'_>]) -> Vec<Wave> {
 fn write(files: &mut [DataFile], spare: &mut Vec<Vec<u8>>, tasks: &mut Vec<Task>) -> Result<()> {
     for task in tasks.drain(..) {
         let Task::Filter(task) = task else { continue };
-        let Some(file) = files.get_mut(task.file) else { continue };
+        let Some(file) = files.get_mut(task.file) else {
+            continue;
+        };
         let at = file.tiles.size;
         file.upload.write(&task.out)?;
-        file.tiles.offsets.extend(task.starts.iter().map(|start| at + *start as u64));
+        file.tiles
+            .offsets
+            .extend(task.starts.iter().map(|start| at + *start as u64));
         file.tiles.size += task.out.len() as u64;
         spare.push(task.out);
     }
@@ -395,7 +481,11 @@ fn write(files: &mut [DataFile], spare: &mut Vec<Vec<u8>>, tasks: &mut Vec<Task>
 
 /// Appends the tiles of a wave that are stored as they lie.
 fn write_plain(files: &mut [DataFile], stage: &Stage<'_>, wave: &Range<usize>) -> Result<()> {
-    for (i, file) in files.iter_mut().enumerate().filter(|(i, _)| stage.is_plain(*i, wave)) {
+    for (i, file) in files
+        .iter_mut()
+        .enumerate()
+        .filter(|(i, _)| stage.is_plain(*i, wave))
+    {
         for tile in wave.clone() {
             file.tiles.offsets.push(file.tiles.size);
             file.tiles.size += stage.write_plain(i, tile, &mut *file.upload)?;
@@ -415,14 +505,22 @@ fn collect(
     let mut by_tile: Vec<Vec<TileSummary>> = vec![Vec::with_capacity(columns.len()); wave.len()];
     // The tasks of a column come before those of the next.
     for task in tasks {
-        if let Task::Summarize { tiles, summaries, .. } = task {
+        if let Task::Summarize {
+            tiles, summaries, ..
+        } = task
+        {
             let places = by_tile.iter_mut().skip(tiles.start - wave.start);
             for (place, summary) in places.zip(summaries.drain(..)) {
                 place.push(summary);
             }
         }
     }
-    for (tile, summaries) in tiles.get(wave.clone()).unwrap_or_default().iter().zip(&by_tile) {
+    for (tile, summaries) in tiles
+        .get(wave.clone())
+        .unwrap_or_default()
+        .iter()
+        .zip(&by_tile)
+    {
         let pushed = collected.push(columns, tile, summaries);
         pushed.map_err(|e| Error::Internal(format!("statistics of a tile: {e}")))?;
     }
@@ -432,7 +530,9 @@ fn collect(
 /// Cuts a box to the domain.
 fn crop(domain: &mut NdRectangle, schema: &ArraySchema) {
     for (range, dimension) in domain.ranges.iter_mut().zip(&schema.domain.dimensions) {
-        let Some(whole) = &dimension.domain else { continue };
+        let Some(whole) = &dimension.domain else {
+            continue;
+        };
         if compare(dimension.datatype, &range.start, &whole.start) == Ordering::Less {
             range.start.clone_from(&whole.start);
         }

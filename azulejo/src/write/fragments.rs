@@ -1,4 +1,5 @@
-//! The fragments of one write: usually one, several where a size limit asks for it, which then count at once.
+//! The fragments of one write: usually one, several where a size limit asks for it, which then
+//! count at once.
 
 use super::input::view_bytes;
 use super::{FragmentSink, FragmentSpec, TileView, WrittenFragment};
@@ -56,7 +57,16 @@ pub(super) struct Fragments {
 impl Fragments {
     pub fn new(context: &Context, target: &Target, timestamps: (u64, u64), split: Split) -> Self {
         let (context, target, operation) = (context.clone(), target.clone(), context.begin());
-        Self { context, target, timestamps, split, sink: None, missing: 0, done: Vec::new(), operation }
+        Self {
+            context,
+            target,
+            timestamps,
+            split,
+            sink: None,
+            missing: 0,
+            done: Vec::new(),
+            operation,
+        }
     }
 
     /// Adds tiles in the order that they are stored in.
@@ -64,7 +74,9 @@ impl Fragments {
         while !tiles.is_empty() {
             self.operation.check()?;
             let count = self.room(tiles)?;
-            let Some((now, later)) = tiles.split_at_checked(count) else { break };
+            let Some((now, later)) = tiles.split_at_checked(count) else {
+                break;
+            };
             let Some(sink) = &mut self.sink else {
                 return Err(Error::Internal("tiles have no fragment to go to".into()));
             };
@@ -75,22 +87,28 @@ impl Fragments {
         Ok(())
     }
 
-    /// How many of the tiles, at least one, the current fragment takes; begins a new one where that takes none.
+    /// How many of the tiles, at least one, the current fragment takes; begins a new one where that
+    /// takes none.
     fn room(&mut self, tiles: &[TileView<'_>]) -> Result<usize> {
-        let dense = match &mut self.split {
-            Split::Parts(parts) if self.missing == 0 => {
-                let part = parts.pop_front();
-                Some(part.ok_or_else(|| Error::Internal("a write has more tiles than its box".into()))?)
-            }
-            _ => None,
-        };
+        let dense =
+            match &mut self.split {
+                Split::Parts(parts) if self.missing == 0 => {
+                    let part = parts.pop_front();
+                    Some(part.ok_or_else(|| {
+                        Error::Internal("a write has more tiles than its box".into())
+                    })?)
+                }
+                _ => None,
+            };
         if let Some(part) = dense {
             self.missing = part.tiles;
             self.begin(Some(part.domain))?;
         }
         let limit = match &self.split {
             Split::Parts(_) => {
-                return Ok(usize::try_from(self.missing).map_or(tiles.len(), |n| n.min(tiles.len())));
+                return Ok(
+                    usize::try_from(self.missing).map_or(tiles.len(), |n| n.min(tiles.len()))
+                );
             }
             Split::Size(limit) => *limit,
         };
@@ -100,10 +118,15 @@ impl Fragments {
             }
             return Ok(tiles.len());
         }
-        // What a tile takes before filters is the most that it takes after them, give or take chunk headers.
+        // What a tile takes before filters is the most that it takes after them, give or take chunk
+        // headers.
         let size = |tile: &TileView<'_>| tile.fields.iter().map(view_bytes).sum::<usize>() as u64;
         let mut stored = self.sink.as_ref().map_or(0, FragmentSink::stored_size);
-        if stored > 0 && tiles.first().is_some_and(|tile| stored.saturating_add(size(tile)) > limit) {
+        if stored > 0
+            && tiles
+                .first()
+                .is_some_and(|tile| stored.saturating_add(size(tile)) > limit)
+        {
             self.end()?;
             stored = 0;
         }
@@ -120,7 +143,11 @@ impl Fragments {
     fn begin(&mut self, dense_domain: Option<NdRectangle>) -> Result<()> {
         self.end()?;
         let (first, last) = self.timestamps;
-        let Target { location, schema, schema_name } = self.target.clone();
+        let Target {
+            location,
+            schema,
+            schema_name,
+        } = self.target.clone();
         let name = TimestampedName::versioned(first, last, schema.version.number());
         let spec = FragmentSpec {
             location,
@@ -153,14 +180,25 @@ impl Fragments {
             return done.drain(..).map(WrittenFragment::commit).collect();
         }
         // One file commits them all: readers see the whole write or nothing of it.
-        let names: Vec<TimestampedName> = done.iter().map(|fragment| fragment.name().clone()).collect();
-        let uris: Vec<String> = names.iter().filter_map(|name| commit_path(name, version)).collect();
-        let commits = uris.iter().map(|uri| ConsolidatedCommit::Fragment { uri }).collect();
+        let names: Vec<TimestampedName> = done
+            .iter()
+            .map(|fragment| fragment.name().clone())
+            .collect();
+        let uris: Vec<String> = names
+            .iter()
+            .filter_map(|name| commit_path(name, version))
+            .collect();
+        let commits = uris
+            .iter()
+            .map(|uri| ConsolidatedCommit::Fragment { uri })
+            .collect();
         let body = ConsolidatedCommits { commits }.encode();
         let (first, last) = self.timestamps;
         let name = TimestampedName::versioned(first, last, version.number());
         let location = &self.target.location;
-        let path = location.path.join(&suffixed_commit_path(&name, Suffix::Consolidated));
+        let path = location
+            .path
+            .join(&suffixed_commit_path(&name, Suffix::Consolidated));
         let put = location.storage.put(&path, body.into());
         if put.is_err() {
             self.done = done;

@@ -54,7 +54,9 @@ impl GlobalWrite {
         fragments: Fragments,
     ) -> Self {
         let order = CellOrder::new(schema, Layout::Global);
-        let tile_cells = usize::try_from(schema.capacity).unwrap_or(usize::MAX).max(1);
+        let tile_cells = usize::try_from(schema.capacity)
+            .unwrap_or(usize::MAX)
+            .max(1);
         let mut write = Self::dense(schema, shapes, tile_cells, u64::MAX, band_bytes, fragments);
         (write.order, write.expected) = (Some((order, rule)), None);
         write
@@ -99,7 +101,9 @@ impl GlobalWrite {
             }
         }
         let all = std::iter::once(0..input.cell_num).collect();
-        let Some((order, rule)) = &self.order else { return Ok(all) };
+        let Some((order, rule)) = &self.order else {
+            return Ok(all);
+        };
         if input.cell_num == 0 {
             return Ok(Vec::new());
         }
@@ -159,8 +163,11 @@ impl GlobalWrite {
 
     /// Writes cells that [`Self::check`] has found good.
     pub fn push(&mut self, input: &Input<'_>, kept: &[Range<usize>]) -> Result<()> {
-        let at_once =
-            band_tiles(self.tile_cells.min(input.cell_num.max(1)), input.bytes_per_cell(), self.band_bytes);
+        let at_once = band_tiles(
+            self.tile_cells.min(input.cell_num.max(1)),
+            input.bytes_per_cell(),
+            self.band_bytes,
+        );
         for range in kept {
             self.push_range(input, range.clone(), at_once)?;
             self.written += range.len() as u64;
@@ -175,9 +182,16 @@ impl GlobalWrite {
         Ok(())
     }
 
-    fn push_range(&mut self, input: &Input<'_>, mut cells: Range<usize>, at_once: usize) -> Result<()> {
+    fn push_range(
+        &mut self,
+        input: &Input<'_>,
+        mut cells: Range<usize>,
+        at_once: usize,
+    ) -> Result<()> {
         if self.tail_cells > 0 {
-            let end = cells.end.min(cells.start + (self.tile_cells - self.tail_cells));
+            let end = cells
+                .end
+                .min(cells.start + (self.tile_cells - self.tail_cells));
             self.keep(input, cells.start..end)?;
             cells.start = end;
             if self.tail_cells == self.tile_cells {
@@ -186,7 +200,13 @@ impl GlobalWrite {
         }
         let whole = cells.len() / self.tile_cells * self.tile_cells;
         let middle = cells.start..cells.start + whole;
-        push_slices(input, middle.clone(), self.tile_cells, at_once, &mut self.fragments)?;
+        push_slices(
+            input,
+            middle.clone(),
+            self.tile_cells,
+            at_once,
+            &mut self.fragments,
+        )?;
         self.keep(input, middle.end..cells.end)
     }
 
@@ -203,8 +223,14 @@ impl GlobalWrite {
 
     fn push_tail(&mut self) -> Result<()> {
         let fields = self.shapes.iter().zip(&self.tail);
-        let fields = fields.map(|(shape, buffer)| buffer.view(shape, self.tail_cells)).collect();
-        let tile = TileView { cell_num: self.tail_cells as u64, fields, written: None };
+        let fields = fields
+            .map(|(shape, buffer)| buffer.view(shape, self.tail_cells))
+            .collect();
+        let tile = TileView {
+            cell_num: self.tail_cells as u64,
+            fields,
+            written: None,
+        };
         self.fragments.push(std::slice::from_ref(&tile))?;
         self.tail.iter_mut().for_each(FieldBuffer::clear);
         self.tail_cells = 0;

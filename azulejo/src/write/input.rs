@@ -27,7 +27,13 @@ impl FieldShape {
                 _ => return None,
             };
             let nullable = field.is_nullable(schema);
-            Some(Self { name: name.clone(), datatype, cell_val_num, nullable, dimension })
+            Some(Self {
+                name: name.clone(),
+                datatype,
+                cell_val_num,
+                nullable,
+                dimension,
+            })
         };
         let shapes: Option<Vec<Self>> = fields.iter().map(shape).collect();
         shapes.ok_or_else(|| Error::Internal("a fragment has a field that its schema lacks".into()))
@@ -65,7 +71,9 @@ pub(super) fn view_bytes(view: &FieldView<'_>) -> usize {
     let values = match view.offsets {
         Some(offsets) => {
             let (first, last) = (offsets.first(), offsets.last());
-            let bytes = first.zip(last).map_or(0, |(first, last)| last.saturating_sub(*first) as usize);
+            let bytes = first
+                .zip(last)
+                .map_or(0, |(first, last)| last.saturating_sub(*first) as usize);
             bytes + view.cell_num * 8
         }
         None => view.cell_num * view.cell_size,
@@ -73,17 +81,28 @@ pub(super) fn view_bytes(view: &FieldView<'_>) -> usize {
     values + view.validity.map_or(0, <[u8]>::len)
 }
 
-/// Validity for nullable fields whose columns have none: as many ones as there are cells, if any column needs them.
+/// Validity for nullable fields whose columns have none: as many ones as there are cells, if any
+/// column needs them.
 pub(super) fn all_valid(shapes: &[FieldShape], columns: &[ColumnView<'_>]) -> Vec<u8> {
     let lacks = |shape: &FieldShape| {
-        shape.nullable && column_of(columns, shape).is_some_and(|column| column.cells.validity.is_none())
+        shape.nullable
+            && column_of(columns, shape).is_some_and(|column| column.cells.validity.is_none())
     };
-    if shapes.iter().any(lacks) { vec![1; cell_num(columns)] } else { Vec::new() }
+    if shapes.iter().any(lacks) {
+        vec![1; cell_num(columns)]
+    } else {
+        Vec::new()
+    }
 }
 
 /// The column of a field.
-fn column_of<'c, 'a>(columns: &'c [ColumnView<'a>], shape: &FieldShape) -> Option<&'c ColumnView<'a>> {
-    columns.iter().find(|column| *column.column_type.name == shape.name)
+fn column_of<'c, 'a>(
+    columns: &'c [ColumnView<'a>],
+    shape: &FieldShape,
+) -> Option<&'c ColumnView<'a>> {
+    columns
+        .iter()
+        .find(|column| *column.column_type.name == shape.name)
 }
 
 /// Cells of a write: of the first column, which all others must equal.
@@ -91,11 +110,13 @@ fn cell_num(columns: &[ColumnView<'_>]) -> usize {
     columns.first().map_or(0, |column| column.cells.cell_num)
 }
 
-/// Finds the column of every field and checks its type and lengths. `ones` comes from [`all_valid`].
+/// Finds the column of every field and checks its type and lengths. `ones` comes from
+/// [`all_valid`].
 ///
 /// # Errors
-/// [`Error::SchemaMismatch`] for columns that are missing, too many or of another type, [`Error::InvalidArgument`] for
-/// buffers that do not fit each other and for nulls in a field that has none.
+/// [`Error::SchemaMismatch`] for columns that are missing, too many or of another type,
+/// [`Error::InvalidArgument`] for buffers that do not fit each other and for nulls in a field that
+/// has none.
 pub(super) fn bind<'a>(
     schema: &ArraySchema,
     shapes: &[FieldShape],
@@ -105,12 +126,19 @@ pub(super) fn bind<'a>(
     let cell_num = cell_num(columns);
     for (i, column) in columns.iter().enumerate() {
         let name = &*column.column_type.name;
-        if columns.iter().take(i).any(|other| *other.column_type.name == *name) {
-            return Err(Error::SchemaMismatch(format!("there are two columns {name:?}")));
+        if columns
+            .iter()
+            .take(i)
+            .any(|other| *other.column_type.name == *name)
+        {
+            return Err(Error::SchemaMismatch(format!(
+                "there are two columns {name:?}"
+            )));
         }
         if !shapes.iter().any(|shape| shape.name == name) {
             let why = if schema.domain.index_of(name).is_some() {
-                "is a dimension: dense writes take attributes only, the box says where they go".to_owned()
+                "is a dimension: dense writes take attributes only, the box says where they go"
+                    .to_owned()
             } else {
                 format!("is no field of the array; it has {}", names(shapes))
             };
@@ -120,7 +148,11 @@ pub(super) fn bind<'a>(
     let mut fields = Vec::with_capacity(shapes.len());
     for shape in shapes {
         let Some(column) = column_of(columns, shape) else {
-            let kind = if shape.dimension { "dimension" } else { "attribute" };
+            let kind = if shape.dimension {
+                "dimension"
+            } else {
+                "attribute"
+            };
             return Err(Error::SchemaMismatch(format!(
                 "the column of {kind} {:?} is missing: a write needs {}",
                 shape.name,
@@ -139,7 +171,10 @@ pub(super) fn bind<'a>(
 }
 
 fn names(shapes: &[FieldShape]) -> String {
-    let names: Vec<String> = shapes.iter().map(|shape| format!("{:?}", shape.name)).collect();
+    let names: Vec<String> = shapes
+        .iter()
+        .map(|shape| format!("{:?}", shape.name))
+        .collect();
     names.join(", ")
 }
 
@@ -159,7 +194,8 @@ fn view<'a>(shape: &FieldShape, column: &ColumnView<'a>, ones: &'a [u8]) -> Resu
     view.cell_size = shape.cell_size();
     if let Some(offsets) = view.offsets {
         let size = shape.datatype.size() as u64;
-        let odd = |ends: &[u64]| matches!(ends, [start, end] if !(end - start).is_multiple_of(size));
+        let odd =
+            |ends: &[u64]| matches!(ends, [start, end] if !(end - start).is_multiple_of(size));
         if size > 1
             && let Some(cell) = offsets.windows(2).position(odd)
         {
@@ -185,8 +221,8 @@ fn view<'a>(shape: &FieldShape, column: &ColumnView<'a>, ones: &'a [u8]) -> Resu
     Ok(view)
 }
 
-/// Whether values of type `given` may be stored as `wanted`: the same type, texts and bytes among each other, and plain
-/// integers as what they are the stored form of.
+/// Whether values of type `given` may be stored as `wanted`: the same type, texts and bytes among
+/// each other, and plain integers as what they are the stored form of.
 fn takes(wanted: Datatype, given: Datatype) -> bool {
     let bytes = |t: Datatype| {
         t.is_byte()

@@ -10,9 +10,9 @@ use azulejo_format::{NdRectangle, Range};
 use std::sync::Arc;
 
 impl Writer {
-    /// Writes a box of a dense array, in row-major or column-major order, and labels of its dimensions, all at one time.
-    /// A column of `labels` is named like a dimension label and holds a label for each coordinate of the box along its
-    /// dimension.
+    /// Writes a box of a dense array, in row-major or column-major order, and labels of its
+    /// dimensions, all at one time. A column of `labels` is named like a dimension label and holds
+    /// a label for each coordinate of the box along its dimension.
     ///
     /// The labels are written first: whoever sees the cells sees their labels.
     ///
@@ -39,8 +39,9 @@ impl Writer {
     /// ```
     ///
     /// # Errors
-    /// As [`Self::write`], and for labels that do not exist, of another number, or out of order, before any cell is written;
-    /// [`Error::InvalidArgument`] for sparse arrays and in other orders.
+    /// As [`Self::write`], and for labels that do not exist, of another number, or out of order,
+    /// before any cell is written; [`Error::InvalidArgument`] for sparse arrays and in other
+    /// orders.
     pub fn write_labelled(&mut self, cells: &ColumnSet, labels: &[ColumnBuffers]) -> Result<()> {
         if !matches!(self.layout, WriteLayout::Row | WriteLayout::Col) {
             return Err(Error::InvalidArgument(
@@ -96,36 +97,62 @@ impl Writer {
         let mut writers = Vec::with_capacity(labels.len());
         for (i, values) in labels.iter().enumerate() {
             let name = &*values.column_type.name;
-            if labels.iter().take(i).any(|other| *other.column_type.name == *name) {
-                return Err(Error::SchemaMismatch(format!("there are two columns of the label {name:?}")));
+            if labels
+                .iter()
+                .take(i)
+                .any(|other| *other.column_type.name == *name)
+            {
+                return Err(Error::SchemaMismatch(format!(
+                    "there are two columns of the label {name:?}"
+                )));
             }
             let holder = array.open_label(name)?;
-            let reference = schema.dimension_label(name).filter(|_| holder.schema().is_dense());
+            let reference = schema
+                .dimension_label(name)
+                .filter(|_| holder.schema().is_dense());
             let reference = reference.ok_or_else(|| {
                 Error::Unsupported(format!(
                     "dimension label {name:?} is kept in a sparse array; write it there, with its coordinates"
                 ))
             })?;
             let d = usize::try_from(reference.dimension).unwrap_or(usize::MAX);
-            let range = space.grid.axes().get(d).zip(space.bounds.get(d)).map(|(axis, (first, last))| {
-                (
-                    Range::new(axis.coordinate(*first), axis.coordinate(*last)),
-                    (last - first).saturating_add(1),
-                )
-            });
-            let (range, count) =
-                range.ok_or_else(|| Error::SchemaMismatch(format!("label {name:?} labels no dimension")))?;
+            let range =
+                space
+                    .grid
+                    .axes()
+                    .get(d)
+                    .zip(space.bounds.get(d))
+                    .map(|(axis, (first, last))| {
+                        (
+                            Range::new(axis.coordinate(*first), axis.coordinate(*last)),
+                            (last - first).saturating_add(1),
+                        )
+                    });
+            let (range, count) = range.ok_or_else(|| {
+                Error::SchemaMismatch(format!("label {name:?} labels no dimension"))
+            })?;
             if values.cell_num as u64 != count {
                 return Err(Error::InvalidArgument(format!(
                     "{} labels {name:?} were given, but the box has {count} coordinates along dimension {:?}",
                     values.cell_num,
-                    schema.domain.dimensions.get(d).map_or("", |dimension| dimension.name.as_str())
+                    schema
+                        .domain
+                        .dimensions
+                        .get(d)
+                        .map_or("", |dimension| dimension.name.as_str())
                 )));
             }
             let mut column = values.clone();
             column.column_type.name = reference.attribute.as_str().into();
-            let options = WriteOptions::new().layout(WriteLayout::Row).timestamps(time.0, time.1);
-            let writer = Self::new(&holder, options.subarray(NdRectangle { ranges: vec![range] }))?;
+            let options = WriteOptions::new()
+                .layout(WriteLayout::Row)
+                .timestamps(time.0, time.1);
+            let writer = Self::new(
+                &holder,
+                options.subarray(NdRectangle {
+                    ranges: vec![range],
+                }),
+            )?;
             let set = ColumnSet::of([column])?;
             // Out of order, they are refused before anything is written.
             writer.check_box(writer.options.subarray.as_ref(), &set)?;

@@ -1,13 +1,14 @@
-//! The metadata of a fragment under construction: what is collected tile by tile, and the file made of it.
+//! The metadata of a fragment under construction: what is collected tile by tile, and the file made
+//! of it.
 
 use super::filter::Column;
 use super::fragment::TileView;
 use super::stats::{FragmentSummary, StatsKind, TileSummary};
 use crate::column::FieldView;
 use azulejo_format::fragment::{
-    Field, FieldMetadata, FieldStats, FilePart, Footer, FragmentMetadata, FragmentStats, OptionalSection,
-    ProcessedConditions, RTree, RTreeBuilder, SectionOffsets, Slots, TileBounds, TileNullCounts, TileOffsets,
-    TileSizes, TileSums,
+    Field, FieldMetadata, FieldStats, FilePart, Footer, FragmentMetadata, FragmentStats,
+    OptionalSection, ProcessedConditions, RTree, RTreeBuilder, SectionOffsets, Slots, TileBounds,
+    TileNullCounts, TileOffsets, TileSizes, TileSums,
 };
 use azulejo_format::range::RangeRef;
 use azulejo_format::{ArraySchema, CellValNum, Datatype, DecodeError, FormatVersion, NdRectangle};
@@ -56,7 +57,12 @@ pub(super) struct Facts<'f> {
 }
 
 impl Collected {
-    pub fn new(columns: &[Column], schema: &ArraySchema, version: FormatVersion, dense: bool) -> Self {
+    pub fn new(
+        columns: &[Column],
+        schema: &ArraySchema,
+        version: FormatVersion,
+        dense: bool,
+    ) -> Self {
         let fields = columns.iter().map(|column| {
             let FieldMetadata { mins, maxs, .. } = FieldMetadata::empty(column.field, schema);
             let ordered = column.stats.is_dimension && version.has_optional_sections();
@@ -71,7 +77,12 @@ impl Collected {
             }
         });
         let rtree = (!dense).then(|| RTreeBuilder::new(&schema.domain));
-        Self { columns: fields.collect(), rtree, tile_num: 0, last_tile_cell_num: 0 }
+        Self {
+            columns: fields.collect(),
+            rtree,
+            tile_num: 0,
+            last_tile_cell_num: 0,
+        }
     }
 
     /// Adds a tile: its statistics are given by column.
@@ -81,15 +92,26 @@ impl Collected {
         tile: &TileView<'_>,
         summaries: &[TileSummary],
     ) -> Result<(), DecodeError> {
-        for (((field, column), view), summary) in
-            self.columns.iter_mut().zip(columns).zip(&tile.fields).zip(summaries)
+        for (((field, column), view), summary) in self
+            .columns
+            .iter_mut()
+            .zip(columns)
+            .zip(&tile.fields)
+            .zip(summaries)
         {
             field.push(&column.stats, view, summary, tile.cell_num);
         }
         if let Some(rtree) = &mut self.rtree {
-            let dimensions = columns.iter().zip(summaries).filter(|(column, _)| column.stats.is_dimension);
-            let ranges: Vec<RangeRef<'_>> =
-                dimensions.map(|(_, s)| RangeRef { start: &s.min, end: &s.max }).collect();
+            let dimensions = columns
+                .iter()
+                .zip(summaries)
+                .filter(|(column, _)| column.stats.is_dimension);
+            let ranges: Vec<RangeRef<'_>> = dimensions
+                .map(|(_, s)| RangeRef {
+                    start: &s.min,
+                    end: &s.max,
+                })
+                .collect();
             rtree.push(&ranges)?;
         }
         self.tile_num += 1;
@@ -104,17 +126,36 @@ impl Collected {
         columns: &[Column],
         files: Vec<((usize, FilePart), FileTiles)>,
     ) -> Result<FragmentMetadata, DecodeError> {
-        let Facts { schema, version, slots, .. } = *facts;
+        let Facts {
+            schema,
+            version,
+            slots,
+            ..
+        } = *facts;
         let tiles = usize::try_from(self.tile_num).unwrap_or(usize::MAX);
-        let mut fields: Vec<FieldMetadata> =
-            slots.fields().map(|field| unused(field, schema, version, tiles)).collect();
-        let mut stats: Vec<FieldStats> = slots.fields().map(|field| unused_stats(field, schema)).collect();
+        let mut fields: Vec<FieldMetadata> = slots
+            .fields()
+            .map(|field| unused(field, schema, version, tiles))
+            .collect();
+        let mut stats: Vec<FieldStats> = slots
+            .fields()
+            .map(|field| unused_stats(field, schema))
+            .collect();
         let mut sizes = [const { Vec::new() }; 3];
-        sizes.iter_mut().for_each(|sizes| sizes.resize(slots.len(), 0));
+        sizes
+            .iter_mut()
+            .for_each(|sizes| sizes.resize(slots.len(), 0));
         let [file_sizes, file_var_sizes, file_validity_sizes] = &mut sizes;
         for ((column, part), file) in files {
-            let Some(slot) = columns.get(column).and_then(|column| slots.of(column.field)) else { continue };
-            let (Some(field), size) = (fields.get_mut(slot), file.size) else { continue };
+            let Some(slot) = columns
+                .get(column)
+                .and_then(|column| slots.of(column.field))
+            else {
+                continue;
+            };
+            let (Some(field), size) = (fields.get_mut(slot), file.size) else {
+                continue;
+            };
             let (list, total) = match part {
                 FilePart::Data => (&mut field.offsets, &mut *file_sizes),
                 FilePart::Var => (&mut field.var_offsets, &mut *file_var_sizes),
@@ -127,21 +168,33 @@ impl Collected {
         }
         let mut global_order = Vec::new();
         for (column, collected) in columns.iter().zip(self.columns) {
-            let Some(slot) = slots.of(column.field) else { continue };
-            let (Some(field), Some(stats)) = (fields.get_mut(slot), stats.get_mut(slot)) else { continue };
+            let Some(slot) = slots.of(column.field) else {
+                continue;
+            };
+            let (Some(field), Some(stats)) = (fields.get_mut(slot), stats.get_mut(slot)) else {
+                continue;
+            };
             global_order.extend(collected.order);
             if !collected.var_sizes.is_empty() {
-                field.var_sizes = TileSizes { sizes: collected.var_sizes };
+                field.var_sizes = TileSizes {
+                    sizes: collected.var_sizes,
+                };
             }
             if version.has_tile_stats() {
                 field.mins = collected.mins;
                 field.maxs = collected.maxs;
-                field.sums = TileSums { bits: collected.sums };
-                field.null_counts = TileNullCounts { counts: collected.null_counts };
+                field.sums = TileSums {
+                    bits: collected.sums,
+                };
+                field.null_counts = TileNullCounts {
+                    counts: collected.null_counts,
+                };
                 *stats = collected.summary.finish(&column.stats);
             }
         }
-        let rtree = self.rtree.map_or_else(|| RTree::empty(&schema.domain), RTreeBuilder::build);
+        let rtree = self
+            .rtree
+            .map_or_else(|| RTree::empty(&schema.domain), RTreeBuilder::build);
         let dense = facts.dense_domain.is_some();
         let non_empty_domain = facts.dense_domain.cloned().or_else(|| rtree.bounding_box());
         let [file_sizes, file_var_sizes, mut file_validity_sizes] = sizes;
@@ -149,11 +202,16 @@ impl Collected {
             file_validity_sizes.clear();
         }
         let has_stats = version.has_fragment_stats() && !version.may_lack_fragment_stats();
-        let bounds = OptionalSection::TileGlobalOrderBounds { mins: Vec::new(), maxs: Vec::new() };
+        let bounds = OptionalSection::TileGlobalOrderBounds {
+            mins: Vec::new(),
+            maxs: Vec::new(),
+        };
         Ok(FragmentMetadata {
             footer: Footer {
                 version,
-                schema_name: version.has_schema_evolution().then(|| facts.schema_name.to_owned()),
+                schema_name: version
+                    .has_schema_evolution()
+                    .then(|| facts.schema_name.to_owned()),
                 dense,
                 non_empty_domain,
                 sparse_tile_num: if dense { 0 } else { self.tile_num },
@@ -165,30 +223,53 @@ impl Collected {
                 file_var_sizes: file_var_sizes.into(),
                 file_validity_sizes: file_validity_sizes.into(),
                 sections: SectionOffsets::default(),
-                optional_sections: if global_order.is_empty() { Vec::new() } else { vec![bounds] },
+                optional_sections: if global_order.is_empty() {
+                    Vec::new()
+                } else {
+                    vec![bounds]
+                },
                 offset: None,
             },
             rtree,
             fields,
-            stats: FragmentStats { fields: if has_stats { stats } else { Vec::new() } },
-            processed_conditions: ProcessedConditions { names: facts.processed_conditions.to_vec() },
+            stats: FragmentStats {
+                fields: if has_stats { stats } else { Vec::new() },
+            },
+            processed_conditions: ProcessedConditions {
+                names: facts.processed_conditions.to_vec(),
+            },
             global_order,
         })
     }
 }
 
 impl FieldTiles {
-    fn push(&mut self, kind: &StatsKind, view: &FieldView<'_>, summary: &TileSummary, cell_num: u64) {
+    fn push(
+        &mut self,
+        kind: &StatsKind,
+        view: &FieldView<'_>,
+        summary: &TileSummary,
+        cell_num: u64,
+    ) {
         if view.offsets.is_some() {
-            let ends = view.offsets.and_then(|offsets| Some(offsets.last()? - offsets.first()?));
+            let ends = view
+                .offsets
+                .and_then(|offsets| Some(offsets.last()? - offsets.first()?));
             self.var_sizes.push(ends.unwrap_or(0));
         }
         if kind.min_max {
             // A tile of only nulls has neither.
             let nothing = kind.nullable && summary.null_count == cell_num;
             let nothing_len = kind.cell_size.unwrap_or(0);
-            for (bounds, value) in [(&mut self.mins, &summary.min), (&mut self.maxs, &summary.max)] {
-                if nothing { push_zeros(bounds, nothing_len) } else { push(bounds, value) }
+            for (bounds, value) in [
+                (&mut self.mins, &summary.min),
+                (&mut self.maxs, &summary.max),
+            ] {
+                if nothing {
+                    push_zeros(bounds, nothing_len)
+                } else {
+                    push(bounds, value)
+                }
             }
         }
         if kind.sum.is_some() {
@@ -222,19 +303,31 @@ fn push_zeros(bounds: &mut TileBounds, len: usize) {
     }
 }
 
-/// How the reference counts zipped coordinates, which no fragment has any more: as one value of the first dimension.
+/// How the reference counts zipped coordinates, which no fragment has any more: as one value of the
+/// first dimension.
 fn zipped(schema: &ArraySchema) -> StatsKind {
-    let datatype = schema.domain.dimensions.first().map_or(Datatype::Any, |d| d.datatype);
+    let datatype = schema
+        .domain
+        .dimensions
+        .first()
+        .map_or(Datatype::Any, |d| d.datatype);
     StatsKind::of_cells(datatype, CellValNum::ONE)
 }
 
 /// What is written about a field without files: zeros, one a tile.
-fn unused(field: Field, schema: &ArraySchema, version: FormatVersion, tiles: usize) -> FieldMetadata {
+fn unused(
+    field: Field,
+    schema: &ArraySchema,
+    version: FormatVersion,
+    tiles: usize,
+) -> FieldMetadata {
     let mut metadata = FieldMetadata::empty(field, schema);
     let zeros = TileOffsets::new(vec![0; tiles], 0).unwrap_or_default();
     metadata.offsets = zeros.clone();
     metadata.var_offsets = zeros.clone();
-    metadata.var_sizes = TileSizes { sizes: vec![0; tiles] };
+    metadata.var_sizes = TileSizes {
+        sizes: vec![0; tiles],
+    };
     if version.has_nullable() {
         metadata.validity_offsets = zeros;
     }
@@ -246,7 +339,9 @@ fn unused(field: Field, schema: &ArraySchema, version: FormatVersion, tiles: usi
             }
         }
         if kind.sum.is_some() {
-            metadata.sums = TileSums { bits: vec![0; tiles] };
+            metadata.sums = TileSums {
+                bits: vec![0; tiles],
+            };
         }
     }
     metadata
@@ -259,5 +354,9 @@ fn unused_stats(field: Field, schema: &ArraySchema) -> FieldStats {
         return FieldStats::default();
     }
     let zero = vec![0; kind.cell_size.unwrap_or(0)];
-    FieldStats { min: zero.clone(), max: zero, ..FieldStats::default() }
+    FieldStats {
+        min: zero.clone(),
+        max: zero,
+        ..FieldStats::default()
+    }
 }

@@ -9,8 +9,8 @@ pub enum WriteLayout {
     Row,
     /// Dense: the box's cells with the first dimension varying fastest.
     Col,
-    /// The order in which the array stores cells, in as many calls as one likes. Dense: whole space tiles in tile order, each
-    /// in cell order. Sparse: cells in the array's order.
+    /// The order in which the array stores cells, in as many calls as one likes. Dense: whole space
+    /// tiles in tile order, each in cell order. Sparse: cells in the array's order.
     Global,
     /// Sparse: any order; cells are sorted.
     Unordered,
@@ -36,22 +36,24 @@ pub enum Duplicates {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WriteOptions {
-    /// The order of the cells; `None`: [`WriteLayout::Row`] for dense arrays, [`WriteLayout::Unordered`] for sparse ones.
+    /// The order of the cells; `None`: [`WriteLayout::Row`] for dense arrays,
+    /// [`WriteLayout::Unordered`] for sparse ones.
     pub layout: Option<WriteLayout>,
     /// Dense: the box to write; `None`: the current domain, or all of the domain where none is set.
     pub subarray: Option<NdRectangle>,
-    /// First and last millisecond since 1970 of the write, which is also the time that the schema is looked up at; `None`:
-    /// now, later than every earlier write of this process.
+    /// First and last millisecond since 1970 of the write, which is also the time that the schema
+    /// is looked up at; `None`: now, later than every earlier write of this process.
     pub timestamps: Option<(u64, u64)>,
     /// What to do with cells of equal coordinates.
     pub duplicates: Duplicates,
-    /// A write whose data files exceed this many bytes becomes several fragments, which then count at once. A tile is never
-    /// split, whatever its size. Dense fragments are cut along the slowest dimension of the tile order, by their size before
-    /// filters.
+    /// A write whose data files exceed this many bytes becomes several fragments, which then count
+    /// at once. A tile is never split, whatever its size. Dense fragments are cut along the slowest
+    /// dimension of the tile order, by their size before filters.
     pub max_fragment_size: Option<u64>,
-    /// Bytes that a call may hold beside the caller's columns; `None`: the context's. Sorting an unordered write takes 12 to
-    /// 28 bytes a cell, up to 90 where a dimension has strings; where that is more than the budget, cells are sorted in
-    /// parts of 65,536 cells or more, which takes longer. Cells of one coordinate are sorted together, however many they are.
+    /// Bytes that a call may hold beside the caller's columns; `None`: the context's. Sorting an
+    /// unordered write takes 12 to 28 bytes a cell, up to 90 where a dimension has strings; where
+    /// that is more than the budget, cells are sorted in parts of 65,536 cells or more, which takes
+    /// longer. Cells of one coordinate are sorted together, however many they are.
     pub memory_budget: Option<u64>,
 }
 
@@ -76,8 +78,8 @@ impl WriteOptions {
         self
     }
 
-    /// Sets the time of the write, in milliseconds since 1970. Of two writes of one process with the same time, the later
-    /// wins.
+    /// Sets the time of the write, in milliseconds since 1970. Of two writes of one process with
+    /// the same time, the later wins.
     #[must_use]
     pub fn timestamp(self, timestamp: u64) -> Self {
         self.timestamps(timestamp, timestamp)

@@ -1,8 +1,8 @@
 //! Sorting with less memory than the keys of all cells take: part of the order at a time.
 //!
-//! Cells that lie between two bounds of the order are picked out of the whole write, sorted and stored; then those of the
-//! next part. The parts follow each other, so that the tiles are those that sorting all cells at once gives. Each part costs
-//! a look at every cell.
+//! Cells that lie between two bounds of the order are picked out of the whole write, sorted and
+//! stored; then those of the next part. The parts follow each other, so that the tiles are those
+//! that sorting all cells at once gives. Each part costs a look at every cell.
 
 use super::arrange::{Arrangement, DuplicateRule, KeyedCells, RUN, RUN_BITS};
 use crate::column::FieldView;
@@ -11,7 +11,8 @@ use crate::space::cell_order::{CellBound, CellOrder};
 use crate::space::keys::Picked;
 use azulejo_format::ArraySchema;
 
-/// Bytes that sorting takes a cell: keys of at most 16 bytes twice over, less what the first copy has freed, and its place.
+/// Bytes that sorting takes a cell: keys of at most 16 bytes twice over, less what the first copy
+/// has freed, and its place.
 const NUMBER_BYTES: u64 = 28;
 /// And where strings have to be ranked.
 const TEXT_BYTES: u64 = 72;
@@ -22,7 +23,15 @@ const TOLERANCE: usize = 2;
 
 /// Bytes that sorting takes a cell, at most.
 pub(super) fn sort_bytes(order: &CellOrder) -> u64 {
-    if order.dimensions().iter().any(|dimension| dimension.is_string()) { TEXT_BYTES } else { NUMBER_BYTES }
+    if order
+        .dimensions()
+        .iter()
+        .any(|dimension| dimension.is_string())
+    {
+        TEXT_BYTES
+    } else {
+        NUMBER_BYTES
+    }
 }
 
 /// The cells of a write, part of the order after part.
@@ -49,7 +58,15 @@ impl<'a> Passes<'a> {
         part: usize,
     ) -> Self {
         let part = part.max(RUN);
-        let mut passes = Self { schema, order, dimensions, cell_num, rule, part, left: Vec::new() };
+        let mut passes = Self {
+            schema,
+            order,
+            dimensions,
+            cell_num,
+            rule,
+            part,
+            left: Vec::new(),
+        };
         let parts = cell_num.div_ceil(part);
         let sample = passes.sample(cell_num, parts.saturating_mul(SAMPLES), |cell| cell);
         let mut bounds = vec![CellBound::LOWEST];
@@ -57,7 +74,10 @@ impl<'a> Passes<'a> {
         bounds.push(CellBound::highest());
         bounds.dedup();
         let pairs = bounds.iter().zip(bounds.iter().skip(1));
-        passes.left = pairs.rev().map(|(from, to)| (from.clone(), to.clone())).collect();
+        passes.left = pairs
+            .rev()
+            .map(|(from, to)| (from.clone(), to.clone()))
+            .collect();
         passes
     }
 
@@ -88,25 +108,38 @@ impl<'a> Passes<'a> {
 
     fn sorted(&self, picked: &[Picked], count: usize) -> Result<Vec<u32>> {
         let keys = KeyedCells::picked(self.order, self.dimensions, picked)?;
-        Ok(match keys.arrange(self.schema, self.dimensions, self.rule)? {
-            Arrangement::Sorted(cells) => cells,
-            Arrangement::AsGiven => {
-                let mut cells = Vec::with_capacity(count);
-                cells.extend(cells_of(picked));
-                cells
-            }
-        })
+        Ok(
+            match keys.arrange(self.schema, self.dimensions, self.rule)? {
+                Arrangement::Sorted(cells) => cells,
+                Arrangement::AsGiven => {
+                    let mut cells = Vec::with_capacity(count);
+                    cells.extend(cells_of(picked));
+                    cells
+                }
+            },
+        )
     }
 
     /// The cells between two bounds, by run, and how many they are. Stops at `most`, which is told.
-    fn pick(&self, from: &CellBound, to: &CellBound, most: usize) -> Result<(Vec<Picked>, usize, bool)> {
+    fn pick(
+        &self,
+        from: &CellBound,
+        to: &CellBound,
+        most: usize,
+    ) -> Result<(Vec<Picked>, usize, bool)> {
         let piece = (self.part / RUN).max(1) * RUN;
         let mut picked: Vec<Picked> = Vec::with_capacity(self.cell_num.div_ceil(RUN));
         let mut count = 0;
         for start in (0..self.cell_num).step_by(piece) {
             let end = self.cell_num.min(start + piece);
-            let keys =
-                KeyedCells::within(self.order, self.dimensions, start..end, Some(from), Some(to))?.cells();
+            let keys = KeyedCells::within(
+                self.order,
+                self.dimensions,
+                start..end,
+                Some(from),
+                Some(to),
+            )?
+            .cells();
             let mut runs = vec![Vec::new(); (end - start).div_ceil(RUN)];
             for run in keys.chunk_by(|a, b| a >> RUN_BITS == b >> RUN_BITS) {
                 let Some(first) = run.first() else { continue };
@@ -123,12 +156,17 @@ impl<'a> Passes<'a> {
         Ok((picked, count, count <= most))
     }
 
-    /// A bound that parts picked cells, all of which are at or behind `from`; `None` if they have one coordinate.
+    /// A bound that parts picked cells, all of which are at or behind `from`; `None` if they have
+    /// one coordinate.
     fn middle(&self, picked: &[Picked], from: &CellBound) -> Option<CellBound> {
         let cells: Vec<u32> = cells_of(picked).collect();
-        let sample = self.sample(cells.len(), SAMPLES, |i| cells.get(i).map_or(0, |cell| *cell as usize));
+        let sample = self.sample(cells.len(), SAMPLES, |i| {
+            cells.get(i).map_or(0, |cell| *cell as usize)
+        });
         let middle = sample.get(sample.len() / 2).filter(|middle| *middle > from);
-        middle.or_else(|| sample.iter().find(|bound| *bound > from)).cloned()
+        middle
+            .or_else(|| sample.iter().find(|bound| *bound > from))
+            .cloned()
     }
 
     /// The bounds of some of `len` cells, in order.
@@ -136,10 +174,13 @@ impl<'a> Passes<'a> {
         let mut state = 0x9e37_79b9_7f4a_7c15u64;
         let bounds = (0..count.min(len)).map(|_| {
             // Places without a rhythm that the cells may have, too.
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            state = state
+                .wrapping_mul(6_364_136_223_846_793_005)
+                .wrapping_add(1_442_695_040_888_963_407);
             let place = usize::try_from((u128::from(state) * len as u128) >> 64).unwrap_or(0);
             let cell = cell(place);
-            let coordinates: Vec<&[u8]> = self.dimensions.iter().map(|view| view.cell(cell)).collect();
+            let coordinates: Vec<&[u8]> =
+                self.dimensions.iter().map(|view| view.cell(cell)).collect();
             self.order.cell_bound(&coordinates)
         });
         let mut bounds: Vec<CellBound> = bounds.collect();
@@ -166,17 +207,33 @@ mod tests {
     use azulejo_format::Datatype;
 
     fn schema(dups: bool, layout: Layout) -> ArraySchema {
-        let new = ArraySchema::sparse().dimension("x", -500i32..=500, 7).dimension("y", 0f64..=1.0, 0.25);
-        let new = new.attribute("a", Datatype::Int32).allows_duplicates(dups).cell_order(layout);
+        let new = ArraySchema::sparse()
+            .dimension("x", -500i32..=500, 7)
+            .dimension("y", 0f64..=1.0, 0.25);
+        let new = new
+            .attribute("a", Datatype::Int32)
+            .allows_duplicates(dups)
+            .cell_order(layout);
         new.build().unwrap().schema
     }
 
     fn view(data: &[u8], size: usize) -> FieldView<'_> {
-        FieldView { cell_num: data.len() / size, data, offsets: None, validity: None, cell_size: size }
+        FieldView {
+            cell_num: data.len() / size,
+            data,
+            offsets: None,
+            validity: None,
+            cell_size: size,
+        }
     }
 
     /// Sorts in parts and at once.
-    fn both(x: &[i32], y: &[f64], rule: DuplicateRule, layout: Layout) -> (Vec<u32>, usize, Vec<u32>) {
+    fn both(
+        x: &[i32],
+        y: &[f64],
+        rule: DuplicateRule,
+        layout: Layout,
+    ) -> (Vec<u32>, usize, Vec<u32>) {
         let schema = schema(rule == DuplicateRule::Allowed, layout);
         let order = CellOrder::new(&schema, Layout::Global);
         let x: Vec<u8> = x.iter().flat_map(|x| x.to_le_bytes()).collect();
@@ -189,8 +246,11 @@ mod tests {
             found.extend(cells);
             parts += 1;
         }
-        let whole = super::super::arrange::arrange(&schema, &order, &dimensions, cell_num, rule).unwrap();
-        let Arrangement::Sorted(whole) = whole else { panic!("they were given in order") };
+        let whole =
+            super::super::arrange::arrange(&schema, &order, &dimensions, cell_num, rule).unwrap();
+        let Arrangement::Sorted(whole) = whole else {
+            panic!("they were given in order")
+        };
         (found, parts, whole)
     }
 
@@ -199,11 +259,15 @@ mod tests {
         let n = 2 * RUN as u32 + 17;
         let mixed = |i: u32| i.wrapping_mul(0x9e37_79b9) >> 7;
         let x: Vec<i32> = (0..n).map(|i| (mixed(i) % 1001) as i32 - 500).collect();
-        let y: Vec<f64> = (0..n).map(|i| f64::from(mixed(i + n) % 10_007) / 10_007.0).collect();
+        let y: Vec<f64> = (0..n)
+            .map(|i| f64::from(mixed(i + n) % 10_007) / 10_007.0)
+            .collect();
         use DuplicateRule::{Allowed, FirstStays};
-        for (layout, rule) in
-            [(Layout::RowMajor, Allowed), (Layout::ColMajor, FirstStays), (Layout::Hilbert, FirstStays)]
-        {
+        for (layout, rule) in [
+            (Layout::RowMajor, Allowed),
+            (Layout::ColMajor, FirstStays),
+            (Layout::Hilbert, FirstStays),
+        ] {
             let (found, parts, whole) = both(&x, &y, rule, layout);
             assert!(found == whole, "{layout:?} {rule:?}");
             assert!(parts > 1, "{parts} parts");
@@ -213,11 +277,19 @@ mod tests {
     #[test]
     fn cells_of_one_coordinate_stay_together() {
         let n = 3 * RUN;
-        let x: Vec<i32> = (0..n).map(|i| if i % 8 == 7 { i as i32 % 500 } else { -3 }).collect();
-        let (found, parts, whole) = both(&x, &vec![0.5; n], DuplicateRule::Allowed, Layout::RowMajor);
+        let x: Vec<i32> = (0..n)
+            .map(|i| if i % 8 == 7 { i as i32 % 500 } else { -3 })
+            .collect();
+        let (found, parts, whole) =
+            both(&x, &vec![0.5; n], DuplicateRule::Allowed, Layout::RowMajor);
         assert!(found == whole);
         assert!(parts > 1, "{parts} parts");
-        let (found, _, whole) = both(&x, &vec![0.5; n], DuplicateRule::FirstStays, Layout::RowMajor);
+        let (found, _, whole) = both(
+            &x,
+            &vec![0.5; n],
+            DuplicateRule::FirstStays,
+            Layout::RowMajor,
+        );
         assert!(found == whole);
     }
 }

@@ -12,8 +12,9 @@ use crate::space::cell_order::CellOrder;
 use azulejo_format::ArraySchema;
 use rayon::prelude::*;
 
-/// Writes cells in any order. Of `memory`, the first bounds what is gathered at a time, the second all that is held beside
-/// the caller's columns; where sorting all cells at once would take more, they are sorted in parts.
+/// Writes cells in any order. Of `memory`, the first bounds what is gathered at a time, the second
+/// all that is held beside the caller's columns; where sorting all cells at once would take more,
+/// they are sorted in parts.
 pub(super) fn write_unordered(
     schema: &ArraySchema,
     shapes: &[FieldShape],
@@ -31,14 +32,21 @@ pub(super) fn write_unordered(
     let (band_bytes, budget) = memory;
     let order = CellOrder::new(schema, Layout::Global);
     let dimensions = dimensions_of(shapes, input);
-    let cells = Unordered { shapes, input, capacity: capacity(schema), band_bytes };
+    let cells = Unordered {
+        shapes,
+        input,
+        capacity: capacity(schema),
+        band_bytes,
+    };
     let duplicates = rule != DuplicateRule::Allowed;
-    // Where the first cells are in order all may be. A few runs at a time tell, without the keys of all cells.
+    // Where the first cells are in order all may be. A few runs at a time tell, without the keys of
+    // all cells.
     let some = RUN * (2 * rayon::current_num_threads()).max(4);
     let sort_bytes = sort_bytes(&order);
     if input.cell_num > some && sort_bytes.saturating_mul(some as u64) <= budget / 4 {
         let in_order = |cells: usize| {
-            disorders(&order, &dimensions, cells, duplicates, some).map(|disorders| disorders.is_empty())
+            disorders(&order, &dimensions, cells, duplicates, some)
+                .map(|disorders| disorders.is_empty())
         };
         if in_order(RUN)? && in_order(input.cell_num)? {
             return cells.push_as_given(fragments);
@@ -52,7 +60,15 @@ pub(super) fn write_unordered(
         };
     }
     let part = usize::try_from(budget / 2 / sort_bytes).unwrap_or(usize::MAX);
-    if disorders(&order, &dimensions, input.cell_num, duplicates, part.min(CHECKED))?.is_empty() {
+    if disorders(
+        &order,
+        &dimensions,
+        input.cell_num,
+        duplicates,
+        part.min(CHECKED),
+    )?
+    .is_empty()
+    {
         return cells.push_as_given(fragments);
     }
     let mut passes = Passes::new(schema, &order, &dimensions, input.cell_num, rule, part);
@@ -70,7 +86,9 @@ pub(super) fn write_unordered(
 
 /// Cells of a tile.
 fn capacity(schema: &ArraySchema) -> usize {
-    usize::try_from(schema.capacity).unwrap_or(usize::MAX).max(1)
+    usize::try_from(schema.capacity)
+        .unwrap_or(usize::MAX)
+        .max(1)
 }
 
 /// The cells of a write, and how many go to a tile and are gathered at a time.
@@ -90,7 +108,13 @@ impl Unordered<'_> {
     /// All cells, which are in order.
     fn push_as_given(&self, fragments: &mut Fragments) -> Result<()> {
         let (capacity, at_once) = (self.capacity, self.tiles_at_once());
-        push_slices(self.input, 0..self.input.cell_num, capacity, at_once, fragments)
+        push_slices(
+            self.input,
+            0..self.input.cell_num,
+            capacity,
+            at_once,
+            fragments,
+        )
     }
 
     /// Some cells, gathered in this order; the last tile alone may not be full.
@@ -100,13 +124,16 @@ impl Unordered<'_> {
         for band in cells.chunks(capacity.saturating_mul(self.tiles_at_once())) {
             let tiles: Vec<&[u32]> = band.chunks(capacity).collect();
             buffers.resize_with(tiles.len() * shapes.len(), FieldBuffer::default);
-            buffers.par_iter_mut().enumerate().try_for_each(|(i, buffer)| {
-                let (tile, field) = (i / shapes.len(), i % shapes.len());
-                match (tiles.get(tile), self.input.fields.get(field)) {
-                    (Some(cells), Some(view)) => buffer.gather(view, cells),
-                    _ => Ok(()),
-                }
-            })?;
+            buffers
+                .par_iter_mut()
+                .enumerate()
+                .try_for_each(|(i, buffer)| {
+                    let (tile, field) = (i / shapes.len(), i % shapes.len());
+                    match (tiles.get(tile), self.input.fields.get(field)) {
+                        (Some(cells), Some(view)) => buffer.gather(view, cells),
+                        _ => Ok(()),
+                    }
+                })?;
             let views: Vec<TileView<'_>> = tiles
                 .iter()
                 .zip(buffers.chunks(shapes.len()))
@@ -114,7 +141,9 @@ impl Unordered<'_> {
                     let fields = shapes.iter().zip(buffers);
                     TileView {
                         cell_num: cells.len() as u64,
-                        fields: fields.map(|(shape, buffer)| buffer.view(shape, cells.len())).collect(),
+                        fields: fields
+                            .map(|(shape, buffer)| buffer.view(shape, cells.len()))
+                            .collect(),
                         written: None,
                     }
                 })
@@ -125,15 +154,18 @@ impl Unordered<'_> {
     }
 }
 
-/// Tiles that are worked on at a time: as many as fit, and never less than there are threads as long as four times the
-/// memory suffices for them.
+/// Tiles that are worked on at a time: as many as fit, and never less than there are threads as
+/// long as four times the memory suffices for them.
 pub(super) fn band_tiles(tile_cells: usize, cell_bytes: usize, band_bytes: usize) -> usize {
     let tile_bytes = tile_cells.saturating_mul(cell_bytes).max(1);
     let threads = rayon::current_num_threads();
-    (band_bytes / tile_bytes).max(threads.min(band_bytes.saturating_mul(4) / tile_bytes)).max(1)
+    (band_bytes / tile_bytes)
+        .max(threads.min(band_bytes.saturating_mul(4) / tile_bytes))
+        .max(1)
 }
 
-/// Writes whole tiles, the last one apart, of cells that are in order, straight from the caller's columns.
+/// Writes whole tiles, the last one apart, of cells that are in order, straight from the caller's
+/// columns.
 pub(super) fn push_slices(
     input: &Input<'_>,
     cells: std::ops::Range<usize>,
@@ -146,9 +178,17 @@ pub(super) fn push_slices(
         let mut tiles = Vec::new();
         while start < cells.end && tiles.len() < tiles_at_once {
             let end = cells.end.min(start.saturating_add(tile_cells));
-            let fields: Option<Vec<_>> = input.fields.iter().map(|view| view.slice(start..end)).collect();
+            let fields: Option<Vec<_>> = input
+                .fields
+                .iter()
+                .map(|view| view.slice(start..end))
+                .collect();
             let fields = fields.ok_or_else(|| Error::Internal("a column lacks cells".into()))?;
-            tiles.push(TileView { cell_num: (end - start) as u64, fields, written: None });
+            tiles.push(TileView {
+                cell_num: (end - start) as u64,
+                fields,
+                written: None,
+            });
             start = end;
         }
         fragments.push(&tiles)?;

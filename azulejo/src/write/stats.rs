@@ -1,5 +1,5 @@
-//! Statistics of tiles: what readers skip tiles by. Computed as the reference computes them, oddities included where
-//! readers lean on them (see `docs/differences.md` for where not).
+//! Statistics of tiles: what readers skip tiles by. Computed as the reference computes them,
+//! oddities included where readers lean on them (see `docs/differences.md` for where not).
 //!
 //! | cells | min and max | sum |
 //! |---|---|---|
@@ -7,8 +7,9 @@
 //! | `CHAR`, `STRING_ASCII` | as C strings compare: up to the first zero byte | of a single `CHAR` |
 //! | others | none | none |
 //!
-//! Of numbers the last of equals is taken (which tells -0.0 from 0.0), and a NaN stands until the next number. Dimensions
-//! have a box (MBR) instead of a min and a max; there the first of equals is taken.
+//! Of numbers the last of equals is taken (which tells -0.0 from 0.0), and a NaN stands until the
+//! next number. Dimensions have a box (MBR) instead of a min and a max; there the first of equals
+//! is taken.
 
 mod reals;
 
@@ -38,7 +39,9 @@ pub(crate) struct StatsKind {
 impl StatsKind {
     /// The statistics of a field of `schema`.
     pub fn of(field: Field, schema: &ArraySchema) -> Self {
-        let (datatype, cell_val_num) = field.layout(schema).unwrap_or((Datatype::Any, CellValNum::Var));
+        let (datatype, cell_val_num) = field
+            .layout(schema)
+            .unwrap_or((Datatype::Any, CellValNum::Var));
         let is_dimension = matches!(field, Field::Dimension(_));
         let cells = Self::of_cells(datatype, cell_val_num);
         Self {
@@ -79,7 +82,8 @@ pub(crate) struct TileSummary {
     pub null_count: u64,
 }
 
-/// Statistics of the cells `written` (ascending) of a tile. `view` was checked for its shape, not for its offsets.
+/// Statistics of the cells `written` (ascending) of a tile. `view` was checked for its shape, not
+/// for its offsets.
 pub(crate) fn summarize(
     kind: &StatsKind,
     view: &FieldView<'_>,
@@ -91,11 +95,20 @@ pub(crate) fn summarize(
     let mut summary = TileSummary::default();
     if let Some(validity) = view.validity {
         let nulls = |range: &Range<usize>| {
-            validity.get(range.clone()).unwrap_or_default().iter().map(|v| u64::from(*v == 0)).sum::<u64>()
+            validity
+                .get(range.clone())
+                .unwrap_or_default()
+                .iter()
+                .map(|v| u64::from(*v == 0))
+                .sum::<u64>()
         };
         summary.null_count = written.iter().map(nulls).sum();
     }
-    match (kind.min_max || kind.is_dimension, kind.is_text(), kind.cell_size) {
+    match (
+        kind.min_max || kind.is_dimension,
+        kind.is_text(),
+        kind.cell_size,
+    ) {
         (true, false, Some(_)) => {
             dispatch!(kind.datatype.physical(), T => numbers::<T>(kind, view, written, &mut summary));
         }
@@ -119,11 +132,16 @@ pub(crate) fn summarize(
 /// Offsets must be in order and within the data: nothing that is written may be unreadable.
 fn check_offsets(offsets: &[u64], data_len: usize) -> Result<()> {
     // One pass without branches, so that it runs at the speed of memory.
-    let decreases = offsets.iter().zip(offsets.iter().skip(1)).fold(0u8, |bad, (a, b)| bad | u8::from(a > b));
+    let decreases = offsets
+        .iter()
+        .zip(offsets.iter().skip(1))
+        .fold(0u8, |bad, (a, b)| bad | u8::from(a > b));
     if decreases == 0 && offsets.last().is_some_and(|end| *end <= data_len as u64) {
         return Ok(());
     }
-    Err(Error::InvalidArgument("the offsets of a tile are not in order or pass the end of its data".into()))
+    Err(Error::InvalidArgument(
+        "the offsets of a tile are not in order or pass the end of its data".into(),
+    ))
 }
 
 /// Compares two cells of one size as C strings: what is behind a zero byte does not count.
@@ -138,7 +156,8 @@ pub(super) fn c_compare(a: &[u8], b: &[u8]) -> Ordering {
     Ordering::Equal
 }
 
-/// Compares two cells of any size as the reference does: as C strings, and where those are equal, by size.
+/// Compares two cells of any size as the reference does: as C strings, and where those are equal,
+/// by size.
 pub(super) fn c_compare_var(a: &[u8], b: &[u8]) -> Ordering {
     c_compare(a, b).then(a.len().cmp(&b.len()))
 }
@@ -159,8 +178,16 @@ fn text(
         bounds = Some(match bounds {
             None => (value, value),
             Some((min, max)) => (
-                if compare(value, min) == Ordering::Less { value } else { min },
-                if compare(value, max) == Ordering::Greater { value } else { max },
+                if compare(value, min) == Ordering::Less {
+                    value
+                } else {
+                    min
+                },
+                if compare(value, max) == Ordering::Greater {
+                    value
+                } else {
+                    max
+                },
             ),
         });
     }
@@ -175,9 +202,14 @@ trait Statistic: Native {
     /// Adds up a run of values, as far as the sum in `bits` does not leave its type.
     fn add(bits: u64, values: impl Iterator<Item = Self> + Clone) -> u64;
 
-    /// The least (last of equals), the greatest (last of equals) and, where all of it stays in the type, the sum.
-    fn fold(values: impl Iterator<Item = Self> + Clone, min: Self, max: Self, bits: u64)
-    -> (Self, Self, u64);
+    /// The least (last of equals), the greatest (last of equals) and, where all of it stays in the
+    /// type, the sum.
+    fn fold(
+        values: impl Iterator<Item = Self> + Clone,
+        min: Self,
+        max: Self,
+        bits: u64,
+    ) -> (Self, Self, u64);
 
     /// As [`Self::fold`], of all cells that `bytes` hold.
     fn fold_all(bytes: &[u8], min: Self, max: Self, bits: u64) -> (Self, Self, u64) {
@@ -214,7 +246,8 @@ macro_rules! integers {
                 mut max: Self,
                 bits: u64,
             ) -> (Self, Self, u64) {
-                // Without branches, so that it is vectorised; whether the sum can have left its type is seen afterwards.
+                // Without branches, so that it is vectorised; whether the sum can have left its
+                // type is seen afterwards.
                 let (mut sum, mut count) = (0 as $wide, 0u64);
                 for value in values.clone() {
                     min = if min < value { min } else { value };
@@ -295,9 +328,22 @@ macro_rules! reals {
 
 reals! { f32 f64 }
 
-/// Least, greatest and sum of `values`, which were added to `bits`: a sum that has left its type ends at the type's limit.
-fn found<T: Statistic>(folded: Folded<T>, bits: u64, values: impl Iterator<Item = T> + Clone) -> (T, T, u64) {
-    (folded.min, folded.max, if folded.over { T::add(bits, values) } else { folded.sum.to_bits() })
+/// Least, greatest and sum of `values`, which were added to `bits`: a sum that has left its type
+/// ends at the type's limit.
+fn found<T: Statistic>(
+    folded: Folded<T>,
+    bits: u64,
+    values: impl Iterator<Item = T> + Clone,
+) -> (T, T, u64) {
+    (
+        folded.min,
+        folded.max,
+        if folded.over {
+            T::add(bits, values)
+        } else {
+            folded.sum.to_bits()
+        },
+    )
 }
 
 /// Statistics of cells of one number.
@@ -313,7 +359,9 @@ fn numbers<T: Statistic>(
         (min, max, summary.sum_bits) = match view.validity.and_then(|v| v.get(range.clone())) {
             Some(validity) if summary.null_count > 0 => {
                 let values = values(bytes).zip(validity);
-                let valid = values.filter(|(_, valid)| **valid != 0).map(|(value, _)| value);
+                let valid = values
+                    .filter(|(_, valid)| **valid != 0)
+                    .map(|(value, _)| value);
                 T::fold(valid, min, max, summary.sum_bits)
             }
             _ => T::fold_all(bytes, min, max, summary.sum_bits),
@@ -322,7 +370,9 @@ fn numbers<T: Statistic>(
     if kind.is_dimension {
         // Where bounds may be -0.0 or 0.0, the first of them counts.
         let first = |wanted: T| {
-            let mut all = written.iter().flat_map(|range| values(cells::<T>(view, range)));
+            let mut all = written
+                .iter()
+                .flat_map(|range| values(cells::<T>(view, range)));
             all.find(|value| *value == wanted).unwrap_or(wanted)
         };
         if !T::PHYSICAL.is_integer() && min == T::default() {
@@ -337,16 +387,25 @@ fn numbers<T: Statistic>(
 }
 
 /// The sum of cells that are compared as text.
-fn sum_only<T: Statistic>(view: &FieldView<'_>, written: &[Range<usize>], summary: &mut TileSummary) {
+fn sum_only<T: Statistic>(
+    view: &FieldView<'_>,
+    written: &[Range<usize>],
+    summary: &mut TileSummary,
+) {
     for range in written {
-        let valid = range.clone().filter(|cell| view.is_valid(*cell)).map(|cell| T::read(view.cell(cell)));
+        let valid = range
+            .clone()
+            .filter(|cell| view.is_valid(*cell))
+            .map(|cell| T::read(view.cell(cell)));
         summary.sum_bits = T::add(summary.sum_bits, valid);
     }
 }
 
 /// The bytes of cells of one number.
 fn cells<'a, T: Native>(view: &FieldView<'a>, range: &Range<usize>) -> &'a [u8] {
-    view.data.get(range.start * T::SIZE..range.end * T::SIZE).unwrap_or_default()
+    view.data
+        .get(range.start * T::SIZE..range.end * T::SIZE)
+        .unwrap_or_default()
 }
 
 fn values<T: Native>(bytes: &[u8]) -> impl Iterator<Item = T> + Clone {
@@ -372,7 +431,13 @@ pub(super) struct FragmentSummary {
 
 impl FragmentSummary {
     pub const fn new() -> Self {
-        Self { min: None, max: None, sum_bits: 0, stopped: false, null_count: 0 }
+        Self {
+            min: None,
+            max: None,
+            sum_bits: 0,
+            stopped: false,
+            null_count: 0,
+        }
     }
 
     /// Adds a tile of `cell_num` cells.
@@ -396,11 +461,19 @@ impl FragmentSummary {
     pub fn finish(self, kind: &StatsKind) -> azulejo_format::fragment::FieldStats {
         let nothing = |of: fn(Physical) -> Vec<u8>| {
             let number = kind.min_max && !kind.is_text();
-            if number { of(kind.datatype.physical()) } else { Vec::new() }
+            if number {
+                of(kind.datatype.physical())
+            } else {
+                Vec::new()
+            }
         };
         azulejo_format::fragment::FieldStats {
-            min: self.min.unwrap_or_else(|| nothing(|p| dispatch!(p, T => bytes_of(<T as Native>::HIGHEST)))),
-            max: self.max.unwrap_or_else(|| nothing(|p| dispatch!(p, T => bytes_of(<T as Native>::LOWEST)))),
+            min: self.min.unwrap_or_else(|| {
+                nothing(|p| dispatch!(p, T => bytes_of(<T as Native>::HIGHEST)))
+            }),
+            max: self
+                .max
+                .unwrap_or_else(|| nothing(|p| dispatch!(p, T => bytes_of(<T as Native>::LOWEST)))),
             sum_bits: self.sum_bits,
             null_count: self.null_count,
         }
@@ -412,7 +485,9 @@ fn pick(kind: &StatsKind, held: Option<Vec<u8>>, value: &[u8], wanted: Ordering)
     fn stays<T: Native>(held: &[u8], value: &[u8], wanted: Ordering) -> bool {
         T::read(held).partial_cmp(&T::read(value)) == Some(wanted)
     }
-    let Some(held) = held else { return value.to_vec() };
+    let Some(held) = held else {
+        return value.to_vec();
+    };
     let stays = match (kind.is_text(), kind.cell_size) {
         (true, Some(_)) => c_compare(value, &held) != wanted,
         (true, None) => c_compare_var(value, &held) != wanted,
@@ -426,7 +501,10 @@ fn add_sums(a: TileSum, b: TileSum) -> (u64, bool) {
     match (a, b) {
         (TileSum::Signed(a), TileSum::Signed(b)) => match a.checked_add(b) {
             Some(sum) => (sum.cast_unsigned(), false),
-            None => (if b < 0 { i64::MIN } else { i64::MAX }.cast_unsigned(), true),
+            None => (
+                if b < 0 { i64::MIN } else { i64::MAX }.cast_unsigned(),
+                true,
+            ),
         },
         (TileSum::Unsigned(a), TileSum::Unsigned(b)) => match a.checked_add(b) {
             Some(sum) => (sum, false),

@@ -14,10 +14,11 @@ use std::cmp::Ordering;
 const RUN: usize = 1 << 16;
 
 /// Begins the message about cells, or a box, beyond the current domain: clients know these words.
-pub(super) const OUTSIDE_CURRENT_DOMAIN: &str = "Cells are written outside of the defined current domain. ";
+pub(super) const OUTSIDE_CURRENT_DOMAIN: &str =
+    "Cells are written outside of the defined current domain. ";
 
-/// Checks that coordinates lie in the domain and the current domain; NaN lies in none. `dimensions` holds one view a
-/// dimension.
+/// Checks that coordinates lie in the domain and the current domain; NaN lies in none. `dimensions`
+/// holds one view a dimension.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] naming the first cell that does not.
@@ -35,12 +36,21 @@ pub(super) fn check_domain(schema: &ArraySchema, dimensions: &[FieldView<'_>]) -
                 let range = current?.get(d)?;
                 outside(dimension, range, view).map(|cell| (cell, d, range))
             });
-            (current.min_by_key(|(cell, d, _)| (*cell, *d)), "current domain", OUTSIDE_CURRENT_DOMAIN)
+            (
+                current.min_by_key(|(cell, d, _)| (*cell, *d)),
+                "current domain",
+                OUTSIDE_CURRENT_DOMAIN,
+            )
         }
     };
-    let Some((cell, d, range)) = found else { return Ok(()) };
-    let (name, datatype) =
-        schema.dimension(d).map_or(("", Datatype::Int8), |dimension| (&dimension.name, dimension.datatype));
+    let Some((cell, d, range)) = found else {
+        return Ok(());
+    };
+    let (name, datatype) = schema
+        .dimension(d)
+        .map_or(("", Datatype::Int8), |dimension| {
+            (&dimension.name, dimension.datatype)
+        });
     Err(Error::InvalidArgument(format!(
         "{known}cell {cell} {} lies outside the {what} [{}, {}] of dimension {name:?}",
         describe_cell(schema, dimensions, cell),
@@ -59,12 +69,20 @@ fn outside(dimension: &Dimension, range: &Range, view: &FieldView<'_>) -> Option
             value >= low && value <= high
         };
         let run = RUN * T::SIZE;
-        data.par_chunks(run).enumerate().find_map_first(|(i, data)| {
-            // All at once: that loop has no branches.
-            let all = data.chunks_exact(T::SIZE).fold(true, |all, value| all & inside(value));
-            let place = || data.chunks_exact(T::SIZE).position(|value| !inside(value));
-            if all { None } else { place().map(|cell| i * RUN + cell) }
-        })
+        data.par_chunks(run)
+            .enumerate()
+            .find_map_first(|(i, data)| {
+                // All at once: that loop has no branches.
+                let all = data
+                    .chunks_exact(T::SIZE)
+                    .fold(true, |all, value| all & inside(value));
+                let place = || data.chunks_exact(T::SIZE).position(|value| !inside(value));
+                if all {
+                    None
+                } else {
+                    place().map(|cell| i * RUN + cell)
+                }
+            })
     }
     if dimension.is_var() {
         if range.start.is_empty() && range.end.is_empty() {
@@ -76,7 +94,10 @@ fn outside(dimension: &Dimension, range: &Range, view: &FieldView<'_>) -> Option
             below(text, &range.start) || (!range.end.is_empty() && below(&range.end, text))
         });
     }
-    let data = view.data.get(..view.cell_num * view.cell_size).unwrap_or(view.data);
+    let data = view
+        .data
+        .get(..view.cell_num * view.cell_size)
+        .unwrap_or(view.data);
     dispatch!(dimension.datatype.physical(), T => number::<T>(range, data))
 }
 
@@ -89,8 +110,16 @@ pub(super) fn check_attribute_order(
     shapes: &[FieldShape],
     input: &Input<'_>,
 ) -> Result<()> {
-    for (shape, view) in shapes.iter().zip(&input.fields).filter(|(shape, _)| !shape.dimension) {
-        let order = schema.attributes.iter().find(|a| a.name == shape.name).map(|a| a.order);
+    for (shape, view) in shapes
+        .iter()
+        .zip(&input.fields)
+        .filter(|(shape, _)| !shape.dimension)
+    {
+        let order = schema
+            .attributes
+            .iter()
+            .find(|a| a.name == shape.name)
+            .map(|a| a.order);
         let wrong = match order {
             Some(DataOrder::Increasing) => Ordering::Greater,
             Some(DataOrder::Decreasing) => Ordering::Less,
@@ -103,7 +132,11 @@ pub(super) fn check_attribute_order(
                 "attribute {:?}: cell {} is out of order, as the schema wants {} values",
                 shape.name,
                 cell + 1,
-                if wrong == Ordering::Greater { "increasing" } else { "decreasing" }
+                if wrong == Ordering::Greater {
+                    "increasing"
+                } else {
+                    "decreasing"
+                }
             )));
         }
     }
@@ -111,13 +144,20 @@ pub(super) fn check_attribute_order(
 }
 
 /// The coordinates of a cell, such as `(rows=5, cols=-3)`.
-pub(super) fn describe_cell(schema: &ArraySchema, dimensions: &[FieldView<'_>], cell: usize) -> String {
+pub(super) fn describe_cell(
+    schema: &ArraySchema,
+    dimensions: &[FieldView<'_>],
+    cell: usize,
+) -> String {
     let coordinates: Vec<&[u8]> = dimensions.iter().map(|view| view.cell(cell)).collect();
     describe_coordinates(schema, &coordinates)
 }
 
 /// Coordinates as text.
-pub(super) fn describe_coordinates<B: AsRef<[u8]>>(schema: &ArraySchema, coordinates: &[B]) -> String {
+pub(super) fn describe_coordinates<B: AsRef<[u8]>>(
+    schema: &ArraySchema,
+    coordinates: &[B],
+) -> String {
     let parts: Vec<String> = schema
         .domain
         .dimensions
@@ -125,7 +165,11 @@ pub(super) fn describe_coordinates<B: AsRef<[u8]>>(schema: &ArraySchema, coordin
         .zip(coordinates)
         .map(|(dimension, value)| {
             let value = describe_value(dimension.datatype, value.as_ref());
-            if dimension.name.is_empty() { value } else { format!("{}={value}", dimension.name) }
+            if dimension.name.is_empty() {
+                value
+            } else {
+                format!("{}={value}", dimension.name)
+            }
         })
         .collect();
     format!("({})", parts.join(", "))

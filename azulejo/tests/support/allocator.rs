@@ -1,5 +1,5 @@
-//! An allocator that counts: what a test binary holds, and held at most. A test that asks must be alone in its process, or
-//! lock the others out.
+//! An allocator that counts: what a test binary holds, and held at most. A test that asks must be
+//! alone in its process, or lock the others out.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -32,7 +32,10 @@ pub fn of_columns(set: &ColumnSet) -> Vec<Cells> {
                     Some(c.data[range].to_vec())
                 })
                 .collect();
-            Cells { name: ty.name.to_string(), values }
+            Cells {
+                name: ty.name.to_string(),
+                values,
+            }
         })
         .collect()
 }
@@ -60,7 +63,11 @@ pub fn compare(expected: &[Cells], found: &[Cells]) -> Result<(), String> {
         }
     }
     if expected.len() != found.len() {
-        return Err(format!("{} fields instead of {}", found.len(), expected.len()));
+        return Err(format!(
+            "{} fields instead of {}",
+            found.len(),
+            expected.len()
+        ));
     }
     Ok(())
 }
@@ -70,8 +77,10 @@ pub fn compare_unordered(expected: &[Cells], found: &[Cells]) -> Result<(), Stri
     let order: Vec<&str> = expected.iter().map(|c| c.name.as_str()).collect();
     let mut aligned = Vec::new();
     for name in &order {
-        let cells =
-            found.iter().find(|f| f.name == *name).ok_or_else(|| format!("field {name:?} is missing"))?;
+        let cells = found
+            .iter()
+            .find(|f| f.name == *name)
+            .ok_or_else(|| format!("field {name:?} is missing"))?;
         aligned.push(cells.clone());
     }
     compare(&sorted(expected), &sorted(&aligned))
@@ -83,14 +92,23 @@ fn sorted(cells: &[Cells]) -> Vec<Cells> {
         return cells.to_vec();
     }
     let mut order: Vec<usize> = (0..rows).collect();
-    order.sort_by(|&a, &b| cells.iter().map(|c| &c.values[a]).cmp(cells.iter().map(|c| &c.values[b])));
+    order.sort_by(|&a, &b| {
+        cells
+            .iter()
+            .map(|c| &c.values[a])
+            .cmp(cells.iter().map(|c| &c.values[b]))
+    });
     cells
         .iter()
-        .map(|c| Cells { name: c.name.clone(), values: order.iter().map(|&i| c.values[i].clone()).collect() })
+        .map(|c| Cells {
+            name: c.name.clone(),
+            values: order.iter().map(|&i| c.values[i].clone()).collect(),
+        })
         .collect()
 }
 
-/// Cells as bytes, for fixtures: counts and lengths as `u32`, `u32::MAX` for null; the mirror of [`decode`].
+/// Cells as bytes, for fixtures: counts and lengths as `u32`, `u32::MAX` for null; the mirror of
+/// [`decode`].
 #[must_use]
 pub fn encode(cells: &[Cells]) -> Vec<u8> {
     let mut out = Vec::new();
@@ -131,7 +149,13 @@ pub fn decode(mut bytes: &[u8]) -> Vec<Cells> {
             let lengths: Vec<usize> = (0..count).map(|_| number(&mut bytes)).collect();
             let values = lengths
                 .into_iter()
-                .map(|n| if n == u32::MAX as usize { None } else { Some(take(&mut bytes, n).to_vec()) })
+                .map(|n| {
+                    if n == u32::MAX as usize {
+                        None
+                    } else {
+                        Some(take(&mut bytes, n).to_vec())
+                    }
+                })
                 .collect();
             Cells { name, values }
         })

@@ -24,14 +24,21 @@ pub fn context(key: Option<EncryptionKey>) -> Result<Context, String> {
     Context::new(Config::default(), key).map_err(|e| e.to_string())
 }
 
-/// The array or group at `uri`: schema, fragments, metadata and cells as expected; the first difference.
-pub fn object(context: &Context, uri: &str, json: &Value, want: Option<Vec<Cells>>) -> Result<(), String> {
+/// The array or group at `uri`: schema, fragments, metadata and cells as expected; the first
+/// difference.
+pub fn object(
+    context: &Context,
+    uri: &str,
+    json: &Value,
+    want: Option<Vec<Cells>>,
+) -> Result<(), String> {
     if json["kind"] == "group" {
         return group(context, uri, json);
     }
     if json["readable"] == false {
         // The reference refuses it; a clear error is as good as an answer.
-        let _ = Array::open(context, uri).and_then(|a| Reader::new(&a, ReadOptions::new())?.read_all());
+        let _ =
+            Array::open(context, uri).and_then(|a| Reader::new(&a, ReadOptions::new())?.read_all());
         return Ok(());
     }
     let array = Array::open(context, uri).map_err(|e| e.to_string())?;
@@ -46,7 +53,9 @@ fn check_cells(array: &Array, json: &Value, mut want: Vec<Cells>) -> Result<(), 
     if dense && json["read_box"].is_array() {
         options = options.subarray(read_box(array, &json["read_box"])?);
     }
-    let set = Reader::new(array, options).and_then(Reader::read_all).map_err(|e| e.to_string())?;
+    let set = Reader::new(array, options)
+        .and_then(Reader::read_all)
+        .map_err(|e| e.to_string())?;
     let mut found = cells::of_columns(&set);
     for (w, f) in want.iter_mut().zip(&mut found) {
         // Parquet wants a name; the expected files give anonymous fields one.
@@ -54,7 +63,11 @@ fn check_cells(array: &Array, json: &Value, mut want: Vec<Cells>) -> Result<(), 
             w.name.clear();
         }
     }
-    if dense { cells::compare(&want, &found) } else { cells::compare_unordered(&want, &found) }
+    if dense {
+        cells::compare(&want, &found)
+    } else {
+        cells::compare_unordered(&want, &found)
+    }
 }
 
 fn read_box(array: &Array, json: &Value) -> Result<Subarray, String> {
@@ -62,7 +75,9 @@ fn read_box(array: &Array, json: &Value) -> Result<Subarray, String> {
     for (i, d) in array.schema().domain.dimensions.iter().enumerate() {
         let bound = |k: usize| -> Vec<u8> {
             let v = &json[i][k];
-            let wide = v.as_i64().map_or_else(|| v.as_u64().unwrap_or(0).to_le_bytes(), i64::to_le_bytes);
+            let wide = v
+                .as_i64()
+                .map_or_else(|| v.as_u64().unwrap_or(0).to_le_bytes(), i64::to_le_bytes);
             wide[..d.datatype.size()].to_vec()
         };
         dims.push(DimSelection::Ranges(vec![Range::new(bound(0), bound(1))]));
@@ -76,7 +91,8 @@ fn group(context: &Context, uri: &str, json: &Value) -> Result<(), String> {
         .members()
         .iter()
         .map(|m| {
-            // The expectation calls every member below the group relative, however the group stores it.
+            // The expectation calls every member below the group relative, however the group stores
+            // it.
             let below = m.location.strip_prefix(&format!("{}/", group.uri()));
             let kind = m.object_type.map_or_else(|| "invalid".to_owned(), |t| t.to_string());
             let uri = below.unwrap_or(&m.location);
@@ -84,7 +100,10 @@ fn group(context: &Context, uri: &str, json: &Value) -> Result<(), String> {
         })
         .collect();
     found.sort_by_key(|m| {
-        (m["name"].as_str().unwrap_or("").to_owned(), m["uri"].as_str().unwrap_or("").to_owned())
+        (
+            m["name"].as_str().unwrap_or("").to_owned(),
+            m["uri"].as_str().unwrap_or("").to_owned(),
+        )
     });
     if let Some(d) = facts::difference("members", &json["members"], &Value::Array(found)) {
         return Err(d);

@@ -13,22 +13,29 @@ use serde_json::{Map, Value, json};
 pub fn scalars(datatype: Datatype, bytes: &[u8]) -> Value {
     let hex = || json!({"hex": bytes.iter().map(|b| format!("{b:02x}")).collect::<String>()});
     match datatype {
-        Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8 => match std::str::from_utf8(bytes) {
-            Ok(text) => json!(text),
-            Err(_) => hex(),
-        },
+        Datatype::Char | Datatype::StringAscii | Datatype::StringUtf8 => {
+            match std::str::from_utf8(bytes) {
+                Ok(text) => json!(text),
+                Err(_) => hex(),
+            }
+        }
         _ if datatype.is_string() || datatype.is_byte() || datatype == Datatype::Any => hex(),
         _ if !bytes.len().is_multiple_of(datatype.size()) => hex(),
         _ => Value::Array(
-            bytes.chunks_exact(datatype.size()).map(|b| number(datatype.physical(), b)).collect(),
+            bytes
+                .chunks_exact(datatype.size())
+                .map(|b| number(datatype.physical(), b))
+                .collect(),
         ),
     }
 }
 
 fn number(physical: Physical, b: &[u8]) -> Value {
     let wide: [u8; 8] = {
-        let mut w = if !matches!(physical, Physical::U8 | Physical::U16 | Physical::U32 | Physical::U64)
-            && b.last().is_some_and(|x| x & 0x80 != 0)
+        let mut w = if !matches!(
+            physical,
+            Physical::U8 | Physical::U16 | Physical::U32 | Physical::U64
+        ) && b.last().is_some_and(|x| x & 0x80 != 0)
         {
             [0xff; 8]
         } else {
@@ -45,7 +52,9 @@ fn number(physical: Physical, b: &[u8]) -> Value {
     match physical {
         Physical::F32 => real(f32::from_le_bytes([b[0], b[1], b[2], b[3]]).into()),
         Physical::F64 => real(f64::from_le_bytes(wide)),
-        Physical::U8 | Physical::U16 | Physical::U32 | Physical::U64 => json!(u64::from_le_bytes(wide)),
+        Physical::U8 | Physical::U16 | Physical::U32 | Physical::U64 => {
+            json!(u64::from_le_bytes(wide))
+        }
         _ => json!(i64::from_le_bytes(wide)),
     }
 }
@@ -58,7 +67,10 @@ fn one(value: Value) -> Value {
 }
 
 fn pair(datatype: Datatype, range: &Range) -> Value {
-    json!([one(scalars(datatype, &range.start)), one(scalars(datatype, &range.end))])
+    json!([
+        one(scalars(datatype, &range.start)),
+        one(scalars(datatype, &range.end))
+    ])
 }
 
 fn layout(layout: Layout) -> &'static str {
@@ -121,12 +133,16 @@ pub fn schema(s: &ArraySchema) -> Value {
         .iter()
         .enumerate()
         .map(|(i, d)| {
-            let mut out = json!({"name": d.name, "type": d.datatype.name(), "var": d.cell_val_num.is_var()});
+            let mut out =
+                json!({"name": d.name, "type": d.datatype.name(), "var": d.cell_val_num.is_var()});
             if let Some(range) = &d.domain
                 && !d.cell_val_num.is_var()
             {
                 out["domain"] = pair(d.datatype, range);
-                out["tile"] = d.tile_extent.as_ref().map_or(Value::Null, |e| one(scalars(d.datatype, e)));
+                out["tile"] = d
+                    .tile_extent
+                    .as_ref()
+                    .map_or(Value::Null, |e| one(scalars(d.datatype, e)));
             }
             out["filters"] = pipeline(s.filters_of(FieldIndex::Dimension(i)));
             out
@@ -168,8 +184,13 @@ pub fn schema(s: &ArraySchema) -> Value {
             .collect();
     }
     if let CurrentDomain::NdRectangle(r) = &s.current_domain {
-        out["current_domain"] =
-            s.domain.dimensions.iter().zip(&r.ranges).map(|(d, r)| pair(d.datatype, r)).collect();
+        out["current_domain"] = s
+            .domain
+            .dimensions
+            .iter()
+            .zip(&r.ranges)
+            .map(|(d, r)| pair(d.datatype, r))
+            .collect();
     }
     out
 }
@@ -179,38 +200,51 @@ pub fn schema(s: &ArraySchema) -> Value {
 pub fn enumeration(e: &Enumeration) -> Value {
     let values: Vec<Value> = match e.cell_val_num {
         CellValNum::Var => {
-            let ends = e.offsets.iter().skip(1).copied().chain([e.data.len() as u64]);
+            let ends = e
+                .offsets
+                .iter()
+                .skip(1)
+                .copied()
+                .chain([e.data.len() as u64]);
             e.offsets
                 .iter()
                 .zip(ends)
                 .map(|(&a, b)| scalars(e.datatype, &e.data[a as usize..b as usize]))
                 .collect()
         }
-        CellValNum::Fixed(n) => {
-            e.data.chunks(n as usize * e.datatype.size()).map(|b| one(scalars(e.datatype, b))).collect()
-        }
+        CellValNum::Fixed(n) => e
+            .data
+            .chunks(n as usize * e.datatype.size())
+            .map(|b| one(scalars(e.datatype, b)))
+            .collect(),
     };
     json!({"type": e.datatype.name(), "cell_val_num": cell_val_num(e.cell_val_num), "ordered": e.ordered, "values": values})
 }
 
-/// The first place where two JSON values differ; numbers compare by value. Keys that only `found` has do not count,
-/// nor do filter options (`reinterpret`) and long values (`hex`) that the expected files give in another form.
+/// The first place where two JSON values differ; numbers compare by value. Keys that only `found`
+/// has do not count, nor do filter options (`reinterpret`) and long values (`hex`) that the
+/// expected files give in another form.
 pub fn difference(path: &str, expected: &Value, found: &Value) -> Option<String> {
     match (expected, found) {
         (Value::Object(e), Value::Object(f)) => e
             .iter()
             .filter(|(k, _)| !["reinterpret", "hex"].contains(&k.as_str()) || e.len() == 1)
-            .find_map(|(k, v)| difference(&format!("{path}.{k}"), v, f.get(k).unwrap_or(&Value::Null))),
-        (Value::Array(e), Value::Array(f)) if e.len() == f.len() => {
-            e.iter().zip(f).enumerate().find_map(|(i, (e, f))| difference(&format!("{path}[{i}]"), e, f))
-        }
+            .find_map(|(k, v)| {
+                difference(&format!("{path}.{k}"), v, f.get(k).unwrap_or(&Value::Null))
+            }),
+        (Value::Array(e), Value::Array(f)) if e.len() == f.len() => e
+            .iter()
+            .zip(f)
+            .enumerate()
+            .find_map(|(i, (e, f))| difference(&format!("{path}[{i}]"), e, f)),
         (Value::Number(e), Value::Number(f)) if e.as_f64() == f.as_f64() => None,
         (e, f) if e == f => None,
         (e, f) => Some(format!("{path}: {f} instead of {e}")),
     }
 }
 
-/// Everything but the cells that the expected JSON of an array says, compared; the first difference.
+/// Everything but the cells that the expected JSON of an array says, compared; the first
+/// difference.
 pub fn compare_array(expected: &Value, array: &Array) -> Result<(), String> {
     let mut found = Map::new();
     found.insert("schema".into(), schema(array.schema()));
@@ -245,20 +279,40 @@ pub fn compare_array(expected: &Value, array: &Array) -> Result<(), String> {
         }),
     );
     let mut enumerations = Map::new();
-    for name in array.schema().attributes.iter().filter_map(|a| a.enumeration.as_ref()) {
-        enumerations.insert(name.clone(), enumeration(&*array.enumeration(name).map_err(text)?));
+    for name in array
+        .schema()
+        .attributes
+        .iter()
+        .filter_map(|a| a.enumeration.as_ref())
+    {
+        enumerations.insert(
+            name.clone(),
+            enumeration(&*array.enumeration(name).map_err(text)?),
+        );
     }
     found.insert("enumerations".into(), Value::Object(enumerations));
-    for key in ["schema", "fragments", "metadata", "non_empty_domain", "enumerations"] {
-        let Some(mut e) = expected.get(key).cloned() else { continue };
+    for key in [
+        "schema",
+        "fragments",
+        "metadata",
+        "non_empty_domain",
+        "enumerations",
+    ] {
+        let Some(mut e) = expected.get(key).cloned() else {
+            continue;
+        };
         if key == "fragments" {
             // Where the order of equal timestamps is concerned, the reference has none.
             let by_name = |v: &Value| v["name"].as_str().unwrap_or_default().to_owned();
             for side in [&mut e, found.get_mut(key).ok_or("no fragments")?] {
-                side.as_array_mut().ok_or("fragments are no list")?.sort_by_key(by_name);
+                side.as_array_mut()
+                    .ok_or("fragments are no list")?
+                    .sort_by_key(by_name);
             }
             for fragment in e.as_array_mut().into_iter().flatten() {
-                fragment.as_object_mut().map(|f| f.remove("consolidated_metadata"));
+                fragment
+                    .as_object_mut()
+                    .map(|f| f.remove("consolidated_metadata"));
             }
         }
         if key == "non_empty_domain" {
@@ -267,7 +321,10 @@ pub fn compare_array(expected: &Value, array: &Array) -> Result<(), String> {
                 v.as_array().map_or(v.clone(), |ranges| {
                     ranges
                         .iter()
-                        .map(|r| r.as_array().map_or(r.clone(), |b| b.iter().cloned().map(one).collect()))
+                        .map(|r| {
+                            r.as_array()
+                                .map_or(r.clone(), |b| b.iter().cloned().map(one).collect())
+                        })
                         .collect()
                 })
             };

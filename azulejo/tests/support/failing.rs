@@ -16,7 +16,8 @@ pub enum Failure {
     Once,
 }
 
-/// Passes calls on to another storage until the `after`-th one that changes something (counted from 0).
+/// Passes calls on to another storage until the `after`-th one that changes something (counted from
+/// 0).
 #[derive(Debug, Clone)]
 pub struct FailingStorage {
     inner: Arc<dyn Storage>,
@@ -32,18 +33,32 @@ struct Fuse {
 impl Fuse {
     fn check(&self, op: &'static str, path: &StorePath) -> Result<()> {
         let left = self.left.fetch_sub(1, Ordering::SeqCst);
-        let fails = if self.failure == Failure::Crash { left <= 0 } else { left == 0 };
+        let fails = if self.failure == Failure::Crash {
+            left <= 0
+        } else {
+            left == 0
+        };
         if !fails {
             return Ok(());
         }
-        Err(Error::Storage { op, uri: path.to_string(), source: io::Error::other("the storage stopped") })
+        Err(Error::Storage {
+            op,
+            uri: path.to_string(),
+            source: io::Error::other("the storage stopped"),
+        })
     }
 }
 
 impl FailingStorage {
     /// Fails at the `after`-th call.
     pub fn new(inner: Arc<dyn Storage>, after: i64, failure: Failure) -> Self {
-        Self { inner, fuse: Arc::new(Fuse { left: AtomicI64::new(after), failure }) }
+        Self {
+            inner,
+            fuse: Arc::new(Fuse {
+                left: AtomicI64::new(after),
+                failure,
+            }),
+        }
     }
 
     /// Whether the failure has come.
@@ -77,7 +92,11 @@ impl Storage for FailingStorage {
     fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
         self.fuse.check("write", path)?;
         let inner = Some(self.inner.upload(path)?);
-        Ok(Box::new(FailingUpload { path: path.clone(), inner, fuse: Arc::clone(&self.fuse) }))
+        Ok(Box::new(FailingUpload {
+            path: path.clone(),
+            inner,
+            fuse: Arc::clone(&self.fuse),
+        }))
     }
 
     fn make_folder(&self, path: &StorePath) -> Result<()> {
@@ -118,7 +137,9 @@ impl FailingUpload {
 
 impl Upload for FailingUpload {
     fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        let Some(inner) = &mut self.inner else { return self.fuse.check("write", &self.path) };
+        let Some(inner) = &mut self.inner else {
+            return self.fuse.check("write", &self.path);
+        };
         if let Err(e) = self.fuse.check("write", &self.path) {
             let _ = inner.write(&bytes[..bytes.len() / 2]);
             self.leave();

@@ -1,4 +1,5 @@
-//! Storages that refuse as real ones do: a full disk, a folder that may only be read, a file that is gone.
+//! Storages that refuse as real ones do: a full disk, a folder that may only be read, a file that
+//! is gone.
 
 use azulejo::error::{Error, Result};
 use azulejo::storage::{Entry, ReadRequest, Storage, StorePath, Tail, Upload};
@@ -36,7 +37,11 @@ impl Fault {
     fn write(&self, path: &StorePath, bytes: usize) -> Result<()> {
         let failed = |kind: ErrorKind| {
             let source = io::Error::from(kind);
-            Err(Error::Storage { op: "write", uri: path.to_string(), source })
+            Err(Error::Storage {
+                op: "write",
+                uri: path.to_string(),
+                source,
+            })
         };
         match self {
             Self::Full(left) => {
@@ -58,7 +63,10 @@ impl Fault {
     fn read(&self, path: &StorePath) -> Result<()> {
         match self {
             Self::Vanished(end) if path.to_string().ends_with(end.as_str()) => {
-                Err(Error::NotFound { uri: path.to_string(), what: "a file" })
+                Err(Error::NotFound {
+                    uri: path.to_string(),
+                    what: "a file",
+                })
             }
             _ => Ok(()),
         }
@@ -78,7 +86,9 @@ impl Storage for FaultyStorage {
     }
 
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
-        requests.iter().try_for_each(|request| self.fault.read(&request.path))?;
+        requests
+            .iter()
+            .try_for_each(|request| self.fault.read(&request.path))?;
         self.inner.read(requests)
     }
 
@@ -101,7 +111,11 @@ impl Storage for FaultyStorage {
     fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
         self.fault.write(path, 1)?;
         let inner = self.inner.upload(path)?;
-        Ok(Box::new(FaultyUpload { path: path.clone(), inner, fault: self.fault.clone() }))
+        Ok(Box::new(FaultyUpload {
+            path: path.clone(),
+            inner,
+            fault: self.fault.clone(),
+        }))
     }
 
     fn make_folder(&self, path: &StorePath) -> Result<()> {
@@ -117,7 +131,11 @@ impl Storage for FaultyStorage {
     fn delete(&self, paths: &[StorePath]) -> Result<()> {
         if let (Fault::ReadOnly, Some(path)) = (&self.fault, paths.first()) {
             let source = io::Error::from(ErrorKind::PermissionDenied);
-            return Err(Error::Storage { op: "delete", uri: path.to_string(), source });
+            return Err(Error::Storage {
+                op: "delete",
+                uri: path.to_string(),
+                source,
+            });
         }
         self.inner.delete(paths)
     }

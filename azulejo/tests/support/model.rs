@@ -103,7 +103,12 @@ fn limits(datatype: Datatype) -> (i128, i128) {
     }
 }
 
-fn dimension(random: &mut Random, i: usize, datatype: Datatype, dense: bool) -> (Dimension, usize, i128) {
+fn dimension(
+    random: &mut Random,
+    i: usize,
+    datatype: Datatype,
+    dense: bool,
+) -> (Dimension, usize, i128) {
     let (least, most) = limits(datatype);
     // Without an extent the one tile of a single real number would be empty, which is refused.
     let least_len = if datatype.is_real() { 2 } else { 1 };
@@ -121,9 +126,16 @@ fn dimension(random: &mut Random, i: usize, datatype: Datatype, dense: bool) -> 
         _ => (len, random.below(50) as i128),
     };
     let low = low.max(least);
-    let name = if i == 0 && random.chance(5) { String::new() } else { format!("d{i}") };
+    let name = if i == 0 && random.chance(5) {
+        String::new()
+    } else {
+        format!("d{i}")
+    };
     let mut dimension = Dimension::new(name, 0i8..=1).datatype(datatype);
-    dimension.domain = Some(Range::new(number(datatype, low), number(datatype, low + len - 1)));
+    dimension.domain = Some(Range::new(
+        number(datatype, low),
+        number(datatype, low + len - 1),
+    ));
     dimension.tile_extent = (dense || random.chance(80)).then(|| number(datatype, extent));
     (dimension, len as usize, low)
 }
@@ -152,7 +164,10 @@ fn attribute(random: &mut Random, i: usize) -> Attribute {
         3 => Some(Filter::ChecksumSha256),
         _ => None,
     };
-    attribute.filters(Pipeline { filters: filter.into_iter().collect(), ..Pipeline::default() })
+    attribute.filters(Pipeline {
+        filters: filter.into_iter().collect(),
+        ..Pipeline::default()
+    })
 }
 
 /// A random cell of a type.
@@ -173,15 +188,30 @@ pub fn cell(random: &mut Random, kind: &ColumnType) -> Cell {
         } else if datatype.size() == 1 && !datatype.is_integer() {
             bytes.push(b'a' + random.below(26) as u8);
         } else if datatype.is_real() {
-            let special = [f64::NAN, -0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY, 1e300, -2.5];
-            let real = if random.chance(20) { random.pick(&special) } else { random.below(100) as f64 / 8.0 };
+            let special = [
+                f64::NAN,
+                -0.0,
+                0.0,
+                f64::INFINITY,
+                f64::NEG_INFINITY,
+                1e300,
+                -2.5,
+            ];
+            let real = if random.chance(20) {
+                random.pick(&special)
+            } else {
+                random.below(100) as f64 / 8.0
+            };
             if datatype.size() == 4 {
                 bytes.extend((real as f32).to_le_bytes());
             } else {
                 bytes.extend(real.to_le_bytes());
             }
         } else if random.chance(10) {
-            bytes.extend(number(datatype, if random.chance(50) { least } else { most }));
+            bytes.extend(number(
+                datatype,
+                if random.chance(50) { least } else { most },
+            ));
         } else {
             bytes.extend(number(datatype, random.below(100) as i128 + least.max(-50)));
         }
@@ -199,7 +229,10 @@ pub fn columns(kinds: &[ColumnType], rows: &[Row]) -> ColumnSet {
         }
         column.finish()
     };
-    ColumnSet { cell_num: rows.len(), columns: kinds.iter().enumerate().map(column).collect() }
+    ColumnSet {
+        cell_num: rows.len(),
+        columns: kinds.iter().enumerate().map(column).collect(),
+    }
 }
 
 /// Rows of cells from columns.
@@ -238,17 +271,26 @@ impl Case {
                 dimensions.push(dimension);
             }
         }
-        let attributes: Vec<Attribute> =
-            (0..random.below(4) + usize::from(dense)).map(|i| attribute(random, i)).collect();
+        let attributes: Vec<Attribute> = (0..random.below(4) + usize::from(dense))
+            .map(|i| attribute(random, i))
+            .collect();
         let orders = [Layout::RowMajor, Layout::ColMajor];
-        let mut builder = if dense { ArraySchema::dense() } else { ArraySchema::sparse() };
+        let mut builder = if dense {
+            ArraySchema::dense()
+        } else {
+            ArraySchema::sparse()
+        };
         for dimension in &dimensions {
             builder = builder.dimension_with(dimension.clone());
         }
         for attribute in &attributes {
             builder = builder.attribute_with(attribute.clone());
         }
-        let cell_order = if !dense && random.chance(25) { Layout::Hilbert } else { random.pick(&orders) };
+        let cell_order = if !dense && random.chance(25) {
+            Layout::Hilbert
+        } else {
+            random.pick(&orders)
+        };
         let builder = builder
             .tile_order(random.pick(&orders))
             .cell_order(cell_order)
@@ -264,7 +306,11 @@ impl Case {
         for attribute in &new.schema.attributes {
             let kind = ColumnType::new(attribute.name.as_str(), attribute.datatype);
             let kind = kind.with_cell_val_num(attribute.cell_val_num);
-            kinds.push(if attribute.nullable { kind.with_nulls() } else { kind });
+            kinds.push(if attribute.nullable {
+                kind.with_nulls()
+            } else {
+                kind
+            });
         }
         let shape: Vec<usize> = shape.into_iter().map(|(len, _)| len).collect();
         let rows = if dense {
@@ -279,7 +325,14 @@ impl Case {
             Vec::new()
         };
         let random = Random(random.next());
-        Self { new, fields: kinds, shape, rows, cells: BTreeMap::new(), random }
+        Self {
+            new,
+            fields: kinds,
+            shape,
+            rows,
+            cells: BTreeMap::new(),
+            random,
+        }
     }
 
     fn schema(&self) -> &ArraySchema {
@@ -300,7 +353,9 @@ impl Case {
     }
 
     fn write_dense(&mut self, context: &Context, uri: &str, options: WriteOptions) {
-        let layout = self.random.pick(&[WriteLayout::Row, WriteLayout::Col, WriteLayout::Global]);
+        let layout = self
+            .random
+            .pick(&[WriteLayout::Row, WriteLayout::Col, WriteLayout::Global]);
         let dimensions = self.schema().domain.dimensions.clone();
         let mut bounds = Vec::new();
         for (dimension, &len) in dimensions.iter().zip(&self.shape) {
@@ -326,10 +381,14 @@ impl Case {
             }
             bounds.push((low, high));
         }
-        let coordinate = |d: usize, offset: usize| dimensions[d].axis().unwrap().coordinate(offset as u64);
+        let coordinate =
+            |d: usize, offset: usize| dimensions[d].axis().unwrap().coordinate(offset as u64);
         let ranges = bounds.iter().enumerate();
-        let ranges = ranges.map(|(d, (low, high))| Range::new(coordinate(d, *low), coordinate(d, *high)));
-        let options = options.layout(layout).subarray(NdRectangle { ranges: ranges.collect() });
+        let ranges =
+            ranges.map(|(d, (low, high))| Range::new(coordinate(d, *low), coordinate(d, *high)));
+        let options = options.layout(layout).subarray(NdRectangle {
+            ranges: ranges.collect(),
+        });
         // The box's cells in the order of the write.
         let mut places: Vec<Vec<usize>> = vec![Vec::new()];
         for (low, high) in &bounds {
@@ -338,8 +397,10 @@ impl Case {
                 .flat_map(|p| (*low..=*high).map(move |i| [p.as_slice(), &[i]].concat()))
                 .collect();
         }
-        let extents: Vec<usize> =
-            dimensions.iter().map(|d| usize::try_from(d.axis().unwrap().extent()).unwrap()).collect();
+        let extents: Vec<usize> = dimensions
+            .iter()
+            .map(|d| usize::try_from(d.axis().unwrap().extent()).unwrap())
+            .collect();
         let (tile_order, cell_order) = (self.schema().tile_order, self.schema().cell_order);
         let by = |place: &[usize], order: Layout| -> Vec<usize> {
             let mut key = place.to_vec();
@@ -358,7 +419,12 @@ impl Case {
         });
         let rows: Vec<Row> = places
             .iter()
-            .map(|_| self.fields.iter().map(|kind| cell(&mut self.random, kind)).collect())
+            .map(|_| {
+                self.fields
+                    .iter()
+                    .map(|kind| cell(&mut self.random, kind))
+                    .collect()
+            })
             .collect();
         let set = columns(&self.fields, &rows);
         let mut writer = Writer::open(context, uri, options).unwrap();
@@ -369,7 +435,10 @@ impl Case {
         }
         assert!(!writer.finish().unwrap().is_empty());
         for (place, row) in places.iter().zip(rows) {
-            let at = place.iter().zip(&self.shape).fold(0, |at, (p, len)| at * len + p);
+            let at = place
+                .iter()
+                .zip(&self.shape)
+                .fold(0, |at, (p, len)| at * len + p);
             self.rows[at] = row;
         }
     }
@@ -388,15 +457,20 @@ impl Case {
         let mut row = Row::new();
         for (dimension, &len) in dimensions.iter().zip(&self.shape) {
             row.push(Some(match &dimension.domain {
-                None => (0..self.random.below(4)).map(|_| b'a' + self.random.below(3) as u8).collect(),
+                None => (0..self.random.below(4))
+                    .map(|_| b'a' + self.random.below(3) as u8)
+                    .collect(),
                 Some(range) => {
                     let offset = self.random.below(len);
                     match dimension.axis() {
                         Some(axis) => axis.coordinate(offset as u64),
-                        None if dimension.datatype.size() == 4 => {
-                            (range.bounds::<f32>().0 + offset as f32 / 4.0).to_le_bytes().to_vec()
-                        }
-                        None => (range.bounds::<f64>().0 + offset as f64 / 4.0).to_le_bytes().to_vec(),
+                        None if dimension.datatype.size() == 4 => (range.bounds::<f32>().0
+                            + offset as f32 / 4.0)
+                            .to_le_bytes()
+                            .to_vec(),
+                        None => (range.bounds::<f64>().0 + offset as f64 / 4.0)
+                            .to_le_bytes()
+                            .to_vec(),
                     }
                 }
             }));
@@ -405,7 +479,11 @@ impl Case {
     }
 
     fn write_sparse(&mut self, context: &Context, uri: &str, options: WriteOptions) {
-        let count = if self.random.chance(10) { self.random.below(2) } else { self.random.below(120) };
+        let count = if self.random.chance(10) {
+            self.random.below(2)
+        } else {
+            self.random.below(120)
+        };
         let dims = self.shape.len();
         let mut rows = Vec::new();
         for _ in 0..count {
@@ -425,10 +503,15 @@ impl Case {
                 rows.retain(|row| seen.insert(row[..dims].to_vec(), ()).is_none());
             }
             for row in &rows {
-                kept.entry(row[..dims].to_vec()).or_insert_with(|| row.clone());
+                kept.entry(row[..dims].to_vec())
+                    .or_insert_with(|| row.clone());
             }
         }
-        let mut options = if dedup { options.duplicates(Duplicates::Dedup) } else { options };
+        let mut options = if dedup {
+            options.duplicates(Duplicates::Dedup)
+        } else {
+            options
+        };
         let mut set = columns(&self.fields, &rows);
         if self.random.chance(50) {
             options = options.layout(WriteLayout::Global);
@@ -467,7 +550,11 @@ impl Case {
     /// What the array holds now: dense arrays in row-major order, sparse ones in any.
     pub fn expected(&self) -> Vec<Row> {
         let sparse = !self.schema().is_dense() && !self.schema().allows_dups;
-        if sparse { self.cells.values().cloned().collect() } else { self.rows.clone() }
+        if sparse {
+            self.cells.values().cloned().collect()
+        } else {
+            self.rows.clone()
+        }
     }
 
     /// Reads the array and compares.
@@ -477,7 +564,10 @@ impl Case {
         if fields.is_empty() {
             return;
         }
-        let read = Reader::new(&array, ReadOptions::new().fields(fields)).unwrap().read_all().unwrap();
+        let read = Reader::new(&array, ReadOptions::new().fields(fields))
+            .unwrap()
+            .read_all()
+            .unwrap();
         let (mut found, mut expected) = (rows(&read), self.expected());
         if !self.schema().is_dense() {
             found.sort();

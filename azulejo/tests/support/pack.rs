@@ -22,7 +22,11 @@ pub fn unpack(packed: &[u8]) -> BTreeMap<String, Bytes> {
     for entry in tar.entries().expect("the pack is a tar file") {
         let mut entry = entry.expect("an entry");
         if entry.header().entry_type().is_file() {
-            let path = entry.path().expect("a path").to_string_lossy().replace('\\', "/");
+            let path = entry
+                .path()
+                .expect("a path")
+                .to_string_lossy()
+                .replace('\\', "/");
             let path = path.trim_start_matches("./").to_owned();
             let mut bytes = Vec::new();
             entry.read_to_end(&mut bytes).expect("whole");
@@ -37,7 +41,9 @@ pub fn unpack(packed: &[u8]) -> BTreeMap<String, Bytes> {
 pub fn memory(files: &BTreeMap<String, Bytes>, prefix: &str) -> Arc<MemoryStorage> {
     let memory = MemoryStorage::new();
     for (path, bytes) in files.iter().filter(|(p, _)| p.starts_with(prefix)) {
-        memory.put(&StorePath::memory(path), bytes.clone()).expect("memory takes it");
+        memory
+            .put(&StorePath::memory(path), bytes.clone())
+            .expect("memory takes it");
     }
     Arc::new(memory)
 }

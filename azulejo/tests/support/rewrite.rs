@@ -6,7 +6,8 @@ use azulejo::context::Location;
 use azulejo::format::Datatype;
 use azulejo::format::filter::{EncryptionKey, Filter, Pipeline};
 use azulejo::format::fragment::{
-    Field, FilePart, Footer, FragmentMetadata, LocatedFooter, SectionOffsets, StatsTrust, data_file_name,
+    Field, FilePart, Footer, FragmentMetadata, LocatedFooter, SectionOffsets, StatsTrust,
+    data_file_name,
 };
 use azulejo::format::path::FRAGMENT_METADATA_FILE;
 use azulejo::format::schema::FieldIndex;
@@ -25,12 +26,21 @@ const LIMIT: u64 = 1 << 30;
 /// The bytes of a fragment's metadata file.
 pub fn metadata_file(fragment: &Fragment) -> Bytes {
     let path = fragment.location().path.join(FRAGMENT_METADATA_FILE);
-    let request = ReadRequest { path, range: ReadRange::All };
-    fragment.location().storage.read(&[request]).expect("it has metadata").remove(0)
+    let request = ReadRequest {
+        path,
+        range: ReadRange::All,
+    };
+    fragment
+        .location()
+        .storage
+        .read(&[request])
+        .expect("it has metadata")
+        .remove(0)
 }
 
-/// The sections of a metadata file, one behind the other: what each header says (sizes apart) and the unfiltered bytes;
-/// and the footer with all offsets of sections set to 0. Two files with equal parts differ in the zlib encoder only.
+/// The sections of a metadata file, one behind the other: what each header says (sizes apart) and
+/// the unfiltered bytes; and the footer with all offsets of sections set to 0. Two files with equal
+/// parts differ in the zlib encoder only.
 pub struct Parts {
     /// The sections.
     pub sections: Vec<(GenericTileHeader, Vec<u8>)>,
@@ -38,11 +48,15 @@ pub struct Parts {
     pub footer: Footer,
 }
 
-/// Cuts a file where its footer says. `None` for files with other bytes between the sections, as some writers left them.
+/// Cuts a file where its footer says. `None` for files with other bytes between the sections, as
+/// some writers left them.
 pub fn parts(file: &[u8], fragment: &Fragment, key: Option<&EncryptionKey>) -> Option<Parts> {
     let schema = fragment.schema();
-    let found = Footer::locate(file, file.len() as u64, fragment.version(), Some(schema)).expect("a footer");
-    let LocatedFooter::Found { offset, bytes } = found else { panic!("the file is whole") };
+    let found = Footer::locate(file, file.len() as u64, fragment.version(), Some(schema))
+        .expect("a footer");
+    let LocatedFooter::Found { offset, bytes } = found else {
+        panic!("the file is whole")
+    };
     let mut footer = Footer::decode(bytes, schema, Some(offset)).expect("a footer");
     footer.sections = SectionOffsets::default();
     footer.optional_sections.clear();
@@ -69,11 +83,14 @@ pub fn metadata_round_trip(array: &Array, fragment: &Fragment) -> Result<bool, S
     let mut metadata =
         FragmentMetadata::decode(&file, version, schema, key, LIMIT).map_err(|e| e.to_string())?;
     let again = metadata.encode(schema, key).map_err(|e| e.to_string())?;
-    let decoded = FragmentMetadata::decode(&again, version, schema, key, LIMIT).map_err(|e| e.to_string())?;
+    let decoded =
+        FragmentMetadata::decode(&again, version, schema, key, LIMIT).map_err(|e| e.to_string())?;
     if decoded != metadata {
         return Err("what was encoded decodes to something else".into());
     }
-    let Some(expected) = parts(&file, fragment, key) else { return Ok(false) };
+    let Some(expected) = parts(&file, fragment, key) else {
+        return Ok(false);
+    };
     let found = parts(&again, fragment, key).ok_or("other bytes between sections")?;
     compare(&expected, &found).map(|()| true)
 }
@@ -81,7 +98,10 @@ pub fn metadata_round_trip(array: &Array, fragment: &Fragment) -> Result<bool, S
 /// The first difference.
 pub fn compare(expected: &Parts, found: &Parts) -> Result<(), String> {
     if expected.footer != found.footer {
-        return Err(format!("footer {:?} instead of {:?}", found.footer, expected.footer));
+        return Err(format!(
+            "footer {:?} instead of {:?}",
+            found.footer, expected.footer
+        ));
     }
     for (i, (e, f)) in expected.sections.iter().zip(&found.sections).enumerate() {
         if e != f {
@@ -89,10 +109,15 @@ pub fn compare(expected: &Parts, found: &Parts) -> Result<(), String> {
         }
     }
     let (e, f) = (expected.sections.len(), found.sections.len());
-    if e == f { Ok(()) } else { Err(format!("{f} sections instead of {e}")) }
+    if e == f {
+        Ok(())
+    } else {
+        Err(format!("{f} sections instead of {e}"))
+    }
 }
 
-/// Which cells of a dense tile lie in the box (offsets, first and last) of its fragment; `None` if all do.
+/// Which cells of a dense tile lie in the box (offsets, first and last) of its fragment; `None` if
+/// all do.
 fn written(grid: &TileGrid, bounds: &[(u64, u64)], tile: &[u64]) -> Option<Vec<Range<u64>>> {
     let inside: Vec<Range<u64>> = (0..grid.ndim())
         .map(|d| {
@@ -101,7 +126,11 @@ fn written(grid: &TileGrid, bounds: &[(u64, u64)], tile: &[u64]) -> Option<Vec<R
             bounds[d].0.clamp(low, high) - low..(bounds[d].1 + 1).clamp(low, high) - low
         })
         .collect();
-    if inside.iter().zip(grid.extents()).all(|(range, extent)| *range == (0..*extent)) {
+    if inside
+        .iter()
+        .zip(grid.extents())
+        .all(|(range, extent)| *range == (0..*extent))
+    {
         return None;
     }
     let mut ranges: Vec<Range<u64>> = vec![0..0];
@@ -112,9 +141,19 @@ fn written(grid: &TileGrid, bounds: &[(u64, u64)], tile: &[u64]) -> Option<Vec<R
             .iter()
             .flat_map(|range| {
                 let start = range.start;
-                let steps = if fastest { vec![inside[d].start] } else { inside[d].clone().collect() };
-                let len = if fastest { inside[d].end - inside[d].start } else { 0 };
-                steps.into_iter().map(move |step| start + step * stride..start + step * stride + len)
+                let steps = if fastest {
+                    vec![inside[d].start]
+                } else {
+                    inside[d].clone().collect()
+                };
+                let len = if fastest {
+                    inside[d].end - inside[d].start
+                } else {
+                    0
+                };
+                steps
+                    .into_iter()
+                    .map(move |step| start + step * stride..start + step * stride + len)
             })
             .collect();
     }
@@ -141,7 +180,8 @@ fn tile_coordinates(grid: &TileGrid, bounds: &[(u64, u64)]) -> Vec<Vec<u64>> {
     tiles
 }
 
-/// Reads a fragment tile by tile and writes it, under its name, to another array's folder; `batch` tiles at a time.
+/// Reads a fragment tile by tile and writes it, under its name, to another array's folder; `batch`
+/// tiles at a time.
 pub fn copy_fragment(
     array: &Array,
     index: usize,
@@ -151,7 +191,10 @@ pub fn copy_fragment(
     let text = |e: azulejo::Error| e.to_string();
     let fragment = &array.fragments()[index];
     let footer = fragment.footer();
-    let dense_domain = footer.non_empty_domain.clone().filter(|_| fragment.is_dense());
+    let dense_domain = footer
+        .non_empty_domain
+        .clone()
+        .filter(|_| fragment.is_dense());
     let conditions = fragment.processed_conditions().map_err(text)?.to_vec();
     let spec = FragmentSpec {
         location: to.clone(),
@@ -168,9 +211,14 @@ pub fn copy_fragment(
     let mut written_cells = vec![None; fragment.tile_num() as usize];
     if let Some(domain) = &dense_domain {
         let grid = TileGrid::new(fragment.schema()).map_err(text)?;
-        let bounds = grid.offsets_of(domain).ok_or("a domain outside the array's")?;
+        let bounds = grid
+            .offsets_of(domain)
+            .ok_or("a domain outside the array's")?;
         let tiles = tile_coordinates(&grid, &bounds);
-        written_cells = tiles.iter().map(|tile| written(&grid, &bounds, tile)).collect();
+        written_cells = tiles
+            .iter()
+            .map(|tile| written(&grid, &bounds, tile))
+            .collect();
     }
     let pool = BufferPool::of_budget(1 << 30);
     let all: Vec<u64> = (0..fragment.tile_num()).collect();
@@ -202,27 +250,46 @@ pub fn copy_fragment(
 }
 
 fn trusted(field: Field, fragment: &Fragment) -> bool {
-    let trust = StatsTrust::of(field, fragment.schema(), fragment.version(), fragment.is_dense());
+    let trust = StatsTrust::of(
+        field,
+        fragment.schema(),
+        fragment.version(),
+        fragment.is_dense(),
+    );
     trust != StatsTrust::Untrusted
 }
 
-/// Where the metadata of a fragment and of its copy differ, apart from what the reference does not know or gets wrong: the section, the field, its type.
-pub fn differences(array: &Array, fragment: &Fragment, copy: &Fragment) -> Result<Vec<String>, String> {
+/// Where the metadata of a fragment and of its copy differ, apart from what the reference does not
+/// know or gets wrong: the section, the field, its type.
+pub fn differences(
+    array: &Array,
+    fragment: &Fragment,
+    copy: &Fragment,
+) -> Result<Vec<String>, String> {
     let key = array.context().key();
     let (schema, version) = (fragment.schema(), fragment.version());
-    let decode =
-        |file: &[u8]| FragmentMetadata::decode(file, version, schema, key, LIMIT).map_err(|e| e.to_string());
-    let (expected, found) = (decode(&metadata_file(fragment))?, decode(&metadata_file(copy))?);
+    let decode = |file: &[u8]| {
+        FragmentMetadata::decode(file, version, schema, key, LIMIT).map_err(|e| e.to_string())
+    };
+    let (expected, found) = (
+        decode(&metadata_file(fragment))?,
+        decode(&metadata_file(copy))?,
+    );
     let dense = fragment.is_dense();
-    // What the reference wrote of dense fragments before it left out the cells that were not written.
+    // What the reference wrote of dense fragments before it left out the cells that were not
+    // written.
     let early = dense && !version.has_deletes();
     let is_text = |field: Field| {
         let layout = field.layout(schema);
-        layout.is_some_and(|(datatype, n)| n.is_var() || datatype.is_string() || datatype == Datatype::Char)
+        layout.is_some_and(|(datatype, n)| {
+            n.is_var() || datatype.is_string() || datatype == Datatype::Char
+        })
     };
-    let bounds_differ = |field: Field| early || (dense && is_text(field) && !trusted(field, fragment));
+    let bounds_differ =
+        |field: Field| early || (dense && is_text(field) && !trusted(field, fragment));
     let counts_differ = |field: Field| {
-        field.is_nullable(schema) && (early || !StatsTrust::in_null_counts(field, schema, version, dense))
+        field.is_nullable(schema)
+            && (early || !StatsTrust::in_null_counts(field, schema, version, dense))
     };
     let mut differences = Vec::new();
     let mut differ = |what: &str, field: Option<Field>, e: &dyn Debug, f: &dyn Debug| {
@@ -236,22 +303,72 @@ pub fn differences(array: &Array, fragment: &Fragment, copy: &Fragment) -> Resul
         }
     };
     let facts = |f: &Footer| {
-        let Footer { version, dense, sparse_tile_num, last_tile_cell_num, has_timestamps, .. } = *f;
+        let Footer {
+            version,
+            dense,
+            sparse_tile_num,
+            last_tile_cell_num,
+            has_timestamps,
+            ..
+        } = *f;
         (
-            (version, dense, sparse_tile_num, last_tile_cell_num, has_timestamps, f.has_delete_metadata),
-            (f.schema_name.clone(), f.non_empty_domain.clone(), f.slots, f.optional_sections.len()),
+            (
+                version,
+                dense,
+                sparse_tile_num,
+                last_tile_cell_num,
+                has_timestamps,
+                f.has_delete_metadata,
+            ),
+            (
+                f.schema_name.clone(),
+                f.non_empty_domain.clone(),
+                f.slots,
+                f.optional_sections.len(),
+            ),
         )
     };
-    differ("footer", None, &facts(&expected.footer), &facts(&found.footer));
+    differ(
+        "footer",
+        None,
+        &facts(&expected.footer),
+        &facts(&found.footer),
+    );
     differ("rtree", None, &expected.rtree, &found.rtree);
-    differ("conditions", None, &expected.processed_conditions, &found.processed_conditions);
-    differ("global order", None, &expected.global_order, &found.global_order);
-    for ((field, e), f) in expected.footer.slots.fields().zip(&expected.fields).zip(&found.fields) {
+    differ(
+        "conditions",
+        None,
+        &expected.processed_conditions,
+        &found.processed_conditions,
+    );
+    differ(
+        "global order",
+        None,
+        &expected.global_order,
+        &found.global_order,
+    );
+    for ((field, e), f) in expected
+        .footer
+        .slots
+        .fields()
+        .zip(&expected.fields)
+        .zip(&found.fields)
+    {
         let field = Some(field);
         // Where tiles lie depends on encoders; that there is an entry for each does not.
         differ("offsets", field, &e.offsets.len(), &f.offsets.len());
-        differ("var offsets", field, &e.var_offsets.len(), &f.var_offsets.len());
-        differ("validity offsets", field, &e.validity_offsets.len(), &f.validity_offsets.len());
+        differ(
+            "var offsets",
+            field,
+            &e.var_offsets.len(),
+            &f.var_offsets.len(),
+        );
+        differ(
+            "validity offsets",
+            field,
+            &e.validity_offsets.len(),
+            &f.validity_offsets.len(),
+        );
         differ("var sizes", field, &e.var_sizes, &f.var_sizes);
         let name = field.ok_or("no field")?;
         if !bounds_differ(name) {
@@ -265,26 +382,46 @@ pub fn differences(array: &Array, fragment: &Fragment, copy: &Fragment) -> Resul
             differ("null counts", field, &e.null_counts, &f.null_counts);
         }
     }
-    for ((field, e), f) in expected.footer.slots.fields().zip(&expected.stats.fields).zip(&found.stats.fields)
+    for ((field, e), f) in expected
+        .footer
+        .slots
+        .fields()
+        .zip(&expected.stats.fields)
+        .zip(&found.stats.fields)
     {
         // The reference looks at the wrong tiles where some hold only nulls.
         let misplaced = field.is_nullable(schema) && is_text(field) && !field.is_var(schema);
         if !bounds_differ(field) && !misplaced {
-            differ("fragment min and max", Some(field), &(&e.min, &e.max), &(&f.min, &f.max));
+            differ(
+                "fragment min and max",
+                Some(field),
+                &(&e.min, &e.max),
+                &(&f.min, &f.max),
+            );
         }
         if !early {
             differ("fragment sum", Some(field), &e.sum_bits, &f.sum_bits);
         }
         if !counts_differ(field) {
-            differ("fragment null count", Some(field), &e.null_count, &f.null_count);
+            differ(
+                "fragment null count",
+                Some(field),
+                &e.null_count,
+                &f.null_count,
+            );
         }
     }
-    differ("fragment stats", None, &expected.stats.fields.len(), &found.stats.fields.len());
+    differ(
+        "fragment stats",
+        None,
+        &expected.stats.fields.len(),
+        &found.stats.fields.len(),
+    );
     Ok(differences)
 }
 
-/// Compares the data files of a fragment and of its copy whose encoders are determined: how many are equal, and those that
-/// are not.
+/// Compares the data files of a fragment and of its copy whose encoders are determined: how many
+/// are equal, and those that are not.
 pub fn compare_files(array: &Array, fragment: &Fragment, copy: &Fragment) -> (usize, Vec<String>) {
     let (mut same, mut different) = (0, Vec::new());
     // Encryption draws random numbers.
@@ -294,17 +431,27 @@ pub fn compare_files(array: &Array, fragment: &Fragment, copy: &Fragment) -> (us
     let (schema, version) = (fragment.schema(), fragment.version());
     let read = |fragment: &Fragment, name: &str| {
         let location = fragment.location();
-        let request = ReadRequest { path: location.path.join(name), range: ReadRange::All };
+        let request = ReadRequest {
+            path: location.path.join(name),
+            range: ReadRange::All,
+        };
         location.storage.read(&[request]).expect("a data file")
     };
     // Other implementations than the reference's.
     let varies = |filters: &Pipeline| {
-        filters
-            .filters
-            .iter()
-            .any(|f| matches!(f, Filter::Gzip { .. } | Filter::Lz4 { .. } | Filter::Webp { .. }))
+        filters.filters.iter().any(|f| {
+            matches!(
+                f,
+                Filter::Gzip { .. } | Filter::Lz4 { .. } | Filter::Webp { .. }
+            )
+        })
     };
-    for field in fragment.footer().slots.fields().filter(|field| fragment.stores(*field)) {
+    for field in fragment
+        .footer()
+        .slots
+        .fields()
+        .filter(|field| fragment.stores(*field))
+    {
         let filters = match field {
             Field::Attribute(i) => schema.filters_of(FieldIndex::Attribute(i)),
             Field::Dimension(i) => schema.filters_of(FieldIndex::Dimension(i)),
@@ -312,7 +459,10 @@ pub fn compare_files(array: &Array, fragment: &Fragment, copy: &Fragment) -> (us
         };
         let mut parts = vec![(FilePart::Data, filters)];
         if field.is_var(schema) {
-            parts = vec![(FilePart::Data, &schema.offsets_filters), (FilePart::Var, filters)];
+            parts = vec![
+                (FilePart::Data, &schema.offsets_filters),
+                (FilePart::Var, filters),
+            ];
         }
         if field.is_nullable(schema) {
             parts.push((FilePart::Validity, &schema.validity_filters));

@@ -1,4 +1,5 @@
-//! `cargo xtask cloud bench`: us and the reference in turn, through the same S3 server with a latency added to each request.
+//! `cargo xtask cloud bench`: us and the reference in turn, through the same S3 server with a
+//! latency added to each request.
 
 use super::cells;
 use super::peer::Peer;
@@ -29,7 +30,10 @@ struct Options {
 
 impl Options {
     fn parse(words: &[&str]) -> Result<Self, String> {
-        let mut options = Self { rounds: 3, threads: None };
+        let mut options = Self {
+            rounds: 3,
+            threads: None,
+        };
         for pair in words.chunks(2) {
             let number = pair.get(1).and_then(|n| n.parse().ok());
             match (pair.first().copied(), number) {
@@ -41,7 +45,8 @@ impl Options {
         Ok(options)
     }
 
-    /// Opening thousands of fragments takes the reference minutes: once is enough for a ratio of a hundred.
+    /// Opening thousands of fragments takes the reference minutes: once is enough for a ratio of a
+    /// hundred.
     fn rounds_of(&self, fragments: i64) -> usize {
         if fragments > 100 { 1 } else { self.rounds }
     }
@@ -54,8 +59,10 @@ pub fn run(stage: &Stage, words: &[&str]) -> Outcome {
     if let Some(threads) = options.threads {
         let threads = threads.to_string();
         let levels = ["sm.io_concurrency_level", "sm.compute_concurrency_level"];
-        let config: serde_json::Map<_, _> =
-            levels.iter().map(|name| ((*name).to_owned(), json!(threads))).collect();
+        let config: serde_json::Map<_, _> = levels
+            .iter()
+            .map(|name| ((*name).to_owned(), json!(threads)))
+            .collect();
         peer.ask(&json!({ "do": "configure", "config": config }))?;
     }
     println!(
@@ -76,7 +83,12 @@ pub fn run(stage: &Stage, words: &[&str]) -> Outcome {
 }
 
 fn measure_all(stage: &Stage, peer: &mut Peer, options: &Options) -> Outcome {
-    let slow = || stage.proxy.plan(Plan { latency: LATENCY, ..Plan::default() });
+    let slow = || {
+        stage.proxy.plan(Plan {
+            latency: LATENCY,
+            ..Plan::default()
+        })
+    };
     for fragments in SIZES {
         let mut runs: Vec<(Vec<Measured>, Vec<Measured>)> = Vec::new();
         let name = format!("requests/fragments-{fragments}");
@@ -90,8 +102,10 @@ fn measure_all(stage: &Stage, peer: &mut Peer, options: &Options) -> Outcome {
             runs.push((ours, requests::theirs(stage, peer, fragments)?));
         }
         for (i, phase) in PHASES.iter().enumerate() {
-            let pairs: Vec<_> =
-                runs.iter().filter_map(|(ours, theirs)| Some((ours.get(i)?, theirs.get(i)?))).collect();
+            let pairs: Vec<_> = runs
+                .iter()
+                .filter_map(|(ours, theirs)| Some((ours.get(i)?, theirs.get(i)?)))
+                .collect();
             row(fragments, phase, &pairs);
         }
     }
@@ -105,22 +119,33 @@ fn measure_all(stage: &Stage, peer: &mut Peer, options: &Options) -> Outcome {
         slow();
         let context = stage.context()?;
         let ours = requests::measure(stage, || {
-            azulejo::consolidate::fragments(&context, &ours, &Default::default()).map_err(|e| e.to_string())
+            azulejo::consolidate::fragments(&context, &ours, &Default::default())
+                .map_err(|e| e.to_string())
         })?;
         peer.ask(&json!({ "do": "fresh" }))?;
         let command = json!({ "do": "consolidate", "uri": theirs, "mode": "fragments" });
         runs.push((ours.1, requests::measure(stage, || peer.ask(&command))?.1));
         stage.proxy.plan(Plan::default());
     }
-    row(CONSOLIDATED, "consolidation", &runs.iter().map(|(a, b)| (a, b)).collect::<Vec<_>>());
+    row(
+        CONSOLIDATED,
+        "consolidation",
+        &runs.iter().map(|(a, b)| (a, b)).collect::<Vec<_>>(),
+    );
     Ok(())
 }
 
 fn row(fragments: i64, phase: &str, runs: &[(&Measured, &Measured)]) {
     let ours_s = median(runs.iter().map(|run| run.0.seconds).collect());
     let theirs_s = median(runs.iter().map(|run| run.1.seconds).collect());
-    let ratio = median(runs.iter().map(|(ours, theirs)| theirs.seconds / ours.seconds).collect());
-    let Some((ours, theirs)) = runs.first() else { return };
+    let ratio = median(
+        runs.iter()
+            .map(|(ours, theirs)| theirs.seconds / ours.seconds)
+            .collect(),
+    );
+    let Some((ours, theirs)) = runs.first() else {
+        return;
+    };
     let bytes = |side: &Measured| side.counts.sent + side.counts.received;
     let (ours_n, theirs_n) = (ours.counts.total(), theirs.counts.total());
     let (ours_b, theirs_b) = (bytes(ours), bytes(theirs));

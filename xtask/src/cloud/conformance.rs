@@ -30,11 +30,17 @@ fn suite(tally: &mut Tally, name: &str, context: &Context, uri: &str) {
 
 /// Runs the suite on every server.
 pub fn run(stage: &mut Stage, tally: &mut Tally) -> Outcome {
-    // s3s-fs keeps keys as paths of files, with empty folders that stay: moto is the S3 that is held against the suite.
+    // s3s-fs keeps keys as paths of files, with empty folders that stay: moto is the S3 that is
+    // held against the suite.
     let moto = servers::moto(stage.logs())?;
     let create = bare_put(&format!("{}", moto.address), &format!("/{BUCKET}"));
     tally.check("moto, bucket", || create);
-    suite(tally, "moto", &s3_context(moto.address, &[])?, &super::s3_uri("conformance"));
+    suite(
+        tally,
+        "moto",
+        &s3_context(moto.address, &[])?,
+        &super::s3_uri("conformance"),
+    );
     drop(moto);
 
     match servers::azurite(stage.logs())? {
@@ -42,11 +48,10 @@ pub fn run(stage: &mut Stage, tally: &mut Tally) -> Outcome {
         Some(azurite) => {
             let script = crate::root().join("xtask/python/cloud_azure.py");
             reference::run(
-                Command::new(reference::python()?).arg(script).arg(azurite.address.to_string()).args([
-                    servers::AZURE_ACCOUNT,
-                    servers::AZURE_KEY,
-                    BUCKET,
-                ]),
+                Command::new(reference::python()?)
+                    .arg(script)
+                    .arg(azurite.address.to_string())
+                    .args([servers::AZURE_ACCOUNT, servers::AZURE_KEY, BUCKET]),
             )?;
             let endpoint = format!("http://{}/{}", azurite.address, servers::AZURE_ACCOUNT);
             let context = context_with(&[
@@ -55,10 +60,17 @@ pub fn run(stage: &mut Stage, tally: &mut Tally) -> Outcome {
                 ("vfs.azure.blob_endpoint", endpoint.as_str()),
                 ("vfs.azure.request_timeout_ms", "600000"),
             ])?;
-            suite(tally, "azurite", &context, &format!("azure://{BUCKET}/conformance"));
+            suite(
+                tally,
+                "azurite",
+                &context,
+                &format!("azure://{BUCKET}/conformance"),
+            );
         }
     }
-    println!("  gcs: SKIPPED, no emulator on PyPI or npm lists buckets as Google's XML interface does");
+    println!(
+        "  gcs: SKIPPED, no emulator on PyPI or npm lists buckets as Google's XML interface does"
+    );
     Ok(())
 }
 
@@ -72,7 +84,9 @@ fn bare_put(host: &str, path: &str) -> Outcome {
         writer.write_all(
             format!("PUT {path} HTTP/1.1\r\nHost: {host}\r\nContent-Length: 0\r\n\r\n").as_bytes(),
         )?;
-        Ok(Message::read_head(&mut BufReader::new(stream))?.unwrap_or_default().status())
+        Ok(Message::read_head(&mut BufReader::new(stream))?
+            .unwrap_or_default()
+            .status())
     };
     match put() {
         Ok(200) => Ok(()),

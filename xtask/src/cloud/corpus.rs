@@ -1,5 +1,5 @@
-//! Arrays of every age, copied to the S3 server and read there, and over plain HTTP by their manifests: they hold what the
-//! reference read from them on disk.
+//! Arrays of every age, copied to the S3 server and read there, and over plain HTTP by their
+//! manifests: they hold what the reference read from them on disk.
 
 use super::static_files::FileServer;
 use super::{BUCKET, Stage, Tally, s3_uri};
@@ -27,17 +27,27 @@ struct Case {
 fn cases(files: &BTreeMap<String, Bytes>) -> Result<Vec<Case>, String> {
     let keys: Value = serde_json::from_slice(&files["keys.json"]).map_err(|e| e.to_string())?;
     let mut cases = Vec::new();
-    let expectations = files
-        .iter()
-        .filter_map(|(path, bytes)| Some((path.strip_prefix("expected/")?.strip_suffix(".json")?, bytes)));
+    let expectations = files.iter().filter_map(|(path, bytes)| {
+        Some((
+            path.strip_prefix("expected/")?.strip_suffix(".json")?,
+            bytes,
+        ))
+    });
     for (name, bytes) in expectations.step_by(STEP) {
         let json: Value = serde_json::from_slice(bytes).map_err(|e| e.to_string())?;
         // Members of groups are written down with the place that the group lay at.
         if json["kind"] == "group" {
             continue;
         }
-        let want = files.get(&format!("expected/{name}.cells")).map(|bytes| cells::decode(bytes));
-        cases.push(Case { name: name.to_owned(), json, want, key: check::key_of(name, &keys)? });
+        let want = files
+            .get(&format!("expected/{name}.cells"))
+            .map(|bytes| cells::decode(bytes));
+        cases.push(Case {
+            name: name.to_owned(),
+            json,
+            want,
+            key: check::key_of(name, &keys)?,
+        });
     }
     Ok(cases)
 }
@@ -53,12 +63,22 @@ pub fn run(stage: &mut Stage, tally: &mut Tally) -> Outcome {
         let source = pack::context(Config::default(), case.key.clone(), memory.clone());
         // The memory of the pack and the bucket of the stage in one context.
         let both = source.derive(plain.config().clone(), case.key.clone());
-        one(stage, tally, &both, &web, case, &format!("mem://{}", case.name), number);
+        one(
+            stage,
+            tally,
+            &both,
+            &web,
+            case,
+            &format!("mem://{}", case.name),
+            number,
+        );
     }
     found(stage, tally, &plain, &web)?;
-    tally.check("no folder was asked for over HTTP", || match web.refused() {
-        0 => Ok(()),
-        n => Err(format!("{n} requests that a web server refuses")),
+    tally.check("no folder was asked for over HTTP", || {
+        match web.refused() {
+            0 => Ok(()),
+            n => Err(format!("{n} requests that a web server refuses")),
+        }
     });
     println!("  {} arrays of the pack", cases.len());
     Ok(())
@@ -104,7 +124,10 @@ fn found(stage: &Stage, tally: &mut Tally, context: &Context, web: &FileServer) 
     expectations.sort();
     let mut count = 0;
     for file in expectations.iter().step_by(8) {
-        let name = file.strip_prefix(dir.join("expected")).map_err(|e| e.to_string())?.with_extension("");
+        let name = file
+            .strip_prefix(dir.join("expected"))
+            .map_err(|e| e.to_string())?
+            .with_extension("");
         let text = std::fs::read(file).map_err(|e| format!("{}: {e}", file.display()))?;
         let json: Value = serde_json::from_slice(&text).map_err(|e| e.to_string())?;
         let source = dir.join(&name);
@@ -112,10 +135,25 @@ fn found(stage: &Stage, tally: &mut Tally, context: &Context, web: &FileServer) 
             continue;
         }
         let parquet = std::fs::read(file.with_extension("parquet")).ok();
-        let want = parquet.map(|bytes| expected::parquet_cells(bytes.into())).transpose()?;
-        let case = Case { name: name.to_string_lossy().into_owned(), json, want, key: None };
+        let want = parquet
+            .map(|bytes| expected::parquet_cells(bytes.into()))
+            .transpose()?;
+        let case = Case {
+            name: name.to_string_lossy().into_owned(),
+            json,
+            want,
+            key: None,
+        };
         let from = StorePath::local(&source.to_string_lossy());
-        one(stage, tally, context, web, &case, from.as_str(), 1000 + count);
+        one(
+            stage,
+            tally,
+            context,
+            web,
+            &case,
+            from.as_str(),
+            1000 + count,
+        );
         count += 1;
     }
     println!("  {count} arrays that others have published");
@@ -123,7 +161,12 @@ fn found(stage: &Stage, tally: &mut Tally, context: &Context, web: &FileServer) 
 }
 
 fn find(dir: &Path, out: &mut Vec<std::path::PathBuf>) {
-    for path in std::fs::read_dir(dir).into_iter().flatten().flatten().map(|e| e.path()) {
+    for path in std::fs::read_dir(dir)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|e| e.path())
+    {
         match path.extension() {
             _ if path.is_dir() => find(&path, out),
             Some(extension) if extension == "json" => out.push(path),

@@ -1,5 +1,5 @@
-//! Reads and writes through a proxy that misbehaves: they finish correctly or fail with a clear error, and what has failed
-//! leaves nothing.
+//! Reads and writes through a proxy that misbehaves: they finish correctly or fail with a clear
+//! error, and what has failed leaves nothing.
 
 use super::cells::{self, LAST};
 use super::proxy::{Fault, Plan};
@@ -10,7 +10,10 @@ use std::time::{Duration, Instant};
 
 /// What can go wrong now and then.
 const FAULTS: [(&str, &[Fault]); 8] = [
-    ("delays", &[Fault::Delay(5), Fault::Delay(80), Fault::Delay(300)]),
+    (
+        "delays",
+        &[Fault::Delay(5), Fault::Delay(80), Fault::Delay(300)],
+    ),
     ("connections cut before the request", &[Fault::CutBefore]),
     ("connections cut before the answer", &[Fault::CutAfter]),
     ("bodies cut short", &[Fault::Truncate]),
@@ -19,7 +22,13 @@ const FAULTS: [(&str, &[Fault]); 8] = [
     ("500", &[Fault::Refuse(500)]),
     (
         "all of it",
-        &[Fault::Delay(50), Fault::CutBefore, Fault::CutAfter, Fault::Truncate, Fault::Refuse(503)],
+        &[
+            Fault::Delay(50),
+            Fault::CutBefore,
+            Fault::CutAfter,
+            Fault::Truncate,
+            Fault::Refuse(503),
+        ],
     ),
 ];
 /// What goes wrong always, and is told as an error.
@@ -36,7 +45,12 @@ fn text(error: impl std::fmt::Display) -> String {
 }
 
 fn occasional(faults: &[Fault], seed: u64) -> Plan {
-    Plan { faults: faults.to_vec(), per_mille: 120, seed, ..Plan::default() }
+    Plan {
+        faults: faults.to_vec(),
+        per_mille: 120,
+        seed,
+        ..Plan::default()
+    }
 }
 
 /// The parts of 20 coordinates each that arrays here are written in.
@@ -71,7 +85,11 @@ fn reads(stage: &Stage, tally: &mut Tally) -> Outcome {
     for (name, fault) in OUTAGES {
         tally.check(&format!("read with nothing but {name}"), || {
             let begun = Instant::now();
-            stage.proxy.plan(Plan { faults: vec![fault], per_mille: 1000, ..Plan::default() });
+            stage.proxy.plan(Plan {
+                faults: vec![fault],
+                per_mille: 1000,
+                ..Plan::default()
+            });
             let context = s3_context(stage.proxy.address, &[("vfs.s3.connect_max_tries", "2")])?;
             match cells::read(&context, &uri, 0, LAST) {
                 Ok(_) => Err("it was read all the same".into()),
@@ -143,10 +161,19 @@ fn large(stage: &Stage, tally: &mut Tally, name: &str, faults: &[Fault], seed: u
         let uri = s3_uri(&format!("faults/large-{seed}"));
         let sound = s3_context(stage.sound.address, &[])?;
         cells::create_many(&sound, &uri).map_err(text)?;
-        stage.proxy.plan(Plan { per_mille: 250, ..occasional(faults, 200 + seed) });
+        stage.proxy.plan(Plan {
+            per_mille: 250,
+            ..occasional(faults, 200 + seed)
+        });
         let range: Vec<i64> = (0..3_000_000).collect();
         let wrote = cells::write_known(&stage.context()?, &uri, &range, true, false);
-        let multipart = stage.proxy.take().requests.get(&super::proxy::Kind::Multipart).copied().unwrap_or(0);
+        let multipart = stage
+            .proxy
+            .take()
+            .requests
+            .get(&super::proxy::Kind::Multipart)
+            .copied()
+            .unwrap_or(0);
         stage.proxy.plan(Plan::default());
         wrote.map_err(text)?;
         if multipart == 0 {
@@ -173,15 +200,24 @@ fn outages(stage: &Stage, tally: &mut Tally) -> Outcome {
             for is_large in [false, true] {
                 let size = if is_large { "large " } else { "" };
                 tally.check(&format!("{size}write, {name} of all {when}"), || {
-                    let uri = s3_uri(&format!("faults/{size}outage-{name}-{when}").replace(' ', "-"));
+                    let uri =
+                        s3_uri(&format!("faults/{size}outage-{name}-{when}").replace(' ', "-"));
                     let sound = s3_context(stage.sound.address, &[])?;
                     cells::create_many(&sound, &uri).map_err(text)?;
                     let begun = Instant::now();
-                    let plan = Plan { faults: vec![fault], per_mille: 1000, ..Plan::default() };
-                    stage.proxy.plan(Plan { methods: methods.to_vec(), ..plan });
+                    let plan = Plan {
+                        faults: vec![fault],
+                        per_mille: 1000,
+                        ..Plan::default()
+                    };
+                    stage.proxy.plan(Plan {
+                        methods: methods.to_vec(),
+                        ..plan
+                    });
                     let cells = if is_large { 2_000_000 } else { 100 };
                     let range: Vec<i64> = (0..cells).collect();
-                    let context = s3_context(stage.proxy.address, &[("vfs.s3.connect_max_tries", "2")])?;
+                    let context =
+                        s3_context(stage.proxy.address, &[("vfs.s3.connect_max_tries", "2")])?;
                     let wrote = cells::write_known(&context, &uri, &range, true, false);
                     stage.proxy.plan(Plan::default());
                     match wrote {
@@ -205,8 +241,16 @@ fn outages(stage: &Stage, tally: &mut Tally) -> Outcome {
         let range: Vec<i64> = (0..3_000_000).collect();
         let (mut failed, mut done) = (0, 0);
         for seed in 0..6 {
-            let plan = Plan { faults: vec![Fault::CutBefore], per_mille: 200, seed, ..Plan::default() };
-            stage.proxy.plan(Plan { methods: vec!["PUT", "POST"], ..plan });
+            let plan = Plan {
+                faults: vec![Fault::CutBefore],
+                per_mille: 200,
+                seed,
+                ..Plan::default()
+            };
+            stage.proxy.plan(Plan {
+                methods: vec!["PUT", "POST"],
+                ..plan
+            });
             match cells::write_known(&context, &uri, &range, true, false) {
                 Ok(()) => done += 1,
                 Err(_) => failed += 1,
@@ -220,7 +264,11 @@ fn outages(stage: &Stage, tally: &mut Tally) -> Outcome {
             }
             nothing_left(stage)?;
         }
-        if failed == 0 { Err("no write failed: nothing was tested".into()) } else { Ok(()) }
+        if failed == 0 {
+            Err("no write failed: nothing was tested".into())
+        } else {
+            Ok(())
+        }
     });
     Ok(())
 }

@@ -1,6 +1,8 @@
-//! Who ends servers and removes their data when this program is ended before it can do so itself, by a signal for example.
+//! Who ends servers and removes their data when this program is ended before it can do so itself,
+//! by a signal for example.
 //!
-//! A shell that reads what there is to end; when its input ends, this program has, and the shell does it.
+//! A shell that reads what there is to end; when its input ends, this program has, and the shell
+//! does it.
 
 use std::io::Write;
 use std::path::Path;
@@ -29,12 +31,16 @@ for pid in $pids; do kill -9 "$pid" 2>/dev/null; done
 
 static GUARD: Mutex<Option<ChildStdin>> = Mutex::new(None);
 
-/// Tells the shell, which is started when it is told something first. Without a shell there is no guard.
+/// Tells the shell, which is started when it is told something first. Without a shell there is no
+/// guard.
 fn tell(line: &str) {
     let mut guard = GUARD.lock().unwrap_or_else(PoisonError::into_inner);
     if guard.is_none() {
         let mut shell = Command::new("sh");
-        shell.args(["-c", SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::null());
+        shell
+            .args(["-c", SCRIPT])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null());
         *guard = shell.spawn().ok().and_then(|mut shell| shell.stdin.take());
     }
     if let Some(input) = guard.as_mut() {

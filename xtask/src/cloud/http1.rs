@@ -45,17 +45,28 @@ impl Message {
             if bytes.last() == Some(&b'\r') {
                 bytes.pop();
             }
-            String::from_utf8(bytes).map(Some).map_err(|_| bad("a header that is not UTF-8"))
+            String::from_utf8(bytes)
+                .map(Some)
+                .map_err(|_| bad("a header that is not UTF-8"))
         };
-        let Some(first) = line(true)? else { return Ok(None) };
-        let mut message = Self { first, ..Self::default() };
+        let Some(first) = line(true)? else {
+            return Ok(None);
+        };
+        let mut message = Self {
+            first,
+            ..Self::default()
+        };
         loop {
             let header = line(false)?.unwrap_or_default();
             if header.is_empty() {
                 return Ok(Some(message));
             }
-            let (name, value) = header.split_once(':').ok_or_else(|| bad("a header without a colon"))?;
-            message.headers.push((name.trim().to_owned(), value.trim().to_owned()));
+            let (name, value) = header
+                .split_once(':')
+                .ok_or_else(|| bad("a header without a colon"))?;
+            message
+                .headers
+                .push((name.trim().to_owned(), value.trim().to_owned()));
         }
     }
 
@@ -68,17 +79,27 @@ impl Message {
         self.read_body(stream, end)
     }
 
-    /// Reads the body of the answer to a request with this method. Says whether the connection can be used again.
-    pub fn read_answer_body(&mut self, stream: &mut impl BufRead, method: &str) -> io::Result<bool> {
+    /// Reads the body of the answer to a request with this method. Says whether the connection can
+    /// be used again.
+    pub fn read_answer_body(
+        &mut self,
+        stream: &mut impl BufRead,
+        method: &str,
+    ) -> io::Result<bool> {
         let without = method == "HEAD" || matches!(self.status(), 204 | 304);
         let end = if without { End::Length(0) } else { self.end()? };
         self.read_body(stream, end)?;
-        let closes = self.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close"));
+        let closes = self
+            .header("connection")
+            .is_some_and(|value| value.eq_ignore_ascii_case("close"));
         Ok(end != End::Close && !closes && self.first.starts_with("HTTP/1.1"))
     }
 
     fn end(&self) -> io::Result<End> {
-        if self.header("transfer-encoding").is_some_and(|value| value.eq_ignore_ascii_case("chunked")) {
+        if self
+            .header("transfer-encoding")
+            .is_some_and(|value| value.eq_ignore_ascii_case("chunked"))
+        {
             return Ok(End::Chunks);
         }
         match self.header("content-length") {
@@ -106,7 +127,8 @@ impl Message {
                 let mut line = String::new();
                 stream.take(1024).read_line(&mut line)?;
                 let size = line.split(';').next().unwrap_or_default().trim();
-                let size = u64::from_str_radix(size, 16).map_err(|_| bad("a chunk without a size"))?;
+                let size =
+                    u64::from_str_radix(size, 16).map_err(|_| bad("a chunk without a size"))?;
                 if size.saturating_add(self.body.len() as u64) > MAX_BODY {
                     return Err(bad("a body that is too long"));
                 }
@@ -128,13 +150,17 @@ impl Message {
 
     /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
-        let found = self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
+        let found = self
+            .headers
+            .iter()
+            .find(|(key, _)| key.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
     /// Removes a header.
     pub fn remove(&mut self, name: &str) {
-        self.headers.retain(|(key, _)| !key.eq_ignore_ascii_case(name));
+        self.headers
+            .retain(|(key, _)| !key.eq_ignore_ascii_case(name));
     }
 
     /// The method of a request.
@@ -149,17 +175,27 @@ impl Message {
 
     /// The status of an answer, 0 if it has none.
     pub fn status(&self) -> u16 {
-        self.first.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0)
+        self.first
+            .split(' ')
+            .nth(1)
+            .and_then(|status| status.parse().ok())
+            .unwrap_or(0)
     }
 
     /// An answer with a body.
     pub fn answer(status: &str, headers: &[(&str, &str)], body: Vec<u8>) -> Self {
-        let headers = headers.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
-        Self { first: format!("HTTP/1.1 {status}"), headers: headers.collect(), body }
+        let headers = headers
+            .iter()
+            .map(|(k, v)| ((*k).to_owned(), (*v).to_owned()));
+        Self {
+            first: format!("HTTP/1.1 {status}"),
+            headers: headers.collect(),
+            body,
+        }
     }
 
-    /// The first line and headers with the empty line behind them. The length is the body's unless a header gives one (that
-    /// of a `HEAD` does).
+    /// The first line and headers with the empty line behind them. The length is the body's unless
+    /// a header gives one (that of a `HEAD` does).
     pub fn head_bytes(&self) -> Vec<u8> {
         let mut head = format!("{}\r\n", self.first);
         for (name, value) in &self.headers {
@@ -178,7 +214,9 @@ pub fn unescape(text: &str) -> String {
     let bytes = text.as_bytes();
     let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
     while let Some(&byte) = bytes.get(at) {
-        let hex = bytes.get(at + 1..at + 3).and_then(|hex| str::from_utf8(hex).ok());
+        let hex = bytes
+            .get(at + 1..at + 3)
+            .and_then(|hex| str::from_utf8(hex).ok());
         match hex.and_then(|hex| u8::from_str_radix(hex, 16).ok()) {
             Some(value) if byte == b'%' => {
                 out.push(value);

@@ -31,32 +31,45 @@ impl Both<'_> {
     fn create(&mut self, side: Side, uri: &str, dense: bool) -> Outcome {
         match side {
             Side::Ours => cells::create(self.context, uri, dense).map_err(text),
-            Side::Theirs => self.peer.ask(&json!({ "do": "create", "uri": uri, "dense": dense })).map(|_| ()),
+            Side::Theirs => self
+                .peer
+                .ask(&json!({ "do": "create", "uri": uri, "dense": dense }))
+                .map(|_| ()),
         }
     }
 
     fn write(&mut self, side: Side, uri: &str, xs: &[i64]) -> Outcome {
         match side {
             Side::Ours => cells::write(self.context, uri, xs).map_err(text),
-            Side::Theirs => self.peer.ask(&json!({ "do": "write", "uri": uri, "xs": xs })).map(|_| ()),
+            Side::Theirs => self
+                .peer
+                .ask(&json!({ "do": "write", "uri": uri, "xs": xs }))
+                .map(|_| ()),
         }
     }
 
     fn consolidate(&mut self, side: Side, uri: &str, mode: Mode, name: &str) -> Outcome {
         match side {
             Side::Theirs => {
-                let command = json!({ "do": "consolidate", "uri": uri, "mode": name, "vacuum": true });
+                let command =
+                    json!({ "do": "consolidate", "uri": uri, "mode": name, "vacuum": true });
                 self.peer.ask(&command).map(|_| ())
             }
             Side::Ours => {
                 let (context, done) = (self.context, |_| ());
                 match mode {
-                    Mode::Fragments => consolidate::fragments(context, uri, &Default::default()).map(|_| ()),
-                    Mode::FragmentMetadata => consolidate::fragment_metadata(context, uri).map(done),
+                    Mode::Fragments => {
+                        consolidate::fragments(context, uri, &Default::default()).map(|_| ())
+                    }
+                    Mode::FragmentMetadata => {
+                        consolidate::fragment_metadata(context, uri).map(done)
+                    }
                     _ => consolidate::commits(context, uri).map(done),
                 }
                 .map_err(text)?;
-                consolidate::vacuum(context, uri, mode, Default::default()).map(|_| ()).map_err(text)
+                consolidate::vacuum(context, uri, mode, Default::default())
+                    .map(|_| ())
+                    .map_err(text)
             }
         }
     }
@@ -65,17 +78,30 @@ impl Both<'_> {
     fn both_read(&mut self, uri: &str, first: i64, last: i64, expected: &cells::Cells) -> Outcome {
         let ours = cells::read(self.context, uri, first, last).map_err(text)?;
         cells::compare(&ours, expected).map_err(|e| format!("ours: {e}"))?;
-        cells::compare(&self.peer.read(uri, first, last)?, expected).map_err(|e| format!("theirs: {e}"))
+        cells::compare(&self.peer.read(uri, first, last)?, expected)
+            .map_err(|e| format!("theirs: {e}"))
     }
 }
 
 /// One array: created by one side, written by both, changed by both.
 fn array(both: &mut Both<'_>, tally: &mut Tally, maker: Side, dense: bool) {
-    let other = if maker == Side::Ours { Side::Theirs } else { Side::Ours };
-    let name = format!("interop/{maker:?}-{}", if dense { "dense" } else { "sparse" }).to_lowercase();
+    let other = if maker == Side::Ours {
+        Side::Theirs
+    } else {
+        Side::Ours
+    };
+    let name = format!(
+        "interop/{maker:?}-{}",
+        if dense { "dense" } else { "sparse" }
+    )
+    .to_lowercase();
     let uri = &s3_uri(&name);
     let coordinates = |part: i64| -> Vec<i64> {
-        if dense { (part * 50..(part + 1) * 50).collect() } else { (part..200).step_by(4).collect() }
+        if dense {
+            (part * 50..(part + 1) * 50).collect()
+        } else {
+            (part..200).step_by(4).collect()
+        }
     };
     let all = |parts: i64| cells::expected((0..parts).flat_map(coordinates));
     let last = |parts: i64| if dense { parts * 50 - 1 } else { LAST };
@@ -108,10 +134,15 @@ fn array(both: &mut Both<'_>, tally: &mut Tally, maker: Side, dense: bool) {
     tally.check(&format!("{name}: key-values"), || {
         let value = MetadataValue::new(Datatype::StringUtf8, "azul");
         Array::put_metadata(both.context, uri, "ours", value).map_err(text)?;
-        both.peer.ask(&json!({ "do": "meta", "uri": uri, "key": "theirs", "value": 5 }))?;
+        both.peer
+            .ask(&json!({ "do": "meta", "uri": uri, "key": "theirs", "value": 5 }))?;
         let array = Array::open(both.context, uri).map_err(text)?;
         let keys: Vec<_> = array.metadata().map_err(text)?.keys().cloned().collect();
-        if keys == ["ours", "theirs"] { Ok(()) } else { Err(format!("{keys:?}")) }
+        if keys == ["ours", "theirs"] {
+            Ok(())
+        } else {
+            Err(format!("{keys:?}"))
+        }
     });
     if dense {
         return;
@@ -120,15 +151,16 @@ fn array(both: &mut Both<'_>, tally: &mut Tally, maker: Side, dense: bool) {
         tally.check(&format!("{name}: deleted by {side:?}"), || {
             match side {
                 Side::Theirs => {
-                    let command = json!({ "do": "delete", "uri": uri, "where": format!("a > {limit}") });
+                    let command =
+                        json!({ "do": "delete", "uri": uri, "where": format!("a > {limit}") });
                     both.peer.ask(&command)?;
                 }
                 Side::Ours => {
                     let array = Array::open(both.context, uri).map_err(text)?;
                     let enumerations = |name: &str| array.enumeration(name);
                     let condition = format!("a > {limit}");
-                    let condition =
-                        condition::parse(&condition, array.schema(), &enumerations).map_err(text)?;
+                    let condition = condition::parse(&condition, array.schema(), &enumerations)
+                        .map_err(text)?;
                     Array::delete_cells(both.context, uri, &condition, None).map_err(text)?;
                 }
             }
@@ -142,30 +174,41 @@ fn array(both: &mut Both<'_>, tally: &mut Tally, maker: Side, dense: bool) {
 /// A group of one side with an array of each.
 fn group(both: &mut Both<'_>, tally: &mut Tally, maker: Side) {
     let uri = s3_uri(&format!("interop/group-{maker:?}").to_lowercase());
-    let (ours, theirs) = (s3_uri("interop/ours-dense"), s3_uri("interop/theirs-sparse"));
+    let (ours, theirs) = (
+        s3_uri("interop/ours-dense"),
+        s3_uri("interop/theirs-sparse"),
+    );
     tally.check(&format!("group of {maker:?}"), || {
         match maker {
             Side::Theirs => {
                 let members = json!({ "o": ours, "t": theirs });
-                both.peer
-                    .ask(&json!({ "do": "group", "uri": uri, "members": members, "meta": { "k": 7 } }))?;
+                both.peer.ask(
+                    &json!({ "do": "group", "uri": uri, "members": members, "meta": { "k": 7 } }),
+                )?;
             }
             Side::Ours => {
                 Group::create(both.context, &uri).map_err(text)?;
                 let mut editor = Group::edit(both.context, &uri).map_err(text)?;
                 for (name, member) in [("o", &ours), ("t", &theirs)] {
-                    let member = NewMember::at(member.clone()).named(name).typed(ObjectType::Array);
+                    let member = NewMember::at(member.clone())
+                        .named(name)
+                        .typed(ObjectType::Array);
                     editor.add(member).map_err(text)?;
                 }
                 editor.commit().map_err(text)?;
                 let mut writer = Group::metadata_writer(both.context, &uri).map_err(text)?;
-                writer.put("k", MetadataValue::new(Datatype::Int64, 7i64.to_le_bytes())).map_err(text)?;
+                writer
+                    .put("k", MetadataValue::new(Datatype::Int64, 7i64.to_le_bytes()))
+                    .map_err(text)?;
                 writer.commit().map_err(text)?;
             }
         }
         let group = Group::open(both.context, &uri).map_err(text)?;
-        let members: Vec<(&str, &str)> =
-            group.members().iter().map(|m| (m.key(), m.location.as_str())).collect();
+        let members: Vec<(&str, &str)> = group
+            .members()
+            .iter()
+            .map(|m| (m.key(), m.location.as_str()))
+            .collect();
         if members != [("o", ours.as_str()), ("t", theirs.as_str())] {
             return Err(format!("ours: {members:?}"));
         }
@@ -185,7 +228,10 @@ fn group(both: &mut Both<'_>, tally: &mut Tally, maker: Side) {
 pub fn run(stage: &mut Stage, tally: &mut Tally) -> Outcome {
     let context = stage.context()?;
     let mut peer = Peer::start(stage.proxy.address)?;
-    let both = &mut Both { context: &context, peer: &mut peer };
+    let both = &mut Both {
+        context: &context,
+        peer: &mut peer,
+    };
     for maker in [Side::Ours, Side::Theirs] {
         for dense in [true, false] {
             array(both, tally, maker, dense);

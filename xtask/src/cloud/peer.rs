@@ -28,7 +28,12 @@ impl Peer {
         let python = reference::python()?;
         let mut child = Command::new(python)
             .arg(root().join("xtask/python/cloud_reference.py"))
-            .args([&address.to_string(), servers::ACCESS_KEY, servers::SECRET_KEY, BUCKET])
+            .args([
+                &address.to_string(),
+                servers::ACCESS_KEY,
+                servers::SECRET_KEY,
+                BUCKET,
+            ])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -36,14 +41,20 @@ impl Peer {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err("the reference has no pipes".into());
         };
-        Ok(Self { child, input, output: BufReader::new(output) })
+        Ok(Self {
+            child,
+            input,
+            output: BufReader::new(output),
+        })
     }
 
     /// Does one thing; an error is the reference's own.
     pub fn ask(&mut self, command: &Value) -> Result<Value, String> {
         writeln!(self.input, "{command}").map_err(|e| format!("the reference is gone: {e}"))?;
         let mut line = String::new();
-        self.output.read_line(&mut line).map_err(|e| format!("the reference is gone: {e}"))?;
+        self.output
+            .read_line(&mut line)
+            .map_err(|e| format!("the reference is gone: {e}"))?;
         let answer: Value =
             serde_json::from_str(&line).map_err(|e| format!("the reference said {line:?}: {e}"))?;
         match answer["error"].as_str() {
@@ -54,7 +65,8 @@ impl Peer {
 
     /// Reads the cells of an array with all fields.
     pub fn read(&mut self, uri: &str, first: i64, last: i64) -> Result<Cells, String> {
-        let answer = self.ask(&json!({ "do": "read", "uri": uri, "first": first, "last": last }))?;
+        let answer =
+            self.ask(&json!({ "do": "read", "uri": uri, "first": first, "last": last }))?;
         serde_json::from_value::<Vec<(i64, i32, String)>>(answer["cells"].clone())
             .map(|cells| cells.into_iter().map(|(x, a, s)| (x, (a, s))).collect())
             .map_err(|e| e.to_string())

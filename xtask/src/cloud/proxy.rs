@@ -1,4 +1,5 @@
-//! A proxy before a server: it counts what passes, makes each request take longer, and misbehaves as a plan says.
+//! A proxy before a server: it counts what passes, makes each request take longer, and misbehaves
+//! as a plan says.
 
 use super::http1::Message;
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +27,8 @@ pub enum Fault {
     CutAfter,
     /// Half of the answer's body comes, then the connection is closed.
     Truncate,
-    /// The server never hears of the request; this status is the answer, with `Retry-After: 1` where it is a throttle's.
+    /// The server never hears of the request; this status is the answer, with `Retry-After: 1`
+    /// where it is a throttle's.
     Refuse(u16),
 }
 
@@ -37,8 +39,9 @@ pub struct Plan {
     pub latency: Duration,
     /// What goes wrong, one of them at a time.
     pub faults: Vec<Fault>,
-    /// How many of a thousand requests a fault meets. Where it is not all of them, the third is one of them, and none meets
-    /// more than a few one after the other: who tries often enough succeeds, and something is tried, by no chance.
+    /// How many of a thousand requests a fault meets. Where it is not all of them, the third is one
+    /// of them, and none meets more than a few one after the other: who tries often enough
+    /// succeeds, and something is tried, by no chance.
     pub per_mille: u64,
     /// Which ones.
     pub seed: u64,
@@ -62,8 +65,19 @@ impl Kind {
     fn of(request: &Message) -> Self {
         let target = request.target();
         let query = target.split_once('?').map_or("", |(_, query)| query);
-        let has = |name: &str| query.split('&').any(|part| part.split('=').next() == Some(name));
-        let is_bucket = target.split('?').next().unwrap_or_default().trim_matches('/').split('/').count() < 2;
+        let has = |name: &str| {
+            query
+                .split('&')
+                .any(|part| part.split('=').next() == Some(name))
+        };
+        let is_bucket = target
+            .split('?')
+            .next()
+            .unwrap_or_default()
+            .trim_matches('/')
+            .split('/')
+            .count()
+            < 2;
         match request.method() {
             _ if has("uploads") || has("uploadId") => Self::Multipart,
             "GET" if is_bucket || has("list-type") || has("prefix") => Self::List,
@@ -105,7 +119,11 @@ impl std::fmt::Display for Counts {
             .iter()
             .map(|(kind, n)| format!("{n} {}", format!("{kind:?}").to_lowercase()))
             .collect();
-        if kinds.is_empty() { Ok(()) } else { write!(f, " ({})", kinds.join(", ")) }
+        if kinds.is_empty() {
+            Ok(())
+        } else {
+            write!(f, " ({})", kinds.join(", "))
+        }
     }
 }
 
@@ -210,14 +228,22 @@ impl Shared {
         let mut state = self.lock();
         *state.counts.requests.entry(Kind::of(request)).or_default() += 1;
         state.counts.sent += request.body.len() as u64;
-        let State { plan, meant, met, counts, .. } = &mut *state;
+        let State {
+            plan,
+            meant,
+            met,
+            counts,
+            ..
+        } = &mut *state;
         let latency = plan.latency;
         let is_meant = plan.methods.is_empty() || plan.methods.contains(&request.method());
         *meant += u64::from(is_meant);
         let mut random = scramble(plan.seed ^ scramble(number));
         let mut hit = is_meant && !plan.faults.is_empty() && random % 1000 < plan.per_mille;
         if is_meant && (1..1000).contains(&plan.per_mille) {
-            let met = met.entry(format!("{} {}", request.method(), request.target())).or_default();
+            let met = met
+                .entry(format!("{} {}", request.method(), request.target()))
+                .or_default();
             hit = (hit || *meant == 3) && *met < IN_A_ROW;
             *met = if hit { *met + 1 } else { 0 };
         }
@@ -227,11 +253,19 @@ impl Shared {
         Verdict { latency, fault }
     }
 
-    /// S3 gives the same answer to those who finish an upload again because they have not heard it; s3s-fs refuses them.
+    /// S3 gives the same answer to those who finish an upload again because they have not heard it;
+    /// s3s-fs refuses them.
     fn finish_once(&self, request: &Message, answer: &mut Message) {
-        let query = request.target().split_once('?').map_or("", |(_, query)| query);
-        let id = query.split('&').find_map(|part| part.strip_prefix("uploadId="));
-        let (Some(id), "POST") = (id, request.method()) else { return };
+        let query = request
+            .target()
+            .split_once('?')
+            .map_or("", |(_, query)| query);
+        let id = query
+            .split('&')
+            .find_map(|part| part.strip_prefix("uploadId="));
+        let (Some(id), "POST") = (id, request.method()) else {
+            return;
+        };
         let finished = &mut self.lock().finished;
         match finished.get(id) {
             Some(before) => *answer = before.clone(),
@@ -242,13 +276,25 @@ impl Shared {
 
     /// Keeps account of uploads in parts.
     fn note_upload(&self, request: &Message, answer: &Message, delivered: bool) {
-        let query = request.target().split_once('?').map_or("", |(_, query)| query);
-        let id = query.split('&').find_map(|part| part.strip_prefix("uploadId="));
+        let query = request
+            .target()
+            .split_once('?')
+            .map_or("", |(_, query)| query);
+        let id = query
+            .split('&')
+            .find_map(|part| part.strip_prefix("uploadId="));
         let done = (200..300).contains(&answer.status());
         match (request.method(), id) {
-            ("POST", None) if query.split('&').any(|part| part.split('=').next() == Some("uploads")) => {
+            ("POST", None)
+                if query
+                    .split('&')
+                    .any(|part| part.split('=').next() == Some("uploads")) =>
+            {
                 let body = String::from_utf8_lossy(&answer.body);
-                let id = body.split("<UploadId>").nth(1).and_then(|rest| rest.split('<').next());
+                let id = body
+                    .split("<UploadId>")
+                    .nth(1)
+                    .and_then(|rest| rest.split('<').next());
                 if let (Some(id), true, true) = (id, done, delivered) {
                     self.lock().uploads.insert(super::http1::unescape(id));
                 }
@@ -295,7 +341,8 @@ fn serve(shared: &Shared, client: &TcpStream) -> io::Result<()> {
         match fault {
             Some(Fault::CutBefore) => return client.shutdown(Shutdown::Both),
             Some(Fault::Refuse(status)) => {
-                let body = b"<Error><Code>SlowDown</Code><Message>fewer requests</Message></Error>".to_vec();
+                let body = b"<Error><Code>SlowDown</Code><Message>fewer requests</Message></Error>"
+                    .to_vec();
                 let reason = format!("{status} Refused");
                 let answer = if matches!(status, 429 | 503) {
                     Message::answer(&reason, &[("Retry-After", "1")], body)
@@ -312,8 +359,8 @@ fn serve(shared: &Shared, client: &TcpStream) -> io::Result<()> {
         }
         let mut answer = forward(shared.upstream, &request, &mut upstream)?;
         if answer.status() == 500
-            && let Some(mended) =
-                whole_for_suffix(&shared.objects, &request).or_else(|| deleted_all(&shared.objects, &request))
+            && let Some(mended) = whole_for_suffix(&shared.objects, &request)
+                .or_else(|| deleted_all(&shared.objects, &request))
         {
             answer = mended;
         }
@@ -344,9 +391,14 @@ fn serve(shared: &Shared, client: &TcpStream) -> io::Result<()> {
     Ok(())
 }
 
-/// s3s-fs fails where the last bytes of an object are asked for and it has fewer; S3 answers with all of it.
+/// s3s-fs fails where the last bytes of an object are asked for and it has fewer; S3 answers with
+/// all of it.
 fn whole_for_suffix(objects: &Path, request: &Message) -> Option<Message> {
-    let wanted: usize = request.header("range")?.strip_prefix("bytes=-")?.parse().ok()?;
+    let wanted: usize = request
+        .header("range")?
+        .strip_prefix("bytes=-")?
+        .parse()
+        .ok()?;
     let path = super::http1::unescape(request.target().split('?').next()?);
     let body = std::fs::read(objects.join(path.trim_start_matches('/'))).ok()?;
     if body.is_empty() || body.len() >= wanted {
@@ -361,25 +413,41 @@ fn whole_for_suffix(objects: &Path, request: &Message) -> Option<Message> {
     Some(Message::answer("206 Partial Content", &headers, body))
 }
 
-/// s3s-fs fails where a key to be deleted is that of no object and other keys lie below it; S3 passes it by.
+/// s3s-fs fails where a key to be deleted is that of no object and other keys lie below it; S3
+/// passes it by.
 fn deleted_all(objects: &Path, request: &Message) -> Option<Message> {
     let (bucket, query) = request.target().split_once('?')?;
-    if request.method() != "POST" || !query.split('&').any(|part| part.split('=').next() == Some("delete")) {
+    if request.method() != "POST"
+        || !query
+            .split('&')
+            .any(|part| part.split('=').next() == Some("delete"))
+    {
         return None;
     }
     let bucket = objects.join(bucket.trim_matches('/'));
     let body = String::from_utf8_lossy(&request.body);
     let mut done = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\"?><DeleteResult>");
-    for key in body.split("<Key>").skip(1).filter_map(|rest| rest.split("</Key>").next()) {
-        let plain =
-            key.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&");
+    for key in body
+        .split("<Key>")
+        .skip(1)
+        .filter_map(|rest| rest.split("</Key>").next())
+    {
+        let plain = key
+            .replace("&lt;", "<")
+            .replace("&gt;", ">")
+            .replace("&quot;", "\"")
+            .replace("&amp;", "&");
         if bucket.join(&plain).is_file() {
             std::fs::remove_file(bucket.join(&plain)).ok()?;
         }
         done += &format!("<Deleted><Key>{key}</Key></Deleted>");
     }
     done += "</DeleteResult>";
-    Some(Message::answer("200 OK", &[("Content-Type", "application/xml")], done.into_bytes()))
+    Some(Message::answer(
+        "200 OK",
+        &[("Content-Type", "application/xml")],
+        done.into_bytes(),
+    ))
 }
 
 /// Asks the server; over the connection that is there, or a new one if the server has closed it.
@@ -393,7 +461,8 @@ fn forward(
     let bytes = [request.head_bytes(), request.body.clone()].concat();
     let attempt = |stream: &mut BufReader<TcpStream>| -> io::Result<(Message, bool)> {
         stream.get_mut().write_all(&bytes)?;
-        // The server sends head and body apart, and the body only when the head was acknowledged, which systems put off.
+        // The server sends head and body apart, and the body only when the head was acknowledged,
+        // which systems put off.
         #[cfg(target_os = "linux")]
         socket2::SockRef::from(stream.get_ref()).set_tcp_quickack(true)?;
         loop {

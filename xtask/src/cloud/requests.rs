@@ -1,4 +1,5 @@
-//! How many requests a server sees, from us and from the reference, for the same work on the same arrays.
+//! How many requests a server sees, from us and from the reference, for the same work on the same
+//! arrays.
 
 use super::cells::{self, MANY_CELLS};
 use super::peer::Peer;
@@ -28,7 +29,8 @@ pub fn uri(fragments: i64) -> String {
     s3_uri(&format!("requests/fragments-{fragments}"))
 }
 
-/// Makes an array of many fragments as files where the server keeps its objects: it sees them as if they were written there.
+/// Makes an array of many fragments as files where the server keeps its objects: it sees them as if
+/// they were written there.
 pub fn make(stage: &Stage, name: &str, fragments: i64) -> Outcome {
     let context = Context::new(Default::default(), None).map_err(|e| e.to_string())?;
     let path = stage.root.join(BUCKET).join(name);
@@ -46,11 +48,15 @@ pub fn make(stage: &Stage, name: &str, fragments: i64) -> Outcome {
 /// A few cells in the middle, of two fragments where there are so many.
 fn slice(fragments: i64) -> (i64, i64) {
     let middle = fragments / 2 * MANY_CELLS;
-    if fragments == 1 { (20, 60) } else { (middle - 30, middle + 30) }
+    if fragments == 1 {
+        (20, 60)
+    } else {
+        (middle - 30, middle + 30)
+    }
 }
 
-/// Whether each read is by one who has not read before: with very many fragments what one read leaves to the next does not
-/// matter, and opening takes the reference long.
+/// Whether each read is by one who has not read before: with very many fragments what one read
+/// leaves to the next does not matter, and opening takes the reference long.
 fn opens_again(fragments: i64) -> bool {
     fragments <= 100
 }
@@ -61,21 +67,36 @@ fn whole(fragments: i64) -> (i64, i64) {
 
 fn right(found: (i64, u64), (first, last): (i64, i64)) -> Outcome {
     let expected = cells::expected_sum(first, last);
-    if found == expected { Ok(()) } else { Err(format!("{found:?} instead of {expected:?}")) }
+    if found == expected {
+        Ok(())
+    } else {
+        Err(format!("{found:?} instead of {expected:?}"))
+    }
 }
 
 /// Times something and takes what has passed the proxy.
-pub fn measure<T>(stage: &Stage, work: impl FnOnce() -> Result<T, String>) -> Result<(T, Measured), String> {
+pub fn measure<T>(
+    stage: &Stage,
+    work: impl FnOnce() -> Result<T, String>,
+) -> Result<(T, Measured), String> {
     let _ = stage.proxy.take();
     let begun = Instant::now();
     let result = work()?;
-    Ok((result, Measured { seconds: begun.elapsed().as_secs_f64(), counts: stage.proxy.take() }))
+    Ok((
+        result,
+        Measured {
+            seconds: begun.elapsed().as_secs_f64(),
+            counts: stage.proxy.take(),
+        },
+    ))
 }
 
 /// Each phase by us, with a client of its own.
 pub fn ours(stage: &Stage, fragments: i64) -> Result<Vec<Measured>, String> {
     let (context, uri) = (stage.context()?, uri(fragments));
-    let (array, opened) = measure(stage, || Array::open(&context, &uri).map_err(|e| e.to_string()))?;
+    let (array, opened) = measure(stage, || {
+        Array::open(&context, &uri).map_err(|e| e.to_string())
+    })?;
     let mut phases = vec![opened];
     let mut array = array;
     for (first, last) in [slice(fragments), whole(fragments)] {
@@ -90,7 +111,8 @@ pub fn ours(stage: &Stage, fragments: i64) -> Result<Vec<Measured>, String> {
     // A writer that comes later has not opened the array for reading.
     let (context, first) = (stage.context()?, fragments * MANY_CELLS);
     let range: Vec<i64> = (first..first + MANY_CELLS).collect();
-    let write = || cells::write_known(&context, &uri, &range, true, false).map_err(|e| e.to_string());
+    let write =
+        || cells::write_known(&context, &uri, &range, true, false).map_err(|e| e.to_string());
     phases.push(measure(stage, write)?.1);
     Ok(phases)
 }
@@ -106,9 +128,13 @@ pub fn theirs(stage: &Stage, peer: &mut Peer, fragments: i64) -> Result<Vec<Meas
             peer.ask(&json!({ "do": "fresh" }))?;
             peer.ask(&json!({ "do": "open", "uri": uri }))?;
         }
-        let (answer, measured) =
-            measure(stage, || peer.ask(&json!({ "do": "sum", "first": first, "last": last })))?;
-        let found = (answer["sum"].as_i64().unwrap_or(0), answer["cells"].as_u64().unwrap_or(0));
+        let (answer, measured) = measure(stage, || {
+            peer.ask(&json!({ "do": "sum", "first": first, "last": last }))
+        })?;
+        let found = (
+            answer["sum"].as_i64().unwrap_or(0),
+            answer["cells"].as_u64().unwrap_or(0),
+        );
         right(found, (first, last)).map_err(|e| format!("the reference: {e}"))?;
         phases.push(measured);
     }
@@ -116,15 +142,21 @@ pub fn theirs(stage: &Stage, peer: &mut Peer, fragments: i64) -> Result<Vec<Meas
     peer.ask(&json!({ "do": "fresh" }))?;
     let first = (fragments + 1) * MANY_CELLS;
     let range: Vec<i64> = (first..first + MANY_CELLS).collect();
-    phases.push(measure(stage, || peer.ask(&json!({ "do": "write", "uri": uri, "xs": range })))?.1);
+    phases.push(
+        measure(stage, || {
+            peer.ask(&json!({ "do": "write", "uri": uri, "xs": range }))
+        })?
+        .1,
+    );
     Ok(phases)
 }
 
 /// Counts requests; ours must be fewer in every case.
 pub fn run(stage: &mut Stage, tally: &mut Tally) -> Outcome {
     let mut peer = Peer::start(stage.proxy.address)?;
-    let mut table =
-        String::from("| fragments | work | ours | bytes | reference | bytes |\n|---|---|---|---|---|---|\n");
+    let mut table = String::from(
+        "| fragments | work | ours | bytes | reference | bytes |\n|---|---|---|---|---|---|\n",
+    );
     for fragments in SIZES {
         make(stage, &format!("requests/fragments-{fragments}"), fragments)?;
         let ours = ours(stage, fragments)?;
@@ -141,7 +173,10 @@ pub fn run(stage: &mut Stage, tally: &mut Tally) -> Outcome {
             tally.check(&format!("{phase} with {fragments} fragments"), || {
                 match ours.counts.total() < theirs.counts.total() {
                     true => Ok(()),
-                    false => Err(format!("{} requests, the reference {}", ours.counts, theirs.counts)),
+                    false => Err(format!(
+                        "{} requests, the reference {}",
+                        ours.counts, theirs.counts
+                    )),
                 }
             });
         }

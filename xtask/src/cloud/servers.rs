@@ -51,7 +51,8 @@ impl Drop for Server {
     }
 }
 
-/// Seconds since something was done, and whether something is being installed, which takes what it takes.
+/// Seconds since something was done, and whether something is being installed, which takes what it
+/// takes.
 static IDLE: AtomicU64 = AtomicU64::new(0);
 static INSTALLING: AtomicBool = AtomicBool::new(false);
 
@@ -60,15 +61,21 @@ pub fn gets_on() {
     IDLE.store(0, Ordering::Relaxed);
 }
 
-/// Ends the process, and servers first, if nothing is done for as long as `limit`. Counted in seconds that this process was
-/// not stopped.
+/// Ends the process, and servers first, if nothing is done for as long as `limit`. Counted in
+/// seconds that this process was not stopped.
 pub fn watch(limit: Duration) {
     std::thread::spawn(move || {
-        while IDLE.fetch_add(1, Ordering::Relaxed) < limit.as_secs() || INSTALLING.load(Ordering::Relaxed) {
+        while IDLE.fetch_add(1, Ordering::Relaxed) < limit.as_secs()
+            || INSTALLING.load(Ordering::Relaxed)
+        {
             std::thread::sleep(Duration::from_secs(1));
         }
         eprintln!("cloud: nothing was done for {} s: stopped", limit.as_secs());
-        for id in RUNNING.lock().unwrap_or_else(PoisonError::into_inner).iter() {
+        for id in RUNNING
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .iter()
+        {
             let _ = Command::new("kill").arg("-9").arg(id.to_string()).status();
         }
         std::process::exit(1);
@@ -97,8 +104,8 @@ fn free_port() -> Result<SocketAddr, String> {
     Err("no port is free".into())
 }
 
-/// Starts a server and waits until it listens, on another port if someone else has taken the first meanwhile. Its output goes
-/// to `log`.
+/// Starts a server and waits until it listens, on another port if someone else has taken the first
+/// meanwhile. Its output goes to `log`.
 fn start(command: impl Fn(SocketAddr) -> Command, log: &Path) -> Result<Server, String> {
     let mut attempt = 1;
     loop {
@@ -119,12 +126,19 @@ fn start_at(mut command: Command, address: SocketAddr, log: &Path) -> Result<Ser
         .stderr(file()?)
         .spawn()
         .map_err(|e| format!("cannot start {command:?}: {e}"))?;
-    RUNNING.lock().unwrap_or_else(PoisonError::into_inner).push(child.id());
+    RUNNING
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .push(child.id());
     guard::started(child.id());
     let mut server = Server { address, child };
     for _ in 0..START_LIMIT {
         let listens = TcpStream::connect(address).is_ok();
-        let ended = server.child.try_wait().map_err(|e| e.to_string())?.is_some();
+        let ended = server
+            .child
+            .try_wait()
+            .map_err(|e| e.to_string())?
+            .is_some();
         if listens && !ended {
             return Ok(server);
         }
@@ -138,7 +152,11 @@ fn start_at(mut command: Command, address: SocketAddr, log: &Path) -> Result<Ser
 }
 
 /// Installs something once: `stamp` says what is there.
-fn once(dir: &Path, stamp: &str, install: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+fn once(
+    dir: &Path,
+    stamp: &str,
+    install: impl FnOnce() -> Result<(), String>,
+) -> Result<(), String> {
     let file = dir.join("installed.txt");
     if std::fs::read_to_string(&file).is_ok_and(|text| text == stamp) {
         return Ok(());
@@ -161,7 +179,15 @@ pub fn s3(root: &Path) -> Result<Server, String> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         reference::run(
             Command::new(cargo)
-                .args(["install", "--quiet", "--locked", "--debug", "--features", "binary", "--root"])
+                .args([
+                    "install",
+                    "--quiet",
+                    "--locked",
+                    "--debug",
+                    "--features",
+                    "binary",
+                    "--root",
+                ])
                 .arg(&dir)
                 .args([name, "--version", version])
                 .env("CARGO_PROFILE_DEV_OPT_LEVEL", "1")
@@ -190,10 +216,20 @@ fn python() -> Result<PathBuf, String> {
     let dir = folder().join("python");
     once(&dir, &PYTHON_PACKAGES.join(" "), || {
         let system = std::env::var("PYTHON").unwrap_or_else(|_| "python3".into());
-        reference::run(Command::new(system).args(["-m", "venv", "--clear"]).arg(&dir))?;
+        reference::run(
+            Command::new(system)
+                .args(["-m", "venv", "--clear"])
+                .arg(&dir),
+        )?;
         reference::run(
             Command::new(dir.join("bin/python"))
-                .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
+                .args([
+                    "-m",
+                    "pip",
+                    "install",
+                    "--quiet",
+                    "--disable-pip-version-check",
+                ])
                 .args(PYTHON_PACKAGES),
         )
     })?;
@@ -214,7 +250,11 @@ pub fn moto(logs: &Path) -> Result<Server, String> {
 
 /// Azurite; `None` without npm.
 pub fn azurite(logs: &Path) -> Result<Option<Server>, String> {
-    let there = Command::new("npm").arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
+    let there = Command::new("npm")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
     if !there.is_ok_and(|status| status.success()) {
         return Ok(None);
     }
@@ -232,8 +272,18 @@ pub fn azurite(logs: &Path) -> Result<Option<Server>, String> {
         let mut command = Command::new("node");
         command
             .arg(dir.join("node_modules/azurite/dist/src/blob/main.js"))
-            .args(["--blobHost", "127.0.0.1", "--silent", "--skipApiVersionCheck", "--inMemoryPersistence"])
-            .args(["--disableTelemetry", "--blobPort", &address.port().to_string()]);
+            .args([
+                "--blobHost",
+                "127.0.0.1",
+                "--silent",
+                "--skipApiVersionCheck",
+                "--inMemoryPersistence",
+            ])
+            .args([
+                "--disableTelemetry",
+                "--blobPort",
+                &address.port().to_string(),
+            ]);
         command
     };
     start(command, &logs.join("azurite.log")).map(Some)

@@ -22,8 +22,15 @@ impl FileServer {
     pub fn start(root: &Path) -> Result<Self, String> {
         let listener = TcpListener::bind("127.0.0.1:0").map_err(|e| e.to_string())?;
         let address = listener.local_addr().map_err(|e| e.to_string())?;
-        let (stopped, refused) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-        let (stop, count, root) = (Arc::clone(&stopped), Arc::clone(&refused), root.to_path_buf());
+        let (stopped, refused) = (
+            Arc::new(AtomicBool::new(false)),
+            Arc::new(AtomicU64::new(0)),
+        );
+        let (stop, count, root) = (
+            Arc::clone(&stopped),
+            Arc::clone(&refused),
+            root.to_path_buf(),
+        );
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 if stop.load(Ordering::Relaxed) {
@@ -33,10 +40,15 @@ impl FileServer {
                 std::thread::spawn(move || drop(serve(&root, &stream, &count)));
             }
         });
-        Ok(Self { address, stopped, refused })
+        Ok(Self {
+            address,
+            stopped,
+            refused,
+        })
     }
 
-    /// Requests that no plain web server answers: those for folders and those that would change something.
+    /// Requests that no plain web server answers: those for folders and those that would change
+    /// something.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }
@@ -84,12 +96,19 @@ fn answer(root: &Path, request: &Message, refused: &AtomicU64) -> Message {
     let Ok(size) = std::fs::metadata(&file).map(|metadata| metadata.len()) else {
         return Message::answer("404 Not Found", &[], b"no such file".to_vec());
     };
-    let (start, end) = match request.header("range").map(|range| parse_range(range, size)) {
+    let (start, end) = match request
+        .header("range")
+        .map(|range| parse_range(range, size))
+    {
         None => (0, size),
         Some(Some(range)) => range,
         Some(None) => {
             let all = format!("bytes */{size}");
-            return Message::answer("416 Range Not Satisfiable", &[("Content-Range", &all)], Vec::new());
+            return Message::answer(
+                "416 Range Not Satisfiable",
+                &[("Content-Range", &all)],
+                Vec::new(),
+            );
         }
     };
     let mut body = Vec::new();
@@ -101,12 +120,17 @@ fn answer(root: &Path, request: &Message, refused: &AtomicU64) -> Message {
         return Message::answer("500 Internal Server Error", &[], Vec::new());
     }
     let range = format!("bytes {start}-{}/{size}", end.saturating_sub(1));
-    let headers = [("Accept-Ranges", "bytes"), ("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT")];
+    let headers = [
+        ("Accept-Ranges", "bytes"),
+        ("Last-Modified", "Thu, 01 Jan 2026 00:00:00 GMT"),
+    ];
     match request.header("range") {
         None => Message::answer("200 OK", &headers, body),
-        Some(_) => {
-            Message::answer("206 Partial Content", &[headers[0], headers[1], ("Content-Range", &range)], body)
-        }
+        Some(_) => Message::answer(
+            "206 Partial Content",
+            &[headers[0], headers[1], ("Content-Range", &range)],
+            body,
+        ),
     }
 }
 
@@ -118,6 +142,10 @@ fn parse_range(text: &str, size: u64) -> Option<(u64, u64)> {
         return (len > 0 && size > 0).then(|| (size.saturating_sub(len), size));
     }
     let start: u64 = first.parse().ok()?;
-    let end = if last.is_empty() { size } else { last.parse::<u64>().ok()?.saturating_add(1).min(size) };
+    let end = if last.is_empty() {
+        size
+    } else {
+        last.parse::<u64>().ok()?.saturating_add(1).min(size)
+    };
     (start < end).then_some((start, end))
 }

@@ -29,8 +29,18 @@ fn read() -> std::io::Result<BTreeMap<String, Vec<u8>>> {
 
 /// The objects in the pack.
 pub fn names() -> Vec<String> {
-    let name = |path: &String| Some(path.strip_prefix("expected/")?.strip_suffix(".json")?.to_owned());
-    FILES.keys().filter_map(name).filter(|name| !name.contains("__labels")).collect()
+    let name = |path: &String| {
+        Some(
+            path.strip_prefix("expected/")?
+                .strip_suffix(".json")?
+                .to_owned(),
+        )
+    };
+    FILES
+        .keys()
+        .filter_map(name)
+        .filter(|name| !name.contains("__labels"))
+        .collect()
 }
 
 /// Whether an object is encrypted, with the key that all have.
@@ -43,7 +53,9 @@ pub fn unpack(name: &str, folder: &Path) -> Result<(), String> {
     let _ = std::fs::remove_dir_all(folder);
     let prefix = format!("{name}/");
     for (path, bytes) in FILES.range(prefix.clone()..) {
-        let Some(relative) = path.strip_prefix(&prefix) else { break };
+        let Some(relative) = path.strip_prefix(&prefix) else {
+            break;
+        };
         let target = folder.join(relative);
         let parent = target.parent().unwrap_or(folder);
         std::fs::create_dir_all(parent)
@@ -59,7 +71,11 @@ pub fn is_suitable(schema: &ArraySchema) -> bool {
     let special = |f: &Filter| matches!(f, Filter::Webp { .. } | Filter::PositiveDelta { .. });
     let mut attributes = schema.attributes.iter();
     let plain = attributes.all(|a| !a.filters.filters.iter().any(special) && !a.name.is_empty());
-    let cells = schema.domain.dimensions.iter().try_fold(1u128, |n, d| n.checked_mul(d.axis()?.cells()));
+    let cells = schema
+        .domain
+        .dimensions
+        .iter()
+        .try_fold(1u128, |n, d| n.checked_mul(d.axis()?.cells()));
     plain
         && schema.current_domain.ranges().is_none()
         && (!schema.is_dense() || cells.is_some_and(|n| n <= 5000))

@@ -28,8 +28,17 @@ impl Model {
         coordinates: Vec<Coordinates>,
         columns: &BTreeMap<String, Vec<Option<Vec<u8>>>>,
     ) {
-        let row = |i: usize| columns.iter().map(|(name, cells)| (name.clone(), cells[i].clone())).collect();
-        let rows = coordinates.into_iter().enumerate().map(|(i, at)| (at, row(i))).collect();
+        let row = |i: usize| {
+            columns
+                .iter()
+                .map(|(name, cells)| (name.clone(), cells[i].clone()))
+                .collect()
+        };
+        let rows = coordinates
+            .into_iter()
+            .enumerate()
+            .map(|(i, at)| (at, row(i)))
+            .collect();
         self.writes.push((time, rows));
     }
 
@@ -51,7 +60,10 @@ impl Model {
 
     /// Whether some cell has an empty string as a coordinate.
     pub fn has_empty_coordinate(&self) -> bool {
-        self.writes.iter().flat_map(|(_, rows)| rows).any(|(at, _)| at.iter().any(Vec::is_empty))
+        self.writes
+            .iter()
+            .flat_map(|(_, rows)| rows)
+            .any(|(at, _)| at.iter().any(Vec::is_empty))
     }
 
     /// The cells at a time, if they are known: dense ones in row-major order, sparse ones in any.
@@ -65,7 +77,11 @@ impl Model {
         if self.lost || (self.settled && !last) {
             return Ok(None);
         }
-        let writes = self.writes.iter().filter(|(t, _)| *t <= time).flat_map(|(_, rows)| rows);
+        let writes = self
+            .writes
+            .iter()
+            .filter(|(t, _)| *t <= time)
+            .flat_map(|(_, rows)| rows);
         let mut latest: BTreeMap<&Coordinates, &Row> = BTreeMap::new();
         let mut rows: Vec<(&Coordinates, Option<&Row>)> = Vec::new();
         for (at, row) in writes {
@@ -77,9 +93,15 @@ impl Model {
             let axes = axes(schema)?;
             let bounds: Vec<(u64, u64)> = axes.iter().map(|axis| (0, axis.last_offset())).collect();
             domain = box_cells(schema, &bounds, WriteLayout::Row)?;
-            rows = domain.iter().map(|at| (at, latest.get(at).copied())).collect();
+            rows = domain
+                .iter()
+                .map(|at| (at, latest.get(at).copied()))
+                .collect();
         } else if !schema.allows_dups {
-            rows = latest.into_iter().map(|(at, row)| (at, Some(row))).collect();
+            rows = latest
+                .into_iter()
+                .map(|(at, row)| (at, Some(row)))
+                .collect();
         }
         let column = |name: &String| {
             let value = |(at, row): &(&Coordinates, Option<&Row>)| match schema.field(name) {
@@ -92,24 +114,36 @@ impl Model {
                 }
                 None => None,
             };
-            Cells { name: name.clone(), values: rows.iter().map(value).collect() }
+            Cells {
+                name: name.clone(),
+                values: rows.iter().map(value).collect(),
+            }
         };
         Ok(Some(fields.iter().map(column).collect()))
     }
 }
 
 fn axes(schema: &ArraySchema) -> Result<Vec<TileAxis>, String> {
-    let axis =
-        |d: &azulejo::format::schema::Dimension| d.axis().ok_or_else(|| format!("{} has no axis", d.name));
+    let axis = |d: &azulejo::format::schema::Dimension| {
+        d.axis().ok_or_else(|| format!("{} has no axis", d.name))
+    };
     schema.domain.dimensions.iter().map(axis).collect()
 }
 
 /// First and last offset along each dimension, of whole tiles if that is wanted.
-pub fn random_box(rng: &mut Rng, schema: &ArraySchema, whole_tiles: bool) -> Result<Vec<(u64, u64)>, String> {
+pub fn random_box(
+    rng: &mut Rng,
+    schema: &ArraySchema,
+    whole_tiles: bool,
+) -> Result<Vec<(u64, u64)>, String> {
     let mut bounds = Vec::new();
     for axis in axes(schema)? {
         let last = axis.last_offset();
-        let (a, b) = if rng.chance(30) { (0, last) } else { (rng.below(last + 1), rng.below(last + 1)) };
+        let (a, b) = if rng.chance(30) {
+            (0, last)
+        } else {
+            (rng.below(last + 1), rng.below(last + 1))
+        };
         let (low, high) = (a.min(b), a.max(b));
         bounds.push(if whole_tiles {
             let start = axis.tile_start(axis.tile_of(low)).ok_or("no tile")?;
@@ -162,11 +196,20 @@ pub fn box_cells(
     match layout {
         WriteLayout::Col => offsets.sort_by_key(|at| key(at, Layout::ColMajor)),
         WriteLayout::Global => offsets.sort_by_key(|at| {
-            let tile: Vec<u64> = axes.iter().zip(at).map(|(axis, o)| axis.tile_of(*o)).collect();
+            let tile: Vec<u64> = axes
+                .iter()
+                .zip(at)
+                .map(|(axis, o)| axis.tile_of(*o))
+                .collect();
             (key(&tile, schema.tile_order), key(at, schema.cell_order))
         }),
         _ => {}
     }
-    let coordinates = |at: &Vec<u64>| axes.iter().zip(at).map(|(axis, o)| axis.coordinate(*o)).collect();
+    let coordinates = |at: &Vec<u64>| {
+        axes.iter()
+            .zip(at)
+            .map(|(axis, o)| axis.coordinate(*o))
+            .collect()
+    };
     Ok(offsets.iter().map(coordinates).collect())
 }

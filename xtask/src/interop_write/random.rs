@@ -77,11 +77,18 @@ pub fn number(datatype: Datatype, bytes: &[u8]) -> i128 {
 }
 
 fn is_text(datatype: Datatype) -> bool {
-    matches!(datatype, Datatype::StringAscii | Datatype::StringUtf8 | Datatype::Char)
+    matches!(
+        datatype,
+        Datatype::StringAscii | Datatype::StringUtf8 | Datatype::Char
+    )
 }
 
 fn compressor(rng: &mut Rng) -> Filter {
-    let level = if rng.chance(50) { -1 } else { 1 + rng.below(6) as i32 };
+    let level = if rng.chance(50) {
+        -1
+    } else {
+        1 + rng.below(6) as i32
+    };
     match rng.below(4) {
         0 => Filter::Gzip { level },
         1 => Filter::Zstd { level },
@@ -95,18 +102,36 @@ fn filters(rng: &mut Rng, datatype: Datatype, num: CellValNum) -> Pipeline {
     let mut out = Vec::new();
     let real = matches!(datatype, Datatype::Float32 | Datatype::Float64);
     let (level, reinterpret) = (-1, None);
-    if num.is_var() && matches!(datatype, Datatype::StringAscii | Datatype::StringUtf8) && rng.chance(40) {
-        out.push(if rng.chance(50) { Filter::Rle { level } } else { Filter::Dictionary { level } });
+    if num.is_var()
+        && matches!(datatype, Datatype::StringAscii | Datatype::StringUtf8)
+        && rng.chance(40)
+    {
+        out.push(if rng.chance(50) {
+            Filter::Rle { level }
+        } else {
+            Filter::Dictionary { level }
+        });
     } else if !num.is_var() && real && rng.chance(25) {
-        out.push(Filter::FloatScale { scale: 0.25, offset: 1.0, byte_width: 8 });
+        out.push(Filter::FloatScale {
+            scale: 0.25,
+            offset: 1.0,
+            byte_width: 8,
+        });
         if rng.chance(50) {
             out.push(
-                rng.pick(&[Filter::Delta { level, reinterpret }, Filter::Xor, Filter::Byteshuffle]).clone(),
+                rng.pick(&[
+                    Filter::Delta { level, reinterpret },
+                    Filter::Xor,
+                    Filter::Byteshuffle,
+                ])
+                .clone(),
             );
         }
     } else if !is_text(datatype) && !real {
         match rng.below(7) {
-            0 => out.push(Filter::BitWidthReduction { max_window: *rng.pick(&[64, 256, 1024]) }),
+            0 => out.push(Filter::BitWidthReduction {
+                max_window: *rng.pick(&[64, 256, 1024]),
+            }),
             1 => out.push(Filter::DoubleDelta { level, reinterpret }),
             2 => out.push(Filter::Delta { level, reinterpret }),
             3 => out.push(Filter::Xor),
@@ -117,25 +142,41 @@ fn filters(rng: &mut Rng, datatype: Datatype, num: CellValNum) -> Pipeline {
         out.push(Filter::Xor);
     }
     if rng.chance(40) {
-        out.push(if rng.chance(50) { Filter::Byteshuffle } else { Filter::Bitshuffle });
+        out.push(if rng.chance(50) {
+            Filter::Byteshuffle
+        } else {
+            Filter::Bitshuffle
+        });
     }
-    // The reference cannot read an empty tile that went through other filters and then a checksum or encryption, with no
-    // compressor between.
+    // The reference cannot read an empty tile that went through other filters and then a checksum
+    // or encryption, with no compressor between.
     let other = num.is_var() && !out.is_empty();
     if rng.chance(60) || other {
         out.push(compressor(rng));
     }
     if rng.chance(20) {
-        out.push(if rng.chance(50) { Filter::ChecksumMd5 } else { Filter::ChecksumSha256 });
+        out.push(if rng.chance(50) {
+            Filter::ChecksumMd5
+        } else {
+            Filter::ChecksumSha256
+        });
     }
-    Pipeline { filters: out, ..Pipeline::default() }
+    Pipeline {
+        filters: out,
+        ..Pipeline::default()
+    }
 }
 
 /// An attribute of any type that the version has.
 pub fn attribute(rng: &mut Rng, name: &str) -> Attribute {
     let (datatype, num) = match rng.below(10) {
         0..3 => {
-            let text = [Datatype::StringAscii, Datatype::StringUtf8, Datatype::Char, Datatype::Blob];
+            let text = [
+                Datatype::StringAscii,
+                Datatype::StringUtf8,
+                Datatype::Char,
+                Datatype::Blob,
+            ];
             (*rng.pick(&text), CellValNum::Var)
         }
         3 => (any_type(rng), CellValNum::Var),
@@ -176,16 +217,18 @@ pub fn value(rng: &mut Rng, attribute: &Attribute) -> Vec<u8> {
     let count = match attribute.cell_val_num {
         CellValNum::Fixed(n) => u64::from(n),
         // In run lengths of strings the reference forgets the length of the last one.
-        CellValNum::Var if rng.chance(3) => {
-            rng.below(if matches!(attribute.filters.filters.first(), Some(Filter::Rle { .. })) {
+        CellValNum::Var if rng.chance(3) => rng.below(
+            if matches!(attribute.filters.filters.first(), Some(Filter::Rle { .. })) {
                 250
             } else {
                 3000
-            })
-        }
+            },
+        ),
         CellValNum::Var => *rng.pick(&[0, 0, 1, 1, 2, 5, 9]),
     };
-    (0..count).flat_map(|_| scalar(rng, attribute.datatype, tame)).collect()
+    (0..count)
+        .flat_map(|_| scalar(rng, attribute.datatype, tame))
+        .collect()
 }
 
 fn scalar(rng: &mut Rng, datatype: Datatype, tame: bool) -> Vec<u8> {
@@ -203,7 +246,9 @@ fn scalar(rng: &mut Rng, datatype: Datatype, tame: bool) -> Vec<u8> {
     }
     match datatype {
         Datatype::Bool => vec![rng.below(2) as u8],
-        _ if datatype.size() == 1 && datatype.physical() == Physical::U8 || datatype == Datatype::Char => {
+        _ if datatype.size() == 1 && datatype.physical() == Physical::U8
+            || datatype == Datatype::Char =>
+        {
             vec![*rng.pick(b"abcdxyz019 ")]
         }
         _ => {
@@ -224,9 +269,16 @@ fn dimension(rng: &mut Rng, name: &str, datatype: Datatype, dense: bool) -> Dime
     let mut made = Dimension::new(name, 0i64..=1);
     made.datatype = datatype;
     let (low, high) = limits(datatype.physical());
-    let extent = if dense { rng.between(1, 7) } else { rng.between(5, 50) };
-    let count =
-        if dense { rng.between(1, 4) * extent - rng.between(0, extent - 1) } else { rng.between(50, 110) };
+    let extent = if dense {
+        rng.between(1, 7)
+    } else {
+        rng.between(5, 50)
+    };
+    let count = if dense {
+        rng.between(1, 4) * extent - rng.between(0, extent - 1)
+    } else {
+        rng.between(50, 110)
+    };
     let count = count.max(1);
     let extent = extent.min(count);
     let start = match rng.below(6) {
@@ -234,22 +286,39 @@ fn dimension(rng: &mut Rng, name: &str, datatype: Datatype, dense: bool) -> Dime
         1 => (high - count - 2 * extent).max(low),
         _ => rng.between(-20, 5).max(low),
     };
-    made.domain = Some(Range::new(bytes_of(datatype, start), bytes_of(datatype, start + count - 1)));
+    made.domain = Some(Range::new(
+        bytes_of(datatype, start),
+        bytes_of(datatype, start + count - 1),
+    ));
     made.tile_extent = Some(bytes_of(datatype, extent));
     if !dense && rng.chance(50) {
         made.filters = filters(rng, datatype, CellValNum::ONE);
-        made.filters.filters.retain(|f| !matches!(f, Filter::FloatScale { .. }));
+        made.filters
+            .filters
+            .retain(|f| !matches!(f, Filter::FloatScale { .. }));
     }
     made
 }
 
-/// A schema of a version from 10 to 22, such that the reference reads what it writes itself if `shared`.
+/// A schema of a version from 10 to 22, such that the reference reads what it writes itself if
+/// `shared`.
 pub fn schema(rng: &mut Rng, shared: bool) -> NewArray {
     loop {
-        let number = if rng.chance(50) { 22 } else { 10 + rng.below(13) as u32 };
-        let Ok(version) = FormatVersion::new(number, "schema") else { continue };
+        let number = if rng.chance(50) {
+            22
+        } else {
+            10 + rng.below(13) as u32
+        };
+        let Ok(version) = FormatVersion::new(number, "schema") else {
+            continue;
+        };
         let dense = rng.chance(45);
-        let mut builder = if dense { ArraySchema::dense() } else { ArraySchema::sparse() }.version(version);
+        let mut builder = if dense {
+            ArraySchema::dense()
+        } else {
+            ArraySchema::sparse()
+        }
+        .version(version);
         let integers = [
             Datatype::Int8,
             Datatype::UInt8,
@@ -263,7 +332,12 @@ pub fn schema(rng: &mut Rng, shared: bool) -> NewArray {
             Datatype::DateTimeMilli,
             Datatype::TimeMilli,
         ];
-        let others = [Datatype::Float32, Datatype::Float64, Datatype::StringAscii, Datatype::StringAscii];
+        let others = [
+            Datatype::Float32,
+            Datatype::Float64,
+            Datatype::StringAscii,
+            Datatype::StringAscii,
+        ];
         let one = *rng.pick(&integers);
         for d in 0..*rng.pick(&[1, 1, 2, 2, 2, 3]) {
             let datatype = if dense {
@@ -281,42 +355,69 @@ pub fn schema(rng: &mut Rng, shared: bool) -> NewArray {
         if number >= 20 && rng.chance(25) {
             let labels = ["blue", "g", "red", "white"];
             let ordered = rng.chance(50);
-            if let Ok(colour) = Enumeration::of_strings("colour", Datatype::StringAscii, ordered, labels) {
+            if let Ok(colour) =
+                Enumeration::of_strings("colour", Datatype::StringAscii, ordered, labels)
+            {
                 let datatype = *rng.pick(&[Datatype::Int8, Datatype::UInt16, Datatype::Int32]);
-                let mut attribute = Attribute::new("en", datatype, CellValNum::ONE).enumerated("colour");
+                let mut attribute =
+                    Attribute::new("en", datatype, CellValNum::ONE).enumerated("colour");
                 if rng.chance(30) {
                     attribute = attribute.nullable();
                 }
                 builder = builder.enumeration(colour).attribute_with(attribute);
             }
         }
-        builder = builder.capacity(2 + rng.below(25)).allows_duplicates(!dense && rng.chance(35));
+        builder = builder
+            .capacity(2 + rng.below(25))
+            .allows_duplicates(!dense && rng.chance(35));
         let order = [Layout::RowMajor, Layout::ColMajor];
         builder = builder.tile_order(*rng.pick(&order));
-        builder =
-            builder.cell_order(if !dense && rng.chance(20) { Layout::Hilbert } else { *rng.pick(&order) });
-        let only = |filters: &[Filter]| Pipeline { filters: filters.to_vec(), ..Pipeline::default() };
+        builder = builder.cell_order(if !dense && rng.chance(20) {
+            Layout::Hilbert
+        } else {
+            *rng.pick(&order)
+        });
+        let only = |filters: &[Filter]| Pipeline {
+            filters: filters.to_vec(),
+            ..Pipeline::default()
+        };
         if rng.chance(50) {
             builder = builder.offsets_filters(only(rng.pick::<&[Filter]>(&[
                 &[][..],
-                &[Filter::PositiveDelta { max_window: 1024 }, Filter::BitWidthReduction { max_window: 256 }],
-                &[Filter::DoubleDelta { level: -1, reinterpret: None }, Filter::Bzip2 { level: -1 }],
+                &[
+                    Filter::PositiveDelta { max_window: 1024 },
+                    Filter::BitWidthReduction { max_window: 256 },
+                ],
+                &[
+                    Filter::DoubleDelta {
+                        level: -1,
+                        reinterpret: None,
+                    },
+                    Filter::Bzip2 { level: -1 },
+                ],
             ])));
-            builder =
-                builder.validity_filters(only(rng.pick::<&[Filter]>(&[&[][..], &[Filter::Byteshuffle]])));
-            builder = builder
-                .coords_filters(only(rng.pick::<&[Filter]>(&[&[][..], &[Filter::Gzip { level: -1 }]])));
+            builder = builder.validity_filters(only(
+                rng.pick::<&[Filter]>(&[&[][..], &[Filter::Byteshuffle]]),
+            ));
+            builder = builder.coords_filters(only(
+                rng.pick::<&[Filter]>(&[&[][..], &[Filter::Gzip { level: -1 }]]),
+            ));
         }
         // What a version or type does not allow is drawn anew.
         if let Ok(new) = builder.build()
-            && !new.schema.attributes.iter().any(|a| is_undefined(a, version) || (shared && is_broken(a)))
+            && !new
+                .schema
+                .attributes
+                .iter()
+                .any(|a| is_undefined(a, version) || (shared && is_broken(a)))
         {
             return new;
         }
     }
 }
 
-/// Run lengths of strings before the version that defines them: the reference appends tiles that it cannot read.
+/// Run lengths of strings before the version that defines them: the reference appends tiles that it
+/// cannot read.
 fn is_undefined(attribute: &Attribute, version: FormatVersion) -> bool {
     let rle = attribute.cell_val_num.is_var()
         && matches!(attribute.filters.filters.first(), Some(Filter::Rle { .. }));
@@ -353,8 +454,10 @@ pub fn coordinate(rng: &mut Rng, dimension: &Dimension) -> Vec<u8> {
             }
         }
         _ => {
-            let (low, high) =
-                (number(dimension.datatype, &domain.start), number(dimension.datatype, &domain.end));
+            let (low, high) = (
+                number(dimension.datatype, &domain.start),
+                number(dimension.datatype, &domain.end),
+            );
             // Domains of old arrays can be huge: stay where cells meet.
             let span = (high - low).min(200);
             bytes_of(dimension.datatype, rng.between(low, low + span))
@@ -380,7 +483,10 @@ pub fn columns(
                 None => value(rng, attribute),
             })
         };
-        out.insert(attribute.name.clone(), (0..cells).map(|_| cell(rng)).collect());
+        out.insert(
+            attribute.name.clone(),
+            (0..cells).map(|_| cell(rng)).collect(),
+        );
     }
     out
 }

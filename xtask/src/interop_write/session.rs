@@ -38,8 +38,13 @@ pub struct Session {
 }
 
 fn context(key: Option<&str>) -> Result<Context, String> {
-    let bytes = key.map(|key| EncryptionKey::from_slice(key.as_bytes())).transpose();
-    let config = Config { threads: 2, ..Config::default() };
+    let bytes = key
+        .map(|key| EncryptionKey::from_slice(key.as_bytes()))
+        .transpose();
+    let config = Config {
+        threads: 2,
+        ..Config::default()
+    };
     Context::new(config, bytes.map_err(|e| e.to_string())?).map_err(|e| e.to_string())
 }
 
@@ -89,20 +94,36 @@ impl Session {
             }
             fixtures::unpack(&name, &path)?;
             let context = context(key)?;
-            let Ok(array) = Array::open(&context, &uri) else { continue };
+            let Ok(array) = Array::open(&context, &uri) else {
+                continue;
+            };
             let schema = Arc::clone(array.schema());
             if !schema.version.is_writable() || !fixtures::is_suitable(&schema) {
                 continue;
             }
             let all = Reader::new(&array, ReadOptions::new().fields(peer::all_fields(&schema)));
-            let Ok(all) = all.and_then(Reader::read_all) else { continue };
+            let Ok(all) = all.and_then(Reader::read_all) else {
+                continue;
+            };
             let cells = cells::of_columns(&all);
             let (dimensions, attributes) = cells.split_at(schema.domain.ndim());
-            let at = |i: usize| dimensions.iter().map(|c| c.values[i].clone().unwrap_or_default()).collect();
+            let at = |i: usize| {
+                dimensions
+                    .iter()
+                    .map(|c| c.values[i].clone().unwrap_or_default())
+                    .collect()
+            };
             let coordinates = (0..all.cell_num).map(at).collect();
-            let columns = attributes.iter().map(|c| (c.name.clone(), c.values.clone())).collect();
+            let columns = attributes
+                .iter()
+                .map(|c| (c.name.clone(), c.values.clone()))
+                .collect();
             let fragments = array.fragments().iter().map(|f| f.timestamped_name().t_end);
-            let clock = fragments.max().unwrap_or(0).max(azulejo::array::clock::now()) + 1;
+            let clock = fragments
+                .max()
+                .unwrap_or(0)
+                .max(azulejo::array::clock::now())
+                + 1;
             let mut model = Model::default();
             model.add(clock, coordinates, &columns);
             let log = vec![format!("{name} at {clock}")];
@@ -127,7 +148,12 @@ impl Session {
 
     pub fn what(&self) -> String {
         let s = &self.schema;
-        let dims: Vec<String> = s.domain.dimensions.iter().map(|d| format!("{:?}", d.datatype)).collect();
+        let dims: Vec<String> = s
+            .domain
+            .dimensions
+            .iter()
+            .map(|d| format!("{:?}", d.datatype))
+            .collect();
         let attributes: Vec<String> = s
             .attributes
             .iter()
@@ -154,7 +180,11 @@ impl Session {
     }
 
     pub fn run(&mut self, peer: &mut Peer, kind: Kind) -> Outcome {
-        let steps = if kind == Kind::Turns { 4 + self.rng.below(6) } else { 1 + self.rng.below(4) };
+        let steps = if kind == Kind::Turns {
+            4 + self.rng.below(6)
+        } else {
+            1 + self.rng.below(4)
+        };
         for _ in 0..steps {
             if kind != Kind::Turns {
                 self.write(None)?;
@@ -164,12 +194,14 @@ impl Session {
             for time in self.times.clone() {
                 let last = Some(&time) == self.times.last();
                 if kind == Kind::Turns || last {
-                    self.verify(peer, time).map_err(|e| format!("at {time}: {e}"))?;
+                    self.verify(peer, time)
+                        .map_err(|e| format!("at {time}: {e}"))?;
                 }
             }
         }
         for time in self.times.clone() {
-            self.verify(peer, time).map_err(|e| format!("in the end, at {time}: {e}"))?;
+            self.verify(peer, time)
+                .map_err(|e| format!("in the end, at {time}: {e}"))?;
         }
         (0..3).try_for_each(|_| self.query(peer))?;
         (0..2).try_for_each(|_| self.aggregate(peer))
@@ -177,7 +209,11 @@ impl Session {
 
     /// How many entries each enumeration has at least.
     pub fn labels(&self) -> u64 {
-        if self.original.is_empty() { 1 } else { LABELS.len() as u64 }
+        if self.original.is_empty() {
+            1
+        } else {
+            LABELS.len() as u64
+        }
     }
 
     pub fn tick(&mut self) -> u64 {

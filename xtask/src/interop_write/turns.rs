@@ -19,7 +19,9 @@ impl Session {
         match if first { 0 } else { self.rng.below(12) } {
             0..5 => return self.write(theirs.then_some(peer)),
             5 if !self.schema.is_dense() && self.schema.version.has_deletes() => {
-                let Some((condition, tree)) = self.condition() else { return Ok(()) };
+                let Some((condition, tree)) = self.condition() else {
+                    return Ok(());
+                };
                 let time = self.tick();
                 self.log.push(format!("{who} delete {tree} at {time}"));
                 if theirs {
@@ -31,14 +33,18 @@ impl Session {
                         return Ok(());
                     }
                 } else {
-                    Array::delete_cells(&self.context, &self.uri, &condition, Some(time)).map_err(text)?;
+                    Array::delete_cells(&self.context, &self.uri, &condition, Some(time))
+                        .map_err(text)?;
                 }
                 self.model.forget();
             }
             6 if self.key.is_none() => return self.evolve(theirs.then_some(peer), who),
             7..9 => {
                 let purge = self.rng.chance(30);
-                self.log.push(format!("{who} consolidate{}", if purge { " purging" } else { "" }));
+                self.log.push(format!(
+                    "{who} consolidate{}",
+                    if purge { " purging" } else { "" }
+                ));
                 if theirs {
                     let mut command = self.command("consolidate");
                     command["mode"] = "fragments".into();
@@ -47,8 +53,10 @@ impl Session {
                         self.log.push(format!("refused: {refused}"));
                     }
                 } else {
-                    let options =
-                        FragmentOptions { purge_deleted_cells: purge, ..FragmentOptions::default() };
+                    let options = FragmentOptions {
+                        purge_deleted_cells: purge,
+                        ..FragmentOptions::default()
+                    };
                     self.ours = true;
                     consolidate::fragments(&self.context, &self.uri, &options).map_err(text)?;
                 }
@@ -110,7 +118,10 @@ impl Session {
         } else {
             let name = format!("n{time}");
             let mut attribute = random::attribute(&mut self.rng, &name);
-            attribute = Attribute { filters: Default::default(), ..attribute };
+            attribute = Attribute {
+                filters: Default::default(),
+                ..attribute
+            };
             let mut scratch = (*self.schema).clone();
             scratch.attributes.push(attribute.clone());
             let mut field = peer::field_json(&scratch, &name);
@@ -118,7 +129,10 @@ impl Session {
             command["add"] = field;
             evolution.add_attributes.push(attribute);
         }
-        self.log.push(format!("{who} evolve, {} at {time}", if drop { "drop" } else { "add" }));
+        self.log.push(format!(
+            "{who} evolve, {} at {time}",
+            if drop { "drop" } else { "add" }
+        ));
         match peer {
             Some(peer) => {
                 if let Err(refused) = peer.ask(&command)? {
@@ -126,7 +140,8 @@ impl Session {
                 }
             }
             None => {
-                Array::evolve(&self.context, &self.uri, &evolution, Some(time)).map_err(|e| e.to_string())?;
+                Array::evolve(&self.context, &self.uri, &evolution, Some(time))
+                    .map_err(|e| e.to_string())?;
             }
         }
         self.model.forget();

@@ -35,31 +35,50 @@ impl Session {
         let bounds = model::random_box(&mut self.rng, &schema, layout == WriteLayout::Global)?;
         // The domain may end within a tile, which cannot be written in global order.
         let whole = model::is_of_whole_tiles(&schema, &bounds)?;
-        let layout = if layout == WriteLayout::Global && !whole { WriteLayout::Row } else { layout };
+        let layout = if layout == WriteLayout::Global && !whole {
+            WriteLayout::Row
+        } else {
+            layout
+        };
         let coordinates = model::box_cells(&schema, &bounds, layout)?;
         let labels = self.labels();
         let columns = random::columns(&mut self.rng, &schema, coordinates.len(), labels);
-        let ranges = NdRectangle { ranges: model::box_ranges(&schema, &bounds)? };
-        self.log.push(format!("{who} {layout:?} {bounds:?} at {time}"));
+        let ranges = NdRectangle {
+            ranges: model::box_ranges(&schema, &bounds)?,
+        };
+        self.log
+            .push(format!("{who} {layout:?} {bounds:?} at {time}"));
         if let Some(peer) = peer {
             let mut command = self.command("write");
             command["layout"] = i32::from(layout == WriteLayout::Col).into();
             command["t"] = time.into();
-            command["box"] = ranges.ranges.iter().map(|r| json!([hex(&r.start), hex(&r.end)])).collect();
-            command["columns"] =
-                columns.iter().map(|(name, cells)| column_json(&schema, name, cells)).collect();
+            command["box"] = ranges
+                .ranges
+                .iter()
+                .map(|r| json!([hex(&r.start), hex(&r.end)]))
+                .collect();
+            command["columns"] = columns
+                .iter()
+                .map(|(name, cells)| column_json(&schema, name, cells))
+                .collect();
             peer.tell(&command)?;
         } else {
-            let mut options = WriteOptions::new().layout(layout).timestamp(time).subarray(ranges);
+            let mut options = WriteOptions::new()
+                .layout(layout)
+                .timestamp(time)
+                .subarray(ranges);
             if self.rng.chance(15) {
                 options = options.max_fragment_size(200 + self.rng.below(2000));
             }
-            let mut writer = Writer::open(&self.context, &self.uri, options).map_err(|e| e.to_string())?;
+            let mut writer =
+                Writer::open(&self.context, &self.uri, options).map_err(|e| e.to_string())?;
             let set = random::column_set(&writer.column_types(&[]), &columns)?;
             if layout == WriteLayout::Global {
                 let cut = self.rng.below(set.cell_num as u64 + 1) as usize;
                 for part in [0..cut, cut..set.cell_num] {
-                    writer.write(&set.slice(part)).map_err(|e| format!("write: {e}"))?;
+                    writer
+                        .write(&set.slice(part))
+                        .map_err(|e| format!("write: {e}"))?;
                 }
             } else {
                 writer.write(&set).map_err(|e| format!("write: {e}"))?;
@@ -76,9 +95,18 @@ impl Session {
         let mut coordinates: Vec<Vec<Vec<u8>>> = Vec::new();
         let mut seen = std::collections::BTreeSet::new();
         for _ in 0..count {
-            let known = if self.rng.chance(20) { self.model.any(&mut self.rng) } else { None };
+            let known = if self.rng.chance(20) {
+                self.model.any(&mut self.rng)
+            } else {
+                None
+            };
             let at = known.unwrap_or_else(|| {
-                schema.domain.dimensions.iter().map(|d| random::coordinate(&mut self.rng, d)).collect()
+                schema
+                    .domain
+                    .dimensions
+                    .iter()
+                    .map(|d| random::coordinate(&mut self.rng, d))
+                    .collect()
             });
             if schema.allows_dups || seen.insert(at.clone()) {
                 coordinates.push(at);
@@ -88,14 +116,21 @@ impl Session {
         let columns = random::columns(&mut self.rng, &schema, coordinates.len(), labels);
         let mut all = columns.clone();
         for (d, dimension) in schema.domain.dimensions.iter().enumerate() {
-            all.insert(dimension.name.clone(), coordinates.iter().map(|at| Some(at[d].clone())).collect());
+            all.insert(
+                dimension.name.clone(),
+                coordinates.iter().map(|at| Some(at[d].clone())).collect(),
+            );
         }
         if let Some(peer) = peer {
-            self.log.push(format!("{who} {} cells at {time}", coordinates.len()));
+            self.log
+                .push(format!("{who} {} cells at {time}", coordinates.len()));
             let mut command = self.command("write");
             command["layout"] = 3.into();
             command["t"] = time.into();
-            command["columns"] = all.iter().map(|(name, cells)| column_json(&schema, name, cells)).collect();
+            command["columns"] = all
+                .iter()
+                .map(|(name, cells)| column_json(&schema, name, cells))
+                .collect();
             peer.tell(&command)?;
         } else {
             let global = self.rng.chance(35);
@@ -104,7 +139,11 @@ impl Session {
                 coordinates.len(),
                 if global { " in global order" } else { "" }
             ));
-            let layout = if global { WriteLayout::Global } else { WriteLayout::Unordered };
+            let layout = if global {
+                WriteLayout::Global
+            } else {
+                WriteLayout::Unordered
+            };
             let mut options = WriteOptions::new().layout(layout).timestamp(time);
             if self.rng.chance(15) {
                 options = options.max_fragment_size(200 + self.rng.below(2000));
@@ -112,13 +151,16 @@ impl Session {
             if self.rng.chance(20) {
                 options = options.duplicates(Duplicates::Dedup);
             }
-            let mut writer = Writer::open(&self.context, &self.uri, options).map_err(|e| e.to_string())?;
+            let mut writer =
+                Writer::open(&self.context, &self.uri, options).map_err(|e| e.to_string())?;
             let set = random::column_set(&writer.column_types(&[]), &all)?;
             if global {
                 let sorted = sorted(&schema, &set)?;
                 let cut = self.rng.below(sorted.cell_num as u64 + 1) as usize;
                 for part in [0..cut, cut..sorted.cell_num] {
-                    writer.write(&sorted.slice(part)).map_err(|e| format!("write: {e}"))?;
+                    writer
+                        .write(&sorted.slice(part))
+                        .map_err(|e| format!("write: {e}"))?;
                 }
             } else {
                 writer.write(&set).map_err(|e| format!("write: {e}"))?;
@@ -144,12 +186,23 @@ fn sorted(schema: &ArraySchema, set: &azulejo::ColumnSet) -> Result<azulejo::Col
         attribute.enumeration = None;
     }
     plain.enumerations.clear();
-    Array::create(&context, "mem://scratch", azulejo::format::schema::NewArray::from(plain)).map_err(text)?;
+    Array::create(
+        &context,
+        "mem://scratch",
+        azulejo::format::schema::NewArray::from(plain),
+    )
+    .map_err(text)?;
     let mut writer = Writer::open(&context, "mem://scratch", WriteOptions::new()).map_err(text)?;
     writer.write(set).map_err(text)?;
     writer.finish().map_err(text)?;
     let array = Array::open(&context, "mem://scratch").map_err(text)?;
-    let names: Vec<String> = set.columns.iter().map(|c| c.column_type.name.to_string()).collect();
+    let names: Vec<String> = set
+        .columns
+        .iter()
+        .map(|c| c.column_type.name.to_string())
+        .collect();
     let options = ReadOptions::new().fields(names).layout(Layout::Global);
-    Reader::new(&array, options).and_then(Reader::read_all).map_err(text)
+    Reader::new(&array, options)
+        .and_then(Reader::read_all)
+        .map_err(text)
 }

@@ -1,10 +1,12 @@
 //! `cargo xtask versus ceilings`: how near dense reads come to what the machine gives.
 //!
-//! Beside full reads of one array with several filters, in turn: decompressing the same chunks with the same libraries and
-//! nothing else, once into a buffer that stays in a cache and once into memory as large as the result, and copying the raw
-//! cells out of the page cache and nothing else; each on all cores into memory that was used before. Then what a read cannot
-//! do without, each step alone in a loop of its own: the stored bytes from the page cache into a buffer that stays in a cache,
-//! the codec there, and cells from such a buffer to their places in the result. With all cores busy these add up.
+//! Beside full reads of one array with several filters, in turn: decompressing the same chunks with
+//! the same libraries and nothing else, once into a buffer that stays in a cache and once into
+//! memory as large as the result, and copying the raw cells out of the page cache and nothing else;
+//! each on all cores into memory that was used before. Then what a read cannot do without, each
+//! step alone in a loop of its own: the stored bytes from the page cache into a buffer that stays
+//! in a cache, the codec there, and cells from such a buffer to their places in the result. With
+//! all cores busy these add up.
 
 use crate::{Outcome, root};
 use azulejo::column::{ColumnBuffers, ColumnMut, ColumnSet};
@@ -42,7 +44,13 @@ enum Codec {
 }
 
 impl Codec {
-    const ALL: [Self; 5] = [Self::None, Self::Zstd, Self::Lz4, Self::ShuffleZstd, Self::ShuffleLz4];
+    const ALL: [Self; 5] = [
+        Self::None,
+        Self::Zstd,
+        Self::Lz4,
+        Self::ShuffleZstd,
+        Self::ShuffleLz4,
+    ];
 
     fn name(self) -> &'static str {
         match self {
@@ -73,7 +81,9 @@ impl Codec {
     /// What the codec makes of a chunk.
     fn compress(self, chunk: &[u8]) -> Result<Vec<u8>, String> {
         let shuffled = |chunk: &[u8]| -> Vec<u8> {
-            (0..4).flat_map(|byte| chunk.iter().skip(byte).step_by(4).copied()).collect()
+            (0..4)
+                .flat_map(|byte| chunk.iter().skip(byte).step_by(4).copied())
+                .collect()
         };
         let zstd = |chunk: &[u8]| zstd::bulk::compress(chunk, 3).map_err(|e| e.to_string());
         match self {
@@ -94,7 +104,10 @@ pub fn run() -> Outcome {
     let tiles = tiles(&bytes);
     let context = Context::new(Config::default(), None).map_err(|e| e.to_string())?;
     let mut out = vec![1; bytes.len()];
-    println!("{:20} {:>12} {:>12} {:>12} {:>12}", "filters", "of codec", "to memory", "of cache", "of steps");
+    println!(
+        "{:20} {:>12} {:>12} {:>12} {:>12}",
+        "filters", "of codec", "to memory", "of cache", "of steps"
+    );
     for codec in Codec::ALL {
         let uri = write(&context, &dir, codec, &cells)?;
         let chunks: Vec<Vec<u8>> = tiles
@@ -119,12 +132,19 @@ pub fn run() -> Outcome {
             }
             read(&context, &uri, &mut out)?;
             if out != bytes {
-                return Err(format!("{}: what was read is not what was written", codec.name()));
+                return Err(format!(
+                    "{}: what was read is not what was written",
+                    codec.name()
+                ));
             }
         }
         let [read, in_cache, to_memory, cache, fetch, place] = best;
         let share = |time: f64, known: bool| {
-            if known { format!("{:.0} %", time / read * 100.0) } else { "-".to_owned() }
+            if known {
+                format!("{:.0} %", time / read * 100.0)
+            } else {
+                "-".to_owned()
+            }
         };
         let coded = codec != Codec::None;
         println!(
@@ -162,7 +182,8 @@ fn tiles(bytes: &[u8]) -> Vec<Vec<u8>> {
     let places = (0..SIDE / TILE).flat_map(|y| (0..SIDE / TILE).map(move |x| (y, x)));
     let tile = |(y, x): (usize, usize)| {
         let rows = bytes.chunks_exact(row).skip(y * TILE).take(TILE);
-        rows.flat_map(|cells| cells.iter().skip(x * part).take(part).copied()).collect()
+        rows.flat_map(|cells| cells.iter().skip(x * part).take(part).copied())
+            .collect()
     };
     places.map(tile).collect()
 }
@@ -174,7 +195,10 @@ fn write(context: &Context, dir: &Path, codec: Codec, cells: &[f32]) -> Result<P
     }
     std::fs::create_dir_all(dir).map_err(|e| e.to_string())?;
     let text = uri.to_str().ok_or("the folder's name is not text")?;
-    let pipeline = Pipeline { filters: codec.filters(), ..Pipeline::default() };
+    let pipeline = Pipeline {
+        filters: codec.filters(),
+        ..Pipeline::default()
+    };
     let (last, tile) = (SIDE as i64 - 1, TILE as i64);
     let schema = ArraySchema::dense()
         .dimension("y", 0..=last, tile)
@@ -183,8 +207,8 @@ fn write(context: &Context, dir: &Path, codec: Codec, cells: &[f32]) -> Result<P
         .build()
         .map_err(|e| e.to_string())?;
     Array::create(context, text, schema).map_err(|e| e.to_string())?;
-    let columns =
-        ColumnSet::of([ColumnBuffers::of_values("v", cells.to_vec())]).map_err(|e| e.to_string())?;
+    let columns = ColumnSet::of([ColumnBuffers::of_values("v", cells.to_vec())])
+        .map_err(|e| e.to_string())?;
     let mut writer = Writer::open(context, text, WriteOptions::new()).map_err(|e| e.to_string())?;
     writer.write(&columns).map_err(|e| e.to_string())?;
     writer.finish().map_err(|e| e.to_string())?;
@@ -208,9 +232,17 @@ fn timed(work: impl FnOnce() -> Outcome) -> Result<f64, String> {
 fn read(context: &Context, uri: &Path, out: &mut [u8]) -> Outcome {
     let array = Array::open(context, &uri.to_string_lossy()).map_err(|e| e.to_string())?;
     let mut reader = Reader::new(&array, ReadOptions::new()).map_err(|e| e.to_string())?;
-    let mut columns = [ColumnMut { data: out, offsets: None, validity: None }];
+    let mut columns = [ColumnMut {
+        data: out,
+        offsets: None,
+        validity: None,
+    }];
     let progress = reader.read_into(&mut columns).map_err(|e| e.to_string())?;
-    if progress.complete { Ok(()) } else { Err("the read is not complete".into()) }
+    if progress.complete {
+        Ok(())
+    } else {
+        Err("the read is not complete".into())
+    }
 }
 
 /// Does `work` on all cores and returns the first error.
@@ -218,7 +250,9 @@ fn on_all_cores(work: impl Fn() -> Outcome + Sync) -> Outcome {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..cores).map(|_| scope.spawn(&work)).collect();
-        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a thread died".to_owned())?)
+        threads
+            .into_iter()
+            .try_for_each(|thread| thread.join().map_err(|_| "a thread died".to_owned())?)
     })
 }
 
@@ -237,7 +271,9 @@ fn decompress_chunk(
         Codec::Lz4 | Codec::ShuffleLz4 => {
             lz4_flex::block::decompress_into(chunk, out).map_err(|e| e.to_string())
         }
-        Codec::Zstd | Codec::ShuffleZstd => zstd.decompress_to_buffer(chunk, out).map_err(|e| e.to_string()),
+        Codec::Zstd | Codec::ShuffleZstd => zstd
+            .decompress_to_buffer(chunk, out)
+            .map_err(|e| e.to_string()),
     }
 }
 
@@ -248,7 +284,10 @@ fn decompress(codec: Codec, chunks: &[Vec<u8>], tile: usize) -> Outcome {
     on_all_cores(|| {
         let mut buffer = vec![1; CHUNK];
         let mut zstd = zstd::bulk::Decompressor::new().map_err(|e| e.to_string())?;
-        while let Some(tile) = chunks.chunks(by_tile).nth(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some(tile) = chunks
+            .chunks(by_tile)
+            .nth(next.fetch_add(1, Ordering::Relaxed))
+        {
             for chunk in tile {
                 decompress_chunk(codec, chunk, &mut buffer, &mut zstd)?;
                 std::hint::black_box(&buffer);
@@ -260,12 +299,17 @@ fn decompress(codec: Codec, chunks: &[Vec<u8>], tile: usize) -> Outcome {
 
 /// As [`decompress`], one chunk behind another into `out`.
 fn decompress_to_memory(codec: Codec, chunks: &[Vec<u8>], tile: usize, out: &mut [u8]) -> Outcome {
-    let work = std::sync::Mutex::new(out.chunks_mut(tile).zip(chunks.chunks(tile.div_ceil(CHUNK).max(1))));
+    let work = std::sync::Mutex::new(
+        out.chunks_mut(tile)
+            .zip(chunks.chunks(tile.div_ceil(CHUNK).max(1))),
+    );
     on_all_cores(|| {
         let mut zstd = zstd::bulk::Decompressor::new().map_err(|e| e.to_string())?;
         loop {
             let next = work.lock().map_err(|_| "a thread died")?.next();
-            let Some((mut out, chunks)) = next else { return Ok(()) };
+            let Some((mut out, chunks)) = next else {
+                return Ok(());
+            };
             for chunk in chunks {
                 let len = decompress_chunk(codec, chunk, out, &mut zstd)?;
                 out = out.split_at_mut(len).1;
@@ -276,15 +320,18 @@ fn decompress_to_memory(codec: Codec, chunks: &[Vec<u8>], tile: usize, out: &mut
 
 /// Reads a file's first bytes into `out`, as far as there are so many.
 fn copy(file: &File, out: &mut [u8]) -> Outcome {
-    let len =
-        usize::try_from(file.metadata().map_err(|e| e.to_string())?.len()).map_err(|e| e.to_string())?;
+    let len = usize::try_from(file.metadata().map_err(|e| e.to_string())?.len())
+        .map_err(|e| e.to_string())?;
     let len = len.min(out.len());
     let pieces = std::sync::Mutex::new(out.split_at_mut(len).0.chunks_mut(PIECE).enumerate());
     on_all_cores(|| {
         loop {
             let piece = pieces.lock().map_err(|_| "a thread died")?.next();
-            let Some((i, piece)) = piece else { return Ok(()) };
-            file.read_exact_at(piece, (i * PIECE) as u64).map_err(|e| e.to_string())?;
+            let Some((i, piece)) = piece else {
+                return Ok(());
+            };
+            file.read_exact_at(piece, (i * PIECE) as u64)
+                .map_err(|e| e.to_string())?;
         }
     })
 }
@@ -304,16 +351,25 @@ fn fetch(file: &File, pieces: usize) -> Outcome {
             let end = len.min(start + piece);
             for at in (start..end).step_by(CHUNK) {
                 let part = CHUNK.min((end - at) as usize);
-                file.read_exact_at(&mut buffer[..part], at).map_err(|e| e.to_string())?;
+                file.read_exact_at(&mut buffer[..part], at)
+                    .map_err(|e| e.to_string())?;
             }
         }
     })
 }
 
-/// Puts cells to the places of all tiles in `out`, from a chunk that stays in a cache and is decompressed.
+/// Puts cells to the places of all tiles in `out`, from a chunk that stays in a cache and is
+/// decompressed.
 fn place(codec: Codec, cells: &[u8], out: &mut [u8]) -> Outcome {
-    let filters = if codec.shuffles() { vec![Filter::Byteshuffle] } else { vec![] };
-    let pipeline = Pipeline { filters, ..Pipeline::default() };
+    let filters = if codec.shuffles() {
+        vec![Filter::Byteshuffle]
+    } else {
+        vec![]
+    };
+    let pipeline = Pipeline {
+        filters,
+        ..Pipeline::default()
+    };
     let ctx = FilterContext {
         version: FormatVersion::CURRENT,
         datatype: Datatype::Float32,
@@ -322,9 +378,13 @@ fn place(codec: Codec, cells: &[u8], out: &mut [u8]) -> Outcome {
     };
     let mut stored = Vec::new();
     let chunk = cells.get(..CHUNK).unwrap_or(cells);
-    pipeline.encode_tile(&ctx, chunk, None, &mut stored, &mut Scratch::new()).map_err(|e| e.to_string())?;
+    pipeline
+        .encode_tile(&ctx, chunk, None, &mut stored, &mut Scratch::new())
+        .map_err(|e| e.to_string())?;
     let parsed = TileChunks::parse(&stored).map_err(|e| e.to_string())?;
-    let [chunk] = parsed.chunks() else { return Err("the chunk is not one".into()) };
+    let [chunk] = parsed.chunks() else {
+        return Err("the chunk is not one".into());
+    };
     let (row, part) = (SIDE * 4, TILE * 4);
     let bands = std::sync::Mutex::new(out.chunks_mut(row * TILE));
     on_all_cores(|| {
@@ -335,15 +395,17 @@ fn place(codec: Codec, cells: &[u8], out: &mut [u8]) -> Outcome {
             for left in (0..row).step_by(part) {
                 let mut at = 0;
                 while at < TILE * part {
-                    let mut open =
-                        pipeline.open_chunk(&ctx, chunk, &mut scratch).map_err(|e| e.to_string())?;
+                    let mut open = pipeline
+                        .open_chunk(&ctx, chunk, &mut scratch)
+                        .map_err(|e| e.to_string())?;
                     let end = (at + CHUNK).min(TILE * part);
                     let start = at;
                     while at < end {
                         let (y, x) = (at / part, at % part);
                         let len = (part - x).min(end - at);
                         let cells = &mut band[y * row + left + x..][..len];
-                        open.copy_to(at - start, cells, true).map_err(|e| e.to_string())?;
+                        open.copy_to(at - start, cells, true)
+                            .map_err(|e| e.to_string())?;
                         at += len;
                     }
                 }

@@ -1,4 +1,5 @@
-//! The few C functions of libtiledb that the comparison calls, looked up in the reference's shared library.
+//! The few C functions of libtiledb that the comparison calls, looked up in the reference's shared
+//! library.
 
 use libloading::{Library, Symbol};
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -17,7 +18,8 @@ pub struct TileDb {
 /// Calls a C function that returns a status; an error has the library's own message.
 macro_rules! call {
     ($lib:expr, $name:literal, ($($ty:ty),*), $($arg:expr),*) => {{
-        // SAFETY: the signature is the one of the public C header, and the arguments outlive the call.
+        // SAFETY: the signature is the one of the public C header, and the arguments outlive the
+        // call.
         let status = unsafe {
             let f: libloading::Symbol<unsafe extern "C" fn(Handle, $($ty),*) -> c_int> = $lib.symbol($name)?;
             f($lib.ctx, $($arg),*)
@@ -33,7 +35,10 @@ impl TileDb {
         let path = Self::path()?;
         // SAFETY: loading the reference's library runs its own initialisers only.
         let library = unsafe { Library::new(&path) }.map_err(|e| e.to_string())?;
-        let mut this = Self { library, ctx: std::ptr::null_mut() };
+        let mut this = Self {
+            library,
+            ctx: std::ptr::null_mut(),
+        };
         let mut ctx: Handle = std::ptr::null_mut();
         // SAFETY: as declared in the public header: (config, out context).
         let status = unsafe {
@@ -50,9 +55,16 @@ impl TileDb {
     pub fn path() -> Result<PathBuf, String> {
         let python = crate::reference::python()?;
         let script = "import glob,os,tiledb;print(glob.glob(os.path.join(os.path.dirname(os.path.dirname(tiledb.__file__)),'tiledb.libs','libtiledb*.so*'))[0])";
-        let out = Command::new(python).args(["-c", script]).output().map_err(|e| e.to_string())?;
+        let out = Command::new(python)
+            .args(["-c", script])
+            .output()
+            .map_err(|e| e.to_string())?;
         let text = String::from_utf8_lossy(&out.stdout).trim().to_owned();
-        if text.is_empty() { Err("the reference has no libtiledb".into()) } else { Ok(text.into()) }
+        if text.is_empty() {
+            Err("the reference has no libtiledb".into())
+        } else {
+            Ok(text.into())
+        }
     }
 
     /// Looks a function up.
@@ -69,7 +81,8 @@ impl TileDb {
         if status == 0 {
             return Ok(());
         }
-        // SAFETY: signatures of the public header; the message is read before the error is leaked (the process ends).
+        // SAFETY: signatures of the public header; the message is read before the error is leaked
+        // (the process ends).
         unsafe {
             let mut error: Handle = std::ptr::null_mut();
             let mut text: *const c_char = std::ptr::null();
@@ -81,8 +94,11 @@ impl TileDb {
             if !error.is_null() {
                 message(error, &raw mut text);
             }
-            let text =
-                if text.is_null() { "?".into() } else { CStr::from_ptr(text).to_string_lossy().into_owned() };
+            let text = if text.is_null() {
+                "?".into()
+            } else {
+                CStr::from_ptr(text).to_string_lossy().into_owned()
+            };
             Err(format!("{what}: {text}"))
         }
     }

@@ -22,7 +22,13 @@ impl Azulejo {
     pub fn new(name: &str, uri: &str, buffers: Buffers) -> Result<Self, String> {
         let context = Context::new(Config::default(), None).map_err(|e| e.to_string())?;
         let array = Array::open(&context, uri).map_err(|e| e.to_string())?;
-        Ok(Self { context, uri: uri.into(), array, dense: is_dense(name), buffers })
+        Ok(Self {
+            context,
+            uri: uri.into(),
+            array,
+            dense: is_dense(name),
+            buffers,
+        })
     }
 
     fn options(&self, phase: &Phase, bounds: &[[i64; 2]]) -> ReadOptions {
@@ -35,14 +41,22 @@ impl Azulejo {
         let mut options = ReadOptions::new().layout(layout);
         if !bounds.is_empty() {
             let range = |&[lo, hi]: &[i64; 2]| {
-                if self.dense { Range::of(lo as i32, hi as i32) } else { Range::of(lo, hi) }
+                if self.dense {
+                    Range::of(lo as i32, hi as i32)
+                } else {
+                    Range::of(lo, hi)
+                }
             };
             options = options.subarray(Subarray::Box(
-                bounds.iter().map(|b| DimSelection::Ranges(vec![range(b)])).collect(),
+                bounds
+                    .iter()
+                    .map(|b| DimSelection::Ranges(vec![range(b)]))
+                    .collect(),
             ));
         }
         if let Some(below) = phase.below {
-            options = options.condition(Condition::compare("b", Comparison::Lt, below.to_le_bytes()));
+            options =
+                options.condition(Condition::compare("b", Comparison::Lt, below.to_le_bytes()));
         }
         options
     }
@@ -71,7 +85,11 @@ impl Engine for Azulejo {
             }
             loop {
                 let mut columns: Vec<ColumnMut<'_>> = (self.buffers.iter_mut())
-                    .map(|(_, data)| ColumnMut { data, offsets: None, validity: None })
+                    .map(|(_, data)| ColumnMut {
+                        data,
+                        offsets: None,
+                        validity: None,
+                    })
                     .collect();
                 let progress = reader.read_into(&mut columns).map_err(|e| e.to_string())?;
                 cells += progress.cells as u64;

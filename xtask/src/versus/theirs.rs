@@ -19,11 +19,21 @@ impl Reference {
         let lib = TileDb::load()?;
         let fields = (columns(name).iter().zip(buffers))
             .map(|((_, size), (name, data))| {
-                Ok((CString::new(name).map_err(|e| e.to_string())?, *size, data, 0))
+                Ok((
+                    CString::new(name).map_err(|e| e.to_string())?,
+                    *size,
+                    data,
+                    0,
+                ))
             })
             .collect::<Result<_, String>>()?;
         let uri = CString::new(uri).map_err(|e| e.to_string())?;
-        let mut this = Self { lib, uri, array: std::ptr::null_mut(), fields };
+        let mut this = Self {
+            lib,
+            uri,
+            array: std::ptr::null_mut(),
+            fields,
+        };
         this.open()?;
         Ok(this)
     }
@@ -35,7 +45,13 @@ impl Reference {
             lib.free("tiledb_array_free", self.array);
         }
         let mut array: Handle = std::ptr::null_mut();
-        call!(lib, "tiledb_array_alloc", (*const c_char, *mut Handle), self.uri.as_ptr(), &raw mut array)?;
+        call!(
+            lib,
+            "tiledb_array_alloc",
+            (*const c_char, *mut Handle),
+            self.uri.as_ptr(),
+            &raw mut array
+        )?;
         call!(lib, "tiledb_array_open", (Handle, c_int), array, 0)?;
         self.array = array;
         Ok(())
@@ -52,16 +68,35 @@ impl Engine for Reference {
         for bounds in &phase.boxes {
             let lib = &self.lib;
             let mut query: Handle = std::ptr::null_mut();
-            call!(lib, "tiledb_query_alloc", (Handle, c_int, *mut Handle), array, 0, &raw mut query)?;
+            call!(
+                lib,
+                "tiledb_query_alloc",
+                (Handle, c_int, *mut Handle),
+                array,
+                0,
+                &raw mut query
+            )?;
             let order = match phase.order {
                 Order::Row => 0,
                 Order::Col => 1,
                 Order::Global => 2,
                 Order::Unordered => 3,
             };
-            call!(lib, "tiledb_query_set_layout", (Handle, c_int), query, order)?;
+            call!(
+                lib,
+                "tiledb_query_set_layout",
+                (Handle, c_int),
+                query,
+                order
+            )?;
             let mut subarray: Handle = std::ptr::null_mut();
-            call!(lib, "tiledb_subarray_alloc", (Handle, *mut Handle), array, &raw mut subarray)?;
+            call!(
+                lib,
+                "tiledb_subarray_alloc",
+                (Handle, *mut Handle),
+                array,
+                &raw mut subarray
+            )?;
             for (d, [lo, hi]) in (0_u32..).zip(bounds) {
                 let (lo, hi) = (lo.to_le_bytes(), hi.to_le_bytes());
                 call!(
@@ -75,11 +110,22 @@ impl Engine for Reference {
                     std::ptr::null()
                 )?;
             }
-            call!(lib, "tiledb_query_set_subarray_t", (Handle, Handle), query, subarray)?;
+            call!(
+                lib,
+                "tiledb_query_set_subarray_t",
+                (Handle, Handle),
+                query,
+                subarray
+            )?;
             let mut condition: Handle = std::ptr::null_mut();
             if let Some(below) = phase.below {
                 let value = below.to_le_bytes();
-                call!(lib, "tiledb_query_condition_alloc", (*mut Handle), &raw mut condition)?;
+                call!(
+                    lib,
+                    "tiledb_query_condition_alloc",
+                    (*mut Handle),
+                    &raw mut condition
+                )?;
                 call!(
                     lib,
                     "tiledb_query_condition_init",
@@ -90,7 +136,13 @@ impl Engine for Reference {
                     4,
                     0
                 )?;
-                call!(lib, "tiledb_query_set_condition", (Handle, Handle), query, condition)?;
+                call!(
+                    lib,
+                    "tiledb_query_set_condition",
+                    (Handle, Handle),
+                    query,
+                    condition
+                )?;
             }
             loop {
                 for (name, _, data, size) in &mut self.fields {
@@ -107,12 +159,21 @@ impl Engine for Reference {
                 }
                 call!(lib, "tiledb_query_submit", (Handle), query)?;
                 let mut status: c_int = 0;
-                call!(lib, "tiledb_query_get_status", (Handle, *mut c_int), query, &raw mut status)?;
+                call!(
+                    lib,
+                    "tiledb_query_get_status",
+                    (Handle, *mut c_int),
+                    query,
+                    &raw mut status
+                )?;
                 let start = Instant::now();
                 for (_, _, data, size) in &self.fields {
                     sum = sum.wrapping_add(checksum(&data[..*size as usize]));
                 }
-                cells += self.fields.first().map_or(0, |(_, cell, _, size)| size / *cell as u64);
+                cells += self
+                    .fields
+                    .first()
+                    .map_or(0, |(_, cell, _, size)| size / *cell as u64);
                 summing += start.elapsed().as_secs_f64();
                 if status == 1 {
                     break;

@@ -1,7 +1,8 @@
 //! Tiles that the reference wrote, byte by byte.
 //!
-//! Made with TileDB-Py 0.36.1 (libtiledb 2.30.0, format version 22): a dense array of one tile with one attribute and
-//! offsets filtered by default; `stored` is the fragment's `a0.tdb` (`a0_var.tdb` for strings).
+//! Made with TileDB-Py 0.36.1 (libtiledb 2.30.0, format version 22): a dense array of one tile with
+//! one attribute and offsets filtered by default; `stored` is the fragment's `a0.tdb` (`a0_var.tdb`
+//! for strings).
 
 use crate::datatype::Datatype;
 
@@ -19,7 +20,8 @@ pub(super) struct KnownTile {
     pub(super) read: &'static str,
     /// The stored tile, in hex.
     pub(super) stored: &'static str,
-    /// Whether we are to write the same bytes: not where another implementation of the codec (or version of it) may differ.
+    /// Whether we are to write the same bytes: not where another implementation of the codec (or
+    /// version of it) may differ.
     pub(super) same_bytes: bool,
 }
 

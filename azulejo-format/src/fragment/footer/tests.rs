@@ -9,16 +9,28 @@ fn versions() -> impl Iterator<Item = FormatVersion> {
 /// Domains that occur in `version`, with a non-empty domain in each.
 fn cases(version: FormatVersion) -> Vec<(ArraySchema, NdRectangle)> {
     let numbers = schema(version, &[Datatype::Int32, Datatype::Int32]);
-    let box_ = NdRectangle { ranges: vec![Range::of(-3i32, 9), Range::of(0i32, 2)] };
+    let box_ = NdRectangle {
+        ranges: vec![Range::of(-3i32, 9), Range::of(0i32, 2)],
+    };
     let mut cases = vec![(numbers, box_)];
     if version.has_separate_dimensions() {
         let mixed = schema(version, &[Datatype::StringAscii, Datatype::Float64]);
-        cases.push((mixed, NdRectangle { ranges: vec![Range::new("", "zürich"), Range::of(-0.5, 1e9)] }));
+        cases.push((
+            mixed,
+            NdRectangle {
+                ranges: vec![Range::new("", "zürich"), Range::of(-0.5, 1e9)],
+            },
+        ));
     }
     cases
 }
 
-fn footer(version: FormatVersion, schema: &ArraySchema, domain: Option<NdRectangle>, more: bool) -> Footer {
+fn footer(
+    version: FormatVersion,
+    schema: &ArraySchema,
+    domain: Option<NdRectangle>,
+    more: bool,
+) -> Footer {
     let has_timestamps = more && version.has_cell_timestamps();
     let has_delete_metadata = more && version.has_delete_metadata();
     let slots = Slots::new(version, schema, has_timestamps, has_delete_metadata);
@@ -55,11 +67,16 @@ fn footer(version: FormatVersion, schema: &ArraySchema, domain: Option<NdRectang
         mins: list(true, dims).to_vec(),
         maxs: list(true, dims).to_vec(),
     };
-    let unknown = OptionalSection::Unknown { id: 77, data: vec![1, 2, 3] };
+    let unknown = OptionalSection::Unknown {
+        id: 77,
+        data: vec![1, 2, 3],
+    };
     let optional = version.has_optional_sections() && more;
     Footer {
         version,
-        schema_name: version.has_schema_evolution().then(|| "__1_1_0123456789abcdef".into()),
+        schema_name: version
+            .has_schema_evolution()
+            .then(|| "__1_1_0123456789abcdef".into()),
         dense: false,
         non_empty_domain: domain,
         sparse_tile_num: 3,
@@ -71,7 +88,11 @@ fn footer(version: FormatVersion, schema: &ArraySchema, domain: Option<NdRectang
         file_var_sizes,
         file_validity_sizes,
         sections,
-        optional_sections: if optional { vec![unknown, bounds] } else { Vec::new() },
+        optional_sections: if optional {
+            vec![unknown, bounds]
+        } else {
+            Vec::new()
+        },
         offset: None,
     }
 }
@@ -85,10 +106,18 @@ fn the_usual_length_is_that_of_footers_with_bounds_of_one_size() {
         let len = bytes.len() + Footer::encode_trailer(version, &schema, bytes.len() as u64).len();
         let name_len = footer.schema_name.as_ref().map_or(0, String::len);
         let usual = Footer::usual_len(version, &schema, name_len, false);
-        let spare = if version.has_optional_sections() { 12 + 16 * 2 } else { 0 };
+        let spare = if version.has_optional_sections() {
+            12 + 16 * 2
+        } else {
+            0
+        };
         assert_eq!(usual, len as u64 + spare, "{version}");
         let consolidated = Footer::usual_len(version, &schema, name_len, true);
-        assert_eq!(consolidated > usual, version.has_cell_timestamps(), "{version}");
+        assert_eq!(
+            consolidated > usual,
+            version.has_cell_timestamps(),
+            "{version}"
+        );
     }
 }
 
@@ -100,7 +129,10 @@ fn round_trips_in_all_versions() {
                 let footer = footer(version, &schema, Some(domain.clone()), more);
                 let bytes = footer.encode(&schema).unwrap();
                 assert_eq!(Footer::decode(&bytes, &schema, None).unwrap(), footer);
-                assert_eq!(Footer::peek_schema_name(&bytes).unwrap(), footer.schema_name.as_deref());
+                assert_eq!(
+                    Footer::peek_schema_name(&bytes).unwrap(),
+                    footer.schema_name.as_deref()
+                );
             }
         }
     }
@@ -144,8 +176,13 @@ fn it_is_found_at_the_end_of_the_file() {
             file.extend_from_slice(&bytes);
             file.extend(Footer::encode_trailer(version, &schema, bytes.len() as u64));
             let size = file.len() as u64;
-            let found = LocatedFooter::Found { offset: 5000, bytes: &bytes };
-            let locate = |tail: &'_ [u8]| match Footer::locate(tail, size, version, Some(&schema)).unwrap() {
+            let found = LocatedFooter::Found {
+                offset: 5000,
+                bytes: &bytes,
+            };
+            let locate = |tail: &'_ [u8]| match Footer::locate(tail, size, version, Some(&schema))
+                .unwrap()
+            {
                 LocatedFooter::Found { offset, bytes } => Ok((offset, bytes.to_vec())),
                 LocatedFooter::NeedMore(more) => Err(more),
             };
@@ -182,7 +219,10 @@ fn a_length_that_exceeds_the_file_is_an_error() {
     }
     assert!(Footer::locate(&[], 0, version, None).is_err());
     assert!(Footer::locate(&[0; 4], 4, version, None).is_err());
-    assert_eq!(Footer::locate(&[], 100, version, None), Ok(LocatedFooter::NeedMore(8)));
+    assert_eq!(
+        Footer::locate(&[], 100, version, None),
+        Ok(LocatedFooter::NeedMore(8))
+    );
 }
 
 #[test]
@@ -194,13 +234,22 @@ fn sections_end_where_the_next_begins() {
     let range = |footer: &Footer, section| footer.section_range(section).map(|r| (r.start, r.end));
     let first = footer.sections.tile_offsets[0];
     assert_eq!(range(&footer, Section::RTree), Some((0, Some(first))));
-    assert_eq!(range(&footer, Section::TileOffsets(Field::Attribute(0))), Some((first, Some(first + 7))));
-    assert_eq!(range(&footer, Section::ProcessedConditions), Some((last, None)));
+    assert_eq!(
+        range(&footer, Section::TileOffsets(Field::Attribute(0))),
+        Some((first, Some(first + 7)))
+    );
+    assert_eq!(
+        range(&footer, Section::ProcessedConditions),
+        Some((last, None))
+    );
     assert_eq!(range(&footer, Section::TileMins(Field::Attribute(3))), None);
     assert_eq!(range(&footer, Section::GlobalOrderMins(0)), None);
     let len = footer.encode(&schema).unwrap().len() as u64;
     footer.set_file_size(last + 5 + len + 8, &schema).unwrap();
-    assert_eq!(range(&footer, Section::ProcessedConditions), Some((last, Some(last + 5))));
+    assert_eq!(
+        range(&footer, Section::ProcessedConditions),
+        Some((last, Some(last + 5)))
+    );
     assert!(footer.set_file_size(last - 1 + len + 8, &schema).is_err());
     assert!(footer.set_file_size(3, &schema).is_err());
 }
@@ -210,7 +259,11 @@ fn cells_of_tiles() {
     let version = FormatVersion::CURRENT;
     let (schema, domain) = cases(version).remove(0);
     let mut footer = footer(version, &schema, Some(domain), false);
-    let tiles = |footer: &Footer| (0..4).map(|t| footer.sparse_tile_cell_num(t, 100)).collect::<Vec<_>>();
+    let tiles = |footer: &Footer| {
+        (0..4)
+            .map(|t| footer.sparse_tile_cell_num(t, 100))
+            .collect::<Vec<_>>()
+    };
     assert_eq!(tiles(&footer), [100, 100, 42, 0]);
     assert_eq!(footer.sparse_cell_num(100), 242);
     footer.last_tile_cell_num = 0;

@@ -13,24 +13,36 @@ fn sample(version: FormatVersion, schema: &ArraySchema) -> FragmentMetadata {
     let all = slots.len();
     let mut rtree = RTreeBuilder::new(&schema.domain);
     for tile in 0..TILES as i64 {
-        rtree.push(&[Range::of(tile, tile + 2).as_ref(), Range::new("a", "b").as_ref()]).unwrap();
+        rtree
+            .push(&[
+                Range::of(tile, tile + 2).as_ref(),
+                Range::new("a", "b").as_ref(),
+            ])
+            .unwrap();
     }
     let fields: Vec<FieldMetadata> = slots
         .fields()
         .enumerate()
         .map(|(slot, field)| {
             let mut metadata = FieldMetadata::empty(field, schema);
-            let offsets =
-                |step: u64, size| TileOffsets::new((0..TILES as u64).map(|i| i * step).collect(), size);
+            let offsets = |step: u64, size| {
+                TileOffsets::new((0..TILES as u64).map(|i| i * step).collect(), size)
+            };
             metadata.offsets = offsets(slot as u64, 500).unwrap();
             metadata.var_offsets = offsets(3, 501).unwrap();
-            metadata.var_sizes = TileSizes { sizes: vec![9; TILES] };
+            metadata.var_sizes = TileSizes {
+                sizes: vec![9; TILES],
+            };
             if version.has_nullable() {
                 metadata.validity_offsets = offsets(4, 502).unwrap();
             }
             if version.has_tile_stats() {
-                metadata.sums = TileSums { bits: vec![5; TILES] };
-                metadata.null_counts = TileNullCounts { counts: vec![slot as u64; TILES] };
+                metadata.sums = TileSums {
+                    bits: vec![5; TILES],
+                };
+                metadata.null_counts = TileNullCounts {
+                    counts: vec![slot as u64; TILES],
+                };
                 if let TileBounds::Fixed { cell_size, values } = &mut metadata.mins {
                     values.resize(TILES * *cell_size, 1);
                 }
@@ -38,17 +50,32 @@ fn sample(version: FormatVersion, schema: &ArraySchema) -> FragmentMetadata {
             metadata
         })
         .collect();
-    let stats = |slot: usize| FieldStats { min: vec![slot as u8], max: vec![], sum_bits: 1, null_count: 2 };
+    let stats = |slot: usize| FieldStats {
+        min: vec![slot as u8],
+        max: vec![],
+        sum_bits: 1,
+        null_count: 2,
+    };
     let has_stats = version.has_fragment_stats() && !version.may_lack_fragment_stats();
-    let bounds = TileBounds::Var { offsets: vec![0; TILES], values: b"x".to_vec() };
-    let fixed = TileBounds::Fixed { cell_size: 8, values: vec![3; 8 * TILES] };
+    let bounds = TileBounds::Var {
+        offsets: vec![0; TILES],
+        values: b"x".to_vec(),
+    };
+    let fixed = TileBounds::Fixed {
+        cell_size: 8,
+        values: vec![3; 8 * TILES],
+    };
     let optional = version.has_optional_sections();
     FragmentMetadata {
         footer: Footer {
             version,
-            schema_name: version.has_schema_evolution().then(|| "__1_1_ab".to_owned()),
+            schema_name: version
+                .has_schema_evolution()
+                .then(|| "__1_1_ab".to_owned()),
             dense: false,
-            non_empty_domain: Some(NdRectangle { ranges: vec![Range::of(0i64, 13), Range::new("a", "b")] }),
+            non_empty_domain: Some(NdRectangle {
+                ranges: vec![Range::of(0i64, 13), Range::new("a", "b")],
+            }),
             sparse_tile_num: TILES as u64,
             last_tile_cell_num: 7,
             has_timestamps: timestamps,
@@ -59,7 +86,10 @@ fn sample(version: FormatVersion, schema: &ArraySchema) -> FragmentMetadata {
             file_validity_sizes: vec![502; if version.has_nullable() { all } else { 0 }].into(),
             sections: SectionOffsets::default(),
             optional_sections: if optional {
-                vec![OptionalSection::TileGlobalOrderBounds { mins: Vec::new(), maxs: Vec::new() }]
+                vec![OptionalSection::TileGlobalOrderBounds {
+                    mins: Vec::new(),
+                    maxs: Vec::new(),
+                }]
             } else {
                 Vec::new()
             },
@@ -67,9 +97,19 @@ fn sample(version: FormatVersion, schema: &ArraySchema) -> FragmentMetadata {
         },
         rtree: rtree.build(),
         fields,
-        stats: FragmentStats { fields: if has_stats { (0..all).map(stats).collect() } else { Vec::new() } },
+        stats: FragmentStats {
+            fields: if has_stats {
+                (0..all).map(stats).collect()
+            } else {
+                Vec::new()
+            },
+        },
         processed_conditions: ProcessedConditions {
-            names: if version.has_deletes() { vec!["__commits/__1_1_ab_22.del".into()] } else { Vec::new() },
+            names: if version.has_deletes() {
+                vec!["__commits/__1_1_ab_22.del".into()]
+            } else {
+                Vec::new()
+            },
         },
         global_order: if optional {
             vec![(fixed.clone(), fixed), (bounds.clone(), bounds)]
@@ -119,7 +159,12 @@ fn sections_lie_in_the_order_of_writers() {
         &s.tile_null_counts,
     ];
     let mut offsets: Vec<u64> = lists.into_iter().flatten().copied().collect();
-    offsets.extend(s.fragment_stats.iter().chain(&s.processed_conditions).chain(&metadata.footer.offset));
+    offsets.extend(
+        s.fragment_stats
+            .iter()
+            .chain(&s.processed_conditions)
+            .chain(&metadata.footer.offset),
+    );
     assert_eq!(offsets[0], 0);
     assert!(offsets.is_sorted_by(|a, b| a < b), "{offsets:?}");
     // Each section ends where the next begins.

@@ -1,4 +1,5 @@
-//! Which tiles meet a set of ranges: one walk down the tree, a level at a time, a dimension at a time.
+//! Which tiles meet a set of ranges: one walk down the tree, a level at a time, a dimension at a
+//! time.
 
 use super::{Bounds, RTree};
 use crate::datatype::{Datatype, Native, dispatch};
@@ -10,7 +11,8 @@ use std::cmp::Ordering;
 pub enum DimensionRanges<'a> {
     /// All of it.
     All,
-    /// The union of these; in any order, they may overlap. An empty upper bound of a string range means no bound.
+    /// The union of these; in any order, they may overlap. An empty upper bound of a string range
+    /// means no bound.
     Ranges(&'a [Range]),
 }
 
@@ -24,11 +26,13 @@ pub struct TileOverlap {
 }
 
 impl RTree {
-    /// The tiles whose boxes meet the ranges, one [`DimensionRanges`] a dimension, in increasing order. Missing
-    /// dimensions count as [`DimensionRanges::All`].
+    /// The tiles whose boxes meet the ranges, one [`DimensionRanges`] a dimension, in increasing
+    /// order. Missing dimensions count as [`DimensionRanges::All`].
     #[must_use]
     pub fn overlapping_tiles(&self, ranges: &[DimensionRanges<'_>]) -> Vec<TileOverlap> {
-        let Some(root) = self.levels.first() else { return Vec::new() };
+        let Some(root) = self.levels.first() else {
+            return Vec::new();
+        };
         let tests: Vec<(usize, RangeSet)> = self
             .datatypes
             .iter()
@@ -39,8 +43,12 @@ impl RTree {
                 DimensionRanges::Ranges(ranges) => Some((d, RangeSet::new(*datatype, ranges))),
             })
             .collect();
-        let mut found: Vec<TileOverlap> =
-            (0..root.len).map(|tile| TileOverlap { tile, covered: tests.is_empty() }).collect();
+        let mut found: Vec<TileOverlap> = (0..root.len)
+            .map(|tile| TileOverlap {
+                tile,
+                covered: tests.is_empty(),
+            })
+            .collect();
         let fanout = self.fanout as usize;
         for (depth, level) in self.levels.iter().enumerate() {
             if depth > 0 {
@@ -48,14 +56,24 @@ impl RTree {
                     .iter()
                     .flat_map(|parent| {
                         let first = parent.tile.saturating_mul(fanout);
-                        (first..first.saturating_add(fanout).min(level.len))
-                            .map(|tile| TileOverlap { tile, covered: parent.covered })
+                        (first..first.saturating_add(fanout).min(level.len)).map(|tile| {
+                            TileOverlap {
+                                tile,
+                                covered: parent.covered,
+                            }
+                        })
                     })
                     .collect();
             }
             let mut relations: Vec<Relation> = found
                 .iter()
-                .map(|node| if node.covered { Relation::Decided } else { Relation::Covered })
+                .map(|node| {
+                    if node.covered {
+                        Relation::Decided
+                    } else {
+                        Relation::Covered
+                    }
+                })
                 .collect();
             for (dimension, set) in &tests {
                 if let Some(bounds) = level.bounds.get(*dimension) {
@@ -84,8 +102,9 @@ enum Relation {
     Disjoint,
 }
 
-/// Ranges of one dimension, sorted by lower bound, each with the greatest upper bound up to it: the ranges that start
-/// at or before a value reach to that bound, so one binary search answers both questions.
+/// Ranges of one dimension, sorted by lower bound, each with the greatest upper bound up to it: the
+/// ranges that start at or before a value reach to that bound, so one binary search answers both
+/// questions.
 enum RangeSet {
     Numbers(NumberRanges),
     Strings(Vec<(Vec<u8>, Option<Vec<u8>>)>),
@@ -109,7 +128,9 @@ impl RangeSet {
             for (_, end) in &mut sorted {
                 match &reach {
                     Some(None) => *end = None,
-                    Some(Some(far)) if end.as_ref().is_some_and(|end| end < far) => *end = Some(far.clone()),
+                    Some(Some(far)) if end.as_ref().is_some_and(|end| end < far) => {
+                        *end = Some(far.clone())
+                    }
                     Some(Some(_)) | None => {}
                 }
                 reach = Some(end.clone());
@@ -122,8 +143,13 @@ impl RangeSet {
             let mut bytes = Vec::with_capacity(2 * T::SIZE * sorted.len());
             let mut reach: Option<T> = None;
             for (start, end) in sorted {
-                let far = reach
-                    .map_or(end, |far| if far.total_order(&end) == Ordering::Greater { far } else { end });
+                let far = reach.map_or(end, |far| {
+                    if far.total_order(&end) == Ordering::Greater {
+                        far
+                    } else {
+                        end
+                    }
+                });
                 reach = Some(far);
                 let pair = Range::of(start, far);
                 bytes.extend_from_slice(&pair.start);
@@ -143,14 +169,19 @@ impl RangeSet {
             }
             (Self::Strings(set), _) => {
                 for (node, relation) in undecided(nodes, relations) {
-                    let Some(mbr) = bounds.get(node.tile) else { continue };
+                    let Some(mbr) = bounds.get(node.tile) else {
+                        continue;
+                    };
                     // The farthest reach of the ranges that start at or before a value.
                     let reaches = |from: &[u8], to: &[u8]| {
                         let upto = set.partition_point(|(start, _)| start.as_slice() <= from);
                         let far = upto.checked_sub(1).and_then(|i| set.get(i));
-                        far.is_some_and(|(_, end)| end.as_ref().is_none_or(|end| end.as_slice() >= to))
+                        far.is_some_and(|(_, end)| {
+                            end.as_ref().is_none_or(|end| end.as_slice() >= to)
+                        })
                     };
-                    *relation = relation.and(reaches(mbr.end, mbr.start), || reaches(mbr.start, mbr.end));
+                    *relation =
+                        relation.and(reaches(mbr.end, mbr.start), || reaches(mbr.start, mbr.end));
                 }
             }
             (Self::Numbers(_), Bounds::Var { .. }) => {}
@@ -172,22 +203,34 @@ fn undecided<'a>(
     nodes: &'a [TileOverlap],
     relations: &'a mut [Relation],
 ) -> impl Iterator<Item = (&'a TileOverlap, &'a mut Relation)> {
-    nodes.iter().zip(relations).filter(|(_, r)| !matches!(r, Relation::Decided | Relation::Disjoint))
+    nodes
+        .iter()
+        .zip(relations)
+        .filter(|(_, r)| !matches!(r, Relation::Decided | Relation::Disjoint))
 }
 
-fn narrow_numbers<T: Native>(set: &[u8], bounds: &[u8], nodes: &[TileOverlap], relations: &mut [Relation]) {
+fn narrow_numbers<T: Native>(
+    set: &[u8],
+    bounds: &[u8],
+    nodes: &[TileOverlap],
+    relations: &mut [Relation],
+) {
     let pair = |bytes: &[u8], i: usize| -> Option<(T, T)> {
         let (start, end) = bytes.get(2 * T::SIZE * i..)?.split_at_checked(T::SIZE)?;
         (end.len() >= T::SIZE).then(|| (T::read(start), T::read(end)))
     };
-    let set: Vec<(T, T)> = (0..set.len() / (2 * T::SIZE)).filter_map(|i| pair(set, i)).collect();
+    let set: Vec<(T, T)> = (0..set.len() / (2 * T::SIZE))
+        .filter_map(|i| pair(set, i))
+        .collect();
     let reaches = |from: &T, to: &T| {
         let upto = set.partition_point(|(start, _)| start.total_order(from) != Ordering::Greater);
         let far = upto.checked_sub(1).and_then(|i| set.get(i));
         far.is_some_and(|(_, end)| end.total_order(to) != Ordering::Less)
     };
     for (node, relation) in undecided(nodes, relations) {
-        let Some((start, end)) = pair(bounds, node.tile) else { continue };
+        let Some((start, end)) = pair(bounds, node.tile) else {
+            continue;
+        };
         *relation = relation.and(reaches(&end, &start), || reaches(&start, &end));
     }
 }

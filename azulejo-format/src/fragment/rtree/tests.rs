@@ -15,7 +15,10 @@ fn tree(datatypes: &[Datatype], tiles: &[Vec<Range>]) -> RTree {
 }
 
 fn text(value: u8) -> Vec<u8> {
-    vec![b'a'; usize::from(value % 5)].into_iter().chain([b'a' + value % 20]).collect()
+    vec![b'a'; usize::from(value % 5)]
+        .into_iter()
+        .chain([b'a' + value % 20])
+        .collect()
 }
 
 fn number_range() -> impl Strategy<Value = Range> {
@@ -25,7 +28,11 @@ fn number_range() -> impl Strategy<Value = Range> {
 fn text_range() -> impl Strategy<Value = Range> {
     (0u8..40, 0u8..40).prop_map(|(a, b)| {
         let (a, b) = (text(a), text(b));
-        if a <= b { Range::new(a, b) } else { Range::new(b, a) }
+        if a <= b {
+            Range::new(a, b)
+        } else {
+            Range::new(b, a)
+        }
     })
 }
 
@@ -87,12 +94,17 @@ proptest! {
 #[test]
 fn strings_without_an_upper_bound_reach_to_the_end() {
     let datatypes = [Datatype::StringAscii];
-    let tiles: Vec<Vec<Range>> = ["a", "k", "x"].map(|s| vec![Range::new(s, format!("{s}z"))]).to_vec();
+    let tiles: Vec<Vec<Range>> = ["a", "k", "x"]
+        .map(|s| vec![Range::new(s, format!("{s}z"))])
+        .to_vec();
     let tree = tree(&datatypes, &tiles);
     let found = |start: &str, end: &str| {
         let ranges = [Range::new(start, end), Range::new("b", "c")];
         let found = tree.overlapping_tiles(&[DimensionRanges::Ranges(&ranges)]);
-        found.iter().map(|t| (t.tile, t.covered)).collect::<Vec<_>>()
+        found
+            .iter()
+            .map(|t| (t.tile, t.covered))
+            .collect::<Vec<_>>()
     };
     assert_eq!(found("k", ""), [(1, true), (2, true)]);
     assert_eq!(found("", ""), [(0, true), (1, true), (2, true)]);
@@ -104,28 +116,47 @@ fn strings_without_an_upper_bound_reach_to_the_end() {
 fn a_selection_of_nothing_finds_nothing() {
     let tree = tree(&[Datatype::Int32], &[vec![Range::of(0, 9)]]);
     assert_eq!(tree.overlapping_tiles(&[DimensionRanges::Ranges(&[])]), []);
-    let all = vec![TileOverlap { tile: 0, covered: true }];
+    let all = vec![TileOverlap {
+        tile: 0,
+        covered: true,
+    }];
     assert_eq!(tree.overlapping_tiles(&[]), all);
     assert_eq!(tree.overlapping_tiles(&[DimensionRanges::All]), all);
     for tile in [1, usize::MAX / 2 + 1, usize::MAX] {
         assert_eq!(tree.tile_range(tile, 0), None);
     }
-    assert_eq!(RTree::empty(&domain(&[Datatype::Int32])).overlapping_tiles(&[]), []);
+    assert_eq!(
+        RTree::empty(&domain(&[Datatype::Int32])).overlapping_tiles(&[]),
+        []
+    );
 }
 
 #[test]
 fn every_version_round_trips_and_survives_damage() {
     for version in FormatVersion::all() {
-        let datatypes = if version.has_separate_dimensions() { &MIXED[..] } else { &[Datatype::Int32; 2] };
+        let datatypes = if version.has_separate_dimensions() {
+            &MIXED[..]
+        } else {
+            &[Datatype::Int32; 2]
+        };
         let range = |i: i32, datatype: &Datatype| match datatype {
             Datatype::Int32 => Range::of(i, i + 2),
             Datatype::Float64 => Range::of(f64::from(i), f64::from(i) + 0.5),
             _ => Range::new(text(i as u8), b"zz".to_vec()),
         };
-        let tiles: Vec<Vec<Range>> =
-            (0..23).map(|i| datatypes.iter().map(|datatype| range(i, datatype)).collect()).collect();
+        let tiles: Vec<Vec<Range>> = (0..23)
+            .map(|i| {
+                datatypes
+                    .iter()
+                    .map(|datatype| range(i, datatype))
+                    .collect()
+            })
+            .collect();
         let tree = tree(datatypes, &tiles);
-        assert_eq!((tree.height(), tree.level_len(0), tree.level_len(1)), (3, 1, 3));
+        assert_eq!(
+            (tree.height(), tree.level_len(0), tree.level_len(1)),
+            (3, 1, 3)
+        );
         assert_eq!(tree.range(0, 0, 0).unwrap(), Range::of(0, 24).as_ref());
         assert_eq!(tree.bounding_box().unwrap().ranges[0], Range::of(0, 24));
         let bytes = tree.encode(version);

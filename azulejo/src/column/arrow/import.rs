@@ -1,9 +1,10 @@
 //! Arrow record batches as columns of a write: the way back from the parent module's table.
 //!
-//! What a column becomes is decided by the array it goes to, not by Arrow's type alone: timestamps, dates and durations
-//! become ticks of the array's unit (an error where they would lose precision), dictionaries become indices of the
-//! attribute's enumeration or plain values, text and bytes become cells of varying or of fixed length. Numbers are taken
-//! as they are, without a copy, and must have the array's type.
+//! What a column becomes is decided by the array it goes to, not by Arrow's type alone: timestamps,
+//! dates and durations become ticks of the array's unit (an error where they would lose precision),
+//! dictionaries become indices of the attribute's enumeration or plain values, text and bytes
+//! become cells of varying or of fixed length. Numbers are taken as they are, without a copy, and
+//! must have the array's type.
 
 use super::{ArrowOptions, Form, Ticks, form_of};
 use crate::column::{ColumnBuffers, ColumnBuilder, ColumnSet, ColumnType, datetime};
@@ -44,33 +45,52 @@ impl ArrowImporter {
     pub fn new(types: impl IntoIterator<Item = ColumnType>) -> Self {
         let target = |column_type: ColumnType| {
             let values = column_type.enumeration.iter().flat_map(|e| e.values());
-            let labels = values.zip(0..).map(|(value, index)| (value.to_vec(), index)).collect();
-            Target { column_type, labels }
+            let labels = values
+                .zip(0..)
+                .map(|(value, index)| (value.to_vec(), index))
+                .collect();
+            Target {
+                column_type,
+                labels,
+            }
         };
-        Self { targets: types.into_iter().map(target).collect() }
+        Self {
+            targets: types.into_iter().map(target).collect(),
+        }
     }
 
     /// The columns of a batch, in its order.
     ///
     /// # Errors
     /// [`Error::SchemaMismatch`] for columns that are not known or of a type that does not fit;
-    /// [`Error::InvalidArgument`] for values that do not, naming the first: nulls where there are none, labels that the
-    /// enumeration does not have, times between two ticks.
+    /// [`Error::InvalidArgument`] for values that do not, naming the first: nulls where there are
+    /// none, labels that the enumeration does not have, times between two ticks.
     pub fn convert(&self, batch: &RecordBatch) -> Result<ColumnSet> {
         let schema = batch.schema();
-        let columns = schema.fields().iter().zip(batch.columns()).map(|(field, array)| {
-            let target =
-                self.targets.iter().find(|t| *t.column_type.name == **field.name()).ok_or_else(|| {
-                    let names: Vec<&str> = self.targets.iter().map(|t| &*t.column_type.name).collect();
-                    Error::SchemaMismatch(format!(
-                        "column {:?} is no field of the array; it has {}",
-                        field.name(),
-                        names.join(", ")
-                    ))
-                })?;
-            target.column(array)
-        });
-        Ok(ColumnSet { cell_num: batch.num_rows(), columns: columns.collect::<Result<_>>()? })
+        let columns = schema
+            .fields()
+            .iter()
+            .zip(batch.columns())
+            .map(|(field, array)| {
+                let target = self
+                    .targets
+                    .iter()
+                    .find(|t| *t.column_type.name == **field.name())
+                    .ok_or_else(|| {
+                        let names: Vec<&str> =
+                            self.targets.iter().map(|t| &*t.column_type.name).collect();
+                        Error::SchemaMismatch(format!(
+                            "column {:?} is no field of the array; it has {}",
+                            field.name(),
+                            names.join(", ")
+                        ))
+                    })?;
+                target.column(array)
+            });
+        Ok(ColumnSet {
+            cell_num: batch.num_rows(),
+            columns: columns.collect::<Result<_>>()?,
+        })
     }
 }
 
@@ -89,7 +109,10 @@ impl Target {
     }
 
     fn wrong(&self, cell: usize, what: &str) -> Error {
-        Error::InvalidArgument(format!("column {:?}: cell {cell} {what}", self.column_type.name))
+        Error::InvalidArgument(format!(
+            "column {:?}: cell {cell} {what}",
+            self.column_type.name
+        ))
     }
 
     fn column(&self, array: &ArrayRef) -> Result<ColumnBuffers> {
@@ -129,7 +152,11 @@ impl Target {
     }
 
     /// Values and offsets of the cells; those of null cells are anything.
-    fn values(&self, array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<(Buffer, Option<Vec<u64>>)> {
+    fn values(
+        &self,
+        array: &ArrayRef,
+        nulls: Option<&NullBuffer>,
+    ) -> Result<(Buffer, Option<Vec<u64>>)> {
         let kind = &self.column_type;
         if let Some(dictionary) = array.as_any_dictionary_opt() {
             return self.dictionary(dictionary.keys(), dictionary.values(), nulls);
@@ -142,13 +169,20 @@ impl Target {
         }
         let mismatch = || self.mismatch(array.data_type());
         match array.data_type() {
-            DataType::FixedSizeList(..) | DataType::List(_) | DataType::LargeList(_) => self.lists(array),
+            DataType::FixedSizeList(..) | DataType::List(_) | DataType::LargeList(_) => {
+                self.lists(array)
+            }
             DataType::Boolean => {
                 let fits = matches!(kind.datatype.physical(), Physical::U8 | Physical::I8);
                 if !fits || kind.cell_val_num != CellValNum::ONE {
                     return Err(mismatch());
                 }
-                let bits = array.as_boolean().values().iter().map(u8::from).collect::<Vec<u8>>();
+                let bits = array
+                    .as_boolean()
+                    .values()
+                    .iter()
+                    .map(u8::from)
+                    .collect::<Vec<u8>>();
                 Ok((Buffer::from_vec(bits), None))
             }
             _ if kind.cell_val_num != CellValNum::ONE => Err(mismatch()),
@@ -189,19 +223,32 @@ impl Target {
         let values: Cow<'_, [i64]> = match data.data_type().primitive_width() {
             Some(4) => {
                 let buffer = data.buffer::<i32>(0);
-                buffer.iter().take(data.len()).map(|&v| i64::from(v)).collect::<Vec<_>>().into()
+                buffer
+                    .iter()
+                    .take(data.len())
+                    .map(|&v| i64::from(v))
+                    .collect::<Vec<_>>()
+                    .into()
             }
-            Some(8) => data.buffer::<i64>(0).get(..data.len()).unwrap_or_default().into(),
+            Some(8) => data
+                .buffer::<i64>(0)
+                .get(..data.len())
+                .unwrap_or_default()
+                .into(),
             _ => return Err(self.mismatch(array.data_type())),
         };
         let mut ticks = Vec::with_capacity(values.len());
-        let convert = converter(unit, kind.datatype).ok_or_else(|| self.mismatch(array.data_type()))?;
+        let convert =
+            converter(unit, kind.datatype).ok_or_else(|| self.mismatch(array.data_type()))?;
         for (cell, &value) in values.iter().enumerate() {
             ticks.push(match convert(value) {
                 _ if nulls.is_some_and(|nulls| nulls.is_null(cell)) => 0,
                 Some(tick) => tick,
                 None => {
-                    return Err(self.wrong(cell, &format!("({value}) is no whole tick of {}", kind.datatype)));
+                    return Err(self.wrong(
+                        cell,
+                        &format!("({value}) is no whole tick of {}", kind.datatype),
+                    ));
                 }
             });
         }
@@ -225,25 +272,39 @@ impl Target {
                 return Err(mismatch());
             }
             let start = list.value_offset(0).max(0) as usize;
-            return Ok((item(&list.values().slice(start, list.len() * n as usize))?, None));
+            return Ok((
+                item(&list.values().slice(start, list.len() * n as usize))?,
+                None,
+            ));
         }
         if kind.cell_val_num != CellValNum::Var {
             return Err(mismatch());
         }
         let (values, ends): (&ArrayRef, Vec<u64>) =
             match (array.as_list_opt::<i32>(), array.as_list_opt::<i64>()) {
-                (Some(list), _) => {
-                    (list.values(), list.value_offsets().iter().map(|&o| o.max(0) as u64).collect())
-                }
-                (_, Some(list)) => {
-                    (list.values(), list.value_offsets().iter().map(|&o| o.max(0) as u64).collect())
-                }
+                (Some(list), _) => (
+                    list.values(),
+                    list.value_offsets()
+                        .iter()
+                        .map(|&o| o.max(0) as u64)
+                        .collect(),
+                ),
+                (_, Some(list)) => (
+                    list.values(),
+                    list.value_offsets()
+                        .iter()
+                        .map(|&o| o.max(0) as u64)
+                        .collect(),
+                ),
                 _ => return Err(mismatch()),
             };
         let first = ends.first().copied().unwrap_or(0);
         let last = ends.last().copied().unwrap_or(0);
         let data = item(&values.slice(first as usize, (last - first) as usize))?;
-        Ok((data, Some(ends.iter().map(|end| (end - first) * size as u64).collect())))
+        Ok((
+            data,
+            Some(ends.iter().map(|end| (end - first) * size as u64).collect()),
+        ))
     }
 
     fn text(
@@ -280,11 +341,15 @@ impl Target {
 
     /// Text as indices of the enumeration.
     fn label_indices(&self, array: &ArrayRef, nulls: Option<&NullBuffer>) -> Result<Buffer> {
-        let Some((data, ends)) = text_of(array) else { return Err(self.mismatch(array.data_type())) };
+        let Some((data, ends)) = text_of(array) else {
+            return Err(self.mismatch(array.data_type()));
+        };
         let size = self.column_type.datatype.size();
         let mut indices = Vec::with_capacity(array.len() * size);
         for (cell, pair) in ends.windows(2).enumerate() {
-            let label = data.get(pair[0] as usize..pair[1] as usize).unwrap_or_default();
+            let label = data
+                .get(pair[0] as usize..pair[1] as usize)
+                .unwrap_or_default();
             let index = match self.labels.get(label) {
                 _ if nulls.is_some_and(|nulls| nulls.is_null(cell)) => 0,
                 Some(&index) => index,
@@ -296,9 +361,16 @@ impl Target {
     }
 
     fn unknown_label(&self, cell: usize, label: &[u8]) -> Error {
-        let name = self.column_type.enumeration.as_ref().map_or("", |e| &e.name);
+        let name = self
+            .column_type
+            .enumeration
+            .as_ref()
+            .map_or("", |e| &e.name);
         let label: String = String::from_utf8_lossy(label).chars().take(100).collect();
-        self.wrong(cell, &format!("is {label:?}, which enumeration {name:?} does not have; extend it first"))
+        self.wrong(
+            cell,
+            &format!("is {label:?}, which enumeration {name:?} does not have; extend it first"),
+        )
     }
 
     fn push_index(&self, indices: &mut Vec<u8>, cell: usize, index: u64) -> Result<()> {
@@ -315,7 +387,10 @@ impl Target {
             Physical::F32 | Physical::F64 => 0,
         };
         if index > most {
-            return Err(self.wrong(cell, &format!("has index {index}, which {physical:?} cannot hold")));
+            return Err(self.wrong(
+                cell,
+                &format!("has index {index}, which {physical:?} cannot hold"),
+            ));
         }
         indices.extend(index.to_le_bytes().into_iter().take(physical.size()));
         Ok(())
@@ -339,7 +414,10 @@ impl Target {
             self.values(values, values.logical_nulls().as_ref())?
         };
         let entries = ColumnBuffers {
-            column_type: ColumnType { nullable: false, ..kind.clone() },
+            column_type: ColumnType {
+                nullable: false,
+                ..kind.clone()
+            },
             cell_num: values.len(),
             data: entries.0,
             offsets: entries.1.map(Buffer::from_vec),
@@ -370,13 +448,24 @@ impl Target {
             return Err(self.mismatch(values.data_type()));
         };
         let label_type = ColumnType::new(self.column_type.name.clone(), enumeration.datatype);
-        let labels = Self { column_type: label_type, labels: HashMap::new() };
+        let labels = Self {
+            column_type: label_type,
+            labels: HashMap::new(),
+        };
         let (data, _) = labels.values(values, values.logical_nulls().as_ref())?;
         let mut indices = Vec::with_capacity(values.len() * self.column_type.datatype.size());
         for (cell, label) in data.chunks_exact(enumeration.datatype.size()).enumerate() {
             let index = self.labels.get(label);
-            let index = if values.is_null(cell) { Some(&0) } else { index };
-            self.push_index(&mut indices, cell, *index.ok_or_else(|| self.unknown_label(cell, label))?)?;
+            let index = if values.is_null(cell) {
+                Some(&0)
+            } else {
+                index
+            };
+            self.push_index(
+                &mut indices,
+                cell,
+                *index.ok_or_else(|| self.unknown_label(cell, label))?,
+            )?;
         }
         Ok(Buffer::from_vec(indices))
     }
@@ -386,16 +475,25 @@ impl Target {
 fn keys_of(keys: &dyn Array) -> Option<Vec<usize>> {
     let data = keys.to_data();
     let width = data.data_type().primitive_width()?;
-    let bytes = data.buffers().first()?.slice_with_length(data.offset() * width, data.len() * width);
+    let bytes = data
+        .buffers()
+        .first()?
+        .slice_with_length(data.offset() * width, data.len() * width);
     let signed = matches!(
         physical_of(keys.data_type())?,
         Physical::I8 | Physical::I16 | Physical::I32 | Physical::I64
     );
     let key = |bytes: &[u8]| {
         let mut wide = [0; 8];
-        wide.iter_mut().zip(bytes).for_each(|(out, byte)| *out = *byte);
+        wide.iter_mut()
+            .zip(bytes)
+            .for_each(|(out, byte)| *out = *byte);
         let negative = signed && bytes.last().is_some_and(|byte| byte & 0x80 != 0);
-        if negative { usize::MAX } else { usize::try_from(u64::from_le_bytes(wide)).unwrap_or(usize::MAX) }
+        if negative {
+            usize::MAX
+        } else {
+            usize::try_from(u64::from_le_bytes(wide)).unwrap_or(usize::MAX)
+        }
     };
     Some(bytes.chunks_exact(width).map(key).collect())
 }
@@ -405,7 +503,11 @@ fn text_of(array: &ArrayRef) -> Option<(Buffer, Vec<u64>)> {
     macro_rules! with_offsets {
         ($array:expr) => {{
             let array = $array;
-            let offsets = array.value_offsets().iter().map(|&o| o.max(0) as u64).collect();
+            let offsets = array
+                .value_offsets()
+                .iter()
+                .map(|&o| o.max(0) as u64)
+                .collect();
             Some((array.values().clone(), offsets))
         }};
     }
@@ -422,7 +524,9 @@ fn text_of(array: &ArrayRef) -> Option<(Buffer, Vec<u64>)> {
         DataType::LargeUtf8 => with_offsets!(array.as_string::<i64>()),
         DataType::Binary => with_offsets!(array.as_binary::<i32>()),
         DataType::LargeBinary => with_offsets!(array.as_binary::<i64>()),
-        DataType::Utf8View => Some(collected(array.as_string_view().iter().map(|s| s.map(str::as_bytes)))),
+        DataType::Utf8View => Some(collected(
+            array.as_string_view().iter().map(|s| s.map(str::as_bytes)),
+        )),
         DataType::BinaryView => Some(collected(array.as_binary_view().iter())),
         DataType::FixedSizeBinary(_) => Some(collected(array.as_fixed_size_binary().iter())),
         _ => None,
@@ -471,11 +575,20 @@ fn time_of(data_type: &DataType) -> Option<(Unit, Family)> {
             TimeUnit::Microsecond => 1_000_000,
             TimeUnit::Nanosecond => 1_000_000_000,
         };
-        Unit { seconds: 1, per_second }
+        Unit {
+            seconds: 1,
+            per_second,
+        }
     };
     Some(match data_type {
         DataType::Timestamp(unit, _) => (of(unit), Family::Moment),
-        DataType::Date32 => (Unit { seconds: 86_400, per_second: 1 }, Family::Moment),
+        DataType::Date32 => (
+            Unit {
+                seconds: 86_400,
+                per_second: 1,
+            },
+            Family::Moment,
+        ),
         DataType::Date64 => (of(&TimeUnit::Millisecond), Family::Moment),
         DataType::Time32(unit) | DataType::Time64(unit) | DataType::Duration(unit) => {
             (of(unit), Family::Span)
@@ -484,7 +597,8 @@ fn time_of(data_type: &DataType) -> Option<(Unit, Family)> {
     })
 }
 
-/// From values of an Arrow unit to ticks of a datatype; no result for times between two ticks or too far away.
+/// From values of an Arrow unit to ticks of a datatype; no result for times between two ticks or
+/// too far away.
 fn converter(unit: Unit, datatype: Datatype) -> Option<Box<dyn Fn(i64) -> Option<i64>>> {
     let kind = ColumnType::new("", datatype);
     // A tick is `seconds` seconds, or `per_second` of them make one.
@@ -508,7 +622,9 @@ fn converter(unit: Unit, datatype: Datatype) -> Option<Box<dyn Fn(i64) -> Option
     let (up, down) = (unit.seconds * per_second, unit.per_second * seconds);
     Some(Box::new(move |value| {
         let scaled = i128::from(value).checked_mul(up)?;
-        (scaled % down == 0).then(|| i64::try_from(scaled / down).ok()).flatten()
+        (scaled % down == 0)
+            .then(|| i64::try_from(scaled / down).ok())
+            .flatten()
     }))
 }
 
@@ -522,7 +638,9 @@ fn months(value: i64, unit: Unit, months_a_tick: i64) -> Option<i64> {
     let (year, month, date) = datetime::date_from_days(seconds / day);
     let months = (year - 1970) * 12 + (month - 1);
     let whole = date == 1 && months % i128::from(months_a_tick) == 0;
-    whole.then(|| i64::try_from(months / i128::from(months_a_tick)).ok()).flatten()
+    whole
+        .then(|| i64::try_from(months / i128::from(months_a_tick)).ok())
+        .flatten()
 }
 
 #[cfg(test)]

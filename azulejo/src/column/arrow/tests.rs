@@ -22,10 +22,16 @@ fn ticks(datatype: Datatype, values: &[i64]) -> ColumnBuffers {
 }
 
 fn convert(column: &ColumnBuffers, raw: bool) -> Result<ArrayRef> {
-    let set = ColumnSet { cell_num: column.cell_num, columns: vec![column.clone()] };
+    let set = ColumnSet {
+        cell_num: column.cell_num,
+        columns: vec![column.clone()],
+    };
     let batch = set.to_record_batch(ArrowOptions { raw })?;
     batch.column(0).to_data().validate_full().unwrap();
-    assert_eq!(batch.schema().field(0).metadata()["tiledb_type"], column.column_type.datatype.name());
+    assert_eq!(
+        batch.schema().field(0).metadata()["tiledb_type"],
+        column.column_type.datatype.name()
+    );
     Ok(Arc::clone(batch.column(0)))
 }
 
@@ -36,7 +42,11 @@ fn every_type_in_every_shape_makes_a_valid_array() {
             for nullable in [false, true] {
                 let mut kind = ColumnType::new("a", datatype).with_cell_val_num(cell_val_num);
                 kind.nullable = nullable;
-                let size = if kind.is_var() { 2 * datatype.size() } else { kind.cell_size() };
+                let size = if kind.is_var() {
+                    2 * datatype.size()
+                } else {
+                    kind.cell_size()
+                };
                 let cell = vec![1; size];
                 let null = if nullable { None } else { Some(&cell[..]) };
                 let column = column(kind.clone(), &[Some(&cell), null, Some(&cell)]);
@@ -54,7 +64,12 @@ fn every_type_in_every_shape_makes_a_valid_array() {
                     // The same through a converter that has not seen data, and for no cells.
                     let converter = ArrowConverter::new([&kind], ArrowOptions { raw }).unwrap();
                     assert_eq!(converter.schema().field(0).data_type(), array.data_type());
-                    assert_eq!(convert(&ColumnBuffers::empty(kind.clone()), raw).unwrap().len(), 0);
+                    assert_eq!(
+                        convert(&ColumnBuffers::empty(kind.clone()), raw)
+                            .unwrap()
+                            .len(),
+                        0
+                    );
                     assert_eq!(convert(&column.slice(1..3), raw).unwrap().len(), 2);
                 }
             }
@@ -69,13 +84,29 @@ fn numbers_and_strings_share_their_memory() {
     let array = array.as_primitive::<Int64Type>();
     assert_eq!(array.values(), &[1, -2, 3]);
     assert_eq!(array.values().inner().as_ptr(), numbers.data.as_ptr());
-    let text = ColumnType::new("a", Datatype::StringUtf8).with_cell_val_num(CellValNum::Var).with_nulls();
-    let text = column(text, &[Some(b"x"), None, Some("\u{e9}t\u{e9}".as_bytes()), Some(b"")]);
+    let text = ColumnType::new("a", Datatype::StringUtf8)
+        .with_cell_val_num(CellValNum::Var)
+        .with_nulls();
+    let text = column(
+        text,
+        &[
+            Some(b"x"),
+            None,
+            Some("\u{e9}t\u{e9}".as_bytes()),
+            Some(b""),
+        ],
+    );
     let array = convert(&text, false).unwrap();
     let array = array.as_string::<i64>();
-    assert_eq!(array.iter().collect::<Vec<_>>(), [Some("x"), None, Some("\u{e9}t\u{e9}"), Some("")]);
+    assert_eq!(
+        array.iter().collect::<Vec<_>>(),
+        [Some("x"), None, Some("\u{e9}t\u{e9}"), Some("")]
+    );
     assert_eq!(array.values().as_ptr(), text.data.as_ptr());
-    assert_eq!(array.offsets().inner().inner().as_ptr(), text.offsets.as_ref().unwrap().as_ptr());
+    assert_eq!(
+        array.offsets().inner().inner().as_ptr(),
+        text.offsets.as_ref().unwrap().as_ptr()
+    );
 }
 
 #[test]
@@ -91,12 +122,18 @@ fn text_that_is_not_utf8_is_an_error_and_raw_bytes() {
     }
     let fixed = ColumnType::new("a", Datatype::StringAscii).with_cell_val_num(CellValNum::Fixed(2));
     let array = convert(&column(fixed, &[Some(b"ab"), Some(b"cd")]), false).unwrap();
-    assert_eq!(array.as_string::<i64>().iter().collect::<Vec<_>>(), [Some("ab"), Some("cd")]);
+    assert_eq!(
+        array.as_string::<i64>().iter().collect::<Vec<_>>(),
+        [Some("ab"), Some("cd")]
+    );
 }
 
 #[test]
 fn datetimes_are_converted_where_they_can_be() {
-    fn values<T: ArrowPrimitiveType>(datatype: Datatype, ticks_in: &[i64]) -> Vec<Option<T::Native>> {
+    fn values<T: ArrowPrimitiveType>(
+        datatype: Datatype,
+        ticks_in: &[i64],
+    ) -> Vec<Option<T::Native>> {
         let array = convert(&ticks(datatype, ticks_in), false).unwrap();
         let array: &PrimitiveArray<T> = array.as_primitive();
         array.iter().collect()
@@ -112,64 +149,128 @@ fn datetimes_are_converted_where_they_can_be() {
         values::<Seconds>(Datatype::DateTimeYear, &[0, 50, -1]),
         [0, 18_262 * day, -365 * day].map(Some)
     );
-    assert_eq!(values::<Seconds>(Datatype::DateTimeYear, &[NAT, i64::MAX]), [None, None]);
-    assert_eq!(values::<Seconds>(Datatype::DateTimeMonth, &[1, -1]), [31 * day, -31 * day].map(Some));
-    assert_eq!(values::<Seconds>(Datatype::DateTimeWeek, &[2, NAT]), [Some(14 * day), None]);
-    assert_eq!(values::<Seconds>(Datatype::DateTimeHour, &[-1, i64::MAX]), [Some(-3_600), None]);
-    assert_eq!(values::<TimestampNanosecondType>(Datatype::DateTimeNano, &[5, NAT]), [Some(5), Some(NAT)]);
-    assert_eq!(values::<DurationSecondType>(Datatype::TimeMinute, &[-2]), [Some(-120)]);
-    assert_eq!(values::<DurationMillisecondType>(Datatype::TimeMilli, &[7]), [Some(7)]);
+    assert_eq!(
+        values::<Seconds>(Datatype::DateTimeYear, &[NAT, i64::MAX]),
+        [None, None]
+    );
+    assert_eq!(
+        values::<Seconds>(Datatype::DateTimeMonth, &[1, -1]),
+        [31 * day, -31 * day].map(Some)
+    );
+    assert_eq!(
+        values::<Seconds>(Datatype::DateTimeWeek, &[2, NAT]),
+        [Some(14 * day), None]
+    );
+    assert_eq!(
+        values::<Seconds>(Datatype::DateTimeHour, &[-1, i64::MAX]),
+        [Some(-3_600), None]
+    );
+    assert_eq!(
+        values::<TimestampNanosecondType>(Datatype::DateTimeNano, &[5, NAT]),
+        [Some(5), Some(NAT)]
+    );
+    assert_eq!(
+        values::<DurationSecondType>(Datatype::TimeMinute, &[-2]),
+        [Some(-120)]
+    );
+    assert_eq!(
+        values::<DurationMillisecondType>(Datatype::TimeMilli, &[7]),
+        [Some(7)]
+    );
     assert_eq!(values::<Int64Type>(Datatype::DateTimeAtto, &[7]), [Some(7)]);
 }
 
 #[test]
 fn booleans_and_lists() {
     let kind = ColumnType::new("a", Datatype::Bool).with_nulls();
-    let array = convert(&column(kind, &[Some(&[1]), None, Some(&[0]), Some(&[7])]), false).unwrap();
-    assert_eq!(array.as_boolean().iter().collect::<Vec<_>>(), [Some(true), None, Some(false), Some(true)]);
+    let array = convert(
+        &column(kind, &[Some(&[1]), None, Some(&[0]), Some(&[7])]),
+        false,
+    )
+    .unwrap();
+    assert_eq!(
+        array.as_boolean().iter().collect::<Vec<_>>(),
+        [Some(true), None, Some(false), Some(true)]
+    );
     let kind = ColumnType::new("a", Datatype::Int16).with_cell_val_num(CellValNum::Var);
-    let array =
-        convert(&column(kind.clone(), &[Some(&[1, 0, 2, 0]), Some(&[]), Some(&[3, 0])]), false).unwrap();
+    let array = convert(
+        &column(
+            kind.clone(),
+            &[Some(&[1, 0, 2, 0]), Some(&[]), Some(&[3, 0])],
+        ),
+        false,
+    )
+    .unwrap();
     let lists: Vec<Vec<i16>> = array
         .as_list::<i64>()
         .iter()
         .map(|l| l.unwrap().as_primitive::<Int16Type>().values().to_vec())
         .collect();
     assert_eq!(lists, [vec![1, 2], vec![], vec![3]]);
-    let error = convert(&column(kind, &[Some(&[1])]), false).unwrap_err().to_string();
+    let error = convert(&column(kind, &[Some(&[1])]), false)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("ends within a value"), "{error}");
-    let kind = ColumnType::new("a", Datatype::Float32).with_cell_val_num(CellValNum::Fixed(2)).with_nulls();
+    let kind = ColumnType::new("a", Datatype::Float32)
+        .with_cell_val_num(CellValNum::Fixed(2))
+        .with_nulls();
     let array = convert(&column(kind, &[Some(&[0; 8]), None]), false).unwrap();
-    assert_eq!((array.as_fixed_size_list().value_length(), array.null_count()), (2, 1));
+    assert_eq!(
+        (
+            array.as_fixed_size_list().value_length(),
+            array.null_count()
+        ),
+        (2, 1)
+    );
 }
 
 #[test]
 fn labels_become_dictionaries() {
     let labels = Enumeration::of_strings("e", Datatype::StringUtf8, true, ["lo", "hi"]).unwrap();
-    for (datatype, width) in [(Datatype::Int8, 1), (Datatype::UInt32, 4), (Datatype::Int64, 8)] {
+    for (datatype, width) in [
+        (Datatype::Int8, 1),
+        (Datatype::UInt32, 4),
+        (Datatype::Int64, 8),
+    ] {
         let mut kind = ColumnType::new("a", datatype).with_nulls();
         kind.enumeration = Some(Arc::new(labels.clone()));
         let cells = [1i64, 0, -1, 2, 1].map(|v| v.to_le_bytes()[..width].to_vec());
         let cells: Vec<Option<&[u8]>> = cells.iter().map(|c| Some(&c[..])).collect();
         let with_null = column(kind, &[&cells[..], &[None]].concat());
         let array = convert(&with_null, false).unwrap();
-        let DataType::Dictionary(key, value) = array.data_type() else { panic!("{:?}", array.data_type()) };
-        assert_eq!((&**key, &**value), (&number_type(datatype.physical()), &DataType::LargeUtf8));
+        let DataType::Dictionary(key, value) = array.data_type() else {
+            panic!("{:?}", array.data_type())
+        };
+        assert_eq!(
+            (&**key, &**value),
+            (&number_type(datatype.physical()), &DataType::LargeUtf8)
+        );
         let dictionary = array.as_any_dictionary();
         let values = dictionary.values().as_string::<i64>();
         let found: Vec<Option<&str>> = (0..array.len())
-            .map(|i| array.is_valid(i).then(|| values.value(dictionary.normalized_keys()[i])))
+            .map(|i| {
+                array
+                    .is_valid(i)
+                    .then(|| values.value(dictionary.normalized_keys()[i]))
+            })
             .collect();
-        assert_eq!(found, [Some("hi"), Some("lo"), None, None, Some("hi"), None]);
-        assert_eq!(convert(&with_null, true).unwrap().data_type(), &number_type(datatype.physical()));
+        assert_eq!(
+            found,
+            [Some("hi"), Some("lo"), None, None, Some("hi"), None]
+        );
+        assert_eq!(
+            convert(&with_null, true).unwrap().data_type(),
+            &number_type(datatype.physical())
+        );
     }
 }
 
 #[test]
 fn labels_that_are_not_what_they_say_are_bytes() {
-    for (datatype, values) in
-        [(Datatype::Int32, [&b"aaa"[..], b"bb"]), (Datatype::StringUtf8, [&b"\xff"[..], b"ok"])]
-    {
+    for (datatype, values) in [
+        (Datatype::Int32, [&b"aaa"[..], b"bb"]),
+        (Datatype::StringUtf8, [&b"\xff"[..], b"ok"]),
+    ] {
         let labels = Enumeration {
             name: "e".into(),
             file_name: "e".into(),
@@ -183,7 +284,15 @@ fn labels_that_are_not_what_they_say_are_bytes() {
         kind.enumeration = Some(Arc::new(labels));
         let array = convert(&column(kind, &[Some(&[1]), Some(&[0])]), false).unwrap();
         let dictionary = array.as_any_dictionary();
-        assert_eq!(dictionary.values().as_binary::<i64>().iter().flatten().collect::<Vec<_>>(), values);
+        assert_eq!(
+            dictionary
+                .values()
+                .as_binary::<i64>()
+                .iter()
+                .flatten()
+                .collect::<Vec<_>>(),
+            values
+        );
     }
 }
 
@@ -191,17 +300,43 @@ fn labels_that_are_not_what_they_say_are_bytes() {
 fn columns_that_lie_are_refused() {
     let good = ticks(Datatype::Int64, &[1, 2]);
     for bad in [
-        ColumnBuffers { cell_num: 3, ..good.clone() },
-        ColumnBuffers { validity: Some(Buffer::from(vec![1u8, 1])), ..good.clone() },
-        ColumnBuffers { offsets: Some(Buffer::from_vec(vec![0u64, 8, 16])), ..good.clone() },
+        ColumnBuffers {
+            cell_num: 3,
+            ..good.clone()
+        },
+        ColumnBuffers {
+            validity: Some(Buffer::from(vec![1u8, 1])),
+            ..good.clone()
+        },
+        ColumnBuffers {
+            offsets: Some(Buffer::from_vec(vec![0u64, 8, 16])),
+            ..good.clone()
+        },
     ] {
         assert!(convert(&bad, false).is_err());
     }
     let kind = ColumnType::new("a", Datatype::Blob).with_cell_val_num(CellValNum::Var);
     let good = column(kind, &[Some(b"ab"), Some(b"c")]);
-    for offsets in [vec![0u64, 2], vec![0, 3, 2], vec![0, 2, 9], vec![0, 2, u64::MAX]] {
-        let bad = ColumnBuffers { offsets: Some(Buffer::from_vec(offsets)), ..good.clone() };
+    for offsets in [
+        vec![0u64, 2],
+        vec![0, 3, 2],
+        vec![0, 2, 9],
+        vec![0, 2, u64::MAX],
+    ] {
+        let bad = ColumnBuffers {
+            offsets: Some(Buffer::from_vec(offsets)),
+            ..good.clone()
+        };
         assert!(convert(&bad, false).is_err());
     }
-    assert!(convert(&ColumnBuffers { offsets: None, ..good }, false).is_err());
+    assert!(
+        convert(
+            &ColumnBuffers {
+                offsets: None,
+                ..good
+            },
+            false
+        )
+        .is_err()
+    );
 }

@@ -1,4 +1,5 @@
-//! Which fragments are chosen. The reference chooses the same of the same fragments, save where a case says otherwise.
+//! Which fragments are chosen. The reference chooses the same of the same fragments, save where a
+//! case says otherwise.
 
 use super::*;
 use crate::Config;
@@ -11,18 +12,35 @@ use azulejo_format::{Datatype, NdRectangle as Box, Range as Bounds};
 type Span = (i64, i64);
 
 fn array(dense: bool, spans: &[Span]) -> Array {
-    let context = Context::new(Config { threads: 1, ..Config::default() }, None).unwrap();
-    let new = if dense { ArraySchema::dense() } else { ArraySchema::sparse() };
-    let new = new.dimension("x", 0i64..=99_999, 10).attribute("a", Datatype::Int64);
+    let context = Context::new(
+        Config {
+            threads: 1,
+            ..Config::default()
+        },
+        None,
+    )
+    .unwrap();
+    let new = if dense {
+        ArraySchema::dense()
+    } else {
+        ArraySchema::sparse()
+    };
+    let new = new
+        .dimension("x", 0i64..=99_999, 10)
+        .attribute("a", Datatype::Int64);
     Array::create_at(&context, "mem://array", new.build().unwrap(), 1).unwrap();
     for (&(first, last), time) in spans.iter().zip(1..) {
         let cells: Vec<i64> = (first..=last).collect();
         // Values that no filter makes small.
-        let noise = cells.iter().map(|x| (x + time * 977).wrapping_mul(0x9e37_79b9_7f4a_7c15u64 as i64));
+        let noise = cells
+            .iter()
+            .map(|x| (x + time * 977).wrapping_mul(0x9e37_79b9_7f4a_7c15u64 as i64));
         let mut columns = vec![ColumnBuffers::of_values("a", noise.collect::<Vec<_>>())];
         let mut options = WriteOptions::new().timestamp(time as u64);
         if dense {
-            options = options.subarray(Box { ranges: vec![Bounds::of(first, last)] });
+            options = options.subarray(Box {
+                ranges: vec![Bounds::of(first, last)],
+            });
         } else {
             columns.push(ColumnBuffers::of_values("x", cells));
         }
@@ -35,11 +53,19 @@ fn array(dense: bool, spans: &[Span]) -> Array {
 
 fn chosen(array: &Array, time: TimeRange, choice: &Choice) -> Vec<usize> {
     let candidates = Candidates::new(array, time, &BTreeSet::new()).unwrap();
-    candidates.next(choice).unwrap().map(|chosen| chosen.fragments).unwrap_or_default()
+    candidates
+        .next(choice)
+        .unwrap()
+        .map(|chosen| chosen.fragments)
+        .unwrap_or_default()
 }
 
 fn sizes(min: u32, max: u32) -> Choice {
-    Choice { min_fragments: min, max_fragments: max, ..Choice::default() }
+    Choice {
+        min_fragments: min,
+        max_fragments: max,
+        ..Choice::default()
+    }
 }
 
 #[test]
@@ -47,42 +73,154 @@ fn runs_of_dense_fragments() {
     let all = Choice::default();
     let two = sizes(2, u32::MAX);
     let cases: &[(&[Span], Choice, &[usize], &str)] = &[
-        (&[(0, 9), (10, 19), (20, 29)], all.clone(), &[0, 1, 2], "side by side"),
-        (&[(20, 29), (0, 9), (10, 19)], two.clone(), &[1, 2], "the first two leave a gap"),
-        (&[(0, 9), (30, 39)], all.clone(), &[], "the box around them has twice their cells"),
-        (&[(0, 9), (30, 39)], Choice { amplification: 2.0, ..all.clone() }, &[0, 1], "which is allowed"),
-        (&[(0, 9), (30, 39)], Choice { amplification: 1.9, ..all.clone() }, &[], "which is not quite"),
+        (
+            &[(0, 9), (10, 19), (20, 29)],
+            all.clone(),
+            &[0, 1, 2],
+            "side by side",
+        ),
+        (
+            &[(20, 29), (0, 9), (10, 19)],
+            two.clone(),
+            &[1, 2],
+            "the first two leave a gap",
+        ),
+        (
+            &[(0, 9), (30, 39)],
+            all.clone(),
+            &[],
+            "the box around them has twice their cells",
+        ),
+        (
+            &[(0, 9), (30, 39)],
+            Choice {
+                amplification: 2.0,
+                ..all.clone()
+            },
+            &[0, 1],
+            "which is allowed",
+        ),
+        (
+            &[(0, 9), (30, 39)],
+            Choice {
+                amplification: 1.9,
+                ..all.clone()
+            },
+            &[],
+            "which is not quite",
+        ),
         (&[(0, 4), (5, 9)], all.clone(), &[0, 1], "parts of one tile"),
-        (&[(0, 4), (17, 19)], all.clone(), &[0, 1], "whole tiles count"),
-        (&[(0, 99), (50, 59), (0, 9)], all.clone(), &[0, 1, 2], "one within the other"),
-        (&[(0, 9), (10, 19), (500, 509), (510, 519)], all.clone(), &[], "not all, so none"),
-        (&[(0, 9), (10, 19), (500, 509), (510, 519)], two.clone(), &[0, 1], "of two runs the first"),
-        (&[(0, 9), (500, 509), (510, 519), (520, 529)], two.clone(), &[1, 2, 3], "the longest run"),
-        (&[(0, 9), (10, 19), (20, 29), (30, 39)], sizes(2, 3), &[0, 1, 2], "no more than three"),
-        (&[(0, 9), (10, 19), (20, 29), (30, 39)], sizes(5, 9), &[0, 1, 2, 3], "all, where there are fewer"),
+        (
+            &[(0, 4), (17, 19)],
+            all.clone(),
+            &[0, 1],
+            "whole tiles count",
+        ),
+        (
+            &[(0, 99), (50, 59), (0, 9)],
+            all.clone(),
+            &[0, 1, 2],
+            "one within the other",
+        ),
+        (
+            &[(0, 9), (10, 19), (500, 509), (510, 519)],
+            all.clone(),
+            &[],
+            "not all, so none",
+        ),
+        (
+            &[(0, 9), (10, 19), (500, 509), (510, 519)],
+            two.clone(),
+            &[0, 1],
+            "of two runs the first",
+        ),
+        (
+            &[(0, 9), (500, 509), (510, 519), (520, 529)],
+            two.clone(),
+            &[1, 2, 3],
+            "the longest run",
+        ),
+        (
+            &[(0, 9), (10, 19), (20, 29), (30, 39)],
+            sizes(2, 3),
+            &[0, 1, 2],
+            "no more than three",
+        ),
+        (
+            &[(0, 9), (10, 19), (20, 29), (30, 39)],
+            sizes(5, 9),
+            &[0, 1, 2, 3],
+            "all, where there are fewer",
+        ),
         (&[(0, 9)], two.clone(), &[], "one alone"),
         (&[], two, &[], "none at all"),
     ];
     for (spans, choice, expected, what) in cases {
-        assert_eq!(chosen(&array(true, spans), TimeRange::ALL, choice), *expected, "{what}");
+        assert_eq!(
+            chosen(&array(true, spans), TimeRange::ALL, choice),
+            *expected,
+            "{what}"
+        );
     }
 }
 
 #[test]
 fn runs_of_sparse_fragments() {
     let all = Choice::default();
-    let ratio = |size_ratio| Choice { size_ratio, ..sizes(2, u32::MAX) };
+    let ratio = |size_ratio| Choice {
+        size_ratio,
+        ..sizes(2, u32::MAX)
+    };
     let cases: &[(&[Span], Choice, &[usize], &str)] = &[
-        (&[(0, 9), (5000, 5009), (90, 99)], all, &[0, 1, 2], "boxes do not matter"),
-        (&[(0, 999), (0, 999), (0, 9), (0, 9)], sizes(2, 2), &[2, 3], "the smaller of two runs"),
-        (&[(0, 99), (0, 99), (0, 89), (0, 89)], sizes(2, 2), &[0, 1], "unless it is hardly smaller"),
-        (&[(0, 999), (0, 9), (0, 9), (0, 999)], ratio(0.5), &[1, 2], "neighbours of about one size"),
-        (&[(0, 999), (0, 9), (0, 999)], ratio(0.5), &[], "no such neighbours"),
-        (&[(0, 999), (0, 9), (0, 999)], ratio(0.0), &[0, 1, 2], "any sizes"),
-        (&[(0, 9), (0, 9), (0, 9)], ratio(0.9), &[0, 1, 2], "equal sizes"),
+        (
+            &[(0, 9), (5000, 5009), (90, 99)],
+            all,
+            &[0, 1, 2],
+            "boxes do not matter",
+        ),
+        (
+            &[(0, 999), (0, 999), (0, 9), (0, 9)],
+            sizes(2, 2),
+            &[2, 3],
+            "the smaller of two runs",
+        ),
+        (
+            &[(0, 99), (0, 99), (0, 89), (0, 89)],
+            sizes(2, 2),
+            &[0, 1],
+            "unless it is hardly smaller",
+        ),
+        (
+            &[(0, 999), (0, 9), (0, 9), (0, 999)],
+            ratio(0.5),
+            &[1, 2],
+            "neighbours of about one size",
+        ),
+        (
+            &[(0, 999), (0, 9), (0, 999)],
+            ratio(0.5),
+            &[],
+            "no such neighbours",
+        ),
+        (
+            &[(0, 999), (0, 9), (0, 999)],
+            ratio(0.0),
+            &[0, 1, 2],
+            "any sizes",
+        ),
+        (
+            &[(0, 9), (0, 9), (0, 9)],
+            ratio(0.9),
+            &[0, 1, 2],
+            "equal sizes",
+        ),
     ];
     for (spans, choice, expected, what) in cases {
-        assert_eq!(chosen(&array(false, spans), TimeRange::ALL, choice), *expected, "{what}");
+        assert_eq!(
+            chosen(&array(false, spans), TimeRange::ALL, choice),
+            *expected,
+            "{what}"
+        );
     }
 }
 
@@ -107,11 +245,20 @@ fn named_fragments() {
             .map(|i| format!("mem://array/__fragments/{}/", array.fragments()[*i].name()))
             .collect();
         let candidates = Candidates::new(&array, TimeRange::ALL, &BTreeSet::new()).unwrap();
-        candidates.named(&names).map(|chosen| chosen.fragments).map_err(|e| e.to_string())
+        candidates
+            .named(&names)
+            .map(|chosen| chosen.fragments)
+            .map_err(|e| e.to_string())
     };
-    assert_eq!(named(false, &[(0, 9), (5, 19), (0, 9)], &[2, 0]), Ok(vec![0, 2]));
+    assert_eq!(
+        named(false, &[(0, 9), (5, 19), (0, 9)], &[2, 0]),
+        Ok(vec![0, 2])
+    );
     // The amplification is not asked.
-    assert_eq!(named(true, &[(0, 9), (900, 909), (500, 509)], &[0, 2]), Ok(vec![0, 2]));
+    assert_eq!(
+        named(true, &[(0, 9), (900, 909), (500, 509)], &[0, 2]),
+        Ok(vec![0, 2])
+    );
     let refused = named(true, &[(0, 9), (5, 14), (0, 29)], &[0, 2]).unwrap_err();
     assert!(refused.contains("lies between"), "{refused}");
     // One before them may be hidden by cells that none of them wrote.
@@ -119,7 +266,10 @@ fn named_fragments() {
     assert!(refused.contains("overlaps the box"), "{refused}");
     let array = array(false, &[(0, 9)]);
     let candidates = Candidates::new(&array, TimeRange::ALL, &BTreeSet::new()).unwrap();
-    let refused = candidates.named(&["__1_1_zz_22".into()]).unwrap_err().to_string();
+    let refused = candidates
+        .named(&["__1_1_zz_22".into()])
+        .unwrap_err()
+        .to_string();
     assert!(refused.contains("__1_1_zz_22"), "{refused}");
 }
 
@@ -127,10 +277,22 @@ fn named_fragments() {
 fn choices_that_make_no_sense() {
     let wrong = [
         sizes(3, 2),
-        Choice { size_ratio: 1.5, ..Choice::default() },
-        Choice { size_ratio: f64::NAN, ..Choice::default() },
-        Choice { amplification: -1.0, ..Choice::default() },
-        Choice { amplification: f64::NAN, ..Choice::default() },
+        Choice {
+            size_ratio: 1.5,
+            ..Choice::default()
+        },
+        Choice {
+            size_ratio: f64::NAN,
+            ..Choice::default()
+        },
+        Choice {
+            amplification: -1.0,
+            ..Choice::default()
+        },
+        Choice {
+            amplification: f64::NAN,
+            ..Choice::default()
+        },
     ];
     for choice in wrong {
         assert!(choice.check().is_err(), "{choice:?}");

@@ -1,4 +1,5 @@
-//! Sums, minima and maxima of slices of cells: one dispatch a slice, loops that the compiler can vectorise.
+//! Sums, minima and maxima of slices of cells: one dispatch a slice, loops that the compiler can
+//! vectorise.
 
 use azulejo_format::datatype::Native;
 
@@ -17,7 +18,8 @@ pub(super) trait Number: Native {
     const TOP: Self;
     /// Less than or equal to all numbers.
     const BOTTOM: Self;
-    /// The sum of a slice's numbers for which `keep` (as long as the slice, or absent for all) is not 0.
+    /// The sum of a slice's numbers for which `keep` (as long as the slice, or absent for all) is
+    /// not 0.
     fn sum(data: &[u8], keep: Option<&[u8]>) -> Sum;
 }
 
@@ -29,7 +31,9 @@ fn numbers<T: Native>(data: &[u8]) -> impl Iterator<Item = T> + '_ {
 /// A number as it is, or 0 where it does not count.
 #[inline]
 fn kept<T: Native>(data: &[u8], keep: &[u8]) -> impl Iterator<Item = T> {
-    numbers::<T>(data).zip(keep).map(|(v, k)| if *k != 0 { v } else { T::default() })
+    numbers::<T>(data)
+        .zip(keep)
+        .map(|(v, k)| if *k != 0 { v } else { T::default() })
 }
 
 /// Sums of up to this many 32-bit numbers fit 64 bits.
@@ -120,13 +124,18 @@ pub(super) fn bounds<T: Number>(data: &[u8], keep: Option<&[u8]>) -> Option<(T, 
     fn fold<T: Number>(values: impl Iterator<Item = (T, T)>) -> (T, T) {
         // Comparisons with NaN are false, so that it changes nothing.
         values.fold((T::TOP, T::BOTTOM), |(min, max), (low, high)| {
-            (if low < min { low } else { min }, if high > max { high } else { max })
+            (
+                if low < min { low } else { min },
+                if high > max { high } else { max },
+            )
         })
     }
     let (min, max) = match keep {
         None => fold(numbers::<T>(data).map(|v| (v, v))),
         Some(keep) => fold(
-            numbers::<T>(data).zip(keep).map(|(v, k)| if *k != 0 { (v, v) } else { (T::TOP, T::BOTTOM) }),
+            numbers::<T>(data)
+                .zip(keep)
+                .map(|(v, k)| if *k != 0 { (v, v) } else { (T::TOP, T::BOTTOM) }),
         ),
     };
     (min <= max).then_some((min, max))
@@ -165,7 +174,10 @@ mod tests {
     #[test]
     fn blocks_join() {
         let values = vec![i8::MIN; 3 * BLOCK + 5];
-        assert_eq!(i8::sum(&bytes(&values), None), Sum::Integer(-128 * (3 * BLOCK as i128 + 5)));
+        assert_eq!(
+            i8::sum(&bytes(&values), None),
+            Sum::Integer(-128 * (3 * BLOCK as i128 + 5))
+        );
         let mut keep = vec![0; values.len()];
         keep[2 * BLOCK + 1] = 1;
         keep[3 * BLOCK + 4] = 1;
@@ -179,6 +191,9 @@ mod tests {
         assert_eq!(bounds::<f64>(&data, Some(&[1, 0, 0, 1])), None);
         assert_eq!(f64::sum(&data, Some(&[0, 1, 1, 0])), Sum::Real(4.0));
         let data = bytes(&[f32::INFINITY]);
-        assert_eq!(bounds::<f32>(&data, None), Some((f32::INFINITY, f32::INFINITY)));
+        assert_eq!(
+            bounds::<f32>(&data, None),
+            Some((f32::INFINITY, f32::INFINITY))
+        );
     }
 }

@@ -17,11 +17,11 @@ use std::collections::BTreeSet;
 /// Cells that one task looks at.
 const CELLS_A_TASK: usize = 1 << 17;
 
-/// Computes aggregates over the cells that `options` select; see [the module](super) for what counts. Fields and layout
-/// of the options do not matter.
+/// Computes aggregates over the cells that `options` select; see [the module](super) for what
+/// counts. Fields and layout of the options do not matter.
 ///
-/// Tiles that are wholly selected, that no condition, delete or other fragment touches, and whose statistics are known
-/// for certain, are not read.
+/// Tiles that are wholly selected, that no condition, delete or other fragment touches, and whose
+/// statistics are known for certain, are not read.
 ///
 /// # Errors
 /// Fields that do not exist or have no such aggregate; whatever goes wrong with reading.
@@ -39,12 +39,25 @@ pub fn aggregate(
     let dense = array.schema().is_dense();
     let unread = names.is_empty();
     if unread {
-        // Something has to be read where cells are to be counted: what the condition looks at is read anyway.
-        let tested = options.condition.as_ref().and_then(|c| c.fields().first().map(|f| f.name.clone()));
-        let dimension = array.schema().domain.dimensions.first().map(|d| d.name.clone());
+        // Something has to be read where cells are to be counted: what the condition looks at is
+        // read anyway.
+        let tested = options
+            .condition
+            .as_ref()
+            .and_then(|c| c.fields().first().map(|f| f.name.clone()));
+        let dimension = array
+            .schema()
+            .domain
+            .dimensions
+            .first()
+            .map(|d| d.name.clone());
         names.extend(tested.or(dimension));
     }
-    let layout = if dense { Layout::Global } else { Layout::Unordered };
+    let layout = if dense {
+        Layout::Global
+    } else {
+        Layout::Unordered
+    };
     let conditional = options.condition.is_some();
     let bound = &options.fields(names).layout(layout).bind(array)?;
     let mut totals = Totals::new(bound, if unread { &[] } else { aggregates })?;
@@ -53,16 +66,18 @@ pub fn aggregate(
             // Every cell of a dense array exists, written or not.
             let cells = bound.subarray.cell_num(array.schema());
             let cells = cells.and_then(|cells| u64::try_from(cells).ok());
-            totals.all_cells =
-                Some(cells.ok_or_else(|| Error::Unsupported("2^64 cells or more are selected".into()))?);
+            totals.all_cells = Some(
+                cells
+                    .ok_or_else(|| Error::Unsupported("2^64 cells or more are selected".into()))?,
+            );
             if unread {
                 return Ok(totals.finish(aggregates));
             }
         }
         let mut reader = DenseReader::new(array, bound)?;
         reader.prefer_small_batches();
-        while let Some((cells, mask)) =
-            reader.next_written(&mut |fragment, tile, cell_num| totals.take(fragment, tile, cell_num))?
+        while let Some((cells, mask)) = reader
+            .next_written(&mut |fragment, tile, cell_num| totals.take(fragment, tile, cell_num))?
         {
             totals.update(array.context(), &cells, Some(&mask))?;
         }
@@ -82,7 +97,11 @@ impl Array {
     ///
     /// # Errors
     /// Fields that do not exist or have no such aggregate; whatever goes wrong with reading.
-    pub fn aggregate(&self, options: ReadOptions, aggregates: &[Aggregate]) -> Result<Vec<AggregateValue>> {
+    pub fn aggregate(
+        &self,
+        options: ReadOptions,
+        aggregates: &[Aggregate],
+    ) -> Result<Vec<AggregateValue>> {
         aggregate(self, options, aggregates)
     }
 }
@@ -99,26 +118,51 @@ struct Totals {
 
 impl Totals {
     fn new(bound: &BoundOptions, aggregates: &[Aggregate]) -> Result<Self> {
-        let wanted = |name: &str| aggregates.iter().filter(|a| a.field() == Some(name)).collect::<Vec<_>>();
+        let wanted = |name: &str| {
+            aggregates
+                .iter()
+                .filter(|a| a.field() == Some(name))
+                .collect::<Vec<_>>()
+        };
         let fields = bound.fields.iter().map(|field| {
             let column_type = field.column_type.clone();
             let wanted = wanted(&column_type.name);
             Aggregator::new(column_type, wanted)
         });
-        let fields = if aggregates.is_empty() { Vec::new() } else { fields.collect::<Result<_>>()? };
-        Ok(Self { cells: 0, all_cells: None, fields })
+        let fields = if aggregates.is_empty() {
+            Vec::new()
+        } else {
+            fields.collect::<Result<_>>()?
+        };
+        Ok(Self {
+            cells: 0,
+            all_cells: None,
+            fields,
+        })
     }
 
     /// Answers what tiles it can from metadata, and takes them out of the plan.
     fn take_tiles(&mut self, array: &Array, reader: &mut SparseReader) -> Result<()> {
-        let fragments: BTreeSet<usize> =
-            reader.whole_tiles().into_iter().map(|(fragment, _)| fragment).collect();
+        let fragments: BTreeSet<usize> = reader
+            .whole_tiles()
+            .into_iter()
+            .map(|(fragment, _)| fragment)
+            .collect();
         let mut wanted = Vec::new();
-        for (index, fragment) in fragments.iter().filter_map(|i| Some((*i, array.fragments().get(*i)?))) {
+        for (index, fragment) in fragments
+            .iter()
+            .filter_map(|i| Some((*i, array.fragments().get(*i)?)))
+        {
             for aggregator in &self.fields {
                 let field = same_field(fragment, aggregator);
-                let sections = field.map(|field| sections(fragment, field, aggregator.wants_values()));
-                wanted.extend(sections.into_iter().flatten().map(|section| (index, section)));
+                let sections =
+                    field.map(|field| sections(fragment, field, aggregator.wants_values()));
+                wanted.extend(
+                    sections
+                        .into_iter()
+                        .flatten()
+                        .map(|section| (index, section)),
+                );
             }
         }
         array.preload(&wanted)?;
@@ -129,7 +173,9 @@ impl Totals {
     fn take(&mut self, fragment: &Fragment, tile: usize, cell_num: u64) -> Result<bool> {
         let mut facts = Vec::with_capacity(self.fields.len());
         for aggregator in &self.fields {
-            let Some(field) = same_field(fragment, aggregator) else { return Ok(false) };
+            let Some(field) = same_field(fragment, aggregator) else {
+                return Ok(false);
+            };
             let known = tile_facts(fragment, field, tile, cell_num)?;
             if !aggregator.can_use(&known) {
                 return Ok(false);
@@ -160,15 +206,17 @@ impl Totals {
                 None => AggregateValue::Unsigned(self.all_cells.unwrap_or(self.cells)),
                 Some(name) => {
                     let of = self.fields.iter().find(|f| &*f.column_type().name == name);
-                    of.map_or(AggregateValue::Null, |aggregator| aggregator.finish(aggregate))
+                    of.map_or(AggregateValue::Null, |aggregator| {
+                        aggregator.finish(aggregate)
+                    })
                 }
             })
             .collect()
     }
 }
 
-/// The field of a fragment whose statistics speak for an aggregator's; `None` if the fragment has no such field, or one of
-/// another type.
+/// The field of a fragment whose statistics speak for an aggregator's; `None` if the fragment has
+/// no such field, or one of another type.
 fn same_field(fragment: &Fragment, aggregator: &Aggregator) -> Option<Field> {
     let column = aggregator.column_type();
     let field = fragment.field(&column.name)?;
@@ -177,7 +225,11 @@ fn same_field(fragment: &Fragment, aggregator: &Aggregator) -> Option<Field> {
     same.then_some(field)
 }
 
-fn column_total(aggregator: &Aggregator, column: &ColumnBuffers, mask: Option<&[u8]>) -> Result<Aggregator> {
+fn column_total(
+    aggregator: &Aggregator,
+    column: &ColumnBuffers,
+    mask: Option<&[u8]>,
+) -> Result<Aggregator> {
     let view = column.view();
     let unfit = || Error::Internal(format!("column {} lacks cells", column.column_type.name));
     let starts: Vec<usize> = (0..column.cell_num).step_by(CELLS_A_TASK).collect();
@@ -186,15 +238,19 @@ fn column_total(aggregator: &Aggregator, column: &ColumnBuffers, mask: Option<&[
         .map(|start| {
             let end = (start + CELLS_A_TASK).min(column.cell_num);
             let cells = view.slice(start..end).ok_or_else(unfit)?;
-            let mask = mask.map(|mask| mask.get(start..end).ok_or_else(unfit)).transpose()?;
+            let mask = mask
+                .map(|mask| mask.get(start..end).ok_or_else(unfit))
+                .transpose()?;
             let mut part = aggregator.fork();
             part.update(&cells, mask)?;
             Ok(part)
         })
         .collect::<Result<Vec<_>>>()?;
     // In order, so that sums of reals do not depend on which thread was faster.
-    Ok(parts.into_iter().fold(aggregator.fork(), |mut total, part| {
-        total.merge(part);
-        total
-    }))
+    Ok(parts
+        .into_iter()
+        .fold(aggregator.fork(), |mut total, part| {
+            total.merge(part);
+            total
+        }))
 }

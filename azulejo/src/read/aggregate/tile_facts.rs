@@ -6,14 +6,19 @@ use crate::error::Result;
 use azulejo_format::datatype::{Native, dispatch};
 use azulejo_format::fragment::{Field, Section, StatsTrust, SumKind, TileSum};
 
-/// The sections of metadata that [`tile_facts`] looks at; without those about `values` only what counts nulls.
+/// The sections of metadata that [`tile_facts`] looks at; without those about `values` only what
+/// counts nulls.
 pub(super) fn sections(fragment: &Fragment, field: Field, values: bool) -> Vec<Section> {
     if !matches!(field, Field::Attribute(_)) || !fragment.footer().version.has_tile_stats() {
         return Vec::new();
     }
     let mut sections = Vec::new();
     if values {
-        sections.extend([Section::TileMins(field), Section::TileMaxs(field), Section::TileSums(field)]);
+        sections.extend([
+            Section::TileMins(field),
+            Section::TileMaxs(field),
+            Section::TileSums(field),
+        ]);
     }
     if field.is_nullable(fragment.schema()) {
         sections.push(Section::TileNullCounts(field));
@@ -21,7 +26,8 @@ pub(super) fn sections(fragment: &Fragment, field: Field, values: bool) -> Vec<S
     sections
 }
 
-/// What is known of the cells of a tile of a field; of a dense fragment's tile only if it lies in the non-empty domain.
+/// What is known of the cells of a tile of a field; of a dense fragment's tile only if it lies in
+/// the non-empty domain.
 pub(super) fn tile_facts(
     fragment: &Fragment,
     field: Field,
@@ -31,15 +37,26 @@ pub(super) fn tile_facts(
     let schema = fragment.schema();
     let (version, dense) = (fragment.footer().version, fragment.is_dense());
     let nullable = field.is_nullable(schema);
-    let mut facts =
-        TileFacts { cell_num, null_count: (!nullable).then_some(0), sum: None, min: None, max: None };
+    let mut facts = TileFacts {
+        cell_num,
+        null_count: (!nullable).then_some(0),
+        sum: None,
+        min: None,
+        max: None,
+    };
     if !matches!(field, Field::Attribute(_)) {
         return Ok(facts);
     }
-    let Some(stats) = fragment.tile_stats(field)? else { return Ok(facts) };
-    let Some((datatype, cell_val_num)) = field.layout(schema) else { return Ok(facts) };
+    let Some(stats) = fragment.tile_stats(field)? else {
+        return Ok(facts);
+    };
+    let Some((datatype, cell_val_num)) = field.layout(schema) else {
+        return Ok(facts);
+    };
     if nullable && StatsTrust::in_null_counts(field, schema, version, dense) {
-        facts.null_count = stats.null_counts.and_then(|counts| counts.counts.get(tile).copied());
+        facts.null_count = stats
+            .null_counts
+            .and_then(|counts| counts.counts.get(tile).copied());
     }
     let kind = SumKind::of(datatype, cell_val_num);
     let sum = kind.and_then(|kind| stats.sums?.get(tile, kind));
@@ -54,8 +71,8 @@ pub(super) fn tile_facts(
             }
         }
         StatsTrust::UpToZeroByte => {
-            // Cells that agree up to a zero byte are kept apart here. The one stored is the least of them if nothing
-            // follows; it is the greatest of them if nothing can follow.
+            // Cells that agree up to a zero byte are kept apart here. The one stored is the least
+            // of them if nothing follows; it is the greatest of them if nothing can follow.
             let whole = |bytes: &&[u8]| !bytes.contains(&0);
             facts.min = mins.filter(whole);
             facts.max = maxs.filter(whole).filter(|_| !cell_val_num.is_var());

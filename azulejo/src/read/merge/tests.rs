@@ -1,4 +1,5 @@
-//! Keys and merges against a naive model: cells as values, sorted by the rules as the format states them.
+//! Keys and merges against a naive model: cells as values, sorted by the rules as the format states
+//! them.
 
 use super::*;
 use crate::column::FieldView;
@@ -46,9 +47,13 @@ fn make_dimension(kind: usize, extent: bool) -> Dimension {
 fn value(kind: usize) -> BoxedStrategy<Value> {
     match kind {
         0 => any::<i8>().prop_map(Value::I8).boxed(),
-        1 => prop_oneof![any::<i64>(), -5i64..5].prop_map(Value::I64).boxed(),
+        1 => prop_oneof![any::<i64>(), -5i64..5]
+            .prop_map(Value::I64)
+            .boxed(),
         2 => (3u32..1004).prop_map(Value::U32).boxed(),
-        3 => prop_oneof![(-10.0f32..10.0), Just(-0.0), Just(0.0)].prop_map(Value::F32).boxed(),
+        3 => prop_oneof![(-10.0f32..10.0), Just(-0.0), Just(0.0)]
+            .prop_map(Value::F32)
+            .boxed(),
         4 => (-1e9f64..1e9).prop_map(Value::F64).boxed(),
         _ => prop_oneof![
             "[ab]{0,3}".prop_map(String::into_bytes),
@@ -103,7 +108,11 @@ impl Value {
 fn model_compare(schema: &ArraySchema, layout: Layout, a: &[Value], b: &[Value]) -> Ordering {
     let dims = &schema.domain.dimensions;
     let along = |order: Layout| -> Vec<usize> {
-        if order == Layout::ColMajor { (0..dims.len()).rev().collect() } else { (0..dims.len()).collect() }
+        if order == Layout::ColMajor {
+            (0..dims.len()).rev().collect()
+        } else {
+            (0..dims.len()).collect()
+        }
     };
     let mut cell_order = layout;
     if layout == Layout::Global {
@@ -129,7 +138,10 @@ struct Columns {
 
 impl Columns {
     fn of(cells: &[Vec<Value>], dims: usize) -> Self {
-        let mut columns = Self { data: vec![Vec::new(); dims], offsets: vec![vec![0]; dims] };
+        let mut columns = Self {
+            data: vec![Vec::new(); dims],
+            offsets: vec![vec![0]; dims],
+        };
         for cell in cells {
             for (d, value) in cell.iter().enumerate() {
                 columns.data[d].extend(value.bytes());
@@ -150,7 +162,13 @@ impl Columns {
                 cell_size: if var { 0 } else { dimension.datatype.size() },
             }
         };
-        schema.domain.dimensions.iter().enumerate().map(view).collect()
+        schema
+            .domain
+            .dimensions
+            .iter()
+            .enumerate()
+            .map(view)
+            .collect()
     }
 }
 
@@ -169,26 +187,50 @@ struct Case {
 
 fn case() -> impl Strategy<Value = Case> {
     let orders = || prop_oneof![Just(Layout::RowMajor), Just(Layout::ColMajor)];
-    let layouts = prop_oneof![Just(Layout::RowMajor), Just(Layout::ColMajor), Just(Layout::Global)];
-    (prop::collection::vec((0..KINDS, any::<bool>()), 1..6), orders(), orders(), layouts).prop_flat_map(
-        |(dims, tile_order, cell_order, layout)| {
+    let layouts = prop_oneof![
+        Just(Layout::RowMajor),
+        Just(Layout::ColMajor),
+        Just(Layout::Global)
+    ];
+    (
+        prop::collection::vec((0..KINDS, any::<bool>()), 1..6),
+        orders(),
+        orders(),
+        layouts,
+    )
+        .prop_flat_map(|(dims, tile_order, cell_order, layout)| {
             let kinds: Vec<usize> = dims.iter().map(|(kind, _)| *kind).collect();
             let schema = schema(
-                dims.iter().map(|(kind, e)| make_dimension(*kind, *e)).collect(),
+                dims.iter()
+                    .map(|(kind, e)| make_dimension(*kind, *e))
+                    .collect(),
                 tile_order,
                 cell_order,
             );
             let cell: Vec<BoxedStrategy<Value>> = kinds.into_iter().map(value).collect();
             // A small stock of cells, so that many are equal.
             let stock = prop::collection::vec(cell, 1..12);
-            let picks =
-                prop::collection::vec(prop::collection::vec(any::<prop::sample::Index>(), 1..20), 1..5);
+            let picks = prop::collection::vec(
+                prop::collection::vec(any::<prop::sample::Index>(), 1..20),
+                1..5,
+            );
             let bound = || prop::option::of(0usize..50);
-            (stock, picks, any::<u64>(), 0u8..3, any::<bool>(), (bound(), bound())).prop_map(
-                move |(stock, picks, seed, duplicates, sorted, bounds)| {
+            (
+                stock,
+                picks,
+                any::<u64>(),
+                0u8..3,
+                any::<bool>(),
+                (bound(), bound()),
+            )
+                .prop_map(move |(stock, picks, seed, duplicates, sorted, bounds)| {
                     let tiles: Vec<Vec<Vec<Value>>> = picks
                         .iter()
-                        .map(|tile| tile.iter().map(|i| stock[i.index(stock.len())].clone()).collect())
+                        .map(|tile| {
+                            tile.iter()
+                                .map(|i| stock[i.index(stock.len())].clone())
+                                .collect()
+                        })
                         .collect();
                     let mut case = Case {
                         schema: schema.clone(),
@@ -202,7 +244,9 @@ fn case() -> impl Strategy<Value = Case> {
                     };
                     let mut random = seed;
                     let mut next = move || {
-                        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                        random = random
+                            .wrapping_mul(6_364_136_223_846_793_005)
+                            .wrapping_add(1);
                         random >> 33
                     };
                     for tile in &mut case.tiles {
@@ -212,16 +256,18 @@ fn case() -> impl Strategy<Value = Case> {
                         }
                         let n = tile.len() as u32;
                         let list = (0..n).filter(|_| next() % 4 > 0).collect();
-                        case.picked.push(if next() % 2 == 0 { Picked::All(n) } else { Picked::List(list) });
+                        case.picked.push(if next() % 2 == 0 {
+                            Picked::All(n)
+                        } else {
+                            Picked::List(list)
+                        });
                         let mask = (0..n).map(|_| u8::from(next() % 3 > 0)).collect();
                         case.kept.push((next() % 2 == 0).then_some(mask));
                         case.times.push((0..n).map(|_| next() % 3).collect());
                     }
                     case
-                },
-            )
-        },
-    )
+                })
+        })
 }
 
 /// Slot and place of the cells that the model gives.
@@ -235,13 +281,17 @@ fn model(case: &Case) -> Vec<(u32, u32)> {
     }
     let value = |cell: &(u32, u32)| &case.tiles[cell.0 as usize][cell.1 as usize];
     let time = |cell: &(u32, u32)| case.times[cell.0 as usize][cell.1 as usize];
-    let compare =
-        |a: &(u32, u32), b: &(u32, u32)| model_compare(&case.schema, case.layout, value(a), value(b));
+    let compare = |a: &(u32, u32), b: &(u32, u32)| {
+        model_compare(&case.schema, case.layout, value(a), value(b))
+    };
     cells.sort_by(|a, b| compare(a, b).then(a.cmp(b)));
     let (from, to) = bounds(case);
     cells.retain(|cell| {
-        from.is_none_or(|b| model_compare(&case.schema, case.layout, value(cell), b) != Ordering::Less)
-            && to.is_none_or(|b| model_compare(&case.schema, case.layout, value(cell), b) == Ordering::Less)
+        from.is_none_or(|b| {
+            model_compare(&case.schema, case.layout, value(cell), b) != Ordering::Less
+        }) && to.is_none_or(|b| {
+            model_compare(&case.schema, case.layout, value(cell), b) == Ordering::Less
+        })
     });
     let mut result: Vec<(u32, u32)> = Vec::new();
     for equal in cells.chunk_by(|a, b| compare(a, b) == Ordering::Equal) {
@@ -254,7 +304,11 @@ fn model(case: &Case) -> Vec<(u32, u32)> {
             }
         }
     }
-    result.retain(|cell| case.kept[cell.0 as usize].as_ref().is_none_or(|kept| kept[cell.1 as usize] == 1));
+    result.retain(|cell| {
+        case.kept[cell.0 as usize]
+            .as_ref()
+            .is_none_or(|kept| kept[cell.1 as usize] == 1)
+    });
     result
 }
 

@@ -1,7 +1,7 @@
 //! Lists of points.
 //!
-//! Each dimension's distinct coordinates are numbered in order; a point is the tuple of its numbers. A cell is selected if
-//! all its coordinates have numbers and their tuple is a point.
+//! Each dimension's distinct coordinates are numbered in order; a point is the tuple of its
+//! numbers. A cell is selected if all its coordinates have numbers and their tuple is a point.
 
 use super::ranges::ordinal;
 use crate::column::FieldView;
@@ -17,7 +17,11 @@ use std::ops::Range as Span;
 /// The distinct coordinates of the points along one dimension, ascending.
 #[derive(Debug)]
 enum Distinct {
-    Numbers { physical: Physical, ordinals: Vec<u64>, bytes: Vec<Vec<u8>> },
+    Numbers {
+        physical: Physical,
+        ordinals: Vec<u64>,
+        bytes: Vec<Vec<u8>>,
+    },
     Strings(Vec<Vec<u8>>),
 }
 
@@ -25,9 +29,17 @@ impl Distinct {
     /// The numbers of the coordinates that lie in a range.
     fn span(&self, range: RangeRef<'_>) -> Span<u32> {
         let (from, to) = match self {
-            Self::Numbers { physical, ordinals, .. } => {
-                let (low, high) = (ordinal(*physical, range.start), ordinal(*physical, range.end));
-                (ordinals.partition_point(|o| *o < low), ordinals.partition_point(|o| *o <= high))
+            Self::Numbers {
+                physical, ordinals, ..
+            } => {
+                let (low, high) = (
+                    ordinal(*physical, range.start),
+                    ordinal(*physical, range.end),
+                );
+                (
+                    ordinals.partition_point(|o| *o < low),
+                    ordinals.partition_point(|o| *o <= high),
+                )
             }
             Self::Strings(strings) => (
                 strings.partition_point(|s| s.as_slice() < range.start),
@@ -38,7 +50,10 @@ impl Distinct {
     }
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "a filter has fewer than 2^32 points")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a filter has fewer than 2^32 points"
+)]
 const fn number(index: usize) -> u32 {
     index as u32
 }
@@ -60,26 +75,43 @@ impl PointFilter {
         let mut numbers = Vec::with_capacity(datatypes.len());
         for (column, datatype) in points.coordinates.iter().zip(datatypes) {
             let values = values(column, *datatype)?;
-            if *len.get_or_insert(values.len()) != values.len() || u32::try_from(values.len()).is_err() {
-                return Err(Error::InvalidArgument("the points' coordinates differ in number".into()));
+            if *len.get_or_insert(values.len()) != values.len()
+                || u32::try_from(values.len()).is_err()
+            {
+                return Err(Error::InvalidArgument(
+                    "the points' coordinates differ in number".into(),
+                ));
             }
             let (of, column) = index(&values, *datatype);
             distinct.push(of);
             numbers.push(column);
         }
         let mut tuples: Vec<Vec<u32>> = (0..len.unwrap_or(0))
-            .map(|i| numbers.iter().filter_map(|column: &Vec<u32>| column.get(i).copied()).collect())
+            .map(|i| {
+                numbers
+                    .iter()
+                    .filter_map(|column: &Vec<u32>| column.get(i).copied())
+                    .collect()
+            })
             .collect();
         tuples.sort_unstable();
         tuples.dedup();
         let set = tuples.iter().cloned().collect();
-        Ok(Self { distinct, tuples, set })
+        Ok(Self {
+            distinct,
+            tuples,
+            set,
+        })
     }
 
     /// For each dimension, its coordinates as ranges of one value.
     pub(crate) fn coordinate_ranges(&self) -> Vec<Vec<Range>> {
-        let ranges =
-            |values: &Vec<Vec<u8>>| values.iter().map(|v| Range::new(v.clone(), v.clone())).collect();
+        let ranges = |values: &Vec<Vec<u8>>| {
+            values
+                .iter()
+                .map(|v| Range::new(v.clone(), v.clone()))
+                .collect()
+        };
         self.distinct
             .iter()
             .map(|distinct| match distinct {
@@ -105,8 +137,12 @@ impl PointFilter {
     /// Whether a point lies in a box.
     pub(crate) fn meets<'a>(&self, bounds: &dyn Fn(usize) -> Option<RangeRef<'a>>) -> bool {
         let spans = self.spans(bounds);
-        let Some(first) = spans.first() else { return false };
-        let from = self.tuples.partition_point(|t| t.first().is_some_and(|n| *n < first.start));
+        let Some(first) = spans.first() else {
+            return false;
+        };
+        let from = self
+            .tuples
+            .partition_point(|t| t.first().is_some_and(|n| *n < first.start));
         self.tuples
             .iter()
             .skip(from)
@@ -128,7 +164,11 @@ impl PointFilter {
             mask: &mut [u8],
             out: &mut [u32],
         ) {
-            for ((m, out), value) in mask.iter_mut().zip(out).zip(view.data.chunks_exact(T::SIZE)) {
+            for ((m, out), value) in mask
+                .iter_mut()
+                .zip(out)
+                .zip(view.data.chunks_exact(T::SIZE))
+            {
                 match ordinals.binary_search(&T::read(value).ordinal()) {
                     Ok(i) if *m != 0 => *out = offset + number(i),
                     _ => *m = 0,
@@ -141,7 +181,9 @@ impl PointFilter {
             let mut out = vec![0; mask.len()];
             let range = span.start as usize..span.end as usize;
             match distinct {
-                Distinct::Numbers { physical, ordinals, .. } => {
+                Distinct::Numbers {
+                    physical, ordinals, ..
+                } => {
                     let near = ordinals.get(range).unwrap_or(&[]);
                     dispatch!(*physical, T => look_up::<T>(near, span.start, *view, mask, &mut out));
                 }
@@ -161,7 +203,11 @@ impl PointFilter {
         for (cell, m) in mask.iter_mut().enumerate() {
             if *m != 0 {
                 tuple.clear();
-                tuple.extend(numbers.iter().filter_map(|column| column.get(cell).copied()));
+                tuple.extend(
+                    numbers
+                        .iter()
+                        .filter_map(|column| column.get(cell).copied()),
+                );
                 *m = u8::from(self.set.contains(&tuple));
             }
         }
@@ -170,18 +216,25 @@ impl PointFilter {
 
 /// The values of a column of points.
 fn values(column: &PointColumn, datatype: Datatype) -> Result<Vec<&[u8]>> {
-    let bad =
-        || Error::InvalidArgument("a point's coordinate does not have the size of its dimension".into());
+    let bad = || {
+        Error::InvalidArgument(
+            "a point's coordinate does not have the size of its dimension".into(),
+        )
+    };
     match &column.offsets {
-        None if datatype.is_string() => {
-            Err(Error::InvalidArgument("points need offsets along string dimensions".into()))
-        }
+        None if datatype.is_string() => Err(Error::InvalidArgument(
+            "points need offsets along string dimensions".into(),
+        )),
         None if !column.data.len().is_multiple_of(datatype.size()) => Err(bad()),
         None => Ok(column.data.chunks_exact(datatype.size()).collect()),
         Some(offsets) => offsets
             .windows(2)
             .map(|w| {
-                let at = |i: usize| w.get(i).and_then(|o| usize::try_from(*o).ok()).ok_or_else(bad);
+                let at = |i: usize| {
+                    w.get(i)
+                        .and_then(|o| usize::try_from(*o).ok())
+                        .ok_or_else(bad)
+                };
                 column.data.get(at(0)?..at(1)?).ok_or_else(bad)
             })
             .collect(),
@@ -194,7 +247,10 @@ fn index(values: &[&[u8]], datatype: Datatype) -> (Distinct, Vec<u32>) {
         let mut strings: Vec<Vec<u8>> = values.iter().map(|v| v.to_vec()).collect();
         strings.sort_unstable();
         strings.dedup();
-        let numbers = values.iter().map(|v| number(strings.partition_point(|s| s.as_slice() < *v))).collect();
+        let numbers = values
+            .iter()
+            .map(|v| number(strings.partition_point(|s| s.as_slice() < *v)))
+            .collect();
         return (Distinct::Strings(strings), numbers);
     }
     let physical = datatype.physical();
@@ -203,9 +259,18 @@ fn index(values: &[&[u8]], datatype: Datatype) -> (Distinct, Vec<u32>) {
     sorted.dedup_by_key(|(ordinal, _)| *ordinal);
     let ordinals: Vec<u64> = sorted.iter().map(|(ordinal, _)| *ordinal).collect();
     let bytes = sorted.iter().map(|(_, bytes)| bytes.to_vec()).collect();
-    let numbers =
-        values.iter().map(|v| number(ordinals.partition_point(|o| *o < ordinal(physical, v)))).collect();
-    (Distinct::Numbers { physical, ordinals, bytes }, numbers)
+    let numbers = values
+        .iter()
+        .map(|v| number(ordinals.partition_point(|o| *o < ordinal(physical, v))))
+        .collect();
+    (
+        Distinct::Numbers {
+            physical,
+            ordinals,
+            bytes,
+        },
+        numbers,
+    )
 }
 
 #[cfg(test)]
@@ -258,11 +323,41 @@ mod tests {
 
     #[test]
     fn ragged_points_are_refused() {
-        let column = |n: usize| PointColumn { data: vec![0; n], offsets: None };
+        let column = |n: usize| PointColumn {
+            data: vec![0; n],
+            offsets: None,
+        };
         let types = [Datatype::Int32, Datatype::Int32];
-        assert!(PointFilter::new(&Points { coordinates: vec![column(8), column(4)] }, &types).is_err());
-        assert!(PointFilter::new(&Points { coordinates: vec![column(8), column(7)] }, &types).is_err());
-        let strings = PointColumn { data: vec![0; 3], offsets: Some(vec![0, 4]) };
-        assert!(PointFilter::new(&Points { coordinates: vec![strings] }, &[Datatype::StringAscii]).is_err());
+        assert!(
+            PointFilter::new(
+                &Points {
+                    coordinates: vec![column(8), column(4)]
+                },
+                &types
+            )
+            .is_err()
+        );
+        assert!(
+            PointFilter::new(
+                &Points {
+                    coordinates: vec![column(8), column(7)]
+                },
+                &types
+            )
+            .is_err()
+        );
+        let strings = PointColumn {
+            data: vec![0; 3],
+            offsets: Some(vec![0, 4]),
+        };
+        assert!(
+            PointFilter::new(
+                &Points {
+                    coordinates: vec![strings]
+                },
+                &[Datatype::StringAscii]
+            )
+            .is_err()
+        );
     }
 }

@@ -31,7 +31,8 @@ pub(crate) enum DimensionFilter {
         /// At least 1.
         step: u64,
     },
-    /// Strings within disjoint, ascending, inclusive ranges; `None` is no upper bound. Bytes compare unsigned.
+    /// Strings within disjoint, ascending, inclusive ranges; `None` is no upper bound. Bytes
+    /// compare unsigned.
     Strings(Vec<(Vec<u8>, Option<Vec<u8>>)>),
 }
 
@@ -49,8 +50,16 @@ impl DimensionFilter {
             }
             DimSelection::Ranges(ranges) => Self::numbers(ranges, physical),
             DimSelection::Strided { range, step } => {
-                let (low, high) = (ordinal(physical, &range.start), ordinal(physical, &range.end));
-                Self::Strided { physical, low, high, step: (*step).max(1) }
+                let (low, high) = (
+                    ordinal(physical, &range.start),
+                    ordinal(physical, &range.end),
+                );
+                Self::Strided {
+                    physical,
+                    low,
+                    high,
+                    step: (*step).max(1),
+                }
             }
         }
     }
@@ -58,7 +67,12 @@ impl DimensionFilter {
     /// Ranges whose bounds are all meant as they are: an empty upper bound is the empty string.
     pub(crate) fn exact(ranges: &[Range], datatype: Datatype) -> Self {
         if datatype.is_string() {
-            return Self::strings(ranges.iter().map(|r| (r.start.clone(), Some(r.end.clone()))).collect());
+            return Self::strings(
+                ranges
+                    .iter()
+                    .map(|r| (r.start.clone(), Some(r.end.clone())))
+                    .collect(),
+            );
         }
         Self::numbers(ranges, datatype.physical())
     }
@@ -77,7 +91,10 @@ impl DimensionFilter {
                 _ => merged.push((low, high)),
             }
         }
-        Self::Numbers { physical, ranges: merged }
+        Self::Numbers {
+            physical,
+            ranges: merged,
+        }
     }
 
     fn strings(mut ranges: Vec<(Vec<u8>, Option<Vec<u8>>)>) -> Self {
@@ -106,14 +123,23 @@ impl DimensionFilter {
         match self {
             Self::All => true,
             Self::Numbers { physical, ranges } => {
-                let (low, high) = (ordinal(*physical, range.start), ordinal(*physical, range.end));
+                let (low, high) = (
+                    ordinal(*physical, range.start),
+                    ordinal(*physical, range.end),
+                );
                 last_at_or_before(ranges, high).is_some_and(|r| r.1 >= low)
             }
-            Self::Strided { physical, low, high, .. } => {
-                ordinal(*physical, range.start) <= *high && ordinal(*physical, range.end) >= *low
+            Self::Strided {
+                physical,
+                low,
+                high,
+                ..
+            } => ordinal(*physical, range.start) <= *high && ordinal(*physical, range.end) >= *low,
+            Self::Strings(ranges) => {
+                string_at_or_before(ranges, range.end).is_some_and(|(_, end)| {
+                    end.as_ref().is_none_or(|end| end.as_slice() >= range.start)
+                })
             }
-            Self::Strings(ranges) => string_at_or_before(ranges, range.end)
-                .is_some_and(|(_, end)| end.as_ref().is_none_or(|end| end.as_slice() >= range.start)),
         }
     }
 
@@ -122,10 +148,18 @@ impl DimensionFilter {
         match self {
             Self::All => true,
             Self::Numbers { physical, ranges } => {
-                let (low, high) = (ordinal(*physical, range.start), ordinal(*physical, range.end));
+                let (low, high) = (
+                    ordinal(*physical, range.start),
+                    ordinal(*physical, range.end),
+                );
                 last_at_or_before(ranges, low).is_some_and(|r| r.1 >= high)
             }
-            Self::Strided { step, physical, low, high } => {
+            Self::Strided {
+                step,
+                physical,
+                low,
+                high,
+            } => {
                 *step == 1
                     && ordinal(*physical, range.start) >= *low
                     && ordinal(*physical, range.end) <= *high
@@ -137,11 +171,18 @@ impl DimensionFilter {
 
     /// About what share of a range of numbers is selected.
     pub(crate) fn share(&self, range: RangeRef<'_>) -> Option<f64> {
-        let Self::Numbers { physical, ranges } = self else { return None };
-        let (low, high) = (ordinal(*physical, range.start), ordinal(*physical, range.end));
+        let Self::Numbers { physical, ranges } = self else {
+            return None;
+        };
+        let (low, high) = (
+            ordinal(*physical, range.start),
+            ordinal(*physical, range.end),
+        );
         let first = ranges.partition_point(|r| r.1 < low);
         let met = ranges.get(first..)?.iter().take_while(|r| r.0 <= high);
-        let inside: f64 = met.map(|r| (r.1.min(high) - r.0.max(low)) as f64 + 1.0).sum();
+        let inside: f64 = met
+            .map(|r| (r.1.min(high) - r.0.max(low)) as f64 + 1.0)
+            .sum();
         Some(inside / (high.checked_sub(low)? as f64 + 1.0))
     }
 
@@ -168,7 +209,12 @@ impl DimensionFilter {
             Self::Numbers { physical, ranges } => {
                 dispatch!(*physical, T => apply_numbers::<T>(ranges, view, mask));
             }
-            Self::Strided { physical, low, high, step } => {
+            Self::Strided {
+                physical,
+                low,
+                high,
+                step,
+            } => {
                 dispatch!(*physical, T => apply_stride::<T>((*low, *high, *step), view, mask));
             }
             Self::Strings(ranges) => apply_strings(ranges, view, mask),
@@ -185,17 +231,28 @@ pub(crate) fn ordinal(physical: Physical, bytes: &[u8]) -> u64 {
 }
 
 fn last_at_or_before(ranges: &[(u64, u64)], value: u64) -> Option<(u64, u64)> {
-    ranges.partition_point(|r| r.0 <= value).checked_sub(1).and_then(|i| ranges.get(i)).copied()
+    ranges
+        .partition_point(|r| r.0 <= value)
+        .checked_sub(1)
+        .and_then(|i| ranges.get(i))
+        .copied()
 }
 
 fn string_at_or_before<'a>(
     ranges: &'a [(Vec<u8>, Option<Vec<u8>>)],
     value: &[u8],
 ) -> Option<&'a (Vec<u8>, Option<Vec<u8>>)> {
-    ranges.partition_point(|r| r.0.as_slice() <= value).checked_sub(1).and_then(|i| ranges.get(i))
+    ranges
+        .partition_point(|r| r.0.as_slice() <= value)
+        .checked_sub(1)
+        .and_then(|i| ranges.get(i))
 }
 
-fn pick_numbers<T: Ordinal>((low, high): (u64, u64), view: FieldView<'_>, picked: Picked) -> Picked {
+fn pick_numbers<T: Ordinal>(
+    (low, high): (u64, u64),
+    view: FieldView<'_>,
+    picked: Picked,
+) -> Picked {
     let inside = |value: &[u8]| T::read(value).ordinal().wrapping_sub(low) <= high - low;
     match picked {
         Picked::All(_) => Picked::flagged(view.data.chunks_exact(T::SIZE).map(inside)),
@@ -207,7 +264,10 @@ fn pick_numbers<T: Ordinal>((low, high): (u64, u64), view: FieldView<'_>, picked
 }
 
 fn apply_numbers<T: Ordinal>(ranges: &[(u64, u64)], view: FieldView<'_>, mask: &mut [u8]) {
-    let values = view.data.chunks_exact(T::SIZE).map(|v| T::read(v).ordinal());
+    let values = view
+        .data
+        .chunks_exact(T::SIZE)
+        .map(|v| T::read(v).ordinal());
     match ranges {
         [] => mask.fill(0),
         [(low, high)] => {
@@ -243,7 +303,11 @@ fn apply_numbers<T: Ordinal>(ranges: &[(u64, u64)], view: FieldView<'_>, mask: &
     }
 }
 
-fn apply_stride<T: Ordinal>((low, high, step): (u64, u64, u64), view: FieldView<'_>, mask: &mut [u8]) {
+fn apply_stride<T: Ordinal>(
+    (low, high, step): (u64, u64, u64),
+    view: FieldView<'_>,
+    mask: &mut [u8],
+) {
     for (m, value) in mask.iter_mut().zip(view.data.chunks_exact(T::SIZE)) {
         let value = T::read(value).ordinal();
         *m &= u8::from(value >= low && value <= high && value.wrapping_sub(low) % step == 0);
@@ -252,7 +316,8 @@ fn apply_stride<T: Ordinal>((low, high, step): (u64, u64, u64), view: FieldView<
 
 fn apply_strings(ranges: &[(Vec<u8>, Option<Vec<u8>>)], view: FieldView<'_>, mask: &mut [u8]) {
     let start = |at: usize| ranges.get(at).map(|range| range.0.as_slice());
-    // Neighbours in a sorted tile are often equal, and usually lie between the same two starts of ranges.
+    // Neighbours in a sorted tile are often equal, and usually lie between the same two starts of
+    // ranges.
     let mut last: Option<(&[u8], u8)> = None;
     let mut after = 0;
     for (cell, m) in mask.iter_mut().enumerate() {
@@ -260,18 +325,24 @@ fn apply_strings(ranges: &[(Vec<u8>, Option<Vec<u8>>)], view: FieldView<'_>, mas
             continue;
         }
         let text = view.cell(cell);
-        *m = match last {
-            Some((same, answer)) if same == text => answer,
-            _ => {
-                let near = start(after).is_none_or(|next| text < next)
-                    && after.checked_sub(1).and_then(start).is_none_or(|before| before <= text);
-                if !near {
-                    after = ranges.partition_point(|range| range.0.as_slice() <= text);
+        *m =
+            match last {
+                Some((same, answer)) if same == text => answer,
+                _ => {
+                    let near = start(after).is_none_or(|next| text < next)
+                        && after
+                            .checked_sub(1)
+                            .and_then(start)
+                            .is_none_or(|before| before <= text);
+                    if !near {
+                        after = ranges.partition_point(|range| range.0.as_slice() <= text);
+                    }
+                    let before = after.checked_sub(1).and_then(|at| ranges.get(at));
+                    u8::from(before.is_some_and(|(_, end)| {
+                        end.as_ref().is_none_or(|end| end.as_slice() >= text)
+                    }))
                 }
-                let before = after.checked_sub(1).and_then(|at| ranges.get(at));
-                u8::from(before.is_some_and(|(_, end)| end.as_ref().is_none_or(|end| end.as_slice() >= text)))
-            }
-        };
+            };
         last = Some((text, *m));
     }
 }
@@ -282,7 +353,13 @@ mod tests {
     use proptest::prelude::*;
 
     fn view<'a>(data: &'a [u8], size: usize) -> FieldView<'a> {
-        FieldView { cell_num: data.len() / size, data, offsets: None, validity: None, cell_size: size }
+        FieldView {
+            cell_num: data.len() / size,
+            data,
+            offsets: None,
+            validity: None,
+            cell_size: size,
+        }
     }
 
     proptest! {
@@ -336,17 +413,28 @@ mod tests {
 
     #[test]
     fn strides_and_floats() {
-        let stride = DimSelection::Strided { range: Range::of(-3i32, 9), step: 4 };
+        let stride = DimSelection::Strided {
+            range: Range::of(-3i32, 9),
+            step: 4,
+        };
         let filter = DimensionFilter::new(&stride, Datatype::Int32);
         let data: Vec<u8> = (-5..12i32).flat_map(i32::to_le_bytes).collect();
         let mut mask = vec![1; 17];
         filter.apply(view(&data, 4), &mut mask);
-        let hits: Vec<i32> = (-5..12).zip(&mask).filter(|(_, m)| **m == 1).map(|(c, _)| c).collect();
+        let hits: Vec<i32> = (-5..12)
+            .zip(&mask)
+            .filter(|(_, m)| **m == 1)
+            .map(|(c, _)| c)
+            .collect();
         assert_eq!(hits, [-3, 1, 5, 9]);
-        let filter =
-            DimensionFilter::new(&DimSelection::Ranges(vec![Range::of(0.0f64, 1.0)]), Datatype::Float64);
-        let data: Vec<u8> =
-            [-0.0f64, 1.0, 1.1, f64::NAN, -1e-300].iter().flat_map(|v| v.to_le_bytes()).collect();
+        let filter = DimensionFilter::new(
+            &DimSelection::Ranges(vec![Range::of(0.0f64, 1.0)]),
+            Datatype::Float64,
+        );
+        let data: Vec<u8> = [-0.0f64, 1.0, 1.1, f64::NAN, -1e-300]
+            .iter()
+            .flat_map(|v| v.to_le_bytes())
+            .collect();
         let mut mask = vec![1; 5];
         filter.apply(view(&data, 8), &mut mask);
         assert_eq!(mask, [1, 1, 0, 0, 0]);

@@ -46,7 +46,8 @@ pub(super) struct Slot<'a> {
     pub(super) picked: Picked,
     /// Which of them are results once duplicates are gone; `None`: all.
     pub(super) kept: Option<Vec<u8>>,
-    /// The places in the tile of the cells that are still held, if not all are: then cells are counted among these.
+    /// The places in the tile of the cells that are still held, if not all are: then cells are
+    /// counted among these.
     pub(super) places: Option<Vec<u32>>,
 }
 
@@ -55,8 +56,10 @@ impl<'a> Slot<'a> {
         let (from, to) = &portion.bounds;
         let shared = from.as_ref().is_some_and(|from| tile.lower < *from)
             || to.as_ref().is_some_and(|to| tile.upper >= *to);
-        let of =
-            query.fragments.get(tile.part).ok_or_else(|| Error::Internal("a tile of no fragment".into()))?;
+        let of = query
+            .fragments
+            .get(tile.part)
+            .ok_or_else(|| Error::Internal("a tile of no fragment".into()))?;
         let fragment = query.fragment(of)?;
         Ok(Self {
             tile,
@@ -73,7 +76,12 @@ impl<'a> Slot<'a> {
     }
 
     pub(super) fn request(&self, field: Field, cells: Cells) -> TileRequest {
-        TileRequest { fragment: self.of.index, field, tile: self.tile.tile as u64, cells }
+        TileRequest {
+            fragment: self.of.index,
+            field,
+            tile: self.tile.tile as u64,
+            cells,
+        }
     }
 
     /// Whether the query selects only some of the tile's cells, or another batch needs them too.
@@ -88,18 +96,27 @@ impl<'a> Slot<'a> {
     /// Fields that say which cells exist and are selected, and in which order.
     pub(super) fn key_fields(&self, query: &Query) -> Vec<Field> {
         let mut fields: Vec<Field> = if self.keyed {
-            (0..query.order.dimensions().len()).map(Field::Dimension).collect()
+            (0..query.order.dimensions().len())
+                .map(Field::Dimension)
+                .collect()
         } else {
-            self.tile.dimensions.iter().copied().map(Field::Dimension).collect()
+            self.tile
+                .dimensions
+                .iter()
+                .copied()
+                .map(Field::Dimension)
+                .collect()
         };
         let decides = self.keyed && !query.allows_dups;
-        if self.fragment.has_timestamps() && (decides || self.of.tests_timestamps() || query.times) {
+        if self.fragment.has_timestamps() && (decides || self.of.tests_timestamps() || query.times)
+        {
             fields.push(Field::Timestamps);
         }
         fields
     }
 
-    /// Fields that are not decoded again: besides the key fields those that [`history`](super::history) has made.
+    /// Fields that are not decoded again: besides the key fields those that
+    /// [`history`](super::history) has made.
     pub(super) fn kept_fields(&self, query: &Query) -> Vec<Field> {
         let mut fields = self.key_fields(query);
         fields.extend(query.times.then_some(Field::Timestamps));
@@ -111,31 +128,54 @@ impl<'a> Slot<'a> {
 
     /// Fields that say which cells are results.
     fn test_fields(&self, query: &Query) -> Vec<Field> {
-        let tests = self.tile.tests.iter().filter_map(|test| self.of.tests.get(*test));
-        let tested =
-            tests.flat_map(|test| &test.fields).filter_map(|at| self.of.test_fields.get(*at)).copied();
-        let deleted = self.of.deleted_until.filter(|_| !self.tile.none_kept).map(|_| Field::DeleteTimestamps);
+        let tests = self
+            .tile
+            .tests
+            .iter()
+            .filter_map(|test| self.of.tests.get(*test));
+        let tested = tests
+            .flat_map(|test| &test.fields)
+            .filter_map(|at| self.of.test_fields.get(*at))
+            .copied();
+        let deleted = self
+            .of
+            .deleted_until
+            .filter(|_| !self.tile.none_kept)
+            .map(|_| Field::DeleteTimestamps);
         let stored = [Field::DeleteTimestamps, Field::DeleteConditions]
             .into_iter()
             .filter(|field| query.deletions && self.fragment.stores(*field));
         tested.chain(deleted).chain(stored).collect()
     }
 
-    /// The dimension whose coordinates leave few of the tile's cells, if there is one: it is looked at before the others
-    /// are read.
+    /// The dimension whose coordinates leave few of the tile's cells, if there is one: it is looked
+    /// at before the others are read.
     fn telling_dimension(&self, query: &Query) -> Option<usize> {
         if self.key_fields(query).len() < 2 {
             return None;
         }
-        let share = |d: usize| query.selection.share(d, self.tree.tile_range(self.tile.tile, d)?);
-        let shares = self.tile.dimensions.iter().filter_map(|&d| Some((share(d)?, d)));
-        shares.min_by(|a, b| a.0.total_cmp(&b.0)).filter(|(share, _)| *share < FEW).map(|(_, d)| d)
+        let share = |d: usize| {
+            query
+                .selection
+                .share(d, self.tree.tile_range(self.tile.tile, d)?)
+        };
+        let shares = self
+            .tile
+            .dimensions
+            .iter()
+            .filter_map(|&d| Some((share(d)?, d)));
+        shares
+            .min_by(|a, b| a.0.total_cmp(&b.0))
+            .filter(|(share, _)| *share < FEW)
+            .map(|(_, d)| d)
     }
 
     /// The cells whose other coordinates are worth a look.
     fn candidates(&self) -> Cells {
         match &self.picked {
-            Picked::List(list) if list.len() < self.tile.cell_num as usize / 4 => Cells::Spans(single(list)),
+            Picked::List(list) if list.len() < self.tile.cell_num as usize / 4 => {
+                Cells::Spans(single(list))
+            }
             _ => Cells::All,
         }
     }
@@ -175,11 +215,19 @@ impl<'a> Slot<'a> {
 
     /// The values of a field of timestamps.
     pub(super) fn times(&self, field: Field) -> Result<impl Iterator<Item = u64> + '_> {
-        let view = self.view(field).ok_or_else(|| Error::Internal("timestamps were not loaded".into()))?;
-        Ok(view.data.as_chunks::<8>().0.iter().map(|bytes| u64::from_le_bytes(*bytes)))
+        let view = self
+            .view(field)
+            .ok_or_else(|| Error::Internal("timestamps were not loaded".into()))?;
+        Ok(view
+            .data
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .map(|bytes| u64::from_le_bytes(*bytes)))
     }
 
-    /// Finds the cells that are no results though they exist: deleted, or failing the query's condition.
+    /// Finds the cells that are no results though they exist: deleted, or failing the query's
+    /// condition.
     fn test(&mut self, query: &Query) -> Result<()> {
         let cells = self.tile.cell_num as usize;
         if self.tile.none_kept {
@@ -199,17 +247,29 @@ impl<'a> Slot<'a> {
                 *m &= u8::from(time > until || time == u64::MAX);
             }
         }
-        for test in self.tile.tests.iter().filter_map(|test| self.of.tests.get(*test)) {
-            let views = test.fields.iter().filter_map(|at| self.of.test_fields.get(*at)).map(|field| {
-                self.view(*field).ok_or_else(|| Error::Internal("a condition's field was not loaded".into()))
-            });
+        for test in self
+            .tile
+            .tests
+            .iter()
+            .filter_map(|test| self.of.tests.get(*test))
+        {
+            let views = test
+                .fields
+                .iter()
+                .filter_map(|at| self.of.test_fields.get(*at))
+                .map(|field| {
+                    self.view(*field)
+                        .ok_or_else(|| Error::Internal("a condition's field was not loaded".into()))
+                });
             let views = views.collect::<Result<Vec<_>>>()?;
             match test.until {
                 None => test.condition.evaluate(&views, &mut mask)?,
                 Some(until) => {
                     let mut met = mask.clone();
                     test.condition.evaluate(&views, &mut met)?;
-                    for ((m, met), time) in mask.iter_mut().zip(met).zip(self.times(Field::Timestamps)?) {
+                    for ((m, met), time) in
+                        mask.iter_mut().zip(met).zip(self.times(Field::Timestamps)?)
+                    {
                         *m &= u8::from(met != 0 || time > until);
                     }
                 }
@@ -225,12 +285,14 @@ impl<'a> Slot<'a> {
 }
 
 impl Slot<'_> {
-    /// Drops everything of the tile but the picked cells, which are at `places` among those held, and what is not needed
-    /// of them; returns the bytes that remain.
+    /// Drops everything of the tile but the picked cells, which are at `places` among those held,
+    /// and what is not needed of them; returns the bytes that remain.
     pub(super) fn condense(&mut self, query: &Query, places: Vec<u32>) -> u64 {
         let needed = self.kept_fields(query);
-        let wanted = |field: &Field| needed.contains(field) || self.of.fields.contains(&Some(*field));
-        self.loaded.retain(|field, _| wanted(field) && !places.is_empty());
+        let wanted =
+            |field: &Field| needed.contains(field) || self.of.fields.contains(&Some(*field));
+        self.loaded
+            .retain(|field, _| wanted(field) && !places.is_empty());
         let mut bytes = 8 * places.len() as u64;
         for tile in self.loaded.values_mut() {
             let small = cut(tile, &places);
@@ -238,14 +300,23 @@ impl Slot<'_> {
             *tile = Arc::new(small);
         }
         if let Some(kept) = &mut self.kept {
-            *kept = places.iter().map(|place| kept.get(*place as usize).copied().unwrap_or(0)).collect();
+            *kept = places
+                .iter()
+                .map(|place| kept.get(*place as usize).copied().unwrap_or(0))
+                .collect();
         }
-        #[expect(clippy::cast_possible_truncation, reason = "fewer than the tile's cells")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "fewer than the tile's cells"
+        )]
         let all = Picked::All(places.len() as u32);
         self.picked = all;
         self.places = Some(match &self.places {
             None => places,
-            Some(held) => places.iter().filter_map(|at| held.get(*at as usize).copied()).collect(),
+            Some(held) => places
+                .iter()
+                .filter_map(|at| held.get(*at as usize).copied())
+                .collect(),
         });
         bytes
     }
@@ -284,11 +355,15 @@ pub(super) fn cut(tile: &Tile, places: &[u32]) -> Tile {
 /// Appends the cells of `N` bytes at `places`.
 fn cells<const N: usize>(from: &[u8], places: &[u32], out: &mut Vec<u8>) {
     let from = from.as_chunks::<N>().0;
-    out.extend(places.iter().flat_map(|place| from.get(*place as usize).copied().unwrap_or([0; N])));
+    out.extend(
+        places
+            .iter()
+            .flat_map(|place| from.get(*place as usize).copied().unwrap_or([0; N])),
+    );
 }
 
-/// Asks for what portions surely need, in the order in which it is needed: what their first step looks at, and where that
-/// decides nothing, all else. `room`: bytes that may be under way.
+/// Asks for what portions surely need, in the order in which it is needed: what their first step
+/// looks at, and where that decides nothing, all else. `room`: bytes that may be under way.
 pub(super) fn start(query: &Query, portions: &[Portion<'_>], room: u64) {
     let Some(ahead) = &query.ahead else { return };
     let (mut keys, mut tests, mut values) = (Vec::new(), Vec::new(), Vec::new());
@@ -304,20 +379,32 @@ pub(super) fn start(query: &Query, portions: &[Portion<'_>], room: u64) {
                 add(Field::Dimension(dimension), &mut keys);
                 continue;
             }
-            slot.key_fields(query).into_iter().for_each(|field| add(field, &mut keys));
+            slot.key_fields(query)
+                .into_iter()
+                .for_each(|field| add(field, &mut keys));
             if slot.tile.none_kept || !slot.tile.dimensions.is_empty() || slot.of.within.is_some() {
                 continue;
             }
-            slot.test_fields(query).into_iter().for_each(|field| add(field, &mut tests));
+            slot.test_fields(query)
+                .into_iter()
+                .for_each(|field| add(field, &mut tests));
             if slot.tile.tests.is_empty() && slot.of.deleted_until.is_none() {
-                slot.of.fields.iter().flatten().for_each(|field| add(*field, &mut values));
+                slot.of
+                    .fields
+                    .iter()
+                    .flatten()
+                    .for_each(|field| add(*field, &mut values));
             }
         }
     }
     // One read each: who waits for keys does not wait for the rest.
-    [keys, tests].iter().for_each(|tiles| ahead.start(&query.array, tiles, room));
+    [keys, tests]
+        .iter()
+        .for_each(|tiles| ahead.start(&query.array, tiles, room));
     values.sort_by_key(|tile| tile.field);
-    values.chunk_by(|a, b| a.field == b.field).for_each(|tiles| ahead.start(&query.array, tiles, room));
+    values
+        .chunk_by(|a, b| a.field == b.field)
+        .for_each(|tiles| ahead.start(&query.array, tiles, room));
 }
 
 /// A share of a tile's cells that are few: their other coordinates are worth reading apart.
@@ -337,11 +424,16 @@ pub(super) fn runs(ranges: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> 
 
 /// Cells as runs of one each, those that touch joined.
 pub(super) fn single(cells: &[u32]) -> Vec<Range<u64>> {
-    runs(cells.iter().map(|&cell| u64::from(cell)..u64::from(cell) + 1))
+    runs(
+        cells
+            .iter()
+            .map(|&cell| u64::from(cell)..u64::from(cell) + 1),
+    )
 }
 
-/// Reads a batch; `None` if no cell of it is a result. `several` says that there are other batches, so that the bounds
-/// between them must hold; `room`, how many bytes may be under way ahead of their use.
+/// Reads a batch; `None` if no cell of it is a result. `several` says that there are other batches,
+/// so that the bounds between them must hold; `room`, how many bytes may be under way ahead of
+/// their use.
 pub(super) fn read(
     query: &Query,
     pool: &BufferPool,
@@ -372,34 +464,44 @@ pub(super) fn read(
     columns::start(query, &slots, &slabs, room);
     let cells = cells_of(&slabs)?;
     match output {
-        Output::Given { columns, room, progress }
-            if cells <= room - progress.cells.min(room)
-                && columns::have_room(query, &slots, columns, progress)? =>
+        Output::Given {
+            columns,
+            room,
+            progress,
+        } if cells <= room - progress.cells.min(room)
+            && columns::have_room(query, &slots, columns, progress)? =>
         {
             columns::place(query, pool, slots, (&slabs, cells), columns, progress)?;
             Ok(Some(Batch::Placed))
         }
-        Output::Own | Output::Given { .. } => {
-            columns::columns(query, pool, slots, (&slabs, cells)).map(|set| Some(Batch::Columns(set)))
-        }
+        Output::Own | Output::Given { .. } => columns::columns(query, pool, slots, (&slabs, cells))
+            .map(|set| Some(Batch::Columns(set))),
     }
 }
 
 /// The tiles of a portion in the order of their slots, which is that of cells of equal coordinates.
 pub(super) fn slots_of<'a>(query: &'a Query, portion: &Portion<'a>) -> Result<Vec<Slot<'a>>> {
-    let slots = portion.tiles.iter().map(|tile| Slot::new(query, tile, portion));
+    let slots = portion
+        .tiles
+        .iter()
+        .map(|tile| Slot::new(query, tile, portion));
     let mut slots = slots.collect::<Result<Vec<_>>>()?;
     if portion.keyed && query.latest_first {
-        slots.sort_by(|a, b| b.tile.part.cmp(&a.tile.part).then(a.tile.tile.cmp(&b.tile.tile)));
+        slots.sort_by(|a, b| {
+            b.tile
+                .part
+                .cmp(&a.tile.part)
+                .then(a.tile.tile.cmp(&b.tile.tile))
+        });
     } else if portion.keyed {
         slots.sort_by_key(|slot| (slot.tile.part, slot.tile.tile));
     }
     Ok(slots)
 }
 
-/// Loads what says which cells are results, and finds these. Where reads are cheap, threads take some tiles each from the
-/// first coordinate to the last test, and keep of tiles with few results no more than these; elsewhere what a step needs of
-/// all tiles is one batch of IO.
+/// Loads what says which cells are results, and finds these. Where reads are cheap, threads take
+/// some tiles each from the first coordinate to the last test, and keep of tiles with few results
+/// no more than these; elsewhere what a step needs of all tiles is one batch of IO.
 pub(super) fn examine(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>]) -> Result<()> {
     if !query.array.location().storage.has_cheap_reads() {
         return examine_together(query, pool, slots);
@@ -420,7 +522,10 @@ pub(super) fn examine(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>]) 
     if slots.len() <= some {
         return examine(slots);
     }
-    query.array.context().install(|| slots.par_chunks_mut(some).try_for_each(examine))
+    query
+        .array
+        .context()
+        .install(|| slots.par_chunks_mut(some).try_for_each(examine))
 }
 
 /// Works on each slot: on all threads if there are several, as waking one takes long for a tile.
@@ -430,35 +535,64 @@ fn each_slot<'s>(
     work: impl Fn(usize, &mut Slot<'s>) -> Result<()> + Send + Sync,
 ) -> Result<()> {
     if slots.len() < 2 {
-        return slots.iter_mut().enumerate().try_for_each(|(at, slot)| work(at, slot));
+        return slots
+            .iter_mut()
+            .enumerate()
+            .try_for_each(|(at, slot)| work(at, slot));
     }
-    let each = || slots.par_iter_mut().enumerate().try_for_each(|(at, slot)| work(at, slot));
+    let each = || {
+        slots
+            .par_iter_mut()
+            .enumerate()
+            .try_for_each(|(at, slot)| work(at, slot))
+    };
     query.array.context().install(each)
 }
 
-/// Tiles that one task takes through all steps: few enough for a cache, more than one to open their files once.
+/// Tiles that one task takes through all steps: few enough for a cache, more than one to open their
+/// files once.
 pub(super) fn tiles_per_task(query: &Query, tiles: usize) -> usize {
     (tiles / (query.array.context().threads() * 4)).clamp(1, 4)
 }
 
 fn examine_together(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>]) -> Result<()> {
-    let telling: Vec<Option<usize>> = slots.iter().map(|slot| slot.telling_dimension(query)).collect();
+    let telling: Vec<Option<usize>> = slots
+        .iter()
+        .map(|slot| slot.telling_dimension(query))
+        .collect();
     if telling.iter().any(Option::is_some) {
-        let first = |at: usize, _: &Slot<'_>| telling.get(at).copied().flatten().map(Field::Dimension);
-        load(query, pool, slots, |at, slot| first(at, slot).into_iter().collect(), |_| Cells::All)?;
-        each_slot(query, slots, |at, slot| match telling.get(at).copied().flatten() {
-            Some(dimension) => slot.select_along(query, &[dimension]),
-            None => Ok(()),
+        let first =
+            |at: usize, _: &Slot<'_>| telling.get(at).copied().flatten().map(Field::Dimension);
+        load(
+            query,
+            pool,
+            slots,
+            |at, slot| first(at, slot).into_iter().collect(),
+            |_| Cells::All,
+        )?;
+        each_slot(query, slots, |at, slot| {
+            match telling.get(at).copied().flatten() {
+                Some(dimension) => slot.select_along(query, &[dimension]),
+                None => Ok(()),
+            }
         })?;
     }
     let keys = |_, slot: &Slot<'_>| {
-        if slot.picked.len() == 0 { Vec::new() } else { slot.key_fields(query) }
+        if slot.picked.len() == 0 {
+            Vec::new()
+        } else {
+            slot.key_fields(query)
+        }
     };
     load(query, pool, slots, keys, |slot| slot.candidates())?;
     each_slot(query, slots, |_, slot| slot.select(query))?;
     query.operation.check()?;
     let tests = |_, slot: &Slot<'_>| {
-        if slot.picked.len() == 0 { Vec::new() } else { slot.test_fields(query) }
+        if slot.picked.len() == 0 {
+            Vec::new()
+        } else {
+            slot.test_fields(query)
+        }
     };
     load(query, pool, slots, tests, |_| Cells::All)?;
     each_slot(query, slots, |_, slot| {
@@ -468,7 +602,11 @@ fn examine_together(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>]) ->
         if query.times {
             slot.add_times()?;
         }
-        if query.deletions { slot.add_deletions(query) } else { slot.test(query) }
+        if query.deletions {
+            slot.add_deletions(query)
+        } else {
+            slot.test(query)
+        }
     })
 }
 
@@ -483,8 +621,10 @@ fn load(
     let mut wanted: Vec<(usize, Field)> = Vec::new();
     let (mut requests, mut partial) = (Vec::new(), Vec::new());
     for (at, slot) in slots.iter().enumerate() {
-        let missing: BTreeSet<Field> =
-            fields(at, slot).into_iter().filter(|f| !slot.loaded.contains_key(f)).collect();
+        let missing: BTreeSet<Field> = fields(at, slot)
+            .into_iter()
+            .filter(|f| !slot.loaded.contains_key(f))
+            .collect();
         if missing.is_empty() {
             continue;
         }
@@ -492,7 +632,14 @@ fn load(
         for field in missing {
             wanted.push((at, field));
             let is_coordinate = matches!(field, Field::Dimension(_));
-            requests.push(slot.request(field, if is_coordinate { cells.clone() } else { Cells::All }));
+            requests.push(slot.request(
+                field,
+                if is_coordinate {
+                    cells.clone()
+                } else {
+                    Cells::All
+                },
+            ));
             partial.push(slot.is_partial());
         }
     }
@@ -515,7 +662,10 @@ fn load(
 }
 
 /// The cells of slots in the order in which they are stored.
-#[expect(clippy::cast_possible_truncation, reason = "a batch has fewer than 2^32 tiles")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a batch has fewer than 2^32 tiles"
+)]
 fn stored(start: usize, members: &[Slot<'_>], slabs: &mut Vec<CellSlab>) {
     for (i, slot) in members.iter().enumerate() {
         let at = (start + i) as u32;
@@ -523,14 +673,18 @@ fn stored(start: usize, members: &[Slot<'_>], slabs: &mut Vec<CellSlab>) {
             Picked::All(0) => {}
             Picked::All(n) => CellSlab::push_onto(slabs, at, 0, *n),
             Picked::List(list) => {
-                list.iter().for_each(|&cell| CellSlab::push_onto(slabs, at, cell.into(), 1));
+                list.iter()
+                    .for_each(|&cell| CellSlab::push_onto(slabs, at, cell.into(), 1));
             }
         }
     }
 }
 
 /// The keys of the cells that slots have picked, those within `[from, to)` if bounds are given.
-#[expect(clippy::cast_possible_truncation, reason = "a batch has fewer than 2^32 tiles")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a batch has fewer than 2^32 tiles"
+)]
 pub(super) fn keys_of(
     query: &Query,
     members: &[Slot<'_>],
@@ -539,15 +693,28 @@ pub(super) fn keys_of(
     several: bool,
 ) -> Result<KeySet> {
     let mut tiles = Vec::with_capacity(members.len());
-    for (i, slot) in members.iter().enumerate().filter(|(_, slot)| slot.picked.len() > 0) {
+    for (i, slot) in members
+        .iter()
+        .enumerate()
+        .filter(|(_, slot)| slot.picked.len() > 0)
+    {
         let view = |d| {
             slot.view(Field::Dimension(d))
                 .ok_or_else(|| Error::Internal("coordinates were not loaded".into()))
         };
-        let coordinates = (0..query.order.dimensions().len()).map(view).collect::<Result<Vec<_>>>()?;
-        tiles.push(KeyTile { coordinates, picked: &slot.picked, slot: i as u32 });
+        let coordinates = (0..query.order.dimensions().len())
+            .map(view)
+            .collect::<Result<Vec<_>>>()?;
+        tiles.push(KeyTile {
+            coordinates,
+            picked: &slot.picked,
+            slot: i as u32,
+        });
     }
-    let set = query.array.context().install(|| keys::build(&query.order, &tiles, from, to))?;
+    let set = query
+        .array
+        .context()
+        .install(|| keys::build(&query.order, &tiles, from, to))?;
     if set.non_ascii && several {
         return Err(Error::Unsupported(
             "strings that are not ASCII lie along a dimension; raise the memory budget so that one batch takes all".into(),
@@ -557,7 +724,10 @@ pub(super) fn keys_of(
 }
 
 /// The cells of slots in the order asked for.
-#[expect(clippy::cast_possible_truncation, reason = "a batch has fewer than 2^32 tiles")]
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "a batch has fewer than 2^32 tiles"
+)]
 pub(super) fn ordered(
     query: &Query,
     start: usize,
@@ -575,7 +745,9 @@ pub(super) fn ordered(
         })
         .collect();
     let latest = |slot: u32, cell: u32| match times.get(slot as usize) {
-        Some(Ok(times)) => times.get(cell as usize).map_or(0, |bytes| u64::from_le_bytes(*bytes)),
+        Some(Ok(times)) => times
+            .get(cell as usize)
+            .map_or(0, |bytes| u64::from_le_bytes(*bytes)),
         Some(Err(start)) => *start,
         None => 0,
     };
@@ -589,11 +761,17 @@ pub(super) fn ordered(
         Duplicates::First
     };
     let kept: Vec<Option<&[u8]>> = members.iter().map(|slot| slot.kept.as_deref()).collect();
-    let merged = query.array.context().install(|| merge(set, duplicates, &kept));
+    let merged = query
+        .array
+        .context()
+        .install(|| merge(set, duplicates, &kept));
     if start == 0 && slabs.is_empty() {
         *slabs = merged;
     } else {
-        slabs.extend(merged.into_iter().map(|slab| CellSlab { tile: slab.tile + start as u32, ..slab }));
+        slabs.extend(merged.into_iter().map(|slab| CellSlab {
+            tile: slab.tile + start as u32,
+            ..slab
+        }));
     }
     Ok(())
 }

@@ -64,19 +64,26 @@ pub(super) fn columns(
         Filled::Own(column) => column,
         Filled::Placed { .. } => buffer.into_column(field, cell_num),
     });
-    Ok(ColumnSet { cell_num, columns: columns.collect() })
+    Ok(ColumnSet {
+        cell_num,
+        columns: columns.collect(),
+    })
 }
 
-/// Whether a caller's buffers, one for each field, have room for the values of all cells of slots behind those that `progress`
-/// counts. What the metadata says of the tiles is enough, as decoded tiles are as long as it says.
+/// Whether a caller's buffers, one for each field, have room for the values of all cells of slots
+/// behind those that `progress` counts. What the metadata says of the tiles is enough, as decoded
+/// tiles are as long as it says.
 pub(super) fn have_room(
     query: &Query,
     slots: &[Slot<'_>],
     columns: &[ColumnMut<'_>],
     progress: &Progress,
 ) -> Result<bool> {
-    for (i, (bound, (column, written))) in
-        query.fields.iter().zip(columns.iter().zip(&progress.written)).enumerate()
+    for (i, (bound, (column, written))) in query
+        .fields
+        .iter()
+        .zip(columns.iter().zip(&progress.written))
+        .enumerate()
     {
         if !bound.column_type.is_var() {
             continue;
@@ -100,7 +107,8 @@ pub(super) fn have_room(
     Ok(true)
 }
 
-/// Writes the cells in `slabs` to a caller's memory, which [has room](have_room), behind those that `progress` counts.
+/// Writes the cells in `slabs` to a caller's memory, which [has room](have_room), behind those that
+/// `progress` counts.
 pub(super) fn place(
     query: &Query,
     pool: &BufferPool,
@@ -130,8 +138,9 @@ enum Filled {
     Own(ColumnBuffers),
 }
 
-/// Loads the fields of the cells in `slabs` into `outs`, one a field; tells what became of each. Where reads are cheap and tiles
-/// follow one another in the result, threads take some tiles each from the first field to the last.
+/// Loads the fields of the cells in `slabs` into `outs`, one a field; tells what became of each.
+/// Where reads are cheap and tiles follow one another in the result, threads take some tiles each
+/// from the first field to the last.
 fn fill_columns(
     query: &Query,
     pool: &BufferPool,
@@ -152,10 +161,18 @@ fn fill_columns(
     for members in slots.chunks_mut(some) {
         let next = first + u32::try_from(members.len()).unwrap_or(u32::MAX);
         let (here, later) = rest.split_at(rest.partition_point(|slab| slab.tile < next));
-        let here: Vec<CellSlab> =
-            here.iter().map(|slab| CellSlab { tile: slab.tile - first, ..*slab }).collect();
+        let here: Vec<CellSlab> = here
+            .iter()
+            .map(|slab| CellSlab {
+                tile: slab.tile - first,
+                ..*slab
+            })
+            .collect();
         let cells = cells_of(&here)?;
-        let outs = outs.iter_mut().map(|out| FieldOut::Fixed(out.take_first(cells))).collect();
+        let outs = outs
+            .iter_mut()
+            .map(|out| FieldOut::Fixed(out.take_first(cells)))
+            .collect();
         (rest, first) = (later, next);
         if cells > 0 {
             work.push((members, here, outs));
@@ -167,9 +184,16 @@ fn fill_columns(
     if work.len() < 2 {
         work.into_iter().try_for_each(fill)?;
     } else {
-        query.array.context().install(|| work.into_par_iter().with_max_len(1).try_for_each(fill))?;
+        query
+            .array
+            .context()
+            .install(|| work.into_par_iter().with_max_len(1).try_for_each(fill))?;
     }
-    Ok(query.fields.iter().map(|_| Filled::Placed { values: 0 }).collect())
+    Ok(query
+        .fields
+        .iter()
+        .map(|_| Filled::Placed { values: 0 })
+        .collect())
 }
 
 /// As [`fill_columns`], column by column.
@@ -185,7 +209,8 @@ fn fill_together(
     // Coordinates that only decided the order are not needed any more.
     for slot in slots.iter_mut() {
         let wanted = &slot.of.fields;
-        slot.loaded.retain(|field, _| wanted.contains(&Some(*field)));
+        slot.loaded
+            .retain(|field, _| wanted.contains(&Some(*field)));
         slot.kept = None;
     }
     let some = tiles_per_task(query, slots.len());
@@ -194,7 +219,12 @@ fn fill_together(
     } else {
         let load = |(slots, used): (&mut [Slot<'_>], &[Used])| load_held(query, pool, slots, used);
         let context = query.array.context();
-        context.install(|| slots.par_chunks_mut(some).zip(used.par_chunks(some)).try_for_each(load))?;
+        context.install(|| {
+            slots
+                .par_chunks_mut(some)
+                .zip(used.par_chunks(some))
+                .try_for_each(load)
+        })?;
     }
     let slots = &mut *slots;
     let spans = spans(slots, slabs, used);
@@ -206,7 +236,14 @@ fn fill_together(
         let mut requests = Vec::new();
         let mut places = Vec::new();
         for (at, ((slot, used), cells)) in slots.iter().zip(used).zip(&spans).enumerate() {
-            let Some(field) = slot.of.fields.get(i).copied().flatten().filter(|_| used.cells > 0) else {
+            let Some(field) = slot
+                .of
+                .fields
+                .get(i)
+                .copied()
+                .flatten()
+                .filter(|_| used.cells > 0)
+            else {
                 continue;
             };
             match slot.loaded.get(&field) {
@@ -222,7 +259,10 @@ fn fill_together(
             }
         }
         let mut take = |targets, requests: &[TileRequest]| -> Result<()> {
-            for (at, tile) in places.iter().zip(load_some(query, pool, requests, targets)?) {
+            for (at, tile) in places
+                .iter()
+                .zip(load_some(query, pool, requests, targets)?)
+            {
                 if let Some(place) = tiles.get_mut(*at) {
                     *place = Some(Arc::new(tile));
                 }
@@ -233,13 +273,23 @@ fn fill_together(
         let filled = match out {
             FieldOut::Own => {
                 take(Vec::new(), &requests)?;
-                Filled::Own(gather_bands(context, &bands, &tiles, &bound.column_type, &bound.fill)?)
+                Filled::Own(gather_bands(
+                    context,
+                    &bands,
+                    &tiles,
+                    &bound.column_type,
+                    &bound.fill,
+                )?)
             }
             FieldOut::Var(out) => {
                 take(Vec::new(), &requests)?;
-                Filled::Placed { values: gather_var(context, &bands, &tiles, &bound.fill, out)? }
+                Filled::Placed {
+                    values: gather_var(context, &bands, &tiles, &bound.fill, out)?,
+                }
             }
-            FieldOut::Fixed(FixedOut { data, mut validity, .. }) => {
+            FieldOut::Fixed(FixedOut {
+                data, mut validity, ..
+            }) => {
                 let direct = direct(bound, slots, &whole, &places, i);
                 let mut placed = vec![false; slots.len()];
                 for (_, request) in &direct {
@@ -247,7 +297,14 @@ fn fill_together(
                         *placed = true;
                     }
                 }
-                let targets = targets(bound, slots, &places, &direct, data, validity.as_deref_mut());
+                let targets = targets(
+                    bound,
+                    slots,
+                    &places,
+                    &direct,
+                    data,
+                    validity.as_deref_mut(),
+                );
                 take(targets, &requests)?;
                 let source = (tiles.as_slice(), placed.as_slice());
                 let cells = (&bound.column_type, &bound.fill);
@@ -258,7 +315,12 @@ fn fill_together(
         all.push(filled);
         for slot in slots.iter_mut() {
             if let Some(Some(field)) = slot.of.fields.get(i) {
-                let again = slot.of.fields.iter().skip(i + 1).any(|later| later.as_ref() == Some(field));
+                let again = slot
+                    .of
+                    .fields
+                    .iter()
+                    .skip(i + 1)
+                    .any(|later| later.as_ref() == Some(field));
                 if !again {
                     slot.loaded.remove(field);
                 }
@@ -286,18 +348,36 @@ fn load_some(
     let mut work = Vec::with_capacity(requests.len().div_ceil(some));
     let mut targets = targets.into_iter();
     for requests in requests.chunks(some) {
-        work.push((requests, targets.by_ref().take(requests.len()).collect::<Vec<_>>()));
+        work.push((
+            requests,
+            targets.by_ref().take(requests.len()).collect::<Vec<_>>(),
+        ));
     }
-    let loaded = each(query.array.context(), work, |(requests, targets)| load(requests, targets))?;
+    let loaded = each(query.array.context(), work, |(requests, targets)| {
+        load(requests, targets)
+    })?;
     Ok(loaded.into_iter().flatten().collect())
 }
 
-/// Loads what is missing of slots that hold only some cells of their tiles, and small tiles that another batch needs too.
-fn load_held(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>], used: &[Used]) -> Result<()> {
+/// Loads what is missing of slots that hold only some cells of their tiles, and small tiles that
+/// another batch needs too.
+fn load_held(
+    query: &Query,
+    pool: &BufferPool,
+    slots: &mut [Slot<'_>],
+    used: &[Used],
+) -> Result<()> {
     for i in 0..query.fields.len() {
         let (mut requests, mut partial, mut at) = (Vec::new(), Vec::new(), Vec::new());
-        for (n, (slot, _)) in slots.iter().zip(used).enumerate().filter(|(_, (_, used))| used.cells > 0) {
-            let Some(Some(field)) = slot.of.fields.get(i) else { continue };
+        for (n, (slot, _)) in slots
+            .iter()
+            .zip(used)
+            .enumerate()
+            .filter(|(_, (_, used))| used.cells > 0)
+        {
+            let Some(Some(field)) = slot.of.fields.get(i) else {
+                continue;
+            };
             if slot.loaded.contains_key(field) {
                 continue;
             }
@@ -306,7 +386,11 @@ fn load_held(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>], used: &[U
                 continue;
             }
             let few = |places: &Vec<u32>| places.len() < slot.tile.cell_num as usize / 4;
-            let spans = slot.places.as_ref().filter(|places| few(places)).map(|places| single(places));
+            let spans = slot
+                .places
+                .as_ref()
+                .filter(|places| few(places))
+                .map(|places| single(places));
             requests.push(slot.request(*field, spans.map_or(Cells::All, Cells::Spans)));
             partial.push(slot.is_partial());
             at.push((n, *field));
@@ -317,7 +401,10 @@ fn load_held(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>], used: &[U
         let tiles = kept::load(query, pool, requests, &partial)?;
         for ((n, field), tile) in at.into_iter().zip(tiles) {
             if let Some(slot) = slots.get_mut(n) {
-                let held = slot.places.as_ref().map(|places| Arc::new(cut(&tile, places)));
+                let held = slot
+                    .places
+                    .as_ref()
+                    .map(|places| Arc::new(cut(&tile, places)));
                 slot.loaded.insert(field, held.unwrap_or(tile));
             }
         }
@@ -325,8 +412,8 @@ fn load_held(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>], used: &[U
     Ok(())
 }
 
-/// Asks for the tiles of all fields that [`fill_columns`] will load, so that those of the later ones travel while the first
-/// are decoded. `room`: bytes that may be under way.
+/// Asks for the tiles of all fields that [`fill_columns`] will load, so that those of the later
+/// ones travel while the first are decoded. `room`: bytes that may be under way.
 pub(super) fn start(query: &Query, slots: &[Slot<'_>], slabs: &[CellSlab], room: u64) {
     let Some(ahead) = &query.ahead else { return };
     let mut used = vec![Used::default(); slots.len()];
@@ -394,8 +481,8 @@ fn whole(slots: &[Slot<'_>], slabs: &[CellSlab], used: &[Used]) -> Vec<Option<us
     whole
 }
 
-/// The requests (whose slots are `places`) that can be unfiltered into the result: where their cells begin there,
-/// ascending, and index.
+/// The requests (whose slots are `places`) that can be unfiltered into the result: where their
+/// cells begin there, ascending, and index.
 fn direct(
     bound: &BoundField,
     slots: &[Slot<'_>],
@@ -412,8 +499,16 @@ fn direct(
                 && field.is_nullable(schema) == kind.nullable
         })
     };
-    let start = |slot: &usize| slots.get(*slot).filter(|slot| same(slot)).and(*whole.get(*slot)?);
-    let found = places.iter().enumerate().filter_map(|(request, slot)| Some((start(slot)?, request)));
+    let start = |slot: &usize| {
+        slots
+            .get(*slot)
+            .filter(|slot| same(slot))
+            .and(*whole.get(*slot)?)
+    };
+    let found = places
+        .iter()
+        .enumerate()
+        .filter_map(|(request, slot)| Some((start(slot)?, request)));
     let mut direct: Vec<(usize, usize)> = found.collect();
     direct.sort_unstable();
     direct
@@ -434,7 +529,9 @@ fn targets<'o>(
     let mut done = 0;
     for &(start, request) in direct {
         let slot = places.get(request).and_then(|slot| slots.get(*slot));
-        let (Some(slot), Some(target)) = (slot, targets.get_mut(request)) else { continue };
+        let (Some(slot), Some(target)) = (slot, targets.get_mut(request)) else {
+            continue;
+        };
         let cells = slot.tile.cell_num as usize;
         let next = |rest: &mut &'o mut [u8], size: usize| {
             let skipped = ((start - done) * size).min(rest.len());
@@ -443,8 +540,10 @@ fn targets<'o>(
             *rest = later;
             piece
         };
-        *target =
-            Target { data: Some(next(&mut data, size)), validity: validity.as_mut().map(|v| next(v, 1)) };
+        *target = Target {
+            data: Some(next(&mut data, size)),
+            validity: validity.as_mut().map(|v| next(v, 1)),
+        };
         done = start + cells;
     }
     targets

@@ -1,7 +1,10 @@
-//! What consolidation reads besides the cells: when each was written, when and by which delete it was deleted.
+//! What consolidation reads besides the cells: when each was written, when and by which delete it
+//! was deleted.
 //!
-//! A consolidation that asks for [`Field::Timestamps`] gets every version of a cell, the latest first; any other read gets
-//! the time of the version that counts. One that asks for [`Field::DeleteTimestamps`] gets deleted cells too. Fragments that store neither get both made here, as tiles.
+//! A consolidation that asks for [`Field::Timestamps`] gets every version of a cell, the latest
+//! first; any other read gets the time of the version that counts. One that asks for
+//! [`Field::DeleteTimestamps`] gets deleted cells too. Fragments that store neither get both made
+//! here, as tiles.
 
 use super::batch::Slot;
 use super::query::Query;
@@ -24,19 +27,32 @@ impl Slot<'_> {
         Ok(())
     }
 
-    /// Adds when each cell was deleted, and by which of the array's deletes (by index): the first that met it.
+    /// Adds when each cell was deleted, and by which of the array's deletes (by index): the first
+    /// that met it.
     pub(super) fn add_deletions(&mut self, query: &Query) -> Result<()> {
         let cells = self.tile.cell_num as usize;
         let (mut times, mut conditions) = (vec![NONE; cells], vec![NONE; cells]);
         let deletes = query.array.deletes();
-        for test in self.tile.tests.iter().filter_map(|test| self.of.tests.get(*test)) {
-            let Some((index, delete)) = test.delete.and_then(|index| Some((index, deletes.get(index)?)))
+        for test in self
+            .tile
+            .tests
+            .iter()
+            .filter_map(|test| self.of.tests.get(*test))
+        {
+            let Some((index, delete)) = test
+                .delete
+                .and_then(|index| Some((index, deletes.get(index)?)))
             else {
                 continue;
             };
-            let views = test.fields.iter().filter_map(|at| self.of.test_fields.get(*at)).map(|field| {
-                self.view(*field).ok_or_else(|| Error::Internal("a condition's field was not loaded".into()))
-            });
+            let views = test
+                .fields
+                .iter()
+                .filter_map(|at| self.of.test_fields.get(*at))
+                .map(|field| {
+                    self.view(*field)
+                        .ok_or_else(|| Error::Internal("a condition's field was not loaded".into()))
+                });
             let views = views.collect::<Result<Vec<_>>>()?;
             let mut stays = vec![1u8; cells];
             test.condition.evaluate(&views, &mut stays)?;
@@ -53,7 +69,9 @@ impl Slot<'_> {
         }
         if self.fragment.stores(Field::DeleteTimestamps) {
             let indices = self.condition_indices(query)?;
-            let stored = self.times(Field::DeleteTimestamps)?.zip(self.times(Field::DeleteConditions)?);
+            let stored = self
+                .times(Field::DeleteTimestamps)?
+                .zip(self.times(Field::DeleteConditions)?);
             for ((time, condition), (stored_time, stored_condition)) in
                 times.iter_mut().zip(&mut conditions).zip(stored)
             {
@@ -64,22 +82,36 @@ impl Slot<'_> {
             }
         }
         self.loaded.insert(Field::DeleteTimestamps, tile_of(&times));
-        self.loaded.insert(Field::DeleteConditions, tile_of(&conditions));
+        self.loaded
+            .insert(Field::DeleteConditions, tile_of(&conditions));
         Ok(())
     }
 
-    /// Indices into the array's deletes of the conditions that the fragment knows by its own indices.
+    /// Indices into the array's deletes of the conditions that the fragment knows by its own
+    /// indices.
     fn condition_indices(&self, query: &Query) -> Result<HashMap<u64, u64>> {
         let names = self.fragment.processed_conditions()?;
         let deletes = query.array.deletes();
         let index = |name: &String| deletes.iter().position(|delete| delete.name == *name);
-        let known = names.iter().enumerate().filter_map(|(i, name)| Some((i as u64, index(name)? as u64)));
+        let known = names
+            .iter()
+            .enumerate()
+            .filter_map(|(i, name)| Some((i as u64, index(name)? as u64)));
         Ok(known.collect())
     }
 }
 
 fn tile_of(values: &[u64]) -> Arc<Tile> {
-    let data: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
+    let data: Vec<u8> = values
+        .iter()
+        .flat_map(|value| value.to_le_bytes())
+        .collect();
     let cell_num = values.len();
-    Arc::new(Tile { data: PoolBuffer::from(data), offsets: None, validity: None, cell_num, cell_size: 8 })
+    Arc::new(Tile {
+        data: PoolBuffer::from(data),
+        offsets: None,
+        validity: None,
+        cell_num,
+        cell_size: 8,
+    })
 }

@@ -1,5 +1,6 @@
-//! Loading tiles of which queries need some cells: where storage is local, small ones stay in memory for the array's next
-//! queries, decoded as a whole. Where some chunks would be enough, that is from the second time on.
+//! Loading tiles of which queries need some cells: where storage is local, small ones stay in
+//! memory for the array's next queries, decoded as a whole. Where some chunks would be enough, that
+//! is from the second time on.
 
 use super::plan::PlannedTile;
 use super::query::Query;
@@ -16,8 +17,8 @@ use std::sync::Arc;
 /// Larger tiles are not worth decoding for a few of their cells. This is two chunks.
 const SMALL: u64 = 128 * 1024;
 
-/// Loads tiles as one batch, in the order of the requests. Of those marked `partial` the query needs some cells only: they
-/// are looked for among the tiles kept.
+/// Loads tiles as one batch, in the order of the requests. Of those marked `partial` the query
+/// needs some cells only: they are looked for among the tiles kept.
 pub(super) fn load(
     query: &Query,
     pool: &BufferPool,
@@ -28,9 +29,14 @@ pub(super) fn load(
     let mut tiles: Vec<Option<Arc<Tile>>> = Vec::with_capacity(requests.len());
     let mut keep = Vec::with_capacity(requests.len());
     for (request, partial) in requests.iter_mut().zip(partial) {
-        let kept = if *partial && keeps(query, request)? { Some(key(request)) } else { None };
+        let kept = if *partial && keeps(query, request)? {
+            Some(key(request))
+        } else {
+            None
+        };
         let tile = kept.as_ref().and_then(|key| cache.get(key));
-        let first = |key: &TileKey| tile.is_none() && skips_chunks(query, request) && cache.touch(*key);
+        let first =
+            |key: &TileKey| tile.is_none() && skips_chunks(query, request) && cache.touch(*key);
         let kept = kept.filter(|key| !first(key));
         if kept.is_some() {
             request.cells = Cells::All;
@@ -40,8 +46,18 @@ pub(super) fn load(
     }
     let mut found = tiles.iter().map(Option::is_some);
     requests.retain(|_| found.next() == Some(false));
-    let mut loaded = load_into(&query.array, &requests, Vec::new(), pool, query.ahead.as_ref())?.into_iter();
-    let missing = tiles.iter_mut().zip(keep).filter(|(tile, _)| tile.is_none());
+    let mut loaded = load_into(
+        &query.array,
+        &requests,
+        Vec::new(),
+        pool,
+        query.ahead.as_ref(),
+    )?
+    .into_iter();
+    let missing = tiles
+        .iter_mut()
+        .zip(keep)
+        .filter(|(tile, _)| tile.is_none());
     for ((place, keep), tile) in missing.zip(&mut loaded) {
         let tile = Arc::new(tile);
         if let Some(key) = keep {
@@ -58,12 +74,15 @@ fn key(request: &TileRequest) -> TileKey {
 
 /// Whether some chunks of a tile are not needed.
 fn skips_chunks(query: &Query, request: &TileRequest) -> bool {
-    let (Cells::Spans(spans), Some(fragment)) =
-        (&request.cells, query.array.fragments().get(request.fragment))
-    else {
+    let (Cells::Spans(spans), Some(fragment)) = (
+        &request.cells,
+        query.array.fragments().get(request.fragment),
+    ) else {
         return false;
     };
-    let Some((datatype, CellValNum::Fixed(n))) = request.field.layout(fragment.schema()) else { return true };
+    let Some((datatype, CellValNum::Fixed(n))) = request.field.layout(fragment.schema()) else {
+        return true;
+    };
     let filters = match request.field {
         Field::Attribute(i) => fragment.schema().filters_of(FieldIndex::Attribute(i)),
         Field::Dimension(i) => fragment.schema().filters_of(FieldIndex::Dimension(i)),
@@ -89,7 +108,10 @@ fn skips(spans: &[Range<u64>], chunk: u64, cells: u64) -> bool {
 
 /// Whether all dimensions of a tile may be kept.
 pub(super) fn is_small_tile(query: &Query, tile: &PlannedTile) -> bool {
-    let fragment = query.fragments.get(tile.part).map_or(usize::MAX, |of| of.index);
+    let fragment = query
+        .fragments
+        .get(tile.part)
+        .map_or(usize::MAX, |of| of.index);
     let dims = query.order.dimensions().len();
     let mut requests = (0..dims).map(|d| TileRequest {
         fragment,
@@ -106,15 +128,17 @@ pub(super) fn keeps(query: &Query, request: &TileRequest) -> Result<bool> {
 }
 
 fn is_small(query: &Query, request: &TileRequest) -> Result<bool> {
-    let Some(fragment) = query.array.fragments().get(request.fragment) else { return Ok(false) };
+    let Some(fragment) = query.array.fragments().get(request.fragment) else {
+        return Ok(false);
+    };
     let cells = fragment.tile_cell_num(request.tile);
     let bytes = match request.field.layout(fragment.schema()) {
         Some((datatype, CellValNum::Fixed(n))) => {
             cells.saturating_mul(u64::from(n).saturating_mul(datatype.size() as u64))
         }
-        Some((_, CellValNum::Var)) => {
-            cells.saturating_mul(8).saturating_add(fragment.var_tile_size(request.field, request.tile)?)
-        }
+        Some((_, CellValNum::Var)) => cells
+            .saturating_mul(8)
+            .saturating_add(fragment.var_tile_size(request.field, request.tile)?),
         None => return Ok(false),
     };
     Ok(bytes <= SMALL)
@@ -129,11 +153,18 @@ mod tests {
         for (chunk, cells) in [(4u64, 10u64), (4, 8), (4, 3), (1, 5), (100, 10)] {
             for mask in 0u32..1 << cells {
                 let wanted = |cell: u64| mask >> cell & 1 == 1;
-                let spans: Vec<_> = (0..cells).filter(|c| wanted(*c)).map(|c| c..c + 1).collect();
+                let spans: Vec<_> = (0..cells)
+                    .filter(|c| wanted(*c))
+                    .map(|c| c..c + 1)
+                    .collect();
                 let spans = super::super::batch::runs(spans.into_iter());
                 let left_out = (0..cells.div_ceil(chunk))
                     .any(|n| !(n * chunk..((n + 1) * chunk).min(cells)).any(wanted));
-                assert_eq!(skips(&spans, chunk, cells), left_out, "{spans:?}, {chunk} of {cells}");
+                assert_eq!(
+                    skips(&spans, chunk, cells),
+                    left_out,
+                    "{spans:?}, {chunk} of {cells}"
+                );
             }
         }
     }

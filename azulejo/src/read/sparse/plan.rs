@@ -1,9 +1,11 @@
-//! Which tiles a sparse read needs, in which order, and which of them have to be merged with each other.
+//! Which tiles a sparse read needs, in which order, and which of them have to be merged with each
+//! other.
 //!
-//! Tiles are found by the R-trees and thinned out by their statistics. In the order asked for, a tile's cells lie between
-//! two bounds; tiles whose bounds do not meet are independent. They make *clusters*, which follow one another in the
-//! result. Where a cluster's cells are stored in the order asked for, nothing needs to be compared: its coordinates are
-//! not even read, unless they are asked for.
+//! Tiles are found by the R-trees and thinned out by their statistics. In the order asked for, a
+//! tile's cells lie between two bounds; tiles whose bounds do not meet are independent. They make
+//! *clusters*, which follow one another in the result. Where a cluster's cells are stored in the
+//! order asked for, nothing needs to be compared: its coordinates are not even read, unless they
+//! are asked for.
 
 use super::prune::tile_verdict;
 use super::query::{FragmentQuery, Query};
@@ -94,23 +96,46 @@ impl Plan {
         }
         let mut tiles: Vec<PlannedTile> = parts.into_iter().flatten().collect();
         if sequence {
-            let clusters = (0..tiles.len()).map(|i| Cluster { start: i, end: i + 1, keyed: false }).collect();
+            let clusters = (0..tiles.len())
+                .map(|i| Cluster {
+                    start: i,
+                    end: i + 1,
+                    keyed: false,
+                })
+                .collect();
             return Ok(Self { tiles, clusters });
         }
-        tiles.sort_by(|a, b| a.lower.cmp(&b.lower).then_with(|| (a.part, a.tile).cmp(&(b.part, b.tile))));
+        tiles.sort_by(|a, b| {
+            a.lower
+                .cmp(&b.lower)
+                .then_with(|| (a.part, a.tile).cmp(&(b.part, b.tile)))
+        });
         let clusters = clusters(query, &tiles)?;
         Ok(Self { tiles, clusters })
     }
 }
 
 impl Plan {
-    /// Looks at the first and last cells of a cluster's tiles, where their boxes do not bound them: along a Hilbert curve.
-    /// The cluster may fall into several. Returns whether anything was learned.
-    pub(super) fn refine(&mut self, query: &Query, pool: &BufferPool, cluster: usize) -> Result<bool> {
-        let Some(Cluster { start, end, keyed: true }) = self.clusters.get(cluster).cloned() else {
+    /// Looks at the first and last cells of a cluster's tiles, where their boxes do not bound them:
+    /// along a Hilbert curve. The cluster may fall into several. Returns whether anything was
+    /// learned.
+    pub(super) fn refine(
+        &mut self,
+        query: &Query,
+        pool: &BufferPool,
+        cluster: usize,
+    ) -> Result<bool> {
+        let Some(Cluster {
+            start,
+            end,
+            keyed: true,
+        }) = self.clusters.get(cluster).cloned()
+        else {
             return Ok(false);
         };
-        if query.order.segments().first() != Some(&Segment::Hilbert) || query.order != query.stored_order {
+        if query.order.segments().first() != Some(&Segment::Hilbert)
+            || query.order != query.stored_order
+        {
             return Ok(false);
         }
         let dims = query.order.dimensions().len();
@@ -129,9 +154,16 @@ impl Plan {
             let (group, others) = rest.split_at_mut(group);
             let mut requests = Vec::with_capacity(group.len() * dims);
             for tile in group.iter() {
-                let fragment = query.fragments.get(tile.part).map_or(usize::MAX, |of| of.index);
+                let fragment = query
+                    .fragments
+                    .get(tile.part)
+                    .map_or(usize::MAX, |of| of.index);
                 let last = u64::from(tile.cell_num).saturating_sub(1);
-                let ends = if last == 0 { vec![0..1] } else { vec![0..1, last..last + 1] };
+                let ends = if last == 0 {
+                    vec![0..1]
+                } else {
+                    vec![0..1, last..last + 1]
+                };
                 requests.extend((0..dims).map(|d| TileRequest {
                     fragment,
                     field: Field::Dimension(d),
@@ -143,9 +175,12 @@ impl Plan {
             for (tile, columns) in group.iter_mut().zip(loaded.chunks(dims)) {
                 let bound = |cell: u32| {
                     let views: Vec<_> = columns.iter().map(|column| column.view()).collect();
-                    query
-                        .order
-                        .cell_bound(&views.iter().map(|view| view.cell(cell as usize)).collect::<Vec<_>>())
+                    query.order.cell_bound(
+                        &views
+                            .iter()
+                            .map(|view| view.cell(cell as usize))
+                            .collect::<Vec<_>>(),
+                    )
                 };
                 tile.lower = bound(0);
                 tile.upper = bound(tile.cell_num.saturating_sub(1));
@@ -153,10 +188,17 @@ impl Plan {
             rest = others;
         }
         let tiles = self.tiles.get_mut(start..end).unwrap_or_default();
-        tiles.sort_by(|a, b| a.lower.cmp(&b.lower).then_with(|| (a.part, a.tile).cmp(&(b.part, b.tile))));
+        tiles.sort_by(|a, b| {
+            a.lower
+                .cmp(&b.lower)
+                .then_with(|| (a.part, a.tile).cmp(&(b.part, b.tile)))
+        });
         let parts = clusters(query, tiles)?;
-        let parts =
-            parts.into_iter().map(|c| Cluster { start: c.start + start, end: c.end + start, keyed: c.keyed });
+        let parts = parts.into_iter().map(|c| Cluster {
+            start: c.start + start,
+            end: c.end + start,
+            keyed: c.keyed,
+        });
         self.clusters.splice(cluster..=cluster, parts);
         Ok(true)
     }
@@ -207,16 +249,17 @@ fn tiles_of(query: &Query, part: usize, of: &FragmentQuery) -> Result<Vec<Planne
 }
 
 fn bound(order: &CellOrder, tree: &RTree, tile: &mut PlannedTile) {
-    let ranges: Option<Vec<_>> =
-        (0..order.dimensions().len()).map(|d| tree.tile_range(tile.tile, d)).collect();
+    let ranges: Option<Vec<_>> = (0..order.dimensions().len())
+        .map(|d| tree.tile_range(tile.tile, d))
+        .collect();
     if let Some(ranges) = ranges {
         tile.lower = order.lower_bound(&ranges.iter().map(|r| r.start).collect::<Vec<_>>());
         tile.upper = order.upper_bound(&ranges.iter().map(|r| r.end).collect::<Vec<_>>());
     }
 }
 
-/// In a fragment that is stored in the order, tiles follow one another: no tile begins before its predecessor does, none
-/// ends after its successor does.
+/// In a fragment that is stored in the order, tiles follow one another: no tile begins before its
+/// predecessor does, none ends after its successor does.
 fn tighten(tiles: &mut [PlannedTile]) {
     let mut lower = CellBound::LOWEST;
     for tile in tiles.iter_mut() {
@@ -250,30 +293,46 @@ fn clusters(query: &Query, tiles: &[PlannedTile]) -> Result<Vec<Cluster>> {
         }
         let members = tiles.get(start..end).unwrap_or_default();
         let one_fragment = members.iter().all(|tile| tile.part == first.part);
-        let merges = query.fragments.get(first.part).is_none_or(|of| of.merges) && !query.allows_dups;
+        let merges =
+            query.fragments.get(first.part).is_none_or(|of| of.merges) && !query.allows_dups;
         let versions = match query.fragments.get(first.part) {
             // Within a fragment only cell timestamps tell of several versions of a cell.
             Some(of) => merges && query.fragment(of)?.has_timestamps(),
             None => true,
         };
-        if one_fragment && !versions && (same_order || (members.len() == 1 && stored_in_order(query, first)?))
+        if one_fragment
+            && !versions
+            && (same_order || (members.len() == 1 && stored_in_order(query, first)?))
         {
-            clusters.extend((start..end).map(|i| Cluster { start: i, end: i + 1, keyed: false }));
+            clusters.extend((start..end).map(|i| Cluster {
+                start: i,
+                end: i + 1,
+                keyed: false,
+            }));
         } else {
-            clusters.push(Cluster { start, end, keyed: true });
+            clusters.push(Cluster {
+                start,
+                end,
+                keyed: true,
+            });
         }
         start = end;
     }
     Ok(clusters)
 }
 
-/// Whether the cells of a tile are stored in the order asked for, though those of a fragment are not.
+/// Whether the cells of a tile are stored in the order asked for, though those of a fragment are
+/// not.
 fn stored_in_order(query: &Query, tile: &PlannedTile) -> Result<bool> {
-    let Some(of) = query.fragments.get(tile.part) else { return Ok(false) };
+    let Some(of) = query.fragments.get(tile.part) else {
+        return Ok(false);
+    };
     let tree = query.fragment(of)?.rtree()?;
-    let ranges =
-        (0..query.order.dimensions().len()).map(|d| tree.tile_range(tile.tile, d).map(|r| (r.start, r.end)));
-    let Some(ranges) = ranges.collect::<Option<Vec<_>>>() else { return Ok(false) };
+    let ranges = (0..query.order.dimensions().len())
+        .map(|d| tree.tile_range(tile.tile, d).map(|r| (r.start, r.end)));
+    let Some(ranges) = ranges.collect::<Option<Vec<_>>>() else {
+        return Ok(false);
+    };
     Ok(query.order.within(&ranges) == query.stored_order.within(&ranges))
 }
 
@@ -291,16 +350,27 @@ impl Costs {
 
     fn new(query: &Query, of: &FragmentQuery, fragment: &Fragment, keyed: bool) -> Result<Self> {
         let schema = fragment.schema();
-        let mut costs = Self { cell: 8, var: Vec::new() };
+        let mut costs = Self {
+            cell: 8,
+            var: Vec::new(),
+        };
         let dims = schema.domain.dimensions.len();
         // Decoded tiles are held once, columns once more.
-        let decoded: BTreeSet<Field> =
-            of.test_fields.iter().chain(of.fields.iter().flatten()).copied().collect();
-        let coordinates = (0..dims).map(Field::Dimension).filter(|d| keyed && !decoded.contains(d));
-        let held = coordinates.map(|d| (d, 1)).chain(decoded.iter().map(|field| {
-            let column = of.fields.contains(&Some(*field));
-            (*field, 1 + u64::from(column))
-        }));
+        let decoded: BTreeSet<Field> = of
+            .test_fields
+            .iter()
+            .chain(of.fields.iter().flatten())
+            .copied()
+            .collect();
+        let coordinates = (0..dims)
+            .map(Field::Dimension)
+            .filter(|d| keyed && !decoded.contains(d));
+        let held = coordinates
+            .map(|d| (d, 1))
+            .chain(decoded.iter().map(|field| {
+                let column = of.fields.contains(&Some(*field));
+                (*field, 1 + u64::from(column))
+            }));
         for (field, times) in held {
             match field.layout(schema) {
                 Some((datatype, CellValNum::Fixed(n))) => {

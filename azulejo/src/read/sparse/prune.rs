@@ -15,13 +15,19 @@ pub(super) fn tile_verdict(
     cell_num: u64,
 ) -> Result<Tri> {
     if let Some(constant) = test.condition.constant() {
-        return Ok(if constant { Tri::AllTrue } else { Tri::AllFalse });
+        return Ok(if constant {
+            Tri::AllTrue
+        } else {
+            Tri::AllFalse
+        });
     }
     let stats = test
         .fields
         .iter()
         .map(|at| {
-            of.test_fields.get(*at).map_or(Ok(None), |field| field_stats(fragment, *field, tile, cell_num))
+            of.test_fields.get(*at).map_or(Ok(None), |field| {
+                field_stats(fragment, *field, tile, cell_num)
+            })
         })
         .collect::<Result<Vec<_>>>()?;
     Ok(test.condition.prune(&|i| stats.get(i).copied().flatten()))
@@ -35,7 +41,9 @@ pub(in crate::read) fn field_stats(
     cell_num: u64,
 ) -> Result<Option<FieldStats<'_>>> {
     if let Field::Dimension(d) = field {
-        let Some(range) = fragment.rtree()?.tile_range(tile, d) else { return Ok(None) };
+        let Some(range) = fragment.rtree()?.tile_range(tile, d) else {
+            return Ok(None);
+        };
         let bounds = FieldStats {
             cell_num,
             min: Some(range.start),
@@ -44,12 +52,20 @@ pub(in crate::read) fn field_stats(
             up_to_zero_byte: false,
         };
         // NaN coordinates leave no trace in a box.
-        let real = field.layout(fragment.schema()).is_none_or(|(datatype, _)| datatype.is_real());
+        let real = field
+            .layout(fragment.schema())
+            .is_none_or(|(datatype, _)| datatype.is_real());
         return Ok((!real).then_some(bounds));
     }
     let nullable = field.is_nullable(fragment.schema());
-    let Some(stats) = fragment.tile_stats(field)? else { return Ok(None) };
-    let (schema, version, dense) = (fragment.schema(), fragment.footer().version, fragment.is_dense());
+    let Some(stats) = fragment.tile_stats(field)? else {
+        return Ok(None);
+    };
+    let (schema, version, dense) = (
+        fragment.schema(),
+        fragment.footer().version,
+        fragment.is_dense(),
+    );
     // Writers count no nulls in var-length fields without min and max.
     let counted = StatsTrust::in_null_counts(field, schema, version, dense);
     let null_count = match stats.null_counts {
@@ -61,11 +77,14 @@ pub(in crate::read) fn field_stats(
     let trusted = match trust {
         StatsTrust::Exact | StatsTrust::UpToZeroByte => true,
         StatsTrust::IfSumIsFinite => stats.sums.is_some_and(|sums| {
-            let kind = field.layout(fragment.schema()).and_then(|(datatype, num)| SumKind::of(datatype, num));
-            kind.and_then(|kind| sums.get(tile, kind)).is_some_and(|sum| match sum {
-                TileSum::Real(sum) => sum.abs() < f64::MAX,
-                TileSum::Signed(_) | TileSum::Unsigned(_) => true,
-            })
+            let kind = field
+                .layout(fragment.schema())
+                .and_then(|(datatype, num)| SumKind::of(datatype, num));
+            kind.and_then(|kind| sums.get(tile, kind))
+                .is_some_and(|sum| match sum {
+                    TileSum::Real(sum) => sum.abs() < f64::MAX,
+                    TileSum::Signed(_) | TileSum::Unsigned(_) => true,
+                })
         }),
         StatsTrust::Untrusted => false,
     };

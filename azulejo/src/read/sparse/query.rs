@@ -70,15 +70,18 @@ pub(super) struct Query {
     pub(super) any_order: bool,
     /// Whether cells of equal coordinates all stay.
     pub(super) allows_dups: bool,
-    /// Whether of cells of equal coordinates those of the latest fragment come first. Where duplicates are dropped the
-    /// first stays; where they are not, the reference orders them so in its global order, and its row-major and
-    /// column-major sort leaves few cells as the fragments follow each other.
+    /// Whether of cells of equal coordinates those of the latest fragment come first. Where
+    /// duplicates are dropped the first stays; where they are not, the reference orders them so in
+    /// its global order, and its row-major and column-major sort leaves few cells as the fragments
+    /// follow each other.
     pub(super) latest_first: bool,
-    /// Whether the cells' timestamps are asked for: then every version of a cell is a result, the latest first.
+    /// Whether the cells' timestamps are asked for: then every version of a cell is a result, the
+    /// latest first.
     pub(super) versions: bool,
     /// Whether the cells' timestamps are asked for.
     pub(super) times: bool,
-    /// Whether it is asked when and by which condition cells were deleted: then deleted ones are results too.
+    /// Whether it is asked when and by which condition cells were deleted: then deleted ones are
+    /// results too.
     pub(super) deletions: bool,
     /// The fragments that take part, ascending.
     pub(super) fragments: Vec<FragmentQuery>,
@@ -98,30 +101,46 @@ impl Query {
             .iter()
             .enumerate()
             .filter(|(_, fragment)| !fragment.is_dense())
-            .filter_map(|(index, fragment)| Some((index, fragment.footer().non_empty_domain.as_ref()?)))
+            .filter_map(|(index, fragment)| {
+                Some((index, fragment.footer().non_empty_domain.as_ref()?))
+            })
             .filter(|(_, bounds)| selection.meets(bounds))
             .collect();
         let dims = schema.domain.dimensions.len();
         if let Some((index, _)) = boxes.iter().find(|(_, bounds)| bounds.ranges.len() != dims) {
             let name = array.fragments().get(*index).map_or("", Fragment::name);
-            return Err(Error::Internal(format!("the box of fragment {name} does not fit the domain")));
+            return Err(Error::Internal(format!(
+                "the box of fragment {name} does not fit the domain"
+            )));
         }
         let merging = merging(array, &boxes);
         let around = bounding_box(array, &boxes);
-        let bounds: Vec<(&[u8], &[u8])> =
-            around.ranges.iter().map(|r| (r.start.as_slice(), r.end.as_slice())).collect();
+        let bounds: Vec<(&[u8], &[u8])> = around
+            .ranges
+            .iter()
+            .map(|r| (r.start.as_slice(), r.end.as_slice()))
+            .collect();
         let within = |layout: Layout| CellOrder::new(schema, layout).within(&bounds);
         if !array.deletes().is_empty() {
             let consolidated = |(index, _): &&(usize, _)| {
-                array.fragments().get(*index).is_some_and(Fragment::has_delete_metadata)
+                array
+                    .fragments()
+                    .get(*index)
+                    .is_some_and(Fragment::has_delete_metadata)
             };
-            let sections =
-                boxes.iter().filter(consolidated).map(|(index, _)| (*index, Section::ProcessedConditions));
+            let sections = boxes
+                .iter()
+                .filter(consolidated)
+                .map(|(index, _)| (*index, Section::ProcessedConditions));
             array.preload(&sections.collect::<Vec<_>>())?;
         }
         let conditions = Conditions::bind(array, options)?;
         let cheap = array.location().storage.has_cheap_reads();
-        let kept_tiles = if cheap { array.tiles().limit().min(options.memory_budget / 16) } else { 0 };
+        let kept_tiles = if cheap {
+            array.tiles().limit().min(options.memory_budget / 16)
+        } else {
+            0
+        };
         let asked = |field: Field| options.fields.iter().any(|bound| bound.field == field);
         let fragments = boxes
             .iter()
@@ -138,7 +157,8 @@ impl Query {
             stored_order: within(Layout::Global),
             any_order: options.layout == Layout::Unordered,
             allows_dups: schema.allows_dups,
-            latest_first: !schema.allows_dups || matches!(options.layout, Layout::Global | Layout::Unordered),
+            latest_first: !schema.allows_dups
+                || matches!(options.layout, Layout::Global | Layout::Unordered),
             times: asked(Field::Timestamps),
             versions: options.versions && asked(Field::Timestamps),
             deletions: asked(Field::DeleteTimestamps),
@@ -168,9 +188,16 @@ impl Query {
                 .filter_map(|f| of.test_fields.get(*f))
                 .copied()
                 .collect();
-            for field in tested.into_iter().filter(|field| matches!(field, Field::Attribute(_))) {
-                let stats: [fn(Field) -> Section; 4] =
-                    [Section::TileMins, Section::TileMaxs, Section::TileSums, Section::TileNullCounts];
+            for field in tested
+                .into_iter()
+                .filter(|field| matches!(field, Field::Attribute(_)))
+            {
+                let stats: [fn(Field) -> Section; 4] = [
+                    Section::TileMins,
+                    Section::TileMaxs,
+                    Section::TileSums,
+                    Section::TileNullCounts,
+                ];
                 sections.extend(stats.map(|section| (of.index, section(field))));
             }
         }
@@ -181,10 +208,19 @@ impl Query {
     pub(super) fn preload_offsets(&self, fragments: &BTreeSet<usize>) -> Result<()> {
         let dims = self.array.schema().domain.dimensions.len();
         let mut sections: Vec<(usize, Section)> = Vec::new();
-        for of in self.fragments.iter().filter(|of| fragments.contains(&of.index)) {
+        for of in self
+            .fragments
+            .iter()
+            .filter(|of| fragments.contains(&of.index))
+        {
             let fragment = self.fragment(of)?;
-            let mut fields: BTreeSet<Field> =
-                of.fields.iter().flatten().chain(&of.test_fields).copied().collect();
+            let mut fields: BTreeSet<Field> = of
+                .fields
+                .iter()
+                .flatten()
+                .chain(&of.test_fields)
+                .copied()
+                .collect();
             fields.extend((0..dims).map(Field::Dimension));
             if !fragment.footer().version.has_separate_dimensions() {
                 fields.insert(Field::ZippedCoords);
@@ -199,7 +235,10 @@ impl Query {
             fields.retain(|field| fragment.stores(*field));
             for field in fields {
                 sections.push((of.index, Section::TileOffsets(field)));
-                if field.layout(fragment.schema()).is_some_and(|(_, cell)| cell.is_var()) {
+                if field
+                    .layout(fragment.schema())
+                    .is_some_and(|(_, cell)| cell.is_var())
+                {
                     sections.push((of.index, Section::TileVarOffsets(field)));
                     sections.push((of.index, Section::TileVarSizes(field)));
                 }
@@ -212,7 +251,8 @@ impl Query {
     }
 }
 
-/// Whether each fragment can hold cells with coordinates that another cell has too, where that matters.
+/// Whether each fragment can hold cells with coordinates that another cell has too, where that
+/// matters.
 fn merging(array: &Array, boxes: &[(usize, &NdRectangle)]) -> Vec<bool> {
     let schema = array.schema();
     let mut merges = vec![false; boxes.len()];
@@ -220,12 +260,30 @@ fn merging(array: &Array, boxes: &[(usize, &NdRectangle)]) -> Vec<bool> {
         return merges;
     }
     for ((index, _), merges) in boxes.iter().zip(&mut merges) {
-        *merges = array.fragments().get(*index).is_some_and(Fragment::has_timestamps);
+        *merges = array
+            .fragments()
+            .get(*index)
+            .is_some_and(Fragment::has_timestamps);
     }
-    let datatypes: Vec<_> = schema.domain.dimensions.iter().map(|d| d.datatype).collect();
+    let datatypes: Vec<_> = schema
+        .domain
+        .dimensions
+        .iter()
+        .map(|d| d.datatype)
+        .collect();
     let first = datatypes.first().copied();
-    let start = |i: usize| boxes.get(i).and_then(|(_, b)| b.ranges.first()).map_or(&[][..], |r| &r.start);
-    let end = |i: usize| boxes.get(i).and_then(|(_, b)| b.ranges.first()).map_or(&[][..], |r| &r.end);
+    let start = |i: usize| {
+        boxes
+            .get(i)
+            .and_then(|(_, b)| b.ranges.first())
+            .map_or(&[][..], |r| &r.start)
+    };
+    let end = |i: usize| {
+        boxes
+            .get(i)
+            .and_then(|(_, b)| b.ranges.first())
+            .map_or(&[][..], |r| &r.end)
+    };
     let Some(first) = first else { return merges };
     let mut by_start: Vec<usize> = (0..boxes.len()).collect();
     by_start.sort_by(|a, b| compare(first, start(*a), start(*b)));
@@ -235,7 +293,9 @@ fn merging(array: &Array, boxes: &[(usize, &NdRectangle)]) -> Vec<bool> {
             if merges.get(a) == Some(&true) && merges.get(b) == Some(&true) {
                 continue;
             }
-            let (Some((_, x)), Some((_, y))) = (boxes.get(a), boxes.get(b)) else { continue };
+            let (Some((_, x)), Some((_, y))) = (boxes.get(a), boxes.get(b)) else {
+                continue;
+            };
             let overlap = x
                 .ranges
                 .iter()
@@ -257,10 +317,15 @@ fn merging(array: &Array, boxes: &[(usize, &NdRectangle)]) -> Vec<bool> {
 /// The box around boxes.
 fn bounding_box(array: &Array, boxes: &[(usize, &NdRectangle)]) -> NdRectangle {
     let mut all = boxes.iter().map(|(_, bounds)| *bounds);
-    let Some(mut around) = all.next().cloned() else { return NdRectangle::default() };
+    let Some(mut around) = all.next().cloned() else {
+        return NdRectangle::default();
+    };
     for bounds in all {
-        for ((range, more), dimension) in
-            around.ranges.iter_mut().zip(&bounds.ranges).zip(&array.schema().domain.dimensions)
+        for ((range, more), dimension) in around
+            .ranges
+            .iter_mut()
+            .zip(&bounds.ranges)
+            .zip(&array.schema().domain.dimensions)
         {
             if compare(dimension.datatype, &more.start, &range.start) == Ordering::Less {
                 range.start.clone_from(&more.start);
@@ -273,7 +338,8 @@ fn bounding_box(array: &Array, boxes: &[(usize, &NdRectangle)]) -> NdRectangle {
     around
 }
 
-/// The query's own condition, bound to the latest schema, and those of the deletes (of the cells that they keep).
+/// The query's own condition, bound to the latest schema, and those of the deletes (of the cells
+/// that they keep).
 struct Conditions {
     query: Option<BoundCondition>,
     /// As [`Array::deletes`].
@@ -284,30 +350,44 @@ impl Conditions {
     fn bind(array: &Array, options: &BoundOptions) -> Result<Self> {
         let schema = array.schema();
         let enumerations = |name: &str| array.enumeration(name);
-        let query =
-            options.condition.as_ref().map(|c| BoundCondition::bind(c, schema, &enumerations)).transpose()?;
-        let deletes = array.deletes().iter().map(|delete| bind_delete(array, delete));
-        Ok(Self { query, deletes: deletes.collect::<Result<_>>()? })
+        let query = options
+            .condition
+            .as_ref()
+            .map(|c| BoundCondition::bind(c, schema, &enumerations))
+            .transpose()?;
+        let deletes = array
+            .deletes()
+            .iter()
+            .map(|delete| bind_delete(array, delete));
+        Ok(Self {
+            query,
+            deletes: deletes.collect::<Result<_>>()?,
+        })
     }
 }
 
-/// A delete means the fields that the array had when it was written: since then they may have been dropped, or replaced by
-/// others of the same names.
+/// A delete means the fields that the array had when it was written: since then they may have been
+/// dropped, or replaced by others of the same names.
 fn bind_delete(array: &Array, delete: &DeleteCommit) -> Result<BoundCondition> {
     let enumerations = |name: &str| array.enumeration(name);
     let bind = |schema: &ArraySchema| BoundCondition::bind(&delete.kept, schema, &enumerations);
     // At times of their own choice programs delete by fields that came later.
-    let fitting = array.schemas_around(delete.timestamp).find_map(|schema| bind(schema).ok());
+    let fitting = array
+        .schemas_around(delete.timestamp)
+        .find_map(|schema| bind(schema).ok());
     fitting.map_or_else(|| bind(array.schema()), Ok)
 }
 
-/// The selection where dimensions that are not restricted are so by the current domain; `None` if that makes no difference.
-/// Consolidation, which takes every version of a cell, takes also the cells outside.
+/// The selection where dimensions that are not restricted are so by the current domain; `None` if
+/// that makes no difference. Consolidation, which takes every version of a cell, takes also the
+/// cells outside.
 fn within_current_domain(array: &Array, options: &BoundOptions) -> Option<Subarray> {
     let schema = array.schema();
-    let (Subarray::Box(selections), Some(limits), false) =
-        (&options.subarray, schema.current_domain.ranges(), options.versions)
-    else {
+    let (Subarray::Box(selections), Some(limits), false) = (
+        &options.subarray,
+        schema.current_domain.ranges(),
+        options.versions,
+    ) else {
         return None;
     };
     let mut changed = false;
@@ -319,7 +399,10 @@ fn within_current_domain(array: &Array, options: &BoundOptions) -> Option<Subarr
             let open = dimension.is_var() && limits.end.is_empty();
             less(&written.start, &limits.start) || (!open && less(&limits.end, &written.end))
         };
-        let mut boxes = array.fragments().iter().filter_map(|f| f.footer().non_empty_domain.as_ref());
+        let mut boxes = array
+            .fragments()
+            .iter()
+            .filter_map(|f| f.footer().non_empty_domain.as_ref());
         match selection {
             DimSelection::All if boxes.any(|bounds| bounds.ranges.get(d).is_some_and(leaves)) => {
                 changed = true;
@@ -344,8 +427,12 @@ fn bind_fragment(
         .get(index)
         .ok_or_else(|| Error::Internal("a fragment that the array does not have".into()))?;
     let (opened, written) = (array.time_range(), fragment.time_range());
-    let deletions = options.fields.iter().any(|bound| bound.field == Field::DeleteTimestamps);
-    let partly = fragment.has_timestamps() && (written.start < opened.start || written.end > opened.end);
+    let deletions = options
+        .fields
+        .iter()
+        .any(|bound| bound.field == Field::DeleteTimestamps);
+    let partly =
+        fragment.has_timestamps() && (written.start < opened.start || written.end > opened.end);
     let mut query = FragmentQuery {
         index,
         merges,
@@ -353,7 +440,11 @@ fn bind_fragment(
         deleted_until: (fragment.has_delete_metadata() && !deletions).then_some(opened.end),
         tests: Vec::new(),
         test_fields: Vec::new(),
-        fields: options.fields.iter().map(|f| field_of(fragment, f)).collect(),
+        fields: options
+            .fields
+            .iter()
+            .map(|f| field_of(fragment, f))
+            .collect(),
     };
     if let Some(condition) = &conditions.query {
         add_test(&mut query, fragment, condition, None, None)?;
@@ -362,11 +453,17 @@ fn bind_fragment(
         if delete.timestamp < written.start {
             continue;
         }
-        let applied =
-            fragment.has_delete_metadata() && fragment.processed_conditions()?.contains(&delete.name);
+        let applied = fragment.has_delete_metadata()
+            && fragment.processed_conditions()?.contains(&delete.name);
         if !applied {
             let later = fragment.has_timestamps() && delete.timestamp <= written.end;
-            add_test(&mut query, fragment, condition, later.then_some(delete.timestamp), Some(i))?;
+            add_test(
+                &mut query,
+                fragment,
+                condition,
+                later.then_some(delete.timestamp),
+                Some(i),
+            )?;
         }
     }
     Ok(query)
@@ -397,14 +494,25 @@ fn add_test(
     let mut fields = Vec::with_capacity(condition.fields().len());
     for name in condition.fields() {
         let field = fragment.field(name).ok_or_else(|| {
-            Error::Internal(format!("a condition on {name:?}, which the fragment does not have"))
+            Error::Internal(format!(
+                "a condition on {name:?}, which the fragment does not have"
+            ))
         })?;
-        let at = query.test_fields.iter().position(|f| *f == field).unwrap_or_else(|| {
-            query.test_fields.push(field);
-            query.test_fields.len() - 1
-        });
+        let at = query
+            .test_fields
+            .iter()
+            .position(|f| *f == field)
+            .unwrap_or_else(|| {
+                query.test_fields.push(field);
+                query.test_fields.len() - 1
+            });
         fields.push(at);
     }
-    query.tests.push(CellTest { condition, fields, until, delete });
+    query.tests.push(CellTest {
+        condition,
+        fields,
+        until,
+        delete,
+    });
     Ok(())
 }

@@ -1,8 +1,9 @@
 //! Batches out of more tiles than the memory budget can hold at a time.
 //!
-//! Where the order asked for has little to do with the stored one, as in a row-major read of an array along a Hilbert
-//! curve, the next cells of the result may lie in any tile. Then all tiles are looked at, some at a time, and of each only
-//! the cells that come next are kept. Every batch decodes coordinates anew: slow, but within the budget.
+//! Where the order asked for has little to do with the stored one, as in a row-major read of an
+//! array along a Hilbert curve, the next cells of the result may lie in any tile. Then all tiles
+//! are looked at, some at a time, and of each only the cells that come next are kept. Every batch
+//! decodes coordinates anew: slow, but within the budget.
 
 use super::batch::{Portion, Slot, cut, examine, keys_of, ordered, single, slots_of};
 use super::keys::{CellBits, KeySet, Keys, Word};
@@ -17,15 +18,18 @@ use azulejo_format::fragment::Field;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// A bound such that the cells from `from` up to it take about `target` bytes, judging by the tiles' bounds in the first
-/// segment of the order; `None` if these do not say.
+/// A bound such that the cells from `from` up to it take about `target` bytes, judging by the
+/// tiles' bounds in the first segment of the order; `None` if these do not say.
 pub(super) fn next_bound(
     query: &Query,
     tiles: &[&PlannedTile],
     from: Option<&CellBound>,
     target: u64,
 ) -> Option<CellBound> {
-    if !matches!(query.order.segments().first(), Some(Segment::Tile(_) | Segment::Coordinate(_))) {
+    if !matches!(
+        query.order.segments().first(),
+        Some(Segment::Tile(_) | Segment::Coordinate(_))
+    ) {
         return None;
     }
     let first = |bound: &CellBound| match bound.parts().first() {
@@ -55,14 +59,18 @@ pub(super) fn next_bound(
     }
     while low < high {
         let middle = low + (high - low).div_ceil(2);
-        if below(middle) <= target as f64 { low = middle } else { high = middle - 1 }
+        if below(middle) <= target as f64 {
+            low = middle
+        } else {
+            high = middle - 1
+        }
     }
     Some(CellBound::at(low))
 }
 
-/// Reads the cells within a portion's bounds, `None` if there are none. Where they are too many, the upper bound is lowered:
-/// the second result is the one that the next read begins with. [`Error::Budget`] if even the cells of one place are too
-/// many.
+/// Reads the cells within a portion's bounds, `None` if there are none. Where they are too many,
+/// the upper bound is lowered: the second result is the one that the next read begins with.
+/// [`Error::Budget`] if even the cells of one place are too many.
 pub(super) fn read(
     query: &Query,
     pool: &BufferPool,
@@ -86,9 +94,16 @@ pub(super) fn read(
             let members = slots.get_mut(..end).unwrap_or_default();
             let Some(bound) = middle(query, members, from, to.as_ref())? else {
                 let what = "cells of one place".to_owned();
-                return Err(Error::Budget { what, need: held, budget: query.budget });
+                return Err(Error::Budget {
+                    what,
+                    need: held,
+                    budget: query.budget,
+                });
             };
-            let found = cells_of(keys_of(query, members, from, Some(&bound), true)?, members.len());
+            let found = cells_of(
+                keys_of(query, members, from, Some(&bound), true)?,
+                members.len(),
+            );
             held = 0;
             for (slot, found) in members.iter_mut().zip(found) {
                 held += condense(query, slot, found);
@@ -102,17 +117,24 @@ pub(super) fn read(
     if slabs.is_empty() {
         return Ok((None, lowered));
     }
-    let cell_num =
-        usize::try_from(CellSlab::total(&slabs)).map_err(|_| Error::Internal("too many cells".into()))?;
+    let cell_num = usize::try_from(CellSlab::total(&slabs))
+        .map_err(|_| Error::Internal("too many cells".into()))?;
     let mut columns = Vec::with_capacity(query.fields.len());
     for (i, bound) in query.fields.iter().enumerate() {
         let tiles = column_tiles(query, pool, &slots, i)?;
-        columns.push(gather_slabs(query.array.context(), &slabs, &tiles, &bound.column_type, &bound.fill)?);
+        columns.push(gather_slabs(
+            query.array.context(),
+            &slabs,
+            &tiles,
+            &bound.column_type,
+            &bound.fill,
+        )?);
     }
     Ok((Some(ColumnSet { cell_num, columns }), lowered))
 }
 
-/// A bound with about half of the cells below it, at least one; `None` if all cells have the same coordinates.
+/// A bound with about half of the cells below it, at least one; `None` if all cells have the same
+/// coordinates.
 fn middle(
     query: &Query,
     members: &[Slot<'_>],
@@ -135,11 +157,17 @@ fn middle(
         Keys::Narrow(keys) => cell_at(keys, set.cell_bits),
         Keys::Wide(keys) => cell_at(keys, set.cell_bits),
     };
-    let Some((slot, place)) = cell else { return Ok(None) };
+    let Some((slot, place)) = cell else {
+        return Ok(None);
+    };
     let lost = || Error::Internal("coordinates were not kept".into());
     let slot = members.get(slot as usize).ok_or_else(lost)?;
     let coordinates: Vec<&[u8]> = (0..query.order.dimensions().len())
-        .map(|d| slot.view(Field::Dimension(d)).map(|view| view.cell(place as usize)).ok_or_else(lost))
+        .map(|d| {
+            slot.view(Field::Dimension(d))
+                .map(|view| view.cell(place as usize))
+                .ok_or_else(lost)
+        })
         .collect::<Result<_>>()?;
     Ok(Some(query.order.cell_bound(&coordinates)))
 }
@@ -170,8 +198,14 @@ fn cells_of(set: KeySet, slot_num: usize) -> Vec<Vec<u32>> {
         }
     };
     match set.keys {
-        Keys::Narrow(keys) => keys.iter().flatten().for_each(|key| push(set.cell_bits.cell(*key))),
-        Keys::Wide(keys) => keys.iter().flatten().for_each(|key| push(set.cell_bits.cell(*key))),
+        Keys::Narrow(keys) => keys
+            .iter()
+            .flatten()
+            .for_each(|key| push(set.cell_bits.cell(*key))),
+        Keys::Wide(keys) => keys
+            .iter()
+            .flatten()
+            .for_each(|key| push(set.cell_bits.cell(*key))),
     }
     cells
 }
@@ -195,8 +229,12 @@ fn column_tiles(
         let (mut requests, mut at) = (Vec::new(), Vec::new());
         for i in group {
             let Some(slot) = slots.get(i) else { continue };
-            let Some(field) = slot.of.fields.get(column).copied().flatten() else { continue };
-            let Some(places) = slot.places.as_ref().filter(|places| !places.is_empty()) else { continue };
+            let Some(field) = slot.of.fields.get(column).copied().flatten() else {
+                continue;
+            };
+            let Some(places) = slot.places.as_ref().filter(|places| !places.is_empty()) else {
+                continue;
+            };
             match (slot.loaded.get(&field), tiles.get_mut(i)) {
                 (Some(tile), Some(place)) => *place = Some(Arc::clone(tile)),
                 _ => {
@@ -208,7 +246,10 @@ fn column_tiles(
         if requests.is_empty() {
             continue;
         }
-        for ((i, places), tile) in at.into_iter().zip(load_tiles(&query.array, &requests, pool)?) {
+        for ((i, places), tile) in at
+            .into_iter()
+            .zip(load_tiles(&query.array, &requests, pool)?)
+        {
             if let Some(place) = tiles.get_mut(i) {
                 *place = Some(Arc::new(cut(&tile, places)));
             }

@@ -1,13 +1,15 @@
 //! The Hilbert curve as a finite automaton: some bits of every dimension a step.
 //!
-//! Skilling's transposition works from the highest bits down: what it has done to those above is, to the bits below, an
-//! exchange of axes and an inversion of some. These are the automaton's states; few can be reached. A step looks up what the
-//! next bits of all dimensions become, and the state behind them.
+//! Skilling's transposition works from the highest bits down: what it has done to those above is,
+//! to the bits below, an exchange of axes and an inversion of some. These are the automaton's
+//! states; few can be reached. A step looks up what the next bits of all dimensions become, and the
+//! state behind them.
 
 use super::HilbertCurve;
 use std::sync::OnceLock;
 
-/// Most dimensions that there is a table for: with more, that of single bits no longer fits in the nearest cache.
+/// Most dimensions that there is a table for: with more, that of single bits no longer fits in the
+/// nearest cache.
 const MOST: usize = 4;
 
 /// What the bits above have done to those below.
@@ -22,9 +24,14 @@ struct State {
 }
 
 impl State {
-    const FIRST: Self = Self { axes: [0, 1, 2, 3], inverted: [false; MOST], odd: false };
+    const FIRST: Self = Self {
+        axes: [0, 1, 2, 3],
+        inverted: [false; MOST],
+        odd: false,
+    };
 
-    /// One bit a dimension becomes one bit a dimension of the position, the first dimension's on top.
+    /// One bit a dimension becomes one bit a dimension of the position, the first dimension's on
+    /// top.
     fn step(mut self, dims: usize, bits: u32) -> (Self, u32) {
         let mut axes = [false; MOST];
         for ((axis, of), inverted) in axes.iter_mut().zip(self.axes).zip(self.inverted) {
@@ -46,8 +53,8 @@ impl State {
             sum ^= axis;
             out = out << 1 | u32::from(sum);
         }
-        // The first axis counts in every bit of the result, and what comes of its inversion does not depend on it: that is the
-        // result's.
+        // The first axis counts in every bit of the result, and what comes of its inversion does
+        // not depend on it: that is the result's.
         self.odd = sum ^ self.inverted[0];
         self.inverted[0] = false;
         (self, out)
@@ -59,10 +66,11 @@ impl State {
 pub(super) struct Table {
     /// Bits of a dimension that a step takes.
     step: u32,
-    /// By state and bits, those of each dimension together and the first dimension's on top: the bits of the position,
-    /// below the next state.
+    /// By state and bits, those of each dimension together and the first dimension's on top: the
+    /// bits of the position, below the next state.
     entries: Vec<u16>,
-    /// By the number of zero bits put before those of each dimension: the state that they lead to the first from.
+    /// By the number of zero bits put before those of each dimension: the state that they lead to
+    /// the first from.
     starts: Vec<u16>,
 }
 
@@ -74,7 +82,10 @@ impl Table {
         Some(table.get_or_init(|| Self::new(dims)))
     }
 
-    #[expect(clippy::cast_possible_truncation, reason = "a few dozen states, a dozen bits")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a few dozen states, a dozen bits"
+    )]
     fn new(dims: usize) -> Self {
         let step = match dims {
             2 => 4u32,
@@ -89,7 +100,8 @@ impl Table {
             circle.push(state);
             state = zero(state);
         }
-        let starts = (0..step as usize).map(|zeros| (circle.len() - zeros % circle.len()) % circle.len());
+        let starts =
+            (0..step as usize).map(|zeros| (circle.len() - zeros % circle.len()) % circle.len());
         let starts = starts.map(|start| start as u16).collect();
         let mut states = circle;
         let mut entries = Vec::new();
@@ -104,22 +116,38 @@ impl Table {
                     let (after, position) = state.step(dims, slice);
                     (state, out) = (after, out << dims | position);
                 }
-                let place = states.iter().position(|known| *known == state).unwrap_or_else(|| {
-                    states.push(state);
-                    states.len() - 1
-                });
+                let place = states
+                    .iter()
+                    .position(|known| *known == state)
+                    .unwrap_or_else(|| {
+                        states.push(state);
+                        states.len() - 1
+                    });
                 entries.push((place as u32) << (step * dims as u32) | out);
             }
         }
         let entries = entries.into_iter().map(|entry| entry as u16).collect();
-        Self { step, entries, starts }
+        Self {
+            step,
+            entries,
+            starts,
+        }
     }
 
     /// The positions of cells, whose buckets have `bits` bits a dimension.
-    pub(super) fn positions<const D: usize>(&self, bits: u32, columns: [&[u64]; D], out: &mut [u64]) {
+    pub(super) fn positions<const D: usize>(
+        &self,
+        bits: u32,
+        columns: [&[u64]; D],
+        out: &mut [u64],
+    ) {
         let (step, wide) = (self.step, self.step * D as u32);
         let steps = bits.div_ceil(step);
-        let start = self.starts.get((steps * step - bits) as usize).copied().unwrap_or(0);
+        let start = self
+            .starts
+            .get((steps * step - bits) as usize)
+            .copied()
+            .unwrap_or(0);
         let (mask, low) = ((1u64 << (bits * D as u32)) - 1, (1u64 << step) - 1);
         for (i, out) in out.iter_mut().enumerate() {
             let x = columns.map(|column| column.get(i).copied().unwrap_or(0));
@@ -131,7 +159,9 @@ impl Table {
             }
             let (mut state, mut position) = (u32::from(start), 0u64);
             for level in (0..steps).rev() {
-                let place = x.iter().fold(0, |place, x| place << step | (x >> (level * step) & low));
+                let place = x
+                    .iter()
+                    .fold(0, |place, x| place << step | (x >> (level * step) & low));
                 let place = (state << wide) as usize | place as usize;
                 let entry = u32::from(self.entries.get(place).copied().unwrap_or(0));
                 position = position << wide | u64::from(entry & ((1 << wide) - 1));
@@ -150,7 +180,11 @@ mod tests {
     fn few_states_can_be_reached() {
         for (dims, states) in [(2, 4), (3, 24), (4, 192)] {
             let table = Table::of(dims).unwrap();
-            assert_eq!(table.entries.len() >> (table.step as usize * dims), states, "{dims} dimensions");
+            assert_eq!(
+                table.entries.len() >> (table.step as usize * dims),
+                states,
+                "{dims} dimensions"
+            );
         }
         assert!(Table::of(1).is_none() && Table::of(5).is_none());
     }

@@ -4,14 +4,18 @@ use super::KeyTile;
 use rayon::prelude::*;
 use std::cmp::Ordering;
 
-/// The first bytes of a string, such that unequal prefixes decide and equal ones do unless both strings are longer than
-/// fifteen bytes: bytes with their sign bit flipped, then the length up to 16.
+/// The first bytes of a string, such that unequal prefixes decide and equal ones do unless both
+/// strings are longer than fifteen bytes: bytes with their sign bit flipped, then the length up to
+/// 16.
 fn prefix(text: &[u8]) -> u128 {
     let mut bytes = [0u8; 16];
     for (out, byte) in bytes.iter_mut().zip(text).take(15) {
         *out = byte ^ 0x80;
     }
-    bytes.iter().fold(0, |sum, byte| sum << 8 | u128::from(*byte)) | text.len().min(16) as u128
+    bytes
+        .iter()
+        .fold(0, |sum, byte| sum << 8 | u128::from(*byte))
+        | text.len().min(16) as u128
 }
 
 /// Compares strings as arrays of signed `char`.
@@ -36,17 +40,33 @@ struct Ranked {
 }
 
 /// Compares two strings of known prefixes.
-fn compare<'a>(a: (u128, impl FnOnce() -> &'a [u8]), b: (u128, impl FnOnce() -> &'a [u8])) -> Ordering {
-    a.0.cmp(&b.0).then_with(|| if a.0 & 0xff < 16 { Ordering::Equal } else { compare_text(a.1(), b.1()) })
+fn compare<'a>(
+    a: (u128, impl FnOnce() -> &'a [u8]),
+    b: (u128, impl FnOnce() -> &'a [u8]),
+) -> Ordering {
+    a.0.cmp(&b.0).then_with(|| {
+        if a.0 & 0xff < 16 {
+            Ordering::Equal
+        } else {
+            compare_text(a.1(), b.1())
+        }
+    })
 }
 
 impl Ranked {
     /// Runs of equal strings, as sorted fragments have them, are looked at once.
-    #[expect(clippy::cast_possible_truncation, reason = "the cells of a tile are counted in u32 here")]
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "the cells of a tile are counted in u32 here"
+    )]
     fn of(dimension: usize, tile: &KeyTile<'_>) -> Self {
         let len = tile.picked.len();
         let Some(view) = tile.coordinates.get(dimension) else {
-            return Self { ranks: vec![0; len], distinct: Vec::new(), foreign: false };
+            return Self {
+                ranks: vec![0; len],
+                distinct: Vec::new(),
+                foreign: false,
+            };
         };
         // Prefix, a cell, and the run.
         let mut runs: Vec<(u128, u32, u32)> = Vec::new();
@@ -67,8 +87,9 @@ impl Ranked {
         let mut by_run = vec![0u32; runs.len()];
         let mut previous: Option<(u128, u32)> = None;
         for (prefix, cell, run) in runs {
-            let known = previous
-                .is_some_and(|(last, of)| compare((last, text(of)), (prefix, text(cell))) == Ordering::Equal);
+            let known = previous.is_some_and(|(last, of)| {
+                compare((last, text(of)), (prefix, text(cell))) == Ordering::Equal
+            });
             if !known {
                 distinct.push(cell);
                 previous = Some((prefix, cell));
@@ -81,11 +102,16 @@ impl Ranked {
         for (run, rank) in by_run.into_iter().enumerate() {
             ranks.resize(starts.get(run + 1).map_or(len, |&next| next as usize), rank);
         }
-        Self { ranks, distinct, foreign }
+        Self {
+            ranks,
+            distinct,
+            foreign,
+        }
     }
 }
 
-/// A string that is distinct in its tile. Its prefix is kept in halves, as a number of 16 bytes would leave eight unused.
+/// A string that is distinct in its tile. Its prefix is kept in halves, as a number of 16 bytes
+/// would leave eight unused.
 #[derive(Debug, Clone, Copy, Default)]
 struct Entry {
     prefix: [u64; 2],
@@ -97,7 +123,11 @@ struct Entry {
 impl Entry {
     #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
     fn new(prefix: u128, tile: u32, rank: u32) -> Self {
-        Self { prefix: [(prefix >> 64) as u64, prefix as u64], tile, rank }
+        Self {
+            prefix: [(prefix >> 64) as u64, prefix as u64],
+            tile,
+            rank,
+        }
     }
 
     #[inline]
@@ -106,10 +136,17 @@ impl Entry {
     }
 }
 
-/// Ranks the strings of a dimension: within each tile, where few may be distinct, then those among each other.
-#[expect(clippy::cast_possible_truncation, reason = "tiles and their cells are counted in u32 here")]
+/// Ranks the strings of a dimension: within each tile, where few may be distinct, then those among
+/// each other.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "tiles and their cells are counted in u32 here"
+)]
 pub(super) fn rank_strings(dimension: usize, tiles: &[KeyTile<'_>], non_ascii: &mut bool) -> Ranks {
-    let ranked: Vec<Ranked> = tiles.par_iter().map(|tile| Ranked::of(dimension, tile)).collect();
+    let ranked: Vec<Ranked> = tiles
+        .par_iter()
+        .map(|tile| Ranked::of(dimension, tile))
+        .collect();
     *non_ascii |= ranked.iter().any(|tile| tile.foreign);
     let count = ranked.iter().map(|tile| tile.distinct.len()).sum();
     let mut sorted = vec![Entry::default(); count];
@@ -118,27 +155,44 @@ pub(super) fn rank_strings(dimension: usize, tiles: &[KeyTile<'_>], non_ascii: &
     for ((t, tile), ranked) in (0u32..).zip(tiles).zip(&ranked) {
         let (entries, later) = rest.split_at_mut(ranked.distinct.len().min(rest.len()));
         rest = later;
-        work.push((t, tile.coordinates.get(dimension), &ranked.distinct, entries));
+        work.push((
+            t,
+            tile.coordinates.get(dimension),
+            &ranked.distinct,
+            entries,
+        ));
     }
-    work.into_par_iter().for_each(|(tile, view, cells, entries)| {
-        for ((rank, cell), entry) in (0u32..).zip(cells).zip(entries) {
-            let text = view.map_or(&[][..], |view| view.cell(*cell as usize));
-            *entry = Entry::new(prefix(text), tile, rank);
-        }
-    });
-    let (mut ranks, cells): (Vec<Vec<u32>>, Vec<Vec<u32>>) =
-        ranked.into_iter().map(|tile| (tile.ranks, tile.distinct)).unzip();
+    work.into_par_iter()
+        .for_each(|(tile, view, cells, entries)| {
+            for ((rank, cell), entry) in (0u32..).zip(cells).zip(entries) {
+                let text = view.map_or(&[][..], |view| view.cell(*cell as usize));
+                *entry = Entry::new(prefix(text), tile, rank);
+            }
+        });
+    let (mut ranks, cells): (Vec<Vec<u32>>, Vec<Vec<u32>>) = ranked
+        .into_iter()
+        .map(|tile| (tile.ranks, tile.distinct))
+        .unzip();
     let cell_of = |t: u32, rank: u32| -> u32 {
-        cells.get(t as usize).and_then(|cells| cells.get(rank as usize)).copied().unwrap_or(0)
+        cells
+            .get(t as usize)
+            .and_then(|cells| cells.get(rank as usize))
+            .copied()
+            .unwrap_or(0)
     };
     let text = |t: u32, rank: u32| {
         move || -> &[u8] {
-            let view = tiles.get(t as usize).and_then(|tile| tile.coordinates.get(dimension));
+            let view = tiles
+                .get(t as usize)
+                .and_then(|tile| tile.coordinates.get(dimension));
             view.map_or(&[], |view| view.cell(cell_of(t, rank) as usize))
         }
     };
     sorted.par_sort_unstable_by(|a, b| {
-        compare((a.prefix(), text(a.tile, a.rank)), (b.prefix(), text(b.tile, b.rank)))
+        compare(
+            (a.prefix(), text(a.tile, a.rank)),
+            (b.prefix(), text(b.tile, b.rank)),
+        )
     });
     let mut global: Vec<Vec<u32>> = cells.iter().map(|cells| vec![0; cells.len()]).collect();
     let mut distinct: Vec<(u32, u32)> = Vec::new();
@@ -153,15 +207,21 @@ pub(super) fn rank_strings(dimension: usize, tiles: &[KeyTile<'_>], non_ascii: &
             distinct.push((t, cell_of(t, rank)));
         }
         previous = Some(entry);
-        if let Some(global) = global.get_mut(t as usize).and_then(|ranks| ranks.get_mut(rank as usize)) {
+        if let Some(global) = global
+            .get_mut(t as usize)
+            .and_then(|ranks| ranks.get_mut(rank as usize))
+        {
             *global = distinct.len() as u32 - 1;
         }
     }
-    ranks.par_iter_mut().zip(&global).for_each(|(ranks, global)| {
-        for rank in ranks {
-            *rank = global.get(*rank as usize).copied().unwrap_or(0);
-        }
-    });
+    ranks
+        .par_iter_mut()
+        .zip(&global)
+        .for_each(|(ranks, global)| {
+            for rank in ranks {
+                *rank = global.get(*rank as usize).copied().unwrap_or(0);
+            }
+        });
     (ranks, distinct)
 }
 

@@ -17,14 +17,17 @@ use std::thread;
 pub(super) fn delete(paths: &[StorePath]) -> Result<()> {
     let held = Held::default();
     // What a file system does to delete a file is work, most of it under locks.
-    let result = side_by_side(paths.iter().collect(), busy(), |path| delete_one(path, &held));
+    let result = side_by_side(paths.iter().collect(), busy(), |path| {
+        delete_one(path, &held)
+    });
     held.release();
     result
 }
 
 fn delete_one(path: &StorePath, held: &Held) -> Result<()> {
     let native = path.as_native();
-    // Most are files, and systems refuse to delete a folder as one: only then it is asked what it is.
+    // Most are files, and systems refuse to delete a folder as one: only then it is asked what it
+    // is.
     let result = match fs::remove_file(native) {
         Err(e) if !is_missing(&e) => match fs::symlink_metadata(native) {
             Ok(metadata) if metadata.is_dir() => delete_folder(native, held),
@@ -41,8 +44,8 @@ fn delete_one(path: &StorePath, held: &Held) -> Result<()> {
 fn delete_folder(folder: &Path, held: &Held) -> io::Result<()> {
     let mine = hold(folder);
     match fs::remove_dir_all(folder) {
-        // Some file systems, those of networks above all, keep an open file under another name in its folder; and a process
-        // may have too many files open.
+        // Some file systems, those of networks above all, keep an open file under another name in
+        // its folder; and a process may have too many files open.
         Err(_) if !mine.0.is_empty() => {
             drop(mine);
             held.close();
@@ -55,14 +58,18 @@ fn delete_folder(folder: &Path, held: &Held) -> io::Result<()> {
     }
 }
 
-/// Files that are held open at a time, of those that a process may have open; none where fewer files may be open, or an open
-/// file cannot be deleted.
-const MOST_HELD: Option<usize> = if cfg!(target_os = "linux") { Some(128) } else { None };
+/// Files that are held open at a time, of those that a process may have open; none where fewer
+/// files may be open, or an open file cannot be deleted.
+const MOST_HELD: Option<usize> = if cfg!(target_os = "linux") {
+    Some(128)
+} else {
+    None
+};
 
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
-/// Open files: the last to close one that has no name any more gives its space back, which for large files takes much longer
-/// than to take the name away, and often waits for the device.
+/// Open files: the last to close one that has no name any more gives its space back, which for
+/// large files takes much longer than to take the name away, and often waits for the device.
 #[derive(Default)]
 struct Files(Vec<File>);
 
@@ -79,7 +86,11 @@ impl Drop for Files {
 fn hold(folder: &Path) -> Files {
     let mut files = Files::default();
     let Some(most) = MOST_HELD else { return files };
-    let room = || HELD.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| (n < most).then_some(n + 1));
+    let room = || {
+        HELD.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| {
+            (n < most).then_some(n + 1)
+        })
+    };
     let mut open = |path: &Path| {
         if room().is_ok() {
             match File::open(path) {
@@ -106,11 +117,17 @@ struct Held(Mutex<Vec<Files>>);
 
 impl Held {
     fn keep(&self, files: Files) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(files);
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(files);
     }
 
     fn close(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clear();
     }
 
     /// Closes the files in the background. A process that ends before does it in ending.
@@ -118,7 +135,9 @@ impl Held {
         let files = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
         if files.iter().any(|files| !files.0.is_empty()) {
             // Without a thread they are closed here: with the work that it would have done.
-            let _ = thread::Builder::new().name("azulejo-delete".into()).spawn(move || drop(files));
+            let _ = thread::Builder::new()
+                .name("azulejo-delete".into())
+                .spawn(move || drop(files));
         }
     }
 }
@@ -132,7 +151,10 @@ mod tests {
     #[test]
     fn folders_go_with_all_that_they_hold_and_files_are_closed_soon() {
         let dir = tempfile::tempdir().unwrap();
-        let root = Uri::parse(dir.path().to_str().unwrap()).unwrap().path().clone();
+        let root = Uri::parse(dir.path().to_str().unwrap())
+            .unwrap()
+            .path()
+            .clone();
         let folders: Vec<StorePath> = (0..60).map(|i| root.join(&format!("f{i}"))).collect();
         for folder in &folders {
             fs::create_dir_all(folder.join("inner").as_native()).unwrap();
@@ -144,7 +166,8 @@ mod tests {
         paths.push(root.join("missing"));
         delete(&paths).unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-        // Other tests delete meanwhile. By the number of looks, not by a clock: the process may be stopped for a while.
+        // Other tests delete meanwhile. By the number of looks, not by a clock: the process may be
+        // stopped for a while.
         let none_is_held = (0..60_000).any(|_| {
             thread::sleep(Duration::from_millis(1));
             HELD.load(Ordering::Relaxed) == 0

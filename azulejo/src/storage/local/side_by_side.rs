@@ -16,11 +16,11 @@ pub(super) fn busy() -> usize {
     (cores + 1).min(WAITING)
 }
 
-/// Does `work` on every item, as many at a time as there are `threads`, and returns the first error; after one no other item
-/// is begun.
+/// Does `work` on every item, as many at a time as there are `threads`, and returns the first
+/// error; after one no other item is begun.
 ///
-/// For work that waits: one commit of a file system's journal serves all files that wait for it together. These threads
-/// are none of a pool's, which has few because its own work computes.
+/// For work that waits: one commit of a file system's journal serves all files that wait for it
+/// together. These threads are none of a pool's, which has few because its own work computes.
 pub(super) fn side_by_side<T: Send>(
     items: Vec<T>,
     threads: usize,
@@ -67,7 +67,10 @@ mod tests {
         };
         side_by_side((1..=100).collect(), WAITING, add).unwrap();
         assert_eq!(done.into_inner(), 5050);
-        side_by_side(Vec::<usize>::new(), busy(), |_| Err(Error::Internal("never called".into()))).unwrap();
+        side_by_side(Vec::<usize>::new(), busy(), |_| {
+            Err(Error::Internal("never called".into()))
+        })
+        .unwrap();
 
         let begun = AtomicUsize::new(0);
         let fail = |i: usize| {

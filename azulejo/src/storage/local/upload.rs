@@ -11,7 +11,8 @@ use std::thread::{self, JoinHandle};
 
 /// More files being written than this are closed between writes: a process may not hold many.
 const MOST_OPEN_UPLOADS: usize = 128;
-/// So many written bytes are sent to the device while more are being made: otherwise the last call waits for all of them.
+/// So many written bytes are sent to the device while more are being made: otherwise the last call
+/// waits for all of them.
 const FLUSH_BYTES: usize = 4 << 20;
 
 /// A file under its final name; a new one is removed when it is dropped unfinished.
@@ -34,7 +35,15 @@ impl LocalUpload {
         open_uploads.fetch_add(1, Ordering::Relaxed);
         let open_uploads = Arc::clone(open_uploads);
         let (file, path) = (Some(file), path.clone());
-        Self { path, file, stays: false, open_uploads, unflushed: 0, flush: None }.rested()
+        Self {
+            path,
+            file,
+            stays: false,
+            open_uploads,
+            unflushed: 0,
+            flush: None,
+        }
+        .rested()
     }
 
     /// More bytes for a file that is there already, which stays whatever happens.
@@ -66,7 +75,12 @@ impl LocalUpload {
     /// Begins to flush if enough was written and no flush is under way.
     fn flush_behind(&mut self, written: usize) -> io::Result<()> {
         self.unflushed = self.unflushed.saturating_add(written);
-        if self.unflushed < FLUSH_BYTES || self.flush.as_ref().is_some_and(|flush| !flush.is_finished()) {
+        if self.unflushed < FLUSH_BYTES
+            || self
+                .flush
+                .as_ref()
+                .is_some_and(|flush| !flush.is_finished())
+        {
             return Ok(());
         }
         self.await_flush()?;
@@ -80,8 +94,12 @@ impl LocalUpload {
 
     /// Waits for the flush under way: a system tells of bytes that it could not store once only.
     fn await_flush(&mut self) -> io::Result<()> {
-        let Some(flush) = self.flush.take() else { return Ok(()) };
-        flush.join().unwrap_or_else(|_| Err(io::Error::other("a flush ended without a result")))
+        let Some(flush) = self.flush.take() else {
+            return Ok(());
+        };
+        flush
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("a flush ended without a result")))
     }
 }
 
@@ -112,8 +130,11 @@ fn write_all(file: &mut File, pieces: &[&[u8]]) -> io::Result<()> {
     if let [bytes] = pieces {
         return file.write_all(bytes);
     }
-    let mut slices: Vec<IoSlice<'_>> =
-        pieces.iter().filter(|piece| !piece.is_empty()).map(|piece| IoSlice::new(piece)).collect();
+    let mut slices: Vec<IoSlice<'_>> = pieces
+        .iter()
+        .filter(|piece| !piece.is_empty())
+        .map(|piece| IoSlice::new(piece))
+        .collect();
     let mut rest = slices.as_mut_slice();
     while !rest.is_empty() {
         match file.write_vectored(rest) {
@@ -133,7 +154,8 @@ impl Drop for LocalUpload {
         // Nobody waits for these bytes any more.
         let _ = self.await_flush();
         if !self.stays {
-            // What is left of an unfinished file is of no use; that it cannot be removed changes nothing.
+            // What is left of an unfinished file is of no use; that it cannot be removed changes
+            // nothing.
             let _ = fs::remove_file(self.path.to_native());
         }
     }

@@ -14,7 +14,10 @@ pub(super) struct Profile {
 impl Profile {
     /// A value of the profile.
     pub(super) fn get(&self, name: &str) -> Option<&str> {
-        self.values.get(name).map(String::as_str).filter(|value| !value.is_empty())
+        self.values
+            .get(name)
+            .map(String::as_str)
+            .filter(|value| !value.is_empty())
     }
 
     /// The access key and its secret.
@@ -22,11 +25,19 @@ impl Profile {
     /// # Errors
     /// [`Error::Unsupported`] if the profile gets its key in another way.
     pub(super) fn key(&self) -> Result<Option<(&str, &str)>> {
-        if let Some(pair) = self.get("aws_access_key_id").zip(self.get("aws_secret_access_key")) {
+        if let Some(pair) = self
+            .get("aws_access_key_id")
+            .zip(self.get("aws_secret_access_key"))
+        {
             return Ok(Some(pair));
         }
-        let indirect =
-            ["credential_process", "sso_session", "sso_start_url", "role_arn", "credential_source"];
+        let indirect = [
+            "credential_process",
+            "sso_session",
+            "sso_start_url",
+            "role_arn",
+            "credential_source",
+        ];
         match indirect.into_iter().find(|name| self.get(name).is_some()) {
             Some(name) => Err(Error::Unsupported(format!(
                 "the AWS profile {:?} gets its credentials by {name}, which is not supported; \
@@ -51,10 +62,15 @@ fn file(variable: &str, name: &str) -> Option<PathBuf> {
 /// [`Error::InvalidArgument`] if a profile that was named does not exist.
 pub(super) fn load(named: Option<&str>) -> Result<Profile> {
     let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let asked = named.map(str::to_owned).or(variable("AWS_PROFILE")).or(variable("AWS_DEFAULT_PROFILE"));
+    let asked = named
+        .map(str::to_owned)
+        .or(variable("AWS_PROFILE"))
+        .or(variable("AWS_DEFAULT_PROFILE"));
     let name = asked.clone().unwrap_or_else(|| "default".into());
-    let read =
-        |path: Option<PathBuf>| path.and_then(|path| std::fs::read_to_string(path).ok()).unwrap_or_default();
+    let read = |path: Option<PathBuf>| {
+        path.and_then(|path| std::fs::read_to_string(path).ok())
+            .unwrap_or_default()
+    };
     let config = read(file("AWS_CONFIG_FILE", "config"));
     let credentials = read(file("AWS_SHARED_CREDENTIALS_FILE", "credentials"));
     match find(&name, &config, &credentials) {
@@ -69,22 +85,36 @@ pub(super) fn load(named: Option<&str>) -> Result<Profile> {
 fn find(name: &str, config: &str, credentials: &str) -> Option<Profile> {
     let prefixed = format!("profile {name}");
     let mut values = BTreeMap::new();
-    let mut found =
-        section(config, |title| title == prefixed || (name == "default" && title == name), &mut values);
+    let mut found = section(
+        config,
+        |title| title == prefixed || (name == "default" && title == name),
+        &mut values,
+    );
     // What both files have, the credentials file says.
     found |= section(credentials, |title| title == name, &mut values);
-    found.then(|| Profile { name: name.to_owned(), values })
+    found.then(|| Profile {
+        name: name.to_owned(),
+        values,
+    })
 }
 
-/// Reads a section's `key = value` lines; indented lines belong to nested settings, which are passed by.
-fn section(text: &str, wanted: impl Fn(&str) -> bool, values: &mut BTreeMap<String, String>) -> bool {
+/// Reads a section's `key = value` lines; indented lines belong to nested settings, which are
+/// passed by.
+fn section(
+    text: &str,
+    wanted: impl Fn(&str) -> bool,
+    values: &mut BTreeMap<String, String>,
+) -> bool {
     let (mut inside, mut found) = (false, false);
     for line in text.lines() {
         let trimmed = line.trim();
         if trimmed.is_empty() || trimmed.starts_with(['#', ';']) {
             continue;
         }
-        if let Some(title) = trimmed.strip_prefix('[').and_then(|rest| rest.split(']').next()) {
+        if let Some(title) = trimmed
+            .strip_prefix('[')
+            .and_then(|rest| rest.split(']').next())
+        {
             let words: Vec<_> = title.split_whitespace().collect();
             inside = wanted(&words.join(" "));
             found |= inside;
@@ -144,6 +174,9 @@ aws_session_token = t
         let work = find("work", CONFIG, CREDENTIALS).unwrap();
         assert_eq!(work.get("region"), Some("us-west-2"));
         let error = work.key().err().unwrap().to_string();
-        assert!(error.contains("role_arn") && error.contains("work"), "{error}");
+        assert!(
+            error.contains("role_arn") && error.contains("work"),
+            "{error}"
+        );
     }
 }

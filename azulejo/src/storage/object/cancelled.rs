@@ -17,10 +17,14 @@ pub(super) struct Cancelled {
 impl Cancelled {
     pub(super) fn by(handle: &CancelHandle) -> Self {
         let (sender, moment) = channel();
-        Self { moment, _stop: handle.on_cancel(move || drop(sender)) }
+        Self {
+            moment,
+            _stop: handle.on_cancel(move || drop(sender)),
+        }
     }
 
-    /// The result of `work`, or [`Error::Cancelled`] as soon as that moment comes: the work is dropped then.
+    /// The result of `work`, or [`Error::Cancelled`] as soon as that moment comes: the work is
+    /// dropped then.
     pub(super) async fn unless<T>(self, work: impl Future<Output = Result<T>>) -> Result<T> {
         match select(pin!(work), self.moment).await {
             Either::Left((result, _)) => result,

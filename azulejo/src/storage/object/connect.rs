@@ -56,17 +56,30 @@ impl Family<'_> {
     }
 
     fn tries(&self) -> u64 {
-        let retries = self.number("max_retries").map(|retries| retries.saturating_add(1));
-        self.number("connect_max_tries").or(retries).unwrap_or(TRIES).clamp(1, 100)
+        let retries = self
+            .number("max_retries")
+            .map(|retries| retries.saturating_add(1));
+        self.number("connect_max_tries")
+            .or(retries)
+            .unwrap_or(TRIES)
+            .clamp(1, 100)
     }
 
     fn limits(&self) -> Limits {
         let default = Limits::default();
-        let part = self.number("multipart_part_size").or(self.number("multi_part_size"));
+        let part = self
+            .number("multipart_part_size")
+            .or(self.number("multi_part_size"));
         let part = part.or(self.number("block_list_block_size"));
-        let parallel = self.number("max_parallel_ops").filter(|n| *n > 0).map(|n| n.min(MOST_PARALLEL));
+        let parallel = self
+            .number("max_parallel_ops")
+            .filter(|n| *n > 0)
+            .map(|n| n.min(MOST_PARALLEL));
         Limits {
-            gap: self.settings.number("vfs.min_batch_gap").unwrap_or(default.gap),
+            gap: self
+                .settings
+                .number("vfs.min_batch_gap")
+                .unwrap_or(default.gap),
             piece: self
                 .settings
                 .number("vfs.min_parallel_size")
@@ -74,7 +87,9 @@ impl Family<'_> {
                 .clamp(1 << 16, 1 << 30),
             // Both are bounded above.
             parallel: parallel.map_or(default.parallel, |n| n as usize),
-            part: part.map_or(default.part, |n| n.clamp(SMALLEST_PART, LARGEST_PART) as usize),
+            part: part.map_or(default.part, |n| {
+                n.clamp(SMALLEST_PART, LARGEST_PART) as usize
+            }),
             tries: self.tries() as u32,
             cleaning: default.cleaning,
         }
@@ -84,8 +99,12 @@ impl Family<'_> {
         let default = BackoffConfig::default();
         RetryConfig {
             backoff: BackoffConfig {
-                init_backoff: self.millis("retry_delay_ms").unwrap_or(default.init_backoff),
-                max_backoff: self.millis("max_retry_delay_ms").unwrap_or(default.max_backoff),
+                init_backoff: self
+                    .millis("retry_delay_ms")
+                    .unwrap_or(default.init_backoff),
+                max_backoff: self
+                    .millis("max_retry_delay_ms")
+                    .unwrap_or(default.max_backoff),
                 base: default.base,
             },
             max_retries: usize::try_from(self.tries() - 1).unwrap_or(0),
@@ -95,11 +114,16 @@ impl Family<'_> {
 
     fn connector(&self, stats: &IoStats) -> Connector {
         let patience = self.millis("request_timeout_ms").unwrap_or(PATIENCE);
-        Connector { stats: stats.clone(), patience, whole_files: self.name == "http" }
+        Connector {
+            stats: stats.clone(),
+            patience,
+            whole_files: self.name == "http",
+        }
     }
 
     fn client_options(&self, allow_http: bool) -> Result<ClientOptions> {
-        // Time is limited request by request, and part by part of a body: a whole body takes what it takes.
+        // Time is limited request by request, and part by part of a body: a whole body takes what
+        // it takes.
         let mut options = ClientOptions::new()
             .with_timeout_disabled()
             .with_connect_timeout(self.millis("connect_timeout_ms").unwrap_or(CONNECT_LIMIT))
@@ -132,36 +156,57 @@ impl Family<'_> {
 }
 
 /// Finds out everything a client needs; makes no request.
-pub(super) fn connect(path: &StorePath, settings: &StoreSettings, stats: &IoStats) -> Result<ObjectStorage> {
+pub(super) fn connect(
+    path: &StorePath,
+    settings: &StoreSettings,
+    stats: &IoStats,
+) -> Result<ObjectStorage> {
     let Some((scheme, authority, _)) = path.object_parts() else {
-        return Err(Error::Unsupported(format!("{path}: no path of an object store")));
+        return Err(Error::Unsupported(format!(
+            "{path}: no path of an object store"
+        )));
     };
     let mut secrets = Secrets::of(settings);
     let family = |name| Family { settings, name };
     let (family, store) = match scheme {
-        ObjectScheme::S3 => (family("s3"), s3(&family("s3"), authority, stats, &mut secrets)),
+        ObjectScheme::S3 => (
+            family("s3"),
+            s3(&family("s3"), authority, stats, &mut secrets),
+        ),
         ObjectScheme::Gcs => (family("gcs"), gcs(&family("gcs"), authority, stats)),
-        ObjectScheme::Azure | ObjectScheme::Abfs => {
-            (family("azure"), azure(&family("azure"), authority, stats, &mut secrets))
-        }
-        ObjectScheme::Http | ObjectScheme::Https => {
-            (family("http"), http(&family("http"), scheme, authority, stats))
-        }
+        ObjectScheme::Azure | ObjectScheme::Abfs => (
+            family("azure"),
+            azure(&family("azure"), authority, stats, &mut secrets),
+        ),
+        ObjectScheme::Http | ObjectScheme::Https => (
+            family("http"),
+            http(&family("http"), scheme, authority, stats),
+        ),
     };
     let store = store.map_err(|e| match e {
         Failure::Ours(error) => error,
-        Failure::Store(error) => {
-            Error::InvalidArgument(format!("{}: {}", root_of(path), secrets.hide(&error.to_string())))
-        }
+        Failure::Store(error) => Error::InvalidArgument(format!(
+            "{}: {}",
+            root_of(path),
+            secrets.hide(&error.to_string())
+        )),
     })?;
     let full = !matches!(scheme, ObjectScheme::Http | ObjectScheme::Https);
     let tails = !matches!(scheme, ObjectScheme::Azure | ObjectScheme::Abfs);
-    Ok(ObjectStorage::new(store, family.limits(), Abilities { full, tails }, stats, secrets))
+    Ok(ObjectStorage::new(
+        store,
+        family.limits(),
+        Abilities { full, tails },
+        stats,
+        secrets,
+    ))
 }
 
 fn root_of(path: &StorePath) -> String {
     path.object_parts()
-        .map_or_else(String::new, |(scheme, authority, _)| format!("{}://{authority}", scheme.as_str()))
+        .map_or_else(String::new, |(scheme, authority, _)| {
+            format!("{}://{authority}", scheme.as_str())
+        })
 }
 
 enum Failure {
@@ -184,20 +229,29 @@ impl From<object_store::Error> for Failure {
 type Store = std::result::Result<Arc<dyn ObjectStore>, Failure>;
 
 fn env(names: &[&str]) -> Option<String> {
-    names.iter().find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
+    names
+        .iter()
+        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
 }
 
 fn s3(family: &Family<'_>, bucket: &str, stats: &IoStats, secrets: &mut Secrets) -> Store {
     use AmazonS3ConfigKey as Key;
     let source = family.get("config_source").unwrap_or("auto");
-    if !matches!(source, "auto" | "config_files" | "sts_profile_with_web_identity") {
+    if !matches!(
+        source,
+        "auto" | "config_files" | "sts_profile_with_web_identity"
+    ) {
         let text = format!(
             "vfs.s3.config_source is auto, config_files or sts_profile_with_web_identity, not {source:?}"
         );
         return Err(Error::InvalidArgument(text).into());
     }
     let from_files = source == "config_files";
-    let mut builder = if from_files { AmazonS3Builder::new() } else { AmazonS3Builder::from_env() };
+    let mut builder = if from_files {
+        AmazonS3Builder::new()
+    } else {
+        AmazonS3Builder::from_env()
+    };
     if let Some(key) = family.get("aws_access_key_id") {
         builder = builder.with_access_key_id(key);
     }
@@ -209,7 +263,10 @@ fn s3(family: &Family<'_>, bucket: &str, stats: &IoStats, secrets: &mut Secrets)
     if let Some(token) = family.get("aws_session_token") {
         builder = builder.with_token(token);
     }
-    if builder.get_config_value(&Key::Token).is_some_and(|token| token.is_empty()) {
+    if builder
+        .get_config_value(&Key::Token)
+        .is_some_and(|token| token.is_empty())
+    {
         builder = without_token(&builder);
     }
     if let Some(role) = family.get("aws_role_arn") {
@@ -227,7 +284,9 @@ fn s3(family: &Family<'_>, bucket: &str, stats: &IoStats, secrets: &mut Secrets)
         && !anonymous
         && let Some((key, secret)) = profile.key()?
     {
-        builder = builder.with_access_key_id(key).with_secret_access_key(secret);
+        builder = builder
+            .with_access_key_id(key)
+            .with_secret_access_key(secret);
         builder = match profile.get("aws_session_token") {
             Some(token) => builder.with_token(token),
             None => without_token(&builder),
@@ -243,7 +302,10 @@ fn s3(family: &Family<'_>, bucket: &str, stats: &IoStats, secrets: &mut Secrets)
     }
     let endpoint = match family.get("endpoint_override") {
         Some(endpoint) if endpoint.contains("://") => Some(endpoint.to_owned()),
-        Some(endpoint) => Some(format!("{}://{endpoint}", family.get("scheme").unwrap_or("https"))),
+        Some(endpoint) => Some(format!(
+            "{}://{endpoint}",
+            family.get("scheme").unwrap_or("https")
+        )),
         None => builder
             .get_config_value(&Key::S3Endpoint)
             .or(builder.get_config_value(&Key::Endpoint))
@@ -251,40 +313,64 @@ fn s3(family: &Family<'_>, bucket: &str, stats: &IoStats, secrets: &mut Secrets)
     };
     let mut plain_http = false;
     // A bucket with a dot in its name has no certificate of its own.
-    let mut in_host =
-        family.truth("use_virtual_addressing").unwrap_or(endpoint.is_none() && !bucket.contains('.'));
+    let mut in_host = family
+        .truth("use_virtual_addressing")
+        .unwrap_or(endpoint.is_none() && !bucket.contains('.'));
     if let Some(mut endpoint) = endpoint {
         plain_http = endpoint.starts_with("http://");
         if in_host && let Some((scheme, host)) = endpoint.clone().split_once("://") {
             endpoint = format!("{scheme}://{bucket}.{host}");
         }
         builder = builder.with_config(Key::S3Endpoint, endpoint.trim_end_matches('/'));
-    } else if family.get("scheme").is_some_and(|scheme| scheme.eq_ignore_ascii_case("http")) {
-        let region = builder.get_config_value(&Key::Region).unwrap_or_else(|| "us-east-1".into());
-        let host = if in_host { format!("{bucket}.s3.{region}") } else { format!("s3.{region}") };
+    } else if family
+        .get("scheme")
+        .is_some_and(|scheme| scheme.eq_ignore_ascii_case("http"))
+    {
+        let region = builder
+            .get_config_value(&Key::Region)
+            .unwrap_or_else(|| "us-east-1".into());
+        let host = if in_host {
+            format!("{bucket}.s3.{region}")
+        } else {
+            format!("s3.{region}")
+        };
         builder = builder.with_config(Key::S3Endpoint, format!("http://{host}.amazonaws.com"));
         plain_http = true;
     } else if family.truth("use_virtual_addressing").is_none()
-        && builder.get_config_value(&Key::VirtualHostedStyleRequest).as_deref() == Some("true")
+        && builder
+            .get_config_value(&Key::VirtualHostedStyleRequest)
+            .as_deref()
+            == Some("true")
     {
         in_host = true;
     }
-    builder = builder.with_virtual_hosted_style_request(in_host).with_skip_signature(anonymous);
+    builder = builder
+        .with_virtual_hosted_style_request(in_host)
+        .with_skip_signature(anonymous);
     match family.get("sse") {
         None => {}
-        Some("aes256") => builder = builder.with_config("aws_server_side_encryption".parse()?, "AES256"),
+        Some("aes256") => {
+            builder = builder.with_config("aws_server_side_encryption".parse()?, "AES256")
+        }
         Some("kms") => {
-            builder = builder.with_sse_kms_encryption(family.get("sse_kms_key_id").unwrap_or_default());
+            builder =
+                builder.with_sse_kms_encryption(family.get("sse_kms_key_id").unwrap_or_default());
         }
         Some(other) => {
-            return Err(Error::InvalidArgument(format!("vfs.s3.sse is aes256 or kms, not {other:?}")).into());
+            return Err(Error::InvalidArgument(format!(
+                "vfs.s3.sse is aes256 or kms, not {other:?}"
+            ))
+            .into());
         }
     }
     if family.truth("requester_pays") == Some(true) {
         builder = builder.with_request_payer(true);
     }
     for key in [Key::SecretAccessKey, Key::Token] {
-        builder.get_config_value(&key).iter().for_each(|secret| secrets.add(secret));
+        builder
+            .get_config_value(&key)
+            .iter()
+            .for_each(|secret| secrets.add(secret));
     }
     let store = builder
         .with_bucket_name(bucket)
@@ -325,11 +411,18 @@ fn without_token(builder: &AmazonS3Builder) -> AmazonS3Builder {
 
 fn gcs(family: &Family<'_>, bucket: &str, stats: &IoStats) -> Store {
     let mut builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket);
-    let endpoint = family.get("endpoint").map(str::to_owned).or(env(&["STORAGE_EMULATOR_HOST"]));
+    let endpoint = family
+        .get("endpoint")
+        .map(str::to_owned)
+        .or(env(&["STORAGE_EMULATOR_HOST"]));
     let mut plain_http = false;
     let mut emulated = false;
     if let Some(endpoint) = endpoint {
-        let endpoint = if endpoint.contains("://") { endpoint } else { format!("http://{endpoint}") };
+        let endpoint = if endpoint.contains("://") {
+            endpoint
+        } else {
+            format!("http://{endpoint}")
+        };
         plain_http = endpoint.starts_with("http://");
         emulated = plain_http;
         builder = builder.with_base_url(endpoint.trim_end_matches('/'));
@@ -339,10 +432,14 @@ fn gcs(family: &Family<'_>, bucket: &str, stats: &IoStats) -> Store {
         builder = builder.with_service_account_key(key);
     }
     // An emulator asks for no credentials, and a plain connection must carry none.
-    let anonymous = family.truth("no_sign_request").unwrap_or(emulated && key.is_none());
+    let anonymous = family
+        .truth("no_sign_request")
+        .unwrap_or(emulated && key.is_none());
     if anonymous && emulated {
         // Some requests would ask for credentials all the same.
-        let nobody = GcpCredential { bearer: String::new() };
+        let nobody = GcpCredential {
+            bearer: String::new(),
+        };
         builder = builder.with_credentials(Arc::new(StaticCredentialProvider::new(nobody)));
     }
     let store = builder
@@ -359,11 +456,20 @@ fn azure(family: &Family<'_>, authority: &str, stats: &IoStats, secrets: &mut Se
     let mut builder = MicrosoftAzureBuilder::from_env();
     let connection = env(&["AZURE_STORAGE_CONNECTION_STRING"]).unwrap_or_default();
     let part = |name: &str| {
-        let pairs = connection.split(';').filter_map(|pair| pair.split_once('='));
-        pairs.filter(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.to_owned()).next()
+        let pairs = connection
+            .split(';')
+            .filter_map(|pair| pair.split_once('='));
+        pairs
+            .filter(|(key, _)| key.eq_ignore_ascii_case(name))
+            .map(|(_, value)| value.to_owned())
+            .next()
     };
     let (container, host) = authority.split_once('@').unwrap_or((authority, ""));
-    let account_in_uri = host.split('.').next().filter(|account| !account.is_empty()).map(str::to_owned);
+    let account_in_uri = host
+        .split('.')
+        .next()
+        .filter(|account| !account.is_empty())
+        .map(str::to_owned);
     let given = |name: &str| family.get(name).map(str::to_owned);
     let account = account_in_uri
         .or(given("storage_account_name"))
@@ -389,10 +495,15 @@ fn azure(family: &Family<'_>, authority: &str, stats: &IoStats, secrets: &mut Se
         builder = builder.with_access_key(key);
     }
     let mut plain_http = false;
-    let endpoint =
-        given("blob_endpoint").or(builder.get_config_value(&Key::Endpoint)).or(part("BlobEndpoint"));
+    let endpoint = given("blob_endpoint")
+        .or(builder.get_config_value(&Key::Endpoint))
+        .or(part("BlobEndpoint"));
     if let Some(endpoint) = endpoint {
-        let endpoint = if endpoint.contains("://") { endpoint } else { format!("https://{endpoint}") };
+        let endpoint = if endpoint.contains("://") {
+            endpoint
+        } else {
+            format!("https://{endpoint}")
+        };
         plain_http = endpoint.starts_with("http://");
         builder = builder.with_endpoint(endpoint.trim_end_matches('/').to_owned());
     }

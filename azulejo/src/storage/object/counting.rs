@@ -20,7 +20,10 @@ pub(super) struct Counting<S> {
 
 impl<S> Counting<S> {
     pub(super) fn new(inner: S, stats: &IoStats) -> Self {
-        Self { inner, stats: stats.clone() }
+        Self {
+            inner,
+            stats: stats.clone(),
+        }
     }
 }
 
@@ -32,9 +35,15 @@ impl<S: ObjectStore> fmt::Display for Counting<S> {
 
 #[async_trait]
 impl<S: ObjectStore> ObjectStore for Counting<S> {
-    async fn put_opts(&self, path: &Path, body: PutPayload, options: PutOptions) -> Result<PutResult> {
+    async fn put_opts(
+        &self,
+        path: &Path,
+        body: PutPayload,
+        options: PutOptions,
+    ) -> Result<PutResult> {
         self.stats.add_requests(IoOp::Put, 1);
-        self.stats.add_bytes(IoOp::Put, body.content_length() as u64);
+        self.stats
+            .add_bytes(IoOp::Put, body.content_length() as u64);
         self.inner.put_opts(path, body, options).await
     }
 
@@ -45,7 +54,10 @@ impl<S: ObjectStore> ObjectStore for Counting<S> {
     ) -> Result<Box<dyn MultipartUpload>> {
         self.stats.add_requests(IoOp::Multipart, 1);
         let inner = self.inner.put_multipart_opts(path, options).await?;
-        Ok(Box::new(CountingUpload { inner, stats: self.stats.clone() }))
+        Ok(Box::new(CountingUpload {
+            inner,
+            stats: self.stats.clone(),
+        }))
     }
 
     async fn get_opts(&self, path: &Path, options: GetOptions) -> Result<GetResult> {
@@ -57,14 +69,20 @@ impl<S: ObjectStore> ObjectStore for Counting<S> {
         {
             let stats = self.stats.clone();
             let count = move |bytes: &Result<bytes::Bytes>| {
-                stats.add_bytes(IoOp::Get, bytes.as_ref().map_or(0, bytes::Bytes::len) as u64);
+                stats.add_bytes(
+                    IoOp::Get,
+                    bytes.as_ref().map_or(0, bytes::Bytes::len) as u64,
+                );
             };
             result.payload = GetResultPayload::Stream(body.inspect(count).boxed());
         }
         Ok(result)
     }
 
-    fn delete_stream(&self, paths: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+    fn delete_stream(
+        &self,
+        paths: BoxStream<'static, Result<Path>>,
+    ) -> BoxStream<'static, Result<Path>> {
         self.stats.add_requests(IoOp::Delete, 1);
         self.inner.delete_stream(paths)
     }
@@ -95,7 +113,8 @@ struct CountingUpload {
 impl MultipartUpload for CountingUpload {
     fn put_part(&mut self, body: PutPayload) -> UploadPart {
         self.stats.add_requests(IoOp::Multipart, 1);
-        self.stats.add_bytes(IoOp::Multipart, body.content_length() as u64);
+        self.stats
+            .add_bytes(IoOp::Multipart, body.content_length() as u64);
         self.inner.put_part(body)
     }
 

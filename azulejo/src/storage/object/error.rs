@@ -45,7 +45,9 @@ impl Secrets {
         while let Some(place) = rest.find("://") {
             let (before, url) = rest.split_at(place + 3);
             hidden.push_str(before);
-            let end = url.find(|c: char| c.is_whitespace() || "\"'<>)".contains(c)).unwrap_or(url.len());
+            let end = url
+                .find(|c: char| c.is_whitespace() || "\"'<>)".contains(c))
+                .unwrap_or(url.len());
             let (url, after) = url.split_at(end);
             hidden.push_str(url.split('?').next().unwrap_or_default());
             rest = after;
@@ -77,20 +79,30 @@ pub(super) fn convert(
         (Store::NotFound { .. }, _)
             if op == "list" || server_code(&text, "NoSuchBucket", "ContainerNotFound") =>
         {
-            storage(ErrorKind::NotFound, format!("the bucket does not exist: {text}"))
+            storage(
+                ErrorKind::NotFound,
+                format!("the bucket does not exist: {text}"),
+            )
         }
-        (_, Some(404)) if op == "list" && !answer.no_credentials => {
-            storage(ErrorKind::NotFound, format!("the bucket does not exist: {text}"))
-        }
-        (Store::NotFound { .. }, _) => Error::NotFound { uri: path.to_string(), what: "no such object" },
-        (Store::AlreadyExists { .. }, _) => Error::AlreadyExists { uri: path.to_string() },
+        (_, Some(404)) if op == "list" && !answer.no_credentials => storage(
+            ErrorKind::NotFound,
+            format!("the bucket does not exist: {text}"),
+        ),
+        (Store::NotFound { .. }, _) => Error::NotFound {
+            uri: path.to_string(),
+            what: "no such object",
+        },
+        (Store::AlreadyExists { .. }, _) => Error::AlreadyExists {
+            uri: path.to_string(),
+        },
         (Store::NotSupported { .. } | Store::NotImplemented { .. }, _) => {
             Error::Unsupported(format!("cannot {op} {path}: {text}"))
         }
         (Store::InvalidPath { .. }, _) => Error::InvalidArgument(format!("{path}: {text}")),
-        (Store::Precondition { .. } | Store::NotModified { .. }, _) => {
-            storage(ErrorKind::ResourceBusy, format!("the object was changed meanwhile: {text}"))
-        }
+        (Store::Precondition { .. } | Store::NotModified { .. }, _) => storage(
+            ErrorKind::ResourceBusy,
+            format!("the object was changed meanwhile: {text}"),
+        ),
         _ if answer.no_credentials => storage(
             ErrorKind::PermissionDenied,
             format!(
@@ -99,29 +111,34 @@ pub(super) fn convert(
                 credentials_of(path)
             ),
         ),
-        (Store::PermissionDenied { .. } | Store::Unauthenticated { .. }, _) | (_, Some(401 | 403)) => {
-            storage(
-                ErrorKind::PermissionDenied,
-                format!("permission denied: check the credentials and what they may do: {text}"),
-            )
-        }
+        (Store::PermissionDenied { .. } | Store::Unauthenticated { .. }, _)
+        | (_, Some(401 | 403)) => storage(
+            ErrorKind::PermissionDenied,
+            format!("permission denied: check the credentials and what they may do: {text}"),
+        ),
         (_, Some(429 | 503)) => storage(
             ErrorKind::ResourceBusy,
             format!("throttled: the server asks for fewer requests, also after waiting: {text}"),
         ),
         (_, Some(301 | 307 | 308 | 400)) if answer.region.is_some() => storage(
             ErrorKind::InvalidInput,
-            format!("the bucket lies in the region {}: set vfs.s3.region", answer.region.unwrap_or_default()),
+            format!(
+                "the bucket lies in the region {}: set vfs.s3.region",
+                answer.region.unwrap_or_default()
+            ),
         ),
-        (_, Some(416)) => {
-            storage(ErrorKind::UnexpectedEof, format!("the object ends before the range: {text}"))
-        }
-        _ if answer.timed_out => {
-            storage(ErrorKind::TimedOut, format!("the server did not answer in time: {text}"))
-        }
-        _ if answer.unreachable => {
-            storage(ErrorKind::NotConnected, format!("the server cannot be reached: {text}"))
-        }
+        (_, Some(416)) => storage(
+            ErrorKind::UnexpectedEof,
+            format!("the object ends before the range: {text}"),
+        ),
+        _ if answer.timed_out => storage(
+            ErrorKind::TimedOut,
+            format!("the server did not answer in time: {text}"),
+        ),
+        _ if answer.unreachable => storage(
+            ErrorKind::NotConnected,
+            format!("the server cannot be reached: {text}"),
+        ),
         _ => storage(ErrorKind::Other, text),
     }
 }
@@ -164,27 +181,64 @@ mod tests {
         let mut secrets = Secrets::default();
         secrets.add("hush-hush");
         let text = "GET https://h/a?sig=abc%3D in 3s, see (http://h/b?x=y) key hush-hush end";
-        assert_eq!(secrets.hide(text), "GET https://h/a in 3s, see (http://h/b) key (hidden) end");
+        assert_eq!(
+            secrets.hide(text),
+            "GET https://h/a in 3s, see (http://h/b) key (hidden) end"
+        );
         assert!(secrets.hide(&"é".repeat(5000)).len() < 2000);
         assert!(!format!("{secrets:?}").contains("hush"));
     }
 
     #[test]
     fn errors_are_named_by_what_can_be_done() {
-        let path = crate::storage::Uri::parse("s3://b/k").unwrap().path().clone();
-        let generic = || object_store::Error::Generic { store: "S3", source: "it broke".into() };
-        let named =
-            |answer: Answer| convert("read", &path, (generic(), answer), &Secrets::default()).to_string();
-        let status = |status| Answer { status: Some(status), ..Answer::default() };
+        let path = crate::storage::Uri::parse("s3://b/k")
+            .unwrap()
+            .path()
+            .clone();
+        let generic = || object_store::Error::Generic {
+            store: "S3",
+            source: "it broke".into(),
+        };
+        let named = |answer: Answer| {
+            convert("read", &path, (generic(), answer), &Secrets::default()).to_string()
+        };
+        let status = |status| Answer {
+            status: Some(status),
+            ..Answer::default()
+        };
         for (answer, part) in [
             (status(503), "throttled"),
             (status(429), "throttled"),
             (status(403), "permission denied"),
             (status(416), "ends before"),
-            (Answer { timed_out: true, ..Answer::default() }, "in time"),
-            (Answer { unreachable: true, ..Answer::default() }, "cannot be reached"),
-            (Answer { no_credentials: true, ..Answer::default() }, "AWS_PROFILE"),
-            (Answer { region: Some("mars".into()), ..status(301) }, "mars"),
+            (
+                Answer {
+                    timed_out: true,
+                    ..Answer::default()
+                },
+                "in time",
+            ),
+            (
+                Answer {
+                    unreachable: true,
+                    ..Answer::default()
+                },
+                "cannot be reached",
+            ),
+            (
+                Answer {
+                    no_credentials: true,
+                    ..Answer::default()
+                },
+                "AWS_PROFILE",
+            ),
+            (
+                Answer {
+                    region: Some("mars".into()),
+                    ..status(301)
+                },
+                "mars",
+            ),
             (Answer::default(), "it broke"),
         ] {
             let text = named(answer);

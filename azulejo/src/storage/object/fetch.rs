@@ -1,4 +1,5 @@
-//! Many ranges of many objects: near ones joined, long ones cut, all of them asked for side by side.
+//! Many ranges of many objects: near ones joined, long ones cut, all of them asked for side by
+//! side.
 
 use super::http::{Answer, observed};
 use super::{Limits, Shared, ended, object_key, pause};
@@ -20,7 +21,8 @@ use tokio::task::JoinSet;
 /// Larger requests take several permits.
 const LARGE: u64 = 1 << 20;
 const LARGE_PERMITS: u32 = 4;
-/// A longer range is asked for only if the object is known to have it: a damaged length must not cost more than a request.
+/// A longer range is asked for only if the object is known to have it: a damaged length must not
+/// cost more than a request.
 const CREDIBLE: u64 = 1 << 30;
 
 /// An answer that broke off after this many bytes counts as progress.
@@ -68,7 +70,10 @@ impl Plan {
             let at = match known.get(&request.path) {
                 Some(at) => *at,
                 None => {
-                    let place = Place { path: request.path.clone(), key: object_key(&request.path)? };
+                    let place = Place {
+                        path: request.path.clone(),
+                        key: object_key(&request.path)?,
+                    };
                     places.push((Arc::new(place), Vec::new()));
                     known.insert(&request.path, places.len() - 1);
                     places.len() - 1
@@ -84,17 +89,33 @@ impl Plan {
                     ReadRange::Bytes(range) if range.start < range.end => range.clone(),
                     ReadRange::Bytes(_) => 0..0,
                     ReadRange::All => {
-                        runs.push(Run { place: Arc::clone(&place), range: None, members: vec![(i, 0..0)] });
+                        runs.push(Run {
+                            place: Arc::clone(&place),
+                            range: None,
+                            members: vec![(i, 0..0)],
+                        });
                         0..0
                     }
                 });
             }
             for merged in coalesce(&spans, limits.gap, limits.piece) {
-                let members = merged.members.iter().map(|&m| (wanted[m], spans[m].clone())).collect();
-                runs.push(Run { place: Arc::clone(&place), range: Some(merged.range), members });
+                let members = merged
+                    .members
+                    .iter()
+                    .map(|&m| (wanted[m], spans[m].clone()))
+                    .collect();
+                runs.push(Run {
+                    place: Arc::clone(&place),
+                    range: Some(merged.range),
+                    members,
+                });
             }
         }
-        Ok(Self { runs, requests: requests.len(), piece: limits.piece.max(1) })
+        Ok(Self {
+            runs,
+            requests: requests.len(),
+            piece: limits.piece.max(1),
+        })
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -103,7 +124,11 @@ impl Plan {
 
     /// Bytes that will arrive, where all ranges are known.
     pub(super) fn len(&self) -> u64 {
-        let lens = self.runs.iter().filter_map(|run| run.range.as_ref()).map(|range| range.end - range.start);
+        let lens = self
+            .runs
+            .iter()
+            .filter_map(|run| run.range.as_ref())
+            .map(|range| range.end - range.start);
         lens.fold(0, u64::saturating_add)
     }
 
@@ -127,7 +152,9 @@ impl Plan {
         for (run, pieces) in self.runs.iter().zip(bodies) {
             let body = join(pieces);
             let Some(range) = &run.range else {
-                run.members.iter().for_each(|(i, _)| results[*i] = body.clone());
+                run.members
+                    .iter()
+                    .for_each(|(i, _)| results[*i] = body.clone());
                 continue;
             };
             for (i, wanted) in &run.members {
@@ -141,15 +168,24 @@ impl Plan {
     }
 
     /// Sends the bytes as they arrive.
-    pub(super) async fn stream(&self, shared: &Arc<Shared>, parts: Sender<Result<Part>>) -> Result<()> {
+    pub(super) async fn stream(
+        &self,
+        shared: &Arc<Shared>,
+        parts: Sender<Result<Part>>,
+    ) -> Result<()> {
         let mut tasks = JoinSet::new();
         for (run_place, run) in self.runs.iter().enumerate() {
             for piece in self.pieces(shared, run).await? {
-                let (shared, place, parts) = (Arc::clone(shared), Arc::clone(&run.place), parts.clone());
+                let (shared, place, parts) =
+                    (Arc::clone(shared), Arc::clone(&run.place), parts.clone());
                 tasks.spawn(async move {
                     get(&shared, &place, piece, |at, bytes, _| {
                         // Nobody may be waiting any more, which is no error.
-                        let _ = parts.send(Ok(Part { run: run_place, at, bytes }));
+                        let _ = parts.send(Ok(Part {
+                            run: run_place,
+                            at,
+                            bytes,
+                        }));
                     })
                     .await
                 });
@@ -161,9 +197,12 @@ impl Plan {
         Ok(())
     }
 
-    /// Gives the parts of arrived bytes to the requests that want them: request, offset in its range, bytes.
+    /// Gives the parts of arrived bytes to the requests that want them: request, offset in its
+    /// range, bytes.
     pub(super) fn place(&self, part: &Part, mut give: impl FnMut(usize, usize, &[u8])) {
-        let Some(run) = self.runs.get(part.run) else { return };
+        let Some(run) = self.runs.get(part.run) else {
+            return;
+        };
         let end = part.at + part.bytes.len() as u64;
         for (request, wanted) in &run.members {
             let (from, to) = (wanted.start.max(part.at), wanted.end.min(end));
@@ -177,12 +216,16 @@ impl Plan {
 
     /// The requests that a run is made of.
     async fn pieces(&self, shared: &Shared, run: &Run) -> Result<Vec<Option<Range<u64>>>> {
-        let Some(range) = run.range.clone() else { return Ok(vec![None]) };
+        let Some(range) = run.range.clone() else {
+            return Ok(vec![None]);
+        };
         let len = range.end - range.start;
         if len > CREDIBLE {
             let Place { path, key } = &*run.place;
             let head = observed(shared.store.head(key)).await;
-            let size = head.map_err(|failure| shared.error("read", path, failure))?.size;
+            let size = head
+                .map_err(|failure| shared.error("read", path, failure))?
+                .size;
             if range.end > size {
                 return Err(too_short(path, range.end, size));
             }
@@ -190,7 +233,9 @@ impl Plan {
         let number = len.div_ceil(self.piece).max(1);
         let step = len.div_ceil(number).max(1);
         let starts = (range.start..range.end).step_by(usize::try_from(step).unwrap_or(usize::MAX));
-        Ok(starts.map(|start| Some(start..range.end.min(start + step))).collect())
+        Ok(starts
+            .map(|start| Some(start..range.end.min(start + step)))
+            .collect())
     }
 }
 
@@ -221,11 +266,15 @@ async fn collect(shared: &Shared, place: &Place, range: Option<Range<u64>>) -> R
         body.extend_from_slice(&bytes);
     })
     .await?;
-    Ok(if body.is_empty() { first } else { Bytes::from(body) })
+    Ok(if body.is_empty() {
+        first
+    } else {
+        Bytes::from(body)
+    })
 }
 
-/// Asks for a range, or for the whole object, and gives the bytes to `sink` in their order: offset in the object, bytes,
-/// length of all. What breaks off is continued.
+/// Asks for a range, or for the whole object, and gives the bytes to `sink` in their order: offset
+/// in the object, bytes, length of all. What breaks off is continued.
 async fn get(
     shared: &Shared,
     place: &Place,
@@ -239,14 +288,21 @@ async fn get(
     let mut attempt = 0;
     loop {
         let large = end.is_none_or(|end| end - at >= LARGE);
-        let permits = if large { LARGE_PERMITS.min(shared.limits.parallel as u32) } else { 1 };
+        let permits = if large {
+            LARGE_PERMITS.min(shared.limits.parallel as u32)
+        } else {
+            1
+        };
         let _permit = shared.gate.acquire_many(permits).await;
         let asked = match (end, at) {
             (None, 0) => None,
             (Some(end), _) => Some(GetRange::Bounded(at..end)),
             (None, at) => Some(GetRange::Offset(at)),
         };
-        let options = GetOptions { range: asked, ..GetOptions::default() };
+        let options = GetOptions {
+            range: asked,
+            ..GetOptions::default()
+        };
         let result = observed(shared.store.get_opts(key, options)).await;
         let result = result.map_err(|failure| shared.error("read", path, failure))?;
         let (size, found) = (result.meta.size, result.range.clone());
@@ -257,9 +313,15 @@ async fn get(
         }
         let now = (result.meta.e_tag.clone(), size);
         if version.as_ref().is_some_and(|before| *before != now) {
-            let source =
-                std::io::Error::new(std::io::ErrorKind::ResourceBusy, "the object was changed meanwhile");
-            return Err(Error::Storage { op: "read", uri: path.to_string(), source });
+            let source = std::io::Error::new(
+                std::io::ErrorKind::ResourceBusy,
+                "the object was changed meanwhile",
+            );
+            return Err(Error::Storage {
+                op: "read",
+                uri: path.to_string(),
+                source,
+            });
         }
         version = Some(now);
         let all = end.unwrap_or(at);
@@ -271,8 +333,11 @@ async fn get(
             match next {
                 Ok(None) => break None,
                 Ok(Some(bytes)) => {
-                    let bytes =
-                        bytes.slice(..bytes.len().min(usize::try_from(all - at).unwrap_or(usize::MAX)));
+                    let bytes = bytes.slice(
+                        ..bytes
+                            .len()
+                            .min(usize::try_from(all - at).unwrap_or(usize::MAX)),
+                    );
                     if !bytes.is_empty() {
                         let before = at;
                         at += bytes.len() as u64;
@@ -286,9 +351,16 @@ async fn get(
             return Ok(());
         }
         // A server that gets on is given time, one that sends a few bytes each time is not.
-        attempt = if at - begun >= PROGRESS { 1 } else { attempt + 1 };
+        attempt = if at - begun >= PROGRESS {
+            1
+        } else {
+            attempt + 1
+        };
         if attempt >= shared.limits.tries {
-            let text = format!("the answer broke off {} bytes before its end, {attempt} times", all - at);
+            let text = format!(
+                "the answer broke off {} bytes before its end, {attempt} times",
+                all - at
+            );
             return Err(broken.map_or_else(
                 || Error::Storage {
                     op: "read",
@@ -314,28 +386,44 @@ pub(super) async fn tail(shared: &Shared, path: &StorePath, key: &Path, len: u64
         let _permit = shared.gate.acquire().await;
         observed(shared.store.head(key)).await
     };
-    let object_size = head.map_err(|failure| shared.error("read", path, failure))?.size;
+    let object_size = head
+        .map_err(|failure| shared.error("read", path, failure))?
+        .size;
     if tried && object_size > 0 {
         shared.tails.store(false, Ordering::Relaxed);
     }
     let start = object_size - object_size.min(len);
     if start == object_size {
-        return Ok(Tail { bytes: Bytes::new(), object_size });
+        return Ok(Tail {
+            bytes: Bytes::new(),
+            object_size,
+        });
     }
-    let place = Place { path: path.clone(), key: key.clone() };
-    Ok(Tail { bytes: collect(shared, &place, Some(start..object_size)).await?, object_size })
+    let place = Place {
+        path: path.clone(),
+        key: key.clone(),
+    };
+    Ok(Tail {
+        bytes: collect(shared, &place, Some(start..object_size)).await?,
+        object_size,
+    })
 }
 
-/// The end of an object in one request; `None` where the server does not answer such requests, and for empty objects.
+/// The end of an object in one request; `None` where the server does not answer such requests, and
+/// for empty objects.
 async fn suffix(shared: &Shared, path: &StorePath, key: &Path, len: u64) -> Result<Option<Tail>> {
-    let options = GetOptions { range: Some(GetRange::Suffix(len)), ..GetOptions::default() };
+    let options = GetOptions {
+        range: Some(GetRange::Suffix(len)),
+        ..GetOptions::default()
+    };
     let permit = shared.gate.acquire().await;
     let result = match observed(shared.store.get_opts(key, options)).await {
         Ok(result) => result,
         Err((error, answer)) => {
             let missing = matches!(error, object_store::Error::NotFound { .. });
-            let unanswered =
-                matches!(answer.status, None | Some(416 | 501)) && !answer.timed_out && !answer.unreachable;
+            let unanswered = matches!(answer.status, None | Some(416 | 501))
+                && !answer.timed_out
+                && !answer.unreachable;
             // An empty object has no range at all, and some servers know no such ranges.
             return if unanswered && !missing {
                 Ok(None)
@@ -354,9 +442,15 @@ async fn suffix(shared: &Shared, path: &StorePath, key: &Path, len: u64) -> Resu
     drop(permit);
     if body.len() < wanted {
         // It broke off.
-        let place = Place { path: path.clone(), key: key.clone() };
+        let place = Place {
+            path: path.clone(),
+            key: key.clone(),
+        };
         let rest = range.start + body.len() as u64..range.end;
         body.extend_from_slice(&collect(shared, &place, Some(rest)).await?);
     }
-    Ok(Some(Tail { bytes: Bytes::from(body), object_size }))
+    Ok(Some(Tail {
+        bytes: Bytes::from(body),
+        object_size,
+    }))
 }

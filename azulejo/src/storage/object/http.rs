@@ -6,8 +6,8 @@ use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use object_store::ClientOptions;
 use object_store::client::{
-    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse, HttpResponseBody,
-    HttpService, ReqwestConnector,
+    HttpClient, HttpConnector, HttpError, HttpErrorKind, HttpRequest, HttpResponse,
+    HttpResponseBody, HttpService, ReqwestConnector,
 };
 use std::cell::RefCell;
 use std::pin::Pin;
@@ -17,11 +17,16 @@ use tokio::time::{Instant, Sleep};
 
 /// Slower uploads than this many bytes a second are given up.
 const SLOWEST_UPLOAD: u64 = 64 << 10;
-/// How long a machine of a cloud may take to say who it is; elsewhere nobody answers at those addresses.
+/// How long a machine of a cloud may take to say who it is; elsewhere nobody answers at those
+/// addresses.
 const METADATA_LIMIT: Duration = Duration::from_secs(2);
 /// Addresses at which clouds tell their machines who they are.
-const METADATA_HOSTS: [&str; 4] =
-    ["169.254.169.254", "169.254.170.2", "[fd00:ec2::254]", "metadata.google.internal"];
+const METADATA_HOSTS: [&str; 4] = [
+    "169.254.169.254",
+    "169.254.170.2",
+    "[fd00:ec2::254]",
+    "metadata.google.internal",
+];
 
 /// What a server said when a request failed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -73,7 +78,10 @@ pub(super) struct Connector {
 impl HttpConnector for Connector {
     fn connect(&self, options: &ClientOptions) -> object_store::Result<HttpClient> {
         let inner = ReqwestConnector::default().connect(options)?;
-        Ok(HttpClient::new(Service { inner, connector: self.clone() }))
+        Ok(HttpClient::new(Service {
+            inner,
+            connector: self.clone(),
+        }))
     }
 }
 
@@ -95,14 +103,26 @@ struct NoCredentials;
 fn kind(request: &HttpRequest) -> IoOp {
     let query = request.uri().query().unwrap_or_default();
     let has = |name: &str| {
-        query.split('&').any(|pair| pair == name || pair.split_once('=').is_some_and(|(key, _)| key == name))
+        query
+            .split('&')
+            .any(|pair| pair == name || pair.split_once('=').is_some_and(|(key, _)| key == name))
     };
-    let copies = ["x-amz-copy-source", "x-ms-copy-source", "x-goog-copy-source"];
+    let copies = [
+        "x-amz-copy-source",
+        "x-ms-copy-source",
+        "x-goog-copy-source",
+    ];
     match request.method().as_str() {
         "GET" if has("list-type") || has("delimiter") || has("comp") || has("prefix") => IoOp::List,
         "GET" => IoOp::Get,
         "HEAD" => IoOp::Head,
-        "PUT" if copies.iter().any(|name| request.headers().contains_key(*name)) => IoOp::Copy,
+        "PUT"
+            if copies
+                .iter()
+                .any(|name| request.headers().contains_key(*name)) =>
+        {
+            IoOp::Copy
+        }
         "POST" if has("delete") || query.contains("comp=batch") => IoOp::Delete,
         "PUT" | "POST" if has("partNumber") || has("uploads") || has("uploadId") || has("comp") => {
             IoOp::Multipart
@@ -117,9 +137,20 @@ fn kind(request: &HttpRequest) -> IoOp {
 #[async_trait]
 impl HttpService for Service {
     async fn call(&self, request: HttpRequest) -> Result<HttpResponse, HttpError> {
-        let Connector { stats, patience, whole_files } = &self.connector;
-        let from_metadata = request.uri().host().is_some_and(|host| METADATA_HOSTS.contains(&host));
-        let op = if from_metadata { IoOp::Other } else { kind(&request) };
+        let Connector {
+            stats,
+            patience,
+            whole_files,
+        } = &self.connector;
+        let from_metadata = request
+            .uri()
+            .host()
+            .is_some_and(|host| METADATA_HOSTS.contains(&host));
+        let op = if from_metadata {
+            IoOp::Other
+        } else {
+            kind(&request)
+        };
         let sent = request.body().content_length() as u64;
         let range = range_of(&request);
         let suffix = matches!(range, Some(Asked::Last(_)));
@@ -143,7 +174,12 @@ impl HttpService for Service {
                 };
                 let timed_out = error.kind() == HttpErrorKind::Timeout;
                 let unreachable = error.kind() == HttpErrorKind::Connect;
-                note(Answer { timed_out, unreachable, no_credentials: from_metadata, ..Answer::default() });
+                note(Answer {
+                    timed_out,
+                    unreachable,
+                    no_credentials: from_metadata,
+                    ..Answer::default()
+                });
                 // Where no cloud is, asking again does not help.
                 return Err(if from_metadata {
                     HttpError::new(HttpErrorKind::Unknown, NoCredentials)
@@ -158,16 +194,26 @@ impl HttpService for Service {
                 stats.add_failure();
             }
             let region = response.headers().get("x-amz-bucket-region");
-            let region = region.and_then(|region| region.to_str().ok()).map(str::to_owned);
+            let region = region
+                .and_then(|region| region.to_str().ok())
+                .map(str::to_owned);
             let no_credentials = from_metadata;
-            note(Answer { status: Some(status.as_u16()), region, no_credentials, ..Answer::default() });
+            note(Answer {
+                status: Some(status.as_u16()),
+                region,
+                no_credentials,
+                ..Answer::default()
+            });
         }
         let (mut parts, body) = response.into_parts();
         if suffix && status.as_u16() == 500 {
-            // Some servers stumble over the end of an object that is shorter than asked for. Asking in another way is
-            // better than asking again.
+            // Some servers stumble over the end of an object that is shorter than asked for. Asking
+            // in another way is better than asking again.
             parts.status = object_store_status(416).unwrap_or(status);
-            note(Answer { status: Some(416), ..Answer::default() });
+            note(Answer {
+                status: Some(416),
+                ..Answer::default()
+            });
         }
         let mut window = None;
         if let Some(asked) = asked
@@ -182,13 +228,25 @@ impl HttpService for Service {
             window = Some((start, end - start));
         }
         let sleep = Box::pin(tokio::time::sleep(*patience));
-        let counts = if matches!(op, IoOp::Put | IoOp::Multipart) { IoOp::Other } else { op };
-        let metered = Metered { body, sleep, patience: *patience, stats: stats.clone(), op: counts, window };
+        let counts = if matches!(op, IoOp::Put | IoOp::Multipart) {
+            IoOp::Other
+        } else {
+            op
+        };
+        let metered = Metered {
+            body,
+            sleep,
+            patience: *patience,
+            stats: stats.clone(),
+            op: counts,
+            window,
+        };
         let body = HttpResponseBody::new(metered);
         if !status.is_success() || !matches!(op, IoOp::List | IoOp::Multipart | IoOp::Delete) {
             return Ok(HttpResponse::from_parts(parts, body));
         }
-        // These answers are small, and of no use in part: one that breaks off is a request that failed, and is made again.
+        // These answers are small, and of no use in part: one that breaks off is a request that
+        // failed, and is made again.
         match body.bytes().await {
             Ok(bytes) => Ok(HttpResponse::from_parts(parts, bytes.into())),
             Err(error) => {
@@ -225,7 +283,10 @@ impl Asked {
     /// First byte and end of the range in an object; `None` if it is empty or lies outside.
     fn within(self, size: u64) -> Option<(u64, u64)> {
         let (start, end) = match self {
-            Self::From(start, end) => (start, end.map_or(size, |end| end.saturating_add(1).min(size))),
+            Self::From(start, end) => (
+                start,
+                end.map_or(size, |end| end.saturating_add(1).min(size)),
+            ),
             Self::Last(len) => (size.saturating_sub(len), size),
         };
         (start < end).then_some((start, end))
@@ -255,7 +316,9 @@ struct Metered {
 impl Metered {
     /// The part of a frame's bytes that lies in the window.
     fn cut(&mut self, mut data: Bytes) -> Bytes {
-        let Some((skip, take)) = &mut self.window else { return data };
+        let Some((skip, take)) = &mut self.window else {
+            return data;
+        };
         let skipped = (*skip).min(data.len() as u64);
         *skip -= skipped;
         // At most the frame's length.
@@ -285,13 +348,18 @@ impl Body for Metered {
                         return Poll::Pending;
                     }
                     this.stats.add_failure();
-                    note(Answer { timed_out: true, ..Answer::default() });
+                    note(Answer {
+                        timed_out: true,
+                        ..Answer::default()
+                    });
                     let error = HttpError::new(HttpErrorKind::Timeout, TooSlow(this.patience));
                     return Poll::Ready(Some(Err(error)));
                 }
                 Poll::Ready(Some(Ok(frame))) => {
                     this.sleep.as_mut().reset(Instant::now() + this.patience);
-                    let Ok(data) = frame.into_data() else { continue };
+                    let Ok(data) = frame.into_data() else {
+                        continue;
+                    };
                     this.stats.add_bytes(this.op, data.len() as u64);
                     let data = this.cut(data);
                     if !data.is_empty() {
@@ -301,7 +369,10 @@ impl Body for Metered {
                 Poll::Ready(Some(Err(error))) => {
                     this.stats.add_failure();
                     let timed_out = error.kind() == HttpErrorKind::Timeout;
-                    note(Answer { timed_out, ..Answer::default() });
+                    note(Answer {
+                        timed_out,
+                        ..Answer::default()
+                    });
                     return Poll::Ready(Some(Err(error)));
                 }
                 Poll::Ready(None) => return Poll::Ready(None),
@@ -346,13 +417,33 @@ mod tests {
             ("HEAD", "http://h/b/k", None, IoOp::Head),
             ("PUT", "http://h/b/k", None, IoOp::Put),
             ("PUT", "http://h/b/k", Some("x-amz-copy-source"), IoOp::Copy),
-            ("PUT", "http://h/b/k?partNumber=1&uploadId=x", None, IoOp::Multipart),
+            (
+                "PUT",
+                "http://h/b/k?partNumber=1&uploadId=x",
+                None,
+                IoOp::Multipart,
+            ),
             ("POST", "http://h/b/k?uploads", None, IoOp::Multipart),
             ("POST", "http://h/b?delete", None, IoOp::Delete),
             ("DELETE", "http://h/b/k", None, IoOp::Delete),
-            ("PUT", "http://h/c/k?comp=block&blockid=1", None, IoOp::Multipart),
-            ("GET", "http://h/c?restype=container&comp=list", None, IoOp::List),
-            ("POST", "http://h/c?restype=container&comp=batch", None, IoOp::Delete),
+            (
+                "PUT",
+                "http://h/c/k?comp=block&blockid=1",
+                None,
+                IoOp::Multipart,
+            ),
+            (
+                "GET",
+                "http://h/c?restype=container&comp=list",
+                None,
+                IoOp::List,
+            ),
+            (
+                "POST",
+                "http://h/c?restype=container&comp=batch",
+                None,
+                IoOp::Delete,
+            ),
             ("PROPFIND", "http://h/c", None, IoOp::Other),
         ] {
             let (mut parts, body) =
@@ -362,7 +453,11 @@ mod tests {
             if let Some(name) = headers {
                 parts.headers.insert(name, "x".parse().unwrap());
             }
-            assert_eq!(kind(&HttpRequest::from_parts(parts, body)), expected, "{method} {uri}");
+            assert_eq!(
+                kind(&HttpRequest::from_parts(parts, body)),
+                expected,
+                "{method} {uri}"
+            );
         }
     }
 }

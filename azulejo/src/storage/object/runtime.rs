@@ -1,6 +1,8 @@
-//! The threads that talk to servers, shared by the whole process and started when they are needed first.
+//! The threads that talk to servers, shared by the whole process and started when they are needed
+//! first.
 //!
-//! Callers wait on a channel of the standard library, which works on any thread, also on one of a caller's own runtime.
+//! Callers wait on a channel of the standard library, which works on any thread, also on one of a
+//! caller's own runtime.
 
 use crate::error::{Error, Result};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -13,20 +13,32 @@ fn path(uri: &str) -> StorePath {
 fn meets_the_contract() {
     conformance::check(&ObjectStorage::in_memory(), &path("s3://bucket/root"));
     conformance::check(&ObjectStorage::in_memory(), &path("azure://bucket/a b/é+"));
-    conformance::check_pages(&ObjectStorage::in_memory(), &path("gs://bucket/pages"), 1_100);
+    conformance::check_pages(
+        &ObjectStorage::in_memory(),
+        &path("gs://bucket/pages"),
+        1_100,
+    );
 }
 
-/// Runs the suite against a real store: `AZULEJO_TEST_STORE=s3://bucket/folder`, settings as `AZULEJO_TEST_SETTINGS="name=value .."`
-/// or from the environment.
+/// Runs the suite against a real store: `AZULEJO_TEST_STORE=s3://bucket/folder`, settings as
+/// `AZULEJO_TEST_SETTINGS="name=value .."` or from the environment.
 #[test]
 fn a_real_store_meets_the_contract() {
-    let Ok(uri) = std::env::var("AZULEJO_TEST_STORE") else { return };
+    let Ok(uri) = std::env::var("AZULEJO_TEST_STORE") else {
+        return;
+    };
     let mut settings = StoreSettings::new();
-    for setting in std::env::var("AZULEJO_TEST_SETTINGS").unwrap_or_default().split_whitespace() {
+    for setting in std::env::var("AZULEJO_TEST_SETTINGS")
+        .unwrap_or_default()
+        .split_whitespace()
+    {
         let (name, value) = setting.split_once('=').unwrap();
         settings.set(name, value).unwrap();
     }
-    let (root, stats) = (path(&uri).join(&uuid::Uuid::new_v4().to_string()), IoStats::new());
+    let (root, stats) = (
+        path(&uri).join(&uuid::Uuid::new_v4().to_string()),
+        IoStats::new(),
+    );
     let storage = ObjectStorage::connect(&root, &settings, &stats).unwrap();
     conformance::check(&storage, &root.join("suite"));
     conformance::check_pages(&storage, &root.join("pages"), 1_100);
@@ -37,17 +49,36 @@ fn a_real_store_meets_the_contract() {
 fn a_tree_is_one_listing_and_marks_of_folders_are_no_files() {
     let storage = ObjectStorage::in_memory();
     let root = path("s3://bucket/root");
-    for (name, body) in [("f/1/x", "x"), ("f/1", ""), ("f/2/y", "y"), ("f/2", "2"), ("e", "")] {
-        storage.put(&root.join(name), Bytes::from_static(body.as_bytes())).unwrap();
+    for (name, body) in [
+        ("f/1/x", "x"),
+        ("f/1", ""),
+        ("f/2/y", "y"),
+        ("f/2", "2"),
+        ("e", ""),
+    ] {
+        storage
+            .put(&root.join(name), Bytes::from_static(body.as_bytes()))
+            .unwrap();
     }
     let before = storage.io_stats();
     let tree = storage.list_tree(&root).unwrap();
     assert_eq!(storage.io_stats().since(&before).total_requests(), 1);
     let shown = |entries: &[Entry]| -> Vec<String> {
-        entries.iter().map(|e| format!("{}{}", e.name, if e.is_dir { "/" } else { "" })).collect()
+        entries
+            .iter()
+            .map(|e| format!("{}{}", e.name, if e.is_dir { "/" } else { "" }))
+            .collect()
     };
-    let tree: Vec<_> = tree.iter().map(|(folder, entries)| (folder.as_str(), shown(entries))).collect();
-    let list = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+    let tree: Vec<_> = tree
+        .iter()
+        .map(|(folder, entries)| (folder.as_str(), shown(entries)))
+        .collect();
+    let list = |names: &[&str]| {
+        names
+            .iter()
+            .map(|name| (*name).to_owned())
+            .collect::<Vec<_>>()
+    };
     assert_eq!(
         tree,
         [
@@ -64,29 +95,47 @@ fn near_ranges_are_one_request_and_long_ones_several() {
     let storage = ObjectStorage::in_memory();
     let x = path("s3://bucket/x");
     storage.put(&x, Bytes::from(vec![7; 3 << 20])).unwrap();
-    let range = |range| ReadRequest { path: x.clone(), range: ReadRange::Bytes(range) };
+    let range = |range| ReadRequest {
+        path: x.clone(),
+        range: ReadRange::Bytes(range),
+    };
     let gets = |requests: &[ReadRequest]| {
         let before = storage.io_stats();
         storage.read(requests).unwrap();
         let io = storage.io_stats().since(&before);
         (io.requests(IoOp::Get), io.bytes(IoOp::Get))
     };
-    assert_eq!(gets(&[range(0..10), range(1000..1010), range(5..20)]), (1, 1010));
-    assert_eq!(gets(&[range(0..10), range(2 << 20..(2 << 20) + 10)]), (2, 20));
+    assert_eq!(
+        gets(&[range(0..10), range(1000..1010), range(5..20)]),
+        (1, 1010)
+    );
+    assert_eq!(
+        gets(&[range(0..10), range(2 << 20..(2 << 20) + 10)]),
+        (2, 20)
+    );
     assert_eq!(gets(&[range(3..3)]), (0, 0));
     // Longer than a request may be.
     let shared = Shared {
         store: Arc::clone(&storage.shared.store),
-        limits: Limits { piece: 1 << 20, ..Limits::default() },
+        limits: Limits {
+            piece: 1 << 20,
+            ..Limits::default()
+        },
         abilities: storage.shared.abilities,
         tails: AtomicBool::new(true),
         stats: storage.shared.stats.clone(),
         gate: Arc::clone(&storage.shared.gate),
         secrets: Secrets::default(),
     };
-    let pieces = ObjectStorage { shared: Arc::new(shared), cancel: CancelHandle::default() };
+    let pieces = ObjectStorage {
+        shared: Arc::new(shared),
+        cancel: CancelHandle::default(),
+    };
     let before = storage.io_stats();
-    assert_eq!(pieces.read(&[range(1..(2 << 20) + 2)]).unwrap()[0].len(), (2 << 20) + 1);
+    assert_eq!(
+        pieces.read(&[range(1..(2 << 20) + 2)]).unwrap()[0].len(),
+        (2 << 20) + 1
+    );
     assert_eq!(storage.io_stats().since(&before).requests(IoOp::Get), 3);
 }
 
@@ -97,9 +146,16 @@ fn a_damaged_length_costs_one_request_and_no_memory() {
     storage.put(&x, Bytes::from_static(b"123")).unwrap();
     for range in [1..1 << 60, 2..u64::MAX, 1 << 60..1 << 61, 0..4] {
         let before = storage.io_stats();
-        let error =
-            storage.read(&[ReadRequest { path: x.clone(), range: ReadRange::Bytes(range) }]).unwrap_err();
-        assert!(matches!(error, Error::Storage { op: "read", .. }), "{error}");
+        let error = storage
+            .read(&[ReadRequest {
+                path: x.clone(),
+                range: ReadRange::Bytes(range),
+            }])
+            .unwrap_err();
+        assert!(
+            matches!(error, Error::Storage { op: "read", .. }),
+            "{error}"
+        );
         assert_eq!(storage.io_stats().since(&before).total_requests(), 1);
     }
 }
@@ -107,23 +163,43 @@ fn a_damaged_length_costs_one_request_and_no_memory() {
 #[test]
 fn a_bucket_is_not_deleted_and_paths_stay_inside() {
     let storage = ObjectStorage::in_memory();
-    assert!(matches!(storage.delete(&[path("s3://bucket")]), Err(Error::InvalidArgument(_))));
-    assert!(matches!(storage.put(&path("s3://bucket"), Bytes::new()), Err(Error::InvalidArgument(_))));
-    storage.put(&path("s3://bucket/g/../a"), Bytes::from_static(b"a")).unwrap();
+    assert!(matches!(
+        storage.delete(&[path("s3://bucket")]),
+        Err(Error::InvalidArgument(_))
+    ));
+    assert!(matches!(
+        storage.put(&path("s3://bucket"), Bytes::new()),
+        Err(Error::InvalidArgument(_))
+    ));
+    storage
+        .put(&path("s3://bucket/g/../a"), Bytes::from_static(b"a"))
+        .unwrap();
     assert_eq!(storage.size(&path("s3://bucket/a")).unwrap(), 1);
     for outside in ["s3://bucket/../b", "s3://bucket/a/../../b"] {
-        assert!(matches!(storage.size(&path(outside)), Err(Error::InvalidArgument(_))), "{outside}");
+        assert!(
+            matches!(storage.size(&path(outside)), Err(Error::InvalidArgument(_))),
+            "{outside}"
+        );
     }
-    assert!(matches!(storage.delete(&[path("s3://bucket/a/..")]), Err(Error::InvalidArgument(_))));
+    assert!(matches!(
+        storage.delete(&[path("s3://bucket/a/..")]),
+        Err(Error::InvalidArgument(_))
+    ));
     assert!(storage.size(&StorePath::local("/x")).is_err());
 }
 
 #[test]
 fn many_objects_are_deleted_at_once() {
     let storage = ObjectStorage::in_memory();
-    let commits: Vec<_> = (0..50).map(|i| path(&format!("s3://bucket/a/__commits/{i}.wrt"))).collect();
-    let fragments: Vec<_> = (0..5).map(|i| path(&format!("s3://bucket/a/__fragments/{i}"))).collect();
-    commits.iter().for_each(|commit| storage.put(commit, Bytes::new()).unwrap());
+    let commits: Vec<_> = (0..50)
+        .map(|i| path(&format!("s3://bucket/a/__commits/{i}.wrt")))
+        .collect();
+    let fragments: Vec<_> = (0..5)
+        .map(|i| path(&format!("s3://bucket/a/__fragments/{i}")))
+        .collect();
+    commits
+        .iter()
+        .for_each(|commit| storage.put(commit, Bytes::new()).unwrap());
     for (fragment, file) in fragments.iter().flat_map(|f| [(f, "a.tdb"), (f, "b.tdb")]) {
         storage.put(&fragment.join(file), Bytes::new()).unwrap();
     }
@@ -137,7 +213,10 @@ fn many_objects_are_deleted_at_once() {
 
 #[test]
 fn works_inside_a_runtime_of_the_caller() {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
     let storage = ObjectStorage::in_memory();
     let x = path("s3://bucket/x");
     runtime.block_on(async {
@@ -150,7 +229,9 @@ fn works_inside_a_runtime_of_the_caller() {
 fn settings_that_contradict_each_other_are_refused() {
     let connect = |uri: &str, settings: &[(&str, &str)]| {
         let mut given = StoreSettings::new();
-        settings.iter().for_each(|(name, value)| given.set(name, value).unwrap());
+        settings
+            .iter()
+            .for_each(|(name, value)| given.set(name, value).unwrap());
         ObjectStorage::connect(&path(uri), &given, &IoStats::new())
     };
     let key = ("vfs.s3.aws_access_key_id", "KEYKEYKEY");
@@ -158,10 +239,26 @@ fn settings_that_contradict_each_other_are_refused() {
     let storage = connect("s3://b/a", &[key, secret, ("vfs.s3.region", "r")]).unwrap();
     assert!(!format!("{storage:?}").contains("HUSH"));
     for (uri, settings, part) in [
-        ("s3://b/a", vec![key, secret, ("vfs.s3.config_source", "magic")], "config_source"),
-        ("s3://b/a", vec![key, secret, ("vfs.s3.sse", "rot13")], "sse"),
-        ("s3://b/a", vec![key, secret, ("vfs.s3.ca_file", "/no/such/file")], "ca_file"),
-        ("s3://b/a", vec![("vfs.s3.profile", "nobody-has-this-one")], "nobody-has-this-one"),
+        (
+            "s3://b/a",
+            vec![key, secret, ("vfs.s3.config_source", "magic")],
+            "config_source",
+        ),
+        (
+            "s3://b/a",
+            vec![key, secret, ("vfs.s3.sse", "rot13")],
+            "sse",
+        ),
+        (
+            "s3://b/a",
+            vec![key, secret, ("vfs.s3.ca_file", "/no/such/file")],
+            "ca_file",
+        ),
+        (
+            "s3://b/a",
+            vec![("vfs.s3.profile", "nobody-has-this-one")],
+            "nobody-has-this-one",
+        ),
     ] {
         let error = connect(uri, &settings).unwrap_err().to_string();
         assert!(error.contains(part) && !error.contains("HUSH"), "{error}");

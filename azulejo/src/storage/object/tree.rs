@@ -1,4 +1,5 @@
-//! A folder with all folders below it, out of one flat listing: keys are what a store has, folders are parts of their names.
+//! A folder with all folders below it, out of one flat listing: keys are what a store has, folders
+//! are parts of their names.
 
 use super::http::observed;
 use super::{Entry, Shared, StorePath};
@@ -11,7 +12,11 @@ use std::collections::BTreeMap;
 
 impl Shared {
     /// What [`Storage::list_tree`](crate::storage::Storage::list_tree) gives.
-    pub(super) async fn tree(&self, dir: &StorePath, key: &Path) -> Result<Vec<(String, Vec<Entry>)>> {
+    pub(super) async fn tree(
+        &self,
+        dir: &StorePath,
+        key: &Path,
+    ) -> Result<Vec<(String, Vec<Entry>)>> {
         let prefix = (!key.as_ref().is_empty()).then_some(key);
         let mut tree = Tree::default();
         let collect = async {
@@ -25,7 +30,9 @@ impl Shared {
             }
             Ok(())
         };
-        observed(collect).await.map_err(|failure| self.error("list", dir, failure))?;
+        observed(collect)
+            .await
+            .map_err(|failure| self.error("list", dir, failure))?;
         Ok(tree.finish())
     }
 }
@@ -37,13 +44,21 @@ struct Tree(BTreeMap<String, BTreeMap<(String, bool), u64>>);
 impl Tree {
     /// Adds an object by the steps to it.
     fn add(&mut self, parts: &[String], size: u64) {
-        let Some((name, folders)) = parts.split_last() else { return };
+        let Some((name, folders)) = parts.split_last() else {
+            return;
+        };
         let mut at = String::new();
         for folder in folders {
-            self.0.entry(at.clone()).or_default().insert((folder.clone(), true), 0);
+            self.0
+                .entry(at.clone())
+                .or_default()
+                .insert((folder.clone(), true), 0);
             at = path_in(&at, folder);
         }
-        self.0.entry(at).or_default().insert((name.clone(), false), size);
+        self.0
+            .entry(at)
+            .or_default()
+            .insert((name.clone(), false), size);
     }
 
     fn finish(self) -> Vec<(String, Vec<Entry>)> {

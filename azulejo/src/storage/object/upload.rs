@@ -1,4 +1,5 @@
-//! Objects written front to back: small ones at once, large ones in parts. They exist when they are finished, not before.
+//! Objects written front to back: small ones at once, large ones in parts. They exist when they are
+//! finished, not before.
 
 use super::cancelled::Cancelled;
 use super::http::observed;
@@ -19,8 +20,8 @@ const PARTS_IN_FLIGHT: usize = 4;
 /// Services take 10,000 parts at most; past this many, parts grow.
 const PARTS_OF_ONE_SIZE: usize = 4_000;
 const PARTS_PER_DOUBLING: usize = 1_000;
-/// How long what is given up may take to be cleaned away: so many times this. In pieces, as a process that is stopped
-/// meanwhile has not had the time.
+/// How long what is given up may take to be cleaned away: so many times this. In pieces, as a
+/// process that is stopped meanwhile has not had the time.
 const CLEANING: (u32, Duration) = (200, Duration::from_millis(100));
 
 /// An object that is being written.
@@ -55,7 +56,12 @@ impl Parts {
     async fn begin(shared: &Shared, path: &StorePath, key: &Path) -> Result<Self> {
         let upload = observed(shared.store.put_multipart(key)).await;
         let upload = upload.map_err(|failure| shared.error("write", path, failure))?;
-        Ok(Self { upload, under_way: JoinSet::new(), begun: 0, bytes: 0 })
+        Ok(Self {
+            upload,
+            under_way: JoinSet::new(),
+            begun: 0,
+            bytes: 0,
+        })
     }
 
     /// Sends a part, once there is room.
@@ -69,7 +75,9 @@ impl Parts {
         self.begun += 1;
         self.under_way.spawn(async move {
             let _permit = shared.gate.acquire().await;
-            observed(part).await.map_err(|failure| shared.error("write", &path, failure))
+            observed(part)
+                .await
+                .map_err(|failure| shared.error("write", &path, failure))
         });
         Ok(())
     }
@@ -81,13 +89,15 @@ impl Parts {
         }
     }
 
-    /// Makes the object of its parts. Where an answer was lost and the next one says that there is no such upload, or there
-    /// is none at all, the object says how it went.
+    /// Makes the object of its parts. Where an answer was lost and the next one says that there is
+    /// no such upload, or there is none at all, the object says how it went.
     async fn complete(&mut self, shared: &Shared, path: &StorePath, key: &Path) -> Result<()> {
         while !self.under_way.is_empty() {
             self.settle_one().await?;
         }
-        let Err((error, answer)) = observed(self.upload.complete()).await else { return Ok(()) };
+        let Err((error, answer)) = observed(self.upload.complete()).await else {
+            return Ok(());
+        };
         let is_unclear = matches!(answer.status, None | Some(404 | 500..=599));
         if is_unclear
             && let Ok(found) = observed(shared.store.head(key)).await
@@ -132,14 +142,20 @@ impl ObjectUpload {
     /// The size of the next part.
     fn part_size(&self) -> usize {
         let begun = self.parts.as_ref().map_or(0, |parts| parts.begun);
-        let doublings = begun.saturating_sub(PARTS_OF_ONE_SIZE).div_ceil(PARTS_PER_DOUBLING);
+        let doublings = begun
+            .saturating_sub(PARTS_OF_ONE_SIZE)
+            .div_ceil(PARTS_PER_DOUBLING);
         self.shared.limits.part << doublings.min(6)
     }
 
     /// Hands the buffer over as a part.
     fn send(&mut self) -> Result<()> {
         let body = Bytes::from(std::mem::take(&mut self.buffer));
-        let (shared, path, key) = (Arc::clone(&self.shared), self.path.clone(), self.key.clone());
+        let (shared, path, key) = (
+            Arc::clone(&self.shared),
+            self.path.clone(),
+            self.key.clone(),
+        );
         let cancelled = Cancelled::by(&self.cancel);
         self.operation.check().inspect_err(|_| self.failed = true)?;
         let parts = self.parts.take();
@@ -157,13 +173,16 @@ impl ObjectUpload {
         result.inspect_err(|_| self.failed = true)
     }
 
-    /// Takes back what an unfinished upload has sent, and what a finished one that nobody waited for has made.
+    /// Takes back what an unfinished upload has sent, and what a finished one that nobody waited
+    /// for has made.
     fn clean(&mut self) {
         let finishing = self.finishing.take();
         if self.finished || (self.parts.is_none() && finishing.is_none()) {
             return;
         }
-        let Ok(runtime) = runtime::shared() else { return };
+        let Ok(runtime) = runtime::shared() else {
+            return;
+        };
         let (parts, path) = (self.parts.take(), self.path.clone());
         let made = finishing.is_some_and(|(running, receiver)| {
             let result = receive(&receiver);
@@ -182,7 +201,8 @@ impl ObjectUpload {
             }
             let _ = sender.send(());
         });
-        // The process may end soon, so this waits; what takes longer is left to the store's own rules.
+        // The process may end soon, so this waits; what takes longer is left to the store's own
+        // rules.
         receive(&receiver);
     }
 }
@@ -203,7 +223,10 @@ fn receive<T>(receiver: &Receiver<T>) -> Option<T> {
 impl Upload for ObjectUpload {
     fn write(&mut self, mut bytes: &[u8]) -> Result<()> {
         if self.failed || self.finishing.is_some() {
-            return Err(Error::Internal(format!("{}: written to after its end", self.path)));
+            return Err(Error::Internal(format!(
+                "{}: written to after its end",
+                self.path
+            )));
         }
         while !bytes.is_empty() {
             let room = self.part_size() - self.buffer.len();
@@ -222,13 +245,23 @@ impl Upload for ObjectUpload {
             return Ok(());
         }
         if self.failed {
-            return Err(Error::Internal(format!("{}: ended after an error", self.path)));
+            return Err(Error::Internal(format!(
+                "{}: ended after an error",
+                self.path
+            )));
         }
         let cancelled = Cancelled::by(&self.cancel);
         self.operation.check().inspect_err(|_| self.failed = true)?;
         let (sender, receiver) = sync_channel(1);
-        let (shared, path, key) = (Arc::clone(&self.shared), self.path.clone(), self.key.clone());
-        let (parts, body) = (self.parts.take(), Bytes::from(std::mem::take(&mut self.buffer)));
+        let (shared, path, key) = (
+            Arc::clone(&self.shared),
+            self.path.clone(),
+            self.key.clone(),
+        );
+        let (parts, body) = (
+            self.parts.take(),
+            Bytes::from(std::mem::take(&mut self.buffer)),
+        );
         let task = runtime::shared()?.spawn(async move {
             let _ = sender.send(finish(&shared, (&path, &key), parts, body, cancelled).await);
         });
@@ -238,8 +271,13 @@ impl Upload for ObjectUpload {
 
     fn finish(mut self: Box<Self>) -> Result<()> {
         self.begin_finish()?;
-        let Some((_running, receiver)) = self.finishing.take() else { return Err(ended()) };
-        self.shared.stats.waiting(|| receiver.recv()).unwrap_or_else(|_| Err(ended()))?;
+        let Some((_running, receiver)) = self.finishing.take() else {
+            return Err(ended());
+        };
+        self.shared
+            .stats
+            .waiting(|| receiver.recv())
+            .unwrap_or_else(|_| Err(ended()))?;
         self.finished = true;
         Ok(())
     }
@@ -262,7 +300,8 @@ async fn finish(
         let put = async {
             let _permit = shared.gate.acquire().await;
             let put = observed(shared.store.put(key, PutPayload::from(body))).await;
-            put.map(drop).map_err(|failure| shared.error("write", path, failure))
+            put.map(drop)
+                .map_err(|failure| shared.error("write", path, failure))
         };
         let result = cancelled.unless(put).await;
         if matches!(result, Err(Error::Cancelled)) {

@@ -2,13 +2,21 @@ use super::*;
 use azulejo_format::filter::Filter;
 use azulejo_format::schema::{Attribute, DataOrder};
 
-fn attribute(name: &str, datatype: Datatype, cell_val_num: CellValNum, filters: Vec<Filter>) -> Attribute {
+fn attribute(
+    name: &str,
+    datatype: Datatype,
+    cell_val_num: CellValNum,
+    filters: Vec<Filter>,
+) -> Attribute {
     Attribute {
         name: name.into(),
         datatype,
         cell_val_num,
         nullable: name == "n",
-        filters: Pipeline { filters, ..Pipeline::default() },
+        filters: Pipeline {
+            filters,
+            ..Pipeline::default()
+        },
         fill_value: Vec::new(),
         fill_validity: false,
         order: DataOrder::Unordered,
@@ -26,10 +34,20 @@ fn schema() -> ArraySchema {
         .schema;
     let zstd = || Filter::Zstd { level: 1 };
     schema.attributes = vec![
-        attribute("n", Datatype::UInt64, CellValNum::ONE, vec![Filter::Byteshuffle, zstd()]),
+        attribute(
+            "n",
+            Datatype::UInt64,
+            CellValNum::ONE,
+            vec![Filter::Byteshuffle, zstd()],
+        ),
         attribute("p", Datatype::UInt8, CellValNum::Fixed(3), Vec::new()),
         attribute("v", Datatype::Int32, CellValNum::Var, vec![zstd()]),
-        attribute("r", Datatype::StringAscii, CellValNum::Var, vec![Filter::Rle { level: -1 }]),
+        attribute(
+            "r",
+            Datatype::StringAscii,
+            CellValNum::Var,
+            vec![Filter::Rle { level: -1 }],
+        ),
     ];
     schema.offsets_filters.filters = vec![Filter::PositiveDelta { max_window: 1024 }, zstd()];
     schema
@@ -100,22 +118,36 @@ impl Cells {
         let (ctx, pipeline, part) = stage.pipeline(file).unwrap();
         let view = &self.view().fields[stage.files[file].0];
         let starts = view.offsets.map(|offsets| {
-            offsets[..self.cell_num].iter().map(|offset| offset - offsets[0]).collect::<Vec<u64>>()
+            offsets[..self.cell_num]
+                .iter()
+                .map(|offset| offset - offsets[0])
+                .collect::<Vec<u64>>()
         });
         let scratch = &mut Scratch::new();
         match (part, &starts) {
             (FilePart::Data, Some(_)) if stage.is_in_data(file) => encode_no_chunks(out),
             (FilePart::Data, Some(starts)) => {
-                let bytes: Vec<u8> = starts.iter().flat_map(|start| start.to_le_bytes()).collect();
-                pipeline.encode_tile(&ctx, &bytes, None, out, scratch).unwrap();
+                let bytes: Vec<u8> = starts
+                    .iter()
+                    .flat_map(|start| start.to_le_bytes())
+                    .collect();
+                pipeline
+                    .encode_tile(&ctx, &bytes, None, out, scratch)
+                    .unwrap();
             }
             (FilePart::Var, starts) => {
-                pipeline.encode_tile(&ctx, var_bytes(view), starts.as_deref(), out, scratch).unwrap();
+                pipeline
+                    .encode_tile(&ctx, var_bytes(view), starts.as_deref(), out, scratch)
+                    .unwrap();
             }
             (FilePart::Validity, _) => {
-                pipeline.encode_tile(&ctx, &self.validity, None, out, scratch).unwrap();
+                pipeline
+                    .encode_tile(&ctx, &self.validity, None, out, scratch)
+                    .unwrap();
             }
-            _ => pipeline.encode_tile(&ctx, view.data, None, out, scratch).unwrap(),
+            _ => pipeline
+                .encode_tile(&ctx, view.data, None, out, scratch)
+                .unwrap(),
         }
     }
 }
@@ -138,8 +170,9 @@ impl Upload for Body {
 fn tasks_of_any_cut_give_the_files_of_tiles_encoded_one_by_one() {
     let schema = schema();
     let version = schema.version;
-    let columns: Vec<Column> =
-        (0..4).map(|i| Column::new(Field::Attribute(i), &schema, version).unwrap()).collect();
+    let columns: Vec<Column> = (0..4)
+        .map(|i| Column::new(Field::Attribute(i), &schema, version).unwrap())
+        .collect();
     let mut files = Vec::new();
     for (i, column) in columns.iter().enumerate() {
         files.extend(column.parts().map(|part| (i, part)));
@@ -150,13 +183,22 @@ fn tasks_of_any_cut_give_the_files_of_tiles_encoded_one_by_one() {
         .map(|(n, base)| Cells::new(n, base))
         .into();
     let tiles: Vec<TileView<'_>> = cells.iter().map(Cells::view).collect();
-    let stage =
-        Stage { schema: &schema, version, key: None, columns: &columns, files: &files, tiles: &tiles };
+    let stage = Stage {
+        schema: &schema,
+        version,
+        key: None,
+        columns: &columns,
+        files: &files,
+        tiles: &tiles,
+    };
     let mut spare = vec![vec![9; 100]];
     let mut tasks = stage.plan(&(0..tiles.len()), &mut spare);
     assert!(spare.is_empty());
     // In any order.
-    tasks.iter_mut().rev().for_each(|task| stage.run(task).unwrap());
+    tasks
+        .iter_mut()
+        .rev()
+        .for_each(|task| stage.run(task).unwrap());
     let mut found = vec![(Vec::new(), Vec::new()); files.len()];
     let (mut summaries, mut counts) = (0, vec![0; files.len()]);
     for task in &tasks {
@@ -167,13 +209,20 @@ fn tasks_of_any_cut_give_the_files_of_tiles_encoded_one_by_one() {
                 bytes.extend_from_slice(&task.out);
                 counts[task.file] += 1;
             }
-            Task::Summarize { summaries: more, .. } => summaries += more.len(),
+            Task::Summarize {
+                summaries: more, ..
+            } => summaries += more.len(),
         }
     }
     // What no filter changes is written from where it lies.
     let all = 0..tiles.len();
-    let plain: Vec<usize> = (0..files.len()).filter(|file| stage.is_plain(*file, &all)).collect();
-    assert_eq!(plain.iter().map(|file| files[*file]).collect::<Vec<_>>(), [(1, FilePart::Data)]);
+    let plain: Vec<usize> = (0..files.len())
+        .filter(|file| stage.is_plain(*file, &all))
+        .collect();
+    assert_eq!(
+        plain.iter().map(|file| files[*file]).collect::<Vec<_>>(),
+        [(1, FilePart::Data)]
+    );
     for file in plain {
         assert_eq!(counts[file], 0);
         let (bytes, starts) = &mut found[file];
@@ -186,9 +235,20 @@ fn tasks_of_any_cut_give_the_files_of_tiles_encoded_one_by_one() {
         }
     }
     // Small tiles are not.
-    assert!(!stage.is_plain(files.iter().position(|file| *file == (1, FilePart::Data)).unwrap(), &(1..2)));
+    assert!(
+        !stage.is_plain(
+            files
+                .iter()
+                .position(|file| *file == (1, FilePart::Data))
+                .unwrap(),
+            &(1..2)
+        )
+    );
     assert_eq!(summaries, columns.len() * tiles.len());
-    assert!(counts[0] > 3 && counts[6] <= tiles.len(), "{counts:?} tasks a file");
+    assert!(
+        counts[0] > 3 && counts[6] <= tiles.len(),
+        "{counts:?} tasks a file"
+    );
     for (file, (bytes, starts)) in found.iter().enumerate() {
         let (mut expected, mut expected_starts) = (Vec::new(), Vec::new());
         for cells in &cells {
@@ -213,9 +273,42 @@ fn views_of_another_shape_are_refused() {
         let other = [1, 0, 1, 0][i];
         assert!(column(other).check(view, 10).is_err());
     }
-    let short = FieldView { validity: Some(&cells.validity[1..]), ..views[0] };
+    let short = FieldView {
+        validity: Some(&cells.validity[1..]),
+        ..views[0]
+    };
     assert!(column(0).check(&short, 10).is_err());
-    assert!(column(0).check(&FieldView { validity: None, ..views[0] }, 10).is_err());
-    assert!(column(1).check(&FieldView { data: &cells.triples[1..], ..views[1] }, 10).is_err());
-    assert!(column(2).check(&FieldView { offsets: Some(&cells.list_offsets[1..]), ..views[2] }, 10).is_err());
+    assert!(
+        column(0)
+            .check(
+                &FieldView {
+                    validity: None,
+                    ..views[0]
+                },
+                10
+            )
+            .is_err()
+    );
+    assert!(
+        column(1)
+            .check(
+                &FieldView {
+                    data: &cells.triples[1..],
+                    ..views[1]
+                },
+                10
+            )
+            .is_err()
+    );
+    assert!(
+        column(2)
+            .check(
+                &FieldView {
+                    offsets: Some(&cells.list_offsets[1..]),
+                    ..views[2]
+                },
+                10
+            )
+            .is_err()
+    );
 }

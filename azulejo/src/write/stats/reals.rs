@@ -1,8 +1,9 @@
 //! Statistics of real numbers, as if they were looked at one after the other, at several a step.
 //!
-//! A sum depends on the order of its additions only where one of them rounds. Numbers that are all multiples of one power
-//! of two, and whose sums all stay below 2^53 times that power, add up without rounding, so that they may be added in any
-//! order; single-precision numbers nearly always do. A block of which that is not so is added number by number.
+//! A sum depends on the order of its additions only where one of them rounds. Numbers that are all
+//! multiples of one power of two, and whose sums all stay below 2^53 times that power, add up
+//! without rounding, so that they may be added in any order; single-precision numbers nearly always
+//! do. A block of which that is not so is added number by number.
 
 use azulejo_format::datatype::Native;
 
@@ -34,13 +35,19 @@ pub(super) struct Folded<T> {
 impl<T: Real> Folded<T> {
     /// What was found before the first cell, the sum as bits of a double.
     pub fn new(min: T, max: T, sum_bits: u64) -> Self {
-        Self { min, max, sum: f64::from_bits(sum_bits), over: false }
+        Self {
+            min,
+            max,
+            sum: f64::from_bits(sum_bits),
+            over: false,
+        }
     }
 
     /// Takes in the cells that `bytes` hold, in their order.
     pub fn take(&mut self, bytes: &[u8]) {
         let mut buffer = [T::default(); BLOCK];
-        // Where sums keep rounding, as those of doubles do, finding out again costs more than it brings.
+        // Where sums keep rounding, as those of doubles do, finding out again costs more than it
+        // brings.
         let (mut exact, mut rounded) = (0u32, 0u32);
         for bytes in bytes.chunks(BLOCK * T::SIZE) {
             let mut len = 0;
@@ -49,24 +56,42 @@ impl<T: Real> Folded<T> {
                 len += 1;
             }
             let cells = buffer.get(..len).unwrap_or_default();
-            let Some((low, high)) = bounds(cells) else { continue };
+            let Some((low, high)) = bounds(cells) else {
+                continue;
+            };
             // No sum on the way, whatever its order, is farther from zero.
             let largest = (-low.into()).max(high.into()).max(0.0);
             let bound = self.sum.abs() + largest * len as f64;
-            let sum = if rounded <= exact + 2 { sum_exactly(self.sum, cells, bound) } else { None };
+            let sum = if rounded <= exact + 2 {
+                sum_exactly(self.sum, cells, bound)
+            } else {
+                None
+            };
             match sum {
                 Some(_) => exact += 1,
                 None => rounded += 1,
             }
-            let sum = sum.unwrap_or_else(|| cells.iter().fold(self.sum, |sum, cell| sum + (*cell).into()));
+            let sum = sum.unwrap_or_else(|| {
+                cells
+                    .iter()
+                    .fold(self.sum, |sum, cell| sum + (*cell).into())
+            });
             if sum.is_nan() || bound > FAR_FROM_LIMIT {
                 // Bounds of cells with NaN among them are none.
                 self.take_one_by_one(cells);
                 continue;
             }
             self.sum = sum;
-            self.min = if self.min < low { self.min } else { last_of_equals(cells, low) };
-            self.max = if self.max > high { self.max } else { last_of_equals(cells, high) };
+            self.min = if self.min < low {
+                self.min
+            } else {
+                last_of_equals(cells, low)
+            };
+            self.max = if self.max > high {
+                self.max
+            } else {
+                last_of_equals(cells, high)
+            };
         }
     }
 
@@ -74,7 +99,8 @@ impl<T: Real> Folded<T> {
         cells.iter().for_each(|cell| self.take_one(*cell));
     }
 
-    /// Takes in one cell. The order of additions, and which of two equals or NaNs comes last, show in the result.
+    /// Takes in one cell. The order of additions, and which of two equals or NaNs comes last, show
+    /// in the result.
     #[inline]
     pub fn take_one(&mut self, cell: T) {
         self.min = if self.min < cell { self.min } else { cell };
@@ -96,7 +122,13 @@ fn bounds<T: Real>(cells: &[T]) -> Option<(T, T)> {
     }
     let mut high = [first; LANES];
     for group in groups {
-        high = std::array::from_fn(|i| if high[i] > group[i] { high[i] } else { group[i] });
+        high = std::array::from_fn(|i| {
+            if high[i] > group[i] {
+                high[i]
+            } else {
+                group[i]
+            }
+        });
     }
     let all = |lanes: [T; LANES]| lanes.into_iter().chain(rest.iter().copied());
     let least = all(low).fold(first, |a, b| if a < b { a } else { b });
@@ -104,7 +136,8 @@ fn bounds<T: Real>(cells: &[T]) -> Option<(T, T)> {
     Some((least, greatest))
 }
 
-/// Adds up cells, none of which can take the sum farther from zero than `bound`; `None` where an addition might round.
+/// Adds up cells, none of which can take the sum farther from zero than `bound`; `None` where an
+/// addition might round.
 fn sum_exactly<T: Real>(start: f64, cells: &[T], bound: f64) -> Option<f64> {
     // What is a multiple of 2^(exponent - 52) and below 2^(exponent + 1) has one exact double.
     let exponent = (bound.to_bits() >> 52) as i64 - 1023;
@@ -116,8 +149,8 @@ fn sum_exactly<T: Real>(start: f64, cells: &[T], bound: f64) -> Option<f64> {
     if steps as i64 as f64 != steps {
         return None;
     }
-    // Adding this and taking it away again rounds to multiples of 2^(exponent - 52): no cell exceeds an eighth of the bound,
-    // so that all sums have the exponent of the constant.
+    // Adding this and taking it away again rounds to multiples of 2^(exponent - 52): no cell
+    // exceeds an eighth of the bound, so that all sums have the exponent of the constant.
     let rounder = 1.5 * power(exponent);
     let (mut sums, mut lost) = ([0.0; LANES], [0u64; LANES]);
     let (groups, rest) = cells.as_chunks::<LANES>();
@@ -130,8 +163,15 @@ fn sum_exactly<T: Real>(start: f64, cells: &[T], bound: f64) -> Option<f64> {
         }
     }
     let rest = rest.iter().map(|cell| (*cell).into());
-    let is_exact = lost.into_iter().chain(rest.clone().map(lost_of)).all(|lost| lost == 0);
-    is_exact.then(|| sums.into_iter().chain(rest).fold(start, |sum, part| sum + part))
+    let is_exact = lost
+        .into_iter()
+        .chain(rest.clone().map(lost_of))
+        .all(|lost| lost == 0);
+    is_exact.then(|| {
+        sums.into_iter()
+            .chain(rest)
+            .fold(start, |sum, part| sum + part)
+    })
 }
 
 /// The last of the cells that equal `value`, which one of them does: -0.0 and 0.0 are equal.
@@ -139,7 +179,12 @@ fn last_of_equals<T: Real>(cells: &[T], value: T) -> T {
     if value != T::default() {
         return value;
     }
-    cells.iter().rev().copied().find(|cell| *cell == value).unwrap_or(value)
+    cells
+        .iter()
+        .rev()
+        .copied()
+        .find(|cell| *cell == value)
+        .unwrap_or(value)
 }
 
 #[cfg(test)]
@@ -153,12 +198,26 @@ mod tests {
             folded.take_one_by_one(cells);
         } else {
             let mut bytes = vec![0; cells.len() * T::SIZE];
-            bytes.chunks_exact_mut(T::SIZE).zip(cells).for_each(|(place, cell)| cell.write(place));
+            bytes
+                .chunks_exact_mut(T::SIZE)
+                .zip(cells)
+                .for_each(|(place, cell)| cell.write(place));
             folded.take(&bytes);
         }
         // A NaN is a NaN.
-        let bits = |value: f64| if value.is_nan() { u64::MAX } else { value.to_bits() };
-        (bits(folded.min.into()), bits(folded.max.into()), bits(folded.sum), folded.over)
+        let bits = |value: f64| {
+            if value.is_nan() {
+                u64::MAX
+            } else {
+                value.to_bits()
+            }
+        };
+        (
+            bits(folded.min.into()),
+            bits(folded.max.into()),
+            bits(folded.sum),
+            folded.over,
+        )
     }
 
     fn agrees<T: Real>(cells: &[T]) {
@@ -173,7 +232,8 @@ mod tests {
             state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
             state >> 8
         };
-        let mut fill = |value: &dyn Fn(u32) -> f32| (0..n).map(|_| value(random())).collect::<Vec<f32>>();
+        let mut fill =
+            |value: &dyn Fn(u32) -> f32| (0..n).map(|_| value(random())).collect::<Vec<f32>>();
         let smooth = fill(&|r| 280.0 + (r % 64) as f32 / 64.0);
         let mixed = fill(&|r| (r as f32 - 8_388_608.0) / 3e6);
         let tiny_and_huge = fill(&|r| f32::from_bits(r << 7));
@@ -182,7 +242,14 @@ mod tests {
             agrees(cells);
             let doubles: Vec<f64> = cells.iter().map(|cell| f64::from(*cell) * 1.1).collect();
             agrees(&doubles);
-            for special in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY, f32::MAX, -0.0, 1e-40] {
+            for special in [
+                f32::NAN,
+                f32::INFINITY,
+                f32::NEG_INFINITY,
+                f32::MAX,
+                -0.0,
+                1e-40,
+            ] {
                 for at in [0, 3, BLOCK - 1, BLOCK + 100, n - 1] {
                     let mut cells = cells.clone();
                     cells[at] = special;

@@ -3,11 +3,20 @@ use azulejo_format::fragment::FieldStats;
 use proptest::prelude::*;
 
 fn kind(datatype: Datatype, cell_val_num: CellValNum, nullable: bool) -> StatsKind {
-    StatsKind { nullable, ..StatsKind::of_cells(datatype, cell_val_num) }
+    StatsKind {
+        nullable,
+        ..StatsKind::of_cells(datatype, cell_val_num)
+    }
 }
 
 fn fixed<'a>(data: &'a [u8], validity: Option<&'a [u8]>, cell_size: usize) -> FieldView<'a> {
-    FieldView { cell_num: data.len() / cell_size, data, offsets: None, validity, cell_size }
+    FieldView {
+        cell_num: data.len() / cell_size,
+        data,
+        offsets: None,
+        validity,
+        cell_size,
+    }
 }
 
 fn bytes<T: Native>(values: &[T]) -> Vec<u8> {
@@ -18,21 +27,46 @@ fn of<T: Native>(datatype: Datatype, values: &[T]) -> (T, T, TileSum) {
     let kind = kind(datatype, CellValNum::ONE, false);
     let data = bytes(values);
     let summary = summarize(&kind, &fixed(&data, None, T::SIZE), &[0..values.len()]).unwrap();
-    (T::read(&summary.min), T::read(&summary.max), kind.sum.unwrap().sum(summary.sum_bits))
+    (
+        T::read(&summary.min),
+        T::read(&summary.max),
+        kind.sum.unwrap().sum(summary.sum_bits),
+    )
 }
 
 #[test]
 fn integers_have_bounds_and_a_sum_that_stops_at_its_limits() {
-    assert_eq!(of(Datatype::Int8, &[3i8, -100, 100]), (-100, 100, TileSum::Signed(3)));
-    assert_eq!(of(Datatype::Bool, &[1u8, 0, 1]), (0, 1, TileSum::Unsigned(2)));
-    assert_eq!(of(Datatype::DateTimeDay, &[7i64]), (7, 7, TileSum::Signed(7)));
+    assert_eq!(
+        of(Datatype::Int8, &[3i8, -100, 100]),
+        (-100, 100, TileSum::Signed(3))
+    );
+    assert_eq!(
+        of(Datatype::Bool, &[1u8, 0, 1]),
+        (0, 1, TileSum::Unsigned(2))
+    );
+    assert_eq!(
+        of(Datatype::DateTimeDay, &[7i64]),
+        (7, 7, TileSum::Signed(7))
+    );
     let max = i64::MAX;
-    assert_eq!(of(Datatype::Int64, &[max, -1, 1]), (-1, max, TileSum::Signed(max)));
+    assert_eq!(
+        of(Datatype::Int64, &[max, -1, 1]),
+        (-1, max, TileSum::Signed(max))
+    );
     // Once over the limit, what follows does not count.
     assert_eq!(of(Datatype::Int64, &[max, 1, -5]).2, TileSum::Signed(max));
-    assert_eq!(of(Datatype::Int64, &[i64::MIN, -1, 5]).2, TileSum::Signed(i64::MIN));
-    assert_eq!(of(Datatype::UInt64, &[u64::MAX, 1]).2, TileSum::Unsigned(u64::MAX));
-    assert_eq!(of(Datatype::UInt64, &[u64::MAX - 1, 1]).2, TileSum::Unsigned(u64::MAX));
+    assert_eq!(
+        of(Datatype::Int64, &[i64::MIN, -1, 5]).2,
+        TileSum::Signed(i64::MIN)
+    );
+    assert_eq!(
+        of(Datatype::UInt64, &[u64::MAX, 1]).2,
+        TileSum::Unsigned(u64::MAX)
+    );
+    assert_eq!(
+        of(Datatype::UInt64, &[u64::MAX - 1, 1]).2,
+        TileSum::Unsigned(u64::MAX)
+    );
 }
 
 #[test]
@@ -49,14 +83,26 @@ fn of_reals_the_last_of_equals_counts_and_nan_stands_until_the_next() {
     assert!(of(Datatype::Float64, &[1.0, f64::NAN]).0.is_nan());
     // Infinity is beyond the type's numbers, where the search for the least starts.
     assert_eq!(of(Datatype::Float64, &[f64::INFINITY]).0, f64::MAX);
-    assert_eq!(of(Datatype::Float64, &[f64::MAX, f64::MAX, -5.0]).2, TileSum::Real(f64::MAX));
-    assert_eq!(of(Datatype::Float64, &[f64::MIN, f64::MIN, 5.0]).2, TileSum::Real(f64::MIN));
+    assert_eq!(
+        of(Datatype::Float64, &[f64::MAX, f64::MAX, -5.0]).2,
+        TileSum::Real(f64::MAX)
+    );
+    assert_eq!(
+        of(Datatype::Float64, &[f64::MIN, f64::MIN, 5.0]).2,
+        TileSum::Real(f64::MIN)
+    );
     // The box of a dimension takes the first of equals.
-    let dimension =
-        StatsKind { is_dimension: true, min_max: false, ..kind(Datatype::Float64, CellValNum::ONE, false) };
+    let dimension = StatsKind {
+        is_dimension: true,
+        min_max: false,
+        ..kind(Datatype::Float64, CellValNum::ONE, false)
+    };
     let data = bytes(&[-0.0, 0.0, -1.0, 0.0f64]);
     let summary = summarize(&dimension, &fixed(&data, None, 8), &[0..4]).unwrap();
-    assert_eq!((f64::read(&summary.min), summary.max), (-1.0, bytes_of(-0.0f64)));
+    assert_eq!(
+        (f64::read(&summary.min), summary.max),
+        (-1.0, bytes_of(-0.0f64))
+    );
 }
 
 #[test]
@@ -67,9 +113,13 @@ fn nulls_and_unwritten_cells_do_not_count() {
     let summary = summarize(&kind, &view, &[0..2, 3..5]).unwrap();
     assert_eq!((i32::read(&summary.min), i32::read(&summary.max)), (1, 7));
     assert_eq!((summary.sum_bits, summary.null_count), (8, 2));
-    // Only nulls: the ends of the search, which are stored as zeros where the tile has no other cells.
+    // Only nulls: the ends of the search, which are stored as zeros where the tile has no other
+    // cells.
     let none = summarize(&kind, &view, &[1..2]).unwrap();
-    assert_eq!((i32::read(&none.min), i32::read(&none.max), none.null_count), (i32::MAX, i32::MIN, 1));
+    assert_eq!(
+        (i32::read(&none.min), i32::read(&none.max), none.null_count),
+        (i32::MAX, i32::MIN, 1)
+    );
 }
 
 #[test]
@@ -79,12 +129,21 @@ fn texts_compare_like_c_strings() {
     assert_eq!(of(b"abcabda\0z").min, b"a\0z");
     assert_eq!(of(b"abcabda\0z").max, b"abd");
     // What is behind a zero byte does not count: the first stays.
-    assert_eq!((of(b"a\0za\0a").min, of(b"a\0aa\0z").max), (b"a\0z".to_vec(), b"a\0a".to_vec()));
+    assert_eq!(
+        (of(b"a\0za\0a").min, of(b"a\0aa\0z").max),
+        (b"a\0z".to_vec(), b"a\0a".to_vec())
+    );
     // Bytes compare unsigned.
     assert_eq!(of(b"\xffaaaaa").max, b"\xffaa");
-    let nulls = StatsKind { nullable: true, ..three };
+    let nulls = StatsKind {
+        nullable: true,
+        ..three
+    };
     let summary = summarize(&nulls, &fixed(b"abcdef", Some(&[0, 0]), 3), &[0..2]).unwrap();
-    assert_eq!((summary.min, summary.max, summary.null_count), (vec![0; 3], vec![0; 3], 2));
+    assert_eq!(
+        (summary.min, summary.max, summary.null_count),
+        (vec![0; 3], vec![0; 3], 2)
+    );
 
     let var = kind(Datatype::Char, CellValNum::Var, false);
     let view = |offsets: &'static [u64]| FieldView {
@@ -102,7 +161,10 @@ fn texts_compare_like_c_strings() {
     assert_eq!(summary.min, b"b\0c");
     assert_eq!(c_compare_var(b"b\0c", b"b"), Ordering::Greater);
     for bad in [&[3, 2][..], &[0, 8], &[0, u64::MAX, 1]] {
-        assert!(summarize(&var, &view(bad), &[0..bad.len() - 1]).is_err(), "{bad:?}");
+        assert!(
+            summarize(&var, &view(bad), &[0..bad.len() - 1]).is_err(),
+            "{bad:?}"
+        );
     }
 }
 
@@ -110,7 +172,10 @@ fn texts_compare_like_c_strings() {
 fn single_chars_have_sums_by_tile_only() {
     let kind = kind(Datatype::Char, CellValNum::ONE, false);
     let summary = summarize(&kind, &fixed(b"\x01\xff\x05", None, 1), &[0..3]).unwrap();
-    assert_eq!((summary.sum_bits, &summary.min, &summary.max), (5, &vec![1], &vec![0xff]));
+    assert_eq!(
+        (summary.sum_bits, &summary.min, &summary.max),
+        (5, &vec![1], &vec![0xff])
+    );
     let mut fragment = FragmentSummary::new();
     fragment.add(&kind, &summary, 3);
     assert_eq!(fragment.finish(&kind).sum_bits, 0);
@@ -118,12 +183,21 @@ fn single_chars_have_sums_by_tile_only() {
 
 #[test]
 fn fields_without_statistics_have_null_counts_all_the_same() {
-    for (datatype, cells) in [(Datatype::StringUtf16, CellValNum::ONE), (Datatype::Blob, CellValNum::ONE)] {
+    for (datatype, cells) in [
+        (Datatype::StringUtf16, CellValNum::ONE),
+        (Datatype::Blob, CellValNum::ONE),
+    ] {
         let kind = kind(datatype, cells, true);
         let size = datatype.size();
         let data = vec![1; 3 * size];
         let summary = summarize(&kind, &fixed(&data, Some(&[0, 1, 0]), size), &[0..3]).unwrap();
-        assert_eq!(summary, TileSummary { null_count: 2, ..TileSummary::default() });
+        assert_eq!(
+            summary,
+            TileSummary {
+                null_count: 2,
+                ..TileSummary::default()
+            }
+        );
     }
 }
 
@@ -144,9 +218,20 @@ fn fragments_sum_up_their_tiles() {
     fragment.add(&kind, &tile(0, 0, -7, 0), 4);
     let found = fragment.finish(&kind);
     let sum_bits = i64::MAX.cast_unsigned();
-    assert_eq!(found, FieldStats { min: bytes_of(-3i32), max: bytes_of(5i32), sum_bits, null_count: 5 });
+    assert_eq!(
+        found,
+        FieldStats {
+            min: bytes_of(-3i32),
+            max: bytes_of(5i32),
+            sum_bits,
+            null_count: 5
+        }
+    );
     let empty = FragmentSummary::new().finish(&kind);
-    assert_eq!((empty.min, empty.max), (bytes_of(i32::MAX), bytes_of(i32::MIN)));
+    assert_eq!(
+        (empty.min, empty.max),
+        (bytes_of(i32::MAX), bytes_of(i32::MIN))
+    );
 }
 
 /// As the reference does it, value by value.

@@ -13,11 +13,17 @@ fn batch(array: impl Array + 'static) -> RecordBatch {
 }
 
 fn import(kind: ColumnType, array: impl Array + 'static) -> Result<ColumnBuffers> {
-    Ok(ArrowImporter::new([kind]).convert(&batch(array))?.columns.remove(0))
+    Ok(ArrowImporter::new([kind])
+        .convert(&batch(array))?
+        .columns
+        .remove(0))
 }
 
 fn cells(column: &ColumnBuffers) -> Vec<Option<Vec<u8>>> {
-    column.cells().map(|cell| cell.map(<[u8]>::to_vec)).collect()
+    column
+        .cells()
+        .map(|cell| cell.map(<[u8]>::to_vec))
+        .collect()
 }
 
 proptest! {
@@ -69,16 +75,30 @@ proptest! {
 
 #[test]
 fn times_change_their_unit_or_fail() {
-    let millis = || TimestampMillisecondArray::from(vec![Some(86_400_000), None, Some(-172_800_000)]);
+    let millis =
+        || TimestampMillisecondArray::from(vec![Some(86_400_000), None, Some(-172_800_000)]);
     let kind = |datatype| ColumnType::new("a", datatype).with_nulls();
-    let ticks = |datatype| import(kind(datatype), millis()).map(|c| c.values::<i64>().unwrap().to_vec());
+    let ticks =
+        |datatype| import(kind(datatype), millis()).map(|c| c.values::<i64>().unwrap().to_vec());
     assert_eq!(ticks(Datatype::DateTimeDay).unwrap(), [1, 0, -2]);
-    assert_eq!(ticks(Datatype::DateTimeNano).unwrap()[0], 86_400_000_000_000);
+    assert_eq!(
+        ticks(Datatype::DateTimeNano).unwrap()[0],
+        86_400_000_000_000
+    );
     assert_eq!(ticks(Datatype::Int64).unwrap()[0], 86_400_000);
     let error = ticks(Datatype::DateTimeWeek).unwrap_err().to_string();
-    assert!(error.contains("cell 0") && error.contains("DATETIME_WEEK"), "{error}");
-    assert!(matches!(ticks(Datatype::TimeSecond), Err(Error::SchemaMismatch(_))));
-    assert!(matches!(ticks(Datatype::Int32), Err(Error::SchemaMismatch(_))));
+    assert!(
+        error.contains("cell 0") && error.contains("DATETIME_WEEK"),
+        "{error}"
+    );
+    assert!(matches!(
+        ticks(Datatype::TimeSecond),
+        Err(Error::SchemaMismatch(_))
+    ));
+    assert!(matches!(
+        ticks(Datatype::Int32),
+        Err(Error::SchemaMismatch(_))
+    ));
     let february = TimestampMillisecondArray::from(vec![31 * 86_400_000i64]);
     let month = import(kind(Datatype::DateTimeMonth), february.clone()).unwrap();
     assert_eq!(month.values::<i64>(), Some(&[1][..]));
@@ -87,28 +107,56 @@ fn times_change_their_unit_or_fail() {
 
 #[test]
 fn labels_become_indices() {
-    let enumeration = Enumeration::of_strings("e", Datatype::StringUtf8, false, ["x", "yy", ""]).unwrap();
-    let kind =
-        ColumnType { enumeration: Some(Arc::new(enumeration)), ..ColumnType::new("a", Datatype::UInt16) };
+    let enumeration =
+        Enumeration::of_strings("e", Datatype::StringUtf8, false, ["x", "yy", ""]).unwrap();
+    let kind = ColumnType {
+        enumeration: Some(Arc::new(enumeration)),
+        ..ColumnType::new("a", Datatype::UInt16)
+    };
     let nullable = kind.clone().with_nulls();
     let keys = |column: ColumnBuffers| column.values::<u16>().unwrap().to_vec();
-    let dictionary: DictionaryArray<Int8Type> =
-        vec![Some("yy"), None, Some("x"), Some("yy")].into_iter().collect();
+    let dictionary: DictionaryArray<Int8Type> = vec![Some("yy"), None, Some("x"), Some("yy")]
+        .into_iter()
+        .collect();
     let column = import(nullable.clone(), dictionary.clone()).unwrap();
     assert_eq!(column.validity.as_deref(), Some(&[1, 0, 1, 1][..]));
     assert_eq!(keys(column), [1, 0, 0, 1]);
-    assert!(import(kind.clone(), dictionary).unwrap_err().to_string().contains("cell 1 is null"));
-    assert_eq!(keys(import(kind.clone(), StringArray::from(vec!["", "x"])).unwrap()), [2, 0]);
-    assert_eq!(keys(import(kind.clone(), StringViewArray::from(vec!["yy"])).unwrap()), [1]);
-    assert_eq!(keys(import(kind.clone(), UInt16Array::from(vec![2, 1])).unwrap()), [2, 1]);
-    let error = import(kind, LargeStringArray::from(vec!["x", "nope"])).unwrap_err().to_string();
-    assert!(error.contains("cell 1") && error.contains("\"nope\"") && error.contains("\"e\""), "{error}");
+    assert!(
+        import(kind.clone(), dictionary)
+            .unwrap_err()
+            .to_string()
+            .contains("cell 1 is null")
+    );
+    assert_eq!(
+        keys(import(kind.clone(), StringArray::from(vec!["", "x"])).unwrap()),
+        [2, 0]
+    );
+    assert_eq!(
+        keys(import(kind.clone(), StringViewArray::from(vec!["yy"])).unwrap()),
+        [1]
+    );
+    assert_eq!(
+        keys(import(kind.clone(), UInt16Array::from(vec![2, 1])).unwrap()),
+        [2, 1]
+    );
+    let error = import(kind, LargeStringArray::from(vec!["x", "nope"]))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains("cell 1") && error.contains("\"nope\"") && error.contains("\"e\""),
+        "{error}"
+    );
 
     let data = [10i32, 20].iter().flat_map(|v| v.to_le_bytes()).collect();
-    let numbers = Enumeration::of_fixed("n", Datatype::Int32, CellValNum::ONE, false, data).unwrap();
-    let kind = ColumnType { enumeration: Some(Arc::new(numbers)), ..ColumnType::new("a", Datatype::UInt16) };
+    let numbers =
+        Enumeration::of_fixed("n", Datatype::Int32, CellValNum::ONE, false, data).unwrap();
+    let kind = ColumnType {
+        enumeration: Some(Arc::new(numbers)),
+        ..ColumnType::new("a", Datatype::UInt16)
+    };
     let keys_array = arrow_array::Int8Array::from(vec![1, 0, 1]);
-    let dictionary = DictionaryArray::<Int8Type>::new(keys_array, Arc::new(Int32Array::from(vec![20, 10])));
+    let dictionary =
+        DictionaryArray::<Int8Type>::new(keys_array, Arc::new(Int32Array::from(vec![20, 10])));
     assert_eq!(keys(import(kind, dictionary).unwrap()), [0, 1, 0]);
 }
 
@@ -117,7 +165,13 @@ fn dictionaries_of_plain_fields_are_decoded() {
     let dictionary: DictionaryArray<Int8Type> = vec!["b", "a", "b"].into_iter().collect();
     let kind = ColumnType::new("a", Datatype::StringAscii).with_cell_val_num(CellValNum::Var);
     let column = import(kind, dictionary).unwrap();
-    assert_eq!(column.strings().map(|s| s.unwrap().unwrap().to_owned()).collect::<Vec<_>>(), ["b", "a", "b"]);
+    assert_eq!(
+        column
+            .strings()
+            .map(|s| s.unwrap().unwrap().to_owned())
+            .collect::<Vec<_>>(),
+        ["b", "a", "b"]
+    );
 }
 
 #[test]
@@ -132,11 +186,20 @@ fn what_does_not_fit_is_refused() {
     assert!(nulls.to_string().contains("cell 1 is null"), "{nulls}");
     assert!(import(kind.clone(), StringArray::from(vec!["1"])).is_err());
     let other = ColumnType::new("b", Datatype::Int32);
-    assert!(matches!(import(other, Int32Array::from(vec![1])), Err(Error::SchemaMismatch(_))));
+    assert!(matches!(
+        import(other, Int32Array::from(vec![1])),
+        Err(Error::SchemaMismatch(_))
+    ));
     let fixed = ColumnType::new("a", Datatype::StringAscii).with_cell_val_num(CellValNum::Fixed(2));
-    assert_eq!(cells(&import(fixed.clone(), StringArray::from(vec!["ab"])).unwrap()), [Some(b"ab".to_vec())]);
+    assert_eq!(
+        cells(&import(fixed.clone(), StringArray::from(vec!["ab"])).unwrap()),
+        [Some(b"ab".to_vec())]
+    );
     assert!(
-        import(fixed, StringArray::from(vec!["ab", "abc"])).unwrap_err().to_string().contains("cell 1 has 3")
+        import(fixed, StringArray::from(vec!["ab", "abc"]))
+            .unwrap_err()
+            .to_string()
+            .contains("cell 1 has 3")
     );
     assert!(import(kind.with_nulls(), arrow_array::NullArray::new(2)).is_ok());
 }

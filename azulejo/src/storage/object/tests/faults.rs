@@ -16,7 +16,8 @@ struct Asked {
     body: Vec<u8>,
 }
 
-/// Holds up who waits, until it is opened. Answers are held by one, not by a clock: a busy machine is slower than any clock.
+/// Holds up who waits, until it is opened. Answers are held by one, not by a clock: a busy machine
+/// is slower than any clock.
 #[derive(Default)]
 struct Barrier {
     is_open: Mutex<bool>,
@@ -30,7 +31,11 @@ impl Barrier {
     }
 
     fn wait(&self) {
-        drop(self.opened.wait_while(self.is_open.lock().unwrap(), |open| !*open).unwrap());
+        drop(
+            self.opened
+                .wait_while(self.is_open.lock().unwrap(), |open| !*open)
+                .unwrap(),
+        );
     }
 }
 
@@ -49,23 +54,40 @@ struct Reply {
 impl Reply {
     fn new(status: u16, body: impl Into<Vec<u8>>) -> Self {
         let body = body.into();
-        Self { status, headers: Vec::new(), sent: body.len(), body, held: None }
+        Self {
+            status,
+            headers: Vec::new(),
+            sent: body.len(),
+            body,
+            held: None,
+        }
     }
 
     /// A part of an object, as asked for.
     fn range(asked: &Asked, object: &[u8]) -> Self {
-        let Some(range) = &asked.range else { return Self::new(200, object) };
-        let (start, end) = range.strip_prefix("bytes=").unwrap().split_once('-').unwrap();
+        let Some(range) = &asked.range else {
+            return Self::new(200, object);
+        };
+        let (start, end) = range
+            .strip_prefix("bytes=")
+            .unwrap()
+            .split_once('-')
+            .unwrap();
         let size = object.len();
         let (start, end) = match start {
             "" => (size.saturating_sub(end.parse().unwrap()), size),
-            start => (start.parse().unwrap(), end.parse::<usize>().map_or(size, |end| size.min(end + 1))),
+            start => (
+                start.parse().unwrap(),
+                end.parse::<usize>().map_or(size, |end| size.min(end + 1)),
+            ),
         };
         if start >= size {
             return Self::new(416, "");
         }
         let mut reply = Self::new(206, &object[start..end]);
-        reply.headers.push(("content-range", format!("bytes {start}-{}/{size}", end - 1)));
+        reply
+            .headers
+            .push(("content-range", format!("bytes {start}-{}/{size}", end - 1)));
         reply
     }
 
@@ -108,12 +130,21 @@ impl Server {
         self.asked.lock().unwrap().clone()
     }
 
-    fn connect(&self, scheme: &str, settings: &[(&str, &str)]) -> (ObjectStorage, StorePath, IoStats) {
+    fn connect(
+        &self,
+        scheme: &str,
+        settings: &[(&str, &str)],
+    ) -> (ObjectStorage, StorePath, IoStats) {
         let (uri, mut given) = match scheme {
-            "http" => (format!("http://{}/folder", self.address), StoreSettings::new()),
+            "http" => (
+                format!("http://{}/folder", self.address),
+                StoreSettings::new(),
+            ),
             _ => {
                 let mut given = StoreSettings::new();
-                given.set("vfs.s3.endpoint_override", &self.address).unwrap();
+                given
+                    .set("vfs.s3.endpoint_override", &self.address)
+                    .unwrap();
                 for (name, value) in [
                     ("vfs.s3.scheme", "http"),
                     ("vfs.s3.region", "here"),
@@ -126,11 +157,16 @@ impl Server {
             }
         };
         // Longer than a busy machine takes for anything.
-        for name in ["vfs.s3.request_timeout_ms", "vfs.s3.connect_timeout_ms", "vfs.http.request_timeout_ms"]
-        {
+        for name in [
+            "vfs.s3.request_timeout_ms",
+            "vfs.s3.connect_timeout_ms",
+            "vfs.http.request_timeout_ms",
+        ] {
             given.set(name, "900000").unwrap();
         }
-        settings.iter().for_each(|(name, value)| given.set(name, value).unwrap());
+        settings
+            .iter()
+            .for_each(|(name, value)| given.set(name, value).unwrap());
         let (root, stats) = (path(&uri), IoStats::new());
         let mut storage = ObjectStorage::connect(&root, &given, &stats).unwrap();
         // What is taken back is seen to be, however busy the machine.
@@ -148,13 +184,22 @@ fn serve(
     let mut line = String::new();
     reader.read_line(&mut line)?;
     let mut words = line.split_whitespace().map(str::to_owned);
-    let (Some(method), Some(target)) = (words.next(), words.next()) else { return Ok(()) };
-    let mut asked = Asked { method, target, range: None, body: Vec::new() };
+    let (Some(method), Some(target)) = (words.next(), words.next()) else {
+        return Ok(());
+    };
+    let mut asked = Asked {
+        method,
+        target,
+        range: None,
+        body: Vec::new(),
+    };
     let mut length = 0;
     loop {
         let mut header = String::new();
         reader.read_line(&mut header)?;
-        let Some((name, value)) = header.trim().split_once(": ") else { break };
+        let Some((name, value)) = header.trim().split_once(": ") else {
+            break;
+        };
         match name.to_ascii_lowercase().as_str() {
             "range" => asked.range = Some(value.to_owned()),
             "content-length" => length = value.parse().unwrap(),
@@ -175,7 +220,11 @@ fn serve(
     if reply.status == 0 {
         return Ok(());
     }
-    write!(stream, "HTTP/1.1 {} Whatever\r\nconnection: close\r\n", reply.status)?;
+    write!(
+        stream,
+        "HTTP/1.1 {} Whatever\r\nconnection: close\r\n",
+        reply.status
+    )?;
     write!(
         stream,
         "last-modified: Tue, 01 Jan 2030 00:00:00 GMT\r\ncontent-length: {}\r\n",
@@ -192,15 +241,23 @@ fn serve(
 }
 
 fn object() -> Vec<u8> {
-    (0..100_000u32).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
+    (0..100_000u32)
+        .map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8)
+        .collect()
 }
 
 fn all(path: &StorePath) -> ReadRequest {
-    ReadRequest { path: path.clone(), range: ReadRange::All }
+    ReadRequest {
+        path: path.clone(),
+        range: ReadRange::All,
+    }
 }
 
 fn some(path: &StorePath, range: std::ops::Range<u64>) -> ReadRequest {
-    ReadRequest { path: path.clone(), range: ReadRange::Bytes(range) }
+    ReadRequest {
+        path: path.clone(),
+        range: ReadRange::Bytes(range),
+    }
 }
 
 #[test]
@@ -212,11 +269,22 @@ fn bodies_that_break_off_are_continued() {
     let read = storage.read(&[some(&x, 10..90_000), all(&x)]).unwrap();
     assert!(read[0] == object()[10..90_000] && read[1] == object());
     let mut out = vec![0; 50_000];
-    storage.read_into(&mut [ReadInto { path: x.clone(), offset: 7, out: &mut out }]).unwrap();
+    storage
+        .read_into(&mut [ReadInto {
+            path: x.clone(),
+            offset: 7,
+            out: &mut out,
+        }])
+        .unwrap();
     assert!(out == object()[7..50_007]);
     let tail = storage.read_tails(&[x], 60_000).unwrap().remove(0);
     assert!(tail.object_size == 100_000 && tail.bytes == object()[40_000..]);
-    assert!(server.requests().iter().any(|asked| asked.range.as_deref() == Some("bytes=30010-89999")));
+    assert!(
+        server
+            .requests()
+            .iter()
+            .any(|asked| asked.range.as_deref() == Some("bytes=30010-89999"))
+    );
 }
 
 #[test]
@@ -224,7 +292,10 @@ fn a_body_that_never_goes_on_is_an_error() {
     let server = Server::start(|_, asked| Reply::range(asked, &object()).cut(0));
     let (storage, root, _) = server.connect("http", &[("vfs.http.max_retries", "2")]);
     let error = storage.read(&[some(&root.join("x"), 0..100)]).unwrap_err();
-    assert!(matches!(error, Error::Storage { op: "read", .. }), "{error}");
+    assert!(
+        matches!(error, Error::Storage { op: "read", .. }),
+        "{error}"
+    );
 }
 
 #[test]
@@ -256,19 +327,31 @@ fn what_is_to_be_deleted_is_asked_for_again_where_connections_break() {
 
 #[test]
 fn what_fails_for_good_is_named() {
-    for (status, part) in
-        [(403, "permission denied"), (503, "throttled"), (429, "throttled"), (404, "not found")]
-    {
+    for (status, part) in [
+        (403, "permission denied"),
+        (503, "throttled"),
+        (429, "throttled"),
+        (404, "not found"),
+    ] {
         let server = Server::start(move |_, _| Reply::new(status, "no"));
-        for (scheme, retries) in [("http", "vfs.http.max_retries"), ("s3", "vfs.s3.connect_max_tries")] {
+        for (scheme, retries) in [
+            ("http", "vfs.http.max_retries"),
+            ("s3", "vfs.s3.connect_max_tries"),
+        ] {
             let (storage, root, _) = server.connect(scheme, &[(retries, "1")]);
             let error = storage.read(&[all(&root.join("x"))]).unwrap_err();
             let text = error.to_string();
-            assert!(text.contains(part) && text.contains("folder/x") && !text.contains("HUSH"), "{text}");
+            assert!(
+                text.contains(part) && text.contains("folder/x") && !text.contains("HUSH"),
+                "{text}"
+            );
             assert_eq!(matches!(error, Error::NotFound { .. }), status == 404);
         }
     }
-    let nobody = Server { address: "127.0.0.1:9".into(), asked: Arc::default() };
+    let nobody = Server {
+        address: "127.0.0.1:9".into(),
+        asked: Arc::default(),
+    };
     let (storage, root, _) = nobody.connect("http", &[("vfs.http.max_retries", "1")]);
     let text = storage.size(&root.join("x")).unwrap_err().to_string();
     assert!(text.contains("cannot be reached"), "{text}");
@@ -278,13 +361,23 @@ fn what_fails_for_good_is_named() {
 fn silence_ends_after_a_while() {
     let never = Arc::new(Barrier::default());
     let server = Server::start(move |_, _| Reply::new(200, "late").behind(&never));
-    let settings = [("vfs.http.request_timeout_ms", "100"), ("vfs.http.max_retries", "3")];
+    let settings = [
+        ("vfs.http.request_timeout_ms", "100"),
+        ("vfs.http.max_retries", "3"),
+    ];
     let (storage, root, _) = server.connect("http", &settings);
     let start = Instant::now();
-    let text = storage.read(&[all(&root.join("x"))]).unwrap_err().to_string();
+    let text = storage
+        .read(&[all(&root.join("x"))])
+        .unwrap_err()
+        .to_string();
     assert!(text.contains("in time"), "{text}");
     // As long as four attempts take at least without the setting.
-    assert!(start.elapsed() < 4 * connect::PATIENCE, "{:?}", start.elapsed());
+    assert!(
+        start.elapsed() < 4 * connect::PATIENCE,
+        "{:?}",
+        start.elapsed()
+    );
 }
 
 #[test]
@@ -292,8 +385,16 @@ fn servers_without_ranges_serve_too() {
     let server = Server::start(|_, _| Reply::new(200, object()));
     let (storage, root, _) = server.connect("http", &[]);
     let x = root.join("x");
-    assert!(storage.read(&[some(&x, 5..9), some(&x, 90_000..100_000)]).unwrap()[1] == object()[90_000..]);
-    let tail = storage.read_tails(std::slice::from_ref(&x), 10).unwrap().remove(0);
+    assert!(
+        storage
+            .read(&[some(&x, 5..9), some(&x, 90_000..100_000)])
+            .unwrap()[1]
+            == object()[90_000..]
+    );
+    let tail = storage
+        .read_tails(std::slice::from_ref(&x), 10)
+        .unwrap()
+        .remove(0);
     assert!(tail.object_size == 100_000 && tail.bytes == object()[99_990..]);
     assert!(storage.read(&[some(&x, 99_999..100_001)]).is_err());
 }
@@ -308,11 +409,16 @@ fn web_servers_are_read_and_not_listed() {
         storage.put(&root.join("x"), Bytes::new()).unwrap_err(),
         storage.upload(&root.join("x")).unwrap_err(),
         storage.delete(&[root.join("x")]).unwrap_err(),
-        storage.rename(&root.join("x"), &root.join("y")).unwrap_err(),
+        storage
+            .rename(&root.join("x"), &root.join("y"))
+            .unwrap_err(),
     ] {
         assert!(error.to_string().contains("reading only"), "{error}");
     }
-    let body = storage.read(&[all(&root.join("a b%/é"))]).unwrap().remove(0);
+    let body = storage
+        .read(&[all(&root.join("a b%/é"))])
+        .unwrap()
+        .remove(0);
     assert_eq!(body, "/folder/a%20b%25/%C3%A9");
     assert!(server.requests().iter().all(|asked| asked.method == "GET"));
 }
@@ -322,7 +428,9 @@ fn a_read_that_nobody_waits_for_is_stopped() {
     let never = Arc::new(Barrier::default());
     let server = Server::start(move |_, asked| Reply::range(asked, &object()).behind(&never));
     let (storage, root, _) = server.connect("http", &[("vfs.http.max_parallel_ops", "4")]);
-    let requests = (0..50).map(|i| some(&root.join(&i.to_string()), 0..10)).collect();
+    let requests = (0..50)
+        .map(|i| some(&root.join(&i.to_string()), 0..10))
+        .collect();
     let pending = storage.start_read(requests);
     let until = |is_so: &dyn Fn() -> bool| {
         (0..60_000).any(|_| {
@@ -335,7 +443,10 @@ fn a_read_that_nobody_waits_for_is_stopped() {
     assert!(until(&|| !server.requests().is_empty()));
     drop(pending);
     // No request is answered: only who gives up gives the permits back.
-    assert!(until(&|| storage.shared.gate.available_permits() == 4), "requests are waited for");
+    assert!(
+        until(&|| storage.shared.gate.available_permits() == 4),
+        "requests are waited for"
+    );
     assert!(server.requests().len() < 50);
 }
 
@@ -343,10 +454,12 @@ fn a_read_that_nobody_waits_for_is_stopped() {
 fn an_upload_that_fails_is_taken_back() {
     let first = Barrier::default();
     let server = Server::start(move |_, asked| match asked.method.as_str() {
-        "POST" if asked.target.ends_with("?uploads=") || asked.target.ends_with("?uploads") => Reply::new(
-            200,
-            "<InitiateMultipartUploadResult><UploadId>id-1</UploadId></InitiateMultipartUploadResult>",
-        ),
+        "POST" if asked.target.ends_with("?uploads=") || asked.target.ends_with("?uploads") => {
+            Reply::new(
+                200,
+                "<InitiateMultipartUploadResult><UploadId>id-1</UploadId></InitiateMultipartUploadResult>",
+            )
+        }
         "PUT" if asked.target.contains("partNumber=2") => {
             // Before that nothing of the first may have been sent.
             first.wait();
@@ -366,13 +479,24 @@ fn an_upload_that_fails_is_taken_back() {
     let (storage, root, stats) = server.connect("s3", &[]);
     let mut upload = storage.upload(&root.join("x")).unwrap();
     let part = vec![1; 6 << 20];
-    let written = (0..3).try_for_each(|_| upload.write(&part)).and_then(|()| upload.finish());
+    let written = (0..3)
+        .try_for_each(|_| upload.write(&part))
+        .and_then(|()| upload.finish());
     let text = written.unwrap_err().to_string();
-    assert!(text.contains("permission denied") && text.contains("s3://bucket/folder/x"), "{text}");
-    let requests = server.requests();
-    assert!(requests.iter().any(|asked| asked.method == "DELETE" && asked.target.contains("uploadId=id-1")));
     assert!(
-        !requests.iter().any(|asked| asked.method == "POST" && asked.target.contains("uploadId")),
+        text.contains("permission denied") && text.contains("s3://bucket/folder/x"),
+        "{text}"
+    );
+    let requests = server.requests();
+    assert!(
+        requests
+            .iter()
+            .any(|asked| asked.method == "DELETE" && asked.target.contains("uploadId=id-1"))
+    );
+    assert!(
+        !requests
+            .iter()
+            .any(|asked| asked.method == "POST" && asked.target.contains("uploadId")),
         "completed"
     );
     assert!(stats.counts().bytes(IoOp::Multipart) >= 10 << 20);
@@ -380,16 +504,27 @@ fn an_upload_that_fails_is_taken_back() {
     let mut upload = storage.upload(&root.join("y")).unwrap();
     upload.write(b"little").unwrap();
     drop(upload);
-    // Parts of the first may still be noted: the server reads what was on its way when they were given up.
-    assert!(!server.requests().iter().any(|asked| asked.target.contains("folder/y")));
+    // Parts of the first may still be noted: the server reads what was on its way when they were
+    // given up.
+    assert!(
+        !server
+            .requests()
+            .iter()
+            .any(|asked| asked.target.contains("folder/y"))
+    );
 }
 
-/// A store that takes uploads in parts, whose last answer is that of `finish`, for an object of which `HEAD` says that it has
-/// `size` bytes.
-fn taking_parts(size: Option<usize>, finish: impl Fn(usize) -> Reply + Send + Sync + 'static) -> Server {
+/// A store that takes uploads in parts, whose last answer is that of `finish`, for an object of
+/// which `HEAD` says that it has `size` bytes.
+fn taking_parts(
+    size: Option<usize>,
+    finish: impl Fn(usize) -> Reply + Send + Sync + 'static,
+) -> Server {
     let finished = AtomicUsize::new(0);
     Server::start(move |_, asked| match asked.method.as_str() {
-        "POST" if asked.target.contains("uploadId") => finish(finished.fetch_add(1, Ordering::Relaxed)),
+        "POST" if asked.target.contains("uploadId") => {
+            finish(finished.fetch_add(1, Ordering::Relaxed))
+        }
         "POST" => Reply::new(
             200,
             "<InitiateMultipartUploadResult><UploadId>id-1</UploadId></InitiateMultipartUploadResult>",
@@ -399,14 +534,20 @@ fn taking_parts(size: Option<usize>, finish: impl Fn(usize) -> Reply + Send + Sy
             reply.headers.push(("etag", "\"x\"".into()));
             reply
         }
-        "HEAD" => size.map_or_else(|| Reply::new(404, ""), |size| Reply::new(200, vec![0; size])),
+        "HEAD" => size.map_or_else(
+            || Reply::new(404, ""),
+            |size| Reply::new(200, vec![0; size]),
+        ),
         "DELETE" => Reply::new(204, ""),
         _ => Reply::new(400, "?"),
     })
 }
 
 fn gone(_: usize) -> Reply {
-    Reply::new(404, "<Error><Code>NoSuchUpload</Code><Message>it does not exist</Message></Error>")
+    Reply::new(
+        404,
+        "<Error><Code>NoSuchUpload</Code><Message>it does not exist</Message></Error>",
+    )
 }
 
 #[test]
@@ -417,9 +558,20 @@ fn an_upload_whose_last_answer_was_lost_is_found() {
         let mut upload = storage.upload(&root.join("x")).unwrap();
         upload.write(&vec![1; size]).and_then(|()| upload.finish())
     };
-    let aborted = |server: &Server| server.requests().iter().any(|asked| asked.method == "DELETE");
+    let aborted = |server: &Server| {
+        server
+            .requests()
+            .iter()
+            .any(|asked| asked.method == "DELETE")
+    };
     // The server does not know the upload any more, for it has made the object of it.
-    let lost = |attempt| if attempt == 0 { Reply::new(500, "") } else { gone(attempt) };
+    let lost = |attempt| {
+        if attempt == 0 {
+            Reply::new(500, "")
+        } else {
+            gone(attempt)
+        }
+    };
     let server = taking_parts(Some(size), lost);
     upload(&server).unwrap();
     assert!(!aborted(&server), "what is there stays");
@@ -430,7 +582,9 @@ fn an_upload_whose_last_answer_was_lost_is_found() {
     for (found, finish) in [
         (None, gone as fn(usize) -> Reply),
         (Some(size - 1), gone),
-        (Some(size), |_| Reply::new(403, "<Error><Code>AccessDenied</Code></Error>")),
+        (Some(size), |_| {
+            Reply::new(403, "<Error><Code>AccessDenied</Code></Error>")
+        }),
     ] {
         let server = taking_parts(found, finish);
         let text = upload(&server).unwrap_err().to_string();
@@ -439,8 +593,8 @@ fn an_upload_whose_last_answer_was_lost_is_found() {
     }
 }
 
-/// Cancels `work` on a store as soon as that has heard of a request, which it does not answer; the work ends with
-/// [`Error::Cancelled`] soon, and the next is done. Returns what was asked.
+/// Cancels `work` on a store as soon as that has heard of a request, which it does not answer; the
+/// work ends with [`Error::Cancelled`] soon, and the next is done. Returns what was asked.
 fn cancelled<T>(work: impl FnOnce(&ObjectStorage, &StorePath) -> Result<T>) -> Vec<Asked> {
     // Of each work's own: requests of another might arrive late.
     let barrier = Arc::new(Barrier::default());
@@ -459,15 +613,23 @@ fn cancelled<T>(work: impl FnOnce(&ObjectStorage, &StorePath) -> Result<T>) -> V
     });
     let outcome = work(&storage, &root);
     let took = canceller.join().unwrap().elapsed();
-    assert!(matches!(outcome, Err(Error::Cancelled)), "{:?}", outcome.err());
-    assert!(took < Duration::from_secs(600), "as long as an answer is waited for: {took:?}");
+    assert!(
+        matches!(outcome, Err(Error::Cancelled)),
+        "{:?}",
+        outcome.err()
+    );
+    assert!(
+        took < Duration::from_secs(600),
+        "as long as an answer is waited for: {took:?}"
+    );
     let requests = server.requests();
     barrier.open();
     assert!(storage.read(&[some(&root.join("x"), 5..9)]).unwrap()[0] == object()[5..9]);
     requests
 }
 
-/// A store that answers nothing before the barrier is opened but beginning uploads and taking things back.
+/// A store that answers nothing before the barrier is opened but beginning uploads and taking
+/// things back.
 fn slow_store(barrier: Arc<Barrier>) -> Server {
     Server::start(move |_, asked| {
         let body = if asked.target.contains("uploads") {
@@ -482,8 +644,14 @@ fn slow_store(barrier: Arc<Barrier>) -> Server {
         let mut reply = Reply::range(asked, &body);
         reply.headers.push(("etag", "\"x\"".into()));
         // Uploads begin at once: their parts do not.
-        let at_once = ["uploads", "?delete"].iter().any(|part| asked.target.contains(part));
-        if at_once || asked.method == "DELETE" { reply } else { reply.behind(&barrier) }
+        let at_once = ["uploads", "?delete"]
+            .iter()
+            .any(|part| asked.target.contains(part));
+        if at_once || asked.method == "DELETE" {
+            reply
+        } else {
+            reply.behind(&barrier)
+        }
     })
 }
 
@@ -491,7 +659,13 @@ fn slow_store(barrier: Arc<Barrier>) -> Server {
 fn who_waits_is_cancelled_and_can_go_on_later() {
     cancelled(|s, root| s.read(&[some(&root.join("x"), 0..10), all(&root.join("y"))]));
     cancelled(|s, root| s.read_tails(&[root.join("x"), root.join("y")], 10));
-    cancelled(|s, root| s.read_into(&mut [ReadInto { path: root.join("x"), offset: 0, out: &mut [0; 9] }]));
+    cancelled(|s, root| {
+        s.read_into(&mut [ReadInto {
+            path: root.join("x"),
+            offset: 0,
+            out: &mut [0; 9],
+        }])
+    });
     cancelled(|s, root| s.start_read(vec![some(&root.join("x"), 0..10)]).wait());
     cancelled(|s, root| s.list(root));
     cancelled(|s, root| s.list_all(&[root.clone(), root.join("x")]));
@@ -502,7 +676,8 @@ fn who_waits_is_cancelled_and_can_go_on_later() {
         upload.write(&vec![1; 40 << 20])?;
         upload.finish()
     });
-    let is_abort = |asked: &Asked| asked.method == "DELETE" && asked.target.contains("uploadId=id-1");
+    let is_abort =
+        |asked: &Asked| asked.method == "DELETE" && asked.target.contains("uploadId=id-1");
     assert!(asked.iter().any(is_abort));
     let asked = cancelled(|s, root| {
         let mut upload = s.upload(&root.join("y"))?;
