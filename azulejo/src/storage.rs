@@ -10,6 +10,7 @@ mod local;
 mod memory;
 #[cfg(feature = "object-store")]
 mod object;
+mod pending;
 mod request_log;
 mod settings;
 mod stores;
@@ -20,6 +21,7 @@ pub use local::LocalStorage;
 pub use memory::MemoryStorage;
 #[cfg(feature = "object-store")]
 pub use object::ObjectStorage;
+pub use pending::{Answer, Pending, PendingList, PendingRead, PendingTails};
 pub use request_log::{Request, RequestLog, RequestLogStorage};
 pub use settings::StoreSettings;
 pub(crate) use stores::Stores;
@@ -110,109 +112,6 @@ pub struct ReadInto<'a> {
     pub offset: u64,
     /// Where the bytes go; filled whole or an error is returned.
     pub out: &'a mut [u8],
-}
-
-/// A read under way; [`PendingRead::wait`] gives its bytes. Dropped before, it is stopped where the
-/// storage can.
-#[derive(Debug)]
-pub struct PendingRead {
-    receiver: std::sync::mpsc::Receiver<Result<Vec<Bytes>>>,
-    stats: Option<IoStats>,
-    then: Vec<Then>,
-    _stop: Option<Stop>,
-}
-
-/// The bytes of several requests.
-type ReadResult = Result<Vec<Bytes>>;
-
-/// What is done with a result before it is given away.
-struct Then(Box<dyn FnOnce(ReadResult) -> ReadResult + Send>);
-
-impl Debug for Then {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Then")
-    }
-}
-
-/// Runs when it is dropped.
-struct Stop(Option<Box<dyn FnOnce() + Send>>);
-
-impl Debug for Stop {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Stop")
-    }
-}
-
-impl Drop for Stop {
-    fn drop(&mut self) {
-        if let Some(stop) = self.0.take() {
-            stop();
-        }
-    }
-}
-
-impl PendingRead {
-    /// A read whose result will arrive over a channel.
-    #[must_use]
-    pub fn new(receiver: std::sync::mpsc::Receiver<Result<Vec<Bytes>>>) -> Self {
-        Self {
-            receiver,
-            stats: None,
-            then: Vec::new(),
-            _stop: None,
-        }
-    }
-
-    /// A read that is done.
-    #[must_use]
-    pub fn ready(result: Result<Vec<Bytes>>) -> Self {
-        let (sender, receiver) = std::sync::mpsc::sync_channel(1);
-        // The receiver lives in this function, so the send cannot fail.
-        let _ = sender.send(result);
-        Self::new(receiver)
-    }
-
-    /// Runs `stop` when nobody waits for the read any more.
-    #[must_use]
-    pub fn stopped_by(mut self, stop: impl FnOnce() + Send + 'static) -> Self {
-        self._stop = Some(Stop(Some(Box::new(stop))));
-        self
-    }
-
-    /// Does something with the result, on the thread that waits for it, after what was given
-    /// before.
-    #[must_use]
-    pub fn then(
-        mut self,
-        work: impl FnOnce(Result<Vec<Bytes>>) -> Result<Vec<Bytes>> + Send + 'static,
-    ) -> Self {
-        self.then.push(Then(Box::new(work)));
-        self
-    }
-
-    /// Counts the time that is spent waiting.
-    #[must_use]
-    pub fn timed(mut self, stats: &IoStats) -> Self {
-        self.stats = Some(stats.clone());
-        self
-    }
-
-    /// Waits for the bytes, in the order of the requests.
-    pub fn wait(self) -> Result<Vec<Bytes>> {
-        let receive = || self.receiver.recv();
-        let received = match &self.stats {
-            Some(stats) => stats.waiting(receive),
-            None => receive(),
-        };
-        let received = received.unwrap_or_else(|_| {
-            Err(crate::Error::Internal(
-                "a prefetch ended without a result".into(),
-            ))
-        });
-        self.then
-            .into_iter()
-            .fold(received, |result, Then(work)| work(result))
-    }
 }
 
 /// An object being written front to back. Dropped unfinished, it leaves nothing.
@@ -387,9 +286,19 @@ pub trait Storage: Send + Sync + Debug {
         )))
     }
 
-    /// Starts a read in the background where the storage can.
+    /// Starts [`Self::list_all`] in the background where the storage can.
+    fn start_list(&self, dirs: Vec<StorePath>) -> PendingList {
+        Pending::ready(self.list_all(&dirs))
+    }
+
+    /// Starts [`Self::read`] in the background where the storage can.
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
-        PendingRead::ready(self.read(&requests))
+        Pending::ready(self.read(&requests))
+    }
+
+    /// Starts [`Self::read_tails`] in the background where the storage can.
+    fn start_read_tails(&self, paths: Vec<StorePath>, len: u64) -> PendingTails {
+        Pending::ready(self.read_tails(&paths, len))
     }
 
     /// The size of an object in bytes.

@@ -3,8 +3,8 @@
 use super::Stats;
 use azulejo::Result;
 use azulejo::storage::{
-    Entry, Hold, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath,
-    Tail, TailVisitor, Tails, Upload,
+    Entry, Hold, ObjectReader, PendingList, PendingRead, PendingTails, ReadInto, ReadRange,
+    ReadRequest, Storage, StorePath, Tail, TailVisitor, Tails, Upload,
 };
 use bytes::Bytes;
 use std::io::IoSliceMut;
@@ -152,6 +152,16 @@ impl Storage for CountingStorage {
             inner,
             stats: Arc::clone(&self.stats),
         }))
+    }
+
+    fn start_list(&self, dirs: Vec<StorePath>) -> PendingList {
+        self.stats.count("VFS.ls_num", dirs.len() as u64);
+        self.inner.start_list(dirs)
+    }
+
+    fn start_read_tails(&self, paths: Vec<StorePath>, len: u64) -> PendingTails {
+        self.reads(paths.len(), len.saturating_mul(paths.len() as u64));
+        self.inner.start_read_tails(paths, len)
     }
 
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {

@@ -4,8 +4,9 @@ use super::{MANIFEST_FILE, Manifest};
 use crate::config::ManifestUse;
 use crate::error::{Error, Result};
 use crate::storage::{
-    Entry, Hold, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath,
-    Tail, TailVisitor, Tails, Upload, list_tree_by_folders,
+    Entry, Hold, ObjectReader, Pending, PendingList, PendingRead, PendingTails, ReadInto,
+    ReadRange, ReadRequest, Storage, StorePath, Tail, TailVisitor, Tails, Upload,
+    list_tree_by_folders,
 };
 use bytes::Bytes;
 use std::collections::HashMap;
@@ -17,16 +18,16 @@ const STALE: &str = "the manifest names it, but it is gone: the manifest is stal
 
 /// Passes everything on to another storage, but lists what lies below `root` from manifests:
 /// always, or once the other storage has refused to list.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct ManifestStorage {
     inner: Arc<dyn Storage>,
     root: StorePath,
     /// Bytes of a decoded manifest, at most.
     limit: u64,
     /// Whether listings come from manifests.
-    in_use: AtomicBool,
+    in_use: Arc<AtomicBool>,
     /// By the folder of the object; `None` where there is none.
-    manifests: Mutex<HashMap<StorePath, Option<Arc<Manifest>>>>,
+    manifests: Arc<Mutex<HashMap<StorePath, Option<Arc<Manifest>>>>>,
 }
 
 /// Whether an error says that folders cannot be listed, here or by us. Only what was tried again in
@@ -51,13 +52,13 @@ impl ManifestStorage {
         wanted: ManifestUse,
         limit: u64,
     ) -> Self {
-        let in_use = AtomicBool::new(wanted == ManifestUse::Always);
+        let in_use = Arc::new(AtomicBool::new(wanted == ManifestUse::Always));
         Self {
             inner,
             root,
             limit,
             in_use,
-            manifests: Mutex::default(),
+            manifests: Arc::default(),
         }
     }
 
@@ -139,9 +140,31 @@ impl ManifestStorage {
             .size_of(path.relative_to(&self.root)?)
     }
 
+    /// The last bytes of files as ranges, with the files' sizes, where the manifest knows those: not
+    /// every server knows ranges that count from the end.
+    fn ends_of(&self, paths: &[StorePath], len: u64) -> Option<(Vec<ReadRequest>, Vec<u64>)> {
+        let sizes: Vec<u64> = paths
+            .iter()
+            .map(|path| self.size_of(path))
+            .collect::<Option<_>>()?;
+        let request = |(path, size): (&StorePath, &u64)| ReadRequest {
+            path: path.clone(),
+            range: ReadRange::Bytes(size.saturating_sub(len)..*size),
+        };
+        Some((paths.iter().zip(&sizes).map(request).collect(), sizes))
+    }
+
     fn blame<T>(&self, result: Result<T>) -> Result<T> {
         blame(result, self.listed_at().is_some())
     }
+}
+
+/// Ends of files that were read as ranges.
+fn tails(read: Vec<Bytes>, sizes: Vec<u64>) -> Vec<Tail> {
+    read.into_iter()
+        .zip(sizes)
+        .map(|(bytes, object_size)| Tail { bytes, object_size })
+        .collect()
 }
 
 /// Says of a missing object that the manifest is to blame, where one was used.
@@ -217,22 +240,10 @@ impl Storage for ManifestStorage {
     }
 
     fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>> {
-        // Not every server knows ranges that count from the end.
-        let sizes: Option<Vec<u64>> = paths.iter().map(|path| self.size_of(path)).collect();
-        let Some(sizes) = sizes else {
-            return self.blame(self.inner.read_tails(paths, len));
-        };
-        let request = |(path, size): (&StorePath, &u64)| ReadRequest {
-            path: path.clone(),
-            range: ReadRange::Bytes(size.saturating_sub(len)..*size),
-        };
-        let requests: Vec<ReadRequest> = paths.iter().zip(&sizes).map(request).collect();
-        let read = self.blame(self.inner.read(&requests))?;
-        Ok(read
-            .into_iter()
-            .zip(sizes)
-            .map(|(bytes, object_size)| Tail { bytes, object_size })
-            .collect())
+        match self.ends_of(paths, len) {
+            Some((requests, sizes)) => Ok(tails(self.blame(self.inner.read(&requests))?, sizes)),
+            None => self.blame(self.inner.read_tails(paths, len)),
+        }
     }
 
     fn visit_tails(&self, tails: Tails<'_>, visit: &TailVisitor<'_>) {
@@ -249,6 +260,33 @@ impl Storage for ManifestStorage {
 
     fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>> {
         self.blame(self.inner.open(path))
+    }
+
+    fn start_list(&self, dirs: Vec<StorePath>) -> PendingList {
+        let storage = self.clone();
+        if self.is_in_use() || dirs.iter().any(|dir| dir.relative_to(&self.root).is_none()) {
+            return Pending::ready(self.list_all(&dirs));
+        }
+        self.inner
+            .start_list(dirs.clone())
+            .then(move |listed| match listed {
+                Err(error) if is_refusal(&error) => storage.list_all(&dirs),
+                listed => listed,
+            })
+    }
+
+    fn start_read_tails(&self, paths: Vec<StorePath>, len: u64) -> PendingTails {
+        let is_listed = self.listed_at().is_some();
+        match self.ends_of(&paths, len) {
+            Some((requests, sizes)) => self
+                .inner
+                .start_read(requests)
+                .then(move |read| Ok(tails(blame(read, is_listed)?, sizes))),
+            None => self
+                .inner
+                .start_read_tails(paths, len)
+                .then(move |tails| blame(tails, is_listed)),
+        }
     }
 
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {

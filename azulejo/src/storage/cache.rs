@@ -6,8 +6,8 @@
 //! written.
 
 use super::{
-    Entry, Hold, IoStats, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage,
-    StorePath, Tail, Upload,
+    Entry, Hold, IoStats, ObjectReader, Pending, PendingList, PendingRead, PendingTails, ReadInto,
+    ReadRange, ReadRequest, Storage, StorePath, Tail, Upload,
 };
 use crate::error::Result;
 use azulejo_format::timestamped_name::TimestampedName;
@@ -257,57 +257,11 @@ impl Storage for CachedStorage {
     }
 
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
-        let mut results: Vec<Option<Bytes>> = requests
-            .iter()
-            .map(|request| self.cache.range(&request.path, &request.range))
-            .collect();
-        let missing: Vec<ReadRequest> = requests
-            .iter()
-            .zip(&results)
-            .filter(|(_, hit)| hit.is_none())
-            .map(|(r, _)| r.clone())
-            .collect();
-        if !missing.is_empty() {
-            let mut read = self.inner.read(&missing)?.into_iter();
-            for (request, result) in requests
-                .iter()
-                .zip(&mut results)
-                .filter(|(_, hit)| hit.is_none())
-            {
-                let bytes = read.next().unwrap_or_default();
-                self.cache.keep_range(request, &bytes);
-                *result = Some(bytes);
-            }
-        }
-        Ok(results.into_iter().flatten().collect())
+        self.start_read(requests.to_vec()).wait()
     }
 
     fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>> {
-        let mut tails: Vec<Option<Tail>> = paths
-            .iter()
-            .map(|path| self.cache.tail(path, len))
-            .collect();
-        let missing: Vec<StorePath> = paths
-            .iter()
-            .zip(&tails)
-            .filter(|(_, hit)| hit.is_none())
-            .map(|(path, _)| path.clone())
-            .collect();
-        if !missing.is_empty() {
-            let mut read = self.inner.read_tails(&missing, len)?.into_iter();
-            for (path, tail) in paths
-                .iter()
-                .zip(&mut tails)
-                .filter(|(_, hit)| hit.is_none())
-            {
-                if let Some(read) = read.next() {
-                    self.cache
-                        .keep(path, Part::Last(len), &read.bytes, read.object_size);
-                    *tail = Some(read);
-                }
-            }
-        }
-        Ok(tails.into_iter().flatten().collect())
+        self.start_read_tails(paths.to_vec(), len).wait()
     }
 
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
@@ -347,6 +301,37 @@ impl Storage for CachedStorage {
         self.inner.open(path)
     }
 
+    fn start_list(&self, dirs: Vec<StorePath>) -> PendingList {
+        self.inner.start_list(dirs)
+    }
+
+    fn start_read_tails(&self, paths: Vec<StorePath>, len: u64) -> PendingTails {
+        let mut tails: Vec<Option<Tail>> = paths
+            .iter()
+            .map(|path| self.cache.tail(path, len))
+            .collect();
+        let missing: Vec<StorePath> = paths
+            .into_iter()
+            .zip(&tails)
+            .filter(|(_, hit)| hit.is_none())
+            .map(|(path, _)| path)
+            .collect();
+        if missing.is_empty() {
+            return Pending::ready(Ok(tails.into_iter().flatten().collect()));
+        }
+        let cache = Arc::clone(&self.cache);
+        self.inner
+            .start_read_tails(missing.clone(), len)
+            .then(move |read| {
+                let places = tails.iter_mut().filter(|tail| tail.is_none());
+                for ((place, path), tail) in places.zip(&missing).zip(read?) {
+                    cache.keep(path, Part::Last(len), &tail.bytes, tail.object_size);
+                    *place = Some(tail);
+                }
+                Ok(tails.into_iter().flatten().collect())
+            })
+    }
+
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
         let mut results: Vec<Option<Bytes>> = requests
             .iter()
@@ -359,7 +344,7 @@ impl Storage for CachedStorage {
             .map(|(r, _)| r)
             .collect();
         if missing.is_empty() {
-            return PendingRead::ready(Ok(results.into_iter().flatten().collect()));
+            return Pending::ready(Ok(results.into_iter().flatten().collect()));
         }
         let cache = Arc::clone(&self.cache);
         self.inner.start_read(missing.clone()).then(move |read| {

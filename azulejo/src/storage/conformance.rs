@@ -240,6 +240,10 @@ fn listings(storage: &dyn Storage, root: &StorePath) {
         names(storage, &root.join("b")),
         [("y".to_owned(), true), ("z".to_owned(), false)]
     );
+    let pending = storage.start_list(vec![root.join("b"), root.clone(), root.join("nothing")]);
+    let all = pending.wait().unwrap();
+    let one_by_one = [root.join("b"), root.clone(), root.join("nothing")];
+    assert_eq!(all, one_by_one.map(|dir| storage.list(&dir).unwrap()));
     for entry in storage.list(root).unwrap() {
         assert!(
             matches!(entry.size, None | Some(2)) || entry.is_dir,
@@ -352,9 +356,15 @@ fn reads(storage: &dyn Storage, root: &StorePath) {
     );
     assert_eq!(storage.read(&[]).unwrap(), Vec::<Bytes>::new());
 
-    let tails = storage
-        .read_tails(&[path.clone(), other.clone(), empty], 12)
-        .unwrap();
+    // As futures, polled from elsewhere than where they were started.
+    let reading = storage.start_read(requests.to_vec());
+    let awaited = std::thread::spawn(move || reading.wait()).join();
+    assert_eq!(awaited.unwrap().unwrap(), expected);
+
+    let paths = [path.clone(), other.clone(), empty];
+    let tails = storage.read_tails(&paths, 12).unwrap();
+    let pending = storage.start_read_tails(paths.to_vec(), 12);
+    assert_eq!(pending.wait().unwrap(), tails);
     let tails: Vec<_> = tails
         .iter()
         .map(|tail| (&tail.bytes[..], tail.object_size))

@@ -123,9 +123,14 @@ impl IoStats {
     pub fn waiting<R>(&self, work: impl FnOnce() -> R) -> R {
         let start = Instant::now();
         let result = work();
-        let nanos = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        self.counters.waited.fetch_add(nanos, Ordering::Relaxed);
+        self.add_waited(start.elapsed());
         result
+    }
+
+    /// Counts time spent waiting.
+    pub(crate) fn add_waited(&self, time: Duration) {
+        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        self.counters.waited.fetch_add(nanos, Ordering::Relaxed);
     }
 }
 

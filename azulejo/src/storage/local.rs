@@ -7,8 +7,8 @@ mod upload;
 use super::coalesce::{Merged, coalesce};
 use super::memory::{already_exists, not_found, too_short};
 use super::{
-    Entry, Hold, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath,
-    Tail, TailVisitor, Tails, Upload,
+    Entry, Hold, ObjectReader, Pending, PendingList, PendingRead, PendingTails, ReadInto,
+    ReadRange, ReadRequest, Storage, StorePath, Tail, TailVisitor, Tails, Upload,
 };
 use crate::error::{Error, Result};
 use crate::large_pages;
@@ -21,7 +21,6 @@ use std::io::{self, ErrorKind, IoSliceMut, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::atomic::AtomicUsize;
-use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, OnceLock};
 use upload::LocalUpload;
 
@@ -91,6 +90,24 @@ impl LocalStorage {
     fn pool_for(&self, files: usize, bytes: u64) -> Option<&rayon::ThreadPool> {
         let worthwhile = files >= PARALLEL_FILES || bytes >= PARALLEL_BYTES;
         if worthwhile { self.pool() } else { None }
+    }
+
+    /// Does something on the threads that read, unless nobody wants it any more.
+    fn start<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Self) -> Result<T> + Send + 'static,
+    ) -> Pending<T> {
+        let Some(pool) = self.pool() else {
+            return Pending::ready(work(self));
+        };
+        let (answer, pending) = Pending::channel();
+        let storage = self.clone();
+        pool.spawn(move || {
+            if answer.is_wanted() {
+                answer.send(work(&storage));
+            }
+        });
+        pending
     }
 
     /// Reads ranges of one file; the results are in their order.
@@ -380,17 +397,16 @@ impl Storage for LocalStorage {
         }))
     }
 
+    fn start_list(&self, dirs: Vec<StorePath>) -> PendingList {
+        self.start(move |storage| storage.list_all(&dirs))
+    }
+
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
-        let Some(pool) = self.pool() else {
-            return PendingRead::ready(self.read(&requests));
-        };
-        let (sender, receiver) = sync_channel(1);
-        let storage = self.clone();
-        pool.spawn(move || {
-            // Nobody may be waiting any more, which is no error.
-            let _ = sender.send(storage.read(&requests));
-        });
-        PendingRead::new(receiver)
+        self.start(move |storage| storage.read(&requests))
+    }
+
+    fn start_read_tails(&self, paths: Vec<StorePath>, len: u64) -> PendingTails {
+        self.start(move |storage| storage.read_tails(&paths, len))
     }
 
     fn size(&self, path: &StorePath) -> Result<u64> {

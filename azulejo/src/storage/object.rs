@@ -18,8 +18,8 @@ mod upload;
 use super::io_stats::{IoCounts, IoStats};
 use super::memory::{already_exists, not_found, too_short};
 use super::{
-    Entry, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath,
-    StoreSettings, Tail, Upload,
+    Entry, ObjectReader, Pending, PendingList, PendingRead, PendingTails, ReadInto, ReadRange,
+    ReadRequest, Storage, StorePath, StoreSettings, Tail, Upload,
 };
 use crate::cancel::CancelHandle;
 use crate::error::{Error, Result};
@@ -182,8 +182,84 @@ impl ObjectStorage {
         &self,
         work: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Result<T> {
+        self.start(Ok(work)).wait()
+    }
+
+    /// Starts an operation on the network's threads. It ends with an error when it is cancelled, and
+    /// is stopped when nobody waits for it any more.
+    fn start<T: Send + 'static>(
+        &self,
+        work: Result<impl Future<Output = Result<T>> + Send + 'static>,
+    ) -> Pending<T> {
+        let (work, runtime) = match work.and_then(|work| Ok((work, runtime::shared()?))) {
+            Ok(started) => started,
+            Err(error) => return Pending::ready(Err(error)),
+        };
+        let (answer, pending) = Pending::channel();
         let cancelled = Cancelled::by(&self.cancel);
-        self.shared.run(async move { cancelled.unless(work).await })
+        let task = runtime.spawn(async move { answer.send(cancelled.unless(work).await) });
+        pending
+            .timed(&self.shared.stats)
+            .with_guard(Running(task.abort_handle()))
+    }
+
+    /// The listings of folders, side by side.
+    fn listing(
+        &self,
+        dirs: Vec<StorePath>,
+    ) -> Result<impl Future<Output = Result<Vec<Vec<Entry>>>> + Send + use<>> {
+        dirs.iter().try_for_each(|dir| self.listable(dir))?;
+        let keys: Vec<Path> = dirs.iter().map(key_of).collect::<Result<_>>()?;
+        let shared = Arc::clone(&self.shared);
+        Ok(async move {
+            let mut listed = vec![Vec::new(); dirs.len()];
+            let mut tasks = JoinSet::new();
+            for (i, (dir, key)) in dirs.into_iter().zip(keys).enumerate() {
+                let shared = Arc::clone(&shared);
+                tasks.spawn(async move {
+                    let _permit = shared.gate.acquire().await;
+                    (i, shared.list(&dir, &key).await)
+                });
+            }
+            while let Some(done) = tasks.join_next().await {
+                let (i, entries) = done.map_err(|_| ended())?;
+                listed[i] = entries?;
+            }
+            Ok(listed)
+        })
+    }
+
+    /// Ranges of objects.
+    fn reading(
+        &self,
+        requests: &[ReadRequest],
+    ) -> Result<impl Future<Output = Result<Vec<Bytes>>> + Send + use<>> {
+        let plan = fetch::Plan::new(requests, &self.shared.limits)?;
+        let shared = Arc::clone(&self.shared);
+        Ok(async move { plan.fetch(&shared).await })
+    }
+
+    /// The ends of objects, side by side.
+    fn reading_tails(
+        &self,
+        paths: Vec<StorePath>,
+        len: u64,
+    ) -> Result<impl Future<Output = Result<Vec<Tail>>> + Send + use<>> {
+        let keys: Vec<Path> = paths.iter().map(object_key).collect::<Result<_>>()?;
+        let shared = Arc::clone(&self.shared);
+        Ok(async move {
+            let mut tails: Vec<Option<Tail>> = vec![None; paths.len()];
+            let mut tasks = JoinSet::new();
+            for (i, (path, key)) in paths.into_iter().zip(keys).enumerate() {
+                let shared = Arc::clone(&shared);
+                tasks.spawn(async move { (i, fetch::tail(&shared, &path, &key, len).await) });
+            }
+            while let Some(done) = tasks.join_next().await {
+                let (i, tail) = done.map_err(|_| ended())?;
+                tails[i] = Some(tail?);
+            }
+            Ok(tails.into_iter().flatten().collect())
+        })
     }
 
     fn listable(&self, dir: &StorePath) -> Result<()> {
@@ -398,25 +474,7 @@ impl Storage for ObjectStorage {
     }
 
     fn list_all(&self, dirs: &[StorePath]) -> Result<Vec<Vec<Entry>>> {
-        dirs.iter().try_for_each(|dir| self.listable(dir))?;
-        let keys: Vec<Path> = dirs.iter().map(key_of).collect::<Result<_>>()?;
-        let (shared, dirs) = (Arc::clone(&self.shared), dirs.to_vec());
-        self.run(async move {
-            let mut listed = vec![Vec::new(); dirs.len()];
-            let mut tasks = JoinSet::new();
-            for (i, (dir, key)) in dirs.into_iter().zip(keys).enumerate() {
-                let shared = Arc::clone(&shared);
-                tasks.spawn(async move {
-                    let _permit = shared.gate.acquire().await;
-                    (i, shared.list(&dir, &key).await)
-                });
-            }
-            while let Some(done) = tasks.join_next().await {
-                let (i, entries) = done.map_err(|_| ended())?;
-                listed[i] = entries?;
-            }
-            Ok(listed)
-        })
+        self.start_list(dirs.to_vec()).wait()
     }
 
     fn list_tree(&self, dir: &StorePath) -> Result<Vec<(String, Vec<Entry>)>> {
@@ -429,30 +487,14 @@ impl Storage for ObjectStorage {
         if requests.is_empty() {
             return Ok(Vec::new());
         }
-        let plan = fetch::Plan::new(requests, &self.shared.limits)?;
-        let shared = Arc::clone(&self.shared);
-        self.run(async move { plan.fetch(&shared).await })
+        self.start(self.reading(requests)).wait()
     }
 
     fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>> {
         if paths.is_empty() {
             return Ok(Vec::new());
         }
-        let keys: Vec<Path> = paths.iter().map(object_key).collect::<Result<_>>()?;
-        let (shared, paths) = (Arc::clone(&self.shared), paths.to_vec());
-        self.run(async move {
-            let mut tails: Vec<Option<Tail>> = vec![None; paths.len()];
-            let mut tasks = JoinSet::new();
-            for (i, (path, key)) in paths.into_iter().zip(keys).enumerate() {
-                let shared = Arc::clone(&shared);
-                tasks.spawn(async move { (i, fetch::tail(&shared, &path, &key, len).await) });
-            }
-            while let Some(done) = tasks.join_next().await {
-                let (i, tail) = done.map_err(|_| ended())?;
-                tails[i] = Some(tail?);
-            }
-            Ok(tails.into_iter().flatten().collect())
-        })
+        self.start_read_tails(paths.to_vec(), len).wait()
     }
 
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
@@ -510,24 +552,16 @@ impl Storage for ObjectStorage {
         }))
     }
 
+    fn start_list(&self, dirs: Vec<StorePath>) -> PendingList {
+        self.start(self.listing(dirs))
+    }
+
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
-        let started = fetch::Plan::new(&requests, &self.shared.limits)
-            .and_then(|plan| Ok((plan, runtime::shared()?)));
-        let (plan, runtime) = match started {
-            Ok(started) => started,
-            Err(error) => return PendingRead::ready(Err(error)),
-        };
-        let (sender, receiver) = sync_channel(1);
-        let shared = Arc::clone(&self.shared);
-        let cancelled = Cancelled::by(&self.cancel);
-        let task = runtime.spawn(async move {
-            // Nobody may be waiting any more, which is no error.
-            let _ = sender.send(cancelled.unless(plan.fetch(&shared)).await);
-        });
-        let running = Running(task.abort_handle());
-        PendingRead::new(receiver)
-            .timed(&self.shared.stats)
-            .stopped_by(move || drop(running))
+        self.start(self.reading(&requests))
+    }
+
+    fn start_read_tails(&self, paths: Vec<StorePath>, len: u64) -> PendingTails {
+        self.start(self.reading_tails(paths, len))
     }
 
     fn size(&self, path: &StorePath) -> Result<u64> {

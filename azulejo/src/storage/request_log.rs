@@ -1,8 +1,8 @@
 //! A storage that writes down what is asked of another: the IO plan of a query as a test sees it.
 
 use super::{
-    Entry, Hold, ObjectReader, PendingRead, ReadInto, ReadRange, ReadRequest, Storage, StorePath,
-    Tail, Upload,
+    Entry, Hold, ObjectReader, PendingList, PendingRead, PendingTails, ReadInto, ReadRange,
+    ReadRequest, Storage, StorePath, Tail, Upload,
 };
 use crate::error::Result;
 use bytes::Bytes;
@@ -266,6 +266,18 @@ impl Storage for RequestLogStorage {
             inner,
             log: self.log.clone(),
         }))
+    }
+
+    fn start_list(&self, dirs: Vec<StorePath>) -> PendingList {
+        dirs.iter()
+            .for_each(|dir| self.log.push(Request::List(dir.clone())));
+        self.inner.start_list(dirs)
+    }
+
+    fn start_read_tails(&self, paths: Vec<StorePath>, len: u64) -> PendingTails {
+        self.log
+            .push_batch(paths.iter().map(|path| (path.clone(), None, len)));
+        self.inner.start_read_tails(paths, len)
     }
 
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
