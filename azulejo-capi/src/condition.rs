@@ -88,7 +88,7 @@ fn set_raw(condition: &mut Condition, raw: bool) {
             };
         }
         Condition::And(all) | Condition::Or(all) => {
-            all.iter_mut().for_each(|each| set_raw(each, raw))
+            all.iter_mut().for_each(|each| set_raw(each, raw));
         }
         Condition::Not(inner) => set_raw(inner, raw),
     }

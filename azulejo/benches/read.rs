@@ -95,7 +95,7 @@ fn unfilter(bencher: Bencher<'_, '_>, codec: &str) {
         .bench_local(|| {
             pipeline
                 .decode_tile(&ctx, black_box(&stored), &mut out, &mut scratch)
-                .unwrap()
+                .unwrap();
         });
 }
 

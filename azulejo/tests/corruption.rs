@@ -109,9 +109,9 @@ fn damaged(damage: fn(&[u8]) -> Damages<'_>) {
                     .expect("memory takes it");
                 let what = || format!("{name}: {path} damaged at {at}");
                 if attempt(&context, &what) {
-                    read += 1
+                    read += 1;
                 } else {
-                    refused += 1
+                    refused += 1;
                 }
             }
             memory

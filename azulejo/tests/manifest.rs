@@ -146,7 +146,7 @@ fn what_cannot_be_listed_is_read_by_its_manifest() {
         match without {
             Error::Unsupported(text) => assert!(text.contains(MANIFEST_FILE), "{text}"),
             Error::Storage { source, .. } => {
-                assert_eq!(source.kind(), std::io::ErrorKind::PermissionDenied)
+                assert_eq!(source.kind(), std::io::ErrorKind::PermissionDenied);
             }
             other => panic!("{other}"),
         }

@@ -384,7 +384,7 @@ fn a_folder_that_may_only_be_read() {
             match change(&faulty(&memory, Fault::ReadOnly), dense) {
                 Ok(()) => assert!(consolidated && name.starts_with("consolidate"), "{name}"),
                 Err(error) => {
-                    assert_eq!(kind(&error), ErrorKind::PermissionDenied, "{name}: {error}")
+                    assert_eq!(kind(&error), ErrorKind::PermissionDenied, "{name}: {error}");
                 }
             }
             assert!(files(&memory) == before, "{name}: a file has changed");

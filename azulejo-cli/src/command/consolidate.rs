@@ -111,7 +111,7 @@ impl Outcome {
     fn print(&self, session: &mut Session) -> Result<()> {
         match self {
             Self::Rounds(rounds) if rounds.is_empty() => {
-                session.output.note("nothing to consolidate")
+                session.output.note("nothing to consolidate");
             }
             Self::File(None) => session.output.note("nothing to consolidate"),
             Self::Rounds(rounds) => {
@@ -124,7 +124,7 @@ impl Outcome {
                     match round.new.is_empty() {
                         true => writeln!(session.output, "{old} stay: not a cell of them is left")?,
                         false => {
-                            writeln!(session.output, "{old} became {new}: {cells} cells, {bytes}")?
+                            writeln!(session.output, "{old} became {new}: {cells} cells, {bytes}")?;
                         }
                     }
                 }

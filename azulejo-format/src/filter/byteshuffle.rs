@@ -116,9 +116,9 @@ fn to_values<const N: usize, const STREAM: bool>(
             .zip(lanes)
         {
             if STREAM {
-                stream(lane, to)
+                stream(lane, to);
             } else {
-                store(lane, to)
+                store(lane, to);
             }
         }
     }

@@ -183,7 +183,7 @@ impl Filter {
                 }
             }
             Self::BitWidthReduction { max_window } | Self::PositiveDelta { max_window } => {
-                o.u32(max_window)
+                o.u32(max_window);
             }
             Self::FloatScale {
                 scale,

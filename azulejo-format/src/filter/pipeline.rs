@@ -414,7 +414,7 @@ impl Pipeline {
                     Filter::Bitshuffle => bitshuffle::decode(size, input, &mut m, target)?,
                     Filter::Xor => xor::decode(stage.datatype, input, &mut m, target)?,
                     Filter::FloatScale { .. } => {
-                        float_scale(stage).decode(input, &mut m, target)?
+                        float_scale(stage).decode(input, &mut m, target)?;
                     }
                     _ => webp(stage.filter)?.decode(input, &mut m, target)?,
                 }
@@ -671,7 +671,7 @@ impl Pipeline {
                     Filter::Bitshuffle => bitshuffle::encode(size, input, metadata_to, data_to),
                     Filter::Xor => xor::encode(datatype, input, metadata_to, data_to)?,
                     Filter::FloatScale { .. } => {
-                        float_scale(stage).encode(input, metadata_to, data_to)?
+                        float_scale(stage).encode(input, metadata_to, data_to)?;
                     }
                     _ => webp(stage.filter)?.encode(input, metadata_to, data_to)?,
                 }

@@ -179,7 +179,7 @@ pub(super) fn encode(
     match filter {
         Filter::Rle { .. } => rle::encode_strings(cells(data, offsets), &mut own, out),
         Filter::Dictionary { .. } => {
-            dictionary::encode_strings(cells(data, offsets), &mut own, out)?
+            dictionary::encode_strings(cells(data, offsets), &mut own, out)?;
         }
         _ => {
             return Err(DecodeError::filter(

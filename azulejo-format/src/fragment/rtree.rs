@@ -1,8 +1,8 @@
 //! R-trees: the boxes (MBRs) around a sparse fragment's tiles, and around groups of them.
 //!
-//! Level 0 is the root's, the last level's boxes are the tiles'. Box `i` of a level covers boxes `i
-//! * fanout` to `(i + 1) * fanout - 1` of the next. A level is kept as one buffer a dimension, so
-//! that a search compares plain arrays of one type.
+//! Level 0 is the root's, the last level's boxes are the tiles'. Box `i` of a level covers boxes
+//! `i * fanout` to `(i + 1) * fanout - 1` of the next. A level is kept as one buffer a dimension,
+//! so that a search compares plain arrays of one type.
 //!
 //! Page: *Fragment, R-Tree*.
 

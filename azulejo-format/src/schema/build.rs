@@ -447,7 +447,7 @@ impl Dimension {
                     (f32::read(&domain.end) - f32::read(&domain.start)).write(&mut bytes);
                 }
                 None if T::PHYSICAL == Physical::F64 => {
-                    (high.as_f64() - low.as_f64()).write(&mut bytes)
+                    (high.as_f64() - low.as_f64()).write(&mut bytes);
                 }
                 None => return None,
             }

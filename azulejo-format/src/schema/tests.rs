@@ -359,7 +359,7 @@ fn schemas_that_no_engine_can_work_with_are_refused_on_loading() {
     let mixed = |s: &mut ArraySchema| {
         s.domain
             .dimensions
-            .push(dimension("e", Datatype::Int64, 0i64, 1, 1))
+            .push(dimension("e", Datatype::Int64, 0i64, 1, 1));
     };
     assert!(r(dense, mixed).contains("type INT32"));
     assert!(r(dense, |s| s.attributes[0].datatype = Datatype::Any).contains("ANY"));
@@ -380,7 +380,7 @@ fn schemas_that_no_engine_can_work_with_are_refused_on_loading() {
             ranges: vec![Range::of(low, high)],
         };
         let schema = changed(dense, |s| {
-            s.current_domain = CurrentDomain::NdRectangle(rectangle)
+            s.current_domain = CurrentDomain::NdRectangle(rectangle);
         });
         assert!(refused(&schema, true).contains("current domain"));
     }

@@ -124,12 +124,12 @@ impl DetailFiles {
                 DetailEntry::Detail(name) => {
                     parsed
                         .files
-                        .push(NamedEntry::new(Some(folder), entry, name))
+                        .push(NamedEntry::new(Some(folder), entry, name));
                 }
                 DetailEntry::Vacuum(name) => {
                     parsed
                         .vacuums
-                        .push(NamedEntry::new(Some(folder), entry, name))
+                        .push(NamedEntry::new(Some(folder), entry, name));
                 }
                 DetailEntry::Partial | DetailEntry::Unknown => {}
             }
@@ -171,7 +171,7 @@ impl Directory {
                     committed.insert(stem(&entry.name));
                 }
                 RootEntry::LegacyVacuum(name) => {
-                    directory.vacuums.push(NamedEntry::new(None, entry, name))
+                    directory.vacuums.push(NamedEntry::new(None, entry, name));
                 }
                 RootEntry::LegacyFragmentMetadata(name) => {
                     directory

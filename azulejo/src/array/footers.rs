@@ -247,7 +247,7 @@ impl FooterReader<'_> {
                     .par_iter()
                     .zip(&mut sources)
                     .with_min_len(16)
-                    .for_each(prepare)
+                    .for_each(prepare);
             });
         }
         self.read_tails(chosen, &mut sources)?;

@@ -194,10 +194,10 @@ impl Sections {
                 put(&self.rtree, rtree);
             }
             Section::FragmentStats => {
-                put(&self.stats, FragmentStats::decode(payload, footer.slots)?)
+                put(&self.stats, FragmentStats::decode(payload, footer.slots)?);
             }
             Section::ProcessedConditions => {
-                put(&self.conditions, ProcessedConditions::decode(payload)?)
+                put(&self.conditions, ProcessedConditions::decode(payload)?);
             }
             Section::TileOffsets(f) => {
                 let offsets = TileOffsets::decode(payload, size(footer.file_size(f)))?;

@@ -27,7 +27,7 @@ impl ObjectType {
                 RootEntry::LegacySchema if !entry.is_dir => return Some(Self::Array),
                 RootEntry::Folder(RootFolder::Schema) if entry.is_dir => return Some(Self::Array),
                 RootEntry::Folder(RootFolder::GroupDetails) if entry.is_dir => {
-                    found = Some(Self::Group)
+                    found = Some(Self::Group);
                 }
                 RootEntry::GroupMarker if !entry.is_dir => found = Some(Self::Group),
                 _ => {}

@@ -397,9 +397,9 @@ impl DenseReader {
                     _ => false,
                 };
                 if takes {
-                    taken.push(slot.copies)
+                    taken.push(slot.copies);
                 } else {
-                    left.push(slot)
+                    left.push(slot);
                 }
             }
             batch.slots = left;
@@ -666,9 +666,9 @@ fn align(plan: &DensePlan, dimension: usize, positions: Range<u64>) -> u64 {
     while low < high {
         let middle = low + (high - low) / 2;
         if tile(middle) < last {
-            low = middle + 1
+            low = middle + 1;
         } else {
-            high = middle
+            high = middle;
         }
     }
     low
@@ -695,9 +695,9 @@ fn tile_at(plan: &DensePlan, at: &[u64]) -> (PositionBox, Option<Vec<u64>>) {
         while low < high {
             let middle = low + (high - low) / 2;
             if selection.offset_at(middle) / extent <= tile {
-                low = middle + 1
+                low = middle + 1;
             } else {
-                high = middle
+                high = middle;
             }
         }
         low

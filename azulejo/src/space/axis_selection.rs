@@ -121,7 +121,7 @@ impl AxisSelection {
                 (run.step, run.count) = (first - run.start, 2);
             }
             Some(run) if count == 1 && run.last().checked_add(run.step) == Some(first) => {
-                run.count += 1
+                run.count += 1;
             }
             _ => self.runs.push(Run {
                 start: first,

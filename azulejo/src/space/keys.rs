@@ -751,7 +751,7 @@ fn pack_column<W: Word>(
         Source::Implied => {}
         Source::Hilbert(positions) => given(out, positions.get(t), first, bits),
         Source::Text { ranks, .. } | Source::Fold { ranks, .. } => {
-            given(out, ranks.get(t), first, bits)
+            given(out, ranks.get(t), first, bits);
         }
     }
 }

@@ -520,7 +520,7 @@ mod tests {
         (0..20).for_each(|i| {
             storage
                 .put(&path(i), Bytes::from(vec![i as u8; 1000]))
-                .unwrap()
+                .unwrap();
         });
         for i in 0..20 {
             read(&storage, &path(i), ReadRange::All);

@@ -266,9 +266,9 @@ impl FieldTiles {
                 (&mut self.maxs, &summary.max),
             ] {
                 if nothing {
-                    push_zeros(bounds, nothing_len)
+                    push_zeros(bounds, nothing_len);
                 } else {
-                    push(bounds, value)
+                    push(bounds, value);
                 }
             }
         }

@@ -87,7 +87,7 @@ fn measure_all(stage: &Stage, peer: &mut Peer, options: &Options) -> Outcome {
         stage.proxy.plan(Plan {
             latency: LATENCY,
             ..Plan::default()
-        })
+        });
     };
     for fragments in SIZES {
         let mut runs: Vec<(Vec<Measured>, Vec<Measured>)> = Vec::new();

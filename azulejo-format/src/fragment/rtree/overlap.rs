@@ -129,7 +129,7 @@ impl RangeSet {
                 match &reach {
                     Some(None) => *end = None,
                     Some(Some(far)) if end.as_ref().is_some_and(|end| end < far) => {
-                        *end = Some(far.clone())
+                        *end = Some(far.clone());
                     }
                     Some(Some(_)) | None => {}
                 }

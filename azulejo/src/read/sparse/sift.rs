@@ -60,9 +60,9 @@ pub(super) fn next_bound(
     while low < high {
         let middle = low + (high - low).div_ceil(2);
         if below(middle) <= target as f64 {
-            low = middle
+            low = middle;
         } else {
-            high = middle - 1
+            high = middle - 1;
         }
     }
     Some(CellBound::at(low))

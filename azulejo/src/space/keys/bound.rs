@@ -61,7 +61,7 @@ fn pack_bound<'b>(
         };
         let next = |packing: &mut Packing, place: Place| match place {
             Place::At(value) if value <= most => {
-                packing.value = append(packing.value, column.bits, value)
+                packing.value = append(packing.value, column.bits, value);
             }
             Place::Before(value) if value <= most => {
                 packing.value = append(packing.value, column.bits, value);

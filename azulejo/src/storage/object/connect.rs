@@ -350,7 +350,7 @@ fn s3(family: &Family<'_>, bucket: &str, stats: &IoStats, secrets: &mut Secrets)
     match family.get("sse") {
         None => {}
         Some("aes256") => {
-            builder = builder.with_config("aws_server_side_encryption".parse()?, "AES256")
+            builder = builder.with_config("aws_server_side_encryption".parse()?, "AES256");
         }
         Some("kms") => {
             builder =
