@@ -1,38 +1,25 @@
 //! Reading: from a selection to batches of cells.
 
 pub mod aggregate;
-mod ahead;
-mod assemble;
-mod bands;
-mod batch;
 mod bind;
-mod chunk_walk;
+mod decode;
 mod dense;
 mod fetch;
-mod fit;
-mod fixed;
 mod gather;
-mod merge;
-mod paint;
-mod plan;
-mod point_batch;
-mod scatter;
-mod select;
-pub(crate) mod sparse;
-mod unfilter;
-mod unmet;
-mod var;
+mod output;
+mod prefetch;
+mod sparse;
+mod tile_statistics;
 
 pub use crate::buffer_pool::{BufferPool, PoolBuffer};
 pub use crate::column::Tile;
+pub use decode::{Cells, TileRequest, load_tiles};
 pub use gather::{FillCell, gather_slabs};
-pub use unfilter::{Cells, TileRequest, load_tiles};
 
 use crate::array::Array;
 use crate::column::{ColumnMut, ColumnSet, ColumnType};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::space::copy;
 use crate::space::{Layout, Subarray};
 use azulejo_format::condition::Condition;
 use azulejo_format::fragment::Field;
@@ -47,7 +34,7 @@ const BATCH_BYTES: u64 = 64 << 20;
 /// Batches of which a caller's buffers may not take all at once cost about this, where reads are
 /// cheap: what does not fit is held until the caller has room again, and what fits is copied while
 /// it is in a cache.
-const HELD_BYTES: u64 = 16 << 20;
+const CALLER_BATCH_BYTES: u64 = 16 << 20;
 
 /// What to read.
 ///
@@ -199,14 +186,14 @@ pub struct PartBytes {
 pub struct Reader {
     context: Context,
     options: BoundOptions,
-    source: Source,
+    source: ArrayReader,
     /// Cells that a caller's buffers had no room for, and how many of them are done.
     rest: Option<(ColumnSet, usize)>,
 }
 
 /// The two ways to plan and to merge.
 #[derive(Debug)]
-enum Source {
+enum ArrayReader {
     Dense(Box<DenseReader>),
     Sparse(Box<SparseReader>),
     /// An error came: nothing follows it.
@@ -221,9 +208,9 @@ impl Reader {
 
     fn of_bound(array: &Array, options: BoundOptions) -> Result<Self> {
         let source = if array.schema().is_dense() {
-            Source::Dense(Box::new(DenseReader::new(array, &options)?))
+            ArrayReader::Dense(Box::new(DenseReader::new(array, &options)?))
         } else {
-            Source::Sparse(Box::new(SparseReader::new(array, &options)?))
+            ArrayReader::Sparse(Box::new(SparseReader::new(array, &options)?))
         };
         Ok(Self {
             context: array.context().clone(),
@@ -269,9 +256,9 @@ impl Reader {
     /// All that is left, in one piece. Besides the result it holds what one batch needs.
     pub fn read_all(mut self) -> Result<ColumnSet> {
         match &mut self.source {
-            Source::Dense(reader) => reader.prefer_few_batches(),
-            Source::Sparse(reader) => reader.prefer_few_batches(),
-            Source::Ended => {}
+            ArrayReader::Dense(reader) => reader.prefer_few_batches(),
+            ArrayReader::Sparse(reader) => reader.prefer_few_batches(),
+            ArrayReader::Ended => {}
         }
         let mut batches = Vec::new();
         while let Some(batch) = self.next_batch()? {
@@ -302,17 +289,17 @@ impl Reader {
         loop {
             if self.rest.is_none()
                 && !self.options.matching_only
-                && let Source::Dense(reader) = &mut self.source
+                && let ArrayReader::Dense(reader) = &mut self.source
                 && reader.is_fixed()
             {
-                let room = fit::room_of(&self.options.fields, columns);
+                let room = output::copy::room_of(&self.options.fields, columns);
                 if reader.is_done() || (room <= progress.cells && progress.cells > 0) {
                     progress.complete = reader.is_done();
                     return Ok(progress);
                 }
                 if room > progress.cells {
                     if let Err(error) = reader.read_fixed(columns, room, &mut progress) {
-                        self.source = Source::Ended;
+                        self.source = ArrayReader::Ended;
                         return Err(error);
                     }
                     continue;
@@ -329,7 +316,7 @@ impl Reader {
                     }
                 },
             };
-            let copied = fit::copy(&self.context, &batch, done, columns, &mut progress);
+            let copied = output::copy::copy(&self.context, &batch, done, columns, &mut progress);
             let left = done + copied.cells < batch.cell_num;
             if left {
                 self.rest = Some((batch, done + copied.cells));
@@ -348,17 +335,17 @@ impl Reader {
         progress: &mut Progress,
     ) -> Result<Option<Batch>> {
         let reader = match &mut self.source {
-            Source::Sparse(reader) => reader,
-            Source::Dense(reader) => {
+            ArrayReader::Sparse(reader) => reader,
+            ArrayReader::Dense(reader) => {
                 reader.prefer_small_batches();
                 return Ok(self.next_batch()?.map(Batch::Columns));
             }
-            Source::Ended => return Ok(None),
+            ArrayReader::Ended => return Ok(None),
         };
-        let room = fit::room_of(&self.options.fields, columns);
+        let room = output::copy::room_of(&self.options.fields, columns);
         let batch = reader.next_into(columns, room, progress);
         if batch.is_err() {
-            self.source = Source::Ended;
+            self.source = ArrayReader::Ended;
         }
         batch
     }
@@ -369,13 +356,13 @@ impl Reader {
             return Ok(Some(batch.slice(done..batch.cell_num)));
         }
         let batch = match &mut self.source {
-            Source::Dense(reader) if self.options.matching_only => reader.next_matching(),
-            Source::Dense(reader) => reader.next_batch(),
-            Source::Sparse(reader) => reader.next_batch(),
-            Source::Ended => Ok(None),
+            ArrayReader::Dense(reader) if self.options.matching_only => reader.next_matching(),
+            ArrayReader::Dense(reader) => reader.next_batch(),
+            ArrayReader::Sparse(reader) => reader.next_batch(),
+            ArrayReader::Ended => Ok(None),
         };
         if batch.is_err() {
-            self.source = Source::Ended;
+            self.source = ArrayReader::Ended;
         }
         batch
     }

@@ -8,7 +8,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::read::{BufferPool, Cells, Tile, TileRequest, load_tiles};
 use crate::space::cell_order::CellOrder;
-use crate::space::keys::{self, KeyTile, Keys, Picked, Word};
+use crate::space::keys::{self, KeyTile, Keys, RowSelection, Word};
 use crate::space::tile_grid::TileGrid;
 use crate::space::{FragmentGrid, Layout};
 use crate::write::stats::{StatsKind, TileSummary, summarize};
@@ -309,7 +309,7 @@ impl<'a> Order<'a> {
         tiles.extend(
             (0..count).map(|t| columns.iter().filter_map(|column| column.get(t)).collect()),
         );
-        let picked: Vec<Picked> = tiles
+        let picked: Vec<RowSelection> = tiles
             .iter()
             .enumerate()
             .map(|(i, tile)| {
@@ -317,8 +317,8 @@ impl<'a> Order<'a> {
                     .first()
                     .map_or(0, |tile| u32::try_from(tile.cell_num).unwrap_or(u32::MAX));
                 match (i, &self.before) {
-                    (0, Some(_)) => Picked::List(vec![cells.saturating_sub(1)]),
-                    _ => Picked::All(cells),
+                    (0, Some(_)) => RowSelection::List(vec![cells.saturating_sub(1)]),
+                    _ => RowSelection::All(cells),
                 }
             })
             .collect();
@@ -328,7 +328,7 @@ impl<'a> Order<'a> {
                 let coordinates: Vec<FieldView<'_>> = tile.iter().map(|tile| tile.view()).collect();
                 KeyTile {
                     coordinates,
-                    picked,
+                    rows: picked,
                     slot,
                 }
             })

@@ -1,27 +1,37 @@
 //! Reading dense arrays: batch after batch, each a contiguous piece of the result.
 
-use super::ahead::Ahead;
-use super::assemble::Assembler;
-use super::batch::Cutter;
-use super::copy::fill_cells;
+mod assemble;
+mod bands;
+mod chunk_walk;
+mod cut;
+mod mask;
+mod plan;
+mod points;
+mod scatter;
+mod sparse_fragments;
+
 use super::fetch::preload_indices;
-use super::paint::{SparseSource, paint};
-use super::plan::{BatchPlan, DensePlan, PositionBox, Source};
-use super::point_batch::point_batch;
-use super::sparse::field_stats;
-use super::var::FieldOut;
-use super::{BoundField, BoundOptions, HELD_BYTES, Progress, bind};
+use super::output::var::FieldOut;
+use super::prefetch::Prefetch;
+use super::tile_statistics::field_stats;
+use super::{BoundField, BoundOptions, CALLER_BATCH_BYTES, Progress, bind};
 use crate::array::{Array, Fragment};
 use crate::buffer_pool::BufferPool;
 use crate::cancel::Operation;
 use crate::column::{ColumnMut, ColumnSet};
 use crate::condition::{BoundCondition, Tri};
 use crate::error::{Error, Result};
+use crate::space::copy::fill_cells;
 use crate::space::{
     AxisSelection, FragmentGrid, Layout, Points, Subarray, TileGrid, dimension_order,
 };
+use assemble::Assembler;
 use azulejo_format::DecodeError;
 use azulejo_format::fragment::{Field, Section};
+use cut::Cutter;
+use plan::{BatchPlan, DenseFragment, DensePlan, PositionBox};
+use points::point_batch;
+use sparse_fragments::{SparseFragment, overlay};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -66,15 +76,15 @@ impl DenseCondition {
     /// Makes cells of tiles of which none can meet the condition into cells that no fragment has:
     /// they read the same, and the tiles are not read.
     fn prune(&self, array: &Array, batch: &mut BatchPlan) -> Result<()> {
-        let mut left = Vec::with_capacity(batch.slots.len());
-        for slot in std::mem::take(&mut batch.slots) {
-            if self.excludes(array, slot.fragment, slot.tile)? {
-                batch.fills.append(&batch.copies, slot.copies);
+        let mut left = Vec::with_capacity(batch.tasks.len());
+        for task in std::mem::take(&mut batch.tasks) {
+            if self.excludes(array, task.fragment, task.tile)? {
+                batch.fills.append(&batch.copies, task.copies);
             } else {
-                left.push(slot);
+                left.push(task);
             }
         }
-        batch.slots = left;
+        batch.tasks = left;
         Ok(())
     }
 
@@ -106,7 +116,7 @@ pub(crate) struct DenseReader {
     condition: Option<DenseCondition>,
     plan: DensePlan,
     /// Sparse fragments, which early versions could write to dense arrays; oldest first.
-    sparse: Vec<SparseSource>,
+    sparse: Vec<SparseFragment>,
     walk: Walk,
     /// Dimensions from slowest to fastest, in the result (in a tile, for global order).
     order: Vec<usize>,
@@ -118,7 +128,7 @@ pub(crate) struct DenseReader {
     /// cells: then they are small where that costs nothing.
     held: bool,
     /// Tiles that were asked for before they are needed.
-    ahead: Option<Ahead>,
+    prefetch: Option<Prefetch>,
     /// The read, which can be cancelled.
     operation: Operation,
     /// The next batch, if its tiles were asked for already, and what was left to read before it was
@@ -223,12 +233,12 @@ impl DenseReader {
             if fragment.is_dense() {
                 let grid = FragmentGrid::new(&plan.grid, bounds)
                     .ok_or_else(|| damaged("it has too many tiles"))?;
-                plan.sources.push(Source {
+                plan.sources.push(DenseFragment {
                     fragment: index,
                     grid,
                 });
             } else {
-                sparse.push(SparseSource {
+                sparse.push(SparseFragment {
                     fragment: index,
                     bounds,
                 });
@@ -302,7 +312,7 @@ impl DenseReader {
             budget,
             batch_bytes,
             held: false,
-            ahead: Ahead::of(array),
+            prefetch: Prefetch::of(array),
             operation: array.context().begin(),
             planned: None,
         })
@@ -316,7 +326,7 @@ impl DenseReader {
 
     /// Lets batches be small, for a caller who copies them to where there may be little room.
     pub(crate) fn prefer_small_batches(&mut self) {
-        self.held = self.ahead.is_none();
+        self.held = self.prefetch.is_none();
     }
 
     /// Cells of a batch for the caller to keep.
@@ -338,14 +348,14 @@ impl DenseReader {
                 None => return Ok(None),
             },
         };
-        self.read_ahead(&plan)?;
+        self.start_reads(&plan)?;
         self.assembler().columns(&plan).map(Some)
     }
 
     /// Asks for the tiles of a batch, and then for those of the one after it.
-    fn read_ahead(&mut self, plan: &BatchPlan) -> Result<()> {
+    fn start_reads(&mut self, plan: &BatchPlan) -> Result<()> {
         // Cells of sparse fragments are looked at when a batch is planned.
-        if self.ahead.is_none() || !self.sparse.is_empty() {
+        if self.prefetch.is_none() || !self.sparse.is_empty() {
             return Ok(());
         }
         self.assembler().start(plan)?;
@@ -381,30 +391,30 @@ impl DenseReader {
             && self.plan.selection.iter().all(AxisSelection::is_ascending);
         let mut taken = Vec::new();
         if once && self.condition.is_none() {
-            let mut left = Vec::with_capacity(batch.slots.len());
-            for slot in std::mem::take(&mut batch.slots) {
-                let copies = batch.copies.get(slot.copies.clone());
+            let mut left = Vec::with_capacity(batch.tasks.len());
+            for task in std::mem::take(&mut batch.tasks) {
+                let copies = batch.copies.get(task.copies.clone());
                 let cells: usize = copies.iter().map(|copy| batch.copies.cells(copy)).sum();
                 let whole = self
                     .array
                     .fragments()
-                    .get(slot.fragment)
+                    .get(task.fragment)
                     .filter(|f| f.is_dense());
-                let takes = match (whole, usize::try_from(slot.tile)) {
+                let takes = match (whole, usize::try_from(task.tile)) {
                     (Some(fragment), Ok(tile)) if cells as u64 == tile_cells => {
                         take(fragment, tile, tile_cells)?
                     }
                     _ => false,
                 };
                 if takes {
-                    taken.push(slot.copies);
+                    taken.push(task.copies);
                 } else {
-                    left.push(slot);
+                    left.push(task);
                 }
             }
-            batch.slots = left;
+            batch.tasks = left;
         }
-        if batch.slots.is_empty() {
+        if batch.tasks.is_empty() {
             return Ok(Some((ColumnSet::default(), Vec::new())));
         }
         let mut mask = vec![1; batch.cells];
@@ -419,9 +429,9 @@ impl DenseReader {
             )?;
         }
         fill_cells(&batch.fills, batch.fills.all(), &[0], &mut mask, &all)?;
-        let (columns, met) = self.assembler().unmasked(&batch)?;
-        for (mask, met) in mask.iter_mut().zip(met.into_iter().flatten()) {
-            *mask &= met;
+        let (columns, matching) = self.assembler().unmasked(&batch)?;
+        for (mask, matches) in mask.iter_mut().zip(matching.into_iter().flatten()) {
+            *mask &= matches;
         }
         if let Some(order) = &batch.order {
             let mask = order
@@ -492,7 +502,7 @@ impl DenseReader {
             condition: self.condition.as_ref(),
             pool: &self.pool,
             tile_bytes: self.budget / 4,
-            ahead: self.ahead.as_ref(),
+            prefetch: self.prefetch.as_ref(),
             operation: &self.operation,
         }
     }
@@ -515,7 +525,7 @@ impl DenseReader {
             held,
             ..
         } = self;
-        let costs = Costs {
+        let costs = BatchCosts {
             array,
             fields,
             plan,
@@ -529,19 +539,19 @@ impl DenseReader {
                 if cutter.is_done() {
                     return Ok(None);
                 }
-                let cut = |costs: &Costs<'_>, cutter: &mut Cutter| {
+                let cut = |costs: &BatchCosts<'_>, cutter: &mut Cutter| {
                     let mut fits = |piece: &PositionBox| costs.plan(piece, order, 0, 0);
                     cutter.next(max_cells.min(costs.max_cells()), &mut fits, &|d, r| {
                         align(plan, d, r)
                     })
                 };
                 let mut small = None;
-                for budget in HELD_SCALES
-                    .map(|scale| scale * HELD_BYTES)
+                for budget in CALLER_BATCH_SCALES
+                    .map(|scale| scale * CALLER_BATCH_BYTES)
                     .into_iter()
                     .filter(|_| *held)
                 {
-                    let costs = Costs {
+                    let costs = BatchCosts {
                         budget: budget.min(costs.budget),
                         ..costs
                     };
@@ -587,7 +597,7 @@ impl DenseReader {
                         None if whole_tile => return Err(costs.too_small()),
                         _ => break,
                     }
-                    let enough = *held && spent >= HELD_BYTES;
+                    let enough = *held && spent >= CALLER_BATCH_BYTES;
                     if !cutter.is_done() || enough || batch.cells as u64 >= GLOBAL_BATCH_CELLS {
                         break;
                     }
@@ -618,7 +628,7 @@ impl DenseReader {
             }
         };
         if !sparse.is_empty() {
-            batch = paint(array, plan, sparse, batch, &self.pool)?;
+            batch = overlay(array, plan, sparse, batch, &self.pool)?;
         }
         if let Some(condition) = condition {
             condition.prune(array, &mut batch)?;
@@ -628,7 +638,7 @@ impl DenseReader {
 }
 
 /// Where a small batch would cut tiles, it may be so many times as large.
-const HELD_SCALES: [u64; 3] = [1, 2, 4];
+const CALLER_BATCH_SCALES: [u64; 3] = [1, 2, 4];
 
 /// Enough cells for a batch in global order: more would not be read faster.
 const GLOBAL_BATCH_CELLS: u64 = 1 << 24;
@@ -716,24 +726,24 @@ fn tile_at(plan: &DensePlan, at: &[u64]) -> (PositionBox, Option<Vec<u64>>) {
 
 /// What batches cost in memory.
 #[derive(Clone, Copy)]
-struct Costs<'a> {
+struct BatchCosts<'a> {
     array: &'a Array,
     fields: &'a [BoundField],
     plan: &'a DensePlan,
     budget: u64,
-    /// Whether cells are painted one by one.
+    /// Whether cells are laid over a plan one by one.
     sparse: bool,
     /// Whether there is a condition.
     masked: bool,
 }
 
-impl Costs<'_> {
+impl BatchCosts<'_> {
     /// Bytes of a result's cell, values of var-length cells apart.
     fn cell_bytes(&self) -> u64 {
-        let painted = if self.sparse { 32 } else { 0 };
+        let overlaid = if self.sparse { 32 } else { 0 };
         self.fields
             .iter()
-            .fold(painted + u64::from(self.masked), |sum, f| {
+            .fold(overlaid + u64::from(self.masked), |sum, f| {
                 let fixed = if f.column_type.is_var() {
                     8
                 } else {
@@ -802,8 +812,8 @@ impl Costs<'_> {
         let mut most = 0u64;
         // Of fixed-length fields at least one tile is at hand at a time.
         for field in self.fields.iter().filter(|f| !f.column_type.is_var()) {
-            for slot in &batch.slots {
-                most = most.max(slot.load_cost(self.array, field)?);
+            for task in &batch.tasks {
+                most = most.max(task.load_cost(self.array, field)?);
             }
         }
         let repeats = !self.plan.selection.iter().all(AxisSelection::is_ascending);
@@ -811,16 +821,16 @@ impl Costs<'_> {
             let mut loaded = 0u64;
             let fill = field.fill.bytes.len() as u64;
             cost = cost.saturating_add(fill.saturating_mul(cells));
-            for slot in &batch.slots {
-                loaded = loaded.saturating_add(slot.load_cost(self.array, field)?);
-                let Some(found) = field_in(self.array, slot.fragment, field) else {
+            for task in &batch.tasks {
+                loaded = loaded.saturating_add(task.load_cost(self.array, field)?);
+                let Some(found) = field_in(self.array, task.fragment, field) else {
                     continue;
                 };
-                let Some(fragment) = self.array.fragments().get(slot.fragment) else {
+                let Some(fragment) = self.array.fragments().get(task.fragment) else {
                     continue;
                 };
-                let times = if repeats { slot.copies.len() as u64 } else { 1 };
-                let bytes = fragment.var_tile_size(found, slot.tile)?;
+                let times = if repeats { task.copies.len() as u64 } else { 1 };
+                let bytes = fragment.var_tile_size(found, task.tile)?;
                 cost = cost.saturating_add(bytes.saturating_mul(times));
             }
             most = most.max(loaded);

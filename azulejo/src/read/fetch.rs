@@ -1,6 +1,6 @@
 //! Stored tiles from storage: every range that a step needs, as one batch, into reused memory.
 
-use super::ahead::Ahead;
+use super::prefetch::Prefetch;
 use crate::array::{Array, short_read_is_corrupt};
 use crate::buffer_pool::{BufferPool, PoolBuffer};
 use crate::error::Result;
@@ -34,7 +34,7 @@ pub(super) struct Fetched {
 pub(super) enum FetchedBytes {
     /// Read when they were needed.
     Pool(PoolBuffer),
-    /// Read ahead.
+    /// Prefetched.
     Shared(Bytes),
 }
 
@@ -58,13 +58,13 @@ pub(super) fn stored_len(array: &Array, tile: &StoredTile) -> Result<u64> {
     Ok(range.end.saturating_sub(range.start))
 }
 
-/// Reads stored tiles as one batch, in the order given; those that were read ahead are there
+/// Reads stored tiles as one batch, in the order given; those that were prefetched are there
 /// already. The caller has checked their lengths against its budget.
 pub(super) fn fetch(
     array: &Array,
     tiles: &[StoredTile],
     pool: &BufferPool,
-    ahead: Option<&Ahead>,
+    prefetch: Option<&Prefetch>,
 ) -> Result<Vec<Fetched>> {
     let mut fetched = Vec::with_capacity(tiles.len());
     let mut offsets = Vec::with_capacity(tiles.len());
@@ -81,7 +81,7 @@ pub(super) fn fetch(
         let len = usize::try_from(len)
             .map_err(|_| crate::Error::Internal("a tile beyond memory".into()))?;
         let path = fragment.data_path(tile.field, tile.part)?;
-        let bytes = if ahead.is_some_and(|ahead| ahead.has(tile)) {
+        let bytes = if prefetch.is_some_and(|prefetch| prefetch.has(tile)) {
             early.push(i);
             FetchedBytes::Shared(Bytes::new())
         } else {
@@ -110,9 +110,10 @@ pub(super) fn fetch(
             .map_err(short_read_is_corrupt)?;
     }
     for i in early {
-        if let (Some(ahead), Some(tile), Some(fetched)) = (ahead, tiles.get(i), fetched.get_mut(i))
+        if let (Some(prefetch), Some(tile), Some(fetched)) =
+            (prefetch, tiles.get(i), fetched.get_mut(i))
         {
-            fetched.bytes = FetchedBytes::Shared(ahead.take(tile)?);
+            fetched.bytes = FetchedBytes::Shared(prefetch.take(tile)?);
         }
     }
     Ok(fetched)

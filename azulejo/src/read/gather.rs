@@ -1,8 +1,8 @@
 //! From tiles and slabs to columns: copies of whole runs, parallel over disjoint parts of the
 //! output.
 
-use super::unfilter::PARALLEL_BYTES;
-use super::var::VarOut;
+use super::decode::PARALLEL_BYTES;
+use super::output::var::VarOut;
 use crate::column::{ColumnBuffers, ColumnType, FieldView, Tile, repeat_cell};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -45,7 +45,7 @@ pub fn gather_slabs(
 ) -> Result<ColumnBuffers> {
     gather_bands(
         context,
-        &Bands::new(context, slabs, 0)?,
+        &SlabBands::new(context, slabs, 0)?,
         tiles,
         column_type,
         fill,
@@ -55,13 +55,13 @@ pub fn gather_slabs(
 /// As [`gather_slabs`].
 pub(super) fn gather_bands(
     context: &Context,
-    bands: &Bands<'_>,
+    bands: &SlabBands<'_>,
     tiles: &[Option<Arc<Tile>>],
     column_type: &ColumnType,
     fill: &FillCell,
 ) -> Result<ColumnBuffers> {
     let views: Vec<_> = tiles.iter().map(|t| t.as_ref().map(|t| t.view())).collect();
-    let source = Source {
+    let source = SlabSource {
         views: &views,
         placed: &[],
         fill,
@@ -112,13 +112,13 @@ pub(super) fn gather_bands(
 /// values have.
 pub(super) fn gather_var(
     context: &Context,
-    bands: &Bands<'_>,
+    bands: &SlabBands<'_>,
     tiles: &[Option<Arc<Tile>>],
     fill: &FillCell,
     out: VarOut<'_>,
 ) -> Result<usize> {
     let views: Vec<_> = tiles.iter().map(|t| t.as_ref().map(|t| t.view())).collect();
-    let source = Source {
+    let source = SlabSource {
         views: &views,
         placed: &[],
         fill,
@@ -140,7 +140,7 @@ pub(super) fn gather_var(
 /// [`gather_slabs`], and so are those of `bands`; `data` and `validity` have room for all cells.
 pub(super) fn gather_fixed(
     context: &Context,
-    bands: &Bands<'_>,
+    bands: &SlabBands<'_>,
     (tiles, placed): (&[Option<Arc<Tile>>], &[bool]),
     (column_type, fill): (&ColumnType, &FillCell),
     (data, validity): (&mut [u8], Option<&mut [u8]>),
@@ -156,7 +156,7 @@ pub(super) fn gather_fixed(
     }
     let bands = &bands.bands;
     let views: Vec<_> = tiles.iter().map(|t| t.as_ref().map(|t| t.view())).collect();
-    let source = Source {
+    let source = SlabSource {
         views: &views,
         placed,
         fill,
@@ -169,7 +169,7 @@ pub(super) fn gather_fixed(
 }
 
 /// Slabs whose cells one thread writes.
-struct Band<'a> {
+struct SlabBand<'a> {
     slabs: &'a [CellSlab],
     cells: usize,
 }
@@ -200,15 +200,15 @@ impl Used {
 
 /// The slabs of a batch, dealt out to threads once for all columns, and what they need of its
 /// tiles.
-pub(super) struct Bands<'a> {
-    bands: Vec<Band<'a>>,
+pub(super) struct SlabBands<'a> {
+    bands: Vec<SlabBand<'a>>,
     /// The number of cells.
     pub cells: usize,
     /// By tile.
     pub used: Vec<Used>,
 }
 
-impl<'a> Bands<'a> {
+impl<'a> SlabBands<'a> {
     /// Slabs that one thread looks at as fast as several would.
     const FEW_SLABS: usize = 16 * 1024;
     /// From so many slabs on bands have equally many: on the whole they hold as many cells.
@@ -222,7 +222,7 @@ impl<'a> Bands<'a> {
         let chunks = Self::cut(slabs);
         let count = |slabs: &'a [CellSlab], used: &mut [Used]| {
             let cells = Used::add(used, slabs);
-            Ok(Band {
+            Ok(SlabBand {
                 slabs,
                 cells: usize::try_from(cells).map_err(|_| beyond())?,
             })
@@ -236,7 +236,7 @@ impl<'a> Bands<'a> {
                 let mut used = vec![Used::default(); tiles];
                 Ok((count(slabs, &mut used)?, used))
             })?;
-            let add = |(band, more): (Band<'a>, Vec<Used>)| {
+            let add = |(band, more): (SlabBand<'a>, Vec<Used>)| {
                 for (sum, more) in used.iter_mut().zip(more) {
                     sum.cells += more.cells;
                     sum.slabs += more.slabs;
@@ -314,7 +314,7 @@ pub(super) fn each<I: Send, R: Send>(
 }
 
 /// The cells that slabs point to.
-struct Source<'a> {
+struct SlabSource<'a> {
     views: &'a [Option<FieldView<'a>>],
     /// Tiles whose cells are in place.
     placed: &'a [bool],
@@ -326,7 +326,7 @@ fn lacking() -> Error {
     Error::Internal("a slab names cells that its tile has not".into())
 }
 
-impl<'a> Source<'a> {
+impl<'a> SlabSource<'a> {
     /// The tile of a slab; `None` for fill values.
     fn view(&self, slab: &CellSlab) -> Result<Option<&FieldView<'a>>> {
         if slab.tile == CellSlab::FILL {
@@ -421,7 +421,12 @@ impl<'a> Source<'a> {
     }
 
     /// Writes the validity of the cells of bands.
-    fn validity_bands(&self, context: &Context, bands: &[Band<'_>], out: &mut [u8]) -> Result<()> {
+    fn validity_bands(
+        &self,
+        context: &Context,
+        bands: &[SlabBand<'_>],
+        out: &mut [u8],
+    ) -> Result<()> {
         let pieces = split(out, bands.iter().map(|band| band.cells));
         each(
             context,
@@ -432,7 +437,7 @@ impl<'a> Source<'a> {
     }
 
     /// Writes the cells of bands, which are of fixed length.
-    fn fixed_bands(&self, context: &Context, bands: &[Band<'_>], out: &mut [u8]) -> Result<()> {
+    fn fixed_bands(&self, context: &Context, bands: &[SlabBand<'_>], out: &mut [u8]) -> Result<()> {
         let pieces = split(out, bands.iter().map(|band| band.cells * self.cell_size));
         each(
             context,
@@ -443,7 +448,7 @@ impl<'a> Source<'a> {
     }
 
     /// Bytes of the values of each band.
-    fn var_sums(&self, context: &Context, bands: &[Band<'_>]) -> Result<Vec<u64>> {
+    fn var_sums(&self, context: &Context, bands: &[SlabBand<'_>]) -> Result<Vec<u64>> {
         each(context, bands.iter().collect(), |band| {
             self.var_bytes(band.slabs)
         })
@@ -454,7 +459,7 @@ impl<'a> Source<'a> {
     fn var_bands(
         &self,
         context: &Context,
-        bands: &[Band<'_>],
+        bands: &[SlabBand<'_>],
         sums: &[u64],
         (data, starts, mut base): (&mut [u8], &mut [u64], u64),
     ) -> Result<()> {

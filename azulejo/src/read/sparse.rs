@@ -2,15 +2,15 @@
 
 mod batch;
 mod columns;
+mod external_merge;
 mod history;
-mod kept;
-pub(crate) use crate::space::keys;
+mod merge;
 mod plan;
-mod prune;
 mod query;
-mod sift;
+mod selection;
+mod tiles;
 
-use super::{BoundOptions, BufferPool, HELD_BYTES, Progress};
+use super::{BoundOptions, BufferPool, CALLER_BATCH_BYTES, Progress};
 use crate::array::{Array, Fragment};
 use crate::column::{ColumnMut, ColumnSet};
 use crate::error::{Error, Result};
@@ -18,9 +18,8 @@ use crate::space::cell_order::{CellBound, DimensionOrder};
 use batch::Portion;
 pub(crate) use columns::Batch;
 use columns::Output;
-use plan::{Cluster, Plan, PlannedTile};
-pub(super) use prune::field_stats;
-use query::{FragmentQuery, Query};
+use plan::{Cluster, PlannedTile, SparsePlan};
+use query::{FragmentQuery, SparseQuery};
 
 /// Cells in one batch, however small they are.
 const MAX_CELLS: u64 = 1 << 30;
@@ -31,26 +30,26 @@ const PART_BYTES: u64 = 32 << 20;
 /// One tile in so many may be needed by two parts; more where these are small, as they stay in
 /// memory between.
 const PART_SHARE: usize = 10;
-const PART_SHARE_KEPT: usize = 5;
+const PART_SHARE_CACHED: usize = 5;
 
 /// Where parts would share too many tiles, they may be so many times as large.
 const PART_SCALES: [u64; 3] = [1, 2, 4];
 
 /// Parts smaller than this many bytes are not cut again.
-const MIN_SIFT: u64 = 1024;
+const MIN_PART_BYTES: u64 = 1024;
 
 /// A sparse read under way.
 #[derive(Debug)]
 pub(crate) struct SparseReader {
-    query: Query,
-    plan: Plan,
+    query: SparseQuery,
+    plan: SparsePlan,
     pool: BufferPool,
     /// The next cluster.
     next: usize,
     /// Where to continue in that cluster.
     from: Option<CellBound>,
     /// Bytes of cells to sift out of tiles at a time.
-    sift_target: u64,
+    part_target: u64,
     /// A batch takes no more tiles than cost this, unless one cluster needs them.
     batch_bytes: u64,
 }
@@ -58,17 +57,17 @@ pub(crate) struct SparseReader {
 impl SparseReader {
     /// Plans the read of a sparse array; reads nothing but metadata.
     pub(crate) fn new(array: &Array, options: &BoundOptions) -> Result<Self> {
-        let query = Query::new(array, options)?;
-        let plan = Plan::new(&query)?;
+        let query = SparseQuery::new(array, options)?;
+        let plan = SparsePlan::new(&query)?;
         let pool = array.context().buffers().with_load_limit(query.budget);
-        let sift_target = query.budget / 4;
+        let part_target = query.budget / 4;
         Ok(Self {
             query,
             plan,
             pool,
             next: 0,
             from: None,
-            sift_target,
+            part_target,
             batch_bytes: super::BATCH_BYTES,
         })
     }
@@ -82,8 +81,8 @@ impl SparseReader {
     /// Lets batches be small, for a caller who is done with one before the next; where reads are
     /// cheap.
     pub(crate) fn prefer_small_batches(&mut self) {
-        if self.query.ahead.is_none() {
-            self.batch_bytes = HELD_BYTES;
+        if self.query.prefetch.is_none() {
+            self.batch_bytes = CALLER_BATCH_BYTES;
         }
     }
 
@@ -108,7 +107,7 @@ impl SparseReader {
             self.query.operation.check()?;
             let first = self.next == 0 && self.from.is_none();
             // Cells that the next batch may have where it is not a small one.
-            let most = if columns.is_empty() || self.query.ahead.is_some() {
+            let most = if columns.is_empty() || self.query.prefetch.is_some() {
                 u64::MAX
             } else if self
                 .query
@@ -132,7 +131,7 @@ impl SparseReader {
             self.start_reads(&step, ahead);
             let several = !first || step.next < self.plan.clusters.len();
             let read = match step.portions.as_slice() {
-                [portion] if step.sift => sift::read(&self.query, &self.pool, portion)
+                [portion] if step.sift => external_merge::read(&self.query, &self.pool, portion)
                     .map(|(set, cut)| (set.map(Batch::Columns), cut)),
                 portions => {
                     let output = match room {
@@ -150,8 +149,8 @@ impl SparseReader {
             };
             let (cells, cut) = match read {
                 // The bounds of tiles promised fewer cells than there are: try a smaller part.
-                Err(Error::Budget { .. }) if step.sift && self.sift_target > MIN_SIFT => {
-                    self.sift_target /= 4;
+                Err(Error::Budget { .. }) if step.sift && self.part_target > MIN_PART_BYTES => {
+                    self.part_target /= 4;
                     continue;
                 }
                 read => read?,
@@ -208,7 +207,7 @@ impl SparseReader {
         let of = self.query.fragments.get(tile.part)?;
         let untouched = tile.dimensions.is_empty()
             && tile.tests.is_empty()
-            && !tile.none_kept
+            && !tile.no_results
             && of.within.is_none()
             && of.deleted_until.is_none();
         // A tile alone in its cluster needs keys for its order only, unless cells have versions.
@@ -219,7 +218,7 @@ impl SparseReader {
     }
 
     /// Bytes that may be read ahead of their use while a step is taken.
-    fn room(&self, step: &Step<'_>) -> u64 {
+    fn room(&self, step: &SparseStep<'_>) -> u64 {
         if step.sift {
             0
         } else {
@@ -231,8 +230,8 @@ impl SparseReader {
     }
 
     /// Asks for what a step needs, and then for what the one after it needs.
-    fn start_reads(&self, step: &Step<'_>, room: u64) {
-        if self.query.ahead.is_none() || step.sift {
+    fn start_reads(&self, step: &SparseStep<'_>, room: u64) {
+        if self.query.prefetch.is_none() || step.sift {
             return;
         }
         batch::start(&self.query, &step.portions, room);
@@ -249,11 +248,16 @@ impl SparseReader {
     /// Cuts a batch out of the plan, from a cluster on and a place in it: as many clusters as the
     /// budget allows, or a part of one. Batches with more than `most` cells are small if they can
     /// be.
-    fn step(&self, mut next: usize, mut from: Option<CellBound>, most: u64) -> Result<Step<'_>> {
+    fn step(
+        &self,
+        mut next: usize,
+        mut from: Option<CellBound>,
+        most: u64,
+    ) -> Result<SparseStep<'_>> {
         let mut portions: Vec<Portion<'_>> = Vec::new();
         let (mut cost, mut cells) = (0u64, 0u64);
         // What is read ahead takes its part.
-        let batch_bytes = match self.query.ahead {
+        let batch_bytes = match self.query.prefetch {
             Some(_) => self
                 .batch_bytes
                 .min(self.query.budget - self.query.budget / 4),
@@ -300,7 +304,7 @@ impl SparseReader {
             {
                 return Ok(step);
             }
-            if (sum > batch_bytes || (held && sum > HELD_BYTES)) && !portions.is_empty() {
+            if (sum > batch_bytes || (held && sum > CALLER_BATCH_BYTES)) && !portions.is_empty() {
                 break;
             }
             cost += more;
@@ -323,7 +327,7 @@ impl SparseReader {
             from = None;
             next += 1;
         }
-        Ok(Step {
+        Ok(SparseStep {
             portions,
             next,
             from,
@@ -336,7 +340,7 @@ impl SparseReader {
     fn part_bytes(&self, held: bool) -> u64 {
         match self.batch_bytes {
             u64::MAX => u64::MAX,
-            _ if held => HELD_BYTES.min(self.query.budget / 8).max(1),
+            _ if held => CALLER_BATCH_BYTES.min(self.query.budget / 8).max(1),
             _ => PART_BYTES.min(self.query.budget / 8).max(1),
         }
     }
@@ -349,13 +353,13 @@ impl SparseReader {
         next: usize,
         from: Option<&CellBound>,
         held: bool,
-    ) -> Option<Step<'_>> {
+    ) -> Option<SparseStep<'_>> {
         let order = &self.query.order;
         // Strings that are not ASCII have no place among bounds: one batch takes them all, if it
         // can.
         let bounded =
             order.curve().is_none() && !order.dimensions().iter().any(DimensionOrder::is_string);
-        if !(cluster.keyed && bounded && self.query.ahead.is_none()) {
+        if !(cluster.keyed && bounded && self.query.prefetch.is_none()) {
             return None;
         }
         let tiles = self.plan.tiles.get(cluster.start..cluster.end)?;
@@ -370,8 +374,8 @@ impl SparseReader {
             let progress = from.is_none_or(|from| from < to);
             progress.then(|| (tiles.iter().filter(|tile| tile.upper >= *to).count(), to))
         };
-        let share = if kept::is_small_tile(&self.query, remaining.first()?) {
-            PART_SHARE_KEPT
+        let share = if tiles::is_small_tile(&self.query, remaining.first()?) {
+            PART_SHARE_CACHED
         } else {
             PART_SHARE
         };
@@ -405,7 +409,7 @@ impl SparseReader {
             keyed: true,
             bounds,
         }];
-        Some(Step {
+        Some(SparseStep {
             portions,
             next,
             from: Some(to.clone()),
@@ -416,7 +420,12 @@ impl SparseReader {
 
     /// The first part of a cluster that does not fit in the budget: the tiles with the lowest
     /// bounds, and of their cells those below all other tiles.
-    fn split(&self, cluster: &Cluster, next: usize, from: Option<CellBound>) -> Result<Step<'_>> {
+    fn split(
+        &self,
+        cluster: &Cluster,
+        next: usize,
+        from: Option<CellBound>,
+    ) -> Result<SparseStep<'_>> {
         let tiles = self
             .plan
             .tiles
@@ -464,7 +473,7 @@ impl SparseReader {
             bounds: (from, to.clone()),
         }];
         let next = if to.is_some() { next } else { next + 1 };
-        Ok(Step {
+        Ok(SparseStep {
             portions,
             next,
             from: to,
@@ -474,7 +483,12 @@ impl SparseReader {
     }
 
     /// The next part of a cluster too many of whose tiles overlap.
-    fn sift(&self, cluster: &Cluster, next: usize, from: Option<&CellBound>) -> Option<Step<'_>> {
+    fn sift(
+        &self,
+        cluster: &Cluster,
+        next: usize,
+        from: Option<&CellBound>,
+    ) -> Option<SparseStep<'_>> {
         let tiles = self
             .plan
             .tiles
@@ -488,13 +502,14 @@ impl SparseReader {
             return None;
         }
         // Where the tiles' bounds do not tell how far to go, the cells do.
-        let Some(to) = sift::next_bound(&self.query, &remaining, from, self.sift_target) else {
+        let Some(to) = external_merge::next_bound(&self.query, &remaining, from, self.part_target)
+        else {
             let portion = Portion {
                 tiles: remaining,
                 keyed: true,
                 bounds: (from.cloned(), None),
             };
-            return Some(Step {
+            return Some(SparseStep {
                 portions: vec![portion],
                 next: next + 1,
                 from: None,
@@ -522,7 +537,7 @@ impl SparseReader {
         } else {
             (next, Some(to))
         };
-        Some(Step {
+        Some(SparseStep {
             portions: vec![portion],
             next,
             from,
@@ -533,7 +548,7 @@ impl SparseReader {
 }
 
 /// One batch, and where the next begins.
-struct Step<'a> {
+struct SparseStep<'a> {
     portions: Vec<Portion<'a>>,
     next: usize,
     from: Option<CellBound>,

@@ -22,14 +22,14 @@ use text::rank_strings;
 
 /// Which cells of a tile take part.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Picked {
+pub(crate) enum RowSelection {
     /// The first this many: all of the tile's.
     All(u32),
     /// These, ascending.
     List(Vec<u32>),
 }
 
-impl Picked {
+impl RowSelection {
     /// Number of cells.
     pub(crate) fn len(&self) -> usize {
         match self {
@@ -57,7 +57,7 @@ impl Picked {
         let cells = flags.len();
         let mut list = vec![0; cells];
         let mut count = 0;
-        // Without a branch: whether a cell is picked is hard to foresee.
+        // Without a branch: whether a cell is taken is hard to foresee.
         for (cell, flag) in (0u32..).zip(flags) {
             if let Some(place) = list.get_mut(count) {
                 *place = cell;
@@ -119,7 +119,7 @@ pub(crate) struct KeyTile<'a> {
     /// Coordinates by dimension.
     pub(crate) coordinates: Vec<FieldView<'a>>,
     /// The cells that take part.
-    pub(crate) picked: &'a Picked,
+    pub(crate) rows: &'a RowSelection,
     /// What stands for the tile in keys; less means first among cells of equal coordinates.
     pub(crate) slot: u32,
 }
@@ -203,9 +203,9 @@ impl CellBits {
     /// Enough for these tiles.
     fn of(tiles: &[KeyTile<'_>]) -> Self {
         let slots = tiles.iter().map(|t| u64::from(t.slot)).max().unwrap_or(0);
-        let places = tiles.iter().map(|t| match t.picked {
-            Picked::All(n) => u64::from(n.saturating_sub(1)),
-            Picked::List(list) => list.last().map_or(0, |&last| u64::from(last)),
+        let places = tiles.iter().map(|t| match t.rows {
+            RowSelection::All(n) => u64::from(n.saturating_sub(1)),
+            RowSelection::List(list) => list.last().map_or(0, |&last| u64::from(last)),
         });
         Self {
             slot: width(slots),
@@ -461,18 +461,18 @@ fn extremes(
     tiles: &[KeyTile<'_>],
     split: Option<TileSplit>,
 ) -> Option<(u64, u64)> {
-    fn of_tile<T: Ordinal>(view: FieldView<'_>, picked: &Picked) -> Option<(u64, u64)> {
+    fn of_tile<T: Ordinal>(view: FieldView<'_>, rows: &RowSelection) -> Option<(u64, u64)> {
         let (mut least, mut most) = (u64::MAX, 0);
         let values = view.data.chunks_exact(T::SIZE);
-        match picked {
-            Picked::All(n) => {
+        match rows {
+            RowSelection::All(n) => {
                 for value in values.take(*n as usize) {
                     let ordinal = T::read(value).ordinal();
                     least = least.min(ordinal);
                     most = most.max(ordinal);
                 }
             }
-            Picked::List(list) => {
+            RowSelection::List(list) => {
                 for &cell in list {
                     let ordinal = value::<T>(view.data, cell as usize).ordinal();
                     least = least.min(ordinal);
@@ -484,17 +484,17 @@ fn extremes(
     }
     fn indices<T: Ordinal>(
         view: FieldView<'_>,
-        picked: &Picked,
+        rows: &RowSelection,
         split: TileSplit,
     ) -> Option<(u64, u64)> {
         // Of floats ordinals tell nothing about tiles.
         if matches!(split, TileSplit::Integer { .. })
-            && let Some(found) = split.extremes(of_tile::<T>(view, picked)?)
+            && let Some(found) = split.extremes(of_tile::<T>(view, rows)?)
         {
             return Some(found);
         }
         let (mut least, mut most) = (u64::MAX, 0);
-        picked.for_each(|_, cell| {
+        rows.for_each(|_, cell| {
             let index = split.index(value::<T>(view.data, cell));
             least = least.min(index);
             most = most.max(index);
@@ -506,9 +506,9 @@ fn extremes(
         .filter_map(|tile| {
             let view = *tile.coordinates.get(dimension)?;
             match split {
-                None => dispatch!(of.datatype.physical(), T => of_tile::<T>(view, tile.picked)),
+                None => dispatch!(of.datatype.physical(), T => of_tile::<T>(view, tile.rows)),
                 Some(split) => {
-                    dispatch!(of.datatype.physical(), T => indices::<T>(view, tile.picked, split))
+                    dispatch!(of.datatype.physical(), T => indices::<T>(view, tile.rows, split))
                 }
             }
         })
@@ -590,16 +590,18 @@ fn hilbert_positions(
         }
     }
     let of_tile = |tile: &KeyTile<'_>| {
-        let mut positions = vec![0u64; tile.picked.len()];
+        let mut positions = vec![0u64; tile.rows.len()];
         let mut columns =
             vec![vec![0u64; POSITIONS.min(positions.len())]; order.dimensions().len()];
         for (piece, out) in positions.chunks_mut(POSITIONS).enumerate() {
             let first = piece * POSITIONS;
             let dimensions = order.dimensions().iter().zip(&tile.coordinates);
             for ((of, view), buckets) in dimensions.zip(&mut columns) {
-                match tile.picked {
-                    Picked::All(_) => column(curve, of, *view, first..first + out.len(), buckets),
-                    Picked::List(list) => {
+                match tile.rows {
+                    RowSelection::All(_) => {
+                        column(curve, of, *view, first..first + out.len(), buckets)
+                    }
+                    RowSelection::List(list) => {
                         let cells = list.iter().skip(first).map(|&cell| cell as usize);
                         column(curve, of, *view, cells.take(out.len()), buckets);
                     }
@@ -620,25 +622,25 @@ fn pack<W: Word>(
     tile: &KeyTile<'_>,
     bits: Option<CellBits>,
 ) -> Vec<W> {
-    let cells = tile.picked.len();
+    let cells = tile.rows.len();
     let mut out = Vec::with_capacity(cells);
     // Block by block through all columns: what was written last is still in the fastest cache.
     while out.len() < cells {
         let first = out.len();
         out.resize(cells.min(first + BLOCK), W::default());
         let out = out.get_mut(first..).unwrap_or_default();
-        let picked = match tile.picked {
-            Picked::All(_) => Block::All(first),
-            Picked::List(list) => {
+        let rows = match tile.rows {
+            RowSelection::All(_) => Block::All(first),
+            RowSelection::List(list) => {
                 Block::List(list.get(first..first + out.len()).unwrap_or_default())
             }
         };
         for column in columns.iter().filter(|column| column.bits > 0) {
-            pack_column(order, column, t, tile, (first, &picked), out);
+            pack_column(order, column, t, tile, (first, &rows), out);
         }
         if let Some(bits) = bits {
             let slot = u64::from(tile.slot);
-            picked.for_each(out, |out, cell| {
+            rows.for_each(out, |out, cell| {
                 *out = out.append(bits.slot, slot).append(bits.place, cell as u64);
             });
         }
@@ -649,7 +651,7 @@ fn pack<W: Word>(
 /// Cells whose keys are packed at a time.
 const BLOCK: usize = if cfg!(test) { 3 } else { 512 };
 
-/// Some of the picked cells of a tile.
+/// Some of the rows cells of a tile.
 enum Block<'a> {
     /// From this one on.
     All(usize),
@@ -674,7 +676,7 @@ impl Block<'_> {
     }
 }
 
-/// Appends a column's numbers to the keys of a block, whose first is the tile's picked cell
+/// Appends a column's numbers to the keys of a block, whose first is the tile's rows cell
 /// `first`.
 fn pack_column<W: Word>(
     order: &CellOrder,
@@ -771,11 +773,11 @@ fn fold(order: &CellOrder, tiles: &[KeyTile<'_>], mut columns: Vec<Column>) -> V
     let inner = columns;
     // Combinations are packed twice: that costs less than what holding them would take of memory.
     let packed = |t: usize, tile: &KeyTile<'_>| pack::<u128>(order, &inner, t, tile, None);
-    let mut distinct = vec![0u128; tiles.iter().map(|tile| tile.picked.len()).sum()];
+    let mut distinct = vec![0u128; tiles.iter().map(|tile| tile.rows.len()).sum()];
     let mut free = distinct.as_mut_slice();
     let mut places = Vec::with_capacity(tiles.len());
     for tile in tiles {
-        let (place, later) = free.split_at_mut(tile.picked.len().min(free.len()));
+        let (place, later) = free.split_at_mut(tile.rows.len().min(free.len()));
         free = later;
         places.push(place);
     }

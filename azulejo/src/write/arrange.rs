@@ -4,7 +4,7 @@ use super::validate::describe_cell;
 use crate::column::FieldView;
 use crate::error::{Error, Result};
 use crate::space::cell_order::{CellBound, CellOrder};
-use crate::space::keys::{self, CellBits, KeyTile, Keys, Picked, Word};
+use crate::space::keys::{self, CellBits, KeyTile, Keys, RowSelection, Word};
 use azulejo_format::ArraySchema;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -64,7 +64,7 @@ fn duplicate(
 }
 
 /// Keys of cells, by run. The slot of a run counts from the first cell of the range they were
-/// picked from.
+/// taken from.
 pub(super) struct KeyedCells {
     keys: Keys,
     bits: CellBits,
@@ -84,23 +84,23 @@ impl KeyedCells {
         from: Option<&CellBound>,
         to: Option<&CellBound>,
     ) -> Result<Self> {
-        let all =
-            runs_of(&cells).map(|run| Picked::All(u32::try_from(run.len()).unwrap_or(u32::MAX)));
-        let all: Vec<Picked> = all.collect();
+        let all = runs_of(&cells)
+            .map(|run| RowSelection::All(u32::try_from(run.len()).unwrap_or(u32::MAX)));
+        let all: Vec<RowSelection> = all.collect();
         Self::build(order, dimensions, runs_of(&cells).zip(&all), from, to)
     }
 
     /// The cells of each run of [`RUN`] that a list names, by run.
-    pub(super) fn picked(
+    pub(super) fn selected(
         order: &CellOrder,
         dimensions: &[FieldView<'_>],
-        picked: &[Picked],
+        rows: &[RowSelection],
     ) -> Result<Self> {
         let cell_num = dimensions.first().map_or(0, |view| view.cell_num);
         Self::build(
             order,
             dimensions,
-            runs_of(&(0..cell_num)).zip(picked),
+            runs_of(&(0..cell_num)).zip(rows),
             None,
             None,
         )
@@ -109,13 +109,13 @@ impl KeyedCells {
     fn build<'a>(
         order: &CellOrder,
         dimensions: &[FieldView<'_>],
-        runs: impl Iterator<Item = (Range<usize>, &'a Picked)>,
+        runs: impl Iterator<Item = (Range<usize>, &'a RowSelection)>,
         from: Option<&CellBound>,
         to: Option<&CellBound>,
     ) -> Result<Self> {
         let mut tiles = Vec::new();
-        for (slot, (cells, picked)) in runs.enumerate() {
-            if picked.len() == 0 {
+        for (slot, (cells, rows)) in runs.enumerate() {
+            if rows.len() == 0 {
                 continue;
             }
             let coordinates: Option<Vec<_>> = dimensions
@@ -130,7 +130,7 @@ impl KeyedCells {
             )]
             tiles.push(KeyTile {
                 coordinates,
-                picked,
+                rows,
                 slot: slot as u32,
             });
         }
@@ -141,7 +141,7 @@ impl KeyedCells {
         })
     }
 
-    /// Brings the cells in order. [`Arrangement::AsGiven`] means as they were picked.
+    /// Brings the cells in order. [`Arrangement::AsGiven`] means as they were taken.
     ///
     /// # Errors
     /// As [`arrange`].
@@ -158,7 +158,7 @@ impl KeyedCells {
         arranged.map_err(|(first, second)| duplicate(schema, dimensions, first, second))
     }
 
-    /// The cells, ascending, as they are counted in the range they were picked from.
+    /// The cells, ascending, as they are counted in the range they were taken from.
     pub(super) fn cells(&self) -> Vec<u32> {
         fn of<W: Word>(runs: &[Vec<W>], bits: CellBits) -> Vec<u32> {
             runs.iter()

@@ -1,6 +1,6 @@
 //! Sorting with less memory than the keys of all cells take: part of the order at a time.
 //!
-//! Cells that lie between two bounds of the order are picked out of the whole write, sorted and
+//! Cells that lie between two bounds of the order are taken out of the whole write, sorted and
 //! stored; then those of the next part. The parts follow each other, so that the tiles are those
 //! that sorting all cells at once gives. Each part costs a look at every cell.
 
@@ -8,7 +8,7 @@ use super::arrange::{Arrangement, DuplicateRule, KeyedCells, RUN, RUN_BITS};
 use crate::column::FieldView;
 use crate::error::Result;
 use crate::space::cell_order::{CellBound, CellOrder};
-use crate::space::keys::Picked;
+use crate::space::keys::RowSelection;
 use azulejo_format::ArraySchema;
 
 /// Bytes that sorting takes a cell: keys of at most 16 bytes twice over, less what the first copy
@@ -88,32 +88,32 @@ impl<'a> Passes<'a> {
     pub fn next(&mut self) -> Result<Option<Vec<u32>>> {
         while let Some((from, to)) = self.left.pop() {
             let divisible = self.part.saturating_mul(TOLERANCE);
-            let (picked, count, whole) = self.pick(&from, &to, divisible)?;
+            let (rows, count, whole) = self.pick(&from, &to, divisible)?;
             if !whole {
-                if let Some(middle) = self.middle(&picked, &from) {
+                if let Some(middle) = self.middle(&rows, &from) {
                     self.left.push((middle.clone(), to));
                     self.left.push((from, middle));
                     continue;
                 }
                 // Cells of one coordinate: they stay together, whatever memory they take.
-                let (picked, count, _) = self.pick(&from, &to, usize::MAX)?;
-                return self.sorted(&picked, count).map(Some);
+                let (rows, count, _) = self.pick(&from, &to, usize::MAX)?;
+                return self.sorted(&rows, count).map(Some);
             }
             if count > 0 {
-                return self.sorted(&picked, count).map(Some);
+                return self.sorted(&rows, count).map(Some);
             }
         }
         Ok(None)
     }
 
-    fn sorted(&self, picked: &[Picked], count: usize) -> Result<Vec<u32>> {
-        let keys = KeyedCells::picked(self.order, self.dimensions, picked)?;
+    fn sorted(&self, rows: &[RowSelection], count: usize) -> Result<Vec<u32>> {
+        let keys = KeyedCells::selected(self.order, self.dimensions, rows)?;
         Ok(
             match keys.arrange(self.schema, self.dimensions, self.rule)? {
                 Arrangement::Sorted(cells) => cells,
                 Arrangement::AsGiven => {
                     let mut cells = Vec::with_capacity(count);
-                    cells.extend(cells_of(picked));
+                    cells.extend(cells_of(rows));
                     cells
                 }
             },
@@ -126,9 +126,9 @@ impl<'a> Passes<'a> {
         from: &CellBound,
         to: &CellBound,
         most: usize,
-    ) -> Result<(Vec<Picked>, usize, bool)> {
+    ) -> Result<(Vec<RowSelection>, usize, bool)> {
         let piece = (self.part / RUN).max(1) * RUN;
-        let mut picked: Vec<Picked> = Vec::with_capacity(self.cell_num.div_ceil(RUN));
+        let mut rows: Vec<RowSelection> = Vec::with_capacity(self.cell_num.div_ceil(RUN));
         let mut count = 0;
         for start in (0..self.cell_num).step_by(piece) {
             let end = self.cell_num.min(start + piece);
@@ -147,19 +147,19 @@ impl<'a> Passes<'a> {
                     *list = run.iter().map(|cell| cell & (RUN as u32 - 1)).collect();
                 }
             }
-            picked.extend(runs.into_iter().map(Picked::List));
+            rows.extend(runs.into_iter().map(RowSelection::List));
             count += keys.len();
             if count > most && end < self.cell_num {
-                return Ok((picked, count, false));
+                return Ok((rows, count, false));
             }
         }
-        Ok((picked, count, count <= most))
+        Ok((rows, count, count <= most))
     }
 
-    /// A bound that parts picked cells, all of which are at or behind `from`; `None` if they have
+    /// A bound that parts these cells, all of which are at or behind `from`; `None` if they have
     /// one coordinate.
-    fn middle(&self, picked: &[Picked], from: &CellBound) -> Option<CellBound> {
-        let cells: Vec<u32> = cells_of(picked).collect();
+    fn middle(&self, rows: &[RowSelection], from: &CellBound) -> Option<CellBound> {
+        let cells: Vec<u32> = cells_of(rows).collect();
         let sample = self.sample(cells.len(), SAMPLES, |i| {
             cells.get(i).map_or(0, |cell| *cell as usize)
         });
@@ -189,12 +189,12 @@ impl<'a> Passes<'a> {
     }
 }
 
-/// Picked cells as they are counted in the write.
-fn cells_of(picked: &[Picked]) -> impl Iterator<Item = u32> {
-    picked.iter().zip(0u32..).flat_map(|(picked, run)| {
-        let places = match picked {
-            Picked::List(list) => list.as_slice(),
-            Picked::All(_) => &[],
+/// RowSelection cells as they are counted in the write.
+fn cells_of(rows: &[RowSelection]) -> impl Iterator<Item = u32> {
+    rows.iter().zip(0u32..).flat_map(|(rows, run)| {
+        let places = match rows {
+            RowSelection::List(list) => list.as_slice(),
+            RowSelection::All(_) => &[],
         };
         places.iter().map(move |place| run << RUN_BITS | place)
     })

@@ -1,19 +1,19 @@
 //! One batch: key fields first, then masks, order, and the other fields of what is left.
 
 use super::columns::{self, Batch, Output, cells_of};
-use super::kept;
-use super::keys::{self, KeySet, KeyTile, Picked};
+use super::merge::{Duplicates, merge};
 use super::plan::PlannedTile;
-use super::query::{FragmentQuery, Query};
+use super::query::{FragmentQuery, SparseQuery};
+use super::tiles;
 use crate::array::Fragment;
 use crate::column::FieldView;
 use crate::error::{Error, Result};
+use crate::read::decode::stored_tiles;
 use crate::read::fetch::StoredTile;
-use crate::read::merge::{Duplicates, merge};
-use crate::read::unfilter::stored_tiles;
 use crate::read::{BufferPool, Cells, PoolBuffer, Tile, TileRequest};
 use crate::space::CellSlab;
 use crate::space::cell_order::CellBound;
+use crate::space::keys::{self, KeySet, KeyTile, RowSelection};
 use azulejo_format::fragment::{Field, RTree};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -32,7 +32,7 @@ pub(super) struct Portion<'a> {
 }
 
 /// A tile of a batch and what is known of its cells. Its place in the batch is its *slot*.
-pub(super) struct Slot<'a> {
+pub(super) struct BatchTile<'a> {
     pub(super) tile: &'a PlannedTile,
     pub(super) of: &'a FragmentQuery,
     pub(super) fragment: &'a Fragment,
@@ -43,16 +43,16 @@ pub(super) struct Slot<'a> {
     /// Decoded so far.
     pub(super) loaded: BTreeMap<Field, Arc<Tile>>,
     /// The cells that exist and are selected, before duplicates are gone.
-    pub(super) picked: Picked,
+    pub(super) selected: RowSelection,
     /// Which of them are results once duplicates are gone; `None`: all.
-    pub(super) kept: Option<Vec<u8>>,
+    pub(super) results: Option<Vec<u8>>,
     /// The places in the tile of the cells that are still held, if not all are: then cells are
     /// counted among these.
     pub(super) places: Option<Vec<u32>>,
 }
 
-impl<'a> Slot<'a> {
-    fn new(query: &'a Query, tile: &'a PlannedTile, portion: &Portion<'a>) -> Result<Self> {
+impl<'a> BatchTile<'a> {
+    fn new(query: &'a SparseQuery, tile: &'a PlannedTile, portion: &Portion<'a>) -> Result<Self> {
         let (from, to) = &portion.bounds;
         let shared = from.as_ref().is_some_and(|from| tile.lower < *from)
             || to.as_ref().is_some_and(|to| tile.upper >= *to);
@@ -69,8 +69,8 @@ impl<'a> Slot<'a> {
             keyed: portion.keyed,
             shared,
             loaded: BTreeMap::new(),
-            picked: Picked::All(tile.cell_num),
-            kept: None,
+            selected: RowSelection::All(tile.cell_num),
+            results: None,
             places: None,
         })
     }
@@ -94,7 +94,7 @@ impl<'a> Slot<'a> {
     }
 
     /// Fields that say which cells exist and are selected, and in which order.
-    pub(super) fn key_fields(&self, query: &Query) -> Vec<Field> {
+    pub(super) fn key_fields(&self, query: &SparseQuery) -> Vec<Field> {
         let mut fields: Vec<Field> = if self.keyed {
             (0..query.order.dimensions().len())
                 .map(Field::Dimension)
@@ -117,7 +117,7 @@ impl<'a> Slot<'a> {
 
     /// Fields that are not decoded again: besides the key fields those that
     /// [`history`](super::history) has made.
-    pub(super) fn kept_fields(&self, query: &Query) -> Vec<Field> {
+    pub(super) fn decoded_fields(&self, query: &SparseQuery) -> Vec<Field> {
         let mut fields = self.key_fields(query);
         fields.extend(query.times.then_some(Field::Timestamps));
         if query.deletions {
@@ -127,7 +127,7 @@ impl<'a> Slot<'a> {
     }
 
     /// Fields that say which cells are results.
-    fn test_fields(&self, query: &Query) -> Vec<Field> {
+    fn test_fields(&self, query: &SparseQuery) -> Vec<Field> {
         let tests = self
             .tile
             .tests
@@ -140,7 +140,7 @@ impl<'a> Slot<'a> {
         let deleted = self
             .of
             .deleted_until
-            .filter(|_| !self.tile.none_kept)
+            .filter(|_| !self.tile.no_results)
             .map(|_| Field::DeleteTimestamps);
         let stored = [Field::DeleteTimestamps, Field::DeleteConditions]
             .into_iter()
@@ -150,7 +150,7 @@ impl<'a> Slot<'a> {
 
     /// The dimension whose coordinates leave few of the tile's cells, if there is one: it is looked
     /// at before the others are read.
-    fn telling_dimension(&self, query: &Query) -> Option<usize> {
+    fn selective_dimension(&self, query: &SparseQuery) -> Option<usize> {
         if self.key_fields(query).len() < 2 {
             return None;
         }
@@ -172,43 +172,43 @@ impl<'a> Slot<'a> {
 
     /// The cells whose other coordinates are worth a look.
     fn candidates(&self) -> Cells {
-        match &self.picked {
-            Picked::List(list) if list.len() < self.tile.cell_num as usize / 4 => {
+        match &self.selected {
+            RowSelection::List(list) if list.len() < self.tile.cell_num as usize / 4 => {
                 Cells::Spans(single(list))
             }
             _ => Cells::All,
         }
     }
 
-    /// One byte a cell: whether it is picked.
-    fn picked_mask(&self) -> Vec<u8> {
-        self.picked.mask(self.tile.cell_num as usize)
+    /// One byte a cell: whether it is selected.
+    fn selected_mask(&self) -> Vec<u8> {
+        self.selected.mask(self.tile.cell_num as usize)
     }
 
     /// Picks the cells that are selected along `dimensions`.
-    fn select_along(&mut self, query: &Query, dimensions: &[usize]) -> Result<()> {
-        let picked = std::mem::replace(&mut self.picked, Picked::All(0));
-        self.picked = query.selection.pick(
+    fn select_along(&mut self, query: &SparseQuery, dimensions: &[usize]) -> Result<()> {
+        let selected = std::mem::replace(&mut self.selected, RowSelection::All(0));
+        self.selected = query.selection.select(
             dimensions,
             &|d| self.view(Field::Dimension(d)),
             &|d| self.tree.tile_range(self.tile.tile, d),
-            picked,
+            selected,
         )?;
         Ok(())
     }
 
     /// Picks the cells that are selected and were written while the array was open.
-    fn select(&mut self, query: &Query) -> Result<()> {
-        if self.picked.len() == 0 {
+    fn select(&mut self, query: &SparseQuery) -> Result<()> {
+        if self.selected.len() == 0 {
             return Ok(());
         }
         self.select_along(query, &self.tile.dimensions)?;
         if let Some(within) = self.of.within {
-            let mut mask = self.picked_mask();
+            let mut mask = self.selected_mask();
             for (m, time) in mask.iter_mut().zip(self.times(Field::Timestamps)?) {
                 *m &= u8::from(within.start <= time && time <= within.end);
             }
-            self.picked = Picked::of_mask(&mask);
+            self.selected = RowSelection::of_mask(&mask);
         }
         Ok(())
     }
@@ -228,20 +228,20 @@ impl<'a> Slot<'a> {
 
     /// Finds the cells that are no results though they exist: deleted, or failing the query's
     /// condition.
-    fn test(&mut self, query: &Query) -> Result<()> {
+    fn test(&mut self, query: &SparseQuery) -> Result<()> {
         let cells = self.tile.cell_num as usize;
-        if self.tile.none_kept {
+        if self.tile.no_results {
             if self.keyed {
-                self.kept = Some(vec![0; cells]);
+                self.results = Some(vec![0; cells]);
             } else {
-                self.picked = Picked::List(Vec::new());
+                self.selected = RowSelection::List(Vec::new());
             }
             return Ok(());
         }
         if self.tile.tests.is_empty() && self.of.deleted_until.is_none() {
             return Ok(());
         }
-        let mut mask = self.picked_mask();
+        let mut mask = self.selected_mask();
         if let Some(until) = self.of.deleted_until {
             for (m, time) in mask.iter_mut().zip(self.times(Field::DeleteTimestamps)?) {
                 *m &= u8::from(time > until || time == u64::MAX);
@@ -265,30 +265,32 @@ impl<'a> Slot<'a> {
             match test.until {
                 None => test.condition.evaluate(&views, &mut mask)?,
                 Some(until) => {
-                    let mut met = mask.clone();
-                    test.condition.evaluate(&views, &mut met)?;
-                    for ((m, met), time) in
-                        mask.iter_mut().zip(met).zip(self.times(Field::Timestamps)?)
+                    let mut matching = mask.clone();
+                    test.condition.evaluate(&views, &mut matching)?;
+                    for ((m, matches), time) in mask
+                        .iter_mut()
+                        .zip(matching)
+                        .zip(self.times(Field::Timestamps)?)
                     {
-                        *m &= u8::from(met != 0 || time > until);
+                        *m &= u8::from(matches != 0 || time > until);
                     }
                 }
             }
         }
         if self.of.merges && self.keyed && !query.allows_dups {
-            self.kept = Some(mask);
+            self.results = Some(mask);
         } else {
-            self.picked = Picked::of_mask(&mask);
+            self.selected = RowSelection::of_mask(&mask);
         }
         Ok(())
     }
 }
 
-impl Slot<'_> {
-    /// Drops everything of the tile but the picked cells, which are at `places` among those held,
+impl BatchTile<'_> {
+    /// Drops everything of the tile but the selected cells, which are at `places` among those held,
     /// and what is not needed of them; returns the bytes that remain.
-    pub(super) fn condense(&mut self, query: &Query, places: Vec<u32>) -> u64 {
-        let needed = self.kept_fields(query);
+    pub(super) fn compact(&mut self, query: &SparseQuery, places: Vec<u32>) -> u64 {
+        let needed = self.decoded_fields(query);
         let wanted =
             |field: &Field| needed.contains(field) || self.of.fields.contains(&Some(*field));
         self.loaded
@@ -299,18 +301,18 @@ impl Slot<'_> {
             bytes += small.memory() as u64;
             *tile = Arc::new(small);
         }
-        if let Some(kept) = &mut self.kept {
-            *kept = places
+        if let Some(results) = &mut self.results {
+            *results = places
                 .iter()
-                .map(|place| kept.get(*place as usize).copied().unwrap_or(0))
+                .map(|place| results.get(*place as usize).copied().unwrap_or(0))
                 .collect();
         }
         #[expect(
             clippy::cast_possible_truncation,
             reason = "fewer than the tile's cells"
         )]
-        let all = Picked::All(places.len() as u32);
-        self.picked = all;
+        let all = RowSelection::All(places.len() as u32);
+        self.selected = all;
         self.places = Some(match &self.places {
             None => places,
             Some(held) => places
@@ -364,8 +366,10 @@ fn cells<const N: usize>(from: &[u8], places: &[u32], out: &mut Vec<u8>) {
 
 /// Asks for what portions surely need, in the order in which it is needed: what their first step
 /// looks at, and where that decides nothing, all else. `room`: bytes that may be under way.
-pub(super) fn start(query: &Query, portions: &[Portion<'_>], room: u64) {
-    let Some(ahead) = &query.ahead else { return };
+pub(super) fn start(query: &SparseQuery, portions: &[Portion<'_>], room: u64) {
+    let Some(prefetch) = &query.prefetch else {
+        return;
+    };
     let (mut keys, mut tests, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for portion in portions {
         for slot in slots_of(query, portion).unwrap_or_default() {
@@ -375,14 +379,15 @@ pub(super) fn start(query: &Query, portions: &[Portion<'_>], room: u64) {
                     let _ = stored_tiles(&query.array, &slot.request(field, Cells::All), stored);
                 }
             };
-            if let Some(dimension) = slot.telling_dimension(query) {
+            if let Some(dimension) = slot.selective_dimension(query) {
                 add(Field::Dimension(dimension), &mut keys);
                 continue;
             }
             slot.key_fields(query)
                 .into_iter()
                 .for_each(|field| add(field, &mut keys));
-            if slot.tile.none_kept || !slot.tile.dimensions.is_empty() || slot.of.within.is_some() {
+            if slot.tile.no_results || !slot.tile.dimensions.is_empty() || slot.of.within.is_some()
+            {
                 continue;
             }
             slot.test_fields(query)
@@ -400,11 +405,11 @@ pub(super) fn start(query: &Query, portions: &[Portion<'_>], room: u64) {
     // One read each: who waits for keys does not wait for the rest.
     [keys, tests]
         .iter()
-        .for_each(|tiles| ahead.start(&query.array, tiles, room));
+        .for_each(|tiles| prefetch.start(&query.array, tiles, room));
     values.sort_by_key(|tile| tile.field);
     values
         .chunk_by(|a, b| a.field == b.field)
-        .for_each(|tiles| ahead.start(&query.array, tiles, room));
+        .for_each(|tiles| prefetch.start(&query.array, tiles, room));
 }
 
 /// A share of a tile's cells that are few: their other coordinates are worth reading apart.
@@ -435,13 +440,13 @@ pub(super) fn single(cells: &[u32]) -> Vec<Range<u64>> {
 /// so that the bounds between them must hold; `room`, how many bytes may be under way ahead of
 /// their use.
 pub(super) fn read(
-    query: &Query,
+    query: &SparseQuery,
     pool: &BufferPool,
     portions: &[Portion<'_>],
     (several, room): (bool, u64),
     output: Output<'_, '_>,
 ) -> Result<Option<Batch>> {
-    let mut slots: Vec<Slot<'_>> = Vec::new();
+    let mut slots: Vec<BatchTile<'_>> = Vec::new();
     for portion in portions {
         slots.extend(slots_of(query, portion)?);
     }
@@ -480,11 +485,14 @@ pub(super) fn read(
 }
 
 /// The tiles of a portion in the order of their slots, which is that of cells of equal coordinates.
-pub(super) fn slots_of<'a>(query: &'a Query, portion: &Portion<'a>) -> Result<Vec<Slot<'a>>> {
+pub(super) fn slots_of<'a>(
+    query: &'a SparseQuery,
+    portion: &Portion<'a>,
+) -> Result<Vec<BatchTile<'a>>> {
     let slots = portion
         .tiles
         .iter()
-        .map(|tile| Slot::new(query, tile, portion));
+        .map(|tile| BatchTile::new(query, tile, portion));
     let mut slots = slots.collect::<Result<Vec<_>>>()?;
     if portion.keyed && query.latest_first {
         slots.sort_by(|a, b| {
@@ -502,19 +510,23 @@ pub(super) fn slots_of<'a>(query: &'a Query, portion: &Portion<'a>) -> Result<Ve
 /// Loads what says which cells are results, and finds these. Where reads are cheap, threads take
 /// some tiles each from the first coordinate to the last test, and keep of tiles with few results
 /// no more than these; elsewhere what a step needs of all tiles is one batch of IO.
-pub(super) fn examine(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>]) -> Result<()> {
+pub(super) fn examine(
+    query: &SparseQuery,
+    pool: &BufferPool,
+    slots: &mut [BatchTile<'_>],
+) -> Result<()> {
     if !query.array.location().storage.has_cheap_reads() {
         return examine_together(query, pool, slots);
     }
     let some = tiles_per_task(query, slots.len());
-    let examine = |slots: &mut [Slot<'_>]| {
+    let examine = |slots: &mut [BatchTile<'_>]| {
         examine_together(query, pool, slots)?;
         for slot in slots {
-            if let Picked::List(list) = &mut slot.picked
+            if let RowSelection::List(list) = &mut slot.selected
                 && list.len() < slot.tile.cell_num as usize / 2
             {
                 let list = std::mem::take(list);
-                slot.condense(query, list);
+                slot.compact(query, list);
             }
         }
         Ok(())
@@ -530,9 +542,9 @@ pub(super) fn examine(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>]) 
 
 /// Works on each slot: on all threads if there are several, as waking one takes long for a tile.
 fn each_slot<'s>(
-    query: &Query,
-    slots: &mut [Slot<'s>],
-    work: impl Fn(usize, &mut Slot<'s>) -> Result<()> + Send + Sync,
+    query: &SparseQuery,
+    slots: &mut [BatchTile<'s>],
+    work: impl Fn(usize, &mut BatchTile<'s>) -> Result<()> + Send + Sync,
 ) -> Result<()> {
     if slots.len() < 2 {
         return slots
@@ -551,18 +563,23 @@ fn each_slot<'s>(
 
 /// Tiles that one task takes through all steps: few enough for a cache, more than one to open their
 /// files once.
-pub(super) fn tiles_per_task(query: &Query, tiles: usize) -> usize {
+pub(super) fn tiles_per_task(query: &SparseQuery, tiles: usize) -> usize {
     (tiles / (query.array.context().threads() * 4)).clamp(1, 4)
 }
 
-fn examine_together(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>]) -> Result<()> {
-    let telling: Vec<Option<usize>> = slots
+fn examine_together(
+    query: &SparseQuery,
+    pool: &BufferPool,
+    slots: &mut [BatchTile<'_>],
+) -> Result<()> {
+    let selective: Vec<Option<usize>> = slots
         .iter()
-        .map(|slot| slot.telling_dimension(query))
+        .map(|slot| slot.selective_dimension(query))
         .collect();
-    if telling.iter().any(Option::is_some) {
-        let first =
-            |at: usize, _: &Slot<'_>| telling.get(at).copied().flatten().map(Field::Dimension);
+    if selective.iter().any(Option::is_some) {
+        let first = |at: usize, _: &BatchTile<'_>| {
+            selective.get(at).copied().flatten().map(Field::Dimension)
+        };
         load(
             query,
             pool,
@@ -571,14 +588,14 @@ fn examine_together(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>]) ->
             |_| Cells::All,
         )?;
         each_slot(query, slots, |at, slot| {
-            match telling.get(at).copied().flatten() {
+            match selective.get(at).copied().flatten() {
                 Some(dimension) => slot.select_along(query, &[dimension]),
                 None => Ok(()),
             }
         })?;
     }
-    let keys = |_, slot: &Slot<'_>| {
-        if slot.picked.len() == 0 {
+    let keys = |_, slot: &BatchTile<'_>| {
+        if slot.selected.len() == 0 {
             Vec::new()
         } else {
             slot.key_fields(query)
@@ -587,8 +604,8 @@ fn examine_together(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>]) ->
     load(query, pool, slots, keys, |slot| slot.candidates())?;
     each_slot(query, slots, |_, slot| slot.select(query))?;
     query.operation.check()?;
-    let tests = |_, slot: &Slot<'_>| {
-        if slot.picked.len() == 0 {
+    let tests = |_, slot: &BatchTile<'_>| {
+        if slot.selected.len() == 0 {
             Vec::new()
         } else {
             slot.test_fields(query)
@@ -596,7 +613,7 @@ fn examine_together(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>]) ->
     };
     load(query, pool, slots, tests, |_| Cells::All)?;
     each_slot(query, slots, |_, slot| {
-        if slot.picked.len() == 0 {
+        if slot.selected.len() == 0 {
             return Ok(());
         }
         if query.times {
@@ -612,11 +629,11 @@ fn examine_together(query: &Query, pool: &BufferPool, slots: &mut [Slot<'_>]) ->
 
 /// Loads fields of slots, as one batch of IO; of dimensions only the given cells.
 fn load(
-    query: &Query,
+    query: &SparseQuery,
     pool: &BufferPool,
-    slots: &mut [Slot<'_>],
-    fields: impl Fn(usize, &Slot<'_>) -> Vec<Field>,
-    cells: impl Fn(&Slot<'_>) -> Cells,
+    slots: &mut [BatchTile<'_>],
+    fields: impl Fn(usize, &BatchTile<'_>) -> Vec<Field>,
+    cells: impl Fn(&BatchTile<'_>) -> Cells,
 ) -> Result<()> {
     let mut wanted: Vec<(usize, Field)> = Vec::new();
     let (mut requests, mut partial) = (Vec::new(), Vec::new());
@@ -646,7 +663,7 @@ fn load(
     if requests.is_empty() {
         return Ok(());
     }
-    let tiles = kept::load(query, pool, requests, &partial)?;
+    let tiles = tiles::load(query, pool, requests, &partial)?;
     for ((at, field), tile) in wanted.into_iter().zip(tiles) {
         if let Some(slot) = slots.get_mut(at) {
             if tile.cell_num != slot.tile.cell_num as usize {
@@ -666,13 +683,13 @@ fn load(
     clippy::cast_possible_truncation,
     reason = "a batch has fewer than 2^32 tiles"
 )]
-fn stored(start: usize, members: &[Slot<'_>], slabs: &mut Vec<CellSlab>) {
+fn stored(start: usize, members: &[BatchTile<'_>], slabs: &mut Vec<CellSlab>) {
     for (i, slot) in members.iter().enumerate() {
         let at = (start + i) as u32;
-        match &slot.picked {
-            Picked::All(0) => {}
-            Picked::All(n) => CellSlab::push_onto(slabs, at, 0, *n),
-            Picked::List(list) => {
+        match &slot.selected {
+            RowSelection::All(0) => {}
+            RowSelection::All(n) => CellSlab::push_onto(slabs, at, 0, *n),
+            RowSelection::List(list) => {
                 list.iter()
                     .for_each(|&cell| CellSlab::push_onto(slabs, at, cell.into(), 1));
             }
@@ -680,14 +697,14 @@ fn stored(start: usize, members: &[Slot<'_>], slabs: &mut Vec<CellSlab>) {
     }
 }
 
-/// The keys of the cells that slots have picked, those within `[from, to)` if bounds are given.
+/// The keys of the cells that slots have selected, those within `[from, to)` if bounds are given.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "a batch has fewer than 2^32 tiles"
 )]
 pub(super) fn keys_of(
-    query: &Query,
-    members: &[Slot<'_>],
+    query: &SparseQuery,
+    members: &[BatchTile<'_>],
     from: Option<&CellBound>,
     to: Option<&CellBound>,
     several: bool,
@@ -696,7 +713,7 @@ pub(super) fn keys_of(
     for (i, slot) in members
         .iter()
         .enumerate()
-        .filter(|(_, slot)| slot.picked.len() > 0)
+        .filter(|(_, slot)| slot.selected.len() > 0)
     {
         let view = |d| {
             slot.view(Field::Dimension(d))
@@ -707,7 +724,7 @@ pub(super) fn keys_of(
             .collect::<Result<Vec<_>>>()?;
         tiles.push(KeyTile {
             coordinates,
-            picked: &slot.picked,
+            rows: &slot.selected,
             slot: i as u32,
         });
     }
@@ -729,9 +746,9 @@ pub(super) fn keys_of(
     reason = "a batch has fewer than 2^32 tiles"
 )]
 pub(super) fn ordered(
-    query: &Query,
+    query: &SparseQuery,
     start: usize,
-    members: &[Slot<'_>],
+    members: &[BatchTile<'_>],
     (from, to): &(Option<CellBound>, Option<CellBound>),
     several: bool,
     slabs: &mut Vec<CellSlab>,
@@ -760,11 +777,11 @@ pub(super) fn ordered(
     } else {
         Duplicates::First
     };
-    let kept: Vec<Option<&[u8]>> = members.iter().map(|slot| slot.kept.as_deref()).collect();
+    let results: Vec<Option<&[u8]>> = members.iter().map(|slot| slot.results.as_deref()).collect();
     let merged = query
         .array
         .context()
-        .install(|| merge(set, duplicates, &kept));
+        .install(|| merge(set, duplicates, &results));
     if start == 0 && slabs.is_empty() {
         *slabs = merged;
     } else {

@@ -2,15 +2,15 @@
 //!
 //! A tile all of whose cells follow one another in the result is unfiltered where it belongs.
 
-use super::batch::{Slot, cut, runs, single, tiles_per_task};
-use super::kept;
-use super::query::Query;
+use super::batch::{BatchTile, cut, runs, single, tiles_per_task};
+use super::query::SparseQuery;
+use super::tiles;
 use crate::column::{ColumnBuffers, ColumnMut, ColumnSet};
 use crate::error::{Error, Result};
-use crate::read::fixed::{FixedBuffer, FixedOut};
-use crate::read::gather::{Bands, Used, each, gather_bands, gather_fixed, gather_var};
-use crate::read::unfilter::{Target, load_into, stored_tiles};
-use crate::read::var::FieldOut;
+use crate::read::decode::{DecodeTarget, load_into, stored_tiles};
+use crate::read::gather::{SlabBands, Used, each, gather_bands, gather_fixed, gather_var};
+use crate::read::output::fixed::{FixedBuffer, FixedOut};
+use crate::read::output::var::FieldOut;
 use crate::read::{BoundField, BufferPool, Cells, Progress, Tile, TileRequest};
 use crate::space::CellSlab;
 use rayon::prelude::*;
@@ -45,9 +45,9 @@ pub(super) fn cells_of(slabs: &[CellSlab]) -> Result<usize> {
 
 /// The columns of the cells in `slabs`.
 pub(super) fn columns(
-    query: &Query,
+    query: &SparseQuery,
     pool: &BufferPool,
-    slots: Vec<Slot<'_>>,
+    slots: Vec<BatchTile<'_>>,
     (slabs, cell_num): (&[CellSlab], usize),
 ) -> Result<ColumnSet> {
     let mut memory = FixedBuffer::of(&query.fields, cell_num, pool)?;
@@ -74,8 +74,8 @@ pub(super) fn columns(
 /// behind those that `progress` counts. What the metadata says of the tiles is enough, as decoded
 /// tiles are as long as it says.
 pub(super) fn have_room(
-    query: &Query,
-    slots: &[Slot<'_>],
+    query: &SparseQuery,
+    slots: &[BatchTile<'_>],
     columns: &[ColumnMut<'_>],
     progress: &Progress,
 ) -> Result<bool> {
@@ -89,7 +89,7 @@ pub(super) fn have_room(
             continue;
         }
         let mut need = 0u64;
-        for slot in slots.iter().filter(|slot| slot.picked.len() > 0) {
+        for slot in slots.iter().filter(|slot| slot.selected.len() > 0) {
             let bytes = match slot.of.fields.get(i).copied().flatten() {
                 Some(field) if !field.is_var(slot.fragment.schema()) => return Ok(false),
                 Some(field) if slot.places.is_none() || !slot.loaded.contains_key(&field) => {
@@ -110,9 +110,9 @@ pub(super) fn have_room(
 /// Writes the cells in `slabs` to a caller's memory, which [has room](have_room), behind those that
 /// `progress` counts.
 pub(super) fn place(
-    query: &Query,
+    query: &SparseQuery,
     pool: &BufferPool,
-    slots: Vec<Slot<'_>>,
+    slots: Vec<BatchTile<'_>>,
     (slabs, cells): (&[CellSlab], usize),
     columns: &mut [ColumnMut<'_>],
     progress: &mut Progress,
@@ -142,9 +142,9 @@ enum Filled {
 /// Where reads are cheap and tiles follow one another in the result, threads take some tiles each
 /// from the first field to the last.
 fn fill_columns(
-    query: &Query,
+    query: &SparseQuery,
     pool: &BufferPool,
-    mut slots: Vec<Slot<'_>>,
+    mut slots: Vec<BatchTile<'_>>,
     slabs: &[CellSlab],
     outs: Vec<FieldOut<'_>>,
 ) -> Result<Vec<Filled>> {
@@ -178,9 +178,10 @@ fn fill_columns(
             work.push((members, here, outs));
         }
     }
-    let fill = |(members, slabs, outs): (&mut [Slot<'_>], Vec<CellSlab>, Vec<FieldOut<'_>>)| {
-        fill_together(query, pool, members, &slabs, outs).map(drop)
-    };
+    let fill =
+        |(members, slabs, outs): (&mut [BatchTile<'_>], Vec<CellSlab>, Vec<FieldOut<'_>>)| {
+            fill_together(query, pool, members, &slabs, outs).map(drop)
+        };
     if work.len() < 2 {
         work.into_iter().try_for_each(fill)?;
     } else {
@@ -198,26 +199,28 @@ fn fill_columns(
 
 /// As [`fill_columns`], column by column.
 fn fill_together(
-    query: &Query,
+    query: &SparseQuery,
     pool: &BufferPool,
-    slots: &mut [Slot<'_>],
+    slots: &mut [BatchTile<'_>],
     slabs: &[CellSlab],
     outs: Vec<FieldOut<'_>>,
 ) -> Result<Vec<Filled>> {
-    let bands = Bands::new(query.array.context(), slabs, slots.len())?;
+    let bands = SlabBands::new(query.array.context(), slabs, slots.len())?;
     let used = bands.used.as_slice();
     // Coordinates that only decided the order are not needed any more.
     for slot in slots.iter_mut() {
         let wanted = &slot.of.fields;
         slot.loaded
             .retain(|field, _| wanted.contains(&Some(*field)));
-        slot.kept = None;
+        slot.results = None;
     }
     let some = tiles_per_task(query, slots.len());
     if slots.len() <= some {
-        load_held(query, pool, slots, used)?;
+        load_compacted(query, pool, slots, used)?;
     } else {
-        let load = |(slots, used): (&mut [Slot<'_>], &[Used])| load_held(query, pool, slots, used);
+        let load = |(slots, used): (&mut [BatchTile<'_>], &[Used])| {
+            load_compacted(query, pool, slots, used)
+        };
         let context = query.array.context();
         context.install(|| {
             slots
@@ -332,19 +335,25 @@ fn fill_together(
 
 /// Loads tiles: where reads are cheap, threads take some each from reading to the last check.
 fn load_some(
-    query: &Query,
+    query: &SparseQuery,
     pool: &BufferPool,
     requests: &[TileRequest],
-    mut targets: Vec<Target<'_>>,
+    mut targets: Vec<DecodeTarget<'_>>,
 ) -> Result<Vec<Tile>> {
     let load = |requests: &[TileRequest], targets| {
-        load_into(&query.array, requests, targets, pool, query.ahead.as_ref())
+        load_into(
+            &query.array,
+            requests,
+            targets,
+            pool,
+            query.prefetch.as_ref(),
+        )
     };
     let some = tiles_per_task(query, requests.len());
     if requests.len() <= some || !query.array.location().storage.has_cheap_reads() {
         return load(requests, targets);
     }
-    targets.resize_with(requests.len(), Target::default);
+    targets.resize_with(requests.len(), DecodeTarget::default);
     let mut work = Vec::with_capacity(requests.len().div_ceil(some));
     let mut targets = targets.into_iter();
     for requests in requests.chunks(some) {
@@ -361,10 +370,10 @@ fn load_some(
 
 /// Loads what is missing of slots that hold only some cells of their tiles, and small tiles that
 /// another batch needs too.
-fn load_held(
-    query: &Query,
+fn load_compacted(
+    query: &SparseQuery,
     pool: &BufferPool,
-    slots: &mut [Slot<'_>],
+    slots: &mut [BatchTile<'_>],
     used: &[Used],
 ) -> Result<()> {
     for i in 0..query.fields.len() {
@@ -382,7 +391,7 @@ fn load_held(
                 continue;
             }
             let whole = slot.places.is_none();
-            if whole && !(slot.shared && kept::keeps(query, &slot.request(*field, Cells::All))?) {
+            if whole && !(slot.shared && tiles::keeps(query, &slot.request(*field, Cells::All))?) {
                 continue;
             }
             let few = |places: &Vec<u32>| places.len() < slot.tile.cell_num as usize / 4;
@@ -398,7 +407,7 @@ fn load_held(
         if requests.is_empty() {
             continue;
         }
-        let tiles = kept::load(query, pool, requests, &partial)?;
+        let tiles = tiles::load(query, pool, requests, &partial)?;
         for ((n, field), tile) in at.into_iter().zip(tiles) {
             if let Some(slot) = slots.get_mut(n) {
                 let held = slot
@@ -414,8 +423,10 @@ fn load_held(
 
 /// Asks for the tiles of all fields that [`fill_columns`] will load, so that those of the later
 /// ones travel while the first are decoded. `room`: bytes that may be under way.
-pub(super) fn start(query: &Query, slots: &[Slot<'_>], slabs: &[CellSlab], room: u64) {
-    let Some(ahead) = &query.ahead else { return };
+pub(super) fn start(query: &SparseQuery, slots: &[BatchTile<'_>], slabs: &[CellSlab], room: u64) {
+    let Some(prefetch) = &query.prefetch else {
+        return;
+    };
     let mut used = vec![Used::default(); slots.len()];
     Used::add(&mut used, slabs);
     for i in 0..query.fields.len() {
@@ -427,14 +438,14 @@ pub(super) fn start(query: &Query, slots: &[Slot<'_>], slabs: &[CellSlab], room:
                 let _ = stored_tiles(&query.array, &slot.request(field, Cells::All), &mut stored);
             }
         }
-        ahead.start(&query.array, &stored, room);
+        prefetch.start(&query.array, &stored, room);
     }
 }
 
 /// Which cells of each slot are needed: all where most are.
-fn spans(slots: &[Slot<'_>], slabs: &[CellSlab], used: &[Used]) -> Vec<Cells> {
+fn spans(slots: &[BatchTile<'_>], slabs: &[CellSlab], used: &[Used]) -> Vec<Cells> {
     // What is held only in part is loaded already.
-    let is_sparse = |(slot, used): (&Slot<'_>, &Used)| {
+    let is_sparse = |(slot, used): (&BatchTile<'_>, &Used)| {
         slot.places.is_none() && used.cells > 0 && used.cells < u64::from(slot.tile.cell_num) / 4
     };
     let few: Vec<bool> = slots.iter().zip(used).map(is_sparse).collect();
@@ -461,8 +472,8 @@ fn spans(slots: &[Slot<'_>], slabs: &[CellSlab], used: &[Used]) -> Vec<Cells> {
 }
 
 /// By slot, where its cells begin in the result, if all of them follow one another there.
-fn whole(slots: &[Slot<'_>], slabs: &[CellSlab], used: &[Used]) -> Vec<Option<usize>> {
-    let all = |(slot, used): (&Slot<'_>, &Used)| {
+fn whole(slots: &[BatchTile<'_>], slabs: &[CellSlab], used: &[Used]) -> Vec<Option<usize>> {
+    let all = |(slot, used): (&BatchTile<'_>, &Used)| {
         slot.places.is_none() && used.slabs == 1 && used.cells == u64::from(slot.tile.cell_num)
     };
     let all: Vec<bool> = slots.iter().zip(used).map(all).collect();
@@ -485,13 +496,13 @@ fn whole(slots: &[Slot<'_>], slabs: &[CellSlab], used: &[Used]) -> Vec<Option<us
 /// cells begin there, ascending, and index.
 fn direct(
     bound: &BoundField,
-    slots: &[Slot<'_>],
+    slots: &[BatchTile<'_>],
     whole: &[Option<usize>],
     places: &[usize],
     column: usize,
 ) -> Vec<(usize, usize)> {
     let kind = &bound.column_type;
-    let same = |slot: &Slot<'_>| {
+    let same = |slot: &BatchTile<'_>| {
         let field = slot.of.fields.get(column).copied().flatten();
         let schema = slot.fragment.schema();
         field.is_some_and(|field| {
@@ -517,15 +528,15 @@ fn direct(
 /// The targets of requests: the parts of the result that are theirs.
 fn targets<'o>(
     bound: &BoundField,
-    slots: &[Slot<'_>],
+    slots: &[BatchTile<'_>],
     places: &[usize],
     direct: &[(usize, usize)],
     mut data: &'o mut [u8],
     mut validity: Option<&'o mut [u8]>,
-) -> Vec<Target<'o>> {
+) -> Vec<DecodeTarget<'o>> {
     let size = bound.column_type.cell_size();
-    let mut targets: Vec<Target<'o>> = Vec::new();
-    targets.resize_with(places.len(), Target::default);
+    let mut targets: Vec<DecodeTarget<'o>> = Vec::new();
+    targets.resize_with(places.len(), DecodeTarget::default);
     let mut done = 0;
     for &(start, request) in direct {
         let slot = places.get(request).and_then(|slot| slots.get(*slot));
@@ -540,7 +551,7 @@ fn targets<'o>(
             *rest = later;
             piece
         };
-        *target = Target {
+        *target = DecodeTarget {
             data: Some(next(&mut data, size)),
             validity: validity.as_mut().map(|v| next(v, 1)),
         };

@@ -6,8 +6,8 @@
 //! [`Field::DeleteTimestamps`] gets deleted cells too. Fragments that store neither get both made
 //! here, as tiles.
 
-use super::batch::Slot;
-use super::query::Query;
+use super::batch::BatchTile;
+use super::query::SparseQuery;
 use crate::error::{Error, Result};
 use crate::read::{PoolBuffer, Tile};
 use azulejo_format::fragment::Field;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 /// What delete metadata hold for cells that are not deleted, and for conditions that are none.
 const NONE: u64 = u64::MAX;
 
-impl Slot<'_> {
+impl BatchTile<'_> {
     /// Adds the timestamps of the cells, if the fragment does not store them: that of the fragment.
     pub(super) fn add_times(&mut self) -> Result<()> {
         if !self.fragment.stores(Field::Timestamps) {
@@ -29,7 +29,7 @@ impl Slot<'_> {
 
     /// Adds when each cell was deleted, and by which of the array's deletes (by index): the first
     /// that met it.
-    pub(super) fn add_deletions(&mut self, query: &Query) -> Result<()> {
+    pub(super) fn add_deletions(&mut self, query: &SparseQuery) -> Result<()> {
         let cells = self.tile.cell_num as usize;
         let (mut times, mut conditions) = (vec![NONE; cells], vec![NONE; cells]);
         let deletes = query.array.deletes();
@@ -89,7 +89,7 @@ impl Slot<'_> {
 
     /// Indices into the array's deletes of the conditions that the fragment knows by its own
     /// indices.
-    fn condition_indices(&self, query: &Query) -> Result<HashMap<u64, u64>> {
+    fn condition_indices(&self, query: &SparseQuery) -> Result<HashMap<u64, u64>> {
         let names = self.fragment.processed_conditions()?;
         let deletes = query.array.deletes();
         let index = |name: &String| deletes.iter().position(|delete| delete.name == *name);

@@ -7,11 +7,11 @@
 //! order asked for, nothing needs to be compared: its coordinates are not even read, unless they
 //! are asked for.
 
-use super::prune::tile_verdict;
-use super::query::{FragmentQuery, Query};
+use super::query::{CellTest, FragmentQuery, SparseQuery};
 use crate::array::Fragment;
 use crate::condition::Tri;
 use crate::error::{Error, Result};
+use crate::read::tile_statistics::field_stats;
 use crate::read::{BufferPool, Cells, TileRequest, load_tiles};
 use crate::space::cell_order::{CellBound, CellOrder, Segment};
 use azulejo_format::CellValNum;
@@ -21,7 +21,7 @@ use std::collections::BTreeSet;
 /// A tile that may hold results.
 #[derive(Debug, Clone)]
 pub(super) struct PlannedTile {
-    /// Index in [`Query::fragments`].
+    /// Index in [`SparseQuery::fragments`].
     pub(super) part: usize,
     /// Index in the fragment.
     pub(super) tile: usize,
@@ -32,7 +32,7 @@ pub(super) struct PlannedTile {
     /// Conditions to be evaluated, by index in the fragment's tests.
     pub(super) tests: Vec<usize>,
     /// Statistics say that no cell is a result, though some may replace others.
-    pub(super) none_kept: bool,
+    pub(super) no_results: bool,
     /// Bytes that the tile takes in a batch, as far as is known beforehand.
     pub(super) cost: u64,
     /// Below all its cells.
@@ -44,7 +44,7 @@ pub(super) struct PlannedTile {
 /// Tiles that have to be looked at together, or that are independent and need no keys.
 #[derive(Debug, Clone)]
 pub(super) struct Cluster {
-    /// By index in [`Plan::tiles`]: from here,
+    /// By index in [`SparsePlan::tiles`]: from here,
     pub(super) start: usize,
     /// to before here.
     pub(super) end: usize,
@@ -54,14 +54,14 @@ pub(super) struct Cluster {
 
 /// What to read, in the order of the result.
 #[derive(Debug, Default)]
-pub(super) struct Plan {
+pub(super) struct SparsePlan {
     pub(super) tiles: Vec<PlannedTile>,
     pub(super) clusters: Vec<Cluster>,
 }
 
-impl Plan {
+impl SparsePlan {
     /// Plans a query.
-    pub(super) fn new(query: &Query) -> Result<Self> {
+    pub(super) fn new(query: &SparseQuery) -> Result<Self> {
         query.preload_boxes()?;
         let same_order = query.order == query.stored_order;
         let mut parts: Vec<Vec<PlannedTile>> = Vec::with_capacity(query.fragments.len());
@@ -80,7 +80,7 @@ impl Plan {
         let sequence = independent && (query.any_order || (same_order && used.len() <= 1));
         for (of, tiles) in query.fragments.iter().zip(&mut parts) {
             let fragment = query.fragment(of)?;
-            let costs = Costs::new(query, of, fragment, !sequence)?;
+            let costs = TileCosts::new(query, of, fragment, !sequence)?;
             for tile in tiles.iter_mut() {
                 tile.cost = costs.of(of, fragment, tile)?;
             }
@@ -115,13 +115,13 @@ impl Plan {
     }
 }
 
-impl Plan {
+impl SparsePlan {
     /// Looks at the first and last cells of a cluster's tiles, where their boxes do not bound them:
     /// along a Hilbert curve. The cluster may fall into several. Returns whether anything was
     /// learned.
     pub(super) fn refine(
         &mut self,
-        query: &Query,
+        query: &SparseQuery,
         pool: &BufferPool,
         cluster: usize,
     ) -> Result<bool> {
@@ -205,7 +205,7 @@ impl Plan {
 }
 
 /// The tiles of a fragment that may hold results, or cells that replace some, ascending.
-fn tiles_of(query: &Query, part: usize, of: &FragmentQuery) -> Result<Vec<PlannedTile>> {
+fn tiles_of(query: &SparseQuery, part: usize, of: &FragmentQuery) -> Result<Vec<PlannedTile>> {
     let fragment = query.fragment(of)?;
     let tree = fragment.rtree()?;
     let mut tiles = Vec::new();
@@ -219,18 +219,18 @@ fn tiles_of(query: &Query, part: usize, of: &FragmentQuery) -> Result<Vec<Planne
             ))
         })?;
         let mut tests = Vec::with_capacity(of.tests.len());
-        let mut none_kept = false;
+        let mut no_results = false;
         for (i, cell_test) in of.tests.iter().enumerate() {
             match tile_verdict(fragment, of, cell_test, test.tile, cells)? {
                 Tri::AllTrue => {}
-                Tri::AllFalse if cell_test.until.is_none() && !query.deletions => none_kept = true,
+                Tri::AllFalse if cell_test.until.is_none() && !query.deletions => no_results = true,
                 Tri::AllFalse | Tri::Unknown => tests.push(i),
             }
         }
-        if cell_num == 0 || (none_kept && !of.merges) {
+        if cell_num == 0 || (no_results && !of.merges) {
             continue;
         }
-        if none_kept {
+        if no_results {
             tests.clear();
         }
         tiles.push(PlannedTile {
@@ -239,13 +239,40 @@ fn tiles_of(query: &Query, part: usize, of: &FragmentQuery) -> Result<Vec<Planne
             cell_num,
             dimensions: test.dimensions,
             tests,
-            none_kept,
+            no_results,
             cost: 0,
             lower: CellBound::LOWEST,
             upper: CellBound::highest(),
         });
     }
     Ok(tiles)
+}
+
+/// Whether all, no or some cells of a tile meet a condition.
+fn tile_verdict(
+    fragment: &Fragment,
+    of: &FragmentQuery,
+    test: &CellTest,
+    tile: usize,
+    cell_num: u64,
+) -> Result<Tri> {
+    if let Some(constant) = test.condition.constant() {
+        return Ok(if constant {
+            Tri::AllTrue
+        } else {
+            Tri::AllFalse
+        });
+    }
+    let stats = test
+        .fields
+        .iter()
+        .map(|at| {
+            of.test_fields.get(*at).map_or(Ok(None), |field| {
+                field_stats(fragment, *field, tile, cell_num)
+            })
+        })
+        .collect::<Result<Vec<_>>>()?;
+    Ok(test.condition.prune(&|i| stats.get(i).copied().flatten()))
 }
 
 fn bound(order: &CellOrder, tree: &RTree, tile: &mut PlannedTile) {
@@ -280,7 +307,7 @@ fn tighten(tiles: &mut [PlannedTile]) {
 }
 
 /// Cuts tiles, sorted by lower bound, where no bounds meet.
-fn clusters(query: &Query, tiles: &[PlannedTile]) -> Result<Vec<Cluster>> {
+fn clusters(query: &SparseQuery, tiles: &[PlannedTile]) -> Result<Vec<Cluster>> {
     let same_order = query.order == query.stored_order;
     let mut clusters = Vec::new();
     let mut start = 0;
@@ -323,7 +350,7 @@ fn clusters(query: &Query, tiles: &[PlannedTile]) -> Result<Vec<Cluster>> {
 
 /// Whether the cells of a tile are stored in the order asked for, though those of a fragment are
 /// not.
-fn stored_in_order(query: &Query, tile: &PlannedTile) -> Result<bool> {
+fn stored_in_order(query: &SparseQuery, tile: &PlannedTile) -> Result<bool> {
     let Some(of) = query.fragments.get(tile.part) else {
         return Ok(false);
     };
@@ -337,18 +364,23 @@ fn stored_in_order(query: &Query, tile: &PlannedTile) -> Result<bool> {
 }
 
 /// What cells and tiles of a fragment cost.
-struct Costs {
+struct TileCosts {
     /// Bytes a cell.
     cell: u64,
     /// Var-length fields, each with how many times its values are held.
     var: Vec<(Field, u64)>,
 }
 
-impl Costs {
+impl TileCosts {
     /// Bytes of a cell's key and of the memory that sorting takes.
     const KEY: u64 = 40;
 
-    fn new(query: &Query, of: &FragmentQuery, fragment: &Fragment, keyed: bool) -> Result<Self> {
+    fn new(
+        query: &SparseQuery,
+        of: &FragmentQuery,
+        fragment: &Fragment,
+        keyed: bool,
+    ) -> Result<Self> {
         let schema = fragment.schema();
         let mut costs = Self {
             cell: 8,

@@ -1,12 +1,12 @@
 //! What a sparse read asks of each fragment: bound once, before any tile is looked at.
 
-use super::super::ahead::Ahead;
-use super::super::select::Selection;
-use super::super::{BoundField, BoundOptions};
+use super::selection::Selection;
 use crate::array::{Array, DeleteCommit, Fragment, TimeRange};
 use crate::cancel::Operation;
 use crate::condition::BoundCondition;
 use crate::error::{Error, Result};
+use crate::read::prefetch::Prefetch;
+use crate::read::{BoundField, BoundOptions};
 use crate::space::cell_order::CellOrder;
 use crate::space::{DimSelection, Layout, Subarray};
 use azulejo_format::fragment::{Field, Section};
@@ -55,12 +55,12 @@ impl FragmentQuery {
 
 /// A bound query.
 #[derive(Debug)]
-pub(super) struct Query {
+pub(super) struct SparseQuery {
     pub(super) array: Array,
     pub(super) fields: Vec<BoundField>,
     pub(super) budget: u64,
     /// Bytes of decoded tiles that may be kept for the array's next queries.
-    pub(super) kept_tiles: u64,
+    pub(super) cache_bytes: u64,
     pub(super) selection: Selection,
     /// The order asked for, within the box around all cells that take part.
     pub(super) order: CellOrder,
@@ -86,12 +86,12 @@ pub(super) struct Query {
     /// The fragments that take part, ascending.
     pub(super) fragments: Vec<FragmentQuery>,
     /// Tiles that were asked for before they are needed.
-    pub(super) ahead: Option<Ahead>,
+    pub(super) prefetch: Option<Prefetch>,
     /// The read, which can be cancelled.
     pub(super) operation: Operation,
 }
 
-impl Query {
+impl SparseQuery {
     pub(super) fn new(array: &Array, options: &BoundOptions) -> Result<Self> {
         let schema = array.schema();
         let bounded = within_current_domain(array, options);
@@ -136,7 +136,7 @@ impl Query {
         }
         let conditions = Conditions::bind(array, options)?;
         let cheap = array.location().storage.has_cheap_reads();
-        let kept_tiles = if cheap {
+        let cache_bytes = if cheap {
             array.tiles().limit().min(options.memory_budget / 16)
         } else {
             0
@@ -150,8 +150,8 @@ impl Query {
         Ok(Self {
             array: array.clone(),
             fields: options.fields.clone(),
-            budget: options.memory_budget - kept_tiles,
-            kept_tiles,
+            budget: options.memory_budget - cache_bytes,
+            cache_bytes,
             selection,
             order: within(options.layout),
             stored_order: within(Layout::Global),
@@ -163,7 +163,7 @@ impl Query {
             versions: options.versions && asked(Field::Timestamps),
             deletions: asked(Field::DeleteTimestamps),
             fragments,
-            ahead: Ahead::of(array),
+            prefetch: Prefetch::of(array),
             operation: array.context().begin(),
         })
     }

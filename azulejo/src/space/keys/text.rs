@@ -60,7 +60,7 @@ impl Ranked {
         reason = "the cells of a tile are counted in u32 here"
     )]
     fn of(dimension: usize, tile: &KeyTile<'_>) -> Self {
-        let len = tile.picked.len();
+        let len = tile.rows.len();
         let Some(view) = tile.coordinates.get(dimension) else {
             return Self {
                 ranks: vec![0; len],
@@ -72,7 +72,7 @@ impl Ranked {
         let mut runs: Vec<(u128, u32, u32)> = Vec::new();
         let mut starts: Vec<u32> = Vec::new();
         let (mut last, mut foreign): (Option<&[u8]>, bool) = (None, false);
-        tile.picked.for_each(|i, cell| {
+        tile.rows.for_each(|i, cell| {
             let text = view.cell(cell);
             if last != Some(text) {
                 runs.push((prefix(text), cell as u32, starts.len() as u32));
@@ -236,7 +236,7 @@ mod tests {
             tiles in proptest::collection::vec(proptest::collection::vec("[ab]{0,2}|[ab]{14,18}|\\PC{0,3}", 0..20), 1..5),
             skip in 1usize..4,
         ) {
-            use super::super::Picked;
+            use super::super::RowSelection;
             use crate::column::FieldView;
             let bytes: Vec<(Vec<u8>, Vec<u64>)> = tiles
                 .iter()
@@ -249,16 +249,16 @@ mod tests {
                     (texts.concat().into_bytes(), ends.collect())
                 })
                 .collect();
-            let picked: Vec<Picked> =
-                tiles.iter().map(|t| Picked::List((0..t.len() as u32).step_by(skip).collect())).collect();
+            let rows: Vec<RowSelection> =
+                tiles.iter().map(|t| RowSelection::List((0..t.len() as u32).step_by(skip).collect())).collect();
             let views: Vec<KeyTile<'_>> = bytes
                 .iter()
                 .zip(&tiles)
-                .zip(&picked)
+                .zip(&rows)
                 .enumerate()
-                .map(|(t, (((data, offsets), texts), picked))| KeyTile {
+                .map(|(t, (((data, offsets), texts), rows))| KeyTile {
                     coordinates: vec![FieldView { cell_num: texts.len(), data, offsets: Some(offsets), validity: None, cell_size: 1 }],
-                    picked,
+                    rows,
                     slot: t as u32,
                 })
                 .collect();

@@ -14,7 +14,7 @@ use std::ops::Range;
 
 /// Bytes that are read at a time where most of a tile is wanted, unless a chunk is longer. Shorter
 /// tiles are read whole.
-const READ_AHEAD: u64 = 64 * 1024;
+const READ_SIZE: u64 = 64 * 1024;
 
 /// Bytes that are read to find a header behind a chunk that is passed.
 const SKIPPING: u64 = 512;
@@ -29,14 +29,14 @@ pub(super) enum Stored<'s> {
 
 /// Some bytes of a file; its memory serves tile after tile.
 #[derive(Default)]
-pub(super) struct Window {
+pub(super) struct ReadWindow {
     start: u64,
     buffer: PoolBuffer,
     /// Valid bytes in the buffer.
     len: usize,
 }
 
-impl Window {
+impl ReadWindow {
     /// The bytes `range` and whatever follows them at hand; at least `ahead` bytes are read, but
     /// none from `end` on.
     fn bytes(
@@ -74,16 +74,16 @@ impl Window {
     }
 }
 
-/// A chunk that was met, and where its bytes lie.
+/// A chunk, and where its bytes lie.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Met {
+pub(super) struct ChunkAt {
     header: ChunkHeader,
     /// First byte of the unfiltered chunk in the tile.
     pub output: u64,
     body: u64,
 }
 
-impl Met {
+impl ChunkAt {
     /// The bytes of the unfiltered tile that the chunk holds.
     pub fn holds(&self) -> Range<u64> {
         self.output..self.output + u64::from(self.header.original_len)
@@ -98,7 +98,7 @@ impl Met {
 /// A walk over the chunks of a tile.
 pub(super) struct ChunkWalk<'w> {
     stored: Stored<'w>,
-    window: &'w mut Window,
+    window: &'w mut ReadWindow,
     pool: &'w BufferPool,
     /// Where the tile lies in its file.
     range: Range<u64>,
@@ -110,7 +110,7 @@ pub(super) struct ChunkWalk<'w> {
     at: u64,
     /// Chunks to come.
     left: u64,
-    /// Unfiltered bytes of the chunks met.
+    /// Unfiltered bytes of the chunks chunk_at.
     output: u64,
     /// Unfiltered bytes of the tile.
     len: u64,
@@ -122,16 +122,16 @@ impl<'w> ChunkWalk<'w> {
     /// before.
     pub fn new(
         stored: Stored<'w>,
-        window: &'w mut Window,
+        window: &'w mut ReadWindow,
         pool: &'w BufferPool,
         range: Range<u64>,
         len: u64,
         whole: bool,
         scatters: bool,
     ) -> Result<Self> {
-        let small = !scatters && range.end.saturating_sub(range.start) <= READ_AHEAD;
-        let skipping = if small { READ_AHEAD } else { SKIPPING };
-        let ahead = if whole || small { READ_AHEAD } else { 0 };
+        let small = !scatters && range.end.saturating_sub(range.start) <= READ_SIZE;
+        let skipping = if small { READ_SIZE } else { SKIPPING };
+        let ahead = if whole || small { READ_SIZE } else { 0 };
         let at = range.start;
         let mut walk = Self {
             stored,
@@ -185,7 +185,7 @@ impl<'w> ChunkWalk<'w> {
     }
 
     /// The next chunk; `None` behind the last one, whose end must be the tile's.
-    pub fn next(&mut self) -> Result<Option<Met>> {
+    pub fn next(&mut self) -> Result<Option<ChunkAt>> {
         if self.left == 0 {
             if self.output != self.len {
                 return Err(damaged(format!(
@@ -205,43 +205,43 @@ impl<'w> ChunkWalk<'w> {
         let header =
             ChunkHeader::parse(self.take(self.at, ChunkHeader::LEN as u64, self.skipping)?)
                 .map_err(corrupt)?;
-        let met = Met {
+        let chunk_at = ChunkAt {
             header,
             output: self.output,
             body: self.at + ChunkHeader::LEN as u64,
         };
         self.output += u64::from(header.original_len);
-        self.at = met.body + header.body_len();
+        self.at = chunk_at.body + header.body_len();
         if self.output > self.len || self.at > self.range.end {
             return Err(damaged("a chunk leaves it".to_owned()));
         }
-        Ok(Some(met))
+        Ok(Some(chunk_at))
     }
 
-    /// The bytes of a chunk, which must be the last one met.
-    pub fn chunk(&mut self, met: &Met) -> Result<Chunk<'_>> {
+    /// The bytes of a chunk, which must be the last one chunk_at.
+    pub fn chunk(&mut self, chunk_at: &ChunkAt) -> Result<Chunk<'_>> {
         let more = if self.left > 0 {
             ChunkHeader::LEN as u64
         } else {
             0
         };
         // The next header comes along, so that chunk after chunk costs one read each.
-        let len = (met.header.body_len() + more).min(self.range.end - met.body);
-        let body = self.take(met.body, len, self.ahead)?;
-        Chunk::new(met.header, met.output, body).map_err(corrupt)
+        let len = (chunk_at.header.body_len() + more).min(self.range.end - chunk_at.body);
+        let body = self.take(chunk_at.body, len, self.ahead)?;
+        Chunk::new(chunk_at.header, chunk_at.output, body).map_err(corrupt)
     }
 }
 
 impl ChunkWalk<'_> {
-    /// Reads parts of the last chunk met, which is plain, to their places.
-    pub fn scatter(&mut self, met: &Met, reads: Vec<ScatteredRead<'_>>) -> Result<()> {
+    /// Reads parts of the last chunk found, which is plain, to their places.
+    pub fn scatter(&mut self, chunk_at: &ChunkAt, reads: Vec<ScatteredRead<'_>>) -> Result<()> {
         let Stored::File(file) = &mut self.stored else {
             return Err(Error::Internal(
                 "stored tiles in memory are not read again".into(),
             ));
         };
         for mut read in reads {
-            let end = met.body + read.bytes.end as u64;
+            let end = chunk_at.body + read.bytes.end as u64;
             // The next header comes along.
             let header = ChunkHeader::LEN;
             let more = end == self.at && self.left > 0 && end + header as u64 <= self.range.end;
@@ -249,7 +249,7 @@ impl ChunkWalk<'_> {
                 read.pieces
                     .push(IoSliceMut::new(self.window.room(self.pool, header)));
             }
-            file.read_scattered_at(met.body + read.bytes.start as u64, &mut read.pieces)?;
+            file.read_scattered_at(chunk_at.body + read.bytes.start as u64, &mut read.pieces)?;
             drop(read);
             if more {
                 (self.window.start, self.window.len) = (end, header);

@@ -1,13 +1,13 @@
 //! A caller's memory for cells of any length.
 
 use super::fixed::{FixedOut, short, validity};
-use super::{BoundField, PartBytes, Progress};
 use crate::column::ColumnMut;
 use crate::error::Result;
+use crate::read::{BoundField, PartBytes, Progress};
 use std::ops::Range;
 
 /// A caller's memory for the next cells of a var-length field.
-pub(super) struct VarOut<'o> {
+pub(in crate::read) struct VarOut<'o> {
     /// Room for the values, behind those before.
     pub data: &'o mut [u8],
     /// One a cell: takes where it starts.
@@ -19,7 +19,7 @@ pub(super) struct VarOut<'o> {
 }
 
 /// Memory for the cells of a field.
-pub(super) enum FieldOut<'o> {
+pub(in crate::read) enum FieldOut<'o> {
     /// Of fixed length.
     Fixed(FixedOut<'o>),
     /// Var-length, in the caller's memory.

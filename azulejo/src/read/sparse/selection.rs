@@ -9,7 +9,7 @@ pub(crate) use ranges::DimensionFilter;
 
 use crate::column::FieldView;
 use crate::error::{Error, Result};
-use crate::space::keys::Picked;
+use crate::space::keys::RowSelection;
 use crate::space::{DimSelection, Subarray};
 use azulejo_format::fragment::{DimensionRanges, RTree};
 use azulejo_format::range::RangeRef;
@@ -144,31 +144,31 @@ impl Selection {
         self.dimensions.get(dimension)?.share(bounds)
     }
 
-    /// Those of the picked cells that are selected, given what the tile needs tested and the
+    /// Those of the cells `selected` so far that are selected, given what the tile needs tested and the
     /// coordinates of those dimensions, by dimension.
-    pub(crate) fn pick<'a>(
+    pub(crate) fn select<'a>(
         &self,
         test: &[usize],
         coordinates: &dyn Fn(usize) -> Option<FieldView<'a>>,
         bounds: &dyn Fn(usize) -> Option<RangeRef<'a>>,
-        mut picked: Picked,
-    ) -> Result<Picked> {
+        mut selected: RowSelection,
+    ) -> Result<RowSelection> {
         let missing = || Error::Internal("coordinates to select by were not loaded".into());
         if test.is_empty() {
-            return Ok(picked);
+            return Ok(selected);
         }
         if let Some(points) = &self.points {
             let views = (0..self.dimensions.len())
                 .map(|d| coordinates(d).ok_or_else(missing))
                 .collect::<Result<Vec<_>>>()?;
-            let mut mask = picked.mask(views.first().map_or(0, |view| view.cell_num));
+            let mut mask = selected.mask(views.first().map_or(0, |view| view.cell_num));
             points.apply(&views, bounds, &mut mask);
-            return Ok(Picked::of_mask(&mask));
+            return Ok(RowSelection::of_mask(&mask));
         }
         for &d in test {
             let filter = self.dimensions.get(d).ok_or_else(missing)?;
-            picked = filter.pick(coordinates(d).ok_or_else(missing)?, picked);
+            selected = filter.select(coordinates(d).ok_or_else(missing)?, selected);
         }
-        Ok(picked)
+        Ok(selected)
     }
 }

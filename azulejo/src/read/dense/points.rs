@@ -65,7 +65,7 @@ pub(super) fn point_batch(
         }
         plan.add_box(&mut batch, positions, order)?;
     }
-    batch.join_slots();
+    batch.join_tasks();
     let mut places = vec![0; sorted.len()];
     for (cell, &point) in sorted.iter().enumerate() {
         places[point] = cell;

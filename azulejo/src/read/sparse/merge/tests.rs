@@ -3,8 +3,8 @@
 
 use super::*;
 use crate::column::FieldView;
-use crate::read::sparse::keys::{KeyTile, Picked, build};
 use crate::space::cell_order::CellOrder;
+use crate::space::keys::{KeyTile, RowSelection, build};
 use crate::space::tile_grid::tests::{dimension, schema};
 use azulejo_format::schema::{ArraySchema, Dimension, Layout};
 use azulejo_format::{CellValNum, Datatype};
@@ -177,7 +177,7 @@ struct Case {
     schema: ArraySchema,
     layout: Layout,
     tiles: Vec<Vec<Vec<Value>>>,
-    picked: Vec<Picked>,
+    selected: Vec<RowSelection>,
     kept: Vec<Option<Vec<u8>>>,
     times: Vec<Vec<u64>>,
     duplicates: u8,
@@ -236,7 +236,7 @@ fn case() -> impl Strategy<Value = Case> {
                         schema: schema.clone(),
                         layout,
                         tiles,
-                        picked: Vec::new(),
+                        selected: Vec::new(),
                         kept: Vec::new(),
                         times: Vec::new(),
                         duplicates,
@@ -256,10 +256,10 @@ fn case() -> impl Strategy<Value = Case> {
                         }
                         let n = tile.len() as u32;
                         let list = (0..n).filter(|_| next() % 4 > 0).collect();
-                        case.picked.push(if next() % 2 == 0 {
-                            Picked::All(n)
+                        case.selected.push(if next() % 2 == 0 {
+                            RowSelection::All(n)
                         } else {
-                            Picked::List(list)
+                            RowSelection::List(list)
                         });
                         let mask = (0..n).map(|_| u8::from(next() % 3 > 0)).collect();
                         case.kept.push((next() % 2 == 0).then_some(mask));
@@ -270,13 +270,15 @@ fn case() -> impl Strategy<Value = Case> {
         })
 }
 
-/// Slot and place of the cells that the model gives.
+/// BatchTile and place of the cells that the model gives.
 fn model(case: &Case) -> Vec<(u32, u32)> {
     let mut cells: Vec<(u32, u32)> = Vec::new();
-    for (slot, picked) in case.picked.iter().enumerate() {
-        match picked {
-            Picked::All(n) => cells.extend((0..*n).map(|place| (slot as u32, place))),
-            Picked::List(list) => cells.extend(list.iter().map(|&place| (slot as u32, place))),
+    for (slot, selected) in case.selected.iter().enumerate() {
+        match selected {
+            RowSelection::All(n) => cells.extend((0..*n).map(|place| (slot as u32, place))),
+            RowSelection::List(list) => {
+                cells.extend(list.iter().map(|&place| (slot as u32, place)))
+            }
         }
     }
     let value = |cell: &(u32, u32)| &case.tiles[cell.0 as usize][cell.1 as usize];
@@ -315,8 +317,8 @@ fn model(case: &Case) -> Vec<(u32, u32)> {
 /// The cells that the case's bounds are taken from.
 fn bounds(case: &Case) -> (Option<&Vec<Value>>, Option<&Vec<Value>>) {
     let all: Vec<&Vec<Value>> = case.tiles.iter().flatten().collect();
-    let pick = |i: Option<usize>| i.map(|i| all[i % all.len()]);
-    (pick(case.bounds.0), pick(case.bounds.1))
+    let select = |i: Option<usize>| i.map(|i| all[i % all.len()]);
+    (select(case.bounds.0), select(case.bounds.1))
 }
 
 proptest! {
@@ -326,8 +328,8 @@ proptest! {
         let order = CellOrder::new(&case.schema, case.layout);
         let dims = case.schema.domain.dimensions.len();
         let columns: Vec<Columns> = case.tiles.iter().map(|cells| Columns::of(cells, dims)).collect();
-        let tiles: Vec<KeyTile<'_>> = columns.iter().zip(&case.picked).enumerate().map(|(slot, (columns, picked))| {
-            KeyTile { coordinates: columns.views(&case.schema), picked, slot: slot as u32 }
+        let tiles: Vec<KeyTile<'_>> = columns.iter().zip(&case.selected).enumerate().map(|(slot, (columns, selected))| {
+            KeyTile { coordinates: columns.views(&case.schema), rows: selected, slot: slot as u32 }
         }).collect();
         let bound = |cell: Option<&Vec<Value>>| cell.map(|cell| {
             let bytes: Vec<Vec<u8>> = cell.iter().map(Value::bytes).collect();

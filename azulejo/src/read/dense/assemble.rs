@@ -1,23 +1,23 @@
 //! From a plan to columns: tiles are loaded in groups and copied to where the plan says.
 
-use super::BoundField;
-use super::ahead::Ahead;
-use super::bands::{Layer, ReadAhead, SPAN_GAP_BYTES, fill_layers};
-use super::copy::{copy_cells, copy_lengths, copy_var, fill_cells};
-use super::dense::{DenseCondition, field_in};
-use super::fetch::{StoredTile, fetch};
-use super::fixed::{FixedBuffer, FixedOut};
-use super::gather::{each, split};
-use super::plan::{BatchPlan, DensePlan, Slot};
-use super::unfilter::{
-    Cells, PARALLEL_BYTES, StoredPart, TileRequest, fixed_parts, load_into, stored_tiles,
-};
-use super::unmet::{fill_unmet, met, refilled};
+use super::bands::{FetchedTiles, Layer, SPAN_GAP_BYTES, fill_layers};
+use super::mask::{fill_masked, matching, refilled};
+use super::plan::{BatchPlan, DensePlan, TileTask};
+use super::{DenseCondition, field_in};
 use crate::array::Array;
 use crate::buffer_pool::BufferPool;
 use crate::cancel::Operation;
 use crate::column::{ColumnBuffers, ColumnSet, FieldView, Tile, repeat_cell};
 use crate::error::{Error, Result};
+use crate::read::BoundField;
+use crate::read::decode::{
+    Cells, PARALLEL_BYTES, StoredPart, TileRequest, fixed_parts, load_into, stored_tiles,
+};
+use crate::read::fetch::{StoredTile, fetch};
+use crate::read::gather::{each, split};
+use crate::read::output::fixed::{FixedBuffer, FixedOut};
+use crate::read::prefetch::Prefetch;
+use crate::space::copy::{copy_cells, copy_lengths, copy_var, fill_cells};
 use arrow_buffer::MutableBuffer;
 use azulejo_format::ArraySchema;
 use azulejo_format::fragment::Field;
@@ -37,7 +37,7 @@ pub(super) struct Assembler<'a> {
     /// Bytes that tiles may take, stored and unfiltered.
     pub tile_bytes: u64,
     /// Tiles that were asked for before.
-    pub ahead: Option<&'a Ahead>,
+    pub prefetch: Option<&'a Prefetch>,
     /// The read, which can be cancelled.
     pub operation: &'a Operation,
 }
@@ -158,7 +158,7 @@ impl Assembler<'_> {
                     data,
                     validity,
                 } = out;
-                fill_unmet(
+                fill_masked(
                     self.array.context(),
                     mask,
                     &field.fill,
@@ -172,7 +172,7 @@ impl Assembler<'_> {
 
     /// Asks for the tiles of a batch in the order in which [`Self::unmasked`] takes them.
     pub fn start(&self, batch: &BatchPlan) -> Result<()> {
-        let Some(ahead) = self.ahead else {
+        let Some(ahead) = self.prefetch else {
             return Ok(());
         };
         let room = self.tile_bytes / 2;
@@ -185,18 +185,18 @@ impl Assembler<'_> {
         for group in self.groups(batch, &fixed)? {
             ahead.start(
                 self.array,
-                &self.stored(batch.slots.get(group).unwrap_or(&[]), &fixed)?,
+                &self.stored(batch.tasks.get(group).unwrap_or(&[]), &fixed)?,
                 room,
             );
         }
         for field in var {
             let mut stored = Vec::new();
-            for slot in &batch.slots {
-                if let Some(field) = field_in(self.array, slot.fragment, field) {
+            for task in &batch.tasks {
+                if let Some(field) = field_in(self.array, task.fragment, field) {
                     let request = TileRequest {
-                        fragment: slot.fragment,
+                        fragment: task.fragment,
                         field,
-                        tile: slot.tile,
+                        tile: task.tile,
                         cells: Cells::All,
                     };
                     stored_tiles(self.array, &request, &mut stored)?;
@@ -221,13 +221,13 @@ impl Assembler<'_> {
             return Ok(());
         }
         if self.array.location().storage.has_cheap_reads() {
-            let layers = self.layers(batch, &batch.slots, &mut outs)?;
+            let layers = self.layers(batch, &batch.tasks, &mut outs)?;
             let threads = self.threads(&layers);
             return fill_layers(
                 self.array,
                 self.pool,
                 batch,
-                &batch.slots,
+                &batch.tasks,
                 layers,
                 None,
                 threads,
@@ -238,16 +238,16 @@ impl Assembler<'_> {
         let fields: Vec<&BoundField> = outs.iter().map(|out| out.field).collect();
         let groups = self.groups(batch, &fields)?;
         let mut fetched = match groups.first() {
-            Some(first) => self.fetch(batch.slots.get(first.clone()).unwrap_or(&[]), &fields)?,
+            Some(first) => self.fetch(batch.tasks.get(first.clone()).unwrap_or(&[]), &fields)?,
             None => return Ok(()),
         };
         for (i, group) in groups.iter().enumerate() {
             self.operation.check()?;
-            let slots = batch.slots.get(group.clone()).unwrap_or(&[]);
+            let tasks = batch.tasks.get(group.clone()).unwrap_or(&[]);
             let ahead = groups
                 .get(i + 1)
-                .and_then(|next| batch.slots.get(next.clone()));
-            let layers = self.layers(batch, slots, &mut outs)?;
+                .and_then(|next| batch.tasks.get(next.clone()));
+            let layers = self.layers(batch, tasks, &mut outs)?;
             let threads = self.threads(&layers);
             let (filled, next) = self.array.context().install(|| {
                 rayon::join(
@@ -256,13 +256,13 @@ impl Assembler<'_> {
                             self.array,
                             self.pool,
                             batch,
-                            slots,
+                            tasks,
                             layers,
                             Some(&fetched),
                             threads,
                         )
                     },
-                    || ahead.map(|slots| self.fetch(slots, &fields)).transpose(),
+                    || ahead.map(|tasks| self.fetch(tasks, &fields)).transpose(),
                 )
             });
             filled?;
@@ -285,14 +285,14 @@ impl Assembler<'_> {
             .max(1)
     }
 
-    /// Cuts the slots of a batch where their stored tiles exceed a quarter of what tiles may take.
+    /// Cuts the tasks of a batch where their stored tiles exceed a quarter of what tiles may take.
     fn groups(&self, batch: &BatchPlan, fields: &[&BoundField]) -> Result<Vec<Range<usize>>> {
         let mut groups: Vec<Range<usize>> = Vec::new();
         let mut cost = 0u64;
-        for (i, slot) in batch.slots.iter().enumerate() {
+        for (i, task) in batch.tasks.iter().enumerate() {
             let mut more = 0u64;
             for field in fields {
-                more = more.saturating_add(slot.load_cost(self.array, field)?);
+                more = more.saturating_add(task.load_cost(self.array, field)?);
             }
             cost = cost.saturating_add(more);
             match groups.last_mut() {
@@ -306,14 +306,14 @@ impl Assembler<'_> {
         Ok(groups)
     }
 
-    /// The stored tiles of fixed-length fields of some slots.
-    fn stored(&self, slots: &[Slot], fields: &[&BoundField]) -> Result<Vec<StoredTile>> {
+    /// The stored tiles of fixed-length fields of some tasks.
+    fn stored(&self, tasks: &[TileTask], fields: &[&BoundField]) -> Result<Vec<StoredTile>> {
         let mut tiles = Vec::new();
         for field in fields {
-            for slot in slots {
-                if let Some(field) = field_in(self.array, slot.fragment, field) {
+            for task in tasks {
+                if let Some(field) = field_in(self.array, task.fragment, field) {
                     let (values, validity) =
-                        fixed_parts(self.array, slot.fragment, field, slot.tile)?;
+                        fixed_parts(self.array, task.fragment, field, task.tile)?;
                     tiles.push(values.tile);
                     tiles.extend(validity.map(|part| part.tile));
                 }
@@ -322,10 +322,10 @@ impl Assembler<'_> {
         Ok(tiles)
     }
 
-    /// Reads the stored tiles of some slots as one batch.
-    fn fetch(&self, slots: &[Slot], fields: &[&BoundField]) -> Result<ReadAhead> {
-        let tiles = self.stored(slots, fields)?;
-        let fetched = fetch(self.array, &tiles, self.pool, self.ahead)?;
+    /// Reads the stored tiles of some tasks as one batch.
+    fn fetch(&self, tasks: &[TileTask], fields: &[&BoundField]) -> Result<FetchedTiles> {
+        let tiles = self.stored(tasks, fields)?;
+        let fetched = fetch(self.array, &tiles, self.pool, self.prefetch)?;
         Ok(tiles
             .into_iter()
             .zip(fetched)
@@ -338,26 +338,26 @@ impl Assembler<'_> {
     fn layers<'a, 'o>(
         &'a self,
         batch: &BatchPlan,
-        slots: &[Slot],
+        tasks: &[TileTask],
         outs: &'o mut [FixedOut<'_>],
     ) -> Result<Vec<Layer<'a, 'o>>> {
         let mut layers = Vec::with_capacity(outs.len());
         for out in outs {
-            let mut values = Vec::with_capacity(slots.len());
-            let mut validities = Vec::with_capacity(slots.len());
-            for slot in slots {
-                let Some(field) = field_in(self.array, slot.fragment, out.field) else {
-                    fill(batch, &batch.copies, slot.copies.clone(), out)?;
+            let mut values = Vec::with_capacity(tasks.len());
+            let mut validities = Vec::with_capacity(tasks.len());
+            for task in tasks {
+                let Some(field) = field_in(self.array, task.fragment, out.field) else {
+                    fill(batch, &batch.copies, task.copies.clone(), out)?;
                     values.push(None);
                     validities.push(None);
                     continue;
                 };
-                let (value, validity) = fixed_parts(self.array, slot.fragment, field, slot.tile)?;
-                self.check(slot, value.cell_num)?;
+                let (value, validity) = fixed_parts(self.array, task.fragment, field, task.tile)?;
+                self.check(task, value.cell_num)?;
                 if let (None, Some(out)) = (&validity, &mut out.validity) {
                     fill_cells(
                         &batch.copies,
-                        batch.copies.get(slot.copies.clone()),
+                        batch.copies.get(task.copies.clone()),
                         &[1],
                         out,
                         &(0..batch.cells),
@@ -391,15 +391,15 @@ impl Assembler<'_> {
     }
 
     /// Tiles of dense fragments must have as many cells as the array's.
-    fn check(&self, slot: &Slot, cell_num: usize) -> Result<()> {
+    fn check(&self, task: &TileTask, cell_num: usize) -> Result<()> {
         let expected = self.plan.grid.tile_cells();
-        if self.is_dense(slot.fragment) && cell_num as u64 != expected {
+        if self.is_dense(task.fragment) && cell_num as u64 != expected {
             let name = self
                 .array
                 .fragments()
-                .get(slot.fragment)
+                .get(task.fragment)
                 .map_or("", |f| f.name());
-            let reason = format!("tile {} has {cell_num} cells, not {expected}", slot.tile);
+            let reason = format!("tile {} has {cell_num} cells, not {expected}", task.tile);
             return Err(Error::decode(
                 name,
                 azulejo_format::DecodeError::invalid("tile", 0, reason),
@@ -408,11 +408,11 @@ impl Assembler<'_> {
         Ok(())
     }
 
-    /// Which cells of a slot's tile are needed.
-    fn wanted(&self, batch: &BatchPlan, slot: &Slot, cell_size: usize) -> Cells {
-        let copies = batch.copies.get(slot.copies.clone());
+    /// Which cells of a task's tile are needed.
+    fn wanted(&self, batch: &BatchPlan, task: &TileTask, cell_size: usize) -> Cells {
+        let copies = batch.copies.get(task.copies.clone());
         let cells: usize = copies.iter().map(|c| batch.copies.cells(c)).sum();
-        if cells as u64 >= self.plan.grid.tile_cells() || !self.is_dense(slot.fragment) {
+        if cells as u64 >= self.plan.grid.tile_cells() || !self.is_dense(task.fragment) {
             return Cells::All;
         }
         Cells::Spans(batch.copies.spans(
@@ -427,26 +427,26 @@ impl Assembler<'_> {
         let mut requests = Vec::new();
         let mut loaded = Vec::new();
         let mut lacking = Vec::new();
-        for slot in &batch.slots {
-            match field_in(self.array, slot.fragment, field) {
+        for task in &batch.tasks {
+            match field_in(self.array, task.fragment, field) {
                 Some(found) => {
-                    let cells = self.wanted(batch, slot, 8);
+                    let cells = self.wanted(batch, task, 8);
                     requests.push(TileRequest {
-                        fragment: slot.fragment,
+                        fragment: task.fragment,
                         field: found,
-                        tile: slot.tile,
+                        tile: task.tile,
                         cells,
                     });
-                    loaded.push(slot);
+                    loaded.push(task);
                 }
-                None => lacking.push(slot),
+                None => lacking.push(task),
             }
         }
-        let tiles = load_into(self.array, &requests, Vec::new(), self.pool, self.ahead)?;
-        for (tile, slot) in tiles.iter().zip(&loaded) {
-            self.check(slot, tile.cell_num)?;
+        let tiles = load_into(self.array, &requests, Vec::new(), self.pool, self.prefetch)?;
+        for (tile, task) in tiles.iter().zip(&loaded) {
+            self.check(task, tile.cell_num)?;
         }
-        let tiles: Vec<(&Slot, &Tile)> = loaded.into_iter().zip(&tiles).collect();
+        let tiles: Vec<(&TileTask, &Tile)> = loaded.into_iter().zip(&tiles).collect();
         let context = self.array.context();
         let parts = if batch.cells.saturating_mul(16) < PARALLEL_BYTES {
             1
@@ -468,8 +468,8 @@ impl Assembler<'_> {
             context,
             bands.iter().zip(pieces).collect(),
             |(band, lens)| {
-                for (slot, tile) in &tiles {
-                    let copies = batch.copies.get(slot.copies.clone());
+                for (task, tile) in &tiles {
+                    let copies = batch.copies.get(task.copies.clone());
                     copy_lengths(
                         &batch.copies,
                         copies,
@@ -496,8 +496,8 @@ impl Assembler<'_> {
             bands.iter().zip(pieces).collect(),
             |(band, out)| {
                 let placed = placed.get(band.start..=band.end).unwrap_or(&[]);
-                for (slot, tile) in &tiles {
-                    let copies = batch.copies.get(slot.copies.clone());
+                for (task, tile) in &tiles {
+                    let copies = batch.copies.get(task.copies.clone());
                     let source = (&*tile.data, tile.offsets.as_deref().unwrap_or(&[]));
                     copy_var(&batch.copies, copies, source, (&mut *out, placed), band)?;
                 }
@@ -505,7 +505,7 @@ impl Assembler<'_> {
                     return Ok(());
                 }
                 let base = placed.first().copied().unwrap_or(0);
-                let mut fill = |row: super::copy::Row| {
+                let mut fill = |row: crate::space::copy::Row| {
                     for i in 0..row.axis.count {
                         let at = row.out - band.start + i * row.axis.out;
                         let start = (placed.get(at).ok_or_else(beyond)? - base) as usize;
@@ -519,8 +519,8 @@ impl Assembler<'_> {
                 for copy in batch.fills.all() {
                     batch.fills.rows(copy, band, &mut fill)?;
                 }
-                for slot in &lacking {
-                    for copy in batch.copies.get(slot.copies.clone()) {
+                for task in &lacking {
+                    for copy in batch.copies.get(task.copies.clone()) {
                         batch.copies.rows(copy, band, &mut fill)?;
                     }
                 }
@@ -534,17 +534,17 @@ impl Assembler<'_> {
             let out = validity.as_slice_mut();
             let filled = [u8::from(field.fill.valid)];
             fill_cells(&batch.fills, batch.fills.all(), &filled, out, &all)?;
-            for slot in &lacking {
+            for task in &lacking {
                 fill_cells(
                     &batch.copies,
-                    batch.copies.get(slot.copies.clone()),
+                    batch.copies.get(task.copies.clone()),
                     &filled,
                     out,
                     &all,
                 )?;
             }
-            for (slot, tile) in &tiles {
-                let copies = batch.copies.get(slot.copies.clone());
+            for (task, tile) in &tiles {
+                let copies = batch.copies.get(task.copies.clone());
                 match &tile.validity {
                     Some(bytes) => copy_cells(&batch.copies, copies, bytes, out, &all, 1)?,
                     None => fill_cells(&batch.copies, copies, &[1], out, &all)?,
@@ -617,14 +617,14 @@ impl Assembler<'_> {
                 .iter()
                 .map(view)
                 .collect::<Result<Vec<_>>>()?;
-            met(self.array.context(), condition, &views, batch.cells)
+            matching(self.array.context(), condition, &views, batch.cells)
         };
         let mut mask = evaluate(&condition.condition)?;
         // Cells of fragments that lack an attribute do not read as its fill value: tests of it are
         // false for them.
         let mut others: HashMap<*const ArraySchema, Vec<u8>> = HashMap::new();
-        for slot in &batch.slots {
-            let Some(fragment) = self.array.fragments().get(slot.fragment) else {
+        for task in &batch.tasks {
+            let Some(fragment) = self.array.fragments().get(task.fragment) else {
                 continue;
             };
             let lacks = |name: &Arc<str>| fragment.field(name).is_none();
@@ -641,7 +641,7 @@ impl Assembler<'_> {
             let Some(other) = others.get(&Arc::as_ptr(fragment.schema())) else {
                 continue;
             };
-            for copy in batch.copies.get(slot.copies.clone()) {
+            for copy in batch.copies.get(task.copies.clone()) {
                 batch.copies.rows(copy, &(0..batch.cells), &mut |row| {
                     for i in 0..row.axis.count {
                         let at = row.out + i * row.axis.out;
@@ -660,7 +660,7 @@ impl Assembler<'_> {
 /// Writes a field's fill value to the places of copies.
 fn fill(
     batch: &BatchPlan,
-    list: &super::copy::CopyList,
+    list: &crate::space::copy::CopyList,
     copies: Range<usize>,
     out: &mut FixedOut<'_>,
 ) -> Result<()> {

@@ -50,7 +50,7 @@ pub(super) fn scattered_reads<'o>(
     let mut reads = Reads {
         reads: Vec::new(),
         rows,
-        out: Ahead { at: 0, rest: out },
+        out: Unused { at: 0, rest: out },
         spare,
         ascend: true,
     };
@@ -66,13 +66,13 @@ pub(super) fn scattered_reads<'o>(
 }
 
 /// The part of a slice that is not given away yet.
-struct Ahead<'o> {
+struct Unused<'o> {
     /// Bytes in front of it.
     at: usize,
     rest: &'o mut [u8],
 }
 
-impl<'o> Ahead<'o> {
+impl<'o> Unused<'o> {
     /// Gives the bytes from `start` on away; `None` if they are gone or not there.
     fn take(&mut self, start: usize, len: usize) -> Option<&'o mut [u8]> {
         let skipped = start.checked_sub(self.at)?;
@@ -87,7 +87,7 @@ struct Reads<'o> {
     reads: Vec<ScatteredRead<'o>>,
     /// About how many there are.
     rows: usize,
-    out: Ahead<'o>,
+    out: Unused<'o>,
     spare: &'o mut [u8],
     ascend: bool,
 }

@@ -3,9 +3,9 @@
 //! is from the second time on.
 
 use super::plan::PlannedTile;
-use super::query::Query;
+use super::query::SparseQuery;
 use crate::error::Result;
-use crate::read::unfilter::load_into;
+use crate::read::decode::load_into;
 use crate::read::{BufferPool, Cells, Tile, TileRequest};
 use crate::tile_cache::TileKey;
 use azulejo_format::CellValNum;
@@ -20,7 +20,7 @@ const SMALL: u64 = 128 * 1024;
 /// Loads tiles as one batch, in the order of the requests. Of those marked `partial` the query
 /// needs some cells only: they are looked for among the tiles kept.
 pub(super) fn load(
-    query: &Query,
+    query: &SparseQuery,
     pool: &BufferPool,
     mut requests: Vec<TileRequest>,
     partial: &[bool],
@@ -51,7 +51,7 @@ pub(super) fn load(
         &requests,
         Vec::new(),
         pool,
-        query.ahead.as_ref(),
+        query.prefetch.as_ref(),
     )?
     .into_iter();
     let missing = tiles
@@ -61,7 +61,7 @@ pub(super) fn load(
     for ((place, keep), tile) in missing.zip(&mut loaded) {
         let tile = Arc::new(tile);
         if let Some(key) = keep {
-            cache.put(key, &tile, query.kept_tiles);
+            cache.put(key, &tile, query.cache_bytes);
         }
         *place = Some(tile);
     }
@@ -73,7 +73,7 @@ fn key(request: &TileRequest) -> TileKey {
 }
 
 /// Whether some chunks of a tile are not needed.
-fn skips_chunks(query: &Query, request: &TileRequest) -> bool {
+fn skips_chunks(query: &SparseQuery, request: &TileRequest) -> bool {
     let (Cells::Spans(spans), Some(fragment)) = (
         &request.cells,
         query.array.fragments().get(request.fragment),
@@ -107,7 +107,7 @@ fn skips(spans: &[Range<u64>], chunk: u64, cells: u64) -> bool {
 }
 
 /// Whether all dimensions of a tile may be kept.
-pub(super) fn is_small_tile(query: &Query, tile: &PlannedTile) -> bool {
+pub(super) fn is_small_tile(query: &SparseQuery, tile: &PlannedTile) -> bool {
     let fragment = query
         .fragments
         .get(tile.part)
@@ -123,11 +123,11 @@ pub(super) fn is_small_tile(query: &Query, tile: &PlannedTile) -> bool {
 }
 
 /// Whether a tile that is needed again is kept, if there is room.
-pub(super) fn keeps(query: &Query, request: &TileRequest) -> Result<bool> {
-    Ok(query.kept_tiles > 0 && is_small(query, request)?)
+pub(super) fn keeps(query: &SparseQuery, request: &TileRequest) -> Result<bool> {
+    Ok(query.cache_bytes > 0 && is_small(query, request)?)
 }
 
-fn is_small(query: &Query, request: &TileRequest) -> Result<bool> {
+fn is_small(query: &SparseQuery, request: &TileRequest) -> Result<bool> {
     let Some(fragment) = query.array.fragments().get(request.fragment) else {
         return Ok(false);
     };

@@ -1,4 +1,5 @@
-//! Stored tiles that are asked for before a step needs them: they travel while others are decoded.
+//! Prefetching: stored tiles are asked for before a step needs them, and travel while others are
+//! decoded.
 
 use super::fetch::StoredTile;
 use crate::array::{Array, short_read_is_corrupt};
@@ -11,15 +12,15 @@ use std::sync::{Mutex, PoisonError};
 
 /// Reads under way for one query. What is never taken is stopped when this is dropped.
 #[derive(Debug, Default)]
-pub(super) struct Ahead {
-    state: Mutex<State>,
+pub(super) struct Prefetch {
+    state: Mutex<PrefetchState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct PrefetchState {
     /// Where each tile that was asked for will arrive: which read, which of its results.
     places: HashMap<StoredTile, (u64, usize)>,
-    reads: HashMap<u64, Read>,
+    reads: HashMap<u64, PrefetchedRead>,
     /// The next read's number.
     next: u64,
     /// Bytes of all tiles that were asked for and not taken yet.
@@ -28,7 +29,7 @@ struct State {
 
 /// Tiles that were asked for together.
 #[derive(Debug)]
-struct Read {
+struct PrefetchedRead {
     pending: Option<PendingRead>,
     arrived: Vec<Bytes>,
     /// How many were not taken yet.
@@ -37,8 +38,8 @@ struct Read {
     bytes: u64,
 }
 
-impl Ahead {
-    /// Read-ahead for an array, where a read takes longer to begin than to go on: elsewhere, as on
+impl Prefetch {
+    /// PrefetchedPrefetching for an array, where a read takes longer to begin than to go on: elsewhere, as on
     /// disks whose files lie in the system's memory, handing reads to another thread costs more
     /// than it hides.
     pub(super) fn of(array: &Array) -> Option<Self> {
@@ -87,7 +88,7 @@ impl Ahead {
         let pending = Some(array.location().storage.start_read(requests));
         state.reads.insert(
             number,
-            Read {
+            PrefetchedRead {
                 pending,
                 arrived: Vec::new(),
                 left,
@@ -107,7 +108,7 @@ impl Ahead {
 
     /// The bytes of a tile that [was asked for](Self::has), once they are there.
     pub(super) fn take(&self, tile: &StoredTile) -> Result<Bytes> {
-        let gone = || Error::Internal("a tile that was not read ahead".into());
+        let gone = || Error::Internal("a tile that was not prefetched".into());
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *state;
         let (number, place) = state.places.remove(tile).ok_or_else(gone)?;

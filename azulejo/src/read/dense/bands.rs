@@ -7,14 +7,14 @@
 //! so that all memory that is touched once is the output. A chunk whose cells follow one another in
 //! the output too is unfiltered there.
 
-use super::chunk_walk::{ChunkWalk, Met, Stored, Window, in_file};
-use super::fetch::{FetchedBytes, StoredTile};
-use super::plan::{BatchPlan, Slot};
+use super::chunk_walk::{ChunkAt, ChunkWalk, ReadWindow, Stored, in_file};
+use super::plan::{BatchPlan, TileTask};
 use super::scatter;
-use super::unfilter::{PARALLEL_BYTES, StoredPart, with_scratch};
 use crate::array::{Array, short_read_is_corrupt};
 use crate::buffer_pool::{BufferPool, PoolBuffer};
 use crate::error::{Error, Result};
+use crate::read::decode::{PARALLEL_BYTES, StoredPart, with_scratch};
+use crate::read::fetch::{FetchedBytes, StoredTile};
 use crate::space::copy::{self, copy_part, place_rows};
 use crate::storage::ObjectReader;
 use azulejo_format::DecodeError;
@@ -46,22 +46,22 @@ pub(super) struct Layer<'a, 'o> {
     pub out: &'o mut [u8],
     /// Bytes of a cell.
     pub cell_size: usize,
-    /// The stored tile of each slot; `None` where there is nothing to do.
+    /// The stored tile of each task; `None` where there is nothing to do.
     pub tiles: Vec<Option<StoredPart<'a>>>,
 }
 
 /// Stored tiles that were read ahead, where small reads are dear.
-pub(super) type ReadAhead = HashMap<StoredTile, FetchedBytes>;
+pub(super) type FetchedTiles = HashMap<StoredTile, FetchedBytes>;
 
-/// Fills the cells that some slots of a batch have. `fetched` holds their stored tiles, unless
+/// Fills the cells that some tasks of a batch have. `fetched` holds their stored tiles, unless
 /// small reads are cheap.
 pub(super) fn fill_layers(
     array: &Array,
     pool: &BufferPool,
     batch: &BatchPlan,
-    slots: &[Slot],
+    tasks: &[TileTask],
     layers: Vec<Layer<'_, '_>>,
-    fetched: Option<&ReadAhead>,
+    fetched: Option<&FetchedTiles>,
     threads: usize,
 ) -> Result<()> {
     let widest = layers
@@ -70,7 +70,7 @@ pub(super) fn fill_layers(
         .max()
         .unwrap_or(1);
     let streams = layers.iter().map(|layer| layer.out.len()).sum::<usize>() >= STREAMED_BYTES;
-    let bands = bands(batch, slots, widest, threads);
+    let bands = bands(batch, tasks, widest, threads);
     let mut work = Vec::with_capacity(bands.len() * layers.len());
     for Layer {
         out,
@@ -90,30 +90,31 @@ pub(super) fn fill_layers(
             work.push((band, out, cell_size, std::sync::Arc::clone(&tiles)));
         }
     }
-    let run = |(band, out, cell_size, tiles): (&Band, &mut [u8], usize, std::sync::Arc<Vec<_>>)| {
-        with_scratch(|scratch| {
-            let mut filler = Filler {
-                array,
-                pool,
-                batch,
-                band: &band.cells,
-                out,
-                cell_size,
-                streams,
-                scratch,
-                window: Window::default(),
-                buffer: PoolBuffer::default(),
-            };
-            let mut file: Option<OpenFile> = None;
-            for &slot in &band.slots {
-                let part: Option<&StoredPart<'_>> = tiles.get(slot).and_then(Option::as_ref);
-                if let (Some(part), Some(slot)) = (part, slots.get(slot)) {
-                    filler.tile(part, slot, fetched, &mut file)?;
+    let run =
+        |(band, out, cell_size, tiles): (&OutputBand, &mut [u8], usize, std::sync::Arc<Vec<_>>)| {
+            with_scratch(|scratch| {
+                let mut filler = Filler {
+                    array,
+                    pool,
+                    batch,
+                    band: &band.cells,
+                    out,
+                    cell_size,
+                    streams,
+                    scratch,
+                    window: ReadWindow::default(),
+                    buffer: PoolBuffer::default(),
+                };
+                let mut file: Option<OpenFile> = None;
+                for &task in &band.tasks {
+                    let part: Option<&StoredPart<'_>> = tiles.get(task).and_then(Option::as_ref);
+                    if let (Some(part), Some(task)) = (part, tasks.get(task)) {
+                        filler.tile(part, task, fetched, &mut file)?;
+                    }
                 }
-            }
-            Ok(())
-        })
-    };
+                Ok(())
+            })
+        };
     if work.len() < 2 || threads < 2 {
         return work.into_iter().try_for_each(run);
     }
@@ -122,28 +123,33 @@ pub(super) fn fill_layers(
         .install(|| work.into_par_iter().with_max_len(1).try_for_each(run))
 }
 
-/// Consecutive cells of the output, and the slots that have some of them.
+/// Consecutive cells of the output, and the tasks that have some of them.
 #[derive(Debug)]
-struct Band {
+struct OutputBand {
     cells: Range<usize>,
     /// In the order of their files.
-    slots: Vec<usize>,
+    tasks: Vec<usize>,
     /// About how many bytes have to be unfiltered.
     bytes: usize,
 }
 
-impl Band {
+impl OutputBand {
     fn join(&mut self, other: Self) {
         self.cells.end = self.cells.end.max(other.cells.end);
-        self.slots.extend(other.slots);
+        self.tasks.extend(other.tasks);
         self.bytes = self.bytes.saturating_add(other.bytes);
     }
 }
 
 /// Cuts the output into bands that share no tile, or, where these are too few, not many chunks.
-fn bands(batch: &BatchPlan, slots: &[Slot], cell_size: usize, threads: usize) -> Vec<Band> {
-    let band_of = |(i, slot): (usize, &Slot)| {
-        let copies = batch.copies.get(slot.copies.clone());
+fn bands(
+    batch: &BatchPlan,
+    tasks: &[TileTask],
+    cell_size: usize,
+    threads: usize,
+) -> Vec<OutputBand> {
+    let band_of = |(i, task): (usize, &TileTask)| {
+        let copies = batch.copies.get(task.copies.clone());
         let reaches = copies.iter().map(|copy| batch.copies.reach(copy));
         let cells = reaches.reduce(|a, b| a.start.min(b.start)..a.end.max(b.end))?;
         let spans = batch
@@ -154,16 +160,16 @@ fn bands(batch: &BatchPlan, slots: &[Slot], cell_size: usize, threads: usize) ->
             let cells = usize::try_from(span.end - span.start).unwrap_or(usize::MAX);
             sum.saturating_add(cells.saturating_mul(cell_size).max(CHUNK_BYTES))
         });
-        Some(Band {
+        Some(OutputBand {
             cells,
-            slots: vec![i],
+            tasks: vec![i],
             bytes,
         })
     };
-    let mut single: Vec<Band> = slots.iter().enumerate().filter_map(band_of).collect();
+    let mut single: Vec<OutputBand> = tasks.iter().enumerate().filter_map(band_of).collect();
     single.sort_unstable_by_key(|band| band.cells.start);
     // Tiles that lie side by side in the output.
-    let mut clusters: Vec<Band> = Vec::new();
+    let mut clusters: Vec<OutputBand> = Vec::new();
     for band in single {
         match clusters.last_mut() {
             Some(last) if band.cells.start < last.cells.end => last.join(band),
@@ -187,19 +193,19 @@ fn bands(batch: &BatchPlan, slots: &[Slot], cell_size: usize, threads: usize) ->
         .and_then(|b| b.strides.iter().copied().max())
         .unwrap_or(1)
         .max(1);
-    let mut bands: Vec<Band> = Vec::new();
+    let mut bands: Vec<OutputBand> = Vec::new();
     for cluster in clusters {
         // A chunk that two bands need is unfiltered twice: few cuts, unless a thread would have
         // nothing to do.
-        let chunks = cluster.bytes / cluster.slots.len().max(1) / CHUNK_BYTES;
+        let chunks = cluster.bytes / cluster.tasks.len().max(1) / CHUNK_BYTES;
         let parts = splits.min(chunks / 8).max(needed.min(chunks / 2));
         if parts > 1 {
             let each = (cluster.cells.len() / parts).max(1).next_multiple_of(row);
             for start in cluster.cells.clone().step_by(each) {
                 let cells = start..(start + each).min(cluster.cells.end);
-                bands.push(Band {
+                bands.push(OutputBand {
                     cells,
-                    slots: cluster.slots.clone(),
+                    tasks: cluster.tasks.clone(),
                     bytes: cluster.bytes / parts,
                 });
             }
@@ -215,8 +221,8 @@ fn bands(batch: &BatchPlan, slots: &[Slot], cell_size: usize, threads: usize) ->
         }
     }
     for band in &mut bands {
-        band.slots
-            .sort_unstable_by_key(|&slot| slots.get(slot).map(|s| (s.fragment, s.tile)));
+        band.tasks
+            .sort_unstable_by_key(|&task| tasks.get(task).map(|s| (s.fragment, s.tile)));
     }
     bands
 }
@@ -239,7 +245,7 @@ struct Filler<'f> {
     /// Whether cells are best written past the caches.
     streams: bool,
     scratch: &'f mut Scratch,
-    window: Window,
+    window: ReadWindow,
     /// Unfiltered cells on their way.
     buffer: PoolBuffer,
 }
@@ -249,8 +255,8 @@ impl Filler<'_> {
     fn tile(
         &mut self,
         part: &StoredPart<'_>,
-        slot: &Slot,
-        fetched: Option<&ReadAhead>,
+        task: &TileTask,
+        fetched: Option<&FetchedTiles>,
         file: &mut Option<OpenFile>,
     ) -> Result<()> {
         let path = || match self.array.fragments().get(part.tile.fragment) {
@@ -281,7 +287,7 @@ impl Filler<'_> {
             }
         };
         let mut window = std::mem::take(&mut self.window);
-        let done = self.chunks(part, slot, stored, &mut window);
+        let done = self.chunks(part, task, stored, &mut window);
         self.window = window;
         done.map_err(|error| in_file(short_read_is_corrupt(error), path))
     }
@@ -289,11 +295,11 @@ impl Filler<'_> {
     fn chunks(
         &mut self,
         part: &StoredPart<'_>,
-        slot: &Slot,
+        task: &TileTask,
         stored: Stored<'_>,
-        window: &mut Window,
+        window: &mut ReadWindow,
     ) -> Result<()> {
-        let (copies, size) = (self.batch.copies.get(slot.copies.clone()), self.cell_size);
+        let (copies, size) = (self.batch.copies.get(task.copies.clone()), self.cell_size);
         let spans = self
             .batch
             .copies
@@ -323,8 +329,8 @@ impl Filler<'_> {
         let end = spans.last().map_or(0, |span| bytes(span).end);
         let mut spans_left = spans.iter().map(bytes).peekable();
         let mut whole_tile: Option<PoolBuffer> = None;
-        while let Some(met) = walk.next()? {
-            let holds = met.holds();
+        while let Some(chunk_at) = walk.next()? {
+            let holds = chunk_at.holds();
             while spans_left.next_if(|span| span.end <= holds.start).is_some() {}
             match spans_left.peek() {
                 None => break,
@@ -338,12 +344,12 @@ impl Filler<'_> {
             let cells = from_to.0 / size..from_to.1 / size;
             let scattered = scatters
                 && in_cells
-                && met.is_plain()
-                && self.scatter(slot, &mut walk, &met, &cells)?;
+                && chunk_at.is_plain()
+                && self.scatter(task, &mut walk, &chunk_at, &cells)?;
             if !scattered {
-                let chunk = walk.chunk(&met)?;
+                let chunk = walk.chunk(&chunk_at)?;
                 if in_cells {
-                    self.chunk(part, slot, &chunk, cells)?;
+                    self.chunk(part, task, &chunk, cells)?;
                 } else {
                     // Early versions cut cells in two: such tiles are put together first.
                     let tile = whole_tile.get_or_insert_with(|| self.pool.take(len));
@@ -379,12 +385,12 @@ impl Filler<'_> {
     /// cannot be.
     fn scatter(
         &mut self,
-        slot: &Slot,
+        task: &TileTask,
         walk: &mut ChunkWalk<'_>,
-        met: &Met,
+        chunk_at: &ChunkAt,
         cells: &Range<usize>,
     ) -> Result<bool> {
-        let copies = self.batch.copies.get(slot.copies.clone());
+        let copies = self.batch.copies.get(task.copies.clone());
         let window = copy::Window {
             out: self.band.clone(),
             src: cells.clone(),
@@ -399,7 +405,7 @@ impl Filler<'_> {
                 .room(&mut self.buffer, cells.len() * self.cell_size),
         )?;
         reads
-            .map(|reads| walk.scatter(met, reads))
+            .map(|reads| walk.scatter(chunk_at, reads))
             .transpose()
             .map(|done| done.is_some())
     }
@@ -408,12 +414,12 @@ impl Filler<'_> {
     fn chunk(
         &mut self,
         part: &StoredPart<'_>,
-        slot: &Slot,
+        task: &TileTask,
         chunk: &Chunk<'_>,
         cells: Range<usize>,
     ) -> Result<()> {
         let (list, size) = (&self.batch.copies, self.cell_size);
-        let copies = list.get(slot.copies.clone());
+        let copies = list.get(task.copies.clone());
         if let [copy] = copies
             && let Some(run) = list.as_run(copy)
             && copy.src <= cells.start

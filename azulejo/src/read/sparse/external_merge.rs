@@ -5,15 +5,15 @@
 //! are looked at, some at a time, and of each only the cells that come next are kept. Every batch
 //! decodes coordinates anew: slow, but within the budget.
 
-use super::batch::{Portion, Slot, cut, examine, keys_of, ordered, single, slots_of};
-use super::keys::{CellBits, KeySet, Keys, Word};
+use super::batch::{BatchTile, Portion, cut, examine, keys_of, ordered, single, slots_of};
 use super::plan::PlannedTile;
-use super::query::Query;
+use super::query::SparseQuery;
 use crate::column::ColumnSet;
 use crate::error::{Error, Result};
 use crate::read::{BufferPool, Cells, Tile, gather_slabs, load_tiles};
 use crate::space::CellSlab;
 use crate::space::cell_order::{BoundPart, CellBound, Segment};
+use crate::space::keys::{CellBits, KeySet, Keys, Word};
 use azulejo_format::fragment::Field;
 use std::ops::Range;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// A bound such that the cells from `from` up to it take about `target` bytes, judging by the
 /// tiles' bounds in the first segment of the order; `None` if these do not say.
 pub(super) fn next_bound(
-    query: &Query,
+    query: &SparseQuery,
     tiles: &[&PlannedTile],
     from: Option<&CellBound>,
     target: u64,
@@ -72,7 +72,7 @@ pub(super) fn next_bound(
 /// the upper bound is lowered: the second result is the one that the next read begins with.
 /// [`Error::Budget`] if even the cells of one place are too many.
 pub(super) fn read(
-    query: &Query,
+    query: &SparseQuery,
     pool: &BufferPool,
     portion: &Portion<'_>,
 ) -> Result<(Option<ColumnSet>, Option<CellBound>)> {
@@ -88,7 +88,7 @@ pub(super) fn read(
         let set = keys_of(query, members, from, to.as_ref(), true)?;
         let found = cells_of(set, members.len());
         for (slot, found) in members.iter_mut().zip(found) {
-            held += condense(query, slot, found);
+            held += compact(query, slot, found);
         }
         while held > query.budget / 2 {
             let members = slots.get_mut(..end).unwrap_or_default();
@@ -106,7 +106,7 @@ pub(super) fn read(
             );
             held = 0;
             for (slot, found) in members.iter_mut().zip(found) {
-                held += condense(query, slot, found);
+                held += compact(query, slot, found);
             }
             to = Some(bound.clone());
             lowered = Some(bound);
@@ -136,8 +136,8 @@ pub(super) fn read(
 /// A bound with about half of the cells below it, at least one; `None` if all cells have the same
 /// coordinates.
 fn middle(
-    query: &Query,
-    members: &[Slot<'_>],
+    query: &SparseQuery,
+    members: &[BatchTile<'_>],
     from: Option<&CellBound>,
     to: Option<&CellBound>,
 ) -> Result<Option<CellBound>> {
@@ -173,7 +173,7 @@ fn middle(
 }
 
 /// Cuts slots where the next would exceed the budget.
-fn groups(slots: &[Slot<'_>], budget: u64) -> Vec<Range<usize>> {
+fn groups(slots: &[BatchTile<'_>], budget: u64) -> Vec<Range<usize>> {
     let mut groups: Vec<Range<usize>> = Vec::new();
     let mut cost = 0u64;
     for (i, slot) in slots.iter().enumerate() {
@@ -211,17 +211,17 @@ fn cells_of(set: KeySet, slot_num: usize) -> Vec<Vec<u32>> {
 }
 
 /// Drops everything of a slot but the cells at `places`; returns what they will have cost.
-fn condense(query: &Query, slot: &mut Slot<'_>, places: Vec<u32>) -> u64 {
+fn compact(query: &SparseQuery, slot: &mut BatchTile<'_>, places: Vec<u32>) -> u64 {
     let cell = slot.tile.cost / u64::from(slot.tile.cell_num).max(1);
     let cells = places.len() as u64;
-    slot.condense(query, places) + cell * cells
+    slot.compact(query, places) + cell * cells
 }
 
 /// The tiles of one column, cut down to the cells that the slots hold.
 fn column_tiles(
-    query: &Query,
+    query: &SparseQuery,
     pool: &BufferPool,
-    slots: &[Slot<'_>],
+    slots: &[BatchTile<'_>],
     column: usize,
 ) -> Result<Vec<Option<Arc<Tile>>>> {
     let mut tiles: Vec<Option<Arc<Tile>>> = vec![None; slots.len()];

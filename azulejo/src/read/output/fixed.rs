@@ -1,13 +1,13 @@
 //! Memory for cells of fixed length: of ours, or the caller's.
 
-use super::{BoundField, PartBytes};
 use crate::buffer_pool::{BufferPool, PoolBuffer};
 use crate::column::{ColumnBuffers, ColumnMut, FieldView};
 use crate::error::{Error, Result};
+use crate::read::{BoundField, PartBytes};
 use std::ops::Range;
 
 /// Memory for the cells of a fixed-length field.
-pub(super) struct FixedOut<'o> {
+pub(in crate::read) struct FixedOut<'o> {
     pub field: &'o BoundField,
     pub data: &'o mut [u8],
     pub validity: Option<&'o mut [u8]>,
@@ -75,12 +75,12 @@ impl<'o> FixedOut<'o> {
 }
 
 /// A buffer of the caller's is shorter than was counted on.
-pub(super) fn short() -> Error {
+pub(in crate::read) fn short() -> Error {
     Error::Internal("a buffer is shorter than its room".into())
 }
 
 /// The validity of the cells at `places` in a caller's buffer, if the field is nullable.
-pub(super) fn validity<'o>(
+pub(in crate::read) fn validity<'o>(
     field: &BoundField,
     buffer: &'o mut Option<&mut [u8]>,
     places: Range<usize>,
@@ -96,7 +96,7 @@ pub(super) fn validity<'o>(
 }
 
 /// Memory of ours for the cells of a fixed-length field; none for others.
-pub(super) struct FixedBuffer {
+pub(in crate::read) struct FixedBuffer {
     data: PoolBuffer,
     validity: Option<PoolBuffer>,
 }

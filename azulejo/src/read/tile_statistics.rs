@@ -1,40 +1,12 @@
-//! What the statistics of a tile say about a condition.
+//! What is known for certain of the values in a tile.
 
-use super::query::{CellTest, FragmentQuery};
 use crate::array::Fragment;
-use crate::condition::{FieldStats, Tri};
+use crate::condition::FieldStats;
 use crate::error::Result;
 use azulejo_format::fragment::{Field, StatsTrust, SumKind, TileSum};
 
-/// Whether all, no or some cells of a tile meet a condition.
-pub(super) fn tile_verdict(
-    fragment: &Fragment,
-    of: &FragmentQuery,
-    test: &CellTest,
-    tile: usize,
-    cell_num: u64,
-) -> Result<Tri> {
-    if let Some(constant) = test.condition.constant() {
-        return Ok(if constant {
-            Tri::AllTrue
-        } else {
-            Tri::AllFalse
-        });
-    }
-    let stats = test
-        .fields
-        .iter()
-        .map(|at| {
-            of.test_fields.get(*at).map_or(Ok(None), |field| {
-                field_stats(fragment, *field, tile, cell_num)
-            })
-        })
-        .collect::<Result<Vec<_>>>()?;
-    Ok(test.condition.prune(&|i| stats.get(i).copied().flatten()))
-}
-
 /// What is known for certain about a field's values in a tile.
-pub(in crate::read) fn field_stats(
+pub(super) fn field_stats(
     fragment: &Fragment,
     field: Field,
     tile: usize,

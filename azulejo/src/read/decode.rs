@@ -1,8 +1,8 @@
 //! From stored tiles to cells: decoded in parallel over tiles and chunks, straight into their
 //! place.
 
-use super::ahead::Ahead;
 use super::fetch::{self, Fetched, StoredTile, fetch, stored_field};
+use super::prefetch::Prefetch;
 use crate::array::Array;
 use crate::buffer_pool::{BufferPool, PoolBuffer};
 use crate::column::Tile;
@@ -19,7 +19,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Work on fewer bytes than this stays on the calling thread: waking another costs more.
+/// DecodeWork on fewer bytes than this stays on the calling thread: waking another costs more.
 pub(super) const PARALLEL_BYTES: usize = 128 * 1024;
 
 thread_local! {
@@ -59,7 +59,7 @@ pub struct TileRequest {
 /// Where decoded cells go instead of into a tile of their own: slices as long as the tile's data
 /// and validity.
 #[derive(Debug, Default)]
-pub(super) struct Target<'o> {
+pub(super) struct DecodeTarget<'o> {
     pub data: Option<&'o mut [u8]>,
     pub validity: Option<&'o mut [u8]>,
 }
@@ -80,15 +80,15 @@ pub fn load_tiles(
 }
 
 /// As [`load_tiles`]; `targets` (none, or one a request) take what would otherwise go into the
-/// tiles, whose buffers then stay empty. What was read `ahead` is taken from there.
+/// tiles, whose buffers then stay empty. What was prefetched is taken from there.
 pub(super) fn load_into(
     array: &Array,
     requests: &[TileRequest],
-    mut targets: Vec<Target<'_>>,
+    mut targets: Vec<DecodeTarget<'_>>,
     pool: &BufferPool,
-    ahead: Option<&Ahead>,
+    prefetch: Option<&Prefetch>,
 ) -> Result<Vec<Tile>> {
-    targets.resize_with(requests.len(), Target::default);
+    targets.resize_with(requests.len(), DecodeTarget::default);
     let mut stored = Vec::with_capacity(requests.len());
     let mut places = HashMap::new();
     let mut place_of = |tile: StoredTile| {
@@ -99,15 +99,15 @@ pub(super) fn load_into(
     };
     let shapes = requests
         .iter()
-        .map(|r| Shape::new(array, r, &mut place_of))
+        .map(|r| TileShape::new(array, r, &mut place_of))
         .collect::<Result<Vec<_>>>()?;
     check_load(array, requests, &shapes, &stored, pool)?;
-    let fetched = fetch(array, &stored, pool, ahead)?;
+    let fetched = fetch(array, &stored, pool, prefetch)?;
 
-    let mut building: Vec<Building<'_>> = shapes
+    let mut building: Vec<TileBuilder<'_>> = shapes
         .iter()
         .zip(targets)
-        .map(|(shape, target)| Building::new(shape, target, pool))
+        .map(|(shape, target)| TileBuilder::new(shape, target, pool))
         .collect();
     let mut tasks = Vec::new();
     let mut zipped = Vec::new();
@@ -150,7 +150,7 @@ pub(super) fn load_into(
             });
             let bytes: Vec<_> = bytes.collect();
             let from = fetched_at(&fetched, var.place)?;
-            let part = Part {
+            let part = FilteredTile {
                 from,
                 ctx: shape.ctx,
                 pipeline: shape.pipeline(),
@@ -167,7 +167,7 @@ pub(super) fn load_into(
 }
 
 /// What is known of a tile before it is read.
-struct Shape<'a> {
+struct TileShape<'a> {
     schema: &'a ArraySchema,
     field: Field,
     ctx: FilterContext<'a>,
@@ -188,7 +188,7 @@ struct VarShape {
     len: usize,
 }
 
-impl<'a> Shape<'a> {
+impl<'a> TileShape<'a> {
     fn new(
         array: &'a Array,
         request: &TileRequest,
@@ -331,7 +331,7 @@ pub(super) fn fixed_parts<'a>(
         cells: Cells::All,
     };
     let mut stored = Vec::new();
-    let shape = Shape::new(array, &request, &mut |tile| {
+    let shape = TileShape::new(array, &request, &mut |tile| {
         stored.push(tile);
         stored.len() - 1
     })?;
@@ -376,7 +376,7 @@ pub(super) fn stored_tiles(
     request: &TileRequest,
     stored: &mut Vec<StoredTile>,
 ) -> Result<()> {
-    Shape::new(array, request, &mut |tile| {
+    TileShape::new(array, request, &mut |tile| {
         stored.push(tile);
         0
     })?;
@@ -386,7 +386,7 @@ pub(super) fn stored_tiles(
 /// Bytes that loading a request takes: decoded, and stored.
 pub(super) fn load_cost(array: &Array, request: &TileRequest) -> Result<u64> {
     let mut stored = Vec::new();
-    let shape = Shape::new(array, request, &mut |tile| {
+    let shape = TileShape::new(array, request, &mut |tile| {
         stored.push(tile);
         0
     })?;
@@ -400,13 +400,13 @@ pub(super) fn load_cost(array: &Array, request: &TileRequest) -> Result<u64> {
 fn check_load(
     array: &Array,
     requests: &[TileRequest],
-    shapes: &[Shape<'_>],
+    shapes: &[TileShape<'_>],
     stored: &[StoredTile],
     pool: &BufferPool,
 ) -> Result<()> {
     let mut need: u64 = shapes
         .iter()
-        .map(Shape::memory)
+        .map(TileShape::memory)
         .fold(0, u64::saturating_add);
     for tile in stored {
         need = need.saturating_add(fetch::stored_len(array, tile)?);
@@ -427,16 +427,16 @@ fn check_load(
 }
 
 /// A tile whose buffers are being filled.
-struct Building<'o> {
-    target: Target<'o>,
+struct TileBuilder<'o> {
+    target: DecodeTarget<'o>,
     data: PoolBuffer,
     offset_bytes: PoolBuffer,
     offsets: Option<Vec<u64>>,
     validity: Option<PoolBuffer>,
 }
 
-impl<'o> Building<'o> {
-    fn new(shape: &Shape<'_>, target: Target<'o>, pool: &BufferPool) -> Self {
+impl<'o> TileBuilder<'o> {
+    fn new(shape: &TileShape<'_>, target: DecodeTarget<'o>, pool: &BufferPool) -> Self {
         let own = |given: bool, len: usize| {
             if given {
                 PoolBuffer::default()
@@ -460,7 +460,7 @@ impl<'o> Building<'o> {
         }
     }
 
-    fn finish(self, shape: &Shape<'_>) -> Tile {
+    fn finish(self, shape: &TileShape<'_>) -> Tile {
         Tile {
             data: self.data,
             offsets: self.offsets,
@@ -472,14 +472,14 @@ impl<'o> Building<'o> {
 }
 
 /// One piece of decoding: a chunk, or a string tile that holds its own offsets.
-struct Task<'t> {
+struct DecodeTask<'t> {
     ctx: FilterContext<'t>,
     pipeline: &'t Pipeline,
     from: &'t Fetched,
-    work: Work<'t>,
+    work: DecodeWork<'t>,
 }
 
-enum Work<'t> {
+enum DecodeWork<'t> {
     Chunk {
         chunk: Chunk<'t>,
         out: &'t mut [u8],
@@ -490,11 +490,11 @@ enum Work<'t> {
     },
 }
 
-impl Task<'_> {
+impl DecodeTask<'_> {
     fn bytes(&self) -> usize {
         match &self.work {
-            Work::Chunk { out, .. } => out.len(),
-            Work::Strings { data, offsets } => data.len() + offsets.len() * 8,
+            DecodeWork::Chunk { out, .. } => out.len(),
+            DecodeWork::Strings { data, offsets } => data.len() + offsets.len() * 8,
         }
     }
 
@@ -510,7 +510,7 @@ impl Task<'_> {
     }
 }
 
-impl Work<'_> {
+impl DecodeWork<'_> {
     fn decode(
         self,
         pipeline: &Pipeline,
@@ -519,8 +519,8 @@ impl Work<'_> {
         scratch: &mut Scratch,
     ) -> Result<(), DecodeError> {
         match self {
-            Work::Chunk { chunk, out } => pipeline.decode_chunk(ctx, &chunk, out, scratch),
-            Work::Strings { data, offsets } => {
+            DecodeWork::Chunk { chunk, out } => pipeline.decode_chunk(ctx, &chunk, out, scratch),
+            DecodeWork::Strings { data, offsets } => {
                 pipeline.decode_string_tile(ctx, stored, data, offsets, scratch)
             }
         }
@@ -528,23 +528,23 @@ impl Work<'_> {
 }
 
 /// Runs tasks on all threads, or here if they are few.
-fn run(array: &Array, tasks: Vec<Task<'_>>) -> Result<()> {
-    let bytes: usize = tasks.iter().map(Task::bytes).sum();
+fn run(array: &Array, tasks: Vec<DecodeTask<'_>>) -> Result<()> {
+    let bytes: usize = tasks.iter().map(DecodeTask::bytes).sum();
     if tasks.len() < 2 || bytes < PARALLEL_BYTES {
-        return tasks.into_iter().try_for_each(Task::run);
+        return tasks.into_iter().try_for_each(DecodeTask::run);
     }
     array
         .context()
-        .install(|| tasks.into_par_iter().try_for_each(Task::run))
+        .install(|| tasks.into_par_iter().try_for_each(DecodeTask::run))
 }
 
 /// Everything of a tile that can be decoded at once.
 fn add_tasks<'t>(
     request: &TileRequest,
-    shape: &'t Shape<'_>,
-    tile: &'t mut Building<'_>,
+    shape: &'t TileShape<'_>,
+    tile: &'t mut TileBuilder<'_>,
     fetched: &'t [Fetched],
-    tasks: &mut Vec<Task<'t>>,
+    tasks: &mut Vec<DecodeTask<'t>>,
 ) -> Result<()> {
     let spans = match &request.cells {
         Cells::All => None,
@@ -563,7 +563,7 @@ fn add_tasks<'t>(
         let pipeline = &shape.schema.validity_filters;
         let wanted = in_bytes(1);
         if let Some(out) = out {
-            let part = Part {
+            let part = FilteredTile {
                 from: fetched_at(fetched, place)?,
                 ctx: shape.ctx.validity(),
                 pipeline,
@@ -582,7 +582,7 @@ fn add_tasks<'t>(
             };
             let wanted = in_bytes(shape.cell_size);
             let from = fetched_at(fetched, shape.place)?;
-            Part {
+            FilteredTile {
                 from,
                 ctx: shape.ctx,
                 pipeline: shape.pipeline(),
@@ -597,11 +597,11 @@ fn add_tasks<'t>(
                 .and_then(<[u64]>::split_last_mut)
             {
                 *end = var.len as u64;
-                let work = Work::Strings {
+                let work = DecodeWork::Strings {
                     data: &mut tile.data,
                     offsets: starts,
                 };
-                tasks.push(Task {
+                tasks.push(DecodeTask {
                     ctx: shape.ctx,
                     pipeline: shape.pipeline(),
                     from,
@@ -614,7 +614,7 @@ fn add_tasks<'t>(
             let pipeline = &shape.schema.offsets_filters;
             let out = &mut tile.offset_bytes;
             let from = fetched_at(fetched, shape.place)?;
-            Part {
+            FilteredTile {
                 from,
                 ctx: shape.ctx.offsets(),
                 pipeline,
@@ -622,7 +622,7 @@ fn add_tasks<'t>(
             .add_chunks(None, out, tasks)?;
             if spans.is_none() {
                 let from = fetched_at(fetched, var.place)?;
-                let part = Part {
+                let part = FilteredTile {
                     from,
                     ctx: shape.ctx,
                     pipeline: shape.pipeline(),
@@ -642,20 +642,20 @@ fn fetched_at(fetched: &[Fetched], place: usize) -> Result<&Fetched> {
 
 /// A stored tile and how it was filtered.
 #[derive(Clone, Copy)]
-struct Part<'t> {
+struct FilteredTile<'t> {
     from: &'t Fetched,
     ctx: FilterContext<'t>,
     pipeline: &'t Pipeline,
 }
 
-impl<'t> Part<'t> {
+impl<'t> FilteredTile<'t> {
     /// Decoding of the chunks that hold `wanted` bytes (ascending; `None`: all) of the unfiltered
     /// tile, which is as long as `out`.
     fn add_chunks(
         self,
         wanted: Option<&[Range<u64>]>,
         out: &'t mut [u8],
-        tasks: &mut Vec<Task<'t>>,
+        tasks: &mut Vec<DecodeTask<'t>>,
     ) -> Result<()> {
         let Self {
             from,
@@ -683,11 +683,11 @@ impl<'t> Part<'t> {
                     continue;
                 }
             }
-            tasks.push(Task {
+            tasks.push(DecodeTask {
                 ctx,
                 pipeline,
                 from,
-                work: Work::Chunk {
+                work: DecodeWork::Chunk {
                     chunk: *chunk,
                     out: place,
                 },
@@ -698,7 +698,11 @@ impl<'t> Part<'t> {
 }
 
 /// Turns the decoded offsets of a tile into numbers, one more than cells, and checks them.
-fn finish_offsets(shape: &Shape<'_>, tile: &mut Building<'_>, fetched: &[Fetched]) -> Result<()> {
+fn finish_offsets(
+    shape: &TileShape<'_>,
+    tile: &mut TileBuilder<'_>,
+    fetched: &[Fetched],
+) -> Result<()> {
     let (Some(offsets), Some(var)) = (&mut tile.offsets, shape.var) else {
         return Ok(());
     };
@@ -720,8 +724,8 @@ fn finish_offsets(shape: &Shape<'_>, tile: &mut Building<'_>, fetched: &[Fetched
 fn unzip(
     array: &Array,
     requests: &[TileRequest],
-    shapes: &[Shape<'_>],
-    building: &mut [Building<'_>],
+    shapes: &[TileShape<'_>],
+    building: &mut [TileBuilder<'_>],
     fetched: &[Fetched],
     mut places: Vec<usize>,
     pool: &BufferPool,
@@ -729,7 +733,7 @@ fn unzip(
     places.sort_unstable();
     places.dedup();
     for place in places {
-        let here = |shape: &Shape<'_>| shape.zipped && shape.place == place;
+        let here = |shape: &TileShape<'_>| shape.zipped && shape.place == place;
         let Some(shape) = shapes.iter().find(|s| here(s)) else {
             continue;
         };
@@ -747,7 +751,7 @@ fn unzip(
             ..shape.ctx
         };
         let mut tasks = Vec::new();
-        Part {
+        FilteredTile {
             from,
             ctx,
             pipeline: shape.pipeline(),

@@ -1,17 +1,17 @@
-//! Sparse fragments of dense arrays, which early versions could write: their cells are painted over
+//! Sparse fragments of dense arrays, which early versions could write: their cells are laid over
 //! a plan one by one.
 
-use super::copy::{Axis, CopyList};
-use super::plan::{BatchPlan, DensePlan, PlacedBox, Slot};
-use super::unfilter::{Cells, TileRequest, load_tiles};
+use super::plan::{BatchPlan, DensePlan, PlacedBox, TileTask};
 use crate::array::Array;
 use crate::buffer_pool::BufferPool;
 use crate::error::{Error, Result};
+use crate::read::decode::{Cells, TileRequest, load_tiles};
+use crate::space::copy::{Axis, CopyList};
 use azulejo_format::fragment::Field;
 
 /// A sparse fragment of a dense array.
 #[derive(Debug, Clone)]
-pub(super) struct SparseSource {
+pub(super) struct SparseFragment {
     /// Index in the array's fragments.
     pub fragment: usize,
     /// First and last offset of its non-empty domain, along each dimension.
@@ -21,8 +21,8 @@ pub(super) struct SparseSource {
 /// Where an output cell comes from.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Origin {
-    /// Index among the slots, [`Origin::FILL`] if no fragment has the cell.
-    slot: usize,
+    /// Index among the tasks, [`Origin::FILL`] if no fragment has the cell.
+    task: usize,
     cell: usize,
 }
 
@@ -31,31 +31,31 @@ impl Origin {
 }
 
 /// The plan with the cells of sparse fragments in it, each where no later fragment has a cell.
-pub(super) fn paint(
+pub(super) fn overlay(
     array: &Array,
     plan: &DensePlan,
-    sparse: &[SparseSource],
+    sparse: &[SparseFragment],
     batch: BatchPlan,
     pool: &BufferPool,
 ) -> Result<BatchPlan> {
-    let mut slots: Vec<(usize, u64)> = batch.slots.iter().map(|s| (s.fragment, s.tile)).collect();
+    let mut tasks: Vec<(usize, u64)> = batch.tasks.iter().map(|s| (s.fragment, s.tile)).collect();
     let mut origins = vec![
         Origin {
-            slot: Origin::FILL,
+            task: Origin::FILL,
             cell: 0
         };
         batch.cells
     ];
-    let beyond = || Error::Internal("a painted cell lies outside the result".into());
-    for (index, slot) in batch.slots.iter().enumerate() {
-        for copy in batch.copies.get(slot.copies.clone()) {
+    let beyond = || Error::Internal("a cell of a sparse fragment lies outside the result".into());
+    for (index, task) in batch.tasks.iter().enumerate() {
+        for copy in batch.copies.get(task.copies.clone()) {
             batch.copies.rows(copy, &(0..batch.cells), &mut |row| {
                 for i in 0..row.axis.count {
                     let place = origins
                         .get_mut(row.out + i * row.axis.out)
                         .ok_or_else(beyond)?;
                     *place = Origin {
-                        slot: index,
+                        task: index,
                         cell: row.src + i * row.axis.src,
                     };
                 }
@@ -63,7 +63,7 @@ pub(super) fn paint(
             })?;
         }
     }
-    let mut painted = false;
+    let mut changed = false;
     for source in sparse {
         let Some(fragment) = array.fragments().get(source.fragment) else {
             continue;
@@ -80,8 +80,8 @@ pub(super) fn paint(
             };
             let requests: Vec<_> = (0..plan.grid.ndim()).map(request).collect();
             let coordinates = load_tiles(array, &requests, pool)?;
-            let slot = slots.len();
-            slots.push((source.fragment, tile));
+            let task = tasks.len();
+            tasks.push((source.fragment, tile));
             let cell_num = coordinates.iter().map(|t| t.cell_num).min().unwrap_or(0);
             for cell in 0..cell_num {
                 let offset = |d: usize| {
@@ -93,26 +93,26 @@ pub(super) fn paint(
                 for placed in &batch.boxes {
                     for out in places(plan, placed, &offsets) {
                         let place = origins.get_mut(out).ok_or_else(beyond)?;
-                        let newer = slots
-                            .get(place.slot)
+                        let newer = tasks
+                            .get(place.task)
                             .is_some_and(|(f, _)| *f > source.fragment);
                         if !newer {
-                            *place = Origin { slot, cell };
-                            painted = true;
+                            *place = Origin { task, cell };
+                            changed = true;
                         }
                     }
                 }
             }
         }
     }
-    if painted {
-        rebuild(batch, &slots, &origins)
+    if changed {
+        rebuild(batch, &tasks, &origins)
     } else {
         Ok(batch)
     }
 }
 
-fn meets(plan: &DensePlan, placed: &PlacedBox, source: &SparseSource) -> bool {
+fn meets(plan: &DensePlan, placed: &PlacedBox, source: &SparseFragment) -> bool {
     plan.selection
         .iter()
         .zip(&placed.positions)
@@ -150,14 +150,14 @@ fn rebuild(batch: BatchPlan, tiles: &[(usize, u64)], origins: &[Origin]) -> Resu
     let mut runs: Vec<(usize, usize, usize, usize)> = Vec::new();
     for (out, origin) in origins.iter().enumerate() {
         match runs.last_mut() {
-            Some((slot, start, cell, count))
-                if *slot == origin.slot
+            Some((task, start, cell, count))
+                if *task == origin.task
                     && *start + *count == out
-                    && (origin.slot == Origin::FILL || *cell + *count == origin.cell) =>
+                    && (origin.task == Origin::FILL || *cell + *count == origin.cell) =>
             {
                 *count += 1;
             }
-            _ => runs.push((origin.slot, out, origin.cell, 1)),
+            _ => runs.push((origin.task, out, origin.cell, 1)),
         }
     }
     runs.sort_by_key(|run| run.0);
@@ -169,28 +169,28 @@ fn rebuild(batch: BatchPlan, tiles: &[(usize, u64)], origins: &[Origin]) -> Resu
         ..BatchPlan::default()
     };
     let mut last = None;
-    for (slot, out, cell, count) in runs {
+    for (task, out, cell, count) in runs {
         let run = std::iter::once(Axis {
             count,
             out: 1,
             src: 1,
         });
-        let Some(&(fragment, tile)) = tiles.get(slot) else {
+        let Some(&(fragment, tile)) = tiles.get(task) else {
             rebuilt.fills.push(out, 0, run);
             continue;
         };
         let list: &mut CopyList = &mut rebuilt.copies;
         list.push(out, cell, run);
         let end = list.len();
-        if last != Some(slot) {
-            rebuilt.slots.push(Slot {
+        if last != Some(task) {
+            rebuilt.tasks.push(TileTask {
                 fragment,
                 tile,
                 copies: end - 1..end,
             });
-            last = Some(slot);
-        } else if let Some(slot) = rebuilt.slots.last_mut() {
-            slot.copies.end = end;
+            last = Some(task);
+        } else if let Some(task) = rebuilt.tasks.last_mut() {
+            task.copies.end = end;
         }
     }
     Ok(rebuilt)

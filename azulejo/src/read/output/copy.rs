@@ -1,15 +1,15 @@
 //! As many whole cells of a batch as a caller's own buffers have room for.
 
-use super::{BoundField, Progress};
 use crate::column::{ColumnBuffers, ColumnMut, ColumnSet};
 use crate::context::Context;
 use crate::error::Error;
+use crate::read::{BoundField, Progress};
 use rayon::prelude::*;
 
 /// What was copied, and which buffer was the first without room.
-pub(super) struct Copied {
-    pub(super) cells: usize,
-    pub(super) too_small: Option<Error>,
+pub(in crate::read) struct Copied {
+    pub(in crate::read) cells: usize,
+    pub(in crate::read) too_small: Option<Error>,
 }
 
 /// Bytes that are copied in one go.
@@ -64,7 +64,7 @@ impl<'a> Piece<'a> {
 }
 
 /// Copies the cells from `done` on behind those that `progress` counts.
-pub(super) fn copy(
+pub(in crate::read) fn copy(
     context: &Context,
     batch: &ColumnSet,
     done: usize,
@@ -124,7 +124,7 @@ pub(super) fn copy(
 }
 
 /// Cells that all buffers have room for, the bytes of var-length values aside.
-pub(super) fn room_of(fields: &[BoundField], out: &[ColumnMut<'_>]) -> usize {
+pub(in crate::read) fn room_of(fields: &[BoundField], out: &[ColumnMut<'_>]) -> usize {
     let rooms = fields.iter().zip(out).map(|(field, out)| {
         let data = match field.column_type.is_var() {
             true => out.offsets.as_ref().map_or(0, |offsets| offsets.len()),

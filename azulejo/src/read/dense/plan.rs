@@ -5,18 +5,18 @@
 //! oldest: each takes what it has of the cells that are left, so that tiles which later fragments
 //! hide are never read. What is left at the end is fill values.
 
-use super::BoundField;
-use super::copy::{Axis, CopyList};
-use super::dense::field_in;
-use super::unfilter::{Cells, TileRequest, load_cost};
+use super::field_in;
 use crate::array::Array;
 use crate::error::{Error, Result};
+use crate::read::BoundField;
+use crate::read::decode::{Cells, TileRequest, load_cost};
+use crate::space::copy::{Axis, CopyList};
 use crate::space::{AxisSelection, FragmentGrid, Span, TileGrid};
 use std::ops::Range;
 
-/// A dense fragment as a source of cells.
+/// A dense fragment that may have cells of the selection.
 #[derive(Debug, Clone)]
-pub(super) struct Source {
+pub(super) struct DenseFragment {
     /// Index in the array's fragments.
     pub fragment: usize,
     pub grid: FragmentGrid,
@@ -27,7 +27,7 @@ pub(super) type PositionBox = Vec<Range<u64>>;
 
 /// A tile that cells are copied from, and the copies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Slot {
+pub(super) struct TileTask {
     /// Index in the array's fragments.
     pub fragment: usize,
     /// Index of the tile in the fragment.
@@ -57,7 +57,7 @@ pub(super) struct BatchPlan {
     /// Number of cells, those in front included.
     pub cells: usize,
     /// The tiles to read, in the order of the fragments' files as far as possible.
-    pub slots: Vec<Slot>,
+    pub tasks: Vec<TileTask>,
     pub copies: CopyList,
     /// Cells that no fragment has; `src` means nothing.
     pub fills: CopyList,
@@ -68,29 +68,29 @@ pub(super) struct BatchPlan {
 impl BatchPlan {
     /// Bytes of memory that the plan takes.
     pub fn memory(&self) -> u64 {
-        let slots = self.slots.len() * size_of::<Slot>();
+        let tasks = self.tasks.len() * size_of::<TileTask>();
         let order = self
             .order
             .as_ref()
             .map_or(0, |order| order.len() * size_of::<usize>());
-        (slots + self.copies.memory() + self.fills.memory() + self.boxes.len() * 96 + order) as u64
+        (tasks + self.copies.memory() + self.fills.memory() + self.boxes.len() * 96 + order) as u64
     }
 
-    /// Joins slots of the same tile, which several boxes may have brought, and sorts them by tile.
-    pub fn join_slots(&mut self) {
-        let mut slots = std::mem::take(&mut self.slots);
-        slots.sort_by_key(|s| (s.fragment, s.tile));
+    /// Joins tasks of the same tile, which several boxes may have brought, and sorts them by tile.
+    pub fn join_tasks(&mut self) {
+        let mut tasks = std::mem::take(&mut self.tasks);
+        tasks.sort_by_key(|s| (s.fragment, s.tile));
         let mut copies = CopyList::default();
-        for slot in slots {
+        for task in tasks {
             let from = copies.len();
-            copies.append(&self.copies, slot.copies.clone());
-            match self.slots.last_mut() {
-                Some(last) if (last.fragment, last.tile) == (slot.fragment, slot.tile) => {
+            copies.append(&self.copies, task.copies.clone());
+            match self.tasks.last_mut() {
+                Some(last) if (last.fragment, last.tile) == (task.fragment, task.tile) => {
                     last.copies.end = copies.len();
                 }
-                _ => self.slots.push(Slot {
+                _ => self.tasks.push(TileTask {
                     copies: from..copies.len(),
-                    ..slot
+                    ..task
                 }),
             }
         }
@@ -99,12 +99,12 @@ impl BatchPlan {
 
     /// Appends a plan that starts where this one ends.
     pub fn append(&mut self, mut other: Self) {
-        for slot in other.slots {
+        for task in other.tasks {
             let from = self.copies.len();
-            self.copies.append(&other.copies, slot.copies.clone());
-            self.slots.push(Slot {
+            self.copies.append(&other.copies, task.copies.clone());
+            self.tasks.push(TileTask {
                 copies: from..self.copies.len(),
-                ..slot
+                ..task
             });
         }
         self.fills.append(&other.fills, 0..other.fills.len());
@@ -113,7 +113,7 @@ impl BatchPlan {
     }
 }
 
-impl Slot {
+impl TileTask {
     /// Bytes that loading the tile of a field takes, stored and decoded.
     pub fn load_cost(&self, array: &Array, field: &BoundField) -> Result<u64> {
         match field_in(array, self.fragment, field) {
@@ -138,7 +138,7 @@ pub(super) struct DensePlan {
     /// By dimension.
     pub selection: Vec<AxisSelection>,
     /// Oldest first.
-    pub sources: Vec<Source>,
+    pub sources: Vec<DenseFragment>,
 }
 
 /// The spans of one dimension that lie in one tile.
@@ -206,7 +206,7 @@ impl DensePlan {
         let mut remaining = Boxes::new(placed.positions.len());
         self.each_tile(&placed, |tile, sources, parts| {
             let whole: usize = parts.iter().map(|p| p.len()).product();
-            // Copies of one slot must be neighbours: a slot for each fragment, filled span by span.
+            // Copies of one task must be neighbours: a task for each fragment, filled span by span.
             let mut taken: Vec<(usize, Vec<Vec<Range<u64>>>)> = Vec::new();
             for combination in 0..whole {
                 let spans = pick(parts, combination);
@@ -250,7 +250,7 @@ impl DensePlan {
                 }
             }
             for (source, pieces) in taken {
-                let Some(Source { fragment, grid }) = self.sources.get(source) else {
+                let Some(DenseFragment { fragment, grid }) = self.sources.get(source) else {
                     continue;
                 };
                 let from = batch.copies.len();
@@ -262,7 +262,7 @@ impl DensePlan {
                     self.push_copy(&mut batch.copies, &placed, order, &spans, piece, tile);
                 }
                 let copies = from..batch.copies.len();
-                batch.slots.push(Slot {
+                batch.tasks.push(TileTask {
                     fragment: *fragment,
                     tile: grid.tile_index(tile),
                     copies,
@@ -547,7 +547,7 @@ mod tests {
             .enumerate()
             .map(|(fragment, bounds)| {
                 let grid = FragmentGrid::new(&grid, bounds.clone()).unwrap();
-                Source { fragment, grid }
+                DenseFragment { fragment, grid }
             })
             .collect();
         DensePlan {
@@ -581,7 +581,7 @@ mod tests {
             &fragments,
         );
         let batch = plan.batch(plan.everything(), &[0, 1], 0).unwrap();
-        let tiles = |source| batch.slots.iter().filter(|s| s.fragment == source).count();
+        let tiles = |source| batch.tasks.iter().filter(|s| s.fragment == source).count();
         assert_eq!((tiles(0), tiles(1), tiles(2)), (3 * 4, 3 * 4, 2));
         assert!(batch.fills.is_empty());
     }
@@ -607,11 +607,11 @@ mod tests {
             }).collect();
             let batch = plan.batch(window.clone(), &order, 0).unwrap();
             let mut seen: Vec<Option<Option<(usize, u64, usize)>>> = vec![None; batch.cells];
-            for slot in &batch.slots {
-                for copy in batch.copies.get(slot.copies.clone()) {
+            for task in &batch.tasks {
+                for copy in batch.copies.get(task.copies.clone()) {
                     batch.copies.rows(copy, &(0..batch.cells), &mut |row| {
                         for i in 0..row.axis.count {
-                            let cell = (slot.fragment, slot.tile, row.src + i * row.axis.src);
+                            let cell = (task.fragment, task.tile, row.src + i * row.axis.src);
                             assert!(seen[row.out + i * row.axis.out].replace(Some(cell)).is_none());
                         }
                         Ok(())
@@ -626,7 +626,7 @@ mod tests {
                     Ok(())
                 }).unwrap();
             }
-            prop_assert_eq!(batch.slots.iter().map(|s| (s.fragment, s.tile)).collect::<std::collections::HashSet<_>>().len(), batch.slots.len());
+            prop_assert_eq!(batch.tasks.iter().map(|s| (s.fragment, s.tile)).collect::<std::collections::HashSet<_>>().len(), batch.tasks.len());
             for (out, seen) in seen.iter().enumerate() {
                 let offsets: Vec<u64> = (0..dims.len()).map(|d| {
                     let stride = batch.boxes[0].strides[d];

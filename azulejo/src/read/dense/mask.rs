@@ -1,18 +1,18 @@
 //! Cells of dense reads that do not meet a condition: found on all cores, piece by piece, and made
 //! to read as fill values.
 
-use super::gather::each;
-use super::{BoundField, FillCell};
 use crate::column::{ColumnBuffers, ColumnBuilder, FieldView, repeat_cell, runs};
 use crate::condition::BoundCondition;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::read::gather::each;
+use crate::read::{BoundField, FillCell};
 
 /// Cells that are looked at at a time: their columns stay in a cache.
 const PIECE: usize = 1 << 15;
 
 /// Which of `cells` cells meet the condition, one byte each. `views` are the cells of its fields.
-pub(super) fn met(
+pub(super) fn matching(
     context: &Context,
     condition: &BoundCondition,
     views: &[FieldView<'_>],
@@ -34,7 +34,7 @@ pub(super) fn met(
 }
 
 /// Makes fixed-length cells whose mask is 0 read as the fill value.
-pub(super) fn fill_unmet(
+pub(super) fn fill_masked(
     context: &Context,
     mask: &[u8],
     fill: &FillCell,
@@ -60,8 +60,8 @@ pub(super) fn fill_unmet(
 
 fn fill_piece(mask: &[u8], fill: &[u8], cells: &mut [u8]) {
     fn of_size<const N: usize>(mask: &[u8], fill: [u8; N], cells: &mut [u8]) {
-        for (cell, met) in cells.as_chunks_mut().0.iter_mut().zip(mask) {
-            *cell = if *met == 0 { fill } else { *cell };
+        for (cell, matches) in cells.as_chunks_mut().0.iter_mut().zip(mask) {
+            *cell = if *matches == 0 { fill } else { *cell };
         }
     }
     match *fill {
@@ -70,9 +70,9 @@ fn fill_piece(mask: &[u8], fill: &[u8], cells: &mut [u8]) {
         [a, b, c, d] => of_size(mask, [a, b, c, d], cells),
         [a, b, c, d, e, f, g, h] => of_size(mask, [a, b, c, d, e, f, g, h], cells),
         _ => {
-            for (met, run) in runs(mask) {
+            for (matches, run) in runs(mask) {
                 let bytes = run.start * fill.len()..run.end * fill.len();
-                if let Some(cells) = cells.get_mut(bytes).filter(|_| !met) {
+                if let Some(cells) = cells.get_mut(bytes).filter(|_| !matches) {
                     repeat_cell(cells, fill);
                 }
             }
@@ -92,8 +92,8 @@ pub(super) fn refilled(
         column.cell_num,
         column.data.len(),
     );
-    for (met, cells) in runs(mask) {
-        if met {
+    for (matches, cells) in runs(mask) {
+        if matches {
             builder.append_view(&view, cells)?;
         } else {
             builder.append_repeated(&field.fill.bytes, field.fill.valid, cells.len());
@@ -120,7 +120,7 @@ mod tests {
                 valid: false,
             };
             let (mut data, mut validity) = (before.clone(), vec![1; count]);
-            fill_unmet(&context, &mask, &fill, &mut data, Some(&mut validity)).unwrap();
+            fill_masked(&context, &mask, &fill, &mut data, Some(&mut validity)).unwrap();
             assert_eq!(validity, mask);
             for (i, cell) in data.chunks(size).enumerate() {
                 let expected = if mask[i] == 0 {

@@ -2,18 +2,18 @@
 //!
 //! Tiles whose key ranges do not meet are independent of each other; only groups of tiles that
 //! interleave are sorted together. Keys hold their cells in the low bits, so sorting moves nothing
-//! but integers. Few long runs are merged as they are; many keys in disorder are dealt out by their
+//! but integers. Few long runs are merged as they are; many keys in disorder are partitions out by their
 //! highest bits first, and the parts sorted on all threads.
 
-use super::sparse::keys::{CellBits, KeySet, Keys, Word};
 use crate::space::CellSlab;
+use crate::space::keys::{CellBits, KeySet, Keys, Word};
 use rayon::prelude::*;
 
 /// Lists up to this long are sorted in one piece.
 const ONE_PIECE: usize = if cfg!(test) { 16 } else { 32 * 1024 };
 
-/// Keys are dealt out to this many parts.
-const PARTS_BITS: u32 = 9;
+/// Keys are partitions out to this many parts.
+const PARTITION_BITS: u32 = 9;
 
 /// What decides among cells of equal coordinates.
 #[derive(Clone, Copy)]
@@ -30,17 +30,17 @@ pub(crate) enum Duplicates<'a> {
     Versions(&'a (dyn Fn(u32, u32) -> u64 + Sync)),
 }
 
-/// Puts the cells of a batch in order. `kept` says, by slot, which cells of a tile are results (one
+/// Puts the cells of a batch in order. `results` says, by slot, which cells of a tile are results (one
 /// byte a cell; `None`: all); it is asked after duplicates are gone, so that a cell that is no
 /// result still replaces older ones.
 pub(crate) fn merge(
     set: KeySet,
     duplicates: Duplicates<'_>,
-    kept: &[Option<&[u8]>],
+    results: &[Option<&[u8]>],
 ) -> Vec<CellSlab> {
     match set.keys {
-        Keys::Narrow(keys) => merge_words(keys, set.cell_bits, duplicates, kept),
-        Keys::Wide(keys) => merge_words(keys, set.cell_bits, duplicates, kept),
+        Keys::Narrow(keys) => merge_words(keys, set.cell_bits, duplicates, results),
+        Keys::Wide(keys) => merge_words(keys, set.cell_bits, duplicates, results),
     }
 }
 
@@ -48,16 +48,21 @@ fn merge_words<W: Word>(
     mut runs: Vec<Vec<W>>,
     bits: CellBits,
     duplicates: Duplicates<'_>,
-    kept: &[Option<&[u8]>],
+    results: &[Option<&[u8]>],
 ) -> Vec<CellSlab> {
     runs.retain(|run| !run.is_empty());
     let mut groups = group(runs, bits);
     let slabs: Vec<Vec<CellSlab>> = if let [group] = groups.as_mut_slice() {
-        vec![merge_group(std::mem::take(group), bits, duplicates, kept)]
+        vec![merge_group(
+            std::mem::take(group),
+            bits,
+            duplicates,
+            results,
+        )]
     } else {
         groups
             .into_par_iter()
-            .map(|group| merge_group(group, bits, duplicates, kept))
+            .map(|group| merge_group(group, bits, duplicates, results))
             .collect()
     };
     let mut slabs = slabs.into_iter();
@@ -108,7 +113,7 @@ fn merge_group<W: Word>(
     group: Vec<Vec<W>>,
     bits: CellBits,
     duplicates: Duplicates<'_>,
-    kept: &[Option<&[u8]>],
+    results: &[Option<&[u8]>],
 ) -> Vec<CellSlab> {
     let total: usize = group.iter().map(Vec::len).sum();
     let runs = group
@@ -116,19 +121,19 @@ fn merge_group<W: Word>(
         .map(|list| if list.is_sorted() { 1 } else { list.len() })
         .sum::<usize>();
     if total > ONE_PIECE && runs > 4 {
-        let shift = deal_shift(&group, bits);
+        let shift = partition_shift(&group, bits);
         // What lies above is the same for all keys of a part.
         let slabs: Vec<Vec<CellSlab>> = if shift <= u64::BITS {
-            sort_dealt(
+            sort_partitions(
                 group,
                 shift,
                 |key| key.low(u64::BITS),
                 bits,
                 duplicates,
-                kept,
+                results,
             )
         } else {
-            sort_dealt(group, shift, |key| key, bits, duplicates, kept)
+            sort_partitions(group, shift, |key| key, bits, duplicates, results)
         };
         return slabs.concat();
     }
@@ -142,12 +147,12 @@ fn merge_group<W: Word>(
         // Stable sorts merge the runs that are there; every key is unique.
         keys.sort();
     }
-    emit(keys, bits, duplicates, kept)
+    emit(keys, bits, duplicates, results)
 }
 
 /// The place in keys of the highest bits in which they differ, the cell's bits apart:
-/// [`PARTS_BITS`] from there on.
-fn deal_shift<W: Word>(group: &[Vec<W>], bits: CellBits) -> u32 {
+/// [`PARTITION_BITS`] from there on.
+fn partition_shift<W: Word>(group: &[Vec<W>], bits: CellBits) -> u32 {
     let bounds = group.par_iter().map(|list| {
         list.iter()
             .fold((None::<W>, None::<W>), |(least, most), key| {
@@ -157,62 +162,66 @@ fn deal_shift<W: Word>(group: &[Vec<W>], bits: CellBits) -> u32 {
                 )
             })
     });
-    let both = |a: Option<W>, b: Option<W>, pick: fn(W, W) -> W| {
-        a.zip(b).map(|(a, b)| pick(a, b)).or(a).or(b)
+    let both = |a: Option<W>, b: Option<W>, select: fn(W, W) -> W| {
+        a.zip(b).map(|(a, b)| select(a, b)).or(a).or(b)
     };
     let (least, most) = bounds.reduce(
         || (None, None),
         |a, b| (both(a.0, b.0, W::min), both(a.1, b.1, W::max)),
     );
     let (least, most) = (least.unwrap_or_default(), most.unwrap_or_default());
-    least.common_shift(most, PARTS_BITS).max(bits.total())
+    least.common_shift(most, PARTITION_BITS).max(bits.total())
 }
 
-/// Deals keys out by the bits above `shift`, as what `short` makes of them, and sorts the parts;
+/// Partitions keys by the bits above `shift`, as what `short` makes of them, and sorts the parts;
 /// their cells in order.
-fn sort_dealt<W: Word, V: Word>(
+fn sort_partitions<W: Word, V: Word>(
     group: Vec<Vec<W>>,
     shift: u32,
     short: impl Fn(W) -> V + Send + Sync,
     bits: CellBits,
     duplicates: Duplicates<'_>,
-    kept: &[Option<&[u8]>],
+    results: &[Option<&[u8]>],
 ) -> Vec<Vec<CellSlab>> {
     let some = group.len().div_ceil(rayon::current_num_threads()).max(1);
-    let dealt: Vec<Vec<Vec<V>>> = group
+    let partitions: Vec<Vec<Vec<V>>> = group
         .par_chunks(some)
-        .map(|lists| deal(lists, shift, &short))
+        .map(|lists| partition(lists, shift, &short))
         .collect();
     drop(group);
-    (0..1usize << PARTS_BITS)
+    (0..1usize << PARTITION_BITS)
         .into_par_iter()
         .map(|part| {
-            let pieces = || dealt.iter().filter_map(|parts| parts.get(part));
+            let pieces = || partitions.iter().filter_map(|parts| parts.get(part));
             let mut keys = Vec::with_capacity(pieces().map(Vec::len).sum());
             pieces().for_each(|piece| keys.extend_from_slice(piece));
             keys.sort_unstable();
-            emit(keys, bits, duplicates, kept)
+            emit(keys, bits, duplicates, results)
         })
         .collect()
 }
 
 /// Parts in order, unsorted within.
-fn deal<W: Word, V: Word>(lists: &[Vec<W>], shift: u32, short: impl Fn(W) -> V) -> Vec<Vec<V>> {
-    let parts = 1usize << PARTS_BITS;
-    let part = |key: W| usize::try_from(key.drop_low(shift).low(PARTS_BITS)).unwrap_or(0);
+fn partition<W: Word, V: Word>(
+    lists: &[Vec<W>],
+    shift: u32,
+    short: impl Fn(W) -> V,
+) -> Vec<Vec<V>> {
+    let parts = 1usize << PARTITION_BITS;
+    let part = |key: W| usize::try_from(key.drop_low(shift).low(PARTITION_BITS)).unwrap_or(0);
     let mut counts = vec![0; parts];
     for key in lists.iter().flatten() {
         if let Some(count) = counts.get_mut(part(*key)) {
             *count += 1;
         }
     }
-    let mut dealt: Vec<Vec<V>> = counts.into_iter().map(Vec::with_capacity).collect();
+    let mut partitions: Vec<Vec<V>> = counts.into_iter().map(Vec::with_capacity).collect();
     for key in lists.iter().flatten() {
-        if let Some(dealt) = dealt.get_mut(part(*key)) {
-            dealt.push(short(*key));
+        if let Some(partitions) = partitions.get_mut(part(*key)) {
+            partitions.push(short(*key));
         }
     }
-    dealt
+    partitions
 }
 
 /// The cells of sorted keys that stay.
@@ -220,10 +229,11 @@ fn emit<W: Word>(
     keys: Vec<W>,
     bits: CellBits,
     duplicates: Duplicates<'_>,
-    kept: &[Option<&[u8]>],
+    results: &[Option<&[u8]>],
 ) -> Vec<CellSlab> {
-    let is_kept = |slot: u32, place: u32| {
-        kept.get(slot as usize)
+    let is_result = |slot: u32, place: u32| {
+        results
+            .get(slot as usize)
             .copied()
             .flatten()
             .is_none_or(|mask| mask.get(place as usize) == Some(&1))
@@ -231,7 +241,7 @@ fn emit<W: Word>(
     let mut slabs = Vec::new();
     let mut push = |key: W| {
         let (slot, place) = bits.cell(key);
-        if is_kept(slot, place) {
+        if is_result(slot, place) {
             CellSlab::push_onto(&mut slabs, slot, place.into(), 1);
         }
     };
@@ -279,7 +289,7 @@ fn emit<W: Word>(
                 versions.dedup_by_key(|(time, _)| *time);
                 for (_, key) in &versions {
                     let (slot, place) = bits.cell(*key);
-                    if !is_kept(slot, place) {
+                    if !is_result(slot, place) {
                         break;
                     }
                     push(*key);

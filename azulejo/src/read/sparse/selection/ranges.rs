@@ -2,7 +2,7 @@
 
 use crate::column::FieldView;
 use crate::space::DimSelection;
-use crate::space::keys::Picked;
+use crate::space::keys::RowSelection;
 use crate::space::ordinal::Ordinal;
 use azulejo_format::datatype::{Datatype, Physical};
 use azulejo_format::range::RangeRef;
@@ -186,18 +186,18 @@ impl DimensionFilter {
         Some(inside / (high.checked_sub(low)? as f64 + 1.0))
     }
 
-    /// Those of the picked cells that are selected.
-    pub(crate) fn pick(&self, view: FieldView<'_>, picked: Picked) -> Picked {
+    /// Those of the selected cells that are selected.
+    pub(crate) fn select(&self, view: FieldView<'_>, selected: RowSelection) -> RowSelection {
         match self {
-            Self::All => picked,
+            Self::All => selected,
             Self::Numbers { physical, ranges } if ranges.len() == 1 => {
                 let range = ranges.first().copied().unwrap_or_default();
-                dispatch!(*physical, T => pick_numbers::<T>(range, view, picked))
+                dispatch!(*physical, T => pick_numbers::<T>(range, view, selected))
             }
             _ => {
-                let mut mask = picked.mask(view.cell_num);
+                let mut mask = selected.mask(view.cell_num);
                 self.apply(view, &mut mask);
-                Picked::of_mask(&mask)
+                RowSelection::of_mask(&mask)
             }
         }
     }
@@ -251,14 +251,14 @@ fn string_at_or_before<'a>(
 fn pick_numbers<T: Ordinal>(
     (low, high): (u64, u64),
     view: FieldView<'_>,
-    picked: Picked,
-) -> Picked {
+    selected: RowSelection,
+) -> RowSelection {
     let inside = |value: &[u8]| T::read(value).ordinal().wrapping_sub(low) <= high - low;
-    match picked {
-        Picked::All(_) => Picked::flagged(view.data.chunks_exact(T::SIZE).map(inside)),
-        Picked::List(mut list) => {
+    match selected {
+        RowSelection::All(_) => RowSelection::flagged(view.data.chunks_exact(T::SIZE).map(inside)),
+        RowSelection::List(mut list) => {
             list.retain(|&cell| inside(view.cell(cell as usize)));
-            Picked::List(list)
+            RowSelection::List(list)
         }
     }
 }
