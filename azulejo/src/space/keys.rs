@@ -599,7 +599,7 @@ fn hilbert_positions(
             for ((of, view), buckets) in dimensions.zip(&mut columns) {
                 match tile.rows {
                     RowSelection::All(_) => {
-                        column(curve, of, *view, first..first + out.len(), buckets)
+                        column(curve, of, *view, first..first + out.len(), buckets);
                     }
                     RowSelection::List(list) => {
                         let cells = list.iter().skip(first).map(|&cell| cell as usize);
