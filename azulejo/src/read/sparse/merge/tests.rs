@@ -277,7 +277,7 @@ fn model(case: &Case) -> Vec<(u32, u32)> {
         match selected {
             RowSelection::All(n) => cells.extend((0..*n).map(|place| (slot as u32, place))),
             RowSelection::List(list) => {
-                cells.extend(list.iter().map(|&place| (slot as u32, place)))
+                cells.extend(list.iter().map(|&place| (slot as u32, place)));
             }
         }
     }
