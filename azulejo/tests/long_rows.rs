@@ -215,3 +215,52 @@ fn raw_tiles_that_end_early_or_lie_are_errors() {
     std::fs::write(&file, &whole).unwrap();
     assert!(read().unwrap() == good);
 }
+
+#[test]
+fn chunks_that_cut_cells_leave_those_before_them_as_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let uri = dir.path().join("a");
+    let pipeline = Pipeline {
+        max_chunk_size: 16,
+        filters: Vec::new(),
+    };
+    let schema = ArraySchema::dense()
+        .dimension("x", 0..=15i64, 16i64)
+        .attribute_with(Attribute::new("v", Datatype::Int32, CellValNum::ONE).filters(pipeline))
+        .build()
+        .unwrap();
+    Array::create(&context(), uri.to_str().unwrap(), schema).unwrap();
+    let cells: Vec<i32> = (100..116).collect();
+    let set = ColumnSet::of([ColumnBuffers::of_values("v", cells.clone())]).unwrap();
+    let mut writer = Writer::open(&context(), uri.to_str().unwrap(), WriteOptions::new()).unwrap();
+    writer.write(&set).unwrap();
+    writer.finish().unwrap();
+
+    // Four chunks of four cells: the second becomes half a cell longer, the third shorter.
+    let file = data_files(&uri).pop().unwrap();
+    let stored = std::fs::read(&file).unwrap();
+    assert_eq!((stored.len(), stored[0]), (8 + 4 * (12 + 16), 4));
+    let cells_of = |chunk: usize| &stored[8 + chunk * 28 + 12..][..16];
+    let data: Vec<u8> = (0..4).flat_map(cells_of).copied().collect();
+    let mut cut = stored[..8].to_vec();
+    let mut at = 0;
+    for len in [16u32, 18, 14, 16] {
+        cut.extend([len, len, 0].map(u32::to_le_bytes).as_flattened());
+        cut.extend(&data[at..at + len as usize]);
+        at += len as usize;
+    }
+    std::fs::write(&file, cut).unwrap();
+
+    let array = Array::open(&context(), uri.to_str().unwrap()).unwrap();
+    for (from, to) in [(0i64, 15i64), (2, 9), (5, 7), (8, 12)] {
+        let subarray = Subarray::Box(vec![DimSelection::Ranges(vec![Range::of(from, to)])]);
+        let options = ReadOptions::new().subarray(subarray);
+        let mut batches = Reader::new(&array, options).unwrap();
+        let batch = batches.next().unwrap().unwrap();
+        assert_eq!(
+            values(&batch.columns[0].data),
+            cells[from as usize..=to as usize],
+            "{from}..={to}"
+        );
+    }
+}

@@ -10,7 +10,7 @@ use azulejo::format::fragment::{
     TileNullCounts, TileOffsets, TileSizes, TileSums,
 };
 use azulejo::format::schema::Enumeration;
-use azulejo::format::tile::{GenericTile, TileChunks};
+use azulejo::format::tile::{GenericTile, TileDecoder};
 use azulejo::format::wire::ByteReader;
 use azulejo::format::{ArraySchema, CellValNum, Datatype, FormatVersion};
 use azulejo::manifest::Manifest;
@@ -103,13 +103,15 @@ pub fn filters(data: &[u8]) {
         cell_val_num,
         key: None,
     };
-    let Ok(chunks) = TileChunks::parse(stored) else {
+    let chunks = TileDecoder::new(stored.len() as u64).chunks(stored);
+    let lens = chunks.map(|chunk| chunk.map(|chunk| u64::from(chunk.original_len)));
+    let Ok(len) = lens.sum::<Result<u64, _>>() else {
         return;
     };
-    if chunks.original_len() > LIMIT {
+    if len > LIMIT {
         return;
     }
-    let mut out = vec![0; chunks.original_len() as usize];
+    let mut out = vec![0; len as usize];
     let _ = pipeline.decode_tile(&ctx, stored, &mut out, &mut Scratch::new());
     let mut offsets = vec![0; 16];
     let _ = pipeline.decode_string_tile(&ctx, stored, &mut out, &mut offsets, &mut Scratch::new());

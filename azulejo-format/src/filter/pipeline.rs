@@ -16,7 +16,7 @@ use super::{
 };
 use crate::datatype::Datatype;
 use crate::error::{DecodeError, Result};
-use crate::tile::{Chunk, ChunkHeader, TileChunks, var_offsets};
+use crate::tile::{Chunk, ChunkHeader, TileDecoder, encode_chunk_count, var_offsets};
 use crate::wire::ByteReader;
 
 /// What lies between two filters, or their metadata, may be so many times as long as the chunk, and
@@ -156,12 +156,13 @@ impl Pipeline {
         out: &mut [u8],
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let tile = TileChunks::parse_sized(stored, out.len() as u64)?;
+        let chunks = TileDecoder::new(stored.len() as u64).sized(out.len() as u64);
         let mut rest = out;
-        for chunk in tile.chunks() {
-            // The lengths of the chunks add up to that of `out`.
+        for chunk in chunks.chunks(stored) {
+            let chunk = chunk?;
+            // No chunk leaves the tile.
             let (place, later) = rest.split_at_mut(chunk.original_len as usize);
-            self.decode_chunk(ctx, chunk, place, scratch)?;
+            self.decode_chunk(ctx, &chunk, place, scratch)?;
             rest = later;
         }
         Ok(())
@@ -178,9 +179,9 @@ impl Pipeline {
         offsets: &mut [u64],
         scratch: &mut Scratch,
     ) -> Result<()> {
-        let tile = TileChunks::parse_sized(stored, data.len() as u64)?;
+        let chunk = only_chunk(stored, Some(data.len() as u64))?;
         let limit = growth_limit(data.len() as u64 + offsets.len() as u64 * 8);
-        let strings = self.undo_to_strings(ctx, &tile, limit, scratch)?;
+        let strings = self.undo_to_strings(ctx, &chunk, limit, scratch)?;
         strings.header.check(data.len(), offsets.len())?;
         strings.decode(data, offsets)
     }
@@ -194,10 +195,10 @@ impl Pipeline {
         limit: u64,
         scratch: &mut Scratch,
     ) -> Result<(Vec<u8>, Vec<u64>)> {
-        let tile = TileChunks::parse(stored)?;
-        let data_len = tile.original_len();
+        let chunk = only_chunk(stored, None)?;
+        let data_len = u64::from(chunk.original_len);
         let growth = growth_limit(data_len.min(limit).saturating_add(limit));
-        let strings = self.undo_to_strings(ctx, &tile, growth, scratch)?;
+        let strings = self.undo_to_strings(ctx, &chunk, growth, scratch)?;
         let cells = strings.header.cells()?;
         let what = "string tile";
         for asked in [data_len, cells as u64 * 8] {
@@ -217,21 +218,14 @@ impl Pipeline {
         Ok((data, offsets))
     }
 
-    /// Undoes all filters but the first of a tile that is one chunk of strings with their offsets.
+    /// Undoes all filters but the first of a chunk of strings with their offsets.
     fn undo_to_strings<'a>(
         &'a self,
         ctx: &FilterContext<'_>,
-        tile: &TileChunks<'a>,
+        chunk: &Chunk<'a>,
         limit: u64,
         scratch: &'a mut Scratch,
     ) -> Result<EncodedStrings<'a>> {
-        let [chunk] = tile.chunks() else {
-            let reason = format!(
-                "{} chunks of strings with offsets instead of one",
-                tile.chunks().len()
-            );
-            return Err(DecodeError::invalid("tile", 0, reason));
-        };
         let Some(filter @ (Filter::Rle { .. } | Filter::Dictionary { .. })) = self.filters.first()
         else {
             return Err(DecodeError::invalid(
@@ -469,6 +463,25 @@ impl MetadataAt {
     }
 }
 
+/// The chunk of a tile of strings with their offsets, which has no other.
+fn only_chunk(stored: &[u8], original_len: Option<u64>) -> Result<Chunk<'_>> {
+    let mut decoder = TileDecoder::new(stored.len() as u64);
+    if let Some(len) = original_len {
+        decoder = decoder.sized(len);
+    }
+    let mut chunks = decoder.chunks(stored);
+    let first = chunks.next().transpose()?;
+    let others = chunks.try_fold(0u64, |count, chunk| chunk.map(|_| count + 1))?;
+    match first {
+        Some(chunk) if others == 0 => Ok(chunk),
+        first => {
+            let count = others + u64::from(first.is_some());
+            let reason = format!("{count} chunks of strings with offsets instead of one");
+            Err(DecodeError::invalid("tile", 0, reason))
+        }
+    }
+}
+
 fn growth_limit(original_len: u64) -> u64 {
     original_len
         .saturating_mul(MAX_GROWTH)
@@ -522,7 +535,7 @@ impl Pipeline {
     /// `data` are the cells. Variable-length data need `offsets`, where each cell starts: chunks
     /// then hold whole cells, and strings are encoded with them where
     /// [`Self::keeps_offsets_in_data`] says so (the offsets file then gets
-    /// [`encode_no_chunks`](crate::tile::encode_no_chunks)).
+    /// a tile of no chunks, [`encode_chunk_count`]).
     pub fn encode_tile(
         &self,
         ctx: &FilterContext<'_>,
@@ -540,7 +553,7 @@ impl Pipeline {
             None
         };
         let ends = chunk_ends(self, ctx, data.len(), offsets);
-        out.extend((ends.len() as u64).to_le_bytes());
+        encode_chunk_count(ends.len(), out);
         let mut start = 0;
         for end in ends {
             let chunk = data.get(start..end).unwrap_or_default();

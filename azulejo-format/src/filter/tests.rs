@@ -5,7 +5,7 @@ mod known_tiles;
 use super::{EncryptionKey, Filter, FilterContext, Pipeline, Scratch};
 use crate::datatype::{CellValNum, Datatype};
 use crate::error::DecodeError;
-use crate::tile::{TileChunks, var_offsets};
+use crate::tile::{Chunk, TileDecoder, var_offsets};
 use crate::version::FormatVersion;
 use crate::wire::ByteReader;
 use known_tiles::{KNOWN_TILES, KnownTile};
@@ -47,6 +47,12 @@ fn pipeline(filters: impl Into<Vec<Filter>>) -> Pipeline {
     }
 }
 
+fn chunks(stored: &[u8]) -> Result<Vec<Chunk<'_>>, DecodeError> {
+    TileDecoder::new(stored.len() as u64)
+        .chunks(stored)
+        .collect()
+}
+
 /// Decodes a tile of known size, with its offsets where it holds them.
 fn decode(
     pipeline: &Pipeline,
@@ -59,7 +65,7 @@ fn decode(
     let mut data = vec![0xaa; len];
     if !pipeline.keeps_offsets_in_data(ctx) {
         pipeline.decode_tile(ctx, stored, &mut data, &mut scratch)?;
-        for chunk in TileChunks::parse(stored)?.chunks() {
+        for chunk in &chunks(stored)? {
             let expected = &data[chunk.output_offset as usize..chunk.output_end() as usize];
             let mut opened = pipeline.open_chunk(ctx, chunk, &mut scratch)?;
             for streams in [false, true] {
@@ -324,16 +330,16 @@ fn chunks_decode_alone_and_in_any_order() {
     pipeline
         .encode_tile(&ctx, &cells, None, &mut stored, &mut scratch)
         .unwrap();
-    let tile = TileChunks::parse_sized(&stored, cells.len() as u64).unwrap();
+    let chunks = chunks(&stored).unwrap();
     // 65,536 bytes are no whole cells of 6.
     assert!(
-        tile.chunks()
+        chunks
             .iter()
             .rev()
             .skip(1)
             .all(|chunk| chunk.original_len == 65_532)
     );
-    for chunk in tile.chunks().iter().rev() {
+    for chunk in chunks.iter().rev() {
         let mut out = vec![0; chunk.original_len as usize];
         pipeline
             .decode_chunk(&ctx, chunk, &mut out, &mut scratch)
@@ -633,9 +639,9 @@ proptest! {
                 let kept = pipeline.keeps_offsets_in_data(&ctx).then(|| offsets.clone());
                 prop_assert_eq!(decode(&pipeline, &ctx, &stored, data.len(), offsets.len()), Ok((data.clone(), kept)));
                 if version.keeps_cells_whole() {
-                    let tile = TileChunks::parse(&stored).unwrap();
+                    let chunks = chunks(&stored).unwrap();
                     let ends = |end| end == data.len() as u64 || offsets.contains(&end);
-                    prop_assert!(tile.chunks().iter().all(|chunk| ends(chunk.output_end())));
+                    prop_assert!(chunks.iter().all(|chunk| ends(chunk.output_end())));
                 }
             }
             Err(error) => {

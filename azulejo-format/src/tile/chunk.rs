@@ -3,8 +3,8 @@
 use crate::error::{DecodeError, Result};
 use crate::wire::ByteReader;
 
-/// Bytes before the metadata of a chunk: three lengths.
-pub(crate) const CHUNK_HEADER_LEN: usize = 12;
+/// Bytes before the first chunk of a tile: the number of its chunks.
+pub(super) const CHUNK_COUNT_LEN: usize = 8;
 
 /// What stands before a chunk: how long it is, filtered and not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,14 +19,11 @@ pub struct ChunkHeader {
 
 impl ChunkHeader {
     /// Bytes of a header.
-    pub const LEN: usize = CHUNK_HEADER_LEN;
+    pub const LEN: usize = 12;
 
     /// Reads a header; `bytes` may go on behind it.
     pub fn parse(bytes: &[u8]) -> Result<Self> {
-        Self::read(&mut ByteReader::new(bytes))
-    }
-
-    fn read(r: &mut ByteReader<'_>) -> Result<Self> {
+        let mut r = ByteReader::new(bytes);
         Ok(Self {
             original_len: r.u32("chunk, original length")?,
             filtered_len: r.u32("chunk, filtered length")?,
@@ -84,96 +81,36 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// The index of a stored tile: where each chunk lies and where its cells go.
+/// Reads the number of chunks at the start of a tile that is stored in `stored_len` bytes, which must
+/// have room for their headers.
+pub(super) fn parse_chunk_count(bytes: &[u8], stored_len: u64) -> Result<u64> {
+    let mut r = ByteReader::new(bytes);
+    let count = r.u64("tile, number of chunks")?;
+    let have = stored_len.saturating_sub(r.offset() as u64);
+    let need = count.saturating_mul(ChunkHeader::LEN as u64);
+    if need > have {
+        return Err(DecodeError::Truncated {
+            what: "tile chunks",
+            offset: r.offset(),
+            need,
+            have,
+        });
+    }
+    Ok(count)
+}
+
+/// Appends the number of chunks that a tile begins with.
 ///
-/// Nothing is unfiltered and nothing allocated beyond one entry for each chunk whose 12-byte header
-/// is present.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TileChunks<'a> {
-    chunks: Vec<Chunk<'a>>,
-    original_len: u64,
-}
-
-impl<'a> TileChunks<'a> {
-    /// Reads the chunk headers of a stored tile, whose bytes must be exactly `stored`.
-    pub fn parse(stored: &'a [u8]) -> Result<Self> {
-        let mut r = ByteReader::new(stored);
-        let count = r.u64("tile, number of chunks")?;
-        let count = r.check_count(count, CHUNK_HEADER_LEN as u64, "tile chunks")?;
-        let mut chunks = Vec::with_capacity(count);
-        let mut original_len = 0u64;
-        for _ in 0..count {
-            let ChunkHeader {
-                original_len: chunk_len,
-                filtered_len,
-                metadata_len,
-            } = ChunkHeader::read(&mut r)?;
-            let metadata = r.bytes(metadata_len as usize, "chunk metadata")?;
-            let data = r.bytes(filtered_len as usize, "chunk data")?;
-            chunks.push(Chunk {
-                output_offset: original_len,
-                original_len: chunk_len,
-                metadata,
-                data,
-            });
-            // Cannot overflow: 2^32 chunks of 2^32 bytes would need 2^32 headers in memory.
-            original_len += u64::from(chunk_len);
-        }
-        r.finish("tile")?;
-        Ok(Self {
-            chunks,
-            original_len,
-        })
-    }
-
-    /// As [`Self::parse`], for a tile whose unfiltered size is known to be `original_len` bytes.
-    pub fn parse_sized(stored: &'a [u8], original_len: u64) -> Result<Self> {
-        let chunks = Self::parse(stored)?;
-        if chunks.original_len != original_len {
-            let reason = format!(
-                "its chunks hold {} bytes, not {original_len}",
-                chunks.original_len
-            );
-            return Err(DecodeError::invalid("tile", 0, reason));
-        }
-        Ok(chunks)
-    }
-
-    /// The chunks, front to back.
-    #[must_use]
-    pub fn chunks(&self) -> &[Chunk<'a>] {
-        &self.chunks
-    }
-
-    /// Bytes of the unfiltered tile.
-    #[must_use]
-    pub fn original_len(&self) -> u64 {
-        self.original_len
-    }
-
-    /// The chunks that hold any of the bytes `from..to` of the unfiltered tile.
-    #[must_use]
-    pub fn covering(&self, from: u64, to: u64) -> &[Chunk<'a>] {
-        let first = self
-            .chunks
-            .partition_point(|chunk| chunk.output_end() <= from);
-        let rest = self.chunks.get(first..).unwrap_or(&[]);
-        let len = rest.partition_point(|chunk| chunk.output_offset < to);
-        rest.get(..len).unwrap_or(&[])
-    }
-}
-
-/// Appends a tile without chunks: what stands in an offsets file where the offsets lie inside the
-/// data tile.
-pub fn encode_no_chunks(out: &mut Vec<u8>) {
-    out.extend_from_slice(&0u64.to_le_bytes());
+/// A tile of none is what stands in an offsets file where the offsets lie inside the data tile.
+pub fn encode_chunk_count(count: usize, out: &mut Vec<u8>) {
+    out.extend_from_slice(&(count as u64).to_le_bytes());
 }
 
 /// What stands between the chunks of a tile that no filter changes: with it the tile is stored from
 /// where its cells lie.
 #[derive(Debug)]
 pub struct PlainHeaders {
-    chunk_num: [u8; 8],
+    chunk_num: [u8; CHUNK_COUNT_LEN],
     /// One a chunk.
     headers: Vec<[u8; ChunkHeader::LEN]>,
 }
@@ -253,74 +190,5 @@ mod tests {
                 "{len} {max_chunk_size}"
             );
         }
-    }
-
-    fn stored(chunks: &[(u32, &[u8], &[u8])]) -> Vec<u8> {
-        let mut bytes = (chunks.len() as u64).to_le_bytes().to_vec();
-        for (original_len, metadata, data) in chunks {
-            bytes.extend(original_len.to_le_bytes());
-            bytes.extend(u32::try_from(data.len()).unwrap().to_le_bytes());
-            bytes.extend(u32::try_from(metadata.len()).unwrap().to_le_bytes());
-            bytes.extend(*metadata);
-            bytes.extend(*data);
-        }
-        bytes
-    }
-
-    #[test]
-    fn chunks_are_found_and_placed() {
-        let bytes = stored(&[(10, b"m", b"abc"), (0, b"", b""), (5, b"", b"defgh")]);
-        let tile = TileChunks::parse_sized(&bytes, 15).unwrap();
-        let placed: Vec<_> = tile
-            .chunks()
-            .iter()
-            .map(|c| (c.output_offset, c.output_end(), c.data))
-            .collect();
-        assert_eq!(
-            placed,
-            [(0, 10, &b"abc"[..]), (10, 10, b""), (10, 15, b"defgh")]
-        );
-        assert_eq!(tile.chunks()[0].metadata, b"m");
-        assert_eq!(tile.covering(0, 10).len(), 1);
-        assert_eq!(tile.covering(9, 11).len(), 3);
-        assert_eq!(tile.covering(10, 12).last().unwrap().data, b"defgh");
-        assert!(tile.covering(15, 20).is_empty());
-        assert!(matches!(
-            TileChunks::parse_sized(&bytes, 16),
-            Err(DecodeError::Invalid { .. })
-        ));
-    }
-
-    #[test]
-    fn a_cut_or_hostile_tile_is_refused() {
-        let bytes = stored(&[(10, b"m", b"abc"), (5, b"", b"defgh")]);
-        for len in 0..bytes.len() {
-            assert!(
-                matches!(
-                    TileChunks::parse(&bytes[..len]),
-                    Err(DecodeError::Truncated { .. })
-                ),
-                "{len}"
-            );
-        }
-        let mut long = bytes.clone();
-        long.push(0);
-        assert!(matches!(
-            TileChunks::parse(&long),
-            Err(DecodeError::Invalid { .. })
-        ));
-        let mut many = bytes;
-        many[..8].fill(0xff);
-        assert!(matches!(
-            TileChunks::parse(&many),
-            Err(DecodeError::Truncated { .. })
-        ));
-    }
-
-    #[test]
-    fn no_chunks_is_a_tile_too() {
-        let mut bytes = Vec::new();
-        encode_no_chunks(&mut bytes);
-        assert_eq!(TileChunks::parse_sized(&bytes, 0).unwrap().chunks(), []);
     }
 }

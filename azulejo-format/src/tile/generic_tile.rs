@@ -2,7 +2,7 @@
 //! enumerations, metadata, group details, commit conditions and the parts of fragment metadata are
 //! kept in them. Page: *Generic Tile*.
 
-use super::TileChunks;
+use super::TileDecoder;
 use crate::datatype::{CellValNum, Datatype};
 use crate::error::{DecodeError, Result};
 use crate::filter::{EncryptionKey, Filter, FilterContext, Pipeline, Scratch};
@@ -191,7 +191,10 @@ impl GenericTile {
             return Err(too_large);
         }
         // The chunks must promise as much before that much is allocated.
-        TileChunks::parse_sized(stored, header.tile_size)?;
+        TileDecoder::new(header.persisted_size)
+            .sized(header.tile_size)
+            .chunks(stored)
+            .try_for_each(|chunk| chunk.map(|_| ()))?;
         let mut data = vec![0; size];
         header
             .filters

@@ -11,7 +11,7 @@ use azulejo_format::datatype::CellValNum;
 use azulejo_format::filter::{FilterContext, Pipeline, Scratch};
 use azulejo_format::fragment::{Field, FilePart};
 use azulejo_format::schema::FieldIndex;
-use azulejo_format::tile::{Chunk, TileChunks, coords_are_split, var_offsets};
+use azulejo_format::tile::{Chunk, TileDecoder, coords_are_split, var_offsets};
 use azulejo_format::{ArraySchema, DecodeError};
 use rayon::prelude::*;
 use std::cell::RefCell;
@@ -155,7 +155,7 @@ pub(super) fn load_into(
                 ctx: shape.ctx,
                 pipeline: shape.pipeline(),
             };
-            part.add_chunks(Some(&bytes), &mut tile.data, &mut tasks)?;
+            part.add_chunks(Some(&bytes), 1, &mut tile.data, &mut tasks)?;
         }
     }
     run(array, tasks)?;
@@ -550,25 +550,19 @@ fn add_tasks<'t>(
         Cells::All => None,
         Cells::Spans(spans) => Some(spans.as_slice()),
     };
-    let in_bytes = |size: usize| {
-        let size = size as u64;
-        let scale = |s: &Range<u64>| s.start.saturating_mul(size)..s.end.saturating_mul(size);
-        spans.map(|spans| spans.iter().map(scale).collect::<Vec<_>>())
-    };
     if let Some(place) = shape.validity {
         let out: Option<&mut [u8]> = match &mut tile.target.validity {
             Some(out) => Some(out),
             None => tile.validity.as_deref_mut(),
         };
         let pipeline = &shape.schema.validity_filters;
-        let wanted = in_bytes(1);
         if let Some(out) = out {
             let part = FilteredTile {
                 from: fetched_at(fetched, place)?,
                 ctx: shape.ctx.validity(),
                 pipeline,
             };
-            part.add_chunks(wanted.as_deref(), out, tasks)?;
+            part.add_chunks(spans, 1, out, tasks)?;
         }
     }
     if shape.zipped {
@@ -580,14 +574,13 @@ fn add_tasks<'t>(
                 Some(out) => &mut **out,
                 None => &mut *tile.data,
             };
-            let wanted = in_bytes(shape.cell_size);
             let from = fetched_at(fetched, shape.place)?;
             FilteredTile {
                 from,
                 ctx: shape.ctx,
                 pipeline: shape.pipeline(),
             }
-            .add_chunks(wanted.as_deref(), out, tasks)
+            .add_chunks(spans, shape.cell_size, out, tasks)
         }
         Some(var) if shape.in_data => {
             let from = fetched_at(fetched, var.place)?;
@@ -619,7 +612,7 @@ fn add_tasks<'t>(
                 ctx: shape.ctx.offsets(),
                 pipeline,
             }
-            .add_chunks(None, out, tasks)?;
+            .add_chunks(None, 8, out, tasks)?;
             if spans.is_none() {
                 let from = fetched_at(fetched, var.place)?;
                 let part = FilteredTile {
@@ -627,7 +620,7 @@ fn add_tasks<'t>(
                     ctx: shape.ctx,
                     pipeline: shape.pipeline(),
                 };
-                part.add_chunks(None, &mut tile.data, tasks)?;
+                part.add_chunks(None, 1, &mut tile.data, tasks)?;
             }
             Ok(())
         }
@@ -649,11 +642,12 @@ struct FilteredTile<'t> {
 }
 
 impl<'t> FilteredTile<'t> {
-    /// Decoding of the chunks that hold `wanted` bytes (ascending; `None`: all) of the unfiltered
-    /// tile, which is as long as `out`.
+    /// Decoding of the chunks that hold cells in `spans` (ascending; `None`: all), `cell_size` bytes
+    /// each, of the unfiltered tile, which is as long as `out`.
     fn add_chunks(
         self,
-        wanted: Option<&[Range<u64>]>,
+        spans: Option<&[Range<u64>]>,
+        cell_size: usize,
         out: &'t mut [u8],
         tasks: &mut Vec<DecodeTask<'t>>,
     ) -> Result<()> {
@@ -666,31 +660,24 @@ impl<'t> FilteredTile<'t> {
         if out.is_empty() {
             return Ok(());
         }
-        let chunks = TileChunks::parse_sized(&from.bytes, out.len() as u64)
-            .map_err(|source| Error::decode(from.path.to_string(), source))?;
-        let mut wanted = wanted.map(|ranges| ranges.iter().peekable());
+        let mut decoder = TileDecoder::new(from.bytes.len() as u64).sized(out.len() as u64);
+        if let Some(spans) = spans {
+            decoder = decoder.wanting(spans, cell_size);
+        }
         let mut rest = out;
-        for chunk in chunks.chunks() {
-            // The chunks' lengths add up to that of `out`.
-            let Some((place, later)) = rest.split_at_mut_checked(chunk.original_len as usize)
-            else {
-                break;
-            };
+        let mut at = 0;
+        for chunk in decoder.chunks(&from.bytes) {
+            let chunk = chunk.map_err(|source| Error::decode(from.path.to_string(), source))?;
+            // Chunks ascend, and none leaves the tile.
+            let (_, from_chunk) = rest.split_at_mut((chunk.output_offset - at) as usize);
+            let (place, later) = from_chunk.split_at_mut(chunk.original_len as usize);
             rest = later;
-            if let Some(ranges) = &mut wanted {
-                while ranges.next_if(|r| r.end <= chunk.output_offset).is_some() {}
-                if ranges.peek().is_none_or(|r| r.start >= chunk.output_end()) {
-                    continue;
-                }
-            }
+            at = chunk.output_end();
             tasks.push(DecodeTask {
                 ctx,
                 pipeline,
                 from,
-                work: DecodeWork::Chunk {
-                    chunk: *chunk,
-                    out: place,
-                },
+                work: DecodeWork::Chunk { chunk, out: place },
             });
         }
         Ok(())
@@ -756,7 +743,7 @@ fn unzip(
             ctx,
             pipeline: shape.pipeline(),
         }
-        .add_chunks(None, &mut decoded, &mut tasks)?;
+        .add_chunks(None, ctx.datatype.size(), &mut decoded, &mut tasks)?;
         run(array, tasks)?;
         let split = coords_are_split(ctx.version, shape.pipeline());
         for ((request, shape), tile) in requests.iter().zip(shapes).zip(building.iter_mut()) {

@@ -2,13 +2,13 @@
 
 mod assemble;
 mod bands;
-mod chunk_walk;
 mod cut;
 mod mask;
 mod plan;
 mod points;
 mod scatter;
 mod sparse_fragments;
+mod stored;
 
 use super::fetch::preload_indices;
 use super::output::var::FieldOut;

@@ -9,7 +9,7 @@ use arrow_buffer::ToByteSlice;
 use azulejo_format::filter::{EncryptionKey, FilterContext, Pipeline, Scratch};
 use azulejo_format::fragment::{Field, FilePart};
 use azulejo_format::schema::FieldIndex;
-use azulejo_format::tile::{PlainHeaders, encode_no_chunks};
+use azulejo_format::tile::{PlainHeaders, encode_chunk_count};
 use azulejo_format::{ArraySchema, CellValNum, Datatype, DecodeError, FormatVersion};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -417,7 +417,7 @@ impl<'t> Stage<'t> {
                 }
                 let encoded = match (part, view.offsets) {
                     (FilePart::Data, Some(_)) if in_data => {
-                        encode_no_chunks(out);
+                        encode_chunk_count(0, out);
                         Ok(())
                     }
                     (FilePart::Data, Some(offsets)) => {
@@ -471,7 +471,7 @@ fn encode(
         return pipeline.encode_tile(ctx, bytes, None, out, scratch);
     }
     if let Some(chunks) = first_of {
-        out.extend((*chunks as u64).to_le_bytes());
+        encode_chunk_count(*chunks, out);
     }
     for (start, end) in bounds.iter().zip(bounds.iter().skip(1)) {
         let chunk = bytes

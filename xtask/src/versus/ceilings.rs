@@ -12,7 +12,7 @@ use crate::{Outcome, root};
 use azulejo::column::{ColumnBuffers, ColumnMut, ColumnSet};
 use azulejo::format::filter::{Filter, FilterContext, Pipeline, Scratch};
 use azulejo::format::schema::{ArraySchema, Attribute};
-use azulejo::format::tile::TileChunks;
+use azulejo::format::tile::TileDecoder;
 use azulejo::format::{CellValNum, Datatype, FormatVersion};
 use azulejo::read::{ReadOptions, Reader};
 use azulejo::write::{WriteOptions, Writer};
@@ -381,8 +381,8 @@ fn place(codec: Codec, cells: &[u8], out: &mut [u8]) -> Outcome {
     pipeline
         .encode_tile(&ctx, chunk, None, &mut stored, &mut Scratch::new())
         .map_err(|e| e.to_string())?;
-    let parsed = TileChunks::parse(&stored).map_err(|e| e.to_string())?;
-    let [chunk] = parsed.chunks() else {
+    let mut chunks = TileDecoder::new(stored.len() as u64).chunks(&stored);
+    let (Some(Ok(chunk)), None) = (chunks.next(), chunks.next()) else {
         return Err("the chunk is not one".into());
     };
     let (row, part) = (SIDE * 4, TILE * 4);
@@ -396,7 +396,7 @@ fn place(codec: Codec, cells: &[u8], out: &mut [u8]) -> Outcome {
                 let mut at = 0;
                 while at < TILE * part {
                     let mut open = pipeline
-                        .open_chunk(&ctx, chunk, &mut scratch)
+                        .open_chunk(&ctx, &chunk, &mut scratch)
                         .map_err(|e| e.to_string())?;
                     let end = (at + CHUNK).min(TILE * part);
                     let start = at;

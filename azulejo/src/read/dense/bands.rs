@@ -7,9 +7,9 @@
 //! so that all memory that is touched once is the output. A chunk whose cells follow one another in
 //! the output too is unfiltered there.
 
-use super::chunk_walk::{ChunkAt, ChunkWalk, ReadWindow, Stored, in_file};
 use super::plan::{BatchPlan, TileTask};
 use super::scatter;
+use super::stored::{ReadWindow, Stored, StoredTileBytes, corrupt, in_file};
 use crate::array::{Array, short_read_is_corrupt};
 use crate::buffer_pool::{BufferPool, PoolBuffer};
 use crate::error::{Error, Result};
@@ -17,10 +17,9 @@ use crate::read::decode::{PARALLEL_BYTES, StoredPart, with_scratch};
 use crate::read::fetch::{FetchedBytes, StoredTile};
 use crate::space::copy::{self, copy_part, place_rows};
 use crate::storage::ObjectReader;
-use azulejo_format::DecodeError;
 use azulejo_format::filter::Scratch;
 use azulejo_format::fragment::{Field, FilePart};
-use azulejo_format::tile::Chunk;
+use azulejo_format::tile::{Chunk, ChunkPlace, TileDecoder, TileStep};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
@@ -314,64 +313,65 @@ impl Filler<'_> {
         let scatters = part.stores_as_is
             && matches!(stored, Stored::File(_))
             && scatter::is_worthwhile(&self.batch.copies, copies, size, len);
-        let mut walk = ChunkWalk::new(
+        let mut stored = StoredTileBytes::new(
             stored,
             window,
             self.pool,
             part.range.clone(),
-            len as u64,
             whole,
             scatters,
-        )?;
-        let bytes = |span: &Range<u64>| {
-            span.start.saturating_mul(size as u64)..span.end.saturating_mul(size as u64)
-        };
-        let end = spans.last().map_or(0, |span| bytes(span).end);
-        let mut spans_left = spans.iter().map(bytes).peekable();
-        let mut whole_tile: Option<PoolBuffer> = None;
-        while let Some(chunk_at) = walk.next()? {
-            let holds = chunk_at.holds();
-            while spans_left.next_if(|span| span.end <= holds.start).is_some() {}
-            match spans_left.peek() {
-                None => break,
-                Some(span) if span.start >= holds.end => continue,
-                Some(_) => {}
-            }
-            let from_to = (holds.start as usize, holds.end as usize);
-            let in_cells = whole_tile.is_none()
-                && from_to.0.is_multiple_of(size)
-                && from_to.1.is_multiple_of(size);
-            let cells = from_to.0 / size..from_to.1 / size;
-            let scattered = scatters
-                && in_cells
-                && chunk_at.is_plain()
-                && self.scatter(task, &mut walk, &chunk_at, &cells)?;
-            if !scattered {
-                let chunk = walk.chunk(&chunk_at)?;
-                if in_cells {
-                    self.chunk(part, task, &chunk, cells)?;
-                } else {
-                    // Early versions cut cells in two: such tiles are put together first.
-                    let tile = whole_tile.get_or_insert_with(|| self.pool.take(len));
-                    let place = tile.get_mut(from_to.0..from_to.1).unwrap_or_default();
-                    part.pipeline
-                        .decode_chunk(&part.ctx, &chunk, place, self.scratch)
-                        .map_err(corrupt)?;
+        );
+        let mut decoder = TileDecoder::new(part.range.end.saturating_sub(part.range.start))
+            .sized(len as u64)
+            .wanting(&spans, size);
+        // Early versions cut cells in two: what follows the first chunk with a part of a cell is put
+        // together before it is copied.
+        let mut cut_cells: Option<(PoolBuffer, usize)> = None;
+        loop {
+            match decoder.step(stored.at_hand()).map_err(corrupt)? {
+                TileStep::Done => break,
+                TileStep::NeedsRange { range, chunk } => {
+                    let plain = chunk.filter(|chunk| scatters && chunk.is_plain());
+                    let whole = plain.and_then(|chunk| {
+                        let cells = whole_cells(&chunk.output(), size)?;
+                        cut_cells.is_none().then_some((chunk, cells))
+                    });
+                    if let Some((chunk, cells)) = whole
+                        && self.scatter(task, &mut stored, &chunk, &range, &cells)?
+                    {
+                        decoder.pass_chunk();
+                    } else {
+                        stored.read(&range, chunk.is_some())?;
+                    }
+                }
+                TileStep::Chunk(chunk) => {
+                    let output = chunk.output_offset..chunk.output_end();
+                    match whole_cells(&output, size).filter(|_| cut_cells.is_none()) {
+                        Some(cells) => self.chunk(part, task, &chunk, cells)?,
+                        None => {
+                            let (start, end) = (output.start as usize, output.end as usize);
+                            let (tile, _) = cut_cells
+                                .get_or_insert_with(|| (self.pool.take(len), start.div_ceil(size)));
+                            part.pipeline
+                                .decode_chunk(
+                                    &part.ctx,
+                                    &chunk,
+                                    tile.get_mut(start..end).unwrap_or_default(),
+                                    self.scratch,
+                                )
+                                .map_err(corrupt)?;
+                        }
+                    }
                 }
             }
-            // The header behind the last chunk that is wanted would cost a read; behind the tile's
-            // last one none may be.
-            if holds.end >= end && holds.end < len as u64 {
-                break;
-            }
         }
-        match whole_tile {
-            Some(tile) => {
-                let done = 0..part.cell_num;
+        match cut_cells {
+            Some((tile, first)) => {
+                let bytes = tile.get(first * size..).unwrap_or_default();
                 copy_part(
                     &self.batch.copies,
                     copies,
-                    (&tile, done),
+                    (bytes, first..part.cell_num),
                     self.out,
                     self.band,
                     size,
@@ -386,8 +386,9 @@ impl Filler<'_> {
     fn scatter(
         &mut self,
         task: &TileTask,
-        walk: &mut ChunkWalk<'_>,
-        chunk_at: &ChunkAt,
+        stored: &mut StoredTileBytes<'_>,
+        chunk: &ChunkPlace,
+        needed: &Range<u64>,
         cells: &Range<usize>,
     ) -> Result<bool> {
         let copies = self.batch.copies.get(task.copies.clone());
@@ -405,7 +406,7 @@ impl Filler<'_> {
                 .room(&mut self.buffer, cells.len() * self.cell_size),
         )?;
         reads
-            .map(|reads| walk.scatter(chunk_at, reads))
+            .map(|reads| stored.scatter(chunk, needed, reads))
             .transpose()
             .map(|done| done.is_some())
     }
@@ -462,8 +463,11 @@ impl Filler<'_> {
     }
 }
 
-fn corrupt(source: DecodeError) -> Error {
-    Error::decode("", source)
+/// The cells of `size` bytes that a chunk with the bytes `output` of a tile holds, if it cuts none.
+fn whole_cells(output: &Range<u64>, size: usize) -> Option<Range<usize>> {
+    let (start, end) = (output.start as usize, output.end as usize);
+    let whole = start.is_multiple_of(size) && end.is_multiple_of(size);
+    whole.then(|| start / size..end / size)
 }
 
 fn open(array: &Array, tile: &StoredTile) -> Result<Box<dyn ObjectReader>> {

@@ -125,7 +125,7 @@ impl Cells {
         });
         let scratch = &mut Scratch::new();
         match (part, &starts) {
-            (FilePart::Data, Some(_)) if stage.is_in_data(file) => encode_no_chunks(out),
+            (FilePart::Data, Some(_)) if stage.is_in_data(file) => encode_chunk_count(0, out),
             (FilePart::Data, Some(starts)) => {
                 let bytes: Vec<u8> = starts
                     .iter()
