@@ -4,11 +4,12 @@
 //! the least in the batch, positions on the Hilbert curve, strings by their rank among those of the
 //! batch. The columns are packed into one integer a cell, the deciding one on top; behind them
 //! follow the cell's tile and its place in it, so that an integer alone says which cell it is, and
-//! equal coordinates keep the order of the tiles. Where the columns do not fit in 128 bits, the
-//! leading ones are replaced by the rank of their combination.
+//! equal coordinates keep the order of the tiles. Where the columns do not fit, a key holds their
+//! leading bits, and behind them the rank of its cell among the few that share these ([`ties`]).
 
 mod bound;
 mod text;
+mod ties;
 
 use crate::column::FieldView;
 use crate::error::{Error, Result};
@@ -16,9 +17,10 @@ use crate::space::cell_order::{CellBound, CellOrder, DimensionOrder, Segment, Ti
 use crate::space::hilbert::HilbertCurve;
 use crate::space::ordinal::Ordinal;
 use azulejo_format::dispatch;
-use bound::key_of_bound;
+use bound::Limit;
 use rayon::prelude::*;
 use text::rank_strings;
+use ties::Ties;
 
 /// Which cells of a tile take part.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +59,7 @@ impl RowSelection {
         let cells = flags.len();
         let mut list = vec![0; cells];
         let mut count = 0;
-        // Without a branch: whether a cell is taken is hard to foresee.
+        // Without a branch: whether a cell is selected is hard to foresee.
         for (cell, flag) in (0u32..).zip(flags) {
             if let Some(place) = list.get_mut(count) {
                 *place = cell;
@@ -277,8 +279,8 @@ enum Source {
     },
     /// Places within the space tile along a dimension whose tile index comes before.
     Place { dimension: usize, split: TileSplit },
-    /// Positions on the Hilbert curve, by tile and cell.
-    Hilbert(Vec<Vec<u64>>),
+    /// Positions on the Hilbert curve, by tile and cell, counted from `base`.
+    Hilbert { positions: Vec<Vec<u64>>, base: u64 },
     /// Coordinates that are equal wherever the columns before are.
     Implied,
     /// Ranks of strings, by tile and cell; `distinct` are the strings in order, each by tile and
@@ -288,24 +290,6 @@ enum Source {
         ranks: Vec<Vec<u32>>,
         distinct: Vec<(u32, u32)>,
     },
-    /// Ranks of the combinations of some columns.
-    Fold {
-        inner: Vec<Column>,
-        ranks: Vec<Vec<u32>>,
-        distinct: Vec<u128>,
-    },
-}
-
-impl Column {
-    /// Drops what only keys of bounds need.
-    fn forget_combinations(&mut self) {
-        if let Source::Fold {
-            inner, distinct, ..
-        } = &mut self.source
-        {
-            (*inner, *distinct) = (Vec::new(), Vec::new());
-        }
-    }
 }
 
 /// Makes the keys of tiles, those within `[from, to)` if bounds are given.
@@ -317,52 +301,137 @@ pub(crate) fn build(
 ) -> Result<KeySet> {
     let cell_bits = CellBits::of(tiles);
     let mut non_ascii = false;
-    let mut columns = columns(order, tiles, &mut non_ascii)?;
-    while total(&columns) + cell_bits.total() > 128 {
-        columns = fold(order, tiles, columns);
-        if from.is_none() && to.is_none() {
-            columns.iter_mut().for_each(Column::forget_combinations);
+    let columns = columns(order, tiles, &mut non_ascii)?;
+    let batch = Batch {
+        order,
+        tiles,
+        columns: &columns,
+    };
+    let all = total(&columns);
+    let room = |bits: u32| bits.checked_sub(cell_bits.total());
+    let narrow = match room(u64::BITS) {
+        Some(room) if all <= room => Some(Ties::none(all)),
+        Some(room) => ties::find_few::<u64>(&batch, room),
+        None => None,
+    };
+    let bounds = [from, to];
+    let keys = match narrow {
+        Some(ties) => Keys::Narrow(batch.keys(&ties, cell_bits, bounds)),
+        None => {
+            let room = room(u128::BITS).unwrap_or(0);
+            let ties = if all <= room {
+                Ties::none(all)
+            } else {
+                ties::find::<u128>(&batch, room)
+            };
+            Keys::Wide(batch.keys(&ties, cell_bits, bounds))
         }
-    }
-    fn keep<W: Word>(keys: &mut Vec<Vec<W>>, from: Option<Option<W>>, to: Option<Option<W>>) {
-        if let Some(from) = from {
-            keys.par_iter_mut()
-                .for_each(|keys| keys.retain(|key| from.is_some_and(|from| *key >= from)));
-        }
-        if let Some(Some(to)) = to {
-            keys.par_iter_mut()
-                .for_each(|keys| keys.retain(|key| *key < to));
-        }
-    }
-    fn all<W: Word>(
-        order: &CellOrder,
-        tiles: &[KeyTile<'_>],
-        columns: &[Column],
-        bits: CellBits,
-        bounds: [Option<&CellBound>; 2],
-    ) -> Vec<Vec<W>> {
-        let mut keys: Vec<Vec<W>> = tiles
-            .par_iter()
-            .enumerate()
-            .map(|(t, tile)| pack(order, columns, t, tile, Some(bits)))
-            .collect();
-        let limit = |bound: Option<&CellBound>| {
-            bound.map(|b| key_of_bound(tiles, columns, b, bits.total()))
-        };
-        keep(&mut keys, limit(bounds[0]), limit(bounds[1]));
-        keys
-    }
-    let narrow = total(&columns) + cell_bits.total() <= 64;
-    let keys = if narrow {
-        Keys::Narrow(all(order, tiles, &columns, cell_bits, [from, to]))
-    } else {
-        Keys::Wide(all(order, tiles, &columns, cell_bits, [from, to]))
     };
     Ok(KeySet {
         keys,
         cell_bits,
         non_ascii,
     })
+}
+
+/// Cells that get keys together, and the columns of these.
+struct Batch<'a> {
+    order: &'a CellOrder,
+    tiles: &'a [KeyTile<'a>],
+    columns: &'a [Column],
+}
+
+impl Batch<'_> {
+    /// The keys of each tile's cells that lie within `[from, to)`, as far as bounds are given.
+    fn keys<W: Word>(
+        &self,
+        ties: &Ties,
+        bits: CellBits,
+        [from, to]: [Option<&CellBound>; 2],
+    ) -> Vec<Vec<W>> {
+        let limit = |bound: &CellBound| Limit::<W>::new(self, bound, ties.prefix());
+        let (from, to) = (from.map(limit), to.map(limit));
+        let low = bits.total() + ties.bits();
+        let of_tile = |t: usize| {
+            let mut keys = self.pack(t, ties.prefix(), Some((ties, bits)));
+            if from.is_some() || to.is_some() {
+                let mut i = 0;
+                keys.retain(|key: &W| {
+                    let lead = key.drop_low(low);
+                    let below = |limit: &Limit<W>| limit.is_above(self, lead, (t, i));
+                    let within =
+                        !from.as_ref().is_some_and(&below) && to.as_ref().is_none_or(&below);
+                    i += 1;
+                    within
+                });
+            }
+            keys
+        };
+        (0..self.tiles.len()).into_par_iter().map(of_tile).collect()
+    }
+
+    /// The first `prefix` bits of the columns of a tile's cells; behind them, if asked for, the
+    /// ranks of ties and the cells themselves.
+    fn pack<W: Word>(&self, t: usize, prefix: u32, behind: Option<(&Ties, CellBits)>) -> Vec<W> {
+        let Some(tile) = self.tiles.get(t) else {
+            return Vec::new();
+        };
+        let cells = tile.rows.len();
+        let mut out = Vec::with_capacity(cells);
+        // Block by block through all columns: what was written last is still in the fastest cache.
+        while out.len() < cells {
+            let first = out.len();
+            out.resize(cells.min(first + BLOCK), W::default());
+            let out = out.get_mut(first..).unwrap_or_default();
+            let block = Block::of(tile.rows, first, out.len());
+            let mut left = prefix;
+            for column in self.columns {
+                let taken = column.bits.min(left);
+                left -= taken;
+                if taken > 0 {
+                    let shape = (taken, column.bits - taken);
+                    pack_column(self.order, column, t, tile, (first, &block), shape, out);
+                }
+            }
+            if let Some((ties, bits)) = behind {
+                ties.append(t, first, out);
+                let slot = u64::from(tile.slot);
+                block.for_each(out, |out, cell| {
+                    *out = out.append(bits.slot, slot).append(bits.place, cell as u64);
+                });
+            }
+        }
+        out
+    }
+
+    /// How many columns lie in the first `prefix` bits with all of theirs: the others tell apart
+    /// what these bits do not.
+    fn whole_columns(&self, prefix: u32) -> usize {
+        let mut sum = 0;
+        let whole = self.columns.iter().take_while(|column| {
+            sum += column.bits;
+            sum <= prefix
+        });
+        whole.count()
+    }
+
+    /// The number of a cell, by its place among the selected ones of its tile, in a column.
+    fn number(&self, column: &Column, (t, i): (usize, usize)) -> u64 {
+        let mut number = [0u64];
+        if let Some(tile) = self.tiles.get(t) {
+            let block = Block::of(tile.rows, i, 1);
+            pack_column(
+                self.order,
+                column,
+                t,
+                tile,
+                (i, &block),
+                (column.bits, 0),
+                &mut number,
+            );
+        }
+        number[0]
+    }
 }
 
 fn total(columns: &[Column]) -> u32 {
@@ -380,15 +449,15 @@ fn columns(order: &CellOrder, tiles: &[KeyTile<'_>], non_ascii: &mut bool) -> Re
             Segment::Hilbert => {
                 let curve = order.curve().ok_or_else(unfit)?;
                 let positions = hilbert_positions(order, curve, tiles);
-                let most = positions
+                let ends = positions
                     .par_iter()
-                    .flat_map_iter(|run| run.iter().copied().max())
-                    .max()
-                    .unwrap_or(0);
+                    .filter_map(|run| run.iter().copied().min().zip(run.iter().copied().max()))
+                    .reduce_with(|a, b| (a.0.min(b.0), a.1.max(b.1)));
+                let (base, most) = ends.unwrap_or((0, 0));
                 implied = positions_imply_coordinates(order, curve, tiles);
                 Column {
-                    bits: width(most),
-                    source: Source::Hilbert(positions),
+                    bits: width(most - base),
+                    source: Source::Hilbert { positions, base },
                 }
             }
             Segment::Tile(dimension) => {
@@ -614,44 +683,10 @@ fn hilbert_positions(
     tiles.par_iter().map(of_tile).collect()
 }
 
-/// Packs the columns of one tile, with the cells in the low bits if asked for.
-fn pack<W: Word>(
-    order: &CellOrder,
-    columns: &[Column],
-    t: usize,
-    tile: &KeyTile<'_>,
-    bits: Option<CellBits>,
-) -> Vec<W> {
-    let cells = tile.rows.len();
-    let mut out = Vec::with_capacity(cells);
-    // Block by block through all columns: what was written last is still in the fastest cache.
-    while out.len() < cells {
-        let first = out.len();
-        out.resize(cells.min(first + BLOCK), W::default());
-        let out = out.get_mut(first..).unwrap_or_default();
-        let rows = match tile.rows {
-            RowSelection::All(_) => Block::All(first),
-            RowSelection::List(list) => {
-                Block::List(list.get(first..first + out.len()).unwrap_or_default())
-            }
-        };
-        for column in columns.iter().filter(|column| column.bits > 0) {
-            pack_column(order, column, t, tile, (first, &rows), out);
-        }
-        if let Some(bits) = bits {
-            let slot = u64::from(tile.slot);
-            rows.for_each(out, |out, cell| {
-                *out = out.append(bits.slot, slot).append(bits.place, cell as u64);
-            });
-        }
-    }
-    out
-}
-
 /// Cells whose keys are packed at a time.
 const BLOCK: usize = if cfg!(test) { 3 } else { 512 };
 
-/// Some of the rows cells of a tile.
+/// Some of the selected cells of a tile.
 enum Block<'a> {
     /// From this one on.
     All(usize),
@@ -659,7 +694,17 @@ enum Block<'a> {
     List(&'a [u32]),
 }
 
-impl Block<'_> {
+impl<'a> Block<'a> {
+    /// `len` of the selected cells of a tile, from the `first` on.
+    fn of(rows: &'a RowSelection, first: usize, len: usize) -> Self {
+        match rows {
+            RowSelection::All(_) => Self::All(first),
+            RowSelection::List(list) => {
+                Self::List(list.get(first..first + len).unwrap_or_default())
+            }
+        }
+    }
+
     /// Calls `f` with each item of `out` and its cell.
     #[inline]
     fn for_each<W>(&self, out: &mut [W], mut f: impl FnMut(&mut W, usize)) {
@@ -676,14 +721,15 @@ impl Block<'_> {
     }
 }
 
-/// Appends a column's numbers to the keys of a block, whose first is the tile's rows cell
-/// `first`.
+/// Appends the leading bits of a column's numbers to the keys of a block, whose first is the tile's
+/// selected cell `first`: so many bits, after so many at the end were dropped.
 fn pack_column<W: Word>(
     order: &CellOrder,
     column: &Column,
     t: usize,
     tile: &KeyTile<'_>,
     (first, block): (usize, &Block<'_>),
+    (bits, drop): (u32, u32),
     out: &mut [W],
 ) {
     fn mapped<T: Ordinal, W: Word>(
@@ -714,15 +760,15 @@ fn pack_column<W: Word>(
         values: Option<&Vec<V>>,
         first: usize,
         bits: u32,
+        map: impl Fn(u64) -> u64,
     ) {
         let values = values
             .and_then(|values| values.get(first..))
             .unwrap_or_default();
         for (out, value) in out.iter_mut().zip(values) {
-            *out = out.append(bits, (*value).into());
+            *out = out.append(bits, map((*value).into()));
         }
     }
-    let bits = column.bits;
     let of = |dimension: &usize| {
         let of = order.dimensions().get(*dimension)?;
         Some((of.datatype.physical(), *tile.coordinates.get(*dimension)?))
@@ -732,7 +778,7 @@ fn pack_column<W: Word>(
             let Some((physical, view)) = of(dimension) else {
                 return;
             };
-            dispatch!(physical, T => mapped::<T, W>(out, view, block, bits, |v| v.ordinal() - base));
+            dispatch!(physical, T => mapped::<T, W>(out, view, block, bits, |v| (v.ordinal() - base) >> drop));
         }
         Source::TileIndex {
             dimension,
@@ -742,148 +788,110 @@ fn pack_column<W: Word>(
             let Some((physical, view)) = of(dimension) else {
                 return;
             };
-            dispatch!(physical, T => mapped::<T, W>(out, view, block, bits, |v| split.index(v) - base));
+            dispatch!(physical, T => mapped::<T, W>(out, view, block, bits, |v| (split.index(v) - base) >> drop));
         }
         Source::Place { dimension, split } => {
             let Some((physical, view)) = of(dimension) else {
                 return;
             };
-            dispatch!(physical, T => mapped::<T, W>(out, view, block, bits, |v| split.place(v.ordinal())));
+            dispatch!(physical, T => mapped::<T, W>(out, view, block, bits, |v| split.place(v.ordinal()) >> drop));
         }
         Source::Implied => {}
-        Source::Hilbert(positions) => given(out, positions.get(t), first, bits),
-        Source::Text { ranks, .. } | Source::Fold { ranks, .. } => {
-            given(out, ranks.get(t), first, bits);
+        Source::Hilbert { positions, base } => {
+            given(out, positions.get(t), first, bits, |v| (v - base) >> drop);
         }
-    }
-}
-
-/// Replaces as many leading columns as fit in 128 bits by the rank of their combination.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "a batch has fewer than 2^32 cells"
-)]
-fn fold(order: &CellOrder, tiles: &[KeyTile<'_>], mut columns: Vec<Column>) -> Vec<Column> {
-    let mut sum = 0;
-    let fitting = columns.iter().take_while(|column| {
-        sum += column.bits;
-        sum <= 128
-    });
-    let rest = columns.split_off(fitting.count());
-    let inner = columns;
-    // Combinations are packed twice: that costs less than what holding them would take of memory.
-    let packed = |t: usize, tile: &KeyTile<'_>| pack::<u128>(order, &inner, t, tile, None);
-    let mut distinct = vec![0u128; tiles.iter().map(|tile| tile.rows.len()).sum()];
-    let mut free = distinct.as_mut_slice();
-    let mut places = Vec::with_capacity(tiles.len());
-    for tile in tiles {
-        let (place, later) = free.split_at_mut(tile.rows.len().min(free.len()));
-        free = later;
-        places.push(place);
-    }
-    places
-        .into_par_iter()
-        .zip(tiles)
-        .enumerate()
-        .for_each(|(t, (place, tile))| {
-            for (place, number) in place.iter_mut().zip(packed(t, tile)) {
-                *place = number;
-            }
-        });
-    distinct.par_sort_unstable();
-    distinct.dedup();
-    let places = Places::of(&distinct);
-    let ranks = |(t, tile)| {
-        packed(t, tile)
-            .into_iter()
-            .map(|number| places.rank(number) as u32)
-            .collect()
-    };
-    let ranks = tiles.par_iter().enumerate().map(ranks).collect();
-    let bits = width((distinct.len() as u64).saturating_sub(1));
-    let mut columns = vec![Column {
-        bits,
-        source: Source::Fold {
-            inner,
-            ranks,
-            distinct,
-        },
-    }];
-    columns.extend(rest);
-    columns
-}
-
-/// Sorted distinct numbers, found by their leading bits.
-struct Places<'a> {
-    distinct: &'a [u128],
-    least: u128,
-    shift: u32,
-    /// By leading bits of the distance from the least: how many numbers come before.
-    starts: Vec<u32>,
-}
-
-impl<'a> Places<'a> {
-    /// Bits of a distance that are looked up, at most; about as many as there are numbers.
-    const MOST_BITS: u32 = 22;
-
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "a batch has fewer than 2^32 cells; leading bits are few"
-    )]
-    fn of(distinct: &'a [u128]) -> Self {
-        let least = distinct.first().copied().unwrap_or(0);
-        let range = distinct.last().map_or(0, |most| most - least);
-        let bits = width(distinct.len() as u64).min(Self::MOST_BITS);
-        let shift = (u128::BITS - range.leading_zeros()).saturating_sub(bits);
-        let mut starts = Vec::with_capacity((range >> shift) as usize + 2);
-        for (i, number) in distinct.iter().enumerate() {
-            let lead = ((number - least) >> shift) as usize;
-            if lead >= starts.len() {
-                starts.resize(lead + 1, i as u32);
-            }
-        }
-        starts.push(distinct.len() as u32);
-        Self {
-            distinct,
-            least,
-            shift,
-            starts,
-        }
-    }
-
-    /// The place of one of the numbers.
-    #[inline]
-    fn rank(&self, number: u128) -> usize {
-        let lead = (number.wrapping_sub(self.least) >> self.shift) as usize;
-        let start = self.starts.get(lead).map_or(0, |start| *start as usize);
-        let end = self
-            .starts
-            .get(lead + 1)
-            .map_or(self.distinct.len(), |end| *end as usize);
-        start
-            + self
-                .distinct
-                .get(start..end)
-                .map_or(0, |some| some.partition_point(|d| *d < number))
+        Source::Text { ranks, .. } => given(out, ranks.get(t), first, bits, |v| v >> drop),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::space::Layout;
+    use azulejo_format::{ArraySchema, Datatype};
     use proptest::prelude::*;
 
+    /// Three real dimensions, whose coordinates do not fit in a key together.
+    fn order(cell_order: Layout) -> CellOrder {
+        let new = ["x", "y", "z"]
+            .iter()
+            .fold(ArraySchema::sparse(), |new, name| {
+                new.dimension(*name, -1000.0..=1000.0, 2000.0)
+            });
+        let new = new.attribute("a", Datatype::Int32).allows_duplicates(true);
+        let schema = new.cell_order(cell_order).build().unwrap().schema;
+        CellOrder::new(&schema, Layout::Global)
+    }
+
+    /// Numbers that crowd: some differ in their last bits alone, some are far from the rest.
+    fn coordinate() -> impl Strategy<Value = f64> {
+        (0usize..4, 0u64..40).prop_map(|(at, step)| {
+            let start: f64 = [-1000.0, 0.1, 0.1, 999.0][at];
+            f64::from_bits(start.to_bits() + step)
+        })
+    }
+
     proptest! {
+        #![proptest_config(ProptestConfig::with_cases(300))]
         #[test]
-        fn numbers_are_found_where_they_are(
-            numbers in proptest::collection::btree_set(any::<u128>(), 1..50),
-            shift in 0u32..128,
+        fn keys_order_cells_that_crowd(
+            hilbert: bool,
+            tiles in proptest::collection::vec(
+                proptest::collection::vec(([coordinate(), coordinate(), coordinate()], any::<bool>()), 1..60),
+                1..4,
+            ),
+            all: bool,
+            bounds in [proptest::option::of([coordinate(), coordinate(), coordinate()]), proptest::option::of([coordinate(), coordinate(), coordinate()])],
         ) {
-            let mut numbers: Vec<u128> = numbers.into_iter().map(|n| n >> shift).collect();
-            numbers.dedup();
-            let places = Places::of(&numbers);
-            for (i, number) in numbers.iter().enumerate() {
-                prop_assert_eq!(places.rank(*number), i);
+            let order = order(if hilbert { Layout::Hilbert } else { Layout::RowMajor });
+            let bound_of = |cell: &[f64; 3]| {
+                let cell = cell.map(f64::to_le_bytes);
+                order.cell_bound(&[&cell[0], &cell[1], &cell[2]])
+            };
+            let columns: Vec<[Vec<u8>; 3]> = tiles.iter().map(|tile| [0, 1, 2].map(|d| {
+                tile.iter().flat_map(|(cell, _)| cell[d].to_le_bytes()).collect()
+            })).collect();
+            let rows: Vec<RowSelection> = tiles.iter().map(|tile| {
+                RowSelection::flagged(tile.iter().map(|(_, wanted)| all || *wanted))
+            }).collect();
+            let key_tiles: Vec<KeyTile<'_>> = (0..tiles.len()).map(|t| KeyTile {
+                coordinates: columns[t].iter().map(|data| FieldView {
+                    cell_num: tiles[t].len(),
+                    data,
+                    offsets: None,
+                    validity: None,
+                    cell_size: 8,
+                }).collect(),
+                rows: &rows[t],
+                slot: t as u32,
+            }).collect();
+            let [from, to] = bounds.each_ref().map(|bound| bound.as_ref().map(bound_of));
+            let set = build(&order, &key_tiles, from.as_ref(), to.as_ref()).unwrap();
+
+            let mut expected: Vec<(CellBound, (u32, u32))> = Vec::new();
+            for (t, tile) in tiles.iter().enumerate() {
+                rows[t].for_each(|_, cell| {
+                    let bound = bound_of(&tile[cell].0);
+                    if from.as_ref().is_none_or(|from| bound >= *from) && to.as_ref().is_none_or(|to| bound < *to) {
+                        expected.push((bound, (t as u32, cell as u32)));
+                    }
+                });
+            }
+            expected.sort();
+            fn sorted<W: Word>(keys: &[Vec<W>], bits: CellBits) -> Vec<((u32, u32), W)> {
+                let mut keys = keys.concat();
+                keys.sort();
+                keys.into_iter().map(|key| (bits.cell(key), key.drop_low(bits.total()))).collect()
+            }
+            let total = set.cell_bits.total();
+            let found: Vec<((u32, u32), u128)> = match set.keys {
+                Keys::Narrow(keys) => sorted(&keys, set.cell_bits).into_iter().map(|(cell, key)| (cell, key.into())).collect(),
+                Keys::Wide(keys) => sorted(&keys, set.cell_bits),
+            };
+            prop_assert!(total < 64);
+            prop_assert_eq!(found.iter().map(|(cell, _)| *cell).collect::<Vec<_>>(), expected.iter().map(|(_, cell)| *cell).collect::<Vec<_>>());
+            for (found, expected) in found.windows(2).zip(expected.windows(2)) {
+                prop_assert_eq!(found[0].1 == found[1].1, expected[0].0 == expected[1].0);
             }
         }
     }

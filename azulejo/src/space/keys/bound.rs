@@ -1,148 +1,138 @@
 //! Bounds between batches as keys.
 
-use super::{Column, KeyTile, Source, Word, total};
+use super::{Batch, Column, KeyTile, Source, Word};
 use crate::space::cell_order::{BoundPart, CellBound, text_key};
 
-/// A bound in the making: what was packed so far, and whether it still agrees with the bound.
-struct Packing {
-    value: u128,
-    /// The remaining columns may be anything: the value is the least key that is not below the
-    /// bound.
-    decided: bool,
-    /// No key reaches the bound.
+/// The least combination of the columns' numbers that is not below a bound: as the leading bits of
+/// keys, and the numbers of the columns that these do not hold as a whole.
+pub(super) struct Limit<'a, W> {
+    lead: W,
+    rest: &'a [Column],
+    numbers: Vec<u64>,
+    /// Every cell of the batch is below the bound.
     above_all: bool,
 }
 
-/// The least key not below a bound, with `low` zero bits at its end; `None` if every key of the
-/// batch is below it.
-pub(super) fn key_of_bound<W: Word>(
+impl<'a, W: Word> Limit<'a, W> {
+    /// A bound beside keys that hold the first `prefix` bits of the columns.
+    pub(super) fn new(batch: &Batch<'a>, bound: &CellBound, prefix: u32) -> Self {
+        let (numbers, above_all) = match least_not_below(batch.tiles, batch.columns, bound) {
+            Some(numbers) => (numbers, false),
+            None => (Vec::new(), true),
+        };
+        let (mut lead, mut left) = (W::default(), prefix);
+        for (column, number) in batch.columns.iter().zip(&numbers) {
+            let taken = column.bits.min(left);
+            left -= taken;
+            if taken > 0 {
+                lead = lead.append(taken, number >> (column.bits - taken));
+            }
+        }
+        let whole = batch.whole_columns(prefix);
+        Self {
+            lead,
+            rest: batch.columns.get(whole..).unwrap_or_default(),
+            numbers: numbers.get(whole..).unwrap_or_default().to_vec(),
+            above_all,
+        }
+    }
+
+    /// Whether the bound is above a cell, given by the leading bits of its key, its tile and its
+    /// place among the selected cells there.
+    #[inline]
+    pub(super) fn is_above(&self, batch: &Batch<'_>, lead: W, cell: (usize, usize)) -> bool {
+        let rest = || {
+            let numbers = self.rest.iter().map(|column| batch.number(column, cell));
+            numbers.lt(self.numbers.iter().copied())
+        };
+        self.above_all || lead < self.lead || (lead == self.lead && rest())
+    }
+}
+
+/// The least combination of numbers that is not below a bound; `None` if all are below it.
+fn least_not_below(
     tiles: &[KeyTile<'_>],
     columns: &[Column],
     bound: &CellBound,
-    low: u32,
-) -> Option<W> {
+) -> Option<Vec<u64>> {
     let mut parts = bound.parts().iter();
-    let packing = pack_bound(tiles, columns, &mut parts);
-    if packing.above_all {
-        return None;
-    }
-    let width = total(columns);
-    // One more than the highest key: the increment below may have carried out of the columns.
-    if width < 128 && packing.value >> width != 0 {
-        return None;
-    }
-    let high = (packing.value >> 64) as u64;
-    #[expect(clippy::cast_possible_truncation, reason = "split in two halves")]
-    let word = W::default()
-        .append(if W::BITS > 64 { 64 } else { 0 }, high)
-        .append(64.min(W::BITS), packing.value as u64);
-    Some(shift(word, low))
-}
-
-fn shift<W: Word>(word: W, bits: u32) -> W {
-    word.append(bits, 0)
-}
-
-fn pack_bound<'b>(
-    tiles: &[KeyTile<'_>],
-    columns: &[Column],
-    parts: &mut impl Iterator<Item = &'b BoundPart>,
-) -> Packing {
-    let mut packing = Packing {
-        value: 0,
-        decided: false,
-        above_all: false,
-    };
+    let mut numbers = Vec::with_capacity(columns.len());
     for column in columns {
-        let most = if column.bits == 0 {
-            0
-        } else {
-            u64::MAX >> (64 - column.bits)
-        };
-        let next = |packing: &mut Packing, place: Place| match place {
-            Place::At(value) if value <= most => {
-                packing.value = append(packing.value, column.bits, value);
+        match place(tiles, column, parts.next()) {
+            Place::At(number) if number <= most(column) => numbers.push(number),
+            // The columns behind may be anything.
+            Place::Before(number) if number <= most(column) => {
+                numbers.push(number);
+                break;
             }
-            Place::Before(value) if value <= most => {
-                packing.value = append(packing.value, column.bits, value);
-                packing.decided = true;
+            // All that agree so far are below the bound: the next prefix is not.
+            Place::At(_) | Place::Before(_) | Place::Above => {
+                increment(columns, &mut numbers)?;
+                break;
             }
-            // All keys that agree so far are below the bound: continue with the next prefix.
-            Place::At(_) | Place::Before(_) | Place::Above => match packing.value.checked_add(1) {
-                Some(value) if packing.value != 0 || column_is_not_first(columns, column) => {
-                    packing.value = append(value, column.bits, 0);
-                    packing.decided = true;
-                }
-                _ => packing.above_all = true,
-            },
-        };
-        if packing.decided {
-            packing.value = append(packing.value, column.bits, 0);
-            continue;
-        }
-        if let Source::Fold {
-            inner, distinct, ..
-        } = &column.source
-        {
-            let inside = pack_bound(tiles, inner, parts);
-            let place = if inside.above_all {
-                Place::Above
-            } else {
-                let rank = distinct.partition_point(|d| *d < inside.value);
-                let exact = !inside.decided && distinct.get(rank) == Some(&inside.value);
-                if exact {
-                    Place::At(rank as u64)
-                } else {
-                    Place::rank(rank, distinct.len())
-                }
-            };
-            next(&mut packing, place);
-        } else {
-            let place = match (parts.next(), &column.source) {
-                (None, _) => Place::Before(0),
-                (Some(BoundPart::Infinity), _) => Place::Above,
-                (
-                    Some(BoundPart::Number(n)),
-                    Source::Ordinal { base, .. } | Source::TileIndex { base, .. },
-                ) => n.checked_sub(*base).map_or(Place::Before(0), Place::At),
-                (Some(BoundPart::Number(n)), Source::Place { split, .. }) => {
-                    Place::At(split.place(*n))
-                }
-                (Some(BoundPart::Number(n)), Source::Hilbert(_)) => Place::At(*n),
-                // The bound is that of a cell, which has these coordinates if it is at this
-                // position.
-                (Some(BoundPart::Number(_)), Source::Implied) => Place::At(0),
-                (
-                    Some(BoundPart::Text(key)),
-                    Source::Text {
-                        dimension,
-                        distinct,
-                        ..
-                    },
-                ) => {
-                    let text = |&(tile, cell): &(u32, u32)| {
-                        let view = tiles
-                            .get(tile as usize)
-                            .and_then(|t| t.coordinates.get(*dimension));
-                        text_key(view.map_or(&[], |view| view.cell(cell as usize)))
-                    };
-                    let rank = distinct.partition_point(|at| text(at) < *key);
-                    let exact = distinct.get(rank).is_some_and(|at| text(at) == *key);
-                    if exact {
-                        Place::At(rank as u64)
-                    } else {
-                        Place::rank(rank, distinct.len())
-                    }
-                }
-                (Some(_), _) => Place::Before(0),
-            };
-            next(&mut packing, place);
-        }
-        if packing.above_all {
-            break;
         }
     }
-    packing
+    numbers.resize(columns.len(), 0);
+    Some(numbers)
+}
+
+/// The highest number of a column.
+fn most(column: &Column) -> u64 {
+    match column.bits {
+        0 => 0,
+        bits => u64::MAX >> (64 - bits),
+    }
+}
+
+/// The next combination of leading columns; `None` behind the last one.
+fn increment(columns: &[Column], numbers: &mut [u64]) -> Option<()> {
+    for (column, number) in columns.iter().zip(numbers).rev() {
+        if *number < most(column) {
+            *number += 1;
+            return Some(());
+        }
+        *number = 0;
+    }
+    None
+}
+
+/// Where a part of a bound lies among the numbers of a column.
+fn place(tiles: &[KeyTile<'_>], column: &Column, part: Option<&BoundPart>) -> Place {
+    match (part, &column.source) {
+        (None, _) => Place::Before(0),
+        (Some(BoundPart::Infinity), _) => Place::Above,
+        (
+            Some(BoundPart::Number(n)),
+            Source::Ordinal { base, .. }
+            | Source::TileIndex { base, .. }
+            | Source::Hilbert { base, .. },
+        ) => n.checked_sub(*base).map_or(Place::Before(0), Place::At),
+        (Some(BoundPart::Number(n)), Source::Place { split, .. }) => Place::At(split.place(*n)),
+        // The bound is that of a cell, which has these coordinates if it is at this position.
+        (Some(BoundPart::Number(_)), Source::Implied) => Place::At(0),
+        (
+            Some(BoundPart::Text(key)),
+            Source::Text {
+                dimension,
+                distinct,
+                ..
+            },
+        ) => {
+            let text = |&(tile, cell): &(u32, u32)| {
+                let view = tiles
+                    .get(tile as usize)
+                    .and_then(|t| t.coordinates.get(*dimension));
+                text_key(view.map_or(&[], |view| view.cell(cell as usize)))
+            };
+            let rank = distinct.partition_point(|at| text(at) < *key);
+            match distinct.get(rank) {
+                Some(at) if text(at) == *key => Place::At(rank as u64),
+                Some(_) => Place::Before(rank as u64),
+                None => Place::Above,
+            }
+        }
+        (Some(_), _) => Place::Before(0),
+    }
 }
 
 /// Where a bound lies among the values of a column.
@@ -153,28 +143,4 @@ enum Place {
     Before(u64),
     /// Above all values.
     Above,
-}
-
-impl Place {
-    fn rank(rank: usize, len: usize) -> Self {
-        if rank < len {
-            Self::Before(rank as u64)
-        } else {
-            Self::Above
-        }
-    }
-}
-
-fn append(value: u128, bits: u32, low: u64) -> u128 {
-    if bits >= 128 {
-        u128::from(low)
-    } else {
-        value << bits | u128::from(low)
-    }
-}
-
-fn column_is_not_first(columns: &[Column], column: &Column) -> bool {
-    columns
-        .first()
-        .is_some_and(|first| !std::ptr::eq(first, column))
 }
