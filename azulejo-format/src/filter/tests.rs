@@ -1,6 +1,7 @@
 //! Whole pipelines: known tiles, random chains in all versions, damage.
 
 mod known_tiles;
+mod old_zstd;
 
 use super::{EncryptionKey, Filter, FilterContext, Pipeline, Scratch};
 use crate::datatype::{CellValNum, Datatype};

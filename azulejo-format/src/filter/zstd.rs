@@ -1,4 +1,7 @@
 //! ZSTD: one Zstandard frame a part. Page: *Tile, Compression Filters*.
+//!
+//! Frames of releases before 0.8, which some old writers left, are read too. Whatever a frame declares,
+//! the library writes no more than the output has room for, and allocates a context of fixed size.
 
 use super::scratch::Codecs;
 use crate::error::{DecodeError, Result};
