@@ -99,7 +99,7 @@ impl OpenArray {
         if crate::maintain::evolutions() == self.evolutions {
             return self.array();
         }
-        let latest = azulejo::Array::open_to_write(&self.engine, &self.uri)?;
+        let latest = self.engine.array(&self.uri).snapshot_to_write()?.array()?;
         let mut schema = ArraySchema::clone(latest.schema());
         schema.current_domain = self.snapshot.schema().current_domain.clone();
         if schema == **self.snapshot.schema() {
@@ -166,15 +166,11 @@ fn open(ctx: &Context, handle: &ArrayHandle, kind: QueryType) -> Result<()> {
     let uri = &handle.inner.uri;
     let evolutions = crate::maintain::evolutions();
     let snapshot = match kind {
-        QueryType::Read => Snapshot::open_at(
-            &engine,
-            uri,
-            TimeRange {
-                start: state.start,
-                end: state.end,
-            },
-        ),
-        _ => Snapshot::open_to_write(&engine, uri),
+        QueryType::Read => engine.array(uri).snapshot_at(TimeRange {
+            start: state.start,
+            end: state.end,
+        }),
+        _ => engine.array(uri).snapshot_to_write(),
     };
     let snapshot = snapshot.map_err(|error| match error {
         azulejo::Error::NotFound { uri, .. } => Failure::new(format!(
@@ -452,8 +448,8 @@ capi! {
         let (new, time) = schema.new_array()?;
         let (engine, uri) = (ctx.engine()?, uri.get()?);
         match time {
-            (0, _) => azulejo::Array::create(&engine, uri, new)?,
-            (at, _) => azulejo::Array::create_at(&engine, uri, new, at)?,
+            (0, _) => engine.array(uri).create(new)?,
+            (at, _) => engine.array(uri).create_at(new, at)?,
         }
         schema.set_created(engine.locate(&Uri::parse(uri)?)?.path);
     }
@@ -462,7 +458,7 @@ capi! {
     fn tiledb_array_encryption_type(ctx, uri: Text, id: Out<i32>) {
         let engine = ctx.engine()?;
         let uri = uri.get()?;
-        match Snapshot::open(&engine, uri) {
+        match engine.array(uri).snapshot() {
             Ok(_) => id.set(engine.key().is_some().into())?,
             Err(azulejo::Error::Encryption { .. }) => id.set(engine.key().is_none().into())?,
             Err(other) => return Err(other.into()),

@@ -9,7 +9,7 @@ use azulejo::column::{ColumnBuffers, ColumnMut, ColumnSet, ColumnType};
 use azulejo::read::ReadOptions;
 use azulejo::space::Subarray;
 use azulejo::storage::{ReadRange, ReadRequest, Uri};
-use azulejo::write::{WriteLayout, WriteOptions, Writer};
+use azulejo::write::{WriteLayout, WriteOptions};
 use azulejo_format::metadata::MetadataValue;
 use azulejo_format::{Datatype, NdRectangle, Range};
 
@@ -54,7 +54,7 @@ fn describe(
         None => (name, ""),
     };
     let text = |value: &str| MetadataValue::new(Datatype::StringUtf8, value.as_bytes());
-    let mut writer = Array::metadata_writer(engine, uri)?.at(time);
+    let mut writer = engine.array(uri).change_metadata()?.at(time);
     writer.put(
         SIZE,
         MetadataValue::new(Datatype::UInt64, size.to_le_bytes()),
@@ -74,7 +74,7 @@ fn import(
     time: u64,
     read: &mut dyn FnMut(u64, usize) -> Result<Vec<u8>>,
 ) -> Result<()> {
-    let array = Array::open(engine, uri)?;
+    let array = engine.array(uri).open()?;
     let dimension = array
         .schema()
         .dimension(0)
@@ -93,7 +93,7 @@ fn import(
         .subarray(NdRectangle {
             ranges: vec![Range::of(0u64, whole - 1)],
         });
-    let mut writer = Writer::new(&array, options)?;
+    let mut writer = array.writer(options)?;
     let step = (CHUNK / extent).max(1) * extent;
     let mut at = 0;
     while at < whole {
@@ -186,7 +186,7 @@ capi! {
     /// Writes the file of a filestore array.
     fn tiledb_filestore_uri_export(ctx, file_uri: Text, array_uri: Text) {
         let engine = ctx.engine()?;
-        let array = Array::open(&engine, array_uri.get()?)?;
+        let array = engine.array(array_uri.get()?).open()?;
         let size = size_of(&array)?;
         let location = engine.locate(&Uri::parse(file_uri.get()?)?)?;
         location.storage.delete(std::slice::from_ref(&location.path))?;
@@ -218,7 +218,7 @@ capi! {
 
     /// Reads bytes of a filestore array.
     fn tiledb_filestore_buffer_export(ctx, array_uri: Text, offset: usize, buf: OutBytes, size: usize) {
-        let array = Array::open(&ctx.engine()?, array_uri.get()?)?;
+        let array = ctx.engine()?.array(array_uri.get()?).open()?;
         let total = size_of(&array)?;
         if (offset as u64).checked_add(size as u64).is_none_or(|end| end > total) {
             return Err(Failure::new(format!(
@@ -230,7 +230,7 @@ capi! {
 
     /// Bytes of the file in a filestore array.
     fn tiledb_filestore_size(ctx, array_uri: Text, size: Out<usize>) {
-        let array = Snapshot::open(&ctx.engine()?, array_uri.get()?)?;
+        let array = ctx.engine()?.array(array_uri.get()?).snapshot()?;
         size.set(usize::try_from(size_of(&array)?).map_err(|_| Failure::new("the file is too large for this machine"))?)?;
     }
 }

@@ -189,7 +189,7 @@ capi! {
             start: settings.get("sm.fragment_info.timestamp_start").and_then(|t| t.parse().ok()).unwrap_or(0),
             end: settings.get("sm.fragment_info.timestamp_end").and_then(|t| t.parse().ok()).unwrap_or(u64::MAX),
         };
-        let loaded = FragmentInfo::load_at(&engine, &info.uri, time).map_err(|error| match error {
+        let loaded = engine.array(&info.uri).open_at(time).map(|array| array.fragment_info()).map_err(|error| match error {
             azulejo::Error::NotFound { uri, .. } => {
                 Failure::new(format!("Cannot load fragment info; Array '{uri}' does not exist"))
             }

@@ -130,7 +130,7 @@ fn open(ctx: &Context, handle: &GroupHandle, kind: QueryType) -> Result<()> {
     } else {
         TimeRange::until(range.end)
     };
-    let group = Group::open_at(&engine, &handle.uri, range).map_err(missing)?;
+    let group = engine.group(&handle.uri).open_at(range).map_err(missing)?;
     let editor = match kind {
         QueryType::Read => None,
         QueryType::Write | QueryType::ModifyExclusive => Some(group.clone().into_editor(time)),
@@ -214,7 +214,7 @@ fn dump(
             out.push('\n');
             continue;
         }
-        match Group::open(group.context(), &member.location) {
+        match group.context().group(&member.location).open() {
             Ok(below) => {
                 out.push('\n');
                 visited.push(member.location.clone());
@@ -230,7 +230,7 @@ capi! {
     /// Creates an empty group.
     fn tiledb_group_create(ctx, uri: Text) {
         let uri = uri.opt()?.ok_or_else(|| Failure::new("C API: argument `group_uri` may not be nullptr"))?;
-        Group::create(&ctx.engine()?, uri).map_err(|error| match error {
+        ctx.engine()?.group(uri).create().map_err(|error| match error {
             azulejo::Error::AlreadyExists { uri, .. } => {
                 Failure::new(format!("Group: Cannot create group; Group '{uri}' already exists"))
             }
@@ -291,7 +291,7 @@ capi! {
             }
             Ok(open.engine.clone())
         })?;
-        azulejo::object::delete(&engine, uri, recursive != 0)?;
+        engine.object(uri).delete(recursive != 0)?;
         lock(&group.state).open = None;
     }
 
@@ -437,16 +437,15 @@ capi! {
     fn tiledb_group_consolidate_metadata(ctx, uri: Text, config: In<Config>) {
         let own = config.opt()?.map(Config::settings);
         let (engine, settings) = (ctx.engine_with(own.as_ref())?, ctx.settings_with(own.as_ref()));
-        azulejo::consolidate::group_metadata(&engine, uri.get()?, crate::maintain::window(&settings)?)?;
+        engine.group(uri.get()?).consolidate_metadata(crate::maintain::window(&settings)?)?;
     }
 
     /// Removes files of a group's metadata that a consolidation has replaced.
     fn tiledb_group_vacuum_metadata(ctx, uri: Text, config: In<Config>) {
         let own = config.opt()?.map(Config::settings);
         let engine = ctx.engine_with(own.as_ref())?;
-        let mode = azulejo::consolidate::Mode::GroupMetadata;
         let options = VacuumOptions { without_bytes: true, ..VacuumOptions::default() };
-        azulejo::consolidate::vacuum(&engine, uri.get()?, mode, options)?;
+        engine.group(uri.get()?).vacuum_metadata(options)?;
     }
 }
 

@@ -7,9 +7,8 @@ use crate::ctx::Context;
 use crate::error::{Failure, Result};
 use crate::evolution::EvolutionHandle;
 use crate::strings::Keep;
-use azulejo::Array;
-use azulejo::array::{FragmentSelection, Snapshot, TimeRange};
-use azulejo::consolidate::{self, Choice, ConsolidationPlan, FragmentOptions, Mode, VacuumOptions};
+use azulejo::array::{FragmentSelection, TimeRange};
+use azulejo::consolidate::{Choice, ConsolidationPlan, FragmentOptions, Mode, VacuumOptions};
 use azulejo_format::schema::SchemaEvolution;
 use std::ffi::c_char;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -25,13 +24,15 @@ impl Kind for PlanHandle {
     const NAME: &'static str = "consolidation_plan";
 }
 
-fn mode(name: &str, key: &str) -> Result<Mode> {
+/// What of an array a setting names; `None` for the key-values of a group.
+fn mode(name: &str, key: &str) -> Result<Option<Mode>> {
     let found = Mode::ALL.into_iter().find(|mode| mode.name() == name);
-    found.ok_or_else(|| {
-        Failure::new(format!(
-            "Cannot consolidate; {key} is '{name}', which is no mode"
-        ))
-    })
+    if found.is_some() || name == "group_meta" {
+        return Ok(found);
+    }
+    Err(Failure::new(format!(
+        "Cannot consolidate; {key} is '{name}', which is no mode"
+    )))
 }
 
 fn real(settings: &Settings, key: &str) -> Result<f64> {
@@ -101,20 +102,22 @@ fn consolidate(ctx: &Context, uri: &str, config: Option<&Config>) -> Result<()> 
     );
     let key = "sm.consolidation.mode";
     match mode(&settings.get(key).unwrap_or_default(), key)? {
-        Mode::Fragments => {
-            consolidate::fragments(&engine, uri, &fragment_options(&settings, Vec::new())?)?;
+        Some(Mode::Fragments) => {
+            engine
+                .array(uri)
+                .consolidate(&fragment_options(&settings, Vec::new())?)?;
         }
-        Mode::Commits => {
-            consolidate::commits(&engine, uri)?;
+        Some(Mode::Commits) => {
+            engine.array(uri).consolidate_commits()?;
         }
-        Mode::FragmentMetadata => {
-            consolidate::fragment_metadata(&engine, uri)?;
+        Some(Mode::FragmentMetadata) => {
+            engine.array(uri).consolidate_fragment_metadata()?;
         }
-        Mode::ArrayMetadata => {
-            consolidate::array_metadata(&engine, uri, window(&settings)?)?;
+        Some(Mode::ArrayMetadata) => {
+            engine.array(uri).consolidate_metadata(window(&settings)?)?;
         }
-        Mode::GroupMetadata => {
-            consolidate::group_metadata(&engine, uri, window(&settings)?)?;
+        None => {
+            engine.group(uri).consolidate_metadata(window(&settings)?)?;
         }
     }
     Ok(())
@@ -134,7 +137,7 @@ fn check_enumerations(
 ) -> Result<()> {
     let mut schema = None;
     if !changes.drop_enumerations.is_empty() {
-        let schema = schema.insert(Snapshot::open(engine, uri)?.schema().clone());
+        let schema = schema.insert(engine.array(uri).snapshot()?.schema().clone());
         for attribute in schema
             .attributes
             .iter()
@@ -164,7 +167,7 @@ fn check_enumerations(
         }
         let schema = match &mut schema {
             Some(schema) => schema,
-            slot => slot.insert(Snapshot::open(engine, uri)?.schema().clone()),
+            slot => slot.insert(engine.array(uri).snapshot()?.schema().clone()),
         };
         if schema.enumeration(name).is_none() {
             return Err(Failure::new(format!(
@@ -207,7 +210,7 @@ capi! {
             return Err("Cannot consolidate; there are no fragments in the list".into());
         }
         check_folder(uri.get()?, &fragments)?;
-        consolidate::fragments(&engine, uri.get()?, &fragment_options(&settings, fragments)?)?;
+        engine.array(uri.get()?).consolidate(&fragment_options(&settings, fragments)?)?;
     }
 
     /// Removes what consolidations have replaced, as `sm.vacuum.mode` says.
@@ -217,18 +220,21 @@ capi! {
         let key = "sm.vacuum.mode";
         let mode = mode(&settings.get(key).unwrap_or_default(), key)?;
         let options = VacuumOptions { without_bytes: true, ..VacuumOptions::default() };
-        consolidate::vacuum(&engine, uri.get()?, mode, options)?;
+        match mode {
+            Some(mode) => engine.array(uri.get()?).vacuum(mode, options)?,
+            None => engine.group(uri.get()?).vacuum_metadata(options)?,
+        };
     }
 
     /// Deletes an array.
     fn tiledb_array_delete(ctx, uri: Text) {
-        azulejo::object::delete(&ctx.engine()?, uri.get()?, false)?;
+        ctx.engine()?.object(uri.get()?).delete(false)?;
     }
 
     /// Deletes the fragments whose time lies in a range.
     fn tiledb_array_delete_fragments_v2(ctx, uri: Text, start: u64, end: u64) {
         let selection = FragmentSelection::Within(TimeRange { start, end });
-        Array::delete_fragments(&ctx.engine()?, uri.get()?, selection)?;
+        ctx.engine()?.array(uri.get()?).delete_fragments(selection)?;
     }
 
     /// Deletes the fragments named.
@@ -237,7 +243,7 @@ capi! {
         if fragments.is_empty() {
             return Err("Failed to delete_fragments_list; Invalid input fragments".into());
         }
-        Array::delete_fragments(&ctx.engine()?, uri.get()?, FragmentSelection::Named(&fragments))
+        ctx.engine()?.array(uri.get()?).delete_fragments(FragmentSelection::Named(&fragments))
             .map_err(|error| Failure::new(format!("Failed to delete fragments list; {error}")))?;
     }
 
@@ -248,8 +254,8 @@ capi! {
         check_enumerations(&engine, uri, &changes)?;
         match time(range) {
             // As in the reference, a schema may be stored with a time before the latest one's.
-            Some(at) => Array::evolve_at(&engine, uri, &changes, at)?,
-            None => Array::evolve(&engine, uri, &changes, None)?,
+            Some(at) => engine.array(uri).evolve_at(&changes, at)?,
+            None => engine.array(uri).evolve(&changes, None)?,
         }
         EVOLUTIONS.fetch_add(1, Ordering::Release);
     }
@@ -257,13 +263,13 @@ capi! {
     /// Brings the schema of an array to the version that new arrays have.
     fn tiledb_array_upgrade_version(ctx, uri: Text, config: In<Config>) {
         let own = config.opt()?.map(Config::settings);
-        Array::upgrade(&ctx.engine_with(own.as_ref())?, uri.get()?, None)?;
+        ctx.engine_with(own.as_ref())?.array(uri.get()?).upgrade(None)?;
     }
 
     /// Which fragments of an open array would best be consolidated together.
     fn tiledb_consolidation_plan_create_with_mbr(ctx, array: In<ArrayHandle>, fragment_size: u64, plan: Out<Ptr<PlanHandle>>) {
         let open = array.get()?.open()?;
-        plan.give(PlanHandle { plan: consolidate::plan(&open.array()?, fragment_size)?, keep: Keep::default() })?;
+        plan.give(PlanHandle { plan: open.array()?.consolidation_plan(fragment_size)?, keep: Keep::default() })?;
     }
 
     /// The number of sets of fragments.

@@ -3,7 +3,7 @@
 use crate::boundary::{Opaque, Out, Text, capi, capi_callback};
 use crate::error::{Failure, Result};
 use crate::strings::to_c;
-use azulejo::group::{ObjectType, list, object_type};
+use azulejo::group::ObjectType;
 use std::ffi::{CString, c_char};
 
 const GROUP: i32 = 1;
@@ -30,7 +30,7 @@ fn gather(
     before: bool,
     out: &mut Vec<(CString, i32)>,
 ) -> Result<()> {
-    let entries = match list(engine, uri) {
+    let entries = match engine.object(uri).list() {
         Err(azulejo::Error::NotFound { .. }) => Vec::new(),
         listed => listed?,
     };
@@ -55,13 +55,13 @@ fn gather(
 capi! {
     /// What lies at a URI: an array, a group, or neither.
     fn tiledb_object_type(ctx, path: Text, id: Out<i32>) {
-        id.set(type_id(object_type(&ctx.engine()?, path.get()?)?))?;
+        id.set(type_id(ctx.engine()?.object(path.get()?).object_type()?))?;
     }
 
     /// Deletes an array or a group with all that lies in its folder.
     fn tiledb_object_remove(ctx, path: Text) {
         let (engine, path) = (ctx.engine()?, path.get()?);
-        if object_type(&engine, path)?.is_none() {
+        if engine.object(path).object_type()?.is_none() {
             return Err(Failure::new(format!("Failed to remove object '{path}'; Invalid TileDB object")));
         }
         let location = engine.locate(&azulejo::storage::Uri::parse(path)?)?;
@@ -70,7 +70,7 @@ capi! {
 
     /// Moves an array or a group.
     fn tiledb_object_move(ctx, old: Text, new: Text) {
-        azulejo::object::rename(&ctx.engine()?, old.get()?, new.get()?)?;
+        ctx.engine()?.object(old.get()?).rename_to(new.get()?)?;
     }
 }
 

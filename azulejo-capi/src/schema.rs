@@ -308,9 +308,9 @@ fn load(ctx: &Context, config: Option<&Config>, uri: &str) -> Result<SchemaHandl
     let settings = config.map(Config::settings);
     let engine = ctx.engine_with(settings.as_ref())?;
     // Only the schemas are looked at, and the latest counts whatever its time.
-    Ok(SchemaHandle::of_array(&Snapshot::open_to_write(
-        &engine, uri,
-    )?))
+    Ok(SchemaHandle::of_array(
+        &engine.array(uri).snapshot_to_write()?,
+    ))
 }
 
 fn add_label(schema: &mut ArraySchema, index: u32, name: &str, order: i32, id: i32) -> Result<()> {

@@ -7,8 +7,8 @@ mod capi;
 use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::format::datatype::Datatype;
 use azulejo::format::schema::ArraySchema;
-use azulejo::write::{WriteOptions, Writer};
-use azulejo::{Array, Config, Context};
+use azulejo::write::WriteOptions;
+use azulejo::{Config, Context};
 use capi::{
     Attr, COMPLETED, Ctx, GLOBAL, INCOMPLETE, INT64, READ, ROW, UNORDERED, WRITE, bytes, close,
     create, fails, free, null, ok, open, query, status,
@@ -38,12 +38,11 @@ fn coordinates_may_be_zipped() {
         .dimension("x", 0i64..=9, 10)
         .dimension("y", 0i64..=9, 10);
     let schema = schema.attribute("a", Datatype::Int64).build().unwrap();
-    Array::create(
-        &Context::new(Config::default(), None).unwrap(),
-        &path,
-        schema,
-    )
-    .unwrap();
+    Context::new(Config::default(), None)
+        .unwrap()
+        .array(&path)
+        .create(schema)
+        .unwrap();
     let uri = CString::new(path).unwrap();
 
     let array = open(ctx.0, &uri, WRITE);
@@ -486,8 +485,8 @@ fn bounds_of_strings_are_meant_as_they_are() {
         .build()
         .unwrap();
     let context = Context::new(Config::default(), None).unwrap();
-    Array::create(&context, &path, schema).unwrap();
-    let mut writer = Writer::open(&context, &path, WriteOptions::new()).unwrap();
+    context.array(&path).create(schema).unwrap();
+    let mut writer = context.array(&path).writer(WriteOptions::new()).unwrap();
     let cells = [
         ColumnBuffers::of_strings("s", ["", "a", "bb"]),
         ColumnBuffers::of_values("a", vec![1i64, 2, 3]),

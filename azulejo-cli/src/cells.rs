@@ -36,7 +36,7 @@ impl Cells {
             let budget = array.context().config().memory_budget.min(PREVIEW_BUDGET);
             options = options.memory_budget(budget);
         }
-        let mut reader = Reader::new(array, options)?;
+        let mut reader = array.read(options)?;
         let first = reader.next().transpose()?;
         Ok(Self {
             reader: Some(reader),

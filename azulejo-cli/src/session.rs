@@ -54,7 +54,7 @@ impl Session {
 
     /// Opens an array at a time, of which only schemas and key-values are asked for.
     pub fn snapshot(&self, uri: &str, time: &TimeArgs) -> Result<Snapshot> {
-        let snapshot = Snapshot::open_at(&self.context, uri, time.range())?;
+        let snapshot = self.context.array(uri).snapshot_at(time.range())?;
         if let Some(moment) = snapshot.listed_at() {
             let moment = timestamp_text(moment);
             self.output.note(&format!(

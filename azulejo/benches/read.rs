@@ -7,9 +7,9 @@ use azulejo::format::condition::{Comparison, Condition};
 use azulejo::format::filter::{Filter, FilterContext, Pipeline, Scratch};
 use azulejo::format::schema::{ArraySchema, Attribute};
 use azulejo::format::{CellValNum, Datatype, FormatVersion, Range};
-use azulejo::read::{ReadOptions, Reader};
+use azulejo::read::ReadOptions;
 use azulejo::space::{DimSelection, Layout};
-use azulejo::write::{WriteOptions, Writer};
+use azulejo::write::WriteOptions;
 use azulejo::{Array, Config, Context, Subarray};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};
@@ -113,7 +113,7 @@ fn array(name: &str, make: impl FnOnce(&Context, &str)) -> Array {
     if !path.exists() {
         make(&context, uri);
     }
-    Array::open(&context, uri).unwrap()
+    context.array(uri).open().unwrap()
 }
 
 fn dense(codec: &str) -> Array {
@@ -126,14 +126,14 @@ fn dense(codec: &str) -> Array {
             .attribute_with(attribute)
             .build()
             .unwrap();
-        Array::create(context, uri, schema).unwrap();
+        context.array(uri).create(schema).unwrap();
         let cells = noisy(SIDE as usize * SIDE as usize);
         write(context, uri, [ColumnBuffers::of_values("a", cells)]);
     })
 }
 
 fn write(context: &Context, uri: &str, columns: impl IntoIterator<Item = ColumnBuffers>) {
-    let mut writer = Writer::open(context, uri, WriteOptions::new()).unwrap();
+    let mut writer = context.array(uri).writer(WriteOptions::new()).unwrap();
     writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
     writer.finish().unwrap();
 }
@@ -148,7 +148,7 @@ fn sparse(fragments: i64) -> Array {
             )
             .build()
             .unwrap();
-        Array::create(context, uri, schema).unwrap();
+        context.array(uri).create(schema).unwrap();
         for fragment in 0..fragments {
             // A step without a common factor with the domain's size: no cell comes twice.
             let cells = (0..CELLS / fragments)
@@ -175,7 +175,8 @@ fn sparse(fragments: i64) -> Array {
 
 /// Reads batch after batch.
 fn read(array: &Array, options: ReadOptions) -> usize {
-    Reader::new(array, options)
+    array
+        .read(options)
         .unwrap()
         .map(|batch| black_box(batch.unwrap()).cell_num)
         .sum()

@@ -8,6 +8,7 @@ pub mod directory;
 mod evolve;
 mod footers;
 mod fragment;
+mod handle;
 mod head;
 mod metadata;
 mod metadata_write;
@@ -21,6 +22,7 @@ pub use azulejo_format::schema::NewArray;
 pub use delete_fragments::{DeletedFragments, FragmentSelection};
 pub(crate) use fragment::dense_tiles;
 pub use fragment::{Fragment, TileStats};
+pub use handle::ArrayHandle;
 pub(crate) use head::{Head, finish_replacement};
 pub(crate) use metadata::{read_details, read_metadata};
 pub use metadata_write::MetadataWriter;
@@ -29,9 +31,8 @@ pub(crate) use sections::short_read_is_corrupt;
 pub use snapshot::Snapshot;
 pub(crate) use tile_object::put_tile;
 
-use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::storage::{StorePath, Uri};
+use crate::storage::StorePath;
 use azulejo_format::NdRectangle;
 use azulejo_format::condition::Condition;
 use azulejo_format::fragment::Section;
@@ -131,39 +132,6 @@ impl Deref for Array {
 }
 
 impl Array {
-    /// Opens an array as it is now.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] if there is no array, [`Error::Encryption`] for a missing, wrong or
-    /// unneeded key.
-    pub fn open(context: &Context, uri: &str) -> Result<Self> {
-        Self::open_at(context, uri, TimeRange::ALL)
-    }
-
-    /// Opens an array with only what was written within `time_range`.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
-    pub fn open_at(context: &Context, uri: &str, time_range: TimeRange) -> Result<Self> {
-        Self::open_uri(context, &Uri::parse(uri)?, time_range)
-    }
-
-    /// Opens an array whose URI is parsed already.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
-    pub fn open_uri(context: &Context, uri: &Uri, time_range: TimeRange) -> Result<Self> {
-        Snapshot::open_uri(context, uri, time_range)?.array()
-    }
-
-    /// Opens an array to be written to, as [`Snapshot::open_to_write`] does.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
-    pub fn open_to_write(context: &Context, uri: &str) -> Result<Self> {
-        Snapshot::open_to_write(context, uri)?.array()
-    }
-
     /// The fragments, oldest first: where two hold a cell, the later in the list wins.
     #[must_use]
     pub fn fragments(&self) -> &[Fragment] {

@@ -1,10 +1,11 @@
 //! Verifying an array: is everything there that its files say, and nothing else?
 //!
-//! [`check`] looks at names, commits, schemas, metadata, and each fragment's footer, sections,
-//! files and their sizes. Asked to look deep, it decodes every chunk of every tile, which verifies
-//! checksums, and holds cells against their order, their boxes and their statistics. What it finds
-//! are values ([`Finding`]); [`repair`] mends those that can be mended without losing anything: it
-//! removes what no reader counts and finishes what a crash has cut short.
+//! [`ArrayHandle::check`] looks at names, commits, schemas, metadata, and each fragment's footer,
+//! sections, files and their sizes. Asked to look deep, it decodes every chunk of every tile, which
+//! verifies checksums, and holds cells against their order, their boxes and their statistics. What
+//! it finds are values ([`Finding`]); [`ArrayHandle::repair`] mends those that can be mended
+//! without losing anything: it removes what no reader counts and finishes what a crash has cut
+//! short.
 //!
 //! A write under way looks like one that a crash has cut short. Repair an array only while nobody
 //! writes to it.
@@ -15,11 +16,11 @@ mod fragments;
 mod names;
 mod repair;
 
-pub use repair::{Repaired, repair};
+pub use repair::Repaired;
 
-use crate::array::{Part, Snapshot, TimeRange};
+use crate::array::{ArrayHandle, Part, Snapshot, TimeRange};
 use crate::consolidate::ArrayFolder;
-use crate::context::{Context, Location};
+use crate::context::Location;
 use crate::error::{Error, Result};
 use crate::storage::{StorePath, Uri};
 
@@ -138,43 +139,47 @@ impl Report {
 /// Advice for bytes that cannot be had back.
 const RESTORE: &str = "restore it from a backup";
 
-/// Checks an array.
-///
-/// # Errors
-/// [`Error::NotFound`] if there is no array, [`Error::Encryption`] for a missing, wrong or unneeded
-/// key, and errors of the storage other than missing files. What is wrong with the array is no
-/// error but a finding.
-pub fn check(context: &Context, uri: &str, options: CheckOptions) -> Result<Report> {
-    let context = &crate::manifest::without(context);
-    let location = context.locate(&Uri::parse(uri)?)?;
-    let mut report = Report::default();
-    // A wrong key would make every file look damaged.
-    let head = Part {
-        fragments: Some(Default::default()),
-        ..Part::default()
-    };
-    if let Err(error @ (Error::Encryption { .. } | Error::NotFound { .. })) =
-        Snapshot::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &head)
-    {
-        return Err(error);
-    }
-    names::check(context, &location, &mut report)?;
-    let folder = match ArrayFolder::at(&location) {
-        Ok(folder) => folder,
-        Err(error @ Error::Corrupt { .. }) => {
-            let path = location.path.join(azulejo_format::path::COMMITS_FOLDER);
-            report.broken(
+impl ArrayHandle {
+    /// Checks an array.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no array, [`Error::Encryption`] for a missing, wrong or
+    /// unneeded key, and errors of the storage other than missing files. What is wrong with the
+    /// array is no error but a finding.
+    pub fn check(&self, options: CheckOptions) -> Result<Report> {
+        let Self { context, uri } = self;
+
+        let context = &crate::manifest::without(context);
+        let location = context.locate(&Uri::parse(uri)?)?;
+        let mut report = Report::default();
+        // A wrong key would make every file look damaged.
+        let head = Part {
+            fragments: Some(Default::default()),
+            ..Part::default()
+        };
+        if let Err(error @ (Error::Encryption { .. } | Error::NotFound { .. })) =
+            Snapshot::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &head)
+        {
+            return Err(error);
+        }
+        names::check(context, &location, &mut report)?;
+        let folder = match ArrayFolder::at(&location) {
+            Ok(folder) => folder,
+            Err(error @ Error::Corrupt { .. }) => {
+                let path = location.path.join(azulejo_format::path::COMMITS_FOLDER);
+                report.broken(
                 path,
                 &error,
                 "remove or restore the file that is named; until then the array cannot be opened",
             );
-            return Ok(sorted(report));
-        }
-        Err(error) => return Err(error),
-    };
-    commits::check(&folder, &mut report)?;
-    fragments::check(context, uri, &folder, options, &mut report)?;
-    Ok(sorted(report))
+                return Ok(sorted(report));
+            }
+            Err(error) => return Err(error),
+        };
+        commits::check(&folder, &mut report)?;
+        fragments::check(context, uri, &folder, options, &mut report)?;
+        Ok(sorted(report))
+    }
 }
 
 fn sorted(mut report: Report) -> Report {

@@ -1,10 +1,13 @@
 //! Maintenance: many fragments become few, many files one, and what was replaced goes away.
 //!
-//! Consolidation ([`fragments`], [`commits`], [`fragment_metadata`], [`array_metadata`],
-//! [`group_metadata`]) adds files and removes none: whoever reads sees the same cells as before.
-//! [`vacuum`](fn@vacuum) removes what a consolidation has made superfluous. Every step leaves an
+//! Consolidation adds files and removes none: whoever reads sees the same cells as before. It is
+//! [`ArrayHandle::consolidate`] for fragments, and its sisters for commits, footers and key-values.
+//! [`ArrayHandle::vacuum`] removes what a consolidation has made superfluous. Every step leaves an
 //! array that reads as before it or as after it; a step that a crash has cut short is finished by
 //! the next one.
+//!
+//! [`ArrayHandle::consolidate`]: crate::array::ArrayHandle::consolidate
+//! [`ArrayHandle::vacuum`]: crate::array::ArrayHandle::vacuum
 //!
 //! | replaced | by | which is said by |
 //! |---|---|---|
@@ -27,12 +30,9 @@ mod tiler;
 mod vacuum;
 
 pub use choose::Choice;
-pub use commits::commits;
-pub use fragment_metadata::fragment_metadata;
-pub use fragments::{FragmentOptions, Merged, fragments};
-pub use metadata::{array_metadata, group_metadata};
-pub use plan::{ConsolidationPlan, plan};
-pub use vacuum::{Kept, VacuumOptions, Vacuumed, vacuum};
+pub use fragments::{FragmentOptions, Merged};
+pub use plan::ConsolidationPlan;
+pub use vacuum::{Kept, VacuumOptions, Vacuumed};
 
 pub(crate) use folder::ArrayFolder;
 
@@ -49,20 +49,17 @@ pub enum Mode {
     FragmentMetadata,
     /// Commit files.
     Commits,
-    /// Key-values of an array.
+    /// Key-values.
     ArrayMetadata,
-    /// Key-values of a group.
-    GroupMetadata,
 }
 
 impl Mode {
     /// All of them.
-    pub const ALL: [Self; 5] = [
+    pub const ALL: [Self; 4] = [
         Self::Fragments,
         Self::FragmentMetadata,
         Self::Commits,
         Self::ArrayMetadata,
-        Self::GroupMetadata,
     ];
 
     /// The name that TileDB's settings give it.
@@ -73,7 +70,6 @@ impl Mode {
             Self::FragmentMetadata => "fragment_meta",
             Self::Commits => "commits",
             Self::ArrayMetadata => "array_meta",
-            Self::GroupMetadata => "group_meta",
         }
     }
 }

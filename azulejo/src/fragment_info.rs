@@ -1,7 +1,6 @@
 //! What fragments an array has, and what is known about each without reading its cells.
 
 use crate::array::{Array, Fragment, TimeRange};
-use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::storage::StorePath;
 use azulejo_format::fragment::Section;
@@ -35,42 +34,28 @@ pub struct GlobalOrderBounds {
     pub last: Vec<Vec<u8>>,
 }
 
-impl FragmentInfo {
-    /// Looks at the fragments of an array as it is now.
-    ///
-    /// # Errors
-    /// As [`Array::open`].
-    pub fn load(context: &Context, uri: &str) -> Result<Self> {
-        Array::open(context, uri).map(|array| Self::of(&array))
-    }
-
-    /// Looks at the fragments that were written within `time_range`.
-    ///
-    /// # Errors
-    /// As [`Array::open_at`].
-    pub fn load_at(context: &Context, uri: &str, time_range: TimeRange) -> Result<Self> {
-        Array::open_at(context, uri, time_range).map(|array| Self::of(&array))
-    }
-
-    /// The fragments of an open array; this reads nothing.
+impl Array {
+    /// What is known about each fragment without reading its cells; this reads nothing.
     #[must_use]
-    pub fn of(array: &Array) -> Self {
-        let time = array.time_range();
+    pub fn fragment_info(&self) -> FragmentInfo {
+        let time = self.time_range();
         let inside = |fragment: &Fragment| {
             let own = fragment.time_range();
             time.start <= own.start && own.end <= time.end
         };
-        let fragments = array.fragments().iter().enumerate();
+        let fragments = self.fragments().iter().enumerate();
         let counted = fragments
             .filter(|(_, fragment)| inside(fragment))
             .map(|(i, _)| i)
             .collect();
-        Self {
-            array: array.clone(),
+        FragmentInfo {
+            array: self.clone(),
             counted,
         }
     }
+}
 
+impl FragmentInfo {
     /// The array.
     #[must_use]
     pub fn array(&self) -> &Array {

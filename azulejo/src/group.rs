@@ -2,11 +2,13 @@
 
 mod edit;
 mod folder;
+mod handle;
 mod walk;
 
 pub use edit::{GroupEditor, NewMember};
-pub use folder::{FolderEntry, ObjectType, list, object_type};
-pub use walk::{Walk, WalkEntry, walk};
+pub use folder::{FolderEntry, ObjectType};
+pub use handle::GroupHandle;
+pub use walk::{Walk, WalkEntry};
 
 use crate::array::directory::DetailFiles;
 use crate::array::{TimeRange, read_details, read_metadata};
@@ -28,7 +30,7 @@ pub struct Member {
     pub relative: bool,
     /// What it was when it was added; `None` if that was not known then.
     pub object_type: Option<ObjectType>,
-    /// Where it lies, whole: what [`Array::open`](crate::Array::open) and [`Group::open`] take.
+    /// Where it lies, whole: what [`Context::array`] and [`Context::group`] take.
     /// Nobody has looked whether anything lies there.
     pub location: String,
 }
@@ -83,20 +85,7 @@ pub struct Group {
 }
 
 impl Group {
-    /// Opens a group as it is now.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] if there is no group, [`Error::Encryption`] for a missing, wrong or
-    /// unneeded key.
-    pub fn open(context: &Context, uri: &str) -> Result<Self> {
-        Self::open_at(context, uri, TimeRange::ALL)
-    }
-
-    /// Opens a group with only what was written within `time_range`.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
-    pub fn open_at(context: &Context, uri: &str, time_range: TimeRange) -> Result<Self> {
+    fn read(context: &Context, uri: &str, time_range: TimeRange) -> Result<Self> {
         let uri = Uri::parse(uri)?;
         let time_range = time_range.resolved();
         if time_range.start > time_range.end {
@@ -192,7 +181,8 @@ impl Group {
     }
 
     /// Whether the group has ever stored members, at whatever time. Groups of TileDB before 2.8 do
-    /// not: their members are what lies in their folder, see [`list`].
+    /// not: their members are what lies in their folder, see
+    /// [`ObjectHandle::list`](crate::object::ObjectHandle::list).
     #[must_use]
     pub fn has_details(&self) -> bool {
         self.has_details

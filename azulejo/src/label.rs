@@ -25,7 +25,7 @@ const BLOCK_CELLS: u64 = 4096;
 /// use azulejo::format::Range;
 /// use azulejo::space::{DimSelection, Subarray};
 /// use azulejo::{Array, Config, Context};
-/// let array = Array::open(&Context::new(Config::default(), None)?, "weather")?;
+/// let array = Context::new(Config::default(), None)?.array("weather").open()?;
 /// let label = array.label("height")?;
 /// let rows = label.ranges(&[Range::of(1.5f64, 20.0)])?;
 /// let mut selection = vec![DimSelection::All; array.schema().domain.ndim()];
@@ -130,9 +130,10 @@ impl Label {
     pub fn read(&self, selection: DimSelection) -> Result<ColumnSet> {
         match self.reader(selection)? {
             Some(reader) => reader.read_all(),
-            None => {
-                Reader::new(&self.array, self.options(DimSelection::Ranges(Vec::new())))?.read_all()
-            }
+            None => self
+                .array
+                .read(self.options(DimSelection::Ranges(Vec::new())))?
+                .read_all(),
         }
     }
 
@@ -253,7 +254,7 @@ impl Label {
             },
             selection => selection,
         };
-        Reader::new(&self.array, self.options(selection)).map(Some)
+        self.array.read(self.options(selection)).map(Some)
     }
 
     /// Looks at every label.

@@ -6,17 +6,20 @@
 //! that holds these listings as they were at a moment: names, sizes, the time. TileDB's other
 //! readers and writers pass the folder by.
 //!
-//! A manifest is made by [`write`] and is never made anew by writes to the array, so that it can be
+//! A manifest is made by [`ObjectHandle::write_manifests`] and is never made anew by writes to the array, so that it can be
 //! stale. Where a folder can be listed the listing counts and the manifest is not even read
-//! ([`ManifestUse::Fallback`]): it hides nothing there, and [`state`] tells how it differs. Where
+//! ([`ManifestUse::Fallback`]): it hides nothing there, and [`ObjectHandle::manifest_state`] tells how it differs. Where
 //! it cannot, [`Array::listed_at`](crate::Array::listed_at) says which moment is shown. Whatever
 //! changes an array never uses a manifest.
+//!
+//! [`ObjectHandle::write_manifests`]: crate::object::ObjectHandle::write_manifests
+//! [`ObjectHandle::manifest_state`]: crate::object::ObjectHandle::manifest_state
 
 mod sidecar;
 mod storage;
 mod tree;
 
-pub use tree::{Change, Manifests, State, Written, state, write};
+pub use tree::{Change, Manifests, State, Written};
 
 use crate::config::{Config, ManifestUse};
 use crate::context::{Context, Location};

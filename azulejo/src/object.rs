@@ -3,8 +3,7 @@
 mod delete;
 mod transfer;
 
-pub use delete::{delete, plan_deletion};
-pub use transfer::{copy, copy_file, rename};
+pub use transfer::copy_file;
 
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
@@ -18,6 +17,40 @@ pub struct Object {
     pub uri: String,
     /// What it is.
     pub object_type: ObjectType,
+}
+
+/// The place of an array or a group: what [`Context::object`] gives, where either may lie.
+///
+/// Making one reads nothing; each method looks at what lies there when it is called.
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct ObjectHandle {
+    pub(crate) context: Context,
+    pub(crate) uri: String,
+}
+
+impl Context {
+    /// Whatever lies at a URI or path. Nothing is read.
+    pub fn object(&self, uri: &str) -> ObjectHandle {
+        ObjectHandle {
+            context: self.clone(),
+            uri: uri.to_owned(),
+        }
+    }
+}
+
+impl ObjectHandle {
+    /// The context that it belongs to.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Where it lies, as given.
+    #[must_use]
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
 }
 
 /// Finds the object at a URI.

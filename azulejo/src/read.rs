@@ -201,8 +201,7 @@ enum ArrayReader {
 }
 
 impl Reader {
-    /// Checks the options and plans; reads nothing but metadata.
-    pub fn new(array: &Array, options: ReadOptions) -> Result<Self> {
+    pub(crate) fn new(array: &Array, options: ReadOptions) -> Result<Self> {
         Self::of_bound(array, options.bind(array)?)
     }
 
@@ -369,12 +368,14 @@ impl Reader {
 }
 
 impl Array {
-    /// Starts a read.
+    /// Starts a read: checks the options and plans, for which it reads metadata alone.
     ///
     /// # Errors
-    /// Those of [`Reader::new`].
+    /// [`Error::InvalidArgument`] and [`Error::SchemaMismatch`] for options that do not suit the
+    /// array, [`Error::Budget`] if they cannot be read within the memory allowed, and errors of
+    /// reading metadata.
     pub fn read(&self, options: ReadOptions) -> Result<Reader> {
-        Reader::new(self, options)
+        self.read(options)
     }
 }
 

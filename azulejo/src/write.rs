@@ -13,17 +13,17 @@
 //!     .dimension("x", 0i64..=999, 100)
 //!     .attribute("a", Datatype::Float64)
 //!     .build()?;
-//! Array::create(&context, "mem://cells", schema)?;
+//! context.array("mem://cells").create(schema)?;
 //!
-//! let mut writer = Writer::open(&context, "mem://cells", WriteOptions::new())?;
+//! let mut writer = context.array("mem://cells").writer(WriteOptions::new())?;
 //! writer.write(&ColumnSet::of([
 //!     ColumnBuffers::of_values("x", vec![7i64, 3]),
 //!     ColumnBuffers::of_values("a", vec![0.7, 0.3]),
 //! ])?)?;
 //! writer.finish()?;
 //!
-//! let array = Array::open(&context, "mem://cells")?;
-//! let cells = Reader::new(&array, ReadOptions::new())?.read_all()?;
+//! let array = context.array("mem://cells").open()?;
+//! let cells = array.read(ReadOptions::new())?.read_all()?;
 //! assert_eq!(cells.columns[1].values::<f64>(), Some(&[0.3, 0.7][..]));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -56,9 +56,7 @@ pub use commit::WrittenFragment;
 pub use fragment::{FragmentSink, FragmentSpec, TileView};
 pub use options::{Duplicates, WriteLayout, WriteOptions};
 
-#[cfg(feature = "arrow")]
-use crate::array::Snapshot;
-use crate::array::{Array, Head, TimeRange, clock};
+use crate::array::{ArrayHandle, Head, Snapshot, TimeRange, clock};
 use crate::column::{ColumnBuffers, ColumnSet, ColumnType, ColumnView, FieldView};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
@@ -97,40 +95,37 @@ pub struct Writer {
     written: Vec<String>,
 }
 
-impl Writer {
-    /// Prepares to write to an array, in the version of its schema.
+impl ArrayHandle {
+    /// Prepares to write to the array, in the version of its schema.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no array, [`Error::Unsupported`] for an array of a version
     /// below 7, [`Error::InvalidArgument`] for options that make no sense for it.
-    pub fn open(context: &Context, uri: &str, options: WriteOptions) -> Result<Self> {
+    pub fn writer(&self, options: WriteOptions) -> Result<Writer> {
         // Fragments are not looked at: a write takes no longer when there are many.
-        let head = Head::open_at(context, uri, schema_time(&options))?;
+        let head = Head::open_at(&self.context, &self.uri, schema_time(&options))?;
         let name = head.schema_file();
-        Self::with_schema(context, head.location, head.schema, name, options)
+        Writer::with_schema(&self.context, head.location, head.schema, name, options)
     }
+}
 
-    /// Prepares to write to an array that is open, with the schema that it was opened with.
+impl Snapshot {
+    /// Prepares to write to the array with the schema that it was opened with, whatever the latest
+    /// one is.
     ///
     /// # Errors
-    /// As [`Self::open`].
-    pub fn new(array: &Array, options: WriteOptions) -> Result<Self> {
-        let (schema, name) = (Arc::clone(array.schema()), array.schema_name().to_owned());
-        Self::with_schema(
-            array.context(),
-            array.location().clone(),
-            schema,
-            name,
-            options,
-        )
+    /// As [`ArrayHandle::writer`].
+    pub fn writer(&self, options: WriteOptions) -> Result<Writer> {
+        let (schema, name) = (Arc::clone(self.schema()), self.schema_name().to_owned());
+        let location = self.location().clone();
+        Writer::with_schema(self.context(), location, schema, name, options)
     }
+}
 
-    /// Prepares to write to the array at a location whose schema is known, without looking there:
-    /// its file name in `__schema` is `schema_name`.
-    ///
-    /// # Errors
-    /// As [`Self::open`].
-    pub fn with_schema(
+impl Writer {
+    /// A writer to the array at a location whose schema is known: its file name in `__schema` is
+    /// `schema_name`.
+    fn with_schema(
         context: &Context,
         location: Location,
         schema: Arc<ArraySchema>,
@@ -210,7 +205,7 @@ impl Writer {
     /// ```no_run
     /// # use azulejo::{Context, WriteOptions, Writer};
     /// # fn f(context: &Context, batches: Vec<arrow_array::RecordBatch>) -> azulejo::Result<()> {
-    /// let mut writer = Writer::open(context, "cells", WriteOptions::new())?;
+    /// let mut writer = context.array("cells").writer(WriteOptions::new())?;
     /// let importer = writer.importer()?;
     /// for batch in &batches {
     ///     writer.write(&importer.convert(batch)?)?;

@@ -8,7 +8,7 @@ use azulejo::format::schema::{ArraySchema, Attribute, NewArray};
 use azulejo::format::{CellValNum, Datatype};
 use azulejo::read::{ReadOptions, Reader};
 use azulejo::space::Layout;
-use azulejo::write::{WriteOptions, Writer};
+use azulejo::write::WriteOptions;
 use azulejo::{Array, Context, Error};
 
 /// Numbers that look random.
@@ -90,7 +90,7 @@ fn rows(set: &ColumnSet) -> Vec<Row> {
 
 /// All cells, by way of buffers for so many cells with so many bytes of var-length values each.
 fn given(array: &Array, options: &ReadOptions, room: usize, bytes: usize) -> Vec<Row> {
-    let mut reader = Reader::new(array, options.clone()).unwrap();
+    let mut reader = array.read(options.clone()).unwrap();
     let mut rows = Vec::new();
     let (mut room, mut bytes) = (room, bytes);
     loop {
@@ -165,16 +165,16 @@ fn memory_of_the_callers_gets_the_same_cells() {
     let (mut seen, mut several) = (0, 0);
     for round in 0..60 {
         let uri = format!("mem://given/{round}");
-        Array::create(&context, &uri, schema(&mut numbers)).unwrap();
-        let schema = Array::open(&context, &uri).unwrap().schema().clone();
+        context.array(&uri).create(schema(&mut numbers)).unwrap();
+        let schema = context.array(&uri).open().unwrap().schema().clone();
         for fragment in 0..1 + numbers.next(4) as i64 {
-            let mut writer = Writer::open(&context, &uri, WriteOptions::new()).unwrap();
+            let mut writer = context.array(&uri).writer(WriteOptions::new()).unwrap();
             writer
                 .write(&cells(&schema, &mut numbers, fragment * 1000))
                 .unwrap();
             writer.finish().unwrap();
         }
-        let array = Array::open(&context, &uri).unwrap();
+        let array = context.array(&uri).open().unwrap();
         let layout = [
             Layout::RowMajor,
             Layout::Unordered,

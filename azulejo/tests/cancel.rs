@@ -2,12 +2,11 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use azulejo::column::{ColumnBuffers, ColumnSet};
-use azulejo::consolidate;
 use azulejo::format::schema::ArraySchema;
 use azulejo::format::{Datatype, NdRectangle, Range};
 use azulejo::read::ReadOptions;
-use azulejo::write::{WriteLayout, WriteOptions, Writer};
-use azulejo::{Array, Config, Context, Error, object};
+use azulejo::write::{WriteLayout, WriteOptions};
+use azulejo::{Array, Config, Context, Error};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -45,9 +44,9 @@ fn array(dense: bool) -> Context {
         .attribute("a", Datatype::Int64)
         .build()
         .unwrap();
-    Array::create(&context, URI, schema).unwrap();
+    context.array(URI).create(schema).unwrap();
     for fragment in 0..3 {
-        let mut writer = Writer::open(&context, URI, options(fragment, dense)).unwrap();
+        let mut writer = context.array(URI).writer(options(fragment, dense)).unwrap();
         let first = fragment * CELLS;
         writer.write(&columns(first..first + CELLS, dense)).unwrap();
         writer.finish().unwrap();
@@ -85,7 +84,7 @@ fn whole(array: &Array) -> Vec<i64> {
 fn readers_end_and_their_array_is_read_on() {
     for dense in [false, true] {
         let context = array(dense);
-        let array = Array::open(&context, URI).unwrap();
+        let array = context.array(URI).open().unwrap();
         let options = || ReadOptions::new().memory_budget(1 << 20);
         let mut reader = array.read(options()).unwrap();
         assert!(reader.next().unwrap().is_ok());
@@ -108,8 +107,10 @@ fn a_write_that_is_cancelled_does_not_count_and_leaves_nothing() {
         let context = array(dense);
         let handle = context.cancel_handle();
         for after in [1, 2] {
-            let mut writer =
-                Writer::open(&context, URI, options(4, dense).layout(WriteLayout::Global)).unwrap();
+            let mut writer = context
+                .array(URI)
+                .writer(options(4, dense).layout(WriteLayout::Global))
+                .unwrap();
             let half = CELLS / 2;
             writer
                 .write(&columns(4 * CELLS..4 * CELLS + half, dense))
@@ -128,7 +129,7 @@ fn a_write_that_is_cancelled_does_not_count_and_leaves_nothing() {
             };
             assert!(is_cancelled(&written), "dense {dense}: {written:?}");
         }
-        let fragments = Array::open(&context, URI).unwrap().fragments().len();
+        let fragments = context.array(URI).open().unwrap().fragments().len();
         assert_eq!(fragments, 3);
         let location = context
             .locate(&azulejo::storage::Uri::parse(URI).unwrap())
@@ -138,7 +139,7 @@ fn a_write_that_is_cancelled_does_not_count_and_leaves_nothing() {
             .list(&location.path.join("__fragments"))
             .unwrap();
         assert_eq!(left.len(), 3, "no files of it stay: {left:?}");
-        let mut writer = Writer::open(&context, URI, options(4, dense)).unwrap();
+        let mut writer = context.array(URI).writer(options(4, dense)).unwrap();
         writer.write(&columns(4 * CELLS..5 * CELLS, dense)).unwrap();
         assert_eq!(writer.finish().unwrap().len(), 1);
     }
@@ -154,27 +155,25 @@ fn long_work_is_cancelled_from_its_progress() {
             count.fetch_add(1, Ordering::Relaxed);
             handle.cancel();
         });
-        assert!(is_cancelled(&consolidate::fragments(
-            &context,
-            URI,
-            &Default::default()
-        )));
-        assert!(is_cancelled(&object::copy(&context, URI, "mem://copy")));
-        let mut report = azulejo::check::check(&context, URI, Default::default());
+        assert!(is_cancelled(
+            &context.array(URI).consolidate(&Default::default())
+        ));
+        assert!(is_cancelled(&context.object(URI).copy_to("mem://copy")));
+        let mut report = context.array(URI).check(Default::default());
         assert!(is_cancelled(&report));
         assert!(told.load(Ordering::Relaxed) >= 3);
-        let array = Array::open(&plain, URI).unwrap();
+        let array = plain.array(URI).open().unwrap();
         assert_eq!(
             (array.fragments().len(), whole(&array)),
             (3, (0..3 * CELLS).collect())
         );
         assert!(
-            Array::open(&plain, "mem://copy").is_err(),
+            plain.array("mem://copy").open().is_err(),
             "half a copy is none"
         );
-        report = azulejo::check::check(&plain, URI, Default::default());
+        report = plain.array(URI).check(Default::default());
         assert!(report.unwrap().findings.is_empty());
-        consolidate::fragments(&plain, URI, &Default::default()).unwrap();
-        assert_eq!(Array::open(&plain, URI).unwrap().fragments().len(), 1);
+        plain.array(URI).consolidate(&Default::default()).unwrap();
+        assert_eq!(plain.array(URI).open().unwrap().fragments().len(), 1);
     }
 }

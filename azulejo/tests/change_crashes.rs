@@ -15,11 +15,11 @@ use azulejo::condition::{Comparison, Condition};
 use azulejo::format::metadata::MetadataValue;
 use azulejo::format::schema::{Attribute, DataOrder, Enumeration, NewArray, SchemaEvolution};
 use azulejo::format::{ArraySchema, CellValNum, Datatype, FormatVersion};
-use azulejo::group::{Group, NewMember, ObjectType};
+use azulejo::group::{NewMember, ObjectType};
 use azulejo::read::ReadOptions;
 use azulejo::storage::{LocalStorage, MemoryStorage, Storage, StorePath};
-use azulejo::write::{WriteOptions, Writer};
-use azulejo::{Array, Config, Context, Result, TimeRange, object};
+use azulejo::write::WriteOptions;
+use azulejo::{Config, Context, Result, TimeRange};
 use std::fmt::Debug;
 use std::sync::Arc;
 use support::failing::{FailingStorage, Failure};
@@ -82,11 +82,17 @@ fn new_array(version: FormatVersion) -> NewArray {
 }
 
 fn create(context: &Context) {
-    Array::create_at(context, URI, new_array(FormatVersion::CURRENT), 1).unwrap();
+    context
+        .array(URI)
+        .create_at(new_array(FormatVersion::CURRENT), 1)
+        .unwrap();
 }
 
 fn write(context: &Context, x: i64, time: u64) {
-    let mut writer = Writer::open(context, URI, WriteOptions::new().timestamp(time)).unwrap();
+    let mut writer = context
+        .array(URI)
+        .writer(WriteOptions::new().timestamp(time))
+        .unwrap();
     let columns = [
         ColumnBuffers::of_values("x", vec![x]),
         ColumnBuffers::of_values("a", vec![7i32]),
@@ -96,7 +102,7 @@ fn write(context: &Context, x: i64, time: u64) {
 }
 
 fn coordinates(context: &Context) -> Vec<i64> {
-    let array = Array::open(context, URI).unwrap();
+    let array = context.array(URI).open().unwrap();
     let cells = array
         .read(ReadOptions::new().fields(["x"]))
         .unwrap()
@@ -119,10 +125,10 @@ fn creation() {
             .label(0, "name", DataOrder::Increasing, Datatype::Float64)
             .build()
             .unwrap();
-        Array::create(context, URI, new)
+        context.array(URI).create(new)
     };
     let look = |context: &Context| {
-        let array = Array::open(context, URI).ok()?;
+        let array = context.array(URI).open().ok()?;
         array.enumerations().unwrap();
         array.open_label("name").unwrap();
         Some(array.schema().attributes.len())
@@ -142,10 +148,10 @@ fn evolution_and_upgrade() {
             ],
             ..SchemaEvolution::default()
         };
-        Array::evolve(context, URI, &evolution, Some(2))
+        context.array(URI).evolve(&evolution, Some(2))
     };
     let look = |context: &Context| {
-        let array = Array::open(context, URI).unwrap();
+        let array = context.array(URI).open().unwrap();
         (
             array.schema().version,
             array.enumerations().unwrap().len(),
@@ -154,11 +160,14 @@ fn evolution_and_upgrade() {
     };
     stopped_everywhere(create, evolve, look, false);
     let old = |context: &Context| {
-        Array::create_at(context, URI, new_array(FormatVersion::OLDEST_WRITABLE), 1).unwrap();
+        context
+            .array(URI)
+            .create_at(new_array(FormatVersion::OLDEST_WRITABLE), 1)
+            .unwrap();
     };
     stopped_everywhere(
         old,
-        |context| Array::upgrade(context, URI, Some(2)).map(drop),
+        |context| context.array(URI).upgrade(Some(2)).map(drop),
         look,
         false,
     );
@@ -167,12 +176,12 @@ fn evolution_and_upgrade() {
 #[test]
 fn metadata_and_deletes() {
     let put = |context: &Context| {
-        let mut writer = Array::metadata_writer(context, URI)?;
+        let mut writer = context.array(URI).change_metadata()?;
         writer.put("a", MetadataValue::new(Datatype::Int8, [1]))?;
         writer.put("b", MetadataValue::new(Datatype::Int8, [2]))?;
         writer.commit()
     };
-    let keys = |context: &Context| Array::open(context, URI).unwrap().metadata().unwrap().len();
+    let keys = |context: &Context| context.array(URI).open().unwrap().metadata().unwrap().len();
     stopped_everywhere(create, put, keys, false);
     let prepare = |context: &Context| {
         create(context);
@@ -180,7 +189,7 @@ fn metadata_and_deletes() {
     };
     let delete = |context: &Context| {
         let condition = Condition::compare("x", Comparison::Lt, 2i64.to_le_bytes());
-        Array::delete_cells(context, URI, &condition, None).map(drop)
+        context.array(URI).delete_cells(&condition, None).map(drop)
     };
     stopped_everywhere(prepare, delete, coordinates, false);
 }
@@ -194,12 +203,12 @@ fn fragments_go_together() {
                 .into_iter()
                 .for_each(|time| write(context, i64::try_from(time).unwrap(), time));
             if consolidated {
-                azulejo::consolidate::commits(context, URI).unwrap();
+                context.array(URI).consolidate_commits().unwrap();
             }
         };
         let delete = |context: &Context| {
             let selection = FragmentSelection::Within(TimeRange { start: 15, end: 99 });
-            Array::delete_fragments(context, URI, selection).map(drop)
+            context.array(URI).delete_fragments(selection).map(drop)
         };
         // Once they are gone, their folders may be left.
         let look = |context: &Context| {
@@ -213,7 +222,7 @@ fn fragments_go_together() {
 
 #[test]
 fn deleting_what_a_cut_short_consolidation_shows_brings_nothing_back() {
-    use azulejo::consolidate::{FragmentOptions, fragments};
+    use azulejo::consolidate::FragmentOptions;
     let mut new = 0;
     for after in 0.. {
         let memory = Arc::new(MemoryStorage::new());
@@ -221,33 +230,31 @@ fn deleting_what_a_cut_short_consolidation_shows_brings_nothing_back() {
         let schema = ArraySchema::sparse()
             .dimension("x", 0i64..=99, 10)
             .attribute("a", Datatype::Int32);
-        Array::create_at(
-            &sound,
-            URI,
-            schema.allows_duplicates(true).build().unwrap(),
-            1,
-        )
-        .unwrap();
+        sound
+            .array(URI)
+            .create_at(schema.allows_duplicates(true).build().unwrap(), 1)
+            .unwrap();
         [10, 20].into_iter().for_each(|time| write(&sound, 1, time));
         let storage = FailingStorage::new(
             Arc::clone(&memory) as Arc<dyn Storage>,
             after,
             Failure::Crash,
         );
-        let _ = fragments(
-            &context(Arc::new(storage.clone())),
-            URI,
-            &FragmentOptions::default(),
-        );
+        let _ = context(Arc::new(storage.clone()))
+            .array(URI)
+            .consolidate(&FragmentOptions::default());
         assert_eq!(coordinates(&sound), [1, 1], "after {after}");
-        let array = Array::open(&sound, URI).unwrap();
+        let array = sound.array(URI).open().unwrap();
         let shown: Vec<String> = array
             .fragments()
             .iter()
             .map(|f| f.name().to_owned())
             .collect();
         new += usize::from(shown.len() == 1);
-        Array::delete_fragments(&sound, URI, FragmentSelection::Named(&shown)).unwrap();
+        sound
+            .array(URI)
+            .delete_fragments(FragmentSelection::Named(&shown))
+            .unwrap();
         assert_eq!(coordinates(&sound), [0i64; 0], "after {after}");
         if !storage.has_failed() {
             break;
@@ -258,14 +265,14 @@ fn deleting_what_a_cut_short_consolidation_shows_brings_nothing_back() {
 
 #[test]
 fn groups_and_copies() {
-    let group = |context: &Context| Group::create(context, "mem://group").unwrap();
+    let group = |context: &Context| context.group("mem://group").create().unwrap();
     let add = |context: &Context| {
-        let mut editor = Group::edit(context, "mem://group")?;
+        let mut editor = context.group("mem://group").edit()?;
         editor.add(NewMember::at("mem://a").named("a").typed(ObjectType::Array))?;
         editor.add(NewMember::at("mem://b").named("b").typed(ObjectType::Group))?;
         editor.commit()
     };
-    let members = |context: &Context| Group::open(context, "mem://group").unwrap().members().len();
+    let members = |context: &Context| context.group("mem://group").open().unwrap().members().len();
     stopped_everywhere(group, add, members, false);
 
     let prepare = |context: &Context| {
@@ -273,7 +280,7 @@ fn groups_and_copies() {
         write(context, 1, 10);
     };
     let copied = |context: &Context| {
-        let array = Array::open(context, "mem://copy").ok()?;
+        let array = context.array("mem://copy").open().ok()?;
         Some(
             array
                 .read(ReadOptions::new())
@@ -289,7 +296,7 @@ fn groups_and_copies() {
             .locate(&azulejo::storage::Uri::parse("mem://copy").unwrap())
             .unwrap();
         location.storage.delete(&[StorePath::memory("copy")])?;
-        object::copy(context, URI, "mem://copy")
+        context.object(URI).copy_to("mem://copy")
     };
     stopped_everywhere(prepare, copy, copied, false);
 }
@@ -306,14 +313,14 @@ fn what_a_crash_leaves_of_an_object_can_be_deleted() {
             after,
             Failure::Crash,
         );
-        let deleted = object::delete(&context(Arc::new(storage.clone())), URI, false);
+        let deleted = context(Arc::new(storage.clone())).object(URI).delete(false);
         if !storage.has_failed() {
             deleted.unwrap();
             assert!(memory.list(&StorePath::memory("array")).unwrap().is_empty());
             break;
         }
-        if Array::open(&sound, URI).is_ok() {
-            object::delete(&sound, URI, false).unwrap();
+        if sound.array(URI).open().is_ok() {
+            sound.object(URI).delete(false).unwrap();
         }
         create(&sound);
         assert_eq!(coordinates(&sound), [0i64; 0]);

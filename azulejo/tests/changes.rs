@@ -17,7 +17,7 @@ use azulejo::format::{ArraySchema, CellValNum, Datatype, FormatVersion, NdRectan
 use azulejo::read::ReadOptions;
 use azulejo::space::DimSelection;
 use azulejo::storage::Uri;
-use azulejo::write::{WriteOptions, Writer};
+use azulejo::write::WriteOptions;
 use azulejo::{Array, Config, Context, Error, Subarray, TimeRange};
 use std::sync::Arc;
 
@@ -42,7 +42,10 @@ fn sparse() -> SchemaBuilder {
 }
 
 fn create(context: &Context, builder: SchemaBuilder) {
-    Array::create_at(context, URI, builder.build().unwrap(), 1).unwrap();
+    context
+        .array(URI)
+        .create_at(builder.build().unwrap(), 1)
+        .unwrap();
 }
 
 /// Writes cells from `first` on, whose `a` is their coordinate.
@@ -60,13 +63,16 @@ fn write(context: &Context, first: i64, count: i64, time: u64) {
 }
 
 fn write_columns(context: &Context, columns: impl IntoIterator<Item = ColumnBuffers>, time: u64) {
-    let mut writer = Writer::open(context, URI, WriteOptions::new().timestamp(time)).unwrap();
+    let mut writer = context
+        .array(URI)
+        .writer(WriteOptions::new().timestamp(time))
+        .unwrap();
     writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
     writer.finish().unwrap();
 }
 
 fn at(context: &Context, time: u64) -> Array {
-    Array::open_at(context, URI, TimeRange::until(time)).unwrap()
+    context.array(URI).open_at(TimeRange::until(time)).unwrap()
 }
 
 /// The coordinates that a read at a time gives.
@@ -80,7 +86,7 @@ fn coordinates(context: &Context, time: u64) -> Vec<i64> {
 }
 
 fn parse(context: &Context, text: &str) -> Condition {
-    let array = Array::open(context, URI).unwrap();
+    let array = context.array(URI).open().unwrap();
     azulejo::condition::parse(text, array.schema(), &|name| array.enumeration(name)).unwrap()
 }
 
@@ -101,9 +107,9 @@ fn attributes_come_and_go_over_time() {
         add_attributes: vec![added],
         ..SchemaEvolution::default()
     };
-    let planned = Array::plan_evolution(&context, URI, &evolution).unwrap();
+    let planned = context.array(URI).plan_evolution(&evolution).unwrap();
     assert_eq!(at(&context, 99).schema().attributes.len(), 1);
-    Array::evolve(&context, URI, &evolution, Some(20)).unwrap();
+    context.array(URI).evolve(&evolution, Some(20)).unwrap();
     assert_eq!(**at(&context, 99).schema(), planned);
     let columns = [
         ColumnBuffers::of_values("x", vec![7i64]),
@@ -115,7 +121,7 @@ fn attributes_come_and_go_over_time() {
         drop_attributes: vec!["a".to_owned()],
         ..SchemaEvolution::default()
     };
-    Array::evolve(&context, URI, &drop, Some(40)).unwrap();
+    context.array(URI).evolve(&drop, Some(40)).unwrap();
     let names = |time: u64| -> Vec<String> {
         at(&context, time)
             .schema()
@@ -144,7 +150,9 @@ fn attributes_come_and_go_over_time() {
     );
 
     for time in [40, 39, 0] {
-        let error = Array::evolve(&context, URI, &evolution, Some(time))
+        let error = context
+            .array(URI)
+            .evolve(&evolution, Some(time))
             .unwrap_err()
             .to_string();
         assert!(
@@ -156,25 +164,32 @@ fn attributes_come_and_go_over_time() {
         add_attributes: vec![Attribute::new("c", Datatype::Int8, CellValNum::ONE)],
         ..SchemaEvolution::default()
     };
-    let error = Array::evolve(&context, URI, &fresh, Some(39))
+    let error = context
+        .array(URI)
+        .evolve(&fresh, Some(39))
         .unwrap_err()
         .to_string();
     assert!(error.contains("40") && error.contains("later"), "{error}");
     // The reference would go on showing the schema of 40, as text behind any time of day.
-    let error = Array::evolve(&context, URI, &fresh, None)
+    let error = context
+        .array(URI)
+        .evolve(&fresh, None)
         .unwrap_err()
         .to_string();
     assert!(error.contains("40") && error.contains("later"), "{error}");
-    Array::evolve(&context, URI, &fresh, Some(41)).unwrap();
+    context.array(URI).evolve(&fresh, Some(41)).unwrap();
     assert_eq!(files(&context, "__schema").len(), 4);
 }
 
 #[test]
 fn arrays_of_today_evolve_at_any_time() {
     let context = context();
-    Array::create(&context, URI, sparse().build().unwrap()).unwrap();
+    context
+        .array(URI)
+        .create(sparse().build().unwrap())
+        .unwrap();
     let attributes = || {
-        let array = Array::open(&context, URI).unwrap();
+        let array = context.array(URI).open().unwrap();
         array
             .schema()
             .attributes
@@ -187,11 +202,11 @@ fn arrays_of_today_evolve_at_any_time() {
         ..SchemaEvolution::default()
     };
     // What libtiledb 2.30 shows after each.
-    Array::evolve(&context, URI, &add("b"), Some(2)).unwrap();
+    context.array(URI).evolve(&add("b"), Some(2)).unwrap();
     assert_eq!(attributes(), ["a", "b"]);
-    Array::evolve(&context, URI, &add("c"), Some(9)).unwrap();
+    context.array(URI).evolve(&add("c"), Some(9)).unwrap();
     assert_eq!(attributes(), ["a", "b", "c"]);
-    assert!(Array::evolve(&context, URI, &add("d"), Some(10)).is_err());
+    assert!(context.array(URI).evolve(&add("d"), Some(10)).is_err());
     assert_eq!(attributes(), ["a", "b", "c"]);
 }
 
@@ -206,7 +221,7 @@ fn enumerations_are_added_extended_and_dropped() {
         add_attributes: vec![used],
         ..SchemaEvolution::default()
     };
-    Array::evolve(&context, URI, &add, Some(2)).unwrap();
+    context.array(URI).evolve(&add, Some(2)).unwrap();
     let more = SchemaEvolution {
         extend_enumerations: vec![words.extend(["b"]).unwrap()],
         // The reference cannot do this: it does not load what it does not extend.
@@ -215,7 +230,7 @@ fn enumerations_are_added_extended_and_dropped() {
         ],
         ..SchemaEvolution::default()
     };
-    Array::evolve(&context, URI, &more, Some(3)).unwrap();
+    context.array(URI).evolve(&more, Some(3)).unwrap();
     assert_eq!(at(&context, 2).enumeration("words").unwrap().len(), 1);
     assert_eq!(at(&context, 3).enumeration("words").unwrap().len(), 2);
     let drop = |attributes: &[&str]| SchemaEvolution {
@@ -224,11 +239,16 @@ fn enumerations_are_added_extended_and_dropped() {
         ..SchemaEvolution::default()
     };
     let before = files(&context, "__schema/__enumerations").len();
-    let error = Array::evolve(&context, URI, &drop(&["w"]), Some(4))
+    let error = context
+        .array(URI)
+        .evolve(&drop(&["w"]), Some(4))
         .unwrap_err()
         .to_string();
     assert!(error.contains("in use"), "{error}");
-    Array::evolve(&context, URI, &drop(&["w", "v"]), Some(4)).unwrap();
+    context
+        .array(URI)
+        .evolve(&drop(&["w", "v"]), Some(4))
+        .unwrap();
     assert!(at(&context, 4).schema().enumerations.is_empty());
     assert_eq!(files(&context, "__schema/__enumerations").len(), before);
 }
@@ -243,8 +263,8 @@ fn the_current_domain_grows() {
         }),
         ..SchemaEvolution::default()
     };
-    assert!(Array::evolve(&context, URI, &to(8), Some(2)).is_err());
-    Array::evolve(&context, URI, &to(99), Some(2)).unwrap();
+    assert!(context.array(URI).evolve(&to(8), Some(2)).is_err());
+    context.array(URI).evolve(&to(99), Some(2)).unwrap();
     assert_eq!(
         at(&context, 1).current_domain().unwrap().ranges,
         [Range::of(0i64, 9)]
@@ -266,7 +286,7 @@ fn a_current_domain_that_is_set_later_hides_what_lies_outside() {
         }),
         ..SchemaEvolution::default()
     };
-    Array::evolve(&context, URI, &to(7, 9), Some(20)).unwrap();
+    context.array(URI).evolve(&to(7, 9), Some(20)).unwrap();
     assert_eq!(coordinates(&context, 19), (5..15).collect::<Vec<_>>());
     assert_eq!(coordinates(&context, 20), [7, 8, 9]);
     let outside =
@@ -276,8 +296,11 @@ fn a_current_domain_that_is_set_later_hides_what_lies_outside() {
     assert!(at(&context, 20).read(outside).is_err());
     // Consolidation keeps them for a domain that grows.
     write(&context, 8, 1, 30);
-    azulejo::consolidate::fragments(&context, URI, &FragmentOptions::default()).unwrap();
-    Array::evolve(&context, URI, &to(6, 12), Some(40)).unwrap();
+    context
+        .array(URI)
+        .consolidate(&FragmentOptions::default())
+        .unwrap();
+    context.array(URI).evolve(&to(6, 12), Some(40)).unwrap();
     assert_eq!(
         coordinates(&context, u64::MAX),
         (6..=12).collect::<Vec<_>>()
@@ -293,8 +316,8 @@ fn old_arrays_are_upgraded_and_evolved() {
         write(&context, 0, 3, 10);
         assert_eq!(at(&context, 99).schema().version, version);
         if upgrades {
-            assert!(Array::upgrade(&context, URI, Some(20)).unwrap());
-            assert!(!Array::upgrade(&context, URI, None).unwrap());
+            assert!(context.array(URI).upgrade(Some(20)).unwrap());
+            assert!(!context.array(URI).upgrade(None).unwrap());
         } else {
             let fresh = SchemaEvolution {
                 add_attributes: vec![
@@ -302,12 +325,12 @@ fn old_arrays_are_upgraded_and_evolved() {
                 ],
                 ..SchemaEvolution::default()
             };
-            Array::evolve(&context, URI, &fresh, Some(20)).unwrap();
+            context.array(URI).evolve(&fresh, Some(20)).unwrap();
             let drop = SchemaEvolution {
                 drop_attributes: vec!["c".to_owned()],
                 ..SchemaEvolution::default()
             };
-            Array::evolve(&context, URI, &drop, Some(21)).unwrap();
+            context.array(URI).evolve(&drop, Some(21)).unwrap();
         }
         assert_eq!(at(&context, 99).schema().version, FormatVersion::CURRENT);
         assert_eq!(at(&context, 15).fragments()[0].version(), version);
@@ -318,7 +341,10 @@ fn old_arrays_are_upgraded_and_evolved() {
         );
         assert_eq!(coordinates(&context, 99), [0, 1, 2, 3, 4], "{version}");
         assert_eq!(coordinates(&context, 15), [0, 1, 2], "{version}");
-        Array::delete_cells(&context, URI, &parse(&context, "a > 3"), Some(40)).unwrap();
+        context
+            .array(URI)
+            .delete_cells(&parse(&context, "a > 3"), Some(40))
+            .unwrap();
         assert_eq!(coordinates(&context, 99), [0, 1, 2, 3], "{version}");
     }
 }
@@ -335,7 +361,10 @@ fn fragments_from_before_evolution_keep_their_attributes() {
         ..SchemaEvolution::default()
     };
     write(&context, 0, 3, 10);
-    let error = Array::evolve(&context, URI, &fresh("b"), Some(20)).unwrap_err();
+    let error = context
+        .array(URI)
+        .evolve(&fresh("b"), Some(20))
+        .unwrap_err();
     assert!(
         matches!(&error, Error::Unsupported(text) if text.contains("consolidate")),
         "{error}"
@@ -345,9 +374,12 @@ fn fragments_from_before_evolution_keep_their_attributes() {
         add_enumerations: vec![words],
         ..SchemaEvolution::default()
     };
-    Array::evolve(&context, URI, &add, Some(20)).unwrap();
-    Array::delete_fragments(&context, URI, FragmentSelection::Within(TimeRange::ALL)).unwrap();
-    Array::evolve(&context, URI, &fresh("b"), Some(30)).unwrap();
+    context.array(URI).evolve(&add, Some(20)).unwrap();
+    context
+        .array(URI)
+        .delete_fragments(FragmentSelection::Within(TimeRange::ALL))
+        .unwrap();
+    context.array(URI).evolve(&fresh("b"), Some(30)).unwrap();
 }
 
 #[test]
@@ -355,8 +387,10 @@ fn cells_are_deleted_from_a_time_on() {
     let context = context();
     create(&context, sparse());
     write(&context, 0, 5, 10);
-    let name =
-        Array::delete_cells(&context, URI, &parse(&context, "a in (1, 3)"), Some(20)).unwrap();
+    let name = context
+        .array(URI)
+        .delete_cells(&parse(&context, "a in (1, 3)"), Some(20))
+        .unwrap();
     assert!(
         name.starts_with("__20_20_") && name.ends_with("_22"),
         "{name}"
@@ -366,7 +400,10 @@ fn cells_are_deleted_from_a_time_on() {
     assert_eq!(coordinates(&context, 19), [0, 1, 2, 3, 4]);
     assert_eq!(coordinates(&context, 20), [0, 2, 4]);
     assert_eq!(coordinates(&context, 30), [0, 2, 3, 4]);
-    let error = Array::delete_cells(&context, URI, &Condition::is_null("b"), None).unwrap_err();
+    let error = context
+        .array(URI)
+        .delete_cells(&Condition::is_null("b"), None)
+        .unwrap_err();
     assert!(matches!(error, Error::SchemaMismatch(_)), "{error}");
 }
 
@@ -380,12 +417,15 @@ fn deletes_mean_the_fields_of_their_time() {
         ColumnBuffers::of_values("b", vec![0i32; 5]),
     ];
     write_columns(&context, columns, 10);
-    Array::delete_cells(&context, URI, &parse(&context, "a in (1, 3)"), Some(20)).unwrap();
+    context
+        .array(URI)
+        .delete_cells(&parse(&context, "a in (1, 3)"), Some(20))
+        .unwrap();
     let drop = SchemaEvolution {
         drop_attributes: vec!["a".to_owned()],
         ..SchemaEvolution::default()
     };
-    Array::evolve(&context, URI, &drop, Some(30)).unwrap();
+    context.array(URI).evolve(&drop, Some(30)).unwrap();
     assert_eq!(coordinates(&context, 30), [0, 2, 4]);
     for (datatype, time) in [(Datatype::Float32, 40), (Datatype::StringAscii, 60)] {
         let other = Attribute::new("a", datatype, CellValNum::ONE);
@@ -393,26 +433,29 @@ fn deletes_mean_the_fields_of_their_time() {
             add_attributes: vec![other],
             ..SchemaEvolution::default()
         };
-        Array::evolve(&context, URI, &add, Some(time)).unwrap();
+        context.array(URI).evolve(&add, Some(time)).unwrap();
         assert_eq!(coordinates(&context, time), [0, 2, 4]);
-        Array::evolve(&context, URI, &drop, Some(time + 10)).unwrap();
+        context.array(URI).evolve(&drop, Some(time + 10)).unwrap();
     }
-    azulejo::consolidate::fragments(&context, URI, &FragmentOptions::default()).unwrap();
-    azulejo::consolidate::vacuum(&context, URI, Mode::Fragments, VacuumOptions::default()).unwrap();
+    context
+        .array(URI)
+        .consolidate(&FragmentOptions::default())
+        .unwrap();
+    context
+        .array(URI)
+        .vacuum(Mode::Fragments, VacuumOptions::default())
+        .unwrap();
     assert_eq!(coordinates(&context, 99), [0, 2, 4]);
     // By an attribute that came later than the time that the delete is given.
     let add = SchemaEvolution {
         add_attributes: vec![Attribute::new("late", Datatype::Int32, CellValNum::ONE)],
         ..SchemaEvolution::default()
     };
-    Array::evolve(&context, URI, &add, Some(99)).unwrap();
-    Array::delete_cells(
-        &context,
-        URI,
-        &parse(&context, "late = 1 and x = 0"),
-        Some(25),
-    )
-    .unwrap();
+    context.array(URI).evolve(&add, Some(99)).unwrap();
+    context
+        .array(URI)
+        .delete_cells(&parse(&context, "late = 1 and x = 0"), Some(25))
+        .unwrap();
     assert_eq!(coordinates(&context, 100), [2, 4]);
 }
 
@@ -450,7 +493,10 @@ fn deletes_compare_labels_and_test_for_null() {
         ("s is null", vec![0, 1, 4, 5]),
         ("n is null and w = \"b\" or x = 5", vec![0, 2, 3]),
     ] {
-        let name = Array::delete_cells(&context, URI, &parse(&context, text), Some(20)).unwrap();
+        let name = context
+            .array(URI)
+            .delete_cells(&parse(&context, text), Some(20))
+            .unwrap();
         assert_eq!(coordinates(&context, 20), left, "{text}");
         let location = context.locate(&Uri::parse(URI).unwrap()).unwrap();
         location
@@ -458,18 +504,22 @@ fn deletes_compare_labels_and_test_for_null() {
             .delete(&[location.path.join(&format!("__commits/{name}.del"))])
             .unwrap();
     }
-    let error =
-        Array::delete_cells(&context, URI, &parse(&context, "n is not null"), None).unwrap_err();
+    let error = context
+        .array(URI)
+        .delete_cells(&parse(&context, "n is not null"), None)
+        .unwrap_err();
     assert!(error.to_string().contains("not null"), "{error}");
     let pair = Attribute::new("pair", Datatype::Int8, CellValNum::Fixed(2)).nullable();
     let add = SchemaEvolution {
         add_attributes: vec![pair],
         ..SchemaEvolution::default()
     };
-    Array::evolve(&context, URI, &add, Some(30)).unwrap();
+    context.array(URI).evolve(&add, Some(30)).unwrap();
     let before = files(&context, "__commits");
-    let error =
-        Array::delete_cells(&context, URI, &parse(&context, "pair is null"), None).unwrap_err();
+    let error = context
+        .array(URI)
+        .delete_cells(&parse(&context, "pair is null"), None)
+        .unwrap_err();
     assert!(error.to_string().contains("pair"), "{error}");
     assert_eq!(files(&context, "__commits"), before);
 }
@@ -480,15 +530,21 @@ fn what_cannot_have_deletes_says_so() {
     let dense = ArraySchema::dense()
         .dimension("x", 0i64..=9, 10)
         .attribute("a", Datatype::Int32);
-    Array::create(&context, "mem://dense", dense.build().unwrap()).unwrap();
+    context
+        .array("mem://dense")
+        .create(dense.build().unwrap())
+        .unwrap();
     let all = Condition::compare("a", azulejo::condition::Comparison::Ge, 0i32.to_le_bytes());
-    let error = Array::delete_cells(&context, "mem://dense", &all, None).unwrap_err();
+    let error = context
+        .array("mem://dense")
+        .delete_cells(&all, None)
+        .unwrap_err();
     assert!(error.to_string().contains("dense"), "{error}");
     create(
         &context,
         sparse().version(FormatVersion::new(15, "test").unwrap()),
     );
-    let error = Array::delete_cells(&context, URI, &all, None).unwrap_err();
+    let error = context.array(URI).delete_cells(&all, None).unwrap_err();
     assert!(
         matches!(error, Error::Unsupported(_)) && error.to_string().contains("upgrade"),
         "{error}"
@@ -503,10 +559,10 @@ fn fragments_are_deleted_by_time_or_name() {
         write(&context, i, 1, time);
     }
     let within = FragmentSelection::Within(TimeRange { start: 15, end: 25 });
-    let planned = Array::plan_fragment_deletion(&context, URI, within).unwrap();
+    let planned = context.array(URI).plan_fragment_deletion(within).unwrap();
     assert_eq!(coordinates(&context, 99), [0, 1, 2]);
     assert_eq!(
-        Array::delete_fragments(&context, URI, within).unwrap(),
+        context.array(URI).delete_fragments(within).unwrap(),
         planned
     );
     assert_eq!(planned.deleted.len(), 1);
@@ -520,8 +576,10 @@ fn fragments_are_deleted_by_time_or_name() {
     );
     let mut names = files(&context, "__fragments");
     names.push("__1_1_x_22".to_owned());
-    let error =
-        Array::delete_fragments(&context, URI, FragmentSelection::Named(&names)).unwrap_err();
+    let error = context
+        .array(URI)
+        .delete_fragments(FragmentSelection::Named(&names))
+        .unwrap_err();
     assert!(error.to_string().contains("__1_1_x_22"), "{error}");
     assert_eq!(coordinates(&context, 99), [0, 2]);
     names.pop();
@@ -529,16 +587,21 @@ fn fragments_are_deleted_by_time_or_name() {
         .iter()
         .map(|name| format!("{URI}/__fragments/{name}/"))
         .collect();
-    Array::delete_fragments(&context, URI, FragmentSelection::Named(&wholly)).unwrap();
+    context
+        .array(URI)
+        .delete_fragments(FragmentSelection::Named(&wholly))
+        .unwrap();
     assert_eq!(coordinates(&context, 99), [0i64; 0]);
-    let nothing =
-        Array::delete_fragments(&context, URI, FragmentSelection::Within(TimeRange::ALL)).unwrap();
+    let nothing = context
+        .array(URI)
+        .delete_fragments(FragmentSelection::Within(TimeRange::ALL))
+        .unwrap();
     assert_eq!(nothing, DeletedFragments::default());
 }
 
 #[test]
 fn consolidated_fragments_and_commits_are_deleted_too() {
-    use azulejo::consolidate::{self, FragmentOptions};
+    use azulejo::consolidate::FragmentOptions;
     for commits in [false, true] {
         let context = context();
         create(&context, sparse());
@@ -546,24 +609,22 @@ fn consolidated_fragments_and_commits_are_deleted_too() {
             write(&context, i, 1, time);
         }
         let time = TimeRange { start: 5, end: 25 };
-        consolidate::fragments(
-            &context,
-            URI,
-            &FragmentOptions {
+        context
+            .array(URI)
+            .consolidate(&FragmentOptions {
                 time,
                 ..FragmentOptions::default()
-            },
-        )
-        .unwrap();
+            })
+            .unwrap();
         if commits {
-            consolidate::commits(&context, URI).unwrap();
+            context.array(URI).consolidate_commits().unwrap();
         }
         let part = FragmentSelection::Within(TimeRange::until(15));
-        let planned = Array::plan_fragment_deletion(&context, URI, part).unwrap();
+        let planned = context.array(URI).plan_fragment_deletion(part).unwrap();
         // What was consolidated still holds the cell.
         assert_eq!((planned.deleted.len(), planned.kept_in_part.len()), (1, 1));
         let all = FragmentSelection::Within(TimeRange::until(25));
-        let deleted = Array::delete_fragments(&context, URI, all).unwrap();
+        let deleted = context.array(URI).delete_fragments(all).unwrap();
         assert_eq!((deleted.deleted.len(), deleted.kept_in_part.len()), (3, 0));
         for time in [10, 20, 99] {
             let left: &[i64] = if time == 99 { &[2] } else { &[] };
@@ -583,21 +644,23 @@ fn metadata_changes_are_one_file_a_commit() {
     let context = context();
     create(&context, sparse());
     let value = |n: u8| MetadataValue::new(Datatype::UInt8, [n]);
-    let mut writer = Array::metadata_writer(&context, URI).unwrap().at(10);
+    let mut writer = context.array(URI).change_metadata().unwrap().at(10);
     writer
         .put("a", value(1))
         .unwrap()
         .put("b", value(2))
         .unwrap();
     writer.commit().unwrap();
-    let mut writer = Array::metadata_writer(&context, URI).unwrap().at(20);
+    let mut writer = context.array(URI).change_metadata().unwrap().at(20);
     writer
         .put("a", value(3))
         .unwrap()
         .remove("b")
         .remove("never there");
     writer.commit().unwrap();
-    Array::metadata_writer(&context, URI)
+    context
+        .array(URI)
+        .change_metadata()
         .unwrap()
         .commit()
         .unwrap();
@@ -614,21 +677,33 @@ fn metadata_changes_are_one_file_a_commit() {
         (keys(9).len(), keys(10).len(), keys(20)),
         (0, 2, vec!["a".to_owned()])
     );
-    Array::put_metadata(
-        &context,
-        URI,
-        "z",
-        MetadataValue::new(Datatype::StringUtf8, ""),
-    )
-    .unwrap();
-    Array::delete_metadata(&context, URI, "a").unwrap();
-    let array = Array::open(&context, URI).unwrap();
+    context
+        .array(URI)
+        .change_metadata()
+        .unwrap()
+        .put("z", MetadataValue::new(Datatype::StringUtf8, ""))
+        .unwrap()
+        .commit()
+        .unwrap();
+    context
+        .array(URI)
+        .change_metadata()
+        .unwrap()
+        .remove("a")
+        .commit()
+        .unwrap();
+    let array = context.array(URI).open().unwrap();
     assert_eq!(array.metadata().unwrap().keys().collect::<Vec<_>>(), ["z"]);
     for bad in [
         MetadataValue::new(Datatype::Any, [1]),
         MetadataValue::new(Datatype::Int32, [1, 2, 3]),
     ] {
-        let error = Array::put_metadata(&context, URI, "key", bad).unwrap_err();
+        let error = context
+            .array(URI)
+            .change_metadata()
+            .unwrap()
+            .put("key", bad)
+            .unwrap_err();
         assert!(
             matches!(&error, Error::InvalidArgument(text) if text.contains("key")),
             "{error}"
@@ -663,34 +738,39 @@ fn all_changes_are_encrypted_where_the_array_is() {
         add_enumerations: vec![words],
         ..SchemaEvolution::default()
     };
-    Array::evolve(&context, URI, &add, Some(20)).unwrap();
-    Array::put_metadata(&context, URI, "k", MetadataValue::new(Datatype::Int8, [1])).unwrap();
-    Array::delete_cells(&context, URI, &parse(&context, "a = 1"), Some(30)).unwrap();
+    context.array(URI).evolve(&add, Some(20)).unwrap();
+    context
+        .array(URI)
+        .change_metadata()
+        .unwrap()
+        .put("k", MetadataValue::new(Datatype::Int8, [1]))
+        .unwrap()
+        .commit()
+        .unwrap();
+    context
+        .array(URI)
+        .delete_cells(&parse(&context, "a = 1"), Some(30))
+        .unwrap();
     assert_eq!(coordinates(&context, 99), [0, 2]);
     assert_eq!(
-        Array::open(&context, URI)
-            .unwrap()
-            .metadata()
-            .unwrap()
-            .len(),
+        context.array(URI).open().unwrap().metadata().unwrap().len(),
         1
     );
     assert_eq!(at(&context, 99).enumeration("words").unwrap().len(), 1);
     // Without the key nothing is written in the clear.
     let open = with(None);
     let before = files(&context, "__meta").len() + files(&context, "__commits").len();
-    let value = MetadataValue::new(Datatype::Int8, [1]);
     assert!(matches!(
-        Array::put_metadata(&open, URI, "k", value),
+        open.array(URI).change_metadata(),
         Err(Error::Encryption { .. })
     ));
     assert!(matches!(
-        Array::evolve(&open, URI, &add, None),
+        open.array(URI).evolve(&add, None),
         Err(Error::Encryption { .. })
     ));
     let all = Condition::compare("a", azulejo::condition::Comparison::Ge, 0i32.to_le_bytes());
     assert!(matches!(
-        Array::delete_cells(&open, URI, &all, None),
+        open.array(URI).delete_cells(&all, None),
         Err(Error::Encryption { .. })
     ));
     assert_eq!(

@@ -2,13 +2,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use azulejo::column::{ColumnBuffers, ColumnSet};
-use azulejo::consolidate;
 use azulejo::format::schema::ArraySchema;
 use azulejo::format::{Datatype, NdRectangle, Range};
-use azulejo::read::{ReadOptions, Reader};
+use azulejo::read::ReadOptions;
 use azulejo::space::DimSelection;
 use azulejo::storage::{IoCounts, IoOp, ObjectStorage, Uri};
-use azulejo::write::{WriteOptions, Writer};
+use azulejo::write::WriteOptions;
 use azulejo::{Array, Config, Context, Subarray};
 use std::sync::Arc;
 
@@ -59,7 +58,7 @@ impl Cloud {
             .attribute("b", Datatype::Float64)
             .build()
             .unwrap();
-        Array::create(&context, URI, schema).unwrap();
+        context.array(URI).create(schema).unwrap();
         let cloud = Self { context, storage };
         (0..fragments).for_each(|i| cloud.append(i));
         cloud
@@ -70,7 +69,7 @@ impl Cloud {
             ranges: vec![Range::of(place * STEP, place * STEP + STEP - 1)],
         };
         let options = WriteOptions::new().subarray(box_);
-        let mut writer = Writer::open(&self.context, URI, options).unwrap();
+        let mut writer = self.context.array(URI).writer(options).unwrap();
         let a = ColumnBuffers::of_values("a", vec![place; STEP as usize]);
         let b = ColumnBuffers::of_values("b", vec![f64::from(place); STEP as usize]);
         writer.write(&ColumnSet::of([a, b]).unwrap()).unwrap();
@@ -85,18 +84,14 @@ impl Cloud {
     }
 
     fn open(&self) -> Array {
-        Array::open(&self.context, URI).unwrap()
+        self.context.array(URI).open().unwrap()
     }
 }
 
 fn cells(array: &Array, first: i32, last: i32) -> usize {
     let range = DimSelection::Ranges(vec![Range::of(first, last)]);
     let options = ReadOptions::new().subarray(Subarray::Box(vec![range]));
-    Reader::new(array, options)
-        .unwrap()
-        .read_all()
-        .unwrap()
-        .cell_num as usize
+    array.read(options).unwrap().read_all().unwrap().cell_num as usize
 }
 
 #[test]
@@ -190,7 +185,7 @@ fn with_2000_fragments_nothing_is_read_twice() {
 fn a_tree_of_folders_is_one_listing() {
     let cloud = Cloud::new(20);
     let copy = "s3://bucket/some/copy";
-    let ((), cost) = cloud.cost(|| azulejo::object::copy(&cloud.context, URI, copy).unwrap());
+    let ((), cost) = cloud.cost(|| cloud.context.object(URI).copy_to(copy).unwrap());
     let files = 1 + 20 * 4;
     assert_eq!(
         cost,
@@ -198,18 +193,22 @@ fn a_tree_of_folders_is_one_listing() {
         "what lies there, all of it, and whether the target is free"
     );
     assert_eq!(
-        Array::open(&cloud.context, copy).unwrap().fragments().len(),
+        cloud.context.array(copy).open().unwrap().fragments().len(),
         20
     );
-    let (_, cost) = cloud.cost(|| azulejo::manifest::write(&cloud.context, URI).unwrap());
+    let (_, cost) = cloud.cost(|| cloud.context.object(URI).write_manifests().unwrap());
     assert!(cost[0] <= 3, "{cost:?}");
 }
 
 #[test]
 fn consolidated_metadata_is_one_request_for_2000_fragments() {
     let cloud = Cloud::new(2_000);
-    consolidate::fragment_metadata(&cloud.context, URI).unwrap();
-    consolidate::commits(&cloud.context, URI).unwrap();
+    cloud
+        .context
+        .array(URI)
+        .consolidate_fragment_metadata()
+        .unwrap();
+    cloud.context.array(URI).consolidate_commits().unwrap();
     let (array, cost) = cloud.cost(|| cloud.open());
     assert_eq!(array.fragments().len(), 2_000);
     assert_eq!(

@@ -5,14 +5,14 @@
 //! nothing unless a variable of the environment gives it a task.
 
 use azulejo::column::{ColumnBuffers, ColumnSet};
-use azulejo::consolidate::{self, Choice, FragmentOptions, Mode, VacuumOptions};
+use azulejo::consolidate::{Choice, FragmentOptions, Mode, VacuumOptions};
 use azulejo::format::datatype::Datatype;
 use azulejo::format::metadata::MetadataValue;
 use azulejo::format::{ArraySchema, Range};
 use azulejo::read::ReadOptions;
 use azulejo::space::Subarray;
-use azulejo::write::{WriteOptions, Writer};
-use azulejo::{Array, Config, Context, Reader};
+use azulejo::write::WriteOptions;
+use azulejo::{Config, Context};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -47,7 +47,7 @@ fn create(uri: &str, duplicates: bool) -> Outcome {
         .allows_duplicates(duplicates)
         .capacity(50)
         .build()?;
-    Array::create(&context()?, uri, schema)?;
+    context()?.array(uri).create(schema)?;
     Ok(())
 }
 
@@ -65,7 +65,7 @@ fn write(context: &Context, uri: &str, cells: std::ops::Range<i64>) -> Outcome {
         ColumnBuffers::of_values("a", a),
         s,
     ])?;
-    let mut writer = Writer::open(context, uri, WriteOptions::new())?;
+    let mut writer = context.array(uri).writer(WriteOptions::new())?;
     writer.write(&cells)?;
     writer.finish()?;
     Ok(())
@@ -73,9 +73,11 @@ fn write(context: &Context, uri: &str, cells: std::ops::Range<i64>) -> Outcome {
 
 /// The coordinates there are within a range, ascending; every other field is checked.
 fn read(context: &Context, uri: &str, range: std::ops::Range<i64>) -> Outcome<Vec<i64>> {
-    let array = Array::open(context, uri)?;
+    let array = context.array(uri).open()?;
     let subarray = Subarray::ranges([Range::of(range.start, range.end - 1)]);
-    let cells = Reader::new(&array, ReadOptions::new().subarray(subarray))?.read_all()?;
+    let cells = array
+        .read(ReadOptions::new().subarray(subarray))?
+        .read_all()?;
     let column = |name: &str| {
         cells
             .column(name)
@@ -123,22 +125,18 @@ fn merge(context: &Context, uri: &str) -> Outcome {
         max_fragments: 12,
         ..Choice::default()
     };
-    consolidate::fragments(
-        context,
-        uri,
-        &FragmentOptions {
-            choice,
-            ..FragmentOptions::default()
-        },
-    )?;
+    context.array(uri).consolidate(&FragmentOptions {
+        choice,
+        ..FragmentOptions::default()
+    })?;
     Ok(())
 }
 
 fn maintain(context: &Context, uri: &str, round: usize) -> Outcome {
     match round % 4 {
         0 | 2 => merge(context, uri)?,
-        1 => drop(consolidate::commits(context, uri)?),
-        _ => drop(consolidate::fragment_metadata(context, uri)?),
+        1 => drop(context.array(uri).consolidate_commits()?),
+        _ => drop(context.array(uri).consolidate_fragment_metadata()?),
     }
     Ok(())
 }
@@ -221,7 +219,7 @@ fn vacuum_all(context: &Context, uri: &str) -> Outcome {
         Mode::FragmentMetadata,
         Mode::ArrayMetadata,
     ] {
-        consolidate::vacuum(context, uri, mode, VacuumOptions::default())?;
+        context.array(uri).vacuum(mode, VacuumOptions::default())?;
     }
     Ok(())
 }
@@ -269,7 +267,7 @@ fn readers_see_whole_writes_and_never_fewer() -> Outcome {
     let schema = schema
         .attribute("a", Datatype::Int64)
         .var_attribute("s", Datatype::StringUtf8);
-    Array::create(&context, uri, schema.build()?)?;
+    context.array(uri).create(schema.build()?)?;
     const WRITES: i64 = 8;
     let all: Vec<i64> = (0..6 * WRITES * BATCH).collect();
     std::thread::scope(|scope| -> Outcome {
@@ -359,20 +357,22 @@ fn endless(uri: &str, first_batch: i64) -> Outcome {
         batch += 1;
         match batch % 6 {
             0 => merge(&context, uri)?,
-            1 => Array::put_metadata(
-                &context,
-                uri,
-                "batch",
-                MetadataValue::new(Datatype::Int64, batch.to_le_bytes()),
-            )?,
-            2 => drop(consolidate::commits(&context, uri)?),
-            3 => drop(consolidate::fragment_metadata(&context, uri)?),
+            1 => context
+                .array(uri)
+                .change_metadata()?
+                .put(
+                    "batch",
+                    MetadataValue::new(Datatype::Int64, batch.to_le_bytes()),
+                )?
+                .commit()?,
+            2 => drop(context.array(uri).consolidate_commits()?),
+            3 => drop(context.array(uri).consolidate_fragment_metadata()?),
             4 => vacuum_all(&context, uri)?,
-            _ => drop(consolidate::array_metadata(
-                &context,
-                uri,
-                azulejo::TimeRange::ALL,
-            )?),
+            _ => drop(
+                context
+                    .array(uri)
+                    .consolidate_metadata(azulejo::TimeRange::ALL)?,
+            ),
         }
     }
 }

@@ -43,7 +43,7 @@ fn conditions_and_aggregates_agree_with_all_cells() {
             key,
             Arc::clone(&memory) as Arc<dyn Storage>,
         );
-        let Ok(array) = Array::open(&context, &format!("mem://{name}")) else {
+        let Ok(array) = context.array(&format!("mem://{name}")).open() else {
             continue;
         };
         match one_array(&array) {
@@ -95,7 +95,7 @@ fn one_array(array: &Array) -> Result<(usize, usize), String> {
     if dense && cells.is_none_or(|n| n > MAX_CELLS as u128) {
         return Ok((0, 0));
     }
-    let read = |options: ReadOptions| Reader::new(array, options).and_then(Reader::read_all);
+    let read = |options: ReadOptions| array.read(options).and_then(Reader::read_all);
     let all = read(options.clone()).map_err(text)?;
     if all.cell_num == 0 || all.cell_num > MAX_CELLS {
         return Ok((0, 0));
@@ -162,7 +162,7 @@ fn into_alike(array: &Array, options: ReadOptions, found: &ColumnSet) -> azulejo
     if names.is_empty() {
         return Ok(());
     }
-    let mut reader = Reader::new(array, options.fields(names))?;
+    let mut reader = array.read(options.fields(names))?;
     let room = found.cell_num / 3 + 1;
     let (mut done, mut complete) = (0, false);
     while !complete {

@@ -5,9 +5,9 @@
 mod allocator;
 mod support;
 
-use azulejo::read::{ReadOptions, Reader};
+use azulejo::read::ReadOptions;
 use azulejo::storage::{MemoryStorage, Storage, StorePath};
-use azulejo::{Array, Config, Context};
+use azulejo::{Config, Context};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -50,12 +50,12 @@ fn attempt_once(context: &Context, what: &dyn Fn() -> String) -> bool {
     let before = allocator::reset();
     let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(
         || -> azulejo::Result<usize> {
-            let array = Array::open(context, "mem://a")?;
+            let array = context.array("mem://a").open()?;
             array.metadata()?;
             array.non_empty_domain()?;
             let mut cells = 0;
             // A damaged domain can be huge: a few batches suffice.
-            for batch in Reader::new(&array, ReadOptions::new())?.take(4) {
+            for batch in array.read(ReadOptions::new())?.take(4) {
                 cells += batch?.cell_num;
             }
             Ok(cells)

@@ -8,8 +8,8 @@ use azulejo::format::ArraySchema;
 use azulejo::format::datatype::Datatype;
 use azulejo::read::ReadOptions;
 use azulejo::storage::{LocalStorage, MemoryStorage, Storage, StorePath};
-use azulejo::write::{WriteOptions, Writer};
-use azulejo::{Array, Config, Context};
+use azulejo::write::WriteOptions;
+use azulejo::{Config, Context};
 use std::sync::Arc;
 use support::failing::{FailingStorage, Failure};
 
@@ -62,15 +62,17 @@ fn schema(dense: bool) -> ArraySchema {
 }
 
 fn write(context: &Context, columns: &ColumnSet) -> azulejo::Result<()> {
-    let mut writer = Writer::open(context, URI, WriteOptions::new())?;
+    let mut writer = context.array(URI).writer(WriteOptions::new())?;
     writer.write(columns)?;
     writer.finish()?;
     Ok(())
 }
 
 fn read(memory: &Arc<MemoryStorage>) -> ColumnSet {
-    let array =
-        Array::open(&context(Arc::clone(memory) as Arc<dyn Storage>), URI).expect("it opens");
+    let array = context(Arc::clone(memory) as Arc<dyn Storage>)
+        .array(URI)
+        .open()
+        .expect("it opens");
     array
         .read(ReadOptions::new())
         .and_then(azulejo::Reader::read_all)
@@ -81,7 +83,10 @@ fn read(memory: &Arc<MemoryStorage>) -> ColumnSet {
 fn array(dense: bool) -> Arc<MemoryStorage> {
     let memory = Arc::new(MemoryStorage::new());
     let context = context(Arc::clone(&memory) as Arc<dyn Storage>);
-    Array::create(&context, URI, schema(dense)).expect("it is made");
+    context
+        .array(URI)
+        .create(schema(dense))
+        .expect("it is made");
     write(&context, &cells(0, 100, dense)).expect("it is written");
     memory
 }

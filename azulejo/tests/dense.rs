@@ -180,7 +180,7 @@ fn each_case(mut check: impl FnMut(&str, &Case, &mut Dice)) {
             key,
             Arc::clone(&memory) as Arc<dyn Storage>,
         );
-        let Ok(array) = Array::open(&context, &format!("mem://{name}")) else {
+        let Ok(array) = context.array(&format!("mem://{name}")).open() else {
             continue;
         };
         let Some(case) = Case::open(array) else {
@@ -192,7 +192,10 @@ fn each_case(mut check: impl FnMut(&str, &Case, &mut Dice)) {
     let sparse_in_dense = pack::unpack(include_bytes!("fixtures/sparse_in_dense.tar.zst"));
     let context = pack::context(Config::default(), None, pack::memory(&sparse_in_dense, ""));
     for name in ["over", "only", "under", "cube"] {
-        let array = Array::open(&context, &format!("mem://{name}")).expect("opens");
+        let array = context
+            .array(&format!("mem://{name}"))
+            .open()
+            .expect("opens");
         let case = Case::open(array).expect("a small array");
         check(name, &case, &mut Dice(seen + 0x5eed));
         seen += 1;

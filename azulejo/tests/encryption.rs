@@ -10,19 +10,18 @@
 mod support;
 
 use azulejo::array::FragmentSelection;
-use azulejo::check::{CheckOptions, Severity, check};
+use azulejo::check::{CheckOptions, Severity};
 use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::condition::{Comparison, Condition};
-use azulejo::consolidate::{self, FragmentOptions, Mode, VacuumOptions};
+use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
 use azulejo::format::filter::EncryptionKey;
 use azulejo::format::metadata::MetadataValue;
 use azulejo::format::schema::{Attribute, DataOrder, Enumeration, SchemaEvolution};
 use azulejo::format::{ArraySchema, CellValNum, Datatype, FormatVersion};
-use azulejo::fragment_info::FragmentInfo;
 use azulejo::read::ReadOptions;
 use azulejo::storage::{LocalStorage, MemoryStorage, ReadRange, ReadRequest, Storage, StorePath};
-use azulejo::write::{WriteLayout, WriteOptions, Writer};
-use azulejo::{Array, Config, Context, Error, Result, TimeRange, object};
+use azulejo::write::{WriteLayout, WriteOptions};
+use azulejo::{Config, Context, Error, Result, TimeRange};
 use std::sync::Arc;
 
 const URI: &str = "mem://array";
@@ -93,9 +92,7 @@ fn create(context: &Context) -> Result<()> {
         .attribute_with(Attribute::new("e", Datatype::UInt8, CellValNum::ONE).enumerated("words"))
         .capacity(16);
     // As old as evolution and deletes go, so that there is something to upgrade.
-    Array::create(
-        context,
-        URI,
+    context.array(URI).create(
         new.version(FormatVersion::new(21, "test").unwrap())
             .build()
             .unwrap(),
@@ -103,7 +100,9 @@ fn create(context: &Context) -> Result<()> {
 }
 
 fn write(context: &Context, first: i64, layout: WriteLayout, more: bool) -> Result<()> {
-    let mut writer = Writer::open(context, URI, WriteOptions::new().layout(layout))?;
+    let mut writer = context
+        .array(URI)
+        .writer(WriteOptions::new().layout(layout))?;
     shows_no_key(&format!("{writer:?}"));
     let cells = columns(first, more);
     if layout == WriteLayout::Global {
@@ -123,22 +122,24 @@ type Step = (&'static str, fn(&Context) -> Result<()>);
 const STEPS: &[Step] = &[
     ("write", |c| write(c, 0, WriteLayout::Unordered, false)),
     ("stream", |c| write(c, 100, WriteLayout::Global, false)),
-    ("upgrade", |c| Array::upgrade(c, URI, None).map(drop)),
+    ("upgrade", |c| c.array(URI).upgrade(None).map(drop)),
     ("metadata", |c| {
-        Array::put_metadata(
-            c,
-            URI,
-            "key",
-            MetadataValue::new(Datatype::StringUtf8, SECRET.as_bytes()),
-        )
+        c.array(URI)
+            .change_metadata()?
+            .put(
+                "key",
+                MetadataValue::new(Datatype::StringUtf8, SECRET.as_bytes()),
+            )?
+            .commit()
     }),
     ("more metadata", |c| {
-        Array::put_metadata(
-            c,
-            URI,
-            "other",
-            MetadataValue::new(Datatype::StringUtf8, SECRET.as_bytes()),
-        )
+        c.array(URI)
+            .change_metadata()?
+            .put(
+                "other",
+                MetadataValue::new(Datatype::StringUtf8, SECRET.as_bytes()),
+            )?
+            .commit()
     }),
     ("evolution", |c| {
         let evolution = SchemaEvolution {
@@ -146,29 +147,29 @@ const STEPS: &[Step] = &[
             add_attributes: vec![Attribute::new("n", Datatype::StringUtf8, CellValNum::Var)],
             ..SchemaEvolution::default()
         };
-        Array::evolve(c, URI, &evolution, None)
+        c.array(URI).evolve(&evolution, None)
     }),
     ("write again", |c| {
         write(c, 200, WriteLayout::Unordered, true)
     }),
     ("delete cells", |c| {
         let condition = Condition::compare("s", Comparison::Eq, format!("{SECRET} 7").into_bytes());
-        Array::delete_cells(c, URI, &condition, None).map(drop)
+        c.array(URI).delete_cells(&condition, None).map(drop)
     }),
     ("write the last time", |c| {
         write(c, 300, WriteLayout::Global, true)
     }),
     ("consolidate commits", |c| {
-        consolidate::commits(c, URI).map(drop)
+        c.array(URI).consolidate_commits().map(drop)
     }),
     ("consolidate footers", |c| {
-        consolidate::fragment_metadata(c, URI).map(drop)
+        c.array(URI).consolidate_fragment_metadata().map(drop)
     }),
     ("consolidate metadata", |c| {
-        consolidate::array_metadata(c, URI, TimeRange::ALL).map(drop)
+        c.array(URI).consolidate_metadata(TimeRange::ALL).map(drop)
     }),
     ("delete fragments", |c| {
-        let array = Array::open(c, URI)?;
+        let array = c.array(URI).open()?;
         let last: Vec<String> = array
             .fragments()
             .iter()
@@ -176,10 +177,12 @@ const STEPS: &[Step] = &[
             .take(1)
             .map(|f| f.name().to_owned())
             .collect();
-        Array::delete_fragments(c, URI, FragmentSelection::Named(&last)).map(drop)
+        c.array(URI)
+            .delete_fragments(FragmentSelection::Named(&last))
+            .map(drop)
     }),
     ("consolidate", |c| {
-        let rounds = consolidate::fragments(c, URI, &FragmentOptions::default())?;
+        let rounds = c.array(URI).consolidate(&FragmentOptions::default())?;
         assert_eq!(rounds.len(), 1);
         Ok(())
     }),
@@ -191,10 +194,12 @@ const STEPS: &[Step] = &[
             Mode::ArrayMetadata,
         ];
         modes.into_iter().try_for_each(|mode| {
-            consolidate::vacuum(c, URI, mode, VacuumOptions::default()).map(drop)
+            c.array(URI)
+                .vacuum(mode, VacuumOptions::default())
+                .map(drop)
         })
     }),
-    ("copy", |c| object::copy(c, URI, "mem://copy")),
+    ("copy", |c| c.object(URI).copy_to("mem://copy")),
 ];
 
 /// Steps that read nothing which is encrypted.
@@ -222,10 +227,10 @@ fn files(memory: &MemoryStorage) -> Vec<(StorePath, Vec<u8>)> {
 }
 
 fn look(context: &Context) -> Result<(ColumnSet, usize)> {
-    let array = Array::open(context, URI)?;
+    let array = context.array(URI).open()?;
     shows_no_key(&format!(
         "{context:?} {array:?} {:?}",
-        FragmentInfo::of(&array)
+        array.fragment_info()
     ));
     array.enumerations()?;
     Ok((
@@ -261,19 +266,20 @@ fn every_way_that_writes() {
                 other => panic!("{name} with the key {:?}: {other:?}", key.is_some()),
             }
             assert!(files(&memory) == before, "{name}: something has changed");
-            let error = check(&others, URI, CheckOptions::default()).unwrap_err();
+            let error = others
+                .array(URI)
+                .check(CheckOptions::default())
+                .unwrap_err();
             assert!(matches!(error, Error::Encryption { .. }), "{error:?}");
         }
         step(&right).unwrap_or_else(|error| panic!("{name}: {error}"));
-        let report = check(
-            &right,
-            URI,
-            CheckOptions {
+        let report = right
+            .array(URI)
+            .check(CheckOptions {
                 deep: true,
                 ..CheckOptions::default()
-            },
-        )
-        .unwrap();
+            })
+            .unwrap();
         assert!(
             report.worst() <= Some(Severity::Note),
             "{name}: {:?}",
@@ -289,7 +295,9 @@ fn every_way_that_writes() {
     let (cells, metadata) = look(&right).unwrap();
     // Three writes of 50 each are left, without one cell each.
     assert_eq!((cells.cell_num, metadata), (3 * 49, 2));
-    let copy = Array::open(&right, "mem://copy")
+    let copy = right
+        .array("mem://copy")
+        .open()
         .unwrap()
         .read(ReadOptions::new())
         .unwrap()
@@ -309,11 +317,14 @@ fn labels_are_encrypted_with_their_array() {
         .label(0, "name", DataOrder::Increasing, Datatype::Float64)
         .build()
         .unwrap();
-    Array::create(&right, URI, new).unwrap();
-    let array = Array::open(&right, URI).unwrap();
+    right.array(URI).create(new).unwrap();
+    let array = right.array(URI).open().unwrap();
     let label = array.open_label("name").unwrap();
     let uri = label.uri().to_string();
-    let refused = Array::open(&context(&memory, Some(WRONG)), &uri).unwrap_err();
+    let refused = context(&memory, Some(WRONG))
+        .array(&uri)
+        .open()
+        .unwrap_err();
     assert!(matches!(refused, Error::Encryption { .. }), "{refused:?}");
 }
 

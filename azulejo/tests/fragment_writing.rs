@@ -45,7 +45,10 @@ fn every_array(mut visit: impl FnMut(&str, &Array, &Value, Option<Vec<Cells>>)) 
             .map(|bytes| cells::decode(bytes));
         visit(
             name,
-            &Array::open(&context, &format!("mem://{name}")).expect("it opens"),
+            &context
+                .array(&format!("mem://{name}"))
+                .open()
+                .expect("it opens"),
             &json,
             want,
         );
@@ -123,7 +126,7 @@ fn copied_fragments_have_the_references_metadata_files_and_cells() {
         if let Err(text) = check::object(array.context(), &uri, json, want) {
             failures.push(format!("{name}: {text:.300}"));
         }
-        let copy = match Array::open(array.context(), &uri) {
+        let copy = match array.context().array(&uri).open() {
             Ok(copy) => copy,
             Err(e) => return failures.push(format!("{name}: {e}")),
         };

@@ -5,11 +5,11 @@ use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::format::condition::{Comparison, Condition};
 use azulejo::format::schema::ArraySchema;
 use azulejo::format::{Datatype, Range};
-use azulejo::read::{ReadOptions, Reader};
+use azulejo::read::ReadOptions;
 use azulejo::space::DimSelection;
 use azulejo::storage::{LocalStorage, MemoryStorage, RequestLog, RequestLogStorage};
-use azulejo::write::{WriteOptions, Writer};
-use azulejo::{Array, Config, Context, Subarray};
+use azulejo::write::WriteOptions;
+use azulejo::{Config, Context, Subarray};
 use std::sync::Arc;
 
 /// Cells along each dimension of a dense array's tile: 1 MiB of 4-byte cells, in 16 chunks.
@@ -57,7 +57,11 @@ impl Logged {
     }
 
     fn write(&self, columns: impl IntoIterator<Item = ColumnBuffers>) {
-        let mut writer = Writer::open(&self.context, &self.uri, WriteOptions::new()).unwrap();
+        let mut writer = self
+            .context
+            .array(&self.uri)
+            .writer(WriteOptions::new())
+            .unwrap();
         writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
         writer.finish().unwrap();
     }
@@ -71,13 +75,10 @@ impl Logged {
             let _ = self.log.take();
             counts
         };
-        let array = Array::open(&self.context, &self.uri).unwrap();
+        let array = self.context.array(&self.uri).open().unwrap();
         let opened = taken();
         let read = || {
-            let cells = Reader::new(&array, options.clone())
-                .unwrap()
-                .read_all()
-                .unwrap();
+            let cells = array.read(options.clone()).unwrap().read_all().unwrap();
             assert!(cells.cell_num > 0);
             taken()
         };
@@ -94,7 +95,7 @@ fn dense() -> Logged {
         .attribute("b", Datatype::Int32)
         .build()
         .unwrap();
-    Array::create(&logged.context, &logged.uri, schema).unwrap();
+    logged.context.array(&logged.uri).create(schema).unwrap();
     let cells = || (0..4 * TILE * TILE).collect::<Vec<i32>>();
     logged.write([
         ColumnBuffers::of_values("a", cells()),
@@ -159,11 +160,8 @@ fn tiles_that_cannot_meet_a_condition_are_not_read() {
     let logged = dense();
     let below = Condition::compare("a", Comparison::Lt, 100i32.to_le_bytes());
     let options = ReadOptions::new().fields(["b"]).condition(below);
-    let array = Array::open(&logged.context, &logged.uri).unwrap();
-    let cells = Reader::new(&array, options.clone())
-        .unwrap()
-        .read_all()
-        .unwrap();
+    let array = logged.context.array(&logged.uri).open().unwrap();
+    let cells = array.read(options.clone()).unwrap().read_all().unwrap();
     let b = cells.columns[0].values::<i32>().unwrap();
     assert_eq!(b.len(), 4 * (TILE * TILE) as usize);
     assert!(
@@ -189,7 +187,7 @@ fn sparse(config: Config) -> Logged {
         .capacity(1_000)
         .build()
         .unwrap();
-    Array::create(&logged.context, &logged.uri, schema).unwrap();
+    logged.context.array(&logged.uri).create(schema).unwrap();
     let cells: Vec<i64> = (0..100_000).map(|i| i * 10).collect();
     logged.write([
         ColumnBuffers::of_values("y", cells.iter().map(|c| c / 1_000).collect::<Vec<i64>>()),

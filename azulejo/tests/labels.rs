@@ -9,14 +9,14 @@ use azulejo::format::schema::{DataOrder, DimensionLabel};
 use azulejo::format::tile::GenericTile;
 use azulejo::format::{ArraySchema, NdRectangle, Range};
 use azulejo::storage::Uri;
-use azulejo::write::{WriteOptions, Writer};
+use azulejo::write::WriteOptions;
 use azulejo::{Array, Config, Context, Error};
 
 /// The label of each coordinate from 0.
 const HEIGHTS: [f64; 10] = [3.5, 1.0, 7.25, 1.0, 1.5, -2.0, 9.0, 8.0, 3.5, 3.0];
 
 fn write(context: &Context, uri: &str, cells: impl IntoIterator<Item = ColumnBuffers>) {
-    let mut writer = Writer::open(context, uri, WriteOptions::new()).unwrap();
+    let mut writer = context.array(uri).writer(WriteOptions::new()).unwrap();
     writer.write(&ColumnSet::of(cells).unwrap()).unwrap();
     writer.finish().unwrap();
 }
@@ -45,7 +45,10 @@ fn labelled(sparse: bool) -> (Context, Array) {
         .attribute("h", Datatype::Float64)
         .build()
         .unwrap();
-    Array::create(&context, "mem://elsewhere/heights", heights).unwrap();
+    context
+        .array("mem://elsewhere/heights")
+        .create(heights)
+        .unwrap();
     let labels = ColumnBuffers::of_values("h", HEIGHTS.to_vec());
     let coordinates = sparse.then(|| ColumnBuffers::of_values("i", (0i32..10).collect()));
     write(
@@ -72,7 +75,7 @@ fn labelled(sparse: bool) -> (Context, Array) {
         external: true,
     });
     put(&context, "mem://main", &schema);
-    let array = Array::open(&context, "mem://main").unwrap();
+    let array = context.array("mem://main").open().unwrap();
     (context, array)
 }
 
@@ -146,16 +149,16 @@ fn what_cannot_be_found_is_said() {
     ));
 
     // The other array is gone, or another one has taken its place.
-    Array::create(
-        &context,
-        "mem://elsewhere/others",
-        ArraySchema::dense()
-            .dimension("i", 0i32..=9, 4)
-            .attribute("h", Datatype::Int32)
-            .build()
-            .unwrap(),
-    )
-    .unwrap();
+    context
+        .array("mem://elsewhere/others")
+        .create(
+            ArraySchema::dense()
+                .dimension("i", 0i32..=9, 4)
+                .attribute("h", Datatype::Int32)
+                .build()
+                .unwrap(),
+        )
+        .unwrap();
     for (uri, gone) in [
         ("mem://elsewhere/nowhere", true),
         ("mem://elsewhere/others", false),
@@ -164,7 +167,9 @@ fn what_cannot_be_found_is_said() {
         schema.dimension_labels[0].uri = uri.into();
         let main = format!("mem://main-{gone}");
         put(&context, &main, &schema);
-        let error = Array::open(&context, &main)
+        let error = context
+            .array(&main)
+            .open()
             .unwrap()
             .label("height")
             .unwrap_err();
@@ -184,7 +189,10 @@ fn two_labels() -> Context {
         .attribute("v", Datatype::Int32)
         .label(0, "height", DataOrder::Increasing, Datatype::Float64)
         .label(1, "depth", DataOrder::Decreasing, Datatype::Int64);
-    Array::create(&context, "mem://two", schema.build().unwrap()).unwrap();
+    context
+        .array("mem://two")
+        .create(schema.build().unwrap())
+        .unwrap();
     context
 }
 
@@ -211,14 +219,16 @@ fn labels_are_written_with_their_cells() {
     };
     let depths = || ColumnBuffers::of_values("depth", vec![40i64, 30, 20, 10]);
     let write = |rows: NdRectangle, cells: ColumnSet, labels: &[ColumnBuffers]| {
-        let mut writer =
-            Writer::open(&context, "mem://two", WriteOptions::new().subarray(rows)).unwrap();
+        let mut writer = context
+            .array("mem://two")
+            .writer(WriteOptions::new().subarray(rows))
+            .unwrap();
         writer
             .write_labelled(&cells, labels)
             .and_then(|()| writer.finish())
     };
     let fragments = || {
-        let array = Array::open(&context, "mem://two").unwrap();
+        let array = context.array("mem://two").open().unwrap();
         let of = |name: &str| array.open_label(name).unwrap().fragments().len();
         [array.fragments().len(), of("height"), of("depth")]
     };
@@ -263,7 +273,7 @@ fn labels_are_written_with_their_cells() {
     write(rows(0, 4), cells(5), &[depths(), heights(0, 5)]).unwrap();
     write(rows(5, 9), cells(5), &[heights(5, 5)]).unwrap();
     assert_eq!(fragments(), [2, 2, 1]);
-    let array = Array::open(&context, "mem://two").unwrap();
+    let array = context.array("mem://two").open().unwrap();
     assert_eq!(
         array
             .label_ranges("height", &[Range::of(1.0f64, 3.2)])

@@ -7,10 +7,10 @@ use azulejo::column::{ColumnBuffers, ColumnMut, ColumnSet};
 use azulejo::format::filter::{Filter, Pipeline};
 use azulejo::format::schema::{ArraySchema, Attribute};
 use azulejo::format::{CellValNum, Datatype, NdRectangle, Range};
-use azulejo::read::{ReadOptions, Reader};
+use azulejo::read::ReadOptions;
 use azulejo::space::{DimSelection, Layout, Subarray};
-use azulejo::write::{WriteOptions, Writer};
-use azulejo::{Array, Config, Context, Error};
+use azulejo::write::WriteOptions;
+use azulejo::{Config, Context, Error};
 use std::path::{Path, PathBuf};
 
 fn context() -> Context {
@@ -28,7 +28,10 @@ fn create(uri: &Path, side: i64, tile: i64, filters: &[Filter]) {
         .attribute_with(Attribute::new("v", Datatype::Int32, CellValNum::ONE).filters(pipeline))
         .build()
         .unwrap();
-    Array::create(&context(), uri.to_str().unwrap(), schema).unwrap();
+    context()
+        .array(uri.to_str().unwrap())
+        .create(schema)
+        .unwrap();
 }
 
 fn write(uri: &Path, rows: Range, columns: Range, cells: Vec<i32>) {
@@ -36,7 +39,10 @@ fn write(uri: &Path, rows: Range, columns: Range, cells: Vec<i32>) {
     let options = WriteOptions::new().subarray(NdRectangle {
         ranges: vec![rows, columns],
     });
-    let mut writer = Writer::open(&context(), uri.to_str().unwrap(), options).unwrap();
+    let mut writer = context()
+        .array(uri.to_str().unwrap())
+        .writer(options)
+        .unwrap();
     writer.write(&set).unwrap();
     writer.finish().unwrap();
 }
@@ -87,7 +93,7 @@ fn any_window_of_overlapping_fragments_is_what_was_written() {
         let along = |start: usize, len: usize| Range::of(start as i64, (start + len) as i64 - 1);
         write(&uri, along(top, height), along(left, width), patch);
 
-        let array = Array::open(&context(), uri.to_str().unwrap()).unwrap();
+        let array = context().array(uri.to_str().unwrap()).open().unwrap();
         let mut seed = 7usize;
         let mut below = |n: usize| {
             seed = seed
@@ -123,7 +129,7 @@ fn any_window_of_overlapping_fragments_is_what_was_written() {
                 .subarray(Subarray::Box(selections))
                 .layout(layout);
             let mut out = vec![0xee; want.len() * 4];
-            let mut reader = Reader::new(&array, options).unwrap();
+            let mut reader = array.read(options).unwrap();
             let mut columns = [ColumnMut {
                 data: &mut out,
                 offsets: None,
@@ -144,11 +150,11 @@ fn results_larger_than_any_cache_are_what_was_written() {
     let cells: Vec<i32> = (0..(SIDE * SIDE) as i32).collect();
     let all = Range::of(0i64, SIDE as i64 - 1);
     write(&uri, all.clone(), all, cells.clone());
-    let array = Array::open(&context(), uri.to_str().unwrap()).unwrap();
+    let array = context().array(uri.to_str().unwrap()).open().unwrap();
     // The caller's memory may begin anywhere.
     for shift in [0, 4, 1] {
         let mut out = vec![0xee; SIDE * SIDE * 4 + shift];
-        let mut reader = Reader::new(&array, ReadOptions::new()).unwrap();
+        let mut reader = array.read(ReadOptions::new()).unwrap();
         let mut columns = [ColumnMut {
             data: &mut out[shift..],
             offsets: None,
@@ -170,14 +176,14 @@ fn raw_tiles_that_end_early_or_lie_are_errors() {
     let [file] = data_files(&uri).try_into().unwrap();
     let whole = std::fs::read(&file).unwrap();
     let read = || -> Result<Vec<u8>, Error> {
-        let array = Array::open(&context(), uri.to_str().unwrap())?;
+        let array = context().array(uri.to_str().unwrap()).open()?;
         let mut out = vec![0xee; SIDE * SIDE * 4];
         let mut columns = [ColumnMut {
             data: &mut out,
             offsets: None,
             validity: None,
         }];
-        Reader::new(&array, ReadOptions::new())?.read_into(&mut columns)?;
+        array.read(ReadOptions::new())?.read_into(&mut columns)?;
         Ok(out)
     };
     let good = read().unwrap();

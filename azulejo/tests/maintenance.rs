@@ -5,15 +5,15 @@ mod support;
 
 use azulejo::check::{self, CheckOptions, Fix, Severity};
 use azulejo::column::{ColumnBuffers, ColumnSet};
-use azulejo::consolidate::{self, Choice, FragmentOptions, Mode, VacuumOptions};
+use azulejo::consolidate::{Choice, FragmentOptions, Mode, VacuumOptions};
 use azulejo::format::ArraySchema;
 use azulejo::format::Range;
 use azulejo::format::datatype::Datatype;
 use azulejo::format::metadata::MetadataValue;
 use azulejo::read::ReadOptions;
 use azulejo::storage::{LocalStorage, MemoryStorage, Storage, StorePath};
-use azulejo::write::{WriteOptions, Writer};
-use azulejo::{Array, Config, Context, Error, TimeRange};
+use azulejo::write::WriteOptions;
+use azulejo::{Config, Context, Error, TimeRange};
 use std::sync::Arc;
 use support::failing::{FailingStorage, Failure};
 
@@ -142,7 +142,7 @@ fn write(context: &Context, kind: Kind, dice: &mut Dice, time: u64) {
             places.iter().map(|p| p.1).collect::<Vec<_>>(),
         ));
     }
-    let mut writer = Writer::open(context, URI, options).expect("a writer");
+    let mut writer = context.array(URI).writer(options).expect("a writer");
     writer
         .write(&ColumnSet::of(columns).expect("columns"))
         .expect("cells are written");
@@ -154,7 +154,10 @@ fn history(kind: Kind, seed: u64, writes: u64) -> (Arc<MemoryStorage>, Vec<u64>)
     let memory = Arc::new(MemoryStorage::new());
     let context = context(&memory);
     let mut dice = Dice(seed);
-    Array::create_at(&context, URI, schema(kind), 1).expect("it is made");
+    context
+        .array(URI)
+        .create_at(schema(kind), 1)
+        .expect("it is made");
     let mut time = 2 + dice.roll(8);
     let mut times = vec![1];
     for _ in 0..writes {
@@ -162,12 +165,15 @@ fn history(kind: Kind, seed: u64, writes: u64) -> (Arc<MemoryStorage>, Vec<u64>)
         times.extend([time - 1, time]);
         if kind != Kind::Dense && dice.roll(3) == 0 {
             let text = format!("a < {}", dice.roll(40));
-            let array = Array::open(&context, URI).expect("it opens");
+            let array = context.array(URI).open().expect("it opens");
             let condition =
                 azulejo::condition::parse(&text, array.schema(), &|name| array.enumeration(name))
                     .expect("a condition");
             let later = time + dice.roll(2);
-            Array::delete_cells(&context, URI, &condition, Some(later)).expect("cells are deleted");
+            context
+                .array(URI)
+                .delete_cells(&condition, Some(later))
+                .expect("cells are deleted");
             times.push(later);
             time = later;
         }
@@ -179,7 +185,10 @@ fn history(kind: Kind, seed: u64, writes: u64) -> (Arc<MemoryStorage>, Vec<u64>)
 
 /// The cells at a time, in an order that does not depend on how they are stored.
 fn cells(memory: &Arc<MemoryStorage>, time: u64) -> Vec<String> {
-    let array = Array::open_at(&context(memory), URI, TimeRange::until(time)).expect("it opens");
+    let array = context(memory)
+        .array(URI)
+        .open_at(TimeRange::until(time))
+        .expect("it opens");
     let set = array
         .read(ReadOptions::new())
         .and_then(azulejo::Reader::read_all)
@@ -230,15 +239,13 @@ fn options(dice: &mut Dice) -> FragmentOptions {
 
 /// Fails the test if something is wrong with an array, leftovers of replaced fragments apart.
 fn is_sound(memory: &Arc<MemoryStorage>) {
-    let report = check::check(
-        &context(memory),
-        URI,
-        CheckOptions {
+    let report = context(memory)
+        .array(URI)
+        .check(CheckOptions {
             deep: true,
             ..CheckOptions::default()
-        },
-    )
-    .expect("a report");
+        })
+        .expect("a report");
     let bad: Vec<_> = report
         .findings
         .iter()
@@ -256,18 +263,21 @@ fn no_reader_of_any_time_sees_a_consolidation() {
             let context = context(&memory);
             let before = all_cells(&memory, &times);
             let options = options(&mut Dice(seed + 99));
-            let rounds =
-                consolidate::fragments(&context, URI, &options).expect("it is consolidated");
+            let rounds = context
+                .array(URI)
+                .consolidate(&options)
+                .expect("it is consolidated");
             merged += rounds.len();
             let what = format!("{kind:?}, seed {seed}, {options:?}");
             assert_eq!(all_cells(&memory, &times), before, "{what}");
             is_sound(&memory);
-            consolidate::commits(&context, URI).expect("commits");
-            consolidate::fragment_metadata(&context, URI).expect("fragment metadata");
+            context.array(URI).consolidate_commits().expect("commits");
+            context
+                .array(URI)
+                .consolidate_fragment_metadata()
+                .expect("fragment metadata");
             assert_eq!(all_cells(&memory, &times), before, "{what}");
-            let dry = consolidate::vacuum(
-                &context,
-                URI,
+            let dry = context.array(URI).vacuum(
                 Mode::Fragments,
                 VacuumOptions {
                     dry_run: true,
@@ -275,7 +285,9 @@ fn no_reader_of_any_time_sees_a_consolidation() {
                 },
             );
             assert_eq!(all_cells(&memory, &times), before, "{what}");
-            let wet = consolidate::vacuum(&context, URI, Mode::Fragments, VacuumOptions::default());
+            let wet = context
+                .array(URI)
+                .vacuum(Mode::Fragments, VacuumOptions::default());
             let (dry, wet) = (dry.expect("a dry run"), wet.expect("a vacuum"));
             assert_eq!(
                 (&dry.files, &dry.folders),
@@ -283,7 +295,9 @@ fn no_reader_of_any_time_sees_a_consolidation() {
                 "{what}"
             );
             for mode in [Mode::Commits, Mode::FragmentMetadata, Mode::ArrayMetadata] {
-                consolidate::vacuum(&context, URI, mode, VacuumOptions::default())
+                context
+                    .array(URI)
+                    .vacuum(mode, VacuumOptions::default())
                     .expect("a vacuum");
             }
             // The past of a dense array goes with its fragments.
@@ -314,19 +328,18 @@ fn purging_leaves_out_what_is_deleted_now() {
                 purge_deleted_cells: true,
                 ..FragmentOptions::default()
             };
-            let rounds = consolidate::fragments(&context(&memory), URI, &options)
+            let rounds = context(&memory)
+                .array(URI)
+                .consolidate(&options)
                 .expect("it is consolidated");
             assert_eq!(cells(&memory, now), before, "{kind:?}, seed {seed}");
-            consolidate::vacuum(
-                &context(&memory),
-                URI,
-                Mode::Fragments,
-                VacuumOptions::default(),
-            )
-            .expect("a vacuum");
+            context(&memory)
+                .array(URI)
+                .vacuum(Mode::Fragments, VacuumOptions::default())
+                .expect("a vacuum");
             assert_eq!(cells(&memory, now), before, "{kind:?}, seed {seed}");
             if kind == Kind::Duplicates && !rounds[0].new.is_empty() {
-                let array = Array::open(&context(&memory), URI).expect("it opens");
+                let array = context(&memory).array(URI).open().expect("it opens");
                 let stored: u64 = array
                     .fragments()
                     .iter()
@@ -342,7 +355,10 @@ fn purging_leaves_out_what_is_deleted_now() {
 fn many_small_fragments_take_little_memory() {
     let memory = Arc::new(MemoryStorage::new());
     let context = context(&memory);
-    Array::create_at(&context, URI, schema(Kind::Sparse), 1).expect("it is made");
+    context
+        .array(URI)
+        .create_at(schema(Kind::Sparse), 1)
+        .expect("it is made");
     let mut dice = Dice(5);
     for time in 2..150 {
         write(&context, Kind::Sparse, &mut dice, time);
@@ -352,7 +368,10 @@ fn many_small_fragments_take_little_memory() {
         memory_budget: 48 << 10,
         ..FragmentOptions::default()
     };
-    let rounds = consolidate::fragments(&context, URI, &options).expect("it is consolidated");
+    let rounds = context
+        .array(URI)
+        .consolidate(&options)
+        .expect("it is consolidated");
     assert_eq!(
         (rounds.len(), rounds[0].old.len(), rounds[0].new.len()),
         (1, 148, 1)
@@ -390,21 +409,27 @@ fn stopped_everywhere(
         stops += 1;
         // What is left is found, can be removed, and is in nobody's way.
         let context = context(&memory);
-        let report = check::check(&context, URI, CheckOptions::default()).expect("a report");
+        let report = context
+            .array(URI)
+            .check(CheckOptions::default())
+            .expect("a report");
         assert!(
             report.worst() < Some(Severity::Error),
             "{what}, operation {after}: {:#?}",
             report.findings
         );
         if after % 2 == 0 {
-            let repaired = check::repair(&context, URI, &report).expect("a repair");
+            let repaired = context.array(URI).repair(&report).expect("a repair");
             assert_eq!(repaired.changed, []);
             assert_eq!(
                 all_cells(&memory, times),
                 before,
                 "{what}: repaired after operation {after}"
             );
-            let again = check::check(&context, URI, CheckOptions::default()).expect("a report");
+            let again = context
+                .array(URI)
+                .check(CheckOptions::default())
+                .expect("a report");
             assert!(
                 again.worst() <= Some(Severity::Note),
                 "{what}, operation {after}: {:#?}",
@@ -428,20 +453,26 @@ fn maintenance_that_crashes_leaves_the_array_as_it_was() {
         let fragments = |context: &Context| {
             let mut options = FragmentOptions::default();
             options.choice.amplification = 1000.0;
-            consolidate::fragments(context, URI, &options).map(drop)
+            context.array(URI).consolidate(&options).map(drop)
         };
         stopped_everywhere("fragments", &memory, &times, &fragments);
         let vacuum = |mode| {
             move |context: &Context| {
-                consolidate::vacuum(context, URI, mode, VacuumOptions::default()).map(drop)
+                context
+                    .array(URI)
+                    .vacuum(mode, VacuumOptions::default())
+                    .map(drop)
             }
         };
-        let commits = |context: &Context| consolidate::commits(context, URI).map(drop);
+        let commits = |context: &Context| context.array(URI).consolidate_commits().map(drop);
         stopped_everywhere("commits", &memory, &times, &commits);
         commits(&context(&memory)).expect("commits");
         fragments(&context(&memory)).expect("fragments");
         commits(&context(&memory)).expect("commits");
-        consolidate::fragment_metadata(&context(&memory), URI).expect("footers");
+        context(&memory)
+            .array(URI)
+            .consolidate_fragment_metadata()
+            .expect("footers");
         stopped_everywhere("vacuum of commits", &memory, &times, &vacuum(Mode::Commits));
         vacuum(Mode::Commits)(&context(&memory)).expect("a vacuum");
         let now = &times[times.len() - 1..];
@@ -461,10 +492,12 @@ fn a_split_consolidation_that_crashes_shows_no_cell_twice() {
         max_fragment_size: Some(300),
         ..FragmentOptions::default()
     };
-    let split = |context: &Context| consolidate::fragments(context, URI, &options).map(drop);
+    let split = |context: &Context| context.array(URI).consolidate(&options).map(drop);
     let twin = copy(&memory);
-    let rounds =
-        consolidate::fragments(&context(&twin), URI, &options).expect("it is consolidated");
+    let rounds = context(&twin)
+        .array(URI)
+        .consolidate(&options)
+        .expect("it is consolidated");
     assert!(rounds[0].new.len() > 1, "{rounds:?}");
     stopped_everywhere("a split result", &memory, &times, &split);
 }
@@ -473,22 +506,43 @@ fn a_split_consolidation_that_crashes_shows_no_cell_twice() {
 fn key_values_are_summed_up() {
     let memory = Arc::new(MemoryStorage::new());
     let context = context(&memory);
-    Array::create(&context, URI, schema(Kind::Sparse)).expect("it is made");
+    context
+        .array(URI)
+        .create(schema(Kind::Sparse))
+        .expect("it is made");
     for i in 0..4u8 {
         let value = MetadataValue::new(Datatype::UInt8, vec![i]);
-        Array::put_metadata(&context, URI, &format!("k{}", i % 2), value).expect("a value");
+        context
+            .array(URI)
+            .change_metadata()
+            .expect("a value")
+            .put(&format!("k{}", i % 2), value)
+            .expect("a value")
+            .commit()
+            .expect("a value");
     }
-    Array::delete_metadata(&context, URI, "k0").expect("it goes");
+    context
+        .array(URI)
+        .change_metadata()
+        .expect("it goes")
+        .remove("k0")
+        .commit()
+        .expect("it goes");
     let metadata = |memory: &Arc<MemoryStorage>| {
-        Array::open(&self::context(memory), URI)
+        self::context(memory)
+            .array(URI)
+            .open()
             .and_then(|a| a.metadata().cloned())
             .expect("key-values")
     };
     let before = metadata(&memory);
     assert_eq!(before.len(), 1);
     let work = |context: &Context| {
-        consolidate::array_metadata(context, URI, TimeRange::ALL)?;
-        consolidate::vacuum(context, URI, Mode::ArrayMetadata, VacuumOptions::default()).map(drop)
+        context.array(URI).consolidate_metadata(TimeRange::ALL)?;
+        context
+            .array(URI)
+            .vacuum(Mode::ArrayMetadata, VacuumOptions::default())
+            .map(drop)
     };
     for after in 0.. {
         let twin = copy(&memory);
@@ -511,7 +565,10 @@ fn key_values_are_summed_up() {
         1
     );
     assert_eq!(
-        consolidate::array_metadata(&context, URI, TimeRange::ALL).expect("nothing to do"),
+        context
+            .array(URI)
+            .consolidate_metadata(TimeRange::ALL)
+            .expect("nothing to do"),
         None
     );
 }
@@ -519,17 +576,19 @@ fn key_values_are_summed_up() {
 #[test]
 fn a_plan_puts_overlapping_fragments_together() {
     let (memory, _) = history(Kind::Sparse, 1, 6);
-    let array = Array::open(&context(&memory), URI).expect("it opens");
-    let plan = consolidate::plan(&array, 1 << 20).expect("a plan");
+    let array = context(&memory).array(URI).open().expect("it opens");
+    let plan = array.consolidation_plan(1 << 20).expect("a plan");
     assert_eq!(plan.nodes.iter().map(Vec::len).sum::<usize>(), 6);
     let options = FragmentOptions {
         fragments: plan.nodes[0].clone(),
         ..FragmentOptions::default()
     };
-    let rounds =
-        consolidate::fragments(&context(&memory), URI, &options).expect("it is consolidated");
+    let rounds = context(&memory)
+        .array(URI)
+        .consolidate(&options)
+        .expect("it is consolidated");
     assert_eq!(rounds[0].old.len(), plan.nodes[0].len());
-    let gone = consolidate::fragments(&context(&memory), URI, &options);
+    let gone = context(&memory).array(URI).consolidate(&options);
     assert!(
         matches!(gone, Err(Error::InvalidArgument(_))),
         "they are replaced: {gone:?}"
@@ -540,7 +599,10 @@ fn a_plan_puts_overlapping_fragments_together() {
 fn a_dense_choice_must_not_hide_what_lies_between() {
     let memory = Arc::new(MemoryStorage::new());
     let context = context(&memory);
-    Array::create_at(&context, URI, schema(Kind::Dense), 1).expect("it is made");
+    context
+        .array(URI)
+        .create_at(schema(Kind::Dense), 1)
+        .expect("it is made");
     let mut dice = Dice(1);
     for time in [2, 3, 4] {
         let ranges = vec![Range::of(0i64, 17), Range::of(-4i64, 13)];
@@ -550,24 +612,26 @@ fn a_dense_choice_must_not_hide_what_lies_between() {
         let values: Vec<i32> = (0..18 * 18).map(|_| dice.roll(100) as i32).collect();
         let texts = ColumnBuffers::of_strings("s", values.iter().map(i32::to_string));
         let set = ColumnSet::of([ColumnBuffers::of_values("a", values), texts]).expect("columns");
-        let mut writer = Writer::open(&context, URI, options).expect("a writer");
+        let mut writer = context.array(URI).writer(options).expect("a writer");
         writer.write(&set).expect("cells");
         writer.finish().expect("they count");
     }
-    let array = Array::open(&context, URI).expect("it opens");
+    let array = context.array(URI).open().expect("it opens");
     let name = |i: usize| array.fragments()[i].name().to_owned();
     let choose = |fragments| FragmentOptions {
         fragments,
         ..FragmentOptions::default()
     };
     for chosen in [vec![name(0), name(2)], vec![name(1), name(2)]] {
-        let refused = consolidate::fragments(&context, URI, &choose(chosen));
+        let refused = context.array(URI).consolidate(&choose(chosen));
         assert!(
             matches!(refused, Err(Error::InvalidArgument(_))),
             "{refused:?}"
         );
     }
-    consolidate::fragments(&context, URI, &choose(vec![name(0), name(1)]))
+    context
+        .array(URI)
+        .consolidate(&choose(vec![name(0), name(1)]))
         .expect("the first two are free");
 }
 
@@ -589,18 +653,21 @@ fn check_tells_what_is_wrong_and_mends_only_what_is_dead() {
     ] {
         memory.put(&path, bytes.clone()).expect("a file");
     }
-    let report = check::check(&context, URI, CheckOptions::default()).expect("a report");
+    let report = context
+        .array(URI)
+        .check(CheckOptions::default())
+        .expect("a report");
     let mends = |f: &&check::Finding| matches!(f.fix, Fix::Remove(_));
     assert_eq!(report.findings.len(), 4, "{:#?}", report.findings);
     assert_eq!(report.findings.iter().filter(mends).count(), 2);
     assert_eq!(report.worst(), Some(Severity::Warning));
-    check::repair(&context, URI, &report).expect("a repair");
+    context.array(URI).repair(&report).expect("a repair");
     assert_eq!(memory.list(&orphan).expect("a list"), []);
     assert_eq!(memory.size(&root.join("notes.txt")).expect("it stays"), 1);
     assert_eq!(all_cells(&memory, &times), before);
 
     // Damage in every file of a fragment is found, and nothing is done about it.
-    let fragment = Array::open(&context, URI).expect("it opens").fragments()[0]
+    let fragment = context.array(URI).open().expect("it opens").fragments()[0]
         .location()
         .path
         .clone();
@@ -613,15 +680,13 @@ fn check_tells_what_is_wrong_and_mends_only_what_is_dead() {
                 false => twin.put(&path, bytes.clone()).expect("it is cut"),
             }
             let context = self::context(&twin);
-            let report = check::check(
-                &context,
-                URI,
-                CheckOptions {
+            let report = context
+                .array(URI)
+                .check(CheckOptions {
                     deep: true,
                     ..CheckOptions::default()
-                },
-            )
-            .expect("a report");
+                })
+                .expect("a report");
             let found = |f: &check::Finding| {
                 f.severity == Severity::Error && f.path == path && matches!(f.fix, Fix::Advice(_))
             };
@@ -630,7 +695,7 @@ fn check_tells_what_is_wrong_and_mends_only_what_is_dead() {
                 "{path}: {:#?}",
                 report.findings
             );
-            check::repair(&context, URI, &report).expect("a repair");
+            context.array(URI).repair(&report).expect("a repair");
             assert!(!twin.list(&fragment).expect("a list").is_empty());
         }
     }
@@ -641,19 +706,19 @@ fn maintenance_of_what_is_no_array_says_so() {
     let memory = Arc::new(MemoryStorage::new());
     let context = context(&memory);
     assert!(matches!(
-        consolidate::commits(&context, URI),
+        context.array(URI).consolidate_commits(),
         Err(Error::NotFound { .. })
     ));
     let options = FragmentOptions::default();
     assert!(matches!(
-        consolidate::fragments(&context, URI, &options),
+        context.array(URI).consolidate(&options),
         Err(Error::NotFound { .. })
     ));
     for mode in Mode::ALL {
-        let vacuumed = consolidate::vacuum(&context, URI, mode, VacuumOptions::default());
+        let vacuumed = context.array(URI).vacuum(mode, VacuumOptions::default());
         assert!(matches!(vacuumed, Err(Error::NotFound { .. })), "{mode:?}");
     }
-    let checked = check::check(&context, URI, CheckOptions::default());
+    let checked = context.array(URI).check(CheckOptions::default());
     assert!(matches!(checked, Err(Error::NotFound { .. })));
 }
 
@@ -667,7 +732,7 @@ fn strings_along_a_dimension_need_no_more_memory() {
         .capacity(16)
         .build()
         .expect("a schema");
-    Array::create_at(&context, URI, schema, 1).expect("it is made");
+    context.array(URI).create_at(schema, 1).expect("it is made");
     let mut dice = Dice(9);
     for time in 2..62 {
         let mut names: Vec<String> = (0..30)
@@ -683,8 +748,10 @@ fn strings_along_a_dimension_need_no_more_memory() {
                 .collect::<Vec<_>>(),
         );
         let set = ColumnSet::of([ColumnBuffers::of_strings("s", &names), values]).expect("columns");
-        let mut writer =
-            Writer::open(&context, URI, WriteOptions::new().timestamp(time)).expect("a writer");
+        let mut writer = context
+            .array(URI)
+            .writer(WriteOptions::new().timestamp(time))
+            .expect("a writer");
         writer.write(&set).expect("cells");
         writer.finish().expect("they count");
     }
@@ -694,7 +761,10 @@ fn strings_along_a_dimension_need_no_more_memory() {
         memory_budget: 48 << 10,
         ..FragmentOptions::default()
     };
-    consolidate::fragments(&context, URI, &options).expect("it is consolidated");
+    context
+        .array(URI)
+        .consolidate(&options)
+        .expect("it is consolidated");
     assert_eq!(all_cells(&memory, &times), before);
     is_sound(&memory);
 }

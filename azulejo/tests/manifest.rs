@@ -11,14 +11,14 @@ use azulejo::config::ManifestUse;
 use azulejo::format::schema::{DataOrder, NewArray};
 use azulejo::format::{ArraySchema, Datatype};
 use azulejo::group::{NewMember, ObjectType};
-use azulejo::manifest::{self, Change, MANIFEST_FILE, Manifest};
+use azulejo::manifest::{Change, MANIFEST_FILE, Manifest};
 use azulejo::read::ReadOptions;
 use azulejo::storage::{
     Entry, LocalStorage, MemoryStorage, ReadRequest, Request, RequestLogStorage, Storage,
     StorePath, Tail, Upload,
 };
-use azulejo::write::{WriteOptions, Writer};
-use azulejo::{Array, Config, Context, Error, Result, consolidate, group, object};
+use azulejo::write::WriteOptions;
+use azulejo::{Array, Config, Context, Error, Result, consolidate};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -117,7 +117,7 @@ fn new_array() -> NewArray {
 }
 
 fn write(context: &Context, uri: &str, x: i64) {
-    let mut writer = Writer::open(context, uri, WriteOptions::new()).unwrap();
+    let mut writer = context.array(uri).writer(WriteOptions::new()).unwrap();
     let columns = [
         ColumnBuffers::of_values("x", vec![x]),
         ColumnBuffers::of_values("a", vec![7i32]),
@@ -139,10 +139,10 @@ fn coordinates(array: &Array) -> Vec<i64> {
 fn what_cannot_be_listed_is_read_by_its_manifest() {
     for forbidden in [false, true] {
         let (_, listing, blind) = both(forbidden);
-        Array::create(&listing, URI, new_array()).unwrap();
+        listing.array(URI).create(new_array()).unwrap();
         write(&listing, URI, 1);
         write(&listing, URI, 2);
-        let without = Array::open(&blind, URI).unwrap_err();
+        let without = blind.array(URI).open().unwrap_err();
         match without {
             Error::Unsupported(text) => assert!(text.contains(MANIFEST_FILE), "{text}"),
             Error::Storage { source, .. } => {
@@ -151,61 +151,76 @@ fn what_cannot_be_listed_is_read_by_its_manifest() {
             other => panic!("{other}"),
         }
         let before = azulejo::array::clock::now();
-        let written = manifest::write(&listing, URI).unwrap().written;
+        let written = listing.object(URI).write_manifests().unwrap().written;
         assert_eq!((written.len(), written[0].uri.as_str()), (1, URI));
         assert_eq!(written[0].object_type, ObjectType::Array);
 
-        let array = Array::open(&blind, URI).unwrap();
+        let array = blind.array(URI).open().unwrap();
         assert_eq!(coordinates(&array), [1, 2]);
         assert_eq!(array.listed_at(), Some(written[0].made));
         assert!((before..=azulejo::array::clock::now()).contains(&written[0].made));
         assert_eq!(
-            group::object_type(&blind, URI).unwrap(),
+            blind.object(URI).object_type().unwrap(),
             Some(ObjectType::Array)
         );
         // Where listing works the manifest does not count.
-        assert_eq!(Array::open(&listing, URI).unwrap().listed_at(), None);
+        assert_eq!(listing.array(URI).open().unwrap().listed_at(), None);
     }
 }
 
 #[test]
 fn a_stale_manifest_is_detected_and_hides_nothing_where_listing_works() {
     let (memory, listing, blind) = both(false);
-    Array::create(&listing, URI, new_array()).unwrap();
+    listing.array(URI).create(new_array()).unwrap();
     write(&listing, URI, 1);
-    assert_eq!(manifest::state(&listing, URI).unwrap(), None);
-    manifest::write(&listing, URI).unwrap();
-    assert_eq!(manifest::state(&listing, URI).unwrap().unwrap().changes, []);
+    assert_eq!(listing.object(URI).manifest_state().unwrap(), None);
+    listing.object(URI).write_manifests().unwrap();
+    assert_eq!(
+        listing
+            .object(URI)
+            .manifest_state()
+            .unwrap()
+            .unwrap()
+            .changes,
+        []
+    );
 
     write(&listing, URI, 2);
-    let changes = manifest::state(&listing, URI).unwrap().unwrap().changes;
+    let changes = listing
+        .object(URI)
+        .manifest_state()
+        .unwrap()
+        .unwrap()
+        .changes;
     assert!(
         changes
             .iter()
             .any(|c| matches!(c, Change::Added(path) if path.ends_with(".wrt"))),
         "{changes:?}"
     );
-    assert_eq!(coordinates(&Array::open(&listing, URI).unwrap()), [1, 2]);
-    assert_eq!(coordinates(&Array::open(&blind, URI).unwrap()), [1]);
+    assert_eq!(coordinates(&listing.array(URI).open().unwrap()), [1, 2]);
+    assert_eq!(coordinates(&blind.array(URI).open().unwrap()), [1]);
     // Asked for, it counts everywhere; those who change the array look for themselves all the same.
     let always = context(Arc::clone(&memory), ManifestUse::Always);
-    let array = Array::open(&always, URI).unwrap();
+    let array = always.array(URI).open().unwrap();
     assert_eq!(
         (coordinates(&array), array.listed_at().is_some()),
         (vec![1], true)
     );
     write(&always, URI, 3);
-    consolidate::fragments(&always, URI, &Default::default()).unwrap();
-    consolidate::vacuum(
-        &always,
-        URI,
-        consolidate::Mode::Fragments,
-        Default::default(),
-    )
-    .unwrap();
-    assert_eq!(coordinates(&Array::open(&listing, URI).unwrap()), [1, 2, 3]);
+    always.array(URI).consolidate(&Default::default()).unwrap();
+    always
+        .array(URI)
+        .vacuum(consolidate::Mode::Fragments, Default::default())
+        .unwrap();
+    assert_eq!(coordinates(&listing.array(URI).open().unwrap()), [1, 2, 3]);
     // What the manifest names is gone now, and the error says so.
-    let changes = manifest::state(&listing, URI).unwrap().unwrap().changes;
+    let changes = listing
+        .object(URI)
+        .manifest_state()
+        .unwrap()
+        .unwrap()
+        .changes;
     assert!(
         changes
             .iter()
@@ -213,30 +228,38 @@ fn a_stale_manifest_is_detected_and_hides_nothing_where_listing_works() {
         "{changes:?}"
     );
     for context in [&blind, &always] {
-        let error = Array::open(context, URI).unwrap_err();
+        let error = context.array(URI).open().unwrap_err();
         assert!(
             matches!(error, Error::NotFound { what, .. } if what.contains("stale")),
             "{error}"
         );
     }
-    manifest::write(&listing, URI).unwrap();
-    assert_eq!(coordinates(&Array::open(&blind, URI).unwrap()), [1, 2, 3]);
-    assert_eq!(manifest::state(&listing, URI).unwrap().unwrap().changes, []);
+    listing.object(URI).write_manifests().unwrap();
+    assert_eq!(coordinates(&blind.array(URI).open().unwrap()), [1, 2, 3]);
+    assert_eq!(
+        listing
+            .object(URI)
+            .manifest_state()
+            .unwrap()
+            .unwrap()
+            .changes,
+        []
+    );
 }
 
 #[test]
 fn always_means_one_read_and_no_listing() {
     let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     let listing = context(Arc::clone(&memory), ManifestUse::Never);
-    Array::create(&listing, URI, new_array()).unwrap();
+    listing.array(URI).create(new_array()).unwrap();
     for x in 0..5 {
         write(&listing, URI, x);
     }
-    manifest::write(&listing, URI).unwrap();
+    listing.object(URI).write_manifests().unwrap();
     let logged = RequestLogStorage::new(memory);
     let log = logged.log();
     let always = context(Arc::new(logged), ManifestUse::Always);
-    let array = Array::open(&always, URI).unwrap();
+    let array = always.array(URI).open().unwrap();
     let requests = log.take();
     let name = |r: &Request| {
         if let Request::Read { path, .. } = r {
@@ -257,9 +280,9 @@ fn always_means_one_read_and_no_listing() {
 fn always_lists_where_there_is_no_manifest() {
     let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
     let always = context(memory, ManifestUse::Always);
-    Array::create(&always, URI, new_array()).unwrap();
+    always.array(URI).create(new_array()).unwrap();
     write(&always, URI, 1);
-    let array = Array::open(&always, URI).unwrap();
+    let array = always.array(URI).open().unwrap();
     assert_eq!((coordinates(&array), array.listed_at()), (vec![1], None));
 }
 
@@ -272,12 +295,18 @@ fn groups_members_and_labels_have_manifests_too() {
         .label(0, "name", DataOrder::Increasing, Datatype::Float64)
         .build()
         .unwrap();
-    group::Group::create(&listing, "mem://g").unwrap();
-    group::Group::create(&listing, "mem://g/inner").unwrap();
-    Array::create(&listing, "mem://g/inner/labelled", labelled).unwrap();
-    Array::create(&listing, "mem://elsewhere", new_array()).unwrap();
+    listing.group("mem://g").create().unwrap();
+    listing.group("mem://g/inner").create().unwrap();
+    listing
+        .array("mem://g/inner/labelled")
+        .create(labelled)
+        .unwrap();
+    listing
+        .array("mem://elsewhere")
+        .create(new_array())
+        .unwrap();
     write(&listing, "mem://elsewhere", 5);
-    let mut editor = group::Group::edit(&listing, "mem://g").unwrap();
+    let mut editor = listing.group("mem://g").edit().unwrap();
     editor
         .add(NewMember::relative("inner").named("inner"))
         .unwrap();
@@ -285,7 +314,7 @@ fn groups_members_and_labels_have_manifests_too() {
         .add(NewMember::at("mem://elsewhere").named("far"))
         .unwrap();
     editor.commit().unwrap();
-    let mut editor = group::Group::edit(&listing, "mem://g/inner").unwrap();
+    let mut editor = listing.group("mem://g/inner").edit().unwrap();
     editor
         .add(NewMember::relative("labelled").named("l"))
         .unwrap();
@@ -293,7 +322,7 @@ fn groups_members_and_labels_have_manifests_too() {
     editor.add(NewMember::at("mem://g").named("up")).unwrap();
     editor.commit().unwrap();
 
-    let manifests = manifest::write(&listing, "mem://g").unwrap();
+    let manifests = listing.object("mem://g").write_manifests().unwrap();
     assert!(manifests.skipped.is_empty());
     let mut uris: Vec<&str> = manifests.written.iter().map(|w| w.uri.as_str()).collect();
     uris.sort_unstable();
@@ -312,29 +341,36 @@ fn groups_members_and_labels_have_manifests_too() {
         "{uris:?}"
     );
 
-    let group = group::Group::open(&blind, "mem://g").unwrap();
+    let group = blind.group("mem://g").open().unwrap();
     assert_eq!(group.listed_at(), Some(manifests.written[0].made));
     assert_eq!(
-        coordinates(&Array::open(&blind, &group.member("far").unwrap().location).unwrap()),
+        coordinates(
+            &blind
+                .array(&group.member("far").unwrap().location)
+                .open()
+                .unwrap()
+        ),
         [5]
     );
-    let array = Array::open(&blind, "mem://g/inner/labelled").unwrap();
+    let array = blind.array("mem://g/inner/labelled").open().unwrap();
     assert!(array.open_label("name").unwrap().listed_at().is_some());
     let walk = |context: &Context| -> Vec<_> {
-        group::walk(context, "mem://g", 9)
+        context
+            .object("mem://g")
+            .walk(9)
             .unwrap()
             .map(|entry| entry.unwrap())
             .collect()
     };
     assert_eq!(walk(&blind), walk(&listing));
     assert_eq!(
-        group::list(&blind, "mem://g").unwrap(),
-        group::list(&listing, "mem://g").unwrap()
+        blind.object("mem://g").list().unwrap(),
+        listing.object("mem://g").list().unwrap()
     );
 
     // A member that is gone is skipped, and named.
-    object::delete(&listing, "mem://elsewhere", false).unwrap();
-    let manifests = manifest::write(&listing, "mem://g").unwrap();
+    listing.object("mem://elsewhere").delete(false).unwrap();
+    let manifests = listing.object("mem://g").write_manifests().unwrap();
     assert_eq!(
         (manifests.written.len(), manifests.skipped[0].0.as_str()),
         (4, "mem://elsewhere")
@@ -344,27 +380,32 @@ fn groups_members_and_labels_have_manifests_too() {
 #[test]
 fn what_cannot_be_listed_can_be_copied() {
     let (_, listing, blind) = both(true);
-    Array::create(&listing, URI, new_array()).unwrap();
+    listing.array(URI).create(new_array()).unwrap();
     write(&listing, URI, 1);
-    manifest::write(&listing, URI).unwrap();
+    listing.object(URI).write_manifests().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("copy").to_str().unwrap().to_owned();
-    object::copy(&blind, URI, &target).unwrap();
-    assert_eq!(coordinates(&Array::open(&listing, &target).unwrap()), [1]);
+    blind.object(URI).copy_to(&target).unwrap();
+    assert_eq!(coordinates(&listing.array(&target).open().unwrap()), [1]);
     // Moving and deleting would have to list.
-    assert!(object::rename(&blind, URI, &folder.path().join("moved").to_string_lossy()).is_err());
-    assert!(object::delete(&blind, URI, false).is_err());
-    assert!(Writer::open(&blind, URI, WriteOptions::new()).is_err());
+    assert!(
+        blind
+            .object(URI)
+            .rename_to(&folder.path().join("moved").to_string_lossy())
+            .is_err()
+    );
+    assert!(blind.object(URI).delete(false).is_err());
+    assert!(blind.array(URI).writer(WriteOptions::new()).is_err());
 }
 
 #[test]
 fn deletion_takes_the_manifest_along_and_check_knows_it() {
     let (memory, listing, _) = both(false);
-    Array::create(&listing, URI, new_array()).unwrap();
-    manifest::write(&listing, URI).unwrap();
-    let report = azulejo::check::check(&listing, URI, Default::default()).unwrap();
+    listing.array(URI).create(new_array()).unwrap();
+    listing.object(URI).write_manifests().unwrap();
+    let report = listing.array(URI).check(Default::default()).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);
-    object::delete(&listing, URI, false).unwrap();
+    listing.object(URI).delete(false).unwrap();
     assert_eq!(memory.list(&StorePath::memory("array")).unwrap(), []);
 }
 

@@ -7,10 +7,10 @@ use azulejo::format::Datatype;
 use azulejo::format::fragment::{Footer, Section};
 use azulejo::format::schema::ArraySchema;
 use azulejo::format::timestamped_name::TimestampedName;
-use azulejo::read::{ReadOptions, Reader};
+use azulejo::read::ReadOptions;
 use azulejo::storage::{LocalStorage, MemoryStorage, RequestLogStorage};
-use azulejo::write::{WriteOptions, Writer};
-use azulejo::{Array, Config, Context, Error, consolidate};
+use azulejo::write::WriteOptions;
+use azulejo::{Config, Context, Error};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,8 +42,8 @@ fn array(folder: &Path) -> (String, Vec<PathBuf>) {
         .attribute("a", Datatype::Int32)
         .capacity(5);
     let schema = schema.allows_duplicates(true).build().unwrap();
-    Array::create(&local(), &uri, schema).unwrap();
-    let mut writer = Writer::open(&local(), &uri, WriteOptions::new()).unwrap();
+    local().array(&uri).create(schema).unwrap();
+    let mut writer = local().array(&uri).writer(WriteOptions::new()).unwrap();
     let columns = [
         ColumnBuffers::of_values("x", (0..20i64).collect::<Vec<_>>()),
         ColumnBuffers::of_values("a", (0..20i32).collect::<Vec<_>>()),
@@ -51,7 +51,7 @@ fn array(folder: &Path) -> (String, Vec<PathBuf>) {
     writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
     let written = writer.finish().unwrap();
     drop(written);
-    let array = Array::open(&local(), &uri).unwrap();
+    let array = local().array(&uri).open().unwrap();
     let name = array.fragments()[0].timestamped_name().clone();
     let root = Path::new(&uri);
     let path = |name: &TimestampedName| root.join("__fragments").join(name.to_string());
@@ -77,7 +77,7 @@ fn array(folder: &Path) -> (String, Vec<PathBuf>) {
 type Facts = (String, Footer, u64);
 
 fn facts(context: &Context, uri: &str) -> Result<Vec<Facts>, Error> {
-    let array = Array::open(context, uri)?;
+    let array = context.array(uri).open()?;
     let fact = |f: &azulejo::array::Fragment| {
         Ok((f.name().to_owned(), f.footer().clone(), f.metadata_size()?))
     };
@@ -104,7 +104,7 @@ fn they_are_opened_and_read_as_anywhere() {
         .collect();
     assert_eq!(names, expected);
     for context in [local(), usual()] {
-        let array = Array::open(&context, &uri).unwrap();
+        let array = context.array(&uri).open().unwrap();
         let wanted: Vec<(usize, Section)> = (0..FRAGMENTS)
             .flat_map(|i| [(i, Section::RTree), (i, Section::FragmentStats)])
             .collect();
@@ -115,7 +115,8 @@ fn they_are_opened_and_read_as_anywhere() {
                 .iter()
                 .all(|fragment| fragment.rtree().unwrap().tile_num() == 4)
         );
-        let cells = Reader::new(&array, ReadOptions::default())
+        let cells = array
+            .read(ReadOptions::default())
             .unwrap()
             .read_all()
             .unwrap();
@@ -123,10 +124,12 @@ fn they_are_opened_and_read_as_anywhere() {
     }
     // The footers in one file, by both ways, are the same, and so is what is opened from it.
     for context in [local(), usual()] {
-        let path = consolidate::fragment_metadata(&context, &uri)
+        let path = context
+            .array(&uri)
+            .consolidate_fragment_metadata()
             .unwrap()
             .unwrap();
-        let consolidated = Array::open(&local(), &uri).unwrap();
+        let consolidated = local().array(&uri).open().unwrap();
         assert!(
             consolidated
                 .fragments()

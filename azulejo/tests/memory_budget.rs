@@ -10,10 +10,10 @@ use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::format::filter::{Filter, Pipeline};
 use azulejo::format::schema::{ArraySchema, Attribute};
 use azulejo::format::{CellValNum, Datatype, Range};
-use azulejo::read::{ReadOptions, Reader};
+use azulejo::read::ReadOptions;
 use azulejo::space::{DimSelection, Layout};
-use azulejo::write::{WriteOptions, Writer};
-use azulejo::{Array, Config, Context, Subarray};
+use azulejo::write::WriteOptions;
+use azulejo::{Config, Context, Subarray};
 
 /// What a read may hold.
 const BUDGET: u64 = 4 << 20;
@@ -53,7 +53,7 @@ fn dense(context: &Context, uri: &str) {
         .var_attribute("s", Datatype::StringAscii)
         .build()
         .unwrap();
-    Array::create(context, uri, schema).unwrap();
+    context.array(uri).create(schema).unwrap();
     let cells = SIDE as usize * SIDE as usize;
     let number = |i: usize| i as i64 * 7919;
     let columns = ColumnSet::of([
@@ -65,7 +65,7 @@ fn dense(context: &Context, uri: &str) {
         memory_budget: Some(1 << 30),
         ..WriteOptions::new()
     };
-    let mut writer = Writer::open(context, uri, options).unwrap();
+    let mut writer = context.array(uri).writer(options).unwrap();
     writer.write(&columns.unwrap()).unwrap();
     writer.finish().unwrap();
 }
@@ -80,7 +80,7 @@ fn sparse(context: &Context, uri: &str) {
         .capacity(1_000)
         .build()
         .unwrap();
-    Array::create(context, uri, schema).unwrap();
+    context.array(uri).create(schema).unwrap();
     for fragment in 0..3i64 {
         let cells: Vec<i64> = (0..60_000)
             .map(|i| (i * 7_919 + fragment) % 100_000_000 * 9 % 100_000_000)
@@ -95,7 +95,7 @@ fn sparse(context: &Context, uri: &str) {
             memory_budget: Some(1 << 30),
             ..WriteOptions::new()
         };
-        let mut writer = Writer::open(context, uri, options).unwrap();
+        let mut writer = context.array(uri).writer(options).unwrap();
         writer.write(&columns.unwrap()).unwrap();
         writer.finish().unwrap();
     }
@@ -105,9 +105,9 @@ fn sparse(context: &Context, uri: &str) {
 fn read(uri: &str, options: ReadOptions) -> (usize, u64) {
     let context = context();
     let before = allocator::reset();
-    let array = Array::open(&context, uri).unwrap();
+    let array = context.array(uri).open().unwrap();
     let mut cells = 0;
-    for batch in Reader::new(&array, options).unwrap() {
+    for batch in array.read(options).unwrap() {
         cells += batch.unwrap().cell_num;
     }
     (cells, (allocator::peak() - before) as u64)

@@ -5,7 +5,7 @@ mod support;
 
 use azulejo::format::{NdRectangle, Range};
 use azulejo::fragment_info::{FragmentDescription, FragmentInfo};
-use azulejo::group::{ObjectType, list, walk};
+use azulejo::group::ObjectType;
 use azulejo::storage::Storage;
 use azulejo::{Array, Config, Context, Error, TimeRange};
 use serde_json::{Value, json};
@@ -97,8 +97,11 @@ fn fragment_info_is_that_of_the_reference() {
     for (name, expected) in &expected {
         let key = check::key_of(name, &keys).expect("a key");
         let context = pack::context(Config::default(), key, Arc::clone(&memory));
-        let info =
-            FragmentInfo::load(&context, &format!("mem://{name}")).map_err(|e| e.to_string());
+        let info = context
+            .array(&format!("mem://{name}"))
+            .open()
+            .map(|array| array.fragment_info())
+            .map_err(|e| e.to_string());
         if let Err(text) = info.and_then(|info| compare(expected, &info)) {
             failures.push(format!("{name}: {text}"));
         }
@@ -115,11 +118,15 @@ fn fragment_info_of_a_time_and_of_what_is_not_there() {
         pack::memory(&files, "made/feat/2.30.0/"),
     );
     let uri = "mem://made/feat/2.30.0/consolidate_vacuum";
-    let all = FragmentInfo::load(&context, uri).expect("an array");
+    let all = context.array(uri).open().expect("an array").fragment_info();
     assert_eq!(all.fragment_num(), 4);
     for index in 0..all.fragment_num() {
         let one = all.fragment(index).expect("a fragment");
-        let at = FragmentInfo::load_at(&context, uri, one.time_range()).expect("an array");
+        let at = context
+            .array(uri)
+            .open_at(one.time_range())
+            .expect("an array")
+            .fragment_info();
         assert!(at.fragments().any(|f| f.name() == one.name()));
         assert!(at.fragment_num() < all.fragment_num());
         assert!(!one.schema().attributes.is_empty() && one.uri().ends_with(one.name()));
@@ -127,7 +134,11 @@ fn fragment_info_of_a_time_and_of_what_is_not_there() {
         assert!(matches!(behind, Error::InvalidArgument(_)), "{behind}");
     }
     assert!(all.fragment(4).is_none());
-    let before = FragmentInfo::load_at(&context, uri, TimeRange::until(1)).expect("an array");
+    let before = context
+        .array(uri)
+        .open_at(TimeRange::until(1))
+        .expect("an array")
+        .fragment_info();
     assert_eq!((before.fragment_num(), before.total_cell_num()), (0, 0));
 }
 
@@ -136,7 +147,11 @@ fn a_walk_finds_every_object_of_the_pack() {
     let files = pack::files();
     let context = pack::context(Config::default(), None, pack::memory(&files, "made/"));
     let mut found = BTreeMap::new();
-    for entry in walk(&context, "mem://made", usize::MAX).expect("a folder") {
+    for entry in context
+        .object("mem://made")
+        .walk(usize::MAX)
+        .expect("a folder")
+    {
         let entry = entry.expect("readable");
         if let Some(object_type) = entry.object_type {
             let uri = entry
@@ -167,7 +182,10 @@ fn a_walk_finds_every_object_of_the_pack() {
     found.retain(|name, _| !name.ends_with("/group/arr3"));
     assert!(expected.len() > 500);
     assert_eq!(found, expected);
-    let children = list(&context, "mem://made/feat/2.30.0/group").expect("a folder");
+    let children = context
+        .object("mem://made/feat/2.30.0/group")
+        .list()
+        .expect("a folder");
     let children: Vec<_> = children
         .iter()
         .map(|child| (child.name.as_str(), child.object_type))
@@ -181,11 +199,10 @@ fn a_walk_finds_every_object_of_the_pack() {
 }
 
 fn labelled(context: &Context, version: &str) -> Array {
-    Array::open(
-        context,
-        &format!("mem://made/feat/{version}/dimension_labels"),
-    )
-    .expect("an array")
+    context
+        .array(&format!("mem://made/feat/{version}/dimension_labels"))
+        .open()
+        .expect("an array")
 }
 
 #[test]
@@ -263,7 +280,10 @@ fn labels_are_as_old_as_their_array() {
         pack::memory(&files, "made/feat/2.30.0/"),
     );
     let uri = "mem://made/feat/2.30.0/dimension_labels";
-    let before = Array::open_at(&context, uri, TimeRange::until(1)).expect("an array");
+    let before = context
+        .array(uri)
+        .open_at(TimeRange::until(1))
+        .expect("an array");
     let error = before
         .label_ranges("l1", &[Range::of(0.0f64, 1.0)])
         .unwrap_err();

@@ -39,7 +39,10 @@ fn logged(files: &BTreeMap<String, Bytes>, name: &str) -> Opened {
 
 impl Opened {
     fn open(&self, time: TimeRange) -> Array {
-        Array::open_at(&self.context, &self.uri, time).expect("it opens")
+        self.context
+            .array(&self.uri)
+            .open_at(time)
+            .expect("it opens")
     }
 
     fn names(&self, time: TimeRange) -> Vec<String> {
@@ -150,7 +153,13 @@ fn to_write_only_schemas_are_looked_at() {
         "made/rand/2.0.8/r101",
     ] {
         let opened = logged(&files, name);
-        let array = Array::open_to_write(&opened.context, &opened.uri).expect("it opens");
+        let array = opened
+            .context
+            .array(&opened.uri)
+            .snapshot_to_write()
+            .expect("it opens")
+            .array()
+            .expect("it opens");
         let batches = opened.batches();
         assert_eq!(
             (opened.log.list_num(), batches.len()),
@@ -166,7 +175,7 @@ fn to_write_only_schemas_are_looked_at() {
     }
     let nothing = logged(&files, "made/none");
     assert!(matches!(
-        Array::open_to_write(&nothing.context, &nothing.uri),
+        nothing.context.array(&nothing.uri).snapshot_to_write(),
         Err(Error::NotFound { .. })
     ));
 }
@@ -247,7 +256,7 @@ fn a_snapshot_counts_what_lies_in_its_time() {
         [later]
     );
     assert_eq!(opened.names(TimeRange::until(1_795_209_783_006)), [""; 0]);
-    let empty = Array::open_at(&opened.context, &opened.uri, between(2, 1));
+    let empty = opened.context.array(&opened.uri).open_at(between(2, 1));
     assert!(matches!(empty, Err(Error::InvalidArgument(_))));
 }
 
@@ -292,7 +301,11 @@ fn commits_in_consolidated_files_count_unless_ignored() {
         .delete(&[folder.join(&ignore.name)])
         .expect("deleted");
     // Now the vacuumed fragments are committed again, but gone.
-    let missing = Array::open(&opened.context, &opened.uri).expect_err("they are gone");
+    let missing = opened
+        .context
+        .array(&opened.uri)
+        .open()
+        .expect_err("they are gone");
     assert!(matches!(missing, Error::NotFound { .. }), "{missing}");
 }
 
@@ -413,13 +426,16 @@ fn keys_are_needed_where_they_are_needed() {
         );
         let memory: Arc<dyn Storage> = pack::memory(&files, &format!("made/old/{version}/"));
         let with = |key| pack::context(Config::default(), key, Arc::clone(&memory));
-        let array = Array::open(&with(key(right)), &secret).expect("the right key");
+        let array = with(key(right))
+            .array(&secret)
+            .open()
+            .expect("the right key");
         assert!(
             array.fragments()[0]
                 .stored_tile_range(Field::Attribute(0), FilePart::Data, 0)
                 .is_ok()
         );
-        let reason = |context: Context, uri: &str| match Array::open(&context, uri) {
+        let reason = |context: Context, uri: &str| match context.array(uri).open() {
             Err(Error::Encryption { uri: at, reason }) if at.starts_with(uri) => reason,
             other => panic!("{uri}: {other:?}"),
         };
@@ -449,9 +465,7 @@ fn what_is_no_array_is_named() {
         ("mem://nowhere", "no such folder"),
         ("mem://store", "key-value"),
     ] {
-        let error = Array::open(&context, uri)
-            .expect_err("no array")
-            .to_string();
+        let error = context.array(uri).open().expect_err("no array").to_string();
         assert!(error.contains(uri) && error.contains(text), "{error}");
     }
 }
@@ -507,7 +521,11 @@ fn a_schema_that_is_gone_is_an_error() {
         .memory
         .delete(&[opened.path(&format!("__schema/{oldest}"))])
         .expect("deleted");
-    let error = Array::open(&opened.context, &opened.uri).expect_err("its schema is gone");
+    let error = opened
+        .context
+        .array(&opened.uri)
+        .open()
+        .expect_err("its schema is gone");
     assert!(
         matches!(&error, Error::Corrupt { .. }) && error.to_string().contains(&oldest),
         "{error}"

@@ -6,8 +6,8 @@ use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::format::metadata::MetadataValue;
 use azulejo::format::{ArraySchema, Datatype};
 use azulejo::read::ReadOptions;
-use azulejo::write::{WriteOptions, Writer};
-use azulejo::{Array, Config, Context};
+use azulejo::write::WriteOptions;
+use azulejo::{Config, Context};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -42,7 +42,7 @@ fn read(uri: &str) -> Result<usize, String> {
     let (sender, receiver) = channel();
     let uri = uri.to_owned();
     std::thread::spawn(move || {
-        let cells = Array::open(&context(), &uri).and_then(|array| {
+        let cells = context().array(&uri).open().and_then(|array| {
             array.metadata()?;
             array.read(ReadOptions::new())?.read_all()
         });
@@ -64,21 +64,25 @@ fn a_pipe_is_no_file_of_an_array() {
     let schema = ArraySchema::sparse()
         .dimension("x", 0i64..=99, 10)
         .attribute("a", Datatype::Int32);
-    Array::create(&context(), uri, schema.build().unwrap()).unwrap();
+    context()
+        .array(uri)
+        .create(schema.build().unwrap())
+        .unwrap();
     let columns = [
         ColumnBuffers::of_values("x", (0..20i64).collect::<Vec<_>>()),
         ColumnBuffers::of_values("a", (0..20i32).collect::<Vec<_>>()),
     ];
-    let mut writer = Writer::open(&context(), uri, WriteOptions::new()).unwrap();
+    let mut writer = context().array(uri).writer(WriteOptions::new()).unwrap();
     writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
     writer.finish().unwrap();
-    Array::put_metadata(
-        &context(),
-        uri,
-        "key",
-        MetadataValue::new(Datatype::Int8, [1]),
-    )
-    .unwrap();
+    context()
+        .array(uri)
+        .change_metadata()
+        .unwrap()
+        .put("key", MetadataValue::new(Datatype::Int8, [1]))
+        .unwrap()
+        .commit()
+        .unwrap();
     let mut found = Vec::new();
     files(&path, &mut found);
     assert!(found.len() >= 6, "{found:?}");

@@ -11,7 +11,7 @@ use azulejo::storage::{
     Entry, LocalStorage, MemoryStorage, PendingRead, ReadInto, ReadRequest, Storage, StorePath,
     Tail, Upload,
 };
-use azulejo::write::{WriteOptions, Writer};
+use azulejo::write::WriteOptions;
 use azulejo::{Array, Config, Context, Error, Result, Subarray};
 use bytes::Bytes;
 use std::sync::Arc;
@@ -159,7 +159,7 @@ fn distant(dense: bool) -> (Array, Arc<Counts>) {
         .var_attribute("s", Datatype::StringUtf8)
         .build()
         .unwrap();
-    Array::create(&context, URI, schema).unwrap();
+    context.array(URI).create(schema).unwrap();
     for fragment in 0..2i64 {
         let xs: Vec<i64> = match dense {
             true => (fragment * 10_000..(fragment + 1) * 10_000).collect(),
@@ -178,11 +178,11 @@ fn distant(dense: bool) -> (Array, Arc<Counts>) {
         } else {
             columns.push(ColumnBuffers::of_values("x", xs));
         }
-        let mut writer = Writer::open(&context, URI, options).unwrap();
+        let mut writer = context.array(URI).writer(options).unwrap();
         writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
         writer.finish().unwrap();
     }
-    (Array::open(&context, URI).unwrap(), counts)
+    (context.array(URI).open().unwrap(), counts)
 }
 
 fn slice(first: i64, last: i64) -> ReadOptions {

@@ -11,18 +11,18 @@
 mod support;
 
 use azulejo::array::FragmentSelection;
-use azulejo::check::{CheckOptions, Severity, check};
+use azulejo::check::{CheckOptions, Severity};
 use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::condition::{Comparison, Condition};
 use azulejo::consolidate::{self, FragmentOptions, Mode, VacuumOptions};
 use azulejo::format::metadata::MetadataValue;
 use azulejo::format::schema::{Attribute, Enumeration, SchemaEvolution};
 use azulejo::format::{ArraySchema, CellValNum, Datatype, NdRectangle, Range};
-use azulejo::group::{Group, NewMember};
+use azulejo::group::NewMember;
 use azulejo::read::ReadOptions;
 use azulejo::storage::{LocalStorage, MemoryStorage, Storage, StorePath};
-use azulejo::write::{WriteLayout, WriteOptions, Writer};
-use azulejo::{Array, Config, Context, Error, Result, TimeRange, object};
+use azulejo::write::{WriteLayout, WriteOptions};
+use azulejo::{Config, Context, Error, Result, TimeRange};
 use std::io::ErrorKind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -66,7 +66,7 @@ fn write(context: &Context, first: i64, dense: bool) -> Result<()> {
             ranges: vec![Range::of(first, first + 99)],
         });
     }
-    let mut writer = Writer::open(context, URI, options)?;
+    let mut writer = context.array(URI).writer(options)?;
     writer.write(&cells(first, 100, dense))?;
     writer.finish().map(drop)
 }
@@ -79,7 +79,7 @@ fn stream(context: &Context, dense: bool) -> Result<()> {
             ranges: vec![Range::of(600i64, 799)],
         });
     }
-    let mut writer = Writer::open(context, URI, options)?;
+    let mut writer = context.array(URI).writer(options)?;
     for piece in 0..4 {
         writer.write(&cells(600 + 50 * piece, 50, dense))?;
     }
@@ -99,21 +99,25 @@ fn prepare(context: &Context, dense: bool, consolidated: bool) {
         .dimension("x", 0i64..=999, 10)
         .attribute("a", Datatype::Int32)
         .enumeration(words);
-    Array::create(context, URI, new.build().unwrap()).unwrap();
+    context.array(URI).create(new.build().unwrap()).unwrap();
     for first in [0, 50, 300] {
         write(context, first, dense).unwrap();
-        Array::put_metadata(
-            context,
-            URI,
-            "key",
-            MetadataValue::new(Datatype::Int8, [first as u8]),
-        )
-        .unwrap();
+        context
+            .array(URI)
+            .change_metadata()
+            .unwrap()
+            .put("key", MetadataValue::new(Datatype::Int8, [first as u8]))
+            .unwrap()
+            .commit()
+            .unwrap();
     }
     if consolidated {
-        consolidate::commits(context, URI).unwrap();
-        consolidate::fragment_metadata(context, URI).unwrap();
-        consolidate::array_metadata(context, URI, TimeRange::ALL).unwrap();
+        context.array(URI).consolidate_commits().unwrap();
+        context.array(URI).consolidate_fragment_metadata().unwrap();
+        context
+            .array(URI)
+            .consolidate_metadata(TimeRange::ALL)
+            .unwrap();
         let choice = consolidate::Choice {
             amplification: 100.0,
             ..Default::default()
@@ -122,12 +126,7 @@ fn prepare(context: &Context, dense: bool, consolidated: bool) {
             choice,
             ..FragmentOptions::default()
         };
-        assert_eq!(
-            consolidate::fragments(context, URI, &options)
-                .unwrap()
-                .len(),
-            1
-        );
+        assert_eq!(context.array(URI).consolidate(&options).unwrap().len(), 1);
     }
 }
 
@@ -135,7 +134,7 @@ fn prepare(context: &Context, dense: bool, consolidated: bool) {
 type Seen = (ColumnSet, Vec<Vec<u8>>, usize, Option<usize>, bool);
 
 fn look(context: &Context) -> Seen {
-    let array = Array::open(context, URI).unwrap();
+    let array = context.array(URI).open().unwrap();
     let cells = array.read(ReadOptions::new()).unwrap().read_all().unwrap();
     let values = array
         .metadata()
@@ -143,7 +142,9 @@ fn look(context: &Context) -> Seen {
         .values()
         .map(|value| value.data.to_vec())
         .collect();
-    let members = Group::open(context, "mem://group")
+    let members = context
+        .group("mem://group")
+        .open()
         .ok()
         .map(|group| group.members().len());
     let labels = array.enumerations().unwrap().iter().map(|e| e.len()).sum();
@@ -152,7 +153,7 @@ fn look(context: &Context) -> Seen {
         values,
         labels,
         members,
-        Array::open(context, "mem://copy").is_ok(),
+        context.array("mem://copy").open().is_ok(),
     )
 }
 
@@ -181,7 +182,12 @@ const CHANGES: &[(&str, Change, bool, bool)] = &[
     ("stream", stream, true, false),
     (
         "metadata",
-        |c, _| Array::put_metadata(c, URI, "other", MetadataValue::new(Datatype::Int8, [9; 40])),
+        |c, _| {
+            c.array(URI)
+                .change_metadata()?
+                .put("other", MetadataValue::new(Datatype::Int8, [9; 40]))?
+                .commit()
+        },
         true,
         false,
     ),
@@ -197,7 +203,7 @@ const CHANGES: &[(&str, Change, bool, bool)] = &[
                 add_attributes: vec![attribute],
                 ..SchemaEvolution::default()
             };
-            Array::evolve(c, URI, &evolution, None)
+            c.array(URI).evolve(&evolution, None)
         },
         true,
         false,
@@ -208,7 +214,7 @@ const CHANGES: &[(&str, Change, bool, bool)] = &[
             true => write(c, 400, dense),
             false => {
                 let condition = Condition::compare("x", Comparison::Lt, 20i64.to_le_bytes());
-                Array::delete_cells(c, URI, &condition, None).map(drop)
+                c.array(URI).delete_cells(&condition, None).map(drop)
             }
         },
         true,
@@ -225,26 +231,26 @@ const CHANGES: &[(&str, Change, bool, bool)] = &[
                 choice,
                 ..FragmentOptions::default()
             };
-            consolidate::fragments(c, URI, &options).map(drop)
+            c.array(URI).consolidate(&options).map(drop)
         },
         false,
         false,
     ),
     (
         "consolidate commits",
-        |c, _| consolidate::commits(c, URI).map(drop),
+        |c, _| c.array(URI).consolidate_commits().map(drop),
         false,
         false,
     ),
     (
         "consolidate footers",
-        |c, _| consolidate::fragment_metadata(c, URI).map(drop),
+        |c, _| c.array(URI).consolidate_fragment_metadata().map(drop),
         false,
         false,
     ),
     (
         "consolidate metadata",
-        |c, _| consolidate::array_metadata(c, URI, TimeRange::ALL).map(drop),
+        |c, _| c.array(URI).consolidate_metadata(TimeRange::ALL).map(drop),
         false,
         false,
     ),
@@ -258,28 +264,33 @@ const CHANGES: &[(&str, Change, bool, bool)] = &[
     (
         "delete fragments",
         |c, _| {
-            let array = Array::open(c, URI)?;
+            let array = c.array(URI).open()?;
             let names: Vec<String> = array
                 .fragments()
                 .iter()
                 .map(|f| f.name().to_owned())
                 .collect();
-            Array::delete_fragments(c, URI, FragmentSelection::Named(&names[..1])).map(drop)
+            c.array(URI)
+                .delete_fragments(FragmentSelection::Named(&names[..1]))
+                .map(drop)
         },
         true,
         false,
     ),
-    ("group", |c, _| Group::create(c, "mem://group"), true, false),
+    ("group", |c, _| c.group("mem://group").create(), true, false),
     (
         "copy",
-        |c, _| object::copy(c, URI, "mem://copy"),
+        |c, _| c.object(URI).copy_to("mem://copy"),
         true,
         false,
     ),
 ];
 
 fn vacuum(context: &Context, mode: Mode) -> Result<()> {
-    consolidate::vacuum(context, URI, mode, VacuumOptions::default()).map(drop)
+    context
+        .array(URI)
+        .vacuum(mode, VacuumOptions::default())
+        .map(drop)
 }
 
 /// The kind of a storage's refusal, which names an object of the array.
@@ -293,15 +304,13 @@ fn kind(error: &Error) -> ErrorKind {
 }
 
 fn is_sound(context: &Context) {
-    let report = check(
-        context,
-        URI,
-        CheckOptions {
+    let report = context
+        .array(URI)
+        .check(CheckOptions {
             deep: true,
             ..CheckOptions::default()
-        },
-    )
-    .unwrap();
+        })
+        .unwrap();
     assert!(
         report.worst() < Some(Severity::Error),
         "{:?}",
@@ -398,7 +407,7 @@ fn a_file_that_has_vanished() {
     let sound = context(Arc::clone(&memory) as Arc<dyn Storage>);
     prepare(&sound, false, false);
     let (before, listed) = (look(&sound), files(&memory));
-    let fragment = Array::open(&sound, URI).unwrap().fragments()[1]
+    let fragment = sound.array(URI).open().unwrap().fragments()[1]
         .name()
         .to_owned();
     let path = format!("{fragment}/a0.tdb");
@@ -407,7 +416,7 @@ fn a_file_that_has_vanished() {
         assert!(matches!(error, Error::NotFound { .. }), "{error:?}");
         assert!(error.to_string().contains(&path), "{error}");
     };
-    let array = Array::open(&without, URI).unwrap();
+    let array = without.array(URI).open().unwrap();
     named(
         &array
             .read(ReadOptions::new())
@@ -422,18 +431,21 @@ fn a_file_that_has_vanished() {
         .read_all()
         .unwrap();
     assert_eq!(cells.cell_num, before.0.cell_num);
-    named(&consolidate::fragments(&without, URI, &FragmentOptions::default()).unwrap_err());
-    named(&object::copy(&without, URI, "mem://copy").unwrap_err());
+    named(
+        &without
+            .array(URI)
+            .consolidate(&FragmentOptions::default())
+            .unwrap_err(),
+    );
+    named(&without.object(URI).copy_to("mem://copy").unwrap_err());
     assert!(files(&memory) == listed, "something was left");
-    let report = check(
-        &without,
-        URI,
-        CheckOptions {
+    let report = without
+        .array(URI)
+        .check(CheckOptions {
             deep: true,
             ..CheckOptions::default()
-        },
-    )
-    .unwrap();
+        })
+        .unwrap();
     let errors = report
         .findings
         .iter()
@@ -446,16 +458,17 @@ fn a_file_that_has_vanished() {
     );
     // Neither is it in the way of what is written, nor does that hide the loss.
     write(&without, 700, false).unwrap();
-    Array::put_metadata(
-        &without,
-        URI,
-        "other",
-        MetadataValue::new(Datatype::Int8, [9]),
-    )
-    .unwrap();
+    without
+        .array(URI)
+        .change_metadata()
+        .unwrap()
+        .put("other", MetadataValue::new(Datatype::Int8, [9]))
+        .unwrap()
+        .commit()
+        .unwrap();
     let added = NewMember::at(URI).named("a");
-    Group::create(&without, "mem://group").unwrap();
-    let mut editor = Group::edit(&without, "mem://group").unwrap();
+    without.group("mem://group").create().unwrap();
+    let mut editor = without.group("mem://group").edit().unwrap();
     editor.add(added).unwrap();
     editor.commit().unwrap();
     assert_eq!(look(&sound).0.cell_num, before.0.cell_num + 100);

@@ -10,9 +10,9 @@ mod allocator;
 use azulejo::column::{ColumnBuffers, ColumnMut, ColumnSet};
 use azulejo::format::Datatype;
 use azulejo::format::schema::ArraySchema;
-use azulejo::read::{ReadOptions, Reader};
-use azulejo::write::{WriteOptions, Writer};
-use azulejo::{Array, Config, Context};
+use azulejo::read::ReadOptions;
+use azulejo::write::WriteOptions;
+use azulejo::{Config, Context};
 
 const CELLS: usize = 400_000;
 /// Cells that the caller's buffers have room for.
@@ -50,7 +50,10 @@ fn array(uri: &str, sparse: bool) {
     let schema = schema
         .var_attribute("s", Datatype::StringAscii)
         .attribute("a", Datatype::Int64);
-    Array::create(&context(), uri, schema.build().unwrap()).unwrap();
+    context()
+        .array(uri)
+        .create(schema.build().unwrap())
+        .unwrap();
     let mut columns = vec![
         ColumnBuffers::of_strings("s", (0..CELLS).map(text)),
         ColumnBuffers::of_values("a", (0..CELLS).map(number).collect::<Vec<i64>>()),
@@ -61,7 +64,7 @@ fn array(uri: &str, sparse: bool) {
             (0..CELLS).map(number).collect::<Vec<i64>>(),
         ));
     }
-    let mut writer = Writer::open(&context(), uri, WriteOptions::new()).unwrap();
+    let mut writer = context().array(uri).writer(WriteOptions::new()).unwrap();
     writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
     writer.finish().unwrap();
 }
@@ -76,9 +79,10 @@ fn read(uri: &str, fields: &[&str]) -> usize {
         .collect();
     let mut offsets = vec![vec![0u64; most]; fields.len()];
     let before = allocator::reset();
-    let array = Array::open(&context, uri).unwrap();
-    let mut reader =
-        Reader::new(&array, ReadOptions::new().fields(fields.iter().copied())).unwrap();
+    let array = context.array(uri).open().unwrap();
+    let mut reader = array
+        .read(ReadOptions::new().fields(fields.iter().copied()))
+        .unwrap();
     let mut done = 0;
     for room in ROOMS.into_iter().cycle() {
         let mut columns: Vec<ColumnMut<'_>> = fields

@@ -7,14 +7,14 @@ mod pack;
 
 use azulejo::array::{Snapshot, TimeRange};
 use azulejo::column::{ColumnBuffers, ColumnSet};
-use azulejo::consolidate::{self, FragmentOptions, Mode, VacuumOptions};
+use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
 use azulejo::format::CellValNum;
 use azulejo::format::Datatype;
 use azulejo::format::metadata::MetadataValue;
 use azulejo::format::schema::{ArraySchema, Attribute, SchemaEvolution};
 use azulejo::read::ReadOptions;
 use azulejo::storage::{MemoryStorage, Request, RequestLog, RequestLogStorage, Storage, StorePath};
-use azulejo::write::{WriteOptions, Writer};
+use azulejo::write::WriteOptions;
 use azulejo::{Array, Config, Context, Error};
 use std::sync::Arc;
 
@@ -34,7 +34,10 @@ fn footers(log: &RequestLog) -> usize {
 }
 
 fn write(context: &Context, uri: &str, time: u64, cells: &[i64]) {
-    let mut writer = Writer::open(context, uri, WriteOptions::new().timestamp(time)).unwrap();
+    let mut writer = context
+        .array(uri)
+        .writer(WriteOptions::new().timestamp(time))
+        .unwrap();
     let values = ColumnBuffers::of_values("a", cells.iter().map(|x| x * 10).collect::<Vec<_>>());
     writer
         .write(&ColumnSet::of([ColumnBuffers::of_values("x", cells.to_vec()), values]).unwrap())
@@ -47,14 +50,18 @@ fn many(context: &Context, uri: &str) {
     let schema = ArraySchema::sparse()
         .dimension("x", 0i64..=999, 10)
         .attribute("a", Datatype::Int64);
-    Array::create_at(context, uri, schema.build().unwrap(), 1).unwrap();
-    Array::put_metadata(
-        context,
-        uri,
-        "unit",
-        MetadataValue::new(Datatype::StringUtf8, "mm"),
-    )
-    .unwrap();
+    context
+        .array(uri)
+        .create_at(schema.build().unwrap(), 1)
+        .unwrap();
+    context
+        .array(uri)
+        .change_metadata()
+        .unwrap()
+        .put("unit", MetadataValue::new(Datatype::StringUtf8, "mm"))
+        .unwrap()
+        .commit()
+        .unwrap();
     (0..20).for_each(|i| write(context, uri, 2 + i, &[i64::try_from(i).unwrap()]));
 }
 
@@ -63,7 +70,7 @@ fn opened() -> (Snapshot, RequestLog) {
     let (context, log) = logged(Arc::new(MemoryStorage::new()));
     many(&context, "mem://many");
     let _ = log.take();
-    (Snapshot::open(&context, "mem://many").unwrap(), log)
+    (context.array("mem://many").snapshot().unwrap(), log)
 }
 
 fn cells(array: &Array) -> Vec<i64> {
@@ -95,7 +102,7 @@ fn consolidated_metadata_of_fragments_counts_later_too() {
     let files = pack::files();
     let name = "made/feat/2.30.0/consolidate_vacuum";
     let (context, log) = logged(pack::memory(&files, &format!("{name}/")));
-    let snapshot = Snapshot::open(&context, &format!("mem://{name}")).unwrap();
+    let snapshot = context.array(&format!("mem://{name}")).snapshot().unwrap();
     assert_eq!(footers(&log), 0);
     let consolidated = |f: &azulejo::array::Fragment| f.has_consolidated_footer();
     let array = snapshot.array().unwrap();
@@ -125,12 +132,12 @@ fn threads_that_ask_at_once_read_footers_once() {
 fn what_was_written_since_does_not_count() {
     let context = pack::context(Config::default(), None, Arc::new(MemoryStorage::new()));
     many(&context, "mem://many");
-    let snapshot = Snapshot::open(&context, "mem://many").unwrap();
+    let snapshot = context.array("mem://many").snapshot().unwrap();
     // At a time that the snapshot looks at, but not there when it was made.
     write(&context, "mem://many", 30, &[500]);
     assert_eq!(cells(&snapshot.array().unwrap()).len(), 20);
     assert_eq!(
-        cells(&Array::open(&context, "mem://many").unwrap()).len(),
+        cells(&context.array("mem://many").open().unwrap()).len(),
         21
     );
 }
@@ -140,16 +147,16 @@ fn what_a_vacuum_took_meanwhile_is_found_in_what_replaced_it() {
     let context = pack::context(Config::default(), None, Arc::new(MemoryStorage::new()));
     many(&context, "mem://many");
     let (all, early) = (TimeRange::ALL, TimeRange::until(11));
-    let open = |time| Snapshot::open_at(&context, "mem://many", time).unwrap();
+    let open = |time| context.array("mem://many").snapshot_at(time).unwrap();
     let (now, then) = (open(all), open(early));
-    consolidate::fragments(&context, "mem://many", &FragmentOptions::default()).unwrap();
-    consolidate::vacuum(
-        &context,
-        "mem://many",
-        Mode::Fragments,
-        VacuumOptions::default(),
-    )
-    .unwrap();
+    context
+        .array("mem://many")
+        .consolidate(&FragmentOptions::default())
+        .unwrap();
+    context
+        .array("mem://many")
+        .vacuum(Mode::Fragments, VacuumOptions::default())
+        .unwrap();
     let array = now.array().unwrap();
     assert_eq!(array.fragments().len(), 1);
     assert_eq!(cells(&array), (0..20).map(|x| x * 10).collect::<Vec<_>>());
@@ -165,21 +172,27 @@ fn to_write_the_latest_schema_counts_whatever_its_time() {
     let schema = ArraySchema::sparse()
         .dimension("x", 0i64..=999, 10)
         .attribute("a", Datatype::Int64);
-    Array::create(&context, "mem://many", schema.build().unwrap()).unwrap();
+    context
+        .array("mem://many")
+        .create(schema.build().unwrap())
+        .unwrap();
     let ahead = azulejo::array::clock::now() + 86_400_000;
     let attribute = Attribute::new("b", Datatype::Int8, CellValNum::ONE);
     let evolution = SchemaEvolution {
         add_attributes: vec![attribute],
         ..SchemaEvolution::default()
     };
-    Array::evolve(&context, "mem://many", &evolution, Some(ahead)).unwrap();
+    context
+        .array("mem://many")
+        .evolve(&evolution, Some(ahead))
+        .unwrap();
     let attributes = |snapshot: Snapshot| snapshot.schema().attributes.len();
     assert_eq!(
-        attributes(Snapshot::open_to_write(&context, "mem://many").unwrap()),
+        attributes(context.array("mem://many").snapshot_to_write().unwrap()),
         2
     );
     assert_eq!(
-        attributes(Snapshot::open(&context, "mem://many").unwrap()),
+        attributes(context.array("mem://many").snapshot().unwrap()),
         1
     );
 }
@@ -188,12 +201,14 @@ fn to_write_the_latest_schema_counts_whatever_its_time() {
 fn an_array_that_took_the_place_of_another_is_not_taken_for_it() {
     let context = pack::context(Config::default(), None, Arc::new(MemoryStorage::new()));
     many(&context, "mem://many");
-    let snapshot = Snapshot::open(&context, "mem://many").unwrap();
-    azulejo::object::delete(&context, "mem://many", true).unwrap();
+    let snapshot = context.array("mem://many").snapshot().unwrap();
+    context.object("mem://many").delete(true).unwrap();
     many(&context, "mem://many");
     assert!(matches!(snapshot.array(), Err(Error::NotFound { .. })));
     assert_eq!(
-        Array::open(&context, "mem://many")
+        context
+            .array("mem://many")
+            .open()
             .unwrap()
             .fragments()
             .len(),
@@ -210,9 +225,9 @@ fn a_damaged_footer_is_an_error_of_the_fragments_alone() {
         Arc::clone(&memory) as Arc<dyn Storage>,
     );
     many(&context, "mem://many");
-    let path = Array::open(&context, "mem://many").unwrap().fragments()[7].metadata_path();
+    let path = context.array("mem://many").open().unwrap().fragments()[7].metadata_path();
     memory.put(&path, vec![0xff; 100].into()).unwrap();
-    let snapshot = Snapshot::open(&context, "mem://many").unwrap();
+    let snapshot = context.array("mem://many").snapshot().unwrap();
     assert_eq!(snapshot.metadata().unwrap()["unit"].as_text(), Some("mm"));
     // It is no other at the second time.
     for _ in 0..2 {

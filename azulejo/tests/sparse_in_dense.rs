@@ -105,7 +105,10 @@ fn the_latest_fragment_wins_at_every_time() {
     for name in NAMES {
         let writes: Vec<Value> =
             serde_json::from_slice(&files[&format!("{name}.json")]).expect("JSON");
-        let latest = Array::open(&context, &format!("mem://{name}")).expect("opens");
+        let latest = context
+            .array(&format!("mem://{name}"))
+            .open()
+            .expect("opens");
         let mut times: Vec<u64> = latest
             .fragments()
             .iter()
@@ -114,7 +117,9 @@ fn the_latest_fragment_wins_at_every_time() {
         times.sort_unstable();
         assert_eq!(times.len(), writes.len());
         for (n, time) in times.iter().enumerate() {
-            let array = Array::open_at(&context, &format!("mem://{name}"), TimeRange::until(*time))
+            let array = context
+                .array(&format!("mem://{name}"))
+                .open_at(TimeRange::until(*time))
                 .expect("opens");
             let all = vec![DimSelection::All; axes(&array).len()];
             let got = read(&array, Subarray::Box(all), Layout::RowMajor, 1 << 20);
@@ -135,7 +140,10 @@ fn windows_orders_strides_and_points() {
         let writes: Vec<Value> =
             serde_json::from_slice(&files[&format!("{name}.json")]).expect("JSON");
         let model = model(&writes);
-        let array = Array::open(&context, &format!("mem://{name}")).expect("opens");
+        let array = context
+            .array(&format!("mem://{name}"))
+            .open()
+            .expect("opens");
         let (axes, all) = (axes(&array), domain(&array));
         let (first, last) = (&all[0], &all[all.len() - 1]);
         for step in [1, 2, 3] {

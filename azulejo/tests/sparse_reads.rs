@@ -8,7 +8,7 @@ use azulejo::format::datatype::Datatype;
 use azulejo::format::filter::EncryptionKey;
 use azulejo::format::range::compare;
 use azulejo::format::schema::ArraySchema;
-use azulejo::read::{ReadOptions, Reader};
+use azulejo::read::ReadOptions;
 use azulejo::space::{DimSelection, Layout, PointColumn, Points};
 use azulejo::storage::Storage;
 use azulejo::{Array, ColumnSet, Config, Context, Error, Subarray};
@@ -43,7 +43,7 @@ fn rows(batches: &[ColumnSet]) -> Vec<Row> {
 }
 
 fn read(array: &Array, options: ReadOptions) -> Result<(Vec<Row>, usize), Error> {
-    let batches = Reader::new(array, options)?.collect::<Result<Vec<_>, _>>()?;
+    let batches = array.read(options)?.collect::<Result<Vec<_>, _>>()?;
     assert!(
         batches.iter().all(|batch| batch.cell_num > 0),
         "no batch is empty"
@@ -250,7 +250,7 @@ fn all_ways_to_read_a_sparse_array_agree() {
             key,
             Arc::clone(&memory) as Arc<dyn Storage>,
         );
-        Array::open(&context, &format!("mem://{name}")).expect(name)
+        context.array(&format!("mem://{name}")).open().expect(name)
     });
 }
 
@@ -265,6 +265,9 @@ fn all_ways_to_read_a_sparse_array_from_local_files_agree() {
     }
     check_all(&files, |name, key| {
         let context = Context::new(Config::default(), key).expect("a context");
-        Array::open(&context, &folder.path().join(name).to_string_lossy()).expect(name)
+        context
+            .array(&folder.path().join(name).to_string_lossy())
+            .open()
+            .expect(name)
     });
 }

@@ -6,8 +6,8 @@ use azulejo::format::schema::Attribute;
 use azulejo::format::{ArraySchema, CellValNum, Datatype};
 use azulejo::read::ReadOptions;
 use azulejo::space::Layout;
-use azulejo::write::{WriteLayout, WriteOptions, Writer};
-use azulejo::{Array, ColumnBuffers, ColumnSet, Config, Context};
+use azulejo::write::{WriteLayout, WriteOptions};
+use azulejo::{ColumnBuffers, ColumnSet, Config, Context};
 use std::alloc::{self, GlobalAlloc, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -60,18 +60,19 @@ fn writes_hold_less_than_their_budget() {
     let new = ArraySchema::dense()
         .dimension("x", 0i32..=2047, 128)
         .dimension("y", 0i32..=2047, 128);
-    Array::create(
-        &context,
-        &uri("dense"),
-        new.attribute("a", Datatype::Float64).build().unwrap(),
-    )
-    .unwrap();
+    context
+        .array(&uri("dense"))
+        .create(new.attribute("a", Datatype::Float64).build().unwrap())
+        .unwrap();
     let values: Vec<f64> = (0..2048 * 2048u32)
         .map(|i| f64::from(i.wrapping_mul(0x9e37_79b9)))
         .collect();
     let cells = ColumnSet::of([ColumnBuffers::of_values("a", values)]).unwrap();
     let held = peak(|| {
-        let mut writer = Writer::open(&context, &uri("dense"), WriteOptions::new()).unwrap();
+        let mut writer = context
+            .array(&uri("dense"))
+            .writer(WriteOptions::new())
+            .unwrap();
         writer.write(&cells).unwrap();
         writer.finish().unwrap();
     });
@@ -85,14 +86,15 @@ fn writes_hold_less_than_their_budget() {
         ..Pipeline::default()
     };
     let attribute = Attribute::new("a", Datatype::Float64, CellValNum::ONE).filters(zstd);
-    Array::create(
-        &context,
-        &uri("large"),
-        new.attribute_with(attribute).build().unwrap(),
-    )
-    .unwrap();
+    context
+        .array(&uri("large"))
+        .create(new.attribute_with(attribute).build().unwrap())
+        .unwrap();
     let held = peak(|| {
-        let mut writer = Writer::open(&context, &uri("large"), WriteOptions::new()).unwrap();
+        let mut writer = context
+            .array(&uri("large"))
+            .writer(WriteOptions::new())
+            .unwrap();
         writer.write(&cells).unwrap();
         writer.finish().unwrap();
     });
@@ -100,7 +102,9 @@ fn writes_hold_less_than_their_budget() {
         held < budget,
         "a dense write of tiles of 2.5 MiB held {held} bytes"
     );
-    let written = Array::open(&context, &uri("large"))
+    let written = context
+        .array(&uri("large"))
+        .open()
         .unwrap()
         .read(ReadOptions::new())
         .unwrap();
@@ -114,10 +118,10 @@ fn writes_hold_less_than_their_budget() {
             .capacity(10_000);
         new.attribute("a", Datatype::Int64).build().unwrap()
     };
-    Array::create(&context, &uri("sparse"), schema()).unwrap();
+    context.array(&uri("sparse")).create(schema()).unwrap();
     let held = peak(|| {
         let options = WriteOptions::new().layout(WriteLayout::Global);
-        let mut writer = Writer::open(&context, &uri("sparse"), options).unwrap();
+        let mut writer = context.array(&uri("sparse")).writer(options).unwrap();
         for piece in 0..32i64 {
             let x: Vec<i64> = (0..65_536).map(|i| piece * 65_536 + i).collect();
             let cells = [
@@ -141,9 +145,12 @@ fn writes_hold_less_than_their_budget() {
         ColumnBuffers::of_values("x", x.clone()),
     ];
     let cells = ColumnSet::of(cells).unwrap();
-    Array::create(&context, &uri("unordered"), schema()).unwrap();
+    context.array(&uri("unordered")).create(schema()).unwrap();
     let held = peak(|| {
-        let mut writer = Writer::open(&context, &uri("unordered"), WriteOptions::new()).unwrap();
+        let mut writer = context
+            .array(&uri("unordered"))
+            .writer(WriteOptions::new())
+            .unwrap();
         writer.write(&cells).unwrap();
         assert_eq!(writer.finish().unwrap().len(), 1);
     });
@@ -152,7 +159,7 @@ fn writes_hold_less_than_their_budget() {
         "an unordered write of {} cells held {held} bytes",
         x.len()
     );
-    let array = Array::open(&context, &uri("unordered")).unwrap();
+    let array = context.array(&uri("unordered")).open().unwrap();
     let read = array
         .read(ReadOptions::new().fields(["x", "a"]).layout(Layout::Global))
         .unwrap();

@@ -6,14 +6,12 @@ mod support;
 use azulejo::column::ColumnView;
 use azulejo::format::filter::{Filter, Pipeline};
 use azulejo::format::schema::{Attribute, Dimension};
-use azulejo::format::{ArraySchema, CellValNum, Datatype, FormatVersion, NdRectangle, Range};
+use azulejo::format::{ArraySchema, CellValNum, Datatype, NdRectangle, Range};
 use azulejo::read::ReadOptions;
 use azulejo::space::Layout;
-use azulejo::storage::Uri;
-use azulejo::write::{WriteLayout, WriteOptions, Writer};
-use azulejo::{Array, ColumnBuffers, ColumnSet, Config, Context, Error, Reader};
+use azulejo::write::{WriteLayout, WriteOptions};
+use azulejo::{ColumnBuffers, ColumnSet, Config, Context, Error};
 use proptest::prelude::*;
-use std::sync::Arc;
 use support::model::Case;
 
 fn context() -> Context {
@@ -34,7 +32,7 @@ proptest! {
     fn random_writes_read_back(seed: u64) {
         let context = context();
         let mut case = Case::new(seed);
-        Array::create_at(&context, "mem://a", case.new.clone(), 1).unwrap();
+        context.array("mem://a").create_at(case.new.clone(), 1).unwrap();
         let mut timestamp = 1;
         for _ in 0..4 {
             // Of two writes with one timestamp the later wins.
@@ -54,7 +52,7 @@ fn sparse(context: &Context, uri: &str) {
         .capacity(3)
         .build()
         .unwrap();
-    Array::create(context, uri, new).unwrap();
+    context.array(uri).create(new).unwrap();
 }
 
 fn cells(x: Vec<i64>, t: Vec<f64>) -> ColumnSet {
@@ -69,10 +67,10 @@ fn cells(x: Vec<i64>, t: Vec<f64>) -> ColumnSet {
 }
 
 fn refusal(context: &Context, uri: &str, options: WriteOptions, set: &ColumnSet) -> Error {
-    let mut writer = Writer::open(context, uri, options).unwrap();
+    let mut writer = context.array(uri).writer(options).unwrap();
     let error = writer.write(set).unwrap_err();
     drop(writer);
-    let array = Array::open(context, uri).unwrap();
+    let array = context.array(uri).open().unwrap();
     assert!(
         array.fragments().is_empty(),
         "a refused write left something"
@@ -90,7 +88,10 @@ fn memory_of_the_callers_is_written_as_columns_are() {
         [7.5f64.to_le_bytes(); 2],
     );
     let (n, valid) = ([4i32.to_le_bytes(), 5i32.to_le_bytes()], [1u8, 0]);
-    let mut writer = Writer::open(&context, "mem://a", WriteOptions::new()).unwrap();
+    let mut writer = context
+        .array("mem://a")
+        .writer(WriteOptions::new())
+        .unwrap();
     let types = writer.column_types(&[]);
     let column = |name: &str, data| {
         let column_type = types.iter().find(|t| &*t.name == name).unwrap().clone();
@@ -104,8 +105,9 @@ fn memory_of_the_callers_is_written_as_columns_are() {
     ];
     writer.write_views(&columns).unwrap();
     writer.finish().unwrap();
-    let array = Array::open(&context, "mem://a").unwrap();
-    let read = Reader::new(&array, ReadOptions::new().fields(["x", "n", "a"]))
+    let array = context.array("mem://a").open().unwrap();
+    let read = array
+        .read(ReadOptions::new().fields(["x", "n", "a"]))
         .unwrap()
         .read_all()
         .unwrap();
@@ -228,7 +230,10 @@ fn bad_columns_are_named() {
     let error = refusal(&context, "mem://a", WriteOptions::new(), &short).to_string();
     assert!(error.contains("\"a\" has 1 cells"), "{error}");
     // A nullable attribute takes a column that has no nulls.
-    let mut writer = Writer::open(&context, "mem://a", WriteOptions::new()).unwrap();
+    let mut writer = context
+        .array("mem://a")
+        .writer(WriteOptions::new())
+        .unwrap();
     writer
         .write(&with(3, ColumnBuffers::of_values("n", vec![7i32, 8])))
         .unwrap();
@@ -243,7 +248,7 @@ fn cells_outside_the_current_domain_are_refused() {
         .current_domain(vec![Range::of(0i64, 49)])
         .build()
         .unwrap();
-    Array::create(&context, "mem://a", new).unwrap();
+    context.array("mem://a").create(new).unwrap();
     let set = ColumnSet::of([ColumnBuffers::of_values("x", vec![3i64, 50])]).unwrap();
     let error = refusal(&context, "mem://a", WriteOptions::new(), &set).to_string();
     assert!(
@@ -254,7 +259,9 @@ fn cells_outside_the_current_domain_are_refused() {
     let known = "Cells are written outside of the defined current domain.";
     assert!(error.contains(known), "{error}");
     let inside = ColumnSet::of([ColumnBuffers::of_values("x", vec![3i64, 49])]).unwrap();
-    Writer::open(&context, "mem://a", WriteOptions::new())
+    context
+        .array("mem://a")
+        .writer(WriteOptions::new())
         .unwrap()
         .write(&inside)
         .unwrap();
@@ -266,7 +273,7 @@ fn cells_outside_the_current_domain_are_refused() {
         .current_domain(vec![Range::of(0i64, 49)])
         .build()
         .unwrap();
-    Array::create(&context, "mem://dense", new).unwrap();
+    context.array("mem://dense").create(new).unwrap();
     let set = ColumnSet::of([ColumnBuffers::of_values("a", vec![1i8, 2])]).unwrap();
     let at = |start, end| {
         WriteOptions::new().subarray(NdRectangle {
@@ -275,7 +282,9 @@ fn cells_outside_the_current_domain_are_refused() {
     };
     let error = refusal(&context, "mem://dense", at(49i64, 50), &set).to_string();
     assert!(error.contains(known) && error.contains("\"x\""), "{error}");
-    Writer::open(&context, "mem://dense", at(48i64, 49))
+    context
+        .array("mem://dense")
+        .writer(at(48i64, 49))
         .unwrap()
         .write(&set)
         .unwrap();
@@ -285,12 +294,10 @@ fn cells_outside_the_current_domain_are_refused() {
 fn order_holds_across_calls() {
     let context = context();
     sparse(&context, "mem://a");
-    let mut writer = Writer::open(
-        &context,
-        "mem://a",
-        WriteOptions::new().layout(WriteLayout::Global),
-    )
-    .unwrap();
+    let mut writer = context
+        .array("mem://a")
+        .writer(WriteOptions::new().layout(WriteLayout::Global))
+        .unwrap();
     writer.write(&cells(vec![1, 2], vec![0.0; 2])).unwrap();
     for (x, word) in [
         (1, "in the global order"),
@@ -311,8 +318,9 @@ fn order_holds_across_calls() {
         .write(&cells(vec![2, 3, 4, 60], vec![0.5, 0.0, 0.0, 0.0]))
         .unwrap();
     assert_eq!(writer.finish().unwrap().len(), 1);
-    let array = Array::open(&context, "mem://a").unwrap();
-    let read = Reader::new(&array, ReadOptions::new().fields(["x"]))
+    let array = context.array("mem://a").open().unwrap();
+    let read = array
+        .read(ReadOptions::new().fields(["x"]))
         .unwrap()
         .read_all()
         .unwrap();
@@ -331,9 +339,12 @@ fn a_dimension_of_one_real_number_needs_no_extent() {
         .attribute("a", Datatype::Int32)
         .build()
         .unwrap();
-    Array::create(&context, "mem://a", new).unwrap();
+    context.array("mem://a").create(new).unwrap();
     for value in [1, 2] {
-        let mut writer = Writer::open(&context, "mem://a", WriteOptions::new()).unwrap();
+        let mut writer = context
+            .array("mem://a")
+            .writer(WriteOptions::new())
+            .unwrap();
         let set = ColumnSet::of([
             ColumnBuffers::of_values("x", vec![3.5; 3]),
             ColumnBuffers::of_values("y", vec![40, 7, 20 + value]),
@@ -342,9 +353,10 @@ fn a_dimension_of_one_real_number_needs_no_extent() {
         writer.write(&set.unwrap()).unwrap();
         writer.finish().unwrap();
     }
-    let array = Array::open(&context, "mem://a").unwrap();
+    let array = context.array("mem://a").open().unwrap();
     for layout in [Layout::RowMajor, Layout::ColMajor, Layout::Global] {
-        let read = Reader::new(&array, ReadOptions::new().layout(layout))
+        let read = array
+            .read(ReadOptions::new().layout(layout))
             .unwrap()
             .read_all()
             .unwrap();
@@ -364,17 +376,15 @@ fn a_dimension_of_one_real_number_needs_no_extent() {
 fn a_dropped_writer_leaves_nothing() {
     let context = context();
     sparse(&context, "mem://a");
-    let mut writer = Writer::open(
-        &context,
-        "mem://a",
-        WriteOptions::new().layout(WriteLayout::Global),
-    )
-    .unwrap();
+    let mut writer = context
+        .array("mem://a")
+        .writer(WriteOptions::new().layout(WriteLayout::Global))
+        .unwrap();
     writer
         .write(&cells((0..50).collect(), vec![0.0; 50]))
         .unwrap();
     drop(writer);
-    let array = Array::open(&context, "mem://a").unwrap();
+    let array = context.array("mem://a").open().unwrap();
     assert!(array.fragments().is_empty());
     let location = array.location();
     let left = location
@@ -389,15 +399,22 @@ fn empty_writes_are_none() {
     let context = context();
     sparse(&context, "mem://a");
     for layout in [WriteLayout::Unordered, WriteLayout::Global] {
-        let mut writer =
-            Writer::open(&context, "mem://a", WriteOptions::new().layout(layout)).unwrap();
+        let mut writer = context
+            .array("mem://a")
+            .writer(WriteOptions::new().layout(layout))
+            .unwrap();
         writer.write(&cells(Vec::new(), Vec::new())).unwrap();
         assert!(writer.finish().unwrap().is_empty());
-        let writer = Writer::open(&context, "mem://a", WriteOptions::new().layout(layout)).unwrap();
+        let writer = context
+            .array("mem://a")
+            .writer(WriteOptions::new().layout(layout))
+            .unwrap();
         assert!(writer.finish().unwrap().is_empty());
     }
     assert!(
-        Array::open(&context, "mem://a")
+        context
+            .array("mem://a")
+            .open()
             .unwrap()
             .fragments()
             .is_empty()
@@ -410,20 +427,22 @@ fn the_later_of_two_equal_timestamps_wins() {
     let new = ArraySchema::sparse()
         .dimension("x", 0u64..=u64::MAX - 1, 1 << 40)
         .attribute("a", Datatype::Int64);
-    Array::create_at(&context, "mem://a", new.build().unwrap(), 1).unwrap();
+    context
+        .array("mem://a")
+        .create_at(new.build().unwrap(), 1)
+        .unwrap();
     for i in 0..40i64 {
-        let mut writer =
-            Writer::open(&context, "mem://a", WriteOptions::new().timestamp(5)).unwrap();
+        let mut writer = context
+            .array("mem://a")
+            .writer(WriteOptions::new().timestamp(5))
+            .unwrap();
         let set = ColumnSet::of([
             ColumnBuffers::of_values("x", vec![u64::MAX - 1]),
             ColumnBuffers::of_values("a", vec![i]),
         ]);
         writer.write(&set.unwrap()).unwrap();
-        let array = Array::open(&context, "mem://a").unwrap();
-        let read = Reader::new(&array, ReadOptions::new())
-            .unwrap()
-            .read_all()
-            .unwrap();
+        let array = context.array("mem://a").open().unwrap();
+        let read = array.read(ReadOptions::new()).unwrap().read_all().unwrap();
         assert_eq!(read.columns[1].values::<i64>(), Some(&[i][..]));
     }
 }
@@ -435,7 +454,7 @@ fn dense(context: &Context, uri: &str) {
         .attribute("a", Datatype::Int16)
         .build()
         .unwrap();
-    Array::create(context, uri, new).unwrap();
+    context.array(uri).create(new).unwrap();
 }
 
 #[test]
@@ -466,12 +485,10 @@ fn dense_boxes_must_fit() {
         let error = refusal(&context, "mem://a", options, &column(cells)).to_string();
         assert!(error.contains(word), "{error}");
     }
-    let mut writer = Writer::open(
-        &context,
-        "mem://a",
-        options((-7, -4), (1, 6)).layout(WriteLayout::Global),
-    )
-    .unwrap();
+    let mut writer = context
+        .array("mem://a")
+        .writer(options((-7, -4), (1, 6)).layout(WriteLayout::Global))
+        .unwrap();
     writer.write(&column(23)).unwrap();
     let error = writer.finish().unwrap_err().to_string();
     assert!(
@@ -499,9 +516,17 @@ fn dense_boxes_must_fit() {
         if layout == WriteLayout::Row {
             sparse(&context, uri);
         }
-        assert!(Writer::open(&context, uri, WriteOptions::new().layout(layout)).is_err());
+        assert!(
+            context
+                .array(uri)
+                .writer(WriteOptions::new().layout(layout))
+                .is_err()
+        );
     }
-    let mut writer = Writer::open(&context, "mem://a", WriteOptions::new()).unwrap();
+    let mut writer = context
+        .array("mem://a")
+        .writer(WriteOptions::new())
+        .unwrap();
     writer
         .write_box(&area((12, 12), (6, 6)), &column(1))
         .unwrap();
@@ -512,41 +537,17 @@ fn dense_boxes_must_fit() {
 }
 
 #[test]
-fn old_arrays_want_an_upgrade_first() {
-    let context = context();
-    let mut schema = ArraySchema::sparse()
-        .dimension("x", 0i64..=99, 10)
-        .build()
-        .unwrap()
-        .schema;
-    schema.version = FormatVersion::new(6, "schema").unwrap();
-    let location = context.locate(&Uri::parse("mem://old").unwrap()).unwrap();
-    let error = Writer::with_schema(
-        &context,
-        location,
-        Arc::new(schema),
-        "s".into(),
-        WriteOptions::new(),
-    );
-    let error = error.unwrap_err().to_string();
-    assert!(
-        error.contains("version 6") && error.contains("upgrade"),
-        "{error}"
-    );
-}
-
-#[test]
 fn large_writes_become_several_fragments_that_count_at_once() {
     let context = context();
     sparse(&context, "mem://a");
     let options = WriteOptions::new().max_fragment_size(300).timestamp(9);
-    let mut writer = Writer::open(&context, "mem://a", options).unwrap();
+    let mut writer = context.array("mem://a").writer(options).unwrap();
     writer
         .write(&cells((0..50).rev().collect(), vec![0.25; 50]))
         .unwrap();
     let names = writer.finish().unwrap();
     assert!(names.len() > 3, "{names:?}");
-    let array = Array::open(&context, "mem://a").unwrap();
+    let array = context.array("mem://a").open().unwrap();
     let mut found: Vec<String> = array
         .fragments()
         .iter()
@@ -565,7 +566,8 @@ fn large_writes_become_several_fragments_that_count_at_once() {
         panic!("{commits:?}")
     };
     assert!(commit.name.ends_with(".con"));
-    let read = Reader::new(&array, ReadOptions::new().fields(["x"]))
+    let read = array
+        .read(ReadOptions::new().fields(["x"]))
         .unwrap()
         .read_all()
         .unwrap();
@@ -597,28 +599,24 @@ fn filters_that_do_not_fit_matter_where_cells_are_stored() {
     };
     let cells = ColumnSet::of([ColumnBuffers::of_values("a", vec![4i16, 3, 2, 1])]).unwrap();
     // Coordinates of dense arrays are not stored.
-    Array::create(
-        &context,
-        "mem://dense",
-        schema(dictionary(), Pipeline::default()),
-    )
-    .unwrap();
-    let mut writer = Writer::open(&context, "mem://dense", WriteOptions::new()).unwrap();
+    context
+        .array("mem://dense")
+        .create(schema(dictionary(), Pipeline::default()))
+        .unwrap();
+    let mut writer = context
+        .array("mem://dense")
+        .writer(WriteOptions::new())
+        .unwrap();
     writer.write(&cells).unwrap();
     writer.finish().unwrap();
-    let array = Array::open(&context, "mem://dense").unwrap();
-    let read = Reader::new(&array, ReadOptions::new())
-        .unwrap()
-        .read_all()
-        .unwrap();
+    let array = context.array("mem://dense").open().unwrap();
+    let read = array.read(ReadOptions::new()).unwrap().read_all().unwrap();
     assert_eq!(read.columns[0].values::<i16>(), Some(&[4, 3, 2, 1][..]));
 
-    Array::create(
-        &context,
-        "mem://numbers",
-        schema(Pipeline::default(), dictionary()),
-    )
-    .unwrap();
+    context
+        .array("mem://numbers")
+        .create(schema(Pipeline::default(), dictionary()))
+        .unwrap();
     let error = refusal(&context, "mem://numbers", WriteOptions::new(), &cells).to_string();
     assert!(
         error.contains("tile 0 of \"a\"") && error.contains("DICTIONARY"),

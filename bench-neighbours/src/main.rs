@@ -135,16 +135,16 @@ fn azulejo(dir: &str, codec: &str, cells: &[f32], total: f64, times: &mut Times)
         .dimension("x", 0..=last, tile)
         .attribute_with(attribute)
         .build()?;
-    Array::create(&context, &uri, schema)?;
+    context.array(&uri).create(schema)?;
     let columns = ColumnSet::of([ColumnBuffers::of_values("a", cells.to_vec())])?;
     times.time("write, durable", || {
-        let mut writer = Writer::open(&context, &uri, WriteOptions::new())?;
+        let mut writer = context.array(&uri).writer(WriteOptions::new())?;
         writer.write(&columns)?;
         Ok(writer.finish()?)
     })?;
-    let array = Array::open(&context, &uri)?;
+    let array = context.array(&uri).open()?;
     let read = |options: ReadOptions| -> Outcome<ColumnSet> {
-        Ok(Reader::new(&array, options)?.read_all()?)
+        Ok(array.read(options)?.read_all()?)
     };
     let sum_of = |set: &ColumnSet| sum(set.columns[0].data.typed_data());
     let all = times.time("full read", || read(ReadOptions::new()))?;

@@ -161,13 +161,13 @@ pub fn whole_array(data: &[u8]) {
     ) else {
         return;
     };
-    let Ok(array) = Array::open(&context, "mem://a") else {
+    let Ok(array) = context.array("mem://a").open() else {
         return;
     };
     let _ = array.metadata();
     let _ = array.non_empty_domain();
     let mut cells = 0;
-    if let Ok(reader) = azulejo::Reader::new(&array, ReadOptions::new()) {
+    if let Ok(reader) = array.read(ReadOptions::new()) {
         // A domain may be huge: a few batches show as much as all of them.
         for batch in reader.take(3) {
             let Ok(batch) = batch else { break };

@@ -233,7 +233,10 @@ fn answer(dir: &Path, query: &Query) -> Outcome {
     let time = query
         .t
         .map_or(TimeRange::ALL, |[start, end]| TimeRange { start, end });
-    let array = Array::open_at(&context, &uri, time).map_err(|e| e.to_string())?;
+    let array = context
+        .array(&uri)
+        .open_at(time)
+        .map_err(|e| e.to_string())?;
     let subarray = subarray(&array, query)?;
     let layout = match query.layout.as_str() {
         "row" => Layout::RowMajor,
@@ -250,7 +253,8 @@ fn answer(dir: &Path, query: &Query) -> Outcome {
         let condition = azulejo::condition::parse(text, array.schema(), &enumerations);
         options = options.condition(condition.map_err(|e| e.to_string())?);
     }
-    let set = Reader::new(&array, options)
+    let set = array
+        .read(options)
         .and_then(Reader::read_all)
         .map_err(|e| e.to_string())?;
     let expected = expected_cells(dir, query)?;

@@ -293,7 +293,7 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
         state.status = Status::Failed;
         if state.layout == Layout::Global {
             if state.write.global.is_none() {
-                state.write.global = Some(Writer::new(&array, options(state, open)?)?);
+                state.write.global = Some(array.writer(options(state, open)?)?);
             }
             if let Some(writer) = &mut state.write.global {
                 let failed = |error| Failure::new(format!("Write failed; {error}"));
@@ -330,7 +330,7 @@ fn write_fragments(
     array: &Array,
     cells: &[ColumnView<'_>],
 ) -> Result<()> {
-    let mut writer = Writer::new(array, options(state, open)?)?;
+    let mut writer = array.writer(options(state, open)?)?;
     writer.write_views(cells)?;
     let names = writer.finish()?;
     note(state, open, names);
@@ -365,7 +365,7 @@ fn write_labels(state: &State, open: &OpenArray, format: OffsetsFormat) -> Resul
                 ranges: vec![range.clone()],
             });
         }
-        let mut writer = Writer::new(&array, options)?;
+        let mut writer = array.writer(options)?;
         writer.write_views(&[values.view()?])?;
         writer.finish()?;
     }
@@ -393,7 +393,9 @@ pub fn delete(state: &mut State, open: &OpenArray) -> Result<()> {
         )
     })?;
     state.status = Status::Failed;
-    Array::delete_cells(open.engine(), open.uri(), &condition, open.write_time())?;
+    open.engine()
+        .array(open.uri())
+        .delete_cells(&condition, open.write_time())?;
     state.status = Status::Completed;
     Ok(())
 }

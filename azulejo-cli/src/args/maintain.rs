@@ -20,15 +20,21 @@ pub enum ModeArg {
     GroupMeta,
 }
 
-impl From<ModeArg> for Mode {
-    fn from(mode: ModeArg) -> Self {
-        match mode {
-            ModeArg::Fragments => Self::Fragments,
-            ModeArg::FragmentMeta => Self::FragmentMetadata,
-            ModeArg::Commits => Self::Commits,
-            ModeArg::ArrayMeta => Self::ArrayMetadata,
-            ModeArg::GroupMeta => Self::GroupMetadata,
+impl ModeArg {
+    /// What of an array it is; `None` for the key-values of a group.
+    pub fn of_array(self) -> Option<Mode> {
+        match self {
+            Self::Fragments => Some(Mode::Fragments),
+            Self::FragmentMeta => Some(Mode::FragmentMetadata),
+            Self::Commits => Some(Mode::Commits),
+            Self::ArrayMeta => Some(Mode::ArrayMetadata),
+            Self::GroupMeta => None,
         }
+    }
+
+    /// The name that TileDB's settings give it.
+    pub fn name(self) -> &'static str {
+        self.of_array().map_or("group_meta", Mode::name)
     }
 }
 

@@ -5,7 +5,7 @@ use crate::args::CheckArgs;
 use crate::error::{CliError, Result};
 use crate::session::Session;
 use crate::size;
-use azulejo::check::{self, CheckOptions, Finding, Fix, Repaired, Report, Severity};
+use azulejo::check::{CheckOptions, Finding, Fix, Repaired, Report, Severity};
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
@@ -16,11 +16,11 @@ pub fn run(session: &mut Session, args: &CheckArgs) -> Result<()> {
         ..CheckOptions::default()
     };
     options.memory_budget = session.memory.unwrap_or(options.memory_budget);
-    let report = session.work(|context| check::check(context, &args.uri, options))?;
+    let report = session.work(|context| context.array(&args.uri).check(options))?;
     let mut repaired = None;
     if session.output.json {
         if args.repair && !args.dry_run {
-            repaired = Some(check::repair(&session.context, &args.uri, &report)?);
+            repaired = Some(session.context.array(&args.uri).repair(&report)?);
         }
         session
             .output
@@ -130,7 +130,7 @@ fn repair(session: &mut Session, args: &CheckArgs, report: &Report) -> Result<Op
         return Ok(None);
     }
     session.output.flush()?;
-    let repaired = check::repair(&session.context, &args.uri, report)?;
+    let repaired = session.context.array(&args.uri).repair(report)?;
     writeln!(
         session.output,
         "repaired {}",

@@ -7,7 +7,7 @@ use crate::error::{CliError, Result};
 use crate::session::Session;
 use crate::size;
 use azulejo::TimeRange;
-use azulejo::consolidate::{self, FragmentOptions, Merged, Mode};
+use azulejo::consolidate::{FragmentOptions, Merged};
 use azulejo::storage::StorePath;
 use serde_json::{Value as Json, json};
 use std::io::Write;
@@ -20,7 +20,7 @@ pub fn run(session: &mut Session, args: &ConsolidateArgs) -> Result<()> {
     let time = args.time.range();
     if let Some(fragment_size) = args.plan {
         let array = session.open(&args.uri, &args.time)?;
-        let plan = consolidate::plan(&array, fragment_size)?;
+        let plan = array.consolidation_plan(fragment_size)?;
         if session.output.json {
             return session.output.write_json(&json!({ "nodes": plan.nodes }));
         }
@@ -43,8 +43,7 @@ pub fn run(session: &mut Session, args: &ConsolidateArgs) -> Result<()> {
     let result = match args.mode {
         ModeArg::Fragments => {
             let options = options(session, &args.choice, time);
-            let rounds =
-                session.work(|context| consolidate::fragments(context, &args.uri, &options))?;
+            let rounds = session.work(|context| context.array(&args.uri).consolidate(&options))?;
             Outcome::Rounds(rounds)
         }
         mode => {
@@ -55,16 +54,16 @@ pub fn run(session: &mut Session, args: &ConsolidateArgs) -> Result<()> {
             }
             let context = &session.context;
             Outcome::File(match mode {
-                ModeArg::ArrayMeta => consolidate::array_metadata(context, &args.uri, time)?,
-                ModeArg::GroupMeta => consolidate::group_metadata(context, &args.uri, time)?,
+                ModeArg::ArrayMeta => context.array(&args.uri).consolidate_metadata(time)?,
+                ModeArg::GroupMeta => context.group(&args.uri).consolidate_metadata(time)?,
                 _ if time != TimeRange::ALL => {
                     return Err(CliError::usage(
                         "a time goes with --mode fragments, array-meta and group-meta only",
                     ));
                 }
-                ModeArg::Commits => consolidate::commits(context, &args.uri)?,
+                ModeArg::Commits => context.array(&args.uri).consolidate_commits()?,
                 ModeArg::FragmentMeta | ModeArg::Fragments => {
-                    consolidate::fragment_metadata(context, &args.uri)?
+                    context.array(&args.uri).consolidate_fragment_metadata()?
                 }
             })
         }
@@ -74,7 +73,7 @@ pub fn run(session: &mut Session, args: &ConsolidateArgs) -> Result<()> {
         false => None,
     };
     if session.output.json {
-        let mut json = result.json(args.mode.into());
+        let mut json = result.json(args.mode);
         if let (Some(vacuumed), Json::Object(json)) = (&vacuumed, &mut json) {
             json.insert("vacuumed".into(), vacuum::json(vacuumed));
         }
@@ -91,7 +90,7 @@ enum Outcome {
 }
 
 impl Outcome {
-    fn json(&self, mode: Mode) -> Json {
+    fn json(&self, mode: ModeArg) -> Json {
         match self {
             Self::Rounds(rounds) => {
                 let rounds: Vec<Json> = rounds

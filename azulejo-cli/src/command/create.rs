@@ -5,7 +5,6 @@ use crate::args::CreateArgs;
 use crate::error::{CliError, Result};
 use crate::schema_json::{SchemaDocument, from_json, to_json};
 use crate::session::Session;
-use azulejo::Array;
 use azulejo::format::schema::NewArray;
 use serde_json::json;
 use std::io::{Read, Write};
@@ -25,8 +24,8 @@ pub fn run(session: &mut Session, args: &CreateArgs) -> Result<()> {
         return show(&mut session.output, &document);
     }
     match args.at {
-        Some(time) => Array::create_at(&session.context, &args.uri, array, time)?,
-        None => Array::create(&session.context, &args.uri, array)?,
+        Some(time) => session.context.array(&args.uri).create_at(array, time)?,
+        None => session.context.array(&args.uri).create(array)?,
     }
     if session.output.json {
         return session.output.write_json(&json!({ "created": args.uri }));

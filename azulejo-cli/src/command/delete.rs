@@ -9,7 +9,7 @@ use azulejo::array::{DeletedFragments, FragmentSelection};
 use azulejo::format::condition::Condition;
 use azulejo::read::ReadOptions;
 use azulejo::space::Layout;
-use azulejo::{Array, Reader, TimeRange, object};
+use azulejo::{Array, TimeRange};
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
@@ -31,7 +31,7 @@ pub fn run(session: &mut Session, args: &DeleteArgs) -> Result<()> {
 
 fn cells(session: &mut Session, args: &DeleteArgs, text: &str) -> Result<()> {
     let time = TimeRange::until(args.at.unwrap_or(u64::MAX));
-    let array = Array::open_at(&session.context, &args.uri, time)?;
+    let array = session.context.array(&args.uri).open_at(time)?;
     let lookup = |name: &str| array.enumeration(name);
     let condition = azulejo::condition::parse(text, array.schema(), &lookup)?;
     if args.dry_run {
@@ -47,7 +47,10 @@ fn cells(session: &mut Session, args: &DeleteArgs, text: &str) -> Result<()> {
             size::count(count)
         )?);
     }
-    let name = Array::delete_cells(&session.context, &args.uri, &condition, args.at)?;
+    let name = session
+        .context
+        .array(&args.uri)
+        .delete_cells(&condition, args.at)?;
     if session.output.json {
         return session
             .output
@@ -70,7 +73,7 @@ fn count(array: &Array, condition: Condition) -> Result<u64> {
         .condition(condition)
         .layout(Layout::Unordered);
     let mut cells = 0;
-    for batch in Reader::new(array, options)? {
+    for batch in array.read(options)? {
         cells += batch?.cell_num as u64;
     }
     Ok(cells)
@@ -86,9 +89,9 @@ fn fragments(
         deleted,
         kept_in_part,
     } = if args.dry_run {
-        Array::plan_fragment_deletion(context, &args.uri, selection)?
+        context.array(&args.uri).plan_fragment_deletion(selection)?
     } else {
-        Array::delete_fragments(context, &args.uri, selection)?
+        context.array(&args.uri).delete_fragments(selection)?
     };
     if session.output.json {
         let dry_run = args.dry_run;
@@ -120,7 +123,10 @@ fn fragments(
 }
 
 fn objects(session: &mut Session, args: &DeleteArgs) -> Result<()> {
-    let plan = object::plan_deletion(&session.context, &args.uri, args.recursive)?;
+    let plan = session
+        .context
+        .object(&args.uri)
+        .plan_deletion(args.recursive)?;
     if !args.dry_run {
         if !args.yes {
             let what = match &plan[..] {
@@ -132,7 +138,7 @@ fn objects(session: &mut Session, args: &DeleteArgs) -> Result<()> {
                  --from, --to, --fragment)"
             )));
         }
-        object::delete(&session.context, &args.uri, args.recursive)?;
+        session.context.object(&args.uri).delete(args.recursive)?;
     }
     let list: Vec<Json> = plan
         .iter()

@@ -8,7 +8,6 @@ use crate::schema_json::{SchemaDocument, attribute_from_json, enumeration_from_j
 use crate::selection::range_text::parse_range;
 use crate::session::Session;
 use crate::value::{self, Bound};
-use azulejo::Array;
 use azulejo::array::Snapshot;
 use azulejo::format::schema::{Attribute, Enumeration, SchemaEvolution};
 use azulejo::format::{CellValNum, Datatype, NdRectangle, Range};
@@ -17,7 +16,7 @@ use std::io::Write;
 
 /// Runs `evolve`.
 pub fn run(session: &mut Session, args: &EvolveArgs) -> Result<()> {
-    let array = Snapshot::open(&session.context, &args.uri)?;
+    let array = session.context.array(&args.uri).snapshot()?;
     let evolution = evolution(&array, args)?;
     if evolution == SchemaEvolution::default() {
         return Err(CliError::usage(
@@ -25,7 +24,10 @@ pub fn run(session: &mut Session, args: &EvolveArgs) -> Result<()> {
         ));
     }
     if args.dry_run {
-        let schema = Array::plan_evolution(&session.context, &args.uri, &evolution)?;
+        let schema = session
+            .context
+            .array(&args.uri)
+            .plan_evolution(&evolution)?;
         let mut planned = document(&array)?;
         planned.enumerations = enumerations(&planned, &evolution, &schema.enumerations)?;
         planned.schema = schema;
@@ -34,7 +36,10 @@ pub fn run(session: &mut Session, args: &EvolveArgs) -> Result<()> {
         }
         return show(&mut session.output, &planned);
     }
-    Array::evolve(&session.context, &args.uri, &evolution, args.at)?;
+    session
+        .context
+        .array(&args.uri)
+        .evolve(&evolution, args.at)?;
     if session.output.json {
         return session.output.write_json(&json!({ "evolved": args.uri }));
     }
@@ -43,8 +48,11 @@ pub fn run(session: &mut Session, args: &EvolveArgs) -> Result<()> {
 
 /// Runs `upgrade`.
 pub fn upgrade(session: &mut Session, args: &UpgradeArgs) -> Result<()> {
-    let done = Array::upgrade(&session.context, &args.uri, args.at)?;
-    let version = Snapshot::open(&session.context, &args.uri)?
+    let done = session.context.array(&args.uri).upgrade(args.at)?;
+    let version = session
+        .context
+        .array(&args.uri)
+        .snapshot()?
         .schema()
         .version;
     if session.output.json {

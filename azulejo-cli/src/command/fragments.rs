@@ -8,7 +8,7 @@ use crate::output::table::{Align, Table};
 use crate::schema_json::encode_rectangle;
 use crate::session::Session;
 use crate::size;
-use azulejo::fragment_info::{FragmentDescription, FragmentInfo};
+use azulejo::fragment_info::FragmentDescription;
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
@@ -21,7 +21,7 @@ fn is_consolidated(fragment: &FragmentDescription<'_>) -> bool {
 /// Runs the command.
 pub fn run(session: &mut Session, args: &ObjectArgs) -> Result<()> {
     let array = session.open(&args.uri, &args.time)?;
-    let info = FragmentInfo::of(&array);
+    let info = array.fragment_info();
     if session.output.json {
         let rows = info
             .fragments()

@@ -3,7 +3,7 @@
 use crate::args::{AddArgs, GroupArgs, GroupCommand, TypeArg};
 use crate::error::Result;
 use crate::session::Session;
-use azulejo::group::{Group, NewMember, ObjectType};
+use azulejo::group::{NewMember, ObjectType};
 use serde_json::json;
 use std::io::Write;
 
@@ -11,7 +11,7 @@ use std::io::Write;
 pub fn run(session: &mut Session, args: &GroupArgs) -> Result<()> {
     let (done, uri) = match &args.command {
         GroupCommand::Create { uri } => {
-            Group::create(&session.context, uri)?;
+            session.context.group(uri).create()?;
             ("created", uri)
         }
         GroupCommand::Add(args) => {
@@ -19,7 +19,7 @@ pub fn run(session: &mut Session, args: &GroupArgs) -> Result<()> {
             ("added to", &args.group)
         }
         GroupCommand::Rm { group, members } => {
-            let mut editor = Group::edit(&session.context, group)?;
+            let mut editor = session.context.group(group).edit()?;
             members
                 .iter()
                 .try_for_each(|member| editor.remove(member))?;
@@ -28,7 +28,7 @@ pub fn run(session: &mut Session, args: &GroupArgs) -> Result<()> {
         }
     };
     if session.output.json {
-        let members = Group::open(&session.context, uri)?.members().len();
+        let members = session.context.group(uri).open()?.members().len();
         return session
             .output
             .write_json(&json!({ "group": uri, "members": members }));
@@ -54,7 +54,7 @@ fn add(session: &Session, args: &AddArgs) -> Result<()> {
     if args.replace {
         member = member.replacing();
     }
-    let mut editor = Group::edit(&session.context, &args.group)?;
+    let mut editor = session.context.group(&args.group).edit()?;
     editor.add(member)?;
     Ok(editor.commit()?)
 }

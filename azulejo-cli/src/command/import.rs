@@ -12,9 +12,9 @@ use crate::object;
 use crate::schema_json::{SchemaDocument, from_json, to_json};
 use crate::session::Session;
 use crate::size;
+use azulejo::TimeRange;
 use azulejo::array::FragmentSelection;
 use azulejo::format::schema::SchemaEvolution;
-use azulejo::{Array, TimeRange};
 use serde_json::json;
 use std::path::Path;
 
@@ -82,13 +82,13 @@ pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
     }
     let array = plan.array.clone();
     match args.at {
-        Some(at) => Array::create_at(&session.context, &args.uri, array, at)?,
-        None => Array::create(&session.context, &args.uri, array)?,
+        Some(at) => session.context.array(&args.uri).create_at(array, at)?,
+        None => session.context.array(&args.uri).create(array)?,
     }
     let result = load(session, args, &input, &source, &plan, &mut Vec::new());
     if result.is_err() {
         // The array is ours and holds only a part of the file.
-        match azulejo::object::delete(&session.context, &args.uri, false) {
+        match session.context.object(&args.uri).delete(false) {
             Ok(_) => session
                 .output
                 .note(&format!("nothing was kept of {}", args.uri)),
@@ -130,10 +130,10 @@ fn check_columns(args: &ImportArgs, names: &[String]) -> Result<()> {
 
 fn refuse_existing(session: &Session, uri: &str) -> Result<()> {
     // Mostly there is nothing, which one listing tells.
-    if matches!(azulejo::group::object_type(&session.context, uri), Ok(None)) {
+    if matches!(session.context.object(uri).object_type(), Ok(None)) {
         return Ok(());
     }
-    match Array::open(&session.context, uri) {
+    match session.context.array(uri).open() {
         Ok(_) => Err(CliError::usage(format!(
             "{uri} is there already; --append adds to it"
         ))),
@@ -173,7 +173,7 @@ fn append(
     input: &Input,
     source: &mut Source<'_>,
 ) -> Result<()> {
-    let array = Array::open(&session.context, &args.uri)?;
+    let array = session.context.array(&args.uri).open()?;
     let schema = array.schema().clone();
     let columns = args.columns.clone();
     let profiles = match args.dry_run {
@@ -193,8 +193,11 @@ fn append(
         return append_dry_run(session, args, &plan, &evolution);
     }
     if evolution != SchemaEvolution::default() {
-        Array::evolve(&session.context, &args.uri, &evolution, args.at)?;
-        let array = Array::open(&session.context, &args.uri)?;
+        session
+            .context
+            .array(&args.uri)
+            .evolve(&evolution, args.at)?;
+        let array = session.context.array(&args.uri).open()?;
         plan = existing::plan(
             session,
             source,
@@ -208,7 +211,7 @@ fn append(
     let result = load(session, args, input, source, &plan, &mut fragments);
     if result.is_err() && !fragments.is_empty() {
         let selection = FragmentSelection::Named(&fragments);
-        match Array::delete_fragments(&session.context, &args.uri, selection) {
+        match session.context.array(&args.uri).delete_fragments(selection) {
             Ok(_) => session.output.note(&format!("{} is as it was", args.uri)),
             Err(error) => session
                 .output
@@ -278,7 +281,7 @@ fn load(
     written: &mut Vec<String>,
 ) -> Result<u64> {
     let range = args.at.map_or(TimeRange::ALL, TimeRange::until);
-    let array = Array::open_at(&session.context, &args.uri, range)?;
+    let array = session.context.array(&args.uri).open_at(range)?;
     let loader = Loader {
         session,
         source,
@@ -292,7 +295,7 @@ fn load(
 fn report(session: &mut Session, args: &ImportArgs, input: &Input, cells: u64) -> Result<()> {
     let usage = object::disk_usage(&object::locate(&session.context, &args.uri)?)?;
     if session.output.json {
-        let fragments = Array::open(&session.context, &args.uri)?.fragments().len();
+        let fragments = session.context.array(&args.uri).open()?.fragments().len();
         return session.output.write_json(&json!({
             "uri": args.uri,
             "cells": cells,

@@ -12,7 +12,7 @@ use crate::session::Session;
 use crate::size;
 use azulejo::Array;
 use azulejo::fragment_info::FragmentInfo;
-use azulejo::group::{Group, ObjectType, object_type};
+use azulejo::group::ObjectType;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -24,7 +24,7 @@ const SHOWN_CHARACTERS: usize = 60;
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: &ObjectArgs) -> Result<()> {
-    match object_type(&session.context, &args.uri)? {
+    match session.context.object(&args.uri).object_type()? {
         Some(ObjectType::Group) => group(session, args),
         // What is no array gets the error that says so.
         Some(ObjectType::Array) | None => array(session, args),
@@ -33,7 +33,7 @@ pub fn run(session: &mut Session, args: &ObjectArgs) -> Result<()> {
 
 fn array(session: &mut Session, args: &ObjectArgs) -> Result<()> {
     let array = session.open(&args.uri, &args.time)?;
-    let fragments = FragmentInfo::of(&array);
+    let fragments = array.fragment_info();
     let usage = object::disk_usage(array.location())?;
     let written = array.non_empty_domain()?;
     let metadata = array.metadata()?;
@@ -173,7 +173,7 @@ impl Shown {
         if let Some(moment) = listed_at {
             return Ok(Self::Used(moment));
         }
-        let state = azulejo::manifest::state(&session.context, uri)?;
+        let state = session.context.object(uri).manifest_state()?;
         Ok(state.map_or(Self::None, |state| {
             Self::Beside(state.made, state.changes.len())
         }))
@@ -228,7 +228,10 @@ fn timestamps(fragments: &FragmentInfo) -> Option<(u64, u64)> {
 }
 
 fn group(session: &mut Session, args: &ObjectArgs) -> Result<()> {
-    let group = Group::open_at(&session.context, &args.uri, args.time.range())?;
+    let group = session
+        .context
+        .group(&args.uri)
+        .open_at(args.time.range())?;
     let members = super::ls::members(&group, &args.uri)?;
     let metadata = group.metadata()?;
     let usage = object::disk_usage(group.location())?;

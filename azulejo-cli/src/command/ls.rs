@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::output::table::{Align, Table};
 use crate::session::Session;
 use crate::terminal::Output;
-use azulejo::group::{Group, ObjectType, WalkEntry, object_type, walk};
+use azulejo::group::{Group, ObjectType, WalkEntry};
 use azulejo::storage::Uri;
 use serde_json::{Value as Json, json};
 
@@ -39,7 +39,7 @@ impl Row {
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: &PathArgs) -> Result<()> {
-    let rows = match object_type(&session.context, &args.uri)? {
+    let rows = match session.context.object(&args.uri).object_type()? {
         kind @ Some(ObjectType::Array) => {
             vec![Row {
                 name: Uri::parse(&args.uri)?.path().name().to_owned(),
@@ -49,7 +49,7 @@ pub fn run(session: &mut Session, args: &PathArgs) -> Result<()> {
         }
         _ => {
             let shorten = Shortener::new(&args.uri)?;
-            let entries = walk(&session.context, &args.uri, 1)?;
+            let entries = session.context.object(&args.uri).walk(1)?;
             let rows: azulejo::Result<Vec<Row>> =
                 entries.map(|entry| Ok(shorten.row(&entry?))).collect();
             rows?

@@ -6,7 +6,7 @@ use crate::error::{CliError, Result};
 use crate::moment::timestamp_text;
 use crate::session::Session;
 use crate::size;
-use azulejo::manifest::{self, Change, Manifests, State, Written};
+use azulejo::manifest::{Change, Manifests, State, Written};
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
@@ -18,7 +18,7 @@ pub fn run(session: &mut Session, args: &ManifestArgs) -> Result<()> {
     if args.check {
         return check(session, &args.uri);
     }
-    let Manifests { written, skipped } = manifest::write(&session.context, &args.uri)?;
+    let Manifests { written, skipped } = session.context.object(&args.uri).write_manifests()?;
     for (member, error) in &skipped {
         session
             .output
@@ -60,7 +60,7 @@ fn written_json(written: &Written) -> Json {
 }
 
 fn check(session: &mut Session, uri: &str) -> Result<()> {
-    let Some(State { made, changes }) = manifest::state(&session.context, uri)? else {
+    let Some(State { made, changes }) = session.context.object(uri).manifest_state()? else {
         return Err(CliError::Stale(format!("{uri} has no manifest")));
     };
     let moment = timestamp_text(made);

@@ -6,10 +6,9 @@ use crate::error::{CliError, Result};
 use crate::output::table::{Align, Table};
 use crate::session::Session;
 use crate::value::{self, Bound};
-use azulejo::Array;
 use azulejo::format::metadata::{Metadata, MetadataValue};
 use azulejo::format::{CellValNum, Datatype};
-use azulejo::group::{Group, ObjectType, object_type};
+use azulejo::group::ObjectType;
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
@@ -19,10 +18,12 @@ pub fn run(session: &mut Session, args: &MetaArgs) -> Result<()> {
         return self::change(session, change);
     }
     let uri = args.uri.as_deref().unwrap_or_default();
-    let metadata = match object_type(&session.context, uri)? {
-        Some(ObjectType::Group) => {
-            Group::open_at(&session.context, uri, args.time.range())?.metadata()?
-        }
+    let metadata = match session.context.object(uri).object_type()? {
+        Some(ObjectType::Group) => session
+            .context
+            .group(uri)
+            .open_at(args.time.range())?
+            .metadata()?,
         Some(ObjectType::Array) | None => session.snapshot(uri, &args.time)?.metadata()?.clone(),
     };
     if let Some(key) = &args.key {
@@ -55,9 +56,9 @@ pub fn run(session: &mut Session, args: &MetaArgs) -> Result<()> {
 /// Sets or removes keys.
 fn change(session: &mut Session, change: &MetaChange) -> Result<()> {
     let (MetaChange::Set { uri, at, .. } | MetaChange::Rm { uri, at, .. }) = change;
-    let mut writer = match object_type(&session.context, uri)? {
-        Some(ObjectType::Group) => Group::metadata_writer(&session.context, uri)?,
-        Some(ObjectType::Array) | None => Array::metadata_writer(&session.context, uri)?,
+    let mut writer = match session.context.object(uri).object_type()? {
+        Some(ObjectType::Group) => session.context.group(uri).change_metadata()?,
+        Some(ObjectType::Array) | None => session.context.array(uri).change_metadata()?,
     };
     if let Some(time) = at {
         writer = writer.at(*time);

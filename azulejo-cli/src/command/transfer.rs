@@ -3,19 +3,18 @@
 use crate::args::TransferArgs;
 use crate::error::Result;
 use crate::session::Session;
-use azulejo::object;
 use serde_json::json;
 use std::io::Write;
 
 /// Runs `copy`.
 pub fn copy(session: &mut Session, args: &TransferArgs) -> Result<()> {
-    session.work(|context| object::copy(context, &args.from, &args.to))?;
+    session.work(|context| context.object(&args.from).copy_to(&args.to))?;
     done(session, args, "copied")
 }
 
 /// Runs `move`.
 pub fn rename(session: &mut Session, args: &TransferArgs) -> Result<()> {
-    session.work(|context| object::rename(context, &args.from, &args.to))?;
+    session.work(|context| context.object(&args.from).rename_to(&args.to))?;
     session
         .output
         .note("groups elsewhere that name it are not told");

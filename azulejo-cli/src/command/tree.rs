@@ -6,7 +6,7 @@ use crate::args::TreeArgs;
 use crate::error::Result;
 use crate::session::Session;
 use crate::terminal::{FAINT, NAME};
-use azulejo::group::{ObjectType, object_type, walk};
+use azulejo::group::ObjectType;
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
@@ -25,7 +25,7 @@ struct Node {
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: &TreeArgs) -> Result<()> {
-    let kind = object_type(&session.context, &args.uri)?;
+    let kind = session.context.object(&args.uri).object_type()?;
     let depth = args.depth.unwrap_or(MAX_DEPTH).min(MAX_DEPTH);
     let shorten = Shortener::new(&args.uri)?;
     let row = Row {
@@ -40,7 +40,7 @@ pub fn run(session: &mut Session, args: &TreeArgs) -> Result<()> {
         repeated: false,
         children: Vec::new(),
     }];
-    for entry in walk(&session.context, &args.uri, depth)? {
+    for entry in session.context.object(&args.uri).walk(depth)? {
         match entry {
             Ok(entry) => {
                 fold(&mut path, entry.depth, depth);

@@ -5,7 +5,7 @@ use crate::args::{ModeArg, VacuumArgs};
 use crate::error::Result;
 use crate::session::Session;
 use crate::size;
-use azulejo::consolidate::{self, VacuumOptions, Vacuumed};
+use azulejo::consolidate::{VacuumOptions, Vacuumed};
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
@@ -21,15 +21,14 @@ pub fn run(session: &mut Session, args: &VacuumArgs) -> Result<()> {
 /// Vacuums.
 pub fn vacuum(session: &Session, uri: &str, mode: ModeArg, dry_run: bool) -> Result<Vacuumed> {
     session.work(|context| {
-        consolidate::vacuum(
-            context,
-            uri,
-            mode.into(),
-            VacuumOptions {
-                dry_run,
-                ..VacuumOptions::default()
-            },
-        )
+        let options = VacuumOptions {
+            dry_run,
+            ..VacuumOptions::default()
+        };
+        match mode.of_array() {
+            Some(mode) => context.array(uri).vacuum(mode, options),
+            None => context.group(uri).vacuum_metadata(options),
+        }
     })
 }
 

@@ -19,7 +19,7 @@ use azulejo::format::datatype::{Native, dispatch};
 use azulejo::format::range::compare;
 use azulejo::format::schema::{ArraySchema, FieldIndex};
 use azulejo::format::{Datatype, NdRectangle};
-use azulejo::write::{WriteLayout, WriteOptions, Writer};
+use azulejo::write::{WriteLayout, WriteOptions};
 use azulejo::{Array, ColumnBuffers};
 
 /// A file is read no more often than this.
@@ -94,7 +94,7 @@ impl Loader<'_> {
         let mut write = |batch: &mut Batch| -> Result<()> {
             let set = batch.take_all()?;
             cells += set.cell_num as u64;
-            let mut writer = Writer::new(array, options.clone())?;
+            let mut writer = array.writer(options.clone())?;
             writer.write(&set)?;
             written.extend(writer.finish()?);
             Ok(())
@@ -137,7 +137,7 @@ impl Loader<'_> {
                 .unwrap_or(u64::MAX)
                 .saturating_mul(step);
             let set = batch.take(cells)?;
-            let mut writer = Writer::new(array, options.clone())?;
+            let mut writer = array.writer(options.clone())?;
             writer.write_box(&grid.slab(*done, steps), &set)?;
             written.extend(writer.finish()?);
             *done += steps;
@@ -217,7 +217,7 @@ impl Loader<'_> {
             cells += slab.rows();
             let set = slab.finish(schema, step, self.append)?;
             if let Some(set) = set {
-                let mut writer = Writer::new(array, options.clone())?;
+                let mut writer = array.writer(options.clone())?;
                 writer.write_box(&grid.slab(done, steps), &set)?;
                 written.extend(writer.finish()?);
             }

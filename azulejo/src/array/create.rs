@@ -1,7 +1,7 @@
 //! Creating arrays.
 
 use super::tile_object::put_tile;
-use super::{Array, clock};
+use super::{ArrayHandle, clock};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::group::ObjectType;
@@ -24,7 +24,7 @@ const FOLDERS: [RootFolder; 5] = [
     RootFolder::Labels,
 ];
 
-impl Array {
+impl ArrayHandle {
     /// Creates an array: `array` is a schema, or what a builder made. It is encrypted if the
     /// context has a key.
     ///
@@ -33,7 +33,7 @@ impl Array {
     /// ```
     /// use azulejo::format::ArraySchema;
     /// use azulejo::format::datatype::Datatype;
-    /// use azulejo::{Array, Config, Context};
+    /// use azulejo::{Config, Context};
     ///
     /// let context = Context::new(Config::default(), None)?;
     /// let new = ArraySchema::dense()
@@ -41,16 +41,16 @@ impl Array {
     ///     .dimension("y", 0i32..=99, 10)
     ///     .attribute("v", Datatype::Float64)
     ///     .build()?;
-    /// Array::create(&context, "mem://new", new)?;
-    /// assert_eq!(Array::open(&context, "mem://new")?.schema().domain.ndim(), 2);
+    /// context.array("mem://new").create(new)?;
+    /// assert_eq!(context.array("mem://new").open()?.schema().domain.ndim(), 2);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// [`Error::AlreadyExists`] if an array or a group lies there, [`Error::InvalidArgument`] for a
     /// schema that breaks a rule.
-    pub fn create(context: &Context, uri: &str, array: impl Into<NewArray>) -> Result<()> {
-        Self::create_at(context, uri, array, clock::next_timestamp())
+    pub fn create(&self, array: impl Into<NewArray>) -> Result<()> {
+        self.create_at(array, clock::next_timestamp())
     }
 
     /// As [`Self::create`], with the time (milliseconds since 1970-01-01 UTC) that the schema is to
@@ -58,12 +58,9 @@ impl Array {
     ///
     /// # Errors
     /// As [`Self::create`].
-    pub fn create_at(
-        context: &Context,
-        uri: &str,
-        array: impl Into<NewArray>,
-        timestamp: u64,
-    ) -> Result<()> {
+    pub fn create_at(&self, array: impl Into<NewArray>, timestamp: u64) -> Result<()> {
+        let Self { context, uri } = self;
+
         let (uri, array) = (Uri::parse(uri)?, array.into());
         array
             .check()
@@ -189,8 +186,8 @@ mod tests {
         for uri in ["mem://new", &local] {
             let context = context(None);
             let new = new_array();
-            Array::create(&context, uri, new.clone()).unwrap();
-            let array = Array::open(&context, uri).unwrap();
+            context.array(uri).create(new.clone()).unwrap();
+            let array = context.array(uri).open().unwrap();
             assert_eq!(**array.schema(), new.schema);
             assert_eq!(
                 array.schemas().keys().collect::<Vec<_>>(),
@@ -202,7 +199,7 @@ mod tests {
                 new.label_schemas[0]
             );
             assert!(array.fragments().is_empty() && array.metadata().unwrap().is_empty());
-            let again = Array::create(&context, uri, new).unwrap_err();
+            let again = context.array(uri).create(new).unwrap_err();
             assert!(matches!(again, Error::AlreadyExists { .. }), "{again}");
         }
         for folder_name in [
@@ -234,8 +231,8 @@ mod tests {
             .dimension("x", 0i64..=9, 2)
             .build()
             .unwrap();
-        Array::create(&encrypted, "mem://new", new).unwrap();
-        let array = Array::open(&encrypted, "mem://new").unwrap();
+        encrypted.array("mem://new").create(new).unwrap();
+        let array = encrypted.array("mem://new").open().unwrap();
         let printed = format!("{array:?} {encrypted:?}");
         assert!(
             !printed.contains("0123456789abcdeF") && !printed.contains("48, 49, 50"),
@@ -248,7 +245,9 @@ mod tests {
         let context = context(None);
         let mut new = new_array();
         new.enumerations.clear();
-        let error = Array::create(&context, "mem://new", new)
+        let error = context
+            .array("mem://new")
+            .create(new)
             .unwrap_err()
             .to_string();
         assert!(
@@ -256,7 +255,7 @@ mod tests {
             "{error}"
         );
         assert!(matches!(
-            Array::open(&context, "mem://new"),
+            context.array("mem://new").open(),
             Err(Error::NotFound { .. })
         ));
     }
@@ -270,15 +269,21 @@ mod tests {
             .storage
             .put(&left, bytes::Bytes::from_static(b"x"))
             .unwrap();
-        Array::create(&context, "mem://new", new_array()).unwrap();
-        Array::open(&context, "mem://new").unwrap();
+        context.array("mem://new").create(new_array()).unwrap();
+        context.array("mem://new").open().unwrap();
     }
 
     #[test]
     fn times_are_the_callers() {
         let context = context(None);
-        Array::create_at(&context, "mem://new", new_array(), 17).unwrap();
-        let array = Array::open_at(&context, "mem://new", crate::TimeRange::until(17)).unwrap();
+        context
+            .array("mem://new")
+            .create_at(new_array(), 17)
+            .unwrap();
+        let array = context
+            .array("mem://new")
+            .open_at(crate::TimeRange::until(17))
+            .unwrap();
         assert!(
             array.schema_name().starts_with("__17_17_"),
             "{}",

@@ -3,9 +3,8 @@
 use super::head::Head;
 use super::tile_object::put_tile;
 use super::timeline::CommittedFragment;
-use super::{Array, clock};
+use super::{ArrayHandle, clock};
 use crate::condition::{BoundCondition, Comparison, Condition, EnumerationLookup, FieldRef};
-use crate::context::Context;
 use crate::error::{Error, Result};
 use azulejo_format::ArraySchema;
 use azulejo_format::commit::Delete;
@@ -14,7 +13,7 @@ use azulejo_format::schema::Attribute;
 use azulejo_format::timestamped_name::TimestampedName;
 use std::sync::Arc;
 
-impl Array {
+impl ArrayHandle {
     /// Deletes the cells of a sparse array that meet a condition and were written until `timestamp`
     /// (milliseconds since 1970-01-01 UTC; now unless given). Opened at a time before, the array
     /// still has them. Returns the delete's name.
@@ -28,12 +27,9 @@ impl Array {
     /// [`Error::InvalidArgument`] for a dense array, and for deleting where something is *not*
     /// null, which cannot be stored. [`Error::Unsupported`] for an array below format version 16,
     /// [`Error::SchemaMismatch`] for a condition that does not fit the schema.
-    pub fn delete_cells(
-        context: &Context,
-        uri: &str,
-        condition: &Condition,
-        timestamp: Option<u64>,
-    ) -> Result<String> {
+    pub fn delete_cells(&self, condition: &Condition, timestamp: Option<u64>) -> Result<String> {
+        let Self { context, uri } = self;
+
         let head = Head::open(context, uri)?;
         let refuse = |reason: &str| Error::InvalidArgument(format!("{}: {reason}", head.uri));
         if head.schema.is_dense() {

@@ -2,8 +2,7 @@
 
 use super::head::{Commits, Head};
 use super::timeline::CommittedFragment;
-use super::{Array, TimeRange};
-use crate::context::Context;
+use super::{ArrayHandle, TimeRange};
 use crate::error::{Error, Result};
 use crate::storage::StorePath;
 use azulejo_format::FormatVersion;
@@ -33,7 +32,7 @@ pub struct DeletedFragments {
     pub kept_in_part: Vec<String>,
 }
 
-impl Array {
+impl ArrayHandle {
     /// Deletes fragments for good, at all times.
     ///
     /// All go at one stroke: their commits move to a consolidated commits file, and one ignore file
@@ -42,11 +41,9 @@ impl Array {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a name that the array does not have; nothing is deleted then.
-    pub fn delete_fragments(
-        context: &Context,
-        uri: &str,
-        selection: FragmentSelection<'_>,
-    ) -> Result<DeletedFragments> {
+    pub fn delete_fragments(&self, selection: FragmentSelection<'_>) -> Result<DeletedFragments> {
+        let Self { context, uri } = self;
+
         let head = Head::open(context, uri)?;
         let mut commits = head.commits()?;
         if !choose(&head, &commits, selection)?.0.is_empty() {
@@ -65,10 +62,11 @@ impl Array {
     /// # Errors
     /// As [`Self::delete_fragments`].
     pub fn plan_fragment_deletion(
-        context: &Context,
-        uri: &str,
+        &self,
         selection: FragmentSelection<'_>,
     ) -> Result<DeletedFragments> {
+        let Self { context, uri } = self;
+
         let head = Head::open(context, uri)?;
         Ok(choose(&head, &head.commits()?, selection)?.1)
     }

@@ -5,7 +5,7 @@ use super::directory::sort_schemas;
 use super::head::{Commits, Head};
 use super::tile_object::put_tile;
 use super::timeline::CommittedFragment;
-use super::{Array, clock};
+use super::{ArrayHandle, clock};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use azulejo_format::ArraySchema;
@@ -18,7 +18,7 @@ use std::collections::HashSet;
 /// the same time.
 const ATTEMPTS: usize = 20;
 
-impl Array {
+impl ArrayHandle {
     /// Evolves the schema, from `timestamp` on (milliseconds since 1970-01-01 UTC; now unless
     /// given). Opened at a time before, the array has its old schema. Fragments stay as they are:
     /// attributes added read as their fill value in older fragments, attributes dropped are no
@@ -31,12 +31,9 @@ impl Array {
     /// [`Error::InvalidArgument`] for changes that contradict the schema or break a rule, and for a
     /// timestamp that is not after the schema's. [`Error::Unsupported`] for other attributes in an
     /// array with fragments below format version 10, which TileDB could not read any more.
-    pub fn evolve(
-        context: &Context,
-        uri: &str,
-        evolution: &SchemaEvolution,
-        timestamp: Option<u64>,
-    ) -> Result<()> {
+    pub fn evolve(&self, evolution: &SchemaEvolution, timestamp: Option<u64>) -> Result<()> {
+        let Self { context, uri } = self;
+
         let head = Head::open(context, uri)?;
         let name = next_name(&head, timestamp)?;
         evolve_to(context, &head, evolution, &name)
@@ -47,12 +44,9 @@ impl Array {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for changes that contradict the latest schema or break a rule.
-    pub fn evolve_at(
-        context: &Context,
-        uri: &str,
-        evolution: &SchemaEvolution,
-        timestamp: u64,
-    ) -> Result<()> {
+    pub fn evolve_at(&self, evolution: &SchemaEvolution, timestamp: u64) -> Result<()> {
+        let Self { context, uri } = self;
+
         let head = Head::open(context, uri)?;
         evolve_to(
             context,
@@ -66,11 +60,9 @@ impl Array {
     ///
     /// # Errors
     /// As [`Self::evolve`].
-    pub fn plan_evolution(
-        context: &Context,
-        uri: &str,
-        evolution: &SchemaEvolution,
-    ) -> Result<ArraySchema> {
+    pub fn plan_evolution(&self, evolution: &SchemaEvolution) -> Result<ArraySchema> {
+        let Self { context, uri } = self;
+
         let head = Head::open(context, uri)?;
         check_fragments(&head, evolution)?;
         next_schema(context, &head, evolution)?
@@ -83,7 +75,9 @@ impl Array {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for a timestamp that is not after the schema's.
-    pub fn upgrade(context: &Context, uri: &str, timestamp: Option<u64>) -> Result<bool> {
+    pub fn upgrade(&self, timestamp: Option<u64>) -> Result<bool> {
+        let Self { context, uri } = self;
+
         let head = Head::open(context, uri)?;
         let Some(upgraded) = head.schema.upgraded() else {
             return Ok(false);

@@ -2,7 +2,7 @@
 
 use super::head::Head;
 use super::tile_object::put_tile;
-use super::{Array, Snapshot, clock};
+use super::{ArrayHandle, Snapshot, clock};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::group::ObjectType;
@@ -71,16 +71,16 @@ impl MetadataWriter {
         self
     }
 
-    /// Writes the changes as one file. Without changes nothing is written.
+    /// Writes the changes as one file; without changes nothing is written. Then there are none
+    /// left.
     ///
     /// # Errors
     /// [`Error::Storage`].
-    pub fn commit(self) -> Result<()> {
+    pub fn commit(&mut self) -> Result<()> {
         if self.changes.is_empty() {
             return Ok(());
         }
-        let entries: Vec<MetadataEntry> = self
-            .changes
+        let entries: Vec<MetadataEntry> = std::mem::take(&mut self.changes)
             .into_iter()
             .map(|(key, value)| MetadataEntry { key, value })
             .collect();
@@ -108,56 +108,28 @@ impl Snapshot {
     }
 }
 
-impl Array {
+impl ArrayHandle {
     /// Begins to change an array's key-values.
     ///
     /// ```
     /// # use azulejo::format::{ArraySchema, Datatype};
     /// # use azulejo::format::metadata::MetadataValue;
-    /// # use azulejo::{Array, Config, Context};
+    /// # use azulejo::{Config, Context};
     /// # let context = Context::new(Config::default(), None)?;
     /// # let new = ArraySchema::sparse().dimension("x", 0i32..=9, 10).build()?;
-    /// # Array::create(&context, "mem://a", new)?;
-    /// let mut writer = Array::metadata_writer(&context, "mem://a")?;
-    /// writer.put("unit", MetadataValue::new(Datatype::StringUtf8, "mm"))?;
-    /// writer.remove("draft");
-    /// writer.commit()?;
-    /// assert_eq!(Array::open(&context, "mem://a")?.metadata()?["unit"].as_text(), Some("mm"));
+    /// # context.array("mem://a").create(new)?;
+    /// let mut changes = context.array("mem://a").change_metadata()?;
+    /// changes.put("unit", MetadataValue::new(Datatype::StringUtf8, "mm"))?;
+    /// changes.remove("draft").commit()?;
+    /// assert_eq!(context.array("mem://a").open()?.metadata()?["unit"].as_text(), Some("mm"));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is no array, [`Error::Encryption`] for a missing, wrong or
     /// unneeded key.
-    pub fn metadata_writer(context: &Context, uri: &str) -> Result<MetadataWriter> {
-        Ok(MetadataWriter::new(
-            context,
-            Head::open(context, uri)?.location,
-        ))
-    }
-
-    /// Sets one key of an array.
-    ///
-    /// # Errors
-    /// As [`Self::metadata_writer`] and [`MetadataWriter::put`].
-    pub fn put_metadata(
-        context: &Context,
-        uri: &str,
-        key: &str,
-        value: MetadataValue,
-    ) -> Result<()> {
-        let mut writer = Self::metadata_writer(context, uri)?;
-        writer.put(key, value)?;
-        writer.commit()
-    }
-
-    /// Removes one key of an array.
-    ///
-    /// # Errors
-    /// As [`Self::metadata_writer`].
-    pub fn delete_metadata(context: &Context, uri: &str, key: &str) -> Result<()> {
-        let mut writer = Self::metadata_writer(context, uri)?;
-        writer.remove(key);
-        writer.commit()
+    pub fn change_metadata(&self) -> Result<MetadataWriter> {
+        let head = Head::open(&self.context, &self.uri)?;
+        Ok(MetadataWriter::new(&self.context, head.location))
     }
 }

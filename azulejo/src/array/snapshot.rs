@@ -51,28 +51,11 @@ enum Fragments {
 }
 
 impl Snapshot {
-    /// Opens an array as it is now.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] if there is no array, [`Error::Encryption`] for a missing, wrong or
-    /// unneeded key.
-    pub fn open(context: &Context, uri: &str) -> Result<Self> {
-        Self::open_at(context, uri, TimeRange::ALL)
-    }
-
-    /// Opens an array with only what was written within `time_range`.
-    ///
-    /// # Errors
-    /// As [`Self::open`]; [`Error::InvalidArgument`] for an empty range.
-    pub fn open_at(context: &Context, uri: &str, time_range: TimeRange) -> Result<Self> {
-        Self::open_uri(context, &Uri::parse(uri)?, time_range)
-    }
-
     /// Opens an array whose URI is parsed already.
     ///
     /// # Errors
-    /// As [`Self::open_at`].
-    pub fn open_uri(context: &Context, uri: &Uri, time_range: TimeRange) -> Result<Self> {
+    /// As [`ArrayHandle::open_at`].
+    pub(crate) fn open_uri(context: &Context, uri: &Uri, time_range: TimeRange) -> Result<Self> {
         Self::open_part(context, uri, time_range.not_empty()?, &Part::default())
     }
 
@@ -80,8 +63,8 @@ impl Snapshot {
     /// fragments there are. It has no fragments, cells or metadata to read.
     ///
     /// # Errors
-    /// As [`Self::open`].
-    pub fn open_to_write(context: &Context, uri: &str) -> Result<Self> {
+    /// As [`ArrayHandle::open`].
+    pub(crate) fn open_to_write(context: &Context, uri: &str) -> Result<Self> {
         let context = &crate::manifest::without(context);
         let part = Part {
             fragments: Some(HashSet::new()),
@@ -355,7 +338,7 @@ impl Snapshot {
         } else {
             Uri::parse(&label.uri)?
         };
-        Array::open_uri(self.context(), &uri, self.time_range())
+        Self::open_uri(self.context(), &uri, self.time_range())?.array()
     }
 }
 

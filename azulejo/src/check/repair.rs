@@ -1,7 +1,7 @@
 //! Mending what can be mended without losing anything.
 
-use super::{CheckOptions, Finding, Fix, Report, check};
-use crate::context::Context;
+use super::{CheckOptions, Finding, Fix, Report};
+use crate::array::ArrayHandle;
 use crate::error::Result;
 use crate::storage::Uri;
 
@@ -14,38 +14,43 @@ pub struct Repaired {
     pub changed: Vec<Finding>,
 }
 
-/// Mends the findings of a report that can be mended: see [`Fix`]. What is found no more, or found
-/// otherwise than when the report was made, is left alone.
-///
-/// Nobody may write to the array meanwhile: a write under way looks like one that was cut short.
-///
-/// # Errors
-/// Those of [`check`] and of the storage. A repair that fails can be repeated.
-pub fn repair(context: &Context, uri: &str, report: &Report) -> Result<Repaired> {
-    let location = context.locate(&Uri::parse(uri)?)?;
-    let now = check(context, uri, CheckOptions::default())?;
-    let mut repaired = Repaired::default();
-    for finding in &report.findings {
-        if matches!(finding.fix, Fix::Advice(_)) {
-            continue;
-        }
-        if !now.findings.contains(finding) {
-            repaired.changed.push(finding.clone());
-            continue;
-        }
-        match &finding.fix {
-            Fix::Advice(_) => {}
-            Fix::Remove(paths) => {
-                for path in paths {
-                    location.storage.delete(std::slice::from_ref(path))?;
+impl ArrayHandle {
+    /// Mends the findings of a report that can be mended: see [`Fix`]. What is found no more, or
+    /// found otherwise than when the report was made, is left alone.
+    ///
+    /// Nobody may write to the array meanwhile: a write under way looks like one that was cut
+    /// short.
+    ///
+    /// # Errors
+    /// Those of [`Self::check`] and of the storage. A repair that fails can be repeated.
+    pub fn repair(&self, report: &Report) -> Result<Repaired> {
+        let Self { context, uri } = self;
+
+        let location = context.locate(&Uri::parse(uri)?)?;
+        let now = self.check(CheckOptions::default())?;
+        let mut repaired = Repaired::default();
+        for finding in &report.findings {
+            if matches!(finding.fix, Fix::Advice(_)) {
+                continue;
+            }
+            if !now.findings.contains(finding) {
+                repaired.changed.push(finding.clone());
+                continue;
+            }
+            match &finding.fix {
+                Fix::Advice(_) => {}
+                Fix::Remove(paths) => {
+                    for path in paths {
+                        location.storage.delete(std::slice::from_ref(path))?;
+                    }
+                }
+                Fix::Finish { path, body, remove } => {
+                    location.storage.put(path, body.clone().into())?;
+                    location.storage.delete(remove)?;
                 }
             }
-            Fix::Finish { path, body, remove } => {
-                location.storage.put(path, body.clone().into())?;
-                location.storage.delete(remove)?;
-            }
+            repaired.done.push(finding.clone());
         }
-        repaired.done.push(finding.clone());
+        Ok(repaired)
     }
-    Ok(repaired)
 }

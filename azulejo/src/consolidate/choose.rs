@@ -3,7 +3,6 @@
 use super::plan::{around, overlap};
 use crate::array::{Array, Fragment, TimeRange};
 use crate::error::{Error, Result};
-use crate::fragment_info::FragmentInfo;
 use azulejo_format::schema::TileAxis;
 use azulejo_format::{ArraySchema, NdRectangle};
 use std::collections::BTreeSet;
@@ -82,7 +81,7 @@ pub(super) struct Candidates<'a> {
 impl<'a> Candidates<'a> {
     /// The fragments that lie within `time`, without those in `done`.
     pub fn new(array: &'a Array, time: TimeRange, done: &BTreeSet<String>) -> Result<Self> {
-        let info = FragmentInfo::of(array);
+        let info = array.fragment_info();
         let sizes = info
             .fragments()
             .map(|fragment| fragment.size())

@@ -1,8 +1,7 @@
 //! Many commit files into one.
 
 use super::{ArrayFolder, Turn};
-use crate::array::{Part, Snapshot, TimeRange, read_objects};
-use crate::context::Context;
+use crate::array::{ArrayHandle, Part, Snapshot, TimeRange, read_objects};
 use crate::error::{Error, Result};
 use crate::storage::{StorePath, Uri};
 use azulejo_format::commit::{ConsolidatedCommit, ConsolidatedCommits};
@@ -10,78 +9,82 @@ use azulejo_format::path::{Suffix, split_suffix, suffixed_commit_path};
 use azulejo_format::timestamped_name::TimestampedName;
 use std::collections::{BTreeMap, HashSet};
 
-/// Writes one file that stands for all commits of an array, so that opening it lists fewer. Returns
-/// it, or `None` if one file stands for all commits already.
-///
-/// # Errors
-/// [`Error::Unsupported`] for an array of a version that keeps no commits of this kind: upgrade it
-/// first.
-pub fn commits(context: &Context, uri: &str) -> Result<Option<StorePath>> {
-    let context = &crate::manifest::without(context);
-    let location = context.locate(&Uri::parse(uri)?)?;
-    let _turn = Turn::wait(&location);
-    let version = {
-        let part = Part {
-            fragments: Some(HashSet::new()),
-            ..Part::default()
+impl ArrayHandle {
+    /// Writes one file that stands for all commits of an array, so that opening it lists fewer.
+    /// Returns it, or `None` if one file stands for all commits already.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for an array of a version that keeps no commits of this kind: upgrade
+    /// it first.
+    pub fn consolidate_commits(&self) -> Result<Option<StorePath>> {
+        let Self { context, uri } = self;
+
+        let context = &crate::manifest::without(context);
+        let location = context.locate(&Uri::parse(uri)?)?;
+        let _turn = Turn::wait(&location);
+        let version = {
+            let part = Part {
+                fragments: Some(HashSet::new()),
+                ..Part::default()
+            };
+            Snapshot::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)?
+                .schema()
+                .version
         };
-        Snapshot::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)?
-            .schema()
-            .version
-    };
-    if !version.has_subdirectories() {
-        return Err(Error::Unsupported(format!(
-            "{}: commits of arrays of format version {version} cannot be consolidated; upgrade the array first",
-            location.path
-        )));
-    }
-    let folder = ArrayFolder::at(&location)?;
-    let mut consolidated = folder.consolidated_commits()?;
-    let files = folder.commit_files();
-    let new: BTreeMap<&str, &str> = files
-        .iter()
-        .filter(|(name, _)| !consolidated.contains_key(name.as_str()))
-        .map(|(name, path)| (name.as_str(), path.as_str()))
-        .collect();
-    let total = consolidated.len() + new.len();
-    if total == 0
-        || folder
-            .decoded()?
+        if !version.has_subdirectories() {
+            return Err(Error::Unsupported(format!(
+                "{}: commits of arrays of format version {version} cannot be consolidated; upgrade the array first",
+                location.path
+            )));
+        }
+        let folder = ArrayFolder::at(&location)?;
+        let mut consolidated = folder.consolidated_commits()?;
+        let files = folder.commit_files();
+        let new: BTreeMap<&str, &str> = files
             .iter()
-            .any(|file| is_whole(file, &consolidated, total))
-    {
-        return Ok(None);
+            .filter(|(name, _)| !consolidated.contains_key(name.as_str()))
+            .map(|(name, path)| (name.as_str(), path.as_str()))
+            .collect();
+        let total = consolidated.len() + new.len();
+        if total == 0
+            || folder
+                .decoded()?
+                .iter()
+                .any(|file| is_whole(file, &consolidated, total))
+        {
+            return Ok(None);
+        }
+        let is_delete = |name: &str| name.ends_with(Suffix::Delete.text());
+        let deletes: Vec<(&str, &str)> = new
+            .iter()
+            .filter(|(name, _)| is_delete(name))
+            .map(|(name, path)| (*name, *path))
+            .collect();
+        let tiles = read_objects(&location, deletes.iter().map(|(_, path)| *path))?;
+        for (name, path) in new.iter().filter(|(name, _)| !is_delete(name)) {
+            consolidated.insert(name, ConsolidatedCommit::Fragment { uri: path });
+        }
+        for ((name, path), tile) in deletes.iter().zip(&tiles) {
+            consolidated.insert(name, ConsolidatedCommit::Delete { uri: path, tile });
+        }
+        let names: Vec<TimestampedName> = consolidated
+            .keys()
+            .filter_map(|name| Some(split_suffix(name)?.0))
+            .collect();
+        let file = ConsolidatedCommits {
+            commits: in_order(consolidated),
+        };
+        // The span of all names, not that of the first and the last in some order: it must not end
+        // before it starts.
+        let start = names.iter().map(|name| name.t_start).min().unwrap_or(0);
+        let end = names.iter().map(|name| name.t_end).max().unwrap_or(0);
+        let name = TimestampedName::versioned(start, end, version.number());
+        let path = location
+            .path
+            .join(&suffixed_commit_path(&name, Suffix::Consolidated));
+        location.storage.put(&path, file.encode().into())?;
+        Ok(Some(path))
     }
-    let is_delete = |name: &str| name.ends_with(Suffix::Delete.text());
-    let deletes: Vec<(&str, &str)> = new
-        .iter()
-        .filter(|(name, _)| is_delete(name))
-        .map(|(name, path)| (*name, *path))
-        .collect();
-    let tiles = read_objects(&location, deletes.iter().map(|(_, path)| *path))?;
-    for (name, path) in new.iter().filter(|(name, _)| !is_delete(name)) {
-        consolidated.insert(name, ConsolidatedCommit::Fragment { uri: path });
-    }
-    for ((name, path), tile) in deletes.iter().zip(&tiles) {
-        consolidated.insert(name, ConsolidatedCommit::Delete { uri: path, tile });
-    }
-    let names: Vec<TimestampedName> = consolidated
-        .keys()
-        .filter_map(|name| Some(split_suffix(name)?.0))
-        .collect();
-    let file = ConsolidatedCommits {
-        commits: in_order(consolidated),
-    };
-    // The span of all names, not that of the first and the last in some order: it must not end
-    // before it starts.
-    let start = names.iter().map(|name| name.t_start).min().unwrap_or(0);
-    let end = names.iter().map(|name| name.t_end).max().unwrap_or(0);
-    let name = TimestampedName::versioned(start, end, version.number());
-    let path = location
-        .path
-        .join(&suffixed_commit_path(&name, Suffix::Consolidated));
-    location.storage.put(&path, file.encode().into())?;
-    Ok(Some(path))
 }
 
 /// Whether a file holds all `total` commits that count, and no other.

@@ -2,8 +2,7 @@
 //! a fragment.
 
 use super::Turn;
-use crate::array::{Array, Fragment, legacy_schema};
-use crate::context::Context;
+use crate::array::{Array, ArrayHandle, Fragment, legacy_schema};
 use crate::error::{Error, Result};
 use crate::storage::{ReadRange, ReadRequest, StorePath, Tails, Uri, shown_tails};
 use azulejo_format::fragment::{
@@ -17,61 +16,65 @@ use bytes::Bytes;
 /// Bytes read from the end of each metadata file at first.
 const TAIL_LEN: u64 = 8192;
 
-/// Writes one file with the footers of all current fragments. Returns it, or `None` if there are
-/// fewer than two (those below v3 have no footer and do not count).
-///
-/// # Errors
-/// [`Error::Unsupported`] for an array of a version that is not written: upgrade it first.
-pub fn fragment_metadata(context: &Context, uri: &str) -> Result<Option<StorePath>> {
-    let context = &crate::manifest::without(context);
-    let location = context.locate(&Uri::parse(uri)?)?;
-    let _turn = Turn::wait(&location);
-    let array = Array::open(context, uri)?;
-    let version = array.schema().version;
-    if !version.can_be_written() {
-        return Err(Error::Unsupported(format!(
-            "{}: fragment metadata of arrays of format version {version} cannot be consolidated; upgrade the array first",
-            location.path
-        )));
-    }
-    let fragments: Vec<&Fragment> = array
-        .fragments()
-        .iter()
-        .filter(|f| f.version().has_footer())
-        .collect();
-    if fragments.len() < 2 {
-        return Ok(None);
-    }
-    let footers = footers(&array, &fragments)?;
-    // Arrays move: their URIs, as versions of old wrote them down, are found by the name at their
-    // end.
-    let uris: Vec<String> = fragments
-        .iter()
-        .map(|fragment| match version.has_relative_fragment_names() {
-            true => fragment.name().to_owned(),
-            false => fragment.location().path.to_string(),
-        })
-        .collect();
-    let file = ConsolidatedFragmentMetadata {
-        footers: uris
+impl ArrayHandle {
+    /// Writes one file with the footers of all current fragments. Returns it, or `None` if there
+    /// are fewer than two (those below v3 have no footer and do not count).
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] for an array of a version that is not written: upgrade it first.
+    pub fn consolidate_fragment_metadata(&self) -> Result<Option<StorePath>> {
+        let Self { context, uri } = self;
+
+        let context = &crate::manifest::without(context);
+        let location = context.locate(&Uri::parse(uri)?)?;
+        let _turn = Turn::wait(&location);
+        let array = context.array(uri).open()?;
+        let version = array.schema().version;
+        if !version.can_be_written() {
+            return Err(Error::Unsupported(format!(
+                "{}: fragment metadata of arrays of format version {version} cannot be consolidated; upgrade the array first",
+                location.path
+            )));
+        }
+        let fragments: Vec<&Fragment> = array
+            .fragments()
             .iter()
-            .zip(&footers)
-            .map(|(fragment, footer)| ConsolidatedFooter { fragment, footer })
-            .collect(),
-    };
-    let times = fragments.iter().map(|fragment| fragment.time_range());
-    let start = times.clone().map(|time| time.start).min().unwrap_or(0);
-    let end = times.map(|time| time.end).max().unwrap_or(0);
-    let name = TimestampedName::versioned(start, end, version.number());
-    let tile = GenericTile::encode(&file.encode(), version, context.key())
-        .map_err(|e| Error::decode(name.to_string(), e))?;
-    let file_name = format!("{name}{}", Suffix::FragmentMetadata.text());
-    let path = match version.has_subdirectories() {
-        true => location.path.join(FRAGMENT_META_FOLDER).join(&file_name),
-        false => location.path.join(&file_name),
-    };
-    location.storage.put(&path, tile.into())?;
-    Ok(Some(path))
+            .filter(|f| f.version().has_footer())
+            .collect();
+        if fragments.len() < 2 {
+            return Ok(None);
+        }
+        let footers = footers(&array, &fragments)?;
+        // Arrays move: their URIs, as versions of old wrote them down, are found by the name at
+        // their end.
+        let uris: Vec<String> = fragments
+            .iter()
+            .map(|fragment| match version.has_relative_fragment_names() {
+                true => fragment.name().to_owned(),
+                false => fragment.location().path.to_string(),
+            })
+            .collect();
+        let file = ConsolidatedFragmentMetadata {
+            footers: uris
+                .iter()
+                .zip(&footers)
+                .map(|(fragment, footer)| ConsolidatedFooter { fragment, footer })
+                .collect(),
+        };
+        let times = fragments.iter().map(|fragment| fragment.time_range());
+        let start = times.clone().map(|time| time.start).min().unwrap_or(0);
+        let end = times.map(|time| time.end).max().unwrap_or(0);
+        let name = TimestampedName::versioned(start, end, version.number());
+        let tile = GenericTile::encode(&file.encode(), version, context.key())
+            .map_err(|e| Error::decode(name.to_string(), e))?;
+        let file_name = format!("{name}{}", Suffix::FragmentMetadata.text());
+        let path = match version.has_subdirectories() {
+            true => location.path.join(FRAGMENT_META_FOLDER).join(&file_name),
+            false => location.path.join(&file_name),
+        };
+        location.storage.put(&path, tile.into())?;
+        Ok(Some(path))
+    }
 }
 
 /// The bytes of the footers as the fragments' own files hold them.

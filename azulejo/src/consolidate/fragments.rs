@@ -10,7 +10,7 @@
 use super::choose::{Candidates, Choice, Chosen};
 use super::tiler::{Shapes, SpaceTiles, Tiler, push_within};
 use super::{ArrayFolder, Turn};
-use crate::array::{Array, Part, Snapshot, TimeRange, finish_replacement};
+use crate::array::{Array, ArrayHandle, Part, Snapshot, TimeRange, finish_replacement};
 use crate::cancel::Operation;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
@@ -104,55 +104,61 @@ struct Written {
 /// is begun anew so often.
 const ATTEMPTS: usize = 4;
 
-/// Consolidates fragments, in rounds. Returns what each round did; none if there was nothing to do.
-///
-/// # Errors
-/// [`Error::InvalidArgument`] for fragments that do not exist or cannot be consolidated without
-/// changing what readers see; [`Error::Unsupported`] for an array of a version that is not written:
-/// upgrade it first; errors of reading and writing. An array that an error leaves behind reads as
-/// before.
-pub fn fragments(context: &Context, uri: &str, options: &FragmentOptions) -> Result<Vec<Merged>> {
-    options.choice.check()?;
-    // What the context keeps for later (idle buffers) belongs to the budget too.
-    let context = &crate::manifest::without(context).within(options.memory_budget);
-    let location = context.locate(&Uri::parse(uri)?)?;
-    let operation = context.begin();
-    let _turn = Turn::wait(&location);
-    let mut rounds = Vec::new();
-    // Parts of a split result are not consolidated again.
-    let mut done: BTreeSet<String> = BTreeSet::new();
-    let mut attempt = 1;
-    while rounds.len() < options.choice.steps as usize {
-        operation.check()?;
-        match round(context, uri, &location, options, &done, &operation) {
-            Ok(Step::Nothing) => break,
-            // Whoever was faster has done the work, or part of it: what is left is looked at anew.
-            Ok(Step::Overtaken) if attempt < ATTEMPTS => attempt += 1,
-            Ok(Step::Overtaken) if options.fragments.is_empty() => break,
-            Ok(Step::Overtaken) => {
-                let what =
-                    "fragments that were there a moment ago: another process has replaced them";
-                return Err(Error::NotFound {
-                    uri: uri.to_owned(),
-                    what,
-                });
-            }
-            Ok(Step::Done(merged)) => {
-                if merged.new.len() != 1 {
-                    done.extend(merged.new.iter().chain(&merged.old).cloned());
+impl ArrayHandle {
+    /// Consolidates fragments, in rounds. Returns what each round did; none if there was nothing to
+    /// do.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] for fragments that do not exist or cannot be consolidated without
+    /// changing what readers see; [`Error::Unsupported`] for an array of a version that is not
+    /// written: upgrade it first; errors of reading and writing. An array that an error leaves
+    /// behind reads as before.
+    pub fn consolidate(&self, options: &FragmentOptions) -> Result<Vec<Merged>> {
+        let Self { context, uri } = self;
+
+        options.choice.check()?;
+        // What the context keeps for later (idle buffers) belongs to the budget too.
+        let context = &crate::manifest::without(context).within(options.memory_budget);
+        let location = context.locate(&Uri::parse(uri)?)?;
+        let operation = context.begin();
+        let _turn = Turn::wait(&location);
+        let mut rounds = Vec::new();
+        // Parts of a split result are not consolidated again.
+        let mut done: BTreeSet<String> = BTreeSet::new();
+        let mut attempt = 1;
+        while rounds.len() < options.choice.steps as usize {
+            operation.check()?;
+            match round(context, uri, &location, options, &done, &operation) {
+                Ok(Step::Nothing) => break,
+                // Whoever was faster has done the work, or part of it: what is left is looked at
+                // anew.
+                Ok(Step::Overtaken) if attempt < ATTEMPTS => attempt += 1,
+                Ok(Step::Overtaken) if options.fragments.is_empty() => break,
+                Ok(Step::Overtaken) => {
+                    let what =
+                        "fragments that were there a moment ago: another process has replaced them";
+                    return Err(Error::NotFound {
+                        uri: uri.to_owned(),
+                        what,
+                    });
                 }
-                let empty = merged.new.is_empty();
-                rounds.push(merged);
-                if empty || !options.fragments.is_empty() {
-                    break;
+                Ok(Step::Done(merged)) => {
+                    if merged.new.len() != 1 {
+                        done.extend(merged.new.iter().chain(&merged.old).cloned());
+                    }
+                    let empty = merged.new.is_empty();
+                    rounds.push(merged);
+                    if empty || !options.fragments.is_empty() {
+                        break;
+                    }
+                    attempt = 1;
                 }
-                attempt = 1;
+                Err(Error::NotFound { .. }) if attempt < ATTEMPTS => attempt += 1,
+                Err(error) => return Err(error),
             }
-            Err(Error::NotFound { .. }) if attempt < ATTEMPTS => attempt += 1,
-            Err(error) => return Err(error),
         }
+        Ok(rounds)
     }
-    Ok(rounds)
 }
 
 fn round(
@@ -167,7 +173,7 @@ fn round(
     if !folder.replacements.is_empty() {
         folder.finish_replacements()?;
     }
-    let whole = Array::open(context, uri)?;
+    let whole = context.array(uri).open()?;
     let version = whole.schema().version;
     if !version.can_be_written() {
         return Err(Error::Unsupported(format!(
@@ -487,7 +493,7 @@ impl Round<'_> {
         else {
             return Ok(vec![offsets.to_vec()]);
         };
-        let info = crate::fragment_info::FragmentInfo::of(self.array);
+        let info = self.array.fragment_info();
         let size = info
             .fragments()
             .map(|fragment| fragment.size())

@@ -2,10 +2,10 @@
 
 use super::Turn;
 use crate::array::directory::{DetailFiles, Directory, NamedEntry};
-use crate::array::{Part, Snapshot, TimeRange, decode_at, list, read_details};
+use crate::array::{ArrayHandle, Part, Snapshot, TimeRange, decode_at, list, read_details};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::group::{Group, ObjectType, object_type};
+use crate::group::{GroupHandle, ObjectType};
 use crate::storage::{StorePath, Uri};
 use azulejo_format::FormatVersion;
 use azulejo_format::commit::VacuumList;
@@ -15,42 +15,51 @@ use azulejo_format::tile::GenericTile;
 use azulejo_format::timestamped_name::TimestampedName;
 use std::collections::{BTreeMap, HashSet};
 
-/// Writes the key-values that an array got within `time` into one file. Returns it, or `None` if
-/// there are not two files.
-///
-/// # Errors
-/// Those of opening the array and of the storage.
-pub fn array_metadata(context: &Context, uri: &str, time: TimeRange) -> Result<Option<StorePath>> {
-    let context = &crate::manifest::without(context);
-    let location = context.locate(&Uri::parse(uri)?)?;
-    let _turn = Turn::wait(&location);
-    let part = Part {
-        fragments: Some(HashSet::new()),
-        ..Part::default()
-    };
-    let array = Snapshot::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)?;
-    let files = Directory::parse(&list(&location)?).metadata;
-    let relative = array.schema().version.has_relative_vacuum_names();
-    consolidate(context, &location, &files, time, relative)
+impl ArrayHandle {
+    /// Writes the key-values that an array got within `time` into one file. Returns it, or `None`
+    /// if there are not two files.
+    ///
+    /// # Errors
+    /// Those of opening the array and of the storage.
+    pub fn consolidate_metadata(&self, time: TimeRange) -> Result<Option<StorePath>> {
+        let Self { context, uri } = self;
+
+        let context = &crate::manifest::without(context);
+        let location = context.locate(&Uri::parse(uri)?)?;
+        let _turn = Turn::wait(&location);
+        let part = Part {
+            fragments: Some(HashSet::new()),
+            ..Part::default()
+        };
+        let array = Snapshot::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)?;
+        let files = Directory::parse(&list(&location)?).metadata;
+        let relative = array.schema().version.has_relative_vacuum_names();
+        consolidate(context, &location, &files, time, relative)
+    }
 }
 
-/// As [`array_metadata`], for a group.
-///
-/// # Errors
-/// Those of opening the group and of the storage.
-pub fn group_metadata(context: &Context, uri: &str, time: TimeRange) -> Result<Option<StorePath>> {
-    let context = &crate::manifest::without(context);
-    let location = context.locate(&Uri::parse(uri)?)?;
-    let _turn = Turn::wait(&location);
-    if object_type(context, uri)? != Some(ObjectType::Group) {
-        // Opening tells best what lies there instead.
-        Group::open(context, uri)?;
+impl GroupHandle {
+    /// Writes the key-values that a group got within `time` into one file. Returns it, or `None` if
+    /// there are not two files.
+    ///
+    /// # Errors
+    /// Those of opening the group and of the storage.
+    pub fn consolidate_metadata(&self, time: TimeRange) -> Result<Option<StorePath>> {
+        let Self { context, uri } = self;
+
+        let context = &crate::manifest::without(context);
+        let location = context.locate(&Uri::parse(uri)?)?;
+        let _turn = Turn::wait(&location);
+        if context.object(uri).object_type()? != Some(ObjectType::Group) {
+            // Opening tells best what lies there instead.
+            context.group(uri).open()?;
+        }
+        let entries = location
+            .storage
+            .list(&location.path.join(METADATA_FOLDER))?;
+        let files = DetailFiles::parse(RootFolder::Metadata, &entries);
+        consolidate(context, &location, &files, time, false)
     }
-    let entries = location
-        .storage
-        .list(&location.path.join(METADATA_FOLDER))?;
-    let files = DetailFiles::parse(RootFolder::Metadata, &entries);
-    consolidate(context, &location, &files, time, false)
 }
 
 fn consolidate(

@@ -3,7 +3,6 @@
 
 use crate::array::Array;
 use crate::error::Result;
-use crate::fragment_info::FragmentInfo;
 use azulejo_format::range::compare;
 use azulejo_format::{ArraySchema, NdRectangle};
 use std::cmp::Ordering;
@@ -24,44 +23,45 @@ struct Node {
     size: u64,
 }
 
-/// Plans the consolidation of an array into fragments of about `fragment_size` bytes. Fragments
-/// whose boxes overlap come together, whatever their size; so do fragments of at most half that
-/// size, where the box around them meets no others. Alone stand fragments of one and a half times
-/// that size and more. Fragments that are best left alone are not in the plan.
-///
-/// # Errors
-/// Those of asking for the sizes of metadata files.
-pub fn plan(array: &Array, fragment_size: u64) -> Result<ConsolidationPlan> {
-    let schema = array.schema();
-    let info = FragmentInfo::of(array);
-    let mut nodes: Vec<Node> = Vec::with_capacity(info.fragment_num());
-    for (i, fragment) in info.fragments().enumerate() {
-        let bounds = fragment.non_empty_domain().cloned();
-        nodes.push(Node {
-            fragments: vec![i],
-            bounds,
-            size: fragment.size()?,
-        });
-    }
-    join_overlapping(schema, &mut nodes);
-    join_small(schema, &mut nodes, fragment_size / 2);
-    let large = |node: &Node| node.size as f64 >= 1.5 * fragment_size as f64;
-    let (joined, single): (Vec<Node>, Vec<Node>) =
-        nodes.into_iter().partition(|node| node.fragments.len() > 1);
-    let chosen = joined.into_iter().chain(single.into_iter().filter(large));
-    let names = |mut node: Node| {
-        node.fragments.sort_unstable();
-        let name = |i: &usize| {
-            array
-                .fragments()
-                .get(*i)
-                .map(|fragment| fragment.name().to_owned())
+impl Array {
+    /// Plans the consolidation of an array into fragments of about `fragment_size` bytes. Fragments
+    /// whose boxes overlap come together, whatever their size; so do fragments of at most half that
+    /// size, where the box around them meets no others. Alone stand fragments of one and a half
+    /// times that size and more. Fragments that are best left alone are not in the plan.
+    ///
+    /// # Errors
+    /// Those of asking for the sizes of metadata files.
+    pub fn consolidation_plan(&self, fragment_size: u64) -> Result<ConsolidationPlan> {
+        let schema = self.schema();
+        let info = self.fragment_info();
+        let mut nodes: Vec<Node> = Vec::with_capacity(info.fragment_num());
+        for (i, fragment) in info.fragments().enumerate() {
+            let bounds = fragment.non_empty_domain().cloned();
+            nodes.push(Node {
+                fragments: vec![i],
+                bounds,
+                size: fragment.size()?,
+            });
+        }
+        join_overlapping(schema, &mut nodes);
+        join_small(schema, &mut nodes, fragment_size / 2);
+        let large = |node: &Node| node.size as f64 >= 1.5 * fragment_size as f64;
+        let (joined, single): (Vec<Node>, Vec<Node>) =
+            nodes.into_iter().partition(|node| node.fragments.len() > 1);
+        let chosen = joined.into_iter().chain(single.into_iter().filter(large));
+        let names = |mut node: Node| {
+            node.fragments.sort_unstable();
+            let name = |i: &usize| {
+                self.fragments()
+                    .get(*i)
+                    .map(|fragment| fragment.name().to_owned())
+            };
+            node.fragments.iter().filter_map(name).collect()
         };
-        node.fragments.iter().filter_map(name).collect()
-    };
-    Ok(ConsolidationPlan {
-        nodes: chosen.map(names).collect(),
-    })
+        Ok(ConsolidationPlan {
+            nodes: chosen.map(names).collect(),
+        })
+    }
 }
 
 impl Node {

@@ -8,10 +8,10 @@ use super::folder::folder_of;
 use super::{ArrayFolder, Mode, Turn};
 use crate::array::TimeRange;
 use crate::array::directory::{DetailFiles, NamedEntry};
-use crate::array::{decode_at, read_objects};
+use crate::array::{ArrayHandle, decode_at, read_objects};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::group::{Group, ObjectType, object_type};
+use crate::group::{GroupHandle, ObjectType};
 use crate::storage::{StorePath, Uri};
 use azulejo_format::commit::{IgnoreList, VacuumList};
 use azulejo_format::path::{
@@ -130,50 +130,50 @@ fn bytes_of(location: &Location, result: &Vacuumed) -> Result<u64> {
     Ok(bytes)
 }
 
-/// Removes what consolidations of this kind have made superfluous. Readers that opened the array
-/// before the consolidation and still read fail; readers of a time within a dense consolidated
-/// fragment no longer find the cells of that time.
-///
-/// # Errors
-/// Those of reading the array's folder and of the storage. A vacuum that fails can be repeated.
-pub fn vacuum(
-    context: &Context,
-    uri: &str,
-    mode: Mode,
-    options: VacuumOptions,
-) -> Result<Vacuumed> {
-    let context = &crate::manifest::without(context);
-    let location = context.locate(&Uri::parse(uri)?)?;
-    let _turn = Turn::wait(&location);
-    let steps = match mode {
-        Mode::GroupMetadata => {
-            if object_type(context, uri)? != Some(ObjectType::Group) {
-                Group::open(context, uri)?;
-            }
-            let entries = location
-                .storage
-                .list(&location.path.join(METADATA_FOLDER))?;
-            metadata(
-                &location,
-                &DetailFiles::parse(RootFolder::Metadata, &entries),
-            )?
+impl ArrayHandle {
+    /// Removes what consolidations of this kind have made superfluous. Readers that opened the
+    /// array before the consolidation and still read fail; readers of a time within a dense
+    /// consolidated fragment no longer find the cells of that time.
+    ///
+    /// # Errors
+    /// Those of reading the array's folder and of the storage. A vacuum that fails can be repeated.
+    pub fn vacuum(&self, mode: Mode, options: VacuumOptions) -> Result<Vacuumed> {
+        let context = &crate::manifest::without(&self.context);
+        let location = context.locate(&Uri::parse(&self.uri)?)?;
+        let _turn = Turn::wait(&location);
+        let mut folder = ArrayFolder::at(&location)?;
+        if mode == Mode::Fragments && !options.dry_run && folder.finish_replacements()? {
+            folder = ArrayFolder::at(&location)?;
         }
-        _ => {
-            let mut folder = ArrayFolder::at(&location)?;
-            if mode == Mode::Fragments && !options.dry_run && folder.finish_replacements()? {
-                folder = ArrayFolder::at(&location)?;
-            }
-            match mode {
-                Mode::Fragments => fragments(&folder)?,
-                Mode::Commits => commits(&folder)?,
-                Mode::FragmentMetadata => fragment_metadata(&folder),
-                Mode::ArrayMetadata | Mode::GroupMetadata => {
-                    metadata(&location, &folder.directory.metadata)?
-                }
-            }
+        let steps = match mode {
+            Mode::Fragments => fragments(&folder)?,
+            Mode::Commits => commits(&folder)?,
+            Mode::FragmentMetadata => fragment_metadata(&folder),
+            Mode::ArrayMetadata => metadata(&location, &folder.directory.metadata)?,
+        };
+        steps.run(context, &location, options)
+    }
+}
+
+impl GroupHandle {
+    /// Removes files of key-values that a consolidation has made superfluous.
+    ///
+    /// # Errors
+    /// Those of opening the group and of the storage. A vacuum that fails can be repeated.
+    pub fn vacuum_metadata(&self, options: VacuumOptions) -> Result<Vacuumed> {
+        let context = &crate::manifest::without(&self.context);
+        let location = context.locate(&Uri::parse(&self.uri)?)?;
+        let _turn = Turn::wait(&location);
+        if ObjectType::at(&location)? != Some(ObjectType::Group) {
+            // Opening tells best what lies there instead.
+            self.open()?;
         }
-    };
-    steps.run(context, &location, options)
+        let entries = location
+            .storage
+            .list(&location.path.join(METADATA_FOLDER))?;
+        let files = DetailFiles::parse(RootFolder::Metadata, &entries);
+        metadata(&location, &files)?.run(context, &location, options)
+    }
 }
 
 fn fragments(folder: &ArrayFolder) -> Result<Steps> {

@@ -1,8 +1,7 @@
 //! Creating groups, and changing their members and key-values.
 
-use super::{Group, Member, ObjectType, object_type};
+use super::{Group, GroupHandle, Member, ObjectType};
 use crate::array::{MetadataWriter, TimeRange, clock, put_tile};
-use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::storage::Uri;
 use azulejo_format::group::{GroupDetails, GroupMember, GroupVersion, MemberKind};
@@ -88,14 +87,14 @@ pub struct GroupEditor {
     changes: BTreeMap<String, GroupMember>,
 }
 
-impl Group {
+impl GroupHandle {
     /// Creates an empty group.
     ///
     /// # Errors
     /// [`Error::AlreadyExists`] if an array or group lies there.
-    pub fn create(context: &Context, uri: &str) -> Result<()> {
-        let uri = Uri::parse(uri)?;
-        let location = context.locate(&uri)?;
+    pub fn create(&self) -> Result<()> {
+        let uri = Uri::parse(&self.uri)?;
+        let location = self.context.locate(&uri)?;
         if ObjectType::at(&location)?.is_some() {
             return Err(Error::AlreadyExists {
                 uri: uri.to_string(),
@@ -111,34 +110,46 @@ impl Group {
     ///
     /// ```
     /// # use azulejo::format::ArraySchema;
-    /// # use azulejo::group::{Group, NewMember};
-    /// # use azulejo::{Array, Config, Context};
+    /// # use azulejo::group::NewMember;
+    /// # use azulejo::{Config, Context};
     /// # let context = Context::new(Config::default(), None)?;
-    /// Group::create(&context, "mem://plates")?;
+    /// context.group("mem://plates").create()?;
     /// let new = ArraySchema::sparse().dimension("x", 0i32..=9, 10).build()?;
-    /// Array::create(&context, "mem://plates/raw", new)?;
-    /// let mut editor = Group::edit(&context, "mem://plates")?;
+    /// context.array("mem://plates/raw").create(new)?;
+    /// let mut editor = context.group("mem://plates").edit()?;
     /// editor.add(NewMember::relative("raw").named("raw data"))?;
     /// editor.commit()?;
-    /// assert_eq!(Group::open(&context, "mem://plates")?.members()[0].location, "mem://plates/raw");
+    /// assert_eq!(context.group("mem://plates").open()?.members()[0].location, "mem://plates/raw");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// As [`Group::open`].
-    pub fn edit(context: &Context, uri: &str) -> Result<GroupEditor> {
-        Ok(Self::open(context, uri)?.into_editor(None))
+    /// As [`Self::open`].
+    pub fn edit(&self) -> Result<GroupEditor> {
+        Ok(self.open()?.into_editor(None))
     }
 
     /// Begins to change a group as it was at a time (milliseconds since 1970-01-01 UTC), which the
     /// changes will have.
     ///
     /// # Errors
-    /// As [`Group::open_at`].
-    pub fn edit_at(context: &Context, uri: &str, timestamp: u64) -> Result<GroupEditor> {
-        Ok(Self::open_at(context, uri, TimeRange::until(timestamp))?.into_editor(Some(timestamp)))
+    /// As [`Self::open_at`].
+    pub fn edit_at(&self, timestamp: u64) -> Result<GroupEditor> {
+        Ok(self
+            .open_at(TimeRange::until(timestamp))?
+            .into_editor(Some(timestamp)))
     }
 
+    /// Begins to change a group's key-values.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn change_metadata(&self) -> Result<MetadataWriter> {
+        self.open()?.change_metadata()
+    }
+}
+
+impl Group {
     /// Begins to change this group's members. The changes will have the time `timestamp`
     /// (milliseconds since 1970-01-01 UTC), or that of the commit.
     pub fn into_editor(self, timestamp: Option<u64>) -> GroupEditor {
@@ -147,14 +158,6 @@ impl Group {
             timestamp,
             changes: BTreeMap::new(),
         }
-    }
-
-    /// Begins to change a group's key-values.
-    ///
-    /// # Errors
-    /// As [`Group::open`].
-    pub fn metadata_writer(context: &Context, uri: &str) -> Result<MetadataWriter> {
-        Self::open(context, uri)?.change_metadata()
     }
 
     /// Begins to change this group's key-values.
@@ -226,7 +229,12 @@ impl GroupEditor {
         }
         let found = match known {
             Some(known) => known,
-            None => match object_type(&self.group.context, &location.to_string())? {
+            None => match self
+                .group
+                .context
+                .object(&location.to_string())
+                .object_type()?
+            {
                 Some(found) => found,
                 None => {
                     let what =

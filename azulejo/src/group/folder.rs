@@ -1,7 +1,8 @@
 //! What a folder is, and which arrays and groups lie in it.
 
-use crate::context::{Context, Location};
+use crate::context::Location;
 use crate::error::{Error, Result};
+use crate::object::ObjectHandle;
 use crate::storage::{Entry, StorePath, Uri};
 use azulejo_format::path::{
     GROUP_DETAILS_FOLDER, GROUP_FILE, LEGACY_SCHEMA_FILE, RootEntry, RootFolder, SCHEMA_FOLDER,
@@ -81,41 +82,43 @@ pub struct FolderEntry {
     pub object_type: ObjectType,
 }
 
-/// What lies at a URI: an array, a group, or neither.
-///
-/// # Errors
-/// [`Error::Storage`] if the folder cannot be listed.
-pub fn object_type(context: &Context, uri: &str) -> Result<Option<ObjectType>> {
-    let location = crate::manifest::locate(context, &Uri::parse(uri)?)?;
-    ObjectType::at(&location)
-}
-
-/// The arrays and groups that lie directly in a folder, ordered by name, whatever a group there
-/// says its members are. The folder may itself be a group or an array; its own parts (such as the
-/// arrays of dimension labels) do not count.
-///
-/// # Errors
-/// [`Error::NotFound`] if there is no such folder.
-pub fn list(context: &Context, uri: &str) -> Result<Vec<FolderEntry>> {
-    let location = crate::manifest::locate(context, &Uri::parse(uri)?)?;
-    let entries = location.storage.list(&location.path)?;
-    if entries.is_empty() && !exists(&location)? {
-        return Err(Error::NotFound {
-            uri: uri.to_owned(),
-            what: "a folder",
-        });
+impl ObjectHandle {
+    /// What lies there: an array, a group, or neither.
+    ///
+    /// # Errors
+    /// [`Error::Storage`] if the folder cannot be listed.
+    pub fn object_type(&self) -> Result<Option<ObjectType>> {
+        let location = crate::manifest::locate(&self.context, &Uri::parse(&self.uri)?)?;
+        ObjectType::at(&location)
     }
-    let mut found = Vec::new();
-    for (name, path) in subfolders(&location.path, &entries) {
-        if let Some(object_type) = ObjectType::of(&location.storage.list(&path)?) {
-            found.push(FolderEntry {
-                name: name.to_owned(),
-                uri: path.to_string(),
-                object_type,
+
+    /// The arrays and groups that lie directly in a folder, ordered by name, whatever a group there
+    /// says its members are. The folder may itself be a group or an array; its own parts (such as
+    /// the arrays of dimension labels) do not count.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is no such folder.
+    pub fn list(&self) -> Result<Vec<FolderEntry>> {
+        let location = crate::manifest::locate(&self.context, &Uri::parse(&self.uri)?)?;
+        let entries = location.storage.list(&location.path)?;
+        if entries.is_empty() && !exists(&location)? {
+            return Err(Error::NotFound {
+                uri: self.uri.clone(),
+                what: "a folder",
             });
         }
+        let mut found = Vec::new();
+        for (name, path) in subfolders(&location.path, &entries) {
+            if let Some(object_type) = ObjectType::of(&location.storage.list(&path)?) {
+                found.push(FolderEntry {
+                    name: name.to_owned(),
+                    uri: path.to_string(),
+                    object_type,
+                });
+            }
+        }
+        Ok(found)
     }
-    Ok(found)
 }
 
 /// The folders in a folder that are not parts of the array or group there.

@@ -101,11 +101,16 @@ fn changes_of_members_add_up_over_time() {
         v2,
         vec![member("b", "x/b", MemberKind::Array, true)],
     );
-    let at = |t| Group::open_at(&context, "mem://g", TimeRange::until(t)).unwrap();
+    let at = |t| {
+        context
+            .group("mem://g")
+            .open_at(TimeRange::until(t))
+            .unwrap()
+    };
     assert_eq!(names(&at(9)), [""; 0]);
     assert_eq!(names(&at(10)), ["b"]);
     assert_eq!(names(&at(20)), ["a", "b", "s"]);
-    let group = Group::open(&context, "mem://g").unwrap();
+    let group = context.group("mem://g").open().unwrap();
     assert_eq!(names(&group), ["a", "s"]);
     let [a, s] = group.members() else { panic!() };
     assert_eq!(
@@ -120,9 +125,15 @@ fn changes_of_members_add_up_over_time() {
     assert_eq!(group.member("s"), Some(s));
     assert_eq!(group.member("b"), None);
     // Only what lies in the time counts, additions too.
-    let later = Group::open_at(&context, "mem://g", TimeRange { start: 20, end: 40 }).unwrap();
+    let later = context
+        .group("mem://g")
+        .open_at(TimeRange { start: 20, end: 40 })
+        .unwrap();
     assert_eq!(names(&later), ["a", "s"]);
-    let error = Group::open_at(&context, "mem://g", TimeRange { start: 2, end: 1 }).unwrap_err();
+    let error = context
+        .group("mem://g")
+        .open_at(TimeRange { start: 2, end: 1 })
+        .unwrap_err();
     assert!(matches!(error, Error::InvalidArgument(_)));
 }
 
@@ -144,9 +155,14 @@ fn details_of_version_1_replace_each_other() {
         v1,
         vec![member("b", "b", MemberKind::Array, false)],
     );
-    assert_eq!(names(&Group::open(&context, "mem://g").unwrap()), ["b"]);
+    assert_eq!(names(&context.group("mem://g").open().unwrap()), ["b"]);
     assert_eq!(
-        names(&Group::open_at(&context, "mem://g", TimeRange::until(19)).unwrap()),
+        names(
+            &context
+                .group("mem://g")
+                .open_at(TimeRange::until(19))
+                .unwrap()
+        ),
         ["a"]
     );
 }
@@ -186,7 +202,9 @@ fn metadata_and_details_are_vacuumed() {
         list.as_bytes(),
     );
     let at = |t| {
-        Group::open_at(&context, "mem://g", TimeRange::until(t))
+        context
+            .group("mem://g")
+            .open_at(TimeRange::until(t))
             .unwrap()
             .metadata()
             .unwrap()
@@ -215,7 +233,7 @@ fn errors_say_what_is_there_instead() {
         ("mem://folder", "neither __group nor __tiledb_group.tdb"),
         ("mem://gone", "no such folder"),
     ] {
-        let error = Group::open(&context, uri).unwrap_err();
+        let error = context.group(uri).open().unwrap_err();
         assert!(matches!(error, Error::NotFound { .. }), "{uri}");
         assert!(
             error.to_string().contains(part) && error.to_string().contains(uri),
@@ -223,7 +241,7 @@ fn errors_say_what_is_there_instead() {
         );
     }
     put(&context, &format!("bad/__group/__1_1_{A}_2"), b"no tile");
-    let error = Group::open(&context, "mem://bad").unwrap_err();
+    let error = context.group("mem://bad").open().unwrap_err();
     assert!(
         matches!(&error, Error::Corrupt { uri, .. } if uri.ends_with(&format!("__group/__1_1_{A}_2"))),
         "{error}"
@@ -246,11 +264,11 @@ fn damaged_details_are_errors_or_values() {
     let path = format!("g/__group/__1_1_{A}_2");
     for at in 0..whole.len() {
         put(&context, &path, &whole[..at]);
-        assert!(Group::open(&context, "mem://g").is_err(), "cut at {at}");
+        assert!(context.group("mem://g").open().is_err(), "cut at {at}");
         let mut bytes = whole.clone();
         bytes[at] ^= 0x10;
         put(&context, &path, &bytes);
-        let _ = Group::open(&context, "mem://g");
+        let _ = context.group("mem://g").open();
     }
 }
 
@@ -263,13 +281,13 @@ fn folders_hold_arrays_and_groups() {
     put(&context, "top/g/__tiledb_group.tdb", b"");
     put(&context, "top/old/__array_schema.tdb", b"");
     put(&context, "top/file", b"");
-    let types = |uri: &str| object_type(&context, uri).unwrap();
+    let types = |uri: &str| context.object(uri).object_type().unwrap();
     assert_eq!(types("mem://top/a"), Some(ObjectType::Array));
     assert_eq!(types("mem://top/old"), Some(ObjectType::Array));
     assert_eq!(types("mem://top/g"), Some(ObjectType::Group));
     assert_eq!(types("mem://top/b"), None);
     assert_eq!(types("mem://top/gone"), None);
-    let found = list(&context, "mem://top").unwrap();
+    let found = context.object("mem://top").list().unwrap();
     let found: Vec<_> = found
         .iter()
         .map(|e| (e.name.as_str(), e.uri.as_str(), e.object_type))
@@ -282,9 +300,9 @@ fn folders_hold_arrays_and_groups() {
             ("old", "mem://top/old", ObjectType::Array),
         ]
     );
-    assert_eq!(list(&context, "mem://top/a").unwrap(), []);
+    assert_eq!(context.object("mem://top/a").list().unwrap(), []);
     assert!(matches!(
-        list(&context, "mem://top/gone"),
+        context.object("mem://top/gone").list(),
         Err(Error::NotFound { .. })
     ));
     assert_eq!(
@@ -302,7 +320,7 @@ fn walked(context: &Context, uri: &str, depth: usize) -> Vec<String> {
         }
         Err(error) => format!("! {error}"),
     };
-    walk(context, uri, depth).unwrap().map(line).collect()
+    context.object(uri).walk(depth).unwrap().map(line).collect()
 }
 
 #[test]
@@ -361,7 +379,7 @@ fn walks_end_although_groups_contain_each_other() {
     assert_eq!(walked(&context, "mem://top", 0), [""; 0]);
     assert_eq!(walked(&context, "mem://top/plain/a", 9), [""; 0]);
     assert!(matches!(
-        walk(&context, "mem://top/gone", 1),
+        context.object("mem://top/gone").walk(1),
         Err(Error::NotFound { .. })
     ));
 }
@@ -401,20 +419,22 @@ fn circles_of_growing_paths_end_too() {
 #[test]
 fn members_are_added_and_removed() {
     let context = context();
-    Group::create(&context, "mem://g").unwrap();
+    context.group("mem://g").create().unwrap();
     assert!(matches!(
-        Group::create(&context, "mem://g"),
+        context.group("mem://g").create(),
         Err(Error::AlreadyExists { .. })
     ));
     assert!(
-        Group::open(&context, "mem://g")
+        context
+            .group("mem://g")
+            .open()
             .unwrap()
             .members()
             .is_empty()
     );
     array(&context, "g/a");
     array(&context, "b");
-    let mut editor = Group::edit(&context, "mem://g").unwrap();
+    let mut editor = context.group("mem://g").edit().unwrap();
     editor.add(NewMember::relative("a")).unwrap();
     editor.add(NewMember::at("mem://b").named("bee")).unwrap();
     editor
@@ -445,7 +465,7 @@ fn members_are_added_and_removed() {
         Err(Error::AlreadyExists { .. })
     ));
     editor.commit().unwrap();
-    let group = Group::open(&context, "mem://g").unwrap();
+    let group = context.group("mem://g").open().unwrap();
     assert_eq!(names(&group), ["a", "bee", "later", "sea"]);
     assert_eq!(group.member("a").unwrap().location, "mem://g/a");
     assert_eq!(
@@ -453,7 +473,7 @@ fn members_are_added_and_removed() {
         Some(ObjectType::Array)
     );
 
-    let mut editor = Group::edit(&context, "mem://g").unwrap();
+    let mut editor = context.group("mem://g").edit().unwrap();
     editor.add(again).unwrap();
     editor.remove("bee").unwrap();
     editor.remove("mem://later").unwrap();
@@ -467,31 +487,36 @@ fn members_are_added_and_removed() {
     ));
     editor.commit().unwrap();
     assert_eq!(
-        names(&Group::open(&context, "mem://g").unwrap()),
+        names(&context.group("mem://g").open().unwrap()),
         ["a", "sea"]
     );
-    Group::edit(&context, "mem://g").unwrap().commit().unwrap();
+    context.group("mem://g").edit().unwrap().commit().unwrap();
 }
 
 #[test]
 fn changes_have_the_time_that_they_are_given() {
     let context = context();
-    Group::create(&context, "mem://g").unwrap();
+    context.group("mem://g").create().unwrap();
     array(&context, "g/a");
     array(&context, "g/b");
-    let mut editor = Group::edit_at(&context, "mem://g", 10).unwrap();
+    let mut editor = context.group("mem://g").edit_at(10).unwrap();
     editor.add(NewMember::relative("a")).unwrap();
     editor.commit().unwrap();
-    let mut editor = Group::edit_at(&context, "mem://g", 20).unwrap();
+    let mut editor = context.group("mem://g").edit_at(20).unwrap();
     editor.remove("a").unwrap();
     editor.add(NewMember::relative("b")).unwrap();
     editor.commit().unwrap();
-    let at = |time| Group::open_at(&context, "mem://g", TimeRange::until(time)).unwrap();
+    let at = |time| {
+        context
+            .group("mem://g")
+            .open_at(TimeRange::until(time))
+            .unwrap()
+    };
     assert_eq!(
         (names(&at(9)), names(&at(10)), names(&at(20))),
         (vec![], vec!["a"], vec!["b"])
     );
-    let mut writer = Group::metadata_writer(&context, "mem://g").unwrap().at(15);
+    let mut writer = context.group("mem://g").change_metadata().unwrap().at(15);
     writer
         .put("k", MetadataValue::new(Datatype::Int16, [1, 0]))
         .unwrap();
@@ -503,13 +528,13 @@ fn changes_have_the_time_that_they_are_given() {
 #[test]
 fn a_group_that_was_deleted_meanwhile_is_not_written_to() {
     let context = context();
-    Group::create(&context, "mem://g").unwrap();
-    let mut editor = Group::edit(&context, "mem://g").unwrap();
+    context.group("mem://g").create().unwrap();
+    let mut editor = context.group("mem://g").edit().unwrap();
     editor
         .add(NewMember::at("mem://c").named("c").typed(ObjectType::Group))
         .unwrap();
-    let group = Group::open(&context, "mem://g").unwrap();
-    crate::object::delete(&context, "mem://g", false).unwrap();
+    let group = context.group("mem://g").open().unwrap();
+    context.object("mem://g").delete(false).unwrap();
     assert!(matches!(editor.commit(), Err(Error::NotFound { .. })));
     assert!(matches!(
         group.change_metadata(),
@@ -528,13 +553,13 @@ fn old_groups_stay_in_their_version() {
         member("b", "y", MemberKind::Unknown, false),
     ];
     details(&context, "g", 10, GroupVersion::V1, members);
-    let mut editor = Group::edit(&context, "mem://g").unwrap();
+    let mut editor = context.group("mem://g").edit().unwrap();
     editor.remove("a").unwrap();
     editor
         .add(NewMember::at("mem://c").named("c").typed(ObjectType::Group))
         .unwrap();
     editor.commit().unwrap();
-    let group = Group::open(&context, "mem://g").unwrap();
+    let group = context.group("mem://g").open().unwrap();
     assert_eq!(names(&group), ["b", "c"]);
     assert_eq!(group.details_version, Some(GroupVersion::V1));
     let listed = group

@@ -1,9 +1,10 @@
 //! Everything below a folder or group, members of groups included.
 
+use super::Member;
 use super::folder::{ObjectType, exists, subfolders};
-use super::{Group, Member};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
+use crate::object::ObjectHandle;
 use crate::storage::{Entry, Uri};
 use std::collections::HashSet;
 
@@ -46,32 +47,34 @@ struct Pending {
     stored_type: Option<ObjectType>,
 }
 
-/// Walks through everything below a folder or group, at most `max_depth` levels deep. A group is
-/// entered by its members, wherever they lie; one that has never stored any (TileDB before 2.8),
-/// like a mere folder, by what lies in it. Arrays are not entered. A folder that several ways lead
-/// to is entered once.
-///
-/// # Errors
-/// [`Error::NotFound`] if there is nothing at the URI.
-pub fn walk(context: &Context, uri: &str, max_depth: usize) -> Result<Walk> {
-    let uri = Uri::parse(uri)?;
-    let location = crate::manifest::locate(context, &uri)?;
-    let entries = location.storage.list(&location.path)?;
-    if entries.is_empty() && !exists(&location)? {
-        return Err(Error::NotFound {
-            uri: uri.to_string(),
-            what: "a folder, group or array",
-        });
+impl ObjectHandle {
+    /// Walks through everything below a folder or group, at most `max_depth` levels deep. A group
+    /// is entered by its members, wherever they lie; one that has never stored any (TileDB before
+    /// 2.8), like a mere folder, by what lies in it. Arrays are not entered. A folder that several
+    /// ways lead to is entered once.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is nothing at the URI.
+    pub fn walk(&self, max_depth: usize) -> Result<Walk> {
+        let (context, uri) = (&self.context, Uri::parse(&self.uri)?);
+        let location = crate::manifest::locate(context, &uri)?;
+        let entries = location.storage.list(&location.path)?;
+        if entries.is_empty() && !exists(&location)? {
+            return Err(Error::NotFound {
+                uri: uri.to_string(),
+                what: "a folder, group or array",
+            });
+        }
+        let mut walk = Walk {
+            context: context.clone(),
+            max_depth,
+            pending: Vec::new(),
+            entered: HashSet::new(),
+        };
+        walk.entered.insert(place(&location));
+        walk.enter(&location, &entries, 0)?;
+        Ok(walk)
     }
-    let mut walk = Walk {
-        context: context.clone(),
-        max_depth,
-        pending: Vec::new(),
-        entered: HashSet::new(),
-    };
-    walk.entered.insert(place(&location));
-    walk.enter(&location, &entries, 0)?;
-    Ok(walk)
 }
 
 impl Walk {
@@ -129,7 +132,7 @@ impl Walk {
         match ObjectType::of(entries) {
             Some(ObjectType::Array) => return Ok(()),
             Some(ObjectType::Group) => {
-                let group = Group::open(&self.context, &location.path.to_string())?;
+                let group = self.context.group(&location.path.to_string()).open()?;
                 if group.has_details() {
                     self.pending.extend(
                         group

@@ -4,7 +4,8 @@ use super::{MANIFEST_FILE, Manifest, without};
 use crate::array::clock;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::group::{Group, ObjectType};
+use crate::group::ObjectType;
+use crate::object::ObjectHandle;
 use crate::storage::{Entry, ReadRange, ReadRequest, StorePath, Uri};
 use azulejo_format::path::MANIFEST_FOLDER;
 use bytes::Bytes;
@@ -54,22 +55,24 @@ pub struct Manifests {
     pub skipped: Vec<(String, Error)>,
 }
 
-/// Writes the manifest of an array or group, and those of the objects in its folder and, for
-/// groups, of all members wherever they lie. Existing ones are replaced.
-///
-/// # Errors
-/// [`Error::NotFound`] if there is neither an array nor a group; errors of listing and writing.
-pub fn write(context: &Context, uri: &str) -> Result<Manifests> {
-    let context = without(context);
-    let (mut manifests, mut done) = (Manifests::default(), BTreeSet::new());
-    let mut pending = write_below(&context, uri, &mut done, &mut manifests.written)?;
-    while let Some(member) = pending.pop() {
-        match write_below(&context, &member, &mut done, &mut manifests.written) {
-            Ok(members) => pending.extend(members),
-            Err(error) => manifests.skipped.push((member, error)),
+impl ObjectHandle {
+    /// Writes the manifest of an array or group, and those of the objects in its folder and, for
+    /// groups, of all members wherever they lie. Existing ones are replaced.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is neither an array nor a group; errors of listing and writing.
+    pub fn write_manifests(&self) -> Result<Manifests> {
+        let context = without(&self.context);
+        let (mut manifests, mut done) = (Manifests::default(), BTreeSet::new());
+        let mut pending = write_below(&context, &self.uri, &mut done, &mut manifests.written)?;
+        while let Some(member) = pending.pop() {
+            match write_below(&context, &member, &mut done, &mut manifests.written) {
+                Ok(members) => pending.extend(members),
+                Err(error) => manifests.skipped.push((member, error)),
+            }
         }
+        Ok(manifests)
     }
-    Ok(manifests)
 }
 
 /// Writes the manifests of the object at a URI and of those in its folder; returns the members of
@@ -115,44 +118,48 @@ fn write_below(
             bytes: size,
         });
         if object_type == ObjectType::Group {
-            let group = Group::open(context, &object.to_string())?;
+            let group = context.group(&object.to_string()).open()?;
             members.extend(group.members().iter().map(|member| member.location.clone()));
         }
     }
     Ok(members)
 }
 
-/// Compares the manifest of an array or group with what is there; `None` if it has none.
-///
-/// # Errors
-/// Errors of listing; [`Error::Corrupt`] for a damaged manifest.
-pub fn state(context: &Context, uri: &str) -> Result<Option<State>> {
-    let location = context.locate(&Uri::parse(uri)?)?;
-    let path = location.path.join(MANIFEST_FILE);
-    let read = location.storage.read(&[ReadRequest {
-        path: path.clone(),
-        range: ReadRange::All,
-    }]);
-    let bytes = match read {
-        Ok(read) => read.into_iter().next().unwrap_or_default(),
-        Err(Error::NotFound { .. }) => return Ok(None),
-        Err(error) => return Err(error),
-    };
-    let decoded = Manifest::decode(&bytes, context.config().memory_budget);
-    let manifest = decoded.map_err(|e| Error::decode(path.to_string(), e))?;
-    let now = manifests(&location)?
-        .into_iter()
-        .find(|(path, ..)| path.is_empty());
-    let Some((_, _, now)) = now else {
-        return Err(Error::NotFound {
-            uri: uri.to_owned(),
-            what: "an array or a group",
-        });
-    };
-    Ok(Some(State {
-        made: manifest.made,
-        changes: changes(&manifest, &now),
-    }))
+impl ObjectHandle {
+    /// Compares the manifest of an array or group with what is there; `None` if it has none.
+    ///
+    /// # Errors
+    /// Errors of listing; [`Error::Corrupt`] for a damaged manifest.
+    pub fn manifest_state(&self) -> Result<Option<State>> {
+        let Self { context, uri } = self;
+
+        let location = context.locate(&Uri::parse(uri)?)?;
+        let path = location.path.join(MANIFEST_FILE);
+        let read = location.storage.read(&[ReadRequest {
+            path: path.clone(),
+            range: ReadRange::All,
+        }]);
+        let bytes = match read {
+            Ok(read) => read.into_iter().next().unwrap_or_default(),
+            Err(Error::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(error),
+        };
+        let decoded = Manifest::decode(&bytes, context.config().memory_budget);
+        let manifest = decoded.map_err(|e| Error::decode(path.to_string(), e))?;
+        let now = manifests(&location)?
+            .into_iter()
+            .find(|(path, ..)| path.is_empty());
+        let Some((_, _, now)) = now else {
+            return Err(Error::NotFound {
+                uri: uri.to_owned(),
+                what: "an array or a group",
+            });
+        };
+        Ok(Some(State {
+            made: manifest.made,
+            changes: changes(&manifest, &now),
+        }))
+    }
 }
 
 /// The manifests of all objects in a folder, the folder itself included, by relative path.

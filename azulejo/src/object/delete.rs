@@ -1,66 +1,69 @@
 //! Deleting arrays and groups.
 
-use super::{Object, find};
-use crate::context::{Context, Location};
+use super::{Object, ObjectHandle, find};
+use crate::context::Location;
 use crate::error::{Error, Result};
-use crate::group::{Group, ObjectType};
+use crate::group::ObjectType;
 use crate::storage::{Entry, StorePath};
 use azulejo_format::path::{LOCK_FILE, RootEntry, RootFolder};
 use std::collections::HashSet;
 
-/// Deletes an array or a group, for good and at all times. Files that are not the format's stay,
-/// and so does the folder then. With `recursive` a group's members are deleted first, wherever they
-/// lie, and theirs; without, members stay.
-///
-/// Returns what was deleted, in that order. A crash leaves an object that can be deleted again.
-///
-/// # Errors
-/// [`Error::NotFound`] if there is neither an array nor a group.
-pub fn delete(context: &Context, uri: &str, recursive: bool) -> Result<Vec<Object>> {
-    let context = &crate::manifest::without(context);
-    let plan = plan_deletion(context, uri, recursive)?;
-    for object in &plan {
-        let (_, location, object_type) = find(context, &object.uri)?;
-        delete_one(&location, object_type)?;
+impl ObjectHandle {
+    /// Deletes an array or a group, for good and at all times. Files that are not the format's
+    /// stay, and so does the folder then. With `recursive` a group's members are deleted first,
+    /// wherever they lie, and theirs; without, members stay.
+    ///
+    /// Returns what was deleted, in that order. A crash leaves an object that can be deleted again.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is neither an array nor a group.
+    pub fn delete(&self, recursive: bool) -> Result<Vec<Object>> {
+        let context = &crate::manifest::without(&self.context);
+        let plan = self.plan_deletion(recursive)?;
+        for object in &plan {
+            let (_, location, object_type) = find(context, &object.uri)?;
+            delete_one(&location, object_type)?;
+        }
+        Ok(plan)
     }
-    Ok(plan)
-}
 
-/// What [`delete`] would delete; deletes nothing. Members that are not there are left out.
-///
-/// # Errors
-/// As [`delete`].
-pub fn plan_deletion(context: &Context, uri: &str, recursive: bool) -> Result<Vec<Object>> {
-    let context = &crate::manifest::without(context);
-    let (uri, _, object_type) = find(context, uri)?;
-    let mut plan = Vec::new();
-    let mut seen = HashSet::from([uri.to_string()]);
-    // Each group is followed by its members: reversed, members come before the groups that name
-    // them.
-    let mut todo = vec![Object {
-        uri: uri.to_string(),
-        object_type,
-    }];
-    while let Some(object) = todo.pop() {
-        if recursive && object.object_type == ObjectType::Group {
-            for member in Group::open(context, &object.uri)?.members() {
-                let found = match find(context, &member.location) {
-                    Ok((uri, _, object_type)) => Object {
-                        uri: uri.to_string(),
-                        object_type,
-                    },
-                    Err(Error::NotFound { .. }) => continue,
-                    Err(error) => return Err(error),
-                };
-                if seen.insert(found.uri.clone()) {
-                    todo.push(found);
+    /// What [`Self::delete`] would delete; deletes nothing. Members that are not there are left
+    /// out.
+    ///
+    /// # Errors
+    /// As [`Self::delete`].
+    pub fn plan_deletion(&self, recursive: bool) -> Result<Vec<Object>> {
+        let context = &crate::manifest::without(&self.context);
+        let (uri, _, object_type) = find(context, &self.uri)?;
+        let mut plan = Vec::new();
+        let mut seen = HashSet::from([uri.to_string()]);
+        // Each group is followed by its members: reversed, members come before the groups that name
+        // them.
+        let mut todo = vec![Object {
+            uri: uri.to_string(),
+            object_type,
+        }];
+        while let Some(object) = todo.pop() {
+            if recursive && object.object_type == ObjectType::Group {
+                for member in context.group(&object.uri).open()?.members() {
+                    let found = match find(context, &member.location) {
+                        Ok((uri, _, object_type)) => Object {
+                            uri: uri.to_string(),
+                            object_type,
+                        },
+                        Err(Error::NotFound { .. }) => continue,
+                        Err(error) => return Err(error),
+                    };
+                    if seen.insert(found.uri.clone()) {
+                        todo.push(found);
+                    }
                 }
             }
+            plan.push(object);
         }
-        plan.push(object);
+        plan.reverse();
+        Ok(plan)
     }
-    plan.reverse();
-    Ok(plan)
 }
 
 /// Deletes the format's files and folders, and the object's folder if nothing else lies in it.

@@ -1,7 +1,6 @@
 use super::*;
-use crate::array::Array;
 use crate::config::Config;
-use crate::group::{Group, NewMember};
+use crate::group::NewMember;
 use azulejo_format::metadata::MetadataValue;
 use azulejo_format::schema::{Attribute, DataOrder, Enumeration};
 use azulejo_format::{ArraySchema, CellValNum, Datatype};
@@ -20,13 +19,20 @@ fn make_array(context: &Context, uri: &str) {
         .label(0, "name", DataOrder::Increasing, Datatype::Float64)
         .build()
         .unwrap();
-    Array::create(context, uri, new).unwrap();
-    Array::put_metadata(context, uri, "k", MetadataValue::new(Datatype::Int8, [7])).unwrap();
+    context.array(uri).create(new).unwrap();
+    context
+        .array(uri)
+        .change_metadata()
+        .unwrap()
+        .put("k", MetadataValue::new(Datatype::Int8, [7]))
+        .unwrap()
+        .commit()
+        .unwrap();
 }
 
 fn make_group(context: &Context, uri: &str, members: &[NewMember]) {
-    Group::create(context, uri).unwrap();
-    let mut editor = Group::edit(context, uri).unwrap();
+    context.group(uri).create().unwrap();
+    let mut editor = context.group(uri).edit().unwrap();
     for member in members {
         editor.add(member.clone()).unwrap();
     }
@@ -42,7 +48,7 @@ fn put(context: &Context, uri: &str) {
 }
 
 fn is_array(context: &Context, uri: &str) {
-    let array = Array::open(context, uri).unwrap();
+    let array = context.array(uri).open().unwrap();
     assert_eq!(array.metadata().unwrap()["k"].data, [7]);
     assert_eq!(array.enumeration("words").unwrap().len(), 2);
     assert!(array.open_label("name").unwrap().schema().is_dense());
@@ -63,7 +69,7 @@ fn copies_are_whole_and_apart() {
         put(&context, &format!("{from}/a/notes/mine.txt"));
         for to in &places {
             let to = format!("{to}/from-{}", from.len());
-            copy(&context, &format!("{from}/a"), &to).unwrap();
+            context.object(&format!("{from}/a")).copy_to(&to).unwrap();
             is_array(&context, &to);
             let notes = context.locate(&Uri::parse(&to).unwrap()).unwrap();
             assert_eq!(
@@ -73,15 +79,27 @@ fn copies_are_whole_and_apart() {
                     .unwrap(),
                 4
             );
-            Array::delete_metadata(&context, &to, "k").unwrap();
+            context
+                .array(&to)
+                .change_metadata()
+                .unwrap()
+                .remove("k")
+                .commit()
+                .unwrap();
             is_array(&context, &format!("{from}/a"));
-            let again = copy(&context, &format!("{from}/a"), &to).unwrap_err();
+            let again = context
+                .object(&format!("{from}/a"))
+                .copy_to(&to)
+                .unwrap_err();
             assert!(matches!(again, Error::AlreadyExists { .. }), "{again}");
-            let inside = copy(&context, &to, &format!("{to}/x")).unwrap_err();
+            let inside = context.object(&to).copy_to(&format!("{to}/x")).unwrap_err();
             assert!(matches!(inside, Error::InvalidArgument(_)), "{inside}");
         }
     }
-    let nothing = copy(&context, "mem://nothing", "mem://x").unwrap_err();
+    let nothing = context
+        .object("mem://nothing")
+        .copy_to("mem://x")
+        .unwrap_err();
     assert!(matches!(nothing, Error::NotFound { .. }), "{nothing}");
 }
 
@@ -91,7 +109,10 @@ fn empty_folders_are_copied_where_there_are_some() {
     let context = context();
     make_array(&context, "mem://m/a");
     make_array(&context, &format!("{local}/a"));
-    copy(&context, &format!("{local}/a"), &format!("{local}/b")).unwrap();
+    context
+        .object(&format!("{local}/a"))
+        .copy_to(&format!("{local}/b"))
+        .unwrap();
     assert!(folder.path().join("b/__fragments").is_dir());
     assert!(folder.path().join("b/__labels/l0/__commits").is_dir());
 }
@@ -104,19 +125,19 @@ fn what_is_moved_is_gone_from_where_it_was() {
         for to in &places {
             let (from, to) = (format!("{from}/a"), format!("{to}/b"));
             make_array(&context, &from);
-            rename(&context, &from, &to).unwrap();
+            context.object(&from).rename_to(&to).unwrap();
             is_array(&context, &to);
             assert!(matches!(
-                Array::open(&context, &from),
+                context.array(&from).open(),
                 Err(Error::NotFound { .. })
             ));
-            delete(&context, &to, false).unwrap();
+            context.object(&to).delete(false).unwrap();
         }
     }
     make_array(&context, "mem://g/a");
     make_group(&context, "mem://g", &[NewMember::relative("a")]);
-    rename(&context, "mem://g", "mem://h").unwrap();
-    let group = Group::open(&context, "mem://h").unwrap();
+    context.object("mem://g").rename_to("mem://h").unwrap();
+    let group = context.group("mem://h").open().unwrap();
     is_array(&context, &group.members()[0].location);
 }
 
@@ -130,16 +151,16 @@ fn deleting_leaves_what_is_not_the_formats() {
         make_array(&context, &noted);
         put(&context, &format!("{noted}/notes/mine.txt"));
         for uri in [&plain, &noted] {
-            let plan = plan_deletion(&context, uri, false).unwrap();
+            let plan = context.object(uri).plan_deletion(false).unwrap();
             assert_eq!(plan.len(), 1);
             is_array(&context, uri);
-            assert_eq!(delete(&context, uri, false).unwrap(), plan);
+            assert_eq!(context.object(uri).delete(false).unwrap(), plan);
             assert!(matches!(
-                Array::open(&context, uri),
+                context.array(uri).open(),
                 Err(Error::NotFound { .. })
             ));
             assert!(matches!(
-                delete(&context, uri, false),
+                context.object(uri).delete(false),
                 Err(Error::NotFound { .. })
             ));
         }
@@ -167,23 +188,22 @@ fn groups_are_deleted_alone_or_with_their_members() {
         let gone = NewMember::at("mem://gone").typed(ObjectType::Array);
         make_group(&context, "mem://g", &[NewMember::relative("sub"), gone]);
         // Groups may name each other.
-        let mut editor = Group::edit(&context, "mem://g/sub").unwrap();
+        let mut editor = context.group("mem://g/sub").edit().unwrap();
         editor.add(NewMember::at("mem://g").named("up")).unwrap();
         editor.commit().unwrap();
     };
     build();
-    assert_eq!(delete(&context, "mem://g", false).unwrap().len(), 1);
+    assert_eq!(context.object("mem://g").delete(false).unwrap().len(), 1);
     is_array(&context, "mem://g/sub/inner");
     assert_eq!(
-        Group::open(&context, "mem://g/sub")
-            .unwrap()
-            .members()
-            .len(),
+        context.group("mem://g/sub").open().unwrap().members().len(),
         3
     );
-    delete(&context, "mem://g/sub", true).unwrap();
+    context.object("mem://g/sub").delete(true).unwrap();
     build();
-    let deleted: Vec<String> = delete(&context, "mem://g", true)
+    let deleted: Vec<String> = context
+        .object("mem://g")
+        .delete(true)
         .unwrap()
         .into_iter()
         .map(|object| object.uri)
@@ -201,11 +221,11 @@ fn groups_are_deleted_alone_or_with_their_members() {
         ]
     );
     assert!(matches!(
-        Group::open(&context, "mem://g/sub"),
+        context.group("mem://g/sub").open(),
         Err(Error::NotFound { .. })
     ));
     assert!(matches!(
-        Array::open(&context, "mem://elsewhere"),
+        context.array("mem://elsewhere").open(),
         Err(Error::NotFound { .. })
     ));
 }

@@ -1,6 +1,6 @@
 //! Moving and copying arrays and groups.
 
-use super::find;
+use super::{ObjectHandle, find};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::group::ObjectType;
@@ -10,64 +10,70 @@ use azulejo_format::path::COMMITS_FOLDER;
 /// Bytes of a large object that are held at a time.
 const PIECE: u64 = 8 << 20;
 
-/// Moves an array or a group, with all that lies in its folder. Groups elsewhere that have it as a
-/// member are not told.
-///
-/// # Errors
-/// [`Error::NotFound`] if there is neither an array nor a group, [`Error::AlreadyExists`] if
-/// something lies at `to`.
-pub fn rename(context: &Context, from: &str, to: &str) -> Result<()> {
-    let (from_uri, location, _) = find(&crate::manifest::without(context), from)?;
-    let (to_uri, target) = target(context, &from_uri, to)?;
-    if std::mem::discriminant(&from_uri) == std::mem::discriminant(&to_uri) {
-        return location.storage.rename(&location.path, &target.path);
-    }
-    copy(context, from, to)?;
-    location
-        .storage
-        .delete(std::slice::from_ref(&location.path))
-}
+impl ObjectHandle {
+    /// Moves an array or a group, with all that lies in its folder. Groups elsewhere that have it
+    /// as a member are not told.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is neither an array nor a group, [`Error::AlreadyExists`] if
+    /// something lies at `to`.
+    pub fn rename_to(&self, to: &str) -> Result<()> {
+        let Self { context, uri: from } = self;
 
-/// Copies an array or a group, with all that lies in its folder, foreign files included, to the
-/// same kind of storage or another. Members of a group that lie elsewhere are not copied; the copy
-/// names them as the original does.
-///
-/// The copy is there once all of it is. What others write meanwhile may be in it or not.
-///
-/// # Errors
-/// [`Error::NotFound`] if there is neither an array nor a group, [`Error::AlreadyExists`] if
-/// something lies at `to`.
-pub fn copy(context: &Context, from: &str, to: &str) -> Result<()> {
-    let (from_uri, location, _) = find(context, from)?;
-    let (_, target) = target(context, &from_uri, to)?;
-    let tree = Tree::of(&location)?;
-    let make = |markers: bool| {
-        let mut folders = tree
-            .folders
-            .iter()
-            .filter(|folder| is_marker(folder) == markers);
-        folders.try_for_each(|folder| target.storage.make_folder(&target.path.join(folder)))
-    };
-    let mut done = 0;
-    let operation = context.begin();
-    let mut copy_file = |(file, size): &(String, Option<u64>)| {
-        operation.check()?;
-        context.report("files", done, tree.files.len() as u64);
-        done += 1;
-        copy_file(&location.join(file), &target.join(file), *size)
-    };
-    let mut write = || -> Result<()> {
-        make(false)?;
-        let (markers, files): (Vec<_>, Vec<_>) =
-            tree.files.iter().partition(|(file, _)| is_marker(file));
-        files.into_iter().try_for_each(&mut copy_file)?;
-        make(true)?;
-        markers.into_iter().try_for_each(&mut copy_file)
-    };
-    write().inspect_err(|_| {
-        // Nothing lay there before. The first error is the one to report.
-        let _ = target.storage.delete(std::slice::from_ref(&target.path));
-    })
+        let (from_uri, location, _) = find(&crate::manifest::without(context), from)?;
+        let (to_uri, target) = target(context, &from_uri, to)?;
+        if std::mem::discriminant(&from_uri) == std::mem::discriminant(&to_uri) {
+            return location.storage.rename(&location.path, &target.path);
+        }
+        self.copy_to(to)?;
+        location
+            .storage
+            .delete(std::slice::from_ref(&location.path))
+    }
+
+    /// Copies an array or a group, with all that lies in its folder, foreign files included, to the
+    /// same kind of storage or another. Members of a group that lie elsewhere are not copied; the
+    /// copy names them as the original does.
+    ///
+    /// The copy is there once all of it is. What others write meanwhile may be in it or not.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is neither an array nor a group, [`Error::AlreadyExists`] if
+    /// something lies at `to`.
+    pub fn copy_to(&self, to: &str) -> Result<()> {
+        let Self { context, uri: from } = self;
+
+        let (from_uri, location, _) = find(context, from)?;
+        let (_, target) = target(context, &from_uri, to)?;
+        let tree = Tree::of(&location)?;
+        let make = |markers: bool| {
+            let mut folders = tree
+                .folders
+                .iter()
+                .filter(|folder| is_marker(folder) == markers);
+            folders.try_for_each(|folder| target.storage.make_folder(&target.path.join(folder)))
+        };
+        let mut done = 0;
+        let operation = context.begin();
+        let mut copy_file = |(file, size): &(String, Option<u64>)| {
+            operation.check()?;
+            context.report("files", done, tree.files.len() as u64);
+            done += 1;
+            copy_file(&location.join(file), &target.join(file), *size)
+        };
+        let mut write = || -> Result<()> {
+            make(false)?;
+            let (markers, files): (Vec<_>, Vec<_>) =
+                tree.files.iter().partition(|(file, _)| is_marker(file));
+            files.into_iter().try_for_each(&mut copy_file)?;
+            make(true)?;
+            markers.into_iter().try_for_each(&mut copy_file)
+        };
+        write().inspect_err(|_| {
+            // Nothing lay there before. The first error is the one to report.
+            let _ = target.storage.delete(std::slice::from_ref(&target.path));
+        })
+    }
 }
 
 /// Where something is to go; nothing may lie there.

@@ -2,7 +2,7 @@
 
 use super::dense::DenseBox;
 use super::{WriteLayout, WriteOptions, Writer, input, validate};
-use crate::array::{Array, clock};
+use crate::array::{Snapshot, clock};
 use crate::column::{ColumnBuffers, ColumnSet};
 use crate::error::{Error, Result};
 use crate::storage::Uri;
@@ -27,13 +27,13 @@ impl Writer {
     ///     .attribute("a", Datatype::Int32)
     ///     .label(0, "height", DataOrder::Increasing, Datatype::Float64)
     ///     .build()?;
-    /// Array::create(&context, "mem://labelled", schema)?;
-    /// let mut writer = Writer::open(&context, "mem://labelled", WriteOptions::new())?;
+    /// context.array("mem://labelled").create(schema)?;
+    /// let mut writer = context.array("mem://labelled").writer(WriteOptions::new())?;
     /// let cells = ColumnSet::of([ColumnBuffers::of_values("a", vec![1, 2, 3])])?;
     /// writer.write_labelled(&cells, &[ColumnBuffers::of_values("height", vec![0.5, 1.5, 9.0])])?;
     /// writer.finish()?;
     ///
-    /// let array = Array::open(&context, "mem://labelled")?;
+    /// let array = context.array("mem://labelled").open()?;
     /// assert_eq!(array.label_ranges("height", &[Range::of(1.0, 10.0)])?, [Range::of(1, 2)]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -93,7 +93,8 @@ impl Writer {
         let schema = Arc::clone(self.schema());
         let space = DenseBox::new(&schema, subarray)?;
         let uri = Uri::from_path(self.target.location.path.clone());
-        let array = Array::open_uri(&self.context, &uri, super::schema_time(&self.options))?;
+        let array =
+            Snapshot::open_uri(&self.context, &uri, super::schema_time(&self.options))?.array()?;
         let mut writers = Vec::with_capacity(labels.len());
         for (i, values) in labels.iter().enumerate() {
             let name = &*values.column_type.name;
@@ -147,12 +148,8 @@ impl Writer {
             let options = WriteOptions::new()
                 .layout(WriteLayout::Row)
                 .timestamps(time.0, time.1);
-            let writer = Self::new(
-                &holder,
-                options.subarray(NdRectangle {
-                    ranges: vec![range],
-                }),
-            )?;
+            let ranges = vec![range];
+            let writer = holder.writer(options.subarray(NdRectangle { ranges }))?;
             let set = ColumnSet::of([column])?;
             // Out of order, they are refused before anything is written.
             writer.check_box(writer.options.subarray.as_ref(), &set)?;

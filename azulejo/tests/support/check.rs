@@ -37,11 +37,13 @@ pub fn object(
     }
     if json["readable"] == false {
         // The reference refuses it; a clear error is as good as an answer.
-        let _ =
-            Array::open(context, uri).and_then(|a| Reader::new(&a, ReadOptions::new())?.read_all());
+        let _ = context
+            .array(uri)
+            .open()
+            .and_then(|a| a.read(ReadOptions::new())?.read_all());
         return Ok(());
     }
-    let array = Array::open(context, uri).map_err(|e| e.to_string())?;
+    let array = context.array(uri).open().map_err(|e| e.to_string())?;
     facts::compare_array(json, &array)?;
     want.map_or(Ok(()), |want| check_cells(&array, json, want))
 }
@@ -53,7 +55,8 @@ fn check_cells(array: &Array, json: &Value, mut want: Vec<Cells>) -> Result<(), 
     if dense && json["read_box"].is_array() {
         options = options.subarray(read_box(array, &json["read_box"])?);
     }
-    let set = Reader::new(array, options)
+    let set = array
+        .read(options)
         .and_then(Reader::read_all)
         .map_err(|e| e.to_string())?;
     let mut found = cells::of_columns(&set);
@@ -86,7 +89,7 @@ fn read_box(array: &Array, json: &Value) -> Result<Subarray, String> {
 }
 
 fn group(context: &Context, uri: &str, json: &Value) -> Result<(), String> {
-    let group = azulejo::group::Group::open(context, uri).map_err(|e| e.to_string())?;
+    let group = context.group(uri).open().map_err(|e| e.to_string())?;
     let mut found: Vec<Value> = group
         .members()
         .iter()

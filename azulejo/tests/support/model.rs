@@ -1,6 +1,7 @@
 //! Random arrays and writes, and what a naive model says that they hold afterwards.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+use azulejo::Context;
 use azulejo::column::{ColumnBuffers, ColumnBuilder, ColumnSet, ColumnType};
 use azulejo::format::datatype::{Native, Physical, dispatch};
 use azulejo::format::filter::{Filter, Pipeline};
@@ -8,7 +9,6 @@ use azulejo::format::schema::{Attribute, Dimension, Layout, NewArray};
 use azulejo::format::{ArraySchema, CellValNum, Datatype, NdRectangle, Range};
 use azulejo::read::ReadOptions;
 use azulejo::write::{Duplicates, WriteLayout, WriteOptions, Writer};
-use azulejo::{Array, Context, Reader};
 use std::collections::BTreeMap;
 
 /// A cell of one field: bytes, or nothing for null.
@@ -427,7 +427,7 @@ impl Case {
             })
             .collect();
         let set = columns(&self.fields, &rows);
-        let mut writer = Writer::open(context, uri, options).unwrap();
+        let mut writer = context.array(uri).writer(options).unwrap();
         if layout == WriteLayout::Global {
             self.in_pieces(&mut writer, &set);
         } else {
@@ -516,11 +516,11 @@ impl Case {
         if self.random.chance(50) {
             options = options.layout(WriteLayout::Global);
             set = self.sorted(context, &set);
-            let mut writer = Writer::open(context, uri, options).unwrap();
+            let mut writer = context.array(uri).writer(options).unwrap();
             self.in_pieces(&mut writer, &set);
             assert_eq!(writer.finish().unwrap().is_empty(), rows.is_empty());
         } else {
-            let mut writer = Writer::open(context, uri, options).unwrap();
+            let mut writer = context.array(uri).writer(options).unwrap();
             writer.write(&set).unwrap();
             assert_eq!(writer.finish().unwrap().is_empty(), rows.is_empty());
         }
@@ -533,14 +533,14 @@ impl Case {
         let uri = format!("mem://sorted-{}", self.random.next());
         let mut new = self.new.clone();
         new.schema.allows_dups = true;
-        Array::create(context, &uri, new).unwrap();
-        let mut writer = Writer::open(context, &uri, WriteOptions::new()).unwrap();
+        context.array(&uri).create(new).unwrap();
+        let mut writer = context.array(&uri).writer(WriteOptions::new()).unwrap();
         writer.write(set).unwrap();
         writer.finish().unwrap();
-        let array = Array::open(context, &uri).unwrap();
+        let array = context.array(&uri).open().unwrap();
         let fields: Vec<String> = self.fields.iter().map(|f| f.name.to_string()).collect();
         let options = ReadOptions::new().layout(Layout::Global).fields(fields);
-        let mut sorted = Reader::new(&array, options).unwrap().read_all().unwrap();
+        let mut sorted = array.read(options).unwrap().read_all().unwrap();
         for (column, kind) in sorted.columns.iter_mut().zip(&self.fields) {
             column.column_type = kind.clone();
         }
@@ -559,12 +559,13 @@ impl Case {
 
     /// Reads the array and compares.
     pub fn check(&self, context: &Context, uri: &str) {
-        let array = Array::open(context, uri).unwrap();
+        let array = context.array(uri).open().unwrap();
         let fields: Vec<String> = self.fields.iter().map(|f| f.name.to_string()).collect();
         if fields.is_empty() {
             return;
         }
-        let read = Reader::new(&array, ReadOptions::new().fields(fields))
+        let read = array
+            .read(ReadOptions::new().fields(fields))
             .unwrap()
             .read_all()
             .unwrap();

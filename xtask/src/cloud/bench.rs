@@ -119,7 +119,9 @@ fn measure_all(stage: &Stage, peer: &mut Peer, options: &Options) -> Outcome {
         slow();
         let context = stage.context()?;
         let ours = requests::measure(stage, || {
-            azulejo::consolidate::fragments(&context, &ours, &Default::default())
+            context
+                .array(&ours)
+                .consolidate(&Default::default())
                 .map_err(|e| e.to_string())
         })?;
         peer.ask(&json!({ "do": "fresh" }))?;

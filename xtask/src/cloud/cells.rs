@@ -5,7 +5,7 @@ use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::format::{ArraySchema, Datatype, NdRectangle, Range};
 use azulejo::read::ReadOptions;
 use azulejo::space::DimSelection;
-use azulejo::write::{WriteOptions, Writer};
+use azulejo::write::WriteOptions;
 use azulejo::{Array, Context, Result, Subarray};
 use std::collections::BTreeMap;
 
@@ -47,9 +47,7 @@ pub fn create(context: &Context, uri: &str, dense: bool) -> Result<()> {
     let schema = schema
         .dimension("x", 0..=LAST, 10)
         .attribute("a", Datatype::Int32);
-    Array::create(
-        context,
-        uri,
+    context.array(uri).create(
         schema
             .var_attribute("s", Datatype::StringUtf8)
             .build()
@@ -60,9 +58,7 @@ pub fn create(context: &Context, uri: &str, dense: bool) -> Result<()> {
 /// Creates a dense array with the attribute `a` alone, for many fragments.
 pub fn create_many(context: &Context, uri: &str) -> Result<()> {
     let schema = ArraySchema::dense().dimension("x", 0..=MANY_LAST, MANY_CELLS);
-    Array::create(
-        context,
-        uri,
+    context.array(uri).create(
         schema
             .attribute("a", Datatype::Int32)
             .build()
@@ -81,7 +77,7 @@ fn box_of(first: i64, last: i64) -> Range {
 /// Writes the cells at these coordinates, which follow each other in a dense array, as one
 /// fragment.
 pub fn write(context: &Context, uri: &str, coordinates: &[i64]) -> Result<()> {
-    let schema = Array::open(context, uri)?.schema().clone();
+    let schema = context.array(uri).open()?.schema().clone();
     write_known(
         context,
         uri,
@@ -119,7 +115,7 @@ pub fn write_known(
             coordinates.iter().map(|x| text(*x)),
         ));
     }
-    let mut writer = Writer::open(context, uri, options)?;
+    let mut writer = context.array(uri).writer(options)?;
     writer.write(&ColumnSet::of(columns)?)?;
     writer.finish()?;
     Ok(())
@@ -127,7 +123,7 @@ pub fn write_known(
 
 /// Reads the cells of an array with all fields: those of a dense one from `first` to `last`.
 pub fn read(context: &Context, uri: &str, first: i64, last: i64) -> Result<Cells> {
-    read_of(&Array::open(context, uri)?, first, last)
+    read_of(&context.array(uri).open()?, first, last)
 }
 
 /// As [`read`], of an open array.

@@ -6,7 +6,7 @@ use super::{BUCKET, Stage, Tally, s3_uri};
 use crate::support::{cells, check, pack};
 use crate::{Outcome, expected};
 use azulejo::storage::StorePath;
-use azulejo::{Config, Context, manifest, object};
+use azulejo::{Config, Context};
 use bytes::Bytes;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -98,7 +98,10 @@ fn one(
     let uri = s3_uri(&place);
     let readable = case.json["readable"] != false;
     tally.check(&format!("{} over S3", case.name), || {
-        object::copy(context, from, &uri).map_err(|e| e.to_string())?;
+        context
+            .object(from)
+            .copy_to(&uri)
+            .map_err(|e| e.to_string())?;
         check::object(context, &uri, &case.json, case.want.clone())
     });
     if !readable {
@@ -106,7 +109,10 @@ fn one(
     }
     tally.check(&format!("{} over HTTP", case.name), || {
         let http = format!("http://{}/{BUCKET}/{}", web.address, place);
-        manifest::write(context, &uri).map_err(|e| e.to_string())?;
+        context
+            .object(&uri)
+            .write_manifests()
+            .map_err(|e| e.to_string())?;
         check::object(context, &http, &case.json, case.want.clone())
     });
     let _ = std::fs::remove_dir_all(stage.root.join(BUCKET).join(&place));

@@ -5,7 +5,7 @@ use super::cells::{self, LAST};
 use super::proxy::{Fault, Plan};
 use super::{Stage, Tally, s3_context, s3_uri};
 use crate::Outcome;
-use azulejo::{Array, Context};
+use azulejo::Context;
 use std::time::{Duration, Instant};
 
 /// What can go wrong now and then.
@@ -114,7 +114,7 @@ fn told(error: &azulejo::Error, name: &str, begun: Instant) -> Outcome {
 }
 
 fn fragments(context: &Context, uri: &str) -> Result<usize, String> {
-    Ok(Array::open(context, uri).map_err(text)?.fragments().len())
+    Ok(context.array(uri).open().map_err(text)?.fragments().len())
 }
 
 fn writes(stage: &Stage, tally: &mut Tally) -> Outcome {
@@ -179,7 +179,7 @@ fn large(stage: &Stage, tally: &mut Tally, name: &str, faults: &[Fault], seed: u
         if multipart == 0 {
             return Err("it was not written in parts: nothing was tested".into());
         }
-        let array = Array::open(&sound, &uri).map_err(text)?;
+        let array = sound.array(&uri).open().map_err(text)?;
         if cells::sum_of(&array, 0, 2_999_999).map_err(text)? != cells::expected_sum(0, 2_999_999) {
             return Err("other cells than were written".into());
         }

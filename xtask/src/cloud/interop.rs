@@ -4,11 +4,11 @@ use super::cells::{self, LAST};
 use super::peer::Peer;
 use super::{Stage, Tally, s3_uri};
 use crate::Outcome;
-use azulejo::consolidate::{self, Mode};
+use azulejo::consolidate::Mode;
 use azulejo::format::Datatype;
 use azulejo::format::metadata::MetadataValue;
-use azulejo::group::{Group, NewMember, ObjectType};
-use azulejo::{Array, Context, condition};
+use azulejo::group::{NewMember, ObjectType};
+use azulejo::{Context, condition};
 use serde_json::json;
 
 /// Who does something.
@@ -58,16 +58,19 @@ impl Both<'_> {
             Side::Ours => {
                 let (context, done) = (self.context, |_| ());
                 match mode {
-                    Mode::Fragments => {
-                        consolidate::fragments(context, uri, &Default::default()).map(|_| ())
-                    }
+                    Mode::Fragments => context
+                        .array(uri)
+                        .consolidate(&Default::default())
+                        .map(|_| ()),
                     Mode::FragmentMetadata => {
-                        consolidate::fragment_metadata(context, uri).map(done)
+                        context.array(uri).consolidate_fragment_metadata().map(done)
                     }
-                    _ => consolidate::commits(context, uri).map(done),
+                    _ => context.array(uri).consolidate_commits().map(done),
                 }
                 .map_err(text)?;
-                consolidate::vacuum(context, uri, mode, Default::default())
+                context
+                    .array(uri)
+                    .vacuum(mode, Default::default())
                     .map(|_| ())
                     .map_err(text)
             }
@@ -133,10 +136,17 @@ fn array(both: &mut Both<'_>, tally: &mut Tally, maker: Side, dense: bool) {
     }
     tally.check(&format!("{name}: key-values"), || {
         let value = MetadataValue::new(Datatype::StringUtf8, "azul");
-        Array::put_metadata(both.context, uri, "ours", value).map_err(text)?;
+        both.context
+            .array(uri)
+            .change_metadata()
+            .map_err(text)?
+            .put("ours", value)
+            .map_err(text)?
+            .commit()
+            .map_err(text)?;
         both.peer
             .ask(&json!({ "do": "meta", "uri": uri, "key": "theirs", "value": 5 }))?;
-        let array = Array::open(both.context, uri).map_err(text)?;
+        let array = both.context.array(uri).open().map_err(text)?;
         let keys: Vec<_> = array.metadata().map_err(text)?.keys().cloned().collect();
         if keys == ["ours", "theirs"] {
             Ok(())
@@ -156,12 +166,15 @@ fn array(both: &mut Both<'_>, tally: &mut Tally, maker: Side, dense: bool) {
                     both.peer.ask(&command)?;
                 }
                 Side::Ours => {
-                    let array = Array::open(both.context, uri).map_err(text)?;
+                    let array = both.context.array(uri).open().map_err(text)?;
                     let enumerations = |name: &str| array.enumeration(name);
                     let condition = format!("a > {limit}");
                     let condition = condition::parse(&condition, array.schema(), &enumerations)
                         .map_err(text)?;
-                    Array::delete_cells(both.context, uri, &condition, None).map_err(text)?;
+                    both.context
+                        .array(uri)
+                        .delete_cells(&condition, None)
+                        .map_err(text)?;
                 }
             }
             let mut left = all(4);
@@ -187,8 +200,8 @@ fn group(both: &mut Both<'_>, tally: &mut Tally, maker: Side) {
                 )?;
             }
             Side::Ours => {
-                Group::create(both.context, &uri).map_err(text)?;
-                let mut editor = Group::edit(both.context, &uri).map_err(text)?;
+                both.context.group(&uri).create().map_err(text)?;
+                let mut editor = both.context.group(&uri).edit().map_err(text)?;
                 for (name, member) in [("o", &ours), ("t", &theirs)] {
                     let member = NewMember::at(member.clone())
                         .named(name)
@@ -196,14 +209,14 @@ fn group(both: &mut Both<'_>, tally: &mut Tally, maker: Side) {
                     editor.add(member).map_err(text)?;
                 }
                 editor.commit().map_err(text)?;
-                let mut writer = Group::metadata_writer(both.context, &uri).map_err(text)?;
+                let mut writer = both.context.group(&uri).change_metadata().map_err(text)?;
                 writer
                     .put("k", MetadataValue::new(Datatype::Int64, 7i64.to_le_bytes()))
                     .map_err(text)?;
                 writer.commit().map_err(text)?;
             }
         }
-        let group = Group::open(both.context, &uri).map_err(text)?;
+        let group = both.context.group(&uri).open().map_err(text)?;
         let members: Vec<(&str, &str)> = group
             .members()
             .iter()

@@ -6,7 +6,7 @@ use super::peer::Peer;
 use super::proxy::Counts;
 use super::{BUCKET, Stage, Tally, s3_uri};
 use crate::Outcome;
-use azulejo::{Array, Context};
+use azulejo::Context;
 use serde_json::json;
 use std::time::Instant;
 
@@ -95,13 +95,17 @@ pub fn measure<T>(
 pub fn ours(stage: &Stage, fragments: i64) -> Result<Vec<Measured>, String> {
     let (context, uri) = (stage.context()?, uri(fragments));
     let (array, opened) = measure(stage, || {
-        Array::open(&context, &uri).map_err(|e| e.to_string())
+        context.array(&uri).open().map_err(|e| e.to_string())
     })?;
     let mut phases = vec![opened];
     let mut array = array;
     for (first, last) in [slice(fragments), whole(fragments)] {
         if opens_again(fragments) {
-            array = Array::open(&stage.context()?, &uri).map_err(|e| e.to_string())?;
+            array = stage
+                .context()?
+                .array(&uri)
+                .open()
+                .map_err(|e| e.to_string())?;
         }
         let read = || cells::sum_of(&array, first, last).map_err(|e| e.to_string());
         let (found, measured) = measure(stage, read)?;

@@ -6,7 +6,7 @@ use super::peer::Peer;
 use super::proxy::{Fault, Plan};
 use super::{Stage, Tally, s3_context, s3_uri};
 use crate::Outcome;
-use azulejo::consolidate::{self, Mode};
+use azulejo::consolidate::Mode;
 use std::process::{Child, Command};
 
 /// Fragments of each writer.
@@ -40,13 +40,20 @@ pub fn work(options: &[&str]) -> Outcome {
         }
         _ => {
             for _ in 0..ROUNDS {
-                consolidate::fragments(&context, uri, &Default::default())
+                context
+                    .array(uri)
+                    .consolidate(&Default::default())
                     .map_err(|e| e.to_string())?;
                 for mode in [Mode::Fragments, Mode::Commits] {
                     if mode == Mode::Commits {
-                        consolidate::commits(&context, uri).map_err(|e| e.to_string())?;
+                        context
+                            .array(uri)
+                            .consolidate_commits()
+                            .map_err(|e| e.to_string())?;
                     }
-                    consolidate::vacuum(&context, uri, mode, Default::default())
+                    context
+                        .array(uri)
+                        .vacuum(mode, Default::default())
                         .map_err(|e| e.to_string())?;
                 }
             }

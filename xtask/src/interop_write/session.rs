@@ -62,7 +62,10 @@ impl Session {
         let context = context(key)?;
         let clock = 1000 + rng.below(100_000);
         let schema = Arc::new(new.schema.clone());
-        Array::create_at(&context, &uri, new, clock).map_err(|e| e.to_string())?;
+        context
+            .array(&uri)
+            .create_at(new, clock)
+            .map_err(|e| e.to_string())?;
         let original = schema.attributes.iter().map(|a| a.name.clone()).collect();
         let model = Model::default();
         Ok(Self {
@@ -94,14 +97,14 @@ impl Session {
             }
             fixtures::unpack(&name, &path)?;
             let context = context(key)?;
-            let Ok(array) = Array::open(&context, &uri) else {
+            let Ok(array) = context.array(&uri).open() else {
                 continue;
             };
             let schema = Arc::clone(array.schema());
             if !schema.version.is_writable() || !fixtures::is_suitable(&schema) {
                 continue;
             }
-            let all = Reader::new(&array, ReadOptions::new().fields(peer::all_fields(&schema)));
+            let all = array.read(ReadOptions::new().fields(peer::all_fields(&schema)));
             let Ok(all) = all.and_then(Reader::read_all) else {
                 continue;
             };
@@ -227,6 +230,9 @@ impl Session {
     }
 
     pub fn open(&self, time: u64) -> Result<Array, String> {
-        Array::open_at(&self.context, &self.uri, TimeRange::until(time)).map_err(|e| e.to_string())
+        self.context
+            .array(&self.uri)
+            .open_at(TimeRange::until(time))
+            .map_err(|e| e.to_string())
     }
 }

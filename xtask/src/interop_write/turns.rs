@@ -4,8 +4,7 @@ use super::peer::{self, Peer, hex};
 use super::random;
 use super::session::Session;
 use crate::Outcome;
-use azulejo::Array;
-use azulejo::consolidate::{self, FragmentOptions, Mode, VacuumOptions};
+use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
 use azulejo::format::schema::{Attribute, SchemaEvolution};
 use std::sync::Arc;
 
@@ -33,7 +32,9 @@ impl Session {
                         return Ok(());
                     }
                 } else {
-                    Array::delete_cells(&self.context, &self.uri, &condition, Some(time))
+                    self.context
+                        .array(&self.uri)
+                        .delete_cells(&condition, Some(time))
                         .map_err(text)?;
                 }
                 self.model.forget();
@@ -58,7 +59,10 @@ impl Session {
                         ..FragmentOptions::default()
                     };
                     self.ours = true;
-                    consolidate::fragments(&self.context, &self.uri, &options).map_err(text)?;
+                    self.context
+                        .array(&self.uri)
+                        .consolidate(&options)
+                        .map_err(text)?;
                 }
             }
             9 => {
@@ -74,9 +78,15 @@ impl Session {
                     if !self.schema.version.has_subdirectories() {
                         return Ok(());
                     }
-                    consolidate::commits(&self.context, &self.uri).map_err(text)?;
+                    self.context
+                        .array(&self.uri)
+                        .consolidate_commits()
+                        .map_err(text)?;
                 } else {
-                    consolidate::fragment_metadata(&self.context, &self.uri).map_err(text)?;
+                    self.context
+                        .array(&self.uri)
+                        .consolidate_fragment_metadata()
+                        .map_err(text)?;
                 }
             }
             _ => {
@@ -94,7 +104,9 @@ impl Session {
                         self.log.push(format!("refused: {refused}"));
                     }
                 } else {
-                    consolidate::vacuum(&self.context, &self.uri, mode, VacuumOptions::default())
+                    self.context
+                        .array(&self.uri)
+                        .vacuum(mode, VacuumOptions::default())
                         .map_err(text)?;
                 }
             }
@@ -140,7 +152,9 @@ impl Session {
                 }
             }
             None => {
-                Array::evolve(&self.context, &self.uri, &evolution, Some(time))
+                self.context
+                    .array(&self.uri)
+                    .evolve(&evolution, Some(time))
                     .map_err(|e| e.to_string())?;
             }
         }

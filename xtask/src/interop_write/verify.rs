@@ -91,7 +91,8 @@ impl Session {
             *self.rng.pick(&[Layout::RowMajor, Layout::Global])
         };
         let options = ReadOptions::new().fields(fields.clone()).layout(layout);
-        let ours = Reader::new(&array, options)
+        let ours = array
+            .read(options)
             .and_then(Reader::read_all)
             .map_err(|e| format!("our read: {e}"))?;
         let ours = cells::of_columns(&ours);
@@ -162,7 +163,8 @@ impl Session {
             command["tree"] = tree;
         }
         let text = format!("query {} {}", command["ranges"], command["tree"]);
-        let ours = Reader::new(&array, options)
+        let ours = array
+            .read(options)
             .and_then(Reader::read_all)
             .map_err(|e| format!("{text}: {e}"))?;
         let theirs = peer.read(&schema, &fields, command)?;
@@ -207,7 +209,8 @@ impl Session {
             ops.push("null_count");
         }
         let options = ReadOptions::new().fields([name.clone()]);
-        let ours = Reader::new(&array, options)
+        let ours = array
+            .read(options)
             .and_then(Reader::read_all)
             .map_err(|e| e.to_string())?;
         let ours = cells::of_columns(&ours);

@@ -8,7 +8,7 @@ use azulejo::format::{ArraySchema, NdRectangle};
 use azulejo::read::{ReadOptions, Reader};
 use azulejo::space::Layout;
 use azulejo::write::Duplicates;
-use azulejo::{Array, Config, Context, WriteLayout, WriteOptions, Writer};
+use azulejo::{Config, Context, WriteLayout, WriteOptions};
 use serde_json::{Value, json};
 use std::sync::Arc;
 
@@ -70,8 +70,11 @@ impl Session {
             if self.rng.chance(15) {
                 options = options.max_fragment_size(200 + self.rng.below(2000));
             }
-            let mut writer =
-                Writer::open(&self.context, &self.uri, options).map_err(|e| e.to_string())?;
+            let mut writer = self
+                .context
+                .array(&self.uri)
+                .writer(options)
+                .map_err(|e| e.to_string())?;
             let set = random::column_set(&writer.column_types(&[]), &columns)?;
             if layout == WriteLayout::Global {
                 let cut = self.rng.below(set.cell_num as u64 + 1) as usize;
@@ -151,8 +154,11 @@ impl Session {
             if self.rng.chance(20) {
                 options = options.duplicates(Duplicates::Dedup);
             }
-            let mut writer =
-                Writer::open(&self.context, &self.uri, options).map_err(|e| e.to_string())?;
+            let mut writer = self
+                .context
+                .array(&self.uri)
+                .writer(options)
+                .map_err(|e| e.to_string())?;
             let set = random::column_set(&writer.column_types(&[]), &all)?;
             if global {
                 let sorted = sorted(&schema, &set)?;
@@ -186,23 +192,22 @@ fn sorted(schema: &ArraySchema, set: &azulejo::ColumnSet) -> Result<azulejo::Col
         attribute.enumeration = None;
     }
     plain.enumerations.clear();
-    Array::create(
-        &context,
-        "mem://scratch",
-        azulejo::format::schema::NewArray::from(plain),
-    )
-    .map_err(text)?;
-    let mut writer = Writer::open(&context, "mem://scratch", WriteOptions::new()).map_err(text)?;
+    context
+        .array("mem://scratch")
+        .create(azulejo::format::schema::NewArray::from(plain))
+        .map_err(text)?;
+    let mut writer = context
+        .array("mem://scratch")
+        .writer(WriteOptions::new())
+        .map_err(text)?;
     writer.write(set).map_err(text)?;
     writer.finish().map_err(text)?;
-    let array = Array::open(&context, "mem://scratch").map_err(text)?;
+    let array = context.array("mem://scratch").open().map_err(text)?;
     let names: Vec<String> = set
         .columns
         .iter()
         .map(|c| c.column_type.name.to_string())
         .collect();
     let options = ReadOptions::new().fields(names).layout(Layout::Global);
-    Reader::new(&array, options)
-        .and_then(Reader::read_all)
-        .map_err(text)
+    array.read(options).and_then(Reader::read_all).map_err(text)
 }

@@ -14,9 +14,9 @@ use azulejo::format::filter::{Filter, FilterContext, Pipeline, Scratch};
 use azulejo::format::schema::{ArraySchema, Attribute};
 use azulejo::format::tile::TileDecoder;
 use azulejo::format::{CellValNum, Datatype, FormatVersion};
-use azulejo::read::{ReadOptions, Reader};
-use azulejo::write::{WriteOptions, Writer};
-use azulejo::{Array, Config, Context};
+use azulejo::read::ReadOptions;
+use azulejo::write::WriteOptions;
+use azulejo::{Config, Context};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -206,10 +206,16 @@ fn write(context: &Context, dir: &Path, codec: Codec, cells: &[f32]) -> Result<P
         .attribute_with(Attribute::new("v", Datatype::Float32, CellValNum::ONE).filters(pipeline))
         .build()
         .map_err(|e| e.to_string())?;
-    Array::create(context, text, schema).map_err(|e| e.to_string())?;
+    context
+        .array(text)
+        .create(schema)
+        .map_err(|e| e.to_string())?;
     let columns = ColumnSet::of([ColumnBuffers::of_values("v", cells.to_vec())])
         .map_err(|e| e.to_string())?;
-    let mut writer = Writer::open(context, text, WriteOptions::new()).map_err(|e| e.to_string())?;
+    let mut writer = context
+        .array(text)
+        .writer(WriteOptions::new())
+        .map_err(|e| e.to_string())?;
     writer.write(&columns).map_err(|e| e.to_string())?;
     writer.finish().map_err(|e| e.to_string())?;
     Ok(uri)
@@ -230,8 +236,11 @@ fn timed(work: impl FnOnce() -> Outcome) -> Result<f64, String> {
 
 /// Opens the array and reads it.
 fn read(context: &Context, uri: &Path, out: &mut [u8]) -> Outcome {
-    let array = Array::open(context, &uri.to_string_lossy()).map_err(|e| e.to_string())?;
-    let mut reader = Reader::new(&array, ReadOptions::new()).map_err(|e| e.to_string())?;
+    let array = context
+        .array(&uri.to_string_lossy())
+        .open()
+        .map_err(|e| e.to_string())?;
+    let mut reader = array.read(ReadOptions::new()).map_err(|e| e.to_string())?;
     let mut columns = [ColumnMut {
         data: out,
         offsets: None,

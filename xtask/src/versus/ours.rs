@@ -4,7 +4,7 @@ use super::phases::{Buffers, Engine, Order, Phase, checksum, is_dense};
 use azulejo::column::ColumnMut;
 use azulejo::format::Range;
 use azulejo::format::condition::{Comparison, Condition};
-use azulejo::read::{ReadOptions, Reader};
+use azulejo::read::ReadOptions;
 use azulejo::space::{DimSelection, Layout};
 use azulejo::{Array, Config, Context, Subarray};
 use std::time::Instant;
@@ -21,7 +21,7 @@ pub struct Azulejo {
 impl Azulejo {
     pub fn new(name: &str, uri: &str, buffers: Buffers) -> Result<Self, String> {
         let context = Context::new(Config::default(), None).map_err(|e| e.to_string())?;
-        let array = Array::open(&context, uri).map_err(|e| e.to_string())?;
+        let array = context.array(uri).open().map_err(|e| e.to_string())?;
         Ok(Self {
             context,
             uri: uri.into(),
@@ -66,11 +66,15 @@ impl Engine for Azulejo {
     fn run(&mut self, phase: &Phase) -> Result<(u64, u64, f64), String> {
         let (mut cells, mut sum, mut summing) = (0, 0_u64, 0.0);
         if phase.reopen {
-            self.array = Array::open(&self.context, &self.uri).map_err(|e| e.to_string())?;
+            self.array = self
+                .context
+                .array(&self.uri)
+                .open()
+                .map_err(|e| e.to_string())?;
         }
         for bounds in &phase.boxes {
             let options = self.options(phase, bounds);
-            let mut reader = Reader::new(&self.array, options).map_err(|e| e.to_string())?;
+            let mut reader = self.array.read(options).map_err(|e| e.to_string())?;
             if phase.batches {
                 for batch in reader {
                     let batch = batch.map_err(|e| e.to_string())?;

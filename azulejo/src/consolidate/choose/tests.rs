@@ -5,7 +5,7 @@ use super::*;
 use crate::Config;
 use crate::column::{ColumnBuffers, ColumnSet};
 use crate::context::Context;
-use crate::write::{WriteOptions, Writer};
+use crate::write::WriteOptions;
 use azulejo_format::{Datatype, NdRectangle as Box, Range as Bounds};
 
 /// A fragment: its first and last coordinate. Written one after the other at the times 1, 2, ...
@@ -28,7 +28,10 @@ fn array(dense: bool, spans: &[Span]) -> Array {
     let new = new
         .dimension("x", 0i64..=99_999, 10)
         .attribute("a", Datatype::Int64);
-    Array::create_at(&context, "mem://array", new.build().unwrap(), 1).unwrap();
+    context
+        .array("mem://array")
+        .create_at(new.build().unwrap(), 1)
+        .unwrap();
     for (&(first, last), time) in spans.iter().zip(1..) {
         let cells: Vec<i64> = (first..=last).collect();
         // Values that no filter makes small.
@@ -44,11 +47,11 @@ fn array(dense: bool, spans: &[Span]) -> Array {
         } else {
             columns.push(ColumnBuffers::of_values("x", cells));
         }
-        let mut writer = Writer::open(&context, "mem://array", options).unwrap();
+        let mut writer = context.array("mem://array").writer(options).unwrap();
         writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
         writer.finish().unwrap();
     }
-    Array::open(&context, "mem://array").unwrap()
+    context.array("mem://array").open().unwrap()
 }
 
 fn chosen(array: &Array, time: TimeRange, choice: &Choice) -> Vec<usize> {

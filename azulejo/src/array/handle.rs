@@ -1,0 +1,101 @@
+//! The place of an array: what can be done with it before it is open.
+
+use super::{Array, Snapshot, TimeRange};
+use crate::context::Context;
+use crate::error::Result;
+use crate::storage::Uri;
+
+/// The place where an array lies, or is to lie: what [`Context::array`] gives.
+///
+/// Making one reads nothing; each method looks at what lies there when it is called. Cheap to
+/// clone, and any number of them may work on one array.
+///
+/// ```
+/// use azulejo::format::{ArraySchema, Datatype};
+/// use azulejo::{Config, Context};
+///
+/// let context = Context::new(Config::default(), None)?;
+/// let place = context.array("mem://grid");
+/// place.create(
+///     ArraySchema::dense()
+///         .dimension("x", 0i32..=99, 10)
+///         .attribute("v", Datatype::Float64)
+///         .build()?,
+/// )?;
+/// assert!(place.open()?.schema().is_dense());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+#[must_use]
+pub struct ArrayHandle {
+    pub(crate) context: Context,
+    pub(crate) uri: String,
+}
+
+impl Context {
+    /// The array at a URI or path. Nothing is read: there may be none yet.
+    pub fn array(&self, uri: &str) -> ArrayHandle {
+        ArrayHandle {
+            context: self.clone(),
+            uri: uri.to_owned(),
+        }
+    }
+}
+
+impl ArrayHandle {
+    /// The context that it belongs to.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Where the array lies, as given.
+    #[must_use]
+    pub fn uri(&self) -> &str {
+        &self.uri
+    }
+
+    /// Opens the array as it is now.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`](crate::Error::NotFound) if there is no array,
+    /// [`Error::Encryption`](crate::Error::Encryption) for a missing, wrong or unneeded key.
+    pub fn open(&self) -> Result<Array> {
+        self.open_at(TimeRange::ALL)
+    }
+
+    /// Opens the array with only what was written within `time_range`.
+    ///
+    /// # Errors
+    /// As [`Self::open`]; [`Error::InvalidArgument`](crate::Error::InvalidArgument) for an empty
+    /// range.
+    pub fn open_at(&self, time_range: TimeRange) -> Result<Array> {
+        self.snapshot_at(time_range)?.array()
+    }
+
+    /// The array's schemas, key-values and commits as they are now. Its fragments are not looked
+    /// at, of which there may be thousands.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn snapshot(&self) -> Result<Snapshot> {
+        self.snapshot_at(TimeRange::ALL)
+    }
+
+    /// As [`Self::snapshot`], with only what was written within `time_range`.
+    ///
+    /// # Errors
+    /// As [`Self::open_at`].
+    pub fn snapshot_at(&self, time_range: TimeRange) -> Result<Snapshot> {
+        Snapshot::open_uri(&self.context, &Uri::parse(&self.uri)?, time_range)
+    }
+
+    /// The array's schemas alone, which is all that writing takes: the snapshot has no fragments,
+    /// cells or key-values to read.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    pub fn snapshot_to_write(&self) -> Result<Snapshot> {
+        Snapshot::open_to_write(&self.context, &self.uri)
+    }
+}
