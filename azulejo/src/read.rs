@@ -201,10 +201,6 @@ enum ArrayReader {
 }
 
 impl Reader {
-    pub(crate) fn new(array: &Array, options: ReadOptions) -> Result<Self> {
-        Self::of_bound(array, options.bind(array)?)
-    }
-
     fn of_bound(array: &Array, options: BoundOptions) -> Result<Self> {
         let source = if array.schema().is_dense() {
             ArrayReader::Dense(Box::new(DenseReader::new(array, &options)?))
@@ -375,7 +371,7 @@ impl Array {
     /// array, [`Error::Budget`] if they cannot be read within the memory allowed, and errors of
     /// reading metadata.
     pub fn read(&self, options: ReadOptions) -> Result<Reader> {
-        self.read(options)
+        Reader::of_bound(self, options.bind(self)?)
     }
 }
 

@@ -516,7 +516,7 @@ fn key_values_are_summed_up() {
             .array(URI)
             .change_metadata()
             .expect("a value")
-            .put(&format!("k{}", i % 2), value)
+            .put(format!("k{}", i % 2), value)
             .expect("a value")
             .commit()
             .expect("a value");
