@@ -16,7 +16,7 @@ use azulejo::format::{ArraySchema, CellValNum, Datatype, FormatVersion};
 use azulejo::manifest::Manifest;
 use azulejo::read::ReadOptions;
 use azulejo::storage::{LocalStorage, MemoryStorage, Storage, StorePath};
-use azulejo::{Array, Config, Context};
+use azulejo::{Config, Context};
 use bytes::Bytes;
 use std::sync::Arc;
 
