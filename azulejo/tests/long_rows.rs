@@ -235,10 +235,16 @@ fn chunks_that_cut_cells_leave_those_before_them_as_they_are() {
         .attribute_with(Attribute::new("v", Datatype::Int32, CellValNum::ONE).filters(pipeline))
         .build()
         .unwrap();
-    Array::create(&context(), uri.to_str().unwrap(), schema).unwrap();
+    context()
+        .array(uri.to_str().unwrap())
+        .create(schema)
+        .unwrap();
     let cells: Vec<i32> = (100..116).collect();
     let set = ColumnSet::of([ColumnBuffers::of_values("v", cells.clone())]).unwrap();
-    let mut writer = Writer::open(&context(), uri.to_str().unwrap(), WriteOptions::new()).unwrap();
+    let mut writer = context()
+        .array(uri.to_str().unwrap())
+        .writer(WriteOptions::new())
+        .unwrap();
     writer.write(&set).unwrap();
     writer.finish().unwrap();
 
@@ -257,11 +263,11 @@ fn chunks_that_cut_cells_leave_those_before_them_as_they_are() {
     }
     std::fs::write(&file, cut).unwrap();
 
-    let array = Array::open(&context(), uri.to_str().unwrap()).unwrap();
+    let array = context().array(uri.to_str().unwrap()).open().unwrap();
     for (from, to) in [(0i64, 15i64), (2, 9), (5, 7), (8, 12)] {
         let subarray = Subarray::Box(vec![DimSelection::Ranges(vec![Range::of(from, to)])]);
         let options = ReadOptions::new().subarray(subarray);
-        let mut batches = Reader::new(&array, options).unwrap();
+        let mut batches = array.read(options).unwrap();
         let batch = batches.next().unwrap().unwrap();
         assert_eq!(
             values(&batch.columns[0].data),
