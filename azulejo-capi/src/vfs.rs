@@ -141,8 +141,9 @@ fn open(location: Location, mode: i32) -> Result<File> {
         (WRITE | APPEND, found) => {
             if mode == APPEND
                 && found != Found::Nothing
-                && let Some(more) = location.storage.append(&location.path)?
+                && let Some(appending) = location.storage.appending()
             {
+                let more = appending.append(&location.path)?;
                 return Ok(File::Writing(location, Some(more)));
             }
             // Where objects cannot grow they are written anew.

@@ -169,18 +169,52 @@ impl Context {
     /// # Errors
     /// [`Error::InvalidArgument`] if `root` is no URI of an object store.
     pub fn with_storage_at(&self, root: &Uri, storage: Arc<dyn Storage>) -> Result<Self> {
-        let Inner {
-            config,
-            key,
-            stores,
-            pool,
-            ..
-        } = &*self.inner;
-        let Some(stores) = stores.with(root.path(), storage) else {
-            return Err(Error::InvalidArgument(format!(
+        match self.inner.stores.with(root.path(), storage) {
+            Some(stores) => Ok(self.with_stores(stores)),
+            None => Err(Error::InvalidArgument(format!(
                 "{root}: no URI of an object store"
-            )));
-        };
+            ))),
+        }
+    }
+
+    /// The same context, where URIs with a scheme of the caller's name what lies in a storage of
+    /// the caller's. What follows `scheme://` is the path there.
+    ///
+    /// ```
+    /// use azulejo::format::ArraySchema;
+    /// use azulejo::storage::MemoryStorage;
+    /// use azulejo::{Array, Config, Context};
+    /// use std::sync::Arc;
+    ///
+    /// // Any `Storage` does; see `examples/storage.rs` for one from scratch.
+    /// let storage = Arc::new(MemoryStorage::new());
+    /// let context = Context::new(Config::default(), None)?.with_scheme("vault", storage)?;
+    /// let new = ArraySchema::sparse().dimension("x", 0i32..=9, 10).build()?;
+    /// Array::create(&context, "vault://some/array", new)?;
+    /// assert_eq!(Array::open(&context, "vault://some/array")?.schema().domain.ndim(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] if `scheme` is no scheme (letters, digits, `+`, `-`, `.`; the
+    /// first of at least two a letter), or one that the crate knows.
+    pub fn with_scheme(&self, scheme: &str, storage: Arc<dyn Storage>) -> Result<Self> {
+        match Uri::parse(&format!("{scheme}://x")) {
+            Ok(Uri::Custom(path)) => {
+                let scheme = path.custom_scheme().unwrap_or_default();
+                Ok(self.with_stores(self.inner.stores.with_scheme(scheme, storage)))
+            }
+            _ => Err(Error::InvalidArgument(format!(
+                "{scheme:?} is not a scheme that can be given to a storage"
+            ))),
+        }
+    }
+
+    /// The same context with other storages.
+    fn with_stores(&self, stores: Stores) -> Self {
+        let Inner {
+            config, key, pool, ..
+        } = &*self.inner;
         let (config, key, pool, buffers) = (
             config.clone(),
             key.clone(),
@@ -194,10 +228,10 @@ impl Context {
             pool,
             buffers,
         });
-        Ok(Self {
+        Self {
             inner,
             observer: self.observer.clone(),
-        })
+        }
     }
 
     /// The requests made of object stores through this context and those derived from it, their

@@ -59,10 +59,6 @@ impl Storage for Unlisted {
         self.inner.read(requests)
     }
 
-    fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>> {
-        self.inner.read_tails(paths, len)
-    }
-
     fn size(&self, path: &StorePath) -> Result<u64> {
         self.inner.size(path)
     }
@@ -72,10 +68,6 @@ impl Storage for Unlisted {
     }
 
     fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
-        self.refusal(path)
-    }
-
-    fn make_folder(&self, path: &StorePath) -> Result<()> {
         self.refusal(path)
     }
 

@@ -8,8 +8,8 @@ use azulejo::format::{Datatype, NdRectangle, Range};
 use azulejo::read::ReadOptions;
 use azulejo::space::{DimSelection, Layout};
 use azulejo::storage::{
-    Entry, LocalStorage, MemoryStorage, PendingRead, ReadInto, ReadRequest, Storage, StorePath,
-    Tail, Upload,
+    LocalStorage, MemoryStorage, PendingRead, ReadInto, ReadRequest, Storage, StorageLayer,
+    StorePath,
 };
 use azulejo::write::WriteOptions;
 use azulejo::{Array, Config, Context, Error, Result, Subarray};
@@ -69,18 +69,14 @@ fn len(request: &ReadRequest) -> u64 {
     }
 }
 
-impl Storage for Distant {
-    fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
-        self.inner.list(dir)
+impl StorageLayer for Distant {
+    fn inner(&self) -> &dyn Storage {
+        &self.inner
     }
 
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
         self.count(false, requests.iter().map(|r| (&r.path, len(r))));
         self.inner.read(requests)
-    }
-
-    fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>> {
-        self.inner.read_tails(paths, len)
     }
 
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
@@ -105,30 +101,6 @@ impl Storage for Distant {
             }));
         }
         PendingRead::ready(self.inner.read(&requests))
-    }
-
-    fn size(&self, path: &StorePath) -> Result<u64> {
-        self.inner.size(path)
-    }
-
-    fn put(&self, path: &StorePath, body: Bytes) -> Result<()> {
-        self.inner.put(path, body)
-    }
-
-    fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
-        self.inner.upload(path)
-    }
-
-    fn make_folder(&self, path: &StorePath) -> Result<()> {
-        self.inner.make_folder(path)
-    }
-
-    fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
-        self.inner.rename(from, to)
-    }
-
-    fn delete(&self, paths: &[StorePath]) -> Result<()> {
-        self.inner.delete(paths)
     }
 }
 

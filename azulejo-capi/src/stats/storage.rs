@@ -1,11 +1,11 @@
 //! A storage that counts requests and bytes on their way to another.
 
 use super::Stats;
-use azulejo::Result;
 use azulejo::storage::{
-    Entry, Hold, ObjectReader, PendingList, PendingRead, PendingTails, ReadInto, ReadRange,
-    ReadRequest, Storage, StorePath, Tail, TailVisitor, Tails, Upload,
+    Append, Entry, ObjectReader, PendingList, PendingRead, PendingTails, RandomAccess, ReadInto,
+    ReadRange, ReadRequest, Storage, StorageLayer, StorePath, Tail, TailVisitor, Tails, Upload,
 };
+use azulejo::{Error, Result};
 use bytes::Bytes;
 use std::io::IoSliceMut;
 use std::sync::Arc;
@@ -83,7 +83,11 @@ impl ObjectReader for CountingReader {
     }
 }
 
-impl Storage for CountingStorage {
+impl StorageLayer for CountingStorage {
+    fn inner(&self) -> &dyn Storage {
+        &*self.inner
+    }
+
     fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
         self.stats.count("VFS.ls_num", 1);
         self.inner.list(dir)
@@ -117,17 +121,6 @@ impl Storage for CountingStorage {
         Ok(read)
     }
 
-    fn visit_tails(&self, tails: Tails<'_>, visit: &TailVisitor<'_>) {
-        if !super::is_enabled() {
-            return self.inner.visit_tails(tails, visit);
-        }
-        let shown = |i: usize, tail: &[u8], size: u64| {
-            self.reads(1, tail.len() as u64);
-            visit(i, tail, size);
-        };
-        self.inner.visit_tails(tails, &shown);
-    }
-
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
         self.reads(
             requests.len(),
@@ -139,19 +132,14 @@ impl Storage for CountingStorage {
         self.inner.read_into(requests)
     }
 
-    fn has_cheap_reads(&self) -> bool {
-        self.inner.has_cheap_reads()
+    fn random_access(&self) -> Option<&dyn RandomAccess> {
+        let access = self.inner.random_access()?;
+        Some(if super::is_enabled() { self } else { access })
     }
 
-    fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>> {
-        let inner = self.inner.open(path)?;
-        if !super::is_enabled() {
-            return Ok(inner);
-        }
-        Ok(Box::new(CountingReader {
-            inner,
-            stats: Arc::clone(&self.stats),
-        }))
+    fn appending(&self) -> Option<&dyn Append> {
+        let appending = self.inner.appending()?;
+        Some(if super::is_enabled() { self } else { appending })
     }
 
     fn start_list(&self, dirs: Vec<StorePath>) -> PendingList {
@@ -194,41 +182,57 @@ impl Storage for CountingStorage {
             stats: Arc::clone(&self.stats),
         }))
     }
+}
 
-    fn append(&self, path: &StorePath) -> Result<Option<Box<dyn Upload>>> {
-        let inner = self.inner.append(path)?;
-        let counting = |inner| {
-            Box::new(CountingUpload {
-                inner,
-                stats: Arc::clone(&self.stats),
-            }) as Box<dyn Upload>
-        };
-        Ok(inner.map(|inner| {
-            if super::is_enabled() {
-                counting(inner)
-            } else {
-                inner
-            }
+fn cannot(path: &StorePath) -> Error {
+    Error::Unsupported(format!(
+        "{path}: the storage that is counted cannot do this"
+    ))
+}
+
+impl RandomAccess for CountingStorage {
+    fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>> {
+        let access = self.inner.random_access();
+        Ok(Box::new(CountingReader {
+            inner: access.ok_or_else(|| cannot(path))?.open(path)?,
+            stats: Arc::clone(&self.stats),
         }))
     }
 
-    fn finish_all(&self, uploads: Vec<Box<dyn Upload>>) -> Result<()> {
-        self.inner.finish_all(uploads)
+    fn visit_tails(&self, tails: Tails<'_>, visit: &TailVisitor<'_>) {
+        let shown = |i: usize, tail: &[u8], size: u64| {
+            self.reads(1, tail.len() as u64);
+            visit(i, tail, size);
+        };
+        if let Some(access) = self.inner.random_access() {
+            access.visit_tails(tails, &shown);
+        }
     }
+}
 
-    fn make_folder(&self, path: &StorePath) -> Result<()> {
-        self.inner.make_folder(path)
+impl Append for CountingStorage {
+    fn append(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
+        let appending = self.inner.appending();
+        Ok(Box::new(CountingUpload {
+            inner: appending.ok_or_else(|| cannot(path))?.append(path)?,
+            stats: Arc::clone(&self.stats),
+        }))
     }
+}
 
-    fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
-        self.inner.rename(from, to)
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use azulejo::storage::{LocalStorage, MemoryStorage, Uri, conformance};
 
-    fn hold(&self, folder: &StorePath) -> Option<Box<dyn Hold>> {
-        self.inner.hold(folder)
-    }
-
-    fn delete(&self, paths: &[StorePath]) -> Result<()> {
-        self.inner.delete(paths)
+    #[test]
+    fn counted_storages_meet_the_contract() {
+        let counting = |inner| CountingStorage::new(inner, Arc::new(Stats::default()));
+        let memory = counting(Arc::new(MemoryStorage::new()));
+        conformance::check(&memory, &StorePath::memory("root"));
+        let folder = tempfile::tempdir().unwrap();
+        let root = Uri::parse(folder.path().to_str().unwrap()).unwrap();
+        let local = counting(Arc::new(LocalStorage::new()));
+        conformance::check(&local, &root.path().join("root"));
     }
 }

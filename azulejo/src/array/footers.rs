@@ -332,7 +332,7 @@ impl FooterReader<'_> {
                 .is_some()
         });
         let mut len = self.usual_footer(tails.iter().map(|i| chosen[*i]));
-        if tails.len() <= FEW_TAILS || storage.has_cheap_reads() {
+        if tails.len() <= FEW_TAILS || storage.latency().is_low() {
             len = len.max(TAIL_LEN);
         }
         // Those that are longer than usual are asked for again, together.

@@ -244,7 +244,7 @@ fn likely_fragments(
     if !is_plain
         || part.schemas_only
         || written.len() > FEW_TAILS
-        || location.storage.has_cheap_reads()
+        || location.storage.latency().is_low()
     {
         return Vec::new();
     }

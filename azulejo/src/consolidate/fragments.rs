@@ -546,7 +546,8 @@ fn commit(array: &Array, old: &[&TimestampedName], written: Written) -> Result<b
     let location = array.location();
     // Another process may have consolidated or vacuumed the same fragments meanwhile. None can
     // between the look and the commit.
-    let _held = location.storage.hold(&location.path);
+    let locking = location.storage.locking();
+    let _locked = locking.and_then(|locking| locking.lock(&location.path));
     let now = ArrayFolder::at(location)?;
     let counting = now.fragment_names()?;
     let gone: HashSet<String> = now

@@ -50,7 +50,7 @@ impl ObjectType {
         let find = |names: &[&str]| -> Result<Option<Self>> {
             Ok(Self::of(&location.storage.find(&location.path, names)?))
         };
-        if !location.storage.has_cheap_reads() {
+        if !location.storage.latency().is_low() {
             return find(&Self::MARKERS);
         }
         // What most folders are shows at the first look, and nothing outweighs it.

@@ -200,13 +200,5 @@ fn place(location: &Location) -> String {
             part => parts.push(part),
         }
     }
-    let scheme = match (
-        Uri::from_path(location.path.clone()),
-        location.path.object_parts(),
-    ) {
-        (Uri::Local(_), _) => "file",
-        (Uri::Memory(_), _) => "mem",
-        (Uri::Object(_), parts) => parts.map_or("", |(scheme, ..)| scheme.as_str()),
-    };
-    format!("{scheme}:/{}", parts.join("/"))
+    format!("{}:/{}", location.path.scheme(), parts.join("/"))
 }

@@ -4,9 +4,8 @@ use super::{MANIFEST_FILE, Manifest};
 use crate::config::ManifestUse;
 use crate::error::{Error, Result};
 use crate::storage::{
-    Entry, Hold, ObjectReader, Pending, PendingList, PendingRead, PendingTails, ReadInto,
-    ReadRange, ReadRequest, Storage, StorePath, Tail, TailVisitor, Tails, Upload,
-    list_tree_by_folders,
+    Entry, Pending, PendingList, PendingRead, PendingTails, ReadInto, ReadRange, ReadRequest,
+    Storage, StorageLayer, StorePath, Tail, list_tree_by_folders,
 };
 use bytes::Bytes;
 use std::collections::HashMap;
@@ -155,7 +154,7 @@ impl ManifestStorage {
     }
 
     fn blame<T>(&self, result: Result<T>) -> Result<T> {
-        blame(result, self.listed_at().is_some())
+        blame(result, StorageLayer::listed_at(self).is_some())
     }
 }
 
@@ -175,7 +174,11 @@ fn blame<T>(result: Result<T>, is_listed: bool) -> Result<T> {
     }
 }
 
-impl Storage for ManifestStorage {
+impl StorageLayer for ManifestStorage {
+    fn inner(&self) -> &dyn Storage {
+        &*self.inner
+    }
+
     fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
         if dir.relative_to(&self.root).is_none() {
             return self.inner.list(dir);
@@ -208,7 +211,9 @@ impl Storage for ManifestStorage {
                 listed => return listed,
             }
         }
-        dirs.iter().map(|dir| self.list(dir)).collect()
+        dirs.iter()
+            .map(|dir| StorageLayer::list(self, dir))
+            .collect()
     }
 
     fn list_tree(&self, dir: &StorePath) -> Result<Vec<(String, Vec<Entry>)>> {
@@ -219,6 +224,18 @@ impl Storage for ManifestStorage {
             }
         }
         list_tree_by_folders(self, dir)
+    }
+
+    fn find(&self, dir: &StorePath, names: &[&str]) -> Result<Vec<Entry>> {
+        if !self.is_in_use() || dir.relative_to(&self.root).is_none() {
+            match self.inner.find(dir, names) {
+                Err(error) if is_refusal(&error) => {}
+                found => return found,
+            }
+        }
+        let mut entries = StorageLayer::list(self, dir)?;
+        entries.retain(|entry| names.contains(&entry.name.as_str()));
+        Ok(entries)
     }
 
     fn listed_at(&self) -> Option<u64> {
@@ -246,37 +263,25 @@ impl Storage for ManifestStorage {
         }
     }
 
-    fn visit_tails(&self, tails: Tails<'_>, visit: &TailVisitor<'_>) {
-        self.inner.visit_tails(tails, visit);
-    }
-
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
         self.blame(self.inner.read_into(requests))
-    }
-
-    fn has_cheap_reads(&self) -> bool {
-        self.inner.has_cheap_reads()
-    }
-
-    fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>> {
-        self.blame(self.inner.open(path))
     }
 
     fn start_list(&self, dirs: Vec<StorePath>) -> PendingList {
         let storage = self.clone();
         if self.is_in_use() || dirs.iter().any(|dir| dir.relative_to(&self.root).is_none()) {
-            return Pending::ready(self.list_all(&dirs));
+            return Pending::ready(StorageLayer::list_all(self, &dirs));
         }
         self.inner
             .start_list(dirs.clone())
             .then(move |listed| match listed {
-                Err(error) if is_refusal(&error) => storage.list_all(&dirs),
+                Err(error) if is_refusal(&error) => StorageLayer::list_all(&storage, &dirs),
                 listed => listed,
             })
     }
 
     fn start_read_tails(&self, paths: Vec<StorePath>, len: u64) -> PendingTails {
-        let is_listed = self.listed_at().is_some();
+        let is_listed = StorageLayer::listed_at(self).is_some();
         match self.ends_of(&paths, len) {
             Some((requests, sizes)) => self
                 .inner
@@ -290,7 +295,7 @@ impl Storage for ManifestStorage {
     }
 
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
-        let is_listed = self.listed_at().is_some();
+        let is_listed = StorageLayer::listed_at(self).is_some();
         self.inner
             .start_read(requests)
             .then(move |result| blame(result, is_listed))
@@ -302,32 +307,18 @@ impl Storage for ManifestStorage {
             None => self.blame(self.inner.size(path)),
         }
     }
+}
 
-    fn put(&self, path: &StorePath, body: Bytes) -> Result<()> {
-        self.inner.put(path, body)
-    }
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::{MemoryStorage, conformance};
 
-    fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
-        self.inner.upload(path)
-    }
-
-    fn finish_all(&self, uploads: Vec<Box<dyn Upload>>) -> Result<()> {
-        self.inner.finish_all(uploads)
-    }
-
-    fn make_folder(&self, path: &StorePath) -> Result<()> {
-        self.inner.make_folder(path)
-    }
-
-    fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
-        self.inner.rename(from, to)
-    }
-
-    fn hold(&self, folder: &StorePath) -> Option<Box<dyn Hold>> {
-        self.inner.hold(folder)
-    }
-
-    fn delete(&self, paths: &[StorePath]) -> Result<()> {
-        self.inner.delete(paths)
+    #[test]
+    fn a_storage_that_lists_meets_the_contract_through_it() {
+        let inner = Arc::new(MemoryStorage::new());
+        let root = StorePath::memory("root");
+        let storage = ManifestStorage::new(inner, root.clone(), ManifestUse::Fallback, 1 << 20);
+        conformance::check(&storage, &root);
     }
 }

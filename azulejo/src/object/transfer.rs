@@ -108,7 +108,7 @@ struct Tree {
 
 impl Tree {
     fn of(location: &Location) -> Result<Self> {
-        if !location.storage.has_cheap_reads() {
+        if !location.storage.latency().is_low() {
             return Ok(Self::flat(location.storage.list_tree(&location.path)?));
         }
         let mut tree = Self::default();

@@ -471,7 +471,7 @@ impl DenseReader {
         // Points are read in another order. Where reads are dear, tiles are not read again for
         // every few cells.
         let in_order = !matches!(self.walk, Walk::Points { .. });
-        let plain = self.condition.is_none() || self.array.location().storage.has_cheap_reads();
+        let plain = self.condition.is_none() || self.array.location().storage.latency().is_low();
         in_order && plain && !self.fields.iter().any(|f| f.column_type.is_var())
     }
 

@@ -43,7 +43,7 @@ impl Prefetch {
     /// disks whose files lie in the system's memory, handing reads to another thread costs more
     /// than it hides.
     pub(super) fn of(array: &Array) -> Option<Self> {
-        (!array.location().storage.has_cheap_reads()).then(Self::default)
+        (!array.location().storage.latency().is_low()).then(Self::default)
     }
 
     /// Asks for tiles that were not asked for yet, in their order, as long as no more than `room`

@@ -6,8 +6,8 @@
 //! written.
 
 use super::{
-    Entry, Hold, IoStats, ObjectReader, Pending, PendingList, PendingRead, PendingTails, ReadInto,
-    ReadRange, ReadRequest, Storage, StorePath, Tail, Upload,
+    IoStats, Pending, PendingRead, PendingTails, ReadInto, ReadRange, ReadRequest, Storage,
+    StorageLayer, StorePath, Tail, Upload,
 };
 use crate::error::Result;
 use azulejo_format::timestamped_name::TimestampedName;
@@ -243,25 +243,17 @@ impl CachedStorage {
     }
 }
 
-impl Storage for CachedStorage {
-    fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
-        self.inner.list(dir)
-    }
-
-    fn list_all(&self, dirs: &[StorePath]) -> Result<Vec<Vec<Entry>>> {
-        self.inner.list_all(dirs)
-    }
-
-    fn list_tree(&self, dir: &StorePath) -> Result<Vec<(String, Vec<Entry>)>> {
-        self.inner.list_tree(dir)
+impl StorageLayer for CachedStorage {
+    fn inner(&self) -> &dyn Storage {
+        &*self.inner
     }
 
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
-        self.start_read(requests.to_vec()).wait()
+        StorageLayer::start_read(self, requests.to_vec()).wait()
     }
 
     fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>> {
-        self.start_read_tails(paths.to_vec(), len).wait()
+        StorageLayer::start_read_tails(self, paths.to_vec(), len).wait()
     }
 
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
@@ -291,18 +283,6 @@ impl Storage for CachedStorage {
                 .keep(&read.path, Part::From(read.offset), read.out, 0);
         }
         Ok(())
-    }
-
-    fn has_cheap_reads(&self) -> bool {
-        self.inner.has_cheap_reads()
-    }
-
-    fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>> {
-        self.inner.open(path)
-    }
-
-    fn start_list(&self, dirs: Vec<StorePath>) -> PendingList {
-        self.inner.start_list(dirs)
     }
 
     fn start_read_tails(&self, paths: Vec<StorePath>, len: u64) -> PendingTails {
@@ -357,10 +337,6 @@ impl Storage for CachedStorage {
         })
     }
 
-    fn size(&self, path: &StorePath) -> Result<u64> {
-        self.inner.size(path)
-    }
-
     fn put(&self, path: &StorePath, body: Bytes) -> Result<()> {
         self.cache.forget(std::slice::from_ref(path));
         self.inner.put(path, body)
@@ -371,21 +347,9 @@ impl Storage for CachedStorage {
         self.inner.upload(path)
     }
 
-    fn finish_all(&self, uploads: Vec<Box<dyn Upload>>) -> Result<()> {
-        self.inner.finish_all(uploads)
-    }
-
-    fn make_folder(&self, path: &StorePath) -> Result<()> {
-        self.inner.make_folder(path)
-    }
-
     fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
         self.cache.forget(&[from.clone(), to.clone()]);
         self.inner.rename(from, to)
-    }
-
-    fn hold(&self, folder: &StorePath) -> Option<Box<dyn Hold>> {
-        self.inner.hold(folder)
     }
 
     fn delete(&self, paths: &[StorePath]) -> Result<()> {
@@ -399,16 +363,19 @@ mod tests {
     use super::*;
     use crate::storage::{MemoryStorage, RequestLogStorage, conformance};
 
-    fn cached(limit: u64) -> (CachedStorage, crate::storage::RequestLog) {
+    fn cached(limit: u64) -> (Arc<dyn Storage>, crate::storage::RequestLog) {
+        let (storage, _, log) = with_cache(limit);
+        (storage, log)
+    }
+
+    fn with_cache(limit: u64) -> (Arc<dyn Storage>, Arc<TileCache>, crate::storage::RequestLog) {
         let storage = RequestLogStorage::new(Arc::new(MemoryStorage::new()));
-        let log = storage.log();
-        (
-            CachedStorage::new(
-                Arc::new(storage),
-                &Arc::new(TileCache::new(limit, &IoStats::new())),
-            ),
-            log,
-        )
+        let (log, cache) = (
+            storage.log(),
+            Arc::new(TileCache::new(limit, &IoStats::new())),
+        );
+        let storage = CachedStorage::new(Arc::new(storage), &cache);
+        (Arc::new(storage), cache, log)
     }
 
     fn read(storage: &dyn Storage, path: &StorePath, range: ReadRange) -> Bytes {
@@ -423,8 +390,8 @@ mod tests {
 
     #[test]
     fn meets_the_contract() {
-        conformance::check(&cached(1 << 20).0, &StorePath::memory("root"));
-        conformance::check(&cached(64 << 20).0, &StorePath::memory("root/__fragments"));
+        conformance::check(&*cached(1 << 20).0, &StorePath::memory("root"));
+        conformance::check(&*cached(64 << 20).0, &StorePath::memory("root/__fragments"));
     }
 
     #[test]
@@ -440,9 +407,9 @@ mod tests {
         }
         let _ = log.take();
         for _ in 0..3 {
-            assert_eq!(read(&storage, &tile, ReadRange::Bytes(2..8)), "234567");
+            assert_eq!(read(&*storage, &tile, ReadRange::Bytes(2..8)), "234567");
             assert_eq!(
-                read(&storage, &tile, ReadRange::Bytes(3..5)),
+                read(&*storage, &tile, ReadRange::Bytes(3..5)),
                 "34",
                 "inside of what is known"
             );
@@ -468,14 +435,14 @@ mod tests {
         }
         assert_eq!(log.read_num(), 2);
         assert_eq!(
-            read(&storage, &tile, ReadRange::Bytes(7..9)),
+            read(&*storage, &tile, ReadRange::Bytes(7..9)),
             "78",
             "beyond of what is known"
         );
         assert_eq!(log.read_num(), 3);
         let _ = log.take();
         for _ in 0..3 {
-            read(&storage, &other, ReadRange::All);
+            read(&*storage, &other, ReadRange::All);
         }
         assert_eq!(log.read_num(), 3, "key-values are always asked for");
         let later = |range| ReadRequest {
@@ -498,9 +465,9 @@ mod tests {
             "what is read ahead is kept, and only what is missing is read"
         );
         // All of a file answers for its parts.
-        assert_eq!(read(&storage, &tile, ReadRange::All).len(), 10);
+        assert_eq!(read(&*storage, &tile, ReadRange::All).len(), 10);
         let _ = log.take();
-        assert_eq!(read(&storage, &tile, ReadRange::Bytes(0..2)), "01");
+        assert_eq!(read(&*storage, &tile, ReadRange::Bytes(0..2)), "01");
         assert_eq!(log.read_num(), 0);
         storage.delete(&[StorePath::memory("a")]).unwrap();
         assert!(
@@ -515,7 +482,7 @@ mod tests {
 
     #[test]
     fn the_least_recently_used_gives_way() {
-        let (storage, log) = cached(8 * (1000 + OVERHEAD));
+        let (storage, cache, log) = with_cache(8 * (1000 + OVERHEAD));
         let path = |i: usize| StorePath::memory(&format!("a/__fragments/f/{i}"));
         (0..20).for_each(|i| {
             storage
@@ -523,17 +490,17 @@ mod tests {
                 .unwrap();
         });
         for i in 0..20 {
-            read(&storage, &path(i), ReadRange::All);
-            read(&storage, &path(0), ReadRange::All);
+            read(&*storage, &path(i), ReadRange::All);
+            read(&*storage, &path(0), ReadRange::All);
         }
         let _ = log.take();
         for i in [0, 19, 18, 13] {
-            read(&storage, &path(i), ReadRange::All);
+            read(&*storage, &path(i), ReadRange::All);
         }
         assert_eq!(log.read_num(), 0);
-        read(&storage, &path(12), ReadRange::All);
+        read(&*storage, &path(12), ReadRange::All);
         assert_eq!(log.read_num(), 1);
-        let state = storage.cache.state();
-        assert!(state.bytes <= storage.cache.limit && state.by_use.len() == 8);
+        let state = cache.state();
+        assert!(state.bytes <= cache.limit && state.by_use.len() == 8);
     }
 }

@@ -29,6 +29,7 @@ pub fn check(storage: &dyn Storage, root: &StorePath) {
     writes_and_deletes(storage, &root.join("write"));
     uploads(storage, &root.join("upload"));
     appends(storage, &root.join("append"));
+    first_writers(storage, &root.join("new"));
     moves(storage, &root.join("move"));
     odd_names(storage, &root.join("names"));
     large_objects(storage, &root.join("large"));
@@ -301,21 +302,55 @@ fn appends(storage: &dyn Storage, root: &StorePath) {
             .unwrap()
             .remove(0)
     };
-    let Some(mut upload) = storage.append(&path).unwrap() else {
+    let Some(appending) = storage.appending() else {
         return;
     };
+    let mut upload = appending.append(&path).unwrap();
     upload.write(b" more").unwrap();
     upload.write_pieces(&[b" and", b" more"]).unwrap();
     upload.finish().unwrap();
     assert_eq!(whole(), "some more and more");
-    let mut dropped = storage.append(&path).unwrap().unwrap();
+    let mut dropped = appending.append(&path).unwrap();
     dropped.write(b"!").unwrap();
     drop(dropped);
     assert_eq!(whole(), "some more and more!");
     assert!(matches!(
-        storage.append(&root.join("nothing")),
+        appending.append(&root.join("nothing")),
         Err(Error::NotFound { .. })
     ));
+}
+
+/// Of many writers of one new object one is the first.
+fn first_writers(storage: &dyn Storage, root: &StorePath) {
+    let Some(exclusive) = storage.exclusive() else {
+        return;
+    };
+    let path = root.join("x");
+    let taken = |result: Result<(), Error>| match result {
+        Ok(()) => false,
+        Err(Error::AlreadyExists { .. }) => true,
+        Err(error) => panic!("{error}"),
+    };
+    assert!(!taken(
+        exclusive.put_new(&path, Bytes::from_static(b"first"))
+    ));
+    assert!(taken(
+        exclusive.put_new(&path, Bytes::from_static(b"second"))
+    ));
+    let stored = storage.read(&[read(&path, ReadRange::All)]).unwrap();
+    assert_eq!(stored, ["first"]);
+    assert_eq!(names(storage, root), [("x".to_owned(), false)]);
+    storage.delete(std::slice::from_ref(&path)).unwrap();
+    let won = std::thread::scope(|scope| {
+        let write = || {
+            let exclusive = storage.exclusive().unwrap();
+            !taken(exclusive.put_new(&path, Bytes::from_static(b"one of them")))
+        };
+        let writers: Vec<_> = (0..8).map(|_| scope.spawn(write)).collect();
+        let won = writers.into_iter().map(|writer| writer.join().unwrap());
+        won.filter(|won| *won).count()
+    });
+    assert_eq!(won, 1);
 }
 
 fn reads(storage: &dyn Storage, root: &StorePath) {
@@ -381,17 +416,18 @@ fn reads(storage: &dyn Storage, root: &StorePath) {
     assert_eq!((tails[0].bytes.len(), tails[0].object_size), (0, 300_000));
     // What is shown of an object is right; which ones are shown is the storage's affair.
     let append = |i: usize, text: &mut String| text.push_str(["y", "x", "missing", ""][i]);
-    storage.visit_tails(
-        Tails {
-            folder: root,
-            count: 4,
-            path: &append,
-            len: 12,
-        },
-        &|i, tail, size| {
-            assert_eq!((i, tail, size), (1, &body[299_988..], 300_000));
-        },
-    );
+    let tails = Tails {
+        folder: root,
+        count: 4,
+        path: &append,
+        len: 12,
+    };
+    let visit = |i: usize, tail: &[u8], size: u64| {
+        assert_eq!((i, tail, size), (1, &body[299_988..], 300_000));
+    };
+    if let Some(access) = storage.random_access() {
+        access.visit_tails(tails, &visit);
+    }
 
     let (mut a, mut b, mut c) = (vec![0; 5], vec![0; 2], vec![]);
     storage
@@ -418,12 +454,14 @@ fn reads(storage: &dyn Storage, root: &StorePath) {
         (&body[100..105], b"34".as_slice())
     );
 
-    let (reader, mut out) = (storage.open(&path).unwrap(), [0; 7]);
-    reader.read_at(299_993, &mut out).unwrap();
-    assert_eq!(out, body[299_993..]);
-    assert!(
-        reader.read_at(299_994, &mut out).is_err() && reader.read_at(u64::MAX, &mut out).is_err()
-    );
+    if let Some(access) = storage.random_access() {
+        let (reader, mut out) = (access.open(&path).unwrap(), [0; 7]);
+        reader.read_at(299_993, &mut out).unwrap();
+        assert_eq!(out, body[299_993..]);
+        let past = [299_994, u64::MAX].map(|offset| reader.read_at(offset, &mut out));
+        assert!(past.iter().all(Result::is_err));
+        assert!(access.open(&root.join("nothing")).is_err());
+    }
 
     for missing in [root.join("nothing"), other.join("below"), root.clone()] {
         for range in [ReadRange::All, ReadRange::Bytes(0..1)] {

@@ -7,8 +7,9 @@ mod upload;
 use super::coalesce::{Merged, coalesce};
 use super::memory::{already_exists, not_found, too_short};
 use super::{
-    Entry, Hold, ObjectReader, Pending, PendingList, PendingRead, PendingTails, ReadInto,
-    ReadRange, ReadRequest, Storage, StorePath, Tail, TailVisitor, Tails, Upload,
+    Append, Entry, FolderLock, Latency, LockFolder, ObjectReader, Pending, PendingList,
+    PendingRead, PendingTails, PutNew, RandomAccess, ReadInto, ReadRange, ReadRequest, Storage,
+    StorePath, Tail, TailVisitor, Tails, Upload,
 };
 use crate::error::{Error, Result};
 use crate::large_pages;
@@ -180,11 +181,11 @@ impl ObjectReader for OpenFile {
 
 /// A locked folder.
 #[derive(Debug)]
-struct LocalHold(File);
+struct LocalLock(File);
 
-impl Hold for LocalHold {}
+impl FolderLock for LocalLock {}
 
-impl Drop for LocalHold {
+impl Drop for LocalLock {
     fn drop(&mut self) {
         // Closing would not do where the process was forked meanwhile: the child has the folder
         // open too.
@@ -307,39 +308,6 @@ impl Storage for LocalStorage {
         }
     }
 
-    fn visit_tails(&self, tails: Tails<'_>, visit: &TailVisitor<'_>) {
-        let Tails {
-            folder,
-            count,
-            path,
-            len,
-        } = tails;
-        let (Some(pool), Ok(back), Ok(len)) =
-            (self.pool(), i64::try_from(len), usize::try_from(len))
-        else {
-            return;
-        };
-        if len > MAX_VISITED {
-            return;
-        }
-        let folder = format!("{}/", folder.as_str().trim_end_matches('/'));
-        // Seeking from the end tells the size, for less than asking what else the system knows of
-        // the file.
-        let read = |(name, tail): &mut (String, Vec<u8>), i: usize| -> io::Result<()> {
-            name.truncate(folder.len());
-            path(i, name);
-            let mut file = open_file(Path::new(&*name))?;
-            let start = file.seek(SeekFrom::End(-back))?;
-            file.read_exact(tail)?;
-            visit(i, tail, start + len as u64);
-            Ok(())
-        };
-        let files = (0..count).into_par_iter().with_min_len(FILES_PER_TASK);
-        let init = || (folder.clone(), vec![0; len]);
-        // What has failed is passed by, as promised.
-        pool.install(|| files.for_each_init(init, |memory, i| read(memory, i).unwrap_or_default()));
-    }
-
     fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
         requests.sort_by(|a, b| (&a.path, a.offset).cmp(&(&b.path, b.offset)));
         let bytes: usize = requests.iter().map(|r| r.out.len()).sum();
@@ -384,17 +352,6 @@ impl Storage for LocalStorage {
                 .chunk_by_mut(|a, b| a.0 == b.0)
                 .try_for_each(read_run),
         }
-    }
-
-    fn has_cheap_reads(&self) -> bool {
-        true
-    }
-
-    fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>> {
-        Ok(Box::new(OpenFile {
-            path: path.clone(),
-            file: open(path)?,
-        }))
     }
 
     fn start_list(&self, dirs: Vec<StorePath>) -> PendingList {
@@ -443,21 +400,6 @@ impl Storage for LocalStorage {
         })
     }
 
-    fn append(&self, path: &StorePath) -> Result<Option<Box<dyn Upload>>> {
-        let native = path.to_native();
-        // To open a pipe would wait for who reads from it.
-        let file = match fs::metadata(&native) {
-            Ok(found) if !found.is_file() => Err(ErrorKind::NotSeekable.into()),
-            _ => File::options().append(true).open(&native),
-        };
-        let file = file.map_err(|source| io_error("write", path, source))?;
-        Ok(Some(Box::new(LocalUpload::more(
-            path,
-            file,
-            &self.open_uploads,
-        ))))
-    }
-
     fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
         let failed = |source| storage_error("write", path, source);
         let parent = parent_of(path)?;
@@ -500,15 +442,117 @@ impl Storage for LocalStorage {
         }
     }
 
-    fn hold(&self, folder: &StorePath) -> Option<Box<dyn Hold>> {
+    fn delete(&self, paths: &[StorePath]) -> Result<()> {
+        delete::delete(paths)
+    }
+
+    fn latency(&self) -> Latency {
+        Latency::Low
+    }
+
+    fn random_access(&self) -> Option<&dyn RandomAccess> {
+        Some(self)
+    }
+
+    fn appending(&self) -> Option<&dyn Append> {
+        Some(self)
+    }
+
+    fn exclusive(&self) -> Option<&dyn PutNew> {
+        Some(self)
+    }
+
+    fn locking(&self) -> Option<&dyn LockFolder> {
+        Some(self)
+    }
+}
+
+impl RandomAccess for LocalStorage {
+    fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>> {
+        Ok(Box::new(OpenFile {
+            path: path.clone(),
+            file: open(path)?,
+        }))
+    }
+
+    fn visit_tails(&self, tails: Tails<'_>, visit: &TailVisitor<'_>) {
+        let Tails {
+            folder,
+            count,
+            path,
+            len,
+        } = tails;
+        let (Some(pool), Ok(back), Ok(len)) =
+            (self.pool(), i64::try_from(len), usize::try_from(len))
+        else {
+            return;
+        };
+        if len > MAX_VISITED {
+            return;
+        }
+        let folder = format!("{}/", folder.as_str().trim_end_matches('/'));
+        // Seeking from the end tells the size, for less than asking what else the system knows of
+        // the file.
+        let read = |(name, tail): &mut (String, Vec<u8>), i: usize| -> io::Result<()> {
+            name.truncate(folder.len());
+            path(i, name);
+            let mut file = open_file(Path::new(&*name))?;
+            let start = file.seek(SeekFrom::End(-back))?;
+            file.read_exact(tail)?;
+            visit(i, tail, start + len as u64);
+            Ok(())
+        };
+        let files = (0..count).into_par_iter().with_min_len(FILES_PER_TASK);
+        let init = || (folder.clone(), vec![0; len]);
+        // What has failed is passed by, as promised.
+        pool.install(|| files.for_each_init(init, |memory, i| read(memory, i).unwrap_or_default()));
+    }
+}
+
+impl Append for LocalStorage {
+    fn append(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
+        let native = path.to_native();
+        // To open a pipe would wait for who reads from it.
+        let file = match fs::metadata(&native) {
+            Ok(found) if !found.is_file() => Err(ErrorKind::NotSeekable.into()),
+            _ => File::options().append(true).open(&native),
+        };
+        let file = file.map_err(|source| io_error("write", path, source))?;
+        Ok(Box::new(LocalUpload::more(path, file, &self.open_uploads)))
+    }
+}
+
+impl PutNew for LocalStorage {
+    fn put_new(&self, path: &StorePath, body: Bytes) -> Result<()> {
+        let failed = |source| storage_error("write", path, source);
+        let parent = parent_of(path)?;
+        fs::create_dir_all(parent.to_native()).map_err(failed)?;
+        let temporary = temporary_path(&parent).to_native();
+        let write = || -> io::Result<()> {
+            let mut file = File::create_new(&temporary)?;
+            file.write_all(&body)?;
+            file.sync_all()?;
+            drop(file);
+            // Unlike a rename this fails where the name is taken.
+            fs::hard_link(&temporary, path.to_native())?;
+            sync_dir(&parent.to_native())
+        };
+        let written = write();
+        // It is of no use any more; that it cannot be removed changes nothing.
+        let _ = fs::remove_file(&temporary);
+        written.map_err(|source| match source.kind() {
+            ErrorKind::AlreadyExists => already_exists(path),
+            _ => failed(source),
+        })
+    }
+}
+
+impl LockFolder for LocalStorage {
+    fn lock(&self, folder: &StorePath) -> Option<Box<dyn FolderLock>> {
         // Not every file system has locks, nor every system those of folders.
         let folder = File::open(folder.to_native()).ok()?;
         folder.lock().ok()?;
-        Some(Box::new(LocalHold(folder)))
-    }
-
-    fn delete(&self, paths: &[StorePath]) -> Result<()> {
-        delete::delete(paths)
+        Some(Box::new(LocalLock(folder)))
     }
 }
 

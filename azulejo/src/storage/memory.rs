@@ -1,9 +1,9 @@
 //! Objects in memory: for tests and for data that need not outlive the process.
 
-use super::{Entry, ObjectReader, ReadRange, ReadRequest, Storage, StorePath, Tail, Upload};
+use super::{Entry, PutNew, ReadRange, ReadRequest, Storage, StorePath, Tail, Upload};
 use crate::error::{Error, Result};
 use bytes::Bytes;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
 use std::io;
 use std::ops::Bound;
 use std::sync::{Arc, PoisonError, RwLock};
@@ -79,24 +79,6 @@ pub(super) fn too_short(path: &StorePath, end: u64, size: u64) -> Error {
     }
 }
 
-/// An object as it was when it was opened.
-#[derive(Debug)]
-struct OpenObject {
-    path: StorePath,
-    body: Bytes,
-}
-
-impl ObjectReader for OpenObject {
-    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
-        let end = offset.saturating_add(out.len() as u64);
-        let range = usize::try_from(offset).ok().zip(usize::try_from(end).ok());
-        let bytes = range.and_then(|(start, end)| self.body.get(start..end));
-        let bytes = bytes.ok_or_else(|| too_short(&self.path, end, self.body.len() as u64))?;
-        out.copy_from_slice(bytes);
-        Ok(())
-    }
-}
-
 impl Storage for MemoryStorage {
     fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
         let prefix = match dir.as_str() {
@@ -164,13 +146,6 @@ impl Storage for MemoryStorage {
         paths.iter().map(read).collect()
     }
 
-    fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>> {
-        Ok(Box::new(OpenObject {
-            path: path.clone(),
-            body: self.get(path)?,
-        }))
-    }
-
     fn size(&self, path: &StorePath) -> Result<u64> {
         Ok(self.get(path)?.len() as u64)
     }
@@ -191,10 +166,6 @@ impl Storage for MemoryStorage {
             body: Vec::new(),
             objects,
         }))
-    }
-
-    fn make_folder(&self, _path: &StorePath) -> Result<()> {
-        Ok(())
     }
 
     fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
@@ -226,6 +197,23 @@ impl Storage for MemoryStorage {
             objects.retain(|key, _| !is_within(key, path.as_str()));
         }
         Ok(())
+    }
+
+    fn exclusive(&self) -> Option<&dyn PutNew> {
+        Some(self)
+    }
+}
+
+impl PutNew for MemoryStorage {
+    fn put_new(&self, path: &StorePath, body: Bytes) -> Result<()> {
+        let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
+        match objects.entry(path.as_str().to_owned()) {
+            btree_map::Entry::Occupied(_) => Err(already_exists(path)),
+            btree_map::Entry::Vacant(place) => {
+                place.insert(body);
+                Ok(())
+            }
+        }
     }
 }
 

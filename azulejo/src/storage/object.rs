@@ -18,7 +18,7 @@ mod upload;
 use super::io_stats::{IoCounts, IoStats};
 use super::memory::{already_exists, not_found, too_short};
 use super::{
-    Entry, ObjectReader, Pending, PendingList, PendingRead, PendingTails, ReadInto, ReadRange,
+    Entry, Pending, PendingList, PendingRead, PendingTails, PutNew, ReadInto, ReadRange,
     ReadRequest, Storage, StorePath, StoreSettings, Tail, Upload,
 };
 use crate::cancel::CancelHandle;
@@ -30,7 +30,7 @@ use fetch::Part;
 use futures_util::StreamExt;
 use http::observed;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt, PutPayload};
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -449,23 +449,6 @@ fn is_surely_an_object(path: &StorePath) -> bool {
     ["__commits", "__meta", "__fragment_meta"].contains(&folder)
 }
 
-/// An object that every read asks its server for.
-#[derive(Debug)]
-struct RemoteObject {
-    storage: ObjectStorage,
-    path: StorePath,
-}
-
-impl ObjectReader for RemoteObject {
-    fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
-        self.storage.read_into(&mut [ReadInto {
-            path: self.path.clone(),
-            offset,
-            out,
-        }])
-    }
-}
-
 impl Storage for ObjectStorage {
     fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
         self.listable(dir)?;
@@ -543,13 +526,6 @@ impl Storage for ObjectStorage {
             }
             Ok(())
         })
-    }
-
-    fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>> {
-        Ok(Box::new(RemoteObject {
-            storage: self.clone(),
-            path: path.clone(),
-        }))
     }
 
     fn start_list(&self, dirs: Vec<StorePath>) -> PendingList {
@@ -687,6 +663,27 @@ impl Storage for ObjectStorage {
                 doomed.extend(listed.map_err(|_| ended())??);
             }
             shared.delete_all(&first, doomed).await
+        })
+    }
+
+    fn exclusive(&self) -> Option<&dyn PutNew> {
+        self.shared.abilities.full.then_some(self as &dyn PutNew)
+    }
+}
+
+impl PutNew for ObjectStorage {
+    fn put_new(&self, path: &StorePath, body: Bytes) -> Result<()> {
+        self.writable("write", path)?;
+        let (shared, place, key) = (Arc::clone(&self.shared), path.clone(), object_key(path)?);
+        // Not cancelled: nobody could say whether it is there.
+        self.shared.run(async move {
+            let options = PutOptions::from(PutMode::Create);
+            let put = shared.store.put_opts(&key, PutPayload::from(body), options);
+            match observed(put).await {
+                Ok(_) => Ok(()),
+                Err((object_store::Error::AlreadyExists { .. }, _)) => Err(already_exists(&place)),
+                Err(failure) => Err(shared.error("write", &place, failure)),
+            }
         })
     }
 }

@@ -1,10 +1,11 @@
 //! A storage that writes down what is asked of another: the IO plan of a query as a test sees it.
 
 use super::{
-    Entry, Hold, ObjectReader, PendingList, PendingRead, PendingTails, ReadInto, ReadRange,
-    ReadRequest, Storage, StorePath, Tail, Upload,
+    Append, Entry, ObjectReader, PendingList, PendingRead, PendingTails, PutNew, RandomAccess,
+    ReadInto, ReadRange, ReadRequest, Storage, StorageLayer, StorePath, Tail, TailVisitor, Tails,
+    Upload,
 };
-use crate::error::Result;
+use crate::error::{Error, Result};
 use bytes::Bytes;
 use std::io::IoSliceMut;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -206,7 +207,11 @@ impl ObjectReader for LoggedReader {
     }
 }
 
-impl Storage for RequestLogStorage {
+impl StorageLayer for RequestLogStorage {
+    fn inner(&self) -> &dyn Storage {
+        &*self.inner
+    }
+
     fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
         self.log.push(Request::List(dir.clone()));
         self.inner.list(dir)
@@ -255,17 +260,30 @@ impl Storage for RequestLogStorage {
         self.inner.read_into(requests)
     }
 
-    fn has_cheap_reads(&self) -> bool {
-        self.inner.has_cheap_reads()
+    fn find(&self, dir: &StorePath, names: &[&str]) -> Result<Vec<Entry>> {
+        self.log.push(Request::List(dir.clone()));
+        self.inner.find(dir, names)
     }
 
-    fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>> {
-        let inner = self.inner.open(path)?;
-        Ok(Box::new(LoggedReader {
-            path: path.clone(),
-            inner,
-            log: self.log.clone(),
-        }))
+    fn list_tree(&self, dir: &StorePath) -> Result<Vec<(String, Vec<Entry>)>> {
+        let tree = self.inner.list_tree(dir)?;
+        tree.iter()
+            .for_each(|(folder, _)| self.log.push(Request::List(dir.join(folder))));
+        Ok(tree)
+    }
+
+    fn random_access(&self) -> Option<&dyn RandomAccess> {
+        self.inner
+            .random_access()
+            .map(|_| self as &dyn RandomAccess)
+    }
+
+    fn appending(&self) -> Option<&dyn Append> {
+        self.inner.appending().map(|_| self as &dyn Append)
+    }
+
+    fn exclusive(&self) -> Option<&dyn PutNew> {
+        self.inner.exclusive().map(|_| self as &dyn PutNew)
     }
 
     fn start_list(&self, dirs: Vec<StorePath>) -> PendingList {
@@ -310,10 +328,6 @@ impl Storage for RequestLogStorage {
         self.inner.upload(path)
     }
 
-    fn finish_all(&self, uploads: Vec<Box<dyn Upload>>) -> Result<()> {
-        self.inner.finish_all(uploads)
-    }
-
     fn make_folder(&self, path: &StorePath) -> Result<()> {
         self.log.push(Request::MakeFolder(path.clone()));
         self.inner.make_folder(path)
@@ -327,15 +341,71 @@ impl Storage for RequestLogStorage {
         self.inner.rename(from, to)
     }
 
-    fn hold(&self, folder: &StorePath) -> Option<Box<dyn Hold>> {
-        self.inner.hold(folder)
-    }
-
     fn delete(&self, paths: &[StorePath]) -> Result<()> {
         for path in paths {
             self.log.push(Request::Delete(path.clone()));
         }
         self.inner.delete(paths)
+    }
+}
+
+impl RequestLogStorage {
+    fn cannot(path: &StorePath) -> Error {
+        Error::Unsupported(format!("{path}: the storage behind the log cannot do this"))
+    }
+}
+
+impl RandomAccess for RequestLogStorage {
+    fn open(&self, path: &StorePath) -> Result<Box<dyn ObjectReader>> {
+        let access = self.inner.random_access();
+        let inner = access.ok_or_else(|| Self::cannot(path))?.open(path)?;
+        Ok(Box::new(LoggedReader {
+            path: path.clone(),
+            inner,
+            log: self.log.clone(),
+        }))
+    }
+
+    fn visit_tails(&self, tails: Tails<'_>, visit: &TailVisitor<'_>) {
+        let Some(access) = self.inner.random_access() else {
+            return;
+        };
+        let name = |i: usize| {
+            let mut name = String::new();
+            (tails.path)(i, &mut name);
+            tails.folder.join(&name)
+        };
+        let shown = Mutex::new(Vec::new());
+        access.visit_tails(tails, &|i, tail, size| {
+            let mut shown = shown.lock().unwrap_or_else(PoisonError::into_inner);
+            shown.push((i, tail.len() as u64));
+            drop(shown);
+            visit(i, tail, size);
+        });
+        let mut shown = shown.into_inner().unwrap_or_else(PoisonError::into_inner);
+        if !shown.is_empty() {
+            shown.sort_unstable();
+            let reads = shown.into_iter().map(|(i, len)| (name(i), None, len));
+            self.log.push_batch(reads);
+        }
+    }
+}
+
+impl Append for RequestLogStorage {
+    fn append(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
+        self.log.push(Request::Upload(path.clone()));
+        let appending = self.inner.appending();
+        appending.ok_or_else(|| Self::cannot(path))?.append(path)
+    }
+}
+
+impl PutNew for RequestLogStorage {
+    fn put_new(&self, path: &StorePath, body: Bytes) -> Result<()> {
+        self.log.push(Request::Put(path.clone()));
+        let exclusive = self.inner.exclusive();
+        exclusive
+            .ok_or_else(|| Self::cannot(path))?
+            .put_new(path, body)
     }
 }
 
@@ -352,8 +422,9 @@ mod tests {
 
     #[test]
     fn requests_are_logged_in_batches() {
-        let storage = RequestLogStorage::new(Arc::new(MemoryStorage::new()));
-        let log = storage.log();
+        let logged = RequestLogStorage::new(Arc::new(MemoryStorage::new()));
+        let storage: &dyn Storage = &logged;
+        let log = logged.log();
         let path = StorePath::memory("x");
         storage.put(&path, Bytes::from_static(b"12345")).unwrap();
         let _ = log.take();

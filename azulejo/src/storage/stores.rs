@@ -3,7 +3,7 @@
 use super::cache::{CachedStorage, TileCache};
 use super::{IoStats, ObjectScheme, Storage, StorePath, StoreSettings, Uri};
 use crate::cancel::CancelHandle;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,6 +18,8 @@ pub(crate) struct Stores {
     objects: Arc<Mutex<HashMap<Key, Arc<dyn Storage>>>>,
     /// Storages that a caller has put in place of buckets, whatever the settings.
     mounted: Arc<HashMap<(ObjectScheme, String), Arc<dyn Storage>>>,
+    /// Storages that a caller has given schemes.
+    custom: Arc<HashMap<String, Arc<dyn Storage>>>,
     stats: IoStats,
     cache: Arc<TileCache>,
     cancel: CancelHandle,
@@ -33,6 +35,7 @@ impl Stores {
             memory,
             objects,
             mounted,
+            custom: Arc::default(),
             stats,
             cache,
             cancel: CancelHandle::default(),
@@ -59,6 +62,16 @@ impl Stores {
         })
     }
 
+    /// The same storages, and another one for a scheme.
+    pub(crate) fn with_scheme(&self, scheme: &str, storage: Arc<dyn Storage>) -> Self {
+        let mut custom = (*self.custom).clone();
+        custom.insert(scheme.to_owned(), storage);
+        Self {
+            custom: Arc::new(custom),
+            ..self.clone()
+        }
+    }
+
     /// Requests made of object stores.
     pub(crate) fn stats(&self) -> &IoStats {
         &self.stats
@@ -73,6 +86,7 @@ impl Stores {
         match uri {
             Uri::Local(_) => Ok(Arc::clone(&self.local)),
             Uri::Memory(_) => Ok(Arc::clone(&self.memory)),
+            Uri::Custom(path) => self.custom(path),
             Uri::Object(path) => {
                 let storage = self.object(path, settings)?;
                 Ok(if self.cache.limit() > 0 {
@@ -82,6 +96,16 @@ impl Stores {
                 })
             }
         }
+    }
+
+    fn custom(&self, path: &StorePath) -> Result<Arc<dyn Storage>> {
+        let scheme = path.custom_scheme().unwrap_or_default();
+        self.custom.get(scheme).map(Arc::clone).ok_or_else(|| {
+            Error::Unsupported(format!(
+                "{path}: unknown scheme {scheme}://; a path, file://, mem://, s3://, gs://, azure:// and http:// are \
+                 supported"
+            ))
+        })
     }
 
     fn object(&self, path: &StorePath, settings: &StoreSettings) -> Result<Arc<dyn Storage>> {
@@ -125,7 +149,7 @@ fn connect(
     let scheme = path
         .object_parts()
         .map_or("", |(scheme, ..)| scheme.as_str());
-    Err(crate::Error::Unsupported(format!(
+    Err(Error::Unsupported(format!(
         "{path}: {scheme}:// needs the object store feature, which this build does not have"
     )))
 }

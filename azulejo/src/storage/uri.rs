@@ -7,11 +7,13 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 /// Which kind of storage a path belongs to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Scheme {
     File,
     Memory,
     Object(ObjectScheme),
+    /// One that a program has given to a storage of its own.
+    Custom(Arc<str>),
 }
 
 /// Which service an object's URI names. `s3a`, `gcs` and `az` are other names of `s3`, `gs` and
@@ -116,6 +118,36 @@ impl StorePath {
         Some((scheme, authority, key))
     }
 
+    /// A path in a storage that a program has given a scheme, with
+    /// [`Context::with_scheme`](crate::Context::with_scheme).
+    #[must_use]
+    pub fn custom(scheme: &str, path: &str) -> Self {
+        Self {
+            scheme: Scheme::Custom(scheme.to_ascii_lowercase().into()),
+            path: tidy(path, false).into(),
+        }
+    }
+
+    /// The scheme as URIs print it.
+    #[must_use]
+    pub fn scheme(&self) -> &str {
+        match &self.scheme {
+            Scheme::File => "file",
+            Scheme::Memory => "mem",
+            Scheme::Object(scheme) => scheme.as_str(),
+            Scheme::Custom(scheme) => scheme,
+        }
+    }
+
+    /// The scheme that a program has given to a storage of its own; `None` for all others.
+    #[must_use]
+    pub fn custom_scheme(&self) -> Option<&str> {
+        match &self.scheme {
+            Scheme::Custom(scheme) => Some(scheme),
+            _ => None,
+        }
+    }
+
     /// The path of a child: `name` is one component or several with `/` between them.
     #[must_use]
     pub fn join(&self, name: &str) -> Self {
@@ -129,7 +161,7 @@ impl StorePath {
             path.push_str(name);
         }
         Self {
-            scheme: self.scheme,
+            scheme: self.scheme.clone(),
             path: path.into(),
         }
     }
@@ -139,7 +171,7 @@ impl StorePath {
     pub fn parent(&self) -> Option<Self> {
         let (parent, name) = match self.path.rsplit_once('/') {
             Some(split) => split,
-            None if self.scheme == Scheme::Memory && !self.path.is_empty() => ("", &*self.path),
+            None if self.is_below_root() => ("", &*self.path),
             None => return None,
         };
         if name.is_empty() {
@@ -151,9 +183,14 @@ impl StorePath {
             parent
         };
         Some(Self {
-            scheme: self.scheme,
+            scheme: self.scheme.clone(),
             path: parent.into(),
         })
+    }
+
+    /// Whether it is a component of a storage whose root has no name.
+    fn is_below_root(&self) -> bool {
+        matches!(self.scheme, Scheme::Memory | Scheme::Custom(_)) && !self.path.is_empty()
     }
 
     /// The last component; empty for a root.
@@ -202,7 +239,7 @@ impl StorePath {
 
 impl fmt::Display for StorePath {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.scheme {
+        match &self.scheme {
             // A Windows drive needs a third slash, a host on the network (`//host`) brings its own
             // two.
             Scheme::File if self.path.starts_with("//") => write!(f, "file:{}", self.path),
@@ -213,6 +250,7 @@ impl fmt::Display for StorePath {
                 write!(f, "{}://{}", scheme.as_str(), Escaped(&self.path))
             }
             Scheme::Object(scheme) => write!(f, "{}://{}", scheme.as_str(), self.path),
+            Scheme::Custom(scheme) => write!(f, "{scheme}://{}", self.path),
         }
     }
 }
@@ -232,6 +270,8 @@ pub enum Uri {
     Memory(StorePath),
     /// Objects of a service: `s3://`, `gs://`, `azure://`, `abfss://`, `http://`, `https://`.
     Object(StorePath),
+    /// Objects of a storage that a program has given a scheme.
+    Custom(StorePath),
 }
 
 impl Uri {
@@ -239,10 +279,11 @@ impl Uri {
     ///
     /// What follows `file://` is a path as it is, as TileDB stores it in groups and commits: `%20`
     /// is three characters. So are names in buckets. In a URI of a web server `%XX` stands for that
-    /// byte, and what is no such escape stays as it is.
+    /// byte, and what is no such escape stays as it is. Whether an unknown scheme has a storage is
+    /// known only to a [`Context`](crate::Context).
     ///
     /// # Errors
-    /// [`Error::Unsupported`] for schemes that this build has no storage for,
+    /// [`Error::Unsupported`] for services that are known and not supported,
     /// [`Error::InvalidArgument`] for an empty text or a bad URI.
     pub fn parse(text: &str) -> Result<Self> {
         if text.is_empty() {
@@ -278,10 +319,7 @@ impl Uri {
             "hdfs" => Err(Error::Unsupported(format!("{text}: HDFS is not supported"))),
             lower => match ObjectScheme::parse(lower) {
                 Some(scheme) => object(scheme, rest, text),
-                None => Err(Error::Unsupported(format!(
-                    "{text}: unknown scheme {scheme}://; a path, file://, mem://, s3://, gs://, azure:// and http:// are \
-                     supported"
-                ))),
+                None => Ok(Self::Custom(StorePath::custom(scheme, rest))),
             },
         }
     }
@@ -290,17 +328,20 @@ impl Uri {
     #[must_use]
     pub fn path(&self) -> &StorePath {
         match self {
-            Self::Local(path) | Self::Memory(path) | Self::Object(path) => path,
+            Self::Local(path) | Self::Memory(path) | Self::Object(path) | Self::Custom(path) => {
+                path
+            }
         }
     }
 
     /// The URI of a path.
     #[must_use]
     pub fn from_path(path: StorePath) -> Self {
-        match path.scheme {
+        match &path.scheme {
             Scheme::File => Self::Local(path),
             Scheme::Memory => Self::Memory(path),
             Scheme::Object(_) => Self::Object(path),
+            Scheme::Custom(_) => Self::Custom(path),
         }
     }
 }
@@ -533,7 +574,9 @@ mod tests {
             ("tiledb://ns/a", "not supported"),
             ("ftp://x/a", "unknown scheme"),
         ] {
-            let error = Uri::parse(text).unwrap_err();
+            let context = crate::Context::new(crate::Config::default(), None).unwrap();
+            let error = Uri::parse(text).and_then(|uri| context.locate(&uri));
+            let error = error.unwrap_err();
             assert!(matches!(error, Error::Unsupported(_)), "{text}");
             assert!(error.to_string().contains(part), "{error}");
             assert!(error.to_string().contains(text), "{error}");
@@ -544,6 +587,20 @@ mod tests {
             Uri::parse("file://"),
             Err(Error::InvalidArgument(_))
         ));
+    }
+
+    #[test]
+    fn schemes_of_programs_have_paths_without_a_bucket() {
+        let uri = Uri::parse("Vault:///a//b/").unwrap();
+        assert_eq!(uri, Uri::Custom(StorePath::custom("vault", "a/b")));
+        assert_eq!(uri.to_string(), "vault://a/b");
+        assert_eq!(Uri::from_path(uri.path().clone()), uri);
+        let parent = uri.path().parent().unwrap();
+        assert_eq!(parent.parent().unwrap(), StorePath::custom("vault", ""));
+        assert_eq!(uri.path().relative_to(&parent), Some("b"));
+        let other = StorePath::custom("other", "a/b");
+        assert!(other.relative_to(&parent).is_none() && other != *uri.path());
+        assert_eq!((other.name(), other.scheme()), ("b", "other"));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! A storage that stops in the middle: what a crash or a full disk does to a write.
 
 use azulejo::error::{Error, Result};
-use azulejo::storage::{Entry, ReadRequest, Storage, StorePath, Tail, Upload};
+use azulejo::storage::{Append, PutNew, Storage, StorageLayer, StorePath, Upload};
 use bytes::Bytes;
 use std::io;
 use std::sync::Arc;
@@ -67,21 +67,9 @@ impl FailingStorage {
     }
 }
 
-impl Storage for FailingStorage {
-    fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
-        self.inner.list(dir)
-    }
-
-    fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
-        self.inner.read(requests)
-    }
-
-    fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>> {
-        self.inner.read_tails(paths, len)
-    }
-
-    fn size(&self, path: &StorePath) -> Result<u64> {
-        self.inner.size(path)
+impl StorageLayer for FailingStorage {
+    fn inner(&self) -> &dyn Storage {
+        &*self.inner
     }
 
     fn put(&self, path: &StorePath, body: Bytes) -> Result<()> {
@@ -109,6 +97,14 @@ impl Storage for FailingStorage {
         self.inner.rename(from, to)
     }
 
+    fn appending(&self) -> Option<&dyn Append> {
+        None
+    }
+
+    fn exclusive(&self) -> Option<&dyn PutNew> {
+        self.inner.exclusive().map(|_| self as &dyn PutNew)
+    }
+
     fn delete(&self, paths: &[StorePath]) -> Result<()> {
         // Object by object: a crash can come between any two.
         for path in paths {
@@ -116,6 +112,14 @@ impl Storage for FailingStorage {
             self.inner.delete(std::slice::from_ref(path))?;
         }
         Ok(())
+    }
+}
+
+impl PutNew for FailingStorage {
+    fn put_new(&self, path: &StorePath, body: Bytes) -> Result<()> {
+        self.fuse.check("write", path)?;
+        let exclusive = self.inner.exclusive();
+        exclusive.expect("looked for above").put_new(path, body)
     }
 }
 

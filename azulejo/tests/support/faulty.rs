@@ -2,7 +2,10 @@
 //! is gone.
 
 use azulejo::error::{Error, Result};
-use azulejo::storage::{Entry, ReadRequest, Storage, StorePath, Tail, Upload};
+use azulejo::storage::{
+    Append, Pending, PendingRead, PendingTails, PutNew, RandomAccess, ReadInto, ReadRequest,
+    Storage, StorageLayer, StorePath, Tail, Upload,
+};
 use bytes::Bytes;
 use std::io::{self, ErrorKind};
 use std::sync::Arc;
@@ -80,9 +83,9 @@ impl FaultyStorage {
     }
 }
 
-impl Storage for FaultyStorage {
-    fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
-        self.inner.list(dir)
+impl StorageLayer for FaultyStorage {
+    fn inner(&self) -> &dyn Storage {
+        &*self.inner
     }
 
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
@@ -95,6 +98,33 @@ impl Storage for FaultyStorage {
     fn read_tails(&self, paths: &[StorePath], len: u64) -> Result<Vec<Tail>> {
         paths.iter().try_for_each(|path| self.fault.read(path))?;
         self.inner.read_tails(paths, len)
+    }
+
+    fn read_into(&self, requests: &mut [ReadInto<'_>]) -> Result<()> {
+        requests
+            .iter()
+            .try_for_each(|request| self.fault.read(&request.path))?;
+        self.inner.read_into(requests)
+    }
+
+    fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
+        Pending::ready(StorageLayer::read(self, &requests))
+    }
+
+    fn start_read_tails(&self, paths: Vec<StorePath>, len: u64) -> PendingTails {
+        Pending::ready(StorageLayer::read_tails(self, &paths, len))
+    }
+
+    fn random_access(&self) -> Option<&dyn RandomAccess> {
+        None
+    }
+
+    fn appending(&self) -> Option<&dyn Append> {
+        None
+    }
+
+    fn exclusive(&self) -> Option<&dyn PutNew> {
+        self.inner.exclusive().map(|_| self as &dyn PutNew)
     }
 
     fn size(&self, path: &StorePath) -> Result<u64> {
@@ -138,6 +168,14 @@ impl Storage for FaultyStorage {
             });
         }
         self.inner.delete(paths)
+    }
+}
+
+impl PutNew for FaultyStorage {
+    fn put_new(&self, path: &StorePath, body: Bytes) -> Result<()> {
+        self.fault.write(path, body.len() + 1)?;
+        let exclusive = self.inner.exclusive();
+        exclusive.expect("looked for above").put_new(path, body)
     }
 }
 

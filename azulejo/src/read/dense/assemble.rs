@@ -220,7 +220,7 @@ impl Assembler<'_> {
         if outs.is_empty() {
             return Ok(());
         }
-        if self.array.location().storage.has_cheap_reads() {
+        if self.array.location().storage.latency().is_low() {
             let layers = self.layers(batch, &batch.tasks, &mut outs)?;
             let threads = self.threads(&layers);
             return fill_layers(

@@ -474,8 +474,6 @@ fn open(array: &Array, tile: &StoredTile) -> Result<Box<dyn ObjectReader>> {
     let fragment = array.fragments().get(tile.fragment);
     let fragment =
         fragment.ok_or_else(|| Error::Internal(format!("no fragment {}", tile.fragment)))?;
-    array
-        .location()
-        .storage
-        .open(&fragment.data_path(tile.field, tile.part)?)
+    let path = fragment.data_path(tile.field, tile.part)?;
+    crate::storage::open(&array.location().storage, &path)
 }

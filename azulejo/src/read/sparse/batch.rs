@@ -515,7 +515,7 @@ pub(super) fn examine(
     pool: &BufferPool,
     slots: &mut [BatchTile<'_>],
 ) -> Result<()> {
-    if !query.array.location().storage.has_cheap_reads() {
+    if !query.array.location().storage.latency().is_low() {
         return examine_together(query, pool, slots);
     }
     let some = tiles_per_task(query, slots.len());

@@ -148,7 +148,7 @@ fn fill_columns(
     slabs: &[CellSlab],
     outs: Vec<FieldOut<'_>>,
 ) -> Result<Vec<Filled>> {
-    let cheap = query.array.location().storage.has_cheap_reads();
+    let cheap = query.array.location().storage.latency().is_low();
     let fixed = outs.iter().all(|out| matches!(out, FieldOut::Fixed(_)));
     if !(cheap && fixed && slabs.is_sorted_by_key(|slab| slab.tile)) {
         return fill_together(query, pool, &mut slots, slabs, outs);
@@ -350,7 +350,7 @@ fn load_some(
         )
     };
     let some = tiles_per_task(query, requests.len());
-    if requests.len() <= some || !query.array.location().storage.has_cheap_reads() {
+    if requests.len() <= some || !query.array.location().storage.latency().is_low() {
         return load(requests, targets);
     }
     targets.resize_with(requests.len(), DecodeTarget::default);

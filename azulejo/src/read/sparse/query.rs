@@ -135,7 +135,7 @@ impl SparseQuery {
             array.preload(&sections.collect::<Vec<_>>())?;
         }
         let conditions = Conditions::bind(array, options)?;
-        let cheap = array.location().storage.has_cheap_reads();
+        let cheap = array.location().storage.latency().is_low();
         let cache_bytes = if cheap {
             array.tiles().limit().min(options.memory_budget / 16)
         } else {
