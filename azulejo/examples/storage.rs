@@ -5,6 +5,8 @@
 //! cargo run -p azulejo --example storage
 //! ```
 
+#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+
 use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::error::{Error, Result};
 use azulejo::format::{ArraySchema, Datatype};
