@@ -15,7 +15,7 @@ use azulejo::manifest::{Change, MANIFEST_FILE, Manifest};
 use azulejo::read::ReadOptions;
 use azulejo::storage::{
     Entry, LocalStorage, MemoryStorage, ReadRequest, Request, RequestLogStorage, Storage,
-    StorePath, Tail, Upload,
+    StorePath, Upload,
 };
 use azulejo::write::WriteOptions;
 use azulejo::{Array, Config, Context, Error, Result, consolidate};
