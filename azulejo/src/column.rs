@@ -186,6 +186,26 @@ impl<'a> FieldView<'a> {
         self.data.get(start..end).unwrap_or(&[])
     }
 
+    /// The values of variable length, from the first offset to the last; nothing if these are no
+    /// range of the data.
+    pub(crate) fn var_data(&self) -> &'a [u8] {
+        let bounds = self
+            .offsets
+            .and_then(|offsets| Some((*offsets.first()?, *offsets.last()?)));
+        bounds
+            .and_then(|(start, end)| self.data.get(start as usize..end as usize))
+            .unwrap_or_default()
+    }
+
+    /// Bytes of the cells before filters, offsets and validity included.
+    pub(crate) fn byte_len(&self) -> usize {
+        let values = match self.offsets {
+            Some(_) => self.var_data().len() + self.cell_num * 8,
+            None => self.cell_num * self.cell_size,
+        };
+        values + self.validity.map_or(0, <[u8]>::len)
+    }
+
     /// The cells `cells`; `None` if there are not so many.
     #[must_use]
     pub fn slice(&self, cells: Range<usize>) -> Option<Self> {

@@ -29,14 +29,14 @@
 //! ```
 //!
 //! One line from columns to disk: the columns are matched to the schema and checked (`validate`),
-//! brought into the array's order (`arrange`, `dense`), cut into tiles, which go through statistics
+//! brought into the array's order (`sort`, `dense`), cut into tiles, which go through statistics
 //! and filters into the files of a fragment ([`FragmentSink`]), which counts once its commit file
 //! is there ([`WrittenFragment::commit`]), the last step of all.
 
-mod arrange;
 mod buffer;
 mod commit;
 mod dense;
+mod external_sort;
 mod filter;
 mod fragment;
 mod fragments;
@@ -45,7 +45,7 @@ mod input;
 mod labels;
 mod metadata;
 mod options;
-mod passes;
+mod sort;
 mod sparse;
 pub(crate) mod stats;
 #[cfg(test)]
@@ -63,7 +63,6 @@ use crate::error::{Error, Result};
 use crate::space::Layout;
 #[cfg(feature = "arrow")]
 use crate::storage::Uri;
-use arrange::DuplicateRule;
 use azulejo_format::fragment::Field;
 use azulejo_format::schema::Enumeration;
 use azulejo_format::timestamped_name::TimestampedName;
@@ -72,6 +71,7 @@ use dense::DenseBox;
 use fragments::{Fragments, Split, Target};
 use global::GlobalWrite;
 use input::{FieldShape, Input};
+use sort::DuplicateRule;
 use std::sync::Arc;
 
 /// The most bytes of tiles that are made at a time: more would only leave the caches.

@@ -113,7 +113,7 @@ impl HilbertCurve {
         position
     }
 
-    /// From buckets to the position's bits, dealt out to the dimensions in turn.
+    /// From buckets to the position's bits, one to each dimension in turn.
     fn transpose(self, x: &mut [u64]) {
         let Some((first, rest)) = x.split_first_mut() else {
             return;

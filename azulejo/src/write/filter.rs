@@ -161,7 +161,7 @@ impl<'t> Stage<'t> {
             let mut from = tiles.start;
             let mut bytes = 0;
             for tile in tiles.clone() {
-                bytes += self.view(tile, column).map_or(0, view_bytes);
+                bytes += self.view(tile, column).map_or(0, |view| view.byte_len());
                 if bytes >= TASK_BYTES || tile + 1 == tiles.end {
                     tasks.push(Task::Summarize {
                         column,
@@ -312,7 +312,7 @@ impl<'t> Stage<'t> {
         match (part, view.offsets) {
             (FilePart::Data, None) => view.data.len(),
             (FilePart::Data, Some(_)) => view.cell_num * 8,
-            (FilePart::Var, _) => var_bytes(view).len(),
+            (FilePart::Var, _) => view.var_data().len(),
             (FilePart::Validity, _) => view.cell_num,
         }
     }
@@ -432,7 +432,7 @@ impl<'t> Stage<'t> {
                         encode(pipeline, &ctx, bytes, from * 8, &run, out, scratch)
                     }
                     (FilePart::Var, Some(offsets)) => {
-                        let bytes = var_bytes(view);
+                        let bytes = view.var_data();
                         let starts = offsets.get(..view.cell_num).unwrap_or_default();
                         if is_whole {
                             let base = starts.first().copied().unwrap_or(0);
@@ -490,26 +490,6 @@ fn relative<'b>(offsets: &'b [u64], base: u64, buffer: &'b mut Vec<u64>) -> &'b 
     buffer.clear();
     buffer.extend(offsets.iter().map(|offset| offset.wrapping_sub(base)));
     buffer
-}
-
-/// The bytes between the first and the last offset; nothing if these are no such range.
-fn var_bytes<'v>(view: &FieldView<'v>) -> &'v [u8] {
-    let bounds = view
-        .offsets
-        .and_then(|offsets| Some((*offsets.first()?, *offsets.last()?)));
-    bounds
-        .and_then(|(start, end)| view.data.get(start as usize..end as usize))
-        .unwrap_or_default()
-}
-
-/// Bytes of a view's cells.
-pub(super) fn view_bytes(view: &FieldView<'_>) -> usize {
-    let values = if view.offsets.is_some() {
-        var_bytes(view).len() + view.cell_num * 8
-    } else {
-        view.data.len()
-    };
-    values + view.validity.map_or(0, <[u8]>::len)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The sink of cells: tiles go in, the files of a fragment come out.
 
 use super::commit::WrittenFragment;
-use super::filter::{Column, PARALLEL_BYTES, Stage, Task, view_bytes};
+use super::filter::{Column, PARALLEL_BYTES, Stage, Task};
 use super::metadata::{Collected, Facts, FileTiles};
 use super::stats::TileSummary;
 use crate::array::dense_tiles;
@@ -442,7 +442,7 @@ fn waves(tiles: &[TileView<'_>]) -> Vec<Wave> {
         bytes: 0,
     };
     for (i, tile) in tiles.iter().enumerate() {
-        let bytes: usize = tile.fields.iter().map(view_bytes).sum();
+        let bytes: usize = tile.fields.iter().map(FieldView::byte_len).sum();
         if wave.bytes + bytes > WAVE_BYTES && !wave.tiles.is_empty() {
             waves.push(std::mem::replace(
                 &mut wave,

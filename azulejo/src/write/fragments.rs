@@ -1,9 +1,9 @@
 //! The fragments of one write: usually one, several where a size limit asks for it, which then
 //! count at once.
 
-use super::input::view_bytes;
 use super::{FragmentSink, FragmentSpec, TileView, WrittenFragment};
 use crate::cancel::Operation;
+use crate::column::FieldView;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use azulejo_format::commit::{ConsolidatedCommit, ConsolidatedCommits};
@@ -120,7 +120,8 @@ impl Fragments {
         }
         // What a tile takes before filters is the most that it takes after them, give or take chunk
         // headers.
-        let size = |tile: &TileView<'_>| tile.fields.iter().map(view_bytes).sum::<usize>() as u64;
+        let size =
+            |tile: &TileView<'_>| tile.fields.iter().map(FieldView::byte_len).sum::<usize>() as u64;
         let mut stored = self.sink.as_ref().map_or(0, FragmentSink::stored_size);
         if stored > 0
             && tiles

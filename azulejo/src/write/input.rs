@@ -61,24 +61,9 @@ pub(super) struct Input<'a> {
 impl Input<'_> {
     /// Bytes that a cell takes on average, offsets and validity included; at least 1.
     pub fn bytes_per_cell(&self) -> usize {
-        let bytes: usize = self.fields.iter().map(view_bytes).sum();
+        let bytes: usize = self.fields.iter().map(FieldView::byte_len).sum();
         bytes.div_ceil(self.cell_num.max(1)).max(1)
     }
-}
-
-/// Bytes of a view's cells before filters.
-pub(super) fn view_bytes(view: &FieldView<'_>) -> usize {
-    let values = match view.offsets {
-        Some(offsets) => {
-            let (first, last) = (offsets.first(), offsets.last());
-            let bytes = first
-                .zip(last)
-                .map_or(0, |(first, last)| last.saturating_sub(*first) as usize);
-            bytes + view.cell_num * 8
-        }
-        None => view.cell_num * view.cell_size,
-    };
-    values + view.validity.map_or(0, <[u8]>::len)
 }
 
 /// Validity for nullable fields whose columns have none: as many ones as there are cells, if any

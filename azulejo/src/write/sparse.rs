@@ -1,10 +1,10 @@
 //! Unordered writes: cells are sorted and gathered, a band of tiles at a time.
 
-use super::arrange::{Arrangement, CHECKED, DuplicateRule, RUN, arrange, disorders};
 use super::buffer::FieldBuffer;
+use super::external_sort::{ExternalSort, sort_bytes};
 use super::fragments::Fragments;
 use super::input::{FieldShape, Input};
-use super::passes::{Passes, sort_bytes};
+use super::sort::{CHECKED, CellSequence, DuplicateRule, RUN, disorders, sort_cells};
 use super::{TileView, dimensions_of};
 use crate::error::{Error, Result};
 use crate::space::Layout;
@@ -54,9 +54,9 @@ pub(super) fn write_unordered(
     }
     let all = sort_bytes.saturating_mul(input.cell_num as u64);
     if all <= budget / 4 * 3 || input.cell_num <= RUN {
-        return match arrange(schema, &order, &dimensions, input.cell_num, rule)? {
-            Arrangement::AsGiven => cells.push_as_given(fragments),
-            Arrangement::Sorted(sorted) => cells.push(&sorted, fragments),
+        return match sort_cells(schema, &order, &dimensions, input.cell_num, rule)? {
+            CellSequence::AsGiven => cells.push_as_given(fragments),
+            CellSequence::Sorted(sorted) => cells.push(&sorted, fragments),
         };
     }
     let part = usize::try_from(budget / 2 / sort_bytes).unwrap_or(usize::MAX);
@@ -71,10 +71,10 @@ pub(super) fn write_unordered(
     {
         return cells.push_as_given(fragments);
     }
-    let mut passes = Passes::new(schema, &order, &dimensions, input.cell_num, rule, part);
+    let mut external = ExternalSort::new(schema, &order, &dimensions, input.cell_num, rule, part);
     // Cells that do not fill a tile wait for those of the next part.
     let mut tail: Vec<u32> = Vec::new();
-    while let Some(sorted) = passes.next()? {
+    while let Some(sorted) = external.next()? {
         tail.extend(sorted);
         let whole = tail.len() / cells.capacity * cells.capacity;
         let rest = tail.split_off(whole);

@@ -137,7 +137,7 @@ impl Cells {
             }
             (FilePart::Var, starts) => {
                 pipeline
-                    .encode_tile(&ctx, var_bytes(view), starts.as_deref(), out, scratch)
+                    .encode_tile(&ctx, view.var_data(), starts.as_deref(), out, scratch)
                     .unwrap();
             }
             (FilePart::Validity, _) => {

@@ -22,7 +22,7 @@ pub(super) enum DuplicateRule {
 
 /// Where cells go.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Arrangement {
+pub(super) enum CellSequence {
     /// They are in order as given.
     AsGiven,
     /// The cells to store, in order.
@@ -39,14 +39,14 @@ pub(super) const RUN: usize = 1 << RUN_BITS;
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] naming two cells of equal coordinates, if the rule refuses them.
-pub(super) fn arrange(
+pub(super) fn sort_cells(
     schema: &ArraySchema,
     order: &CellOrder,
     dimensions: &[FieldView<'_>],
     cell_num: usize,
     rule: DuplicateRule,
-) -> Result<Arrangement> {
-    KeyedCells::of(order, dimensions, 0..cell_num)?.arrange(schema, dimensions, rule)
+) -> Result<CellSequence> {
+    KeyedCells::of(order, dimensions, 0..cell_num)?.sort(schema, dimensions, rule)
 }
 
 /// The error of two cells with equal coordinates.
@@ -141,21 +141,21 @@ impl KeyedCells {
         })
     }
 
-    /// Brings the cells in order. [`Arrangement::AsGiven`] means as they were taken.
+    /// Brings the cells in order. [`CellSequence::AsGiven`] means as they were taken.
     ///
     /// # Errors
-    /// As [`arrange`].
-    pub(super) fn arrange(
+    /// As [`sort_cells`].
+    pub(super) fn sort(
         self,
         schema: &ArraySchema,
         dimensions: &[FieldView<'_>],
         rule: DuplicateRule,
-    ) -> Result<Arrangement> {
-        let arranged = match self.keys {
+    ) -> Result<CellSequence> {
+        let sorted = match self.keys {
             Keys::Narrow(runs) => sort(runs, self.bits, rule),
             Keys::Wide(runs) => sort(runs, self.bits, rule),
         };
-        arranged.map_err(|(first, second)| duplicate(schema, dimensions, first, second))
+        sorted.map_err(|(first, second)| duplicate(schema, dimensions, first, second))
     }
 
     /// The cells, ascending, as they are counted in the range they were taken from.
@@ -204,7 +204,7 @@ fn sort<W: Word>(
     runs: Vec<Vec<W>>,
     bits: CellBits,
     rule: DuplicateRule,
-) -> Result<Arrangement, (usize, usize)> {
+) -> Result<CellSequence, (usize, usize)> {
     let equal = |a: W, b: W| {
         rule != DuplicateRule::Allowed && a.drop_low(bits.total()) == b.drop_low(bits.total())
     };
@@ -217,7 +217,7 @@ fn sort<W: Word>(
             joint.is_none_or(|(a, b)| !equal(a, b)) && run.windows(2).all(|w| !equal(w[0], w[1]))
         });
         if distinct {
-            return Ok(Arrangement::AsGiven);
+            return Ok(CellSequence::AsGiven);
         }
     }
     let buckets: Vec<Bucket<W>> = sorted_buckets(runs, |keys| Bucket::of(keys, bits, rule, equal))
@@ -229,7 +229,7 @@ fn sort<W: Word>(
         let Some((first, end)) = bucket.ends else {
             continue;
         };
-        // Equal coordinates may be dealt to neighbours.
+        // Equal coordinates may be in neighbouring buckets.
         let repeated = last.filter(|last| equal(*last, first));
         match repeated {
             Some(last) if rule == DuplicateRule::Refused => {
@@ -239,7 +239,7 @@ fn sort<W: Word>(
         }
         last = Some(end);
     }
-    Ok(Arrangement::Sorted(cells))
+    Ok(CellSequence::Sorted(cells))
 }
 
 /// The cells of sorted keys.
@@ -273,7 +273,7 @@ impl<W: Word> Bucket<W> {
     }
 }
 
-/// Keys are dealt to this many buckets by the bits that distinguish them.
+/// Keys are partitioned into this many buckets by the bits that distinguish them.
 const BUCKET_BITS: u32 = 8;
 const BUCKETS: usize = 1 << BUCKET_BITS;
 /// Fewer keys are sorted at once.
@@ -281,7 +281,7 @@ const FEW: usize = 4 * RUN;
 
 /// Sorts keys in parallel and gives them to `each` piece by piece, in order.
 ///
-/// Each run is dealt to buckets where it lies in the caches; a bucket then gathers its part of
+/// Each run is partitioned where it lies in the caches; a bucket then gathers its part of
 /// every run, and is small enough to be sorted in the caches too.
 fn sorted_buckets<W: Word, R: Send>(
     runs: Vec<Vec<W>>,
@@ -303,12 +303,14 @@ fn sorted_buckets<W: Word, R: Send>(
     // Above these bits all keys are the same.
     let shift = most.common_shift(least, BUCKET_BITS);
     let digit = |key: W| key.drop_low(shift).low(BUCKET_BITS) as usize;
-    let dealt: Vec<(Vec<W>, Vec<u32>)> =
-        runs.into_par_iter().map(|run| deal(&run, digit)).collect();
+    let partitioned: Vec<(Vec<W>, Vec<u32>)> = runs
+        .into_par_iter()
+        .map(|run| partition(&run, digit))
+        .collect();
     (0..BUCKETS)
         .into_par_iter()
         .map(|bucket| {
-            let parts = dealt.iter().filter_map(|(keys, starts)| {
+            let parts = partitioned.iter().filter_map(|(keys, starts)| {
                 let (start, end) = (*starts.get(bucket)?, *starts.get(bucket + 1)?);
                 keys.get(start as usize..end as usize)
             });
@@ -326,7 +328,7 @@ fn sorted_buckets<W: Word, R: Send>(
 }
 
 /// Orders a run by a digit: the keys, and where each digit's begin.
-fn deal<W: Word>(run: &[W], digit: impl Fn(W) -> usize) -> (Vec<W>, Vec<u32>) {
+fn partition<W: Word>(run: &[W], digit: impl Fn(W) -> usize) -> (Vec<W>, Vec<u32>) {
     let mut starts = vec![0u32; BUCKETS + 1];
     for &key in run {
         if let Some(count) = starts.get_mut(digit(key) + 1) {
@@ -484,7 +486,7 @@ mod tests {
                 cell_size: 4,
             });
             let found =
-                arrange(&schema, &order, &views, cells.len(), DuplicateRule::Allowed).unwrap();
+                sort_cells(&schema, &order, &views, cells.len(), DuplicateRule::Allowed).unwrap();
             let curve = HilbertCurve::new(2).unwrap();
             let bucket = |cell: &[i32; 2]| {
                 [
@@ -497,7 +499,7 @@ mod tests {
                 let cell = &cells[*i as usize];
                 (curve.position(&mut bucket(cell)), *cell, *i)
             });
-            assert!(found == Arrangement::Sorted(expected), "{high} {x_high}");
+            assert!(found == CellSequence::Sorted(expected), "{high} {x_high}");
         }
     }
 
@@ -511,7 +513,7 @@ mod tests {
             .map(|i| ((i % 3) << bits.total()) | i)
             .collect();
         let found = sort(runs(&keys), bits, DuplicateRule::FirstStays);
-        assert_eq!(found, Ok(Arrangement::Sorted(vec![0, 1, 2])));
+        assert_eq!(found, Ok(CellSequence::Sorted(vec![0, 1, 2])));
         assert_eq!(sort(runs(&keys), bits, DuplicateRule::Refused), Err((0, 3)));
     }
 
@@ -523,13 +525,13 @@ mod tests {
             let keys: Vec<u64> = values.iter().zip(0..).map(|(value, i)| (value << place) | i).collect();
             let mut first: Vec<u32> = (0..values.len() as u32).collect();
             first.sort_by_key(|i| (values[*i as usize], *i));
-            let all = if first.is_sorted() { Arrangement::AsGiven } else { Arrangement::Sorted(first.clone()) };
+            let all = if first.is_sorted() { CellSequence::AsGiven } else { CellSequence::Sorted(first.clone()) };
             prop_assert_eq!(sort(vec![keys.clone()], bits, DuplicateRule::Allowed), Ok(all));
             let before = first.len();
             first.dedup_by_key(|i| values[*i as usize]);
             let distinct = first.len() == before;
             prop_assert_eq!(sort(vec![keys.clone()], bits, DuplicateRule::Refused).is_ok(), distinct);
-            let kept = if distinct && first.is_sorted() { Arrangement::AsGiven } else { Arrangement::Sorted(first) };
+            let kept = if distinct && first.is_sorted() { CellSequence::AsGiven } else { CellSequence::Sorted(first) };
             prop_assert_eq!(sort(vec![keys], bits, DuplicateRule::FirstStays), Ok(kept));
         }
     }

@@ -4,7 +4,7 @@
 //! stored; then those of the next part. The parts follow each other, so that the tiles are those
 //! that sorting all cells at once gives. Each part costs a look at every cell.
 
-use super::arrange::{Arrangement, DuplicateRule, KeyedCells, RUN, RUN_BITS};
+use super::sort::{CellSequence, DuplicateRule, KeyedCells, RUN, RUN_BITS};
 use crate::column::FieldView;
 use crate::error::Result;
 use crate::space::cell_order::{CellBound, CellOrder};
@@ -35,7 +35,7 @@ pub(super) fn sort_bytes(order: &CellOrder) -> u64 {
 }
 
 /// The cells of a write, part of the order after part.
-pub(super) struct Passes<'a> {
+pub(super) struct ExternalSort<'a> {
     schema: &'a ArraySchema,
     order: &'a CellOrder,
     dimensions: &'a [FieldView<'a>],
@@ -47,7 +47,7 @@ pub(super) struct Passes<'a> {
     left: Vec<(CellBound, CellBound)>,
 }
 
-impl<'a> Passes<'a> {
+impl<'a> ExternalSort<'a> {
     /// Parts of about `part` cells each, never less than a run.
     pub fn new(
         schema: &'a ArraySchema,
@@ -58,7 +58,7 @@ impl<'a> Passes<'a> {
         part: usize,
     ) -> Self {
         let part = part.max(RUN);
-        let mut passes = Self {
+        let mut sort = Self {
             schema,
             order,
             dimensions,
@@ -68,23 +68,23 @@ impl<'a> Passes<'a> {
             left: Vec::new(),
         };
         let parts = cell_num.div_ceil(part);
-        let sample = passes.sample(cell_num, parts.saturating_mul(SAMPLES), |cell| cell);
+        let sample = sort.sample(cell_num, parts.saturating_mul(SAMPLES), |cell| cell);
         let mut bounds = vec![CellBound::LOWEST];
         bounds.extend(sample.into_iter().skip(SAMPLES).step_by(SAMPLES));
         bounds.push(CellBound::highest());
         bounds.dedup();
         let pairs = bounds.iter().zip(bounds.iter().skip(1));
-        passes.left = pairs
+        sort.left = pairs
             .rev()
             .map(|(from, to)| (from.clone(), to.clone()))
             .collect();
-        passes
+        sort
     }
 
     /// The cells of the next part, in order; `None` after the last.
     ///
     /// # Errors
-    /// Those of [`super::arrange::arrange`].
+    /// Those of [`super::sort::sort_cells`].
     pub fn next(&mut self) -> Result<Option<Vec<u32>>> {
         while let Some((from, to)) = self.left.pop() {
             let divisible = self.part.saturating_mul(TOLERANCE);
@@ -108,16 +108,14 @@ impl<'a> Passes<'a> {
 
     fn sorted(&self, rows: &[RowSelection], count: usize) -> Result<Vec<u32>> {
         let keys = KeyedCells::selected(self.order, self.dimensions, rows)?;
-        Ok(
-            match keys.arrange(self.schema, self.dimensions, self.rule)? {
-                Arrangement::Sorted(cells) => cells,
-                Arrangement::AsGiven => {
-                    let mut cells = Vec::with_capacity(count);
-                    cells.extend(cells_of(rows));
-                    cells
-                }
-            },
-        )
+        Ok(match keys.sort(self.schema, self.dimensions, self.rule)? {
+            CellSequence::Sorted(cells) => cells,
+            CellSequence::AsGiven => {
+                let mut cells = Vec::with_capacity(count);
+                cells.extend(cells_of(rows));
+                cells
+            }
+        })
     }
 
     /// The cells between two bounds, by run, and how many they are. Stops at `most`, which is told.
@@ -240,15 +238,15 @@ mod tests {
         let y: Vec<u8> = y.iter().flat_map(|y| y.to_le_bytes()).collect();
         let dimensions = [view(&x, 4), view(&y, 8)];
         let cell_num = x.len() / 4;
-        let mut passes = Passes::new(&schema, &order, &dimensions, cell_num, rule, RUN);
+        let mut sort = ExternalSort::new(&schema, &order, &dimensions, cell_num, rule, RUN);
         let (mut found, mut parts) = (Vec::new(), 0);
-        while let Some(cells) = passes.next().unwrap() {
+        while let Some(cells) = sort.next().unwrap() {
             found.extend(cells);
             parts += 1;
         }
         let whole =
-            super::super::arrange::arrange(&schema, &order, &dimensions, cell_num, rule).unwrap();
-        let Arrangement::Sorted(whole) = whole else {
+            super::super::sort::sort_cells(&schema, &order, &dimensions, cell_num, rule).unwrap();
+        let CellSequence::Sorted(whole) = whole else {
             panic!("they were given in order")
         };
         (found, parts, whole)
