@@ -19,3 +19,4 @@ pub use azulejo_format::schema::Layout;
 pub use cell_slab::CellSlab;
 pub use subarray::{DimSelection, PointColumn, Points, Subarray};
 pub use tile_grid::{FragmentGrid, TileGrid, dimension_order};
+pub(crate) use tile_grid::{same_types, tiled_alike};

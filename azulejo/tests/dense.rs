@@ -400,3 +400,86 @@ fn coordinates_are_those_of_the_cells() {
         }
     });
 }
+
+#[test]
+fn aggregates_of_any_selection_are_those_of_the_cells_it_reads() {
+    use azulejo::read::aggregate::{Aggregate, AggregateValue};
+    let mut compared = 0;
+    each_case(|name, case, dice| {
+        for round in 0..6 {
+            let (selections, taken) = case.selection(dice, false);
+            let cells = case.product(&taken, 0..taken.len());
+            let what = format!("{name}, {selections:?}");
+            let options = ReadOptions::new().subarray(Subarray::Box(selections));
+            let options =
+                options.layout([Layout::RowMajor, Layout::ColMajor, Layout::Global][round % 3]);
+            for column in &case.all.columns {
+                let kind = &column.column_type;
+                let integer = kind.datatype.is_integer()
+                    && kind.cell_val_num == azulejo::format::CellValNum::ONE;
+                let attribute = case
+                    .array
+                    .schema()
+                    .attributes
+                    .iter()
+                    .find(|a| *a.name == *kind.name);
+                let Some(attribute) = attribute.filter(|_| integer) else {
+                    continue;
+                };
+                let fill = wide(kind.datatype, &attribute.fill_value);
+                // The engine alone knows which cells were written: fill values are no data.
+                let values: Vec<i128> = cells
+                    .iter()
+                    .filter(|cell| column.view().is_valid(**cell))
+                    .map(|cell| wide(kind.datatype, column.view().cell(*cell)))
+                    .collect();
+                if values.contains(&fill) {
+                    continue;
+                }
+                let field = || kind.name.to_string();
+                let asked = [
+                    Aggregate::Count,
+                    Aggregate::Sum(field()),
+                    Aggregate::Max(field()),
+                ];
+                let found = case
+                    .array
+                    .aggregate(options.clone(), &asked)
+                    .expect("an answer");
+                assert_eq!(
+                    found[0],
+                    AggregateValue::Unsigned(cells.len() as u64),
+                    "{what}"
+                );
+                let sum = values.iter().sum::<i128>();
+                match found[1] {
+                    AggregateValue::Signed(found) => assert_eq!(i128::from(found), sum, "{what}"),
+                    AggregateValue::Unsigned(found) => assert_eq!(i128::from(found), sum, "{what}"),
+                    ref other => assert!(values.is_empty() && kind.nullable, "{what}: {other:?}"),
+                }
+                let max = match &found[2] {
+                    AggregateValue::Cell { bytes, .. } => Some(wide(kind.datatype, bytes)),
+                    _ => None,
+                };
+                assert_eq!(max, values.iter().max().copied(), "{what}");
+                compared += 1;
+            }
+        }
+    });
+    assert!(compared > 200, "only {compared}");
+}
+
+/// An integer of any type.
+fn wide(datatype: azulejo::format::Datatype, bytes: &[u8]) -> i128 {
+    fn read<T: azulejo::format::datatype::Native>(bytes: &[u8]) -> i128 {
+        let value = T::read(bytes);
+        let mut low = [0; 16];
+        value.write(&mut low[..T::SIZE]);
+        let negative = value < T::default();
+        if negative {
+            low[T::SIZE..].fill(0xff);
+        }
+        i128::from_le_bytes(low)
+    }
+    azulejo::format::datatype::dispatch!(datatype.physical(), T => read::<T>(bytes))
+}

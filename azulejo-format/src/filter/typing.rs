@@ -47,6 +47,22 @@ impl Filter {
         }
     }
 
+    /// Whether what is read is what was written, bit for bit.
+    #[must_use]
+    pub const fn keeps_values(&self) -> bool {
+        match self {
+            Self::FloatScale { .. } => false,
+            // Encoders of pictures change the colours of pixels that are wholly transparent, those
+            // that lose nothing else too.
+            Self::Webp {
+                lossless,
+                input_format,
+                ..
+            } => *lossless && matches!(*input_format, 1 | 2),
+            _ => true,
+        }
+    }
+
     /// Whether this filter takes values of `input`.
     #[must_use]
     pub fn accepts_datatype(&self, input: Datatype) -> bool {
@@ -67,6 +83,13 @@ impl Filter {
 }
 
 impl Pipeline {
+    /// Whether what is read is what was written, bit for bit. Statistics are taken from values
+    /// before the filters, so that only here they are those of the cells that readers see.
+    #[must_use]
+    pub fn keeps_values(&self) -> bool {
+        self.filters.iter().all(Filter::keeps_values)
+    }
+
     /// The filters, each with the type of the values that it takes, where the first takes those of
     /// `datatype`.
     pub fn with_input_types(

@@ -21,7 +21,8 @@ use crate::wire::{ByteReader, ByteWriter};
 /// have bounds that are cell values, and sums and null counts to answer from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum StatsTrust {
-    /// There are none, or wrong ones.
+    /// There are none, or wrong ones, or those of other values than readers see, because a filter
+    /// does not keep values.
     Untrusted,
     /// Fully.
     Exact,
@@ -41,7 +42,12 @@ impl StatsTrust {
             return Self::Untrusted;
         };
         match field {
-            Field::Attribute(_) if version.has_tile_stats() => {}
+            Field::Attribute(i) if version.has_tile_stats() => {
+                let attribute = schema.attributes.get(i);
+                if attribute.is_none_or(|a| !a.filters.keeps_values()) {
+                    return Self::Untrusted;
+                }
+            }
             Field::Timestamps | Field::DeleteTimestamps | Field::DeleteConditions
                 if version.has_delete_metadata() =>
             {
@@ -49,22 +55,13 @@ impl StatsTrust {
             }
             _ => return Self::Untrusted,
         }
-        if !has_min_max(datatype, cell_val_num) {
-            return Self::Untrusted;
-        }
-        if is_text(datatype) {
-            // Writers of dense fragments remember where in a growing buffer the least string stood,
-            // and store what they find there in the end.
-            let misplaced = dense && cell_val_num.is_var();
-            let early =
-                dense && field.is_nullable(schema) && !version.trusts_dense_nullable_string_stats();
-            return if misplaced || early {
-                Self::Untrusted
-            } else {
-                Self::UpToZeroByte
-            };
-        }
-        if datatype.is_real() {
+        if !has_min_max(datatype, cell_val_num)
+            || dense && has_wrong_dense_stats(field, schema, version)
+        {
+            Self::Untrusted
+        } else if is_text(datatype) {
+            Self::UpToZeroByte
+        } else if datatype.is_real() {
             Self::IfSumIsFinite
         } else {
             Self::Exact
@@ -88,7 +85,7 @@ impl StatsTrust {
             return false;
         }
         if dense {
-            Self::of(field, schema, version, dense) != Self::Untrusted
+            has_min_max(datatype, cell_val_num) && !has_wrong_dense_stats(field, schema, version)
         } else {
             let uncounted =
                 cell_val_num.is_var() || datatype.is_string() || datatype == Datatype::Any;
@@ -99,6 +96,19 @@ impl StatsTrust {
 
 const fn is_text(datatype: Datatype) -> bool {
     matches!(datatype, Datatype::Char | Datatype::StringAscii)
+}
+
+/// Whether writers of dense fragments stored wrong statistics of a field: of text, they remember
+/// where in a growing buffer the least string stood, and store what they find there in the end;
+/// early ones were wrong about nullable text of any length.
+fn has_wrong_dense_stats(field: Field, schema: &ArraySchema, version: FormatVersion) -> bool {
+    field
+        .layout(schema)
+        .is_some_and(|(datatype, cell_val_num)| {
+            is_text(datatype)
+                && (cell_val_num.is_var()
+                    || field.is_nullable(schema) && !version.trusts_dense_nullable_string_stats())
+        })
 }
 
 /// Whether tiles of an attribute of this type have a stored min and max. Dimensions have R-trees
@@ -418,6 +428,7 @@ impl FragmentStats {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::filter::Filter;
     use crate::fragment::sample::{attribute, damage, schema};
 
     #[test]
@@ -563,6 +574,43 @@ mod tests {
         assert!(counted(22, Int8, two, false) && !counted(22, StringUtf8, two, false));
         assert!(!counted(22, Int8, two, true) && !counted(22, StringUtf8, var, false));
         assert!(!counted(22, StringAscii, var, true) && !counted(10, Int8, one, false));
+    }
+
+    #[test]
+    fn filters_that_change_values_leave_no_trust_but_in_null_counts() {
+        let webp = |lossless, input_format| Filter::Webp {
+            quality: 100.0,
+            input_format,
+            lossless,
+            y_extent: 3,
+            x_extent: 9,
+        };
+        let scale = Filter::FloatScale {
+            scale: 0.5,
+            offset: 0.0,
+            byte_width: 4,
+        };
+        for (filter, datatype, keeps) in [
+            (scale, Datatype::Float64, false),
+            (webp(false, 1), Datatype::UInt8, false),
+            (webp(true, 1), Datatype::UInt8, true),
+            (webp(true, 2), Datatype::UInt8, true),
+            (webp(true, 3), Datatype::UInt8, false),
+            (webp(true, 4), Datatype::UInt8, false),
+            (Filter::Byteshuffle, Datatype::Float64, true),
+        ] {
+            let mut schema = schema(FormatVersion::CURRENT, &[Datatype::Int32]);
+            let mut tested = attribute("x", datatype, CellValNum::ONE, true);
+            tested.filters.filters = vec![Filter::Byteshuffle, filter];
+            schema.attributes[0] = tested;
+            let field = Field::Attribute(0);
+            for dense in [false, true] {
+                let version = FormatVersion::CURRENT;
+                let trust = StatsTrust::of(field, &schema, version, dense);
+                assert_eq!(trust != StatsTrust::Untrusted, keeps, "{schema:?}");
+                assert!(StatsTrust::in_null_counts(field, &schema, version, dense));
+            }
+        }
     }
 
     #[test]

@@ -85,7 +85,7 @@ floats! { f32, f64 }
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileAxis {
     physical: Physical,
-    /// The domain's start, sign-extended.
+    /// The distance from 0 to the domain's start, wrapping around in the type.
     low: u64,
     last: u64,
     extent: Option<NonZeroU64>,
@@ -154,6 +154,50 @@ impl TileAxis {
         let start = self.tile_start(tile)?;
         let size = self.extent.map_or(u64::MAX, |extent| extent.get() - 1);
         Some(start.saturating_add(size).min(self.last))
+    }
+
+    /// The domain's start as a number.
+    fn start(&self) -> i128 {
+        fn number<T: Coordinate>(low: u64) -> i128 {
+            let (zero, low) = (T::default(), T::at_offset(T::default(), low));
+            if low < zero {
+                -i128::from(zero.offset_from(low))
+            } else {
+                i128::from(low.offset_from(zero))
+            }
+        }
+        dispatch!(self.physical, T => number::<T>(self.low))
+    }
+
+    /// How far the domain of `other` begins behind that of `self`.
+    fn distance_to(&self, other: &Self) -> i128 {
+        other.start() - self.start()
+    }
+
+    /// The tile that has the index 0 in `other`, another domain of one type. It may be one before
+    /// the first: then the number has wrapped around. `None` if the domains are not cut into tiles
+    /// at the same coordinates.
+    #[must_use]
+    pub fn first_tile_of(&self, other: &Self) -> Option<u64> {
+        if self == other {
+            return Some(0);
+        }
+        if self.physical != other.physical || self.extent != other.extent {
+            return None;
+        }
+        let (distance, extent) = (self.distance_to(other), i128::from(self.extent?.get()));
+        (distance % extent == 0).then_some((distance / extent) as u64)
+    }
+
+    /// The offset here of the coordinate at an offset of `other`, another domain of one type;
+    /// `None` outside the domain.
+    #[must_use]
+    pub fn offset_in(&self, other: &Self, offset: u64) -> Option<u64> {
+        if self.physical != other.physical {
+            return None;
+        }
+        let here = i128::from(offset) + self.distance_to(other);
+        u64::try_from(here).ok().filter(|here| *here <= self.last)
     }
 
     /// The offset of a coordinate, given as bytes of the dimension's type; `None` outside the
@@ -359,6 +403,51 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn domains_of_one_grid_are_whole_tiles_apart() {
+        let axis = |low: i8, high: i8, extent: Option<i8>| {
+            dimension(Datatype::Int8, low, high, extent).axis().unwrap()
+        };
+        let base = axis(-8, 20, Some(4));
+        for (low, high, first) in [(-8, 3, 0), (-8, 100, 0), (0, 9, 2), (-20, 20, -3)] {
+            let other = axis(low, high, Some(4));
+            let wrapped = i64::from(first).cast_unsigned();
+            assert_eq!(base.first_tile_of(&other), Some(wrapped), "{other:?}");
+            for c in i8::MIN..=i8::MAX {
+                if let Some(offset) = other.offset_of(&[c.cast_unsigned()]) {
+                    let here = base.offset_of(&[c.cast_unsigned()]);
+                    assert_eq!(base.offset_in(&other, offset), here);
+                    let tile = other.tile_of(offset).wrapping_add(wrapped);
+                    assert!(here.is_none_or(|here| base.tile_of(here) == tile));
+                }
+            }
+        }
+        for other in [
+            axis(-8, 20, Some(5)),
+            axis(-7, 20, Some(4)),
+            axis(-8, 20, None),
+        ] {
+            assert_eq!(base.first_tile_of(&other), None);
+        }
+        assert_eq!(axis(1, 5, None).first_tile_of(&axis(1, 6, None)), None);
+        assert_eq!(axis(1, 5, None).first_tile_of(&axis(1, 5, None)), Some(0));
+        // The ends of 64 bits are further apart than 64 bits with a sign.
+        let low = dimension(Datatype::Int64, i64::MIN, 0, Some(1))
+            .axis()
+            .unwrap();
+        let high = dimension(Datatype::Int64, i64::MAX - 1, i64::MAX, Some(1))
+            .axis()
+            .unwrap();
+        assert_eq!(low.first_tile_of(&high), Some(u64::MAX - 1));
+        assert_eq!(
+            (low.offset_in(&high, 1), high.offset_in(&low, 0)),
+            (None, None)
+        );
+        let unsigned = dimension(Datatype::UInt8, 8u8, 20, Some(4)).axis().unwrap();
+        assert_eq!(base.first_tile_of(&unsigned), None);
+        assert_eq!(base.offset_in(&unsigned, 0), None);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::plan::{around, overlap};
 use crate::array::{Array, Fragment, TimeRange};
 use crate::error::{Error, Result};
+use crate::space::tiled_alike;
 use azulejo_format::schema::TileAxis;
 use azulejo_format::{ArraySchema, NdRectangle};
 use std::collections::BTreeSet;
@@ -379,17 +380,19 @@ impl<'a> Candidates<'a> {
     }
 }
 
-/// Whether cells of `other` lose nothing in `schema`.
+/// Whether cells of `other` lose nothing in `schema`. Of an array that was written over another one
+/// of another domain, those outside of the latest are still there for readers of earlier times.
 fn covers(schema: &ArraySchema, other: &ArraySchema) -> bool {
     std::ptr::eq(schema, other)
-        || other.attributes.iter().all(|theirs| {
-            schema.attributes.iter().any(|ours| {
-                ours.name == theirs.name
-                    && ours.datatype == theirs.datatype
-                    && ours.cell_val_num == theirs.cell_val_num
-                    && ours.nullable == theirs.nullable
+        || tiled_alike(schema, other)
+            && other.attributes.iter().all(|theirs| {
+                schema.attributes.iter().any(|ours| {
+                    ours.name == theirs.name
+                        && ours.datatype == theirs.datatype
+                        && ours.cell_val_num == theirs.cell_val_num
+                        && ours.nullable == theirs.nullable
+                })
             })
-        })
 }
 
 /// Cells of a box, or of the space tiles that it touches. Too many for an integer is no error here.

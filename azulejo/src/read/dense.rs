@@ -4,10 +4,10 @@ mod assemble;
 mod bands;
 mod cut;
 mod mask;
+mod overlay;
 mod plan;
 mod points;
 mod scatter;
-mod sparse_fragments;
 mod stored;
 
 use super::fetch::preload_indices;
@@ -23,15 +23,16 @@ use crate::condition::{BoundCondition, Tri};
 use crate::error::{Error, Result};
 use crate::space::copy::fill_cells;
 use crate::space::{
-    AxisSelection, FragmentGrid, Layout, Points, Subarray, TileGrid, dimension_order,
+    AxisSelection, FragmentGrid, Layout, Points, Subarray, TileGrid, dimension_order, same_types,
+    tiled_alike,
 };
 use assemble::Assembler;
 use azulejo_format::DecodeError;
 use azulejo_format::fragment::{Field, Section};
 use cut::Cutter;
+use overlay::{Coordinates, OverlaidFragment, OwnGrid, overlay};
 use plan::{BatchPlan, DenseFragment, DensePlan, PositionBox};
 use points::point_batch;
-use sparse_fragments::{SparseFragment, overlay};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -115,8 +116,8 @@ pub(crate) struct DenseReader {
     asked: usize,
     condition: Option<DenseCondition>,
     plan: DensePlan,
-    /// Sparse fragments, which early versions could write to dense arrays; oldest first.
-    sparse: Vec<SparseFragment>,
+    /// Fragments whose tiles are not those of the grid, oldest first.
+    overlaid: Vec<OverlaidFragment>,
     walk: Walk,
     /// Dimensions from slowest to fastest, in the result (in a tile, for global order).
     order: Vec<usize>,
@@ -205,7 +206,7 @@ impl DenseReader {
             selection,
             sources: Vec::new(),
         };
-        let mut sparse = Vec::new();
+        let mut overlaid = Vec::new();
         for (index, fragment) in array.fragments().iter().enumerate() {
             let Some(rectangle) = &fragment.footer().non_empty_domain else {
                 continue;
@@ -217,10 +218,17 @@ impl DenseReader {
                     DecodeError::invalid("non-empty domain", 0, reason),
                 )
             };
-            let bounds = plan
-                .grid
-                .offsets_of(rectangle)
-                .ok_or_else(|| damaged("it leaves the array's domain"))?;
+            if !same_types(fragment.schema(), schema) {
+                return Err(Error::SchemaMismatch(format!(
+                    "fragment {} has dimensions of other types than the array",
+                    fragment.name()
+                )));
+            }
+            // What lies outside the domain, as where a smaller array was written over this one,
+            // cannot be selected.
+            let Some(bounds) = plan.grid.offsets_within(rectangle) else {
+                continue;
+            };
             let apart = |(selection, (low, high)): (&AxisSelection, &(u64, u64))| match selection
                 .bounds()
             {
@@ -230,17 +238,39 @@ impl DenseReader {
             if plan.selection.iter().zip(&bounds).any(apart) {
                 continue;
             }
-            if fragment.is_dense() {
+            if !fragment.is_dense() {
+                overlaid.push(OverlaidFragment {
+                    fragment: index,
+                    bounds,
+                    coordinates: Coordinates::Stored,
+                });
+                continue;
+            }
+            if tiled_alike(fragment.schema(), schema) {
                 let grid = FragmentGrid::new(&plan.grid, bounds)
                     .ok_or_else(|| damaged("it has too many tiles"))?;
                 plan.sources.push(DenseFragment {
                     fragment: index,
                     grid,
                 });
+                continue;
+            }
+            let own = TileGrid::new(fragment.schema())?;
+            let tiles = own
+                .offsets_of(rectangle)
+                .ok_or_else(|| damaged("it leaves the domain of its schema"))
+                .map(|bounds| FragmentGrid::new(&own, bounds))?
+                .ok_or_else(|| damaged("it has too many tiles"))?;
+            if let Some(grid) = tiles.seen_from(&plan.grid, &own, bounds.clone()) {
+                plan.sources.push(DenseFragment {
+                    fragment: index,
+                    grid,
+                });
             } else {
-                sparse.push(SparseFragment {
+                overlaid.push(OverlaidFragment {
                     fragment: index,
                     bounds,
+                    coordinates: Coordinates::Computed(Box::new(OwnGrid { grid: own, tiles })),
                 });
             }
         }
@@ -249,7 +279,7 @@ impl DenseReader {
             .sources
             .iter()
             .map(|s| s.fragment)
-            .chain(sparse.iter().map(|s| s.fragment));
+            .chain(overlaid.iter().map(|s| s.fragment));
         for index in fragments {
             for bound in &fields {
                 if let Some(field) = field_in(array, index, bound) {
@@ -257,31 +287,33 @@ impl DenseReader {
                 }
             }
         }
-        for source in &sparse {
+        let stored = || overlaid.iter().filter(|s| s.coordinates.are_stored());
+        for source in stored() {
             indices.extend((0..plan.grid.ndim()).map(|d| (source.fragment, Field::Dimension(d))));
         }
         preload_indices(array, &indices)?;
         if let Some(condition) = &mut condition {
             condition.prepare(array, plan.sources.iter().map(|s| s.fragment))?;
         }
-        let trees: Vec<_> = sparse
-            .iter()
-            .map(|s| (s.fragment, Section::RTree))
-            .collect();
+        let trees: Vec<_> = stored().map(|s| (s.fragment, Section::RTree)).collect();
         array.preload(&trees)?;
 
         let order = match options.layout {
             Layout::Global | Layout::Unordered => plan.grid.cell_order().to_vec(),
             layout => dimension_order(layout, plan.grid.ndim()),
         };
+        let ascending = plan.selection.iter().all(AxisSelection::is_ascending);
         let walk = match &options.subarray {
             Subarray::Points(points) => Walk::Points {
                 points: points.clone(),
                 next: 0,
                 len: points.len(schema),
             },
-            Subarray::Box(_) if matches!(options.layout, Layout::Global | Layout::Unordered) => {
-                if !plan.selection.iter().all(AxisSelection::is_ascending) {
+            Subarray::Box(_)
+                if options.layout == Layout::Global
+                    || options.layout == Layout::Unordered && ascending =>
+            {
+                if !ascending {
                     return Err(Error::InvalidArgument(
                         "global order needs ranges that ascend and do not overlap; ask for row-major order"
                             .into(),
@@ -305,7 +337,7 @@ impl DenseReader {
             asked,
             condition,
             plan,
-            sparse,
+            overlaid,
             walk,
             order,
             pool,
@@ -354,8 +386,8 @@ impl DenseReader {
 
     /// Asks for the tiles of a batch, and then for those of the one after it.
     fn start_reads(&mut self, plan: &BatchPlan) -> Result<()> {
-        // Cells of sparse fragments are looked at when a batch is planned.
-        if self.prefetch.is_none() || !self.sparse.is_empty() {
+        // Which cells are overlaid is looked at when a batch is planned.
+        if self.prefetch.is_none() || !self.overlaid.is_empty() {
             return Ok(());
         }
         self.assembler().start(plan)?;
@@ -385,7 +417,6 @@ impl DenseReader {
         let Some(mut batch) = self.next_plan(u64::MAX)? else {
             return Ok(None);
         };
-        let tile_cells = self.plan.grid.tile_cells();
         // Points and overlapping ranges may take one cell twice and leave out another.
         let once = !matches!(self.walk, Walk::Points { .. })
             && self.plan.selection.iter().all(AxisSelection::is_ascending);
@@ -401,8 +432,10 @@ impl DenseReader {
                     .get(task.fragment)
                     .filter(|f| f.is_dense());
                 let takes = match (whole, usize::try_from(task.tile)) {
-                    (Some(fragment), Ok(tile)) if cells as u64 == tile_cells => {
-                        take(fragment, tile, tile_cells)?
+                    (Some(fragment), Ok(tile))
+                        if cells as u64 == fragment.tile_cell_num(task.tile) =>
+                    {
+                        take(fragment, tile, cells as u64)?
                     }
                     _ => false,
                 };
@@ -518,7 +551,7 @@ impl DenseReader {
             fields,
             condition,
             plan,
-            sparse,
+            overlaid,
             walk,
             order,
             budget,
@@ -530,7 +563,7 @@ impl DenseReader {
             fields,
             plan,
             budget: *budget,
-            sparse: !sparse.is_empty(),
+            overlaid: !overlaid.is_empty(),
             masked: condition.is_some(),
         };
         let max_cells = max_cells.min(costs.max_cells());
@@ -627,8 +660,8 @@ impl DenseReader {
                 }
             }
         };
-        if !sparse.is_empty() {
-            batch = overlay(array, plan, sparse, batch, &self.pool)?;
+        if !overlaid.is_empty() {
+            batch = overlay(array, plan, overlaid, batch, &self.pool)?;
         }
         if let Some(condition) = condition {
             condition.prune(array, &mut batch)?;
@@ -732,7 +765,7 @@ struct BatchCosts<'a> {
     plan: &'a DensePlan,
     budget: u64,
     /// Whether cells are laid over a plan one by one.
-    sparse: bool,
+    overlaid: bool,
     /// Whether there is a condition.
     masked: bool,
 }
@@ -740,7 +773,7 @@ struct BatchCosts<'a> {
 impl BatchCosts<'_> {
     /// Bytes of a result's cell, values of var-length cells apart.
     fn cell_bytes(&self) -> u64 {
-        let overlaid = if self.sparse { 32 } else { 0 };
+        let overlaid = if self.overlaid { 32 } else { 0 };
         self.fields
             .iter()
             .fold(overlaid + u64::from(self.masked), |sum, f| {

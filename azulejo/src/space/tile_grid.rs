@@ -4,7 +4,7 @@
 //! the tile extent.
 
 use crate::error::{Error, Result};
-use azulejo_format::schema::{Layout, TileAxis};
+use azulejo_format::schema::{Dimension, Layout, TileAxis};
 use azulejo_format::{ArraySchema, NdRectangle};
 
 /// The space tiles of a dense array. Extents need not divide the domain: the last tiles reach past
@@ -28,6 +28,28 @@ pub fn dimension_order(layout: Layout, ndim: usize) -> Vec<usize> {
         Layout::ColMajor => (0..ndim).rev().collect(),
         _ => (0..ndim).collect(),
     }
+}
+
+/// Whether two schemas have as many dimensions, of the same types.
+#[must_use]
+pub fn same_types(a: &ArraySchema, b: &ArraySchema) -> bool {
+    let types = |schema: &ArraySchema| -> Vec<_> {
+        let dimensions = schema.domain.dimensions.iter();
+        dimensions.map(|d| (d.datatype, d.cell_val_num)).collect()
+    };
+    std::ptr::eq(a, b) || types(a) == types(b)
+}
+
+/// Whether two schemas have the same domain and cut it into the same tiles.
+#[must_use]
+pub fn tiled_alike(a: &ArraySchema, b: &ArraySchema) -> bool {
+    let same =
+        |(a, b): (&Dimension, &Dimension)| a.domain == b.domain && a.tile_extent == b.tile_extent;
+    let mut dimensions = a.domain.dimensions.iter().zip(&b.domain.dimensions);
+    std::ptr::eq(a, b)
+        || same_types(a, b)
+            && (a.tile_order, a.cell_order) == (b.tile_order, b.cell_order)
+            && dimensions.all(same)
 }
 
 impl TileGrid {
@@ -128,6 +150,17 @@ impl TileGrid {
             });
         bounds.collect()
     }
+
+    /// What of a box of coordinates lies in the domain, as offsets, per dimension first and last;
+    /// `None` if nothing does.
+    #[must_use]
+    pub fn offsets_within(&self, rectangle: &NdRectangle) -> Option<Vec<(u64, u64)>> {
+        if rectangle.ranges.len() != self.ndim() {
+            return None;
+        }
+        let axes = self.axes.iter().zip(&rectangle.ranges);
+        axes.map(|(axis, range)| axis.offsets_of(range)).collect()
+    }
 }
 
 /// Where the tiles of a dense fragment lie: its non-empty domain, expanded to whole tiles, in tile
@@ -136,6 +169,7 @@ impl TileGrid {
 pub struct FragmentGrid {
     /// First and last offset of the non-empty domain, along each dimension.
     bounds: Vec<(u64, u64)>,
+    /// Wraps around where the fragment begins before the grid.
     first_tile: Vec<u64>,
     tile_strides: Vec<u64>,
     tile_num: u64,
@@ -167,6 +201,52 @@ impl FragmentGrid {
         })
     }
 
+    /// The same tiles seen from another grid: one of another domain, into which the fragment's
+    /// reaches at `bounds` (offsets there, first and last). `own` is the grid of the fragment's
+    /// schema. `None` if the grids do not cut cells into the same tiles.
+    #[must_use]
+    pub fn seen_from(
+        &self,
+        grid: &TileGrid,
+        own: &TileGrid,
+        bounds: Vec<(u64, u64)>,
+    ) -> Option<Self> {
+        let same = grid.ndim() == own.ndim()
+            && (grid.ndim() < 2
+                || grid.tile_order == own.tile_order && grid.cell_order == own.cell_order);
+        if !same {
+            return None;
+        }
+        let mut first_tile = Vec::with_capacity(bounds.len());
+        for ((axis, own), first) in grid.axes.iter().zip(&own.axes).zip(&self.first_tile) {
+            first_tile.push(first.wrapping_add(axis.first_tile_of(own)?));
+        }
+        Some(Self {
+            bounds,
+            first_tile,
+            tile_strides: self.tile_strides.clone(),
+            tile_num: self.tile_num,
+        })
+    }
+
+    /// Where the cells at an offset along one dimension lie: what that adds to the index of their
+    /// tile, and to their own in the tile. `None` outside the non-empty domain. `grid` is the one
+    /// that the tiles were made with.
+    #[must_use]
+    pub fn place(&self, grid: &TileGrid, dimension: usize, offset: u64) -> Option<(u64, u64)> {
+        let (low, high) = *self.bounds.get(dimension)?;
+        if !(low..=high).contains(&offset) {
+            return None;
+        }
+        let tile = grid.axes.get(dimension)?.tile_of(offset);
+        let cell = offset - tile * grid.extents.get(dimension)?;
+        let tile_stride = self.tile_strides.get(dimension)?;
+        Some((
+            (tile - self.first_tile.get(dimension)?) * tile_stride,
+            cell * grid.cell_strides.get(dimension)?,
+        ))
+    }
+
     /// First and last offset of the non-empty domain, along each dimension.
     #[must_use]
     pub fn bounds(&self) -> &[(u64, u64)] {
@@ -183,7 +263,9 @@ impl FragmentGrid {
     #[must_use]
     pub fn tile_index(&self, tile: &[u64]) -> u64 {
         let steps = tile.iter().zip(&self.first_tile).zip(&self.tile_strides);
-        steps.map(|((t, first), stride)| (t - first) * stride).sum()
+        steps
+            .map(|((t, first), stride)| t.wrapping_sub(*first) * stride)
+            .sum()
     }
 }
 
@@ -192,7 +274,7 @@ pub(crate) mod tests {
     use super::*;
     use azulejo_format::datatype::{CellValNum, Native};
     use azulejo_format::filter::Pipeline;
-    use azulejo_format::schema::{ArrayType, Attribute, CurrentDomain, Dimension, Domain};
+    use azulejo_format::schema::{ArrayType, Attribute, CurrentDomain, Domain};
     use azulejo_format::{Datatype, FormatVersion, Range};
 
     pub fn dimension<T: Native>(datatype: Datatype, low: T, high: T, extent: T) -> Dimension {

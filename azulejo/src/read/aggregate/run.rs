@@ -53,13 +53,11 @@ pub fn aggregate(
             .map(|d| d.name.clone());
         names.extend(tested.or(dimension));
     }
-    let layout = if dense {
-        Layout::Global
-    } else {
-        Layout::Unordered
-    };
     let conditional = options.condition.is_some();
-    let bound = &options.fields(names).layout(layout).bind(array)?;
+    let bound = &options
+        .fields(names)
+        .layout(Layout::Unordered)
+        .bind(array)?;
     let mut totals = Totals::new(bound, if unread { &[] } else { aggregates })?;
     if dense {
         if !conditional {

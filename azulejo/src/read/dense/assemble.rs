@@ -4,7 +4,7 @@ use super::bands::{FetchedTiles, Layer, SPAN_GAP_BYTES, fill_layers};
 use super::mask::{fill_masked, matching, refilled};
 use super::plan::{BatchPlan, DensePlan, TileTask};
 use super::{DenseCondition, field_in};
-use crate::array::Array;
+use crate::array::{Array, Fragment};
 use crate::buffer_pool::BufferPool;
 use crate::cancel::Operation;
 use crate::column::{ColumnBuffers, ColumnSet, FieldView, Tile, repeat_cell};
@@ -383,22 +383,19 @@ impl Assembler<'_> {
         Ok(layers)
     }
 
-    fn is_dense(&self, fragment: usize) -> bool {
-        self.array
-            .fragments()
-            .get(fragment)
-            .is_some_and(crate::array::Fragment::is_dense)
+    fn dense(&self, task: &TileTask) -> Option<&Fragment> {
+        let fragment = self.array.fragments().get(task.fragment);
+        fragment.filter(|fragment| fragment.is_dense())
     }
 
-    /// Tiles of dense fragments must have as many cells as the array's.
+    /// Tiles of dense fragments must have as many cells as their schema's.
     fn check(&self, task: &TileTask, cell_num: usize) -> Result<()> {
-        let expected = self.plan.grid.tile_cells();
-        if self.is_dense(task.fragment) && cell_num as u64 != expected {
-            let name = self
-                .array
-                .fragments()
-                .get(task.fragment)
-                .map_or("", |f| f.name());
+        let Some(fragment) = self.dense(task) else {
+            return Ok(());
+        };
+        let expected = fragment.tile_cell_num(task.tile);
+        if cell_num as u64 != expected {
+            let name = fragment.name();
             let reason = format!("tile {} has {cell_num} cells, not {expected}", task.tile);
             return Err(Error::decode(
                 name,
@@ -412,7 +409,8 @@ impl Assembler<'_> {
     fn wanted(&self, batch: &BatchPlan, task: &TileTask, cell_size: usize) -> Cells {
         let copies = batch.copies.get(task.copies.clone());
         let cells: usize = copies.iter().map(|c| batch.copies.cells(c)).sum();
-        if cells as u64 >= self.plan.grid.tile_cells() || !self.is_dense(task.fragment) {
+        let whole = self.dense(task).map(|f| f.tile_cell_num(task.tile));
+        if whole.is_none_or(|whole| cells as u64 >= whole) {
             return Cells::All;
         }
         Cells::Spans(batch.copies.spans(

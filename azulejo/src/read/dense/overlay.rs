@@ -1,0 +1,316 @@
+//! Fragments of dense arrays whose tiles are not those of the array's grid: their cells are laid
+//! over a plan one by one.
+//!
+//! Early versions could write sparse fragments to dense arrays; and where an array was written over
+//! another one, older fragments may lie in tiles of another extent, origin or order.
+
+use super::plan::{BatchPlan, DensePlan, PlacedBox, TileTask};
+use crate::array::Array;
+use crate::buffer_pool::BufferPool;
+use crate::error::{Error, Result};
+use crate::read::decode::{Cells, TileRequest, load_tiles};
+use crate::space::copy::{Axis, CopyList};
+use crate::space::{FragmentGrid, TileGrid};
+use azulejo_format::fragment::Field;
+use std::collections::HashMap;
+
+/// Such a fragment.
+#[derive(Debug, Clone)]
+pub(super) struct OverlaidFragment {
+    /// Index in the array's fragments.
+    pub fragment: usize,
+    /// First and last offset of its non-empty domain, along each dimension.
+    pub bounds: Vec<(u64, u64)>,
+    pub coordinates: Coordinates,
+}
+
+/// Where the coordinates of a fragment's cells come from.
+#[derive(Debug, Clone)]
+pub(super) enum Coordinates {
+    /// They are stored, as in every sparse fragment.
+    Stored,
+    /// A dense fragment's follow from the grid of its schema.
+    Computed(Box<OwnGrid>),
+}
+
+/// The grid of a fragment's schema, and its tiles there.
+#[derive(Debug, Clone)]
+pub(super) struct OwnGrid {
+    pub grid: TileGrid,
+    pub tiles: FragmentGrid,
+}
+
+impl Coordinates {
+    pub fn are_stored(&self) -> bool {
+        matches!(self, Self::Stored)
+    }
+}
+
+/// Where an output cell comes from.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Origin {
+    /// Index among the tasks, [`Origin::FILL`] if no fragment has the cell.
+    task: usize,
+    cell: usize,
+}
+
+impl Origin {
+    const FILL: usize = usize::MAX;
+}
+
+/// What each cell of a batch comes from.
+struct Overlay {
+    /// Fragments and their tiles.
+    tasks: Vec<(usize, u64)>,
+    /// By cell of the batch.
+    origins: Vec<Origin>,
+    changed: bool,
+}
+
+/// The plan with the cells of these fragments in it, each where no later fragment has a cell.
+pub(super) fn overlay(
+    array: &Array,
+    plan: &DensePlan,
+    sources: &[OverlaidFragment],
+    batch: BatchPlan,
+    pool: &BufferPool,
+) -> Result<BatchPlan> {
+    let mut overlay = Overlay::of(&batch)?;
+    for source in sources {
+        if !batch.boxes.iter().any(|placed| meets(plan, placed, source)) {
+            continue;
+        }
+        match &source.coordinates {
+            Coordinates::Stored => overlay.add_stored(array, plan, source, &batch, pool)?,
+            Coordinates::Computed(own) => {
+                let mut tasks = HashMap::new();
+                for placed in &batch.boxes {
+                    overlay.add_computed(plan, source.fragment, placed, own, &mut tasks)?;
+                }
+            }
+        }
+    }
+    if overlay.changed {
+        rebuild(batch, &overlay.tasks, &overlay.origins)
+    } else {
+        Ok(batch)
+    }
+}
+
+impl Overlay {
+    /// Where the cells of a batch come from before any is overlaid.
+    fn of(batch: &BatchPlan) -> Result<Self> {
+        let nothing = Origin {
+            task: Origin::FILL,
+            cell: 0,
+        };
+        let mut origins = vec![nothing; batch.cells];
+        for (index, task) in batch.tasks.iter().enumerate() {
+            for copy in batch.copies.get(task.copies.clone()) {
+                batch.copies.rows(copy, &(0..batch.cells), &mut |row| {
+                    for i in 0..row.axis.count {
+                        let place = origins
+                            .get_mut(row.out + i * row.axis.out)
+                            .ok_or_else(beyond)?;
+                        *place = Origin {
+                            task: index,
+                            cell: row.src + i * row.axis.src,
+                        };
+                    }
+                    Ok(())
+                })?;
+            }
+        }
+        Ok(Self {
+            tasks: batch.tasks.iter().map(|s| (s.fragment, s.tile)).collect(),
+            origins,
+            changed: false,
+        })
+    }
+
+    /// Puts one cell in its place, if no later fragment has one there.
+    fn put(&mut self, out: usize, fragment: usize, origin: Origin) -> Result<()> {
+        let place = self.origins.get_mut(out).ok_or_else(beyond)?;
+        let newer = self
+            .tasks
+            .get(place.task)
+            .is_some_and(|(f, _)| *f > fragment);
+        if !newer {
+            *place = origin;
+            self.changed = true;
+        }
+        Ok(())
+    }
+
+    /// Adds a fragment, cell by cell of its tiles.
+    fn add_stored(
+        &mut self,
+        array: &Array,
+        plan: &DensePlan,
+        source: &OverlaidFragment,
+        batch: &BatchPlan,
+        pool: &BufferPool,
+    ) -> Result<()> {
+        let Some(fragment) = array.fragments().get(source.fragment) else {
+            return Ok(());
+        };
+        for tile in 0..fragment.tile_num() {
+            let request = |d| TileRequest {
+                fragment: source.fragment,
+                field: Field::Dimension(d),
+                tile,
+                cells: Cells::All,
+            };
+            let requests: Vec<_> = (0..plan.grid.ndim()).map(request).collect();
+            let coordinates = load_tiles(array, &requests, pool)?;
+            let task = self.tasks.len();
+            self.tasks.push((source.fragment, tile));
+            let cell_num = coordinates.iter().map(|t| t.cell_num).min().unwrap_or(0);
+            for cell in 0..cell_num {
+                let offset = |d: usize| {
+                    let column = coordinates.get(d)?;
+                    plan.grid.axes().get(d)?.offset_of(column.view().cell(cell))
+                };
+                let offsets: Option<Vec<u64>> = (0..plan.grid.ndim()).map(offset).collect();
+                let Some(offsets) = offsets else { continue };
+                for placed in &batch.boxes {
+                    for out in places(plan, placed, &offsets) {
+                        self.put(out, source.fragment, Origin { task, cell })?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds what a dense fragment has of a box, cell by cell of the box; `tasks` are those of its
+    /// tiles.
+    fn add_computed(
+        &mut self,
+        plan: &DensePlan,
+        fragment: usize,
+        placed: &PlacedBox,
+        own: &OwnGrid,
+        tasks: &mut HashMap<u64, usize>,
+    ) -> Result<()> {
+        // By dimension: of each position what it adds to the cell's place in the box, to the index
+        // of its tile in the fragment and to its place in the tile.
+        let mut parts: Vec<Vec<(usize, u64, u64)>> = Vec::with_capacity(placed.positions.len());
+        for (d, positions) in placed.positions.iter().enumerate() {
+            let (axis, theirs) = (&plan.grid.axes()[d], &own.grid.axes()[d]);
+            let place = |position: u64| {
+                let offset = theirs.offset_in(axis, plan.selection[d].offset_at(position))?;
+                let (tile, cell) = own.tiles.place(&own.grid, d, offset)?;
+                let out = (position - positions.start) as usize * placed.strides[d];
+                Some((out, tile, cell))
+            };
+            parts.push(positions.clone().filter_map(place).collect());
+        }
+        let cells: usize = parts.iter().map(Vec::len).product();
+        for index in 0..cells {
+            let (mut rest, mut out, mut tile, mut cell) = (index, placed.base, 0, 0);
+            for part in &parts {
+                let (more, of_tile, of_cell) = part[rest % part.len()];
+                rest /= part.len();
+                out += more;
+                tile += of_tile;
+                cell += of_cell as usize;
+            }
+            let next = self.tasks.len();
+            let task = *tasks.entry(tile).or_insert(next);
+            if task == next {
+                self.tasks.push((fragment, tile));
+            }
+            self.put(out, fragment, Origin { task, cell })?;
+        }
+        Ok(())
+    }
+}
+
+fn beyond() -> Error {
+    Error::Internal("a cell of such a fragment lies outside the result".into())
+}
+
+fn meets(plan: &DensePlan, placed: &PlacedBox, source: &OverlaidFragment) -> bool {
+    plan.selection
+        .iter()
+        .zip(&placed.positions)
+        .zip(&source.bounds)
+        .all(|((selection, positions), (low, high))| {
+            selection.runs().iter().any(|run| {
+                run.position < positions.end
+                    && positions.start < run.position.saturating_add(run.count)
+                    && run.start <= *high
+                    && *low <= run.last()
+            })
+        })
+}
+
+/// The cells of a batch at which offsets are selected.
+fn places(plan: &DensePlan, placed: &PlacedBox, offsets: &[u64]) -> Vec<usize> {
+    let mut found = vec![placed.base];
+    for (d, offset) in offsets.iter().enumerate() {
+        let positions = &placed.positions[d];
+        let mut next = Vec::new();
+        plan.selection[d].positions_of(*offset, positions.start, positions.end, |position| {
+            next.extend(
+                found
+                    .iter()
+                    .map(|out| out + position as usize * placed.strides[d]),
+            );
+        });
+        found = next;
+    }
+    found
+}
+
+/// A plan of runs of cells that come from one tile and follow each other in it.
+fn rebuild(batch: BatchPlan, tiles: &[(usize, u64)], origins: &[Origin]) -> Result<BatchPlan> {
+    let mut runs: Vec<(usize, usize, usize, usize)> = Vec::new();
+    for (out, origin) in origins.iter().enumerate() {
+        match runs.last_mut() {
+            Some((task, start, cell, count))
+                if *task == origin.task
+                    && *start + *count == out
+                    && (origin.task == Origin::FILL || *cell + *count == origin.cell) =>
+            {
+                *count += 1;
+            }
+            _ => runs.push((origin.task, out, origin.cell, 1)),
+        }
+    }
+    runs.sort_by_key(|run| run.0);
+    let mut rebuilt = BatchPlan {
+        boxes: batch.boxes,
+        start: batch.start,
+        cells: batch.cells,
+        order: batch.order,
+        ..BatchPlan::default()
+    };
+    let mut last = None;
+    for (task, out, cell, count) in runs {
+        let run = std::iter::once(Axis {
+            count,
+            out: 1,
+            src: 1,
+        });
+        let Some(&(fragment, tile)) = tiles.get(task) else {
+            rebuilt.fills.push(out, 0, run);
+            continue;
+        };
+        let list: &mut CopyList = &mut rebuilt.copies;
+        list.push(out, cell, run);
+        let end = list.len();
+        if last != Some(task) {
+            rebuilt.tasks.push(TileTask {
+                fragment,
+                tile,
+                copies: end - 1..end,
+            });
+            last = Some(task);
+        } else if let Some(task) = rebuilt.tasks.last_mut() {
+            task.copies.end = end;
+        }
+    }
+    Ok(rebuilt)
+}

@@ -1,0 +1,290 @@
+//! Filters that change values: conditions and aggregates speak of the cells as they read, and such
+//! arrays are healthy.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod support;
+
+use azulejo::check::{self, CheckOptions};
+use azulejo::column::{ColumnBuilder, ColumnSet, ColumnType};
+use azulejo::condition::{Comparison, Condition};
+use azulejo::format::filter::{Filter, Pipeline};
+use azulejo::format::schema::{Attribute, Dimension};
+use azulejo::format::{ArraySchema, CellValNum, Datatype, NdRectangle, Range};
+use azulejo::read::ReadOptions;
+use azulejo::read::aggregate::{Aggregate, AggregateValue};
+use azulejo::write::{WriteOptions, Writer};
+use azulejo::{Array, Config, Context, Reader};
+use support::model::Random;
+
+const URI: &str = "mem://a";
+const CELLS: i32 = 60;
+
+fn pipeline(random: &mut Random) -> Pipeline {
+    let scale = Filter::FloatScale {
+        scale: random.pick(&[0.5, 3.0, 0.01, 10.0]),
+        offset: random.pick(&[0.0, -4.0, 0.3]),
+        byte_width: random.pick(&[4, 8]),
+    };
+    let filters = match random.below(3) {
+        0 => vec![scale],
+        1 => vec![scale, Filter::Zstd { level: 1 }],
+        _ => vec![Filter::Byteshuffle, Filter::ChecksumMd5],
+    };
+    Pipeline {
+        filters,
+        ..Pipeline::default()
+    }
+}
+
+/// Writes an array of random reals (`f32` or `f64`), one value in tiles of five cells.
+fn make(context: &Context, random: &mut Random, dense: bool) -> Datatype {
+    let datatype = random.pick(&[Datatype::Float32, Datatype::Float64]);
+    let nullable = random.chance(30);
+    let mut attribute = Attribute::new("a", datatype, CellValNum::ONE).filters(pipeline(random));
+    if nullable {
+        attribute = attribute.nullable();
+    }
+    let builder = if dense {
+        ArraySchema::dense()
+    } else {
+        ArraySchema::sparse()
+    };
+    let schema = builder
+        .dimension_with(Dimension::new("d", 0..=CELLS - 1).tile_extent(5i32))
+        .attribute_with(attribute)
+        .capacity(5)
+        .build()
+        .unwrap();
+    Array::create(context, URI, schema).unwrap();
+    for time in 1..random.below(2) as u64 + 2 {
+        let mut kind = ColumnType::new("a", datatype);
+        if nullable {
+            kind = kind.with_nulls();
+        }
+        let mut values = ColumnBuilder::new(kind);
+        let mut coordinates = ColumnBuilder::new(ColumnType::new("d", Datatype::Int32));
+        // Values near each other in a tile, so that bounds of tiles say something.
+        for d in 0..CELLS {
+            let value = f64::from(d / 5 * 7) + random.below(700) as f64 / 100.0;
+            let valid = !nullable || random.chance(80);
+            match datatype {
+                Datatype::Float32 => values.append_cell(&(value as f32).to_le_bytes(), valid),
+                _ => values.append_cell(&value.to_le_bytes(), valid),
+            }
+            coordinates.append_cell(&d.to_le_bytes(), true);
+        }
+        let mut columns = vec![values.finish()];
+        let mut options = WriteOptions::new().timestamp(time);
+        if dense {
+            options = options.subarray(NdRectangle {
+                ranges: vec![Range::of(0, CELLS - 1)],
+            });
+        } else {
+            columns.push(coordinates.finish());
+        }
+        let mut writer = Writer::open(context, URI, options).unwrap();
+        writer
+            .write(&ColumnSet {
+                cell_num: CELLS as usize,
+                columns,
+            })
+            .unwrap();
+        writer.finish().unwrap();
+    }
+    datatype
+}
+
+fn real(datatype: Datatype, bytes: &[u8]) -> f64 {
+    match datatype {
+        Datatype::Float32 => f64::from(f32::from_le_bytes(bytes.try_into().unwrap())),
+        _ => f64::from_le_bytes(bytes.try_into().unwrap()),
+    }
+}
+
+fn bytes(datatype: Datatype, value: f64) -> Vec<u8> {
+    match datatype {
+        Datatype::Float32 => (value as f32).to_le_bytes().to_vec(),
+        _ => value.to_le_bytes().to_vec(),
+    }
+}
+
+fn values(datatype: Datatype, set: &ColumnSet) -> Vec<f64> {
+    set.columns[0]
+        .cells()
+        .flatten()
+        .map(|cell| real(datatype, cell))
+        .collect()
+}
+
+fn context() -> Context {
+    Context::new(
+        Config {
+            threads: 1,
+            ..Config::default()
+        },
+        None,
+    )
+    .unwrap()
+}
+
+#[test]
+fn conditions_and_aggregates_are_those_of_decoded_cells() {
+    for seed in 0..120 {
+        let context = context();
+        let random = &mut Random(seed);
+        let dense = seed % 2 == 0;
+        let datatype = make(&context, random, dense);
+        let array = Array::open(&context, URI).unwrap();
+        let options = || ReadOptions::new().fields(["a"]).matching_only();
+        let all = values(
+            datatype,
+            &Reader::new(&array, ReadOptions::new().fields(["a"]))
+                .unwrap()
+                .read_all()
+                .unwrap(),
+        );
+        for _ in 0..12 {
+            // Often a value that some cell has, and often one just beside.
+            let mut limit = all[random.below(all.len())];
+            if random.chance(50) {
+                limit += random.pick(&[-0.1, 0.1, 0.001]);
+            }
+            let literal = bytes(datatype, limit);
+            let limit = real(datatype, &literal);
+            for op in [
+                Comparison::Lt,
+                Comparison::Le,
+                Comparison::Gt,
+                Comparison::Ge,
+                Comparison::Eq,
+                Comparison::Ne,
+            ] {
+                let holds = |v: &f64| match op {
+                    Comparison::Lt => *v < limit,
+                    Comparison::Le => *v <= limit,
+                    Comparison::Gt => *v > limit,
+                    Comparison::Ge => *v >= limit,
+                    Comparison::Eq => *v == limit,
+                    _ => *v != limit,
+                };
+                let condition = Condition::compare("a", op, literal.clone());
+                let mut found = values(
+                    datatype,
+                    &Reader::new(&array, options().condition(condition))
+                        .unwrap()
+                        .read_all()
+                        .unwrap(),
+                );
+                let mut expected: Vec<f64> = all.iter().copied().filter(holds).collect();
+                found.sort_by(f64::total_cmp);
+                expected.sort_by(f64::total_cmp);
+                assert_eq!(found, expected, "seed {seed}: a {op:?} {limit}");
+            }
+        }
+        let asked = ["sum:a", "min:a", "max:a"].map(|a| a.parse::<Aggregate>().unwrap());
+        let found = array.aggregate(ReadOptions::new(), &asked).unwrap();
+        let sum: f64 = all.iter().sum();
+        let AggregateValue::Real(found_sum) = found[0] else {
+            panic!("no sum")
+        };
+        assert!(
+            (found_sum - sum).abs() < 1e-6 * sum.abs(),
+            "seed {seed}: {found_sum} is not {sum}"
+        );
+        let cell = |value: f64| AggregateValue::Cell {
+            datatype,
+            bytes: bytes(datatype, value),
+        };
+        let least = all.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        assert_eq!(found[1..], [cell(least), cell(most)], "seed {seed}");
+
+        let deep = CheckOptions {
+            deep: true,
+            ..CheckOptions::default()
+        };
+        let report = check::check(&context, URI, deep).unwrap();
+        assert_eq!(report.findings, [], "seed {seed}");
+    }
+}
+
+/// Pictures: lossy ones, and ones that lose nothing but the colours of what is transparent.
+#[test]
+fn pictures_are_what_they_read_as() {
+    for (lossless, input_format, depth) in [(false, 1u8, 3u16), (true, 1, 3), (true, 3, 4)] {
+        let context = context();
+        let row = 8 * depth;
+        let filter = Filter::Webp {
+            quality: 30.0,
+            input_format,
+            lossless,
+            y_extent: 8,
+            x_extent: row,
+        };
+        let schema = ArraySchema::dense()
+            .dimension_with(Dimension::new("y", 0u16..=15).tile_extent(8u16))
+            .dimension_with(Dimension::new("x", 0u16..=2 * row - 1).tile_extent(row))
+            .attribute_with(
+                Attribute::new("a", Datatype::UInt8, CellValNum::ONE).filters(Pipeline {
+                    filters: vec![filter],
+                    ..Pipeline::default()
+                }),
+            )
+            .build()
+            .unwrap();
+        Array::create(&context, URI, schema).unwrap();
+        let mut random = Random(u64::from(depth));
+        let mut column = ColumnBuilder::new(ColumnType::new("a", Datatype::UInt8));
+        let cells = 16 * 2 * usize::from(row);
+        for i in 0..cells {
+            let transparent = input_format == 3 && i % 4 == 3;
+            column.append_cell(
+                &[if transparent {
+                    0
+                } else {
+                    100 + random.below(60) as u8
+                }],
+                true,
+            );
+        }
+        let mut writer = Writer::open(&context, URI, WriteOptions::new()).unwrap();
+        writer
+            .write(&ColumnSet {
+                cell_num: cells,
+                columns: vec![column.finish()],
+            })
+            .unwrap();
+        writer.finish().unwrap();
+
+        let array = Array::open(&context, URI).unwrap();
+        let read = |options: ReadOptions| -> Vec<u8> {
+            let set = Reader::new(&array, options).unwrap().read_all().unwrap();
+            set.columns[0]
+                .cells()
+                .flatten()
+                .map(|cell| cell[0])
+                .collect()
+        };
+        let all = read(ReadOptions::new());
+        for limit in 0..=255u8 {
+            let condition = Condition::compare("a", Comparison::Eq, [limit]);
+            let found = read(ReadOptions::new().condition(condition).matching_only());
+            let expected = all.iter().filter(|v| **v == limit).count();
+            assert_eq!(
+                found.len(),
+                expected,
+                "lossless {lossless}, format {input_format}, a = {limit}"
+            );
+        }
+        let found = array
+            .aggregate(ReadOptions::new(), &["sum:a".parse().unwrap()])
+            .unwrap();
+        let sum = all.iter().map(|v| u64::from(*v)).sum();
+        assert_eq!(found, [AggregateValue::Unsigned(sum)]);
+        let deep = CheckOptions {
+            deep: true,
+            ..CheckOptions::default()
+        };
+        assert_eq!(check::check(&context, URI, deep).unwrap().findings, []);
+    }
+}
