@@ -4,7 +4,7 @@
 
 mod support;
 
-use azulejo::check::{self, CheckOptions};
+use azulejo::check::CheckOptions;
 use azulejo::column::{ColumnBuilder, ColumnSet, ColumnType};
 use azulejo::condition::{Comparison, Condition};
 use azulejo::format::filter::{Filter, Pipeline};
@@ -12,8 +12,8 @@ use azulejo::format::schema::{Attribute, Dimension};
 use azulejo::format::{ArraySchema, CellValNum, Datatype, NdRectangle, Range};
 use azulejo::read::ReadOptions;
 use azulejo::read::aggregate::{Aggregate, AggregateValue};
-use azulejo::write::{WriteOptions, Writer};
-use azulejo::{Array, Config, Context, Reader};
+use azulejo::write::WriteOptions;
+use azulejo::{Config, Context};
 use support::model::Random;
 
 const URI: &str = "mem://a";
@@ -55,7 +55,7 @@ fn make(context: &Context, random: &mut Random, dense: bool) -> Datatype {
         .capacity(5)
         .build()
         .unwrap();
-    Array::create(context, URI, schema).unwrap();
+    context.array(URI).create(schema).unwrap();
     for time in 1..random.below(2) as u64 + 2 {
         let mut kind = ColumnType::new("a", datatype);
         if nullable {
@@ -82,7 +82,7 @@ fn make(context: &Context, random: &mut Random, dense: bool) -> Datatype {
         } else {
             columns.push(coordinates.finish());
         }
-        let mut writer = Writer::open(context, URI, options).unwrap();
+        let mut writer = context.array(URI).writer(options).unwrap();
         writer
             .write(&ColumnSet {
                 cell_num: CELLS as usize,
@@ -134,11 +134,12 @@ fn conditions_and_aggregates_are_those_of_decoded_cells() {
         let random = &mut Random(seed);
         let dense = seed % 2 == 0;
         let datatype = make(&context, random, dense);
-        let array = Array::open(&context, URI).unwrap();
+        let array = context.array(URI).open().unwrap();
         let options = || ReadOptions::new().fields(["a"]).matching_only();
         let all = values(
             datatype,
-            &Reader::new(&array, ReadOptions::new().fields(["a"]))
+            &array
+                .read(ReadOptions::new().fields(["a"]))
                 .unwrap()
                 .read_all()
                 .unwrap(),
@@ -170,7 +171,8 @@ fn conditions_and_aggregates_are_those_of_decoded_cells() {
                 let condition = Condition::compare("a", op, literal.clone());
                 let mut found = values(
                     datatype,
-                    &Reader::new(&array, options().condition(condition))
+                    &array
+                        .read(options().condition(condition))
                         .unwrap()
                         .read_all()
                         .unwrap(),
@@ -203,7 +205,7 @@ fn conditions_and_aggregates_are_those_of_decoded_cells() {
             deep: true,
             ..CheckOptions::default()
         };
-        let report = check::check(&context, URI, deep).unwrap();
+        let report = context.array(URI).check(deep).unwrap();
         assert_eq!(report.findings, [], "seed {seed}");
     }
 }
@@ -232,7 +234,7 @@ fn pictures_are_what_they_read_as() {
             )
             .build()
             .unwrap();
-        Array::create(&context, URI, schema).unwrap();
+        context.array(URI).create(schema).unwrap();
         let mut random = Random(u64::from(depth));
         let mut column = ColumnBuilder::new(ColumnType::new("a", Datatype::UInt8));
         let cells = 16 * 2 * usize::from(row);
@@ -247,7 +249,7 @@ fn pictures_are_what_they_read_as() {
                 true,
             );
         }
-        let mut writer = Writer::open(&context, URI, WriteOptions::new()).unwrap();
+        let mut writer = context.array(URI).writer(WriteOptions::new()).unwrap();
         writer
             .write(&ColumnSet {
                 cell_num: cells,
@@ -256,9 +258,9 @@ fn pictures_are_what_they_read_as() {
             .unwrap();
         writer.finish().unwrap();
 
-        let array = Array::open(&context, URI).unwrap();
+        let array = context.array(URI).open().unwrap();
         let read = |options: ReadOptions| -> Vec<u8> {
-            let set = Reader::new(&array, options).unwrap().read_all().unwrap();
+            let set = array.read(options).unwrap().read_all().unwrap();
             set.columns[0]
                 .cells()
                 .flatten()
@@ -285,6 +287,6 @@ fn pictures_are_what_they_read_as() {
             deep: true,
             ..CheckOptions::default()
         };
-        assert_eq!(check::check(&context, URI, deep).unwrap().findings, []);
+        assert_eq!(context.array(URI).check(deep).unwrap().findings, []);
     }
 }

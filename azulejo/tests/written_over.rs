@@ -4,17 +4,17 @@
 
 mod support;
 
-use azulejo::check::{self, CheckOptions};
+use azulejo::check::CheckOptions;
 use azulejo::column::{ColumnBuilder, ColumnSet, ColumnType};
 use azulejo::condition::{Comparison, Condition};
-use azulejo::consolidate::{self, FragmentOptions, Mode, VacuumOptions};
+use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
 use azulejo::format::schema::{Dimension, Layout};
 use azulejo::format::{ArraySchema, CellValNum, Datatype, NdRectangle, Range};
 use azulejo::read::ReadOptions;
 use azulejo::read::aggregate::{Aggregate, AggregateValue};
 use azulejo::space::{DimSelection, PointColumn, Points, Subarray};
-use azulejo::write::{WriteOptions, Writer};
-use azulejo::{Array, Config, Context, Reader, TimeRange};
+use azulejo::write::WriteOptions;
+use azulejo::{Array, Config, Context, TimeRange};
 use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
@@ -74,7 +74,10 @@ impl Shape {
             let dimension = Dimension::new(format!("d{d}"), *low..=*high).tile_extent(*extent);
             builder = builder.dimension_with(dimension);
         }
-        Array::create_at(context, uri, builder.build().unwrap(), time).unwrap();
+        context
+            .array(uri)
+            .create_at(builder.build().unwrap(), time)
+            .unwrap();
     }
 
     fn write(
@@ -117,7 +120,7 @@ impl Shape {
         let options = WriteOptions::new()
             .subarray(NdRectangle { ranges })
             .timestamp(time);
-        let mut writer = Writer::open(context, uri, options).unwrap();
+        let mut writer = context.array(uri).writer(options).unwrap();
         writer.write(&set).unwrap();
         writer.finish().unwrap();
     }
@@ -231,10 +234,7 @@ fn check_reads(array: &Array, shape: &Shape, cells: &Cells, random: &mut Random,
             .layout(layout)
             .memory_budget(budget);
         let what = format!("{what} {ranges:?} {layout:?}");
-        let set = Reader::new(array, options.clone())
-            .unwrap()
-            .read_all()
-            .unwrap();
+        let set = array.read(options.clone()).unwrap().read_all().unwrap();
         same(&set, &expected, cells, &what);
 
         // A condition leaves fill values where it does not hold.
@@ -245,7 +245,8 @@ fn check_reads(array: &Array, shape: &Shape, cells: &Cells, random: &mut Random,
             .filter(|(_, v)| **v >= limit)
             .map(|(k, v)| (k.clone(), *v))
             .collect();
-        let set = Reader::new(array, options.clone().condition(condition.clone()))
+        let set = array
+            .read(options.clone().condition(condition.clone()))
             .unwrap()
             .read_all()
             .unwrap();
@@ -276,7 +277,7 @@ fn check_reads(array: &Array, shape: &Shape, cells: &Cells, random: &mut Random,
             coordinates: (0..dims).map(column).collect(),
         });
         let options = ReadOptions::new().fields(["a", "s"]).subarray(subarray);
-        let set = Reader::new(array, options).unwrap().read_all().unwrap();
+        let set = array.read(options).unwrap().read_all().unwrap();
         same(&set, &points, cells, &what);
     }
 }
@@ -342,17 +343,15 @@ fn fragments_of_other_domains_read_as_their_cells() {
             fs::create_dir_all(path("array")).unwrap();
             write_over(&path(&name), &path("array"));
             let what = format!("seed {seed}, round {round}");
-            let array = Array::open(&context, &uri("array")).unwrap();
+            let array = context.array(&uri("array")).open().unwrap();
             check_reads(&array, &shape, &cells, random, &what);
-            let report = check::check(
-                &context,
-                &uri("array"),
-                CheckOptions {
+            let report = context
+                .array(&uri("array"))
+                .check(CheckOptions {
                     deep: true,
                     ..CheckOptions::default()
-                },
-            )
-            .unwrap();
+                })
+                .unwrap();
             assert_eq!(report.findings, [], "{what}");
 
             // Cells outside the latest domain stay there for earlier times.
@@ -360,18 +359,16 @@ fn fragments_of_other_domains_read_as_their_cells() {
                 shape = shape.next(random);
                 continue;
             }
-            let consolidated =
-                consolidate::fragments(&context, &uri("array"), &FragmentOptions::default())
-                    .unwrap();
+            let consolidated = context
+                .array(&uri("array"))
+                .consolidate(&FragmentOptions::default())
+                .unwrap();
             assert!(consolidated.len() <= round + 1, "{what}");
-            consolidate::vacuum(
-                &context,
-                &uri("array"),
-                Mode::Fragments,
-                VacuumOptions::default(),
-            )
-            .unwrap();
-            let array = Array::open(&context, &uri("array")).unwrap();
+            context
+                .array(&uri("array"))
+                .vacuum(Mode::Fragments, VacuumOptions::default())
+                .unwrap();
+            let array = context.array(&uri("array")).open().unwrap();
             check_reads(
                 &array,
                 &shape,
@@ -380,8 +377,10 @@ fn fragments_of_other_domains_read_as_their_cells() {
                 &format!("{what}, consolidated"),
             );
             if let Some((shape, cells, time)) = &before {
-                let array =
-                    Array::open_at(&context, &uri("array"), TimeRange::until(*time)).unwrap();
+                let array = context
+                    .array(&uri("array"))
+                    .open_at(TimeRange::until(*time))
+                    .unwrap();
                 check_reads(&array, shape, cells, random, &format!("{what}, earlier"));
             }
             before = Some((shape.clone(), cells.clone(), time - 1));
