@@ -20,10 +20,12 @@ mod tree;
 pub use agg::AggArgs;
 pub use cat::{CatArgs, CatFormat};
 pub use change::{CreateArgs, DeleteArgs, EvolveArgs, TransferArgs, UpgradeArgs};
-pub use check::CheckArgs;
+pub use check::{CheckArgs, FailOn};
 pub use export::{ExportArgs, ExportFormat};
 pub use group::{AddArgs, GroupArgs, GroupCommand, TypeArg};
-pub use import::{CellOrderArg, FieldArgs, ImportArgs, ImportFormat, ShapeArgs, TileOrderArg};
+pub use import::{
+    CellOrderArg, FieldArgs, ImportArgs, ImportFormat, PlaceArgs, ShapeArgs, TileOrderArg,
+};
 pub use maintain::{ChoiceArgs, ConsolidateArgs, ModeArg, VacuumArgs};
 pub use manifest::{ManifestArgs, ManifestUseArg};
 pub use meta::{MetaArgs, MetaChange};
@@ -174,7 +176,7 @@ An upper bound covers the whole period that it names: time=2024-05:2024-05 is al
   azulejo import weather.csv weather --dims time --dry-run --json > schema.json
   zcat big.csv.gz | azulejo import - big --format csv
 Types, domains, tile extents and filters are chosen from the data; --dry-run shows them, options override them.")]
-    Import(ImportArgs),
+    Import(Box<ImportArgs>),
     /// Aggregates: count, sum:A, mean:B, min:C, max:C, nulls:D
     #[command(after_help = "Examples:
   azulejo agg my_array count

@@ -1,6 +1,7 @@
 //! Reading a selection batch by batch: limit, progress, and a memory budget that suits both.
 
 use crate::error::Result;
+use crate::interrupt;
 use crate::progress::Progress;
 use crate::selection::Selection;
 use azulejo::{Array, ColumnSet, Reader};
@@ -65,6 +66,7 @@ impl Cells {
             }
             cells += batch.cell_num as u64;
             let bytes = batch.memory_size() as u64;
+            interrupt::check()?;
             take(batch)?;
             progress.add(cells, bytes);
             if cells >= self.limit {

@@ -22,17 +22,48 @@ mod tree;
 mod vacuum;
 
 use crate::args::{Cli, Command};
-use crate::error::Result;
+use crate::error::{CliError, Result};
 use crate::session::Session;
+use azulejo::group::ObjectType;
+use azulejo::storage::Uri;
 
 /// Runs the command asked for.
 pub fn run(cli: Cli) -> Result<()> {
     let mut session = Session::new(&cli.global)?;
-    let done = dispatch(&mut session, cli.command).and_then(|()| session.output.finish());
+    let done = dispatch(&mut session, cli.command).map_err(|error| blame(&session, error));
+    let done = done.and_then(|()| session.output.finish());
     if cli.global.stats {
         anstream::eprintln!("{}", session.context.io_stats());
     }
     done
+}
+
+/// Tells a part that an object lacks, which is damage, from an object that is not there.
+fn blame(session: &Session, error: CliError) -> CliError {
+    let CliError::Engine(azulejo::Error::NotFound { uri, what }) = &error else {
+        return error;
+    };
+    let Ok(whole) = Uri::parse(uri) else {
+        return error;
+    };
+    let mut folder = whole.path().parent();
+    let mut below = whole.path().name().to_owned();
+    while let Some(path) = folder {
+        let text = path.to_string();
+        if below.starts_with("__")
+            && let Ok(Some(found)) = session.context.object(&text).object_type()
+        {
+            let (uri, what) = (uri.clone(), *what);
+            let object = match found {
+                ObjectType::Array => "array",
+                ObjectType::Group => "group",
+            };
+            return CliError::Missing { uri, what, object };
+        }
+        below = path.name().to_owned();
+        folder = path.parent();
+    }
+    error
 }
 
 /// Runs a command in a session.

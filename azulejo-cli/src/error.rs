@@ -1,5 +1,6 @@
 //! What a command can fail with, and the exit code that says so to scripts.
 
+use crate::interrupt;
 use azulejo::Error as EngineError;
 use std::io;
 use std::path::Path;
@@ -15,7 +16,8 @@ Exit codes:
   2  the command line, a selection or a condition does not make sense
   3  nothing of that kind lies at the URI
   4  the stored bytes are damaged
-  5  the array is encrypted and the key is missing or wrong";
+  5  the array is encrypted and the key is missing or wrong
+130  interrupted: what was under way was given up, and nothing of it is left";
 
 /// Why a command stopped.
 #[derive(Debug, thiserror::Error)]
@@ -45,6 +47,19 @@ pub enum CliError {
     /// A manifest does not show what is there.
     #[error("{0}")]
     Stale(String),
+    /// A part of an array or group is not there.
+    #[error("{uri}: {what} is missing, and the {object} cannot do without")]
+    Missing {
+        /// The file or folder.
+        uri: String,
+        /// What was looked for.
+        what: &'static str,
+        /// What it belongs to: `array` or `group`.
+        object: &'static str,
+    },
+    /// Ctrl-C, or the system wants this program to end.
+    #[error("interrupted")]
+    Interrupted,
     /// Whoever reads our output has seen enough.
     #[error("the pipe was closed")]
     BrokenPipe,
@@ -72,7 +87,8 @@ impl CliError {
     pub fn exit_code(&self) -> u8 {
         match self {
             Self::BrokenPipe => 0,
-            Self::Damaged(_) => 4,
+            Self::Damaged(_) | Self::Missing { .. } => 4,
+            Self::Interrupted => interrupt::EXIT_CODE,
             Self::Usage(_) => 2,
             Self::Io { .. } | Self::Format(_) | Self::Stale(_) => 1,
             Self::Engine(error) => match error {
@@ -80,6 +96,7 @@ impl CliError {
                 EngineError::NotFound { .. } => 3,
                 EngineError::Corrupt { .. } => 4,
                 EngineError::Encryption { .. } => 5,
+                EngineError::Cancelled => interrupt::EXIT_CODE,
                 _ => 1,
             },
         }
@@ -102,6 +119,7 @@ impl CliError {
             }
             Self::Engine(EngineError::Storage { op, source, .. }) => storage_hint(op, source),
             Self::Io { op, source, .. } => storage_hint(op, source),
+            Self::Missing { .. } => Some("`azulejo check` says what is lost and what can be done"),
             Self::Stale(_) => Some("`azulejo manifest URI` makes it anew"),
             _ => None,
         }

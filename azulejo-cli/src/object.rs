@@ -1,9 +1,7 @@
 //! What lies at a URI, and how much of it.
 
 use crate::error::Result;
-use azulejo::Context;
 use azulejo::context::Location;
-use azulejo::storage::Uri;
 
 /// Files and bytes below a folder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -12,11 +10,6 @@ pub struct DiskUsage {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-}
-
-/// Where a URI lies, without asking whether anything does.
-pub fn locate(context: &Context, uri: &str) -> Result<Location> {
-    Ok(context.locate(&Uri::parse(uri)?)?)
 }
 
 /// The files below a location.

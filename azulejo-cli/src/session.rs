@@ -2,11 +2,11 @@
 
 use crate::args::{GlobalArgs, TimeArgs};
 use crate::error::{CliError, Result};
+use crate::interrupt;
 use crate::moment::timestamp_text;
 use crate::progress::Progress;
 use crate::settings;
 use crate::terminal::Output;
-use crate::value;
 use azulejo::array::Snapshot;
 use azulejo::format::filter::EncryptionKey;
 use azulejo::{Array, Config, Context};
@@ -40,8 +40,10 @@ impl Session {
         }
         config.manifest = args.manifest.into();
         let key = args.key_file.as_deref().map(read_key).transpose()?;
+        let context = Context::new(config, key)?;
+        interrupt::listen(context.cancel_handle());
         Ok(Self {
-            context: Context::new(config, key)?,
+            context,
             output: Output::new(args.json, args.quiet),
             memory: args.memory,
         })
@@ -99,7 +101,7 @@ fn parse_key(bytes: &[u8]) -> Option<EncryptionKey> {
     let digits = str::from_utf8(line)
         .ok()
         .filter(|digits| digits.len() == 2 * EncryptionKey::LEN)?;
-    EncryptionKey::from_slice(&value::unhex(digits)?).ok()
+    EncryptionKey::from_slice(&azulejo::json::unhex(digits)?).ok()
 }
 
 #[cfg(test)]

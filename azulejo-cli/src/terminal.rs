@@ -54,9 +54,12 @@ impl Output {
 
     /// Writes a value as indented JSON.
     pub fn write_json(&mut self, value: &serde_json::Value) -> Result<()> {
-        serde_json::to_writer_pretty(&mut self.out, value)?;
-        writeln!(self.out)?;
-        Ok(())
+        self.out.flush()?;
+        // Past the filter of escape sequences, which takes control characters out of strings.
+        let mut out = BufWriter::with_capacity(64 * 1024, std::io::stdout());
+        serde_json::to_writer_pretty(&mut out, value)?;
+        writeln!(out)?;
+        Ok(out.flush()?)
     }
 
     /// Writes a heading line.

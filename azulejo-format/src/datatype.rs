@@ -200,6 +200,21 @@ impl Datatype {
         matches!(self, Self::Blob | Self::GeomWkb | Self::GeomWkt)
     }
 
+    /// Whether single bytes of this type make text.
+    #[must_use]
+    pub const fn is_text(self) -> bool {
+        matches!(
+            self,
+            Self::Char | Self::StringAscii | Self::StringUtf8 | Self::GeomWkt
+        )
+    }
+
+    /// Whether a cell is shown as a whole rather than as one number or several.
+    #[must_use]
+    pub const fn is_opaque(self) -> bool {
+        self.is_string() || self.is_byte() || matches!(self, Self::Any)
+    }
+
     /// The value that unwritten cells read as unless the attribute says otherwise, one value long.
     #[must_use]
     pub fn default_fill(self) -> Vec<u8> {

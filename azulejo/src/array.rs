@@ -118,7 +118,7 @@ pub struct Array {
 /// The fragments of an array, and what counts beside them.
 #[derive(Debug)]
 struct Contents {
-    fragments: Vec<Fragment>,
+    fragments: Arc<[Fragment]>,
     deletes: Vec<DeleteCommit>,
     to_vacuum: Vec<StorePath>,
 }

@@ -54,6 +54,13 @@ pub enum Fix {
     Advice(&'static str),
     /// Removing these, in this order: no reader counts them.
     Remove(Vec<StorePath>),
+    /// Removing a fragment that nobody counts, or writing the commit that makes it count.
+    Uncommitted {
+        /// The fragment's folder.
+        folder: StorePath,
+        /// The commit that [`ArrayHandle::adopt`] writes, if all of the fragment is there.
+        commit: Option<StorePath>,
+    },
     /// Writing this file, then removing those.
     Finish {
         /// The file.
@@ -176,7 +183,7 @@ impl ArrayHandle {
             }
             Err(error) => return Err(error),
         };
-        commits::check(&folder, &mut report)?;
+        commits::check(context, uri, &folder, &mut report)?;
         fragments::check(context, uri, &folder, options, &mut report)?;
         Ok(sorted(report))
     }

@@ -25,12 +25,14 @@ mod folder;
 mod fragment_metadata;
 mod fragments;
 mod metadata;
+mod past;
 mod plan;
 mod tiler;
 mod vacuum;
 
 pub use choose::Choice;
 pub use fragments::{FragmentOptions, Merged};
+pub use past::Restored;
 pub use plan::ConsolidationPlan;
 pub use vacuum::{Kept, VacuumOptions, Vacuumed};
 

@@ -13,6 +13,8 @@ pub mod context;
 pub mod error;
 pub mod fragment_info;
 pub mod group;
+#[cfg(feature = "json")]
+pub mod json;
 pub mod label;
 mod large_pages;
 pub mod manifest;

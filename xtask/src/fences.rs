@@ -68,7 +68,7 @@ const FENCES: &[Fence] = &[
     Fence {
         reason: "format versions are decoded, not made up, outside the format crate (a schema as JSON names its own)",
         inside: &["azulejo/src", "azulejo-cli/src"],
-        except: &["azulejo-cli/src/schema_json.rs"],
+        except: &["azulejo/src/json/schema.rs"],
         forbidden: &["FormatVersion::new("],
     },
     Fence {

@@ -1,6 +1,6 @@
 //! Arguments of `azulejo check`.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 /// Arguments of `azulejo check`.
 #[derive(Debug, Clone, Args)]
@@ -14,7 +14,22 @@ pub struct CheckArgs {
     /// meanwhile
     #[arg(long)]
     pub repair: bool,
-    /// With --repair: only say what would be done
-    #[arg(long, requires = "repair")]
+    /// Make fragments count whose commit was lost, if all of them is there
+    #[arg(long, conflicts_with = "repair")]
+    pub adopt: bool,
+    /// With --repair or --adopt: only say what would be done
+    #[arg(long)]
     pub dry_run: bool,
+    /// What makes the exit code 4
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = FailOn::Error)]
+    pub fail_on: FailOn,
+}
+
+/// Findings that make a check fail.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum FailOn {
+    /// Errors
+    Error,
+    /// Errors and warnings
+    Warning,
 }

@@ -20,6 +20,9 @@ pub struct ImportArgs {
     /// Add to an array that exists; labels and the current domain grow as needed
     #[arg(long, conflicts_with_all = ["dims", "dense", "sparse", "schema", "domain", "tile", "capacity", "cell_order", "tile_order", "unique", "types", "narrow", "filters", "nullable", "required", "enumerate"])]
     pub append: bool,
+    /// How to add to it.
+    #[command(flatten)]
+    pub place: PlaceArgs,
     /// Write as of this time: milliseconds since 1970 or a UTC date
     #[arg(long, value_name = "T", value_parser = parse_last)]
     pub at: Option<u64>,
@@ -35,6 +38,30 @@ pub struct ImportArgs {
     /// The text.
     #[command(flatten)]
     pub text: TextArgs,
+}
+
+/// How to add to an array.
+#[derive(Debug, Clone, Default, Args)]
+#[command(next_help_heading = "Adding to an array")]
+pub struct PlaceArgs {
+    /// The dimension along which an array in a file goes behind what is written [default: the first]
+    #[arg(long, value_name = "DIM", requires = "append")]
+    pub append_dim: Option<String>,
+    /// Where along a dimension the file begins, instead of behind what is written; it may lie over
+    /// cells that are there
+    #[arg(
+        long,
+        value_name = "DIM=N",
+        requires = "append",
+        allow_hyphen_values = true
+    )]
+    pub offset: Vec<String>,
+    /// Write over cells of a dense array; an array in a file begins where the domain does
+    #[arg(long, requires = "append")]
+    pub overwrite: bool,
+    /// Refuse columns that the array has no field for, and labels that its enumerations lack
+    #[arg(long, requires = "append")]
+    pub strict: bool,
 }
 
 /// Formats of `import`.

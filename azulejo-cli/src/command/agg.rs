@@ -9,6 +9,7 @@ use crate::session::Session;
 use crate::value;
 use azulejo::Array;
 use azulejo::format::CellValNum;
+use azulejo::json::{float_json, value_json};
 use azulejo::read::aggregate::{Aggregate, AggregateValue};
 use serde_json::Value as Json;
 use std::io::Write;
@@ -89,14 +90,14 @@ fn json(array: &Array, what: &Aggregate, value: &AggregateValue) -> Result<Json>
         AggregateValue::Null => Json::Null,
         AggregateValue::Unsigned(number) => (*number).into(),
         AggregateValue::Signed(number) => (*number).into(),
-        AggregateValue::Real(number) => value::float_json(*number),
+        AggregateValue::Real(number) => float_json(*number),
         AggregateValue::Cell { datatype, bytes } => match label(array, what, bytes)? {
             Some(label) => label.into(),
             // A date as people write it: its ticks would need the unit.
             None if datatype.is_datetime() || datatype.is_time() => {
                 value::text(*datatype, bytes).into()
             }
-            None => value::json(*datatype, CellValNum::ONE, bytes),
+            None => value_json(*datatype, CellValNum::ONE, bytes),
         },
     })
 }

@@ -1,7 +1,7 @@
 //! `azulejo check`: verifies an array, and mends what can be mended.
 
 use super::schema::plural;
-use crate::args::CheckArgs;
+use crate::args::{CheckArgs, FailOn};
 use crate::error::{CliError, Result};
 use crate::session::Session;
 use crate::size;
@@ -19,15 +19,15 @@ pub fn run(session: &mut Session, args: &CheckArgs) -> Result<()> {
     let report = session.work(|context| context.array(&args.uri).check(options))?;
     let mut repaired = None;
     if session.output.json {
-        if args.repair && !args.dry_run {
-            repaired = Some(session.context.array(&args.uri).repair(&report)?);
+        if !args.dry_run {
+            repaired = mend(session, args, &report)?;
         }
         session
             .output
-            .write_json(&report_json(&report, repaired.as_ref()))?;
+            .write_json(&report_json(&report, repaired.as_ref(), args.deep))?;
     } else {
         print(session, &report)?;
-        if args.repair {
+        if args.repair || args.adopt {
             repaired = repair(session, args, &report)?;
         }
     }
@@ -36,20 +36,36 @@ pub fn run(session: &mut Session, args: &CheckArgs) -> Result<()> {
             .as_ref()
             .is_none_or(|repaired| !repaired.done.contains(*finding))
     };
-    let errors = report
-        .findings
-        .iter()
-        .filter(|f| f.severity == Severity::Error)
-        .filter(mended)
-        .count();
-    if errors > 0 {
-        return Err(CliError::Damaged(format!(
-            "{}: {} found",
-            args.uri,
-            plural(errors, "error")
-        )));
+    let left = |severity| {
+        let of = report.findings.iter().filter(|f| f.severity == severity);
+        of.filter(mended).count()
+    };
+    let (errors, warnings) = (left(Severity::Error), left(Severity::Warning));
+    let what = match args.fail_on {
+        _ if errors > 0 => plural(errors, "error"),
+        FailOn::Warning if warnings > 0 => plural(warnings, "warning"),
+        FailOn::Error | FailOn::Warning => return Ok(()),
+    };
+    Err(CliError::Damaged(format!("{}: {what} found", args.uri)))
+}
+
+/// Does what was asked for.
+fn mend(session: &Session, args: &CheckArgs, report: &Report) -> Result<Option<Repaired>> {
+    let context = &session.context;
+    Ok(match (args.repair, args.adopt) {
+        (true, _) => Some(context.array(&args.uri).repair(report)?),
+        (_, true) => Some(context.array(&args.uri).adopt(report)?),
+        _ => None,
+    })
+}
+
+/// Whether what was asked for does something about a finding.
+fn can_mend(args: &CheckArgs, fix: &Fix) -> bool {
+    match fix {
+        Fix::Advice(_) => false,
+        Fix::Uncommitted { commit, .. } => args.repair || commit.is_some(),
+        Fix::Remove(_) | Fix::Finish { .. } => args.repair,
     }
-    Ok(())
 }
 
 fn print(session: &mut Session, report: &Report) -> Result<()> {
@@ -57,8 +73,15 @@ fn print(session: &mut Session, report: &Report) -> Result<()> {
     for finding in &report.findings {
         writeln!(out, "{}: {}", finding.severity.name(), finding.path)?;
         writeln!(out, "  {}", finding.what)?;
-        if let Fix::Advice(advice) = finding.fix {
-            writeln!(out, "  what to do: {advice}")?;
+        match &finding.fix {
+            Fix::Advice(advice) => writeln!(out, "  what to do: {advice}")?,
+            Fix::Uncommitted {
+                commit: Some(_), ..
+            } => writeln!(
+                out,
+                "  what to do: --adopt makes it count, --repair removes it"
+            )?,
+            _ => {}
         }
     }
     let fragments = size::count(report.fragments);
@@ -103,16 +126,24 @@ fn repair(session: &mut Session, args: &CheckArgs, report: &Report) -> Result<Op
     let mendable: Vec<&Finding> = report
         .findings
         .iter()
-        .filter(|finding| !matches!(finding.fix, Fix::Advice(_)))
+        .filter(|finding| can_mend(args, &finding.fix))
         .collect();
     if mendable.is_empty() {
-        session.output.note("nothing to repair");
+        let verb = if args.repair { "repair" } else { "adopt" };
+        session.output.note(&format!("nothing to {verb}"));
         return Ok(None);
     }
     let verb = if args.dry_run { "would" } else { "will" };
     for finding in &mendable {
         match &finding.fix {
             Fix::Advice(_) => {}
+            Fix::Uncommitted {
+                commit: Some(commit),
+                ..
+            } if args.adopt => writeln!(session.output, "{verb} write {commit}")?,
+            Fix::Uncommitted { folder, .. } => {
+                writeln!(session.output, "{verb} remove {folder}")?;
+            }
             Fix::Remove(paths) => {
                 for path in paths {
                     writeln!(session.output, "{verb} remove {path}")?;
@@ -130,12 +161,14 @@ fn repair(session: &mut Session, args: &CheckArgs, report: &Report) -> Result<Op
         return Ok(None);
     }
     session.output.flush()?;
-    let repaired = session.context.array(&args.uri).repair(report)?;
-    writeln!(
-        session.output,
-        "repaired {}",
-        plural(repaired.done.len(), "finding")
-    )?;
+    let Some(repaired) = mend(session, args, report)? else {
+        return Ok(None);
+    };
+    let done = repaired.done.len();
+    match args.repair {
+        true => writeln!(session.output, "repaired {}", plural(done, "finding"))?,
+        false => writeln!(session.output, "adopted {}", plural(done, "fragment"))?,
+    }
     for finding in &repaired.changed {
         session.output.note(&format!(
             "{} has changed meanwhile and was left alone",
@@ -145,12 +178,13 @@ fn repair(session: &mut Session, args: &CheckArgs, report: &Report) -> Result<Op
     Ok(Some(repaired))
 }
 
-fn report_json(report: &Report, repaired: Option<&Repaired>) -> Json {
+fn report_json(report: &Report, repaired: Option<&Repaired>, deep: bool) -> Json {
     let findings: Vec<Json> = report.findings.iter().map(finding_json).collect();
     json!({
         "fragments": report.fragments,
         "files": report.files,
-        "cells": report.cells,
+        // Nobody has counted unless every cell was looked at.
+        "cells": deep.then_some(report.cells),
         "worst": report.worst().map(Severity::name),
         "findings": findings,
         "repaired": repaired.map(|repaired| repaired.done.iter().map(finding_json).collect::<Vec<_>>()),
@@ -164,6 +198,9 @@ fn finding_json(finding: &Finding) -> Json {
     let fix = match &finding.fix {
         Fix::Advice(text) => json!({ "advice": text }),
         Fix::Remove(paths) => json!({ "remove": texts(paths) }),
+        Fix::Uncommitted { folder, commit } => {
+            json!({ "remove": [folder.to_string()], "adopt": commit.as_ref().map(ToString::to_string) })
+        }
         Fix::Finish { path, remove, .. } => {
             json!({ "write": path.to_string(), "remove": texts(remove) })
         }

@@ -79,7 +79,7 @@ pub fn run(session: &mut Session, args: &ConsolidateArgs) -> Result<()> {
         }
         return session.output.write_json(&json);
     }
-    result.print(session)?;
+    result.print(session, args.choice.purge_deleted_cells)?;
     vacuumed.map_or(Ok(()), |vacuumed| vacuum::print(session, &vacuumed))
 }
 
@@ -107,7 +107,7 @@ impl Outcome {
         }
     }
 
-    fn print(&self, session: &mut Session) -> Result<()> {
+    fn print(&self, session: &mut Session, purged: bool) -> Result<()> {
         match self {
             Self::Rounds(rounds) if rounds.is_empty() => {
                 session.output.note("nothing to consolidate");
@@ -121,6 +121,9 @@ impl Outcome {
                     );
                     let (cells, bytes) = (size::count(round.cells), size::text(round.bytes));
                     match round.new.is_empty() {
+                        true if purged => {
+                            writeln!(session.output, "{old} went: not a cell of them was left")?;
+                        }
                         true => writeln!(session.output, "{old} stay: not a cell of them is left")?,
                         false => {
                             writeln!(session.output, "{old} became {new}: {cells} cells, {bytes}")?;

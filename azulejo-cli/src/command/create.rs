@@ -3,9 +3,9 @@
 use super::schema::show;
 use crate::args::CreateArgs;
 use crate::error::{CliError, Result};
-use crate::schema_json::{SchemaDocument, from_json, to_json};
 use crate::session::Session;
 use azulejo::format::schema::NewArray;
+use azulejo::json::SchemaDocument;
 use serde_json::json;
 use std::io::{Read, Write};
 use std::path::Path;
@@ -19,7 +19,7 @@ pub fn run(session: &mut Session, args: &CreateArgs) -> Result<()> {
             .map_err(|error| in_document(&args.schema, &error.to_string()))?;
         let document = SchemaDocument::from(array);
         if session.output.json {
-            return session.output.write_json(&to_json(&document)?);
+            return session.output.write_json(&document.to_json()?);
         }
         return show(&mut session.output, &document);
     }
@@ -44,9 +44,9 @@ fn read_schema(file: &Path) -> Result<NewArray> {
         std::fs::read_to_string(file).map_err(|e| CliError::io("read", file, e))?
     };
     let json = serde_json::from_str(&text).map_err(|e| in_document(file, &e.to_string()))?;
-    from_json(&json)
+    SchemaDocument::from_json(&json)
         .and_then(SchemaDocument::into_new_array)
-        .map_err(|reason| in_document(file, &reason))
+        .map_err(|error| in_document(file, &error.to_string()))
 }
 
 fn in_document(file: &Path, reason: &str) -> CliError {

@@ -8,9 +8,11 @@ use crate::size;
 use azulejo::array::{DeletedFragments, FragmentSelection};
 use azulejo::format::condition::Condition;
 use azulejo::read::ReadOptions;
+use azulejo::read::aggregate::{Aggregate, AggregateValue};
 use azulejo::space::Layout;
 use azulejo::{Array, TimeRange};
 use serde_json::{Value as Json, json};
+use std::collections::BTreeSet;
 use std::io::Write;
 
 /// Runs the command.
@@ -34,49 +36,132 @@ fn cells(session: &mut Session, args: &DeleteArgs, text: &str) -> Result<()> {
     let array = session.context.array(&args.uri).open_at(time)?;
     let lookup = |name: &str| array.enumeration(name);
     let condition = azulejo::condition::parse(text, array.schema(), &lookup)?;
-    if args.dry_run {
-        let count = count(&array, condition)?;
-        if session.output.json {
-            return session
-                .output
-                .write_json(&json!({ "dry_run": true, "cells": count }));
-        }
-        return Ok(writeln!(
-            session.output,
-            "{} cells meet the condition",
-            size::count(count)
-        )?);
+    let going = Going::of(&array, &condition, args.at)?;
+    let refusal = going.refusal(&array, &condition, text);
+    if !args.dry_run
+        && let Some(reason) = refusal
+    {
+        return Err(CliError::usage(format!("{reason}. Nothing was deleted")));
     }
-    let name = session
-        .context
-        .array(&args.uri)
-        .delete_cells(&condition, args.at)?;
+    let name = match args.dry_run {
+        true => None,
+        false => Some(
+            session
+                .context
+                .array(&args.uri)
+                .delete_cells(&condition, args.at)?,
+        ),
+    };
     if session.output.json {
-        return session
-            .output
-            .write_json(&json!({ "dry_run": false, "delete": name }));
+        return session.output.write_json(&json!({
+            "dry_run": args.dry_run,
+            "cells": going.matching,
+            "refused": args.dry_run && refusal.is_some(),
+            "other_cells": going.others(),
+            "delete": name,
+        }));
     }
-    Ok(writeln!(session.output, "deleted: {name}")?)
+    let verb = if args.dry_run {
+        "would delete"
+    } else {
+        "deleted"
+    };
+    let cells = size::count(going.matching);
+    let noun = if going.matching == 1 { "cell" } else { "cells" };
+    writeln!(session.output, "{verb} {cells} {noun}")?;
+    if let Some(reason) = refusal {
+        session
+            .output
+            .note(&format!("it would be refused: {reason}"));
+    }
+    if let Some(name) = name {
+        session.output.note(&format!("as {name}"));
+    }
+    Ok(())
 }
 
-/// How many cells meet a condition. Null cells, which a delete takes too where it compares them,
-/// are not among them.
-fn count(array: &Array, condition: Condition) -> Result<u64> {
-    let first = array
-        .schema()
-        .domain
-        .dimensions
-        .first()
-        .map(|d| d.name.clone());
-    let options = ReadOptions::new()
-        .fields(first)
-        .condition(condition)
-        .layout(Layout::Unordered);
-    let mut cells = 0;
-    for batch in array.read(options)? {
-        cells += batch?.cell_num as u64;
+/// What a delete takes.
+#[derive(Debug, Clone, Copy)]
+struct Going {
+    /// Cells that meet the condition.
+    matching: u64,
+    /// Cells that would be gone.
+    all: u64,
+}
+
+impl Going {
+    fn of(array: &Array, condition: &Condition, at: Option<u64>) -> Result<Self> {
+        let after = array.after_deleting(condition, at)?;
+        let all = count(array, None)?.saturating_sub(count(&after, None)?);
+        let matching = count(array, Some(condition.clone()))?;
+        Ok(Self { matching, all })
     }
-    Ok(cells)
+
+    /// Cells that would go although the condition is not true of them.
+    fn others(self) -> u64 {
+        self.all.saturating_sub(self.matching)
+    }
+
+    /// Why it must not be: what is stored of a delete says which cells stay, by comparisons, and a
+    /// null meets none.
+    fn refusal(self, array: &Array, condition: &Condition, text: &str) -> Option<String> {
+        if self.others() == 0 {
+            return None;
+        }
+        let (others, noun) = match self.others() {
+            1 => ("1".to_owned(), "cell"),
+            n => (size::count(n), "cells"),
+        };
+        let mut names = BTreeSet::new();
+        fields(condition, &mut names);
+        let nullable = |name: &&String| {
+            let attributes = &array.schema().attributes;
+            attributes.iter().any(|a| a.name == **name && a.nullable)
+        };
+        let nullable: Vec<&str> = names.iter().filter(nullable).map(String::as_str).collect();
+        let Some(first) = nullable.first() else {
+            return Some(format!(
+                "{others} {noun} that do not meet the condition would go too: they were written before the \
+                 array had all the attributes in it"
+            ));
+        };
+        let tests: Vec<String> = nullable
+            .iter()
+            .map(|name| format!("{name} is null"))
+            .collect();
+        let tests = tests.join(" or ");
+        Some(format!(
+            "{others} {noun} where {first:?} is null would go too, which a stored delete cannot tell from those that \
+             meet {text:?}; to delete them as well, write '({text}) or {tests}'"
+        ))
+    }
+}
+
+/// The fields that a condition looks at.
+fn fields(condition: &Condition, names: &mut BTreeSet<String>) {
+    match condition {
+        Condition::Compare { field, .. }
+        | Condition::In { field, .. }
+        | Condition::IsNull { field, .. } => {
+            names.insert(field.name.clone());
+        }
+        Condition::And(children) | Condition::Or(children) => {
+            children.iter().for_each(|child| fields(child, names));
+        }
+        Condition::Not(child) => fields(child, names),
+    }
+}
+
+/// How many cells meet a condition.
+fn count(array: &Array, condition: Option<Condition>) -> Result<u64> {
+    let mut options = ReadOptions::new().layout(Layout::Unordered);
+    if let Some(condition) = condition {
+        options = options.condition(condition);
+    }
+    match array.aggregate(options, &[Aggregate::Count])?.first() {
+        Some(AggregateValue::Unsigned(cells)) => Ok(*cells),
+        _ => Ok(0),
+    }
 }
 
 fn fragments(
@@ -123,6 +208,9 @@ fn fragments(
 }
 
 fn objects(session: &mut Session, args: &DeleteArgs) -> Result<()> {
+    if let Some(source) = session.context.object(&args.uri).unfinished_copy()? {
+        return unfinished_copy(session, args, &source);
+    }
     let plan = session
         .context
         .object(&args.uri)
@@ -162,4 +250,29 @@ fn objects(session: &mut Session, args: &DeleteArgs) -> Result<()> {
         )?;
     }
     Ok(())
+}
+
+/// What a copy that was killed has left.
+fn unfinished_copy(session: &mut Session, args: &DeleteArgs, source: &str) -> Result<()> {
+    let what = format!("the unfinished copy {} of {source}", args.uri);
+    if !args.dry_run {
+        if !args.yes {
+            return Err(CliError::usage(format!(
+                "this would delete {what}; --yes does it, and the same `azulejo copy` would go on with it"
+            )));
+        }
+        session.context.object(&args.uri).delete_unfinished_copy()?;
+    }
+    if session.output.json {
+        let list = [json!({ "uri": args.uri, "kind": "unfinished copy" })];
+        return session
+            .output
+            .write_json(&json!({ "dry_run": args.dry_run, "objects": list }));
+    }
+    let verb = if args.dry_run {
+        "would delete"
+    } else {
+        "deleted"
+    };
+    Ok(writeln!(session.output, "{verb} {what}")?)
 }

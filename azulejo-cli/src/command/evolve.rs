@@ -1,16 +1,16 @@
 //! `azulejo evolve` and `azulejo upgrade`: another schema for an array that is there.
 
-use super::schema::{document, show};
+use super::schema::show;
 use crate::args::{EvolveArgs, UpgradeArgs};
 use crate::error::{CliError, Result};
 use crate::import::filters;
-use crate::schema_json::{SchemaDocument, attribute_from_json, enumeration_from_json, to_json};
 use crate::selection::range_text::parse_range;
 use crate::session::Session;
 use crate::value::{self, Bound};
 use azulejo::array::Snapshot;
 use azulejo::format::schema::{Attribute, Enumeration, SchemaEvolution};
 use azulejo::format::{CellValNum, Datatype, NdRectangle, Range};
+use azulejo::json::{SchemaDocument, attribute_from_json, enumeration_from_json, value_from_json};
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
@@ -28,11 +28,11 @@ pub fn run(session: &mut Session, args: &EvolveArgs) -> Result<()> {
             .context
             .array(&args.uri)
             .plan_evolution(&evolution)?;
-        let mut planned = document(&array)?;
+        let mut planned = SchemaDocument::of(&array)?;
         planned.enumerations = enumerations(&planned, &evolution, &schema.enumerations)?;
         planned.schema = schema;
         if session.output.json {
-            return session.output.write_json(&to_json(&planned)?);
+            return session.output.write_json(&planned.to_json()?);
         }
         return show(&mut session.output, &planned);
     }
@@ -129,7 +129,7 @@ fn evolution(array: &Snapshot, args: &EvolveArgs) -> Result<SchemaEvolution> {
 /// `NAME TYPE [nullable] [var] [enum=E] [filters=F,G]`, or JSON.
 fn parse_attribute(text: &str) -> Result<Attribute, String> {
     if text.trim_start().starts_with('{') {
-        return attribute_from_json(&parse_json(text)?);
+        return attribute_from_json(&parse_json(text)?).map_err(|e| e.to_string());
     }
     let mut words = text.split_whitespace();
     let (Some(name), Some(datatype)) = (words.next(), words.next()) else {
@@ -168,7 +168,7 @@ fn parse_attribute(text: &str) -> Result<Attribute, String> {
 /// `NAME=A,B`, or JSON.
 fn parse_enumeration(text: &str) -> Result<Enumeration, String> {
     if text.trim_start().starts_with('{') {
-        return enumeration_from_json(&parse_json(text)?);
+        return enumeration_from_json(&parse_json(text)?).map_err(|e| e.to_string());
     }
     let (name, values) = text.split_once('=').ok_or("write NAME=A,B")?;
     let values = parse_values(Datatype::StringUtf8, CellValNum::Var, values)?;
@@ -187,7 +187,7 @@ fn parse_values(
         };
         return values
             .iter()
-            .map(|value| value::from_json(datatype, cell_val_num, value))
+            .map(|value| value_from_json(datatype, cell_val_num, value).map_err(|e| e.to_string()))
             .collect();
     }
     text.split(',')

@@ -5,10 +5,10 @@ use crate::args::ObjectArgs;
 use crate::error::Result;
 use crate::moment;
 use crate::output::table::{Align, Table};
-use crate::schema_json::encode_rectangle;
 use crate::session::Session;
 use crate::size;
 use azulejo::fragment_info::FragmentDescription;
+use azulejo::json::rectangle_json;
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
@@ -119,6 +119,6 @@ fn row_json(fragment: &FragmentDescription<'_>) -> Result<Json> {
         "tiles": fragment.tile_num(),
         "bytes": fragment.size()?,
         "schema": fragment.schema_name(),
-        "non_empty_domain": fragment.non_empty_domain().map(|r| encode_rectangle(domain, r)),
+        "non_empty_domain": fragment.non_empty_domain().map(|r| rectangle_json(domain, r)),
     }))
 }

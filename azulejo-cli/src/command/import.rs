@@ -1,21 +1,23 @@
 //! `azulejo import`: an array out of a file.
 
 use crate::args::ImportArgs;
-use crate::command::schema::show;
+use crate::command::schema::{print, show, type_text};
 use crate::error::{CliError, Result};
+use crate::import::Look;
+use crate::import::existing::{self, Misfits, Place};
 use crate::import::input::Input;
 use crate::import::load::Loader;
 use crate::import::plan::{self, Plan};
 use crate::import::source::Source;
-use crate::import::{Look, existing};
-use crate::object;
-use crate::schema_json::{SchemaDocument, from_json, to_json};
+use crate::output::table::{Align, Table};
 use crate::session::Session;
 use crate::size;
-use azulejo::TimeRange;
 use azulejo::array::FragmentSelection;
 use azulejo::format::schema::SchemaEvolution;
-use serde_json::json;
+use azulejo::json::SchemaDocument;
+use azulejo::{Array, TimeRange};
+use serde_json::{Value as Json, json};
+use std::collections::HashSet;
 use std::path::Path;
 
 /// Runs the command.
@@ -34,7 +36,7 @@ pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
             let document = read_document(file)?;
             let array = document
                 .into_new_array()
-                .map_err(|e| in_document(file, &e))?;
+                .map_err(|e| in_document(file, &e.to_string()))?;
             let columns = args.columns.clone();
             let profiles = match args.dry_run {
                 true => {
@@ -98,7 +100,7 @@ pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
         }
     }
     let cells = result?;
-    report(session, args, &input, cells)
+    report(session, args, &input, cells, &HashSet::new())
 }
 
 /// What the first look is for.
@@ -145,7 +147,7 @@ fn refuse_existing(session: &Session, uri: &str) -> Result<()> {
 fn read_document(file: &Path) -> Result<SchemaDocument> {
     let text = std::fs::read_to_string(file).map_err(|e| CliError::io("read", file, e))?;
     let json = serde_json::from_str(&text).map_err(|e| in_document(file, &e.to_string()))?;
-    from_json(&json).map_err(|e| in_document(file, &e))
+    SchemaDocument::from_json(&json).map_err(|e| in_document(file, &e.to_string()))
 }
 
 fn in_document(file: &Path, reason: &str) -> CliError {
@@ -155,7 +157,7 @@ fn in_document(file: &Path, reason: &str) -> CliError {
 fn dry_run(session: &mut Session, args: &ImportArgs, plan: &Plan) -> Result<()> {
     let document = SchemaDocument::from(plan.array.clone());
     if session.output.json {
-        return session.output.write_json(&to_json(&document)?);
+        return session.output.write_json(&document.to_json()?);
     }
     show(&mut session.output, &document)?;
     session.output.note(&format!(
@@ -184,14 +186,23 @@ fn append(
         )?,
         false => existing::look(session, source, input.size, columns, &schema, true)?,
     };
-    let written = array.non_empty_domain()?;
+    let place = Place::new(&array, &args.place)?;
     let size = input.size;
     let planned = existing::as_new(&array)?;
-    let mut plan = existing::plan(session, source, size, &profiles, planned, written.as_ref())?;
+    let mut plan = existing::plan(session, source, size, &profiles, planned, Some(&place))?;
     let evolution = existing::evolution(session, source, size, &profiles, &plan)?;
-    if args.dry_run {
-        return append_dry_run(session, args, &plan, &evolution);
+    let misfits = Misfits::of(source, args.columns.as_deref(), &plan, &evolution);
+    let lines = misfits.lines();
+    if args.place.strict && !lines.is_empty() {
+        return Err(CliError::usage(format!("--strict: {}", lines.join("; "))));
     }
+    for line in &lines {
+        session.output.note(line);
+    }
+    if args.dry_run {
+        return append_dry_run(session, args, source, &plan, &evolution, &misfits);
+    }
+    let before: HashSet<String> = fragment_names(&array);
     if evolution != SchemaEvolution::default() {
         session
             .context
@@ -204,7 +215,7 @@ fn append(
             size,
             &profiles,
             existing::as_new(&array)?,
-            written.as_ref(),
+            Some(&place),
         )?;
     }
     let mut fragments = Vec::new();
@@ -222,7 +233,12 @@ fn append(
         note_evolution(session, &evolution);
     }
     let cells = result?;
-    report(session, args, input, cells)
+    report(session, args, input, cells, &before)
+}
+
+fn fragment_names(array: &Array) -> HashSet<String> {
+    let names = array.fragments().iter().map(|f| f.name().to_owned());
+    names.collect()
 }
 
 /// Says what of a schema stays that was changed for a file which then could not be imported.
@@ -243,29 +259,56 @@ fn note_evolution(session: &mut Session, evolution: &SchemaEvolution) {
 fn append_dry_run(
     session: &mut Session,
     args: &ImportArgs,
+    source: &Source<'_>,
     plan: &Plan,
     evolution: &SchemaEvolution,
+    misfits: &Misfits,
 ) -> Result<()> {
-    let labels: Vec<&str> = evolution
-        .extend_enumerations
-        .iter()
-        .map(|e| e.name.as_str())
-        .collect();
+    let column = |at: usize| source.names().get(at).map_or("", String::as_str);
     let grows = evolution.expand_current_domain.is_some();
     if session.output.json {
-        let json = json!({ "rows": plan.rows, "extended_enumerations": labels, "current_domain_grows": grows });
+        let labels: Vec<&str> = evolution
+            .extend_enumerations
+            .iter()
+            .map(|e| e.name.as_str())
+            .collect();
+        let columns: Vec<Json> = plan
+            .targets
+            .iter()
+            .map(|target| {
+                json!({ "column": column(target.source), "field": target.column.name.to_string() })
+            })
+            .collect();
+        let new_labels: Vec<Json> = misfits
+            .labels
+            .iter()
+            .map(|(field, labels)| json!({ "field": field, "labels": labels }))
+            .collect();
+        let json = json!({
+            "rows": plan.rows,
+            "columns": columns,
+            "dropped_columns": misfits.columns,
+            "extended_enumerations": labels,
+            "new_labels": new_labels,
+            "current_domain_grows": grows,
+        });
         return session.output.write_json(&json);
     }
+    let mut table = Table::new(["column", "field", "type"].map(|name| (name, Align::Left)));
+    for target in &plan.targets {
+        let of = &target.column;
+        let datatype = type_text(of.datatype, of.cell_val_num, of.nullable);
+        table.row([column(target.source), &of.name, &datatype]);
+    }
+    for column in &misfits.columns {
+        table.row([column, "(none)", ""]);
+    }
+    print(&mut session.output, &table)?;
     session.output.note(&format!(
         "{} rows would go into {}",
         size::count(plan.rows),
         args.uri
     ));
-    if !labels.is_empty() {
-        session
-            .output
-            .note(&format!("new labels in {}", labels.join(", ")));
-    }
     if grows {
         session.output.note("the current domain would grow");
     }
@@ -292,23 +335,36 @@ fn load(
     loader.load(&array, plan, written)
 }
 
-fn report(session: &mut Session, args: &ImportArgs, input: &Input, cells: u64) -> Result<()> {
-    let usage = object::disk_usage(&object::locate(&session.context, &args.uri)?)?;
+/// Says what was added: the fragments that were not there `before`.
+fn report(
+    session: &mut Session,
+    args: &ImportArgs,
+    input: &Input,
+    cells: u64,
+    before: &HashSet<String>,
+) -> Result<()> {
+    let array = session.context.array(&args.uri).open()?;
+    let info = array.fragment_info();
+    let added = info.fragments().filter(|f| !before.contains(f.name()));
+    let mut bytes = 0;
+    for fragment in added {
+        bytes += fragment.size()?;
+    }
     if session.output.json {
-        let fragments = session.context.array(&args.uri).open()?.fragments().len();
         return session.output.write_json(&json!({
             "uri": args.uri,
             "cells": cells,
-            "fragments": fragments,
+            "fragments": array.fragments().len(),
             "bytes_read": input.size,
-            "bytes_stored": usage.bytes,
+            "bytes_stored": bytes,
         }));
     }
     session.output.note(&format!(
-        "{}: {} cells, {} from {}",
+        "{}: {} cells{}, {} from {}",
         args.uri,
         size::count(cells),
-        size::text(usage.bytes),
+        if args.append { " more" } else { "" },
+        size::text(bytes),
         size::text(input.size)
     ));
     Ok(())

@@ -1,18 +1,18 @@
 //! `azulejo info`: what an array or group is.
 
 use super::meta::metadata_json;
-use super::schema::{attributes, dimensions, document, orders, plural, print, title};
+use super::schema::{attributes, dimensions, orders, plural, print, title};
 use crate::args::ObjectArgs;
 use crate::error::Result;
 use crate::moment;
 use crate::object::{self, DiskUsage};
 use crate::output::table::{Align, Table, shorten};
-use crate::schema_json::{encode_rectangle, to_json};
 use crate::session::Session;
 use crate::size;
 use azulejo::Array;
 use azulejo::fragment_info::FragmentInfo;
 use azulejo::group::ObjectType;
+use azulejo::json::{SchemaDocument, rectangle_json};
 use serde_json::{Value as Json, json};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -45,12 +45,12 @@ fn array(session: &mut Session, args: &ObjectArgs) -> Result<()> {
             .collect();
         let written = written
             .as_ref()
-            .map(|r| encode_rectangle(&array.schema().domain, r));
+            .map(|r| rectangle_json(&array.schema().domain, r));
         return session.output.write_json(&json!({
             "kind": "array",
             "uri": args.uri,
             "encrypted": array.context().key().is_some(),
-            "schema": to_json(&document(&array)?)?,
+            "schema": SchemaDocument::of(&array)?.to_json()?,
             "schema_versions": array.schemas().len(),
             "non_empty_domain": written,
             "fragments": fragments.fragment_num(),

@@ -13,12 +13,14 @@ use serde_json::{Value as Json, json};
 /// Something that is listed.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// Its name in the group, or its folder's name.
-    pub name: String,
+    /// Its name in the group, or its folder's name; a member need not have one.
+    pub name: Option<String>,
     /// What it is; `None` for a mere folder.
     pub kind: Option<ObjectType>,
     /// Where it lies.
     pub uri: String,
+    /// Whether it is what a copy that was killed has left.
+    pub unfinished: bool,
 }
 
 impl Row {
@@ -27,6 +29,7 @@ impl Row {
         match self.kind {
             Some(ObjectType::Array) => "array",
             Some(ObjectType::Group) => "group",
+            None if self.unfinished => "unfinished copy",
             None => "folder",
         }
     }
@@ -42,18 +45,21 @@ pub fn run(session: &mut Session, args: &PathArgs) -> Result<()> {
     let rows = match session.context.object(&args.uri).object_type()? {
         kind @ Some(ObjectType::Array) => {
             vec![Row {
-                name: Uri::parse(&args.uri)?.path().name().to_owned(),
+                name: Some(Uri::parse(&args.uri)?.path().name().to_owned()),
                 kind,
                 uri: args.uri.clone(),
+                unfinished: false,
             }]
         }
-        _ => {
-            let shorten = Shortener::new(&args.uri)?;
-            let entries = session.context.object(&args.uri).walk(1)?;
-            let rows: azulejo::Result<Vec<Row>> =
-                entries.map(|entry| Ok(shorten.row(&entry?))).collect();
-            rows?
+        Some(ObjectType::Group) => {
+            let group = session.context.group(&args.uri).open()?;
+            // Its members may lie anywhere, or be gone.
+            match group.has_details() {
+                true => members(&group, &args.uri)?,
+                false => below(session, &args.uri)?,
+            }
         }
+        None => below(session, &args.uri)?,
     };
     if session.output.json {
         let rows: Vec<Json> = rows.iter().map(Row::json).collect();
@@ -63,6 +69,23 @@ pub fn run(session: &mut Session, args: &PathArgs) -> Result<()> {
         session.output.note("nothing there");
     }
     print_rows(&mut session.output, &rows)
+}
+
+/// What lies in a folder.
+fn below(session: &Session, uri: &str) -> Result<Vec<Row>> {
+    let shorten = Shortener::new(uri)?;
+    let mut rows = Vec::new();
+    for entry in session.context.object(uri).walk(1)? {
+        let mut row = shorten.row(&entry?);
+        row.unfinished = row.kind.is_none()
+            && session
+                .context
+                .object(&row.uri)
+                .unfinished_copy()?
+                .is_some();
+        rows.push(row);
+    }
+    Ok(rows)
 }
 
 /// Writes URIs as the user would: below the path that was given.
@@ -97,9 +120,10 @@ impl Shortener {
     /// An entry of a walk.
     pub fn row(&self, entry: &WalkEntry) -> Row {
         Row {
-            name: entry.name.clone(),
+            name: Some(entry.name.clone()),
             kind: entry.object_type,
             uri: self.uri(&entry.uri),
+            unfinished: false,
         }
     }
 }
@@ -108,9 +132,10 @@ impl Shortener {
 pub fn members(group: &Group, uri: &str) -> Result<Vec<Row>> {
     let shorten = Shortener::new(uri)?;
     let rows = group.members().iter().map(|member| Row {
-        name: member.key().to_owned(),
+        name: member.name.clone(),
         kind: member.object_type,
         uri: shorten.uri(&member.location),
+        unfinished: false,
     });
     Ok(rows.collect())
 }
@@ -126,7 +151,8 @@ pub fn print_rows(out: &mut Output, rows: &[Row]) -> Result<()> {
         ("uri", Align::Left),
     ]);
     for row in rows {
-        table.row([row.kind_name(), &row.name, &row.uri]);
+        let name = row.name.as_deref().unwrap_or("-");
+        table.row([row.kind_name(), name, &row.uri]);
     }
     print(out, &table)
 }

@@ -9,6 +9,7 @@ use crate::value::{self, Bound};
 use azulejo::format::metadata::{Metadata, MetadataValue};
 use azulejo::format::{CellValNum, Datatype};
 use azulejo::group::ObjectType;
+use azulejo::json::{unhex, value_json};
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
@@ -115,8 +116,7 @@ fn parse_value(words: &[String], datatype: Option<Datatype>) -> Result<MetadataV
     }
     let one = |word: &String| {
         if datatype.is_string() || datatype.is_byte() {
-            value::unhex(word)
-                .ok_or_else(|| format!("{word:?}: write {datatype} as hexadecimal digits"))
+            unhex(word).ok_or_else(|| format!("{word:?}: write {datatype} as hexadecimal digits"))
         } else {
             value::parse(datatype, word, Bound::Low)
         }
@@ -153,7 +153,7 @@ fn entry_json(value: &MetadataValue) -> Json {
     json!({
         "datatype": value.datatype.name(),
         "count": value.count(),
-        "value": value::json(value.datatype, cell_val_num, &value.data),
+        "value": value_json(value.datatype, cell_val_num, &value.data),
     })
 }
 

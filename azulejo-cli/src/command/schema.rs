@@ -2,16 +2,16 @@
 
 use crate::args::ObjectArgs;
 use crate::error::Result;
+use crate::filter_text::pipeline_text;
 use crate::output::table::{Align, Table};
-use crate::schema_json::{SchemaDocument, filter::pipeline_text, layout_name, order_name, to_json};
 use crate::session::Session;
 use crate::size;
 use crate::terminal::Output;
 use crate::value;
-use azulejo::array::Snapshot;
 use azulejo::format::filter::Pipeline;
 use azulejo::format::schema::{ArraySchema, CurrentDomain, DataOrder, Layout};
 use azulejo::format::{CellValNum, Datatype, Range};
+use azulejo::json::{SchemaDocument, array_type_name, layout_name, order_name};
 use std::io::Write;
 
 /// Entries of an enumeration that are shown.
@@ -20,9 +20,9 @@ const SHOWN_ENTRIES: usize = 12;
 /// Runs the command.
 pub fn run(session: &mut Session, args: &ObjectArgs) -> Result<()> {
     let array = session.snapshot(&args.uri, &args.time)?;
-    let document = document(&array)?;
+    let document = SchemaDocument::of(&array)?;
     if session.output.json {
-        return session.output.write_json(&to_json(&document)?);
+        return session.output.write_json(&document.to_json()?);
     }
     show(&mut session.output, &document)
 }
@@ -57,34 +57,9 @@ pub fn show(out: &mut Output, document: &SchemaDocument) -> Result<()> {
     Ok(())
 }
 
-/// The schema with all that belongs to it.
-pub fn document(array: &Snapshot) -> Result<SchemaDocument> {
-    let schema = array.schema().as_ref().clone();
-    let enumerations = schema
-        .enumerations
-        .iter()
-        .map(|reference| Ok(array.enumeration(&reference.name)?.as_ref().clone()))
-        .collect::<Result<Vec<_>>>()?;
-    let label_schemas = schema
-        .dimension_labels
-        .iter()
-        .map(|label| {
-            array
-                .open_label(&label.name)
-                .ok()
-                .map(|labels| labels.schema().as_ref().clone())
-        })
-        .collect();
-    Ok(SchemaDocument {
-        schema,
-        enumerations,
-        label_schemas,
-    })
-}
-
 /// `dense array, 2 dimensions, 3 attributes, format version 22`.
 pub fn title(schema: &ArraySchema) -> String {
-    let kind = crate::schema_json::array_type_name(schema.array_type);
+    let kind = array_type_name(schema.array_type);
     let dups = if schema.allows_dups {
         ", duplicates allowed"
     } else {

@@ -29,9 +29,10 @@ pub fn run(session: &mut Session, args: &TreeArgs) -> Result<()> {
     let depth = args.depth.unwrap_or(MAX_DEPTH).min(MAX_DEPTH);
     let shorten = Shortener::new(&args.uri)?;
     let row = Row {
-        name: args.uri.clone(),
+        name: Some(args.uri.clone()),
         kind,
         uri: args.uri.clone(),
+        unfinished: false,
     };
     // The nodes from the root to the last one, each the parent of the next.
     let mut path = vec![Node {
@@ -65,7 +66,7 @@ pub fn run(session: &mut Session, args: &TreeArgs) -> Result<()> {
     writeln!(
         session.output,
         "{NAME}{}{NAME:#}{}",
-        root.row.name.trim_end_matches('/'),
+        args.uri.trim_end_matches('/'),
         suffix(&root)
     )?;
     write_children(&mut session.output, &root, "")?;
@@ -115,7 +116,7 @@ fn write_children(out: &mut impl Write, node: &Node, indent: &str) -> Result<()>
         writeln!(
             out,
             "{indent}{branch}{NAME}{}{NAME:#}{}",
-            child.row.name,
+            child.row.name.as_deref().unwrap_or("-"),
             suffix(child)
         )?;
         write_children(out, child, &format!("{indent}{below}"))?;

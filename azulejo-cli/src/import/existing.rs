@@ -8,13 +8,15 @@ use super::plan::{self, Plan, Shape};
 use super::profile::Profile;
 use super::source::Source;
 use super::target::Target;
+use crate::args::PlaceArgs;
 use crate::error::{CliError, Result};
 use crate::session::Session;
+use crate::value::{self, Bound};
 use azulejo::Array;
 use azulejo::column::ColumnType;
 use azulejo::format::range::compare;
 use azulejo::format::schema::{
-    ArraySchema, Attribute, CurrentDomain, Enumeration, NewArray, SchemaEvolution,
+    ArraySchema, Attribute, CurrentDomain, Dimension, Enumeration, NewArray, SchemaEvolution,
 };
 use azulejo::format::{NdRectangle, Range};
 use std::collections::BTreeMap;
@@ -31,7 +33,8 @@ pub fn look(
     append: bool,
 ) -> Result<Vec<Profile>> {
     let look = label_look(columns, schema, append);
-    if !schema.is_dense() && look.enumerate.is_empty() {
+    let keys_unknown = append && source.names().is_empty();
+    if !schema.is_dense() && look.enumerate.is_empty() && !keys_unknown {
         source.assume_keys(
             schema
                 .fields()
@@ -55,14 +58,15 @@ pub fn label_look(columns: Option<Vec<String>>, schema: &ArraySchema, append: bo
     }
 }
 
-/// Plans to fill an array with this schema. `written` is the box that cells are in already.
+/// Plans to fill an array with this schema. `place` says where cells are already, and where those
+/// of the file go.
 pub fn plan(
     session: &Session,
     source: &Source<'_>,
     size: u64,
     profiles: &[Profile],
     array: NewArray,
-    written: Option<&NdRectangle>,
+    place: Option<&Place>,
 ) -> Result<Plan> {
     let schema = &array.schema;
     let enumerations: BTreeMap<&str, Arc<Enumeration>> = array
@@ -86,7 +90,7 @@ pub fn plan(
             None => Shape::Coordinates(NdRectangle { ranges: Vec::new() }),
         }
     } else if dims == 0 {
-        grid_shape(source, schema, rows, written)?
+        grid_shape(source, schema, rows, place)?
     } else {
         let missing = schema
             .domain
@@ -98,6 +102,10 @@ pub fn plan(
             "the file has columns for some dimensions but none for {missing:?}: give all of them or none"
         )));
     };
+    if let (Some(place), Shape::Grid { bounds, .. } | Shape::Coordinates(bounds)) = (place, &shape)
+    {
+        place.check(schema, bounds)?;
+    }
     if let Source::Npy(file, name) = source {
         check_npy(&file.column_type(name), &targets)?;
     }
@@ -115,7 +123,7 @@ fn grid_shape(
     source: &Source<'_>,
     schema: &ArraySchema,
     rows: u64,
-    written: Option<&NdRectangle>,
+    place: Option<&Place>,
 ) -> Result<Shape> {
     let columns_first = matches!(source, Source::Npy(file, _) if file.fortran);
     let dimensions = &schema.domain.dimensions;
@@ -136,8 +144,8 @@ fn grid_shape(
     let none = || CliError::usage("the array has a dimension without a domain");
     // Rows are added behind those that are there.
     if let [dimension] = &dimensions[..] {
-        let start = match written.and_then(|w| w.ranges.first()) {
-            Some(range) => grid::integers(dimension, range).1 + 1,
+        let start = match place.and_then(|place| place.start(0, dimension, true)) {
+            Some(start) => start,
             None => *starts().ok_or_else(none)?.first().unwrap_or(&0),
         };
         let end = start + i128::from(rows.max(1)) - 1;
@@ -159,7 +167,13 @@ fn grid_shape(
     let ranges = match source {
         // An array in a file has a shape of its own.
         Source::Npy(file, _) if file.shape.len() == dimensions.len() => {
-            let starts = starts().ok_or_else(none)?;
+            let mut starts = starts().ok_or_else(none)?;
+            if let Some(place) = place {
+                let along = place.append_dim(schema)?;
+                for (at, (start, dimension)) in starts.iter_mut().zip(dimensions).enumerate() {
+                    *start = place.start(at, dimension, at == along).unwrap_or(*start);
+                }
+            }
             let range = |((d, start), &length): ((_, &i128), &u64)| {
                 grid::range(d, *start, start + i128::from(length.max(1)) - 1)
             };
@@ -185,6 +199,197 @@ fn grid_shape(
         bounds,
         columns_first,
     })
+}
+
+/// Where the cells of a file go that are added to an array.
+#[derive(Debug)]
+pub struct Place {
+    /// The box around what is written.
+    written: Option<NdRectangle>,
+    /// The boxes of the fragments.
+    boxes: Vec<NdRectangle>,
+    append_dim: Option<String>,
+    /// By dimension.
+    offsets: Vec<Option<i128>>,
+    overwrite: bool,
+}
+
+impl Place {
+    /// As the options say.
+    pub fn new(array: &Array, args: &PlaceArgs) -> Result<Self> {
+        let domain = &array.schema().domain;
+        let mut offsets = vec![None; domain.ndim()];
+        for text in &args.offset {
+            let wrong = |reason: &str| CliError::usage(format!("--offset {text}: {reason}"));
+            let (name, value) = text.split_once('=').ok_or_else(|| wrong("write DIM=N"))?;
+            let at = domain.index_of(name);
+            let Some((dimension, offset)) =
+                at.and_then(|at| Some((domain.dimensions.get(at)?, offsets.get_mut(at)?)))
+            else {
+                return Err(wrong("the array has no such dimension"));
+            };
+            if !array.schema().is_dense() {
+                return Err(wrong(
+                    "rows of a sparse array go where their coordinates say",
+                ));
+            }
+            let value = value::parse(dimension.datatype, value, Bound::Low)
+                .map_err(|reason| wrong(&reason))?;
+            *offset = Some(grid::integers(dimension, &Range::new(value.clone(), value)).0);
+        }
+        let boxes = array
+            .fragments()
+            .iter()
+            .filter_map(|fragment| fragment.footer().non_empty_domain.clone());
+        Ok(Self {
+            written: array.non_empty_domain()?,
+            boxes: boxes.collect(),
+            append_dim: args.append_dim.clone(),
+            offsets,
+            overwrite: args.overwrite,
+        })
+    }
+
+    /// The dimension along which to go on.
+    fn append_dim(&self, schema: &ArraySchema) -> Result<usize> {
+        let Some(name) = &self.append_dim else {
+            return Ok(0);
+        };
+        schema.domain.index_of(name).ok_or_else(|| {
+            CliError::usage(format!(
+                "--append-dim {name}: the array has no such dimension"
+            ))
+        })
+    }
+
+    /// Where to begin along a dimension; `None`: where the domain does.
+    fn start(&self, at: usize, dimension: &Dimension, along: bool) -> Option<i128> {
+        if let Some(offset) = self.offsets.get(at).copied().flatten() {
+            return Some(offset);
+        }
+        if !along || self.overwrite {
+            return None;
+        }
+        let range = self.written.as_ref()?.ranges.get(at)?;
+        Some(grid::integers(dimension, range).1 + 1)
+    }
+
+    /// Refuses to write over cells unless it is asked for.
+    fn check(&self, schema: &ArraySchema, bounds: &NdRectangle) -> Result<()> {
+        let asked = self.overwrite || self.offsets.iter().any(Option::is_some);
+        if asked || bounds.ranges.is_empty() {
+            return Ok(());
+        }
+        let overlaps = |other: &&NdRectangle| {
+            let mut sides = schema
+                .domain
+                .dimensions
+                .iter()
+                .zip(&other.ranges)
+                .zip(&bounds.ranges);
+            sides.all(|((dimension, a), b)| {
+                let (a, b) = (grid::integers(dimension, a), grid::integers(dimension, b));
+                a.0 <= b.1 && b.0 <= a.1
+            })
+        };
+        let Some(written) = self.boxes.iter().find(overlaps) else {
+            return Ok(());
+        };
+        let text = |rectangle: &NdRectangle| -> String {
+            let sides = schema.domain.dimensions.iter().zip(&rectangle.ranges);
+            let sides = sides.map(|(dimension, range)| {
+                format!(
+                    "{}={}:{}",
+                    dimension.name,
+                    value::text(dimension.datatype, &range.start),
+                    value::text(dimension.datatype, &range.end)
+                )
+            });
+            sides.collect::<Vec<_>>().join(" ")
+        };
+        Err(CliError::usage(format!(
+            "the file's cells ({}) would lie over cells that are there ({}); --overwrite allows it, --offset DIM=N \
+             puts them elsewhere",
+            text(bounds),
+            text(written)
+        )))
+    }
+}
+
+/// What of a file an array has no place for.
+#[derive(Debug, Default)]
+pub struct Misfits {
+    /// Columns without a field.
+    pub columns: Vec<String>,
+    /// Labels that enumerations lack, by attribute.
+    pub labels: Vec<(String, Vec<String>)>,
+}
+
+impl Misfits {
+    /// Looks for them. Columns that the user did not choose are none.
+    pub fn of(
+        source: &Source<'_>,
+        chosen: Option<&[String]>,
+        plan: &Plan,
+        evolution: &SchemaEvolution,
+    ) -> Self {
+        let used = |at: usize| plan.targets.iter().any(|target| target.source == at);
+        let wanted = |name: &String| chosen.is_none_or(|chosen| chosen.contains(name));
+        let columns = source.names().iter().enumerate();
+        let columns = columns
+            .filter(|(at, name)| !used(*at) && wanted(name))
+            .map(|(_, name)| name.clone());
+        let mut labels = Vec::new();
+        for target in &plan.targets {
+            let Some(old) = &target.column.enumeration else {
+                continue;
+            };
+            let extended = evolution
+                .extend_enumerations
+                .iter()
+                .find(|e| e.name == old.name);
+            if let Some(extended) = extended {
+                let new = extended.values().skip(old.len());
+                let new = new.map(|label| value::text(extended.datatype, label));
+                labels.push((target.column.name.to_string(), new.collect()));
+            }
+        }
+        Self {
+            columns: columns.collect(),
+            labels,
+        }
+    }
+
+    /// One line for each kind.
+    pub fn lines(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        if !self.columns.is_empty() {
+            let (noun, verb) = match self.columns.len() {
+                1 => ("column", "goes"),
+                _ => ("columns", "go"),
+            };
+            lines.push(format!(
+                "{noun} {} of the file {verb} nowhere: the array has no such field",
+                self.columns.join(", ")
+            ));
+        }
+        for (attribute, labels) in &self.labels {
+            let shown = labels
+                .iter()
+                .take(10)
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(", ");
+            let more = match labels.len() {
+                0..=10 => String::new(),
+                n => format!(" and {} more", n - 10),
+            };
+            lines.push(format!(
+                "attribute {attribute:?} has no labels {shown}{more} yet"
+            ));
+        }
+        lines
+    }
 }
 
 fn check_npy(column: &ColumnType, targets: &[Target]) -> Result<()> {

@@ -10,6 +10,9 @@ const NULL_WORDS: [&[u8]; 10] = [
     b"NA", b"N/A", b"n/a", b"NULL", b"Null", b"null", b"None", b"#N/A", b"<NA>", b"NaT",
 ];
 
+/// After so many numbers or dates a text is a surprise.
+const MANY_TYPED: u64 = 3;
+
 /// How texts are to be taken.
 #[derive(Debug, Clone)]
 pub struct TextRules {
@@ -67,6 +70,9 @@ pub struct TextProfile {
     list_real: bool,
     list_len: Option<u32>,
     list_varies: bool,
+    /// Numbers, dates and truth values before the first text.
+    typed: u64,
+    first_text: Option<(u64, Box<[u8]>)>,
 }
 
 impl TextProfile {
@@ -90,6 +96,8 @@ impl TextProfile {
             list_real: false,
             list_len: None,
             list_varies: false,
+            typed: 0,
+            first_text: None,
         }
     }
 
@@ -120,6 +128,11 @@ impl TextProfile {
                 self.look_at_nested(value);
             } else if !self.is_text() && (span.kind == SpanKind::Bare || rules.quoted_numbers) {
                 self.look_at_scalar(value, row as u64, rules);
+                if self.seen & seen::TEXT == 0 {
+                    self.typed += 1;
+                } else {
+                    self.first_text = Some((self.rows + row as u64, value.into()));
+                }
             } else if !self.is_text() && span.kind == SpanKind::Quoted {
                 // JSON has no dates but as strings.
                 match scalar::stamp(value) {
@@ -222,6 +235,11 @@ impl TextProfile {
         if let (None, Some(row)) = (self.first_null, other.first_null) {
             self.first_null = Some(self.rows + row);
         }
+        if self.first_text.is_none() {
+            self.typed += other.typed;
+            let first = other.first_text.as_ref();
+            self.first_text = first.map(|(row, text)| (self.rows + row, text.clone()));
+        }
         self.seen |= other.seen;
         self.rows += other.rows;
         self.nulls += other.nulls;
@@ -260,6 +278,13 @@ impl TextProfile {
     /// Rows seen.
     pub fn rows(&self) -> u64 {
         self.rows
+    }
+
+    /// The row and the text that alone make a column text which otherwise holds numbers, dates or
+    /// truth values, as far as it was looked at.
+    pub fn culprit(&self) -> Option<(u64, &[u8])> {
+        let (row, text) = self.first_text.as_ref()?;
+        (self.typed >= MANY_TYPED).then_some((*row, text))
     }
 
     /// What the column holds.

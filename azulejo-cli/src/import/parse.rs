@@ -4,7 +4,6 @@ use super::infer::{TextRules, is_null_word, truth};
 use super::scalar;
 use super::target::Target;
 use super::text::{RecordError, Span, SpanKind, TextBlock, shown};
-use crate::value;
 use arrow_buffer::MutableBuffer;
 use azulejo::column::{ColumnBuffers, ColumnBuilder, datetime};
 use azulejo::format::datatype::{Native, dispatch};
@@ -314,7 +313,7 @@ fn hexadecimal(text: &[u8]) -> Result<Vec<u8>, String> {
     let digits = text.strip_prefix(b"0x").unwrap_or(text);
     str::from_utf8(digits)
         .ok()
-        .and_then(value::unhex)
+        .and_then(azulejo::json::unhex)
         .ok_or_else(|| format!("{} is not bytes as hexadecimal digits", shown(text)))
 }
 
@@ -399,7 +398,7 @@ fn labelled<T: Native>(
             return Ok(None);
         } else {
             let plain = str::from_utf8(text).map_err(|_| no_value(values, text))?;
-            parsed = value::parse(values, plain, value::Bound::Low)?;
+            parsed = crate::value::parse(values, plain, crate::value::Bound::Low)?;
             &parsed
         };
         let index = labels

@@ -188,6 +188,7 @@ fn read_npy(
             },
         )?;
         row += count as u64;
+        crate::interrupt::check()?;
         progress.advance(row, row, "importing");
     }
     Ok(())

@@ -138,6 +138,7 @@ impl<'a> TableFile<'a> {
                 });
                 looked.map_err(|reason| self.input.error(reason))?;
                 rows += batch.num_rows() as u64;
+                crate::interrupt::check()?;
                 progress.advance(rows, rows, "looking at");
             }
         }
@@ -179,6 +180,7 @@ impl<'a> TableFile<'a> {
             let cell_num = batch.num_rows();
             take(row, ColumnSet { cell_num, columns })?;
             row += cell_num as u64;
+            crate::interrupt::check()?;
             progress.advance(row, row, "importing");
         }
         Ok(())

@@ -190,13 +190,24 @@ impl<'a> TextFile<'a> {
                 }
                 place.step(lines, block_rows);
             }
+            crate::interrupt::check()?;
             progress.advance(place.reader.bytes, rows, "looking at");
         }
         let found = keys
             .names()
             .iter()
             .zip(&profiles)
-            .map(|(name, profile)| profile.finish(name))
+            .map(|(name, profile)| {
+                let mut found = profile.finish(name);
+                if let (None, Some((row, text))) = (&found.note, profile.culprit()) {
+                    let at = place.of_row(row);
+                    let text = String::from_utf8_lossy(text);
+                    found.note = Some(format!(
+                        "{name:?} becomes text because of {text:?} in {at}; the values before it are none"
+                    ));
+                }
+                found
+            })
             .collect();
         if matches!(self.form, Form::Lines { .. }) {
             self.form = Form::Lines { keys };
@@ -266,6 +277,7 @@ impl<'a> TextFile<'a> {
                 take(place.row, set)?;
                 place.step(lines, rows);
             }
+            crate::interrupt::check()?;
             progress.advance(place.reader.bytes, place.row, "importing");
         }
         Ok(())
@@ -282,6 +294,7 @@ impl<'a> TextFile<'a> {
         let block = share.clamp(LEAST_BLOCK, BLOCK);
         Ok(Place {
             reader: BlockReader::new(file, block),
+            first_line: 1 + self.header_lines,
             line: 1 + self.header_lines,
             row: 0,
             at_once: 2 * threads,
@@ -292,6 +305,8 @@ impl<'a> TextFile<'a> {
 /// Where in the file the reading is.
 struct Place {
     reader: BlockReader,
+    /// The line of the first record.
+    first_line: u64,
     /// The line of the next block, from 1.
     line: u64,
     /// The record of the next block, from 0.
@@ -318,6 +333,16 @@ impl Place {
     fn step(&mut self, lines: u64, rows: usize) {
         self.line += lines;
         self.row += rows as u64;
+    }
+
+    /// Where a record is, once all were read: its line, if each has one.
+    fn of_row(&self, row: u64) -> String {
+        let lines = self.line - self.first_line;
+        if lines == self.row || lines + 1 == self.row {
+            format!("line {}", self.first_line + row)
+        } else {
+            format!("row {}", row + 1)
+        }
     }
 
     fn error(&self, file: &TextFile<'_>, error: RecordError) -> CliError {

@@ -3,7 +3,7 @@
 use super::head::Head;
 use super::tile_object::put_tile;
 use super::timeline::CommittedFragment;
-use super::{ArrayHandle, clock};
+use super::{Array, ArrayHandle, Contents, DeleteCommit, clock};
 use crate::condition::{BoundCondition, Comparison, Condition, EnumerationLookup, FieldRef};
 use crate::error::{Error, Result};
 use azulejo_format::ArraySchema;
@@ -32,26 +32,8 @@ impl ArrayHandle {
 
         let head = Head::open(context, uri)?;
         let refuse = |reason: &str| Error::InvalidArgument(format!("{}: {reason}", head.uri));
-        if head.schema.is_dense() {
-            return Err(refuse(
-                "cells of a dense array cannot be deleted; write other values",
-            ));
-        }
-        if !head.schema.version.has_deletes() {
-            return Err(Error::Unsupported(format!(
-                "{}: arrays of format version {} have no deletes; upgrade it first",
-                head.uri, head.schema.version
-            )));
-        }
         let lookup = |name: &str| head.enumeration(context, name).map(Arc::new);
-        BoundCondition::bind_negated(condition, &head.schema, &lookup)?;
-        // Negations at the leaves: a label that is not there is told apart from its negation.
-        let mut stored = condition.clone().pushed_down();
-        replace_labels(&mut stored, &head.schema, &lookup)?;
-        let mut kept = Delete::of(stored).kept;
-        spell_out_nulls(&mut kept, &head)?;
-        // What is stored is compared with values, which not all types that can be null allow.
-        BoundCondition::bind(&kept, &head.schema, &lookup)?;
+        let kept = stored_condition(condition, &head.uri.to_string(), &head.schema, &lookup)?;
         let time = timestamp.unwrap_or_else(clock::next_timestamp);
         let merged = |fragment: &&CommittedFragment| {
             let name = &fragment.entry.name;
@@ -70,6 +52,68 @@ impl ArrayHandle {
         put_tile(context, &head.location, &path, &Delete { kept }.encode())?;
         Ok(name.to_string())
     }
+}
+
+impl Array {
+    /// The array as [`ArrayHandle::delete_cells`] would leave it for readers: to see what goes
+    /// before it goes. Nothing is written.
+    ///
+    /// # Errors
+    /// As [`ArrayHandle::delete_cells`].
+    pub fn after_deleting(&self, condition: &Condition, timestamp: Option<u64>) -> Result<Self> {
+        let lookup = |name: &str| self.enumeration(name);
+        let uri = self.uri().to_string();
+        let kept = stored_condition(condition, &uri, self.schema(), &lookup)?;
+        let timestamp = timestamp.unwrap_or(self.time_range().end);
+        let name = TimestampedName::versioned(timestamp, timestamp, self.schema().version.number());
+        let mut deletes = self.deletes().to_vec();
+        let at = deletes.partition_point(|delete| delete.timestamp <= timestamp);
+        deletes.insert(
+            at,
+            DeleteCommit {
+                name: suffixed_commit_path(&name, Suffix::Delete),
+                timestamp,
+                kept,
+            },
+        );
+        Ok(Self {
+            snapshot: self.snapshot.clone(),
+            contents: Arc::new(Contents {
+                fragments: Arc::clone(&self.contents.fragments),
+                deletes,
+                to_vacuum: self.contents.to_vacuum.clone(),
+            }),
+        })
+    }
+}
+
+/// What a delete of the cells that meet `condition` stores: which cells stay.
+fn stored_condition(
+    condition: &Condition,
+    uri: &str,
+    schema: &ArraySchema,
+    lookup: EnumerationLookup<'_>,
+) -> Result<Condition> {
+    if schema.is_dense() {
+        return Err(Error::InvalidArgument(format!(
+            "{uri}: cells of a dense array cannot be deleted; write other values"
+        )));
+    }
+    if !schema.version.has_deletes() {
+        return Err(Error::Unsupported(format!(
+            "{uri}: arrays of format version {} have no deletes; upgrade it first",
+            schema.version
+        )));
+    }
+    BoundCondition::bind_negated(condition, schema, lookup)?;
+    // Negations at the leaves: a label that is not there is told apart from its negation.
+    let mut stored = condition.clone().pushed_down();
+    replace_labels(&mut stored, schema, lookup)?;
+    let mut kept = Delete::of(stored).kept;
+    spell_out_nulls(&mut kept, uri, schema)?;
+    // What is stored is compared with values, which not all types that can be null allow.
+    BoundCondition::bind(&kept, schema, lookup)?;
+    Ok(kept)
 }
 
 /// Turns labels of enumerated attributes into indices, which is what deletes store.
@@ -133,16 +177,15 @@ fn index_bytes(attribute: &Attribute, index: u64) -> Vec<u8> {
 /// Null tests are stored as comparisons with an empty value, which no reader tells from those (and
 /// the reference does not open arrays that have them on fixed-length attributes). That something is
 /// not null can be said otherwise: it equals a value, or it does not.
-fn spell_out_nulls(condition: &mut Condition, head: &Head) -> Result<()> {
+fn spell_out_nulls(condition: &mut Condition, uri: &str, schema: &ArraySchema) -> Result<()> {
     match condition {
         Condition::IsNull {
             field,
             negated: true,
         } => {
-            let size = head
-                .schema
+            let size = schema
                 .field(&field.name)
-                .and_then(|at| head.schema.cell_size(at))
+                .and_then(|at| schema.cell_size(at))
                 .unwrap_or(0);
             let compare = |op| Condition::compare(field.clone(), op, vec![0; size]);
             *condition = Condition::Or(vec![compare(Comparison::Eq), compare(Comparison::Ne)]);
@@ -152,13 +195,13 @@ fn spell_out_nulls(condition: &mut Condition, head: &Head) -> Result<()> {
             field,
             negated: false,
         } => Err(Error::InvalidArgument(format!(
-            "{}: a delete of the cells where {:?} is not null cannot be stored; compare it with values",
-            head.uri, field.name
+            "{uri}: a delete of the cells where {:?} is not null cannot be stored; compare it with values",
+            field.name
         ))),
         Condition::And(children) | Condition::Or(children) => children
             .iter_mut()
-            .try_for_each(|child| spell_out_nulls(child, head)),
-        Condition::Not(child) => spell_out_nulls(child, head),
+            .try_for_each(|child| spell_out_nulls(child, uri, schema)),
+        Condition::Not(child) => spell_out_nulls(child, uri, schema),
         Condition::Compare { .. } | Condition::In { .. } => Ok(()),
     }
 }

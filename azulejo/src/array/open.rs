@@ -3,7 +3,9 @@
 
 use super::directory::{DetailFiles, Directory, Listings, NamedEntry, OtherObject};
 use super::sections::short_read_is_corrupt;
-use super::timeline::{Committed, DeleteFile, committed, replaced, select_deletes, select_schema};
+use super::timeline::{
+    Committed, CommittedFragment, DeleteFile, committed, replaced, select_deletes, select_schema,
+};
 use super::{DeleteCommit, TimeRange};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
@@ -79,6 +81,8 @@ pub(super) struct Unread {
 pub(crate) struct Part {
     /// File names of the fragments that count; others do not. `None`: all.
     pub fragments: Option<HashSet<String>>,
+    /// Fragments that count though no commit says so.
+    pub uncommitted: Vec<NamedEntry>,
     /// File name of the schema to take for the latest.
     pub schema: Option<String>,
     /// Whether fragments count that were replaced.
@@ -168,6 +172,11 @@ fn open_listed(
     if part.superseded {
         vacuums.clear();
     }
+    let uncommitted = part.uncommitted.iter().map(|entry| CommittedFragment {
+        entry: entry.clone(),
+        uncertain: false,
+    });
+    committed.fragments.extend(uncommitted);
     if let Some(names) = &part.fragments {
         committed
             .fragments

@@ -1,16 +1,23 @@
 //! Commits against the fragments that are there.
 
-use super::{Fix, RESTORE, Report, Severity, files_below};
+use super::{Fix, RESTORE, Report, Severity, files_below, fragments};
 use crate::array::directory::NamedEntry;
 use crate::consolidate::ArrayFolder;
+use crate::context::Context;
 use crate::error::Result;
 use azulejo_format::commit::VacuumList;
 use azulejo_format::path::{
     COMMITS_FOLDER, FRAGMENT_METADATA_FILE, Suffix, commit_path, fragment_version, needs_commit,
 };
+use azulejo_format::timestamped_name::TimestampedName;
 use std::collections::{BTreeSet, HashSet};
 
-pub(super) fn check(folder: &ArrayFolder, report: &mut Report) -> Result<()> {
+pub(super) fn check(
+    context: &Context,
+    uri: &str,
+    folder: &ArrayFolder,
+    report: &mut Report,
+) -> Result<()> {
     let committed = folder.fragment_names()?;
     let present = folder.fragment_folders()?;
     let superseded: HashSet<String> = folder
@@ -25,7 +32,9 @@ pub(super) fn check(folder: &ArrayFolder, report: &mut Report) -> Result<()> {
         .map(String::as_str)
         .collect();
     missing_fragments(folder, &superseded, report)?;
-    orphans(folder, &committed, &under_way, report)?;
+    let whole =
+        |name: &TimestampedName, path: &str| fragments::is_whole(context, uri, folder, name, path);
+    orphans(folder, &whole, &committed, &under_way, report)?;
     vacuums(
         folder,
         &committed,
@@ -83,16 +92,17 @@ fn missing_fragments(
 /// Folders of fragments that nobody committed.
 fn orphans(
     folder: &ArrayFolder,
+    is_whole: &dyn Fn(&TimestampedName, &str) -> Result<bool>,
     committed: &HashSet<String>,
     under_way: &HashSet<&str>,
     report: &mut Report,
 ) -> Result<()> {
-    for (name, path) in folder.fragment_folders()? {
-        let path = folder.path(&path);
+    for (name, relative) in folder.fragment_folders()? {
+        let path = folder.path(&relative);
         let files = files_below(&folder.location, &path)?;
         report.files += files.len() as u64;
-        let legacy = azulejo_format::timestamped_name::TimestampedName::parse(&name)
-            .is_ok_and(|n| !needs_commit(&n));
+        let parsed = TimestampedName::parse(&name);
+        let legacy = parsed.as_ref().is_ok_and(|n| !needs_commit(n));
         let whole = files
             .iter()
             .any(|(file, _)| file.name() == FRAGMENT_METADATA_FILE);
@@ -100,16 +110,25 @@ fn orphans(
             continue;
         }
         let bytes: u64 = files.iter().map(|(_, size)| *size).sum();
-        let what = format!(
+        let mut what = format!(
             "a fragment that was never committed: {} files, {bytes} bytes",
             files.len()
         );
-        report.add(
-            Severity::Warning,
-            path.clone(),
-            what,
-            Fix::Remove(vec![path]),
-        );
+        let mut commit = None;
+        if let (true, Ok(parsed)) = (whole, &parsed)
+            && is_whole(parsed, &relative)?
+        {
+            what.push_str("; all of it is there");
+            let version = fragment_version(parsed).ok();
+            commit = version
+                .and_then(|version| commit_path(parsed, version))
+                .map(|path| folder.path(&path));
+        }
+        let fix = Fix::Uncommitted {
+            folder: path.clone(),
+            commit,
+        };
+        report.add(Severity::Warning, path, what, fix);
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Fragments: footers, sections, files.
 
 use super::{CheckOptions, Fix, RESTORE, Report, Severity, cells};
+use crate::array::directory::NamedEntry;
 use crate::array::{Array, Fragment, Part, Snapshot, TimeRange};
 use crate::consolidate::ArrayFolder;
 use crate::context::Context;
@@ -8,6 +9,7 @@ use crate::error::{Error, Result};
 use crate::storage::Uri;
 use azulejo_format::fragment::{Field, FilePart, Section, data_file_name};
 use azulejo_format::path::FRAGMENT_METADATA_FILE;
+use azulejo_format::timestamped_name::TimestampedName;
 use std::collections::{BTreeMap, HashSet};
 
 pub(super) fn check(
@@ -59,6 +61,50 @@ pub(super) fn check(
         }
         Err(error) => Err(error),
     }
+}
+
+/// Whether all of a fragment that nobody committed is there, and it is a write of its own. What may
+/// be a consolidation that was cut short is none: the fragments that it would replace count.
+pub(super) fn is_whole(
+    context: &Context,
+    uri: &str,
+    folder: &ArrayFolder,
+    name: &TimestampedName,
+    path: &str,
+) -> Result<bool> {
+    if name.t_start != name.t_end {
+        return Ok(false);
+    }
+    let entry = NamedEntry {
+        path: path.to_owned(),
+        name: name.clone(),
+    };
+    let part = Part {
+        fragments: Some(HashSet::from([entry.file_name().to_owned()])),
+        uncommitted: vec![entry],
+        superseded: true,
+        ..Part::default()
+    };
+    let ever = TimeRange::until(u64::MAX - 1);
+    let opened = Snapshot::open_part(context, &Uri::parse(uri)?, ever, &part)
+        .and_then(|snapshot| snapshot.array());
+    let array = match opened {
+        Ok(array) => array,
+        Err(Error::Corrupt { .. } | Error::NotFound { .. } | Error::Encryption { .. }) => {
+            return Ok(false);
+        }
+        Err(error) => return Err(error),
+    };
+    let [fragment] = array.fragments() else {
+        return Ok(false);
+    };
+    let mut found = Report::default();
+    files(fragment, folder, &mut found)?;
+    let read = match sections(fragment, &mut found) {
+        Err(Error::Corrupt { .. } | Error::NotFound { .. } | Error::Encryption { .. }) => false,
+        read => read.map(|()| true)?,
+    };
+    Ok(read && !fragment.has_timestamps() && found.worst() != Some(Severity::Error))
 }
 
 fn fragments(

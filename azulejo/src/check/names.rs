@@ -10,8 +10,8 @@ use azulejo_format::ArraySchema;
 use azulejo_format::commit::VacuumList;
 use azulejo_format::fragment::ConsolidatedFragmentMetadata;
 use azulejo_format::path::{
-    CommitEntry, DetailEntry, LEGACY_SCHEMA_FILE, RootEntry, RootFolder, SchemaEntry,
-    enumeration_path, fragment_meta_entry,
+    CommitEntry, DetailEntry, FRAGMENTS_FOLDER, LEGACY_SCHEMA_FILE, RootEntry, RootFolder,
+    SchemaEntry, enumeration_path, fragment_entry, fragment_meta_entry,
 };
 use azulejo_format::schema::Enumeration;
 use azulejo_format::tile::GenericTile;
@@ -84,6 +84,22 @@ fn strangers(location: &Location, listings: &Listings, report: &mut Report) -> R
             CommitEntry::classify(&entry.name) != CommitEntry::Unknown,
             false,
         );
+    }
+    let has_fragments = listings
+        .root
+        .iter()
+        .any(|entry| entry.is_dir && entry.name == FRAGMENTS_FOLDER);
+    let inside = match has_fragments {
+        true => location
+            .storage
+            .list(&location.path.join(FRAGMENTS_FOLDER))?,
+        false => Vec::new(),
+    };
+    for entry in inside {
+        // The files of fragments are counted with them.
+        if !(entry.is_dir && fragment_entry(&entry.name).is_some()) {
+            look(Some(RootFolder::Fragments), &entry, false, false);
+        }
     }
     for entry in &listings.fragment_meta {
         look(

@@ -39,6 +39,9 @@ impl ArrayHandle {
             }
             match &finding.fix {
                 Fix::Advice(_) => {}
+                Fix::Uncommitted { folder, .. } => {
+                    location.storage.delete(std::slice::from_ref(folder))?;
+                }
                 Fix::Remove(paths) => {
                     for path in paths {
                         location.storage.delete(std::slice::from_ref(path))?;
@@ -52,5 +55,35 @@ impl ArrayHandle {
             repaired.done.push(finding.clone());
         }
         Ok(repaired)
+    }
+
+    /// Makes the fragments of a report count that were never committed and of which all is there:
+    /// their cells are part of the array then, as of the fragment's time. What is found otherwise
+    /// than when the report was made is left alone.
+    ///
+    /// # Errors
+    /// Those of [`Self::check`] and of the storage.
+    pub fn adopt(&self, report: &Report) -> Result<Repaired> {
+        let Self { context, uri } = self;
+
+        let location = context.locate(&Uri::parse(uri)?)?;
+        let now = self.check(CheckOptions::default())?;
+        let mut adopted = Repaired::default();
+        for finding in &report.findings {
+            let Fix::Uncommitted {
+                commit: Some(commit),
+                ..
+            } = &finding.fix
+            else {
+                continue;
+            };
+            if !now.findings.contains(finding) {
+                adopted.changed.push(finding.clone());
+                continue;
+            }
+            location.storage.put(commit, Vec::new().into())?;
+            adopted.done.push(finding.clone());
+        }
+        Ok(adopted)
     }
 }

@@ -159,6 +159,48 @@ impl<'a> Candidates<'a> {
         })
     }
 
+    /// The first fragment with cells that are deleted, or that may be: of `names`, or of all
+    /// candidates.
+    pub fn with_deleted_cells(&self, names: &[String]) -> Result<Option<Chosen>> {
+        for &index in &self.members {
+            let fragment = self.fragment(index)?;
+            let named = names.is_empty() || names.iter().any(|name| name == fragment.name());
+            if !named || !self.has_deleted_cells(fragment)? {
+                continue;
+            }
+            let fragments = vec![index];
+            let bounds = self.bounds(&fragments)?;
+            if let Some(schema) = self.schema_for(&fragments)? {
+                return Ok(Some(Chosen {
+                    fragments,
+                    bounds,
+                    schema,
+                }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether a delete may have met cells of a fragment that are still in it. One that was
+    /// consolidated names the deletes which it was cleared of.
+    fn has_deleted_cells(&self, fragment: &Fragment) -> Result<bool> {
+        if fragment.has_delete_metadata() {
+            return Ok(true);
+        }
+        let since = fragment.time_range().start;
+        let mut deletes = self
+            .array
+            .deletes()
+            .iter()
+            .filter(|delete| delete.timestamp >= since)
+            .peekable();
+        if self.array.schema().is_dense() || deletes.peek().is_none() {
+            return Ok(false);
+        }
+        let cleared = fragment.processed_conditions()?;
+        Ok(deletes.any(|delete| !cleared.contains(&delete.name)))
+    }
+
     /// The next run of fragments; `None` if none is allowed.
     pub fn next(&self, choice: &Choice) -> Result<Option<Chosen>> {
         // Where an attribute was dropped or changed, those before and those after it are

@@ -10,7 +10,9 @@
 use super::choose::{Candidates, Choice, Chosen};
 use super::tiler::{Shapes, SpaceTiles, Tiler, push_within};
 use super::{ArrayFolder, Turn};
-use crate::array::{Array, ArrayHandle, Part, Snapshot, TimeRange, finish_replacement};
+use crate::array::{
+    Array, ArrayHandle, FragmentSelection, Part, Snapshot, TimeRange, finish_replacement,
+};
 use crate::cancel::Operation;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
@@ -62,11 +64,12 @@ impl Default for FragmentOptions {
 pub struct Merged {
     /// Names of the fragments that were replaced.
     pub old: Vec<String>,
-    /// Names of those that took their place: one, or several if a size was given.
+    /// Names of those that took their place: one, several if a size was given, none if not a cell
+    /// was left.
     pub new: Vec<String>,
     /// Cells in the new ones.
     pub cells: u64,
-    /// Bytes of their data files.
+    /// Bytes of all their files.
     pub bytes: u64,
 }
 
@@ -81,23 +84,24 @@ enum Step {
 }
 
 /// What the read and the write of a round have in common.
-struct Round<'a> {
-    context: &'a Context,
-    array: &'a Array,
-    options: &'a FragmentOptions,
-    version: FormatVersion,
-    schema_name: &'a str,
-    timestamps: bool,
-    delete_metadata: bool,
-    operation: &'a Operation,
+pub(super) struct Round<'a> {
+    pub context: &'a Context,
+    pub array: &'a Array,
+    /// The array that the fragments are for.
+    pub location: &'a Location,
+    pub options: &'a FragmentOptions,
+    pub version: FormatVersion,
+    pub schema_name: &'a str,
+    pub timestamps: bool,
+    pub delete_metadata: bool,
+    pub operation: &'a Operation,
 }
 
 /// Fragments written and not yet committed.
 #[derive(Default)]
-struct Written {
-    fragments: Vec<WrittenFragment>,
-    cells: u64,
-    bytes: u64,
+pub(super) struct Written {
+    pub fragments: Vec<WrittenFragment>,
+    pub cells: u64,
 }
 
 /// If what is read disappears meanwhile, because another process consolidates or vacuums, a round
@@ -148,7 +152,7 @@ impl ArrayHandle {
                     }
                     let empty = merged.new.is_empty();
                     rounds.push(merged);
-                    if empty || !options.fragments.is_empty() {
+                    if (empty && !options.purge_deleted_cells) || !options.fragments.is_empty() {
                         break;
                     }
                     attempt = 1;
@@ -187,7 +191,12 @@ fn round(
     } else {
         Some(candidates.named(&options.fragments)?)
     };
-    let Some(chosen) = chosen.filter(|chosen| chosen.fragments.len() > 1) else {
+    // One fragment is as good as its consolidation, unless deleted cells are to go.
+    let chosen = match chosen.filter(|chosen| chosen.fragments.len() > 1) {
+        None if options.purge_deleted_cells => candidates.with_deleted_cells(&options.fragments)?,
+        chosen => chosen,
+    };
+    let Some(chosen) = chosen else {
         return Ok(Step::Nothing);
     };
     let old: Vec<&TimestampedName> = chosen
@@ -227,6 +236,7 @@ fn round(
     let round = Round {
         context,
         array: &array,
+        location,
         options,
         version,
         schema_name: &chosen.schema,
@@ -247,7 +257,7 @@ fn round(
         }
         written => written?,
     };
-    let mut merged = Merged {
+    let merged = Merged {
         old: old.iter().map(ToString::to_string).collect(),
         new: written
             .fragments
@@ -255,11 +265,19 @@ fn round(
             .map(|fragment| fragment.name().to_string())
             .collect(),
         cells: written.cells,
-        bytes: written.bytes,
+        bytes: written
+            .fragments
+            .iter()
+            .map(WrittenFragment::stored_size)
+            .sum(),
     };
     if written.fragments.is_empty() {
-        // Not a cell is left: a fragment cannot be empty, so the old ones stay.
-        merged.new.clear();
+        // Not a cell is left, and a fragment cannot be empty: the old ones stay, for readers of
+        // earlier times, unless those are not to find deleted cells either.
+        if options.purge_deleted_cells {
+            let gone = FragmentSelection::Named(&merged.old);
+            context.array(uri).delete_fragments(gone)?;
+        }
         return Ok(Step::Done(merged));
     }
     Ok(if commit(&array, &old, written)? {
@@ -301,7 +319,7 @@ fn name_of(array: &Array, chosen: &Chosen, version: FormatVersion) -> Timestampe
 impl Round<'_> {
     fn spec(&self, name: TimestampedName, dense_domain: Option<NdRectangle>) -> FragmentSpec {
         FragmentSpec {
-            location: self.array.location().clone(),
+            location: self.location.clone(),
             schema: self.array.schema().clone(),
             schema_name: self.schema_name.to_owned(),
             name,
@@ -330,7 +348,7 @@ impl Round<'_> {
         usize::try_from(self.options.memory_budget / 8).unwrap_or(usize::MAX)
     }
 
-    fn sparse(&self, name: &TimestampedName) -> Result<Written> {
+    pub fn sparse(&self, name: &TimestampedName) -> Result<Written> {
         let mut written = Written::default();
         let result = self.copy_sparse(name, &mut written);
         written.or_discard(result)
@@ -362,7 +380,6 @@ impl Round<'_> {
                         FragmentSink::new(self.context, self.spec(self.next_name(name), None))?;
                     let full = std::mem::replace(&mut sink, next);
                     pushed = 0;
-                    written.bytes += full.stored_size();
                     written.fragments.push(full.finish()?);
                 }
                 rest = left;
@@ -385,7 +402,6 @@ impl Round<'_> {
         }
         tiler.finish(&mut push)?;
         if sink.tile_num() > 0 {
-            written.bytes += sink.stored_size();
             written.fragments.push(sink.finish()?);
         }
         self.operation.check()
@@ -396,7 +412,7 @@ impl Round<'_> {
         TimestampedName::versioned(name.t_start, name.t_end, self.version.number())
     }
 
-    fn dense(&self, name: &TimestampedName, bounds: &NdRectangle) -> Result<Written> {
+    pub fn dense(&self, name: &TimestampedName, bounds: &NdRectangle) -> Result<Written> {
         let mut written = Written::default();
         let result = self.copy_dense(name, bounds, &mut written);
         written.or_discard(result)
@@ -459,7 +475,6 @@ impl Round<'_> {
                 self.operation.check()?;
             }
             tiler.finish(&mut push)?;
-            written.bytes += sink.stored_size();
             written.fragments.push(sink.finish()?);
         }
         self.operation.check()
@@ -524,6 +539,14 @@ impl Round<'_> {
 }
 
 impl Written {
+    /// Makes the fragments count.
+    pub fn commit(self) -> Result<()> {
+        for fragment in self.fragments {
+            fragment.commit()?;
+        }
+        Ok(())
+    }
+
     /// The fragments, or nothing of them if something went wrong.
     fn or_discard(self, result: Result<()>) -> Result<Self> {
         match result {

@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::group::ObjectType;
 use crate::storage::{Entry, ReadRange, ReadRequest, Uri, path_in};
 use azulejo_format::path::COMMITS_FOLDER;
+use std::collections::{HashMap, HashSet};
 
 /// Bytes of a large object that are held at a time.
 const PIECE: u64 = 8 << 20;
@@ -22,7 +23,8 @@ impl ObjectHandle {
 
         let (from_uri, location, _) = find(&crate::manifest::without(context), from)?;
         let (to_uri, target) = target(context, &from_uri, to)?;
-        if std::mem::discriminant(&from_uri) == std::mem::discriminant(&to_uri) {
+        let begun = source_of(&target)?.is_some();
+        if !begun && std::mem::discriminant(&from_uri) == std::mem::discriminant(&to_uri) {
             return location.storage.rename(&location.path, &target.path);
         }
         self.copy_to(to)?;
@@ -35,17 +37,23 @@ impl ObjectHandle {
     /// same kind of storage or another. Members of a group that lie elsewhere are not copied; the
     /// copy names them as the original does.
     ///
-    /// The copy is there once all of it is. What others write meanwhile may be in it or not.
+    /// The copy is there once all of it is. What others write meanwhile may be in it or not. An
+    /// error leaves nothing at `to`; a process that was killed leaves an
+    /// [unfinished copy](Self::unfinished_copy), which the same copy goes on with.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is neither an array nor a group, [`Error::AlreadyExists`] if
-    /// something lies at `to`.
+    /// something else lies at `to`.
     pub fn copy_to(&self, to: &str) -> Result<()> {
         let Self { context, uri: from } = self;
 
         let (from_uri, location, _) = find(context, from)?;
         let (_, target) = target(context, &from_uri, to)?;
         let tree = Tree::of(&location)?;
+        let there = already_copied(&target, &tree)?;
+        let note = target.join(UNFINISHED_COPY);
+        let source = from_uri.to_string();
+        note.storage.put(&note.path, source.into_bytes().into())?;
         let make = |markers: bool| {
             let mut folders = tree
                 .folders
@@ -59,6 +67,9 @@ impl ObjectHandle {
             operation.check()?;
             context.report("files", done, tree.files.len() as u64);
             done += 1;
+            if there.contains(file) {
+                return Ok(());
+            }
             copy_file(&location.join(file), &target.join(file), *size)
         };
         let mut write = || -> Result<()> {
@@ -67,16 +78,84 @@ impl ObjectHandle {
                 tree.files.iter().partition(|(file, _)| is_marker(file));
             files.into_iter().try_for_each(&mut copy_file)?;
             make(true)?;
-            markers.into_iter().try_for_each(&mut copy_file)
+            markers.into_iter().try_for_each(&mut copy_file)?;
+            note.storage.delete(std::slice::from_ref(&note.path))
         };
         write().inspect_err(|_| {
-            // Nothing lay there before. The first error is the one to report.
+            // Nothing else lay there before. The first error is the one to report.
             let _ = target.storage.delete(std::slice::from_ref(&target.path));
         })
     }
+
+    /// Of which object the folder is an unfinished copy, if it is one.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    pub fn unfinished_copy(&self) -> Result<Option<String>> {
+        source_of(&self.context.locate(&Uri::parse(&self.uri)?)?)
+    }
+
+    /// Deletes an unfinished copy with all that lies in its folder.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there is none.
+    pub fn delete_unfinished_copy(&self) -> Result<()> {
+        let location = self.context.locate(&Uri::parse(&self.uri)?)?;
+        if source_of(&location)?.is_none() {
+            return Err(Error::NotFound {
+                uri: self.uri.clone(),
+                what: "an unfinished copy",
+            });
+        }
+        location
+            .storage
+            .delete(std::slice::from_ref(&location.path))
+    }
 }
 
-/// Where something is to go; nothing may lie there.
+/// The file that says of which object a folder is to become a copy.
+const UNFINISHED_COPY: &str = "__azulejo_copy";
+
+fn source_of(location: &Location) -> Result<Option<String>> {
+    let Location { storage, path } = location;
+    if storage.find(path, &[UNFINISHED_COPY])?.is_empty() {
+        return Ok(None);
+    }
+    let request = ReadRequest {
+        path: path.join(UNFINISHED_COPY),
+        range: ReadRange::All,
+    };
+    let text = storage.read(&[request])?.pop().unwrap_or_default();
+    Ok(Some(String::from_utf8_lossy(&text).into_owned()))
+}
+
+/// The files that an unfinished copy has as a whole: a file gets its name when all of it is there.
+/// What the original does not have is removed.
+fn already_copied(target: &Location, tree: &Tree) -> Result<HashSet<String>> {
+    if source_of(target)?.is_none() {
+        return Ok(HashSet::new());
+    }
+    let wanted: HashMap<&str, Option<u64>> = tree
+        .files
+        .iter()
+        .map(|(file, size)| (file.as_str(), *size))
+        .collect();
+    let mut there = HashSet::new();
+    let mut stale = Vec::new();
+    for (file, size) in Tree::of(target)?.files {
+        match wanted.get(file.as_str()) {
+            Some(original) if size.is_some() && size == *original => {
+                there.insert(file);
+            }
+            Some(_) => {}
+            None => stale.push(target.path.join(&file)),
+        }
+    }
+    target.storage.delete(&stale)?;
+    Ok(there)
+}
+
+/// Where something is to go; nothing may lie there but an unfinished copy of it.
 fn target(context: &Context, from: &Uri, to: &str) -> Result<(Uri, Location)> {
     let uri = Uri::parse(to)?;
     let (source, path) = (from.path(), uri.path());
@@ -88,7 +167,7 @@ fn target(context: &Context, from: &Uri, to: &str) -> Result<(Uri, Location)> {
     let location = context.locate(&uri)?;
     let taken = !location.storage.list(&location.path)?.is_empty()
         || location.storage.size(&location.path).is_ok();
-    if taken {
+    if taken && source_of(&location)?.as_deref() != Some(from.to_string().as_str()) {
         Err(Error::AlreadyExists {
             uri: uri.to_string(),
         })

@@ -1,17 +1,17 @@
-//! An array schema as JSON, both ways: `docs/schema-json.md` describes it.
+//! An array schema as JSON, both ways.
 //!
 //! The document is complete: an array created from it has the same schema. Where the schema files
 //! lie (names of enumeration files) is the storage's business and not part of it.
 
-pub mod filter;
-
-use crate::value;
-use azulejo::format::schema::{
+use super::filter::PipelineJson;
+use super::value;
+use crate::array::Snapshot;
+use crate::error::{Error, Result as EngineResult};
+use azulejo_format::schema::{
     ArraySchema, ArrayType, Attribute, CurrentDomain, DataOrder, Dimension, DimensionLabel, Domain,
     Enumeration, EnumerationRef, Layout, NewArray,
 };
-use azulejo::format::{CellValNum, Datatype, FormatVersion, NdRectangle, Range};
-use filter::PipelineJson;
+use azulejo_format::{CellValNum, Datatype, FormatVersion, NdRectangle, Range};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -39,17 +39,65 @@ impl From<NewArray> for SchemaDocument {
 }
 
 impl SchemaDocument {
+    /// The document of an array: its schema with all that belongs to it.
+    ///
+    /// # Errors
+    /// An enumeration that cannot be read.
+    pub fn of(array: &Snapshot) -> EngineResult<Self> {
+        let schema = array.schema().as_ref().clone();
+        let enumerations = schema
+            .enumerations
+            .iter()
+            .map(|reference| Ok(array.enumeration(&reference.name)?.as_ref().clone()))
+            .collect::<EngineResult<Vec<_>>>()?;
+        let label_schemas = schema
+            .dimension_labels
+            .iter()
+            .map(|label| {
+                array
+                    .open_label(&label.name)
+                    .ok()
+                    .map(|labels| labels.schema().as_ref().clone())
+            })
+            .collect();
+        Ok(Self {
+            schema,
+            enumerations,
+            label_schemas,
+        })
+    }
+
+    /// A document from JSON.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`], which says which field is wrong.
+    pub fn from_json(json: &Json) -> EngineResult<Self> {
+        SchemaJson::deserialize(json)
+            .map_err(|e| e.to_string())
+            .and_then(decode)
+            .map_err(Error::InvalidArgument)
+    }
+
+    /// The document as JSON.
+    ///
+    /// # Errors
+    /// None that a schema can cause.
+    pub fn to_json(&self) -> EngineResult<Json> {
+        serde_json::to_value(encode(self)).map_err(|e| Error::Internal(e.to_string()))
+    }
+
     /// A new array like it: its enumerations get files of their own, labels without a schema the
     /// usual one.
     ///
     /// # Errors
     /// An enumeration that cannot be.
-    pub fn into_new_array(mut self) -> Result<NewArray, String> {
+    pub fn into_new_array(mut self) -> EngineResult<NewArray> {
         let enumerations: Vec<Enumeration> = self
             .enumerations
             .iter()
             .map(with_file_name)
-            .collect::<Result<_, _>>()?;
+            .collect::<Result<_, _>>()
+            .map_err(Error::InvalidArgument)?;
         self.schema.enumerations = enumerations
             .iter()
             .map(|e| EnumerationRef {
@@ -141,26 +189,26 @@ struct LabelJson {
     schema: Option<Box<SchemaJson>>,
 }
 
-/// The document as JSON.
-pub fn to_json(document: &SchemaDocument) -> serde_json::Result<Json> {
-    serde_json::to_value(encode(document))
+/// One attribute, as in a [`SchemaDocument`].
+///
+/// # Errors
+/// [`Error::InvalidArgument`], which says which field is wrong.
+pub fn attribute_from_json(json: &Json) -> EngineResult<Attribute> {
+    AttributeJson::deserialize(json)
+        .map_err(|e| e.to_string())
+        .and_then(decode_attribute)
+        .map_err(Error::InvalidArgument)
 }
 
-/// A document from JSON; the error says which field is wrong.
-pub fn from_json(json: &Json) -> Result<SchemaDocument, String> {
-    let parsed = SchemaJson::deserialize(json).map_err(|e| e.to_string())?;
-    decode(parsed)
-}
-
-/// One attribute, as in a document.
-pub fn attribute_from_json(json: &Json) -> Result<Attribute, String> {
-    decode_attribute(AttributeJson::deserialize(json).map_err(|e| e.to_string())?)
-}
-
-/// One enumeration, as in a document, with a file name of its own.
-pub fn enumeration_from_json(json: &Json) -> Result<Enumeration, String> {
-    let old = decode_enumeration(&EnumerationJson::deserialize(json).map_err(|e| e.to_string())?)?;
-    with_file_name(&old)
+/// One enumeration, as in a [`SchemaDocument`], with a file name of its own.
+///
+/// # Errors
+/// [`Error::InvalidArgument`], which says which field is wrong.
+pub fn enumeration_from_json(json: &Json) -> EngineResult<Enumeration> {
+    EnumerationJson::deserialize(json)
+        .map_err(|e| e.to_string())
+        .and_then(|json| with_file_name(&decode_enumeration(&json)?))
+        .map_err(Error::InvalidArgument)
 }
 
 /// The same enumeration in a file of its own.
@@ -211,7 +259,7 @@ fn encode(document: &SchemaDocument) -> SchemaJson {
         current_domain: match &schema.current_domain {
             CurrentDomain::Empty => None,
             CurrentDomain::NdRectangle(rectangle) => {
-                Some(encode_rectangle(&schema.domain, rectangle))
+                Some(rectangle_json(&schema.domain, rectangle))
             }
         },
     }
@@ -279,7 +327,7 @@ fn decode(json: SchemaJson) -> Result<SchemaDocument, String> {
 }
 
 fn encode_dimension(dimension: &Dimension) -> DimensionJson {
-    let one = |bytes: &[u8]| value::json(dimension.datatype, CellValNum::ONE, bytes);
+    let one = |bytes: &[u8]| value::value_json(dimension.datatype, CellValNum::ONE, bytes);
     DimensionJson {
         name: dimension.name.clone(),
         datatype: dimension.datatype.name().to_owned(),
@@ -325,7 +373,7 @@ fn encode_attribute(attribute: &Attribute) -> AttributeJson {
         datatype: attribute.datatype.name().to_owned(),
         cell_val_num: cell_val_num_json(attribute.cell_val_num),
         nullable: attribute.nullable,
-        fill_value: value::json(
+        fill_value: value::value_json(
             attribute.datatype,
             attribute.cell_val_num,
             &attribute.fill_value,
@@ -371,7 +419,7 @@ fn encode_enumeration(enumeration: &Enumeration) -> EnumerationJson {
         ordered: enumeration.ordered,
         values: enumeration
             .values()
-            .map(|entry| value::json(enumeration.datatype, enumeration.cell_val_num, entry))
+            .map(|entry| value::value_json(enumeration.datatype, enumeration.cell_val_num, entry))
             .collect(),
     }
 }
@@ -447,7 +495,7 @@ fn decode_label(json: LabelJson) -> Result<(DimensionLabel, Option<ArraySchema>)
 }
 
 fn encode_range(datatype: Datatype, range: &Range) -> (Json, Json) {
-    let bound = |bytes: &[u8]| value::json(datatype, CellValNum::ONE, bytes);
+    let bound = |bytes: &[u8]| value::value_json(datatype, CellValNum::ONE, bytes);
     (bound(&range.start), bound(&range.end))
 }
 
@@ -457,7 +505,8 @@ fn decode_range(datatype: Datatype, (low, high): &(Json, Json)) -> Result<Range,
 }
 
 /// The ranges of a rectangle in the given domain.
-pub fn encode_rectangle(domain: &Domain, rectangle: &NdRectangle) -> Vec<(Json, Json)> {
+#[must_use]
+pub fn rectangle_json(domain: &Domain, rectangle: &NdRectangle) -> Vec<(Json, Json)> {
     (domain.dimensions.iter().zip(&rectangle.ranges))
         .map(|(d, range)| encode_range(d.datatype, range))
         .collect()
@@ -517,6 +566,7 @@ fn named<T: Copy>(
 }
 
 /// `dense` or `sparse`.
+#[must_use]
 pub fn array_type_name(array_type: ArrayType) -> &'static str {
     match array_type {
         ArrayType::Dense => "dense",
@@ -525,6 +575,7 @@ pub fn array_type_name(array_type: ArrayType) -> &'static str {
 }
 
 /// The name of an order: `row-major`, `col-major`, `global`, `unordered`, `hilbert`.
+#[must_use]
 pub fn layout_name(layout: Layout) -> &'static str {
     match layout {
         Layout::RowMajor => "row-major",
@@ -547,6 +598,7 @@ fn decode_layout(field: &str, text: &str) -> Result<Layout, String> {
 }
 
 /// The name of a data order.
+#[must_use]
 pub fn order_name(order: DataOrder) -> &'static str {
     match order {
         DataOrder::Unordered => "unordered",
@@ -567,6 +619,3 @@ fn decode_order(text: &str) -> Result<DataOrder, String> {
         order_name,
     )
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,7 +1,7 @@
 //! Filter pipelines as JSON.
 
-use azulejo::format::Datatype;
-use azulejo::format::filter::{Filter, Pipeline};
+use azulejo_format::Datatype;
+use azulejo_format::filter::{Filter, Pipeline};
 use serde::{Deserialize, Serialize};
 use serde_json::Value as Json;
 
@@ -123,8 +123,8 @@ impl FilterJson {
                 offset,
                 byte_width,
             } => Self::FloatScale {
-                scale: crate::value::float_json(*scale),
-                offset: crate::value::float_json(*offset),
+                scale: super::value::float_json(*scale),
+                offset: super::value::float_json(*offset),
                 byte_width: *byte_width,
             },
             Filter::Xor => Self::Xor,
@@ -160,7 +160,7 @@ impl FilterJson {
         };
         let float = |json: &Json| -> Result<f64, String> {
             let bytes =
-                crate::value::from_json(Datatype::Float64, azulejo::format::CellValNum::ONE, json)?;
+                super::value::from_json(Datatype::Float64, azulejo_format::CellValNum::ONE, json)?;
             Ok(bytes
                 .first_chunk()
                 .map_or(0.0, |chunk| f64::from_le_bytes(*chunk)))
@@ -225,69 +225,11 @@ impl FilterJson {
     }
 }
 
-/// A pipeline in one line: `bitshuffle, zstd level 3`; empty for no filters.
-pub fn pipeline_text(pipeline: &Pipeline) -> String {
-    pipeline
-        .filters
-        .iter()
-        .map(filter_text)
-        .collect::<Vec<_>>()
-        .join(", ")
-}
-
-fn filter_text(filter: &Filter) -> String {
-    let level = |name: &str, level: i32| {
-        if level == -1 {
-            name.to_owned()
-        } else {
-            format!("{name} level {level}")
-        }
-    };
-    let delta = |name: &str, reinterpret: &Option<Datatype>| match reinterpret {
-        Some(datatype) => format!("{name} as {datatype}"),
-        None => name.to_owned(),
-    };
-    match filter {
-        Filter::None => "none".into(),
-        Filter::Gzip { level: l } => level("gzip", *l),
-        Filter::Zstd { level: l } => level("zstd", *l),
-        Filter::Lz4 { .. } => "lz4".into(),
-        Filter::Rle { .. } => "rle".into(),
-        Filter::Bzip2 { level: l } => level("bzip2", *l),
-        Filter::DoubleDelta { reinterpret, .. } => delta("double-delta", reinterpret),
-        Filter::BitWidthReduction { max_window } => {
-            format!("bit-width-reduction window {max_window}")
-        }
-        Filter::Bitshuffle => "bitshuffle".into(),
-        Filter::Byteshuffle => "byteshuffle".into(),
-        Filter::PositiveDelta { max_window } => format!("positive-delta window {max_window}"),
-        Filter::Aes256Gcm => "aes-256-gcm".into(),
-        Filter::ChecksumMd5 => "md5".into(),
-        Filter::ChecksumSha256 => "sha256".into(),
-        Filter::Dictionary { .. } => "dictionary".into(),
-        Filter::FloatScale {
-            scale,
-            offset,
-            byte_width,
-        } => {
-            format!("float-scale *{scale} +{offset} in {byte_width} bytes")
-        }
-        Filter::Xor => "xor".into(),
-        Filter::Webp {
-            quality,
-            input_format,
-            lossless,
-            ..
-        } => {
-            let format = WEBP_FORMATS
-                .get(usize::from(*input_format))
-                .unwrap_or(&"none");
-            if *lossless {
-                format!("webp {format} lossless")
-            } else {
-                format!("webp {format} quality {quality}")
-            }
-        }
-        Filter::Delta { reinterpret, .. } => delta("delta", reinterpret),
-    }
+/// The name of a pixel format of the WebP filter: `rgb`, `bgra`; `none` for a number that is none.
+#[must_use]
+pub fn webp_format_name(input_format: u8) -> &'static str {
+    WEBP_FORMATS
+        .get(usize::from(input_format))
+        .copied()
+        .unwrap_or("none")
 }

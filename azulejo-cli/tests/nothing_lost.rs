@@ -1,0 +1,535 @@
+//! Nothing is lost or changed without a word.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+use assert_cmd::Command;
+use serde_json::Value as Json;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// A folder to work in.
+struct Bench(TempDir);
+
+/// What a command said.
+struct Said {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Bench {
+    fn new() -> Self {
+        Self(TempDir::new().unwrap())
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
+        std::fs::write(self.path().join(name), text).unwrap();
+    }
+
+    fn run(&self, words: &[&str]) -> Said {
+        let mut command = Command::cargo_bin("azulejo").unwrap();
+        let command = command.args(words).env("NO_COLOR", "1");
+        let output = command.current_dir(self.path()).output().unwrap();
+        Said {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Runs a line of words, which must succeed; `'..'` holds words together.
+    fn line(&self, line: &str) -> Said {
+        let said = self.run(&words(line));
+        assert_eq!(said.code, Some(0), "{line}: {}{}", said.out, said.err);
+        said
+    }
+
+    fn fails(&self, line: &str, code: i32, says: &str) {
+        let said = self.run(&words(line));
+        assert_eq!(said.code, Some(code), "{line}: {}{}", said.out, said.err);
+        assert!(said.err.contains(says), "{line}: {}", said.err);
+    }
+
+    fn json(&self, line: &str) -> Json {
+        serde_json::from_str(&self.line(&format!("{line} --json")).out).unwrap()
+    }
+
+    fn count(&self, uri: &str) -> u64 {
+        self.line(&format!("agg {uri} count"))
+            .out
+            .trim()
+            .parse()
+            .unwrap()
+    }
+
+    fn start(&self, line: &str) -> Child {
+        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("azulejo"));
+        let command = command.args(words(line)).current_dir(self.path());
+        command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap()
+    }
+}
+
+fn words(line: &str) -> Vec<&str> {
+    let mut words = Vec::new();
+    for (at, part) in line.split('\'').enumerate() {
+        match at % 2 {
+            1 => words.push(part),
+            _ => words.extend(part.split_whitespace()),
+        }
+    }
+    words
+}
+
+/// An `.npy` file of float32 in row-major order.
+fn npy(shape: &[usize], values: impl Iterator<Item = f32>) -> Vec<u8> {
+    let shape: String = shape.iter().map(|n| format!("{n},")).collect();
+    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({shape}), }}");
+    let padded = format!("{header:<117}\n");
+    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
+    bytes.extend((padded.len() as u16).to_le_bytes());
+    bytes.extend(padded.as_bytes());
+    bytes.extend(values.flat_map(f32::to_le_bytes));
+    bytes
+}
+
+#[test]
+fn a_delete_takes_only_what_meets_its_condition() {
+    let bench = Bench::new();
+    bench.write("d.csv", "id,q\n1,0.5\n2,\n3,\n4,9\n");
+    bench.line("import d.csv d --dims id");
+    let dry = bench.line("delete d --where 'q < 1' --dry-run");
+    assert_eq!(dry.out, "would delete 1 cell\n");
+    assert!(
+        dry.err.contains("2 cells where \"q\" is null"),
+        "{}",
+        dry.err
+    );
+    bench.fails("delete d --where 'q < 1'", 2, "(q < 1) or q is null");
+    assert_eq!(bench.count("d"), 4);
+    // As it is written there.
+    let said = bench.line("delete d --where '(q < 1) or q is null'");
+    assert_eq!(said.out, "deleted 3 cells\n");
+    assert_eq!(bench.line("cat d").out, "id,q\n4,9.0\n");
+    // No null is left to be taken along.
+    assert_eq!(
+        bench.line("delete d --where 'q > 8'").out,
+        "deleted 1 cell\n"
+    );
+    assert_eq!(bench.count("d"), 0);
+}
+
+#[test]
+fn cells_of_before_an_attribute_are_not_taken_along() {
+    let bench = Bench::new();
+    bench.write("d.csv", "id,q\n1,1\n2,2\n");
+    bench.line("import d.csv d --dims id --at 1");
+    bench.line("evolve d --add-attr 'w INT32' --at 2");
+    bench.write("e.csv", "id,q,w\n3,3,3\n4,4,4\n");
+    bench.line("import e.csv d --append --at 3");
+    let said = bench.run(&words("delete d --where 'w > 3' --at 4"));
+    let left = bench.line("cat d --attrs id,q").out;
+    match said.code {
+        Some(0) => assert_eq!(left, "id,q\n1,1\n2,2\n3,3\n"),
+        _ => {
+            assert!(said.err.contains("before the array had"), "{}", said.err);
+            assert_eq!(left, "id,q\n1,1\n2,2\n3,3\n4,4\n");
+        }
+    }
+}
+
+#[test]
+fn arrays_of_files_are_appended_and_nothing_is_overwritten_unasked() {
+    let bench = Bench::new();
+    bench.write("a.npy", npy(&[3, 2], (0..6).map(|i| i as f32)));
+    bench.write("b.npy", npy(&[1, 2], [99.0, 98.0].into_iter()));
+    bench.line("import a.npy a --dims time,x --domain time=0:1000 --domain x=0:9");
+    bench.line("import b.npy a --append");
+    let rows = bench.line("cat a --coords").out;
+    assert!(
+        rows.contains("\n0,0,0.0\n") && rows.contains("\n3,0,99.0\n"),
+        "{rows}"
+    );
+    // Behind what is written along another dimension, from the start of the first.
+    bench.line("import b.npy a --append --append-dim x");
+    assert!(
+        bench
+            .line("cat a --coords --range time=0 --range x=2:3")
+            .out
+            .contains("0,3,98.0")
+    );
+    bench.fails(
+        "import b.npy a --append --append-dim y",
+        2,
+        "no such dimension",
+    );
+    bench.line("import b.npy a --append --offset time=10 --offset x=4");
+    assert!(
+        bench
+            .line("cat a --coords --range time=10 --range x=4:5")
+            .out
+            .contains("10,5,98.0")
+    );
+    bench.line("import b.npy a --append --overwrite");
+    assert!(
+        bench
+            .line("cat a --coords --range time=0 --range x=0:1")
+            .out
+            .contains("0,0,99.0")
+    );
+    bench.write("c.csv", "time,x,value\n1,0,7\n1,1,8\n");
+    bench.fails("import c.csv a --append", 2, "--overwrite allows it");
+    bench.line("import c.csv a --append --overwrite");
+    assert!(
+        bench
+            .line("cat a --coords --range time=1 --range x=0:1")
+            .out
+            .contains("1,1,8.0")
+    );
+}
+
+#[test]
+fn columns_and_labels_without_a_place_are_told() {
+    let bench = Bench::new();
+    bench.write("d.csv", "id,q,c\n1,1,red\n2,2,blue\n");
+    bench.line("import d.csv d --dims id --enumerate c");
+    bench.write("e.csv", "id,q,c,extra\n5,1,rde,LOST\n");
+    bench.fails("import e.csv d --append --strict", 2, "column extra");
+    assert_eq!(bench.count("d"), 2);
+    let dry = bench.json("import e.csv d --append --dry-run");
+    assert_eq!(dry["dropped_columns"][0], "extra");
+    assert_eq!(dry["new_labels"][0]["labels"][0], "rde");
+    assert_eq!(dry["columns"][0]["column"], "id");
+    let said = bench.line("import e.csv d --append");
+    assert!(
+        said.err.contains("extra of the file goes nowhere"),
+        "{}",
+        said.err
+    );
+    assert!(said.err.contains("no labels rde"), "{}", said.err);
+    bench.write(
+        "f.ndjson",
+        "{\"id\": 6, \"q\": 1, \"c\": \"red\", \"more\": 3}\n",
+    );
+    let said = bench.line("import f.ndjson d --append");
+    assert!(said.err.contains("column more"), "{}", said.err);
+    // What was left out on purpose is no news.
+    bench.write("g.csv", "id,q,c,extra\n7,1,red,LOST\n");
+    let said = bench.line("import g.csv d --append --columns id,q,c --strict");
+    assert!(!said.err.contains("nowhere"), "{}", said.err);
+}
+
+#[test]
+fn one_bad_value_is_named() {
+    let bench = Bench::new();
+    let mut text = "id,q\n".to_owned();
+    for id in 0..100 {
+        let value = if id == 41 {
+            "1,x5".replace(',', "")
+        } else {
+            id.to_string()
+        };
+        text.push_str(&format!("{id},{value}\n"));
+    }
+    bench.write("d.csv", &text);
+    let said = bench.line("import d.csv d --dims id");
+    assert!(
+        said.err.contains("because of \"1x5\" in line 43"),
+        "{}",
+        said.err
+    );
+    bench.write("names.csv", "id,q\n1,Anna\n2,7\n3,Bert\n");
+    assert!(
+        !bench
+            .line("import names.csv n --dims id")
+            .err
+            .contains("because")
+    );
+}
+
+#[test]
+fn deleted_cells_of_a_single_fragment_can_be_erased() {
+    let bench = Bench::new();
+    bench.write("d.csv", "id,q\n1,1\n2,2\n3,3\n");
+    bench.line("import d.csv d --dims id");
+    bench.line("delete d --where 'q = 2'");
+    let stored = |bench: &Bench| bench.json("info d")["fragment_cells"].as_u64().unwrap();
+    assert_eq!(stored(&bench), 3);
+    let said = bench.line("consolidate d --purge-deleted-cells --vacuum");
+    assert!(
+        said.out.contains("1 fragment became 1 fragment: 2 cells"),
+        "{}",
+        said.out
+    );
+    assert_eq!((stored(&bench), bench.count("d")), (2, 2));
+    // Once is enough.
+    let again = bench.line("consolidate d --purge-deleted-cells");
+    assert!(
+        again.err.contains("nothing to consolidate"),
+        "{}",
+        again.err
+    );
+    // Not a cell is left.
+    bench.line("delete d --where 'q > 0'");
+    bench.line("consolidate d --purge-deleted-cells --vacuum");
+    assert_eq!((stored(&bench), bench.count("d")), (0, 0));
+    assert!(bench.line("check d --deep").out.contains("all is well"));
+}
+
+#[test]
+fn a_lost_commit_can_be_written_again() {
+    let bench = Bench::new();
+    bench.write("d.csv", "id,q\n1,1\n2,2\n");
+    bench.line("import d.csv d --dims id");
+    let commits = bench.path().join("d/__commits");
+    for file in std::fs::read_dir(&commits).unwrap() {
+        std::fs::remove_file(file.unwrap().path()).unwrap();
+    }
+    assert_eq!(bench.count("d"), 0);
+    let found = bench.line("check d");
+    assert!(
+        found.out.contains("--adopt makes it count"),
+        "{}",
+        found.out
+    );
+    bench.fails("check d --fail-on warning", 4, "1 warning found");
+    assert!(
+        bench
+            .line("check d --adopt --dry-run")
+            .out
+            .contains("would write")
+    );
+    assert_eq!(bench.count("d"), 0);
+    bench.line("check d --adopt --fail-on warning");
+    assert_eq!(bench.count("d"), 2);
+    // A fragment that lacks a file is not made to count.
+    bench.write("e.csv", "id,q\n3,3\n");
+    bench.line("import e.csv e --dims id");
+    for file in std::fs::read_dir(bench.path().join("e/__commits")).unwrap() {
+        std::fs::remove_file(file.unwrap().path()).unwrap();
+    }
+    let fragment = std::fs::read_dir(bench.path().join("e/__fragments")).unwrap();
+    let fragment = fragment.map(|entry| entry.unwrap().path()).next().unwrap();
+    std::fs::remove_file(fragment.join("a0.tdb")).unwrap();
+    assert!(
+        bench
+            .line("check e --adopt")
+            .err
+            .contains("nothing to adopt")
+    );
+    bench.line("check e --repair --fail-on warning");
+    assert!(!fragment.exists());
+}
+
+#[test]
+fn strangers_among_the_fragments_are_noted_and_counts_are_true() {
+    let bench = Bench::new();
+    bench.write("d.csv", "id,q\n1,1\n2,2\n");
+    bench.line("import d.csv d --dims id");
+    std::fs::create_dir(bench.path().join("d/__fragments/foo")).unwrap();
+    bench.write("d/__fragments/junk", "x");
+    let report = bench.json("check d");
+    assert_eq!(report["findings"].as_array().unwrap().len(), 2, "{report}");
+    assert_eq!(report["cells"], Json::Null);
+    assert_eq!(bench.json("check d --deep")["cells"], 2);
+}
+
+#[test]
+fn damage_has_one_exit_code() {
+    let bench = Bench::new();
+    bench.write("d.csv", "id,q\n1,1\n2,2\n");
+    bench.line("import d.csv d --dims id");
+    let fragment = std::fs::read_dir(bench.path().join("d/__fragments")).unwrap();
+    let fragment = fragment.map(|entry| entry.unwrap().path()).next().unwrap();
+    std::fs::remove_file(fragment.join("__fragment_metadata.tdb")).unwrap();
+    for line in [
+        "info d",
+        "agg d count",
+        "cat d",
+        "fragments d",
+        "export d x.csv",
+        "consolidate d",
+    ] {
+        bench.fails(line, 4, "is missing");
+    }
+    assert!(!bench.path().join("x.csv").exists());
+    bench.fails("info nowhere", 3, "not found");
+    bench.fails("info d/nowhere", 3, "not found");
+}
+
+#[test]
+fn sizes_are_of_what_was_added() {
+    let bench = Bench::new();
+    let rows: String = (0..3000)
+        .map(|i| format!("{i},{}\n", i * 7919 % 1013))
+        .collect();
+    bench.write("d.csv", format!("id,q\n{rows}"));
+    bench.line("import d.csv d --dims id");
+    bench.write("e.csv", "id,q\n1,1\n");
+    let more = bench.json("import e.csv d --append")["bytes_stored"]
+        .as_u64()
+        .unwrap();
+    let sizes = bench.json("fragments d");
+    let sizes: Vec<u64> = sizes
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|fragment| fragment["bytes"].as_u64().unwrap())
+        .collect();
+    assert_eq!(more, sizes[1], "{sizes:?}");
+    let merged = bench.json("consolidate d --vacuum");
+    let after = bench.json("fragments d");
+    assert_eq!(merged["rounds"][0]["bytes"], after[0]["bytes"]);
+}
+
+#[test]
+fn every_control_character_goes_through_json() {
+    let bench = Bench::new();
+    bench.line("group create g");
+    let all: String = (1..=0x9f).filter_map(char::from_u32).collect();
+    bench.run(&["meta", "set", "g", "k", &all, "--type", "STRING_UTF8"]);
+    let meta = bench.json("meta g");
+    let text = meta.to_string();
+    let found = meta["k"]["value"].as_str().or(meta[0]["value"].as_str());
+    assert_eq!(found, Some(&*all), "{text}");
+}
+
+#[test]
+fn a_member_that_is_gone_hides_no_other() {
+    let bench = Bench::new();
+    bench.line("group create g");
+    bench.line("group create g/x");
+    bench.line("group create g/y");
+    bench.line("group add g x --relative --name first");
+    bench.line("group add g y --relative");
+    std::fs::remove_dir_all(bench.path().join("g/y")).unwrap();
+    let rows = bench.json("ls g");
+    assert_eq!(rows.as_array().unwrap().len(), 2, "{rows}");
+    assert_eq!(
+        (&rows[0]["name"], &rows[1]["name"]),
+        (&"first".into(), &Json::Null)
+    );
+    assert!(bench.line("ls g").out.contains("g/y"));
+}
+
+#[cfg(unix)]
+mod interrupted {
+    use super::*;
+
+    fn signal(child: &Child, name: &str) {
+        let done = std::process::Command::new("kill")
+            .args([name, &child.id().to_string()])
+            .status();
+        assert!(done.unwrap().success());
+    }
+
+    fn wait_until(what: &str, holds: impl Fn() -> bool) {
+        let begun = Instant::now();
+        while !holds() {
+            assert!(begun.elapsed() < Duration::from_secs(60), "{what}");
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let entries = std::fs::read_dir(folder).unwrap();
+        let mut names: Vec<String> = entries
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// An array that takes a while to read.
+    fn large(bench: &Bench) {
+        bench.write(
+            "big.npy",
+            npy(
+                &[3000, 1000],
+                (0..3_000_000).map(|i| (i % 977) as f32 * 0.37),
+            ),
+        );
+        bench.line("import big.npy big --tile dim_0=100 --tile dim_1=100");
+    }
+
+    #[test]
+    fn imports_exports_and_copies_leave_nothing() {
+        let bench = Bench::new();
+        large(&bench);
+        let before = names(bench.path());
+        for name in ["-INT", "-TERM"] {
+            let mut export = bench.start("export big x.csv");
+            wait_until("the file begins", || {
+                names(bench.path()).len() > before.len()
+            });
+            signal(&export, name);
+            assert_eq!(export.wait().unwrap().code(), Some(130));
+            assert_eq!(names(bench.path()), before);
+
+            let mut import = bench.start("import big.npy other");
+            wait_until("the array begins", || {
+                bench.path().join("other/__schema").exists()
+            });
+            signal(&import, name);
+            let code = import.wait().unwrap().code();
+            match code {
+                Some(130) => assert_eq!(names(bench.path()), before),
+                // It was quicker.
+                _ => std::fs::remove_dir_all(bench.path().join("other")).unwrap(),
+            }
+        }
+    }
+
+    #[test]
+    fn a_copy_that_was_killed_is_seen_deleted_or_gone_on_with() {
+        let bench = Bench::new();
+        bench.write("s.csv", "id,q\n1,1\n");
+        bench.line("import s.csv many --dims id");
+        for _ in 0..30 {
+            bench.line("import s.csv many --append");
+        }
+        // As if killed after some files.
+        let begin = || {
+            let to = bench.path().join("many2");
+            std::fs::create_dir_all(to.join("__fragments")).unwrap();
+            let whole = std::fs::canonicalize(bench.path().join("many")).unwrap();
+            std::fs::write(
+                to.join("__azulejo_copy"),
+                format!("file://{}", whole.display()),
+            )
+            .unwrap();
+            let fragments = names(&bench.path().join("many/__fragments"));
+            let from = bench.path().join("many/__fragments").join(&fragments[0]);
+            let to = to.join("__fragments").join(&fragments[0]);
+            std::fs::create_dir_all(&to).unwrap();
+            std::fs::copy(from.join("a0.tdb"), to.join("a0.tdb")).unwrap();
+            std::fs::write(to.join("half.tmp"), "x").unwrap();
+        };
+        begin();
+        assert!(bench.line("ls .").out.contains("unfinished copy"));
+        bench.fails("delete many2", 2, "unfinished copy");
+        bench.line("delete many2 --yes");
+        assert!(!bench.path().join("many2").exists());
+        begin();
+        bench.line("copy many many2");
+        assert_eq!(bench.count("many2"), 31);
+        assert!(bench.line("check many2 --deep").out.contains("all is well"));
+        bench.fails("copy many many2", 1, "already exists");
+        bench.line("delete many2 --yes");
+        begin();
+        bench.line("import s.csv other --dims id");
+        bench.fails("copy other many2", 1, "already exists");
+        bench.line("move many many2");
+        assert_eq!(bench.count("many2"), 31);
+        assert!(!bench.path().join("many").exists());
+    }
+}

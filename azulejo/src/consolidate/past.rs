@@ -1,0 +1,272 @@
+//! Bringing back what an array was: a read of an earlier time, then a write.
+//!
+//! Nothing is destroyed: what [`ArrayHandle::restore`] writes is a change like any other, and every moment before
+//! it reads as it did.
+
+use super::fragments::{Round, Written};
+use super::plan::around;
+use super::{FragmentOptions, Turn};
+use crate::array::{Array, ArrayHandle, NewArray, Part, Snapshot, TimeRange, clock, put_tile};
+use crate::cancel::Operation;
+use crate::condition::{Comparison, Condition};
+use crate::context::{Context, Location};
+use crate::error::{Error, Result};
+use crate::storage::Uri;
+use azulejo_format::ArraySchema;
+use azulejo_format::commit::Delete;
+use azulejo_format::path::{Suffix, suffixed_commit_path};
+use azulejo_format::schema::Attribute;
+use azulejo_format::timestamped_name::TimestampedName;
+
+/// What a restoration changes.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Restored {
+    /// Cells that are written: all that the array had.
+    pub cells: u64,
+    /// Names of the fragments with them.
+    pub fragments: Vec<String>,
+    /// Keys of key-values that are set or removed.
+    pub keys: Vec<String>,
+    /// Attributes of then that the array has no more, or with another type: their values are not
+    /// brought back.
+    pub lost: Vec<String>,
+}
+
+impl ArrayHandle {
+    /// What [`Self::restore`] would bring back of an array, but for the number of its cells.
+    ///
+    /// # Errors
+    /// As [`Self::restore`].
+    pub fn plan_restore(&self, timestamp: u64) -> Result<Restored> {
+        Ok(Past::open(&self.context, &self.uri, timestamp)?
+            .planned()?
+            .0)
+    }
+
+    /// Makes an array what it was at a time (milliseconds since 1970-01-01 UTC), as a new change: cells
+    /// and key-values, in the schema of now. Earlier moments read as before, this one included.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there was no array then; [`Error::Unsupported`] for a sparse array below
+    /// format version 16, which has no deletes; errors of reading and writing, which leave the array as
+    /// it is.
+    pub fn restore(&self, timestamp: u64) -> Result<Restored> {
+        let Self { context, uri } = self;
+
+        let context = &crate::manifest::without(context);
+        let location = context.locate(&Uri::parse(uri)?)?;
+        let _turn = Turn::wait(&location);
+        let past = Past::open(context, uri, timestamp)?;
+        let schema = past.now.schema();
+        if !schema.is_dense() && !schema.version.has_deletes() {
+            return Err(Error::Unsupported(format!(
+                "{uri}: arrays of format version {} have no deletes; upgrade it first",
+                schema.version
+            )));
+        }
+        let (mut restored, mut changes) = past.planned()?;
+        let operation = context.begin();
+        let deleted = clock::next_timestamp();
+        let written = clock::next_timestamp();
+        let copied = past.copy(context, past.now.location(), &operation, written)?;
+        restored.cells = copied.cells;
+        restored.fragments = copied
+            .fragments
+            .iter()
+            .map(|fragment| fragment.name().to_string())
+            .collect();
+        copied.commit()?;
+        // Later than the cells: where equal coordinates mean one cell, nobody sees one too few.
+        if !schema.is_dense() {
+            delete_all(context, &location, schema, deleted)?;
+        }
+        changes.commit()?;
+        Ok(restored)
+    }
+
+    /// Copies an array as it was at a time (milliseconds since 1970-01-01 UTC): its schema of then, the
+    /// cells and key-values, without their history.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] if there was no array then, [`Error::AlreadyExists`] if something lies at
+    /// `to`; errors of reading and writing, which leave nothing there.
+    pub fn copy_at(&self, timestamp: u64, to: &str) -> Result<u64> {
+        let context = &self.context;
+        let array = self.open_at(TimeRange::until(timestamp))?;
+        let labels = array.labels().iter();
+        let labels = labels
+            .map(|label| array.open_label(&label.name))
+            .collect::<Result<Vec<_>>>()?;
+        let enumerations = array.enumerations()?;
+        let new = NewArray {
+            schema: array.schema().as_ref().clone(),
+            enumerations: enumerations.iter().map(|e| e.as_ref().clone()).collect(),
+            label_schemas: labels
+                .iter()
+                .map(|label| label.schema().as_ref().clone())
+                .collect(),
+        };
+        context.array(to).create(new)?;
+        let copy = || -> Result<u64> {
+            let target = context.array(to).open()?;
+            let operation = context.begin();
+            let mut cells = 0;
+            for (label, of) in array.labels().iter().zip(&labels) {
+                let past = Past {
+                    then: of.clone(),
+                    now: target.open_label(&label.name)?,
+                };
+                past.copy_commit(context, &operation)?;
+            }
+            let past = Past {
+                then: array.clone(),
+                now: target,
+            };
+            cells += past.copy_commit(context, &operation)?;
+            past.planned()?.1.commit()?;
+            Ok(cells)
+        };
+        copy().inspect_err(|_| {
+            // The first error is the one to report.
+            let _ = context.object(to).delete(false);
+        })
+    }
+}
+
+/// An array then and now, or one and its copy.
+struct Past {
+    then: Array,
+    now: Array,
+}
+
+impl Past {
+    fn open(context: &Context, uri: &str, timestamp: u64) -> Result<Self> {
+        let now = context.array(uri).open()?;
+        // There was one.
+        let before = context
+            .array(uri)
+            .snapshot_at(TimeRange::until(timestamp))?;
+        if before.schemas_around(timestamp).next().is_none() {
+            return Err(Error::NotFound {
+                uri: uri.to_owned(),
+                what: "an array at that time",
+            });
+        }
+        let part = Part {
+            schema: Some(now.schema_name().to_owned()),
+            ..Part::default()
+        };
+        let then = TimeRange::until(timestamp);
+        let then = Snapshot::open_part(context, &Uri::parse(uri)?, then, &part)?.array()?;
+        Ok(Self { then, now })
+    }
+
+    /// What is to be brought back, and the changes of key-values.
+    fn planned(&self) -> Result<(Restored, crate::array::MetadataWriter)> {
+        let (then, now) = (self.then.metadata()?, self.now.metadata()?);
+        let mut changes = self.now.change_metadata()?;
+        let mut keys = Vec::new();
+        for (key, value) in then {
+            if now.get(key) != Some(value) {
+                changes.put(key.clone(), value.clone())?;
+                keys.push(key.clone());
+            }
+        }
+        for key in now.keys() {
+            if then.get(key).is_none() {
+                changes.remove(key.clone());
+                keys.push(key.clone());
+            }
+        }
+        let mut schemas = self.now.schemas_around(self.then.time_range().end);
+        let of_then = schemas.next().map_or(&[][..], |schema| &schema.attributes);
+        let here = |attribute: &&Attribute| {
+            let mut attributes = self.now.schema().attributes.iter();
+            !attributes.any(|a| {
+                a.name == attribute.name
+                    && a.datatype == attribute.datatype
+                    && a.cell_val_num == attribute.cell_val_num
+                    && a.enumeration == attribute.enumeration
+            })
+        };
+        let restored = Restored {
+            keys,
+            lost: of_then
+                .iter()
+                .filter(here)
+                .map(|a| a.name.clone())
+                .collect(),
+            ..Restored::default()
+        };
+        Ok((restored, changes))
+    }
+
+    /// Writes the cells of then into fragments below `location`, which do not count yet.
+    fn copy(
+        &self,
+        context: &Context,
+        location: &Location,
+        operation: &Operation,
+        timestamp: u64,
+    ) -> Result<Written> {
+        let schema = self.now.schema();
+        let options = FragmentOptions {
+            memory_budget: context.config().memory_budget,
+            ..FragmentOptions::default()
+        };
+        let round = Round {
+            context,
+            array: &self.then,
+            location,
+            options: &options,
+            version: schema.version,
+            schema_name: self.now.schema_name(),
+            timestamps: false,
+            delete_metadata: false,
+            operation,
+        };
+        let name = TimestampedName::versioned(timestamp, timestamp, schema.version.number());
+        if !schema.is_dense() {
+            return match self.then.fragments() {
+                [] => Ok(Written::default()),
+                _ => round.sparse(&name),
+            };
+        }
+        // What was written since reads as it did too: as nothing, where it was.
+        let (then, now) = (self.then.non_empty_domain()?, self.now.non_empty_domain()?);
+        match around(schema, then.as_ref(), now.as_ref()) {
+            Some(bounds) => round.dense(&name, &bounds),
+            None => Ok(Written::default()),
+        }
+    }
+
+    fn copy_commit(&self, context: &Context, operation: &Operation) -> Result<u64> {
+        let time = clock::next_timestamp();
+        let written = self.copy(context, self.now.location(), operation, time)?;
+        let cells = written.cells;
+        written.commit()?;
+        Ok(cells)
+    }
+}
+
+/// Deletes all cells of a sparse array written until a time.
+fn delete_all(
+    context: &Context,
+    location: &Location,
+    schema: &ArraySchema,
+    timestamp: u64,
+) -> Result<()> {
+    let Some(dimension) = schema.domain.dimensions.first() else {
+        return Ok(());
+    };
+    // What stays is less and more than a value.
+    let value = match dimension.cell_val_num.is_var() {
+        true => b"a".to_vec(),
+        false => vec![0; dimension.datatype.size()],
+    };
+    let compare = |op| Condition::compare(dimension.name.as_str(), op, value.clone());
+    let kept = Condition::And(vec![compare(Comparison::Lt), compare(Comparison::Gt)]);
+    let name = TimestampedName::versioned(timestamp, timestamp, schema.version.number());
+    let path = suffixed_commit_path(&name, Suffix::Delete);
+    put_tile(context, location, &path, &Delete { kept }.encode())
+}
