@@ -4,8 +4,8 @@
 use crate::error::{CliError, Result};
 use arrow_array::{RecordBatch, RecordBatchOptions};
 use arrow_schema::{FieldRef, Schema, SchemaRef};
+use azulejo::arrow::{ArrowConverter, ArrowOptions};
 use azulejo::column::ColumnType;
-use azulejo::column::arrow::{ArrowConverter, ArrowOptions};
 use azulejo::format::schema::FieldIndex;
 use azulejo::format::{CellValNum, Datatype};
 use azulejo::{Array, ColumnSet};

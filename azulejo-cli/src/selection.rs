@@ -72,8 +72,7 @@ pub fn select(array: &Array, args: &SelectionArgs, coordinates: Coordinates) -> 
                 .fields(fields.clone())
                 .layout(layout(array, args.order)?);
             if let Some(text) = &args.cells.condition {
-                let lookup = |name: &str| array.enumeration(name);
-                options = options.condition(azulejo::condition::parse(text, schema, &lookup)?);
+                options = options.condition(array.condition(text)?);
             }
             Some(options)
         }

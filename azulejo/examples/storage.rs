@@ -12,8 +12,8 @@ use azulejo::error::{Error, Result};
 use azulejo::format::{ArraySchema, Datatype};
 use azulejo::read::ReadOptions;
 use azulejo::storage::{Entry, ReadRange, ReadRequest, Storage, StorePath, Upload};
-use azulejo::write::{WriteOptions, Writer};
-use azulejo::{Array, Config, Context};
+use azulejo::write::WriteOptions;
+use azulejo::{Config, Context};
 use bytes::Bytes;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -173,14 +173,16 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
         .dimension("x", 0i32..=5, 6)
         .attribute("a", Datatype::Float64)
         .build()?;
-    Array::create(&context, "vault://numbers", new)?;
+    context.array("vault://numbers").create(new)?;
 
-    let mut writer = Writer::open(&context, "vault://numbers", WriteOptions::new())?;
+    let mut writer = context
+        .array("vault://numbers")
+        .writer(WriteOptions::new())?;
     let values: Vec<f64> = (0..6).map(f64::from).collect();
     writer.write(&ColumnSet::of([ColumnBuffers::of_values("a", values)])?)?;
     writer.finish()?;
 
-    let array = Array::open(&context, "vault://numbers")?;
+    let array = context.array("vault://numbers").open()?;
     let cells = array.read(ReadOptions::new())?.read_all()?;
     let values = cells.column("a").and_then(|a| a.values::<f64>());
     println!("{values:?}");

@@ -4,7 +4,7 @@ pub mod clock;
 mod create;
 mod delete;
 mod delete_fragments;
-pub mod directory;
+pub(crate) mod directory;
 mod evolve;
 mod footers;
 mod fragment;
@@ -16,7 +16,7 @@ mod open;
 mod sections;
 mod snapshot;
 mod tile_object;
-pub mod timeline;
+pub(crate) mod timeline;
 
 pub use azulejo_format::schema::NewArray;
 pub use delete_fragments::{DeletedFragments, FragmentSelection};

@@ -1,7 +1,7 @@
 //! Columns in TileDB's own layout: data, offsets, validity.
 
 #[cfg(feature = "arrow")]
-pub mod arrow;
+pub(crate) mod arrow;
 mod build;
 pub mod datetime;
 mod fill;
@@ -9,7 +9,7 @@ mod fill;
 mod ndarray;
 mod tile;
 
-pub use fill::repeat_cell;
+pub(crate) use fill::repeat_cell;
 pub use tile::Tile;
 
 use crate::error::{Error, Result};

@@ -27,6 +27,7 @@ pub struct Config {
 
 /// When reads take their listings from a [manifest](crate::manifest) instead of asking the storage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub enum ManifestUse {
     /// Never.
     Never,

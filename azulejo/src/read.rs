@@ -8,13 +8,18 @@ mod fetch;
 mod gather;
 mod output;
 mod prefetch;
+#[cfg(feature = "arrow")]
+mod record_batches;
 mod sparse;
 mod tile_statistics;
 
 pub use crate::buffer_pool::{BufferPool, PoolBuffer};
 pub use crate::column::Tile;
 pub use decode::{Cells, TileRequest, load_tiles};
-pub use gather::{FillCell, gather_slabs};
+pub use gather::FillCell;
+pub(crate) use gather::gather_slabs;
+#[cfg(feature = "arrow")]
+pub use record_batches::RecordBatches;
 
 use crate::array::Array;
 use crate::column::{ColumnMut, ColumnSet, ColumnType};
@@ -43,6 +48,7 @@ const CALLER_BATCH_BYTES: u64 = 16 << 20;
 /// let options = ReadOptions::new().fields(["a", "b"]).memory_budget(64 << 20);
 /// ```
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct ReadOptions {
     /// Which cells.
     pub subarray: Subarray,

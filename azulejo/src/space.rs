@@ -16,7 +16,7 @@ pub(crate) mod tile_grid;
 
 pub(crate) use axis_selection::{AxisSelection, Span};
 pub use azulejo_format::schema::Layout;
-pub use cell_slab::CellSlab;
+pub(crate) use cell_slab::CellSlab;
 pub use subarray::{DimSelection, PointColumn, Points, Subarray};
-pub use tile_grid::{FragmentGrid, TileGrid, dimension_order};
-pub(crate) use tile_grid::{same_types, tiled_alike};
+pub use tile_grid::{FragmentGrid, TileGrid};
+pub(crate) use tile_grid::{dimension_order, same_types, tiled_alike};

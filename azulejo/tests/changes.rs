@@ -87,7 +87,7 @@ fn coordinates(context: &Context, time: u64) -> Vec<i64> {
 
 fn parse(context: &Context, text: &str) -> Condition {
     let array = context.array(URI).open().unwrap();
-    azulejo::condition::parse(text, array.schema(), &|name| array.enumeration(name)).unwrap()
+    array.condition(text).unwrap()
 }
 
 fn files(context: &Context, folder: &str) -> Vec<String> {

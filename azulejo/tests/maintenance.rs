@@ -166,9 +166,7 @@ fn history(kind: Kind, seed: u64, writes: u64) -> (Arc<MemoryStorage>, Vec<u64>)
         if kind != Kind::Dense && dice.roll(3) == 0 {
             let text = format!("a < {}", dice.roll(40));
             let array = context.array(URI).open().expect("it opens");
-            let condition =
-                azulejo::condition::parse(&text, array.schema(), &|name| array.enumeration(name))
-                    .expect("a condition");
+            let condition = array.condition(&text).expect("a condition");
             let later = time + dice.roll(2);
             context
                 .array(URI)

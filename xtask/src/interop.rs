@@ -249,9 +249,7 @@ fn answer(dir: &Path, query: &Query) -> Outcome {
         .layout(layout)
         .subarray(subarray);
     if let Some(text) = &query.condition {
-        let enumerations = |name: &str| array.enumeration(name);
-        let condition = azulejo::condition::parse(text, array.schema(), &enumerations);
-        options = options.condition(condition.map_err(|e| e.to_string())?);
+        options = options.condition(array.condition(text).map_err(|e| e.to_string())?);
     }
     let set = array
         .read(options)

@@ -5,6 +5,7 @@ mod capi;
 mod cloud;
 mod corpus;
 mod expected;
+mod features;
 mod fences;
 mod fixtures;
 mod fuzz_corpus;
@@ -41,6 +42,7 @@ cargo xtask TASK
   cloud [PART]                arrays on real servers, which it installs, starts and stops: conformance, corpus, interop,
                               requests, faults, writers
   cloud bench [--rounds N]    the reference beside us through an S3 server with 20 ms a request
+  features                    every feature of the libraries alone compiles without a warning
   fixtures DIR                packs a selection of a corpus into azulejo/tests/fixtures
   header [--check]            the C header of azulejo-capi, from its sources
   install-capi PREFIX         builds azulejo-capi and installs the library, its header and its pkg-config file
@@ -80,6 +82,7 @@ fn main() -> ExitCode {
         ["interop", "read", rest @ ..] => interop::run(rest),
         ["interop", "write", rest @ ..] => interop_write::run(rest),
         ["fixtures", dir] => fixtures::pack(Path::new(dir)),
+        ["features"] => features::check(&root()),
         ["header"] => header::write(&root()),
         ["header", "--check"] => header::check(&root()),
         ["install-capi", prefix] => capi::install(&root(), Path::new(prefix)),

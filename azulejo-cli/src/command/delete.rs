@@ -34,8 +34,7 @@ pub fn run(session: &mut Session, args: &DeleteArgs) -> Result<()> {
 fn cells(session: &mut Session, args: &DeleteArgs, text: &str) -> Result<()> {
     let time = TimeRange::until(args.at.unwrap_or(u64::MAX));
     let array = session.context.array(&args.uri).open_at(time)?;
-    let lookup = |name: &str| array.enumeration(name);
-    let condition = azulejo::condition::parse(text, array.schema(), &lookup)?;
+    let condition = array.condition(text)?;
     let going = Going::of(&array, &condition, args.at)?;
     let refusal = going.refusal(&array, &condition, text);
     if !args.dry_run

@@ -244,15 +244,28 @@ impl SchemaBuilder {
         self
     }
 
-    /// Adds an attribute with one value a cell, not nullable, without filters.
+    /// Adds an attribute with one value a cell, not nullable, without filters. A value of a type
+    /// of strings is a text of any length; for text of a fixed length give
+    /// [`Self::attribute_with`] an [`Attribute`] that says how long.
     pub fn attribute(self, name: impl Into<String>, datatype: Datatype) -> Self {
-        self.attribute_with(Attribute::new(name, datatype, CellValNum::ONE))
+        let cell_val_num = if datatype.is_string() {
+            CellValNum::Var
+        } else {
+            CellValNum::ONE
+        };
+        self.attribute_with(Attribute::new(name, datatype, cell_val_num))
     }
 
-    /// Adds an attribute with any number of values a cell, such as a string, not nullable, without
-    /// filters.
+    /// Adds an attribute with any number of values a cell, not nullable, without filters.
     pub fn var_attribute(self, name: impl Into<String>, datatype: Datatype) -> Self {
         self.attribute_with(Attribute::new(name, datatype, CellValNum::Var))
+    }
+
+    /// Whether a dimension of this name was added.
+    #[must_use]
+    pub fn has_dimension(&self, name: &str) -> bool {
+        let dimensions = &self.schema.domain.dimensions;
+        dimensions.iter().any(|dimension| dimension.name == name)
     }
 
     /// Adds an attribute made by hand.

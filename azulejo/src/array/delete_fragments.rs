@@ -16,6 +16,7 @@ use std::collections::HashSet;
 
 /// Which fragments to delete.
 #[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
 pub enum FragmentSelection<'a> {
     /// Those with all of their time in a range; what consolidations have replaced included.
     Within(TimeRange),

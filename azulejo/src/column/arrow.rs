@@ -25,8 +25,10 @@
 //! there is one, `tiledb_enumeration`.
 
 mod import;
+mod schema;
 
 pub use import::ArrowImporter;
+pub use schema::ArrowFields;
 
 use super::{ColumnBuffers, ColumnSet, ColumnType, part, typed};
 use crate::error::{Error, Result};
@@ -61,7 +63,7 @@ pub struct ArrowOptions {
 ///
 /// ```
 /// # use azulejo::column::{ColumnBuilder, ColumnSet, ColumnType};
-/// # use azulejo::column::arrow::{ArrowConverter, ArrowOptions};
+/// # use azulejo::arrow::{ArrowConverter, ArrowOptions};
 /// # use azulejo::format::Datatype;
 /// let mut column = ColumnBuilder::new(ColumnType::new("a", Datatype::Int32));
 /// column.append_cell(&7i32.to_le_bytes(), true);
@@ -243,6 +245,23 @@ fn number_type(physical: Physical) -> DataType {
         Physical::F32 => DataType::Float32,
         Physical::F64 => DataType::Float64,
     }
+}
+
+/// The datatype of Arrow's numbers.
+fn number_datatype(data_type: &DataType) -> Option<Datatype> {
+    Some(match data_type {
+        DataType::Int8 => Datatype::Int8,
+        DataType::Int16 => Datatype::Int16,
+        DataType::Int32 => Datatype::Int32,
+        DataType::Int64 => Datatype::Int64,
+        DataType::UInt8 => Datatype::UInt8,
+        DataType::UInt16 => Datatype::UInt16,
+        DataType::UInt32 => Datatype::UInt32,
+        DataType::UInt64 => Datatype::UInt64,
+        DataType::Float32 => Datatype::Float32,
+        DataType::Float64 => Datatype::Float64,
+        _ => return None,
+    })
 }
 
 /// The type of one value of a column of numbers.

@@ -1,6 +1,7 @@
 //! Conditions against a naive evaluation cell by cell, and the cases in which the reference's
 //! answers are known.
 
+use super::parse::parse;
 use super::*;
 use crate::column::{ColumnBuffers, ColumnBuilder, ColumnType};
 use azulejo_format::schema::{

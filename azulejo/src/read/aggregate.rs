@@ -31,6 +31,7 @@ use std::str::FromStr;
 
 /// What to compute.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Aggregate {
     /// The number of cells, null or not.
     Count,

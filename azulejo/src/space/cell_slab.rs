@@ -17,6 +17,7 @@ impl CellSlab {
 
     /// `len` cells of the batch's tile `tile`, from `start` on.
     #[must_use]
+    #[cfg(test)]
     pub const fn new(tile: u32, start: u64, len: u32) -> Self {
         Self { tile, len, start }
     }

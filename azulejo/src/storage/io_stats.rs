@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 /// A kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum IoOp {
     /// A page of a listing.
     List,

@@ -19,6 +19,7 @@ enum Scheme {
 /// Which service an object's URI names. `s3a`, `gcs` and `az` are other names of `s3`, `gs` and
 /// `azure`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum ObjectScheme {
     /// `s3://bucket/..`: Amazon S3 and what speaks its protocol.
     S3,

@@ -18,6 +18,7 @@ pub enum WriteLayout {
 
 /// What to do with cells of equal coordinates in a sparse array that does not allow them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
 pub enum Duplicates {
     /// Refuse the write, naming the cell.
     #[default]
@@ -35,6 +36,7 @@ pub enum Duplicates {
 /// let options = WriteOptions::new().layout(WriteLayout::Unordered).duplicates(Duplicates::Dedup).timestamp(7);
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct WriteOptions {
     /// The order of the cells; `None`: [`WriteLayout::Row`] for dense arrays,
     /// [`WriteLayout::Unordered`] for sparse ones.

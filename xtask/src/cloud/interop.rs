@@ -4,11 +4,11 @@ use super::cells::{self, LAST};
 use super::peer::Peer;
 use super::{Stage, Tally, s3_uri};
 use crate::Outcome;
+use azulejo::Context;
 use azulejo::consolidate::Mode;
 use azulejo::format::Datatype;
 use azulejo::format::metadata::MetadataValue;
 use azulejo::group::{NewMember, ObjectType};
-use azulejo::{Context, condition};
 use serde_json::json;
 
 /// Who does something.
@@ -167,10 +167,7 @@ fn array(both: &mut Both<'_>, tally: &mut Tally, maker: Side, dense: bool) {
                 }
                 Side::Ours => {
                     let array = both.context.array(uri).open().map_err(text)?;
-                    let enumerations = |name: &str| array.enumeration(name);
-                    let condition = format!("a > {limit}");
-                    let condition = condition::parse(&condition, array.schema(), &enumerations)
-                        .map_err(text)?;
+                    let condition = array.condition(&format!("a > {limit}")).map_err(text)?;
                     both.context
                         .array(uri)
                         .delete_cells(&condition, None)

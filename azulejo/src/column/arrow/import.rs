@@ -21,7 +21,7 @@ use std::collections::HashMap;
 ///
 /// ```
 /// # use azulejo::column::{ColumnType, ColumnSet, ColumnBuffers};
-/// # use azulejo::column::arrow::{ArrowImporter, ArrowOptions};
+/// # use azulejo::arrow::{ArrowImporter, ArrowOptions};
 /// let columns = ColumnSet::of([ColumnBuffers::of_values("a", vec![1i32, 2])])?;
 /// let batch = columns.to_record_batch(ArrowOptions::default())?;
 /// let importer = ArrowImporter::new(columns.columns.iter().map(|c| c.column_type.clone()));
