@@ -3,8 +3,10 @@
 use crate::boundary::{Out, Pointer, Str, Text, capi_plain};
 use crate::error::{Failure, Result};
 use azulejo_format::Datatype;
+use azulejo_format::filter::Filter;
 use azulejo_format::schema::{ArrayType, DataOrder, Layout};
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
+use std::sync::LazyLock;
 
 /// Enumerators of one C enum with the names that `to_str` gives.
 type Names = &'static [(i32, &'static CStr)];
@@ -22,6 +24,33 @@ fn from_str(names: Names, what: &str, text: &Text, out: &Out<i32>) -> Result<()>
         .find(|(_, name)| name.to_bytes() == text.as_bytes());
     let (id, _) = found.ok_or_else(|| Failure::new(format!("{text:?} is no {what}")))?;
     out.set(*id)
+}
+
+/// The filters as the format names them. Encryption is none here: it comes with the key.
+fn filter_types() -> Names {
+    static NAMES: LazyLock<Vec<(i32, CString)>> = LazyLock::new(|| {
+        let types = Filter::ALL.iter().filter(|f| **f != Filter::Aes256Gcm);
+        let named = types.map(|f| Some((f.id().into(), CString::new(f.name()).ok()?)));
+        named.flatten().collect()
+    });
+    static TYPES: LazyLock<Vec<(i32, &CStr)>> = LazyLock::new(|| {
+        NAMES
+            .iter()
+            .map(|(id, name)| (*id, name.as_c_str()))
+            .collect()
+    });
+    &TYPES
+}
+
+capi_plain! {
+    /// The name of a filter type.
+    fn tiledb_filter_type_to_str(id: i32, str: Out<Str>) {
+        to_str(filter_types(), "filter type", id, &str)?;
+    }
+    /// The filter type of a name.
+    fn tiledb_filter_type_from_str(str: Text, id: Out<i32>) {
+        from_str(filter_types(), "filter type", &str, &id)?;
+    }
 }
 
 /// The names of an enum, and the two functions that translate them.
@@ -48,11 +77,6 @@ names! {
     "query status", tiledb_query_status_to_str, tiledb_query_status_from_str, QUERY_STATUS = [
         0 = c"FAILED", 1 = c"COMPLETED", 2 = c"INPROGRESS", 3 = c"INCOMPLETE", 4 = c"UNINITIALIZED",
         5 = c"INITIALIZED"];
-    "filter type", tiledb_filter_type_to_str, tiledb_filter_type_from_str, FILTER_TYPES = [
-        0 = c"NONE", 1 = c"GZIP", 2 = c"ZSTD", 3 = c"LZ4", 4 = c"RLE", 5 = c"BZIP2", 6 = c"DOUBLE_DELTA",
-        7 = c"BIT_WIDTH_REDUCTION", 8 = c"BITSHUFFLE", 9 = c"BYTESHUFFLE", 10 = c"POSITIVE_DELTA",
-        12 = c"CHECKSUM_MD5", 13 = c"CHECKSUM_SHA256", 14 = c"DICTIONARY_ENCODING", 15 = c"SCALE_FLOAT", 16 = c"XOR",
-        18 = c"WEBP", 19 = c"DELTA"];
     "filter option", tiledb_filter_option_to_str, tiledb_filter_option_from_str, FILTER_OPTIONS = [
         0 = c"COMPRESSION_LEVEL", 1 = c"BIT_WIDTH_MAX_WINDOW", 2 = c"POSITIVE_DELTA_MAX_WINDOW",
         3 = c"SCALE_FLOAT_BYTEWIDTH", 4 = c"SCALE_FLOAT_FACTOR", 5 = c"SCALE_FLOAT_OFFSET", 6 = c"WEBP_QUALITY",

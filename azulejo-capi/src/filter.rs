@@ -44,44 +44,11 @@ impl FilterList {
 
 /// A filter of a type with the reference's default options.
 fn filter_of(id: i32) -> Result<Filter> {
-    let level = -1;
-    Ok(match id {
-        0 => Filter::None,
-        1 => Filter::Gzip { level },
-        2 => Filter::Zstd { level },
-        3 => Filter::Lz4 { level },
-        4 => Filter::Rle { level },
-        5 => Filter::Bzip2 { level },
-        6 => Filter::DoubleDelta {
-            level,
-            reinterpret: None,
-        },
-        7 => Filter::BitWidthReduction { max_window: 256 },
-        8 => Filter::Bitshuffle,
-        9 => Filter::Byteshuffle,
-        10 => Filter::PositiveDelta { max_window: 1024 },
-        12 => Filter::ChecksumMd5,
-        13 => Filter::ChecksumSha256,
-        14 => Filter::Dictionary { level },
-        15 => Filter::FloatScale {
-            scale: 1.0,
-            offset: 0.0,
-            byte_width: 8,
-        },
-        16 => Filter::Xor,
-        18 => Filter::Webp {
-            quality: 100.0,
-            input_format: 0,
-            lossless: false,
-            y_extent: 0,
-            x_extent: 0,
-        },
-        19 => Filter::Delta {
-            level,
-            reinterpret: None,
-        },
-        _ => return Err(Failure::new(format!("{id} is no filter type"))),
-    })
+    let filter = u8::try_from(id).ok().and_then(Filter::of_id);
+    // Encryption comes with the key.
+    filter
+        .filter(|filter| *filter != Filter::Aes256Gcm)
+        .ok_or_else(|| Failure::new(format!("{id} is no filter type")))
 }
 
 /// Options, by their C numbers.

@@ -470,10 +470,10 @@ impl Not for Condition {
 
     /// The opposite condition.
     fn not(self) -> Self {
-        match self {
-            Self::Not(child) => *child,
-            other => Self::Not(Box::new(other)),
+        if let Self::Not(child) = self {
+            return *child;
         }
+        Self::Not(Box::new(self))
     }
 }
 

@@ -218,24 +218,24 @@ impl Datatype {
     /// The value that unwritten cells read as unless the attribute says otherwise, one value long.
     #[must_use]
     pub fn default_fill(self) -> Vec<u8> {
-        match self {
-            // TileDB's empty char is `std::numeric_limits<char>::min()`, on platforms where char is
-            // signed.
-            Self::Char => i8::MIN.to_le_bytes().to_vec(),
-            _ if self.is_string() || self.is_byte() || matches!(self, Self::Any | Self::Bool) => {
-                vec![0; self.size()]
+        // TileDB's empty char is `std::numeric_limits<char>::min()`, on platforms where char is
+        // signed.
+        if self == Self::Char {
+            return i8::MIN.to_le_bytes().to_vec();
+        }
+        if self.is_string() || self.is_byte() || matches!(self, Self::Any | Self::Bool) {
+            return vec![0; self.size()];
+        }
+        match self.physical() {
+            Physical::I8 => i8::MIN.to_le_bytes().to_vec(),
+            Physical::I16 => i16::MIN.to_le_bytes().to_vec(),
+            Physical::I32 => i32::MIN.to_le_bytes().to_vec(),
+            Physical::I64 => i64::MIN.to_le_bytes().to_vec(),
+            Physical::U8 | Physical::U16 | Physical::U32 | Physical::U64 => {
+                vec![0xff; self.size()]
             }
-            _ => match self.physical() {
-                Physical::I8 => i8::MIN.to_le_bytes().to_vec(),
-                Physical::I16 => i16::MIN.to_le_bytes().to_vec(),
-                Physical::I32 => i32::MIN.to_le_bytes().to_vec(),
-                Physical::I64 => i64::MIN.to_le_bytes().to_vec(),
-                Physical::U8 | Physical::U16 | Physical::U32 | Physical::U64 => {
-                    vec![0xff; self.size()]
-                }
-                Physical::F32 => f32::NAN.to_le_bytes().to_vec(),
-                Physical::F64 => f64::NAN.to_le_bytes().to_vec(),
-            },
+            Physical::F32 => f32::NAN.to_le_bytes().to_vec(),
+            Physical::F64 => f64::NAN.to_le_bytes().to_vec(),
         }
     }
 }

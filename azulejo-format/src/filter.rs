@@ -12,9 +12,11 @@ mod checksum;
 mod chunking;
 mod compression;
 mod context;
+mod decode;
 mod delta;
 mod dictionary;
 mod double_delta;
+mod encode;
 mod float_scale;
 mod gzip;
 mod integer;
@@ -24,11 +26,11 @@ mod lz4;
 mod open_chunk;
 mod options;
 mod parts;
-mod pipeline;
 mod positive_delta;
 mod rle;
 mod scratch;
 mod shuffle;
+mod step;
 mod strings;
 #[cfg(test)]
 mod tests;
@@ -153,55 +155,84 @@ pub struct Pipeline {
 }
 
 impl Filter {
+    /// Every filter, with the options that the reference gives it unless others are asked for.
+    pub const ALL: [Self; 19] = [
+        Self::None,
+        Self::Gzip { level: -1 },
+        Self::Zstd { level: -1 },
+        Self::Lz4 { level: -1 },
+        Self::Rle { level: -1 },
+        Self::Bzip2 { level: -1 },
+        Self::DoubleDelta {
+            level: -1,
+            reinterpret: None,
+        },
+        Self::BitWidthReduction { max_window: 256 },
+        Self::Bitshuffle,
+        Self::Byteshuffle,
+        Self::PositiveDelta { max_window: 1024 },
+        Self::Aes256Gcm,
+        Self::ChecksumMd5,
+        Self::ChecksumSha256,
+        Self::Dictionary { level: -1 },
+        Self::FloatScale {
+            scale: 1.0,
+            offset: 0.0,
+            byte_width: 8,
+        },
+        Self::Xor,
+        Self::Webp {
+            quality: 100.0,
+            input_format: 0,
+            lossless: false,
+            y_extent: 0,
+            x_extent: 0,
+        },
+        Self::Delta {
+            level: -1,
+            reinterpret: None,
+        },
+    ];
+
+    /// The filter of an id, with the options of [`Self::ALL`].
+    #[must_use]
+    pub fn of_id(id: u8) -> Option<Self> {
+        Self::ALL.into_iter().find(|filter| filter.id() == id)
+    }
+
     /// The id on disk.
     #[must_use]
     pub const fn id(&self) -> u8 {
-        match self {
-            Self::None => 0,
-            Self::Gzip { .. } => 1,
-            Self::Zstd { .. } => 2,
-            Self::Lz4 { .. } => 3,
-            Self::Rle { .. } => 4,
-            Self::Bzip2 { .. } => 5,
-            Self::DoubleDelta { .. } => 6,
-            Self::BitWidthReduction { .. } => 7,
-            Self::Bitshuffle => 8,
-            Self::Byteshuffle => 9,
-            Self::PositiveDelta { .. } => 10,
-            Self::Aes256Gcm => 11,
-            Self::ChecksumMd5 => 12,
-            Self::ChecksumSha256 => 13,
-            Self::Dictionary { .. } => 14,
-            Self::FloatScale { .. } => 15,
-            Self::Xor => 16,
-            Self::Webp { .. } => 18,
-            Self::Delta { .. } => 19,
-        }
+        self.id_and_name().0
     }
 
     /// The name that TileDB prints, such as `ZSTD`.
     #[must_use]
     pub const fn name(&self) -> &'static str {
+        self.id_and_name().1
+    }
+
+    const fn id_and_name(&self) -> (u8, &'static str) {
         match self {
-            Self::None => "NONE",
-            Self::Gzip { .. } => "GZIP",
-            Self::Zstd { .. } => "ZSTD",
-            Self::Lz4 { .. } => "LZ4",
-            Self::Rle { .. } => "RLE",
-            Self::Bzip2 { .. } => "BZIP2",
-            Self::DoubleDelta { .. } => "DOUBLE_DELTA",
-            Self::BitWidthReduction { .. } => "BIT_WIDTH_REDUCTION",
-            Self::Bitshuffle => "BITSHUFFLE",
-            Self::Byteshuffle => "BYTESHUFFLE",
-            Self::PositiveDelta { .. } => "POSITIVE_DELTA",
-            Self::Aes256Gcm => "AES_256_GCM",
-            Self::ChecksumMd5 => "CHECKSUM_MD5",
-            Self::ChecksumSha256 => "CHECKSUM_SHA256",
-            Self::Dictionary { .. } => "DICTIONARY_ENCODING",
-            Self::FloatScale { .. } => "SCALE_FLOAT",
-            Self::Xor => "XOR",
-            Self::Webp { .. } => "WEBP",
-            Self::Delta { .. } => "DELTA",
+            Self::None => (0, "NONE"),
+            Self::Gzip { .. } => (1, "GZIP"),
+            Self::Zstd { .. } => (2, "ZSTD"),
+            Self::Lz4 { .. } => (3, "LZ4"),
+            Self::Rle { .. } => (4, "RLE"),
+            Self::Bzip2 { .. } => (5, "BZIP2"),
+            Self::DoubleDelta { .. } => (6, "DOUBLE_DELTA"),
+            Self::BitWidthReduction { .. } => (7, "BIT_WIDTH_REDUCTION"),
+            Self::Bitshuffle => (8, "BITSHUFFLE"),
+            Self::Byteshuffle => (9, "BYTESHUFFLE"),
+            Self::PositiveDelta { .. } => (10, "POSITIVE_DELTA"),
+            Self::Aes256Gcm => (11, "AES_256_GCM"),
+            Self::ChecksumMd5 => (12, "CHECKSUM_MD5"),
+            Self::ChecksumSha256 => (13, "CHECKSUM_SHA256"),
+            Self::Dictionary { .. } => (14, "DICTIONARY_ENCODING"),
+            Self::FloatScale { .. } => (15, "SCALE_FLOAT"),
+            Self::Xor => (16, "XOR"),
+            Self::Webp { .. } => (18, "WEBP"),
+            Self::Delta { .. } => (19, "DELTA"),
         }
     }
 }

@@ -3,6 +3,8 @@
 //! Every structure that TileDB keeps on disk has a module with its decoder and, under it, its
 //! encoder. Nothing here does IO: callers bring bytes and take bytes.
 #![deny(unsafe_code)]
+// What is added to a closed set must be thought of wherever the set is matched.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 pub mod commit;
 pub mod condition;

@@ -44,12 +44,11 @@ impl MetadataValue {
     /// The value as text, if it is UTF-8 or ASCII text, or characters.
     #[must_use]
     pub fn as_text(&self) -> Option<&str> {
-        match self.datatype {
-            Datatype::StringAscii | Datatype::StringUtf8 | Datatype::Char => {
-                std::str::from_utf8(&self.data).ok()
-            }
-            _ => None,
-        }
+        let is_text = matches!(
+            self.datatype,
+            Datatype::StringAscii | Datatype::StringUtf8 | Datatype::Char
+        );
+        is_text.then(|| std::str::from_utf8(&self.data).ok())?
     }
 }
 

@@ -8,6 +8,9 @@ use crate::error::{DecodeError, Result};
 use aes_gcm::aead::generic_array::GenericArray;
 use aes_gcm::{AeadInPlace, Aes256Gcm, KeyInit};
 
+/// The filter's name.
+pub(super) const NAME: &str = "AES_256_GCM";
+
 /// Bytes of an entry in the part list: two lengths, IV, tag.
 pub(super) const ENTRY_LEN: usize = 8 + IV_LEN + TAG_LEN;
 const IV_LEN: usize = 12;
@@ -58,7 +61,6 @@ pub(super) fn encrypt(
     metadata: &mut Vec<u8>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
-    const NAME: &str = "AES_256_GCM";
     let mut iv = [0; IV_LEN];
     getrandom::fill(&mut iv)
         .map_err(|e| DecodeError::filter(NAME, format!("no random numbers: {e}")))?;

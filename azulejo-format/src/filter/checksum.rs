@@ -10,7 +10,7 @@ use md5::Md5;
 use sha2::{Digest, Sha256};
 
 /// The two kinds.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Checksum {
     Md5,
     Sha256,

@@ -1,87 +1,82 @@
 //! The compressors under one roof: one part in, one part out.
 
 use super::scratch::Codecs;
-use super::{Filter, FilterContext, bzip2, delta, double_delta, gzip, lz4, rle, zstd};
+use super::{bzip2, delta, dictionary, double_delta, gzip, lz4, rle, zstd};
 use crate::datatype::Datatype;
 use crate::error::{DecodeError, Result};
 
 /// A compressor with what it must know of the tile.
-pub(super) struct Compression<'a> {
-    filter: &'a Filter,
-    /// The type that the delta compressors take values as.
-    datatype: Datatype,
-    cell_size: usize,
-    codecs: &'a mut Codecs,
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Compressor {
+    Gzip {
+        level: i32,
+    },
+    Zstd {
+        level: i32,
+    },
+    Lz4,
+    Rle {
+        cell_size: usize,
+    },
+    Bzip2 {
+        level: i32,
+    },
+    /// Of values of a type.
+    DoubleDelta(Datatype),
+    /// Of values of a type.
+    Delta(Datatype),
+    /// For strings only, which [`super::strings`] encodes.
+    Dictionary,
 }
 
-impl<'a> Compression<'a> {
-    /// The compressor that `filter` is, if it is one. It is given values of `datatype`.
-    pub(super) fn of(
-        filter: &'a Filter,
-        datatype: Datatype,
-        ctx: &FilterContext<'_>,
-        codecs: &'a mut Codecs,
-    ) -> Option<Self> {
-        let datatype = match filter {
-            Filter::Delta { reinterpret, .. } | Filter::DoubleDelta { reinterpret, .. } => {
-                reinterpret.unwrap_or(datatype)
-            }
-            _ => datatype,
-        };
-        // Run lengths count cells of the tile, whatever type the filters before have made of them.
-        filter.is_compressor().then(|| Self {
-            filter,
-            datatype,
-            cell_size: ctx.cell_size(),
-            codecs,
-        })
-    }
+impl Compressor {
+    /// Bytes of a part's entry in the list of parts: its lengths.
+    pub(super) const ENTRY_LEN: usize = 8;
 
     /// Fills `out` from a compressed part.
-    pub(super) fn decompress(&mut self, input: &[u8], out: &mut [u8]) -> Result<()> {
-        match self.filter {
-            Filter::Gzip { .. } => gzip::decompress(input, out, self.codecs),
-            Filter::Zstd { .. } => zstd::decompress(input, out, self.codecs),
-            Filter::Lz4 { .. } => lz4::decompress(input, out),
-            Filter::Rle { .. } => rle::decompress(self.cell_size, input, out),
-            Filter::Bzip2 { .. } => bzip2::decompress(input, out),
-            Filter::DoubleDelta { .. } => double_delta::decompress(self.datatype, input, out),
-            Filter::Delta { .. } => delta::decompress(self.datatype, input, out),
-            _ => Err(self.only_for_strings()),
+    pub(super) fn decompress(
+        self,
+        input: &[u8],
+        out: &mut [u8],
+        codecs: &mut Codecs,
+    ) -> Result<()> {
+        match self {
+            Self::Gzip { .. } => gzip::decompress(input, out, codecs),
+            Self::Zstd { .. } => zstd::decompress(input, out, codecs),
+            Self::Lz4 => lz4::decompress(input, out),
+            Self::Rle { cell_size } => rle::decompress(cell_size, input, out),
+            Self::Bzip2 { .. } => bzip2::decompress(input, out),
+            Self::DoubleDelta(datatype) => double_delta::decompress(datatype, input, out),
+            Self::Delta(datatype) => delta::decompress(datatype, input, out),
+            Self::Dictionary => Err(dictionary::only_for_strings()),
         }
     }
 
     /// Appends the compressed part to `out` and its lengths to `metadata`.
     pub(super) fn compress_part(
-        &mut self,
+        self,
+        name: &'static str,
         input: &[u8],
         metadata: &mut Vec<u8>,
         out: &mut Vec<u8>,
+        codecs: &mut Codecs,
     ) -> Result<()> {
         let start = out.len();
-        match *self.filter {
-            Filter::Gzip { level } => gzip::compress(level, input, out, self.codecs)?,
-            Filter::Zstd { level } => zstd::compress(level, input, out, self.codecs)?,
-            Filter::Lz4 { .. } => lz4::compress(input, out)?,
-            Filter::Rle { .. } => rle::compress(self.cell_size, input, out)?,
-            Filter::Bzip2 { level } => bzip2::compress(level, input, out)?,
-            Filter::DoubleDelta { .. } => double_delta::compress(self.datatype, input, out)?,
-            Filter::Delta { .. } => delta::compress(self.datatype, input, out)?,
-            _ => return Err(self.only_for_strings()),
+        match self {
+            Self::Gzip { level } => gzip::compress(level, input, out, codecs)?,
+            Self::Zstd { level } => zstd::compress(level, input, out, codecs)?,
+            Self::Lz4 => lz4::compress(input, out)?,
+            Self::Rle { cell_size } => rle::compress(cell_size, input, out)?,
+            Self::Bzip2 { level } => bzip2::compress(level, input, out)?,
+            Self::DoubleDelta(datatype) => double_delta::compress(datatype, input, out)?,
+            Self::Delta(datatype) => delta::compress(datatype, input, out)?,
+            Self::Dictionary => return Err(dictionary::only_for_strings()),
         }
         for len in [input.len(), out.len() - start] {
-            let len = u32::try_from(len).map_err(|_| {
-                DecodeError::filter(self.filter.name(), "a part of more than 4 GiB")
-            })?;
+            let len = u32::try_from(len)
+                .map_err(|_| DecodeError::filter(name, "a part of more than 4 GiB"))?;
             metadata.extend(len.to_le_bytes());
         }
         Ok(())
-    }
-
-    fn only_for_strings(&self) -> DecodeError {
-        DecodeError::filter(
-            self.filter.name(),
-            "it works on variable-length strings only, as the first filter",
-        )
     }
 }

@@ -10,7 +10,13 @@ use crate::error::{DecodeError, Result};
 use crate::wire::ByteReader;
 use std::collections::HashMap;
 
-const NAME: &str = "DICTIONARY_ENCODING";
+pub(super) const NAME: &str = "DICTIONARY_ENCODING";
+
+/// The error of a dictionary of other data than strings with their offsets.
+pub(super) fn only_for_strings() -> DecodeError {
+    let reason = "it works on variable-length strings only, as the first filter";
+    DecodeError::filter(NAME, reason)
+}
 
 /// Unpacks strings; `metadata` stands at the widths.
 pub(super) fn decode_strings(

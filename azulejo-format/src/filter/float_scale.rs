@@ -12,7 +12,7 @@ use crate::wire::ByteReader;
 const NAME: &str = "SCALE_FLOAT";
 
 /// The filter's options and the size of the floats (4 or 8).
-#[derive(Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct FloatScale {
     pub(super) scale: f64,
     pub(super) offset: f64,

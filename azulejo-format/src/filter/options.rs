@@ -61,92 +61,89 @@ impl Filter {
         let options_offset = r.offset();
         let options = r.bytes(len as usize, "filter options")?;
         let mut o = ByteReader::new(options);
-        let filter = match id {
-            0 => Self::None,
-            1..=6 | 14 | 19 => {
-                let compressor = o.u8("compressor")?;
-                if compressor != compressor_id(id) {
-                    let reason = format!("compressor {compressor} in the options of filter {id}");
-                    return Err(DecodeError::invalid(
-                        "filter options",
-                        options_offset,
-                        reason,
-                    ));
-                }
-                let level = o.i32("compression level")?;
-                // Options of some writers carry the type in versions that do not define it yet.
-                let typed = match id {
-                    6 => version.double_delta_has_reinterpret() || !o.is_empty(),
-                    19 => version.delta_has_reinterpret() || !o.is_empty(),
-                    _ => false,
-                };
-                let reinterpret = if typed {
-                    let type_id = o.u8("reinterpret datatype")?;
-                    if type_id == ANY {
-                        None
-                    } else {
-                        Some(Datatype::from_id(type_id, options_offset + 5)?)
-                    }
-                } else {
-                    None
-                };
-                match id {
-                    1 => Self::Gzip { level },
-                    2 => Self::Zstd { level },
-                    3 => Self::Lz4 { level },
-                    4 => Self::Rle { level },
-                    5 => Self::Bzip2 { level },
-                    6 => Self::DoubleDelta { level, reinterpret },
-                    14 => Self::Dictionary { level },
-                    _ => Self::Delta { level, reinterpret },
-                }
-            }
-            7 => Self::BitWidthReduction {
-                max_window: o.u32("max window")?,
-            },
-            8 => Self::Bitshuffle,
-            9 => Self::Byteshuffle,
-            10 => Self::PositiveDelta {
-                max_window: o.u32("max window")?,
-            },
-            11 => Self::Aes256Gcm,
-            12 => Self::ChecksumMd5,
-            13 => Self::ChecksumSha256,
-            15 => Self::FloatScale {
-                scale: o.f64("scale")?,
-                offset: o.f64("offset")?,
-                byte_width: o.u64("byte width")?,
-            },
-            16 => Self::Xor,
-            18 => {
-                let quality = o.f32("quality")?;
-                let input_format = o.u8("input format")?;
-                let lossless = o.flag("lossless")?;
-                let y_extent = o.u16("y extent")?;
-                let x_extent = o.u16("x extent")?;
-                // A C structure is stored, padded to its alignment.
-                o.bytes(o.remaining().min(2), "padding")?;
-                Self::Webp {
-                    quality,
-                    input_format,
-                    lossless,
-                    y_extent,
-                    x_extent,
-                }
-            }
-            _ => {
-                return Err(DecodeError::UnknownId {
-                    what: "filter",
-                    id: id.into(),
-                    offset,
-                });
-            }
+        let Some(mut filter) = Self::of_id(id) else {
+            return Err(DecodeError::UnknownId {
+                what: "filter",
+                id: id.into(),
+                offset,
+            });
         };
+        filter.read_options(&mut o, options_offset, version)?;
         o.finish("filter options").map_err(|_| {
             let reason = format!("{} bytes too many for filter {id}", o.remaining());
             DecodeError::invalid("filter options", options_offset, reason)
         })?;
         Ok(filter)
+    }
+
+    /// Whether options of `version` say which type the values are taken as.
+    fn has_reinterpret(&self, version: FormatVersion) -> bool {
+        matches!(self, Self::DoubleDelta { .. }) && version.double_delta_has_reinterpret()
+            || matches!(self, Self::Delta { .. }) && version.delta_has_reinterpret()
+    }
+
+    /// Reads the options of the filter, which begin at `offset` of their structure.
+    fn read_options(
+        &mut self,
+        o: &mut ByteReader<'_>,
+        offset: usize,
+        version: FormatVersion,
+    ) -> Result<()> {
+        let id = self.id();
+        let has_reinterpret = self.has_reinterpret(version);
+        match self {
+            Self::None
+            | Self::Bitshuffle
+            | Self::Byteshuffle
+            | Self::Aes256Gcm
+            | Self::ChecksumMd5
+            | Self::ChecksumSha256
+            | Self::Xor => {}
+            Self::Gzip { level }
+            | Self::Zstd { level }
+            | Self::Lz4 { level }
+            | Self::Rle { level }
+            | Self::Bzip2 { level }
+            | Self::Dictionary { level } => *level = read_level(o, id, offset)?,
+            Self::DoubleDelta { level, reinterpret } | Self::Delta { level, reinterpret } => {
+                *level = read_level(o, id, offset)?;
+                // Options of some writers carry the type in versions that do not define it yet.
+                if has_reinterpret || !o.is_empty() {
+                    let type_id = o.u8("reinterpret datatype")?;
+                    if type_id != ANY {
+                        *reinterpret = Some(Datatype::from_id(type_id, offset + 5)?);
+                    }
+                }
+            }
+            Self::BitWidthReduction { max_window } | Self::PositiveDelta { max_window } => {
+                *max_window = o.u32("max window")?;
+            }
+            Self::FloatScale {
+                scale,
+                offset,
+                byte_width,
+            } => {
+                *scale = o.f64("scale")?;
+                *offset = o.f64("offset")?;
+                *byte_width = o.u64("byte width")?;
+            }
+            Self::Webp {
+                quality,
+                input_format,
+                lossless,
+                y_extent,
+                x_extent,
+            } => {
+                *quality = o.f32("quality")?;
+                *input_format = o.u8("input format")?;
+                *lossless = o.flag("lossless")?;
+                *y_extent = o.u16("y extent")?;
+                *x_extent = o.u16("x extent")?;
+                // A C structure is stored, padded to its alignment.
+                o.bytes(o.remaining().min(2), "padding")?;
+            }
+        }
+        Ok(())
     }
 
     /// Encodes the filter for a structure of `version`.
@@ -172,13 +169,9 @@ impl Filter {
             Self::DoubleDelta { level, reinterpret } | Self::Delta { level, reinterpret } => {
                 o.u8(compressor_id(self.id()));
                 o.i32(level);
-                let typed = match self {
-                    Self::DoubleDelta { .. } => version.double_delta_has_reinterpret(),
-                    _ => version.delta_has_reinterpret(),
-                };
                 // A type that the version does not define is stored all the same: without it data
                 // is lost.
-                if typed || reinterpret.is_some() {
+                if self.has_reinterpret(version) || reinterpret.is_some() {
                     o.u8(reinterpret.map_or(ANY, Datatype::id));
                 }
             }
@@ -213,6 +206,16 @@ impl Filter {
         w.u32(u32::try_from(o.len()).unwrap_or(u32::MAX));
         w.bytes(&o.into_bytes());
     }
+}
+
+/// Reads the options that all compressors have; `offset` is where they begin in their structure.
+fn read_level(o: &mut ByteReader<'_>, id: u8, offset: usize) -> Result<i32> {
+    let compressor = o.u8("compressor")?;
+    if compressor != compressor_id(id) {
+        let reason = format!("compressor {compressor} in the options of filter {id}");
+        return Err(DecodeError::invalid("filter options", offset, reason));
+    }
+    o.i32("compression level")
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::strings::{StringSink, Width};
 use crate::error::{DecodeError, Result};
 use crate::wire::ByteReader;
 
-const NAME: &str = "RLE";
+pub(super) const NAME: &str = "RLE";
 
 /// Fills `out` from runs of cells of `cell_size` bytes.
 pub(super) fn decompress(cell_size: usize, input: &[u8], out: &mut [u8]) -> Result<()> {

@@ -9,6 +9,33 @@ use super::{Filter, dictionary, rle};
 use crate::error::{DecodeError, Result};
 use crate::wire::ByteReader;
 
+/// How strings are encoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StringEncoding {
+    RunLengths,
+    Dictionary,
+}
+
+impl StringEncoding {
+    /// The encoding that a filter is for strings, if it is one.
+    pub(super) fn of(filter: &Filter) -> Option<Self> {
+        if matches!(filter, Filter::Rle { .. }) {
+            Some(Self::RunLengths)
+        } else if matches!(filter, Filter::Dictionary { .. }) {
+            Some(Self::Dictionary)
+        } else {
+            None
+        }
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::RunLengths => rle::NAME,
+            Self::Dictionary => dictionary::NAME,
+        }
+    }
+}
+
 /// Bytes of a big-endian number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Width {
@@ -134,21 +161,25 @@ impl StringHeader {
 
 /// The encoded strings of a tile, all later filters undone.
 pub(super) struct EncodedStrings<'a> {
-    filter: &'a Filter,
+    encoding: StringEncoding,
     pub(super) header: StringHeader,
     encoded: &'a [u8],
     metadata: ByteReader<'a>,
 }
 
 impl<'a> EncodedStrings<'a> {
-    /// Reads the header; `filter` is the one that encoded the strings.
-    pub(super) fn read(filter: &'a Filter, data: &'a [u8], metadata: &'a [u8]) -> Result<Self> {
+    /// Reads the header of strings that were encoded so.
+    pub(super) fn read(
+        encoding: StringEncoding,
+        data: &'a [u8],
+        metadata: &'a [u8],
+    ) -> Result<Self> {
         let mut metadata = ByteReader::new(metadata);
         let header = StringHeader::read(&mut metadata)?;
         let encoded =
             ByteReader::new(data).bytes(header.encoded_len as usize, "encoded strings")?;
         Ok(Self {
-            filter,
+            encoding,
             header,
             encoded,
             metadata,
@@ -157,10 +188,11 @@ impl<'a> EncodedStrings<'a> {
 
     /// Fills `data` and `offsets`.
     pub(super) fn decode(mut self, data: &mut [u8], offsets: &mut [u64]) -> Result<()> {
-        let mut sink = StringSink::new(self.filter.name(), data, offsets);
-        match self.filter {
-            Filter::Rle { .. } => rle::decode_strings(self.encoded, &mut self.metadata, &mut sink)?,
-            _ => dictionary::decode_strings(self.encoded, &mut self.metadata, &mut sink)?,
+        let mut sink = StringSink::new(self.encoding.name(), data, offsets);
+        let (encoded, metadata) = (self.encoded, &mut self.metadata);
+        match self.encoding {
+            StringEncoding::RunLengths => rle::decode_strings(encoded, metadata, &mut sink)?,
+            StringEncoding::Dictionary => dictionary::decode_strings(encoded, metadata, &mut sink)?,
         }
         sink.finish()
     }
@@ -169,28 +201,21 @@ impl<'a> EncodedStrings<'a> {
 /// Appends the encoded strings of a tile, with (validated) `offsets`, to `out`; header and metadata
 /// of the filter to `metadata`.
 pub(super) fn encode(
-    filter: &Filter,
+    encoding: StringEncoding,
     data: &[u8],
     offsets: &[u64],
     metadata: &mut Vec<u8>,
     out: &mut Vec<u8>,
 ) -> Result<()> {
     let mut own = Vec::new();
-    match filter {
-        Filter::Rle { .. } => rle::encode_strings(cells(data, offsets), &mut own, out),
-        Filter::Dictionary { .. } => {
-            dictionary::encode_strings(cells(data, offsets), &mut own, out)?;
-        }
-        _ => {
-            return Err(DecodeError::filter(
-                filter.name(),
-                "RLE or dictionary must come before it",
-            ));
-        }
+    let strings = cells(data, offsets);
+    match encoding {
+        StringEncoding::RunLengths => rle::encode_strings(strings, &mut own, out),
+        StringEncoding::Dictionary => dictionary::encode_strings(strings, &mut own, out)?,
     }
     let len32 = |len: usize| {
         u32::try_from(len).map_err(|_| {
-            DecodeError::filter(filter.name(), "more than 4 GiB of strings or offsets")
+            DecodeError::filter(encoding.name(), "more than 4 GiB of strings or offsets")
         })
     };
     let header = StringHeader {

@@ -653,3 +653,61 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn the_table_of_filters_names_each_once() {
+    let mut ids: Vec<u8> = Filter::ALL.iter().map(Filter::id).collect();
+    ids.dedup();
+    assert_eq!(ids.len(), Filter::ALL.len());
+    for filter in Filter::ALL {
+        assert_eq!(Filter::of_id(filter.id()), Some(filter));
+    }
+    assert_eq!(Filter::of_id(17), None);
+}
+
+#[test]
+fn pipelines_that_lose_something_say_so() {
+    let scaled = Filter::FloatScale {
+        scale: 0.5,
+        offset: 0.0,
+        byte_width: 4,
+    };
+    assert!(pipeline([Filter::Byteshuffle, Filter::Xor]).keeps_values());
+    assert!(!pipeline([scaled, Filter::Zstd { level: 1 }]).keeps_values());
+    let picture = |lossless, input_format| Filter::Webp {
+        quality: 100.0,
+        input_format,
+        lossless,
+        y_extent: 4,
+        x_extent: 16,
+    };
+    assert!(!pipeline([picture(false, 1)]).keeps_values());
+    assert!(pipeline([picture(true, 2)]).keeps_values());
+    assert!(!pipeline([picture(true, 3)]).keeps_values());
+}
+
+#[cfg(feature = "webp")]
+#[test]
+fn lossless_pictures_lose_the_colour_of_transparent_pixels() {
+    let ctx = context(v22(), Datatype::UInt8, CellValNum::ONE);
+    for input_format in 1..=4 {
+        let filters = pipeline([Filter::Webp {
+            quality: 100.0,
+            input_format,
+            lossless: true,
+            y_extent: 4,
+            x_extent: 48,
+        }]);
+        // Every fourth byte, which is alpha in the formats that have it, is zero.
+        let cells: Vec<u8> = (0..192u8).map(|i| if i % 4 == 3 { 0 } else { i }).collect();
+        let (mut stored, mut scratch) = (Vec::new(), Scratch::new());
+        filters
+            .encode_tile(&ctx, &cells, None, &mut stored, &mut scratch)
+            .unwrap();
+        let mut read = vec![0; cells.len()];
+        filters
+            .decode_tile(&ctx, &stored, &mut read, &mut scratch)
+            .unwrap();
+        assert_eq!(read == cells, filters.keeps_values(), "{input_format}");
+    }
+}

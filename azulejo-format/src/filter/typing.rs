@@ -43,7 +43,20 @@ impl Filter {
                 _ => Datatype::Int64,
             },
             Self::Aes256Gcm => Datatype::Blob,
-            _ => input,
+            Self::None
+            | Self::Gzip { .. }
+            | Self::Zstd { .. }
+            | Self::Lz4 { .. }
+            | Self::Rle { .. }
+            | Self::Bzip2 { .. }
+            | Self::BitWidthReduction { .. }
+            | Self::Bitshuffle
+            | Self::Byteshuffle
+            | Self::PositiveDelta { .. }
+            | Self::ChecksumMd5
+            | Self::ChecksumSha256
+            | Self::Dictionary { .. }
+            | Self::Webp { .. } => input,
         }
     }
 
@@ -52,14 +65,29 @@ impl Filter {
     pub const fn keeps_values(&self) -> bool {
         match self {
             Self::FloatScale { .. } => false,
-            // Encoders of pictures change the colours of pixels that are wholly transparent, those
-            // that lose nothing else too.
+            // Under pixels that are fully transparent, libwebp changes the colour all the same.
             Self::Webp {
                 lossless,
                 input_format,
                 ..
             } => *lossless && matches!(*input_format, 1 | 2),
-            _ => true,
+            Self::None
+            | Self::Gzip { .. }
+            | Self::Zstd { .. }
+            | Self::Lz4 { .. }
+            | Self::Rle { .. }
+            | Self::Bzip2 { .. }
+            | Self::DoubleDelta { .. }
+            | Self::BitWidthReduction { .. }
+            | Self::Bitshuffle
+            | Self::Byteshuffle
+            | Self::PositiveDelta { .. }
+            | Self::Aes256Gcm
+            | Self::ChecksumMd5
+            | Self::ChecksumSha256
+            | Self::Dictionary { .. }
+            | Self::Xor
+            | Self::Delta { .. } => true,
         }
     }
 
@@ -77,7 +105,58 @@ impl Filter {
             }
             Self::FloatScale { .. } => matches!(input.size(), 4 | 8),
             Self::Webp { .. } => input == Datatype::UInt8,
-            _ => true,
+            Self::None
+            | Self::Gzip { .. }
+            | Self::Zstd { .. }
+            | Self::Lz4 { .. }
+            | Self::Rle { .. }
+            | Self::Bzip2 { .. }
+            | Self::Bitshuffle
+            | Self::Byteshuffle
+            | Self::Aes256Gcm
+            | Self::ChecksumMd5
+            | Self::ChecksumSha256
+            | Self::Dictionary { .. }
+            | Self::Xor => true,
+        }
+    }
+
+    /// Why this filter cannot be asked for at place `i` of a pipeline, whatever type it takes;
+    /// `strings` says whether the cells are variable-length strings.
+    fn misfit(&self, i: usize, strings: bool) -> Option<String> {
+        match self {
+            // Not even after itself: the reference writes such a chain and cannot read it. A
+            // dictionary of other cells can be asked for, as in the reference, and written in
+            // neither.
+            Self::Rle { .. } | Self::Dictionary { .. } => (strings && i > 0)
+                .then(|| "it must be the first filter of variable-length strings".into()),
+            Self::FloatScale {
+                scale,
+                offset,
+                byte_width,
+            } => {
+                if !matches!(byte_width, 1 | 2 | 4 | 8) {
+                    return Some(format!("byte width {byte_width} is not 1, 2, 4 or 8"));
+                }
+                let usable = scale.is_normal() && offset.is_finite();
+                (!usable).then(|| format!("scale {scale} or offset {offset} is no usable number"))
+            }
+            Self::Webp { .. } => (i > 0).then(|| "it must be the first filter".into()),
+            Self::Aes256Gcm => Some("it comes with the key and cannot be asked for".into()),
+            Self::None
+            | Self::Gzip { .. }
+            | Self::Zstd { .. }
+            | Self::Lz4 { .. }
+            | Self::Bzip2 { .. }
+            | Self::DoubleDelta { .. }
+            | Self::BitWidthReduction { .. }
+            | Self::Bitshuffle
+            | Self::Byteshuffle
+            | Self::PositiveDelta { .. }
+            | Self::ChecksumMd5
+            | Self::ChecksumSha256
+            | Self::Xor
+            | Self::Delta { .. } => None,
         }
     }
 }
@@ -108,52 +187,15 @@ impl Pipeline {
     ///
     /// Stored schemas are not held to this: early versions were more permissive.
     pub fn check(&self, datatype: Datatype, cell_val_num: CellValNum) -> Result<()> {
-        let refuse =
-            |filter: &Filter, reason: String| Err(DecodeError::filter(filter.name(), reason));
         let utf8_var = cell_val_num.is_var()
             && matches!(datatype, Datatype::StringAscii | Datatype::StringUtf8);
         for (i, (filter, taken)) in self.with_input_types(datatype).enumerate() {
             if !filter.accepts_datatype(taken) {
-                return refuse(filter, format!("it does not accept values of {taken}"));
+                let reason = format!("it does not accept values of {taken}");
+                return Err(DecodeError::filter(filter.name(), reason));
             }
-            match filter {
-                // Not even after itself: the reference writes such a chain and cannot read it. A
-                // dictionary of other cells can be asked for, as in the reference, and written in
-                // neither.
-                Filter::Rle { .. } | Filter::Dictionary { .. } if utf8_var && i > 0 => {
-                    return refuse(
-                        filter,
-                        "it must be the first filter of variable-length strings".into(),
-                    );
-                }
-                Filter::FloatScale {
-                    scale,
-                    offset,
-                    byte_width,
-                } => {
-                    if !matches!(byte_width, 1 | 2 | 4 | 8) {
-                        return refuse(
-                            filter,
-                            format!("byte width {byte_width} is not 1, 2, 4 or 8"),
-                        );
-                    }
-                    if !scale.is_normal() || !offset.is_finite() {
-                        return refuse(
-                            filter,
-                            format!("scale {scale} or offset {offset} is no usable number"),
-                        );
-                    }
-                }
-                Filter::Webp { .. } if i > 0 => {
-                    return refuse(filter, "it must be the first filter".into());
-                }
-                Filter::Aes256Gcm => {
-                    return refuse(
-                        filter,
-                        "it comes with the key and cannot be asked for".into(),
-                    );
-                }
-                _ => {}
+            if let Some(reason) = filter.misfit(i, utf8_var) {
+                return Err(DecodeError::filter(filter.name(), reason));
             }
         }
         Ok(())
@@ -170,13 +212,13 @@ impl Pipeline {
         let has = |wanted: fn(&Filter) -> bool| self.filters.iter().any(wanted);
         let rle = || has(|f| matches!(f, Filter::Rle { .. }));
         let dictionary = || has(|f| matches!(f, Filter::Dictionary { .. }));
-        match datatype {
-            Datatype::StringAscii => {
-                version.rle_ascii_keeps_offsets() && rle()
-                    || version.dictionary_ascii_keeps_offsets() && dictionary()
-            }
-            Datatype::StringUtf8 => version.utf8_keeps_offsets() && (rle() || dictionary()),
-            _ => false,
+        if datatype == Datatype::StringAscii {
+            version.rle_ascii_keeps_offsets() && rle()
+                || version.dictionary_ascii_keeps_offsets() && dictionary()
+        } else {
+            datatype == Datatype::StringUtf8
+                && version.utf8_keeps_offsets()
+                && (rle() || dictionary())
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::wire::ByteReader;
 const NAME: &str = "WEBP";
 
 /// The filter's options.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(
     not(feature = "webp"),
     expect(dead_code, reason = "libwebp is left out")

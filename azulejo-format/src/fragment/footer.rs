@@ -395,13 +395,18 @@ impl Footer {
     /// against the file's size.
     #[must_use]
     pub fn section_range(&self, section: Section) -> Option<SectionRange> {
-        let start = match section {
-            _ if !self.version.has_footer() => None,
-            Section::GlobalOrderMins(d) => self.global_order_bounds()?.0.get(d).copied(),
-            Section::GlobalOrderMaxs(d) => self.global_order_bounds()?.1.get(d).copied(),
-            // What v11 writers put there, if anything, leads nowhere.
-            Section::FragmentStats if self.version.may_lack_fragment_stats() => None,
-            _ => self.sections.get(section, self.slots),
+        // What v11 writers put in the place of statistics, if anything, leads nowhere.
+        let leads_nowhere =
+            section == Section::FragmentStats && self.version.may_lack_fragment_stats();
+        if !self.version.has_footer() || leads_nowhere {
+            return None;
+        }
+        let start = if let Section::GlobalOrderMins(d) = section {
+            self.global_order_bounds()?.0.get(d).copied()
+        } else if let Section::GlobalOrderMaxs(d) = section {
+            self.global_order_bounds()?.1.get(d).copied()
+        } else {
+            self.sections.get(section, self.slots)
         }?;
         let end = self
             .all_offsets()

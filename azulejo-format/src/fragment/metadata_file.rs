@@ -260,8 +260,9 @@ impl FragmentMetadata {
                 Kind::Field(section) => {
                     for (field, metadata) in slots.fields().zip(&self.fields) {
                         let section = section(field);
-                        let (payload, list) = metadata.payload(section, &mut offsets);
-                        list.push(writer.section(payload)?);
+                        if let Some((payload, list)) = metadata.payload(section, &mut offsets) {
+                            list.push(writer.section(payload)?);
+                        }
                     }
                 }
                 Kind::GlobalOrderMins(d) => {
@@ -303,13 +304,15 @@ impl FragmentMetadata {
 }
 
 impl FieldMetadata {
-    /// The payload of a section of this field, and the list of offsets that it belongs to.
+    /// The payload of a section of this field, and the list of offsets that it belongs to; `None`
+    /// for sections that are of no field.
     fn payload<'o>(
         &self,
         section: Section,
         offsets: &'o mut SectionOffsets,
-    ) -> (Vec<u8>, &'o mut Numbers) {
-        match section {
+    ) -> Option<(Vec<u8>, &'o mut Numbers)> {
+        Some(match section {
+            Section::TileOffsets(_) => (self.offsets.encode(), &mut offsets.tile_offsets),
             Section::TileVarOffsets(_) => {
                 (self.var_offsets.encode(), &mut offsets.tile_var_offsets)
             }
@@ -324,8 +327,12 @@ impl FieldMetadata {
             Section::TileNullCounts(_) => {
                 (self.null_counts.encode(), &mut offsets.tile_null_counts)
             }
-            _ => (self.offsets.encode(), &mut offsets.tile_offsets),
-        }
+            Section::RTree
+            | Section::FragmentStats
+            | Section::ProcessedConditions
+            | Section::GlobalOrderMins(_)
+            | Section::GlobalOrderMaxs(_) => return None,
+        })
     }
 }
 

@@ -53,7 +53,12 @@ impl StatsTrust {
             {
                 return Self::Exact;
             }
-            _ => return Self::Untrusted,
+            Field::Attribute(_)
+            | Field::Dimension(_)
+            | Field::ZippedCoords
+            | Field::Timestamps
+            | Field::DeleteTimestamps
+            | Field::DeleteConditions => return Self::Untrusted,
         }
         if !has_min_max(datatype, cell_val_num)
             || dense && has_wrong_dense_stats(field, schema, version)

@@ -281,9 +281,8 @@ impl ArraySchema {
             order: self.cell_order,
             reason,
         };
-        match self.tile_order {
-            Layout::RowMajor | Layout::ColMajor => {}
-            _ => return Err(tile_order("tiles are in row-major or column-major order")),
+        if !matches!(self.tile_order, Layout::RowMajor | Layout::ColMajor) {
+            return Err(tile_order("tiles are in row-major or column-major order"));
         }
         match self.cell_order {
             Layout::RowMajor | Layout::ColMajor => Ok(()),
@@ -363,9 +362,10 @@ impl ArraySchema {
             .filters
             .iter()
             .any(|f| matches!(f, Filter::Dictionary { .. }));
-        let has_dictionary = match attribute.datatype {
-            Datatype::StringUtf8 => self.version.utf8_keeps_offsets(),
-            _ => self.version.dictionary_ascii_keeps_offsets(),
+        let has_dictionary = if attribute.datatype == Datatype::StringUtf8 {
+            self.version.utf8_keeps_offsets()
+        } else {
+            self.version.dictionary_ascii_keeps_offsets()
         };
         if dictionary && !has_dictionary {
             return Err(format!(
@@ -579,14 +579,14 @@ fn check_filters(
     datatype: Datatype,
     cell_val_num: CellValNum,
 ) -> Result<(), String> {
-    filters
-        .check(datatype, cell_val_num)
-        .map_err(|error| match error {
-            DecodeError::Filter { filter, reason } => {
-                format!("has filters that do not go together: {filter} {reason}")
-            }
-            other => format!("has filters that do not go together: {other}"),
-        })
+    filters.check(datatype, cell_val_num).map_err(|error| {
+        let reason = if let DecodeError::Filter { filter, reason } = &error {
+            format!("{filter} {reason}")
+        } else {
+            error.to_string()
+        };
+        format!("has filters that do not go together: {reason}")
+    })
 }
 
 fn check_bounds<T: Native>(domain: &Range) -> Result<(), String> {

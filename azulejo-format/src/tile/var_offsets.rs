@@ -77,9 +77,12 @@ mod tests {
 
     #[test]
     fn bad_offsets_are_located() {
-        let at = |offsets: &[u64], len| match validate(offsets, len).unwrap_err() {
-            DecodeError::Invalid { offset, .. } => offset,
-            other => panic!("{other}"),
+        let at = |offsets: &[u64], len| {
+            let error = validate(offsets, len).unwrap_err();
+            let DecodeError::Invalid { offset, .. } = error else {
+                panic!("{error}");
+            };
+            offset
         };
         assert_eq!(at(&[1, 2], 9), 0);
         assert_eq!(at(&[0, 5, 4, 6], 9), 16);

@@ -139,10 +139,14 @@ fn every_version_round_trips_and_survives_damage() {
         } else {
             &[Datatype::Int32; 2]
         };
-        let range = |i: i32, datatype: &Datatype| match datatype {
-            Datatype::Int32 => Range::of(i, i + 2),
-            Datatype::Float64 => Range::of(f64::from(i), f64::from(i) + 0.5),
-            _ => Range::new(text(i as u8), b"zz".to_vec()),
+        let range = |i: i32, datatype: &Datatype| {
+            if *datatype == Datatype::Int32 {
+                Range::of(i, i + 2)
+            } else if *datatype == Datatype::Float64 {
+                Range::of(f64::from(i), f64::from(i) + 0.5)
+            } else {
+                Range::new(text(i as u8), b"zz".to_vec())
+            }
         };
         let tiles: Vec<Vec<Range>> = (0..23)
             .map(|i| {
