@@ -10,6 +10,7 @@ mod footers;
 mod fragment;
 mod handle;
 mod head;
+mod loaded;
 mod metadata;
 mod metadata_write;
 mod open;
@@ -32,7 +33,7 @@ pub use snapshot::Snapshot;
 pub(crate) use tile_object::put_tile;
 
 use crate::error::{Error, Result};
-use crate::storage::StorePath;
+use crate::storage::{StorePath, Waiting, block_on};
 use azulejo_format::NdRectangle;
 use azulejo_format::condition::Condition;
 use azulejo_format::fragment::Section;
@@ -153,13 +154,15 @@ impl Array {
     /// Loads sections of fragments (by index in [`Self::fragments`]) that are not loaded yet, in
     /// one batch of reads. Sections that a fragment does not have are skipped.
     pub fn preload(&self, wanted: &[(usize, Section)]) -> Result<()> {
+        block_on(self.load(wanted, Waiting::Blocks))
+    }
+
+    /// As [`Self::preload`], by whoever waits.
+    pub(crate) async fn load(&self, wanted: &[(usize, Section)], waiting: Waiting) -> Result<()> {
         let fragment =
             |&(i, section): &(usize, Section)| Some((self.contents.fragments.get(i)?, section));
-        sections::preload(
-            self.context(),
-            wanted.iter().filter_map(fragment),
-            sections::Derive::Known,
-        )
+        let wanted = wanted.iter().filter_map(fragment);
+        sections::load(self.context(), wanted, sections::Derive::Known, waiting).await
     }
 
     /// The box around all cells written, `None` if there are none.

@@ -104,7 +104,7 @@ impl ColumnSet {
     }
 
     /// The cells whose byte of the mask, one for each cell, is not 0.
-    pub(crate) fn keep(&self, mask: &[u8]) -> Result<Self> {
+    pub(crate) fn compact(&self, mask: &[u8]) -> Result<Self> {
         let runs: Vec<Range<usize>> = runs(mask)
             .filter_map(|(kept, cells)| kept.then_some(cells))
             .collect();

@@ -19,6 +19,9 @@ pub struct Config {
     /// where storage is local; 0: none. Never more than a sixteenth of the memory budget, of which
     /// it is a part.
     pub decoded_cache: u64,
+    /// Whether tiles of local files are read in large batches and prefetched too, as those of object
+    /// stores are: for file systems that a network brings.
+    pub batched_reads: bool,
     /// Settings of object stores; what is not set comes from the environment.
     pub store: StoreSettings,
     /// When listings are taken from a manifest.
@@ -45,6 +48,9 @@ impl Config {
     /// The name of the setting [`Self::decoded_cache`], which TileDB has not.
     pub const DECODED_CACHE: &str = "azulejo.decoded_cache_size";
 
+    /// The name of the setting [`Self::batched_reads`], which TileDB has not.
+    pub const BATCHED_READS: &str = "azulejo.batched_reads";
+
     /// Whether [`Self::set`] takes this name.
     #[must_use]
     pub fn knows(name: &str) -> bool {
@@ -53,6 +59,7 @@ impl Config {
             "sm.compute_concurrency_level",
             "sm.tile_cache_size",
             Self::DECODED_CACHE,
+            Self::BATCHED_READS,
         ];
         own.contains(&name) || StoreSettings::knows(name)
     }
@@ -72,6 +79,11 @@ impl Config {
             "sm.mem.total_budget" => self.memory_budget = number()?.max(1 << 20),
             "sm.tile_cache_size" => self.tile_cache = number()?,
             Self::DECODED_CACHE => self.decoded_cache = number()?,
+            Self::BATCHED_READS => {
+                self.batched_reads = value.parse().map_err(|_| {
+                    Error::InvalidArgument(format!("{name} is true or false, not {value:?}"))
+                })?;
+            }
             "sm.compute_concurrency_level" => {
                 self.threads = usize::try_from(number()?).unwrap_or(0).min(1024);
             }
@@ -89,6 +101,7 @@ impl Default for Config {
             coalesce_gap: 64 * 1024,
             tile_cache: 0,
             decoded_cache: 64 << 20,
+            batched_reads: false,
             store: StoreSettings::new(),
             manifest: ManifestUse::Fallback,
         }

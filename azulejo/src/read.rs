@@ -2,44 +2,40 @@
 
 pub mod aggregate;
 mod bind;
+mod budget;
 mod decode;
 mod dense;
+mod driver;
 mod fetch;
 mod gather;
+mod load;
 mod output;
+mod parallel;
 mod prefetch;
-#[cfg(feature = "arrow")]
-mod record_batches;
 mod sparse;
+mod stored_tile;
 mod tile_statistics;
+mod whole_tiles;
 
 pub use crate::buffer_pool::{BufferPool, PoolBuffer};
 pub use crate::column::Tile;
-pub use decode::{Cells, TileRequest, load_tiles};
-pub use gather::FillCell;
-pub(crate) use gather::gather_slabs;
+pub use bind::FillCell;
+pub use decode::{Cells, TileRequest};
+pub use driver::Reader;
 #[cfg(feature = "arrow")]
-pub use record_batches::RecordBatches;
+pub use driver::record_batches::RecordBatches;
+#[cfg(feature = "stream")]
+pub use driver::stream::ReadStream;
+#[cfg(all(feature = "stream", feature = "arrow"))]
+pub use driver::stream::RecordBatchStream;
+pub(crate) use gather::gather_slabs;
+pub use load::load_tiles;
 
-use crate::array::Array;
-use crate::column::{ColumnMut, ColumnSet, ColumnType};
-use crate::context::Context;
-use crate::error::{Error, Result};
+use crate::column::ColumnType;
 use crate::space::{Layout, Subarray};
 use azulejo_format::condition::Condition;
 use azulejo_format::fragment::Field;
-use dense::DenseReader;
-use sparse::{Batch, SparseReader};
-
-/// Batches take about this much memory, tiles included, unless all cells are wanted in one piece:
-/// enough to keep all threads busy, and little enough that the next batch reuses memory which is
-/// warm.
-const BATCH_BYTES: u64 = 64 << 20;
-
-/// Batches of which a caller's buffers may not take all at once cost about this, where reads are
-/// cheap: what does not fit is held until the caller has room again, and what fits is copied while
-/// it is in a cache.
-const CALLER_BATCH_BYTES: u64 = 16 << 20;
+use fetch::FetchStrategy;
 
 /// What to read.
 ///
@@ -158,6 +154,8 @@ pub struct BoundOptions {
     pub layout: Layout,
     /// Bytes that the query may hold.
     pub memory_budget: u64,
+    /// How tiles are fetched.
+    pub(crate) strategy: FetchStrategy,
     /// Whether every version of a cell is a result, the latest first.
     pub(crate) versions: bool,
     /// Whether cells of a dense array that do not meet the condition are left out.
@@ -184,207 +182,4 @@ pub struct PartBytes {
     pub offsets: usize,
     /// Bytes of validity: 1 a cell.
     pub validity: usize,
-}
-
-/// A query under way: an iterator of batches, each within the memory budget, in the order asked
-/// for.
-#[derive(Debug)]
-pub struct Reader {
-    context: Context,
-    options: BoundOptions,
-    source: ArrayReader,
-    /// Cells that a caller's buffers had no room for, and how many of them are done.
-    rest: Option<(ColumnSet, usize)>,
-}
-
-/// The two ways to plan and to merge.
-#[derive(Debug)]
-enum ArrayReader {
-    Dense(Box<DenseReader>),
-    Sparse(Box<SparseReader>),
-    /// An error came: nothing follows it.
-    Ended,
-}
-
-impl Reader {
-    fn of_bound(array: &Array, options: BoundOptions) -> Result<Self> {
-        let source = if array.schema().is_dense() {
-            ArrayReader::Dense(Box::new(DenseReader::new(array, &options)?))
-        } else {
-            ArrayReader::Sparse(Box::new(SparseReader::new(array, &options)?))
-        };
-        Ok(Self {
-            context: array.context().clone(),
-            options,
-            source,
-            rest: None,
-        })
-    }
-
-    /// Reads fields as they are stored, in global order, for consolidation. Of a sparse array that
-    /// does not allow duplicates [`Field::Timestamps`] brings every version of a cell, the latest
-    /// first; [`Field::DeleteTimestamps`] brings deleted cells too. [`Field::DeleteConditions`] are
-    /// indices into [`Array::deletes`].
-    pub(crate) fn stored(
-        array: &Array,
-        fields: &[Field],
-        subarray: &Subarray,
-        memory_budget: u64,
-    ) -> Result<Self> {
-        let fields = fields
-            .iter()
-            .map(|field| bind::stored_field(array, *field))
-            .collect::<Result<_>>()?;
-        let subarray = subarray.bind(array.schema())?;
-        let options = BoundOptions {
-            subarray,
-            fields,
-            condition: None,
-            layout: Layout::Global,
-            memory_budget,
-            versions: true,
-            matching_only: false,
-        };
-        Self::of_bound(array, options)
-    }
-
-    /// What is read.
-    #[must_use]
-    pub fn options(&self) -> &BoundOptions {
-        &self.options
-    }
-
-    /// All that is left, in one piece. Besides the result it holds what one batch needs.
-    pub fn read_all(mut self) -> Result<ColumnSet> {
-        match &mut self.source {
-            ArrayReader::Dense(reader) => reader.prefer_few_batches(),
-            ArrayReader::Sparse(reader) => reader.prefer_few_batches(),
-            ArrayReader::Ended => {}
-        }
-        let mut batches = Vec::new();
-        while let Some(batch) = self.next_batch()? {
-            batches.push(batch);
-        }
-        match batches.len() {
-            0 => Ok(self.options.empty()),
-            1 => Ok(batches.swap_remove(0)),
-            _ => ColumnSet::concat(&batches),
-        }
-    }
-
-    /// Fills the caller's buffers, one for each field asked for, with as many whole cells as fit;
-    /// call again for more.
-    ///
-    /// Errors with [`Error::BufferTooSmall`] if not one cell fits; nothing is lost then.
-    pub fn read_into(&mut self, columns: &mut [ColumnMut<'_>]) -> Result<Progress> {
-        if columns.len() != self.options.fields.len() {
-            let (given, wanted) = (columns.len(), self.options.fields.len());
-            return Err(Error::InvalidArgument(format!(
-                "{given} buffers for {wanted} fields"
-            )));
-        }
-        let mut progress = Progress {
-            written: vec![PartBytes::default(); columns.len()],
-            ..Progress::default()
-        };
-        loop {
-            if self.rest.is_none()
-                && !self.options.matching_only
-                && let ArrayReader::Dense(reader) = &mut self.source
-                && reader.is_fixed()
-            {
-                let room = output::copy::room_of(&self.options.fields, columns);
-                if reader.is_done() || (room <= progress.cells && progress.cells > 0) {
-                    progress.complete = reader.is_done();
-                    return Ok(progress);
-                }
-                if room > progress.cells {
-                    if let Err(error) = reader.read_fixed(columns, room, &mut progress) {
-                        self.source = ArrayReader::Ended;
-                        return Err(error);
-                    }
-                    continue;
-                }
-            }
-            let (batch, done) = match self.rest.take() {
-                Some(rest) => rest,
-                None => match self.next_into(columns, &mut progress)? {
-                    Some(Batch::Columns(batch)) => (batch, 0),
-                    Some(Batch::Placed) => continue,
-                    None => {
-                        progress.complete = true;
-                        return Ok(progress);
-                    }
-                },
-            };
-            let copied = output::copy::copy(&self.context, &batch, done, columns, &mut progress);
-            let left = done + copied.cells < batch.cell_num;
-            if left {
-                self.rest = Some((batch, done + copied.cells));
-                return match copied.too_small {
-                    Some(error) if progress.cells == 0 => Err(error),
-                    _ => Ok(progress),
-                };
-            }
-        }
-    }
-
-    /// The next cells, in the caller's buffers if these have room for all of them.
-    fn next_into(
-        &mut self,
-        columns: &mut [ColumnMut<'_>],
-        progress: &mut Progress,
-    ) -> Result<Option<Batch>> {
-        let reader = match &mut self.source {
-            ArrayReader::Sparse(reader) => reader,
-            ArrayReader::Dense(reader) => {
-                reader.prefer_small_batches();
-                return Ok(self.next_batch()?.map(Batch::Columns));
-            }
-            ArrayReader::Ended => return Ok(None),
-        };
-        let room = output::copy::room_of(&self.options.fields, columns);
-        let batch = reader.next_into(columns, room, progress);
-        if batch.is_err() {
-            self.source = ArrayReader::Ended;
-        }
-        batch
-    }
-
-    /// The next cells that no caller has seen; errors end the query.
-    fn next_batch(&mut self) -> Result<Option<ColumnSet>> {
-        if let Some((batch, done)) = self.rest.take() {
-            return Ok(Some(batch.slice(done..batch.cell_num)));
-        }
-        let batch = match &mut self.source {
-            ArrayReader::Dense(reader) if self.options.matching_only => reader.next_matching(),
-            ArrayReader::Dense(reader) => reader.next_batch(),
-            ArrayReader::Sparse(reader) => reader.next_batch(),
-            ArrayReader::Ended => Ok(None),
-        };
-        if batch.is_err() {
-            self.source = ArrayReader::Ended;
-        }
-        batch
-    }
-}
-
-impl Array {
-    /// Starts a read: checks the options and plans, for which it reads metadata alone.
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`] and [`Error::SchemaMismatch`] for options that do not suit the
-    /// array, [`Error::Budget`] if they cannot be read within the memory allowed, and errors of
-    /// reading metadata.
-    pub fn read(&self, options: ReadOptions) -> Result<Reader> {
-        Reader::of_bound(self, options.bind(self)?)
-    }
-}
-
-impl Iterator for Reader {
-    type Item = Result<ColumnSet>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.next_batch().transpose()
-    }
 }

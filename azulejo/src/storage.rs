@@ -17,6 +17,7 @@ mod request_log;
 mod settings;
 mod stores;
 mod uri;
+mod waiting;
 
 pub use io_stats::{IoCounts, IoOp, IoStats};
 pub use layer::StorageLayer;
@@ -33,6 +34,7 @@ pub use request_log::{Request, RequestLog, RequestLogStorage};
 pub use settings::StoreSettings;
 pub(crate) use stores::Stores;
 pub use uri::{ObjectScheme, StorePath, Uri};
+pub(crate) use waiting::{Waiting, block_on};
 
 use crate::error::Result;
 use bytes::Bytes;

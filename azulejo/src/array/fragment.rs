@@ -1,10 +1,10 @@
 //! A fragment: its footer, and the parts of its metadata that are loaded when they are needed.
 
 use super::TimeRange;
-use super::sections::{Derive, Sections, preload};
+use super::sections::{Derive, Sections, load};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::storage::StorePath;
+use crate::storage::{StorePath, Waiting, block_on};
 use azulejo_format::fragment::{
     Field, FilePart, Footer, FragmentStats, LegacyMetadata, RTree, Section, TileBounds,
     TileNullCounts, TileOffsets, TileSums, data_file_name,
@@ -271,55 +271,42 @@ impl Fragment {
     /// Loads sections that are not loaded yet in one batch of reads and decodes them in parallel.
     /// Sections that the fragment does not have are skipped.
     pub fn preload(&self, sections: &[Section]) -> Result<()> {
-        preload(
-            &self.context,
-            sections.iter().map(|section| (self, *section)),
-            Derive::Known,
-        )
+        self.preload_as(sections, Derive::Known)
     }
 
     /// As [`Self::preload`], but reads what is stored of sections that the footer tells of as well.
     pub(crate) fn preload_stored(&self, sections: &[Section]) -> Result<()> {
-        preload(
-            &self.context,
-            sections.iter().map(|section| (self, *section)),
-            Derive::Nothing,
-        )
+        self.preload_as(sections, Derive::Nothing)
+    }
+
+    fn preload_as(&self, sections: &[Section], derive: Derive) -> Result<()> {
+        let wanted = sections.iter().map(|section| (self, *section));
+        block_on(load(&self.context, wanted, derive, Waiting::Blocks))
     }
 
     /// The MBRs of a sparse fragment.
     pub fn rtree(&self) -> Result<&RTree> {
-        self.load(&self.sections().rtree, Section::RTree)?
-            .ok_or_else(|| self.lacks("R-tree"))
+        self.load(Section::RTree)?;
+        self.loaded().rtree()
     }
 
     /// Minima, maxima, sums and null counts of the field's tiles; `None` if the fragment has none
     /// (below v11, zipped coordinates) or the field is not in the fragment. How far they can be
     /// trusted: [`StatsTrust`](azulejo_format::fragment::StatsTrust).
     pub fn tile_stats(&self, field: Field) -> Result<Option<TileStats<'_>>> {
-        let Some(slot) = self.footer.slots.of(field) else {
-            return Ok(None);
-        };
-        if !self.version().has_tile_stats() {
-            return Ok(None);
-        }
         self.preload(&[
             Section::TileMins(field),
             Section::TileMaxs(field),
             Section::TileSums(field),
             Section::TileNullCounts(field),
         ])?;
-        Ok(self.sections().fields.get(slot).map(|loaded| TileStats {
-            mins: loaded.mins.get(),
-            maxs: loaded.maxs.get(),
-            sums: loaded.sums.get(),
-            null_counts: loaded.null_counts.get(),
-        }))
+        Ok(self.loaded().tile_stats(field))
     }
 
     /// Min, max, sum and null count of whole fields; `None` if the fragment has none.
     pub fn stats(&self) -> Result<Option<&FragmentStats>> {
-        self.load(&self.sections().stats, Section::FragmentStats)
+        self.load(Section::FragmentStats)?;
+        Ok(self.sections().stats.get())
     }
 
     /// First and last coordinates in global order of the tiles along a dimension; `None` if the
@@ -338,8 +325,8 @@ impl Fragment {
     /// Names of the delete commits that were applied when the fragment was written, relative to the
     /// array.
     pub fn processed_conditions(&self) -> Result<&[String]> {
-        let loaded = self.load(&self.sections().conditions, Section::ProcessedConditions)?;
-        Ok(loaded.map_or(&[], |conditions| &conditions.names))
+        self.load(Section::ProcessedConditions)?;
+        self.loaded().processed_conditions()
     }
 
     /// The file that holds a part of a field. [`Error::Internal`] for a field that the fragment's
@@ -356,47 +343,18 @@ impl Fragment {
 
     /// Where a tile lies in its file, filtered; checked against the file's size.
     pub fn stored_tile_range(&self, field: Field, part: FilePart, tile: u64) -> Result<Range<u64>> {
-        let section = match part {
+        self.load(match part {
             FilePart::Data => Section::TileOffsets(field),
             FilePart::Var => Section::TileVarOffsets(field),
             FilePart::Validity => Section::TileValidityOffsets(field),
-        };
-        let sections = self
-            .footer
-            .slots
-            .of(field)
-            .and_then(|slot| self.sections().fields.get(slot));
-        let Some(sections) = sections else {
-            return Err(Error::Internal(format!(
-                "{}: {field:?} is not stored",
-                self.location.path
-            )));
-        };
-        let offsets = match part {
-            FilePart::Data => self.load(&sections.offsets, section),
-            FilePart::Var => self.load(&sections.var_offsets, section),
-            FilePart::Validity => self.load(&sections.validity_offsets, section),
-        }?;
-        let range = offsets.and_then(|offsets| offsets.range(usize::try_from(tile).ok()?));
-        range.ok_or_else(|| self.lacks("entry for a tile in the tile offsets"))
+        })?;
+        self.loaded().stored_tile_range(field, part, tile)
     }
 
     /// Unfiltered bytes of a tile of a var-length field's values.
     pub fn var_tile_size(&self, field: Field, tile: u64) -> Result<u64> {
-        let sections = self
-            .footer
-            .slots
-            .of(field)
-            .and_then(|slot| self.sections().fields.get(slot));
-        let Some(sections) = sections else {
-            return Err(Error::Internal(format!(
-                "{}: {field:?} is not stored",
-                self.location.path
-            )));
-        };
-        let sizes = self.load(&sections.var_sizes, Section::TileVarSizes(field))?;
-        let size = sizes.and_then(|sizes| sizes.sizes.get(usize::try_from(tile).ok()?).copied());
-        size.ok_or_else(|| self.lacks("entry for a tile in the tile sizes"))
+        self.load(Section::TileVarSizes(field))?;
+        self.loaded().var_tile_size(field, tile)
     }
 
     /// Size in bytes of the metadata file.
@@ -443,19 +401,11 @@ impl Fragment {
         (from <= to && to <= self.metadata_tail.len()).then(|| self.metadata_tail.slice(from..to))
     }
 
-    /// A section, loaded if it is not yet; `None` if the fragment does not have it.
-    fn load<'a, T>(&self, cell: &'a OnceLock<T>, section: Section) -> Result<Option<&'a T>> {
-        if cell.get().is_none() {
-            self.preload(&[section])?;
-        }
-        Ok(cell.get())
-    }
-
-    fn lacks(&self, what: &'static str) -> Error {
-        let source = DecodeError::invalid("fragment metadata", 0, format!("it has no {what}"));
-        Error::Corrupt {
-            uri: self.metadata_path().to_string(),
-            source,
+    /// Loads a section that is not loaded yet, if the fragment has it.
+    fn load(&self, section: Section) -> Result<()> {
+        match self.sections().is_loaded(section, self.footer.slots) {
+            Some(false) => self.preload(&[section]),
+            Some(true) | None => Ok(()),
         }
     }
 }

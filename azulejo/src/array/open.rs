@@ -9,7 +9,7 @@ use super::timeline::{
 use super::{DeleteCommit, TimeRange};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::storage::{ReadRange, ReadRequest, StorePath, Tail, Uri};
+use crate::storage::{ReadRange, ReadRequest, StorePath, Tail, Uri, Waiting, block_on};
 use azulejo_format::commit::{ConsolidatedCommits, Delete, IgnoreList, Replacement, VacuumList};
 use azulejo_format::path::{FRAGMENT_METADATA_FILE, LEGACY_SCHEMA_FILE, RootFolder};
 use azulejo_format::tile::GenericTile;
@@ -461,6 +461,15 @@ pub(crate) fn read_objects<'a>(
     location: &Location,
     paths: impl IntoIterator<Item = &'a str>,
 ) -> Result<Vec<Bytes>> {
+    block_on(read_objects_as(location, paths, Waiting::Blocks))
+}
+
+/// As [`read_objects`], by whoever waits.
+pub(crate) async fn read_objects_as<'a>(
+    location: &Location,
+    paths: impl IntoIterator<Item = &'a str>,
+    waiting: Waiting,
+) -> Result<Vec<Bytes>> {
     let requests: Vec<ReadRequest> = paths
         .into_iter()
         .map(|path| ReadRequest {
@@ -471,10 +480,8 @@ pub(crate) fn read_objects<'a>(
     if requests.is_empty() {
         return Ok(Vec::new());
     }
-    location
-        .storage
-        .read(&requests)
-        .map_err(short_read_is_corrupt)
+    let read = waiting.read(&*location.storage, requests).await;
+    read.map_err(short_read_is_corrupt)
 }
 
 /// The payload of a generic tile.

@@ -4,7 +4,7 @@
 use super::Fragment;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::storage::{ReadRange, ReadRequest};
+use crate::storage::{ReadRange, ReadRequest, Waiting};
 use azulejo_format::DecodeError;
 use azulejo_format::filter::Scratch;
 use azulejo_format::fragment::{
@@ -81,8 +81,8 @@ impl Sections {
         mins.get().zip(maxs.get())
     }
 
-    /// The place of a section; `None` if the fragment cannot have it.
-    fn is_loaded(&self, section: Section, slots: Slots) -> Option<bool> {
+    /// Whether a section is loaded; `None` if the fragment cannot have it.
+    pub fn is_loaded(&self, section: Section, slots: Slots) -> Option<bool> {
         let field = |field| self.fields.get(slots.of(field)?);
         Some(match section {
             Section::RTree => self.rtree.get().is_some(),
@@ -285,27 +285,17 @@ pub(super) enum Derive {
 }
 
 /// Loads the sections that are not loaded yet and exist.
-pub(super) fn preload<'a>(
+pub(super) async fn load<'a>(
     context: &Context,
     wanted: impl IntoIterator<Item = (&'a Fragment, Section)>,
     derive: Derive,
+    waiting: Waiting,
 ) -> Result<()> {
-    let mut seen = HashSet::new();
-    let mut missing: Vec<(&Fragment, Section)> = Vec::new();
-    for (fragment, section) in wanted {
-        let slots = fragment.footer().slots;
-        if fragment.footer().section_range(section).is_some()
-            && fragment.sections().is_loaded(section, slots) == Some(false)
-            && seen.insert((std::ptr::from_ref(fragment), section))
-            && !(derive == Derive::Known && fragment.sections().derive(fragment, section))
-        {
-            missing.push((fragment, section));
-        }
-    }
+    let missing = missing(wanted, derive);
     if missing.is_empty() {
         return Ok(());
     }
-    fetch_sizes(&missing)?;
+    fetch_sizes(&missing, waiting).await?;
     let mut tiles: Vec<Bytes> = vec![Bytes::new(); missing.len()];
     let (mut requests, mut places) = (Vec::new(), Vec::new());
     for (i, (fragment, section)) in missing.iter().enumerate() {
@@ -325,11 +315,8 @@ pub(super) fn preload<'a>(
         }
     }
     if let Some((fragment, _)) = missing.first().filter(|_| !requests.is_empty()) {
-        let read = fragment
-            .location()
-            .storage
-            .read(&requests)
-            .map_err(short_read_is_corrupt)?;
+        let read = waiting.read(&*fragment.location().storage, requests).await;
+        let read = read.map_err(short_read_is_corrupt)?;
         for (i, bytes) in places.into_iter().zip(read) {
             tiles[i] = bytes;
         }
@@ -356,8 +343,28 @@ pub(super) fn preload<'a>(
     })
 }
 
+/// The sections that have to be read, each once.
+fn missing<'a>(
+    wanted: impl IntoIterator<Item = (&'a Fragment, Section)>,
+    derive: Derive,
+) -> Vec<(&'a Fragment, Section)> {
+    let mut seen = HashSet::new();
+    let mut missing: Vec<(&Fragment, Section)> = Vec::new();
+    for (fragment, section) in wanted {
+        let slots = fragment.footer().slots;
+        if fragment.footer().section_range(section).is_some()
+            && fragment.sections().is_loaded(section, slots) == Some(false)
+            && seen.insert((std::ptr::from_ref(fragment), section))
+            && !(derive == Derive::Known && fragment.sections().derive(fragment, section))
+        {
+            missing.push((fragment, section));
+        }
+    }
+    missing
+}
+
 /// Asks for the sizes of metadata files whose last section has no known end.
-fn fetch_sizes(missing: &[(&Fragment, Section)]) -> Result<()> {
+async fn fetch_sizes(missing: &[(&Fragment, Section)], waiting: Waiting) -> Result<()> {
     let mut unknown: Vec<&Fragment> = Vec::new();
     for (fragment, section) in missing {
         let open = fragment
@@ -376,9 +383,10 @@ fn fetch_sizes(missing: &[(&Fragment, Section)]) -> Result<()> {
         .iter()
         .map(|fragment| fragment.metadata_path())
         .collect();
+    let storage = &*first.location().storage;
     for (fragment, tail) in unknown
         .iter()
-        .zip(first.location().storage.read_tails(&paths, 0)?)
+        .zip(waiting.read_tails(storage, paths, 0).await?)
     {
         fragment.set_metadata_size(tail.object_size);
     }

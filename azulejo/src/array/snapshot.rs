@@ -2,11 +2,11 @@
 
 use super::directory::{DetailFiles, sort_schemas};
 use super::metadata::read_metadata;
-use super::open::{self, Opened, Part, Schemas, Unread, decode_at, read_objects};
+use super::open::{self, Opened, Part, Schemas, Unread, decode_at, read_objects_as};
 use super::{Array, Contents, TimeRange, footers};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::storage::Uri;
+use crate::storage::{Uri, Waiting, block_on};
 use crate::tile_cache::TileCache;
 use azulejo_format::metadata::Metadata;
 use azulejo_format::path::{LEGACY_SCHEMA_FILE, enumeration_path};
@@ -276,6 +276,15 @@ impl Snapshot {
     /// # Errors
     /// [`Error::SchemaMismatch`] if the schema has no enumeration of such a name.
     pub fn load_enumerations(&self, names: &[&str]) -> Result<Vec<Arc<Enumeration>>> {
+        block_on(self.load_enumerations_as(names, Waiting::Blocks))
+    }
+
+    /// As [`Self::load_enumerations`], by whoever waits.
+    pub(crate) async fn load_enumerations_as(
+        &self,
+        names: &[&str],
+        waiting: Waiting,
+    ) -> Result<Vec<Arc<Enumeration>>> {
         let find = |name: &&str| {
             self.schema().enumeration(name).ok_or_else(|| {
                 Error::SchemaMismatch(format!("{}: there is no enumeration {name:?}", self.uri()))
@@ -298,7 +307,7 @@ impl Snapshot {
             .map(|e| enumeration_path(&e.file_name))
             .collect();
         let location = self.location();
-        let read = read_objects(location, paths.iter().map(String::as_str))?;
+        let read = read_objects_as(location, paths.iter().map(String::as_str), waiting).await?;
         for ((reference, path), bytes) in missing.into_iter().zip(&paths).zip(&read) {
             let payload = open::generic_tile(self.context(), location, path, bytes)?;
             let enumeration = Arc::new(decode_at(location, path, Enumeration::decode(&payload))?);

@@ -1,16 +1,36 @@
 //! From names to fields: options checked against an array.
 
-use super::gather::FillCell;
+use super::fetch::FetchStrategy;
 use super::{BoundField, BoundOptions, ReadOptions};
-use crate::array::Array;
+use crate::array::{Array, Fragment};
 use crate::column::{ColumnBuilder, ColumnSet, ColumnType};
 use crate::error::{Error, Result};
 use crate::space::Layout;
 use azulejo_format::fragment::Field;
-use azulejo_format::schema::FieldIndex;
+use azulejo_format::schema::{Attribute, FieldIndex};
 
 /// The field that every sparse array has: when each cell was written, in ms since 1970, u64.
 const TIMESTAMPS: &str = "__timestamps";
+
+/// What cells read as that no fragment has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FillCell {
+    /// The bytes of one cell.
+    pub bytes: Vec<u8>,
+    /// Whether the cell counts as valid, if the field is nullable.
+    pub valid: bool,
+}
+
+impl FillCell {
+    /// The fill of an attribute.
+    #[must_use]
+    pub fn of(attribute: &Attribute) -> Self {
+        Self {
+            bytes: attribute.fill_value.clone(),
+            valid: attribute.fill_validity,
+        }
+    }
+}
 
 impl ReadOptions {
     /// Checks the options against an array; fields get their types.
@@ -55,6 +75,7 @@ impl ReadOptions {
             memory_budget: self
                 .memory_budget
                 .unwrap_or(array.context().config().memory_budget),
+            strategy: FetchStrategy::of(array),
             versions: false,
             matching_only: self.matching_only,
         })
@@ -185,4 +206,16 @@ impl BoundOptions {
             columns,
         }
     }
+}
+
+/// The field of a fragment that holds the cells of a column; `None` if it has none of the same type.
+pub(super) fn same_field(fragment: &Fragment, column: &ColumnType) -> Option<Field> {
+    let field = fragment.field(&column.name)?;
+    is_of_type(fragment, field, column).then_some(field)
+}
+
+/// Whether a fragment's field has the type of a column.
+pub(super) fn is_of_type(fragment: &Fragment, field: Field, column: &ColumnType) -> bool {
+    field.layout(fragment.schema()) == Some((column.datatype, column.cell_val_num))
+        && field.is_nullable(fragment.schema()) == column.nullable
 }

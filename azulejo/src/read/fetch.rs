@@ -1,40 +1,46 @@
-//! Stored tiles from storage: every range that a step needs, as one batch, into reused memory.
+//! Fetching: what of an array's files a query needs, by whoever waits for it.
 
 use super::prefetch::Prefetch;
+use super::stored_tile::{StoredTile, fragment_of};
 use crate::array::{Array, short_read_is_corrupt};
 use crate::buffer_pool::{BufferPool, PoolBuffer};
-use crate::error::Result;
-use crate::storage::{ReadInto, StorePath};
+use crate::error::{Error, Result};
+use crate::storage::{self, ObjectReader, ReadInto, Waiting};
 use azulejo_format::fragment::{Field, FilePart, Section};
 use bytes::Bytes;
+use std::io::IoSliceMut;
 use std::ops::Deref;
 
-/// A stored tile: the filtered bytes of one part of one tile of a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct StoredTile {
-    /// Index of the fragment in the array.
-    pub fragment: usize,
-    /// The field, as the fragment stores it.
-    pub field: Field,
-    /// Which of the field's files.
-    pub part: FilePart,
-    /// Index of the tile in the fragment.
-    pub tile: u64,
+/// How the stored tiles of a query are read; chosen once, when it is bound.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FetchStrategy {
+    /// Low latency, as of local files: the thread that decodes a tile reads it, piece by piece and
+    /// straight to its place where the layout allows. Handing reads to another thread would cost
+    /// more than it hides.
+    Streaming,
+    /// High latency, as of object stores: ranges of many tiles are one batch, and are prefetched
+    /// while others are decoded.
+    Batched,
 }
 
-/// A stored tile's bytes and the file that they come from.
-#[derive(Debug)]
-pub(super) struct Fetched {
-    pub path: StorePath,
-    pub bytes: FetchedBytes,
+impl FetchStrategy {
+    /// What suits the storage of an array, unless its context wants batches everywhere.
+    pub(super) fn of(array: &Array) -> Self {
+        let low_latency = array.location().storage.latency().is_low();
+        if low_latency && !array.context().config().batched_reads {
+            Self::Streaming
+        } else {
+            Self::Batched
+        }
+    }
 }
 
 /// The bytes of a stored tile.
 #[derive(Debug)]
 pub(super) enum FetchedBytes {
-    /// Read when they were needed.
+    /// In memory of ours.
     Pool(PoolBuffer),
-    /// Prefetched.
+    /// As the storage gave them.
     Shared(Bytes),
 }
 
@@ -49,104 +55,222 @@ impl Deref for FetchedBytes {
     }
 }
 
-/// Bytes that a stored tile takes in its file.
-pub(super) fn stored_len(array: &Array, tile: &StoredTile) -> Result<u64> {
-    let Some(fragment) = array.fragments().get(tile.fragment) else {
-        return Ok(0);
-    };
-    let range = fragment.stored_tile_range(tile.field, tile.part, tile.tile)?;
-    Ok(range.end.saturating_sub(range.start))
+impl AsRef<[u8]> for FetchedBytes {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
 }
 
-/// Reads stored tiles as one batch, in the order given; those that were prefetched are there
-/// already. The caller has checked their lengths against its budget.
-pub(super) fn fetch(
-    array: &Array,
-    tiles: &[StoredTile],
-    pool: &BufferPool,
-    prefetch: Option<&Prefetch>,
-) -> Result<Vec<Fetched>> {
-    let mut fetched = Vec::with_capacity(tiles.len());
-    let mut offsets = Vec::with_capacity(tiles.len());
-    let mut early: Vec<usize> = Vec::new();
-    for (i, tile) in tiles.iter().enumerate() {
-        let Some(fragment) = array.fragments().get(tile.fragment) else {
-            return Err(crate::Error::Internal(format!(
-                "no fragment {}",
-                tile.fragment
-            )));
-        };
-        let range = fragment.stored_tile_range(tile.field, tile.part, tile.tile)?;
-        let len = range.end.saturating_sub(range.start);
-        let len = usize::try_from(len)
-            .map_err(|_| crate::Error::Internal("a tile beyond memory".into()))?;
-        let path = fragment.data_path(tile.field, tile.part)?;
-        let bytes = if prefetch.is_some_and(|prefetch| prefetch.has(tile)) {
-            early.push(i);
-            FetchedBytes::Shared(Bytes::new())
-        } else {
-            FetchedBytes::Pool(pool.take(len))
-        };
-        fetched.push(Fetched { path, bytes });
-        offsets.push(range.start);
+/// What a query reads through.
+#[derive(Debug)]
+pub(super) struct Fetcher {
+    array: Array,
+    pool: BufferPool,
+    strategy: FetchStrategy,
+    waiting: Waiting,
+    prefetch: Prefetch,
+}
+
+impl Fetcher {
+    /// For a query that loads at most `load_limit` bytes at a time.
+    pub fn new(array: &Array, strategy: FetchStrategy, waiting: Waiting, load_limit: u64) -> Self {
+        Self {
+            array: array.clone(),
+            pool: array.context().buffers().with_load_limit(load_limit),
+            strategy,
+            waiting,
+            prefetch: Prefetch::default(),
+        }
     }
-    let mut requests: Vec<ReadInto<'_>> = Vec::new();
-    for (Fetched { path, bytes }, offset) in fetched.iter_mut().zip(offsets) {
-        if let FetchedBytes::Pool(out) = bytes
-            && !out.is_empty()
-        {
-            requests.push(ReadInto {
-                path: path.clone(),
-                offset,
-                out,
+
+    /// For tiles one by one, whoever asks for them.
+    pub fn of_tiles(array: &Array, pool: &BufferPool) -> Self {
+        Self {
+            pool: pool.clone(),
+            ..Self::new(array, FetchStrategy::of(array), Waiting::Blocks, 0)
+        }
+    }
+
+    pub fn array(&self) -> &Array {
+        &self.array
+    }
+
+    pub fn pool(&self) -> &BufferPool {
+        &self.pool
+    }
+
+    /// Whether threads read what they decode.
+    pub fn streams(&self) -> bool {
+        self.strategy == FetchStrategy::Streaming
+    }
+
+    /// Loads sections of metadata, by index of the fragment, as one batch.
+    pub async fn metadata(&self, sections: &[(usize, Section)]) -> Result<()> {
+        self.array.load(sections, self.waiting).await
+    }
+
+    /// Loads where the tiles of fields lie, by index of the fragment, as one batch.
+    pub async fn tile_offsets(
+        &self,
+        fields: impl IntoIterator<Item = (usize, Field)>,
+    ) -> Result<()> {
+        let sections = self.offset_sections(fields)?;
+        self.metadata(&sections).await
+    }
+
+    /// The sections that say where the tiles of fields lie, by index of the fragment.
+    pub fn offset_sections(
+        &self,
+        fields: impl IntoIterator<Item = (usize, Field)>,
+    ) -> Result<Vec<(usize, Section)>> {
+        let mut sections = Vec::new();
+        for (index, field) in fields {
+            let fragment = fragment_of(&self.array, index)?;
+            let (field, schema) = (fragment.stored_field(field), fragment.schema());
+            if !fragment.stores(field) {
+                continue;
+            }
+            sections.push((index, Section::TileOffsets(field)));
+            if field.is_var(schema) {
+                sections.push((index, Section::TileVarOffsets(field)));
+                sections.push((index, Section::TileVarSizes(field)));
+            }
+            if field.is_nullable(schema) {
+                sections.push((index, Section::TileValidityOffsets(field)));
+            }
+        }
+        Ok(sections)
+    }
+
+    /// Asks for tiles that will be needed, in their order, as long as no more than `room` bytes are
+    /// under way or wait to be used. Threads that stream do not: they read at once.
+    pub fn prefetch(&self, tiles: &[StoredTile], room: u64) {
+        if self.strategy == FetchStrategy::Batched {
+            self.prefetch.start(&self.array, tiles, room);
+        }
+    }
+
+    /// Stored tiles, in the order given: those that were prefetched, and the others as one batch.
+    /// The caller has checked their lengths against its budget.
+    pub async fn fetch(&self, tiles: &[StoredTile]) -> Result<Vec<FetchedBytes>> {
+        if self.streams() {
+            return self.read_into_pool(&tiles.iter().collect::<Vec<_>>());
+        }
+        let here: Vec<bool> = tiles.iter().map(|tile| self.prefetch.has(tile)).collect();
+        let missing = tiles.iter().zip(&here).filter(|(_, here)| !**here);
+        let missing: Vec<&StoredTile> = missing.map(|(tile, _)| tile).collect();
+        let mut read = match self.waiting {
+            Waiting::Blocks => self.read_into_pool(&missing)?,
+            Waiting::Polls => self.read_shared(&missing).await?,
+        }
+        .into_iter();
+        let mut fetched = Vec::with_capacity(tiles.len());
+        for (tile, here) in tiles.iter().zip(here) {
+            fetched.push(match here {
+                true => FetchedBytes::Shared(self.prefetch.take(tile).await?),
+                false => read
+                    .next()
+                    .ok_or_else(|| Error::Internal("a tile was not read".into()))?,
             });
         }
+        Ok(fetched)
     }
-    if !requests.is_empty() {
-        array
-            .location()
-            .storage
-            .read_into(&mut requests)
-            .map_err(short_read_is_corrupt)?;
-    }
-    for i in early {
-        if let (Some(prefetch), Some(tile), Some(fetched)) =
-            (prefetch, tiles.get(i), fetched.get_mut(i))
-        {
-            fetched.bytes = FetchedBytes::Shared(prefetch.take(tile)?);
+
+    /// Reads into reused memory.
+    fn read_into_pool(&self, tiles: &[&StoredTile]) -> Result<Vec<FetchedBytes>> {
+        let mut buffers = Vec::with_capacity(tiles.len());
+        for tile in tiles {
+            let len = usize::try_from(tile.len(&self.array)?);
+            let len = len.map_err(|_| Error::Internal("a tile beyond memory".into()))?;
+            buffers.push(self.pool.take(len));
         }
+        let mut requests: Vec<ReadInto<'_>> = Vec::with_capacity(tiles.len());
+        for (tile, out) in tiles.iter().zip(&mut buffers) {
+            if !out.is_empty() {
+                let fragment = fragment_of(&self.array, tile.fragment)?;
+                requests.push(ReadInto {
+                    path: fragment.data_path(tile.field, tile.part)?,
+                    offset: tile.range(&self.array)?.start,
+                    out,
+                });
+            }
+        }
+        if !requests.is_empty() {
+            let storage = &self.array.location().storage;
+            let read = storage.read_into(&mut requests);
+            read.map_err(short_read_is_corrupt)?;
+        }
+        Ok(buffers.into_iter().map(FetchedBytes::Pool).collect())
     }
-    Ok(fetched)
+
+    /// Takes what the storage reads.
+    async fn read_shared(&self, tiles: &[&StoredTile]) -> Result<Vec<FetchedBytes>> {
+        let mut fetched: Vec<FetchedBytes> = Vec::with_capacity(tiles.len());
+        let (mut requests, mut places) = (Vec::new(), Vec::new());
+        for (place, tile) in tiles.iter().enumerate() {
+            fetched.push(FetchedBytes::Shared(Bytes::new()));
+            if tile.len(&self.array)? > 0 {
+                requests.push(tile.request(&self.array)?);
+                places.push(place);
+            }
+        }
+        if !requests.is_empty() {
+            let storage = &*self.array.location().storage;
+            let read = self.waiting.read(storage, requests).await;
+            for (place, bytes) in places.into_iter().zip(read.map_err(short_read_is_corrupt)?) {
+                if let Some(fetched) = fetched.get_mut(place) {
+                    *fetched = FetchedBytes::Shared(bytes);
+                }
+            }
+        }
+        Ok(fetched)
+    }
+
+    /// Opens the file of a tile, for many small reads; unless `file` is it already.
+    pub fn open<'f>(
+        &self,
+        tile: &StoredTile,
+        file: &'f mut Option<OpenFile>,
+    ) -> Result<&'f mut OpenFile> {
+        let of = (tile.fragment, tile.field, tile.part);
+        match file {
+            Some(open) if open.of == of => {}
+            _ => {
+                let fragment = fragment_of(&self.array, tile.fragment)?;
+                let path = fragment.data_path(tile.field, tile.part)?;
+                let reader = storage::open(&self.array.location().storage, &path)?;
+                *file = Some(OpenFile {
+                    of,
+                    reader,
+                    is_new: true,
+                });
+            }
+        }
+        file.as_mut()
+            .ok_or_else(|| Error::Internal("a file that was not opened".into()))
+    }
 }
 
-/// Loads where the tiles of fields lie, for all fragments given, as one batch.
-pub(super) fn preload_indices(array: &Array, fields: &[(usize, Field)]) -> Result<()> {
-    let mut sections = Vec::with_capacity(fields.len());
-    for &(index, field) in fields {
-        let Some(fragment) = array.fragments().get(index) else {
-            continue;
-        };
-        let field = stored_field(array, index, field);
-        sections.push((index, Section::TileOffsets(field)));
-        if field.is_var(fragment.schema()) {
-            sections.push((index, Section::TileVarOffsets(field)));
-            sections.push((index, Section::TileVarSizes(field)));
-        }
-        if field.is_nullable(fragment.schema()) {
-            sections.push((index, Section::TileValidityOffsets(field)));
-        }
-    }
-    array.preload(&sections)
+/// An open data file.
+pub(super) struct OpenFile {
+    of: (usize, Field, FilePart),
+    reader: Box<dyn ObjectReader>,
+    is_new: bool,
 }
 
-/// The field that holds the cells of `field` in a fragment: zipped coordinates stand for dimensions
-/// in old ones.
-pub(super) fn stored_field(array: &Array, fragment: usize, field: Field) -> Field {
-    let zipped = |f: &crate::array::Fragment| !f.footer().version.has_separate_dimensions();
-    match field {
-        Field::Dimension(_) if array.fragments().get(fragment).is_some_and(zipped) => {
-            Field::ZippedCoords
-        }
-        other => other,
+impl OpenFile {
+    /// Whether nobody asked this before: bytes of another file do not count any more.
+    pub fn is_new(&mut self) -> bool {
+        std::mem::take(&mut self.is_new)
+    }
+
+    /// Fills `out` from `offset` on.
+    pub fn read_at(&self, offset: u64, out: &mut [u8]) -> Result<()> {
+        self.reader.read_at(offset, out)
+    }
+
+    /// Fills pieces one after another from `offset` on.
+    pub fn read_scattered_at(&mut self, offset: u64, pieces: &mut [IoSliceMut<'_>]) -> Result<()> {
+        self.reader.read_scattered_at(offset, pieces)
     }
 }

@@ -1,36 +1,16 @@
 //! From tiles and slabs to columns: copies of whole runs, parallel over disjoint parts of the
 //! output.
 
+use super::bind::FillCell;
 use super::decode::PARALLEL_BYTES;
-use super::output::var::VarOut;
+use super::output::VarOut;
+use super::parallel::{each, split};
 use crate::column::{ColumnBuffers, ColumnType, FieldView, Tile, repeat_cell};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::space::CellSlab;
 use arrow_buffer::Buffer;
-use azulejo_format::schema::Attribute;
-use rayon::prelude::*;
 use std::sync::Arc;
-
-/// What cells read as that no fragment has.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FillCell {
-    /// The bytes of one cell.
-    pub bytes: Vec<u8>,
-    /// Whether the cell counts as valid, if the field is nullable.
-    pub valid: bool,
-}
-
-impl FillCell {
-    /// The fill of an attribute.
-    #[must_use]
-    pub fn of(attribute: &Attribute) -> Self {
-        Self {
-            bytes: attribute.fill_value.clone(),
-            valid: attribute.fill_validity,
-        }
-    }
-}
 
 /// Makes a column of the cells that `slabs` name, in their order.
 ///
@@ -288,29 +268,6 @@ impl<'a> SlabBands<'a> {
             })
             .collect()
     }
-}
-
-/// Cuts a slice into pieces of these lengths; what is missing is left out.
-pub(super) fn split<T>(mut slice: &mut [T], lens: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
-    let mut pieces = Vec::new();
-    for len in lens {
-        let (piece, rest) = slice.split_at_mut(len.min(slice.len()));
-        pieces.push(piece);
-        slice = rest;
-    }
-    pieces
-}
-
-/// Runs `work` for each item: on all threads if there are several.
-pub(super) fn each<I: Send, R: Send>(
-    context: &Context,
-    items: Vec<I>,
-    work: impl Fn(I) -> Result<R> + Send + Sync,
-) -> Result<Vec<R>> {
-    if items.len() < 2 {
-        return items.into_iter().map(work).collect();
-    }
-    context.install(|| items.into_par_iter().map(work).collect())
 }
 
 /// The cells that slabs point to.

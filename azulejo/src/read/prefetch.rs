@@ -1,14 +1,14 @@
 //! Prefetching: stored tiles are asked for before a step needs them, and travel while others are
 //! decoded.
 
-use super::fetch::StoredTile;
+use super::stored_tile::StoredTile;
 use crate::array::{Array, short_read_is_corrupt};
 use crate::error::{Error, Result};
-use crate::storage::{PendingRead, ReadRange, ReadRequest};
+use crate::storage::PendingRead;
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Reads under way for one query. What is never taken is stopped when this is dropped.
 #[derive(Debug, Default)]
@@ -24,7 +24,7 @@ struct PrefetchState {
     /// The next read's number.
     next: u64,
     /// Bytes of all tiles that were asked for and not taken yet.
-    held: u64,
+    under_way: u64,
 }
 
 /// Tiles that were asked for together.
@@ -39,18 +39,11 @@ struct PrefetchedRead {
 }
 
 impl Prefetch {
-    /// PrefetchedPrefetching for an array, where a read takes longer to begin than to go on: elsewhere, as on
-    /// disks whose files lie in the system's memory, handing reads to another thread costs more
-    /// than it hides.
-    pub(super) fn of(array: &Array) -> Option<Self> {
-        (!array.location().storage.latency().is_low()).then(Self::default)
-    }
-
     /// Asks for tiles that were not asked for yet, in their order, as long as no more than `room`
     /// bytes are under way or wait to be taken. What is wrong with a tile's metadata is said to
     /// whoever needs the tile.
     pub(super) fn start(&self, array: &Array, tiles: &[StoredTile], room: u64) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
         let state = &mut *state;
         let number = state.next;
         let (mut requests, mut bytes) = (Vec::new(), 0u64);
@@ -58,72 +51,67 @@ impl Prefetch {
             let Entry::Vacant(place) = state.places.entry(*tile) else {
                 continue;
             };
-            let Some(fragment) = array.fragments().get(tile.fragment) else {
+            let (Ok(len), Ok(request)) = (tile.len(array), tile.request(array)) else {
                 continue;
             };
-            let range = fragment.stored_tile_range(tile.field, tile.part, tile.tile);
-            let (Ok(range), Ok(path)) = (range, fragment.data_path(tile.field, tile.part)) else {
-                continue;
-            };
-            let len = range.end.saturating_sub(range.start);
             let sum = bytes.saturating_add(len);
-            if state.held.saturating_add(sum) > room {
+            if state.under_way.saturating_add(sum) > room {
                 break;
             }
             if len > 0 {
                 place.insert((number, requests.len()));
                 bytes = sum;
-                requests.push(ReadRequest {
-                    path,
-                    range: ReadRange::Bytes(range),
-                });
+                requests.push(request);
             }
         }
         if requests.is_empty() {
             return;
         }
         state.next += 1;
-        state.held += bytes;
+        state.under_way += bytes;
         let left = requests.len();
         let pending = Some(array.location().storage.start_read(requests));
-        state.reads.insert(
-            number,
-            PrefetchedRead {
-                pending,
-                arrived: Vec::new(),
-                left,
-                bytes,
-            },
-        );
+        let read = PrefetchedRead {
+            pending,
+            arrived: Vec::new(),
+            left,
+            bytes,
+        };
+        state.reads.insert(number, read);
     }
 
     /// Whether a tile was asked for and not taken yet.
     pub(super) fn has(&self, tile: &StoredTile) -> bool {
-        self.state
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .places
-            .contains_key(tile)
+        self.state().places.contains_key(tile)
     }
 
     /// The bytes of a tile that [was asked for](Self::has), once they are there.
-    pub(super) fn take(&self, tile: &StoredTile) -> Result<Bytes> {
+    pub(super) async fn take(&self, tile: &StoredTile) -> Result<Bytes> {
         let gone = || Error::Internal("a tile that was not prefetched".into());
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let (number, place) = self.state().places.remove(tile).ok_or_else(gone)?;
+        let pending = self
+            .state()
+            .reads
+            .get_mut(&number)
+            .map(|read| read.pending.take());
+        // No lock is held meanwhile.
+        let arrived = match pending.ok_or_else(gone)? {
+            Some(pending) => Some(pending.await),
+            None => None,
+        };
+        let mut state = self.state();
         let state = &mut *state;
-        let (number, place) = state.places.remove(tile).ok_or_else(gone)?;
         let read = state.reads.get_mut(&number).ok_or_else(gone)?;
-        if let Some(pending) = read.pending.take() {
-            match pending.wait() {
-                Ok(arrived) => read.arrived = arrived,
-                Err(error) => {
-                    // The others of this read are asked for again by whoever needs them.
-                    state.held -= read.bytes;
-                    state.reads.remove(&number);
-                    state.places.retain(|_, (of, _)| *of != number);
-                    return Err(short_read_is_corrupt(error));
-                }
+        match arrived {
+            Some(Ok(arrived)) => read.arrived = arrived,
+            Some(Err(error)) => {
+                // The others of this read are asked for again by whoever needs them.
+                state.under_way -= read.bytes;
+                state.reads.remove(&number);
+                state.places.retain(|_, (of, _)| *of != number);
+                return Err(short_read_is_corrupt(error));
             }
+            None => {}
         }
         let bytes = read
             .arrived
@@ -133,10 +121,14 @@ impl Prefetch {
         let len = bytes.len() as u64;
         read.left -= 1;
         read.bytes = read.bytes.saturating_sub(len);
-        state.held = state.held.saturating_sub(len);
+        state.under_way = state.under_way.saturating_sub(len);
         if read.left == 0 {
             state.reads.remove(&number);
         }
         Ok(bytes)
+    }
+
+    fn state(&self) -> MutexGuard<'_, PrefetchState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -13,7 +13,7 @@ pub(super) fn field_stats(
     cell_num: u64,
 ) -> Result<Option<FieldStats<'_>>> {
     if let Field::Dimension(d) = field {
-        let Some(range) = fragment.rtree()?.tile_range(tile, d) else {
+        let Some(range) = fragment.loaded().rtree()?.tile_range(tile, d) else {
             return Ok(None);
         };
         let bounds = FieldStats {
@@ -30,7 +30,7 @@ pub(super) fn field_stats(
         return Ok((!real).then_some(bounds));
     }
     let nullable = field.is_nullable(fragment.schema());
-    let Some(stats) = fragment.tile_stats(field)? else {
+    let Some(stats) = fragment.loaded().tile_stats(field) else {
         return Ok(None);
     };
     let (schema, version, dense) = (

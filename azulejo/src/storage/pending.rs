@@ -1,13 +1,12 @@
 //! Answers of a storage that are under way: futures, which a thread can also wait for.
 
-use super::{Entry, IoStats, Tail};
+use super::{Entry, IoStats, Tail, block_on};
 use crate::error::{Error, Result};
 use bytes::Bytes;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
+use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
 /// An answer of a storage that is under way.
@@ -108,15 +107,7 @@ impl<T: Send + 'static> Pending<T> {
     /// # Errors
     /// Those of the work.
     pub fn wait(self) -> Result<T> {
-        let mut future = self.future;
-        let waker = Waker::from(Arc::new(Unpark(thread::current())));
-        loop {
-            match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-                Poll::Ready(result) => return result,
-                // Others may unpark this thread too; then the answer is looked for once more.
-                Poll::Pending => thread::park(),
-            }
-        }
+        block_on(self.future)
     }
 }
 
@@ -125,15 +116,6 @@ impl<T> Future for Pending<T> {
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
         self.future.as_mut().poll(context)
-    }
-}
-
-/// Wakes a thread that has parked itself.
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
     }
 }
 
@@ -224,6 +206,8 @@ impl<T> Drop for Receiver<T> {
 mod tests {
     use super::*;
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::task::Wake;
+    use std::thread;
     use std::time::Duration;
 
     #[derive(Default)]

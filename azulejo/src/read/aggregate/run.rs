@@ -6,13 +6,16 @@ use crate::array::{Array, Fragment};
 use crate::column::{ColumnBuffers, ColumnSet};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::read::bind::same_field;
 use crate::read::dense::DenseReader;
+use crate::read::output::{Output, own_columns};
 use crate::read::sparse::SparseReader;
+use crate::read::whole_tiles::WholeTiles;
 use crate::read::{BoundOptions, ReadOptions};
 use crate::space::Layout;
-use azulejo_format::fragment::Field;
+use crate::storage::{Waiting, block_on};
+use azulejo_format::fragment::Section;
 use rayon::prelude::*;
-use std::collections::BTreeSet;
 
 /// Cells that one task looks at.
 const CELLS_A_TASK: usize = 1 << 17;
@@ -72,19 +75,17 @@ pub fn aggregate(
                 return Ok(totals.finish(aggregates));
             }
         }
-        let mut reader = DenseReader::new(array, bound)?;
-        reader.prefer_small_batches();
-        while let Some((cells, mask)) = reader
-            .next_written(&mut |fragment, tile, cell_num| totals.take(fragment, tile, cell_num))?
-        {
+        let mut reader = block_on(DenseReader::new(array, bound, Waiting::Blocks))?;
+        let small = reader.streams();
+        while let Some((cells, mask)) = block_on(reader.next_cells(small, Some(&mut totals)))? {
             totals.update(array.context(), &cells, Some(&mask))?;
         }
     } else {
-        let mut reader = SparseReader::new(array, bound)?;
+        let mut reader = block_on(SparseReader::new(array, bound, Waiting::Blocks))?;
         reader.prefer_small_batches();
-        totals.take_tiles(array, &mut reader)?;
-        while let Some(batch) = reader.next_batch()? {
-            totals.update(array.context(), &batch, None)?;
+        block_on(reader.take_whole(&mut totals))?;
+        while let Some(batch) = block_on(reader.next(Output::Own))? {
+            totals.update(array.context(), &own_columns(batch)?, None)?;
         }
     }
     Ok(totals.finish(aggregates))
@@ -139,54 +140,6 @@ impl Totals {
         })
     }
 
-    /// Answers what tiles it can from metadata, and takes them out of the plan.
-    fn take_tiles(&mut self, array: &Array, reader: &mut SparseReader) -> Result<()> {
-        let fragments: BTreeSet<usize> = reader
-            .whole_tiles()
-            .into_iter()
-            .map(|(fragment, _)| fragment)
-            .collect();
-        let mut wanted = Vec::new();
-        for (index, fragment) in fragments
-            .iter()
-            .filter_map(|i| Some((*i, array.fragments().get(*i)?)))
-        {
-            for aggregator in &self.fields {
-                let field = same_field(fragment, aggregator);
-                let sections =
-                    field.map(|field| sections(fragment, field, aggregator.wants_values()));
-                wanted.extend(
-                    sections
-                        .into_iter()
-                        .flatten()
-                        .map(|section| (index, section)),
-                );
-            }
-        }
-        array.preload(&wanted)?;
-        reader.take_whole_tiles(&mut |fragment, tile, cell_num| self.take(fragment, tile, cell_num))
-    }
-
-    /// Takes in a whole tile by its metadata, if that says enough.
-    fn take(&mut self, fragment: &Fragment, tile: usize, cell_num: u64) -> Result<bool> {
-        let mut facts = Vec::with_capacity(self.fields.len());
-        for aggregator in &self.fields {
-            let Some(field) = same_field(fragment, aggregator) else {
-                return Ok(false);
-            };
-            let known = tile_facts(fragment, field, tile, cell_num)?;
-            if !aggregator.can_use(&known) {
-                return Ok(false);
-            }
-            facts.push(known);
-        }
-        for (aggregator, facts) in self.fields.iter_mut().zip(&facts) {
-            aggregator.update_from_stats(facts);
-        }
-        self.cells += cell_num;
-        Ok(true)
-    }
-
     /// Takes in the cells of a batch, all or those that the mask names, in parallel.
     fn update(&mut self, context: &Context, batch: &ColumnSet, mask: Option<&[u8]>) -> Result<()> {
         self.cells += mask.map_or(batch.cell_num as u64, super::count);
@@ -213,14 +166,34 @@ impl Totals {
     }
 }
 
-/// The field of a fragment whose statistics speak for an aggregator's; `None` if the fragment has
-/// no such field, or one of another type.
-fn same_field(fragment: &Fragment, aggregator: &Aggregator) -> Option<Field> {
-    let column = aggregator.column_type();
-    let field = fragment.field(&column.name)?;
-    let same = field.layout(fragment.schema()) == Some((column.datatype, column.cell_val_num))
-        && field.is_nullable(fragment.schema()) == column.nullable;
-    same.then_some(field)
+impl WholeTiles for Totals {
+    fn sections(&self, fragment: &Fragment) -> Vec<Section> {
+        let wanted = self.fields.iter().filter_map(|aggregator| {
+            let field = same_field(fragment, aggregator.column_type())?;
+            Some(sections(fragment, field, aggregator.wants_values()))
+        });
+        wanted.flatten().collect()
+    }
+
+    /// Takes in a whole tile by its metadata, if that says enough.
+    fn take(&mut self, fragment: &Fragment, tile: usize, cell_num: u64) -> Result<bool> {
+        let mut facts = Vec::with_capacity(self.fields.len());
+        for aggregator in &self.fields {
+            let Some(field) = same_field(fragment, aggregator.column_type()) else {
+                return Ok(false);
+            };
+            let known = tile_facts(fragment, field, tile, cell_num)?;
+            if !aggregator.can_use(&known) {
+                return Ok(false);
+            }
+            facts.push(known);
+        }
+        for (aggregator, facts) in self.fields.iter_mut().zip(&facts) {
+            aggregator.update_from_stats(facts);
+        }
+        self.cells += cell_num;
+        Ok(true)
+    }
 }
 
 fn column_total(

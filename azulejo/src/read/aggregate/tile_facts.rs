@@ -47,7 +47,7 @@ pub(super) fn tile_facts(
     if !matches!(field, Field::Attribute(_)) {
         return Ok(facts);
     }
-    let Some(stats) = fragment.tile_stats(field)? else {
+    let Some(stats) = fragment.loaded().tile_stats(field) else {
         return Ok(facts);
     };
     let Some((datatype, cell_val_num)) = field.layout(schema) else {

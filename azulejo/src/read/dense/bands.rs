@@ -10,15 +10,14 @@
 use super::plan::{BatchPlan, TileTask};
 use super::scatter;
 use super::stored::{ReadWindow, Stored, StoredTileBytes, corrupt, in_file};
-use crate::array::{Array, short_read_is_corrupt};
+use crate::array::short_read_is_corrupt;
 use crate::buffer_pool::{BufferPool, PoolBuffer};
 use crate::error::{Error, Result};
 use crate::read::decode::{PARALLEL_BYTES, StoredPart, with_scratch};
-use crate::read::fetch::{FetchedBytes, StoredTile};
+use crate::read::fetch::{FetchedBytes, Fetcher, OpenFile};
+use crate::read::stored_tile::StoredTile;
 use crate::space::copy::{self, copy_part, place_rows};
-use crate::storage::ObjectReader;
 use azulejo_format::filter::Scratch;
-use azulejo_format::fragment::{Field, FilePart};
 use azulejo_format::tile::{Chunk, ChunkPlace, TileDecoder, TileStep};
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -55,8 +54,7 @@ pub(super) type FetchedTiles = HashMap<StoredTile, FetchedBytes>;
 /// Fills the cells that some tasks of a batch have. `fetched` holds their stored tiles, unless
 /// small reads are cheap.
 pub(super) fn fill_layers(
-    array: &Array,
-    pool: &BufferPool,
+    fetcher: &Fetcher,
     batch: &BatchPlan,
     tasks: &[TileTask],
     layers: Vec<Layer<'_, '_>>,
@@ -93,8 +91,8 @@ pub(super) fn fill_layers(
         |(band, out, cell_size, tiles): (&OutputBand, &mut [u8], usize, std::sync::Arc<Vec<_>>)| {
             with_scratch(|scratch| {
                 let mut filler = Filler {
-                    array,
-                    pool,
+                    fetcher,
+                    pool: fetcher.pool(),
                     batch,
                     band: &band.cells,
                     out,
@@ -117,9 +115,8 @@ pub(super) fn fill_layers(
     if work.len() < 2 || threads < 2 {
         return work.into_iter().try_for_each(run);
     }
-    array
-        .context()
-        .install(|| work.into_par_iter().with_max_len(1).try_for_each(run))
+    let context = fetcher.array().context();
+    context.install(|| work.into_par_iter().with_max_len(1).try_for_each(run))
 }
 
 /// Consecutive cells of the output, and the tasks that have some of them.
@@ -226,15 +223,9 @@ fn bands(
     bands
 }
 
-/// An open data file.
-struct OpenFile {
-    of: (usize, Field, FilePart),
-    reader: Box<dyn ObjectReader>,
-}
-
 /// Fills one band.
 struct Filler<'f> {
-    array: &'f Array,
+    fetcher: &'f Fetcher,
     pool: &'f BufferPool,
     batch: &'f BatchPlan,
     band: &'f Range<usize>,
@@ -258,12 +249,6 @@ impl Filler<'_> {
         fetched: Option<&FetchedTiles>,
         file: &mut Option<OpenFile>,
     ) -> Result<()> {
-        let path = || match self.array.fragments().get(part.tile.fragment) {
-            Some(fragment) => fragment
-                .data_path(part.tile.field, part.tile.part)
-                .map_or_else(|_| String::new(), |p| p.to_string()),
-            None => String::new(),
-        };
         let stored = match fetched {
             Some(fetched) => Stored::Bytes(
                 fetched
@@ -271,23 +256,17 @@ impl Filler<'_> {
                     .ok_or_else(|| Error::Internal("a tile was not fetched".into()))?,
             ),
             None => {
-                let of = (part.tile.fragment, part.tile.field, part.tile.part);
-                if file.as_ref().is_none_or(|file| file.of != of) {
+                let file = self.fetcher.open(&part.tile, file)?;
+                if file.is_new() {
                     self.window.clear();
-                    *file = Some(OpenFile {
-                        of,
-                        reader: open(self.array, &part.tile)?,
-                    });
                 }
-                match file {
-                    Some(file) => Stored::File(&mut *file.reader),
-                    None => return Ok(()),
-                }
+                Stored::File(file)
             }
         };
         let mut window = std::mem::take(&mut self.window);
         let done = self.chunks(part, task, stored, &mut window);
         self.window = window;
+        let path = || part.tile.path(self.fetcher.array());
         done.map_err(|error| in_file(short_read_is_corrupt(error), path))
     }
 
@@ -468,12 +447,4 @@ fn whole_cells(output: &Range<u64>, size: usize) -> Option<Range<usize>> {
     let (start, end) = (output.start as usize, output.end as usize);
     let whole = start.is_multiple_of(size) && end.is_multiple_of(size);
     whole.then(|| start / size..end / size)
-}
-
-fn open(array: &Array, tile: &StoredTile) -> Result<Box<dyn ObjectReader>> {
-    let fragment = array.fragments().get(tile.fragment);
-    let fragment =
-        fragment.ok_or_else(|| Error::Internal(format!("no fragment {}", tile.fragment)))?;
-    let path = fragment.data_path(tile.field, tile.part)?;
-    crate::storage::open(&array.location().storage, &path)
 }

@@ -5,13 +5,10 @@
 //! another one, older fragments may lie in tiles of another extent, origin or order.
 
 use super::plan::{BatchPlan, DensePlan, PlacedBox, TileTask};
-use crate::array::Array;
-use crate::buffer_pool::BufferPool;
+use crate::column::Tile;
 use crate::error::{Error, Result};
-use crate::read::decode::{Cells, TileRequest, load_tiles};
 use crate::space::copy::{Axis, CopyList};
 use crate::space::{FragmentGrid, TileGrid};
-use azulejo_format::fragment::Field;
 use std::collections::HashMap;
 
 /// Such a fragment.
@@ -58,8 +55,10 @@ impl Origin {
     const FILL: usize = usize::MAX;
 }
 
-/// What each cell of a batch comes from.
-struct Overlay {
+/// A plan that cells of such fragments are laid over, each where no later fragment has a cell.
+pub(super) struct Overlay<'a> {
+    plan: &'a DensePlan,
+    batch: BatchPlan,
     /// Fragments and their tiles.
     tasks: Vec<(usize, u64)>,
     /// By cell of the batch.
@@ -67,39 +66,9 @@ struct Overlay {
     changed: bool,
 }
 
-/// The plan with the cells of these fragments in it, each where no later fragment has a cell.
-pub(super) fn overlay(
-    array: &Array,
-    plan: &DensePlan,
-    sources: &[OverlaidFragment],
-    batch: BatchPlan,
-    pool: &BufferPool,
-) -> Result<BatchPlan> {
-    let mut overlay = Overlay::of(&batch)?;
-    for source in sources {
-        if !batch.boxes.iter().any(|placed| meets(plan, placed, source)) {
-            continue;
-        }
-        match &source.coordinates {
-            Coordinates::Stored => overlay.add_stored(array, plan, source, &batch, pool)?,
-            Coordinates::Computed(own) => {
-                let mut tasks = HashMap::new();
-                for placed in &batch.boxes {
-                    overlay.add_computed(plan, source.fragment, placed, own, &mut tasks)?;
-                }
-            }
-        }
-    }
-    if overlay.changed {
-        rebuild(batch, &overlay.tasks, &overlay.origins)
-    } else {
-        Ok(batch)
-    }
-}
-
-impl Overlay {
+impl<'a> Overlay<'a> {
     /// Where the cells of a batch come from before any is overlaid.
-    fn of(batch: &BatchPlan) -> Result<Self> {
+    pub fn new(plan: &'a DensePlan, batch: BatchPlan) -> Result<Self> {
         let nothing = Origin {
             task: Origin::FILL,
             cell: 0,
@@ -109,10 +78,8 @@ impl Overlay {
             for copy in batch.copies.get(task.copies.clone()) {
                 batch.copies.rows(copy, &(0..batch.cells), &mut |row| {
                     for i in 0..row.axis.count {
-                        let place = origins
-                            .get_mut(row.out + i * row.axis.out)
-                            .ok_or_else(beyond)?;
-                        *place = Origin {
+                        let place = origins.get_mut(row.out + i * row.axis.out);
+                        *place.ok_or_else(beyond)? = Origin {
                             task: index,
                             cell: row.src + i * row.axis.src,
                         };
@@ -122,10 +89,27 @@ impl Overlay {
             }
         }
         Ok(Self {
+            plan,
             tasks: batch.tasks.iter().map(|s| (s.fragment, s.tile)).collect(),
+            batch,
             origins,
             changed: false,
         })
+    }
+
+    /// Whether a fragment may have cells of the batch: then they have to be added.
+    pub fn touches(&self, source: &OverlaidFragment) -> bool {
+        let mut boxes = self.batch.boxes.iter();
+        boxes.any(|placed| meets(self.plan, placed, source))
+    }
+
+    /// The plan with the cells that were added.
+    pub fn finish(self) -> BatchPlan {
+        if self.changed {
+            rebuild(self.batch, &self.tasks, &self.origins)
+        } else {
+            self.batch
+        }
     }
 
     /// Puts one cell in its place, if no later fragment has one there.
@@ -142,57 +126,53 @@ impl Overlay {
         Ok(())
     }
 
-    /// Adds a fragment, cell by cell of its tiles.
-    fn add_stored(
+    /// Adds the cells of a tile, whose coordinates are given by dimension.
+    pub fn add_stored(
         &mut self,
-        array: &Array,
-        plan: &DensePlan,
         source: &OverlaidFragment,
-        batch: &BatchPlan,
-        pool: &BufferPool,
+        tile: u64,
+        coordinates: &[Tile],
     ) -> Result<()> {
-        let Some(fragment) = array.fragments().get(source.fragment) else {
-            return Ok(());
-        };
-        for tile in 0..fragment.tile_num() {
-            let request = |d| TileRequest {
-                fragment: source.fragment,
-                field: Field::Dimension(d),
-                tile,
-                cells: Cells::All,
+        let plan = self.plan;
+        let task = self.tasks.len();
+        self.tasks.push((source.fragment, tile));
+        let cell_num = coordinates.iter().map(|t| t.cell_num).min().unwrap_or(0);
+        for cell in 0..cell_num {
+            let offset = |d: usize| {
+                let column = coordinates.get(d)?;
+                plan.grid.axes().get(d)?.offset_of(column.view().cell(cell))
             };
-            let requests: Vec<_> = (0..plan.grid.ndim()).map(request).collect();
-            let coordinates = load_tiles(array, &requests, pool)?;
-            let task = self.tasks.len();
-            self.tasks.push((source.fragment, tile));
-            let cell_num = coordinates.iter().map(|t| t.cell_num).min().unwrap_or(0);
-            for cell in 0..cell_num {
-                let offset = |d: usize| {
-                    let column = coordinates.get(d)?;
-                    plan.grid.axes().get(d)?.offset_of(column.view().cell(cell))
-                };
-                let offsets: Option<Vec<u64>> = (0..plan.grid.ndim()).map(offset).collect();
-                let Some(offsets) = offsets else { continue };
-                for placed in &batch.boxes {
-                    for out in places(plan, placed, &offsets) {
-                        self.put(out, source.fragment, Origin { task, cell })?;
-                    }
+            let offsets: Option<Vec<u64>> = (0..plan.grid.ndim()).map(offset).collect();
+            let Some(offsets) = offsets else { continue };
+            for at in 0..self.batch.boxes.len() {
+                let placed = self.batch.boxes.get(at);
+                for out in placed.map_or_else(Vec::new, |placed| places(plan, placed, &offsets)) {
+                    self.put(out, source.fragment, Origin { task, cell })?;
                 }
             }
         }
         Ok(())
     }
 
+    /// Adds the cells of a dense fragment, whose coordinates follow from its own grid.
+    pub fn add_computed(&mut self, fragment: usize, own: &OwnGrid) -> Result<()> {
+        let (boxes, mut tasks) = (self.batch.boxes.clone(), HashMap::new());
+        for placed in &boxes {
+            self.add_box(fragment, placed, own, &mut tasks)?;
+        }
+        Ok(())
+    }
+
     /// Adds what a dense fragment has of a box, cell by cell of the box; `tasks` are those of its
     /// tiles.
-    fn add_computed(
+    fn add_box(
         &mut self,
-        plan: &DensePlan,
         fragment: usize,
         placed: &PlacedBox,
         own: &OwnGrid,
         tasks: &mut HashMap<u64, usize>,
     ) -> Result<()> {
+        let plan = self.plan;
         // By dimension: of each position what it adds to the cell's place in the box, to the index
         // of its tile in the fragment and to its place in the tile.
         let mut parts: Vec<Vec<(usize, u64, u64)>> = Vec::with_capacity(placed.positions.len());
@@ -228,7 +208,7 @@ impl Overlay {
 }
 
 fn beyond() -> Error {
-    Error::Internal("a cell of such a fragment lies outside the result".into())
+    Error::Internal("a cell of an overlaid fragment lies outside the result".into())
 }
 
 fn meets(plan: &DensePlan, placed: &PlacedBox, source: &OverlaidFragment) -> bool {
@@ -265,7 +245,7 @@ fn places(plan: &DensePlan, placed: &PlacedBox, offsets: &[u64]) -> Vec<usize> {
 }
 
 /// A plan of runs of cells that come from one tile and follow each other in it.
-fn rebuild(batch: BatchPlan, tiles: &[(usize, u64)], origins: &[Origin]) -> Result<BatchPlan> {
+fn rebuild(batch: BatchPlan, tiles: &[(usize, u64)], origins: &[Origin]) -> BatchPlan {
     let mut runs: Vec<(usize, usize, usize, usize)> = Vec::new();
     for (out, origin) in origins.iter().enumerate() {
         match runs.last_mut() {
@@ -312,5 +292,5 @@ fn rebuild(batch: BatchPlan, tiles: &[(usize, u64)], origins: &[Origin]) -> Resu
             task.copies.end = end;
         }
     }
-    Ok(rebuilt)
+    rebuilt
 }

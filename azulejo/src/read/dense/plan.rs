@@ -5,13 +5,14 @@
 //! oldest: each takes what it has of the cells that are left, so that tiles which later fragments
 //! hide are never read. What is left at the end is fill values.
 
-use super::field_in;
 use crate::array::Array;
 use crate::error::{Error, Result};
 use crate::read::BoundField;
+use crate::read::bind::same_field;
 use crate::read::decode::{Cells, TileRequest, load_cost};
 use crate::space::copy::{Axis, CopyList};
 use crate::space::{AxisSelection, FragmentGrid, Span, TileGrid};
+use azulejo_format::fragment::Field;
 use std::ops::Range;
 
 /// A dense fragment that may have cells of the selection.
@@ -495,6 +496,14 @@ impl Boxes {
         }
         *self = left;
         taken
+    }
+}
+
+/// The field of a fragment that holds the cells of a column; `None` if it has none of the same type.
+pub(super) fn field_in(array: &Array, fragment: usize, bound: &BoundField) -> Option<Field> {
+    match bound.field {
+        Field::Attribute(_) => same_field(array.fragments().get(fragment)?, &bound.column_type),
+        _ => None,
     }
 }
 

@@ -4,7 +4,7 @@
 use super::scatter::ScatteredRead;
 use crate::buffer_pool::{BufferPool, PoolBuffer};
 use crate::error::{Error, Result};
-use crate::storage::ObjectReader;
+use crate::read::fetch::OpenFile;
 use azulejo_format::DecodeError;
 use azulejo_format::tile::{ChunkPlace, StoredBytes};
 use std::io::IoSliceMut;
@@ -20,7 +20,7 @@ const SKIPPING: u64 = 512;
 /// Where a tile's stored bytes are.
 pub(super) enum Stored<'s> {
     /// In an open file.
-    File(&'s mut (dyn ObjectReader + 'static)),
+    File(&'s mut OpenFile),
     /// In memory, from the tile's first byte on.
     Bytes(&'s [u8]),
 }

@@ -131,11 +131,6 @@ impl FixedBuffer {
         }
     }
 
-    /// The cells, once they are filled.
-    pub fn view(&self, field: &BoundField, cell_num: usize) -> FieldView<'_> {
-        view(field, cell_num, &self.data, self.validity.as_deref())
-    }
-
     /// The filled memory as a column.
     pub fn into_column(self, field: &BoundField, cell_num: usize) -> ColumnBuffers {
         ColumnBuffers {

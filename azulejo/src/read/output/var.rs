@@ -1,9 +1,9 @@
 //! A caller's memory for cells of any length.
 
-use super::fixed::{FixedOut, short, validity};
+use super::fixed::{short, validity};
 use crate::column::ColumnMut;
 use crate::error::Result;
-use crate::read::{BoundField, PartBytes, Progress};
+use crate::read::{BoundField, PartBytes};
 use std::ops::Range;
 
 /// A caller's memory for the next cells of a var-length field.
@@ -18,58 +18,10 @@ pub(in crate::read) struct VarOut<'o> {
     pub base: u64,
 }
 
-/// Memory for the cells of a field.
-pub(in crate::read) enum FieldOut<'o> {
-    /// Of fixed length.
-    Fixed(FixedOut<'o>),
-    /// Var-length, in the caller's memory.
-    Var(VarOut<'o>),
-    /// Var-length: a column of its own is made.
-    Own,
-}
-
-impl<'o> FieldOut<'o> {
-    /// The memory of the next `cells` cells in the caller's buffers, one for each of the first
-    /// `fields`. What is known beforehand of the bytes that they take is counted by `progress`: all
-    /// but the bytes of var-length values.
-    pub fn in_columns(
-        fields: &'o [BoundField],
-        columns: &'o mut [ColumnMut<'_>],
-        cells: usize,
-        progress: &mut Progress,
-    ) -> Result<Vec<Self>> {
-        let places = progress.cells..progress.cells + cells;
-        let of = |((field, column), written): (
-            (&'o BoundField, &'o mut ColumnMut<'_>),
-            &mut PartBytes,
-        )| {
-            if field.column_type.is_var() {
-                VarOut::in_column(field, column, places.clone(), written).map(Self::Var)
-            } else {
-                FixedOut::in_column(field, column, places.clone(), written).map(Self::Fixed)
-            }
-        };
-        let outs = fields
-            .iter()
-            .zip(columns)
-            .zip(&mut progress.written)
-            .map(of)
-            .collect::<Result<_>>()?;
-        progress.cells += cells;
-        Ok(outs)
-    }
-
-    /// The memory, if the cells are of fixed length.
-    pub fn fixed(self) -> Option<FixedOut<'o>> {
-        match self {
-            Self::Fixed(out) => Some(out),
-            Self::Var(_) | Self::Own => None,
-        }
-    }
-}
-
 impl<'o> VarOut<'o> {
-    fn in_column(
+    /// The memory of the cells at `places` in a caller's buffer; what is known beforehand of the
+    /// bytes that they take is counted: all but those of the values.
+    pub fn in_column(
         field: &BoundField,
         column: &'o mut ColumnMut<'_>,
         places: Range<usize>,

@@ -2,16 +2,19 @@
 //!
 //! Where the order asked for has little to do with the stored one, as in a row-major read of an
 //! array along a Hilbert curve, the next cells of the result may lie in any tile. Then all tiles
-//! are looked at, some at a time, and of each only the cells that come next are kept. Every batch
+//! are looked at, some at a time, and of each only the cells that come next stay. Every batch
 //! decodes coordinates anew: slow, but within the budget.
 
-use super::batch::{BatchTile, Portion, cut, examine, keys_of, ordered, single, slots_of};
+use super::batch::{examine, keys_of, ordered, slots_of};
+use super::columns::cells_of;
 use super::plan::PlannedTile;
 use super::query::SparseQuery;
+use super::steps::Portion;
+use super::tile::{BatchTile, single};
+use super::tiles::{self, WantedTile};
 use crate::column::ColumnSet;
 use crate::error::{Error, Result};
-use crate::read::{BufferPool, Cells, Tile, gather_slabs, load_tiles};
-use crate::space::CellSlab;
+use crate::read::{Cells, Tile, gather_slabs};
 use crate::space::cell_order::{BoundPart, CellBound, Segment};
 use crate::space::keys::{CellBits, KeySet, Keys, Word};
 use azulejo_format::fragment::Field;
@@ -68,69 +71,60 @@ pub(super) fn next_bound(
     Some(CellBound::at(low))
 }
 
-/// Reads the cells within a portion's bounds, `None` if there are none. Where they are too many,
-/// the upper bound is lowered: the second result is the one that the next read begins with.
-/// [`Error::Budget`] if even the cells of one place are too many.
-pub(super) fn read(
-    query: &SparseQuery,
-    pool: &BufferPool,
-    portion: &Portion<'_>,
-) -> Result<(Option<ColumnSet>, Option<CellBound>)> {
+/// What was read of a portion.
+pub(super) enum Extracted {
+    /// Its cells, `None` if there are none. Where they were too many, the upper bound was lowered:
+    /// to where the next read begins.
+    Cells(Option<ColumnSet>, Option<CellBound>),
+    /// Even the cells of one place are too many: bytes that they take.
+    TooMany(u64),
+}
+
+/// Reads the cells within a portion's bounds.
+pub(super) async fn read(query: &SparseQuery, portion: &Portion<'_>) -> Result<Extracted> {
     let from = portion.bounds.0.as_ref();
     let mut to = portion.bounds.1.clone();
     let mut lowered = None;
     let mut slots = slots_of(query, portion)?;
-    let mut held = 0u64;
-    for group in groups(&slots, query.budget / 2) {
+
+    // 1. Of some tiles after others the cells that come next; fewer, where these are too many.
+    let mut bytes = 0u64;
+    for group in groups(&slots, query.budget.tiles) {
         let end = group.end;
         let members = slots.get_mut(group).unwrap_or_default();
-        examine(query, pool, members)?;
+        examine(query, members).await?;
         let set = keys_of(query, members, from, to.as_ref(), true)?;
-        let found = cells_of(set, members.len());
-        for (slot, found) in members.iter_mut().zip(found) {
-            held += compact(query, slot, found);
-        }
-        while held > query.budget / 2 {
+        bytes += compact(query, members, set);
+        while bytes > query.budget.tiles {
             let members = slots.get_mut(..end).unwrap_or_default();
             let Some(bound) = middle(query, members, from, to.as_ref())? else {
-                let what = "cells of one place".to_owned();
-                return Err(Error::Budget {
-                    what,
-                    need: held,
-                    budget: query.budget,
-                });
+                return Ok(Extracted::TooMany(bytes));
             };
-            let found = cells_of(
-                keys_of(query, members, from, Some(&bound), true)?,
-                members.len(),
-            );
-            held = 0;
-            for (slot, found) in members.iter_mut().zip(found) {
-                held += compact(query, slot, found);
-            }
+            let set = keys_of(query, members, from, Some(&bound), true)?;
+            bytes = compact(query, members, set);
             to = Some(bound.clone());
             lowered = Some(bound);
         }
     }
+
+    // 2. Their order.
     let mut slabs = Vec::new();
     ordered(query, 0, &slots, &(None, None), true, &mut slabs)?;
     if slabs.is_empty() {
-        return Ok((None, lowered));
+        return Ok(Extracted::Cells(None, lowered));
     }
-    let cell_num = usize::try_from(CellSlab::total(&slabs))
-        .map_err(|_| Error::Internal("too many cells".into()))?;
+
+    // 3. Their columns.
+    let cell_num = cells_of(&slabs)?;
     let mut columns = Vec::with_capacity(query.fields.len());
     for (i, bound) in query.fields.iter().enumerate() {
-        let tiles = column_tiles(query, pool, &slots, i)?;
-        columns.push(gather_slabs(
-            query.array.context(),
-            &slabs,
-            &tiles,
-            &bound.column_type,
-            &bound.fill,
-        )?);
+        let tiles = column_tiles(query, &slots, i).await?;
+        let context = query.array.context();
+        let kind = &bound.column_type;
+        columns.push(gather_slabs(context, &slabs, &tiles, kind, &bound.fill)?);
     }
-    Ok((Some(ColumnSet { cell_num, columns }), lowered))
+    let cells = ColumnSet { cell_num, columns };
+    Ok(Extracted::Cells(Some(cells), lowered))
 }
 
 /// A bound with about half of the cells below it, at least one; `None` if all cells have the same
@@ -160,7 +154,7 @@ fn middle(
     let Some((slot, place)) = cell else {
         return Ok(None);
     };
-    let lost = || Error::Internal("coordinates were not kept".into());
+    let lost = || Error::Internal("coordinates were dropped".into());
     let slot = members.get(slot as usize).ok_or_else(lost)?;
     let coordinates: Vec<&[u8]> = (0..query.order.dimensions().len())
         .map(|d| {
@@ -190,7 +184,7 @@ fn groups(slots: &[BatchTile<'_>], budget: u64) -> Vec<Range<usize>> {
 }
 
 /// The cells that keys stand for, ascending, by slot.
-fn cells_of(set: KeySet, slot_num: usize) -> Vec<Vec<u32>> {
+fn cells_by_slot(set: KeySet, slot_num: usize) -> Vec<Vec<u32>> {
     let mut cells: Vec<Vec<u32>> = vec![Vec::new(); slot_num];
     let mut push = |(slot, place): (u32, u32)| {
         if let Some(cells) = cells.get_mut(slot as usize) {
@@ -210,23 +204,27 @@ fn cells_of(set: KeySet, slot_num: usize) -> Vec<Vec<u32>> {
     cells
 }
 
-/// Drops everything of a slot but the cells at `places`; returns what they will have cost.
-fn compact(query: &SparseQuery, slot: &mut BatchTile<'_>, places: Vec<u32>) -> u64 {
-    let cell = slot.tile.cost / u64::from(slot.tile.cell_num).max(1);
-    let cells = places.len() as u64;
-    slot.compact(query, places) + cell * cells
+/// Drops everything of slots but the cells that keys stand for; returns what these will have cost.
+fn compact(query: &SparseQuery, members: &mut [BatchTile<'_>], keys: KeySet) -> u64 {
+    let cells = cells_by_slot(keys, members.len());
+    let slots = members.iter_mut().zip(cells);
+    let bytes = slots.map(|(slot, places)| {
+        let cell = slot.tile.cost / u64::from(slot.tile.cell_num).max(1);
+        let cells = places.len() as u64;
+        slot.compact(query, places) + cell * cells
+    });
+    bytes.sum()
 }
 
 /// The tiles of one column, cut down to the cells that the slots hold.
-fn column_tiles(
+async fn column_tiles(
     query: &SparseQuery,
-    pool: &BufferPool,
     slots: &[BatchTile<'_>],
     column: usize,
 ) -> Result<Vec<Option<Arc<Tile>>>> {
     let mut tiles: Vec<Option<Arc<Tile>>> = vec![None; slots.len()];
-    for group in groups(slots, query.budget / 4) {
-        let (mut requests, mut at) = (Vec::new(), Vec::new());
+    for group in groups(slots, query.budget.group) {
+        let (mut wanted, mut at) = (Vec::new(), Vec::new());
         for i in group {
             let Some(slot) = slots.get(i) else { continue };
             let Some(field) = slot.of.fields.get(column).copied().flatten() else {
@@ -238,20 +236,19 @@ fn column_tiles(
             match (slot.loaded.get(&field), tiles.get_mut(i)) {
                 (Some(tile), Some(place)) => *place = Some(Arc::clone(tile)),
                 _ => {
-                    requests.push(slot.request(field, Cells::Spans(single(places))));
-                    at.push((i, places));
+                    at.push(i);
+                    wanted.push(WantedTile {
+                        request: slot.request(field, Cells::Spans(single(places))),
+                        may_be_cached: false,
+                        places: Some(places),
+                        target: Default::default(),
+                    });
                 }
             }
         }
-        if requests.is_empty() {
-            continue;
-        }
-        for ((i, places), tile) in at
-            .into_iter()
-            .zip(load_tiles(&query.array, &requests, pool)?)
-        {
+        for (i, tile) in at.into_iter().zip(tiles::load(query, wanted).await?) {
             if let Some(place) = tiles.get_mut(i) {
-                *place = Some(Arc::new(cut(&tile, places)));
+                *place = Some(tile);
             }
         }
     }

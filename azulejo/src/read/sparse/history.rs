@@ -6,8 +6,8 @@
 //! [`Field::DeleteTimestamps`] gets deleted cells too. Fragments that store neither get both made
 //! here, as tiles.
 
-use super::batch::BatchTile;
 use super::query::SparseQuery;
+use super::tile::BatchTile;
 use crate::error::{Error, Result};
 use crate::read::{PoolBuffer, Tile};
 use azulejo_format::fragment::Field;
@@ -90,7 +90,7 @@ impl BatchTile<'_> {
     /// Indices into the array's deletes of the conditions that the fragment knows by its own
     /// indices.
     fn condition_indices(&self, query: &SparseQuery) -> Result<HashMap<u64, u64>> {
-        let names = self.fragment.processed_conditions()?;
+        let names = self.fragment.loaded().processed_conditions()?;
         let deletes = query.array.deletes();
         let index = |name: &String| deletes.iter().position(|delete| delete.name == *name);
         let known = names

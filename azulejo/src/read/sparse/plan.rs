@@ -11,8 +11,9 @@ use super::query::{CellTest, FragmentQuery, SparseQuery};
 use crate::array::Fragment;
 use crate::condition::Tri;
 use crate::error::{Error, Result};
+use crate::read::load::load;
 use crate::read::tile_statistics::field_stats;
-use crate::read::{BufferPool, Cells, TileRequest, load_tiles};
+use crate::read::{Cells, TileRequest};
 use crate::space::cell_order::{CellBound, CellOrder, Segment};
 use azulejo_format::CellValNum;
 use azulejo_format::fragment::{Field, RTree};
@@ -61,8 +62,8 @@ pub(super) struct SparsePlan {
 
 impl SparsePlan {
     /// Plans a query.
-    pub(super) fn new(query: &SparseQuery) -> Result<Self> {
-        query.preload_boxes()?;
+    pub(super) async fn new(query: &SparseQuery) -> Result<Self> {
+        query.load_boxes().await?;
         let same_order = query.order == query.stored_order;
         let mut parts: Vec<Vec<PlannedTile>> = Vec::with_capacity(query.fragments.len());
         for (part, of) in query.fragments.iter().enumerate() {
@@ -75,7 +76,7 @@ impl SparsePlan {
             .filter(|(_, tiles)| !tiles.is_empty())
             .map(|(of, _)| of.index)
             .collect();
-        query.preload_offsets(&used)?;
+        query.load_offsets(&used).await?;
         let independent = query.fragments.iter().all(|of| !of.merges);
         let sequence = independent && (query.any_order || (same_order && used.len() <= 1));
         for (of, tiles) in query.fragments.iter().zip(&mut parts) {
@@ -85,7 +86,7 @@ impl SparsePlan {
                 tile.cost = costs.of(of, fragment, tile)?;
             }
             if !sequence {
-                let tree = fragment.rtree()?;
+                let tree = fragment.loaded().rtree()?;
                 for tile in tiles.iter_mut() {
                     bound(&query.order, tree, tile);
                 }
@@ -116,15 +117,16 @@ impl SparsePlan {
 }
 
 impl SparsePlan {
+    /// The tiles of a cluster.
+    pub(super) fn tiles_of(&self, cluster: &Cluster) -> &[PlannedTile] {
+        let tiles = self.tiles.get(cluster.start..cluster.end);
+        tiles.unwrap_or_default()
+    }
+
     /// Looks at the first and last cells of a cluster's tiles, where their boxes do not bound them:
     /// along a Hilbert curve. The cluster may fall into several. Returns whether anything was
     /// learned.
-    pub(super) fn refine(
-        &mut self,
-        query: &SparseQuery,
-        pool: &BufferPool,
-        cluster: usize,
-    ) -> Result<bool> {
+    pub(super) async fn refine(&mut self, query: &SparseQuery, cluster: usize) -> Result<bool> {
         let Some(Cluster {
             start,
             end,
@@ -148,7 +150,7 @@ impl SparsePlan {
             let mut cost = 0u64;
             let fitting = rest.iter().take_while(|tile| {
                 cost = cost.saturating_add(tile.cost);
-                cost <= query.budget / 2
+                cost <= query.budget.tiles
             });
             let group = fitting.count().max(1);
             let (group, others) = rest.split_at_mut(group);
@@ -171,7 +173,7 @@ impl SparsePlan {
                     cells: Cells::Spans(ends.clone()),
                 }));
             }
-            let loaded = load_tiles(&query.array, &requests, pool)?;
+            let loaded = load(&query.fetcher, &requests, Vec::new()).await?;
             for (tile, columns) in group.iter_mut().zip(loaded.chunks(dims)) {
                 let bound = |cell: u32| {
                     let views: Vec<_> = columns.iter().map(|column| column.view()).collect();
@@ -207,7 +209,7 @@ impl SparsePlan {
 /// The tiles of a fragment that may hold results, or cells that replace some, ascending.
 fn tiles_of(query: &SparseQuery, part: usize, of: &FragmentQuery) -> Result<Vec<PlannedTile>> {
     let fragment = query.fragment(of)?;
-    let tree = fragment.rtree()?;
+    let tree = fragment.loaded().rtree()?;
     let mut tiles = Vec::new();
     for test in query.selection.tiles(tree) {
         let cells = fragment.tile_cell_num(test.tile as u64);
@@ -354,7 +356,7 @@ fn stored_in_order(query: &SparseQuery, tile: &PlannedTile) -> Result<bool> {
     let Some(of) = query.fragments.get(tile.part) else {
         return Ok(false);
     };
-    let tree = query.fragment(of)?.rtree()?;
+    let tree = query.fragment(of)?.loaded().rtree()?;
     let ranges = (0..query.order.dimensions().len())
         .map(|d| tree.tile_range(tile.tile, d).map(|r| (r.start, r.end)));
     let Some(ranges) = ranges.collect::<Option<Vec<_>>>() else {
@@ -437,7 +439,7 @@ impl TileCosts {
     fn of(&self, _of: &FragmentQuery, fragment: &Fragment, tile: &PlannedTile) -> Result<u64> {
         let mut cost = self.cell.saturating_mul(tile.cell_num.into());
         for (field, times) in &self.var {
-            let size = fragment.var_tile_size(*field, tile.tile as u64)?;
+            let size = fragment.loaded().var_tile_size(*field, tile.tile as u64)?;
             cost = cost.saturating_add(times.saturating_mul(size));
         }
         Ok(cost)

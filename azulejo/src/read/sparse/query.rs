@@ -5,10 +5,12 @@ use crate::array::{Array, DeleteCommit, Fragment, TimeRange};
 use crate::cancel::Operation;
 use crate::condition::BoundCondition;
 use crate::error::{Error, Result};
-use crate::read::prefetch::Prefetch;
+use crate::read::budget::Budget;
+use crate::read::fetch::{FetchStrategy, Fetcher};
 use crate::read::{BoundField, BoundOptions};
 use crate::space::cell_order::CellOrder;
 use crate::space::{DimSelection, Layout, Subarray};
+use crate::storage::Waiting;
 use azulejo_format::fragment::{Field, Section};
 use azulejo_format::range::compare;
 use azulejo_format::{ArraySchema, NdRectangle, Range};
@@ -58,9 +60,8 @@ impl FragmentQuery {
 pub(super) struct SparseQuery {
     pub(super) array: Array,
     pub(super) fields: Vec<BoundField>,
-    pub(super) budget: u64,
-    /// Bytes of decoded tiles that may be kept for the array's next queries.
-    pub(super) cache_bytes: u64,
+    pub(super) budget: Budget,
+    pub(super) fetcher: Fetcher,
     pub(super) selection: Selection,
     /// The order asked for, within the box around all cells that take part.
     pub(super) order: CellOrder,
@@ -85,14 +86,16 @@ pub(super) struct SparseQuery {
     pub(super) deletions: bool,
     /// The fragments that take part, ascending.
     pub(super) fragments: Vec<FragmentQuery>,
-    /// Tiles that were asked for before they are needed.
-    pub(super) prefetch: Option<Prefetch>,
     /// The read, which can be cancelled.
     pub(super) operation: Operation,
 }
 
 impl SparseQuery {
-    pub(super) fn new(array: &Array, options: &BoundOptions) -> Result<Self> {
+    pub(super) async fn new(
+        array: &Array,
+        options: &BoundOptions,
+        waiting: Waiting,
+    ) -> Result<Self> {
         let schema = array.schema();
         let bounded = within_current_domain(array, options);
         let selection = Selection::new(bounded.as_ref().unwrap_or(&options.subarray), schema)?;
@@ -121,27 +124,21 @@ impl SparseQuery {
             .map(|r| (r.start.as_slice(), r.end.as_slice()))
             .collect();
         let within = |layout: Layout| CellOrder::new(schema, layout).within(&bounds);
-        if !array.deletes().is_empty() {
+        let streams = options.strategy == FetchStrategy::Streaming;
+        let cache = if streams { array.tiles().limit() } else { 0 };
+        let budget = Budget::sparse(options.memory_budget, cache, !streams);
+        let fetcher = Fetcher::new(array, options.strategy, waiting, budget.total);
+        let asked = |field: Field| options.fields.iter().any(|bound| bound.field == field);
+        if !array.deletes().is_empty() || asked(Field::DeleteTimestamps) {
             let consolidated = |(index, _): &&(usize, _)| {
-                array
-                    .fragments()
-                    .get(*index)
-                    .is_some_and(Fragment::has_delete_metadata)
+                let fragment = array.fragments().get(*index);
+                fragment.is_some_and(Fragment::has_delete_metadata)
             };
-            let sections = boxes
-                .iter()
-                .filter(consolidated)
-                .map(|(index, _)| (*index, Section::ProcessedConditions));
-            array.preload(&sections.collect::<Vec<_>>())?;
+            let sections = boxes.iter().filter(consolidated);
+            let sections = sections.map(|(index, _)| (*index, Section::ProcessedConditions));
+            fetcher.metadata(&sections.collect::<Vec<_>>()).await?;
         }
         let conditions = Conditions::bind(array, options)?;
-        let cheap = array.location().storage.latency().is_low();
-        let cache_bytes = if cheap {
-            array.tiles().limit().min(options.memory_budget / 16)
-        } else {
-            0
-        };
-        let asked = |field: Field| options.fields.iter().any(|bound| bound.field == field);
         let fragments = boxes
             .iter()
             .zip(merging)
@@ -150,8 +147,8 @@ impl SparseQuery {
         Ok(Self {
             array: array.clone(),
             fields: options.fields.clone(),
-            budget: options.memory_budget - cache_bytes,
-            cache_bytes,
+            budget,
+            fetcher,
             selection,
             order: within(options.layout),
             stored_order: within(Layout::Global),
@@ -163,7 +160,6 @@ impl SparseQuery {
             versions: options.versions && asked(Field::Timestamps),
             deletions: asked(Field::DeleteTimestamps),
             fragments,
-            prefetch: Prefetch::of(array),
             operation: array.context().begin(),
         })
     }
@@ -177,7 +173,7 @@ impl SparseQuery {
     }
 
     /// Loads the parts of metadata that planning looks at.
-    pub(super) fn preload_boxes(&self) -> Result<()> {
+    pub(super) async fn load_boxes(&self) -> Result<()> {
         let mut sections: Vec<(usize, Section)> = Vec::new();
         for of in &self.fragments {
             sections.push((of.index, Section::RTree));
@@ -201,53 +197,25 @@ impl SparseQuery {
                 sections.extend(stats.map(|section| (of.index, section(field))));
             }
         }
-        self.array.preload(&sections)
+        self.fetcher.metadata(&sections).await
     }
 
     /// Loads the parts of metadata that say where the tiles of fields lie.
-    pub(super) fn preload_offsets(&self, fragments: &BTreeSet<usize>) -> Result<()> {
+    pub(super) async fn load_offsets(&self, fragments: &BTreeSet<usize>) -> Result<()> {
         let dims = self.array.schema().domain.dimensions.len();
-        let mut sections: Vec<(usize, Section)> = Vec::new();
-        for of in self
-            .fragments
-            .iter()
-            .filter(|of| fragments.contains(&of.index))
-        {
+        let mut fields: Vec<(usize, Field)> = Vec::new();
+        let used = self.fragments.iter();
+        for of in used.filter(|of| fragments.contains(&of.index)) {
             let fragment = self.fragment(of)?;
-            let mut fields: BTreeSet<Field> = of
-                .fields
-                .iter()
-                .flatten()
-                .chain(&of.test_fields)
-                .copied()
-                .collect();
-            fields.extend((0..dims).map(Field::Dimension));
-            if !fragment.footer().version.has_separate_dimensions() {
-                fields.insert(Field::ZippedCoords);
-                fields.retain(|field| !matches!(field, Field::Dimension(_)));
-            }
-            if fragment.has_timestamps() {
-                fields.insert(Field::Timestamps);
-            }
-            if fragment.has_delete_metadata() {
-                fields.insert(Field::DeleteTimestamps);
-            }
-            fields.retain(|field| fragment.stores(*field));
-            for field in fields {
-                sections.push((of.index, Section::TileOffsets(field)));
-                if field
-                    .layout(fragment.schema())
-                    .is_some_and(|(_, cell)| cell.is_var())
-                {
-                    sections.push((of.index, Section::TileVarOffsets(field)));
-                    sections.push((of.index, Section::TileVarSizes(field)));
-                }
-                if field.is_nullable(fragment.schema()) {
-                    sections.push((of.index, Section::TileValidityOffsets(field)));
-                }
-            }
+            let results = of.fields.iter().flatten().chain(&of.test_fields).copied();
+            let times = fragment.has_timestamps().then_some(Field::Timestamps);
+            let deletes = fragment
+                .has_delete_metadata()
+                .then_some(Field::DeleteTimestamps);
+            let needed = results.chain((0..dims).map(Field::Dimension)).chain(times);
+            fields.extend(needed.chain(deletes).map(|field| (of.index, field)));
         }
-        self.array.preload(&sections)
+        self.fetcher.tile_offsets(fields).await
     }
 }
 
@@ -454,7 +422,10 @@ fn bind_fragment(
             continue;
         }
         let applied = fragment.has_delete_metadata()
-            && fragment.processed_conditions()?.contains(&delete.name);
+            && fragment
+                .loaded()
+                .processed_conditions()?
+                .contains(&delete.name);
         if !applied {
             let later = fragment.has_timestamps() && delete.timestamp <= written.end;
             add_test(

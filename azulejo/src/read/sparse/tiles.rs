@@ -1,12 +1,18 @@
-//! Loading tiles of which queries need some cells: where storage is local, small ones stay in
-//! memory for the array's next queries, decoded as a whole. Where some chunks would be enough, that
-//! is from the second time on.
+//! Loading the tiles of a batch: those that the array's tile cache has need not be read, and what is
+//! not needed of others does not stay.
+//!
+//! Of tiles of which queries need some cells small ones stay in the cache, decoded as a whole, where
+//! storage is local. Where some chunks would be enough, that is from the second time on.
 
 use super::plan::PlannedTile;
 use super::query::SparseQuery;
+use super::tile::cut;
 use crate::error::Result;
-use crate::read::decode::load_into;
-use crate::read::{BufferPool, Cells, Tile, TileRequest};
+use crate::read::decode::DecodeTarget;
+use crate::read::load;
+use crate::read::parallel::each;
+use crate::read::{Cells, Tile, TileRequest};
+use crate::storage::block_on;
 use crate::tile_cache::TileKey;
 use azulejo_format::CellValNum;
 use azulejo_format::fragment::Field;
@@ -17,59 +23,97 @@ use std::sync::Arc;
 /// Larger tiles are not worth decoding for a few of their cells. This is two chunks.
 const SMALL: u64 = 128 * 1024;
 
-/// Loads tiles as one batch, in the order of the requests. Of those marked `partial` the query
-/// needs some cells only: they are looked for among the tiles kept.
-pub(super) fn load(
-    query: &SparseQuery,
-    pool: &BufferPool,
-    mut requests: Vec<TileRequest>,
-    partial: &[bool],
-) -> Result<Vec<Arc<Tile>>> {
-    let cache = query.array.tiles();
-    let mut tiles: Vec<Option<Arc<Tile>>> = Vec::with_capacity(requests.len());
-    let mut keep = Vec::with_capacity(requests.len());
-    for (request, partial) in requests.iter_mut().zip(partial) {
-        let kept = if *partial && keeps(query, request)? {
-            Some(key(request))
-        } else {
-            None
-        };
-        let tile = kept.as_ref().and_then(|key| cache.get(key));
-        let first =
-            |key: &TileKey| tile.is_none() && skips_chunks(query, request) && cache.touch(*key);
-        let kept = kept.filter(|key| !first(key));
-        if kept.is_some() {
-            request.cells = Cells::All;
-        }
-        tiles.push(tile);
-        keep.push(kept);
-    }
-    let mut found = tiles.iter().map(Option::is_some);
-    requests.retain(|_| found.next() == Some(false));
-    let mut loaded = load_into(
-        &query.array,
-        &requests,
-        Vec::new(),
-        pool,
-        query.prefetch.as_ref(),
-    )?
-    .into_iter();
-    let missing = tiles
-        .iter_mut()
-        .zip(keep)
-        .filter(|(tile, _)| tile.is_none());
-    for ((place, keep), tile) in missing.zip(&mut loaded) {
-        let tile = Arc::new(tile);
-        if let Some(key) = keep {
-            cache.put(key, &tile, query.cache_bytes);
-        }
-        *place = Some(tile);
-    }
-    Ok(tiles.into_iter().flatten().collect())
+/// A tile that a batch needs.
+pub(super) struct WantedTile<'w> {
+    pub request: TileRequest,
+    /// Whether the query needs only some of its cells: then it is looked for in the cache.
+    pub may_be_cached: bool,
+    /// Of which cells a tile is made, if not of all.
+    pub places: Option<&'w [u32]>,
+    /// Where the cells go, if not to a tile.
+    pub target: DecodeTarget<'w>,
 }
 
-fn key(request: &TileRequest) -> TileKey {
-    (request.fragment, request.field, request.tile)
+/// Tiles that one task takes through all steps: few enough for a cache, more than one to open their
+/// files once.
+pub(super) fn tiles_per_task(query: &SparseQuery, tiles: usize) -> usize {
+    (tiles / (query.array.context().threads() * 4)).clamp(1, 4)
+}
+
+/// Loads tiles as one batch, in the order given.
+pub(super) async fn load(
+    query: &SparseQuery,
+    mut wanted: Vec<WantedTile<'_>>,
+) -> Result<Vec<Arc<Tile>>> {
+    let cache = query.array.tiles();
+    let mut tiles: Vec<Option<Arc<Tile>>> = Vec::with_capacity(wanted.len());
+    let mut keys = Vec::with_capacity(wanted.len());
+    let (mut requests, mut targets) = (Vec::new(), Vec::new());
+    for WantedTile {
+        request,
+        may_be_cached,
+        target,
+        ..
+    } in &mut wanted
+    {
+        let cached = *may_be_cached && stays(query, request)?;
+        let key = cached.then_some((request.fragment, request.field, request.tile));
+        let tile = key.as_ref().and_then(|key| cache.get(key));
+        let first =
+            |key: &TileKey| tile.is_none() && skips_chunks(query, request) && cache.touch(*key);
+        let key = key.filter(|key| !first(key));
+        if tile.is_none() {
+            let cells = match key {
+                Some(_) => Cells::All,
+                None => request.cells.clone(),
+            };
+            requests.push(TileRequest { cells, ..*request });
+            targets.push(std::mem::take(target));
+        }
+        tiles.push(tile);
+        keys.push(key);
+    }
+    let mut loaded = load::load(&query.fetcher, &requests, targets)
+        .await?
+        .into_iter();
+    for (tile, key) in tiles
+        .iter_mut()
+        .zip(keys)
+        .filter(|(tile, _)| tile.is_none())
+    {
+        let Some(decoded) = loaded.next().map(Arc::new) else {
+            break;
+        };
+        if let Some(key) = key {
+            cache.put(key, &decoded, query.budget.cache);
+        }
+        *tile = Some(decoded);
+    }
+    let tiles = tiles.into_iter().flatten().zip(&wanted);
+    let tiles = tiles.map(|(tile, wanted)| match wanted.places {
+        Some(places) => Arc::new(cut(&tile, places)),
+        None => tile,
+    });
+    Ok(tiles.collect())
+}
+
+/// As [`load`]; threads that stream take some tiles each from reading to the last check.
+pub(super) async fn load_on_threads(
+    query: &SparseQuery,
+    wanted: Vec<WantedTile<'_>>,
+) -> Result<Vec<Arc<Tile>>> {
+    let some = tiles_per_task(query, wanted.len());
+    if wanted.len() <= some || !query.fetcher.streams() {
+        return load(query, wanted).await;
+    }
+    let mut work = Vec::with_capacity(wanted.len().div_ceil(some));
+    let mut wanted = wanted.into_iter();
+    while wanted.len() > 0 {
+        work.push(wanted.by_ref().take(some).collect::<Vec<_>>());
+    }
+    let context = query.array.context();
+    let loaded = each(context, work, |wanted| block_on(load(query, wanted)))?;
+    Ok(loaded.into_iter().flatten().collect())
 }
 
 /// Whether some chunks of a tile are not needed.
@@ -95,7 +139,7 @@ fn skips_chunks(query: &SparseQuery, request: &TileRequest) -> bool {
 
 /// Whether ascending spans leave out a chunk of a tile: `chunk` cells each, `cells` in all.
 fn skips(spans: &[Range<u64>], chunk: u64, cells: u64) -> bool {
-    // The first chunk that no span before has met.
+    // The first chunk behind all spans so far.
     let mut next = 0;
     for span in spans.iter().filter(|span| span.start < span.end) {
         if span.start / chunk > next {
@@ -106,7 +150,7 @@ fn skips(spans: &[Range<u64>], chunk: u64, cells: u64) -> bool {
     next.saturating_mul(chunk) < cells
 }
 
-/// Whether all dimensions of a tile may be kept.
+/// Whether all dimensions of a tile may stay in the cache.
 pub(super) fn is_small_tile(query: &SparseQuery, tile: &PlannedTile) -> bool {
     let fragment = query
         .fragments
@@ -119,12 +163,12 @@ pub(super) fn is_small_tile(query: &SparseQuery, tile: &PlannedTile) -> bool {
         tile: tile.tile as u64,
         cells: Cells::All,
     });
-    requests.all(|request| keeps(query, &request).unwrap_or(false))
+    requests.all(|request| stays(query, &request).unwrap_or(false))
 }
 
-/// Whether a tile that is needed again is kept, if there is room.
-pub(super) fn keeps(query: &SparseQuery, request: &TileRequest) -> Result<bool> {
-    Ok(query.cache_bytes > 0 && is_small(query, request)?)
+/// Whether a tile that is needed again stays in the cache, if there is room.
+pub(super) fn stays(query: &SparseQuery, request: &TileRequest) -> Result<bool> {
+    Ok(query.budget.cache > 0 && is_small(query, request)?)
 }
 
 fn is_small(query: &SparseQuery, request: &TileRequest) -> Result<bool> {
@@ -136,9 +180,11 @@ fn is_small(query: &SparseQuery, request: &TileRequest) -> Result<bool> {
         Some((datatype, CellValNum::Fixed(n))) => {
             cells.saturating_mul(u64::from(n).saturating_mul(datatype.size() as u64))
         }
-        Some((_, CellValNum::Var)) => cells
-            .saturating_mul(8)
-            .saturating_add(fragment.var_tile_size(request.field, request.tile)?),
+        Some((_, CellValNum::Var)) => cells.saturating_mul(8).saturating_add(
+            fragment
+                .loaded()
+                .var_tile_size(request.field, request.tile)?,
+        ),
         None => return Ok(false),
     };
     Ok(bytes <= SMALL)
@@ -157,7 +203,7 @@ mod tests {
                     .filter(|c| wanted(*c))
                     .map(|c| c..c + 1)
                     .collect();
-                let spans = super::super::batch::runs(spans.into_iter());
+                let spans = super::super::tile::runs(spans.into_iter());
                 let left_out = (0..cells.div_ceil(chunk))
                     .any(|n| !(n * chunk..((n + 1) * chunk).min(cells)).any(wanted));
                 assert_eq!(

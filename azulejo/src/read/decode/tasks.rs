@@ -1,0 +1,118 @@
+//! Pieces of decoding that threads take.
+
+use super::{PARALLEL_BYTES, with_scratch};
+use crate::array::Array;
+use crate::error::{Error, Result};
+use crate::read::stored_tile::StoredTile;
+use azulejo_format::DecodeError;
+use azulejo_format::filter::{FilterContext, Pipeline};
+use azulejo_format::tile::{Chunk, TileDecoder};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// A stored tile, its bytes, and how these were filtered.
+#[derive(Clone, Copy)]
+pub(super) struct FilteredTile<'t> {
+    pub array: &'t Array,
+    pub tile: &'t StoredTile,
+    pub bytes: &'t [u8],
+    pub ctx: FilterContext<'t>,
+    pub pipeline: &'t Pipeline,
+}
+
+/// One piece of decoding.
+pub(super) struct DecodeTask<'t> {
+    of: FilteredTile<'t>,
+    piece: TilePiece<'t>,
+}
+
+enum TilePiece<'t> {
+    Chunk {
+        chunk: Chunk<'t>,
+        out: &'t mut [u8],
+    },
+    /// A whole tile of strings, which holds their offsets too.
+    Strings {
+        data: &'t mut [u8],
+        offsets: &'t mut [u64],
+    },
+}
+
+impl<'t> FilteredTile<'t> {
+    /// Decoding of the chunks that hold cells in `spans` (ascending; `None`: all), `cell_size` bytes
+    /// each, of the unfiltered tile, which is as long as `out`.
+    pub fn add_chunks(
+        self,
+        spans: Option<&[Range<u64>]>,
+        cell_size: usize,
+        out: &'t mut [u8],
+        tasks: &mut Vec<DecodeTask<'t>>,
+    ) -> Result<()> {
+        // Writers store tiles without cells in more than one way; none of them matters.
+        if out.is_empty() {
+            return Ok(());
+        }
+        let mut decoder = TileDecoder::new(self.bytes.len() as u64).sized(out.len() as u64);
+        if let Some(spans) = spans {
+            decoder = decoder.wanting(spans, cell_size);
+        }
+        let mut rest = out;
+        let mut at = 0;
+        for chunk in decoder.chunks(self.bytes) {
+            let chunk = chunk.map_err(|source| self.corrupt(source))?;
+            // Chunks ascend, and none leaves the tile.
+            let (_, from_chunk) = rest.split_at_mut((chunk.output_offset - at) as usize);
+            let (out, later) = from_chunk.split_at_mut(chunk.original_len as usize);
+            rest = later;
+            at = chunk.output_end();
+            let piece = TilePiece::Chunk { chunk, out };
+            tasks.push(DecodeTask { of: self, piece });
+        }
+        Ok(())
+    }
+
+    /// Decoding of a tile of strings that holds their offsets.
+    pub fn strings(self, data: &'t mut [u8], offsets: &'t mut [u64]) -> DecodeTask<'t> {
+        let piece = TilePiece::Strings { data, offsets };
+        DecodeTask { of: self, piece }
+    }
+
+    fn corrupt(&self, source: DecodeError) -> Error {
+        Error::decode(self.tile.path(self.array), source)
+    }
+}
+
+impl DecodeTask<'_> {
+    fn bytes(&self) -> usize {
+        match &self.piece {
+            TilePiece::Chunk { out, .. } => out.len(),
+            TilePiece::Strings { data, offsets } => data.len() + offsets.len() * 8,
+        }
+    }
+
+    fn run(self) -> Result<()> {
+        let FilteredTile {
+            bytes,
+            ctx,
+            pipeline,
+            ..
+        } = self.of;
+        let decoded = with_scratch(|scratch| match self.piece {
+            TilePiece::Chunk { chunk, out } => pipeline.decode_chunk(&ctx, &chunk, out, scratch),
+            TilePiece::Strings { data, offsets } => {
+                pipeline.decode_string_tile(&ctx, bytes, data, offsets, scratch)
+            }
+        });
+        decoded.map_err(|source| self.of.corrupt(source))
+    }
+}
+
+/// Runs tasks on all threads, or here if they are few.
+pub(super) fn run(array: &Array, tasks: Vec<DecodeTask<'_>>) -> Result<()> {
+    let bytes: usize = tasks.iter().map(DecodeTask::bytes).sum();
+    if tasks.len() < 2 || bytes < PARALLEL_BYTES {
+        return tasks.into_iter().try_for_each(DecodeTask::run);
+    }
+    let run = || tasks.into_par_iter().try_for_each(DecodeTask::run);
+    array.context().install(run)
+}

@@ -1,0 +1,236 @@
+//! What is known of a tile before it is read.
+
+use super::{Cells, TileRequest};
+use crate::array::Array;
+use crate::error::{Error, Result};
+use crate::read::stored_tile::{StoredTile, fragment_of};
+use azulejo_format::filter::{FilterContext, Pipeline};
+use azulejo_format::fragment::{Field, FilePart};
+use azulejo_format::schema::FieldIndex;
+use azulejo_format::{ArraySchema, DecodeError};
+use std::ops::Range;
+
+/// What is known of a tile before it is read.
+pub(super) struct TileShape<'a> {
+    pub schema: &'a ArraySchema,
+    pub field: Field,
+    pub ctx: FilterContext<'a>,
+    /// Index of the stored data (offsets if var-length) among the fetched tiles.
+    pub place: usize,
+    pub var: Option<VarShape>,
+    pub validity: Option<usize>,
+    pub cell_num: usize,
+    pub cell_size: usize,
+    /// The offsets lie inside the data.
+    pub in_data: bool,
+    pub zipped: bool,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct VarShape {
+    pub place: usize,
+    pub len: usize,
+}
+
+impl<'a> TileShape<'a> {
+    pub fn new(
+        array: &'a Array,
+        request: &TileRequest,
+        place_of: &mut dyn FnMut(StoredTile) -> usize,
+    ) -> Result<Self> {
+        let fragment = fragment_of(array, request.fragment)?;
+        let schema: &ArraySchema = fragment.schema();
+        let field = fragment.stored_field(request.field);
+        let Some((datatype, cell_val_num)) = field.layout(schema) else {
+            return Err(Error::Internal(format!(
+                "fragment {} has no field {field:?}",
+                fragment.name()
+            )));
+        };
+        let version = fragment.footer().version;
+        let ctx = FilterContext {
+            version,
+            datatype,
+            cell_val_num,
+            key: array.context().key(),
+        };
+        let beyond = || {
+            let reason = "its cells exceed the address space".to_owned();
+            Error::decode(fragment.name(), DecodeError::invalid("tile", 0, reason))
+        };
+        let cell_num =
+            usize::try_from(fragment.tile_cell_num(request.tile)).map_err(|_| beyond())?;
+        let mut place = |part| {
+            place_of(StoredTile {
+                fragment: request.fragment,
+                field,
+                part,
+                tile: request.tile,
+            })
+        };
+        let zipped = field == Field::ZippedCoords && request.field != field;
+        let cell_size = if zipped {
+            datatype.size()
+        } else {
+            cell_val_num.cell_size(datatype).unwrap_or(0)
+        };
+        cell_num.checked_mul(cell_size.max(8)).ok_or_else(beyond)?;
+        let var = if cell_val_num.is_var() {
+            let len = usize::try_from(fragment.loaded().var_tile_size(field, request.tile)?)
+                .map_err(|_| beyond())?;
+            Some(VarShape {
+                place: place(FilePart::Var),
+                len,
+            })
+        } else {
+            None
+        };
+        let mut shape = Self {
+            schema,
+            field,
+            ctx,
+            place: 0,
+            var,
+            validity: field.is_nullable(schema).then(|| place(FilePart::Validity)),
+            cell_num,
+            cell_size,
+            in_data: false,
+            zipped,
+        };
+        shape.in_data = var.is_some() && shape.pipeline().keeps_offsets_in_data(&ctx);
+        // The offsets file then has nothing to tell.
+        shape.place = if shape.in_data {
+            usize::MAX
+        } else {
+            place(FilePart::Data)
+        };
+        Ok(shape)
+    }
+
+    pub fn pipeline(&self) -> &'a Pipeline {
+        match self.field {
+            Field::Attribute(i) => self.schema.filters_of(FieldIndex::Attribute(i)),
+            Field::Dimension(i) => self.schema.filters_of(FieldIndex::Dimension(i)),
+            _ => &self.schema.coords_filters,
+        }
+    }
+
+    pub fn data_len(&self) -> usize {
+        self.var.map_or(self.cell_num * self.cell_size, |v| v.len)
+    }
+
+    /// Bytes of the decoded tile.
+    pub fn memory(&self) -> u64 {
+        let offsets = if self.var.is_some() {
+            (self.cell_num as u64 + 1).saturating_mul(16)
+        } else {
+            0
+        };
+        let validity = if self.validity.is_some() {
+            self.cell_num as u64
+        } else {
+            0
+        };
+        (self.data_len() as u64)
+            .saturating_add(offsets)
+            .saturating_add(validity)
+    }
+}
+
+/// One stored tile of a fixed-length field: its values, or their validity.
+pub(in crate::read) struct StoredPart<'a> {
+    pub tile: StoredTile,
+    /// Where it lies in its file.
+    pub range: Range<u64>,
+    pub ctx: FilterContext<'a>,
+    pub pipeline: &'a Pipeline,
+    /// Whether the stored chunks are the cells themselves.
+    pub stores_as_is: bool,
+    pub cell_num: usize,
+    /// Bytes of a cell.
+    pub cell_size: usize,
+}
+
+impl StoredPart<'_> {
+    /// Bytes of the unfiltered tile.
+    pub fn len(&self) -> Result<usize> {
+        let len = self.cell_num.checked_mul(self.cell_size);
+        len.ok_or_else(|| Error::Internal("a tile beyond the address space".into()))
+    }
+}
+
+/// The stored tiles of a fixed-length field of a tile: values, and validity if it is nullable.
+pub(in crate::read) fn fixed_parts<'a>(
+    array: &'a Array,
+    fragment: usize,
+    field: Field,
+    tile: u64,
+) -> Result<(StoredPart<'a>, Option<StoredPart<'a>>)> {
+    let request = TileRequest {
+        fragment,
+        field,
+        tile,
+        cells: Cells::All,
+    };
+    let mut stored = Vec::new();
+    let shape = TileShape::new(array, &request, &mut |tile| {
+        stored.push(tile);
+        stored.len() - 1
+    })?;
+    let part = |place: usize, ctx: FilterContext<'a>, pipeline: &'a Pipeline, cell_size| {
+        let tile = *stored
+            .get(place)
+            .ok_or_else(|| Error::Internal("a tile that is not stored".into()))?;
+        let range = tile.range(array)?;
+        let stores_as_is = pipeline.stores_as_is(&ctx);
+        Ok::<_, Error>(StoredPart {
+            tile,
+            range,
+            ctx,
+            pipeline,
+            stores_as_is,
+            cell_num: shape.cell_num,
+            cell_size,
+        })
+    };
+    let values = part(shape.place, shape.ctx, shape.pipeline(), shape.cell_size)?;
+    let validity = shape
+        .validity
+        .map(|place| {
+            part(
+                place,
+                shape.ctx.validity(),
+                &shape.schema.validity_filters,
+                1,
+            )
+        })
+        .transpose()?;
+    Ok((values, validity))
+}
+
+/// The stored tiles that loading a request reads.
+pub(in crate::read) fn stored_tiles(
+    array: &Array,
+    request: &TileRequest,
+    stored: &mut Vec<StoredTile>,
+) -> Result<()> {
+    TileShape::new(array, request, &mut |tile| {
+        stored.push(tile);
+        0
+    })?;
+    Ok(())
+}
+
+/// Bytes that loading a request takes: decoded, and stored.
+pub(in crate::read) fn load_cost(array: &Array, request: &TileRequest) -> Result<u64> {
+    let mut stored = Vec::new();
+    let shape = TileShape::new(array, request, &mut |tile| {
+        stored.push(tile);
+        0
+    })?;
+    let mut cost = shape.memory();
+    for tile in &stored {
+        cost = cost.saturating_add(tile.len(array)?);
+    }
+    Ok(cost)
+}

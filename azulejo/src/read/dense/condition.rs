@@ -1,0 +1,91 @@
+//! A dense read's condition, held against the statistics of tiles.
+
+use super::plan::BatchPlan;
+use crate::array::Array;
+use crate::condition::{BoundCondition, Tri};
+use crate::error::Result;
+use crate::read::tile_statistics::field_stats;
+use azulejo_format::fragment::{Field, Section};
+use std::collections::HashMap;
+
+/// A condition that cells must meet, others read as fill values.
+#[derive(Debug)]
+pub(super) struct DenseCondition {
+    pub condition: BoundCondition,
+    /// What it means in each dense fragment that has all its fields, which are attributes: held
+    /// against the statistics of tiles.
+    tests: HashMap<usize, (BoundCondition, Vec<Field>)>,
+}
+
+impl DenseCondition {
+    pub fn new(condition: BoundCondition) -> Self {
+        Self {
+            condition,
+            tests: HashMap::new(),
+        }
+    }
+
+    /// Prepares to hold the condition against the tiles of fragments, whose sections given back must
+    /// be loaded then.
+    pub fn prepare(
+        &mut self,
+        array: &Array,
+        fragments: impl Iterator<Item = usize>,
+    ) -> Vec<(usize, Section)> {
+        let mut sections = Vec::new();
+        for index in fragments {
+            let Some(fragment) = array.fragments().get(index) else {
+                continue;
+            };
+            let condition = self.condition.for_fragment(fragment.schema());
+            let fields = condition.fields().iter().map(|name| fragment.field(name));
+            let attribute =
+                |field: Option<Field>| field.filter(|f| matches!(f, Field::Attribute(_)));
+            let Some(fields) = fields.map(attribute).collect::<Option<Vec<Field>>>() else {
+                continue;
+            };
+            for field in &fields {
+                let stats: [fn(Field) -> Section; 4] = [
+                    Section::TileMins,
+                    Section::TileMaxs,
+                    Section::TileSums,
+                    Section::TileNullCounts,
+                ];
+                sections.extend(stats.map(|section| (index, section(*field))));
+            }
+            self.tests.insert(index, (condition, fields));
+        }
+        sections
+    }
+
+    /// Makes cells of tiles of which none can meet the condition into cells that no fragment has:
+    /// they read the same, and the tiles are not read.
+    pub fn prune(&self, array: &Array, batch: &mut BatchPlan) -> Result<()> {
+        let mut left = Vec::with_capacity(batch.tasks.len());
+        for task in std::mem::take(&mut batch.tasks) {
+            if self.excludes(array, task.fragment, task.tile)? {
+                batch.fills.append(&batch.copies, task.copies);
+            } else {
+                left.push(task);
+            }
+        }
+        batch.tasks = left;
+        Ok(())
+    }
+
+    fn excludes(&self, array: &Array, index: usize, tile: u64) -> Result<bool> {
+        let (Some((condition, fields)), Some(fragment)) =
+            (self.tests.get(&index), array.fragments().get(index))
+        else {
+            return Ok(false);
+        };
+        let Ok(place) = usize::try_from(tile) else {
+            return Ok(false);
+        };
+        let stats = fields
+            .iter()
+            .map(|field| field_stats(fragment, *field, place, fragment.tile_cell_num(tile)));
+        let stats = stats.collect::<Result<Vec<_>>>()?;
+        Ok(condition.prune(&|i| stats.get(i).copied().flatten()) == Tri::AllFalse)
+    }
+}

@@ -1,0 +1,123 @@
+//! What batches of a dense read cost in memory.
+
+use super::plan::{BatchPlan, DensePlan, PositionBox, field_in};
+use crate::array::Array;
+use crate::error::{Error, Result};
+use crate::read::BoundField;
+use crate::read::budget::Budget;
+use crate::space::AxisSelection;
+
+/// What batches cost in memory.
+#[derive(Clone, Copy)]
+pub(super) struct BatchCosts<'a> {
+    pub array: &'a Array,
+    pub fields: &'a [BoundField],
+    pub plan: &'a DensePlan,
+    pub budget: Budget,
+    /// Whether cells are laid over a plan one by one.
+    pub overlaid: bool,
+    /// Whether there is a condition.
+    pub masked: bool,
+}
+
+impl BatchCosts<'_> {
+    /// Bytes of a result's cell, values of var-length cells apart.
+    fn cell_bytes(&self) -> u64 {
+        let overlaid = if self.overlaid { 32 } else { 0 };
+        self.fields
+            .iter()
+            .fold(overlaid + u64::from(self.masked), |sum, f| {
+                let fixed = if f.column_type.is_var() {
+                    8
+                } else {
+                    f.column_type.cell_size() as u64
+                };
+                sum.saturating_add(fixed)
+                    .saturating_add(u64::from(f.column_type.nullable))
+            })
+    }
+
+    /// Cells that leave tiles their part of the budget.
+    pub fn max_cells(&self) -> u64 {
+        self.budget.result / self.cell_bytes().max(1)
+    }
+
+    pub fn too_small(&self) -> Error {
+        let what = format!(
+            "one cell of {} and the tile that holds it",
+            self.array.uri()
+        );
+        let tile = self
+            .fields
+            .iter()
+            .map(|f| f.column_type.cell_size() as u64)
+            .max()
+            .unwrap_or(0);
+        let need = tile
+            .saturating_mul(self.plan.grid.tile_cells())
+            .saturating_add(self.cell_bytes());
+        Error::Budget {
+            what,
+            need: need.max(self.budget.total.saturating_add(1)),
+            budget: self.budget.total,
+        }
+    }
+
+    /// The plan of a box that follows `start` other cells, and its cost, if that fits in the budget
+    /// after `spent` bytes.
+    pub fn plan(
+        &self,
+        piece: &PositionBox,
+        order: &[usize],
+        start: usize,
+        spent: u64,
+    ) -> Result<Option<(BatchPlan, u64)>> {
+        // A plan itself takes memory: about 200 bytes a tile.
+        let tiles = piece
+            .iter()
+            .enumerate()
+            .map(|(d, r)| self.plan.tiles_along(d, r));
+        let tiles = tiles.fold(1u64, u64::saturating_mul);
+        if tiles.saturating_mul(200) > self.budget.tiles && tiles > 1 {
+            return Ok(None);
+        }
+        let plan = self.plan.batch(piece.clone(), order, start)?;
+        let cost = self.of(&plan)?;
+        Ok((spent.saturating_add(cost) <= self.budget.total).then_some((plan, cost)))
+    }
+
+    /// An upper bound of the bytes that a batch holds at a time.
+    pub fn of(&self, batch: &BatchPlan) -> Result<u64> {
+        let cells = (batch.cells - batch.start) as u64;
+        let mut cost = cells
+            .saturating_mul(self.cell_bytes())
+            .saturating_add(batch.memory());
+        let mut most = 0u64;
+        // Of fixed-length fields at least one tile is at hand at a time.
+        for field in self.fields.iter().filter(|f| !f.column_type.is_var()) {
+            for task in &batch.tasks {
+                most = most.max(task.load_cost(self.array, field)?);
+            }
+        }
+        let repeats = !self.plan.selection.iter().all(AxisSelection::is_ascending);
+        for field in self.fields.iter().filter(|f| f.column_type.is_var()) {
+            let mut loaded = 0u64;
+            let fill = field.fill.bytes.len() as u64;
+            cost = cost.saturating_add(fill.saturating_mul(cells));
+            for task in &batch.tasks {
+                loaded = loaded.saturating_add(task.load_cost(self.array, field)?);
+                let Some(found) = field_in(self.array, task.fragment, field) else {
+                    continue;
+                };
+                let Some(fragment) = self.array.fragments().get(task.fragment) else {
+                    continue;
+                };
+                let times = if repeats { task.copies.len() as u64 } else { 1 };
+                let bytes = fragment.loaded().var_tile_size(found, task.tile)?;
+                cost = cost.saturating_add(bytes.saturating_mul(times));
+            }
+            most = most.max(loaded);
+        }
+        Ok(cost.saturating_add(most))
+    }
+}

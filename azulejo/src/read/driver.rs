@@ -1,0 +1,209 @@
+//! Who drives a read: takes its steps, one after another, and waits for what they need. All stages
+//! below are the same for a thread that blocks and for an executor that polls.
+
+#[cfg(feature = "arrow")]
+pub(super) mod record_batches;
+#[cfg(feature = "stream")]
+pub(super) mod stream;
+
+use super::bind;
+use super::dense::DenseReader;
+use super::fetch::FetchStrategy;
+use super::output::{Batch, Output, copy, own_columns};
+use super::sparse::SparseReader;
+use super::{BoundOptions, PartBytes, Progress, ReadOptions};
+use crate::array::Array;
+use crate::column::{ColumnMut, ColumnSet};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::space::{Layout, Subarray};
+use crate::storage::{Waiting, block_on};
+use azulejo_format::fragment::Field;
+
+/// The two ways to plan and to merge.
+#[derive(Debug)]
+enum ArrayReader {
+    Dense(Box<DenseReader>),
+    Sparse(Box<SparseReader>),
+    /// An error came: nothing follows it.
+    Ended,
+}
+
+impl ArrayReader {
+    /// Plans; reads nothing but metadata.
+    async fn new(array: &Array, options: &BoundOptions, waiting: Waiting) -> Result<Self> {
+        Ok(if array.schema().is_dense() {
+            Self::Dense(Box::new(DenseReader::new(array, options, waiting).await?))
+        } else {
+            Self::Sparse(Box::new(SparseReader::new(array, options, waiting).await?))
+        })
+    }
+
+    /// Lets batches be as large as the budget allows.
+    fn prefer_few_batches(&mut self) {
+        match self {
+            Self::Dense(reader) => reader.prefer_few_batches(),
+            Self::Sparse(reader) => reader.prefer_few_batches(),
+            Self::Ended => {}
+        }
+    }
+
+    /// The next cells; errors end the query.
+    async fn next(&mut self, output: Output<'_, '_>) -> Result<Option<Batch>> {
+        let batch = match self {
+            Self::Dense(reader) => reader.next(output).await,
+            Self::Sparse(reader) => reader.next(output).await,
+            Self::Ended => Ok(None),
+        };
+        if batch.is_err() {
+            *self = Self::Ended;
+        }
+        batch
+    }
+}
+
+/// A query under way: an iterator of batches, each within the memory budget, in the order asked
+/// for.
+#[derive(Debug)]
+pub struct Reader {
+    context: Context,
+    options: BoundOptions,
+    source: ArrayReader,
+    /// Cells that a caller's buffers had no room for, and how many of them are done.
+    rest: Option<(ColumnSet, usize)>,
+}
+
+impl Reader {
+    fn of_bound(array: &Array, options: BoundOptions) -> Result<Self> {
+        Ok(Self {
+            context: array.context().clone(),
+            source: block_on(ArrayReader::new(array, &options, Waiting::Blocks))?,
+            options,
+            rest: None,
+        })
+    }
+
+    /// Reads fields as they are stored, in global order, for consolidation. Of a sparse array that
+    /// does not allow duplicates [`Field::Timestamps`] brings every version of a cell, the latest
+    /// first; [`Field::DeleteTimestamps`] brings deleted cells too. [`Field::DeleteConditions`] are
+    /// indices into [`Array::deletes`].
+    pub(crate) fn stored(
+        array: &Array,
+        fields: &[Field],
+        subarray: &Subarray,
+        memory_budget: u64,
+    ) -> Result<Self> {
+        let fields = fields
+            .iter()
+            .map(|field| bind::stored_field(array, *field))
+            .collect::<Result<_>>()?;
+        let subarray = subarray.bind(array.schema())?;
+        let options = BoundOptions {
+            subarray,
+            fields,
+            condition: None,
+            layout: Layout::Global,
+            memory_budget,
+            strategy: FetchStrategy::of(array),
+            versions: true,
+            matching_only: false,
+        };
+        Self::of_bound(array, options)
+    }
+
+    /// What is read.
+    #[must_use]
+    pub fn options(&self) -> &BoundOptions {
+        &self.options
+    }
+
+    /// All that is left, in one piece. Besides the result it holds what one batch needs.
+    pub fn read_all(mut self) -> Result<ColumnSet> {
+        self.source.prefer_few_batches();
+        let mut batches = Vec::new();
+        while let Some(batch) = self.next_batch()? {
+            batches.push(batch);
+        }
+        match batches.len() {
+            0 => Ok(self.options.empty()),
+            1 => Ok(batches.swap_remove(0)),
+            _ => ColumnSet::concat(&batches),
+        }
+    }
+
+    /// Fills the caller's buffers, one for each field asked for, with as many whole cells as fit;
+    /// call again for more.
+    ///
+    /// Errors with [`Error::BufferTooSmall`] if not one cell fits; nothing is lost then.
+    pub fn read_into(&mut self, columns: &mut [ColumnMut<'_>]) -> Result<Progress> {
+        if columns.len() != self.options.fields.len() {
+            let (given, wanted) = (columns.len(), self.options.fields.len());
+            return Err(Error::InvalidArgument(format!(
+                "{given} buffers for {wanted} fields"
+            )));
+        }
+        let mut progress = Progress {
+            written: vec![PartBytes::default(); columns.len()],
+            ..Progress::default()
+        };
+        loop {
+            let (batch, done) = match self.rest.take() {
+                Some(rest) => rest,
+                None => {
+                    let output = Output::Caller {
+                        room: copy::room_of(&self.options.fields, columns),
+                        columns: &mut *columns,
+                        progress: &mut progress,
+                    };
+                    match block_on(self.source.next(output))? {
+                        Some(Batch::Own(batch)) => (batch, 0),
+                        Some(Batch::Placed) => continue,
+                        Some(Batch::NoRoom) => return Ok(progress),
+                        None => {
+                            progress.complete = true;
+                            return Ok(progress);
+                        }
+                    }
+                }
+            };
+            let copied = copy::copy(&self.context, &batch, done, columns, &mut progress);
+            let left = done + copied.cells < batch.cell_num;
+            if left {
+                self.rest = Some((batch, done + copied.cells));
+                return match copied.too_small {
+                    Some(error) if progress.cells == 0 => Err(error),
+                    _ => Ok(progress),
+                };
+            }
+        }
+    }
+
+    /// The next cells that no caller has seen; errors end the query.
+    fn next_batch(&mut self) -> Result<Option<ColumnSet>> {
+        if let Some((batch, done)) = self.rest.take() {
+            return Ok(Some(batch.slice(done..batch.cell_num)));
+        }
+        let batch = block_on(self.source.next(Output::Own))?;
+        batch.map(own_columns).transpose()
+    }
+}
+
+impl Array {
+    /// Starts a read: checks the options and plans, for which it reads metadata alone.
+    ///
+    /// # Errors
+    /// [`Error::InvalidArgument`] and [`Error::SchemaMismatch`] for options that do not suit the
+    /// array, [`Error::Budget`] if they cannot be read within the memory allowed, and errors of
+    /// reading metadata.
+    pub fn read(&self, options: ReadOptions) -> Result<Reader> {
+        Reader::of_bound(self, options.bind(self)?)
+    }
+}
+
+impl Iterator for Reader {
+    type Item = Result<ColumnSet>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.next_batch().transpose()
+    }
+}

@@ -1,0 +1,170 @@
+//! Reads that an executor polls.
+
+use super::ArrayReader;
+use crate::array::Array;
+use crate::column::ColumnSet;
+use crate::error::Result;
+use crate::read::ReadOptions;
+use crate::read::output::{Output, own_columns};
+use crate::storage::Waiting;
+use futures_core::Stream;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+/// A query under way, as a stream of batches: those of a [`Reader`](crate::read::Reader), by the
+/// same steps.
+///
+/// What is read from storage is awaited, on whatever executor polls the stream; cells are decoded
+/// and merged on the threads of the array's context, while the call of `poll_next` waits. The tiles
+/// of the next batch travel while a batch is with the caller. Of local files tiles are read by those
+/// threads too, unless [`Config::batched_reads`](crate::Config::batched_reads) is set. Dropping the
+/// stream cancels what is under way.
+///
+/// ```
+/// # use azulejo::{Config, Context};
+/// # use azulejo::read::ReadOptions;
+/// # async fn cells(context: Context) -> azulejo::Result<usize> {
+/// use std::pin::pin;
+/// let array = context.array("s3://bucket/array").open()?;
+/// let mut batches = pin!(array.read_stream(ReadOptions::new()));
+/// let mut cells = 0;
+/// // With `futures::StreamExt`: `while let Some(batch) = batches.next().await`.
+/// while let Some(batch) =
+///     std::future::poll_fn(|cx| futures_core::Stream::poll_next(batches.as_mut(), cx)).await
+/// {
+///     cells += batch?.cell_num;
+/// }
+/// # Ok(cells)
+/// # }
+/// ```
+pub struct ReadStream {
+    /// `None` behind the end.
+    next: Option<NextBatch>,
+}
+
+/// The next batch, and what reads those behind it.
+type NextBatch = Pin<Box<dyn Future<Output = Result<Option<(ColumnSet, ArrayReader)>>> + Send>>;
+
+impl fmt::Debug for ReadStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadStream").finish_non_exhaustive()
+    }
+}
+
+impl Array {
+    /// Starts a read that an executor polls. Nothing happens before it does; errors of
+    /// [`Array::read`] are the stream's first item.
+    #[must_use]
+    pub fn read_stream(&self, options: ReadOptions) -> ReadStream {
+        let array = self.clone();
+        ReadStream {
+            next: Some(Box::pin(first(array, options))),
+        }
+    }
+}
+
+async fn first(array: Array, options: ReadOptions) -> Result<Option<(ColumnSet, ArrayReader)>> {
+    let names = enumerations(&array, &options);
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    array.load_enumerations_as(&names, Waiting::Polls).await?;
+    let options = options.bind(&array)?;
+    next(ArrayReader::new(&array, &options, Waiting::Polls).await?).await
+}
+
+async fn next(mut reader: ArrayReader) -> Result<Option<(ColumnSet, ArrayReader)>> {
+    match reader.next(Output::Own).await? {
+        Some(batch) => Ok(Some((own_columns(batch)?, reader))),
+        None => Ok(None),
+    }
+}
+
+/// The enumerations that binding options will look at, by name.
+fn enumerations(array: &Array, options: &ReadOptions) -> BTreeSet<String> {
+    let schema = array.schema();
+    let deletes = array.deletes().iter().map(|delete| &delete.kept);
+    let conditions = options.condition.iter().chain(deletes);
+    let tested: BTreeSet<&str> = conditions
+        .flat_map(|condition| condition.fields())
+        .map(|field| field.name.as_str())
+        .collect();
+    let is_used = |name: &str| {
+        options.fields.is_empty()
+            || options.fields.iter().any(|field| field == name)
+            || tested.contains(name)
+    };
+    let attributes = schema.attributes.iter().filter(|a| is_used(&a.name));
+    attributes.filter_map(|a| a.enumeration.clone()).collect()
+}
+
+impl Stream for ReadStream {
+    type Item = Result<ColumnSet>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(running) = &mut self.next else {
+            return Poll::Ready(None);
+        };
+        let batch = ready!(running.as_mut().poll(cx));
+        let (item, later) = match batch {
+            Ok(Some((cells, reader))) => (Some(Ok(cells)), Some(reader)),
+            Ok(None) => (None, None),
+            Err(error) => (Some(Err(error)), None),
+        };
+        self.next = later.map(|reader| -> NextBatch { Box::pin(next(reader)) });
+        Poll::Ready(item)
+    }
+}
+
+#[cfg(feature = "arrow")]
+mod record_batches {
+    use super::{Context, Pin, Poll, ReadStream, Result, Stream, ready};
+    use crate::column::arrow::{ArrowConverter, ArrowOptions};
+    use arrow_array::RecordBatch;
+
+    /// A [`ReadStream`] as Arrow record batches, all of one schema.
+    #[derive(Debug)]
+    pub struct RecordBatchStream {
+        cells: ReadStream,
+        options: ArrowOptions,
+        /// Made for the first batch.
+        converter: Option<ArrowConverter>,
+    }
+
+    impl ReadStream {
+        /// The batches as Arrow record batches; see [`crate::column::arrow`] for the types.
+        #[must_use]
+        pub fn record_batches(self, options: ArrowOptions) -> RecordBatchStream {
+            RecordBatchStream {
+                cells: self,
+                options,
+                converter: None,
+            }
+        }
+    }
+
+    impl Stream for RecordBatchStream {
+        type Item = Result<RecordBatch>;
+
+        fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+            let cells = match ready!(Pin::new(&mut self.cells).poll_next(cx)) {
+                Some(Ok(cells)) => cells,
+                Some(Err(error)) => return Poll::Ready(Some(Err(error))),
+                None => return Poll::Ready(None),
+            };
+            let this = &mut *self;
+            let batch = match &this.converter {
+                Some(converter) => converter.convert(&cells),
+                None => {
+                    let types = cells.columns.iter().map(|column| &column.column_type);
+                    ArrowConverter::new(types, this.options)
+                        .and_then(|converter| this.converter.insert(converter).convert(&cells))
+                }
+            };
+            Poll::Ready(Some(batch))
+        }
+    }
+}
+
+#[cfg(feature = "arrow")]
+pub use record_batches::RecordBatchStream;

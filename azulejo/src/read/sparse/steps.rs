@@ -1,0 +1,340 @@
+//! What a sparse read does next: as many clusters of its plan as the budget allows, or a part of one.
+//! Steps are values: whoever takes them does the IO.
+
+use super::external_merge;
+use super::plan::{Cluster, PlannedTile, SparsePlan};
+use super::query::SparseQuery;
+use super::tiles;
+use crate::space::cell_order::{CellBound, DimensionOrder};
+
+/// Cells in one batch, however small they are.
+const MAX_CELLS: u64 = 1 << 30;
+
+/// Parts of long clusters cost about this.
+const PART_BYTES: u64 = 32 << 20;
+
+/// One tile in so many may be needed by two parts; more where these are small, as they stay in
+/// memory between.
+const PART_SHARE: usize = 10;
+const PART_SHARE_CACHED: usize = 5;
+
+/// Where parts would share too many tiles, they may be so many times as large.
+const PART_SCALES: [u64; 3] = [1, 2, 4];
+
+/// Tiles of one batch that follow others in the result.
+#[derive(Debug, Clone)]
+pub(super) struct Portion<'a> {
+    /// The tiles; in the order of the result where they are not keyed.
+    pub tiles: Vec<&'a PlannedTile>,
+    /// Whether cells have to be brought in order.
+    pub keyed: bool,
+    /// Only cells from this bound on, and below that one.
+    pub bounds: (Option<CellBound>, Option<CellBound>),
+}
+
+/// A place in a plan.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Position {
+    /// The next cluster.
+    pub cluster: usize,
+    /// Where to continue in that cluster, if not at its begin.
+    pub from: Option<CellBound>,
+}
+
+/// What comes next.
+pub(super) enum Step<'a> {
+    /// A batch of tiles.
+    Batch(BatchStep<'a>),
+    /// Tiles of which too many overlap for the budget: they are looked at some at a time.
+    External {
+        portion: Portion<'a>,
+        /// Behind all of its cells.
+        next: Position,
+    },
+    /// As many tiles overlap as far as is known, more than the budget allows, and there is no way
+    /// to look at fewer at a time.
+    TooMany {
+        tiles: usize,
+        /// Bytes that they take.
+        need: u64,
+    },
+    /// Nothing is left.
+    Done,
+}
+
+/// One batch.
+pub(super) struct BatchStep<'a> {
+    pub portions: Vec<Portion<'a>>,
+    /// Behind it.
+    pub next: Position,
+    /// Bytes that the tiles take.
+    pub cost: u64,
+}
+
+/// Cuts steps out of a plan.
+#[derive(Clone, Copy)]
+pub(super) struct Steps<'a> {
+    pub query: &'a SparseQuery,
+    pub plan: &'a SparsePlan,
+    /// Bytes of cells to extract at a time from tiles of which too many overlap.
+    pub extracted: u64,
+}
+
+impl<'a> Steps<'a> {
+    /// The step from a position on. Batches with more than `most` cells are small if they can be.
+    pub fn step(&self, at: Position, most: u64) -> Step<'a> {
+        let Position {
+            cluster: mut next,
+            mut from,
+        } = at;
+        let mut portions: Vec<Portion<'_>> = Vec::new();
+        let (mut cost, mut cells) = (0u64, 0u64);
+        let budget = &self.query.budget;
+        let batch_bytes = budget.batch.min(budget.result);
+        while let Some(cluster) = self.plan.clusters.get(next) {
+            let tiles = self.plan.tiles_of(cluster);
+            let remaining =
+                |tile: &&PlannedTile| from.as_ref().is_none_or(|from| tile.upper >= *from);
+            let more = tiles
+                .iter()
+                .filter(remaining)
+                .fold(0u64, |sum, tile| sum.saturating_add(tile.cost));
+            let more_cells: u64 = tiles
+                .iter()
+                .filter(remaining)
+                .map(|tile| u64::from(tile.cell_num))
+                .sum();
+            let sum = cost.saturating_add(more);
+            if sum > budget.total || cells + more_cells > MAX_CELLS {
+                if portions.is_empty() {
+                    return self.split(cluster, next, from);
+                }
+                break;
+            }
+            // Tiles that the last batch has taken in part have fewer cells left than they say: they
+            // do not count here.
+            let whole = |tile: &&PlannedTile| from.as_ref().is_none_or(|from| tile.lower >= *from);
+            let whole_cells: u64 = tiles
+                .iter()
+                .filter(whole)
+                .map(|tile| u64::from(tile.cell_num))
+                .sum();
+            let is_small = cells + whole_cells > most;
+            // A long cluster is cut where that costs little, as its tiles are sorted faster in
+            // parts that fit a cache.
+            if portions.is_empty()
+                && sum / 2 > self.part_bytes(is_small)
+                && let Some(step) = self.cut(cluster, next, from.as_ref(), is_small)
+            {
+                return Step::Batch(step);
+            }
+            if (sum > batch_bytes || (is_small && sum > budget.small_batch)) && !portions.is_empty()
+            {
+                break;
+            }
+            cost += more;
+            cells += more_cells;
+            let selected = tiles.iter().filter(remaining);
+            match portions.last_mut() {
+                Some(last)
+                    if last.keyed == cluster.keyed
+                        && last.bounds == (None, None)
+                        && from.is_none() =>
+                {
+                    last.tiles.extend(selected);
+                }
+                _ => portions.push(Portion {
+                    tiles: selected.collect(),
+                    keyed: cluster.keyed,
+                    bounds: (from.clone(), None),
+                }),
+            }
+            from = None;
+            next += 1;
+        }
+        if portions.is_empty() {
+            return Step::Done;
+        }
+        let next = Position {
+            cluster: next,
+            from,
+        };
+        Step::Batch(BatchStep {
+            portions,
+            next,
+            cost,
+        })
+    }
+
+    /// What a part of a long cluster costs.
+    fn part_bytes(&self, is_small: bool) -> u64 {
+        let budget = &self.query.budget;
+        match budget.batch {
+            u64::MAX => u64::MAX,
+            _ if is_small => budget.small_batch.min(budget.part),
+            _ => PART_BYTES.min(budget.part),
+        }
+    }
+
+    /// The first tiles of a cluster, and of their cells those below all others, if few of these
+    /// tiles are needed again.
+    fn cut(
+        &self,
+        cluster: &Cluster,
+        next: usize,
+        from: Option<&CellBound>,
+        is_small: bool,
+    ) -> Option<BatchStep<'a>> {
+        let order = &self.query.order;
+        // Strings that are not ASCII have no place among bounds: one batch takes them all, if it
+        // can.
+        let bounded =
+            order.curve().is_none() && !order.dimensions().iter().any(DimensionOrder::is_string);
+        if !(cluster.keyed && bounded && self.query.fetcher.streams()) {
+            return None;
+        }
+        let tiles = self.plan.tiles_of(cluster);
+        let remaining: Vec<&PlannedTile> = tiles
+            .iter()
+            .filter(|tile| from.is_none_or(|from| tile.upper >= *from))
+            .collect();
+        // By number of tiles taken: how many of them are needed again, and the bound of the others.
+        let again = |taken: usize| {
+            let to = &remaining.get(taken)?.lower;
+            let tiles = remaining.get(..taken)?;
+            let progress = from.is_none_or(|from| from < to);
+            progress.then(|| (tiles.iter().filter(|tile| tile.upper >= *to).count(), to))
+        };
+        let share = if tiles::is_small_tile(self.query, remaining.first()?) {
+            PART_SHARE_CACHED
+        } else {
+            PART_SHARE
+        };
+        let places = |bytes: u64| {
+            let most = bytes.min(self.query.budget.part);
+            let mut cost = 0u64;
+            let fits = |tile: &&&PlannedTile| {
+                cost = cost.saturating_add(tile.cost);
+                cost <= most
+            };
+            let most = remaining.iter().take_while(fits).count();
+            let places = (most / 2..=most)
+                .rev()
+                .step_by((most / 32).max(1))
+                .filter(|taken| *taken > 0);
+            let found = places.filter_map(|taken| Some((again(taken)?, taken)));
+            found
+                .min_by_key(|((again, _), _)| *again)
+                .filter(|((again, _), taken)| again * share <= *taken)
+        };
+        let usual = PART_SCALES.map(|scale| self.part_bytes(false).saturating_mul(scale));
+        let small = is_small.then(|| self.part_bytes(true));
+        let ((_, to), taken) = small.into_iter().chain(usual).find_map(places)?;
+        let bounds = (from.cloned(), Some(to.clone()));
+        let tiles = remaining.get(..taken)?.to_vec();
+        let cost = tiles
+            .iter()
+            .fold(0u64, |sum, tile| sum.saturating_add(tile.cost));
+        let portions = vec![Portion {
+            tiles,
+            keyed: true,
+            bounds,
+        }];
+        Some(BatchStep {
+            portions,
+            next: Position {
+                cluster: next,
+                from: Some(to.clone()),
+            },
+            cost,
+        })
+    }
+
+    /// The first part of a cluster that does not fit in the budget: the tiles with the lowest
+    /// bounds, and of their cells those below all other tiles.
+    fn split(&self, cluster: &Cluster, next: usize, from: Option<CellBound>) -> Step<'a> {
+        let remaining = self.plan.tiles_of(cluster).iter();
+        let remaining =
+            remaining.filter(|tile| from.as_ref().is_none_or(|from| tile.upper >= *from));
+        let (mut need, mut cells) = (0u64, 0u64);
+        let (mut taken, mut cost) = (Vec::new(), 0);
+        let mut to = None;
+        for tile in remaining {
+            need = need.saturating_add(tile.cost);
+            cells += u64::from(tile.cell_num);
+            if need > self.query.budget.total || cells > MAX_CELLS {
+                to = Some(tile.lower.clone());
+                break;
+            }
+            cost = need;
+            taken.push(tile);
+        }
+        // What begins at the bound too is taken with it later.
+        let progress = to.as_ref().is_none_or(|to| match &from {
+            Some(from) => to > from,
+            None => taken.iter().any(|tile| tile.lower < *to),
+        });
+        if taken.is_empty() || !progress {
+            let tiles = taken.len() + 1;
+            let external = self.external(cluster, next, from.as_ref());
+            return external.unwrap_or(Step::TooMany { tiles, need });
+        }
+        let portions = vec![Portion {
+            tiles: taken,
+            keyed: cluster.keyed,
+            bounds: (from, to.clone()),
+        }];
+        let next = Position {
+            cluster: if to.is_some() { next } else { next + 1 },
+            from: to,
+        };
+        Step::Batch(BatchStep {
+            portions,
+            next,
+            cost,
+        })
+    }
+
+    /// The next part of a cluster too many of whose tiles overlap; `None` if one of them alone is
+    /// too large.
+    fn external(
+        &self,
+        cluster: &Cluster,
+        next: usize,
+        from: Option<&CellBound>,
+    ) -> Option<Step<'a>> {
+        let tiles = self.plan.tiles_of(cluster);
+        let remaining = tiles
+            .iter()
+            .filter(|tile| from.is_none_or(|from| tile.upper >= *from));
+        let mut remaining: Vec<&PlannedTile> = remaining.collect();
+        let total = self.query.budget.total;
+        if !cluster.keyed || remaining.iter().any(|tile| tile.cost > total) {
+            return None;
+        }
+        // Where the tiles' bounds do not tell how far to go, the cells do.
+        let to = external_merge::next_bound(self.query, &remaining, from, self.extracted);
+        if let Some(to) = &to {
+            remaining.retain(|tile| tile.lower < *to);
+        }
+        let is_last = to
+            .as_ref()
+            .is_none_or(|to| tiles.iter().all(|tile| tile.upper < *to));
+        let next = match is_last {
+            true => Position {
+                cluster: next + 1,
+                from: None,
+            },
+            false => Position {
+                cluster: next,
+                from: to.clone(),
+            },
+        };
+        let portion = Portion {
+            tiles: remaining,
+            keyed: true,
+            bounds: (from.cloned(), to),
+        };
+        Some(Step::External { portion, next })
+    }
+}

@@ -1,0 +1,375 @@
+//! A tile of a batch: which of its cells exist, are selected and are results.
+
+use super::plan::PlannedTile;
+use super::query::{FragmentQuery, SparseQuery};
+use super::steps::Portion;
+use crate::array::Fragment;
+use crate::column::FieldView;
+use crate::error::{Error, Result};
+use crate::read::{Cells, PoolBuffer, Tile, TileRequest};
+use crate::space::keys::RowSelection;
+use azulejo_format::fragment::{Field, RTree};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// A share of a tile's cells that are few: their other coordinates are worth reading apart.
+const FEW: f64 = 0.25;
+
+/// Ascending ranges, those that touch joined.
+pub(super) fn runs(ranges: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> {
+    let mut runs: Vec<Range<u64>> = Vec::new();
+    for range in ranges {
+        match runs.last_mut() {
+            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
+            _ => runs.push(range),
+        }
+    }
+    runs
+}
+
+/// Cells as runs of one each, those that touch joined.
+pub(super) fn single(cells: &[u32]) -> Vec<Range<u64>> {
+    runs(
+        cells
+            .iter()
+            .map(|&cell| u64::from(cell)..u64::from(cell) + 1),
+    )
+}
+
+/// A tile of a batch and what is known of its cells. Its place in the batch is its *slot*.
+pub(super) struct BatchTile<'a> {
+    pub(super) tile: &'a PlannedTile,
+    pub(super) of: &'a FragmentQuery,
+    pub(super) fragment: &'a Fragment,
+    tree: &'a RTree,
+    keyed: bool,
+    /// Whether another batch needs some of its cells.
+    pub(super) shared: bool,
+    /// Decoded so far.
+    pub(super) loaded: BTreeMap<Field, Arc<Tile>>,
+    /// The cells that exist and are selected, before duplicates are gone.
+    pub(super) selected: RowSelection,
+    /// Which of them are results once duplicates are gone; `None`: all.
+    pub(super) results: Option<Vec<u8>>,
+    /// The places in the tile of the cells that are still held, if not all are: then cells are
+    /// counted among these.
+    pub(super) places: Option<Vec<u32>>,
+}
+
+impl<'a> BatchTile<'a> {
+    pub(super) fn new(
+        query: &'a SparseQuery,
+        tile: &'a PlannedTile,
+        portion: &Portion<'a>,
+    ) -> Result<Self> {
+        let (from, to) = &portion.bounds;
+        let shared = from.as_ref().is_some_and(|from| tile.lower < *from)
+            || to.as_ref().is_some_and(|to| tile.upper >= *to);
+        let of = query
+            .fragments
+            .get(tile.part)
+            .ok_or_else(|| Error::Internal("a tile of no fragment".into()))?;
+        let fragment = query.fragment(of)?;
+        Ok(Self {
+            tile,
+            of,
+            fragment,
+            tree: fragment.loaded().rtree()?,
+            keyed: portion.keyed,
+            shared,
+            loaded: BTreeMap::new(),
+            selected: RowSelection::All(tile.cell_num),
+            results: None,
+            places: None,
+        })
+    }
+
+    pub(super) fn request(&self, field: Field, cells: Cells) -> TileRequest {
+        TileRequest {
+            fragment: self.of.index,
+            field,
+            tile: self.tile.tile as u64,
+            cells,
+        }
+    }
+
+    /// Whether the query selects only some of the tile's cells, or another batch needs them too.
+    pub(super) fn is_partial(&self) -> bool {
+        !self.tile.dimensions.is_empty() || self.shared
+    }
+
+    pub(super) fn view(&self, field: Field) -> Option<FieldView<'_>> {
+        self.loaded.get(&field).map(|tile| tile.view())
+    }
+
+    /// Fields that say which cells exist and are selected, and in which order.
+    pub(super) fn key_fields(&self, query: &SparseQuery) -> Vec<Field> {
+        let mut fields: Vec<Field> = if self.keyed {
+            (0..query.order.dimensions().len())
+                .map(Field::Dimension)
+                .collect()
+        } else {
+            self.tile
+                .dimensions
+                .iter()
+                .copied()
+                .map(Field::Dimension)
+                .collect()
+        };
+        let decides = self.keyed && !query.allows_dups;
+        if self.fragment.has_timestamps() && (decides || self.of.tests_timestamps() || query.times)
+        {
+            fields.push(Field::Timestamps);
+        }
+        fields
+    }
+
+    /// Fields that are not decoded again: besides the key fields those that
+    /// [`history`](super::history) has made.
+    pub(super) fn decoded_fields(&self, query: &SparseQuery) -> Vec<Field> {
+        let mut fields = self.key_fields(query);
+        fields.extend(query.times.then_some(Field::Timestamps));
+        if query.deletions {
+            fields.extend([Field::DeleteTimestamps, Field::DeleteConditions]);
+        }
+        fields
+    }
+
+    /// Fields that say which cells are results.
+    pub(super) fn test_fields(&self, query: &SparseQuery) -> Vec<Field> {
+        let tests = self
+            .tile
+            .tests
+            .iter()
+            .filter_map(|test| self.of.tests.get(*test));
+        let tested = tests
+            .flat_map(|test| &test.fields)
+            .filter_map(|at| self.of.test_fields.get(*at))
+            .copied();
+        let deleted = self
+            .of
+            .deleted_until
+            .filter(|_| !self.tile.no_results)
+            .map(|_| Field::DeleteTimestamps);
+        let stored = [Field::DeleteTimestamps, Field::DeleteConditions]
+            .into_iter()
+            .filter(|field| query.deletions && self.fragment.stores(*field));
+        tested.chain(deleted).chain(stored).collect()
+    }
+
+    /// The dimension whose coordinates leave few of the tile's cells, if there is one: it is looked
+    /// at before the others are read.
+    pub(super) fn selective_dimension(&self, query: &SparseQuery) -> Option<usize> {
+        if self.key_fields(query).len() < 2 {
+            return None;
+        }
+        let share = |d: usize| {
+            query
+                .selection
+                .share(d, self.tree.tile_range(self.tile.tile, d)?)
+        };
+        let shares = self
+            .tile
+            .dimensions
+            .iter()
+            .filter_map(|&d| Some((share(d)?, d)));
+        shares
+            .min_by(|a, b| a.0.total_cmp(&b.0))
+            .filter(|(share, _)| *share < FEW)
+            .map(|(_, d)| d)
+    }
+
+    /// The cells whose other coordinates are worth a look.
+    pub(super) fn candidates(&self) -> Cells {
+        match &self.selected {
+            RowSelection::List(list) if list.len() < self.tile.cell_num as usize / 4 => {
+                Cells::Spans(single(list))
+            }
+            _ => Cells::All,
+        }
+    }
+
+    /// One byte a cell: whether it is selected.
+    fn selected_mask(&self) -> Vec<u8> {
+        self.selected.mask(self.tile.cell_num as usize)
+    }
+
+    /// Picks the cells that are selected along `dimensions`.
+    pub(super) fn select_along(&mut self, query: &SparseQuery, dimensions: &[usize]) -> Result<()> {
+        let selected = std::mem::replace(&mut self.selected, RowSelection::All(0));
+        self.selected = query.selection.select(
+            dimensions,
+            &|d| self.view(Field::Dimension(d)),
+            &|d| self.tree.tile_range(self.tile.tile, d),
+            selected,
+        )?;
+        Ok(())
+    }
+
+    /// Picks the cells that are selected and were written while the array was open.
+    pub(super) fn select(&mut self, query: &SparseQuery) -> Result<()> {
+        if self.selected.len() == 0 {
+            return Ok(());
+        }
+        self.select_along(query, &self.tile.dimensions)?;
+        if let Some(within) = self.of.within {
+            let mut mask = self.selected_mask();
+            for (m, time) in mask.iter_mut().zip(self.times(Field::Timestamps)?) {
+                *m &= u8::from(within.start <= time && time <= within.end);
+            }
+            self.selected = RowSelection::of_mask(&mask);
+        }
+        Ok(())
+    }
+
+    /// The values of a field of timestamps.
+    pub(super) fn times(&self, field: Field) -> Result<impl Iterator<Item = u64> + '_> {
+        let view = self
+            .view(field)
+            .ok_or_else(|| Error::Internal("timestamps were not loaded".into()))?;
+        Ok(view
+            .data
+            .as_chunks::<8>()
+            .0
+            .iter()
+            .map(|bytes| u64::from_le_bytes(*bytes)))
+    }
+
+    /// Finds the cells that are no results though they exist: deleted, or failing the query's
+    /// condition.
+    pub(super) fn test(&mut self, query: &SparseQuery) -> Result<()> {
+        let cells = self.tile.cell_num as usize;
+        if self.tile.no_results {
+            if self.keyed {
+                self.results = Some(vec![0; cells]);
+            } else {
+                self.selected = RowSelection::List(Vec::new());
+            }
+            return Ok(());
+        }
+        if self.tile.tests.is_empty() && self.of.deleted_until.is_none() {
+            return Ok(());
+        }
+        let mut mask = self.selected_mask();
+        if let Some(until) = self.of.deleted_until {
+            for (m, time) in mask.iter_mut().zip(self.times(Field::DeleteTimestamps)?) {
+                *m &= u8::from(time > until || time == u64::MAX);
+            }
+        }
+        for test in self
+            .tile
+            .tests
+            .iter()
+            .filter_map(|test| self.of.tests.get(*test))
+        {
+            let views = test
+                .fields
+                .iter()
+                .filter_map(|at| self.of.test_fields.get(*at))
+                .map(|field| {
+                    self.view(*field)
+                        .ok_or_else(|| Error::Internal("a condition's field was not loaded".into()))
+                });
+            let views = views.collect::<Result<Vec<_>>>()?;
+            match test.until {
+                None => test.condition.evaluate(&views, &mut mask)?,
+                Some(until) => {
+                    let mut matching = mask.clone();
+                    test.condition.evaluate(&views, &mut matching)?;
+                    for ((m, matches), time) in mask
+                        .iter_mut()
+                        .zip(matching)
+                        .zip(self.times(Field::Timestamps)?)
+                    {
+                        *m &= u8::from(matches != 0 || time > until);
+                    }
+                }
+            }
+        }
+        if self.of.merges && self.keyed && !query.allows_dups {
+            self.results = Some(mask);
+        } else {
+            self.selected = RowSelection::of_mask(&mask);
+        }
+        Ok(())
+    }
+}
+
+impl BatchTile<'_> {
+    /// Drops everything of the tile but the selected cells, which are at `places` among those held,
+    /// and what is not needed of them; returns the bytes that remain.
+    pub(super) fn compact(&mut self, query: &SparseQuery, places: Vec<u32>) -> u64 {
+        let needed = self.decoded_fields(query);
+        let wanted =
+            |field: &Field| needed.contains(field) || self.of.fields.contains(&Some(*field));
+        self.loaded
+            .retain(|field, _| wanted(field) && !places.is_empty());
+        let mut bytes = 8 * places.len() as u64;
+        for tile in self.loaded.values_mut() {
+            let small = cut(tile, &places);
+            bytes += small.memory() as u64;
+            *tile = Arc::new(small);
+        }
+        if let Some(results) = &mut self.results {
+            *results = places
+                .iter()
+                .map(|place| results.get(*place as usize).copied().unwrap_or(0))
+                .collect();
+        }
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "fewer than the tile's cells"
+        )]
+        let all = RowSelection::All(places.len() as u32);
+        self.selected = all;
+        self.places = Some(match &self.places {
+            None => places,
+            Some(held) => places
+                .iter()
+                .filter_map(|at| held.get(*at as usize).copied())
+                .collect(),
+        });
+        bytes
+    }
+}
+
+/// The cells of a tile at `places` as a tile.
+pub(super) fn cut(tile: &Tile, places: &[u32]) -> Tile {
+    let view = tile.view();
+    let mut data = Vec::with_capacity(places.len() * tile.cell_size);
+    let mut offsets = tile.offsets.as_ref().map(|_| vec![0u64]);
+    match (&mut offsets, tile.cell_size) {
+        (None, 8) => cells::<8>(&tile.data, places, &mut data),
+        (None, 4) => cells::<4>(&tile.data, places, &mut data),
+        (offsets, _) => {
+            for place in places {
+                data.extend_from_slice(view.cell(*place as usize));
+                if let Some(offsets) = offsets {
+                    offsets.push(data.len() as u64);
+                }
+            }
+        }
+    }
+    let valid = |place: &u32| u8::from(view.is_valid(*place as usize));
+    Tile {
+        data: PoolBuffer::from(data),
+        offsets,
+        validity: tile
+            .validity
+            .as_ref()
+            .map(|_| PoolBuffer::from(places.iter().map(valid).collect::<Vec<_>>())),
+        cell_num: places.len(),
+        cell_size: tile.cell_size,
+    }
+}
+
+/// Appends the cells of `N` bytes at `places`.
+fn cells<const N: usize>(from: &[u8], places: &[u32], out: &mut Vec<u8>) {
+    let from = from.as_chunks::<N>().0;
+    out.extend(
+        places
+            .iter()
+            .flat_map(|place| from.get(*place as usize).copied().unwrap_or([0; N])),
+    );
+}

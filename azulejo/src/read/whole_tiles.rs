@@ -1,0 +1,15 @@
+//! Tiles all of whose cells are results, by their metadata alone.
+
+use crate::array::Fragment;
+use crate::error::Result;
+use azulejo_format::fragment::Section;
+
+/// Who may answer from the metadata of tiles all of whose cells are results: then these are not
+/// read.
+pub(super) trait WholeTiles: Send {
+    /// The sections of a fragment's metadata that [`Self::take`] looks at.
+    fn sections(&self, fragment: &Fragment) -> Vec<Section>;
+
+    /// Takes a tile, by index and number of cells; or not, and it is read.
+    fn take(&mut self, fragment: &Fragment, tile: usize, cell_num: u64) -> Result<bool>;
+}

@@ -1,0 +1,70 @@
+//! How work waits for a storage.
+
+use super::{ReadRequest, Storage, StorePath, Tail};
+use crate::error::Result;
+use bytes::Bytes;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+
+/// Who drives a piece of work: a thread that may block, or an executor that polls it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Waiting {
+    /// A thread: it reads by itself where that is faster than to ask another.
+    Blocks,
+    /// An executor: the storage reads, and wakes it.
+    #[cfg_attr(
+        not(feature = "stream"),
+        expect(dead_code, reason = "only streams are polled")
+    )]
+    Polls,
+}
+
+impl Waiting {
+    /// Reads ranges as one batch, in the order of the requests.
+    pub(crate) async fn read(
+        self,
+        storage: &dyn Storage,
+        requests: Vec<ReadRequest>,
+    ) -> Result<Vec<Bytes>> {
+        match self {
+            Self::Blocks => storage.read(&requests),
+            Self::Polls => storage.start_read(requests).await,
+        }
+    }
+
+    /// Reads the ends of objects as one batch, in the order of the paths.
+    pub(crate) async fn read_tails(
+        self,
+        storage: &dyn Storage,
+        paths: Vec<StorePath>,
+        len: u64,
+    ) -> Result<Vec<Tail>> {
+        match self {
+            Self::Blocks => storage.read_tails(&paths, len),
+            Self::Polls => storage.start_read_tails(paths, len).await,
+        }
+    }
+}
+
+/// Blocks this thread until a future is done.
+pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = std::pin::pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            // Others may unpark this thread too; then the answer is looked for once more.
+            Poll::Pending => thread::park(),
+        }
+    }
+}
+
+/// Wakes a thread that has parked itself.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
