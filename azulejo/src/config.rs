@@ -20,7 +20,8 @@ pub struct Config {
     /// it is a part.
     pub decoded_cache: u64,
     /// Whether tiles of local files are read in large batches and prefetched too, as those of object
-    /// stores are: for file systems that a network brings.
+    /// stores are: for file systems that a network brings. Unless set, the environment's
+    /// `AZULEJO_BATCHED_READS` says so.
     pub batched_reads: bool,
     /// Settings of object stores; what is not set comes from the environment.
     pub store: StoreSettings,
@@ -101,7 +102,7 @@ impl Default for Config {
             coalesce_gap: 64 * 1024,
             tile_cache: 0,
             decoded_cache: 64 << 20,
-            batched_reads: false,
+            batched_reads: std::env::var("AZULEJO_BATCHED_READS").is_ok_and(|v| v == "true"),
             store: StoreSettings::new(),
             manifest: ManifestUse::Fallback,
         }
