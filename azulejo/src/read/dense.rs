@@ -27,7 +27,10 @@ use crate::column::ColumnSet;
 use crate::condition::BoundCondition;
 use crate::error::{Error, Result};
 use crate::space::copy::fill_cells;
-use crate::space::{AxisSelection, FragmentGrid, Layout, Subarray, TileGrid, dimension_order};
+use crate::space::{
+    AxisSelection, FragmentGrid, Layout, Subarray, TileGrid, dimension_order, same_types,
+    tiled_alike,
+};
 use crate::storage::Waiting;
 use assemble::{Assembler, Unmatched};
 use azulejo_format::DecodeError;
@@ -301,7 +304,9 @@ impl DenseReader {
         let (mut left, mut taken) = (Vec::with_capacity(batch.tasks.len()), Vec::new());
         for task in std::mem::take(&mut batch.tasks) {
             let takes = match (is_whole(batch, &task), usize::try_from(task.tile)) {
-                (Some(fragment), Ok(tile)) => whole.take(fragment, tile, fragment.tile_cell_num(task.tile))?,
+                (Some(fragment), Ok(tile)) => {
+                    whole.take(fragment, tile, fragment.tile_cell_num(task.tile))?
+                }
                 _ => false,
             };
             if takes {
@@ -501,12 +506,11 @@ fn add_fragments(array: &Array, plan: &mut DensePlan) -> Result<Vec<OverlaidFrag
         let Some(bounds) = plan.grid.offsets_within(rectangle) else {
             continue;
         };
-        let apart = |(selection, (low, high)): (&AxisSelection, &(u64, u64))| match selection
-            .bounds()
-        {
-            Some((first, last)) => first > *high || last < *low,
-            None => true,
-        };
+        let apart =
+            |(selection, (low, high)): (&AxisSelection, &(u64, u64))| match selection.bounds() {
+                Some((first, last)) => first > *high || last < *low,
+                None => true,
+            };
         if plan.selection.iter().zip(&bounds).any(apart) {
             continue;
         }
