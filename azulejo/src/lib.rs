@@ -190,6 +190,8 @@ pub mod write;
 pub mod arrow {
     #[doc(inline)]
     pub use crate::column::arrow::{ArrowConverter, ArrowFields, ArrowImporter, ArrowOptions};
+    #[cfg(feature = "stream")]
+    pub use crate::read::RecordBatchStream;
     pub use crate::read::RecordBatches;
     pub use arrow_array;
     pub use arrow_buffer;
