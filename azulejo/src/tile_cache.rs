@@ -1,7 +1,7 @@
-//! Decoded tiles that an open array keeps for its next queries.
+//! The tile cache: decoded tiles that stay with an open array for its next queries.
 //!
 //! Boxes that are read one after another overlap: a tile that one of them needs in part is often
-//! needed again. Fragments never change, so a kept tile is right as long as the array is open.
+//! needed again. Fragments never change, so a cached tile is right as long as the array is open.
 
 use crate::column::Tile;
 use azulejo_format::fragment::Field;
@@ -21,12 +21,12 @@ const TOUCHED_BYTES: usize = 64;
 #[derive(Debug)]
 pub(crate) struct TileCache {
     limit: usize,
-    state: Mutex<State>,
+    state: Mutex<CacheState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    tiles: HashMap<TileKey, Kept>,
+struct CacheState {
+    tiles: HashMap<TileKey, CachedTile>,
     /// All keys, those that came first in front. A tile that was used since it came to the front is
     /// sent back once.
     queue: VecDeque<TileKey>,
@@ -36,7 +36,7 @@ struct State {
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedTile {
     tile: Arc<Tile>,
     used: bool,
 }
@@ -53,7 +53,7 @@ impl TileCache {
     /// Forgets all tiles: nobody will ask for them again.
     pub(crate) fn clear(&self) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        *state = State::default();
+        *state = CacheState::default();
     }
 
     /// Bytes that it may hold.
@@ -61,12 +61,12 @@ impl TileCache {
         self.limit as u64
     }
 
-    /// A tile, if it is kept.
+    /// A tile, if it is cached.
     pub(crate) fn get(&self, key: &TileKey) -> Option<Arc<Tile>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        let kept = state.tiles.get_mut(key)?;
-        kept.used = true;
-        Some(Arc::clone(&kept.tile))
+        let cached = state.tiles.get_mut(key)?;
+        cached.used = true;
+        Some(Arc::clone(&cached.tile))
     }
 
     /// Notes that some chunks of a tile are needed; returns whether it is for the first time. What
@@ -82,7 +82,7 @@ impl TileCache {
     /// Keeps a tile, in place of others if not all fit in `room` bytes (or the cache's limit, if
     /// that is less).
     pub(crate) fn put(&self, key: TileKey, tile: &Arc<Tile>, room: u64) {
-        let bytes = tile.held();
+        let bytes = tile.reserved();
         let limit = self.limit.min(usize::try_from(room).unwrap_or(usize::MAX));
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *state;
@@ -94,15 +94,15 @@ impl TileCache {
                 break;
             };
             match state.tiles.get_mut(&oldest) {
-                Some(kept) if kept.used => {
-                    kept.used = false;
+                Some(cached) if cached.used => {
+                    cached.used = false;
                     state.queue.push_back(oldest);
                 }
                 Some(_) => {
                     state.bytes -= state
                         .tiles
                         .remove(&oldest)
-                        .map_or(0, |kept| kept.tile.held());
+                        .map_or(0, |cached| cached.tile.reserved());
                 }
                 None => {}
             }
@@ -111,7 +111,7 @@ impl TileCache {
         state.queue.push_back(key);
         state.tiles.insert(
             key,
-            Kept {
+            CachedTile {
                 tile: Arc::clone(tile),
                 used: false,
             },
@@ -150,8 +150,8 @@ mod tests {
             cache.put(key(n), &tile(100), u64::MAX);
         }
         assert!(cache.get(&key(0)).is_some(), "it was used since it came");
-        let kept: Vec<u64> = (0..15).filter(|n| cache.get(&key(*n)).is_some()).collect();
-        assert_eq!(kept, [0, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
+        let left: Vec<u64> = (0..15).filter(|n| cache.get(&key(*n)).is_some()).collect();
+        assert_eq!(left, [0, 6, 7, 8, 9, 10, 11, 12, 13, 14]);
         assert_eq!(cache.state.lock().unwrap().bytes, 1000);
         cache.put(key(20), &tile(1001), u64::MAX);
         assert!(cache.get(&key(20)).is_none(), "too large to keep");

@@ -89,6 +89,25 @@ const FENCES: &[Fence] = &[
         ],
     },
     Fence {
+        reason: "planning, selection, merging and decoding do no IO: what is fetched, the drivers ask for",
+        inside: &["azulejo/src/read", "azulejo/src/read.rs"],
+        except: &[
+            "azulejo/src/read/fetch.rs",
+            "azulejo/src/read/prefetch.rs",
+            "azulejo/src/read/stored_tile.rs",
+        ],
+        forbidden: &[
+            "crate::storage",
+            "location()",
+            ".preload(",
+            "fragment.rtree(",
+            "fragment.tile_stats(",
+            "fragment.var_tile_size(",
+            "fragment.stored_tile_range(",
+            "fragment.processed_conditions(",
+        ],
+    },
+    Fence {
         reason: "writing does not read: consolidation does both",
         inside: &["azulejo/src/write", "azulejo/src/write.rs"],
         except: &[],

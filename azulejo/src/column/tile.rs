@@ -42,7 +42,7 @@ impl Tile {
     }
 
     /// Bytes of memory that are bound by the tile, which may be more than its cells take.
-    pub(crate) fn held(&self) -> usize {
+    pub(crate) fn reserved(&self) -> usize {
         self.data.capacity()
             + self.offsets.as_ref().map_or(0, |o| o.len() * 8)
             + self.validity.as_ref().map_or(0, PoolBuffer::capacity)

@@ -287,9 +287,9 @@ impl Aggregator {
             return Err(unfit());
         }
         let combined: Vec<u8>;
-        let keep = match (mask, view.validity) {
+        let counted = match (mask, view.validity) {
             (None, None) => None,
-            (Some(keep), None) | (None, Some(keep)) => Some(keep),
+            (Some(counted), None) | (None, Some(counted)) => Some(counted),
             (Some(mask), Some(validity)) => {
                 combined = mask
                     .iter()
@@ -300,34 +300,34 @@ impl Aggregator {
             }
         };
         let selected = mask.map_or(view.cell_num as u64, count);
-        let values = keep.map_or(view.cell_num as u64, count);
+        let values = counted.map_or(view.cell_num as u64, count);
         self.values += values;
         self.nulls += selected - values;
         if values == 0 {
             return Ok(());
         }
         if is_text(self.column_type.datatype) {
-            self.update_text(view, keep);
+            self.update_text(view, counted);
         } else if self.wanted.sum || self.wanted.min || self.wanted.max {
             let physical = self.column_type.datatype.physical();
             let data = view
                 .data
                 .get(..view.cell_num * view.cell_size)
                 .unwrap_or(view.data);
-            by_number!(physical, T => self.update_numbers::<T>(data, keep));
+            by_number!(physical, T => self.update_numbers::<T>(data, counted));
         }
         Ok(())
     }
 
-    fn update_numbers<T: Number>(&mut self, data: &[u8], keep: Option<&[u8]>) {
+    fn update_numbers<T: Number>(&mut self, data: &[u8], counted: Option<&[u8]>) {
         if self.wanted.sum {
-            match T::sum(data, keep) {
+            match T::sum(data, counted) {
                 Sum::Integer(sum) => self.integer += sum,
                 Sum::Real(sum) => self.real += sum,
             }
         }
         if (self.wanted.min || self.wanted.max)
-            && let Some((min, max)) = bounds::<T>(data, keep)
+            && let Some((min, max)) = bounds::<T>(data, counted)
         {
             let bytes = |value: T| {
                 let mut bytes = vec![0; T::SIZE];
@@ -339,12 +339,12 @@ impl Aggregator {
         }
     }
 
-    fn update_text(&mut self, view: &FieldView<'_>, keep: Option<&[u8]>) {
-        let kept = (0..view.cell_num)
-            .filter(|i| keep.is_none_or(|k| k[*i] != 0))
+    fn update_text(&mut self, view: &FieldView<'_>, counted: Option<&[u8]>) {
+        let cells = (0..view.cell_num)
+            .filter(|i| counted.is_none_or(|k| k[*i] != 0))
             .map(|i| view.cell(i));
         let (mut min, mut max): (Option<&[u8]>, Option<&[u8]>) = (None, None);
-        for cell in kept {
+        for cell in cells {
             if self.wanted.min && min.is_none_or(|min| cell < min) {
                 min = Some(cell);
             }

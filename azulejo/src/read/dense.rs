@@ -5,7 +5,8 @@ mod bands;
 mod condition;
 mod cost;
 mod cut;
-mod mask;
+mod mask_fill;
+mod matching;
 mod overlay;
 mod plan;
 mod points;
@@ -26,12 +27,12 @@ use crate::cancel::Operation;
 use crate::column::ColumnSet;
 use crate::condition::BoundCondition;
 use crate::error::{Error, Result};
+use crate::read::fetch::Waiting;
 use crate::space::copy::fill_cells;
 use crate::space::{
     AxisSelection, FragmentGrid, Layout, Subarray, TileGrid, dimension_order, same_types,
     tiled_alike,
 };
-use crate::storage::Waiting;
 use assemble::{Assembler, Unmatched};
 use azulejo_format::DecodeError;
 use azulejo_format::fragment::{Field, Section};
@@ -338,7 +339,7 @@ impl DenseReader {
         matches!(output, Output::Caller { .. }) && self.fetcher.streams()
     }
 
-    /// Whether the batches of aggregates are small: they are not kept.
+    /// Whether threads read what they decode: then batches that nobody wants to have may be small.
     pub fn streams(&self) -> bool {
         self.fetcher.streams()
     }

@@ -16,8 +16,8 @@ use crate::array::Array;
 use crate::column::{ColumnMut, ColumnSet};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::read::fetch::{Waiting, block_on};
 use crate::space::{Layout, Subarray};
-use crate::storage::{Waiting, block_on};
 use azulejo_format::fragment::Field;
 
 /// The two ways to plan and to merge.

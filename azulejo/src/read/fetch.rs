@@ -1,11 +1,13 @@
 //! Fetching: what of an array's files a query needs, by whoever waits for it.
 
+pub(super) use crate::storage::{Waiting, block_on};
+
 use super::prefetch::Prefetch;
 use super::stored_tile::{StoredTile, fragment_of};
 use crate::array::{Array, short_read_is_corrupt};
 use crate::buffer_pool::{BufferPool, PoolBuffer};
 use crate::error::{Error, Result};
-use crate::storage::{self, ObjectReader, ReadInto, Waiting};
+use crate::storage::{self, ObjectReader, ReadInto};
 use azulejo_format::fragment::{Field, FilePart, Section};
 use bytes::Bytes;
 use std::io::IoSliceMut;

@@ -178,7 +178,7 @@ impl Used {
     }
 }
 
-/// The slabs of a batch, dealt out to threads once for all columns, and what they need of its
+/// The slabs of a batch, divided among threads once for all columns, and what they need of its
 /// tiles.
 pub(super) struct SlabBands<'a> {
     bands: Vec<SlabBand<'a>>,

@@ -6,7 +6,7 @@ use crate::array::Array;
 use crate::buffer_pool::BufferPool;
 use crate::column::Tile;
 use crate::error::Result;
-use crate::storage::block_on;
+use crate::read::fetch::block_on;
 use std::sync::Arc;
 
 /// Reads the stored tiles as one batch and decodes them in parallel; results in the order of the

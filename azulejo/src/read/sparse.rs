@@ -17,7 +17,7 @@ use super::output::{Batch, Output};
 use super::whole_tiles::WholeTiles;
 use crate::array::Array;
 use crate::error::{Error, Result};
-use crate::storage::Waiting;
+use crate::read::fetch::Waiting;
 use external_merge::Extracted;
 use plan::{Cluster, PlannedTile, SparsePlan};
 use query::{FragmentQuery, SparseQuery};

@@ -18,9 +18,9 @@ pub(super) trait Number: Native {
     const TOP: Self;
     /// Less than or equal to all numbers.
     const BOTTOM: Self;
-    /// The sum of a slice's numbers for which `keep` (as long as the slice, or absent for all) is
+    /// The sum of a slice's numbers for which `mask` (as long as the slice, or absent for all) is
     /// not 0.
-    fn sum(data: &[u8], keep: Option<&[u8]>) -> Sum;
+    fn sum(data: &[u8], mask: Option<&[u8]>) -> Sum;
 }
 
 /// Numbers in a slice of bytes.
@@ -30,9 +30,9 @@ fn numbers<T: Native>(data: &[u8]) -> impl Iterator<Item = T> + '_ {
 
 /// A number as it is, or 0 where it does not count.
 #[inline]
-fn kept<T: Native>(data: &[u8], keep: &[u8]) -> impl Iterator<Item = T> {
+fn masked<T: Native>(data: &[u8], mask: &[u8]) -> impl Iterator<Item = T> {
     numbers::<T>(data)
-        .zip(keep)
+        .zip(mask)
         .map(|(v, k)| if *k != 0 { v } else { T::default() })
 }
 
@@ -44,7 +44,7 @@ macro_rules! integers {
         impl Number for $t {
             const TOP: Self = $t::MAX;
             const BOTTOM: Self = $t::MIN;
-            fn sum(data: &[u8], keep: Option<&[u8]>) -> Sum {
+            fn sum(data: &[u8], mask: Option<&[u8]>) -> Sum {
                 let mut total = 0;
                 for (i, block) in data.chunks(BLOCK * size_of::<$t>()).enumerate() {
                     let mut sum = Halves::<$wide>::default();
@@ -52,9 +52,9 @@ macro_rules! integers {
                         let $sum = &mut sum;
                         $add;
                     };
-                    match keep {
+                    match mask {
                         None => numbers::<$t>(block).for_each(add),
-                        Some(keep) => kept::<$t>(block, keep.get(i * BLOCK..).unwrap_or(&[])).for_each(add),
+                        Some(mask) => masked::<$t>(block, mask.get(i * BLOCK..).unwrap_or(&[])).for_each(add),
                     }
                     total += (i128::from(sum.high) << 32) + i128::from(sum.low);
                 }
@@ -93,10 +93,10 @@ macro_rules! reals {
         impl Number for $t {
             const TOP: Self = $t::INFINITY;
             const BOTTOM: Self = $t::NEG_INFINITY;
-            fn sum(data: &[u8], keep: Option<&[u8]>) -> Sum {
-                Sum::Real(match keep {
+            fn sum(data: &[u8], mask: Option<&[u8]>) -> Sum {
+                Sum::Real(match mask {
                     None => lanes(numbers::<$t>(data)),
-                    Some(keep) => lanes(kept::<$t>(data, keep)),
+                    Some(mask) => lanes(masked::<$t>(data, mask)),
                 })
             }
         }
@@ -120,7 +120,7 @@ fn lanes<T: Native>(mut values: impl Iterator<Item = T>) -> f64 {
 }
 
 /// The least and the greatest of the numbers that count; `None` if none does. NaN is no number.
-pub(super) fn bounds<T: Number>(data: &[u8], keep: Option<&[u8]>) -> Option<(T, T)> {
+pub(super) fn bounds<T: Number>(data: &[u8], mask: Option<&[u8]>) -> Option<(T, T)> {
     fn fold<T: Number>(values: impl Iterator<Item = (T, T)>) -> (T, T) {
         // Comparisons with NaN are false, so that it changes nothing.
         values.fold((T::TOP, T::BOTTOM), |(min, max), (low, high)| {
@@ -130,11 +130,11 @@ pub(super) fn bounds<T: Number>(data: &[u8], keep: Option<&[u8]>) -> Option<(T, 
             )
         })
     }
-    let (min, max) = match keep {
+    let (min, max) = match mask {
         None => fold(numbers::<T>(data).map(|v| (v, v))),
-        Some(keep) => fold(
+        Some(mask) => fold(
             numbers::<T>(data)
-                .zip(keep)
+                .zip(mask)
                 .map(|(v, k)| if *k != 0 { (v, v) } else { (T::TOP, T::BOTTOM) }),
         ),
     };
@@ -157,17 +157,17 @@ mod tests {
     proptest! {
         #[test]
         fn integers_add_up_exactly(values in proptest::collection::vec(any::<i64>(), 0..40), mask in any::<u64>()) {
-            let keep: Vec<u8> = (0..values.len()).map(|i| u8::from(mask >> i & 1 == 1)).collect();
+            let mask: Vec<u8> = (0..values.len()).map(|i| u8::from(mask >> i & 1 == 1)).collect();
             let data = bytes(&values);
             let all: i128 = values.iter().map(|v| i128::from(*v)).sum();
-            let some: i128 = values.iter().zip(&keep).filter(|(_, k)| **k != 0).map(|(v, _)| i128::from(*v)).sum();
+            let some: i128 = values.iter().zip(&mask).filter(|(_, k)| **k != 0).map(|(v, _)| i128::from(*v)).sum();
             prop_assert_eq!(i64::sum(&data, None), Sum::Integer(all));
-            prop_assert_eq!(i64::sum(&data, Some(&keep)), Sum::Integer(some));
+            prop_assert_eq!(i64::sum(&data, Some(&mask)), Sum::Integer(some));
             let unsigned: Vec<u64> = values.iter().map(|v| v.cast_unsigned()).collect();
             let all: i128 = unsigned.iter().map(|v| i128::from(*v)).sum();
             prop_assert_eq!(u64::sum(&data, None), Sum::Integer(all));
-            let counted = || values.iter().zip(&keep).filter(|(_, k)| **k != 0).map(|(v, _)| *v);
-            prop_assert_eq!(bounds::<i64>(&data, Some(&keep)), counted().min().zip(counted().max()));
+            let counted = || values.iter().zip(&mask).filter(|(_, k)| **k != 0).map(|(v, _)| *v);
+            prop_assert_eq!(bounds::<i64>(&data, Some(&mask)), counted().min().zip(counted().max()));
         }
     }
 
@@ -178,10 +178,10 @@ mod tests {
             i8::sum(&bytes(&values), None),
             Sum::Integer(-128 * (3 * BLOCK as i128 + 5))
         );
-        let mut keep = vec![0; values.len()];
-        keep[2 * BLOCK + 1] = 1;
-        keep[3 * BLOCK + 4] = 1;
-        assert_eq!(i8::sum(&bytes(&values), Some(&keep)), Sum::Integer(-256));
+        let mut mask = vec![0; values.len()];
+        mask[2 * BLOCK + 1] = 1;
+        mask[3 * BLOCK + 4] = 1;
+        assert_eq!(i8::sum(&bytes(&values), Some(&mask)), Sum::Integer(-256));
     }
 
     #[test]

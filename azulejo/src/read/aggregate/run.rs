@@ -8,12 +8,12 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::read::bind::same_field;
 use crate::read::dense::DenseReader;
+use crate::read::fetch::{Waiting, block_on};
 use crate::read::output::{Output, own_columns};
 use crate::read::sparse::SparseReader;
 use crate::read::whole_tiles::WholeTiles;
 use crate::read::{BoundOptions, ReadOptions};
 use crate::space::Layout;
-use crate::storage::{Waiting, block_on};
 use azulejo_format::fragment::Section;
 use rayon::prelude::*;
 

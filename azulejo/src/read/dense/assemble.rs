@@ -2,7 +2,7 @@
 
 use super::bands::{FetchedTiles, Layer, SPAN_GAP_BYTES, fill_layers};
 use super::condition::DenseCondition;
-use super::mask::{fill_masked, refilled};
+use super::mask_fill::{fill_masked, refilled};
 use super::plan::{BatchPlan, DensePlan, TileTask, field_in};
 use crate::array::{Array, Fragment};
 use crate::cancel::Operation;

@@ -48,11 +48,11 @@ pub(super) struct Layer<'a, 'o> {
     pub tiles: Vec<Option<StoredPart<'a>>>,
 }
 
-/// Stored tiles that were read ahead, where small reads are dear.
+/// Stored tiles that were fetched as a batch.
 pub(super) type FetchedTiles = HashMap<StoredTile, FetchedBytes>;
 
 /// Fills the cells that some tasks of a batch have. `fetched` holds their stored tiles, unless
-/// small reads are cheap.
+/// threads stream.
 pub(super) fn fill_layers(
     fetcher: &Fetcher,
     batch: &BatchPlan,

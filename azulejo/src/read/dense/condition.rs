@@ -1,4 +1,4 @@
-//! A dense read's condition, held against the statistics of tiles.
+//! A dense read's condition and the statistics of tiles.
 
 use super::plan::BatchPlan;
 use crate::array::Array;
@@ -12,8 +12,8 @@ use std::collections::HashMap;
 #[derive(Debug)]
 pub(super) struct DenseCondition {
     pub condition: BoundCondition,
-    /// What it means in each dense fragment that has all its fields, which are attributes: held
-    /// against the statistics of tiles.
+    /// What it means in each dense fragment that has all its fields, which are attributes: the
+    /// statistics of tiles answer it.
     tests: HashMap<usize, (BoundCondition, Vec<Field>)>,
 }
 
@@ -25,7 +25,7 @@ impl DenseCondition {
         }
     }
 
-    /// Prepares to hold the condition against the tiles of fragments, whose sections given back must
+    /// Prepares the condition for the tiles of fragments, whose sections given back must
     /// be loaded then.
     pub fn prepare(
         &mut self,

@@ -14,7 +14,7 @@ use std::ops::Range;
 /// tiles are read whole.
 const READ_SIZE: u64 = 64 * 1024;
 
-/// Bytes that are read to find a header behind a chunk that is passed.
+/// Bytes that are read to find a header behind a chunk that is skipped.
 const SKIPPING: u64 = 512;
 
 /// Where a tile's stored bytes are.
@@ -60,9 +60,9 @@ pub(super) struct StoredTileBytes<'w> {
     /// Where the tile lies in its file.
     range: Range<u64>,
     /// Bytes to read at least with a header,
-    skipping: u64,
+    with_header: u64,
     /// and with a chunk.
-    ahead: u64,
+    with_chunk: u64,
 }
 
 impl<'w> StoredTileBytes<'w> {
@@ -77,15 +77,15 @@ impl<'w> StoredTileBytes<'w> {
         scatters: bool,
     ) -> Self {
         let small = !scatters && range.end.saturating_sub(range.start) <= READ_SIZE;
-        let skipping = if small { READ_SIZE } else { SKIPPING };
-        let ahead = if whole || small { READ_SIZE } else { 0 };
+        let with_header = if small { READ_SIZE } else { SKIPPING };
+        let with_chunk = if whole || small { READ_SIZE } else { 0 };
         Self {
             stored,
             window,
             pool,
             range,
-            skipping,
-            ahead,
+            with_header,
+            with_chunk,
         }
     }
 
@@ -113,9 +113,13 @@ impl<'w> StoredTileBytes<'w> {
                 "a stored tile was not fetched as a whole".into(),
             ));
         };
-        let ahead = if of_chunk { self.ahead } else { self.skipping };
+        let least = if of_chunk {
+            self.with_chunk
+        } else {
+            self.with_header
+        };
         let tile_len = self.range.end - self.range.start;
-        let end = needed.end.max((needed.start + ahead).min(tile_len));
+        let end = needed.end.max((needed.start + least).min(tile_len));
         let len = usize::try_from(end - needed.start)
             .map_err(|_| Error::Internal("a chunk beyond the address space".into()))?;
         let start = self.range.start + needed.start;

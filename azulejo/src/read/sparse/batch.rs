@@ -2,19 +2,19 @@
 
 use super::columns;
 use super::merge::{Duplicates, merge};
+use super::plan::Portion;
 use super::query::SparseQuery;
-use super::steps::Portion;
 use super::tile::BatchTile;
 use super::tiles::{self, WantedTile};
 use crate::error::{Error, Result};
 use crate::read::Cells;
 use crate::read::decode::stored_tiles;
+use crate::read::fetch::block_on;
 use crate::read::output::{Batch, Memory, Output};
 use crate::read::stored_tile::StoredTile;
 use crate::space::CellSlab;
 use crate::space::cell_order::CellBound;
 use crate::space::keys::{self, KeySet, KeyTile, RowSelection};
-use crate::storage::block_on;
 use azulejo_format::fragment::Field;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -141,8 +141,8 @@ pub(super) fn slots_of<'a>(
 }
 
 /// Loads what says which cells are results, and finds these. Threads that stream take some tiles
-/// each from the first coordinate to the last test, and keep of tiles with few results no more than
-/// these; else what a step needs of all tiles is one batch of IO.
+/// each from the first coordinate to the last test, and compact tiles with few results to these;
+/// else what a step needs of all tiles is one batch of IO.
 pub(super) async fn examine(query: &SparseQuery, slots: &mut [BatchTile<'_>]) -> Result<()> {
     if !query.fetcher.streams() {
         return examine_together(query, slots).await;

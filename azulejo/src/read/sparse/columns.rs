@@ -9,11 +9,11 @@ use crate::column::ColumnMut;
 use crate::error::{Error, Result};
 use crate::read::bind::is_of_type;
 use crate::read::decode::{DecodeTarget, stored_tiles};
+use crate::read::fetch::block_on;
 use crate::read::gather::{SlabBands, Used, gather_bands, gather_fixed, gather_var};
 use crate::read::output::{FieldOut, Filled, FixedOut};
 use crate::read::{BoundField, Cells, Progress, Tile};
 use crate::space::CellSlab;
-use crate::storage::block_on;
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
@@ -312,7 +312,7 @@ impl<'w> ColumnTiles<'w> {
 
 /// Which cells of each slot are needed: all where most are.
 fn spans(slots: &[BatchTile<'_>], slabs: &[CellSlab], used: &[Used]) -> Vec<Cells> {
-    // What is held only in part is loaded already.
+    // Of compacted tiles the cells that are left are loaded.
     let is_sparse = |(slot, used): (&BatchTile<'_>, &Used)| {
         slot.places.is_none() && used.cells > 0 && used.cells < u64::from(slot.tile.cell_num) / 4
     };

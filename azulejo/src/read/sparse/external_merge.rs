@@ -7,69 +7,18 @@
 
 use super::batch::{examine, keys_of, ordered, slots_of};
 use super::columns::cells_of;
-use super::plan::PlannedTile;
+use super::plan::Portion;
 use super::query::SparseQuery;
-use super::steps::Portion;
 use super::tile::{BatchTile, single};
 use super::tiles::{self, WantedTile};
 use crate::column::ColumnSet;
 use crate::error::{Error, Result};
 use crate::read::{Cells, Tile, gather_slabs};
-use crate::space::cell_order::{BoundPart, CellBound, Segment};
+use crate::space::cell_order::CellBound;
 use crate::space::keys::{CellBits, KeySet, Keys, Word};
 use azulejo_format::fragment::Field;
 use std::ops::Range;
 use std::sync::Arc;
-
-/// A bound such that the cells from `from` up to it take about `target` bytes, judging by the
-/// tiles' bounds in the first segment of the order; `None` if these do not say.
-pub(super) fn next_bound(
-    query: &SparseQuery,
-    tiles: &[&PlannedTile],
-    from: Option<&CellBound>,
-    target: u64,
-) -> Option<CellBound> {
-    if !matches!(
-        query.order.segments().first(),
-        Some(Segment::Tile(_) | Segment::Coordinate(_))
-    ) {
-        return None;
-    }
-    let first = |bound: &CellBound| match bound.parts().first() {
-        Some(BoundPart::Number(n)) => Some(*n),
-        _ => None,
-    };
-    let mut spans = Vec::with_capacity(tiles.len());
-    for tile in tiles {
-        let low = first(&tile.lower)?;
-        spans.push((low, first(&tile.upper)?.max(low), tile.cost as f64));
-    }
-    let least = spans.iter().map(|span| span.0).min()?;
-    let start = from.and_then(first).unwrap_or(least).max(least);
-    let most = spans.iter().map(|span| span.1).max()?;
-    let below = |x: u64| -> f64 {
-        spans
-            .iter()
-            .map(|&(low, high, cost)| {
-                let part = |x: u64| x.clamp(low, high.saturating_add(1)).saturating_sub(low) as f64;
-                cost * (part(x) - part(start)) / ((high - low) as f64 + 1.0)
-            })
-            .sum()
-    };
-    let (mut low, mut high) = (start.checked_add(1)?, most.checked_add(1)?);
-    if low > high {
-        return None;
-    }
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if below(middle) <= target as f64 {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    Some(CellBound::at(low))
-}
 
 /// What was read of a portion.
 pub(super) enum Extracted {

@@ -28,7 +28,7 @@ impl BatchTile<'_> {
     }
 
     /// Adds when each cell was deleted, and by which of the array's deletes (by index): the first
-    /// that met it.
+    /// that it matches.
     pub(super) fn add_deletions(&mut self, query: &SparseQuery) -> Result<()> {
         let cells = self.tile.cell_num as usize;
         let (mut times, mut conditions) = (vec![NONE; cells], vec![NONE; cells]);

@@ -53,6 +53,17 @@ pub(super) struct Cluster {
     pub(super) keyed: bool,
 }
 
+/// Tiles of one batch that follow others in the result.
+#[derive(Debug, Clone)]
+pub(super) struct Portion<'a> {
+    /// The tiles; in the order of the result where they are not keyed.
+    pub tiles: Vec<&'a PlannedTile>,
+    /// Whether cells have to be brought in order.
+    pub keyed: bool,
+    /// Only cells from this bound on, and below that one.
+    pub bounds: (Option<CellBound>, Option<CellBound>),
+}
+
 /// What to read, in the order of the result.
 #[derive(Debug, Default)]
 pub(super) struct SparsePlan {
@@ -369,7 +380,7 @@ fn stored_in_order(query: &SparseQuery, tile: &PlannedTile) -> Result<bool> {
 struct TileCosts {
     /// Bytes a cell.
     cell: u64,
-    /// Var-length fields, each with how many times its values are held.
+    /// Var-length fields, each with how many times its values are in memory.
     var: Vec<(Field, u64)>,
 }
 
@@ -389,7 +400,7 @@ impl TileCosts {
             var: Vec::new(),
         };
         let dims = schema.domain.dimensions.len();
-        // Decoded tiles are held once, columns once more.
+        // Decoded tiles are in memory once, columns once more.
         let decoded: BTreeSet<Field> = of
             .test_fields
             .iter()
@@ -399,13 +410,13 @@ impl TileCosts {
         let coordinates = (0..dims)
             .map(Field::Dimension)
             .filter(|d| keyed && !decoded.contains(d));
-        let held = coordinates
+        let fields = coordinates
             .map(|d| (d, 1))
             .chain(decoded.iter().map(|field| {
                 let column = of.fields.contains(&Some(*field));
                 (*field, 1 + u64::from(column))
             }));
-        for (field, times) in held {
+        for (field, times) in fields {
             match field.layout(schema) {
                 Some((datatype, CellValNum::Fixed(n))) => {
                     costs.cell += times * u64::from(n).saturating_mul(datatype.size() as u64);

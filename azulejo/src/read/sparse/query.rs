@@ -6,11 +6,11 @@ use crate::cancel::Operation;
 use crate::condition::BoundCondition;
 use crate::error::{Error, Result};
 use crate::read::budget::Budget;
+use crate::read::fetch::Waiting;
 use crate::read::fetch::{FetchStrategy, Fetcher};
 use crate::read::{BoundField, BoundOptions};
 use crate::space::cell_order::CellOrder;
 use crate::space::{DimSelection, Layout, Subarray};
-use crate::storage::Waiting;
 use azulejo_format::fragment::{Field, Section};
 use azulejo_format::range::compare;
 use azulejo_format::{ArraySchema, NdRectangle, Range};
@@ -40,7 +40,7 @@ pub(super) struct FragmentQuery {
     pub(super) within: Option<TimeRange>,
     /// Cells deleted at or before this time are gone.
     pub(super) deleted_until: Option<u64>,
-    /// Conditions, to be met after duplicates are gone.
+    /// Conditions, tested after duplicates are gone.
     pub(super) tests: Vec<CellTest>,
     /// Fields that the tests look at.
     pub(super) test_fields: Vec<Field>,

@@ -1,11 +1,10 @@
 //! What a sparse read does next: as many clusters of its plan as the budget allows, or a part of one.
 //! Steps are values: whoever takes them does the IO.
 
-use super::external_merge;
-use super::plan::{Cluster, PlannedTile, SparsePlan};
+use super::plan::{Cluster, PlannedTile, Portion, SparsePlan};
 use super::query::SparseQuery;
 use super::tiles;
-use crate::space::cell_order::{CellBound, DimensionOrder};
+use crate::space::cell_order::{BoundPart, CellBound, DimensionOrder, Segment};
 
 /// Cells in one batch, however small they are.
 const MAX_CELLS: u64 = 1 << 30;
@@ -20,17 +19,6 @@ const PART_SHARE_CACHED: usize = 5;
 
 /// Where parts would share too many tiles, they may be so many times as large.
 const PART_SCALES: [u64; 3] = [1, 2, 4];
-
-/// Tiles of one batch that follow others in the result.
-#[derive(Debug, Clone)]
-pub(super) struct Portion<'a> {
-    /// The tiles; in the order of the result where they are not keyed.
-    pub tiles: Vec<&'a PlannedTile>,
-    /// Whether cells have to be brought in order.
-    pub keyed: bool,
-    /// Only cells from this bound on, and below that one.
-    pub bounds: (Option<CellBound>, Option<CellBound>),
-}
 
 /// A place in a plan.
 #[derive(Debug, Clone, Default)]
@@ -313,7 +301,7 @@ impl<'a> Steps<'a> {
             return None;
         }
         // Where the tiles' bounds do not tell how far to go, the cells do.
-        let to = external_merge::next_bound(self.query, &remaining, from, self.extracted);
+        let to = next_bound(self.query, &remaining, from, self.extracted);
         if let Some(to) = &to {
             remaining.retain(|tile| tile.lower < *to);
         }
@@ -337,4 +325,54 @@ impl<'a> Steps<'a> {
         };
         Some(Step::External { portion, next })
     }
+}
+
+/// A bound such that the cells from `from` up to it take about `target` bytes, judging by the
+/// tiles' bounds in the first segment of the order; `None` if these do not say.
+fn next_bound(
+    query: &SparseQuery,
+    tiles: &[&PlannedTile],
+    from: Option<&CellBound>,
+    target: u64,
+) -> Option<CellBound> {
+    if !matches!(
+        query.order.segments().first(),
+        Some(Segment::Tile(_) | Segment::Coordinate(_))
+    ) {
+        return None;
+    }
+    let first = |bound: &CellBound| match bound.parts().first() {
+        Some(BoundPart::Number(n)) => Some(*n),
+        _ => None,
+    };
+    let mut spans = Vec::with_capacity(tiles.len());
+    for tile in tiles {
+        let low = first(&tile.lower)?;
+        spans.push((low, first(&tile.upper)?.max(low), tile.cost as f64));
+    }
+    let least = spans.iter().map(|span| span.0).min()?;
+    let start = from.and_then(first).unwrap_or(least).max(least);
+    let most = spans.iter().map(|span| span.1).max()?;
+    let below = |x: u64| -> f64 {
+        spans
+            .iter()
+            .map(|&(low, high, cost)| {
+                let part = |x: u64| x.clamp(low, high.saturating_add(1)).saturating_sub(low) as f64;
+                cost * (part(x) - part(start)) / ((high - low) as f64 + 1.0)
+            })
+            .sum()
+    };
+    let (mut low, mut high) = (start.checked_add(1)?, most.checked_add(1)?);
+    if low > high {
+        return None;
+    }
+    while low < high {
+        let middle = low + (high - low).div_ceil(2);
+        if below(middle) <= target as f64 {
+            low = middle;
+        } else {
+            high = middle - 1;
+        }
+    }
+    Some(CellBound::at(low))
 }

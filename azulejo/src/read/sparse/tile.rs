@@ -1,8 +1,7 @@
 //! A tile of a batch: which of its cells exist, are selected and are results.
 
-use super::plan::PlannedTile;
+use super::plan::{PlannedTile, Portion};
 use super::query::{FragmentQuery, SparseQuery};
-use super::steps::Portion;
 use crate::array::Fragment;
 use crate::column::FieldView;
 use crate::error::{Error, Result};
@@ -52,7 +51,7 @@ pub(super) struct BatchTile<'a> {
     pub(super) selected: RowSelection,
     /// Which of them are results once duplicates are gone; `None`: all.
     pub(super) results: Option<Vec<u8>>,
-    /// The places in the tile of the cells that are still held, if not all are: then cells are
+    /// The places in the tile of the cells that are left, if the tile was compacted: then cells are
     /// counted among these.
     pub(super) places: Option<Vec<u32>>,
 }
@@ -297,7 +296,7 @@ impl<'a> BatchTile<'a> {
 }
 
 impl BatchTile<'_> {
-    /// Drops everything of the tile but the selected cells, which are at `places` among those held,
+    /// Drops everything of the tile but the selected cells, which are at `places` among those left,
     /// and what is not needed of them; returns the bytes that remain.
     pub(super) fn compact(&mut self, query: &SparseQuery, places: Vec<u32>) -> u64 {
         let needed = self.decoded_fields(query);
@@ -325,9 +324,9 @@ impl BatchTile<'_> {
         self.selected = all;
         self.places = Some(match &self.places {
             None => places,
-            Some(held) => places
+            Some(left) => places
                 .iter()
-                .filter_map(|at| held.get(*at as usize).copied())
+                .filter_map(|at| left.get(*at as usize).copied())
                 .collect(),
         });
         bytes

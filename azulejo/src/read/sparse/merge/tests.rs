@@ -178,7 +178,7 @@ struct Case {
     layout: Layout,
     tiles: Vec<Vec<Vec<Value>>>,
     selected: Vec<RowSelection>,
-    kept: Vec<Option<Vec<u8>>>,
+    results: Vec<Option<Vec<u8>>>,
     times: Vec<Vec<u64>>,
     duplicates: u8,
     /// Only cells from the first to before the second of these, if given.
@@ -237,7 +237,7 @@ fn case() -> impl Strategy<Value = Case> {
                         layout,
                         tiles,
                         selected: Vec::new(),
-                        kept: Vec::new(),
+                        results: Vec::new(),
                         times: Vec::new(),
                         duplicates,
                         bounds,
@@ -262,7 +262,7 @@ fn case() -> impl Strategy<Value = Case> {
                             RowSelection::List(list)
                         });
                         let mask = (0..n).map(|_| u8::from(next() % 3 > 0)).collect();
-                        case.kept.push((next() % 2 == 0).then_some(mask));
+                        case.results.push((next() % 2 == 0).then_some(mask));
                         case.times.push((0..n).map(|_| next() % 3).collect());
                     }
                     case
@@ -307,9 +307,9 @@ fn model(case: &Case) -> Vec<(u32, u32)> {
         }
     }
     result.retain(|cell| {
-        case.kept[cell.0 as usize]
+        case.results[cell.0 as usize]
             .as_ref()
-            .is_none_or(|kept| kept[cell.1 as usize] == 1)
+            .is_none_or(|results| results[cell.1 as usize] == 1)
     });
     result
 }
@@ -343,8 +343,8 @@ proptest! {
             1 => Duplicates::First,
             _ => Duplicates::Latest(&time),
         };
-        let kept: Vec<Option<&[u8]>> = case.kept.iter().map(Option::as_deref).collect();
-        let slabs = merge(set, duplicates, &kept);
+        let results: Vec<Option<&[u8]>> = case.results.iter().map(Option::as_deref).collect();
+        let slabs = merge(set, duplicates, &results);
         let cells: Vec<(u32, u32)> = slabs.iter()
             .flat_map(|slab| (0..slab.len).map(|i| (slab.tile, slab.start as u32 + i))).collect();
         prop_assert_eq!(cells, model(&case));

@@ -179,8 +179,8 @@ impl DimensionFilter {
             ordinal(*physical, range.end),
         );
         let first = ranges.partition_point(|r| r.1 < low);
-        let met = ranges.get(first..)?.iter().take_while(|r| r.0 <= high);
-        let inside: f64 = met
+        let common = ranges.get(first..)?.iter().take_while(|r| r.0 <= high);
+        let inside: f64 = common
             .map(|r| (r.1.min(high) - r.0.max(low)) as f64 + 1.0)
             .sum();
         Some(inside / (high.checked_sub(low)? as f64 + 1.0))

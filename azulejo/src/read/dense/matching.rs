@@ -1,0 +1,99 @@
+//! Which cells of a batch match the condition: looked at on all cores, piece by piece.
+
+use super::assemble::Assembler;
+use super::plan::BatchPlan;
+use crate::column::FieldView;
+use crate::condition::BoundCondition;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::read::parallel::each;
+use azulejo_format::ArraySchema;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Cells that are looked at at a time: their columns stay in a cache.
+const PIECE: usize = 1 << 15;
+
+/// Which of `cells` cells match the condition, one byte each. `views` are the cells of its fields.
+fn matching(
+    context: &Context,
+    condition: &BoundCondition,
+    views: &[FieldView<'_>],
+    cells: usize,
+) -> Result<Vec<u8>> {
+    let mut mask = vec![1; cells];
+    let short = || Error::Internal("a column of a condition is shorter than the others".into());
+    each(
+        context,
+        mask.chunks_mut(PIECE).enumerate().collect(),
+        |(i, mask)| {
+            let cells = i * PIECE..i * PIECE + mask.len();
+            let views: Option<Vec<_>> =
+                views.iter().map(|view| view.slice(cells.clone())).collect();
+            condition.evaluate(&views.ok_or_else(short)?, mask)
+        },
+    )?;
+    Ok(mask)
+}
+
+impl Assembler<'_> {
+    /// Which cells match the condition, one byte each; `views` are the cells of all fields, in their
+    /// order.
+    pub fn mask(&self, batch: &BatchPlan, views: &[FieldView<'_>]) -> Result<Option<Vec<u8>>> {
+        let Some(condition) = self.condition else {
+            return Ok(None);
+        };
+        let evaluate = |condition: &BoundCondition| -> Result<Vec<u8>> {
+            let view = |name: &Arc<str>| {
+                let place = self
+                    .fields
+                    .iter()
+                    .position(|field| field.column_type.name == *name);
+                let view = place.and_then(|place| views.get(place));
+                view.copied()
+                    .ok_or_else(|| Error::Internal(format!("no column {name}")))
+            };
+            let views = condition
+                .fields()
+                .iter()
+                .map(view)
+                .collect::<Result<Vec<_>>>()?;
+            matching(self.array.context(), condition, &views, batch.cells)
+        };
+        let mut mask = evaluate(&condition.condition)?;
+        // Cells of fragments that lack an attribute do not read as its fill value: tests of it are
+        // false for them.
+        let mut others: HashMap<*const ArraySchema, Vec<u8>> = HashMap::new();
+        for task in &batch.tasks {
+            let Some(fragment) = self.array.fragments().get(task.fragment) else {
+                continue;
+            };
+            let lacks = |name: &Arc<str>| fragment.field(name).is_none();
+            if !condition.condition.fields().iter().any(lacks) {
+                continue;
+            }
+            if let std::collections::hash_map::Entry::Vacant(entry) =
+                others.entry(Arc::as_ptr(fragment.schema()))
+            {
+                entry.insert(evaluate(
+                    &condition.condition.for_fragment(fragment.schema()),
+                )?);
+            }
+            let Some(other) = others.get(&Arc::as_ptr(fragment.schema())) else {
+                continue;
+            };
+            for copy in batch.copies.get(task.copies.clone()) {
+                batch.copies.rows(copy, &(0..batch.cells), &mut |row| {
+                    for i in 0..row.axis.count {
+                        let at = row.out + i * row.axis.out;
+                        if let (Some(to), Some(from)) = (mask.get_mut(at), other.get(at)) {
+                            *to = *from;
+                        }
+                    }
+                    Ok(())
+                })?;
+            }
+        }
+        Ok(Some(mask))
+    }
+}
