@@ -61,10 +61,7 @@ fn dense(context: &Context, uri: &str) {
         ColumnBuffers::of_values("b", (0..cells as i32).collect::<Vec<i32>>()),
         ColumnBuffers::of_strings("s", (0..cells).map(|i| format!("{:012}", i % 9973))),
     ]);
-    let options = WriteOptions {
-        memory_budget: Some(1 << 30),
-        ..WriteOptions::new()
-    };
+    let options = WriteOptions::new().memory_budget(1 << 30);
     let mut writer = context.array(uri).writer(options).unwrap();
     writer.write(&columns.unwrap()).unwrap();
     writer.finish().unwrap();
@@ -91,10 +88,7 @@ fn sparse(context: &Context, uri: &str) {
             ColumnBuffers::of_values("a", cells.iter().map(|c| *c as f64).collect::<Vec<f64>>()),
             ColumnBuffers::of_values("b", cells.iter().map(|c| *c as i32).collect::<Vec<i32>>()),
         ]);
-        let options = WriteOptions {
-            memory_budget: Some(1 << 30),
-            ..WriteOptions::new()
-        };
+        let options = WriteOptions::new().memory_budget(1 << 30);
         let mut writer = context.array(uri).writer(options).unwrap();
         writer.write(&columns.unwrap()).unwrap();
         writer.finish().unwrap();
