@@ -14,12 +14,13 @@ mod meta;
 mod object;
 mod quickstart;
 mod selection;
+mod snapshot;
 mod time;
 mod tree;
 
 pub use agg::AggArgs;
 pub use cat::{CatArgs, CatFormat};
-pub use change::{CreateArgs, DeleteArgs, EvolveArgs, TransferArgs, UpgradeArgs};
+pub use change::{CopyArgs, CreateArgs, DeleteArgs, EvolveArgs, TransferArgs, UpgradeArgs};
 pub use check::{CheckArgs, FailOn};
 pub use export::{ExportArgs, ExportFormat};
 pub use group::{AddArgs, GroupArgs, GroupCommand, TypeArg};
@@ -32,13 +33,15 @@ pub use meta::{MetaArgs, MetaChange};
 pub use object::{ObjectArgs, PathArgs};
 pub use quickstart::QuickstartArgs;
 pub use selection::{CellArgs, ColumnArgs, OrderArg, SelectionArgs};
+pub use snapshot::{HistoryArgs, RestoreArgs, SnapshotArgs, SnapshotCommand};
 pub use time::TimeArgs;
 pub use tree::TreeArgs;
 
 use crate::error::EXIT_CODES;
 use crate::size;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::path::PathBuf;
+use std::sync::LazyLock;
 
 const EXAMPLES: &str = "Examples:
   azulejo quickstart                                a tour of a sample array
@@ -47,11 +50,25 @@ const EXAMPLES: &str = "Examples:
   azulejo export my_array cells.parquet             all of its cells
 Each command has examples of its own: azulejo cat --help";
 
+/// The version, what was built in, and of which commit, if the build was told (`AZULEJO_COMMIT`).
+static LONG_VERSION: LazyLock<String> = LazyLock::new(|| {
+    let features = match cfg!(feature = "object-store") {
+        true => "object-store",
+        false => "none",
+    };
+    let commit = option_env!("AZULEJO_COMMIT").unwrap_or("unknown");
+    format!(
+        "{}\ncommit: {commit}\nfeatures: {features}\nreads TileDB format versions 1 to 23, makes arrays of version 22",
+        env!("CARGO_PKG_VERSION")
+    )
+});
+
 /// Reads, writes and maintains TileDB arrays and groups.
 #[derive(Debug, Parser)]
 #[command(
     name = "azulejo",
     version,
+    long_version = LONG_VERSION.as_str(),
     about = "Reads, writes and maintains TileDB arrays",
     long_about = "Reads any TileDB array or group on disk, whoever wrote it and whenever (format versions 1 to 23), and creates, fills, changes, maintains and checks them.",
     after_help = EXAMPLES,
@@ -79,6 +96,12 @@ pub struct GlobalArgs {
     /// File with the encryption key: 32 bytes, or 64 hexadecimal digits
     #[arg(long, global = true, value_name = "FILE")]
     pub key_file: Option<PathBuf>,
+    /// Environment variable with the encryption key, written as in a file
+    #[arg(long, global = true, value_name = "NAME", conflicts_with = "key_file")]
+    pub key_env: Option<String>,
+    /// Command that prints the encryption key, such as a password manager's
+    #[arg(long, global = true, value_name = "COMMAND", conflicts_with_all = ["key_file", "key_env"])]
+    pub key_command: Option<String>,
     /// Memory that a read may use, such as 512MB or 2GiB [default: 1GiB]
     #[arg(long, global = true, value_name = "SIZE", value_parser = size::parse)]
     pub memory: Option<u64>,
@@ -104,9 +127,52 @@ pub struct GlobalArgs {
     #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = ManifestUseArg::Fallback,
         hide_default_value = true, hide_possible_values = true)]
     pub manifest: ManifestUseArg,
+    /// When colours show [default: on terminals, unless NO_COLOR is set]
+    #[arg(long, global = true, value_name = "WHEN", value_enum)]
+    pub color: Option<ColorArg>,
+    /// How progress shows [default: as a bar on terminals]
+    #[arg(long, global = true, value_name = "HOW", value_enum)]
+    pub progress: Option<ProgressArg>,
     /// No progress bars and no notes
     #[arg(long, short, global = true)]
     pub quiet: bool,
+}
+
+/// When colours show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ColorArg {
+    /// On terminals
+    Auto,
+    /// In files and pipes too
+    Always,
+    /// Never
+    Never,
+}
+
+/// How progress shows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum ProgressArg {
+    /// As a bar on terminals
+    Bar,
+    /// As a line every few seconds, in logs too
+    Plain,
+    /// Not at all
+    None,
+}
+
+/// What `completions` takes.
+#[derive(Debug, Clone, Args)]
+pub struct CompletionsArgs {
+    /// The shell
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// What `man` takes.
+#[derive(Debug, Clone, Args)]
+pub struct ManArgs {
+    /// A folder for the pages of all commands; without it the main page goes to standard output
+    pub folder: Option<PathBuf>,
 }
 
 /// The commands.
@@ -140,6 +206,27 @@ pub enum Command {
   azulejo fragments my_array
   azulejo fragments my_array --from 2024-05-01 --to 2024-05-31")]
     Fragments(ObjectArgs),
+    /// What has been done to an array: writes, deletes, evolutions, consolidations
+    #[command(after_help = "Examples:
+  azulejo history my_array
+  azulejo history my_array --json")]
+    History(HistoryArgs),
+    /// Names of moments: my_array@NAME is the array as it was then
+    #[command(after_help = "Examples:
+  azulejo snapshot create my_array v1
+  azulejo snapshot create my_group before-cleaning --at yesterday
+  azulejo snapshot list my_array
+  azulejo cat my_array@v1                               or --at v1
+  azulejo snapshot remove my_array v1
+A vacuum leaves alone what a named snapshot shows.")]
+    Snapshot(SnapshotArgs),
+    /// An array as it was at a time, as a new change; nothing is destroyed
+    #[command(after_help = "Examples:
+  azulejo restore my_array --at 2024-05-01 --dry-run
+  azulejo restore my_array --at -1h
+  azulejo restore my_array --at v1
+Earlier moments read as before, so that a restoration can be undone by another.")]
+    Restore(RestoreArgs),
     /// Key-value metadata of an array or group: show it, set or remove keys
     #[command(after_help = "Examples:
   azulejo meta my_array
@@ -164,7 +251,9 @@ An upper bound covers the whole period that it names: time=2024-05:2024-05 is al
   azulejo export my_array cells.csv --range x=0:99 --coords
   azulejo export my_array grid.npy --attrs temperature --range y=0:511 --range x=0:511
   azulejo export my_array picture.png --attrs temperature --step y=4 --step x=4
-.npy takes one attribute of a dense array, .png one attribute of a 2-D dense array.")]
+  azulejo export my_array june.png --range time=5 --colours viridis --scale -10:35
+  azulejo export my_array - --format parquet | ssh host 'cat > cells.parquet'
+.npy takes one attribute of a dense array, .png one attribute of two of its dimensions: the others are fixed by --range.")]
     Export(ExportArgs),
     /// An array out of a file: .csv .tsv .ndjson .parquet .arrow .npy
     #[command(after_help = "Examples:
@@ -250,12 +339,24 @@ At earlier times the array keeps its earlier schema.")]
     Group(GroupArgs),
     /// Copy an array or group
     #[command(after_help = "Examples:
-  azulejo copy my_array backup/my_array")]
-    Copy(TransferArgs),
+  azulejo copy my_array backup/my_array
+  azulejo copy my_array may/my_array --at 2024-05-31")]
+    Copy(CopyArgs),
     /// Move an array or group
     #[command(after_help = "Examples:
   azulejo move my_array archive/my_array")]
     Move(TransferArgs),
+    /// What completes commands and options in a shell
+    #[command(after_help = "Examples:
+  azulejo completions bash > ~/.local/share/bash-completion/completions/azulejo
+  azulejo completions zsh > ~/.zfunc/_azulejo
+  azulejo completions fish > ~/.config/fish/completions/azulejo.fish")]
+    Completions(CompletionsArgs),
+    /// Manual pages
+    #[command(after_help = "Examples:
+  azulejo man | man -l -
+  azulejo man ~/.local/share/man/man1")]
+    Man(ManArgs),
 }
 
 #[cfg(test)]
@@ -300,7 +401,9 @@ mod tests {
         assert_eq!(cat.selection.cells.range, ["x=-5:-1", "x=3"]);
         assert_eq!(cat.selection.attrs.unwrap(), ["a", "b"]);
         assert_eq!(cat.selection.order, OrderArg::Col);
-        assert_eq!(cat.time.range(), TimeRange::until(1_714_607_999_999));
+        let context = azulejo::Context::new(azulejo::Config::default(), None).unwrap();
+        let range = cat.time.range(&context, "a").unwrap();
+        assert_eq!(range, TimeRange::until(1_714_607_999_999));
     }
 
     #[test]

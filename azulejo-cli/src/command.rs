@@ -10,13 +10,17 @@ mod evolve;
 mod export;
 mod fragments;
 mod group;
+mod history;
 mod import;
 mod info;
 mod ls;
 mod manifest;
 mod meta;
 mod quickstart;
+mod restore;
 mod schema;
+mod shell;
+mod snapshot;
 mod transfer;
 mod tree;
 mod vacuum;
@@ -75,6 +79,9 @@ fn dispatch(session: &mut Session, command: Command) -> Result<()> {
         Command::Ls(args) => ls::run(session, &args),
         Command::Tree(args) => tree::run(session, &args),
         Command::Fragments(args) => fragments::run(session, &args),
+        Command::History(args) => history::run(session, &args),
+        Command::Snapshot(args) => snapshot::run(session, &args),
+        Command::Restore(args) => restore::run(session, &args),
         Command::Meta(args) => meta::run(session, &args),
         Command::Cat(args) => cat::run(session, &args),
         Command::Export(args) => export::run(session, &args),
@@ -91,5 +98,7 @@ fn dispatch(session: &mut Session, command: Command) -> Result<()> {
         Command::Group(args) => group::run(session, &args),
         Command::Copy(args) => transfer::copy(session, &args),
         Command::Move(args) => transfer::rename(session, &args),
+        Command::Completions(args) => shell::completions(session, &args),
+        Command::Man(args) => shell::man(session, &args),
     }
 }

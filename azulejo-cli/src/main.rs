@@ -5,6 +5,7 @@ mod args;
 mod cells;
 mod columns;
 mod command;
+mod condition_text;
 mod error;
 mod filter_text;
 mod import;
@@ -20,24 +21,41 @@ mod size;
 mod terminal;
 mod value;
 
-use args::Cli;
+use args::{Cli, ColorArg};
 use clap::Parser;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
+    if let Some(color) = cli.global.color {
+        let choice = match color {
+            ColorArg::Auto => anstream::ColorChoice::Auto,
+            ColorArg::Always => anstream::ColorChoice::Always,
+            ColorArg::Never => anstream::ColorChoice::Never,
+        };
+        choice.write_global();
+    }
+    let json = cli.global.json;
     match command::run(cli) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            report(&error);
+            report(&error, json);
             ExitCode::from(error.exit_code())
         }
     }
 }
 
 /// Says on standard error what went wrong and what can be done.
-fn report(error: &error::CliError) {
+fn report(error: &error::CliError, json: bool) {
     if matches!(error, error::CliError::BrokenPipe) {
+        return;
+    }
+    if json {
+        let code = error.exit_code();
+        let report = serde_json::json!({
+            "error": { "message": error.to_string(), "hint": error.hint(), "exit_code": code },
+        });
+        eprintln!("{report}");
         return;
     }
     let red = anstyle::AnsiColor::Red.on_default().bold();

@@ -93,12 +93,46 @@ pub fn parse_timestamp(text: &str) -> Result<(u64, u64), String> {
     if text == "0" {
         return Ok((0, 0));
     }
+    if let Some(found) = relative(text, Timestamp::now().as_millisecond()) {
+        return Ok(found);
+    }
     Moment::parse(text).map(Moment::milliseconds).ok_or_else(|| {
         format!(
-            "{text:?} is not a time; write milliseconds since 1970 (1714557600000) or a UTC date \
-             (2024-05-01, 2024-05-01T10:00:00.250)"
+            "{text:?} is not a time; write milliseconds since 1970 (1714557600000), a UTC date \
+             (2024-05-01, 2024-05-01T10:00:00.250), now, today, yesterday, or -90m (also s, h, d, w)"
         )
     })
+}
+
+/// Times as seen from `now`: `now`, `today`, `yesterday`, `-90m`.
+fn relative(text: &str, now: i64) -> Option<(u64, u64)> {
+    const DAY: i64 = 86_400_000;
+    let day = |days: i64| {
+        let first = (now.div_euclid(DAY) + days) * DAY;
+        Some((
+            u64::try_from(first).ok()?,
+            u64::try_from(first + DAY - 1).ok()?,
+        ))
+    };
+    match text {
+        "now" => return Some((u64::try_from(now).ok()?, u64::try_from(now).ok()?)),
+        "today" => return day(0),
+        "yesterday" => return day(-1),
+        _ => {}
+    }
+    let span = text.strip_prefix('-')?;
+    let (digits, unit) = span.split_at_checked(span.len().checked_sub(1)?)?;
+    let unit = match unit {
+        "s" => 1000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => DAY,
+        "w" => 7 * DAY,
+        _ => return None,
+    };
+    let span = digits.parse::<u32>().ok().map(i64::from)?;
+    let at = u64::try_from(now.checked_sub(span.checked_mul(unit)?)?).unwrap_or(0);
+    Some((at, at))
 }
 
 /// A millisecond since the epoch as an ISO date and time.
@@ -323,7 +357,29 @@ mod tests {
         );
         assert_eq!(parse_timestamp("2"), Ok((2, 2)));
         assert_eq!(parse_timestamp("1970").unwrap().0, 0);
-        assert!(parse_timestamp("yesterday").is_err());
+        let now = 1_714_557_600_250;
+        assert_eq!(
+            relative("now", now),
+            Some((1_714_557_600_250, 1_714_557_600_250))
+        );
+        assert_eq!(
+            relative("-1h", now),
+            Some((1_714_554_000_250, 1_714_554_000_250))
+        );
+        assert_eq!(relative("-2w", now).unwrap().0, 1_713_348_000_250);
+        assert_eq!(relative("-99999w", now), Some((0, 0)));
+        assert_eq!(
+            relative("yesterday", now),
+            Moment::parse("2024-04-30").map(Moment::milliseconds)
+        );
+        assert_eq!(
+            relative("today", now),
+            Moment::parse("2024-05-01").map(Moment::milliseconds)
+        );
+        for text in ["-", "-h", "-5", "-5y", "-é", "1h", ""] {
+            assert_eq!(relative(text, now), None, "{text}");
+        }
+        assert!(parse_timestamp("tomorrow").is_err());
         assert!(parse_timestamp("-5").is_err());
         assert_eq!(timestamp_text(1_714_557_600_250), "2024-05-01T10:00:00.25Z");
         assert_eq!(timestamp_text(1), "1970-01-01T00:00:00.001Z");

@@ -1,5 +1,6 @@
 //! Cells in the formats that `cat` and `export` write.
 
+pub mod colour_map;
 pub mod csv;
 pub mod npy;
 pub mod picture;

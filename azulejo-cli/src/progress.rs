@@ -1,25 +1,55 @@
 //! Progress of long work, on standard error and on a terminal only.
 
+use crate::args::ProgressArg;
 use crate::size;
 use azulejo::Context;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::cell::Cell;
 use std::io::IsTerminal;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// A progress line; drawn only after a moment, so that quick work shows none.
 #[derive(Debug)]
 pub struct Progress {
     bar: ProgressBar,
     bytes: Cell<u64>,
+    lines: Option<Lines>,
+}
+
+/// A line every few seconds.
+#[derive(Debug, Clone)]
+struct Lines(Arc<Mutex<Instant>>);
+
+impl Default for Lines {
+    fn default() -> Self {
+        Self(Arc::new(Mutex::new(Instant::now())))
+    }
+}
+
+impl Lines {
+    const EVERY: Duration = Duration::from_secs(2);
+
+    fn say(&self, text: impl FnOnce() -> String) {
+        let mut last = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if last.elapsed() >= Self::EVERY {
+            *last = Instant::now();
+            anstream::eprintln!("{}", text());
+        }
+    }
 }
 
 impl Progress {
-    /// A line for `total` cells, if that is known. Draws nothing when `quiet` or when standard
-    /// error is no terminal.
-    pub fn new(total: Option<u64>, quiet: bool) -> Self {
-        if quiet || !std::io::stderr().is_terminal() {
-            return Self::none();
+    /// A line for `total` cells, if that is known. A bar shows on a terminal only.
+    pub fn new(total: Option<u64>, how: ProgressArg) -> Self {
+        match how {
+            ProgressArg::Plain => {
+                let mut lines = Self::none();
+                lines.lines = Some(Lines::default());
+                return lines;
+            }
+            ProgressArg::Bar if std::io::stderr().is_terminal() => {}
+            ProgressArg::Bar | ProgressArg::None => return Self::none(),
         }
         let target = ProgressDrawTarget::stderr_with_hz(8);
         let (bar, template) = match total {
@@ -40,12 +70,21 @@ impl Progress {
         Self {
             bar,
             bytes: Cell::new(0),
+            lines: None,
         }
     }
 
     /// A context that tells this line how far its consolidations, vacuums, checks and copies have
     /// come.
     pub fn of_work(&self, context: &Context) -> Context {
+        if let Some(lines) = self.lines.clone() {
+            return context.observed(move |progress| {
+                lines.say(|| {
+                    let (done, total) = (size::count(progress.done), size::count(progress.total));
+                    format!("{done} of {total} {}", progress.unit)
+                });
+            });
+        }
         if self.bar.is_hidden() {
             return context.clone();
         }
@@ -64,12 +103,16 @@ impl Progress {
         Self {
             bar: ProgressBar::hidden(),
             bytes: Cell::new(0),
+            lines: None,
         }
     }
 
     /// So many cells are done altogether, with so many bytes more.
     pub fn add(&self, cells: u64, bytes: u64) {
         self.bytes.set(self.bytes.get() + bytes);
+        if let Some(lines) = &self.lines {
+            lines.say(|| format!("{} cells", size::count(cells)));
+        }
         self.bar.set_position(cells);
         self.bar.set_message(format!(
             "{} cells, {}",
@@ -80,6 +123,9 @@ impl Progress {
 
     /// `position` of the total is done, with so many rows.
     pub fn advance(&self, position: u64, rows: u64, what: &str) {
+        if let Some(lines) = &self.lines {
+            lines.say(|| format!("{what} {} rows", size::count(rows)));
+        }
         self.bar.set_position(position);
         self.bar
             .set_message(format!("{what} {} rows", size::count(rows)));

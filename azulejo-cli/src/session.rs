@@ -1,6 +1,6 @@
 //! What every command begins with: a context, a key, standard output.
 
-use crate::args::{GlobalArgs, TimeArgs};
+use crate::args::{GlobalArgs, ProgressArg, TimeArgs};
 use crate::error::{CliError, Result};
 use crate::interrupt;
 use crate::moment::timestamp_text;
@@ -21,6 +21,8 @@ pub struct Session {
     pub output: Output,
     /// Memory that was asked for.
     pub memory: Option<u64>,
+    /// How progress shows.
+    progress: ProgressArg,
 }
 
 impl Session {
@@ -39,13 +41,19 @@ impl Session {
             config.threads = args.threads;
         }
         config.manifest = args.manifest.into();
-        let key = args.key_file.as_deref().map(read_key).transpose()?;
+        let key = match (&args.key_file, &args.key_env, &args.key_command) {
+            (Some(file), ..) => Some(read_key(file)?),
+            (_, Some(name), _) => Some(key_of_environment(name)?),
+            (.., Some(command)) => Some(key_of_command(command)?),
+            _ => None,
+        };
         let context = Context::new(config, key)?;
         interrupt::listen(context.cancel_handle());
         Ok(Self {
             context,
             output: Output::new(args.json, args.quiet),
             memory: args.memory,
+            progress: args.progress.unwrap_or(ProgressArg::Bar),
         })
     }
 
@@ -56,7 +64,10 @@ impl Session {
 
     /// Opens an array at a time, of which only schemas and key-values are asked for.
     pub fn snapshot(&self, uri: &str, time: &TimeArgs) -> Result<Snapshot> {
-        let snapshot = self.context.array(uri).snapshot_at(time.range())?;
+        let snapshot = self
+            .context
+            .array(uri)
+            .snapshot_at(time.range(&self.context, uri)?)?;
         if let Some(moment) = snapshot.listed_at() {
             let moment = timestamp_text(moment);
             self.output.note(&format!(
@@ -74,7 +85,11 @@ impl Session {
 
     /// A progress line for `total` cells.
     pub fn progress(&self, total: Option<u64>) -> Progress {
-        Progress::new(total, self.output.quiet)
+        let how = match self.output.quiet {
+            true => ProgressArg::None,
+            false => self.progress,
+        };
+        Progress::new(total, how)
     }
 }
 
@@ -85,6 +100,45 @@ fn read_key(file: &Path) -> Result<EncryptionKey> {
         CliError::usage(format!(
             "{}: a key file holds 32 bytes or 64 hexadecimal digits",
             file.display()
+        ))
+    })
+}
+
+fn key_of_environment(name: &str) -> Result<EncryptionKey> {
+    let value = std::env::var_os(name).ok_or_else(|| {
+        CliError::usage(format!(
+            "--key-env: there is no environment variable {name}"
+        ))
+    })?;
+    parse_key(value.as_encoded_bytes()).ok_or_else(|| {
+        CliError::usage(format!(
+            "--key-env {name}: a key is 32 bytes or 64 hexadecimal digits"
+        ))
+    })
+}
+
+/// The key that a command prints; what it asks goes to the terminal.
+fn key_of_command(line: &str) -> Result<EncryptionKey> {
+    let (shell, option) = match cfg!(windows) {
+        true => ("cmd", "/C"),
+        false => ("sh", "-c"),
+    };
+    let mut command = std::process::Command::new(shell);
+    let command = command.args([option, line]);
+    let output = command
+        .stdin(std::process::Stdio::inherit())
+        .stderr(std::process::Stdio::inherit())
+        .output()
+        .map_err(|e| CliError::io("run", Path::new(line), e))?;
+    if !output.status.success() {
+        return Err(CliError::usage(format!(
+            "--key-command: {line:?} failed ({})",
+            output.status
+        )));
+    }
+    parse_key(&output.stdout).ok_or_else(|| {
+        CliError::usage(format!(
+            "--key-command: {line:?} did not print a key: 32 bytes or 64 hexadecimal digits"
         ))
     })
 }

@@ -148,7 +148,18 @@ fn scalar_text(datatype: Datatype, bytes: &[u8]) -> String {
         })
         .to_owned(),
         _ if datatype.is_datetime() || datatype.is_time() => tick_text(datatype, i64::read(bytes)),
+        Datatype::Float32 => real_text(f64::from(f32::read(bytes)), f32::read(bytes)),
+        Datatype::Float64 => real_text(f64::read(bytes), f64::read(bytes)),
         _ => dispatch!(datatype.physical(), T => number::<T>(bytes)),
+    }
+}
+
+/// A real number in no more digits than it takes: `1.8e308`, not 309 digits.
+fn real_text<T: std::fmt::Display + std::fmt::LowerExp>(size: f64, number: T) -> String {
+    let plain = size == 0.0 || !size.is_finite() || (1e-5..1e17).contains(&size.abs());
+    match plain {
+        true => number.to_string(),
+        false => format!("{number:e}"),
     }
 }
 

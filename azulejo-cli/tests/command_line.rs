@@ -422,7 +422,7 @@ fn errors_name_what_and_say_what_to_do() {
     fails("cat azulejo/orders --memory lots", 2, "512MB");
     fails("cat azulejo/orders --memory 1kB", 1, "--memory");
     fails("cat azulejo/orders --step town=2", 2, "town");
-    fails("cat azulejo/orders --at yesterday", 2, "2024-05-01");
+    fails("cat azulejo/orders --at 2024-13", 2, "2024-05-01");
     fails("meta azulejo/tile colour", 2, "colour");
     fails("frobnicate", 2, "frobnicate");
     fails("info azulejo/tile --key-file none", 1, "none");

@@ -2,105 +2,13 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 
-use assert_cmd::Command;
+mod support;
+
 use serde_json::Value as Json;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Child;
 use std::time::{Duration, Instant};
-use tempfile::TempDir;
-
-/// A folder to work in.
-struct Bench(TempDir);
-
-/// What a command said.
-struct Said {
-    code: Option<i32>,
-    out: String,
-    err: String,
-}
-
-impl Bench {
-    fn new() -> Self {
-        Self(TempDir::new().unwrap())
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn write(&self, name: &str, text: impl AsRef<[u8]>) {
-        std::fs::write(self.path().join(name), text).unwrap();
-    }
-
-    fn run(&self, words: &[&str]) -> Said {
-        let mut command = Command::cargo_bin("azulejo").unwrap();
-        let command = command.args(words).env("NO_COLOR", "1");
-        let output = command.current_dir(self.path()).output().unwrap();
-        Said {
-            code: output.status.code(),
-            out: String::from_utf8(output.stdout).unwrap(),
-            err: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-
-    /// Runs a line of words, which must succeed; `'..'` holds words together.
-    fn line(&self, line: &str) -> Said {
-        let said = self.run(&words(line));
-        assert_eq!(said.code, Some(0), "{line}: {}{}", said.out, said.err);
-        said
-    }
-
-    fn fails(&self, line: &str, code: i32, says: &str) {
-        let said = self.run(&words(line));
-        assert_eq!(said.code, Some(code), "{line}: {}{}", said.out, said.err);
-        assert!(said.err.contains(says), "{line}: {}", said.err);
-    }
-
-    fn json(&self, line: &str) -> Json {
-        serde_json::from_str(&self.line(&format!("{line} --json")).out).unwrap()
-    }
-
-    fn count(&self, uri: &str) -> u64 {
-        self.line(&format!("agg {uri} count"))
-            .out
-            .trim()
-            .parse()
-            .unwrap()
-    }
-
-    fn start(&self, line: &str) -> Child {
-        let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin("azulejo"));
-        let command = command.args(words(line)).current_dir(self.path());
-        command
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap()
-    }
-}
-
-fn words(line: &str) -> Vec<&str> {
-    let mut words = Vec::new();
-    for (at, part) in line.split('\'').enumerate() {
-        match at % 2 {
-            1 => words.push(part),
-            _ => words.extend(part.split_whitespace()),
-        }
-    }
-    words
-}
-
-/// An `.npy` file of float32 in row-major order.
-fn npy(shape: &[usize], values: impl Iterator<Item = f32>) -> Vec<u8> {
-    let shape: String = shape.iter().map(|n| format!("{n},")).collect();
-    let header = format!("{{'descr': '<f4', 'fortran_order': False, 'shape': ({shape}), }}");
-    let padded = format!("{header:<117}\n");
-    let mut bytes = b"\x93NUMPY\x01\x00".to_vec();
-    bytes.extend((padded.len() as u16).to_le_bytes());
-    bytes.extend(padded.as_bytes());
-    bytes.extend(values.flat_map(f32::to_le_bytes));
-    bytes
-}
+use support::{Bench, npy, words};
 
 #[test]
 fn a_delete_takes_only_what_meets_its_condition() {

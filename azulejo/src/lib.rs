@@ -175,6 +175,7 @@ mod large_pages;
 pub mod manifest;
 pub mod object;
 pub mod read;
+pub mod snapshots;
 pub mod space;
 pub mod storage;
 mod tile_cache;

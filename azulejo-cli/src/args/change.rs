@@ -1,6 +1,6 @@
 //! Arguments of the commands that make and change arrays.
 
-use super::time::{parse_first, parse_last};
+use super::time::{When, parse_first, parse_last};
 use clap::Args;
 use std::path::PathBuf;
 
@@ -93,7 +93,19 @@ pub struct DeleteArgs {
     pub dry_run: bool,
 }
 
-/// Arguments of `azulejo copy` and `azulejo move`.
+/// Arguments of `azulejo copy`.
+#[derive(Debug, Clone, Args)]
+pub struct CopyArgs {
+    /// From where to where.
+    #[command(flatten)]
+    pub places: TransferArgs,
+    /// An array as it was at this time, without its history: milliseconds since 1970, a UTC date,
+    /// -1h, or the name of a snapshot
+    #[arg(long, value_name = "T", allow_hyphen_values = true)]
+    pub at: Option<When>,
+}
+
+/// Arguments of `azulejo move`, and the places of `azulejo copy`.
 #[derive(Debug, Clone, Args)]
 pub struct TransferArgs {
     /// Path or URI of an array or group

@@ -2,13 +2,13 @@
 
 use super::schema::print;
 use crate::args::{AggArgs, OrderArg, SelectionArgs};
-use crate::error::Result;
+use crate::error::{CliError, Result};
 use crate::output::table::{Align, Table};
 use crate::selection::{Coordinates, select};
 use crate::session::Session;
 use crate::value;
 use azulejo::Array;
-use azulejo::format::CellValNum;
+use azulejo::format::{CellValNum, Datatype};
 use azulejo::json::{float_json, value_json};
 use azulejo::read::aggregate::{Aggregate, AggregateValue};
 use serde_json::Value as Json;
@@ -22,6 +22,9 @@ pub fn run(session: &mut Session, args: AggArgs) -> Result<()> {
         .map(|text| Ok(text.parse()?))
         .collect::<Result<Vec<Aggregate>>>()?;
     let array = session.open(&args.uri, &args.time)?;
+    wanted
+        .iter()
+        .try_for_each(|what| makes_sense(&array, what))?;
     let cells = SelectionArgs {
         cells: args.selection,
         order: OrderArg::Unordered,
@@ -47,6 +50,39 @@ pub fn run(session: &mut Session, args: AggArgs) -> Result<()> {
         table.row([what.to_string(), text(&array, what, value)?]);
     }
     print(&mut session.output, &table)
+}
+
+/// The type of an aggregate's field.
+fn type_of(array: &Array, what: &Aggregate) -> Option<Datatype> {
+    let field = array.schema().field(what.field()?)?;
+    array.schema().type_of(field).map(|(datatype, _)| datatype)
+}
+
+/// Refuses sums of what cannot be added up.
+fn makes_sense(array: &Array, what: &Aggregate) -> Result<()> {
+    let (Aggregate::Sum(name) | Aggregate::Mean(name)) = what else {
+        return Ok(());
+    };
+    let mut attributes = array.schema().attributes.iter();
+    if attributes.any(|a| a.name == *name && a.enumeration.is_some()) {
+        return Err(CliError::usage(format!(
+            "{what}: {name:?} holds labels, which have no sum"
+        )));
+    }
+    let dates = type_of(array, what).is_some_and(Datatype::is_datetime);
+    match what {
+        Aggregate::Sum(_) if dates => Err(CliError::usage(format!(
+            "{what}: {name:?} holds dates, which have no sum"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// A mean of dates as a date, of durations as a duration.
+fn moment(array: &Array, what: &Aggregate, mean: f64) -> Option<String> {
+    let datatype = type_of(array, what)?;
+    let of_time = datatype.is_datetime() || datatype.is_time();
+    (of_time && mean.is_finite()).then(|| value::tick_text(datatype, mean.round() as i64))
 }
 
 /// The aggregates of no cells at all.
@@ -77,7 +113,9 @@ fn text(array: &Array, what: &Aggregate, value: &AggregateValue) -> Result<Strin
         AggregateValue::Null => "null".to_owned(),
         AggregateValue::Unsigned(number) => number.to_string(),
         AggregateValue::Signed(number) => number.to_string(),
-        AggregateValue::Real(number) => number.to_string(),
+        AggregateValue::Real(number) => {
+            moment(array, what, *number).unwrap_or_else(|| number.to_string())
+        }
         AggregateValue::Cell { datatype, bytes } => match label(array, what, bytes)? {
             Some(label) => label,
             None => value::text(*datatype, bytes),
@@ -90,7 +128,10 @@ fn json(array: &Array, what: &Aggregate, value: &AggregateValue) -> Result<Json>
         AggregateValue::Null => Json::Null,
         AggregateValue::Unsigned(number) => (*number).into(),
         AggregateValue::Signed(number) => (*number).into(),
-        AggregateValue::Real(number) => float_json(*number),
+        AggregateValue::Real(number) => match moment(array, what, *number) {
+            Some(moment) => moment.into(),
+            None => float_json(*number),
+        },
         AggregateValue::Cell { datatype, bytes } => match label(array, what, bytes)? {
             Some(label) => label.into(),
             // A date as people write it: its ticks would need the unit.

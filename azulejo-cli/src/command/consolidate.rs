@@ -17,7 +17,7 @@ const MEMORY: u64 = 256 << 20;
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: &ConsolidateArgs) -> Result<()> {
-    let time = args.time.range();
+    let time = args.time.range(&session.context, &args.uri)?;
     if let Some(fragment_size) = args.plan {
         let array = session.open(&args.uri, &args.time)?;
         let plan = array.consolidation_plan(fragment_size)?;

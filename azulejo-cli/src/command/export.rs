@@ -5,6 +5,7 @@ use crate::cells::each_batch;
 use crate::columns::Columns;
 use crate::error::{CliError, Result};
 use crate::output::BatchWriter;
+use crate::output::colour_map::ColourMap;
 use crate::output::npy::NpyWriter;
 use crate::output::picture::{Colour, Scale};
 use crate::output::png::PngWriter;
@@ -12,6 +13,8 @@ use crate::output::temp_file::TempFile;
 use crate::selection::{Coordinates, Selection, select};
 use crate::session::Session;
 use crate::size;
+use crate::terminal::Output;
+use azulejo::format::schema::Domain;
 use azulejo::{Array, ColumnBuffers, ColumnSet};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -23,27 +26,45 @@ pub fn run(session: &mut Session, args: &ExportArgs) -> Result<()> {
         Some(format) => format,
         None => format_of(&args.file)?,
     };
-    if args.file.exists() && !args.force {
+    let to_stdout = args.file == Path::new("-");
+    if to_stdout
+        && Output::is_terminal()
+        && !matches!(format, ExportFormat::Csv | ExportFormat::Ndjson)
+    {
+        return Err(CliError::usage(
+            "bytes are no sight for a terminal; redirect them: > file",
+        ));
+    }
+    if !to_stdout && args.file.exists() && !args.force {
         return Err(CliError::usage(format!(
             "{} exists; --force replaces it",
             args.file.display()
         )));
     }
     let array = session.open(&args.uri, &args.time)?;
-    let file = TempFile::new(&args.file)?;
+    let file = match to_stdout {
+        true => TempFile::new(&std::env::temp_dir().join("standard output"))?,
+        false => TempFile::new(&args.file)?,
+    };
     let cells = match format {
         ExportFormat::Npy => npy(session, &array, args, &file)?,
         ExportFormat::Png => png(session, &array, args, &file)?,
         _ => batches(session, &array, args, format, &file)?,
     };
-    let bytes = file.publish()?;
-    if session.output.json {
+    let bytes = match to_stdout {
+        true => file.pour(std::io::stdout().lock())?,
+        false => file.publish()?,
+    };
+    if session.output.json && !to_stdout {
         let file = args.file.display().to_string();
         return session
             .output
             .write_json(&json!({ "file": file, "cells": cells, "bytes": bytes }));
     }
-    let file = args.file.display();
+    let file: &dyn std::fmt::Display = match to_stdout {
+        true => &"standard output",
+        false => &args.file.display(),
+    };
     session.output.note(&format!(
         "{file}: {} cells, {}",
         size::count(cells),
@@ -214,13 +235,7 @@ fn npy(session: &Session, array: &Array, args: &ExportArgs, file: &TempFile) -> 
 
 fn png(session: &Session, array: &Array, args: &ExportArgs, file: &TempFile) -> Result<u64> {
     let (selection, shape) = one_dense_attribute(array, args, ".png")?;
-    let &[rows, columns] = &shape[..] else {
-        return Err(CliError::usage(format!(
-            ".png takes arrays of 2 dimensions and {} has {}; export to .npy, or fix dimensions in a 2-D array",
-            args.uri,
-            shape.len()
-        )));
-    };
+    let (rows, columns) = sides(&array.schema().domain, &shape)?;
     if args.selection.order == OrderArg::Col {
         return Err(CliError::usage(
             ".png has no --order col: the first dimension goes down, the second to the right",
@@ -228,10 +243,15 @@ fn png(session: &Session, array: &Array, args: &ExportArgs, file: &TempFile) -> 
     }
     let types = Columns::new(array, &selection.fields, true)?;
     let column = &types.types()[0];
-    let colour = Colour::of(column)?;
+    let colour = match (Colour::of(column)?, args.picture.colours) {
+        (Colour::Grey, Some(map)) if map != ColourMap::Grey => Colour::Mapped(map),
+        (colour, _) => colour,
+    };
     let fill = fill_value(array, &column.name);
     let mut scale = Scale::EMPTY;
-    if colour == Colour::Grey {
+    if let Some((low, high)) = args.picture.scale {
+        scale = Scale { low, high };
+    } else if matches!(colour, Colour::Grey | Colour::Mapped(_)) {
         let progress = session.progress(selection.cell_num());
         each_batch(array, &selection, &progress, |set| {
             scale.widen(&only_column(set)?, &fill);
@@ -245,6 +265,33 @@ fn png(session: &Session, array: &Array, args: &ExportArgs, file: &TempFile) -> 
     })?;
     writer.finish()?;
     Ok(cells)
+}
+
+/// Rows and columns of a picture: the two dimensions of which more than one coordinate is selected.
+fn sides(domain: &Domain, shape: &[u64]) -> Result<(u64, u64)> {
+    if let &[rows, columns] = shape {
+        return Ok((rows, columns));
+    }
+    let long: Vec<(u64, &str)> = shape
+        .iter()
+        .zip(&domain.dimensions)
+        .filter(|(length, _)| **length > 1)
+        .map(|(length, dimension)| (*length, dimension.name.as_str()))
+        .collect();
+    match long[..] {
+        [] => Ok((1, 1)),
+        [(columns, _)] => Ok((1, columns)),
+        [(rows, _), (columns, _)] => Ok((rows, columns)),
+        _ => Err(CliError::usage(format!(
+            "a picture shows two dimensions, and {} are selected: {}; fix the others, as in --range {}=0",
+            long.len(),
+            long.iter()
+                .map(|(_, name)| *name)
+                .collect::<Vec<_>>()
+                .join(", "),
+            long.first().map_or("", |(_, name)| name)
+        ))),
+    }
 }
 
 /// The fill value where it cannot be mistaken for data: the lowest or highest of its type, NaN, or

@@ -231,7 +231,7 @@ fn group(session: &mut Session, args: &ObjectArgs) -> Result<()> {
     let group = session
         .context
         .group(&args.uri)
-        .open_at(args.time.range())?;
+        .open_at(args.time.range(&session.context, &args.uri)?)?;
     let members = super::ls::members(&group, &args.uri)?;
     let metadata = group.metadata()?;
     let usage = object::disk_usage(group.location())?;

@@ -23,7 +23,7 @@ pub fn run(session: &mut Session, args: &MetaArgs) -> Result<()> {
         Some(ObjectType::Group) => session
             .context
             .group(uri)
-            .open_at(args.time.range())?
+            .open_at(args.time.range(&session.context, uri)?)?
             .metadata()?,
         Some(ObjectType::Array) | None => session.snapshot(uri, &args.time)?.metadata()?.clone(),
     };

@@ -265,6 +265,14 @@ pub fn type_text(datatype: Datatype, cell_val_num: CellValNum, nullable: bool) -
 
 /// `1 to 100`.
 pub fn range_text(datatype: Datatype, range: &Range) -> String {
+    let every = match datatype {
+        Datatype::Float32 => *range == Range::of(f32::MIN, f32::MAX),
+        Datatype::Float64 => *range == Range::of(f64::MIN, f64::MAX),
+        _ => false,
+    };
+    if every {
+        return "any".to_owned();
+    }
     let bound = |bytes: &[u8]| {
         if bytes.is_empty() {
             String::from("(open)")

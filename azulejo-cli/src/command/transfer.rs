@@ -1,15 +1,22 @@
 //! `azulejo copy` and `azulejo move`: arrays and groups as a whole.
 
-use crate::args::TransferArgs;
+use crate::args::{CopyArgs, TransferArgs};
 use crate::error::Result;
 use crate::session::Session;
 use serde_json::json;
 use std::io::Write;
 
 /// Runs `copy`.
-pub fn copy(session: &mut Session, args: &TransferArgs) -> Result<()> {
-    session.work(|context| context.object(&args.from).copy_to(&args.to))?;
-    done(session, args, "copied")
+pub fn copy(session: &mut Session, args: &CopyArgs) -> Result<()> {
+    let places = &args.places;
+    match &args.at {
+        Some(at) => {
+            let at = at.last(&session.context, &places.from)?;
+            session.work(|context| context.array(&places.from).copy_at(at, &places.to))?;
+        }
+        None => session.work(|context| context.object(&places.from).copy_to(&places.to))?,
+    }
+    done(session, places, "copied")
 }
 
 /// Runs `move`.

@@ -19,6 +19,35 @@ pub struct Input {
     pub size: u64,
 }
 
+/// How a file is compressed as a whole.
+#[derive(Debug, Clone, Copy)]
+enum Packed {
+    Gzip,
+    Zstd,
+}
+
+impl Packed {
+    fn of(path: &Path) -> Option<Self> {
+        match path.extension()?.to_str()? {
+            "gz" => Some(Self::Gzip),
+            "zst" => Some(Self::Zstd),
+            _ => None,
+        }
+    }
+}
+
+/// Copies a file, decompressed.
+fn unpack(packed: Option<Packed>, from: File, to: &mut File) -> std::io::Result<u64> {
+    let mut from = std::io::BufReader::new(from);
+    match packed {
+        None => std::io::copy(&mut from, to),
+        Some(Packed::Gzip) => std::io::copy(&mut flate2::bufread::MultiGzDecoder::new(from), to),
+        Some(Packed::Zstd) => {
+            std::io::copy(&mut zstd::stream::read::Decoder::with_buffer(from)?, to)
+        }
+    }
+}
+
 impl Input {
     /// Opens a file, or takes in standard input for `-`.
     pub fn open(file: &Path) -> Result<Self> {
@@ -36,11 +65,10 @@ impl Input {
                 spooled: None,
                 size: metadata.len(),
             };
-            // A pipe under a name can be read only once.
-            return if metadata.is_file() {
-                Ok(input)
-            } else {
-                input.spool()
+            // A pipe under a name can be read only once, and what is compressed from its beginning.
+            return match metadata.is_file() && Packed::of(file).is_none() {
+                true => Ok(input),
+                false => input.spool(),
             };
         }
         let stdin = Self {
@@ -57,7 +85,11 @@ impl Input {
             let mut spooled = tempfile::tempfile()?;
             let size = match self.path == Path::new("-") {
                 true => std::io::copy(&mut std::io::stdin().lock(), &mut spooled)?,
-                false => std::io::copy(&mut File::open(&self.path)?, &mut spooled)?,
+                false => unpack(
+                    Packed::of(&self.path),
+                    File::open(&self.path)?,
+                    &mut spooled,
+                )?,
             };
             Ok((spooled, size))
         };
@@ -101,8 +133,11 @@ impl Input {
         if let Some(format) = asked {
             return Ok(format);
         }
-        let ending = self
-            .path
+        let path = match Packed::of(&self.path) {
+            Some(_) => self.path.with_extension(""),
+            None => self.path.clone(),
+        };
+        let ending = path
             .extension()
             .and_then(|e| e.to_str())
             .unwrap_or_default()

@@ -1,5 +1,6 @@
 //! Cells of a 2-D dense attribute as pixels.
 
+use super::colour_map::ColourMap;
 use crate::error::{CliError, Result};
 use azulejo::ColumnBuffers;
 use azulejo::column::ColumnType;
@@ -12,6 +13,8 @@ pub enum Colour {
     /// Grey and alpha: two bytes a pixel, scaled from the least value to the greatest; missing
     /// cells are transparent.
     Grey,
+    /// Colours of a map and alpha: four bytes a pixel, scaled likewise.
+    Mapped(ColourMap),
     /// The cells' own three bytes.
     Rgb,
     /// The cells' own four bytes.
@@ -38,7 +41,7 @@ impl Colour {
         match self {
             Self::Grey => 2,
             Self::Rgb => 3,
-            Self::Rgba => 4,
+            Self::Mapped(_) | Self::Rgba => 4,
         }
     }
 }
@@ -73,14 +76,17 @@ impl Scale {
     }
 
     fn grey(self, value: f64) -> u8 {
+        (self.share(value) * 255.0).round() as u8
+    }
+
+    /// Where a value lies between the least and the greatest: 0 to 1.
+    fn share(self, value: f64) -> f64 {
         if self.high > self.low {
             // Halves first, so that the span of huge values does not overflow.
             let span = self.high / 2.0 - self.low / 2.0;
-            ((value / 2.0 - self.low / 2.0) / span * 255.0)
-                .round()
-                .clamp(0.0, 255.0) as u8
+            ((value / 2.0 - self.low / 2.0) / span).clamp(0.0, 1.0)
         } else {
-            128
+            0.5
         }
     }
 }
@@ -110,7 +116,24 @@ pub fn append_pixels(
             out.extend(value.map_or([0, 0], |value| [scale.grey(value), 255]));
         });
     }
+    fn mapped<T: Native>(
+        out: &mut Vec<u8>,
+        cells: &ColumnBuffers,
+        fill: &[u8],
+        scale: Scale,
+        map: ColourMap,
+    ) {
+        each::<T>(cells, fill, |value| {
+            out.extend(value.map_or([0; 4], |value| {
+                let [r, g, b] = map.colour(scale.share(value));
+                [r, g, b, 255]
+            }));
+        });
+    }
     match colour {
+        Colour::Mapped(map) => {
+            dispatch!(cells.column_type.datatype.physical(), T => mapped::<T>(out, cells, fill, scale, map));
+        }
         Colour::Grey => {
             dispatch!(cells.column_type.datatype.physical(), T => grey::<T>(out, cells, fill, scale));
         }

@@ -39,7 +39,7 @@ impl<W: Write + 'static> PngWriter<W> {
         encoder.set_color(match colour {
             Colour::Grey => ColorType::GrayscaleAlpha,
             Colour::Rgb => ColorType::Rgb,
-            Colour::Rgba => ColorType::Rgba,
+            Colour::Mapped(_) | Colour::Rgba => ColorType::Rgba,
         });
         encoder.set_depth(BitDepth::Eight);
         let stream = encoder

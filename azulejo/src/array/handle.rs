@@ -3,6 +3,7 @@
 use super::{Array, Snapshot, TimeRange};
 use crate::context::Context;
 use crate::error::Result;
+use crate::snapshots;
 use crate::storage::Uri;
 
 /// The place where an array lies, or is to lie: what [`Context::array`] gives.
@@ -55,7 +56,8 @@ impl ArrayHandle {
         &self.uri
     }
 
-    /// Opens the array as it is now.
+    /// Opens the array as it is now, or, at `uri@NAME`, as a
+    /// [named snapshot](crate::snapshots) shows it.
     ///
     /// # Errors
     /// [`Error::NotFound`](crate::Error::NotFound) if there is no array,
@@ -87,7 +89,14 @@ impl ArrayHandle {
     /// # Errors
     /// As [`Self::open_at`].
     pub fn snapshot_at(&self, time_range: TimeRange) -> Result<Snapshot> {
-        Snapshot::open_uri(&self.context, &Uri::parse(&self.uri)?, time_range)
+        let found = Snapshot::open_uri(&self.context, &Uri::parse(&self.uri)?, time_range);
+        snapshots::or_named(&self.context, &self.uri, found, |uri, at| {
+            let time_range = TimeRange {
+                end: time_range.end.min(at),
+                ..time_range
+            };
+            Snapshot::open_uri(&self.context, &Uri::parse(uri)?, time_range)
+        })
     }
 
     /// The array's schemas alone, which is all that writing takes: the snapshot has no fragments,

@@ -222,6 +222,12 @@ impl ArrayFolder {
         Ok(any)
     }
 
+    /// Whether there may be files of this library's own.
+    pub fn has_sidecars(&self) -> bool {
+        let mut root = self.listings.root.iter();
+        root.any(|entry| entry.name == azulejo_format::path::MANIFEST_FOLDER)
+    }
+
     /// The entries of `__fragments` and of the array's own folder that are named like fragments:
     /// names and paths.
     pub fn fragment_folders(&self) -> Result<HashMap<String, String>> {

@@ -17,6 +17,7 @@ use crate::cancel::Operation;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::read::{FillCell, Reader};
+use crate::snapshots;
 use crate::space::tile_grid::TileGrid;
 use crate::space::{DimSelection, Subarray};
 use crate::storage::Uri;
@@ -114,7 +115,7 @@ impl ArrayHandle {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for fragments that do not exist or cannot be consolidated without
-    /// changing what readers see; [`Error::Unsupported`] for an array of a version that is not
+    /// changing what readers see, and for purging cells that a named snapshot may show; [`Error::Unsupported`] for an array of a version that is not
     /// written: upgrade it first; errors of reading and writing. An array that an error leaves
     /// behind reads as before.
     pub fn consolidate(&self, options: &FragmentOptions) -> Result<Vec<Merged>> {
@@ -126,6 +127,14 @@ impl ArrayHandle {
         let location = context.locate(&Uri::parse(uri)?)?;
         let operation = context.begin();
         let _turn = Turn::wait(&location);
+        if options.purge_deleted_cells
+            && let Some(snapshot) = snapshots::list(&location)?.first()
+        {
+            return Err(Error::InvalidArgument(format!(
+                "{uri}: the named snapshot {:?} may show cells that would be purged; remove it first",
+                snapshot.name
+            )));
+        }
         let mut rounds = Vec::new();
         // Parts of a split result are not consolidated again.
         let mut done: BTreeSet<String> = BTreeSet::new();

@@ -12,6 +12,7 @@ use crate::array::{ArrayHandle, decode_at, read_objects};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::group::{GroupHandle, ObjectType};
+use crate::snapshots::{self, NamedSnapshot};
 use crate::storage::{StorePath, Uri};
 use azulejo_format::commit::{IgnoreList, VacuumList};
 use azulejo_format::path::{
@@ -133,7 +134,8 @@ fn bytes_of(location: &Location, result: &Vacuumed) -> Result<u64> {
 impl ArrayHandle {
     /// Removes what consolidations of this kind have made superfluous. Readers that opened the
     /// array before the consolidation and still read fail; readers of a time within a dense
-    /// consolidated fragment no longer find the cells of that time.
+    /// consolidated fragment no longer find the cells of that time, unless a
+    /// [named snapshot](crate::snapshots) shows them.
     ///
     /// # Errors
     /// Those of reading the array's folder and of the storage. A vacuum that fails can be repeated.
@@ -145,11 +147,22 @@ impl ArrayHandle {
         if mode == Mode::Fragments && !options.dry_run && folder.finish_replacements()? {
             folder = ArrayFolder::at(&location)?;
         }
+        let shown = match folder.has_sidecars() {
+            true => snapshots::list(&location)?,
+            false => Vec::new(),
+        };
+        // Cells of sparse arrays keep their times.
+        let dense = || -> Result<bool> {
+            let schemas = self.snapshot_to_write()?;
+            let schema = schemas.schema();
+            Ok(schema.is_dense() || !schema.version.may_count_in_part())
+        };
         let steps = match mode {
-            Mode::Fragments => fragments(&folder)?,
+            Mode::Fragments if !shown.is_empty() && dense()? => fragments(&folder, &shown)?,
+            Mode::Fragments => fragments(&folder, &[])?,
             Mode::Commits => commits(&folder)?,
             Mode::FragmentMetadata => fragment_metadata(&folder),
-            Mode::ArrayMetadata => metadata(&location, &folder.directory.metadata)?,
+            Mode::ArrayMetadata => metadata(&location, &folder.directory.metadata, &shown)?,
         };
         steps.run(context, &location, options)
     }
@@ -172,11 +185,21 @@ impl GroupHandle {
             .storage
             .list(&location.path.join(METADATA_FOLDER))?;
         let files = DetailFiles::parse(RootFolder::Metadata, &entries);
-        metadata(&location, &files)?.run(context, &location, options)
+        let shown = snapshots::list(&location)?;
+        metadata(&location, &files, &shown)?.run(context, &location, options)
     }
 }
 
-fn fragments(folder: &ArrayFolder) -> Result<Steps> {
+/// Whether a named snapshot shows what a replacement of this time has replaced.
+fn is_shown(shown: &[NamedSnapshot], replacement: &TimestampedName) -> bool {
+    let mut moments = shown.iter().map(|snapshot| snapshot.at);
+    moments.any(|at| replacement.t_start <= at && at < replacement.t_end)
+}
+
+/// Why something stays for a named snapshot.
+const SHOWN: &str = "a named snapshot shows it";
+
+fn fragments(folder: &ArrayFolder, shown: &[NamedSnapshot]) -> Result<Steps> {
     let mut steps = Steps::default();
     let lists = folder.lists_in_force()?;
     let committed = folder.fragment_names()?;
@@ -206,6 +229,14 @@ fn fragments(folder: &ArrayFolder) -> Result<Steps> {
                     path: folder.path(path),
                     reason,
                 }));
+            continue;
+        }
+        if is_shown(shown, &entry.name) {
+            let kept = left.iter().map(|(_, (_, path))| Kept {
+                path: folder.path(path),
+                reason: SHOWN,
+            });
+            steps.result.kept.extend(kept);
             continue;
         }
         done.extend(left);
@@ -345,7 +376,7 @@ fn fragment_metadata(folder: &ArrayFolder) -> Steps {
     steps
 }
 
-fn metadata(location: &Location, files: &DetailFiles) -> Result<Steps> {
+fn metadata(location: &Location, files: &DetailFiles, shown: &[NamedSnapshot]) -> Result<Steps> {
     let mut steps = Steps::default();
     let now = TimeRange::ALL.resolved().end;
     let vacuums: Vec<&NamedEntry> = files
@@ -381,6 +412,14 @@ fn metadata(location: &Location, files: &DetailFiles) -> Result<Steps> {
             let kept = left.iter().map(|path| Kept {
                 path: location.path.join(path),
                 reason,
+            });
+            steps.result.kept.extend(kept);
+            continue;
+        }
+        if is_shown(shown, &entry.name) {
+            let kept = left.iter().map(|path| Kept {
+                path: location.path.join(path),
+                reason: SHOWN,
             });
             steps.result.kept.extend(kept);
             continue;

@@ -4,6 +4,7 @@ use super::Group;
 use crate::array::TimeRange;
 use crate::context::Context;
 use crate::error::Result;
+use crate::snapshots;
 
 /// The place where a group lies, or is to lie: what [`Context::group`] gives.
 ///
@@ -53,6 +54,13 @@ impl GroupHandle {
     /// As [`Self::open`]; [`Error::InvalidArgument`](crate::Error::InvalidArgument) for an empty
     /// range.
     pub fn open_at(&self, time_range: TimeRange) -> Result<Group> {
-        Group::read(&self.context, &self.uri, time_range)
+        let found = Group::read(&self.context, &self.uri, time_range);
+        snapshots::or_named(&self.context, &self.uri, found, |uri, at| {
+            let time_range = TimeRange {
+                end: time_range.end.min(at),
+                ..time_range
+            };
+            Group::read(&self.context, uri, time_range)
+        })
     }
 }

@@ -1,0 +1,80 @@
+//! `azulejo restore`: an array as it was, as a new change.
+
+use crate::args::RestoreArgs;
+use crate::error::Result;
+use crate::moment::timestamp_text;
+use crate::session::Session;
+use crate::size;
+use azulejo::consolidate::Restored;
+use azulejo::{Array, TimeRange};
+use serde_json::json;
+use std::io::Write;
+
+/// Runs the command.
+pub fn run(session: &mut Session, args: &RestoreArgs) -> Result<()> {
+    let at = args.at.last(&session.context, &args.uri)?;
+    let restored = if args.dry_run {
+        let mut planned = session.context.array(&args.uri).plan_restore(at)?;
+        let then = session.context.array(&args.uri);
+        planned.cells = cells(&then.open_at(TimeRange::until(at))?)?;
+        planned
+    } else {
+        session.work(|context| context.array(&args.uri).restore(at))?
+    };
+    let Restored {
+        cells,
+        fragments,
+        keys,
+        lost,
+    } = &restored;
+    if session.output.json {
+        return session.output.write_json(&json!({
+            "dry_run": args.dry_run,
+            "at": at,
+            "cells": cells,
+            "fragments": fragments,
+            "metadata": keys,
+            "lost_attributes": lost,
+        }));
+    }
+    let verb = match args.dry_run {
+        true => "would be as it was",
+        false => "is as it was",
+    };
+    let (cells, moment) = (size::count(*cells), timestamp_text(at));
+    writeln!(
+        session.output,
+        "{} {verb} at {moment}: {cells} cells",
+        args.uri
+    )?;
+    if !keys.is_empty() {
+        session
+            .output
+            .note(&format!("metadata: {}", keys.join(", ")));
+    }
+    if !lost.is_empty() {
+        session.output.note(&format!(
+            "not brought back, because the array has no such attributes now: {}",
+            lost.join(", ")
+        ));
+    }
+    Ok(())
+}
+
+/// How many cells an array has: of a dense one those in the box around what is written.
+pub fn cells(array: &Array) -> Result<u64> {
+    use azulejo::read::ReadOptions;
+    use azulejo::read::aggregate::{Aggregate, AggregateValue};
+    use azulejo::space::Layout;
+    if array.fragments().is_empty() {
+        return Ok(0);
+    }
+    let options = ReadOptions::new().layout(match array.schema().is_dense() {
+        true => Layout::RowMajor,
+        false => Layout::Unordered,
+    });
+    match array.aggregate(options, &[Aggregate::Count])?.first() {
+        Some(AggregateValue::Unsigned(cells)) => Ok(*cells),
+        _ => Ok(0),
+    }
+}

@@ -1,0 +1,167 @@
+//! What scripts and people's eyes need: streams, keys, pictures, aggregates of dates, errors as JSON.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+mod support;
+
+use serde_json::Value as Json;
+use std::io::Write;
+use support::{Bench, npy, words};
+
+#[test]
+fn exports_go_to_standard_output() {
+    let bench = Bench::new();
+    bench.write("a.csv", "id,q\n1,1\n2,2\n");
+    bench.line("import a.csv d --dims id");
+    let said = bench.line("export d - --format csv");
+    assert_eq!(said.out, "id,q\n1,1\n2,2\n");
+    assert!(!bench.path().join("-").exists());
+    bench.fails("export d -", 2, "names no format");
+}
+
+#[test]
+fn compressed_files_are_imported() {
+    let bench = Bench::new();
+    let text = b"id,q\n1,1\n2,2\n";
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+    gzip.write_all(text).unwrap();
+    bench.write("a.csv.gz", gzip.finish().unwrap());
+    bench.write("b.csv.zst", zstd::encode_all(&text[..], 3).unwrap());
+    for (file, uri) in [("a.csv.gz", "a"), ("b.csv.zst", "b")] {
+        bench.line(&format!("import {file} {uri} --dims id"));
+        assert_eq!(bench.line(&format!("cat {uri}")).out.as_bytes(), text);
+    }
+    bench.write("c.csv.gz", "no gzip");
+    bench.fails("import c.csv.gz c", 1, "c.csv.gz");
+}
+
+#[test]
+fn keys_come_from_the_environment_and_from_commands() {
+    let bench = Bench::new();
+    let key = "0123456789abcdef0123456789abcdef";
+    bench.write("key", key);
+    bench.write("a.csv", "id,q\n1,1\n");
+    bench.line("import a.csv d --dims id --key-file key");
+    bench.fails("cat d", 5, "d");
+    bench.fails(
+        "cat d --key-env NO_SUCH_VARIABLE_HERE",
+        2,
+        "NO_SUCH_VARIABLE_HERE",
+    );
+    if cfg!(unix) {
+        assert_eq!(
+            bench.line("cat d --key-command 'cat key'").out,
+            "id,q\n1,1\n"
+        );
+        bench.fails("cat d --key-command false", 2, "failed");
+        bench.fails("cat d --key-command 'echo short'", 2, "32 bytes");
+    }
+    let mut command = assert_cmd::Command::cargo_bin("azulejo").unwrap();
+    let command = command
+        .args(words("cat d --key-env THE_KEY"))
+        .env("THE_KEY", key);
+    command
+        .current_dir(bench.path())
+        .assert()
+        .success()
+        .stdout("id,q\n1,1\n");
+}
+
+#[test]
+fn errors_are_json_where_output_is() {
+    let bench = Bench::new();
+    let said = bench.run(&words("info nowhere --json"));
+    let error: Json = serde_json::from_str(&said.err).unwrap();
+    assert_eq!(error["error"]["exit_code"], 3);
+    assert!(
+        error["error"]["message"]
+            .as_str()
+            .unwrap()
+            .contains("nowhere")
+    );
+    assert_eq!((said.code, said.out.as_str()), (Some(3), ""));
+}
+
+#[test]
+fn shells_and_man_are_served() {
+    let bench = Bench::new();
+    for shell in ["bash", "zsh", "fish", "powershell"] {
+        assert!(
+            bench
+                .line(&format!("completions {shell}"))
+                .out
+                .contains("consolidate"),
+            "{shell}"
+        );
+    }
+    assert!(bench.line("man").out.contains(".TH azulejo"));
+    bench.line("man pages");
+    assert!(bench.path().join("pages/azulejo-import.1").exists());
+    let version = bench.line("--version").out;
+    assert!(
+        version.contains("features: ") && version.contains("commit: "),
+        "{version}"
+    );
+    assert!(
+        bench
+            .line("info --help --color always")
+            .out
+            .contains("Usage")
+    );
+}
+
+#[test]
+fn pictures_are_slices_in_colours() {
+    let bench = Bench::new();
+    bench.write("c.npy", npy(&[3, 4, 5], (0..60).map(|i| i as f32)));
+    bench.line("import c.npy c");
+    bench.fails("export c p.png", 2, "--range dim_0=0");
+    bench.line("export c p.png --range dim_1=1 --colours viridis");
+    bench.line("export c grey.png --range dim_0=2 --scale 40:60");
+    let read = |name: &str| {
+        let file = std::fs::File::open(bench.path().join(name)).unwrap();
+        let mut reader = png::Decoder::new(std::io::BufReader::new(file))
+            .read_info()
+            .unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut pixels).unwrap();
+        (info.width, info.height, info.color_type, pixels)
+    };
+    let (width, height, colour, pixels) = read("p.png");
+    assert_eq!((width, height, colour), (5, 3, png::ColorType::Rgba));
+    assert!(
+        pixels[0].abs_diff(68) < 5 && pixels[pixels.len() - 4] > 240,
+        "{pixels:?}"
+    );
+    let (width, height, colour, pixels) = read("grey.png");
+    assert_eq!(
+        (width, height, colour),
+        (5, 4, png::ColorType::GrayscaleAlpha)
+    );
+    assert_eq!((pixels[0], pixels[20]), (0, 128), "{pixels:?}");
+    bench.fails("export c q.png --range dim_0=0 --scale 5:1", 2, "not less");
+}
+
+#[test]
+fn aggregates_of_dates_are_dates_and_labels_have_no_sum() {
+    let bench = Bench::new();
+    bench.write(
+        "g.csv",
+        "id,t,c\n1,2024-01-01T00:00:00,red\n2,2024-01-03T00:00:00,blue\n",
+    );
+    bench.line("import g.csv g --dims id --enumerate c");
+    assert_eq!(bench.line("agg g mean:t").out.trim(), "2024-01-02T00:00:00");
+    assert_eq!(bench.json("agg g mean:t")["mean:t"], "2024-01-02T00:00:00");
+    bench.fails("agg g sum:t", 2, "no sum");
+    bench.fails("agg g mean:c", 2, "labels");
+    assert!(!bench.line("agg g max:c").out.trim().is_empty());
+}
+
+#[test]
+fn wide_real_domains_are_any() {
+    let bench = Bench::new();
+    bench.write("f.csv", "t,lat,v\n2024-01-01,1.5,1\n2024-01-02,2.5,2\n");
+    bench.line("import f.csv f --dims t,lat");
+    let schema = bench.line("schema f").out;
+    assert!(schema.lines().all(|line| line.len() < 200), "{schema}");
+}
