@@ -11,12 +11,11 @@ use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::error::{Error, Result};
 use azulejo::format::{ArraySchema, Datatype};
 use azulejo::read::ReadOptions;
-use azulejo::storage::{Entry, ReadRange, ReadRequest, Storage, StorePath, Upload};
+use azulejo::storage::{Entry, ReadRequest, Storage, StorePath, Upload};
 use azulejo::write::WriteOptions;
 use azulejo::{Config, Context};
 use bytes::Bytes;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 type Objects = BTreeMap<String, Bytes>;
@@ -78,21 +77,9 @@ impl Storage for Vault {
         let read = |request: &ReadRequest| {
             println!("read   {} {:?}", request.path, request.range);
             let body = self.get(&request.path)?;
-            let range: Range<u64> = match &request.range {
-                ReadRange::All => 0..body.len() as u64,
-                ReadRange::Bytes(range) => range.clone(),
-            };
-            let ends = (usize::try_from(range.start), usize::try_from(range.end));
-            match ends {
-                (Ok(start), Ok(end)) if start <= end && end <= body.len() => {
-                    Ok(body.slice(start..end))
-                }
-                _ => Err(Error::Storage {
-                    op: "read",
-                    uri: request.path.to_string(),
-                    source: std::io::ErrorKind::UnexpectedEof.into(),
-                }),
-            }
+            // An error if the object is shorter.
+            let range = request.range.within(&request.path, body.len() as u64)?;
+            Ok(body.slice(range.start as usize..range.end as usize))
         };
         requests.iter().map(read).collect()
     }

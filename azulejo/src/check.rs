@@ -170,7 +170,7 @@ impl ArrayHandle {
             return Err(error);
         }
         names::check(context, &location, &mut report)?;
-        let folder = match ArrayFolder::at(&location) {
+        let folder = match ArrayFolder::at(context, &location) {
             Ok(folder) => folder,
             Err(error @ Error::Corrupt { .. }) => {
                 let path = location.path.join(azulejo_format::path::COMMITS_FOLDER);
@@ -201,14 +201,9 @@ fn sorted(mut report: Report) -> Report {
 /// All files below a folder, with their sizes.
 fn files_below(location: &Location, folder: &StorePath) -> Result<Vec<(StorePath, u64)>> {
     let mut files = Vec::new();
-    let mut folders = vec![folder.clone()];
-    while let Some(folder) = folders.pop() {
-        for entry in location.storage.list(&folder)? {
-            let path = folder.join(&entry.name);
-            if entry.is_dir {
-                folders.push(path);
-                continue;
-            }
+    for (below, entries) in location.storage.list_tree(folder)? {
+        for entry in entries.iter().filter(|entry| !entry.is_dir) {
+            let path = folder.join(&below).join(&entry.name);
             let size = match entry.size {
                 Some(size) => size,
                 None => location.storage.size(&path)?,

@@ -16,7 +16,8 @@
 //! | footers of fragments | a `.meta` file | its content |
 //! | metadata files | one `__t1_t2_..` | its `.vac` file |
 //!
-//! One maintenance runs at a time on an array within a process. Pages: *Consolidated Commits File*,
+//! One at a time changes an array, on a machine ([`ArrayLock`](crate::array::ArrayLock)); while
+//! cells are merged, others go on. Pages: *Consolidated Commits File*,
 //! *Vacuum File*, *Ignore File*, *Consolidated Fragment Metadata File*.
 
 mod choose;
@@ -37,10 +38,6 @@ pub use plan::ConsolidationPlan;
 pub use vacuum::{Kept, VacuumOptions, Vacuumed};
 
 pub(crate) use folder::ArrayFolder;
-
-use crate::context::Location;
-use std::collections::HashSet;
-use std::sync::{Condvar, LazyLock, Mutex, MutexGuard, PoisonError};
 
 /// What is consolidated or vacuumed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -73,39 +70,5 @@ impl Mode {
             Self::Commits => "commits",
             Self::ArrayMetadata => "array_meta",
         }
-    }
-}
-
-/// Arrays and groups under maintenance in this process.
-static BUSY: LazyLock<(Mutex<HashSet<String>>, Condvar)> = LazyLock::new(Default::default);
-
-/// Keeps others from maintaining the same array until dropped.
-#[derive(Debug)]
-struct Turn {
-    key: String,
-}
-
-impl Turn {
-    /// Waits until nobody else maintains the object.
-    fn wait(location: &Location) -> Self {
-        let key = location.path.to_string();
-        let (lock, changed) = &*BUSY;
-        let mut busy: MutexGuard<'_, HashSet<String>> =
-            lock.lock().unwrap_or_else(PoisonError::into_inner);
-        while busy.contains(&key) {
-            busy = changed.wait(busy).unwrap_or_else(PoisonError::into_inner);
-        }
-        busy.insert(key.clone());
-        Self { key }
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        let (lock, changed) = &*BUSY;
-        lock.lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&self.key);
-        changed.notify_all();
     }
 }

@@ -67,6 +67,9 @@ pub struct ReadRequest {
 pub enum ReadRange {
     /// All of it.
     All,
+    /// All of it, which is [`Error::Budget`](crate::Error::Budget) if that is more than so many
+    /// bytes: nothing of it is read then.
+    AtMost(u64),
     /// These bytes; it is an error if the object is shorter.
     Bytes(Range<u64>),
 }
@@ -110,6 +113,37 @@ pub trait Upload: Send + Debug {
 
     /// Ends the object: it lasts from now on, through a power failure too.
     fn finish(self: Box<Self>) -> Result<()>;
+}
+
+impl ReadRange {
+    /// Bytes that it asks for as far as it says; 0 of a whole object.
+    #[must_use]
+    pub fn known_len(&self) -> u64 {
+        match self {
+            Self::All | Self::AtMost(_) => 0,
+            Self::Bytes(range) => range.end.saturating_sub(range.start),
+        }
+    }
+
+    /// The range in an object of this size.
+    ///
+    /// # Errors
+    /// [`Error::Storage`](crate::Error::Storage) if the object is shorter,
+    /// [`Error::Budget`](crate::Error::Budget) if it is longer than may be.
+    pub fn within(&self, path: &StorePath, size: u64) -> Result<Range<u64>> {
+        match self {
+            Self::All => Ok(0..size),
+            Self::AtMost(limit) if size > *limit => Err(crate::Error::Budget {
+                what: format!("all of {path}"),
+                need: size,
+                budget: *limit,
+            }),
+            Self::AtMost(_) => Ok(0..size),
+            Self::Bytes(range) if range.is_empty() => Ok(0..0),
+            Self::Bytes(range) if range.end > size => Err(memory::too_short(path, range.end, size)),
+            Self::Bytes(range) => Ok(range.clone()),
+        }
+    }
 }
 
 /// The path of what a folder has by a name, both paths relative to one place, whose own is empty.

@@ -42,7 +42,7 @@ fn stopped_everywhere<S: PartialEq + Debug>(
     repeats: bool,
 ) -> usize {
     let mut stops = 0;
-    for failure in [Failure::Crash, Failure::Once] {
+    for failure in [Failure::Crash, Failure::Once, Failure::Late] {
         for after in 0.. {
             let memory = Arc::new(MemoryStorage::new());
             let sound = context(Arc::clone(&memory) as Arc<dyn Storage>);
@@ -65,8 +65,10 @@ fn stopped_everywhere<S: PartialEq + Debug>(
             if found == before {
                 change(&sound).unwrap();
             } else {
-                // Only what comes after the change is there can have failed.
-                assert!(repeats, "stopped at operation {after}: {found:?}");
+                // Only what comes after the change is there can have failed, or that itself after
+                // its work.
+                let late = failure == Failure::Late;
+                assert!(repeats || late, "stopped at operation {after}: {found:?}");
             }
             assert_ne!(look(&sound), before);
         }

@@ -189,8 +189,8 @@ fn a_tree_of_folders_is_one_listing() {
     let files = 1 + 20 * 4;
     assert_eq!(
         cost,
-        [3, files, 1, files, 0],
-        "what lies there, all of it, and whether the target is free"
+        [5, files, 1, files + 1, 1],
+        "what lies there, all of it, whether the target is free or an unfinished copy; and the note of that"
     );
     assert_eq!(
         cloud.context.array(copy).open().unwrap().fragments().len(),

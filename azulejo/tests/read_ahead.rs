@@ -65,7 +65,7 @@ impl Distant {
 fn len(request: &ReadRequest) -> u64 {
     match &request.range {
         azulejo::storage::ReadRange::Bytes(range) => range.end - range.start,
-        azulejo::storage::ReadRange::All => 1,
+        _ => 1,
     }
 }
 

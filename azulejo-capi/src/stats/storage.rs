@@ -3,7 +3,7 @@
 use super::Stats;
 use azulejo::storage::{
     Append, Entry, ObjectReader, PendingList, PendingRead, PendingTails, RandomAccess, ReadInto,
-    ReadRange, ReadRequest, Storage, StorageLayer, StorePath, Tail, TailVisitor, Tails, Upload,
+    ReadRequest, Storage, StorageLayer, StorePath, Tail, TailVisitor, Tails, Upload,
 };
 use azulejo::{Error, Result};
 use bytes::Bytes;
@@ -153,10 +153,7 @@ impl StorageLayer for CountingStorage {
     }
 
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
-        let asked = |request: &ReadRequest| match &request.range {
-            ReadRange::Bytes(range) => range.end.saturating_sub(range.start),
-            ReadRange::All => 0,
-        };
+        let asked = |request: &ReadRequest| request.range.known_len();
         self.reads(requests.len(), requests.iter().map(asked).sum());
         self.inner.start_read(requests)
     }

@@ -1,6 +1,6 @@
 //! Creating arrays.
 
-use super::tile_object::put_tile;
+use super::tile_object::{clean_up_unseen, put_tile};
 use super::{ArrayHandle, clock};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
@@ -96,7 +96,6 @@ impl ArrayHandle {
             put_schema(context, &location, &array.schema, &name)
         };
         write().inspect_err(|_| {
-            // What was written is of no use without the rest; the first error is the one to report.
             let mut left: Vec<_> = (array.enumerations.iter())
                 .map(|enumeration| {
                     location
@@ -105,12 +104,10 @@ impl ArrayHandle {
                 })
                 .collect();
             left.extend(label_arrays.iter().map(|(label, _)| label.path.clone()));
-            left.push(
-                location
-                    .path
-                    .join(&schema_path(&name, array.schema.version)),
-            );
-            let _ = location.storage.delete(&left);
+            let schema = location
+                .path
+                .join(&schema_path(&name, array.schema.version));
+            clean_up_unseen(&*location.storage, &schema, &left);
         })
     }
 }

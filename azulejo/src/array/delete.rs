@@ -1,7 +1,7 @@
 //! Deleting cells by a condition.
 
 use super::head::Head;
-use super::tile_object::put_tile;
+use super::tile_object::put_tile_if_there;
 use super::timeline::CommittedFragment;
 use super::{Array, ArrayHandle, Contents, DeleteCommit, clock};
 use crate::condition::{BoundCondition, Comparison, Condition, EnumerationLookup, FieldRef};
@@ -40,7 +40,13 @@ impl ArrayHandle {
             let tells = fragment_version(name).is_ok_and(|version| version.may_count_in_part());
             !tells && name.t_start < name.t_end && (name.t_start..name.t_end).contains(&time)
         };
-        if let Some(fragment) = head.commits()?.committed.fragments.iter().find(merged) {
+        if let Some(fragment) = head
+            .commits(context)?
+            .committed
+            .fragments
+            .iter()
+            .find(merged)
+        {
             return Err(refuse(&format!(
                 "nobody can tell which cells of the consolidated fragment {} were written until {time}; delete at \
                  another time",
@@ -49,7 +55,7 @@ impl ArrayHandle {
         }
         let name = TimestampedName::versioned(time, time, head.schema.version.number());
         let path = suffixed_commit_path(&name, Suffix::Delete);
-        put_tile(context, &head.location, &path, &Delete { kept }.encode())?;
+        put_tile_if_there(context, &head.location, &path, &Delete { kept }.encode())?;
         Ok(name.to_string())
     }
 }

@@ -45,8 +45,8 @@ impl ArrayHandle {
     pub fn delete_fragments(&self, selection: FragmentSelection<'_>) -> Result<DeletedFragments> {
         let Self { context, uri } = self;
 
-        let head = Head::open(context, uri)?;
-        let mut commits = head.commits()?;
+        let (_lock, head) = Head::locked(context, uri)?;
+        let mut commits = head.commits(context)?;
         if !choose(&head, &commits, selection)?.0.is_empty() {
             // Else the deletion of a new fragment would bring back what it has replaced.
             commits.finish_replacements(&head.location)?;
@@ -69,7 +69,7 @@ impl ArrayHandle {
         let Self { context, uri } = self;
 
         let head = Head::open(context, uri)?;
-        Ok(choose(&head, &head.commits()?, selection)?.1)
+        Ok(choose(&head, &head.commits(context)?, selection)?.1)
     }
 }
 

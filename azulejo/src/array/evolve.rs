@@ -3,13 +3,13 @@
 use super::create::put_schema;
 use super::directory::sort_schemas;
 use super::head::{Commits, Head};
-use super::tile_object::put_tile;
+use super::tile_object::{clean_up_unseen, put_tile};
 use super::timeline::CommittedFragment;
 use super::{ArrayHandle, clock};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use azulejo_format::ArraySchema;
-use azulejo_format::path::{enumeration_path, fragment_version};
+use azulejo_format::path::{enumeration_path, fragment_version, schema_path};
 use azulejo_format::schema::{Enumeration, SchemaEvolution};
 use azulejo_format::timestamped_name::TimestampedName;
 use std::collections::HashSet;
@@ -34,7 +34,7 @@ impl ArrayHandle {
     pub fn evolve(&self, evolution: &SchemaEvolution, timestamp: Option<u64>) -> Result<()> {
         let Self { context, uri } = self;
 
-        let head = Head::open(context, uri)?;
+        let (_lock, head) = Head::locked(context, uri)?;
         let name = next_name(&head, timestamp)?;
         evolve_to(context, &head, evolution, &name)
     }
@@ -47,7 +47,7 @@ impl ArrayHandle {
     pub fn evolve_at(&self, evolution: &SchemaEvolution, timestamp: u64) -> Result<()> {
         let Self { context, uri } = self;
 
-        let head = Head::open(context, uri)?;
+        let (_lock, head) = Head::locked(context, uri)?;
         evolve_to(
             context,
             &head,
@@ -64,7 +64,7 @@ impl ArrayHandle {
         let Self { context, uri } = self;
 
         let head = Head::open(context, uri)?;
-        check_fragments(&head, evolution)?;
+        check_fragments(context, &head, evolution)?;
         next_schema(context, &head, evolution)?
             .map_err(|error| Error::InvalidArgument(format!("cannot evolve {}: {error}", head.uri)))
     }
@@ -78,7 +78,7 @@ impl ArrayHandle {
     pub fn upgrade(&self, timestamp: Option<u64>) -> Result<bool> {
         let Self { context, uri } = self;
 
-        let head = Head::open(context, uri)?;
+        let (_lock, head) = Head::locked(context, uri)?;
         let Some(upgraded) = head.schema.upgraded() else {
             return Ok(false);
         };
@@ -97,7 +97,7 @@ fn evolve_to(
 ) -> Result<()> {
     let bad = |error| Error::InvalidArgument(format!("cannot evolve {}: {error}", head.uri));
     let next = next_schema(context, head, evolution)?.map_err(bad)?;
-    check_fragments(head, evolution)?;
+    check_fragments(context, head, evolution)?;
     let new = || {
         evolution
             .add_enumerations
@@ -112,12 +112,10 @@ fn evolve_to(
         put_schema(context, &head.location, &next, name)
     };
     write().inspect_err(|_| {
-        // No schema names them. The first error is the one to report.
+        let schema = head.location.path.join(&schema_path(name, next.version));
         let path = |e: &Enumeration| head.location.path.join(&enumeration_path(&e.file_name));
-        let _ = head
-            .location
-            .storage
-            .delete(&new().map(path).collect::<Vec<_>>());
+        let parts: Vec<_> = new().map(path).collect();
+        clean_up_unseen(&*head.location.storage, &schema, &parts);
     })
 }
 
@@ -151,13 +149,13 @@ fn next_schema(
 
 /// Fragments that do not say which schema they were written with are taken to have the latest one's
 /// attributes: by the reference, which then fails to open the array.
-fn check_fragments(head: &Head, evolution: &SchemaEvolution) -> Result<()> {
+fn check_fragments(context: &Context, head: &Head, evolution: &SchemaEvolution) -> Result<()> {
     if evolution.add_attributes.is_empty() && evolution.drop_attributes.is_empty() {
         return Ok(());
     }
     let Commits {
         committed, vacuums, ..
-    } = head.commits()?;
+    } = head.commits(context)?;
     let replaced: HashSet<&str> = vacuums.iter().flat_map(|(_, list)| list.names()).collect();
     let counts = |fragment: &&CommittedFragment| !replaced.contains(fragment.entry.file_name());
     for fragment in committed.fragments.iter().filter(counts) {

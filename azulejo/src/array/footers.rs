@@ -356,7 +356,7 @@ impl FooterReader<'_> {
             .iter()
             .map(|i| ReadRequest {
                 path: path(i),
-                range: ReadRange::All,
+                range: ReadRange::AtMost(self.context.config().memory_budget.max(LONGEST_TOGETHER)),
             })
             .collect();
         if !requests.is_empty() {

@@ -1,11 +1,11 @@
 //! What those who change an array need to know of it: its latest schema, and which fragments and
 //! deletes are committed. Fragments are not looked at.
 
-use super::TimeRange;
 use super::directory::{Directory, Listings, NamedEntry};
 use super::open::{decode_at, no_array, read_objects};
 use super::tile_object::read_tile;
 use super::timeline::{Committed, committed, select_schema};
+use super::{ArrayLock, TimeRange};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{Entry, Uri};
@@ -107,6 +107,13 @@ impl Head {
         Self::open_at(context, uri, TimeRange::ALL)
     }
 
+    /// As [`Self::open`], while nobody else changes what the array consists of.
+    pub fn locked(context: &Context, uri: &str) -> Result<(ArrayLock, Self)> {
+        let location = context.locate(&Uri::parse(uri)?)?;
+        let lock = ArrayLock::wait(&location);
+        Ok((lock, Self::open(context, uri)?))
+    }
+
     /// As [`Self::open`], with the schema at the end of `time`.
     ///
     /// # Errors
@@ -187,19 +194,19 @@ impl Head {
     }
 
     /// Reads all commits.
-    pub fn commits(&self) -> Result<Commits> {
+    pub fn commits(&self, context: &Context) -> Result<Commits> {
         // What a listing has named can be gone when it is read: another process consolidates or
         // vacuums.
         let mut attempt = 1;
         loop {
-            match self.commits_now() {
+            match self.commits_now(context) {
                 Err(Error::NotFound { .. }) if attempt < ATTEMPTS => attempt += 1,
                 commits => return commits,
             }
         }
     }
 
-    fn commits_now(&self) -> Result<Commits> {
+    fn commits_now(&self, context: &Context) -> Result<Commits> {
         let location = &self.location;
         let mut paths = vec![location.path.join(RootFolder::Commits.name())];
         if self.root.get().is_none() {
@@ -221,7 +228,7 @@ impl Head {
         };
         let read = |entries: &[NamedEntry]| {
             let paths = paths(entries);
-            read_objects(location, paths.iter().map(String::as_str))
+            read_objects(context, location, paths.iter().map(String::as_str))
         };
         let mut ignores = Vec::new();
         for (entry, bytes) in directory.ignores.iter().zip(read(&directory.ignores)?) {

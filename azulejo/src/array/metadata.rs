@@ -33,6 +33,7 @@ pub(crate) fn read_details(
     time: TimeRange,
 ) -> Result<Vec<(String, Vec<u8>)>> {
     let lists = read_objects(
+        context,
         location,
         files.vacuums.iter().map(|entry| entry.path.as_str()),
     )?;
@@ -44,7 +45,11 @@ pub(crate) fn read_details(
     });
     let vacuums: Vec<_> = vacuums.collect::<Result<_>>()?;
     let selected = select_details(&files.files, &vacuums, time);
-    let read = read_objects(location, selected.iter().map(|entry| entry.path.as_str()))?;
+    let read = read_objects(
+        context,
+        location,
+        selected.iter().map(|entry| entry.path.as_str()),
+    )?;
     let payload = |(entry, bytes): (&NamedEntry, &Bytes)| {
         Ok((
             entry.path.clone(),

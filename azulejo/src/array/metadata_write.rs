@@ -1,7 +1,7 @@
 //! Writing key-values of arrays and groups: one file a commit.
 
 use super::head::Head;
-use super::tile_object::put_tile;
+use super::tile_object::put_tile_if_there;
 use super::{ArrayHandle, Snapshot, clock};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
@@ -88,7 +88,7 @@ impl MetadataWriter {
         let storage = &self.location.storage;
         storage.make_folder(&self.location.path.join(RootFolder::Metadata.name()))?;
         let path = metadata_path(&TimestampedName::unversioned(time, time));
-        put_tile(&self.context, &self.location, &path, &encode(&entries))
+        put_tile_if_there(&self.context, &self.location, &path, &encode(&entries))
     }
 }
 

@@ -91,6 +91,9 @@ pub(crate) struct Part {
     pub schemas_only: bool,
 }
 
+/// Objects of schemas, commits and key-values of this size are read whatever the memory budget.
+const SMALL_METADATA: u64 = 16 << 20;
+
 /// Files that a listing has named can be gone when they are read: vacuums go on beside readers. So
 /// often it is tried.
 pub(super) const ATTEMPTS: usize = 5;
@@ -378,7 +381,7 @@ fn read_files<'a>(
                 .chain(replacements)
                 .map(|entry| entry.path.as_str()),
         );
-    let mut read = read_objects(location, paths)?.into_iter();
+    let mut read = read_objects(context, location, paths)?.into_iter();
     let mut take = |count: usize| -> Vec<Bytes> { read.by_ref().take(count).collect() };
     let schema_tiles = take(schemas.len());
     let vacuum_lists = take(vacuums.len());
@@ -457,24 +460,31 @@ pub(crate) fn legacy_schema(schemas: &BTreeMap<String, Arc<ArraySchema>>) -> Opt
 }
 
 /// Reads whole objects in one batch.
+///
+/// # Errors
+/// [`Error::Budget`] if one of them is larger than the memory that the context may take.
 pub(crate) fn read_objects<'a>(
+    context: &Context,
     location: &Location,
     paths: impl IntoIterator<Item = &'a str>,
 ) -> Result<Vec<Bytes>> {
-    block_on(read_objects_as(location, paths, Waiting::Blocks))
+    block_on(read_objects_as(context, location, paths, Waiting::Blocks))
 }
 
 /// As [`read_objects`], by whoever waits.
 pub(crate) async fn read_objects_as<'a>(
+    context: &Context,
     location: &Location,
     paths: impl IntoIterator<Item = &'a str>,
     waiting: Waiting,
 ) -> Result<Vec<Bytes>> {
+    // Small arrays are looked at with the smallest of budgets too.
+    let limit = context.config().memory_budget.max(SMALL_METADATA);
     let requests: Vec<ReadRequest> = paths
         .into_iter()
         .map(|path| ReadRequest {
             path: location.path.join(path),
-            range: ReadRange::All,
+            range: ReadRange::AtMost(limit),
         })
         .collect();
     if requests.is_empty() {

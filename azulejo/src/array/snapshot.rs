@@ -307,7 +307,13 @@ impl Snapshot {
             .map(|e| enumeration_path(&e.file_name))
             .collect();
         let location = self.location();
-        let read = read_objects_as(location, paths.iter().map(String::as_str), waiting).await?;
+        let read = read_objects_as(
+            self.context(),
+            location,
+            paths.iter().map(String::as_str),
+            waiting,
+        )
+        .await?;
         for ((reference, path), bytes) in missing.into_iter().zip(&paths).zip(&read) {
             let payload = open::generic_tile(self.context(), location, path, bytes)?;
             let enumeration = Arc::new(decode_at(location, path, Enumeration::decode(&payload))?);

@@ -132,7 +132,9 @@ fn tile<T>(
     decode: impl FnOnce(&[u8]) -> Result<T, azulejo_format::DecodeError>,
 ) -> Result<Option<T>> {
     let read = || -> Result<T> {
-        let bytes = read_objects(location, [path])?.pop().unwrap_or_default();
+        let bytes = read_objects(context, location, [path])?
+            .pop()
+            .unwrap_or_default();
         let limit = context.config().memory_budget;
         let tile = decode_at(
             location,
@@ -223,7 +225,7 @@ fn metadata(
                 )?;
             }
             DetailEntry::Vacuum(_) => {
-                let bytes = read_objects(location, [path.as_str()])?
+                let bytes = read_objects(context, location, [path.as_str()])?
                     .pop()
                     .unwrap_or_default();
                 let full = location.path.join(&path);

@@ -1,7 +1,7 @@
 //! Many commit files into one.
 
-use super::{ArrayFolder, Turn};
-use crate::array::{ArrayHandle, Part, Snapshot, TimeRange, read_objects};
+use super::ArrayFolder;
+use crate::array::{ArrayHandle, ArrayLock, Part, Snapshot, TimeRange, read_objects};
 use crate::error::{Error, Result};
 use crate::storage::{StorePath, Uri};
 use azulejo_format::commit::{ConsolidatedCommit, ConsolidatedCommits};
@@ -21,7 +21,7 @@ impl ArrayHandle {
 
         let context = &crate::manifest::without(context);
         let location = context.locate(&Uri::parse(uri)?)?;
-        let _turn = Turn::wait(&location);
+        let _lock = ArrayLock::wait(&location);
         let version = {
             let part = Part {
                 fragments: Some(HashSet::new()),
@@ -37,7 +37,7 @@ impl ArrayHandle {
                 location.path
             )));
         }
-        let folder = ArrayFolder::at(&location)?;
+        let folder = ArrayFolder::at(context, &location)?;
         let mut consolidated = folder.consolidated_commits()?;
         let files = folder.commit_files();
         let new: BTreeMap<&str, &str> = files
@@ -60,7 +60,7 @@ impl ArrayHandle {
             .filter(|(name, _)| is_delete(name))
             .map(|(name, path)| (*name, *path))
             .collect();
-        let tiles = read_objects(&location, deletes.iter().map(|(_, path)| *path))?;
+        let tiles = read_objects(context, &location, deletes.iter().map(|(_, path)| *path))?;
         for (name, path) in new.iter().filter(|(name, _)| !is_delete(name)) {
             consolidated.insert(name, ConsolidatedCommit::Fragment { uri: path });
         }

@@ -3,7 +3,7 @@
 use crate::array::directory::{Directory, FlatCommit, Listings, NamedEntry};
 use crate::array::timeline::{Committed, committed};
 use crate::array::{TimeRange, decode_at, finish_replacement, list, read_objects};
-use crate::context::Location;
+use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::StorePath;
 use azulejo_format::commit::{
@@ -34,7 +34,7 @@ const ATTEMPTS: usize = 5;
 
 impl ArrayFolder {
     /// Lists an array's folder and reads its commits.
-    pub fn at(location: &Location) -> Result<Self> {
+    pub fn at(context: &Context, location: &Location) -> Result<Self> {
         let mut attempt = 1;
         loop {
             let listings = list(location)?;
@@ -46,14 +46,19 @@ impl ArrayFolder {
                     what: "an array: there is no schema",
                 });
             }
-            match Self::read(location, listings, directory) {
+            match Self::read(context, location, listings, directory) {
                 Err(Error::NotFound { .. }) if attempt < ATTEMPTS => attempt += 1,
                 read => return read,
             }
         }
     }
 
-    fn read(location: &Location, listings: Listings, directory: Directory) -> Result<Self> {
+    fn read(
+        context: &Context,
+        location: &Location,
+        listings: Listings,
+        directory: Directory,
+    ) -> Result<Self> {
         let lists = [
             &directory.vacuums,
             &directory.replacements,
@@ -65,7 +70,7 @@ impl ArrayFolder {
             .copied()
             .flatten()
             .map(|entry| entry.path.as_str());
-        let mut read = read_objects(location, paths)?.into_iter();
+        let mut read = read_objects(context, location, paths)?.into_iter();
         let mut take = |entries: &[NamedEntry]| -> Vec<(NamedEntry, Bytes)> {
             entries
                 .iter()

@@ -1,8 +1,7 @@
 //! The footers of all fragments in one file, so that opening an array reads one file instead of one
 //! a fragment.
 
-use super::Turn;
-use crate::array::{Array, ArrayHandle, Fragment, legacy_schema};
+use crate::array::{Array, ArrayHandle, ArrayLock, Fragment, legacy_schema};
 use crate::error::{Error, Result};
 use crate::storage::{ReadRange, ReadRequest, StorePath, Tails, Uri, shown_tails};
 use azulejo_format::fragment::{
@@ -27,7 +26,7 @@ impl ArrayHandle {
 
         let context = &crate::manifest::without(context);
         let location = context.locate(&Uri::parse(uri)?)?;
-        let _turn = Turn::wait(&location);
+        let _lock = ArrayLock::wait(&location);
         let array = context.array(uri).open()?;
         let version = array.schema().version;
         if !version.can_be_written() {

@@ -7,11 +7,11 @@
 //! cells are equal. Where they are allowed, a [`Replacement`] holds the result back until all of it
 //! is committed.
 
+use super::ArrayFolder;
 use super::choose::{Candidates, Choice, Chosen};
 use super::tiler::{Shapes, SpaceTiles, Tiler, push_within};
-use super::{ArrayFolder, Turn};
 use crate::array::{
-    Array, ArrayHandle, FragmentSelection, Part, Snapshot, TimeRange, finish_replacement,
+    Array, ArrayHandle, ArrayLock, FragmentSelection, Part, Snapshot, TimeRange, finish_replacement,
 };
 use crate::cancel::Operation;
 use crate::context::{Context, Location};
@@ -126,7 +126,6 @@ impl ArrayHandle {
         let context = &crate::manifest::without(context).within(options.memory_budget);
         let location = context.locate(&Uri::parse(uri)?)?;
         let operation = context.begin();
-        let _turn = Turn::wait(&location);
         if options.purge_deleted_cells
             && let Some(snapshot) = snapshots::list(&location)?.first()
         {
@@ -182,9 +181,9 @@ fn round(
     done: &BTreeSet<String>,
     operation: &Operation,
 ) -> Result<Step> {
-    let folder = ArrayFolder::at(location)?;
-    if !folder.replacements.is_empty() {
-        folder.finish_replacements()?;
+    if !ArrayFolder::at(context, location)?.replacements.is_empty() {
+        let _lock = ArrayLock::wait(location);
+        ArrayFolder::at(context, location)?.finish_replacements()?;
     }
     let whole = context.array(uri).open()?;
     let version = whole.schema().version;
@@ -578,9 +577,8 @@ fn commit(array: &Array, old: &[&TimestampedName], written: Written) -> Result<b
     let location = array.location();
     // Another process may have consolidated or vacuumed the same fragments meanwhile. None can
     // between the look and the commit.
-    let locking = location.storage.locking();
-    let _locked = locking.and_then(|locking| locking.lock(&location.path));
-    let now = ArrayFolder::at(location)?;
+    let _lock = ArrayLock::wait(location);
+    let now = ArrayFolder::at(array.context(), location)?;
     let counting = now.fragment_names()?;
     let gone: HashSet<String> = now
         .lists_in_force()?

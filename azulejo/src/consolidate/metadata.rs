@@ -1,8 +1,9 @@
 //! The key-values of an array or group in one file.
 
-use super::Turn;
 use crate::array::directory::{DetailFiles, Directory, NamedEntry};
-use crate::array::{ArrayHandle, Part, Snapshot, TimeRange, decode_at, list, read_details};
+use crate::array::{
+    ArrayHandle, ArrayLock, Part, Snapshot, TimeRange, decode_at, list, read_details,
+};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::group::{GroupHandle, ObjectType};
@@ -26,7 +27,7 @@ impl ArrayHandle {
 
         let context = &crate::manifest::without(context);
         let location = context.locate(&Uri::parse(uri)?)?;
-        let _turn = Turn::wait(&location);
+        let _lock = ArrayLock::wait(&location);
         let part = Part {
             fragments: Some(HashSet::new()),
             ..Part::default()
@@ -49,7 +50,7 @@ impl GroupHandle {
 
         let context = &crate::manifest::without(context);
         let location = context.locate(&Uri::parse(uri)?)?;
-        let _turn = Turn::wait(&location);
+        let _lock = ArrayLock::wait(&location);
         if context.object(uri).object_type()? != Some(ObjectType::Group) {
             // Opening tells best what lies there instead.
             context.group(uri).open()?;

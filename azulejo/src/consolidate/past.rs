@@ -3,10 +3,12 @@
 //! Nothing is destroyed: what [`ArrayHandle::restore`] writes is a change like any other, and every moment before
 //! it reads as it did.
 
+use super::FragmentOptions;
 use super::fragments::{Round, Written};
 use super::plan::around;
-use super::{FragmentOptions, Turn};
-use crate::array::{Array, ArrayHandle, NewArray, Part, Snapshot, TimeRange, clock, put_tile};
+use crate::array::{
+    Array, ArrayHandle, ArrayLock, NewArray, Part, Snapshot, TimeRange, clock, put_tile_if_there,
+};
 use crate::cancel::Operation;
 use crate::condition::{Comparison, Condition};
 use crate::context::{Context, Location};
@@ -55,7 +57,7 @@ impl ArrayHandle {
 
         let context = &crate::manifest::without(context);
         let location = context.locate(&Uri::parse(uri)?)?;
-        let _turn = Turn::wait(&location);
+        let _lock = ArrayLock::wait(&location);
         let past = Past::open(context, uri, timestamp)?;
         let schema = past.now.schema();
         if !schema.is_dense() && !schema.version.has_deletes() {
@@ -268,5 +270,5 @@ fn delete_all(
     let kept = Condition::And(vec![compare(Comparison::Lt), compare(Comparison::Gt)]);
     let name = TimestampedName::versioned(timestamp, timestamp, schema.version.number());
     let path = suffixed_commit_path(&name, Suffix::Delete);
-    put_tile(context, location, &path, &Delete { kept }.encode())
+    put_tile_if_there(context, location, &path, &Delete { kept }.encode())
 }

@@ -5,10 +5,10 @@
 
 use super::commits::is_whole;
 use super::folder::folder_of;
-use super::{ArrayFolder, Mode, Turn};
+use super::{ArrayFolder, Mode};
 use crate::array::TimeRange;
 use crate::array::directory::{DetailFiles, NamedEntry};
-use crate::array::{ArrayHandle, decode_at, read_objects};
+use crate::array::{ArrayHandle, ArrayLock, decode_at, read_objects};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::group::{GroupHandle, ObjectType};
@@ -142,10 +142,10 @@ impl ArrayHandle {
     pub fn vacuum(&self, mode: Mode, options: VacuumOptions) -> Result<Vacuumed> {
         let context = &crate::manifest::without(&self.context);
         let location = context.locate(&Uri::parse(&self.uri)?)?;
-        let _turn = Turn::wait(&location);
-        let mut folder = ArrayFolder::at(&location)?;
+        let _lock = ArrayLock::wait(&location);
+        let mut folder = ArrayFolder::at(context, &location)?;
         if mode == Mode::Fragments && !options.dry_run && folder.finish_replacements()? {
-            folder = ArrayFolder::at(&location)?;
+            folder = ArrayFolder::at(context, &location)?;
         }
         let shown = match folder.has_sidecars() {
             true => snapshots::list(&location)?,
@@ -162,7 +162,9 @@ impl ArrayHandle {
             Mode::Fragments => fragments(&folder, &[])?,
             Mode::Commits => commits(&folder)?,
             Mode::FragmentMetadata => fragment_metadata(&folder),
-            Mode::ArrayMetadata => metadata(&location, &folder.directory.metadata, &shown)?,
+            Mode::ArrayMetadata => {
+                metadata(context, &location, &folder.directory.metadata, &shown)?
+            }
         };
         steps.run(context, &location, options)
     }
@@ -176,7 +178,7 @@ impl GroupHandle {
     pub fn vacuum_metadata(&self, options: VacuumOptions) -> Result<Vacuumed> {
         let context = &crate::manifest::without(&self.context);
         let location = context.locate(&Uri::parse(&self.uri)?)?;
-        let _turn = Turn::wait(&location);
+        let _lock = ArrayLock::wait(&location);
         if ObjectType::at(&location)? != Some(ObjectType::Group) {
             // Opening tells best what lies there instead.
             self.open()?;
@@ -186,7 +188,7 @@ impl GroupHandle {
             .list(&location.path.join(METADATA_FOLDER))?;
         let files = DetailFiles::parse(RootFolder::Metadata, &entries);
         let shown = snapshots::list(&location)?;
-        metadata(&location, &files, &shown)?.run(context, &location, options)
+        metadata(context, &location, &files, &shown)?.run(context, &location, options)
     }
 }
 
@@ -376,7 +378,12 @@ fn fragment_metadata(folder: &ArrayFolder) -> Steps {
     steps
 }
 
-fn metadata(location: &Location, files: &DetailFiles, shown: &[NamedSnapshot]) -> Result<Steps> {
+fn metadata(
+    context: &Context,
+    location: &Location,
+    files: &DetailFiles,
+    shown: &[NamedSnapshot],
+) -> Result<Steps> {
     let mut steps = Steps::default();
     let now = TimeRange::ALL.resolved().end;
     let vacuums: Vec<&NamedEntry> = files
@@ -384,7 +391,11 @@ fn metadata(location: &Location, files: &DetailFiles, shown: &[NamedSnapshot]) -
         .iter()
         .filter(|entry| entry.name.t_end <= now)
         .collect();
-    let lists = read_objects(location, vacuums.iter().map(|entry| entry.path.as_str()))?;
+    let lists = read_objects(
+        context,
+        location,
+        vacuums.iter().map(|entry| entry.path.as_str()),
+    )?;
     let lists = vacuums.iter().zip(&lists).map(|(entry, bytes)| {
         let list = decode_at(location, &entry.path, VacuumList::decode(bytes))?;
         Ok((*entry, list.names().map(String::from).collect::<Vec<_>>()))

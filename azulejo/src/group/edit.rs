@@ -1,7 +1,7 @@
 //! Creating groups, and changing their members and key-values.
 
 use super::{Group, GroupHandle, Member, ObjectType};
-use crate::array::{MetadataWriter, TimeRange, clock, put_tile};
+use crate::array::{MetadataWriter, TimeRange, clock, put_tile_if_there};
 use crate::error::{Error, Result};
 use crate::storage::Uri;
 use azulejo_format::group::{GroupDetails, GroupMember, GroupVersion, MemberKind};
@@ -335,7 +335,7 @@ impl GroupEditor {
             .storage
             .make_folder(&location.path.join(RootFolder::GroupDetails.name()))?;
         let payload = GroupDetails { version, members }.encode();
-        put_tile(context, location, &group_details_path(&name), &payload)
+        put_tile_if_there(context, location, &group_details_path(&name), &payload)
     }
 
     /// Details go on in the version that the newest ones have: readers of version 1 take the last

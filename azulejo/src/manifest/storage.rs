@@ -77,7 +77,7 @@ impl ManifestStorage {
         let path = object.join(MANIFEST_FILE);
         let request = ReadRequest {
             path: path.clone(),
-            range: ReadRange::All,
+            range: ReadRange::AtMost(self.limit),
         };
         let manifest = match self.inner.read(&[request]) {
             Ok(read) => {

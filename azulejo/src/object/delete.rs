@@ -1,6 +1,7 @@
 //! Deleting arrays and groups.
 
 use super::{Object, ObjectHandle, find};
+use crate::array::ArrayLock;
 use crate::context::Location;
 use crate::error::{Error, Result};
 use crate::group::ObjectType;
@@ -21,6 +22,8 @@ impl ObjectHandle {
         let context = &crate::manifest::without(&self.context);
         let plan = self.plan_deletion(recursive)?;
         for object in &plan {
+            let (_, location, _) = find(context, &object.uri)?;
+            let _lock = ArrayLock::wait(&location);
             let (_, location, object_type) = find(context, &object.uri)?;
             delete_one(&location, object_type)?;
         }
@@ -68,19 +71,26 @@ impl ObjectHandle {
 
 /// Deletes the format's files and folders, and the object's folder if nothing else lies in it.
 fn delete_one(location: &Location, object_type: ObjectType) -> Result<()> {
-    let entries = location.storage.list(&location.path)?;
-    // What makes the object exist goes last, what makes fragments count first.
-    for rank in 0..=MARKER {
-        let paths: Vec<StorePath> = (entries.iter())
-            .filter(|entry| rank_of(entry, object_type) == Some(rank))
-            .map(|entry| location.path.join(&entry.name))
-            .collect();
-        location.storage.delete(&paths)?;
+    let storage = &location.storage;
+    let mut entries = storage.list(&location.path)?;
+    // What somebody adds before the object is gone is deleted too; who adds to it afterwards finds
+    // nothing there.
+    while entries
+        .iter()
+        .any(|entry| rank_of(entry, object_type).is_some())
+    {
+        // What makes the object exist goes last, what makes fragments count first.
+        for rank in 0..=MARKER {
+            let paths: Vec<StorePath> = (entries.iter())
+                .filter(|entry| rank_of(entry, object_type) == Some(rank))
+                .map(|entry| location.path.join(&entry.name))
+                .collect();
+            storage.delete(&paths)?;
+        }
+        entries = storage.list(&location.path)?;
     }
-    if location.storage.list(&location.path)?.is_empty() {
-        location
-            .storage
-            .delete(std::slice::from_ref(&location.path))?;
+    if entries.is_empty() {
+        storage.delete(std::slice::from_ref(&location.path))?;
     }
     Ok(())
 }

@@ -1,10 +1,11 @@
 //! Moving and copying arrays and groups.
 
 use super::{ObjectHandle, find};
+use crate::array::ArrayLock;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::group::ObjectType;
-use crate::storage::{Entry, ReadRange, ReadRequest, Uri, path_in};
+use crate::storage::{ReadRange, ReadRequest, Uri, path_in};
 use azulejo_format::path::COMMITS_FOLDER;
 use std::collections::{HashMap, HashSet};
 
@@ -23,6 +24,7 @@ impl ObjectHandle {
 
         let (from_uri, location, _) = find(&crate::manifest::without(context), from)?;
         let (to_uri, target) = target(context, &from_uri, to)?;
+        let _lock = ArrayLock::wait(&location);
         let begun = source_of(&target)?.is_some();
         if !begun && std::mem::discriminant(&from_uri) == std::mem::discriminant(&to_uri) {
             return location.storage.rename(&location.path, &target.path);
@@ -187,33 +189,21 @@ struct Tree {
 
 impl Tree {
     fn of(location: &Location) -> Result<Self> {
-        if !location.storage.latency().is_low() {
-            return Ok(Self::flat(location.storage.list_tree(&location.path)?));
-        }
-        let mut tree = Self::default();
-        let mut pending = vec![String::new()];
-        while let Some(folder) = pending.pop() {
-            let inside = |name: &str| path_in(&folder, name);
-            let entries = location.storage.list(&location.path.join(&folder))?;
-            let (folders, files): (Vec<_>, Vec<_>) =
-                entries.into_iter().partition(|entry| entry.is_dir);
-            tree.files
-                .extend(files.iter().map(|entry| (inside(&entry.name), entry.size)));
-            // Commits are listed before fragments, so that every one listed has its fragment: the
-            // last one pending is next.
-            let mut folders: Vec<String> = folders.iter().map(|entry| entry.name.clone()).collect();
-            folders.sort_by_key(|name| name == COMMITS_FOLDER);
-            pending.extend(folders.iter().map(|name| inside(name)));
-            if !folder.is_empty() {
-                tree.folders.push(folder);
+        // Commits come before fragments in it, by name or level by level: every one listed has its
+        // fragment.
+        let listed = location.storage.list_tree(&location.path)?;
+        let known: HashSet<&str> = listed.iter().map(|(folder, _)| folder.as_str()).collect();
+        for (folder, entries) in &listed {
+            for entry in entries.iter().filter(|entry| entry.is_dir) {
+                let inner = path_in(folder, &entry.name);
+                if !known.contains(inner.as_str()) {
+                    return Err(Error::Unsupported(format!(
+                        "{}: links to folders are not copied",
+                        location.path.join(&inner)
+                    )));
+                }
             }
         }
-        tree.files.sort_by_key(|(file, _)| rank(file));
-        Ok(tree)
-    }
-
-    /// Of one listing, in which commits come before fragments: by name, or level by level.
-    fn flat(listed: Vec<(String, Vec<Entry>)>) -> Self {
         let mut tree = Self::default();
         for (folder, entries) in listed {
             let inside = |name: &str| path_in(&folder, name);
@@ -225,7 +215,7 @@ impl Tree {
             }
         }
         tree.files.sort_by_key(|(file, _)| rank(file));
-        tree
+        Ok(tree)
     }
 }
 

@@ -109,7 +109,11 @@ impl TileCache {
         let mut state = self.state();
         let parts = state.objects.get(path)?;
         let (part, bytes) = match range {
-            ReadRange::All => (Part::All, parts.get(&Part::All)?.bytes.clone()),
+            ReadRange::All | ReadRange::AtMost(_) => {
+                let bytes = &parts.get(&Part::All)?.bytes;
+                range.within(path, bytes.len() as u64).ok()?;
+                (Part::All, bytes.clone())
+            }
             ReadRange::Bytes(range) => {
                 let whole = parts.get_key_value(&Part::All);
                 // The nearest range that begins at or before this one.
@@ -187,7 +191,9 @@ impl TileCache {
 
     fn keep_range(&self, request: &ReadRequest, bytes: &[u8]) {
         match &request.range {
-            ReadRange::All => self.keep(&request.path, Part::All, bytes, bytes.len() as u64),
+            ReadRange::All | ReadRange::AtMost(_) => {
+                self.keep(&request.path, Part::All, bytes, bytes.len() as u64);
+            }
             ReadRange::Bytes(range) => self.keep(&request.path, Part::From(range.start), bytes, 0),
         }
     }

@@ -364,6 +364,10 @@ fn reads(storage: &dyn Storage, root: &StorePath) {
     assert_eq!(storage.size(&path).unwrap(), 300_000);
     assert_eq!(storage.size(&empty).unwrap(), 0);
 
+    let bounded = |limit| storage.read(&[read(&other, ReadRange::AtMost(limit))]);
+    assert_eq!(bounded(10).unwrap(), ["0123456789"]);
+    assert!(matches!(bounded(9), Err(Error::Budget { need: 10, .. })));
+
     let requests = [
         read(&other, ReadRange::Bytes(8..10)),
         read(&path, ReadRange::Bytes(299_990..300_000)),

@@ -5,11 +5,11 @@ mod side_by_side;
 mod upload;
 
 use super::coalesce::{Merged, coalesce};
-use super::memory::{already_exists, not_found, too_short};
+use super::memory::{already_exists, not_found};
 use super::{
     Append, Entry, FolderLock, Latency, LockFolder, ObjectReader, Pending, PendingList,
     PendingRead, PendingTails, PutNew, RandomAccess, ReadInto, ReadRange, ReadRequest, Storage,
-    StorePath, Tail, TailVisitor, Tails, Upload,
+    StorePath, Tail, TailVisitor, Tails, Upload, path_in,
 };
 use crate::error::{Error, Result};
 use crate::large_pages;
@@ -117,7 +117,7 @@ impl LocalStorage {
         let asked = |range: &&ReadRange| match range {
             ReadRange::Bytes(range) => range.end.saturating_sub(range.start),
             // Only the file knows.
-            ReadRange::All => PARALLEL_BYTES,
+            ReadRange::All | ReadRange::AtMost(_) => PARALLEL_BYTES,
         };
         // The size is asked for where it is needed, and where a wrong range could make us allocate
         // much.
@@ -131,11 +131,8 @@ impl LocalStorage {
         for range in ranges {
             spans.push(match (range, size) {
                 (ReadRange::Bytes(range), _) if range.is_empty() => 0..0,
-                (ReadRange::Bytes(range), Some(size)) if range.end > size => {
-                    return Err(too_short(path, range.end, size));
-                }
-                (ReadRange::Bytes(range), _) => range.clone(),
-                (ReadRange::All, size) => 0..size.unwrap_or(0),
+                (ReadRange::Bytes(range), None) => range.clone(),
+                (range, size) => range.within(path, size.unwrap_or(0))?,
             });
         }
         if let [span] = spans.as_slice() {
@@ -193,38 +190,82 @@ impl Drop for LocalLock {
     }
 }
 
-impl Storage for LocalStorage {
-    fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
-        let failed = |source| storage_error("list", dir, source);
-        let children = match fs::read_dir(dir.as_native()) {
-            Ok(children) => children,
-            Err(e) if is_missing(&e) => return Ok(Vec::new()),
-            Err(e) => return Err(failed(e)),
+/// What a folder holds, sorted by name, each with whether it is a link.
+fn children(dir: &StorePath) -> Result<Vec<(Entry, bool)>> {
+    let failed = |source| storage_error("list", dir, source);
+    let children = match fs::read_dir(dir.as_native()) {
+        Ok(children) => children,
+        Err(e) if is_missing(&e) => return Ok(Vec::new()),
+        Err(e) => return Err(failed(e)),
+    };
+    let mut entries = Vec::new();
+    for child in children {
+        let child = child.map_err(failed)?;
+        // Names that are not UTF-8 cannot be TileDB's.
+        let Ok(name) = child.file_name().into_string() else {
+            continue;
         };
-        let mut entries = Vec::new();
-        for child in children {
-            let child = child.map_err(failed)?;
-            // Names that are not UTF-8 cannot be TileDB's.
-            let Ok(name) = child.file_name().into_string() else {
+        let mut kind = child.file_type().map_err(failed)?;
+        let is_link = kind.is_symlink();
+        if is_link {
+            // A dangling link is nobody's file.
+            let Ok(metadata) = fs::metadata(child.path()) else {
                 continue;
             };
-            let mut kind = child.file_type().map_err(failed)?;
-            if kind.is_symlink() {
-                // A dangling link is nobody's file.
-                let Ok(metadata) = fs::metadata(child.path()) else {
-                    continue;
-                };
-                kind = metadata.file_type();
-            }
-            entries.push(Entry {
-                name,
-                is_dir: kind.is_dir(),
-                size: kind.is_dir().then_some(0),
-            });
+            kind = metadata.file_type();
         }
-        // No two have the same name.
-        entries.sort_unstable_by(|a, b| a.name.cmp(&b.name));
-        Ok(entries)
+        let entry = Entry {
+            name,
+            is_dir: kind.is_dir(),
+            size: kind.is_dir().then_some(0),
+        };
+        entries.push((entry, is_link));
+    }
+    // No two have the same name.
+    entries.sort_unstable_by(|(a, _), (b, _)| a.name.cmp(&b.name));
+    Ok(entries)
+}
+
+/// Refuses to change what lies behind a link inside an array or group: hostile ones lead anywhere.
+/// The folders inside begin with `__`; those above them are the user's, who may link them.
+fn refuse_links(op: &'static str, path: &StorePath) -> Result<()> {
+    let mut folder = path.parent();
+    while let Some(inner) = folder.filter(|folder| folder.name().starts_with("__")) {
+        if fs::symlink_metadata(inner.as_native()).is_ok_and(|found| found.is_symlink()) {
+            let text = format!("{inner} is a link, and nothing behind links is changed");
+            let source = io::Error::new(ErrorKind::PermissionDenied, text);
+            return Err(storage_error(op, path, source));
+        }
+        folder = inner.parent();
+    }
+    Ok(())
+}
+
+impl Storage for LocalStorage {
+    fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
+        let entries = children(dir)?.into_iter();
+        Ok(entries.map(|(entry, _)| entry).collect())
+    }
+
+    fn list_tree(&self, dir: &StorePath) -> Result<Vec<(String, Vec<Entry>)>> {
+        let (mut tree, mut level) = (Vec::new(), vec![String::new()]);
+        while !level.is_empty() {
+            let mut below = Vec::new();
+            for folder in level {
+                let entries = children(&dir.join(&folder))?;
+                // Links are named and not followed: they may lead back, or to all there is.
+                let folders = entries
+                    .iter()
+                    .filter(|(entry, is_link)| entry.is_dir && !is_link);
+                below.extend(folders.map(|(entry, _)| path_in(&folder, &entry.name)));
+                tree.push((
+                    folder,
+                    entries.into_iter().map(|(entry, _)| entry).collect(),
+                ));
+            }
+            level = below;
+        }
+        Ok(tree)
     }
 
     fn find(&self, dir: &StorePath, names: &[&str]) -> Result<Vec<Entry>> {
@@ -376,6 +417,7 @@ impl Storage for LocalStorage {
 
     fn put(&self, path: &StorePath, body: Bytes) -> Result<()> {
         let failed = |source| storage_error("write", path, source);
+        refuse_links("write", path)?;
         let parent = parent_of(path)?;
         fs::create_dir_all(parent.to_native()).map_err(failed)?;
         if body.is_empty() {
@@ -402,6 +444,7 @@ impl Storage for LocalStorage {
 
     fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
         let failed = |source| storage_error("write", path, source);
+        refuse_links("write", path)?;
         let parent = parent_of(path)?;
         let native = path.to_native();
         let file = match File::create_new(&native) {
@@ -423,11 +466,15 @@ impl Storage for LocalStorage {
     }
 
     fn make_folder(&self, path: &StorePath) -> Result<()> {
+        refuse_links("make", path)?;
         fs::create_dir_all(path.to_native()).map_err(|source| storage_error("write", path, source))
     }
 
     fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
         let failed = |source| io_error("move", from, source);
+        [from, to]
+            .into_iter()
+            .try_for_each(|path| refuse_links("move", path))?;
         let (old_parent, new_parent) = (parent_of(from)?, parent_of(to)?);
         fs::create_dir_all(new_parent.to_native()).map_err(failed)?;
         if fs::symlink_metadata(to.to_native()).is_ok() {
@@ -443,6 +490,9 @@ impl Storage for LocalStorage {
     }
 
     fn delete(&self, paths: &[StorePath]) -> Result<()> {
+        paths
+            .iter()
+            .try_for_each(|path| refuse_links("delete", path))?;
         delete::delete(paths)
     }
 
@@ -511,6 +561,7 @@ impl RandomAccess for LocalStorage {
 
 impl Append for LocalStorage {
     fn append(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
+        refuse_links("write", path)?;
         let native = path.to_native();
         // To open a pipe would wait for who reads from it.
         let file = match fs::metadata(&native) {
@@ -525,6 +576,7 @@ impl Append for LocalStorage {
 impl PutNew for LocalStorage {
     fn put_new(&self, path: &StorePath, body: Bytes) -> Result<()> {
         let failed = |source| storage_error("write", path, source);
+        refuse_links("write", path)?;
         let parent = parent_of(path)?;
         fs::create_dir_all(parent.to_native()).map_err(failed)?;
         let temporary = temporary_path(&parent).to_native();
@@ -810,6 +862,40 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
+    fn nothing_behind_a_link_inside_an_array_is_changed() {
+        let (_dir, root) = scratch();
+        let storage = LocalStorage::new();
+        storage
+            .put(&root.join("outside/x"), Bytes::from_static(b"1"))
+            .unwrap();
+        storage
+            .put(&root.join("array/__schema/s"), Bytes::new())
+            .unwrap();
+        let link = |target: &str, name: &str| {
+            let (target, name) = (root.join(target).to_native(), root.join(name).to_native());
+            std::os::unix::fs::symlink(target, name).unwrap();
+        };
+        link("outside", "array/__commits");
+        link("array", "linked");
+        let inside = root.join("array/__commits/x");
+        assert!(storage.put(&inside, Bytes::new()).is_err());
+        assert!(storage.put_new(&inside, Bytes::new()).is_err());
+        assert!(storage.upload(&inside.parent().unwrap().join("y")).is_err());
+        assert!(storage.append(&inside).is_err());
+        assert!(storage.delete(std::slice::from_ref(&inside)).is_err());
+        assert_eq!(storage.size(&root.join("outside/x")).unwrap(), 1);
+        assert_eq!(storage.list(&root.join("outside")).unwrap().len(), 1);
+        // An array's own folder may be a link, and a link itself can be deleted.
+        storage
+            .put(&root.join("linked/__schema/t"), Bytes::new())
+            .unwrap();
+        assert_eq!(storage.list(&root.join("array/__schema")).unwrap().len(), 2);
+        storage.delete(&[root.join("array/__commits")]).unwrap();
+        assert_eq!(storage.size(&root.join("outside/x")).unwrap(), 1);
+    }
+
+    #[test]
+    #[cfg(unix)]
     fn links_count_as_what_they_point_at() {
         let (_dir, root) = scratch();
         let storage = LocalStorage::new();
@@ -826,8 +912,13 @@ mod tests {
             .map(|e| (e.name.as_str(), e.is_dir))
             .collect();
         assert_eq!(found, [("link", true), ("real", true)]);
+        // No walk goes through them: one may lead back.
+        std::os::unix::fs::symlink(root.to_native(), root.join("real/back").to_native()).unwrap();
+        let tree = storage.list_tree(&root).unwrap();
+        let folders: Vec<_> = tree.iter().map(|(folder, _)| folder.as_str()).collect();
+        assert_eq!(folders, ["", "real"]);
         // Deleting a link leaves what it points at.
         storage.delete(&[root.join("link")]).unwrap();
-        assert_eq!(storage.list(&root.join("real")).unwrap().len(), 1);
+        assert_eq!(storage.list(&root.join("real")).unwrap().len(), 2);
     }
 }

@@ -1,17 +1,18 @@
 //! Objects in memory: for tests and for data that need not outlive the process.
 
-use super::{Entry, PutNew, ReadRange, ReadRequest, Storage, StorePath, Tail, Upload};
+use super::{Entry, FolderLock, LockFolder, PutNew, ReadRequest, Storage, StorePath, Tail, Upload};
 use crate::error::{Error, Result};
 use bytes::Bytes;
-use std::collections::{BTreeMap, btree_map};
+use std::collections::{BTreeMap, HashSet, btree_map};
 use std::io;
 use std::ops::Bound;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 
 /// Keeps objects in memory. Folders exist as long as something lies in them.
 #[derive(Debug, Default)]
 pub struct MemoryStorage {
     objects: Arc<RwLock<BTreeMap<String, Bytes>>>,
+    locks: Arc<Locks>,
 }
 
 impl MemoryStorage {
@@ -117,15 +118,7 @@ impl Storage for MemoryStorage {
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
         let read = |request: &ReadRequest| {
             let body = self.get(&request.path)?;
-            let size = body.len() as u64;
-            let range = match &request.range {
-                ReadRange::All => 0..size,
-                ReadRange::Bytes(range) if range.is_empty() => 0..0,
-                ReadRange::Bytes(range) if range.end > size => {
-                    return Err(too_short(&request.path, range.end, size));
-                }
-                ReadRange::Bytes(range) => range.clone(),
-            };
+            let range = request.range.within(&request.path, body.len() as u64)?;
             // Both ends are at most the size of a buffer in memory.
             Ok(body.slice(range.start as usize..range.end as usize))
         };
@@ -201,6 +194,52 @@ impl Storage for MemoryStorage {
 
     fn exclusive(&self) -> Option<&dyn PutNew> {
         Some(self)
+    }
+
+    fn locking(&self) -> Option<&dyn LockFolder> {
+        Some(self)
+    }
+}
+
+/// Folders that are locked.
+#[derive(Debug, Default)]
+struct Locks {
+    folders: Mutex<HashSet<StorePath>>,
+    changed: Condvar,
+}
+
+#[derive(Debug)]
+struct MemoryLock {
+    folder: StorePath,
+    locks: Arc<Locks>,
+}
+
+impl FolderLock for MemoryLock {}
+
+impl Drop for MemoryLock {
+    fn drop(&mut self) {
+        let folders = self.locks.folders.lock();
+        folders
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&self.folder);
+        self.locks.changed.notify_all();
+    }
+}
+
+impl LockFolder for MemoryStorage {
+    fn lock(&self, folder: &StorePath) -> Option<Box<dyn FolderLock>> {
+        let locks = &self.locks;
+        let folders = locks.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = |folders: &mut HashSet<StorePath>| folders.contains(folder);
+        let mut folders = locks
+            .changed
+            .wait_while(folders, taken)
+            .unwrap_or_else(PoisonError::into_inner);
+        folders.insert(folder.clone());
+        Some(Box::new(MemoryLock {
+            folder: folder.clone(),
+            locks: Arc::clone(locks),
+        }))
     }
 }
 

@@ -301,14 +301,10 @@ impl StorageLayer for RequestLogStorage {
     fn start_read(&self, requests: Vec<ReadRequest>) -> PendingRead {
         // Sizes are logged when the read starts, so that the order of the log does not depend on
         // threads.
-        let asked = |r: &ReadRequest| match &r.range {
-            ReadRange::Bytes(range) => range.end.saturating_sub(range.start),
-            ReadRange::All => 0,
-        };
         self.log.push_batch(
             requests
                 .iter()
-                .map(|r| (r.path.clone(), Some(r.range.clone()), asked(r))),
+                .map(|r| (r.path.clone(), Some(r.range.clone()), r.range.known_len())),
         );
         self.inner.start_read(requests)
     }

@@ -1,5 +1,6 @@
 //! Making a fragment count: the last step of a write.
 
+use crate::array::{clean_up_unseen, put_if_there};
 use crate::context::Location;
 use crate::error::{Error, Result};
 use crate::storage::StorePath;
@@ -60,21 +61,15 @@ impl WrittenFragment {
     /// Makes the fragment part of the array, at once and as a whole.
     ///
     /// # Errors
-    /// Errors of the storage; the fragment then does not count, and its files are removed where the
-    /// storage still works.
+    /// [`Error::NotFound`] if the array was deleted or moved meanwhile, and errors of the storage.
+    /// Where it still works, the files are then removed, unless the commit is there all the same.
     pub fn commit(self) -> Result<TimestampedName> {
         let path = commit_path(&self.name, self.version)
             .ok_or_else(|| Error::Internal(format!("fragment {} has no commit file", self.name)))?;
         let commit = self.location.path.join(&path);
         let storage = &self.location.storage;
-        if let Err(error) = storage.put(&commit, Bytes::new()) {
-            // The commit may be there although the storage says it failed. Only when it is surely
-            // not may the files go.
-            if storage.delete(std::slice::from_ref(&commit)).is_ok() {
-                let _ = storage.delete(std::slice::from_ref(&self.folder));
-            }
-            return Err(error);
-        }
+        put_if_there(&self.location, &path, Bytes::new())
+            .inspect_err(|_| clean_up_unseen(&**storage, &commit, &[self.folder.clone()]))?;
         Ok(self.name)
     }
 

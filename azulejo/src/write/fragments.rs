@@ -2,6 +2,7 @@
 //! count at once.
 
 use super::{FragmentSink, FragmentSpec, TileView, WrittenFragment};
+use crate::array::{clean_up_unseen, put_if_there};
 use crate::cancel::Operation;
 use crate::column::FieldView;
 use crate::context::{Context, Location};
@@ -197,14 +198,12 @@ impl Fragments {
         let (first, last) = self.timestamps;
         let name = TimestampedName::versioned(first, last, version.number());
         let location = &self.target.location;
-        let path = location
-            .path
-            .join(&suffixed_commit_path(&name, Suffix::Consolidated));
-        let put = location.storage.put(&path, body.into());
-        if put.is_err() {
-            self.done = done;
-        }
-        put.map(|()| names)
+        let path = suffixed_commit_path(&name, Suffix::Consolidated);
+        put_if_there(location, &path, body.into()).inspect_err(|_| {
+            let folders: Vec<_> = done.iter().map(|f| f.folder().clone()).collect();
+            clean_up_unseen(&*location.storage, &location.path.join(&path), &folders);
+        })?;
+        Ok(names)
     }
 }
 

@@ -14,6 +14,9 @@ pub enum Failure {
     Crash,
     /// As when a disk is full for a moment: one call fails.
     Once,
+    /// As when a disk fails to make something last: one call does its work and then says that it
+    /// has failed.
+    Late,
 }
 
 /// Passes calls on to another storage until the `after`-th one that changes something (counted from
@@ -41,6 +44,26 @@ impl Fuse {
         if !fails {
             return Ok(());
         }
+        self.failure(op, path)
+    }
+
+    /// Does the work of a call, if it is not to fail before.
+    fn run<T>(
+        &self,
+        op: &'static str,
+        path: &StorePath,
+        work: impl FnOnce() -> Result<T>,
+    ) -> Result<T> {
+        let checked = self.check(op, path);
+        if self.failure != Failure::Late {
+            checked?;
+            return work();
+        }
+        let done = work()?;
+        checked.map(|()| done)
+    }
+
+    fn failure<T>(&self, op: &'static str, path: &StorePath) -> Result<T> {
         Err(Error::Storage {
             op,
             uri: path.to_string(),
@@ -73,8 +96,7 @@ impl StorageLayer for FailingStorage {
     }
 
     fn put(&self, path: &StorePath, body: Bytes) -> Result<()> {
-        self.fuse.check("write", path)?;
-        self.inner.put(path, body)
+        self.fuse.run("write", path, || self.inner.put(path, body))
     }
 
     fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
@@ -88,13 +110,12 @@ impl StorageLayer for FailingStorage {
     }
 
     fn make_folder(&self, path: &StorePath) -> Result<()> {
-        self.fuse.check("write", path)?;
-        self.inner.make_folder(path)
+        self.fuse
+            .run("write", path, || self.inner.make_folder(path))
     }
 
     fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
-        self.fuse.check("move", from)?;
-        self.inner.rename(from, to)
+        self.fuse.run("move", from, || self.inner.rename(from, to))
     }
 
     fn appending(&self) -> Option<&dyn Append> {
@@ -108,8 +129,9 @@ impl StorageLayer for FailingStorage {
     fn delete(&self, paths: &[StorePath]) -> Result<()> {
         // Object by object: a crash can come between any two.
         for path in paths {
-            self.fuse.check("delete", path)?;
-            self.inner.delete(std::slice::from_ref(path))?;
+            let path = std::slice::from_ref(path);
+            self.fuse
+                .run("delete", &path[0], || self.inner.delete(path))?;
         }
         Ok(())
     }

@@ -9,3 +9,4 @@ pub mod faulty;
 pub mod model;
 pub mod pack;
 pub mod rewrite;
+pub mod stepped;

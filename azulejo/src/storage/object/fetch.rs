@@ -41,6 +41,8 @@ struct Run {
     place: Arc<Place>,
     /// `None` for the whole object, whatever its size.
     range: Option<Range<u64>>,
+    /// What of the whole object is wanted: all, or all up to a size.
+    whole: ReadRange,
     /// The requests, and the ranges that they want.
     members: Vec<(usize, Range<u64>)>,
 }
@@ -88,10 +90,11 @@ impl Plan {
                 spans.push(match &requests[i].range {
                     ReadRange::Bytes(range) if range.start < range.end => range.clone(),
                     ReadRange::Bytes(_) => 0..0,
-                    ReadRange::All => {
+                    whole @ (ReadRange::All | ReadRange::AtMost(_)) => {
                         runs.push(Run {
                             place: Arc::clone(&place),
                             range: None,
+                            whole: whole.clone(),
                             members: vec![(i, 0..0)],
                         });
                         0..0
@@ -107,6 +110,7 @@ impl Plan {
                 runs.push(Run {
                     place: Arc::clone(&place),
                     range: Some(merged.range),
+                    whole: ReadRange::All,
                     members,
                 });
             }
@@ -141,7 +145,8 @@ impl Plan {
             bodies.push(vec![Bytes::new(); pieces.len()]);
             for (j, piece) in pieces.into_iter().enumerate() {
                 let (shared, place) = (Arc::clone(shared), Arc::clone(&run.place));
-                tasks.spawn(async move { (i, j, collect(&shared, &place, piece).await) });
+                let whole = run.whole.clone();
+                tasks.spawn(async move { (i, j, collect(&shared, &place, piece, &whole).await) });
             }
         }
         while let Some(done) = tasks.join_next().await {
@@ -179,7 +184,7 @@ impl Plan {
                 let (shared, place, parts) =
                     (Arc::clone(shared), Arc::clone(&run.place), parts.clone());
                 tasks.spawn(async move {
-                    get(&shared, &place, piece, |at, bytes, _| {
+                    get(&shared, &place, piece, &ReadRange::All, |at, bytes, _| {
                         // Nobody may be waiting any more, which is no error.
                         let _ = parts.send(Ok(Part {
                             run: run_place,
@@ -248,10 +253,15 @@ fn join(mut pieces: Vec<Bytes>) -> Bytes {
 }
 
 /// One request's bytes in one buffer.
-async fn collect(shared: &Shared, place: &Place, range: Option<Range<u64>>) -> Result<Bytes> {
+async fn collect(
+    shared: &Shared,
+    place: &Place,
+    range: Option<Range<u64>>,
+    whole: &ReadRange,
+) -> Result<Bytes> {
     let mut first = Bytes::new();
     let mut body: Vec<u8> = Vec::new();
-    get(shared, place, range, |_, bytes, len| {
+    get(shared, place, range, whole, |_, bytes, len| {
         if body.is_empty() && first.is_empty() {
             // Often the only one, which is not copied then.
             first = bytes;
@@ -279,6 +289,7 @@ async fn get(
     shared: &Shared,
     place: &Place,
     range: Option<Range<u64>>,
+    whole: &ReadRange,
     mut sink: impl FnMut(u64, Bytes, u64),
 ) -> Result<()> {
     let Place { path, key } = place;
@@ -309,7 +320,10 @@ async fn get(
         match end {
             Some(end) if found.end < end => return Err(too_short(path, end, size)),
             Some(_) => {}
-            None => end = Some(found.end),
+            None => {
+                whole.within(path, size)?;
+                end = Some(found.end);
+            }
         }
         let now = (result.meta.e_tag.clone(), size);
         if version.as_ref().is_some_and(|before| *before != now) {
@@ -404,7 +418,7 @@ pub(super) async fn tail(shared: &Shared, path: &StorePath, key: &Path, len: u64
         key: key.clone(),
     };
     Ok(Tail {
-        bytes: collect(shared, &place, Some(start..object_size)).await?,
+        bytes: collect(shared, &place, Some(start..object_size), &ReadRange::All).await?,
         object_size,
     })
 }
@@ -447,7 +461,7 @@ async fn suffix(shared: &Shared, path: &StorePath, key: &Path, len: u64) -> Resu
             key: key.clone(),
         };
         let rest = range.start + body.len() as u64..range.end;
-        body.extend_from_slice(&collect(shared, &place, Some(rest)).await?);
+        body.extend_from_slice(&collect(shared, &place, Some(rest), &ReadRange::All).await?);
     }
     Ok(Some(Tail {
         bytes: Bytes::from(body),

@@ -1,0 +1,144 @@
+//! Files that were put into an array to do harm: huge ones, and links out of it.
+
+#![cfg(unix)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "helpers of tests are tests too"
+)]
+
+use azulejo::check::CheckOptions;
+use azulejo::column::{ColumnBuffers, ColumnSet};
+use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
+use azulejo::format::{ArraySchema, Datatype};
+use azulejo::write::WriteOptions;
+use azulejo::{Config, Context, Error, Result};
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::{Path, PathBuf};
+
+fn context() -> Context {
+    let config = Config {
+        threads: 1,
+        memory_budget: 64 << 20,
+        ..Config::default()
+    };
+    Context::new(config, None).unwrap()
+}
+
+fn write(context: &Context, uri: &str, x: i64) -> Result<()> {
+    let mut writer = context.array(uri).writer(WriteOptions::new())?;
+    let columns = [
+        ColumnBuffers::of_values("x", vec![x]),
+        ColumnBuffers::of_values("a", vec![7i32]),
+    ];
+    writer.write(&ColumnSet::of(columns).unwrap())?;
+    writer.finish().map(drop)
+}
+
+/// An array with two fragments in a folder.
+fn array(context: &Context, folder: &Path) -> String {
+    let uri = folder.join("array").to_str().unwrap().to_owned();
+    let schema = ArraySchema::sparse()
+        .dimension("x", 0i64..=99, 10)
+        .attribute("a", Datatype::Int32);
+    context.array(&uri).create(schema.build().unwrap()).unwrap();
+    write(context, &uri, 1).unwrap();
+    write(context, &uri, 2).unwrap();
+    uri
+}
+
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+fn file_in(folder: &Path) -> PathBuf {
+    let mut files = files_in(folder);
+    files.retain(|path| path.is_file());
+    files.remove(0)
+}
+
+#[test]
+fn what_is_larger_than_memory_may_be_is_not_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let context = context();
+    for size in [1u64 << 40, 2 << 30] {
+        let uri = array(&context, &folder.path().join(size.to_string()));
+        let schema = file_in(&Path::new(&uri).join("__schema"));
+        File::options()
+            .write(true)
+            .open(schema)
+            .unwrap()
+            .set_len(size)
+            .unwrap();
+        let opened = context.array(&uri).open().map(drop);
+        assert!(matches!(opened, Err(Error::Budget { .. })), "{opened:?}");
+        assert!(write(&context, &uri, 3).is_err());
+        assert!(context.array(&uri).check(CheckOptions::default()).is_err());
+    }
+
+    let uri = array(&context, &folder.path().join("commits"));
+    context.array(&uri).consolidate_commits().unwrap();
+    let commits = files_in(&Path::new(&uri).join("__commits"));
+    let all = commits
+        .iter()
+        .find(|path| path.extension().is_some_and(|e| e == "con"));
+    let all = File::options().write(true).open(all.unwrap()).unwrap();
+    all.set_len(1 << 40).unwrap();
+    let opened = context.array(&uri).open().map(drop);
+    assert!(matches!(opened, Err(Error::Budget { .. })), "{opened:?}");
+    let vacuumed = context
+        .array(&uri)
+        .vacuum(Mode::Commits, VacuumOptions::default());
+    assert!(
+        matches!(vacuumed, Err(Error::Budget { .. })),
+        "{vacuumed:?}"
+    );
+}
+
+#[test]
+fn links_out_of_an_array_change_nothing_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let context = context();
+    for linked in ["__commits", "__fragments", "__meta", "__fragment_meta"] {
+        let place = folder.path().join(linked);
+        let uri = array(&context, &place);
+        let outside = place.join("outside");
+        let inside = Path::new(&uri).join(linked);
+        fs::rename(&inside, &outside).unwrap();
+        symlink(&outside, &inside).unwrap();
+        fs::write(outside.join("mine"), "mine").unwrap();
+        let before = files_in(&outside);
+
+        let array = context.array(&uri);
+        let _ = write(&context, &uri, 3);
+        let _ = array.consolidate(&FragmentOptions::default());
+        let _ = array.consolidate_commits();
+        let _ = array.consolidate_fragment_metadata();
+        for mode in Mode::ALL {
+            let _ = array.vacuum(mode, VacuumOptions::default());
+        }
+        assert_eq!(files_in(&outside), before, "{linked}");
+        let _ = context.object(&uri).delete(false);
+        assert_eq!(files_in(&outside), before, "{linked}");
+    }
+}
+
+#[test]
+fn no_walk_follows_links() {
+    let folder = tempfile::tempdir().unwrap();
+    let context = context();
+    let uri = array(&context, folder.path());
+    let fragment = files_in(&Path::new(&uri).join("__fragments")).remove(0);
+    symlink("/", fragment.join("all")).unwrap();
+    symlink(folder.path(), fragment.join("back")).unwrap();
+    let report = context.array(&uri).check(CheckOptions::default()).unwrap();
+    assert!(report.files < 100, "{report:?}");
+    let copy = folder.path().join("copy");
+    let copied = context.object(&uri).copy_to(copy.to_str().unwrap());
+    assert!(matches!(copied, Err(Error::Unsupported(_))), "{copied:?}");
+    assert!(!copy.exists());
+}
