@@ -266,11 +266,12 @@ An upper bound covers the whole period that it names: time=2024-05:2024-05 is al
   zcat big.csv.gz | azulejo import - big --format csv
 Types, domains, tile extents and filters are chosen from the data; --dry-run shows them, options override them.")]
     Import(Box<ImportArgs>),
-    /// Aggregates: count, sum:A, mean:B, min:C, max:C, nulls:D
+    /// Aggregates: count, sum:A, mean:B, min:C, max:C, nulls:D, stddev:E, distinct:F; of groups
     #[command(after_help = "Examples:
   azulejo agg my_array count
   azulejo agg my_array count sum:a mean:b min:b max:b nulls:c --where 'a > 3'
-  azulejo agg my_array max:temperature --range time=2024-05 --json")]
+  azulejo agg my_array max:temperature --range time=2024-05 --json
+  azulejo agg my_array count mean:temperature stddev:temperature --by station,time:month")]
     Agg(AggArgs),
     /// Many fragments, or files of other kinds, become few; nobody sees a difference
     #[command(after_help = "Examples:
@@ -292,6 +293,7 @@ The fragments that were replaced stay until azulejo vacuum.")]
   azulejo check my_array
   azulejo check my_array --deep --json
   azulejo check my_array --repair --dry-run
+  azulejo check data/ --recursive
 Exit code 4 if something is damaged. --repair loses nothing that a reader counts.")]
     Check(CheckArgs),
     /// Writes what lies in an array or group into a file, for readers who cannot list folders

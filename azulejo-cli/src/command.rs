@@ -1,6 +1,7 @@
 //! The commands, one file each.
 
 mod agg;
+mod agg_groups;
 mod cat;
 mod check;
 mod consolidate;
@@ -8,6 +9,7 @@ mod create;
 mod delete;
 mod evolve;
 mod export;
+mod fleet;
 mod fragments;
 mod group;
 mod history;

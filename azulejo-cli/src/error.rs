@@ -94,6 +94,10 @@ impl CliError {
             Self::Engine(error) => match error {
                 EngineError::InvalidArgument(_) | EngineError::SchemaMismatch(_) => 2,
                 EngineError::NotFound { .. } => 3,
+                // A bucket that does not exist, or a folder above.
+                EngineError::Storage { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                    3
+                }
                 EngineError::Corrupt { .. } => 4,
                 EngineError::Encryption { .. } => 5,
                 EngineError::Cancelled => interrupt::EXIT_CODE,

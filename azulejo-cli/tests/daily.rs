@@ -165,3 +165,93 @@ fn wide_real_domains_are_any() {
     let schema = bench.line("schema f").out;
     assert!(schema.lines().all(|line| line.len() < 200), "{schema}");
 }
+
+#[test]
+fn aggregates_of_groups() {
+    let bench = Bench::new();
+    bench.write(
+        "w.csv",
+        "id,t,station,v,n\n1,2024-01-01,a,1.0,1\n2,2024-01-20,a,3.0,\n3,2024-02-01,b,NaN,5\n4,2024-02-02,b,5.0,5\n",
+    );
+    bench.line("import w.csv w --dims id");
+    let rows = bench.json("agg w count mean:v sum:n nulls:n max:t distinct:n --by station");
+    assert_eq!(rows[0]["station"], "a");
+    assert_eq!(
+        (&rows[0]["count"], &rows[0]["mean:v"]),
+        (&2.into(), &2.0.into())
+    );
+    assert_eq!(
+        (&rows[0]["sum:n"], &rows[0]["nulls:n"]),
+        (&1.into(), &1.into())
+    );
+    assert_eq!(
+        (&rows[0]["max:t"], &rows[1]["distinct:n"]),
+        (&"2024-01-20".into(), &1.into())
+    );
+    assert_eq!(rows[1]["mean:v"], "NaN");
+    let rows = bench.json("agg w mean:v --by station --skip-nan");
+    assert_eq!(rows[1]["mean:v"], 5.0);
+    let rows = bench.json("agg w count --by t:month,station");
+    assert_eq!(
+        (&rows[0]["t:month"], &rows[0]["count"]),
+        (&"2024-01".into(), &2.into())
+    );
+    assert_eq!(rows.as_array().unwrap().len(), 2);
+    let one = bench.json("agg w stddev:v --where 'station = \"a\"'");
+    assert!((one["stddev:v"].as_f64().unwrap() - 2f64.sqrt()).abs() < 1e-12);
+    assert!(
+        bench
+            .line("agg w count --by station")
+            .out
+            .contains("station")
+    );
+    bench.fails("agg w mean:station --by id", 2, "no numbers");
+    bench.fails("agg w count --by v:month", 2, "no dates");
+    bench.fails("agg w median:v --by id", 2, "stddev");
+}
+
+#[test]
+fn every_array_of_a_folder_is_maintained() {
+    let bench = Bench::new();
+    bench.write("a.csv", "id,q\n1,1\n");
+    std::fs::create_dir(bench.path().join("data")).unwrap();
+    for name in ["data/x", "data/y"] {
+        bench.line(&format!("import a.csv {name} --dims id"));
+        bench.line(&format!("import a.csv {name} --append"));
+    }
+    let rows = bench.json("check data --recursive");
+    assert_eq!(rows.as_array().unwrap().len(), 2);
+    assert_eq!(rows[0]["uri"], "data/x");
+    let said = bench.line("consolidate data -r --vacuum");
+    assert_eq!(
+        said.out.matches("2 fragments became 1").count(),
+        2,
+        "{}",
+        said.out
+    );
+    assert!(bench.line("vacuum data --recursive").out.contains("data/y"));
+    assert_eq!(bench.json("fragments data/x").as_array().unwrap().len(), 1);
+    let fragment = std::fs::read_dir(bench.path().join("data/y/__fragments")).unwrap();
+    let fragment = fragment.map(|entry| entry.unwrap().path()).next().unwrap();
+    std::fs::remove_file(fragment.join("a0.tdb")).unwrap();
+    bench.fails("check data --recursive", 4, "1 array of 2 not sound");
+    bench.line("group create g");
+    bench.line("group add g data/x --name x");
+    assert_eq!(bench.json("check g -r").as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn narrow_terminals_lose_no_column() {
+    let bench = Bench::new();
+    bench.write("a.csv", "id,q\n1,1\n");
+    bench.line("import a.csv d --dims id");
+    let mut command = assert_cmd::Command::cargo_bin("azulejo").unwrap();
+    let command = command.args(["fragments", "d"]).env("COLUMNS", "60");
+    let output = command.current_dir(bench.path()).output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let name = bench.json("fragments d")[0]["name"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert!(text.contains(&name), "{text}");
+}

@@ -8,9 +8,15 @@ use clap::Args;
 pub struct AggArgs {
     /// Path or URI of an array
     pub uri: String,
-    /// `count`, or one of sum, mean, min, max, nulls with a field: `sum:a`
+    /// `count`, or one of sum, mean, min, max, nulls, stddev, distinct with a field: `sum:a`
     #[arg(required = true, value_name = "WHAT")]
     pub aggregates: Vec<String>,
+    /// For each value of these fields; dates by `t:year`, `t:month`, `t:day` or `t:hour`
+    #[arg(long, value_name = "A,B", value_delimiter = ',')]
+    pub by: Vec<String>,
+    /// Leave NaN out
+    #[arg(long)]
+    pub skip_nan: bool,
     /// When to look at it.
     #[command(flatten)]
     pub time: TimeArgs,

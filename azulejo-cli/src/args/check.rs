@@ -5,8 +5,11 @@ use clap::{Args, ValueEnum};
 /// Arguments of `azulejo check`.
 #[derive(Debug, Clone, Args)]
 pub struct CheckArgs {
-    /// Path or URI of an array
+    /// Path or URI of an array, or with --recursive of a group or folder
     pub uri: String,
+    /// Every array of a group or folder
+    #[arg(long, short, conflicts_with_all = ["repair", "adopt"])]
+    pub recursive: bool,
     /// Decode every cell: checksums, order, boxes and statistics
     #[arg(long)]
     pub deep: bool,

@@ -41,8 +41,11 @@ impl ModeArg {
 /// Arguments of `azulejo consolidate`.
 #[derive(Debug, Clone, Args)]
 pub struct ConsolidateArgs {
-    /// Path or URI of an array (or of a group, with --mode group-meta)
+    /// Path or URI of an array (or of a group, with --mode group-meta or --recursive)
     pub uri: String,
+    /// Every array of a group or folder
+    #[arg(long, short)]
+    pub recursive: bool,
     /// What to consolidate
     #[arg(long, value_enum, default_value = "fragments")]
     pub mode: ModeArg,
@@ -94,8 +97,11 @@ pub struct ChoiceArgs {
 /// Arguments of `azulejo vacuum`.
 #[derive(Debug, Clone, Args)]
 pub struct VacuumArgs {
-    /// Path or URI of an array (or of a group, with --mode group-meta)
+    /// Path or URI of an array (or of a group, with --mode group-meta or --recursive)
     pub uri: String,
+    /// Every array of a group or folder
+    #[arg(long, short)]
+    pub recursive: bool,
     /// What to vacuum
     #[arg(long, value_enum, default_value = "fragments")]
     pub mode: ModeArg,

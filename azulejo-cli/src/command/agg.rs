@@ -1,5 +1,6 @@
 //! `azulejo agg`: aggregates.
 
+use super::agg_groups;
 use super::schema::print;
 use crate::args::{AggArgs, OrderArg, SelectionArgs};
 use crate::error::{CliError, Result};
@@ -16,12 +17,15 @@ use std::io::Write;
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: AggArgs) -> Result<()> {
+    let array = session.open(&args.uri, &args.time)?;
+    if !agg_groups::is_plain(&args) {
+        return agg_groups::run(session, &array, &args);
+    }
     let wanted = args
         .aggregates
         .iter()
         .map(|text| Ok(text.parse()?))
         .collect::<Result<Vec<Aggregate>>>()?;
-    let array = session.open(&args.uri, &args.time)?;
     wanted
         .iter()
         .try_for_each(|what| makes_sense(&array, what))?;

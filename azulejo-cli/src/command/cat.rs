@@ -152,7 +152,12 @@ fn new_page(columns: &Columns) -> Table {
     }))
 }
 
-fn cell_text(column: &ColumnBuffers, shown: &azulejo::column::ColumnType, cell: usize) -> String {
+/// A cell as people read it.
+pub fn cell_text(
+    column: &ColumnBuffers,
+    shown: &azulejo::column::ColumnType,
+    cell: usize,
+) -> String {
     let view = column.view();
     if !view.is_valid(cell) {
         return "null".to_owned();

@@ -1,8 +1,11 @@
 //! `azulejo check`: verifies an array, and mends what can be mended.
 
+use super::fleet;
+use super::ls::Shortener;
 use super::schema::plural;
 use crate::args::{CheckArgs, FailOn};
 use crate::error::{CliError, Result};
+use crate::output::table::{Align, Table};
 use crate::session::Session;
 use crate::size;
 use azulejo::check::{CheckOptions, Finding, Fix, Repaired, Report, Severity};
@@ -16,6 +19,9 @@ pub fn run(session: &mut Session, args: &CheckArgs) -> Result<()> {
         ..CheckOptions::default()
     };
     options.memory_budget = session.memory.unwrap_or(options.memory_budget);
+    if args.recursive {
+        return every(session, args, options);
+    }
     let report = session.work(|context| context.array(&args.uri).check(options))?;
     let mut repaired = None;
     if session.output.json {
@@ -47,6 +53,64 @@ pub fn run(session: &mut Session, args: &CheckArgs) -> Result<()> {
         FailOn::Error | FailOn::Warning => return Ok(()),
     };
     Err(CliError::Damaged(format!("{}: {what} found", args.uri)))
+}
+
+/// Checks every array of a group or folder: a row for each.
+fn every(session: &mut Session, args: &CheckArgs, options: CheckOptions) -> Result<()> {
+    let arrays = fleet::arrays(session, &args.uri)?;
+    let options = CheckOptions {
+        memory_budget: options.memory_budget / fleet::AT_ONCE as u64,
+        ..options
+    };
+    let checked = fleet::each(session, &arrays, |context, uri| {
+        context.array(uri).check(options)
+    })?;
+    let shorten = Shortener::new(&args.uri)?;
+    let mut table = Table::new([
+        ("array", Align::Left),
+        ("errors", Align::Right),
+        ("warnings", Align::Right),
+        ("notes", Align::Right),
+        ("fragments", Align::Right),
+        ("files", Align::Right),
+    ]);
+    let (mut rows, mut bad) = (Vec::new(), 0);
+    for (uri, checked) in arrays.iter().zip(&checked) {
+        let uri = shorten.uri(uri);
+        match checked {
+            Ok(report) => {
+                let count = |severity| {
+                    let of = report.findings.iter().filter(|f| f.severity == severity);
+                    of.count()
+                };
+                let (errors, warnings) = (count(Severity::Error), count(Severity::Warning));
+                let fails = errors > 0 || args.fail_on == FailOn::Warning && warnings > 0;
+                bad += usize::from(fails);
+                rows.push(json!({ "uri": uri, "report": report_json(report, None, args.deep) }));
+                let numbers = [errors, warnings, count(Severity::Note)].map(|n| n as u64);
+                let numbers = numbers.into_iter().chain([report.fragments, report.files]);
+                table.row([uri].into_iter().chain(numbers.map(size::count)));
+            }
+            Err(error) => {
+                bad += 1;
+                rows.push(json!({ "uri": uri, "error": error.to_string() }));
+                table.row([uri.as_str(), "?", "", "", "", &error.to_string()]);
+            }
+        }
+    }
+    match session.output.json {
+        true => session.output.write_json(&Json::Array(rows))?,
+        false => super::schema::print(&mut session.output, &table)?,
+    }
+    match bad {
+        0 => Ok(()),
+        _ => Err(CliError::Damaged(format!(
+            "{}: {} of {} not sound",
+            args.uri,
+            plural(bad, "array"),
+            arrays.len()
+        ))),
+    }
 }
 
 /// Does what was asked for.

@@ -1,13 +1,16 @@
 //! `azulejo consolidate`: many fragments or files become few.
 
+use super::fleet;
+use super::ls::Shortener;
 use super::schema::plural;
 use super::vacuum;
 use crate::args::{ChoiceArgs, ConsolidateArgs, ModeArg};
 use crate::error::{CliError, Result};
+use crate::output::table::{Align, Table};
 use crate::session::Session;
 use crate::size;
 use azulejo::TimeRange;
-use azulejo::consolidate::{FragmentOptions, Merged};
+use azulejo::consolidate::{FragmentOptions, Merged, VacuumOptions};
 use azulejo::storage::StorePath;
 use serde_json::{Value as Json, json};
 use std::io::Write;
@@ -18,6 +21,9 @@ const MEMORY: u64 = 256 << 20;
 /// Runs the command.
 pub fn run(session: &mut Session, args: &ConsolidateArgs) -> Result<()> {
     let time = args.time.range(&session.context, &args.uri)?;
+    if args.recursive {
+        return every(session, args, time);
+    }
     if let Some(fragment_size) = args.plan {
         let array = session.open(&args.uri, &args.time)?;
         let plan = array.consolidation_plan(fragment_size)?;
@@ -83,6 +89,60 @@ pub fn run(session: &mut Session, args: &ConsolidateArgs) -> Result<()> {
     vacuumed.map_or(Ok(()), |vacuumed| vacuum::print(session, &vacuumed))
 }
 
+/// Consolidates every array of a group or folder: a row for each.
+fn every(session: &mut Session, args: &ConsolidateArgs, time: TimeRange) -> Result<()> {
+    let Some(mode) = args.mode.of_array().filter(|_| args.plan.is_none()) else {
+        return Err(CliError::usage(
+            "--plan and --mode group-meta are of one object",
+        ));
+    };
+    if args.choice.is_set() && args.mode != ModeArg::Fragments {
+        return Err(CliError::usage(
+            "a choice of fragments goes with --mode fragments only",
+        ));
+    }
+    let mut options = options(session, &args.choice, time);
+    options.memory_budget /= fleet::AT_ONCE as u64;
+    let arrays = fleet::arrays(session, &args.uri)?;
+    let done = fleet::each(session, &arrays, |context, uri| {
+        let array = context.array(uri);
+        let outcome = match args.mode {
+            ModeArg::Fragments => Outcome::Rounds(array.consolidate(&options)?),
+            ModeArg::ArrayMeta | ModeArg::GroupMeta => {
+                Outcome::File(array.consolidate_metadata(time)?)
+            }
+            ModeArg::Commits => Outcome::File(array.consolidate_commits()?),
+            ModeArg::FragmentMeta => Outcome::File(array.consolidate_fragment_metadata()?),
+        };
+        if args.vacuum {
+            array.vacuum(mode, VacuumOptions::default())?;
+        }
+        Ok(outcome)
+    })?;
+    let shorten = Shortener::new(&args.uri)?;
+    let mut table = Table::new([("array", Align::Left), ("done", Align::Left)]);
+    let (mut rows, mut failed) = (Vec::new(), None);
+    for (uri, outcome) in arrays.iter().zip(done) {
+        let uri = shorten.uri(uri);
+        match outcome {
+            Ok(outcome) => {
+                table.row([uri.clone(), outcome.words()]);
+                rows.push(json!({ "uri": uri, "consolidated": outcome.json(args.mode) }));
+            }
+            Err(error) => {
+                table.row([uri.clone(), error.to_string()]);
+                rows.push(json!({ "uri": uri, "error": error.to_string() }));
+                failed.get_or_insert(error);
+            }
+        }
+    }
+    match session.output.json {
+        true => session.output.write_json(&Json::Array(rows))?,
+        false => super::schema::print(&mut session.output, &table)?,
+    }
+    failed.map_or(Ok(()), |error| Err(error.into()))
+}
+
 /// What was done.
 enum Outcome {
     Rounds(Vec<Merged>),
@@ -90,6 +150,25 @@ enum Outcome {
 }
 
 impl Outcome {
+    /// In a few words.
+    fn words(&self) -> String {
+        match self {
+            Self::Rounds(rounds) => {
+                let count = |of: fn(&Merged) -> usize| rounds.iter().map(of).sum::<usize>();
+                match count(|round| round.old.len()) {
+                    0 => "nothing to do".to_owned(),
+                    old => format!(
+                        "{} became {}",
+                        plural(old, "fragment"),
+                        count(|round| round.new.len())
+                    ),
+                }
+            }
+            Self::File(None) => "nothing to do".to_owned(),
+            Self::File(Some(_)) => "done".to_owned(),
+        }
+    }
+
     fn json(&self, mode: ModeArg) -> Json {
         match self {
             Self::Rounds(rounds) => {

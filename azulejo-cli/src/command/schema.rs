@@ -231,12 +231,12 @@ pub fn orders(out: &mut Output, schema: &ArraySchema) -> Result<()> {
     Ok(())
 }
 
-/// Prints a table within the terminal, and says what did not fit.
+/// Prints a table within the terminal; where columns do not fit, with a line for each cell.
 pub fn print(out: &mut Output, table: &Table) -> Result<()> {
     let rendered = table.render(out.width(), out.has_colours());
-    out.write_all(rendered.text.as_bytes())?;
-    if !rendered.hidden.is_empty() {
-        writeln!(out, "(too narrow for {})", rendered.hidden.join(", "))?;
+    match rendered.hidden.is_empty() {
+        true => out.write_all(rendered.text.as_bytes())?,
+        false => out.write_all(table.render_down().as_bytes())?,
     }
     Ok(())
 }

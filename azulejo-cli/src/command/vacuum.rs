@@ -1,8 +1,11 @@
 //! `azulejo vacuum`: removes what consolidation has replaced.
 
+use super::fleet;
+use super::ls::Shortener;
 use super::schema::plural;
 use crate::args::{ModeArg, VacuumArgs};
-use crate::error::Result;
+use crate::error::{CliError, Result};
+use crate::output::table::{Align, Table};
 use crate::session::Session;
 use crate::size;
 use azulejo::consolidate::{VacuumOptions, Vacuumed};
@@ -11,11 +14,61 @@ use std::io::Write;
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: &VacuumArgs) -> Result<()> {
+    if args.recursive {
+        return every(session, args);
+    }
     let vacuumed = vacuum(session, &args.uri, args.mode, args.dry_run)?;
     if session.output.json {
         return session.output.write_json(&json(&vacuumed));
     }
     print(session, &vacuumed)
+}
+
+/// Vacuums every array of a group or folder: a row for each.
+fn every(session: &mut Session, args: &VacuumArgs) -> Result<()> {
+    let Some(mode) = args.mode.of_array() else {
+        return Err(CliError::usage("--mode group-meta is of one group"));
+    };
+    let arrays = fleet::arrays(session, &args.uri)?;
+    let options = VacuumOptions {
+        dry_run: args.dry_run,
+        ..VacuumOptions::default()
+    };
+    let done = fleet::each(session, &arrays, |context, uri| {
+        context.array(uri).vacuum(mode, options)
+    })?;
+    let shorten = Shortener::new(&args.uri)?;
+    let mut table = Table::new([
+        ("array", Align::Left),
+        ("fragments", Align::Right),
+        ("files", Align::Right),
+        ("size", Align::Right),
+    ]);
+    let (mut rows, mut failed) = (Vec::new(), None);
+    for (uri, vacuumed) in arrays.iter().zip(done) {
+        let uri = shorten.uri(uri);
+        match vacuumed {
+            Ok(vacuumed) => {
+                table.row([
+                    uri.clone(),
+                    size::count(vacuumed.folders.len() as u64),
+                    size::count(vacuumed.files.len() as u64),
+                    size::text(vacuumed.bytes),
+                ]);
+                rows.push(json!({ "uri": uri, "vacuumed": json(&vacuumed) }));
+            }
+            Err(error) => {
+                table.row([uri.as_str(), "?", "", &error.to_string()]);
+                rows.push(json!({ "uri": uri, "error": error.to_string() }));
+                failed.get_or_insert(error);
+            }
+        }
+    }
+    match session.output.json {
+        true => session.output.write_json(&Json::Array(rows))?,
+        false => super::schema::print(&mut session.output, &table)?,
+    }
+    failed.map_or(Ok(()), |error| Err(error.into()))
 }
 
 /// Vacuums.

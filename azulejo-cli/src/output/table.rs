@@ -91,6 +91,30 @@ impl Table {
         }
     }
 
+    /// The table as text with a line for each cell: where columns do not fit beside each other.
+    pub fn render_down(&self) -> String {
+        let width = self
+            .names
+            .iter()
+            .map(|name| name.width())
+            .max()
+            .unwrap_or(0);
+        let mut text = String::new();
+        for (at, row) in self.rows.iter().enumerate() {
+            if at > 0 {
+                text.push('\n');
+            }
+            for (name, cell) in self.names.iter().zip(row) {
+                let padding = width - name.width();
+                // Writing to a string cannot fail.
+                let _ = write!(text, "{name}{:padding$}  {cell}", "");
+                text.truncate(text.trim_end_matches(' ').len());
+                text.push('\n');
+            }
+        }
+        text
+    }
+
     fn line(&self, text: &mut String, cells: &[String], widths: &[usize]) {
         let last = widths.len().saturating_sub(1);
         for (at, (cell, &width)) in cells.iter().zip(widths).enumerate() {

@@ -79,15 +79,11 @@ pub(super) fn convert(
         (Store::NotFound { .. }, _)
             if op == "list" || server_code(&text, "NoSuchBucket", "ContainerNotFound") =>
         {
-            storage(
-                ErrorKind::NotFound,
-                format!("the bucket does not exist: {text}"),
-            )
+            storage(ErrorKind::NotFound, "the bucket does not exist".to_owned())
         }
-        (_, Some(404)) if op == "list" && !answer.no_credentials => storage(
-            ErrorKind::NotFound,
-            format!("the bucket does not exist: {text}"),
-        ),
+        (_, Some(404)) if op == "list" && !answer.no_credentials => {
+            storage(ErrorKind::NotFound, "the bucket does not exist".to_owned())
+        }
         (Store::NotFound { .. }, _) => Error::NotFound {
             uri: path.to_string(),
             what: "no such object",
