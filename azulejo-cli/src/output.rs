@@ -18,6 +18,15 @@ use parquet::basic::{Compression, ZstdLevel};
 use parquet::file::properties::WriterProperties;
 use std::io::Write;
 
+/// Zstandard; Snappy where its library in C is left out.
+fn parquet_compression() -> Compression {
+    if cfg!(feature = "c-codecs") {
+        Compression::ZSTD(ZstdLevel::default())
+    } else {
+        Compression::SNAPPY
+    }
+}
+
 /// Bytes of a Parquet row group under way at which it is written out.
 const ROW_GROUP_BYTES: usize = 128 << 20;
 
@@ -59,7 +68,7 @@ impl<W: Write + Send> BatchWriter<W> {
     /// Begins a Parquet file.
     pub fn parquet(out: W, schema: &SchemaRef) -> Result<Self> {
         let properties = WriterProperties::builder()
-            .set_compression(Compression::ZSTD(ZstdLevel::default()))
+            .set_compression(parquet_compression())
             .set_created_by(concat!("azulejo ", env!("CARGO_PKG_VERSION")).to_owned())
             .build();
         Ok(Self::Parquet(ArrowWriter::try_new(

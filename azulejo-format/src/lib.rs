@@ -6,6 +6,11 @@
 // What is added to a closed set must be thought of wherever the set is matched.
 #![warn(clippy::wildcard_enum_match_arm)]
 
+#[cfg(not(any(feature = "c-codecs", feature = "pure-rust")))]
+compile_error!(
+    "arrays cannot be read without codecs: enable `c-codecs` (a default) or `pure-rust`"
+);
+
 pub mod commit;
 pub mod condition;
 pub mod datatype;

@@ -1,6 +1,7 @@
 //! Reusable memory: touching fresh pages costs ten times what reusing old ones does.
 
 use crate::large_pages;
+use crate::platform::process_id;
 use arrow_buffer::Buffer;
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -62,7 +63,7 @@ impl BufferPool {
         let Ok(mut shared) = SHARED.try_lock() else {
             return own();
         };
-        let process = std::process::id();
+        let process = process_id();
         let shelf = shared
             .as_ref()
             .filter(|(made_in, _)| *made_in == process)

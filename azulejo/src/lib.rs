@@ -150,6 +150,9 @@
 //! | feature | default | what it brings |
 //! |---|---|---|
 //! | `arrow` | yes | record batches in and out without copying values, in [`arrow`](crate::arrow) |
+//! | `c-codecs` | yes | Zstandard and zlib through their libraries in C |
+//! | `webp` | yes | the filter for pictures, through libwebp |
+//! | `pure-rust` | | the same codecs in Rust, where those in C are left out: no C compiler is needed. Pictures are read only, and so are frames of Zstandard before 0.8, from 0.5 on |
 //! | `ndarray` | | dense results as `ndarray` views |
 //! | `object-store` | | S3, GCS, Azure and plain HTTP |
 //! | `testing` | | the suite that every [`storage::Storage`] must pass |
@@ -174,6 +177,7 @@ pub mod label;
 mod large_pages;
 pub mod manifest;
 pub mod object;
+mod platform;
 pub mod read;
 pub mod snapshots;
 pub mod space;

@@ -15,6 +15,7 @@ mod interop_write;
 mod peer;
 mod reference;
 mod versus;
+mod web;
 
 /// What the fixture tests of the engine use too.
 #[path = "../../azulejo/tests/support"]
@@ -49,6 +50,7 @@ cargo xtask TASK
   peer [--debug | --library FILE] [-k EXPR] [-n WORKERS]
                               TileDB-Py's own tests on our C library, against the reference's list
   fuzz-corpus DIR             writes inputs for the fuzz targets, taken from a corpus
+  web                         the engine compiles to WebAssembly, without C
   versus [--quick] [--rounds N] [--only ARRAY/PHASE]
                               the reference beside us on the same files, in turn; prints ratios
   versus growth               plots how cost grows with cells, tiles, fragments and threads, into docs/images
@@ -89,6 +91,7 @@ fn main() -> ExitCode {
         ["cloud", rest @ ..] => cloud::run(rest),
         ["peer", rest @ ..] => peer::run(&root(), rest),
         ["fuzz-corpus", dir] => fuzz_corpus::write(Path::new(dir)),
+        ["web"] => web::build(&root()),
         ["versus", "capi", rest @ ..] => {
             versus::reference_library().and_then(|theirs| capi::versus(&root(), &theirs, rest))
         }

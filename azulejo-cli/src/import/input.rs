@@ -42,10 +42,21 @@ fn unpack(packed: Option<Packed>, from: File, to: &mut File) -> std::io::Result<
     match packed {
         None => std::io::copy(&mut from, to),
         Some(Packed::Gzip) => std::io::copy(&mut flate2::bufread::MultiGzDecoder::new(from), to),
-        Some(Packed::Zstd) => {
-            std::io::copy(&mut zstd::stream::read::Decoder::with_buffer(from)?, to)
-        }
+        Some(Packed::Zstd) => unpack_zstd(from, to),
     }
+}
+
+#[cfg(feature = "c-codecs")]
+fn unpack_zstd(from: std::io::BufReader<File>, to: &mut File) -> std::io::Result<u64> {
+    std::io::copy(&mut zstd::stream::read::Decoder::with_buffer(from)?, to)
+}
+
+#[cfg(not(feature = "c-codecs"))]
+fn unpack_zstd(_: std::io::BufReader<File>, _: &mut File) -> std::io::Result<u64> {
+    Err(std::io::Error::new(
+        std::io::ErrorKind::Unsupported,
+        "this program was built without the codecs in C and reads no .zst files: unpack it first",
+    ))
 }
 
 impl Input {

@@ -1,7 +1,7 @@
 //! The compressors under one roof: one part in, one part out.
 
 use super::scratch::Codecs;
-use super::{bzip2, delta, dictionary, double_delta, gzip, lz4, rle, zstd};
+use super::{bzip2, delta, dictionary, double_delta, lz4, rle};
 use crate::datatype::Datatype;
 use crate::error::{DecodeError, Result};
 
@@ -41,8 +41,8 @@ impl Compressor {
         codecs: &mut Codecs,
     ) -> Result<()> {
         match self {
-            Self::Gzip { .. } => gzip::decompress(input, out, codecs),
-            Self::Zstd { .. } => zstd::decompress(input, out, codecs),
+            Self::Gzip { .. } => codecs.gzip.decompress(input, out),
+            Self::Zstd { .. } => codecs.zstd.decompress(input, out),
             Self::Lz4 => lz4::decompress(input, out),
             Self::Rle { cell_size } => rle::decompress(cell_size, input, out),
             Self::Bzip2 { .. } => bzip2::decompress(input, out),
@@ -63,8 +63,8 @@ impl Compressor {
     ) -> Result<()> {
         let start = out.len();
         match self {
-            Self::Gzip { level } => gzip::compress(level, input, out, codecs)?,
-            Self::Zstd { level } => zstd::compress(level, input, out, codecs)?,
+            Self::Gzip { level } => codecs.gzip.compress(level, input, out)?,
+            Self::Zstd { level } => codecs.zstd.compress(level, input, out)?,
             Self::Lz4 => lz4::compress(input, out)?,
             Self::Rle { cell_size } => rle::compress(cell_size, input, out)?,
             Self::Bzip2 { level } => bzip2::compress(level, input, out)?,

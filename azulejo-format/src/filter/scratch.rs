@@ -1,7 +1,6 @@
 //! Buffers and codec state that a thread keeps from chunk to chunk.
 
-use libdeflater::{Compressor, Decompressor};
-use zstd_safe::{CCtx, DCtx};
+use super::{gzip, zstd};
 
 /// What filtering needs beside input and output. Keep one a thread: then chunks cost no allocation
 /// once it has grown.
@@ -16,14 +15,11 @@ pub struct Scratch {
     pub(super) part_lens: [Vec<usize>; 2],
 }
 
-/// Codec contexts: costly to make, cheap to reuse.
+/// Codec contexts: costly to make, so they are reused.
 #[derive(Default)]
 pub(super) struct Codecs {
-    pub(super) zstd_decompress: Option<DCtx<'static>>,
-    pub(super) zstd_compress: Option<CCtx<'static>>,
-    pub(super) inflate: Option<Decompressor>,
-    /// With the level that it was made for.
-    pub(super) deflate: Option<(i32, Compressor)>,
+    pub(super) gzip: gzip::Codec,
+    pub(super) zstd: zstd::Codec,
 }
 
 impl Scratch {

@@ -1,5 +1,7 @@
 //! Whole pipelines: known tiles, random chains in all versions, damage.
 
+#[cfg(all(feature = "c-codecs", feature = "pure-rust"))]
+mod codecs;
 mod known_tiles;
 mod old_zstd;
 

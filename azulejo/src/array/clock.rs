@@ -1,7 +1,8 @@
 //! The time of writes: strictly increasing within the process, never ahead of the wall clock.
 
+use crate::platform::since_epoch;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 /// The last timestamp that was handed out.
 static LAST: AtomicU64 = AtomicU64::new(0);
@@ -46,12 +47,6 @@ pub fn next_timestamp() -> u64 {
 #[must_use]
 pub fn now() -> u64 {
     millis(since_epoch()).max(LAST.load(Ordering::SeqCst))
-}
-
-fn since_epoch() -> Duration {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default()
 }
 
 fn millis(since: Duration) -> u64 {

@@ -1,6 +1,7 @@
 //! The threads of a context, which are gone when the context is.
 
 use crate::error::{Error, Result};
+use crate::platform::{HAS_THREADS, process_id};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -17,8 +18,15 @@ pub(crate) struct ComputePool {
 }
 
 impl ComputePool {
-    /// Starts threads; 0 stands for one a core.
+    /// Starts threads; 0 stands for one a core. Without threads all work is done by the caller.
     pub fn new(threads: usize) -> Result<Self> {
+        if !HAS_THREADS {
+            return Ok(Self {
+                pool: None,
+                threads: Vec::new(),
+                process: process_id(),
+            });
+        }
         let failed =
             |e: &dyn std::fmt::Display| Error::Internal(format!("cannot start threads: {e}"));
         let started = Mutex::new(Vec::new());
@@ -42,7 +50,7 @@ impl ComputePool {
         Ok(Self {
             pool: Some(Arc::new(pool)),
             threads,
-            process: std::process::id(),
+            process: process_id(),
         })
     }
 
@@ -65,7 +73,7 @@ impl ComputePool {
 impl Drop for ComputePool {
     fn drop(&mut self) {
         let Some(pool) = self.pool.take() else { return };
-        if self.process != std::process::id() {
+        if self.process != process_id() {
             std::mem::forget(pool);
             std::mem::take(&mut self.threads)
                 .into_iter()

@@ -1,9 +1,10 @@
 //! What storages were asked for: requests, bytes and the time spent waiting.
 
+use crate::platform::Stopwatch;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// A kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -122,7 +123,7 @@ impl IoStats {
 
     /// Runs something that waits for a storage, and counts the time.
     pub fn waiting<R>(&self, work: impl FnOnce() -> R) -> R {
-        let start = Instant::now();
+        let start = Stopwatch::start();
         let result = work();
         self.add_waited(start.elapsed());
         result

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::large_pages;
+use crate::platform::{HAS_THREADS, read_exact_at};
 use bytes::Bytes;
 use rayon::prelude::*;
 use side_by_side::{WAITING, side_by_side};
@@ -77,6 +78,9 @@ impl LocalStorage {
     /// pool.
     fn pool(&self) -> Option<&rayon::ThreadPool> {
         let start = || {
+            if !HAS_THREADS {
+                return None;
+            }
             let cores = std::thread::available_parallelism().map_or(2, std::num::NonZero::get);
             let builder = rayon::ThreadPoolBuilder::new().num_threads(cores.clamp(2, 8));
             builder
@@ -713,28 +717,6 @@ fn read_scattered(
         match file.read_vectored(pieces) {
             Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
             Ok(read) => IoSliceMut::advance_slices(&mut pieces, read),
-            Err(e) if e.kind() == ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
-    }
-    Ok(())
-}
-
-#[cfg(unix)]
-fn read_exact_at(file: &File, out: &mut [u8], offset: u64) -> io::Result<()> {
-    std::os::unix::fs::FileExt::read_exact_at(file, out, offset)
-}
-
-#[cfg(windows)]
-fn read_exact_at(file: &File, mut out: &mut [u8], mut offset: u64) -> io::Result<()> {
-    use std::os::windows::fs::FileExt;
-    while !out.is_empty() {
-        match file.seek_read(out, offset) {
-            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-            Ok(n) => {
-                out = &mut out[n..];
-                offset += n as u64;
-            }
             Err(e) if e.kind() == ErrorKind::Interrupted => {}
             Err(e) => return Err(e),
         }

@@ -2,12 +2,12 @@
 
 use super::{Entry, IoStats, Tail, block_on};
 use crate::error::{Error, Result};
+use crate::platform::Stopwatch;
 use bytes::Bytes;
 use std::fmt;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
 
 /// An answer of a storage that is under way.
 ///
@@ -95,7 +95,7 @@ impl<T: Send + 'static> Pending<T> {
     pub fn timed(self, stats: &IoStats) -> Self {
         let stats = stats.clone();
         Self::new(async move {
-            let begun = Instant::now();
+            let begun = Stopwatch::start();
             let result = self.await;
             stats.add_waited(begun.elapsed());
             result
