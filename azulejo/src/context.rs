@@ -183,15 +183,16 @@ impl Context {
     /// ```
     /// use azulejo::format::ArraySchema;
     /// use azulejo::storage::MemoryStorage;
-    /// use azulejo::{Array, Config, Context};
+    /// use azulejo::{Config, Context};
     /// use std::sync::Arc;
     ///
     /// // Any `Storage` does; see `examples/storage.rs` for one from scratch.
     /// let storage = Arc::new(MemoryStorage::new());
     /// let context = Context::new(Config::default(), None)?.with_scheme("vault", storage)?;
     /// let new = ArraySchema::sparse().dimension("x", 0i32..=9, 10).build()?;
-    /// Array::create(&context, "vault://some/array", new)?;
-    /// assert_eq!(Array::open(&context, "vault://some/array")?.schema().domain.ndim(), 1);
+    /// let place = context.array("vault://some/array");
+    /// place.create(new)?;
+    /// assert_eq!(place.open()?.schema().domain.ndim(), 1);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///

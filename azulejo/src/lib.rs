@@ -58,7 +58,7 @@
 //! let mut writer = stations.writer(WriteOptions::new())?;
 //! writer.write(&ColumnSet::of([
 //!     ColumnBuffers::of_values("id", vec![7i64, 3]),
-//!     ColumnBuffers::of_strings("name", Datatype::StringUtf8, ["Zugspitze", "Helgoland"]),
+//!     ColumnBuffers::of_strings("name", ["Zugspitze", "Helgoland"]),
 //!     ColumnBuffers::of_values("height", vec![2_956.0, 4.0]),
 //! ])?)?;
 //! writer.finish()?;
@@ -82,7 +82,7 @@
 //! # let mut writer = stations.writer(WriteOptions::new())?;
 //! # writer.write(&ColumnSet::of([
 //! #     ColumnBuffers::of_values("id", vec![7i64, 3]),
-//! #     ColumnBuffers::of_strings("name", Datatype::StringUtf8, ["Zugspitze", "Helgoland"]),
+//! #     ColumnBuffers::of_strings("name", ["Zugspitze", "Helgoland"]),
 //! #     ColumnBuffers::of_values("height", vec![2_956.0, 4.0]),
 //! # ])?)?;
 //! # writer.finish()?;

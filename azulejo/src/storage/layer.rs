@@ -41,7 +41,7 @@ macro_rules! storage_layer {
         ///
         /// let storage = Kept(MemoryStorage::new());
         /// let path = StorePath::memory("a");
-        /// storage.put(&path, "x".into())?;
+        /// Storage::put(&storage, &path, "x".into())?;
         /// assert!(Storage::delete(&storage, &[path.clone()]).is_err());
         /// assert_eq!(Storage::size(&storage, &path)?, 1);
         /// # Ok::<(), Error>(())
