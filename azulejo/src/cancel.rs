@@ -62,6 +62,7 @@ impl CancelHandle {
         Operation {
             handle: self.clone(),
             begun: self.state.times.load(Ordering::SeqCst),
+            own: Self::default(),
         }
     }
 
@@ -110,12 +111,20 @@ pub(crate) struct Operation {
     handle: CancelHandle,
     /// How often something had been cancelled when it began.
     begun: u64,
+    /// Cancels this piece alone.
+    own: CancelHandle,
 }
 
 impl Operation {
+    /// What cancels this piece of work, and no other.
+    pub(crate) fn handle(&self) -> CancelHandle {
+        self.own.clone()
+    }
+
     /// [`Error::Cancelled`] if it was cancelled since it began.
     pub(crate) fn check(&self) -> Result<()> {
-        if self.handle.state.times.load(Ordering::SeqCst) == self.begun {
+        let own = self.own.state.times.load(Ordering::SeqCst);
+        if own == 0 && self.handle.state.times.load(Ordering::SeqCst) == self.begun {
             Ok(())
         } else {
             Err(Error::Cancelled)

@@ -60,6 +60,8 @@ pub struct ReadOptions {
     /// Whether cells of a dense array that do not meet the condition, or that nobody wrote, are
     /// left out.
     pub matching_only: bool,
+    /// Cells after which the result ends; `None`: all.
+    pub limit: Option<u64>,
 }
 
 impl Default for ReadOptions {
@@ -79,6 +81,7 @@ impl ReadOptions {
             layout: Layout::RowMajor,
             memory_budget: None,
             matching_only: false,
+            limit: None,
         }
     }
 
@@ -110,6 +113,14 @@ impl ReadOptions {
     #[must_use]
     pub fn matching_only(mut self) -> Self {
         self.matching_only = true;
+        self
+    }
+
+    /// Ends the result after so many cells: the first in its order, or any where that does not
+    /// matter.
+    #[must_use]
+    pub fn limit(mut self, cells: u64) -> Self {
+        self.limit = Some(cells);
         self
     }
 
@@ -154,6 +165,8 @@ pub struct BoundOptions {
     pub layout: Layout,
     /// Bytes that the query may hold.
     pub memory_budget: u64,
+    /// Cells after which the result ends.
+    pub(crate) limit: Option<u64>,
     /// How tiles are fetched.
     pub(crate) strategy: FetchStrategy,
     /// Whether every version of a cell is a result, the latest first.

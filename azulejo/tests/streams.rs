@@ -191,6 +191,7 @@ fn reads(dense: bool) -> Vec<ReadOptions> {
         .map(|layout| within(100, 7_777).fields(["x", "a", "s"]).layout(layout))
         .collect();
     reads.push(ReadOptions::new());
+    reads.push(ReadOptions::new().limit(1_234));
     reads.push(within(3_000, 3_000));
     reads.push(within(0, 9_999).condition(few.clone()).fields(["s"]));
     reads.push(

@@ -75,6 +75,7 @@ impl ReadOptions {
             memory_budget: self
                 .memory_budget
                 .unwrap_or(array.context().config().memory_budget),
+            limit: self.limit,
             strategy: FetchStrategy::of(array),
             versions: false,
             matching_only: self.matching_only,

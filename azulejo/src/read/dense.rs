@@ -170,8 +170,13 @@ impl DenseReader {
         self.budget.batch = u64::MAX;
     }
 
-    /// The next cells, at least one; `None` at the end.
-    pub async fn next(&mut self, output: Output<'_, '_>) -> Result<Option<Batch>> {
+    /// What can be cancelled.
+    pub fn operation(&self) -> &Operation {
+        &self.operation
+    }
+
+    /// The next cells, at least one; `None` at the end. Nobody wants more than `most`.
+    pub async fn next(&mut self, output: Output<'_, '_>, most: u64) -> Result<Option<Batch>> {
         self.operation.check()?;
         if self.matching_only {
             return Ok(self.next_matching(&output).await?.map(Batch::Own));
@@ -188,12 +193,12 @@ impl DenseReader {
             Some(room) => self.next_plan(room as u64, false).await?,
             None => match self.planned.take() {
                 Some((plan, _)) => Some(plan?),
-                None => self.next_plan(self.batch_cells(), small).await?,
+                None => self.next_plan(self.batch_cells().min(most), small).await?,
             },
         };
         let Some(plan) = plan else { return Ok(None) };
         if room.is_none() {
-            self.prefetch(&plan, small)?;
+            self.prefetch(&plan, small, most)?;
         }
 
         // 2. The memory, and the cells in it.
@@ -367,17 +372,21 @@ impl DenseReader {
     }
 
     /// Asks for the tiles of a batch, and then for those of the one after it.
-    fn prefetch(&mut self, plan: &BatchPlan, small: bool) -> Result<()> {
+    fn prefetch(&mut self, plan: &BatchPlan, small: bool, most: u64) -> Result<()> {
         // Which cells are overlaid is looked at when a batch is planned.
         if self.fetcher.streams() || !self.overlaid.is_empty() {
             return Ok(());
         }
         self.assembler().prefetch(plan)?;
-        if matches!(self.walk, Walk::Points { .. }) || self.walk.is_done() {
+        let left = most.saturating_sub(plan.cells as u64);
+        if matches!(self.walk, Walk::Points { .. }) || self.walk.is_done() || left == 0 {
             return Ok(());
         }
         let before = self.walk.clone();
-        if let Some(later) = self.plan_next(self.batch_cells(), small).transpose() {
+        if let Some(later) = self
+            .plan_next(self.batch_cells().min(left), small)
+            .transpose()
+        {
             if let Ok(later) = &later {
                 self.assembler().prefetch(later)?;
             }

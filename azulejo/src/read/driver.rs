@@ -13,6 +13,7 @@ use super::output::{Batch, Output, copy, own_columns};
 use super::sparse::SparseReader;
 use super::{BoundOptions, PartBytes, Progress, ReadOptions};
 use crate::array::Array;
+use crate::cancel::CancelHandle;
 use crate::column::{ColumnMut, ColumnSet};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -20,9 +21,17 @@ use crate::read::fetch::{Waiting, block_on};
 use crate::space::{Layout, Subarray};
 use azulejo_format::fragment::Field;
 
+/// A read of an array, whoever drives it.
+#[derive(Debug)]
+struct ArrayReader {
+    plan: PlannedReader,
+    /// Cells that may still come, if not all.
+    left: Option<u64>,
+}
+
 /// The two ways to plan and to merge.
 #[derive(Debug)]
-enum ArrayReader {
+enum PlannedReader {
     Dense(Box<DenseReader>),
     Sparse(Box<SparseReader>),
     /// An error came: nothing follows it.
@@ -32,33 +41,76 @@ enum ArrayReader {
 impl ArrayReader {
     /// Plans; reads nothing but metadata.
     async fn new(array: &Array, options: &BoundOptions, waiting: Waiting) -> Result<Self> {
-        Ok(if array.schema().is_dense() {
-            Self::Dense(Box::new(DenseReader::new(array, options, waiting).await?))
+        let plan = if array.schema().is_dense() {
+            let reader = DenseReader::new(array, options, waiting).await?;
+            PlannedReader::Dense(Box::new(reader))
         } else {
-            Self::Sparse(Box::new(SparseReader::new(array, options, waiting).await?))
+            let reader = SparseReader::new(array, options, waiting).await?;
+            PlannedReader::Sparse(Box::new(reader))
+        };
+        Ok(Self {
+            plan,
+            left: options.limit,
         })
     }
 
     /// Lets batches be as large as the budget allows.
     fn prefer_few_batches(&mut self) {
-        match self {
-            Self::Dense(reader) => reader.prefer_few_batches(),
-            Self::Sparse(reader) => reader.prefer_few_batches(),
-            Self::Ended => {}
+        match &mut self.plan {
+            PlannedReader::Dense(reader) => reader.prefer_few_batches(),
+            PlannedReader::Sparse(reader) => reader.prefer_few_batches(),
+            PlannedReader::Ended => {}
+        }
+    }
+
+    /// What cancels this read alone.
+    fn cancel_handle(&self) -> CancelHandle {
+        match &self.plan {
+            PlannedReader::Dense(reader) => reader.operation().handle(),
+            PlannedReader::Sparse(reader) => reader.operation().handle(),
+            PlannedReader::Ended => CancelHandle::default(),
         }
     }
 
     /// The next cells; errors end the query.
-    async fn next(&mut self, output: Output<'_, '_>) -> Result<Option<Batch>> {
-        let batch = match self {
-            Self::Dense(reader) => reader.next(output).await,
-            Self::Sparse(reader) => reader.next(output).await,
-            Self::Ended => Ok(None),
-        };
-        if batch.is_err() {
-            *self = Self::Ended;
+    async fn next(&mut self, mut output: Output<'_, '_>) -> Result<Option<Batch>> {
+        let most = self.left.unwrap_or(u64::MAX);
+        if most == 0 {
+            return Ok(None);
         }
-        batch
+        output.limit(most);
+        let before = output.cells();
+        let batch = match &mut self.plan {
+            PlannedReader::Dense(reader) => reader.next(output.again(), most).await,
+            PlannedReader::Sparse(reader) => reader.next(output.again(), most).await,
+            PlannedReader::Ended => Ok(None),
+        };
+        let batch = match batch {
+            Ok(Some(Batch::Own(cells))) => {
+                let most = usize::try_from(most).unwrap_or(usize::MAX);
+                let cells = match cells.cell_num > most {
+                    true => cells.slice(0..most),
+                    false => cells,
+                };
+                self.took(cells.cell_num);
+                Some(Batch::Own(cells))
+            }
+            Ok(batch) => {
+                self.took(output.cells() - before);
+                batch
+            }
+            Err(error) => {
+                self.plan = PlannedReader::Ended;
+                return Err(error);
+            }
+        };
+        Ok(batch)
+    }
+
+    fn took(&mut self, cells: usize) {
+        if let Some(left) = &mut self.left {
+            *left = left.saturating_sub(cells as u64);
+        }
     }
 }
 
@@ -104,6 +156,7 @@ impl Reader {
             condition: None,
             layout: Layout::Global,
             memory_budget,
+            limit: None,
             strategy: FetchStrategy::of(array),
             versions: true,
             matching_only: false,
@@ -115,6 +168,14 @@ impl Reader {
     #[must_use]
     pub fn options(&self) -> &BoundOptions {
         &self.options
+    }
+
+    /// Cancels this read and no other, from any thread: its next step is
+    /// [`Error::Cancelled`]. A request that is under way comes to its end first;
+    /// [`Context::cancel_handle`] ends these too.
+    #[must_use]
+    pub fn cancel_handle(&self) -> CancelHandle {
+        self.source.cancel_handle()
     }
 
     /// All that is left, in one piece. Besides the result it holds what one batch needs.

@@ -55,6 +55,22 @@ impl<'o> Output<'_, 'o> {
         }
     }
 
+    /// Counts on room for `cells` more cells at most.
+    pub fn limit(&mut self, cells: u64) {
+        if let Self::Caller { room, progress, .. } = self {
+            let cells = usize::try_from(cells).unwrap_or(usize::MAX);
+            *room = (*room).min(progress.cells.saturating_add(cells));
+        }
+    }
+
+    /// Cells that lie in the caller's memory.
+    pub fn cells(&self) -> usize {
+        match self {
+            Self::Own => 0,
+            Self::Caller { progress, .. } => progress.cells,
+        }
+    }
+
     /// Cells that the caller still has room for; `None` if the memory is not the caller's.
     pub fn room(&self) -> Option<usize> {
         match self {

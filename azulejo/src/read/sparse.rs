@@ -16,6 +16,7 @@ use super::BoundOptions;
 use super::output::{Batch, Output};
 use super::whole_tiles::WholeTiles;
 use crate::array::Array;
+use crate::cancel::Operation;
 use crate::error::{Error, Result};
 use crate::read::fetch::Waiting;
 use external_merge::Extracted;
@@ -64,16 +65,23 @@ impl SparseReader {
         }
     }
 
-    /// The next cells, at least one; `None` at the end.
-    pub async fn next(&mut self, mut output: Output<'_, '_>) -> Result<Option<Batch>> {
+    /// What can be cancelled.
+    pub fn operation(&self) -> &Operation {
+        &self.query.operation
+    }
+
+    /// The next cells, at least one; `None` at the end. Nobody wants more than `most`.
+    pub async fn next(&mut self, mut output: Output<'_, '_>, most: u64) -> Result<Option<Batch>> {
         loop {
             self.query.operation.check()?;
             let steps = self.steps();
-            let (cells, next) = match steps.step(self.position.clone(), self.most_cells(&output)) {
+            let (cells, next) = match steps
+                .step(self.position.clone(), self.most_cells(&output).min(most))
+            {
                 Step::Done => return Ok(None),
                 Step::Batch(step) => {
                     let room = self.prefetch_room(&step);
-                    self.prefetch(&step, room);
+                    self.prefetch(&step, room, most);
                     let is_first = self.position.cluster == 0 && self.position.from.is_none();
                     let several = !is_first || step.next.cluster < self.plan.clusters.len();
                     let bounds = (several, room);
@@ -150,13 +158,15 @@ impl SparseReader {
     }
 
     /// Asks for what a batch needs, and then for what the one after it needs.
-    fn prefetch(&self, step: &BatchStep<'_>, room: u64) {
+    fn prefetch(&self, step: &BatchStep<'_>, room: u64, most: u64) {
         if self.query.fetcher.streams() {
             return;
         }
         batch::prefetch(&self.query, &step.portions, room);
-        // Along a Hilbert curve the plan may be refined before that.
+        // Along a Hilbert curve the plan may be refined before that; and of few cells this batch may
+        // have enough.
         if self.query.order.curve().is_none()
+            && most == u64::MAX
             && let Step::Batch(later) = self.steps().step(step.next.clone(), u64::MAX)
         {
             batch::prefetch(&self.query, &later.portions, room);

@@ -3,7 +3,18 @@
 use crate::array::Fragment;
 use crate::condition::FieldStats;
 use crate::error::Result;
-use azulejo_format::fragment::{Field, StatsTrust, SumKind, TileSum};
+use azulejo_format::fragment::{Field, Section, StatsTrust, SumKind, TileSum};
+
+/// The sections of a fragment's metadata that [`field_stats`] of an attribute looks at.
+pub(super) fn stats_sections(fragment: usize, field: Field) -> [(usize, Section); 4] {
+    let sections = [
+        Section::TileMins(field),
+        Section::TileMaxs(field),
+        Section::TileSums(field),
+        Section::TileNullCounts(field),
+    ];
+    sections.map(|section| (fragment, section))
+}
 
 /// What is known for certain about a field's values in a tile.
 pub(super) fn field_stats(

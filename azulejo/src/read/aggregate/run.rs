@@ -84,7 +84,7 @@ pub fn aggregate(
         let mut reader = block_on(SparseReader::new(array, bound, Waiting::Blocks))?;
         reader.prefer_small_batches();
         block_on(reader.take_whole(&mut totals))?;
-        while let Some(batch) = block_on(reader.next(Output::Own))? {
+        while let Some(batch) = block_on(reader.next(Output::Own, u64::MAX))? {
             totals.update(array.context(), &own_columns(batch)?, None)?;
         }
     }

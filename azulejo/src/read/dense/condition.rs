@@ -4,7 +4,7 @@ use super::plan::BatchPlan;
 use crate::array::Array;
 use crate::condition::{BoundCondition, Tri};
 use crate::error::Result;
-use crate::read::tile_statistics::field_stats;
+use crate::read::tile_statistics::{field_stats, stats_sections};
 use azulejo_format::fragment::{Field, Section};
 use std::collections::HashMap;
 
@@ -44,15 +44,10 @@ impl DenseCondition {
             let Some(fields) = fields.map(attribute).collect::<Option<Vec<Field>>>() else {
                 continue;
             };
-            for field in &fields {
-                let stats: [fn(Field) -> Section; 4] = [
-                    Section::TileMins,
-                    Section::TileMaxs,
-                    Section::TileSums,
-                    Section::TileNullCounts,
-                ];
-                sections.extend(stats.map(|section| (index, section(*field))));
-            }
+            let stats = fields
+                .iter()
+                .flat_map(|field| stats_sections(index, *field));
+            sections.extend(stats);
             self.tests.insert(index, (condition, fields));
         }
         sections

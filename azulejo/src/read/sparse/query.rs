@@ -8,6 +8,8 @@ use crate::error::{Error, Result};
 use crate::read::budget::Budget;
 use crate::read::fetch::Waiting;
 use crate::read::fetch::{FetchStrategy, Fetcher};
+use crate::read::stored_tile::fragment_of;
+use crate::read::tile_statistics::stats_sections;
 use crate::read::{BoundField, BoundOptions};
 use crate::space::cell_order::CellOrder;
 use crate::space::{DimSelection, Layout, Subarray};
@@ -166,10 +168,7 @@ impl SparseQuery {
 
     /// The fragment of a fragment query.
     pub(super) fn fragment(&self, of: &FragmentQuery) -> Result<&Fragment> {
-        self.array
-            .fragments()
-            .get(of.index)
-            .ok_or_else(|| Error::Internal("a fragment that the array does not have".into()))
+        fragment_of(&self.array, of.index)
     }
 
     /// Loads the parts of metadata that planning looks at.
@@ -177,25 +176,15 @@ impl SparseQuery {
         let mut sections: Vec<(usize, Section)> = Vec::new();
         for of in &self.fragments {
             sections.push((of.index, Section::RTree));
-            let tested: BTreeSet<Field> = of
-                .tests
-                .iter()
-                .flat_map(|t| &t.fields)
-                .filter_map(|f| of.test_fields.get(*f))
-                .copied()
-                .collect();
-            for field in tested
-                .into_iter()
-                .filter(|field| matches!(field, Field::Attribute(_)))
-            {
-                let stats: [fn(Field) -> Section; 4] = [
-                    Section::TileMins,
-                    Section::TileMaxs,
-                    Section::TileSums,
-                    Section::TileNullCounts,
-                ];
-                sections.extend(stats.map(|section| (of.index, section(field))));
-            }
+            let tested = of.tests.iter().flat_map(|test| &test.fields);
+            let fields = tested.filter_map(|at| of.test_fields.get(*at)).copied();
+            let attributes = fields.filter(|field| matches!(field, Field::Attribute(_)));
+            let attributes: BTreeSet<Field> = attributes.collect();
+            sections.extend(
+                attributes
+                    .into_iter()
+                    .flat_map(|f| stats_sections(of.index, f)),
+            );
         }
         self.fetcher.metadata(&sections).await
     }
