@@ -154,6 +154,7 @@
 //! | `webp` | yes | the filter for pictures, through libwebp |
 //! | `pure-rust` | | the same codecs in Rust, where those in C are left out: no C compiler is needed. Pictures are read only, and so are frames of Zstandard before 0.8, from 0.5 on |
 //! | `ndarray` | | dense results as `ndarray` views |
+//! | `stream` | | [`Array`]s read as asynchronous streams, on any executor |
 //! | `object-store` | | S3, GCS, Azure and plain HTTP |
 //! | `testing` | | the suite that every [`storage::Storage`] must pass |
 #![deny(unsafe_code)]

@@ -8,8 +8,8 @@ use azulejo::format::{Datatype, NdRectangle, Range};
 use azulejo::read::{ReadOptions, ReadStream};
 use azulejo::space::{DimSelection, Layout};
 use azulejo::storage::{
-    LocalStorage, MemoryStorage, Pending, PendingRead, PendingTails, ReadRequest, Storage,
-    StorageLayer, StorePath,
+    LocalStorage, MemoryStorage, Pending, PendingRead, PendingTails, ReadRequest, Request,
+    RequestLogStorage, Storage, StorageLayer, StorePath,
 };
 use azulejo::write::WriteOptions;
 use azulejo::{Array, Config, Context, Error, Subarray};
@@ -258,6 +258,51 @@ fn distant(dense: bool) -> (Array, Arc<AtomicUsize>, Arc<AtomicUsize>) {
     let array = write(&context, "mem://array", dense);
     is_distant.store(true, Ordering::SeqCst);
     (array, delay, dropped)
+}
+
+#[test]
+fn a_stream_asks_for_what_a_reader_asks_for() {
+    let executor = Executor::new();
+    for dense in [false, true] {
+        let memory: Arc<dyn Storage> = Arc::new(MemoryStorage::new());
+        let context = |storage| {
+            let local = Arc::new(LocalStorage::new());
+            Context::with_storages(Config::default(), None, local, storage).unwrap()
+        };
+        write(&context(Arc::clone(&memory)), "mem://array", dense);
+        for options in reads(dense) {
+            let options = options.memory_budget(400_000);
+            // What is read of which files, opened anew, as metadata stays.
+            let requests = |read: &dyn Fn(&Array)| {
+                let logged = RequestLogStorage::new(Arc::clone(&memory));
+                let log = logged.log();
+                let array = context(Arc::new(logged))
+                    .array("mem://array")
+                    .open()
+                    .unwrap();
+                let _ = log.take();
+                read(&array);
+                let ranges = log.take().into_iter().map(|request| match request {
+                    Request::Read { path, range, .. } => format!("{path} {range:?}"),
+                    other => format!("{other:?}"),
+                });
+                let mut ranges: Vec<String> = ranges.collect();
+                ranges.sort();
+                ranges
+            };
+            let reader = requests(&|array| {
+                let read = array.read(options.clone()).unwrap();
+                read.map(Result::unwrap).for_each(drop);
+            });
+            let stream = requests(&|array| {
+                executor
+                    .run(collect(array.read_stream(options.clone())))
+                    .unwrap();
+            });
+            assert!(!reader.is_empty());
+            assert_eq!(stream, reader, "{options:?}");
+        }
+    }
 }
 
 #[test]
