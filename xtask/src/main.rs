@@ -16,6 +16,7 @@ mod peer;
 mod reference;
 mod versus;
 mod web;
+mod wheel;
 
 /// What the fixture tests of the engine use too.
 #[path = "../../azulejo/tests/support"]
@@ -57,6 +58,7 @@ cargo xtask TASK
   versus ceilings             dense reads beside the codec alone and the page cache alone; prints shares
   versus capi [--rounds N] [--reps N] [WORKLOAD ...]
                               the same C program over both libraries, in turn; prints ratios
+  wheel [--debug]             builds the Python package's wheel, installs it into a fresh environment and tests it
 ";
 
 /// What a task says when it fails.
@@ -99,6 +101,8 @@ fn main() -> ExitCode {
             versus::reference_library().and_then(|theirs| capi::growth(&root(), &theirs))
         }
         ["versus", rest @ ..] => versus::run(rest),
+        ["wheel"] => wheel::run(&root(), false),
+        ["wheel", "--debug"] => wheel::run(&root(), true),
         _ => Err(USAGE.into()),
     };
     match outcome {

@@ -1,0 +1,189 @@
+"""TileDB arrays in Python, on the Azulejo engine.
+
+>>> import azulejo_db as az
+>>> import numpy as np
+>>> a = az.write("mem://docs", np.arange(12).reshape(3, 4), dims=("y", "x"))
+>>> a[1, ::2].tolist()
+[4, 6]
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Mapping, Sequence
+
+import numpy as np
+
+from . import errors
+from ._array import Array
+from ._context import Context, shared
+from ._core import __version__
+from ._expr import Column, Condition, col
+from ._group import Group
+from ._index import Box
+from ._query import Query
+from ._schema import Attr, Dim, Schema, enumeration
+from ._time import moment as _moment
+from .errors import (
+    ArgumentError,
+    AzulejoError,
+    BudgetError,
+    CancelledError,
+    CorruptError,
+    EncryptionError,
+    ExistsError,
+    NotFoundError,
+    SchemaError,
+    StorageError,
+    UnsupportedError,
+)
+
+__all__ = [
+    "ArgumentError", "Array", "Attr", "AzulejoError", "BudgetError", "CancelledError", "Column",
+    "Condition", "Context", "CorruptError", "Dim", "EncryptionError", "ExistsError", "Group",
+    "NotFoundError", "Query", "Schema", "SchemaError", "StorageError", "UnsupportedError",
+    "__version__", "col", "copy", "create", "create_group", "delete", "enumeration", "errors",
+    "move", "object_type", "open", "open_async", "write",
+]
+
+
+def _chosen(config: Mapping[str, Any] | None, key: Any, ctx: Context | None) -> Context:
+    if ctx is not None and (config or key):
+        raise TypeError("give a context, or settings and a key")
+    return ctx or shared(config, key)
+
+
+def open(
+    uri: str | os.PathLike,
+    mode: str = "r",
+    *,
+    at: Any = None,
+    since: Any = None,
+    key: bytes | str | None = None,
+    config: Mapping[str, Any] | None = None,
+    ctx: Context | None = None,
+) -> Array | Group:
+    """Opens an array or a group, as it is now or as it was ``at`` a time.
+
+    ``at`` and ``since`` are milliseconds since 1970, datetimes, or texts such as ``"2024-05"``,
+    which stand for their last (``since``: first) moment.
+    """
+    ctx, uri = _chosen(config, key, ctx), os.fspath(uri)
+    if ctx.core.object_type(uri) == "group":
+        return Group(uri, mode, at=at, ctx=ctx)
+    return Array(uri, mode, at=at, since=since, ctx=ctx)
+
+
+async def open_async(uri: str | os.PathLike, mode: str = "r", **options: Any) -> Array | Group:
+    """:func:`open`, off the event loop's thread."""
+    import asyncio
+
+    return await asyncio.to_thread(open, uri, mode, **options)
+
+
+def create(
+    uri: str | os.PathLike,
+    schema: Schema,
+    *,
+    at: Any = None,
+    key: bytes | str | None = None,
+    config: Mapping[str, Any] | None = None,
+    ctx: Context | None = None,
+) -> Array:
+    """Creates an array and opens it."""
+    ctx, uri = _chosen(config, key, ctx), os.fspath(uri)
+    ctx.core.create(uri, schema.to_json(), _moment(at))
+    return Array(uri, "w", ctx=ctx)
+
+
+def create_group(uri: str | os.PathLike, *, ctx: Context | None = None, **settings: Any) -> Group:
+    """Creates an empty group and opens it."""
+    ctx, uri = _chosen(settings.get("config"), settings.get("key"), ctx), os.fspath(uri)
+    ctx.core.create_group(uri)
+    return Group(uri, "w", ctx=ctx)
+
+
+def write(
+    uri: str | os.PathLike,
+    data: Any,
+    *,
+    mode: str = "w-",
+    dims: Sequence[str] | None = None,
+    index: Sequence[str] | None = None,
+    tiles: Sequence[int] | None = None,
+    filters: Any = None,
+    name: str = "",
+    at: Any = None,
+    key: bytes | str | None = None,
+    config: Mapping[str, Any] | None = None,
+    ctx: Context | None = None,
+) -> Array:
+    """Makes an array of numpy arrays, a data frame or an Arrow table, and writes it.
+
+    ``mode``: ``"w-"`` refuses to write where something lies, ``"w"`` deletes it first, ``"a"``
+    appends. Arrays become dense ones that can grow; tables sparse ones, whose dimensions are the
+    columns ``index`` (of a data frame: its index).
+    """
+    ctx, uri = _chosen(config, key, ctx), os.fspath(uri)
+    if mode not in ("w-", "w", "a"):
+        raise ValueError(f"mode is 'w-', 'w' or 'a', not {mode!r}")
+    there = ctx.core.object_type(uri) is not None
+    grid = isinstance(data, np.ndarray) or (
+        isinstance(data, Mapping) and index is None and not hasattr(data, "__arrow_c_stream__")
+    )
+    if mode == "a" and there:
+        array = Array(uri, "w", ctx=ctx)
+        if grid and not array.schema.sparse:
+            array.append(data, at=at)
+        else:
+            array.write(data, at=at)
+        return array
+    if mode == "w" and there:
+        ctx.core.delete(uri, False)
+    options = {} if filters is None else {"filters": filters}
+    if grid:
+        named = data if isinstance(data, Mapping) else {name: data}
+        named = {n: v if isinstance(v, np.ma.MaskedArray) else np.asarray(v) for n, v in named.items()}
+        shapes = {v.shape for v in named.values()}
+        if len(shapes) != 1:
+            raise ValueError(f"arrays of different shapes: {sorted(shapes)}")
+        shape = shapes.pop()
+        schema = Schema._grid(shape, {n: v.dtype for n, v in named.items()}, dims, tiles, **options)
+        array = create(uri, schema, at=at, ctx=ctx)
+        if 0 not in shape:
+            array._write_box(Box.of_pairs(array, [(0, s - 1) for s in shape]), named, at)
+        return array
+    if hasattr(data, "columns") and hasattr(data, "index"):
+        schema = Schema.from_pandas(data, index)
+    else:
+        import pyarrow as pa
+
+        data = pa.table(data)
+        if not index:
+            raise ValueError("which columns are the dimensions? Name them: index=[..]")
+        schema = Schema.from_arrow(data.schema, index)
+    array = create(uri, schema, at=at, ctx=ctx)
+    if hasattr(data, "reset_index") and index is None:
+        data = data.reset_index(names=[n or "index" for n in data.index.names])
+    array.write(data, at=at)
+    return array
+
+
+def delete(uri: str | os.PathLike, *, recursive: bool = False, ctx: Context | None = None) -> list[str]:
+    """Deletes an array or group for good; ``recursive``: a group's members too."""
+    return (ctx or shared()).core.delete(os.fspath(uri), recursive)
+
+
+def move(old: str | os.PathLike, new: str | os.PathLike, *, ctx: Context | None = None) -> None:
+    """Moves an array or group."""
+    (ctx or shared()).core.transfer(os.fspath(old), os.fspath(new), False)
+
+
+def copy(old: str | os.PathLike, new: str | os.PathLike, *, ctx: Context | None = None) -> None:
+    """Copies an array or group, history and all."""
+    (ctx or shared()).core.transfer(os.fspath(old), os.fspath(new), True)
+
+
+def object_type(uri: str | os.PathLike, *, ctx: Context | None = None) -> str | None:
+    """What lies there: ``"array"``, ``"group"`` or ``None``."""
+    return (ctx or shared()).core.object_type(os.fspath(uri))

@@ -1,0 +1,532 @@
+"""Open arrays."""
+
+from __future__ import annotations
+
+import html
+import os
+from typing import Any, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from . import _time
+from ._cells import column_to_numpy, numpy_to_column
+from ._context import Context, shared
+from ._expr import Condition, condition_text
+from ._index import Box, Point, coordinates_box, index_box, orthogonal_box, points_of
+from ._metadata import Metadata
+from ._query import Query
+from ._schema import Attr, Schema, enumeration
+from ._types import dtype_of, from_bytes
+
+U64_MAX = 2**64 - 1
+
+
+class Array:
+    """An array as it was at a time. Opening it reads its schema; cells are read when asked for.
+
+    ``a[1:5, ..., ::2]`` takes half-open positions, as numpy does; :attr:`loc` takes coordinates and
+    includes both ends, as pandas does; :meth:`query` takes conditions.
+    """
+
+    def __init__(
+        self,
+        uri: str,
+        mode: str = "r",
+        *,
+        at: Any = None,
+        since: Any = None,
+        ctx: Context | None = None,
+        _attr: str | None = None,
+        _range: tuple[int, int] | None = None,
+    ):
+        if mode not in ("r", "w"):
+            raise ValueError(f"mode is 'r' or 'w', not {mode!r}")
+        self._uri, self._mode, self._ctx, self._attr = str(uri), mode, ctx or shared(), _attr
+        self._asked = _range or (_time.first(since), _time.last(at))
+        self._pid, self._core, self._schema = -1, None, None
+        self._attrs: Metadata | None = None
+        self._closed = False
+        self.core  # noqa: B018 - what is not there is said now
+
+    # -- life --------------------------------------------------------------------------------
+
+    @property
+    def core(self):
+        """The engine's array of this process: after a fork it is opened anew, at the same time."""
+        if self._closed:
+            raise ValueError(f"{self._uri} was closed")
+        if self._core is None or self._pid != os.getpid():
+            start, end = self._asked if self._core is None else self._core_range
+            self._core = self._ctx.core.open(self._uri, start, end)
+            self._core_range = self._core.time_range
+            self._pid = os.getpid()
+        return self._core
+
+    def reopen(self, *, at: Any = None, since: Any = None) -> Array:
+        """The array as it is now, or as it was at another time."""
+        return Array(self._uri, self._mode, at=at, since=since, ctx=self._ctx, _attr=self._attr)
+
+    def _refresh(self) -> None:
+        """Sees what this handle has just written, unless it shows an earlier time."""
+        if self._asked[1] == U64_MAX:
+            self._core = self._schema = self._attrs = None
+
+    def close(self) -> None:
+        """Lets go of everything."""
+        self._core, self._closed = None, True
+
+    def __enter__(self) -> Array:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __reduce__(self):
+        core = self.core
+        return (_reopened, (self._uri, self._mode, core.time_range, self._ctx, self._attr))
+
+    # -- what it is ---------------------------------------------------------------------------
+
+    @property
+    def uri(self) -> str:
+        """Where it lies."""
+        return self._uri
+
+    @property
+    def at(self) -> np.datetime64:
+        """The moment that it shows."""
+        return np.datetime64(self.core.time_range[1], "ms")
+
+    @property
+    def schema(self) -> Schema:
+        """Its dimensions and attributes."""
+        core = self.core
+        if self._schema is None:
+            self._schema = Schema.from_json(core.schema())
+        return self._schema
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+        return len(self.schema.dims)
+
+    @property
+    def domain(self) -> tuple[tuple[Any, Any], ...]:
+        """First and last coordinate of each dimension: of the current domain, if there is one."""
+        current = self.schema._json.get("current_domain")
+        pairs = []
+        for i, dim in enumerate(self.schema.dims):
+            low_high = current[i] if current else dim["domain"]
+            if low_high is None:
+                pairs.append((None, None))
+                continue
+            dtype = dtype_of(dim["datatype"])
+            if dim["datatype"] == "STRING_ASCII":
+                pairs.append(tuple(low_high))
+            elif dtype.kind in "mM":
+                pairs.append(tuple(np.array(v, np.int64).view(dtype)[()] for v in low_high))
+            else:
+                pairs.append(tuple(dtype.type(v) for v in low_high))
+        return tuple(pairs)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The number of coordinates of each dimension, which must be whole numbers or times."""
+        lengths = []
+        for (low, high), dim in zip(self.domain, self.schema.dims):
+            if low is None or dtype_of(dim["datatype"]).kind not in "iumM":
+                raise TypeError(f"dimension {dim['name']!r} ({dim['datatype']}) has no length")
+            lengths.append(_ticks(high) - _ticks(low) + 1)
+        return tuple(lengths)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def chunks(self) -> tuple[int, ...]:
+        """The tile extents."""
+        return tuple(dim["tile_extent"] for dim in self.schema.dims)
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of the only attribute, or of the one looked at."""
+        attr = self.schema.attr(self._only("dtype"))
+        return np.dtype(object) if attr["cell_val_num"] == "var" else dtype_of(attr["datatype"])
+
+    @property
+    def non_empty_domain(self) -> tuple[tuple[Any, Any], ...] | None:
+        """The box around all cells written."""
+        found = self.core.non_empty_domain()
+        if found is None:
+            return None
+        kinds = [dim["datatype"] for dim in self.schema.dims]
+        return tuple(
+            (from_bytes(low, kind), from_bytes(high, kind)) for (low, high), kind in zip(found, kinds)
+        )
+
+    @property
+    def attrs(self) -> Metadata:
+        """The array's key-values."""
+        core = self.core
+        if self._attrs is None:
+            self._attrs = Metadata(
+                core.metadata,
+                lambda changes: self._ctx.core.change_metadata(self._uri, False, changes),
+            )
+        return self._attrs
+
+    @property
+    def fragments(self) -> list[dict]:
+        """One dict for each write that counts, oldest first."""
+        return self.core.fragments()
+
+    def _only(self, what: str) -> str:
+        if self._attr is not None:
+            return self._attr
+        names = self.schema.attr_names
+        if len(names) != 1:
+            raise TypeError(f"{what}: the array has the attributes {names}; choose one, as in a[{names[0]!r}]")
+        return names[0]
+
+    # -- reading ------------------------------------------------------------------------------
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, str):
+            if key not in self.schema.attr_names:
+                raise KeyError(key)
+            return Array(
+                self._uri, self._mode, ctx=self._ctx, _attr=key, _range=self.core.time_range
+            )
+        return self._box(index_box(self, key))
+
+    @property
+    def oindex(self) -> _Indexer:
+        """Orthogonal indexing: ``a.oindex[[1, 9], :]``."""
+        return _Indexer(self, lambda key: self._box(orthogonal_box(self, key)))
+
+    @property
+    def vindex(self) -> _Indexer:
+        """Cells by lists of positions: ``a.vindex[i, j]``."""
+        return _Indexer(self, lambda key: self._points(points_of(self, key)))
+
+    @property
+    def loc(self) -> _Indexer:
+        """Cells by coordinates, both ends included: ``a.loc[10:20, "2024-05":"2024-06"]``."""
+        return _Indexer(self, lambda key: self._box(coordinates_box(self, key)))
+
+    def _fields(self) -> list[str]:
+        return [self._attr] if self._attr is not None else self.schema.attr_names
+
+    def _box(self, box: Box) -> Any:
+        fields = self._fields()
+        if self.schema.sparse:
+            fields = self.schema.dim_names + fields
+        if not self.schema.sparse and 0 in box.full_shape:
+            empty = {name: np.empty(0, Array(self._uri, ctx=self._ctx, _attr=name).dtype) for name in fields}
+            out = {name: box.shaped(values) for name, values in empty.items()}
+            return out[fields[0]] if len(fields) == 1 else out
+        columns = self._read(fields, ranges=box.ranges)
+        if self.schema.sparse:
+            return columns
+        out = {name: box.shaped(values) for name, values in columns.items()}
+        return out[fields[0]] if len(fields) == 1 else out
+
+    def _points(self, point: Point) -> Any:
+        fields = self._fields()
+        columns = self._read(fields, points=point.columns)
+        out = {name: point.shaped(values) for name, values in columns.items()}
+        return out[fields[0]] if len(fields) == 1 else out
+
+    def _read(self, fields: Sequence[str], **query: Any) -> dict[str, np.ndarray]:
+        _, columns = self.core.read(_query(fields, **query)).read_all()
+        return self._numpy(columns)
+
+    def _numpy(self, columns: Mapping[str, tuple]) -> dict[str, np.ndarray]:
+        labels = self.schema.enumerations
+        return {
+            name: column_to_numpy(column, labels.get(column[2]) if column[2] else None)
+            for name, column in columns.items()
+        }
+
+    def query(
+        self,
+        where: Condition | str | None = None,
+        fields: Sequence[str] | None = None,
+        *,
+        order: str | None = None,
+        limit: int | None = None,
+        memory: int | None = None,
+    ) -> Query:
+        """The cells that meet a condition, as a table: to numpy, Arrow, pandas or polars.
+
+        Nothing is read before the table is asked for its rows.
+        """
+        return Query(self, condition_text(where), fields, order, limit, memory)
+
+    def to_numpy(self) -> Any:
+        """All cells."""
+        return self[...]
+
+    def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> np.ndarray:
+        cells = self._box(index_box(self, ...))
+        if isinstance(cells, dict):
+            self._only("numpy takes one attribute")
+            cells = cells[self._only("")]
+        return np.asarray(cells) if dtype is None else np.asarray(cells).astype(dtype, copy=False)
+
+    def agg(self, *count: str, where: Condition | str | None = None, **of: str | Sequence[str]) -> Any:
+        """Aggregates: ``a.agg("count", mean="t", max=["t", "u"])``.
+
+        One answer for one question; else a dict, by names such as ``mean_t``. What tile statistics
+        say is not read.
+        """
+        asked = {name: name for name in count}
+        for function, names in of.items():
+            for name in [names] if isinstance(names, str) else names:
+                asked[f"{function}_{name}"] = f"{function}:{name}"
+        values = self.core.aggregate(list(asked.values()), _query([], condition=condition_text(where)))
+        answers = {}
+        for (name, text), value in zip(asked.items(), values):
+            if isinstance(value, tuple):
+                value = from_bytes(value[1], value[0])
+            elif text.startswith("sum:") and value is not None:
+                value = _summed(value, self.schema, text[4:])
+            answers[name] = value
+        return next(iter(answers.values())) if len(answers) == 1 else answers
+
+    # -- changing -----------------------------------------------------------------------------
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        if self.schema.sparse:
+            raise TypeError("cells of a sparse array are written with write(), coordinates and all")
+        self._write_box(index_box(self, key), value)
+
+    def _write_box(self, box: Box, value: Any, at: Any = None) -> list[str]:
+        named = value if isinstance(value, Mapping) else {self._only("writing needs a dict"): value}
+        missing = set(self.schema.attr_names) - set(named)
+        if missing:
+            raise ValueError(f"a write takes all attributes; {sorted(missing)} are missing")
+        bounds, shape = box.bounds(), box.full_shape
+        columns = []
+        for name, values in named.items():
+            field = self.schema.attr(name)
+            values = _indexed(self.schema, field, values)
+            if not isinstance(values, np.ma.MaskedArray):
+                values = np.asarray(values)
+            values = np.broadcast_to(box.unsqueezed(values), shape, subok=True)
+            columns.append(numpy_to_column(name, field, values))
+        names = self._ctx.core.write(self._uri, columns, "row", bounds, _time.moment(at))
+        self._refresh()
+        return names
+
+    def write(self, data: Any, *, at: Any = None) -> list[str]:
+        """Writes cells: a dict of columns, a data frame, or whatever speaks Arrow's C stream.
+
+        Of a sparse array they need coordinates; dense arrays are written with ``a[...] = x``. All
+        of it is one write: readers see all or nothing.
+        """
+        if not isinstance(data, Mapping):
+            names = self._write_table(data, at)
+            self._refresh()
+            return names
+        if not self.schema.sparse:
+            return self._write_box(index_box(self, ...), data, at)
+        fields = {dim["name"]: dim for dim in self.schema.dims}
+        fields |= {attr["name"]: attr for attr in self.schema.attrs}
+        unknown, missing = set(data) - set(fields), set(fields) - set(data)
+        if unknown or missing:
+            raise ValueError(f"columns not in the schema: {sorted(unknown)}; missing: {sorted(missing)}")
+        columns = [
+            numpy_to_column(name, fields[name], _indexed(self.schema, fields[name], _flat(values)))
+            for name, values in data.items()
+        ]
+        names = self._ctx.core.write(self._uri, columns, None, None, _time.moment(at))
+        self._refresh()
+        return names
+
+    def _write_table(self, data: Any, at: Any) -> list[str]:
+        if hasattr(data, "__arrow_c_stream__"):
+            source = data
+        else:
+            import pyarrow as pa
+
+            index = [name for name in getattr(getattr(data, "index", None), "names", []) if name]
+            if index:
+                data = data.reset_index()
+            source = pa.Table.from_pandas(data, preserve_index=False)
+        if hasattr(data, "index") and any(data.index.names):
+            source = data.reset_index()
+            if not hasattr(source, "__arrow_c_stream__"):
+                import pyarrow as pa
+
+                source = pa.Table.from_pandas(source, preserve_index=False)
+        capsule = source.__arrow_c_stream__()
+        return self._ctx.core.write_arrow(self._uri, capsule, _time.moment(at))[1]
+
+    def append(self, data: Any, axis: int = 0, *, at: Any = None) -> list[str]:
+        """Writes a dense box behind what is there, and lets the array grow along ``axis``."""
+        named = data if isinstance(data, Mapping) else {self._only("append"): data}
+        written = self.core.non_empty_domain()
+        (low, _), dim = self.domain[axis], self.schema.dims[axis]
+        start = _ticks(low) if written is None else _ticks(from_bytes(written[axis][1], dim["datatype"])) + 1
+        length = next(iter(np.shape(v)[axis] for v in named.values()))
+        if length == 0:
+            return []
+        pairs = [(_ticks(a), _ticks(b)) for a, b in self.domain]
+        pairs[axis] = (start, start + length - 1)
+        current = self.schema._json.get("current_domain")
+        if current and pairs[axis][1] > _ticks(self.domain[axis][1]):
+            grown = [(_ticks(a), _ticks(b)) for a, b in self.domain]
+            grown[axis] = (grown[axis][0], pairs[axis][1])
+            self.evolve(expand=grown)
+        return self._write_box(Box.of_pairs(self, pairs), named, at)
+
+    def delete(self, where: Condition | str, *, at: Any = None) -> str:
+        """Deletes the cells of a sparse array that meet a condition, from now on."""
+        name = self._ctx.core.delete_cells(self._uri, condition_text(where), _time.moment(at))
+        self._refresh()
+        return name
+
+    def evolve(
+        self,
+        *,
+        add: Iterable[Attr] = (),
+        drop: Iterable[str] = (),
+        enumerations: Mapping[str, Sequence[Any]] | None = None,
+        expand: Sequence[tuple[Any, Any]] | None = None,
+        at: Any = None,
+    ) -> None:
+        """Adds and drops attributes, adds enumerations, expands the current domain."""
+        import json
+
+        bounds = None
+        if expand is not None:
+            from ._types import scalar_bytes
+
+            kinds = [dim["datatype"] for dim in self.schema.dims]
+            bounds = [
+                (scalar_bytes(a, k), scalar_bytes(b, k)) for (a, b), k in zip(expand, kinds, strict=True)
+            ]
+        self._ctx.core.evolve(
+            self._uri,
+            [json.dumps(attr._json()) for attr in add],
+            list(drop),
+            [json.dumps(enumeration(n, v)) for n, v in (enumerations or {}).items()],
+            bounds,
+            _time.moment(at),
+        )
+        self._refresh()
+
+    def consolidate(
+        self,
+        mode: str = "fragments",
+        *,
+        fragments: Sequence[str] = (),
+        max_fragment_size: int | None = None,
+        purge_deleted: bool = False,
+        memory: int | None = None,
+    ) -> list[dict]:
+        """Makes few fragments (or commits, footers, key-value files) of many."""
+        done = self._ctx.core.consolidate(
+            self._uri, mode, list(fragments), max_fragment_size, purge_deleted, memory
+        )
+        self._refresh()
+        return done
+
+    def vacuum(self, mode: str = "fragments", *, dry_run: bool = False) -> tuple[list[str], int]:
+        """Removes what consolidations have replaced: the paths, and their bytes."""
+        done = self._ctx.core.vacuum(self._uri, mode, dry_run)
+        self._refresh()
+        return done
+
+    def check(self, deep: bool = False) -> list[tuple[str, str, str]]:
+        """Verifies the array: severity, path and description of each finding."""
+        return self._ctx.core.check(self._uri, deep)
+
+    # -- how it looks -------------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        if self._closed:
+            return f"<azulejo_db.Array {self._uri!r} (closed)>"
+        kind = "sparse" if self.schema.sparse else "dense"
+        dims = ", ".join(f"{d['name']}: {d['datatype'].lower()}" for d in self.schema.dims)
+        attrs = ", ".join(f"{a['name']}: {a['datatype'].lower()}" for a in self.schema.attrs)
+        return f"<azulejo_db.Array {self._uri!r} {kind} [{dims}] {{{attrs}}}>"
+
+    def _repr_html_(self) -> str:
+        rows = []
+        for dim, (low, high) in zip(self.schema.dims, self.domain):
+            rows.append(("dimension", dim["name"], dim["datatype"], f"{low} … {high}", dim["tile_extent"]))
+        for attr in self.schema.attrs:
+            filters = ", ".join(f["filter"] for f in attr["filters"]["filters"])
+            rows.append(("attribute", attr["name"], attr["datatype"], filters, ""))
+        cells = "".join(
+            "<tr>" + "".join(f"<td>{html.escape(str(c))}</td>" for c in row) + "</tr>" for row in rows
+        )
+        kind = "sparse" if self.schema.sparse else "dense"
+        return f"<b>{html.escape(self._uri)}</b> ({kind}, {len(self.fragments)} fragments)<table>{cells}</table>"
+
+
+class _Indexer:
+    """What stands between an array and square brackets."""
+
+    def __init__(self, array: Array, read: Any):
+        self._array, self._take = array, read
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._take(key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._array._write_box(coordinates_box(self._array, key), value)
+
+
+def _reopened(uri: str, mode: str, time_range: tuple[int, int], ctx: Context, attr: str | None) -> Array:
+    return Array(uri, mode, ctx=ctx, _attr=attr, _range=time_range)
+
+
+def _ticks(value: Any) -> int:
+    return int(value.view(np.int64)) if isinstance(value, (np.datetime64, np.timedelta64)) else int(value)
+
+
+def _flat(values: Any) -> Any:
+    return values if isinstance(values, (np.ndarray, list, tuple)) else np.asarray(values)
+
+
+def _indexed(schema: Schema, field: dict, values: Any) -> Any:
+    """Labels as the indices that are stored."""
+    name = field.get("enumeration")
+    if not name:
+        return values
+    array = np.asarray(values)
+    if array.dtype.kind not in "UOTS":
+        return values
+    places = {label: i for i, label in enumerate(schema.enumerations[name])}
+    mask = np.array([v is None for v in array.reshape(-1)]).reshape(array.shape)
+    try:
+        index = [0 if v is None else places[v] for v in array.reshape(-1).tolist()]
+    except KeyError as missing:
+        raise ValueError(f"the enumeration {name!r} has no label {missing.args[0]!r}") from None
+    found = np.array(index, dtype=dtype_of(field["datatype"])).reshape(array.shape)
+    return np.ma.MaskedArray(found, mask=mask) if mask.any() else found
+
+
+def _summed(value: Any, schema: Schema, name: str) -> Any:
+    kinds = {f["name"]: f["datatype"] for f in [*schema.dims, *schema.attrs]}
+    dtype = dtype_of(kinds.get(name, "INT64"))
+    return np.timedelta64(value, np.datetime_data(dtype)[0]) if dtype.kind == "m" else value
+
+
+def _query(
+    fields: Sequence[str],
+    *,
+    ranges: list | None = None,
+    points: list | None = None,
+    condition: str | None = None,
+    order: str = "row",
+    memory: int | None = None,
+    matching_only: bool = False,
+) -> dict:
+    return {
+        "ranges": ranges, "points": points, "fields": list(fields), "condition": condition,
+        "order": order, "memory": memory, "matching_only": matching_only,
+    }

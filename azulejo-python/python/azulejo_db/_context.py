@@ -1,0 +1,57 @@
+"""Settings, threads and a key, shared by whatever is opened with them."""
+
+from __future__ import annotations
+
+import difflib
+import os
+from typing import Any, Mapping
+
+from . import _core
+
+_SECRETS = ("secret", "token", "key", "password", "credential")
+_shared: dict[tuple, Context] = {}
+
+
+class Context:
+    """What queries share: settings, threads, the key of encrypted arrays.
+
+    ``config`` has TileDB's names (``{"vfs.s3.region": "eu-west-1"}``). One context for each set of
+    settings is enough, and is what :func:`azulejo_db.open` makes when it gets none.
+    """
+
+    def __init__(self, config: Mapping[str, Any] | None = None, key: bytes | str | None = None):
+        self.config = {name: _text(value) for name, value in (config or {}).items()}
+        for name in self.config:
+            if not _core.knows_setting(name):
+                near = difflib.get_close_matches(name, _core.setting_names(), 1)
+                hint = f"; did you mean {near[0]!r}?" if near else ""
+                raise KeyError(f"there is no setting {name!r}{hint}")
+        self._key = key.encode() if isinstance(key, str) else key
+        self._pid = -1
+        self._made: _core.Context | None = None
+
+    @property
+    def core(self) -> _core.Context:
+        """The engine's context of this process: a fork gets another, with threads of its own."""
+        if self._made is None or self._pid != os.getpid():
+            self._made = _core.Context(list(self.config.items()), self._key)
+            self._pid = os.getpid()
+        return self._made
+
+    def __reduce__(self):
+        # Secrets stay in the process that has them: the other one finds its own.
+        public = {k: v for k, v in self.config.items() if not any(s in k for s in _SECRETS)}
+        return (shared, (public, None))
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def shared(config: Mapping[str, Any] | None = None, key: bytes | str | None = None) -> Context:
+    """The context of these settings, made when first asked for."""
+    names = tuple(sorted((k, _text(v)) for k, v in (config or {}).items()))
+    found = _shared.get((names, key))
+    if found is None:
+        found = _shared[names, key] = Context(config, key)
+    return found

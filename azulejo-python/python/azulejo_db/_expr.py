@@ -1,0 +1,113 @@
+"""Conditions as expressions: ``az.col("a") > 3``."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any, Iterable
+
+import numpy as np
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, (bool, np.bool_)):
+        return "true" if value else "false"
+    if isinstance(value, (np.datetime64, dt.date, dt.datetime)):
+        return f"'{np.datetime64(value)}'"
+    if isinstance(value, (int, np.integer)):
+        return str(int(value))
+    if isinstance(value, (float, np.floating)):
+        return repr(float(value))
+    raw = value if isinstance(value, bytes) else str(value).encode()
+    text = "".join(
+        chr(b) if 32 <= b < 127 and b not in (34, 92) else f"\\x{b:02x}" for b in raw
+    )
+    return f'"{text}"'
+
+
+class Condition:
+    """A condition on cells. Combine with ``&``, ``|`` and ``~``."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, text: str):
+        self.text = text
+
+    def __and__(self, other: Condition) -> Condition:
+        return Condition(f"({self.text}) and ({condition_text(other)})")
+
+    def __or__(self, other: Condition) -> Condition:
+        return Condition(f"({self.text}) or ({condition_text(other)})")
+
+    def __invert__(self) -> Condition:
+        return Condition(f"not ({self.text})")
+
+    def __bool__(self) -> bool:
+        raise TypeError("a condition has no truth of its own: write & for and, | for or, ~ for not")
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<condition {self.text}>"
+
+
+class Column:
+    """A field, to be compared: what :func:`col` gives."""
+
+    __slots__ = ("_name",)
+
+    def __init__(self, name: str):
+        self._name = "`" + name + "`"
+
+    def _compare(self, op: str, value: Any) -> Condition:
+        if value is None:
+            if op in ("=", "!="):
+                return Condition(f"{self._name} is {'not ' if op == '!=' else ''}null")
+            raise TypeError("null is neither less nor greater than anything")
+        return Condition(f"{self._name} {op} {_literal(value)}")
+
+    def __eq__(self, value: Any) -> Condition:  # type: ignore[override]
+        return self._compare("=", value)
+
+    def __ne__(self, value: Any) -> Condition:  # type: ignore[override]
+        return self._compare("!=", value)
+
+    def __lt__(self, value: Any) -> Condition:
+        return self._compare("<", value)
+
+    def __le__(self, value: Any) -> Condition:
+        return self._compare("<=", value)
+
+    def __gt__(self, value: Any) -> Condition:
+        return self._compare(">", value)
+
+    def __ge__(self, value: Any) -> Condition:
+        return self._compare(">=", value)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def isin(self, values: Iterable[Any]) -> Condition:
+        """Whether it is one of these."""
+        return Condition(f"{self._name} in ({', '.join(_literal(v) for v in values)})")
+
+    def between(self, low: Any, high: Any) -> Condition:
+        """Whether it lies between these, both included."""
+        return (self >= low) & (self <= high)
+
+    def is_null(self) -> Condition:
+        """Whether it is null."""
+        return Condition(f"{self._name} is null")
+
+    def not_null(self) -> Condition:
+        """Whether it is not null."""
+        return Condition(f"{self._name} is not null")
+
+
+def col(name: str) -> Column:
+    """A field, to be compared with values."""
+    return Column(name)
+
+
+def condition_text(condition: Condition | str | None) -> str | None:
+    """The text of a condition."""
+    return None if condition is None else str(condition)

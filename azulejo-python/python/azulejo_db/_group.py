@@ -1,0 +1,121 @@
+"""Groups: folders that name arrays and other groups, wherever these lie."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from typing import Any
+
+from . import _time
+from ._array import Array
+from ._context import Context, shared
+from ._metadata import Metadata
+
+
+class Group(MutableMapping[str, Any]):
+    """A group as a dict of its members; what they are is opened when asked for."""
+
+    def __init__(
+        self,
+        uri: str,
+        mode: str = "r",
+        *,
+        at: Any = None,
+        ctx: Context | None = None,
+        _range: tuple[int, int] | None = None,
+    ):
+        self._uri, self._mode, self._ctx = str(uri), mode, ctx or shared()
+        self._range = _range or (0, _time.last(at))
+        self._load()
+
+    def _load(self) -> None:
+        members, self._metadata = self._ctx.core.group(self._uri, *self._range)
+        self._members = {key: (location, kind) for key, location, kind in members}
+        self._attrs = Metadata(
+            lambda: self._metadata,
+            lambda changes: self._ctx.core.change_metadata(self._uri, True, changes),
+        )
+
+    @property
+    def uri(self) -> str:
+        """Where it lies."""
+        return self._uri
+
+    @property
+    def attrs(self) -> Metadata:
+        """The group's key-values."""
+        return self._attrs
+
+    def __getitem__(self, key: str) -> Array | Group:
+        if key not in self._members and "/" in key:
+            head, _, rest = key.partition("/")
+            below = self[head]
+            if isinstance(below, Group):
+                return below[rest]
+        location, kind = self._members[key]
+        kind = kind or self._ctx.core.object_type(location)
+        if kind == "group":
+            return Group(location, self._mode, ctx=self._ctx, _range=self._range)
+        return Array(location, self._mode, ctx=self._ctx, _range=self._range)
+
+    def location(self, key: str) -> str:
+        """Where a member lies."""
+        return self._members[key][0]
+
+    def kind(self, key: str) -> str | None:
+        """``array`` or ``group``."""
+        location, kind = self._members[key]
+        return kind or self._ctx.core.object_type(location)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._members)
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.add(value if isinstance(value, str) else value.uri, name=key)
+
+    def __delitem__(self, key: str) -> None:
+        if key not in self._members:
+            raise KeyError(key)
+        self.remove(key)
+
+    def add(self, uri: str, name: str | None = None, *, relative: bool | None = None) -> None:
+        """Adds a member. One that lies in the group's folder is named relative to it."""
+        base = self._uri.rstrip("/") + "/"
+        if relative is None and uri.startswith(base):
+            relative, uri = True, uri[len(base):]
+        self._ctx.core.edit_group(self._uri, [(uri, bool(relative), name)], [])
+        self._load()
+
+    def remove(self, name: str) -> None:
+        """Removes a member from the group; the member itself stays."""
+        self._ctx.core.edit_group(self._uri, [], [name])
+        self._load()
+
+    def tree(self) -> str:
+        """The members and theirs, as an indented text."""
+        return "\n".join(self._tree(0, {self._uri}))
+
+    def _tree(self, depth: int, seen: set[str]) -> Iterator[str]:
+        for key in self:
+            yield "  " * depth + key + ("/" if self.kind(key) == "group" else "")
+            if self.kind(key) == "group" and self.location(key) not in seen:
+                below = self[key]
+                yield from below._tree(depth + 1, seen | {below.uri})
+
+    def __enter__(self) -> Group:
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        pass
+
+    def __reduce__(self):
+        return (_reopened, (self._uri, self._mode, self._ctx, self._range))
+
+    def __repr__(self) -> str:
+        return f"<azulejo_db.Group {self._uri!r}: {', '.join(self)}>"
+
+
+def _reopened(uri: str, mode: str, ctx: Context, time_range: tuple[int, int]) -> Group:
+    return Group(uri, mode, ctx=ctx, _range=time_range)

@@ -1,0 +1,168 @@
+"""Queries: cells as a table, read when the rows are asked for."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Iterator, Sequence
+
+import numpy as np
+
+from ._types import scalar_bytes
+
+if TYPE_CHECKING:
+    from ._array import Array
+
+
+class Query:
+    """The cells of an array that meet a condition, as a table.
+
+    Anything that takes Arrow takes it (``pa.table(query)``, ``pl.DataFrame(query)``, duckdb): each
+    time, the cells are read anew, in batches.
+    """
+
+    def __init__(
+        self,
+        array: Array,
+        where: str | None,
+        fields: Sequence[str] | None,
+        order: str | None,
+        limit: int | None,
+        memory: int | None,
+        ranges: list | None = None,
+        points: list | None = None,
+    ):
+        schema = array.schema
+        self._array = array
+        self._where = where
+        self._fields = list(fields) if fields is not None else schema.dim_names + array._fields()
+        self._order = order or ("unordered" if schema.sparse else "row")
+        self._limit, self._memory = limit, memory
+        self._ranges, self._points = ranges, points
+
+    def points(self, *coordinates: Any) -> Query:
+        """The same of the cells at these coordinates: a list for each dimension."""
+        dims = self._array.schema.dims
+        if len(coordinates) != len(dims):
+            raise ValueError(f"{len(coordinates)} lists for {len(dims)} dimensions")
+        columns = []
+        for values, dim in zip(coordinates, dims):
+            cells = [scalar_bytes(v, dim["datatype"]) for v in np.asarray(values).tolist()]
+            if dim["datatype"] == "STRING_ASCII":
+                ends = np.cumsum([0, *(len(c) for c in cells)])
+                columns.append((b"".join(cells), [int(e) for e in ends]))
+            else:
+                columns.append((b"".join(cells), None))
+        return self._with(points=columns)
+
+    def box(self, **ranges: tuple[Any, Any]) -> Query:
+        """The same within ranges of coordinates, both ends included: ``box(x=(1, 9))``."""
+        from ._index import coordinates_box
+
+        names = self._array.schema.dim_names
+        unknown = set(ranges) - set(names)
+        if unknown:
+            raise KeyError(f"no dimensions: {sorted(unknown)}")
+        key = tuple(slice(*ranges[n]) if n in ranges else slice(None) for n in names)
+        return self._with(ranges=coordinates_box(self._array, key).ranges)
+
+    def _with(self, **changes: Any) -> Query:
+        kept = {"ranges": self._ranges, "points": self._points} | changes
+        return Query(
+            self._array, self._where, self._fields, self._order, self._limit, self._memory, **kept
+        )
+
+    def _reader(self) -> Any:
+        from ._array import _query
+
+        dense = not self._array.schema.sparse
+        return self._array.core.read(
+            _query(
+                self._fields, ranges=self._ranges, points=self._points, condition=self._where,
+                order=self._order, memory=self._memory,
+                matching_only=dense and self._points is None,
+            )
+        )
+
+    # -- numpy --------------------------------------------------------------------------------
+
+    def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
+        """Batches, each a dict of arrays."""
+        reader, left = self._reader(), self._limit
+        while left is None or left > 0:
+            batch = reader.next()
+            if batch is None:
+                return
+            cells, columns = batch
+            out = self._array._numpy(columns)
+            if left is not None:
+                if cells > left:
+                    out = {name: values[:left] for name, values in out.items()}
+                left -= min(cells, left)
+            yield out
+
+    def to_numpy(self) -> dict[str, np.ndarray]:
+        """All rows, as a dict of arrays."""
+        if self._limit is None:
+            return self._array._numpy(self._reader().read_all()[1])
+        batches = list(self)
+        if not batches:
+            return {name: np.empty(0, object) for name in self._fields}
+        return {name: _concat([batch[name] for batch in batches]) for name in batches[0]}
+
+    def count(self) -> int:
+        """The number of rows."""
+        return sum(len(next(iter(batch.values()))) for batch in self)
+
+    # -- Arrow --------------------------------------------------------------------------------
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        if self._limit is not None:
+            return self.to_arrow().__arrow_c_stream__(requested_schema)
+        return self._reader().arrow_stream()
+
+    def _stream(self) -> Any:
+        import pyarrow as pa
+
+        class Stream:
+            def __init__(self, capsule: Any):
+                self._capsule = capsule
+
+            def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+                return self._capsule
+
+        return pa.RecordBatchReader.from_stream(Stream(self._reader().arrow_stream()))
+
+    def to_arrow(self) -> Any:
+        """All rows as a ``pyarrow.Table``."""
+        import pyarrow as pa
+
+        if self._limit is None:
+            return self._stream().read_all()
+        batches, left, stream = [], self._limit, self._stream()
+        for batch in stream:
+            if left <= 0:
+                break
+            batches.append(batch.slice(0, left))
+            left -= len(batches[-1])
+        return pa.Table.from_batches(batches, stream.schema)
+
+    def to_pandas(self, **options: Any) -> Any:
+        """All rows as a ``pandas.DataFrame``."""
+        return self.to_arrow().to_pandas(**options)
+
+    def to_polars(self) -> Any:
+        """All rows as a ``polars.DataFrame``."""
+        import polars as pl
+
+        return pl.DataFrame(self)
+
+    def __repr__(self) -> str:
+        where = f" where {self._where}" if self._where else ""
+        return f"<azulejo_db.Query of {self._array.uri!r}: {', '.join(self._fields)}{where}>"
+
+
+def _concat(parts: list[np.ndarray]) -> np.ndarray:
+    if any(isinstance(part, np.ma.MaskedArray) for part in parts):
+        return np.ma.concatenate(parts)
+    return np.concatenate(parts)
+
+

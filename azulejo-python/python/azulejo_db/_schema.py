@@ -1,0 +1,353 @@
+"""Schemas: dimensions, attributes, and how their cells are kept."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from typing import Any, Iterable, Mapping, Sequence
+
+import numpy as np
+
+from ._types import datatype_of, dtype_of, is_bytes, is_text
+
+_ZSTD = ({"filter": "zstd", "level": -1},)
+_CHUNK = 65536
+
+
+def _pipeline(filters: Any) -> dict:
+    if isinstance(filters, Mapping):
+        return dict(filters)
+    steps = [{"filter": f} if isinstance(f, str) else dict(f) for f in filters or ()]
+    for step in steps:
+        if step["filter"] in ("gzip", "zstd", "lz4", "bzip2", "rle", "dictionary"):
+            step.setdefault("level", -1)
+        if step["filter"] in ("bit_width_reduction", "positive_delta"):
+            step.setdefault("max_window", 256)
+        if step["filter"] in ("delta", "double_delta"):
+            step.setdefault("level", -1)
+            step.setdefault("reinterpret", None)
+    return {"chunk_size": _CHUNK, "filters": steps}
+
+
+def _fill(datatype: str, values: int | None) -> Any:
+    if is_text(datatype) or is_bytes(datatype):
+        size = dtype_of(datatype).itemsize if not is_text(datatype) else 1
+        return {"hex": "00" * (size * (values or 1))}
+    dtype = dtype_of(datatype)
+    if dtype.kind == "b":
+        one: Any = 0
+    elif dtype.kind == "f":
+        one = "NaN"
+    elif dtype.kind == "u":
+        one = int(np.iinfo(dtype).max)
+    elif dtype.kind in "mM":
+        one = int(np.iinfo(np.int64).min)
+    else:
+        one = int(np.iinfo(dtype).min)
+    return one if values == 1 else [one] * (values or 1)
+
+
+def _plain(value: Any, datatype: str) -> Any:
+    """A value as the JSON of schemas has it."""
+    dtype = dtype_of(datatype)
+    if isinstance(value, str) and dtype.kind == "M":
+        value = np.datetime64(value)
+    if value is None or isinstance(value, (str, dict)):
+        return value
+    if isinstance(value, bytes):
+        return {"hex": value.hex()}
+    if dtype.kind in "mM":
+        if isinstance(value, (int, np.integer)):
+            return int(value)
+        return int(np.array(value, dtype=dtype).view(np.int64))
+    if dtype.kind == "f":
+        value = float(value)
+        if math.isfinite(value):
+            return value
+        return "NaN" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    return int(value)
+
+
+@dataclasses.dataclass(frozen=True)
+class Dim:
+    """A dimension: its name, inclusive domain, tile extent and type.
+
+    ``dtype`` is numpy's (``"datetime64[D]"``) or ``str`` for strings, which have no domain.
+    """
+
+    name: str
+    domain: tuple[Any, Any] | None = None
+    tile: Any = None
+    dtype: Any = "int64"
+    filters: Any = _ZSTD
+
+    def _json(self) -> dict:
+        if self.dtype in (str, "ascii", "str"):
+            return {
+                "name": self.name, "datatype": "STRING_ASCII", "cell_val_num": "var",
+                "domain": None, "tile_extent": None, "filters": _pipeline(self.filters),
+            }
+        datatype, _ = datatype_of(self.dtype)
+        if self.domain is None:
+            raise ValueError(f"dimension {self.name!r} needs a domain")
+        low, high = (_plain(value, datatype) for value in self.domain)
+        tile = self.tile
+        if isinstance(tile, np.timedelta64):
+            unit = np.datetime_data(dtype_of(datatype))[0]
+            tile = int(tile.astype(f"timedelta64[{unit}]").view(np.int64))
+        elif tile is not None:
+            tile = float(tile) if dtype_of(datatype).kind == "f" else int(tile)
+        return {
+            "name": self.name, "datatype": datatype, "cell_val_num": 1, "domain": [low, high],
+            "tile_extent": tile, "filters": _pipeline(self.filters),
+        }
+
+
+@dataclasses.dataclass(frozen=True)
+class Attr:
+    """An attribute: its name and type. Text (``str``) and ``bytes`` have any length."""
+
+    name: str
+    dtype: Any = "float64"
+    nullable: bool = False
+    fill: Any = None
+    filters: Any = _ZSTD
+    enumeration: str | None = None
+    var: bool = False
+
+    def _json(self) -> dict:
+        if self.dtype is bytes:
+            datatype, values = "BLOB", None
+        elif isinstance(self.dtype, str) and self.dtype.isupper():
+            datatype = self.dtype
+            values = None if is_text(datatype) or is_bytes(datatype) else 1
+        else:
+            datatype, values = datatype_of(self.dtype)
+        values = None if self.var else values
+        fill = _fill(datatype, values) if self.fill is None else _plain(self.fill, datatype)
+        if values is None and not isinstance(fill, (list, dict, str)):
+            fill = [fill]
+        return {
+            "name": self.name, "datatype": datatype,
+            "cell_val_num": "var" if values is None else values, "nullable": self.nullable,
+            "fill_value": fill, "fill_validity": False, "order": "unordered",
+            "enumeration": self.enumeration, "filters": _pipeline(self.filters),
+        }
+
+
+def enumeration(name: str, values: Sequence[Any], ordered: bool = False) -> dict:
+    """The labels of an enumerated attribute."""
+    array = np.asarray(values)
+    datatype, number = datatype_of(array.dtype)
+    plain = [str(v) if number is None else _plain(v, datatype) for v in array]
+    return {
+        "name": name, "datatype": datatype, "cell_val_num": number or "var", "ordered": ordered,
+        "values": plain,
+    }
+
+
+class Schema:
+    """What an array is made of. Equal schemas make equal arrays."""
+
+    def __init__(
+        self,
+        dims: Iterable[Dim],
+        attrs: Iterable[Attr] = (),
+        *,
+        sparse: bool = False,
+        duplicates: bool = False,
+        cell_order: str = "row-major",
+        tile_order: str = "row-major",
+        capacity: int = 10_000,
+        enumerations: Iterable[dict] = (),
+        current_domain: Sequence[tuple[Any, Any]] | None = None,
+    ):
+        dims = list(dims)
+        made = [dim._json() for dim in dims]
+        current = None
+        if current_domain is not None:
+            current = [
+                [_plain(low, d["datatype"]), _plain(high, d["datatype"])]
+                for (low, high), d in zip(current_domain, made, strict=True)
+            ]
+        self._json: dict[str, Any] = {
+            "version": 22,
+            "array_type": "sparse" if sparse else "dense",
+            "allows_dups": duplicates,
+            "tile_order": tile_order,
+            "cell_order": cell_order,
+            "capacity": capacity,
+            "coords_filters": _pipeline(_ZSTD),
+            "offsets_filters": _pipeline(_ZSTD),
+            "validity_filters": _pipeline(["rle"]),
+            "dimensions": made,
+            "attributes": [attr._json() for attr in attrs],
+            "enumerations": list(enumerations),
+            "dimension_labels": [],
+            "current_domain": current,
+        }
+
+    @classmethod
+    def from_json(cls, document: str | Mapping[str, Any]) -> Schema:
+        """A schema from the document that ``azulejo schema --json`` prints."""
+        schema = cls.__new__(cls)
+        schema._json = json.loads(document) if isinstance(document, str) else dict(document)
+        return schema
+
+    def to_json(self) -> str:
+        """The schema as a JSON document, without loss."""
+        return json.dumps(self._json)
+
+    @classmethod
+    def from_numpy(
+        cls,
+        array: np.ndarray,
+        dims: Sequence[str] | None = None,
+        *,
+        name: str = "",
+        tiles: Sequence[int] | None = None,
+        filters: Any = _ZSTD,
+    ) -> Schema:
+        """A dense array with the shape and type of a numpy array, which can grow."""
+        return cls._grid(array.shape, {name: array.dtype}, dims, tiles, filters)
+
+    @classmethod
+    def _grid(cls, shape, dtypes, dims, tiles, filters=_ZSTD) -> Schema:
+        if not shape:
+            raise ValueError("an array needs at least one dimension")
+        names = list(dims or (f"dim_{i}" for i in range(len(shape))))
+        size = max(np.dtype(t).itemsize or 8 for t in dtypes.values())
+        tiles = list(tiles or default_tiles(shape, size))
+        top = np.iinfo(np.int64).max
+        made = [
+            Dim(n, (0, int(top - 2 * t)), int(t), "int64") for n, t in zip(names, tiles, strict=True)
+        ]
+        attrs = [Attr(n, t, filters=filters) for n, t in dtypes.items()]
+        return cls(made, attrs, current_domain=[(0, max(s, 1) - 1) for s in shape])
+
+    @classmethod
+    def from_arrow(
+        cls, schema: Any, index: Sequence[str], domains: Mapping[str, tuple] | None = None, **options
+    ) -> Schema:
+        """A sparse array for tables of an Arrow schema; ``index`` names the dimensions."""
+        import pyarrow as pa
+
+        schema = pa.schema(schema)
+        dims = [_table_dim(n, _arrow_dtype(schema.field(n)), (domains or {}).get(n)) for n in index]
+        attrs = [
+            Attr(field.name, _arrow_dtype(field), nullable=field.nullable)
+            for field in schema if field.name not in index
+        ]
+        return cls(dims, attrs, sparse=True, **options)
+
+    @classmethod
+    def from_pandas(cls, frame: Any, index: Sequence[str] | None = None, **options) -> Schema:
+        """A sparse array for data frames like this one; its index makes the dimensions."""
+        import pyarrow as pa
+
+        if index is None:
+            index = [name or "index" for name in frame.index.names]
+            frame = frame.reset_index(names=index)
+        schema = pa.Schema.from_pandas(frame, preserve_index=False)
+        return cls.from_arrow(schema, index, **options)
+
+    # -- what it says ------------------------------------------------------------------------
+
+    @property
+    def sparse(self) -> bool:
+        """Whether cells are only where somebody wrote them."""
+        return self._json["array_type"] == "sparse"
+
+    @property
+    def dims(self) -> list[dict]:
+        """The dimensions, as in the JSON document."""
+        return self._json["dimensions"]
+
+    @property
+    def attrs(self) -> list[dict]:
+        """The attributes, as in the JSON document."""
+        return self._json["attributes"]
+
+    @property
+    def dim_names(self) -> list[str]:
+        """Names of the dimensions."""
+        return [dim["name"] for dim in self.dims]
+
+    @property
+    def attr_names(self) -> list[str]:
+        """Names of the attributes."""
+        return [attr["name"] for attr in self.attrs]
+
+    @property
+    def enumerations(self) -> dict[str, list]:
+        """The labels of each enumeration."""
+        return {e["name"]: e["values"] for e in self._json.get("enumerations", [])}
+
+    def attr(self, name: str) -> dict:
+        """One attribute."""
+        for attr in self.attrs:
+            if attr["name"] == name:
+                return attr
+        raise KeyError(name)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Schema) and self._json == other._json
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __reduce__(self):
+        return (Schema.from_json, (self.to_json(),))
+
+    def __repr__(self) -> str:
+        kind = "sparse" if self.sparse else "dense"
+        lines = [f"<azulejo_db.Schema {kind}>"]
+        for dim in self.dims:
+            lines.append(f"  dim  {dim['name']}: {dim['datatype']} {dim['domain']} tile {dim['tile_extent']}")
+        for attr in self.attrs:
+            null = " nullable" if attr["nullable"] else ""
+            lines.append(f"  attr {attr['name']}: {attr['datatype']}{null}")
+        return "\n".join(lines)
+
+
+def default_tiles(shape: Sequence[int], itemsize: int) -> list[int]:
+    """Tiles of about a megabyte, of the array's proportions."""
+    tiles = [max(int(s), 1) for s in shape]
+    while math.prod(tiles) * itemsize > 1 << 20:
+        widest = max(range(len(tiles)), key=lambda i: tiles[i])
+        if tiles[widest] == 1:
+            break
+        tiles[widest] = -(-tiles[widest] // 2)
+    return tiles
+
+
+def _table_dim(name: str, dtype: Any, domain: tuple | None) -> Dim:
+    if dtype is str:
+        return Dim(name, dtype=str)
+    kind = np.dtype(dtype)
+    if kind.kind == "f":
+        return Dim(name, domain or (float(np.finfo(kind).min), float(np.finfo(kind).max)), None, kind)
+    if kind.kind in "mM":
+        low, high = domain or (-(2**62), 2**62)
+        return Dim(name, (low, high), 10_000, kind)
+    info = np.iinfo(kind)
+    tile = min(10_000, info.max // 4)
+    low, high = domain or (int(info.min) + 1, int(info.max) - 2 * tile)
+    return Dim(name, (low, high), tile, kind)
+
+
+def _arrow_dtype(field: Any) -> Any:
+    import pyarrow as pa
+
+    kind = field.type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        return str
+    if pa.types.is_binary(kind) or pa.types.is_large_binary(kind):
+        return bytes
+    if pa.types.is_date32(kind):
+        return np.dtype("datetime64[D]")
+    return np.dtype(kind.to_pandas_dtype()) if not pa.types.is_timestamp(kind) else np.dtype(
+        f"datetime64[{kind.unit}]"
+    )

@@ -1,0 +1,40 @@
+"""Moments, as people write them, in milliseconds since 1970 UTC."""
+
+from __future__ import annotations
+
+import datetime as dt
+from typing import Any
+
+import numpy as np
+
+U64_MAX = 2**64 - 1
+
+
+def moment(at: Any, *, last: bool = False) -> int | None:
+    """Milliseconds of a number, datetime, ``datetime64`` or text. Text may name a whole day."""
+    if at is None:
+        return None
+    if isinstance(at, (int, np.integer)):
+        return int(at)
+    if isinstance(at, dt.datetime):
+        at = at if at.tzinfo else at.astimezone()
+        return round(at.timestamp() * 1000)
+    if isinstance(at, str):
+        at = at.strip().removesuffix("Z").replace(" ", "T")
+    named = np.datetime64(at)
+    unit = np.datetime_data(named.dtype)[0]
+    first = named.astype("datetime64[ms]").view(np.int64)
+    if last and unit in ("Y", "M", "W", "D", "h", "m", "s"):
+        return int((named + np.timedelta64(1, unit)).astype("datetime64[ms]").view(np.int64)) - 1
+    return int(first)
+
+
+def first(since: Any) -> int:
+    """The first millisecond that counts."""
+    return moment(since) or 0
+
+
+def last(at: Any) -> int:
+    """The last millisecond that counts."""
+    found = moment(at, last=True)
+    return U64_MAX if found is None else found

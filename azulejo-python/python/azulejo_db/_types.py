@@ -1,0 +1,108 @@
+"""Datatypes: TileDB's names, numpy's types, and cells between the two."""
+
+from __future__ import annotations
+
+import datetime as dt
+import numbers
+from typing import Any
+
+import numpy as np
+
+_UNITS = {
+    "YEAR": "Y", "MONTH": "M", "WEEK": "W", "DAY": "D", "HR": "h", "MIN": "m", "SEC": "s",
+    "MS": "ms", "US": "us", "NS": "ns", "PS": "ps", "FS": "fs", "AS": "as",
+}
+_NUMBERS = {
+    name.upper(): np.dtype(name)
+    for name in (
+        "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
+        "float32", "float64",
+    )
+}
+TEXT = {"STRING_ASCII", "STRING_UTF8", "CHAR", "GEOM_WKT"}
+_BYTES = {"BLOB", "GEOM_WKB", "ANY", "STRING_UTF16", "STRING_UCS2", "STRING_UTF32", "STRING_UCS4"}
+
+
+def dtype_of(datatype: str) -> np.dtype:
+    """The numpy type of one value."""
+    if datatype in _NUMBERS:
+        return _NUMBERS[datatype]
+    if datatype == "BOOL":
+        return np.dtype(bool)
+    kind, _, unit = datatype.partition("_")
+    if kind == "DATETIME" and unit in _UNITS:
+        return np.dtype(f"datetime64[{_UNITS[unit]}]")
+    if kind == "TIME" and unit in _UNITS:
+        return np.dtype(f"timedelta64[{_UNITS[unit]}]")
+    if datatype in ("STRING_UTF16", "STRING_UCS2"):
+        return np.dtype(np.uint16)
+    if datatype in ("STRING_UTF32", "STRING_UCS4"):
+        return np.dtype(np.uint32)
+    return np.dtype(np.uint8)
+
+
+def is_text(datatype: str) -> bool:
+    """Whether cells are text of one byte a code unit."""
+    return datatype in TEXT
+
+
+def is_bytes(datatype: str) -> bool:
+    """Whether cells are strings of bytes."""
+    return datatype in _BYTES
+
+
+def datatype_of(dtype: Any) -> tuple[str, int | None]:
+    """TileDB's datatype for a numpy type, and the values a cell; ``None``: any number."""
+    dtype = np.dtype(dtype)
+    if dtype.kind == "b":
+        return "BOOL", 1
+    if dtype.kind in "iuf" and dtype.name.upper() in _NUMBERS:
+        return dtype.name.upper(), 1
+    if dtype.kind in "mM":
+        unit, step = np.datetime_data(dtype)
+        names = {code: name for name, code in _UNITS.items()}
+        if step == 1 and unit in names:
+            return f"{'DATETIME' if dtype.kind == 'M' else 'TIME'}_{names[unit]}", 1
+    if dtype.kind in "UOT":
+        return "STRING_UTF8", None
+    if dtype.kind == "S":
+        return "BLOB", None
+    raise TypeError(f"no attribute holds values of numpy's type {dtype}")
+
+
+def scalar_bytes(value: Any, datatype: str) -> bytes:
+    """The bytes of a coordinate or bound."""
+    if is_text(datatype) or is_bytes(datatype):
+        return value if isinstance(value, bytes) else str(value).encode()
+    dtype = dtype_of(datatype)
+    if dtype.kind == "M" and isinstance(value, dt.datetime) and value.tzinfo is not None:
+        value = value.astimezone(dt.timezone.utc).replace(tzinfo=None)
+    if dtype.kind in "iu" and isinstance(value, numbers.Real) and value != int(value):
+        raise ValueError(f"{value!r} is no whole number, but the dimension's type is {datatype}")
+    if dtype.kind == "M" and not isinstance(value, (int, np.integer)):
+        exact = np.datetime64(value)
+        made = exact.astype(dtype)
+        return made.tobytes()
+    return np.array(value, dtype=dtype).tobytes()
+
+
+def last_tick(value: Any, datatype: str) -> bytes:
+    """The bytes of the last coordinate that a text such as ``"2024-06"`` names."""
+    dtype = dtype_of(datatype)
+    if dtype.kind != "M" or not isinstance(value, str):
+        return scalar_bytes(value, datatype)
+    named = np.datetime64(value)
+    coarse = np.datetime_data(named.dtype)[0]
+    following = (named + np.timedelta64(1, coarse)).astype(dtype)
+    same = named.astype(dtype).astype(f"datetime64[{coarse}]") == named
+    return (following - 1 if same and following > named.astype(dtype) else named.astype(dtype)).tobytes()
+
+
+def from_bytes(raw: bytes, datatype: str) -> Any:
+    """A bound or coordinate as a Python or numpy value."""
+    if is_text(datatype):
+        return raw.decode("utf-8", "replace")
+    if is_bytes(datatype):
+        return raw
+    values = np.frombuffer(raw, dtype=dtype_of(datatype))
+    return values[0] if len(values) == 1 else values

@@ -1,0 +1,221 @@
+//! An open array.
+
+use crate::error::raised;
+use crate::reader::Reader;
+use crate::work;
+use azulejo::format::{NdRectangle, Range};
+use azulejo::json::SchemaDocument;
+use azulejo::read::ReadOptions;
+use azulejo::read::aggregate::{Aggregate, AggregateValue};
+use azulejo::space::{DimSelection, Layout, PointColumn, Points, Subarray};
+use azulejo::{Context, Error};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+
+/// Bytes of the least and the greatest coordinate.
+pub type Bounds = (Vec<u8>, Vec<u8>);
+
+/// What is selected along a dimension: everything, ranges, or every so many coordinates of a range.
+#[derive(FromPyObject)]
+enum Selected {
+    Strided(Vec<u8>, Vec<u8>, u64),
+    Ranges(Vec<Bounds>),
+}
+
+/// What is read: the same for cells and aggregates.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+struct Query {
+    ranges: Option<Vec<Option<Selected>>>,
+    points: Option<Vec<(Vec<u8>, Option<Vec<u64>>)>>,
+    fields: Vec<String>,
+    condition: Option<String>,
+    order: String,
+    memory: Option<u64>,
+    matching_only: bool,
+}
+
+/// An open array: what it was at a time.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub struct Array {
+    array: azulejo::Array,
+}
+
+impl Array {
+    /// An array that was just opened.
+    pub fn new(array: azulejo::Array) -> Self {
+        Self { array }
+    }
+
+    fn context(&self) -> &Context {
+        self.array.context()
+    }
+
+    fn options(&self, py: Python<'_>, query: Query) -> PyResult<ReadOptions> {
+        let layout = match query.order.as_str() {
+            "row" => Layout::RowMajor,
+            "col" => Layout::ColMajor,
+            "global" => Layout::Global,
+            "unordered" => Layout::Unordered,
+            other => {
+                let orders = "'row', 'col', 'global' or 'unordered'";
+                return Err(PyValueError::new_err(format!(
+                    "order is {orders}, not {other:?}"
+                )));
+            }
+        };
+        let mut options = ReadOptions::new()
+            .fields(query.fields)
+            .layout(layout)
+            .subarray(subarray(query.ranges, query.points));
+        if let Some(text) = &query.condition {
+            let condition = work::run(py, self.context(), || self.array.condition(text))?;
+            options = options.condition(condition);
+        }
+        if let Some(memory) = query.memory {
+            options = options.memory_budget(memory);
+        }
+        Ok(if query.matching_only {
+            options.matching_only()
+        } else {
+            options
+        })
+    }
+}
+
+fn subarray(
+    ranges: Option<Vec<Option<Selected>>>,
+    points: Option<Vec<(Vec<u8>, Option<Vec<u64>>)>>,
+) -> Subarray {
+    if let Some(points) = points {
+        let column = |(data, offsets)| PointColumn { data, offsets };
+        let coordinates = points.into_iter().map(column).collect();
+        return Subarray::Points(Points { coordinates });
+    }
+    let selection = |selected| match selected {
+        None => DimSelection::All,
+        Some(Selected::Ranges(ranges)) => {
+            let range = |(start, end): Bounds| Range::new(start, end);
+            DimSelection::Ranges(ranges.into_iter().map(range).collect())
+        }
+        Some(Selected::Strided(start, end, step)) => DimSelection::Strided {
+            range: Range::new(start, end),
+            step,
+        },
+    };
+    Subarray::Box(
+        ranges
+            .unwrap_or_default()
+            .into_iter()
+            .map(selection)
+            .collect(),
+    )
+}
+
+/// A box as Python has it: bytes of the bounds of each dimension.
+fn bounds<'py>(
+    py: Python<'py>,
+    rectangle: &NdRectangle,
+) -> Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+    let bytes = |bytes: &[u8]| PyBytes::new(py, bytes);
+    let pair = |range: &Range| (bytes(&range.start), bytes(&range.end));
+    rectangle.ranges.iter().map(pair).collect()
+}
+
+#[pymethods]
+impl Array {
+    /// The schema as JSON.
+    fn schema(&self, py: Python<'_>) -> PyResult<String> {
+        work::run(py, self.context(), || {
+            Ok(SchemaDocument::of(&self.array)?.to_json()?.to_string())
+        })
+    }
+
+    /// First and last millisecond of what it shows.
+    #[getter]
+    fn time_range(&self) -> (u64, u64) {
+        let time = self.array.time_range();
+        (time.start, time.end)
+    }
+
+    /// The box around all cells written.
+    fn non_empty_domain<'py>(
+        &self,
+        py: Python<'py>,
+    ) -> PyResult<Option<Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>>> {
+        let domain = self
+            .array
+            .non_empty_domain()
+            .map_err(|error| raised(py, &error))?;
+        Ok(domain.map(|domain| bounds(py, &domain)))
+    }
+
+    /// The key-values: key -> (datatype, bytes).
+    fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let metadata = work::run(py, self.context(), || self.array.metadata().cloned())?;
+        crate::context::metadata_dict(py, &metadata)
+    }
+
+    /// One dict a fragment, oldest first.
+    fn fragments<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
+        let info = self.array.fragment_info();
+        let list = PyList::empty(py);
+        for fragment in info.fragments() {
+            let dict = PyDict::new(py);
+            let time = fragment.time_range();
+            let size = work::run(py, self.context(), || fragment.size())?;
+            dict.set_item("name", fragment.name())?;
+            dict.set_item("uri", fragment.uri())?;
+            dict.set_item("timestamps", (time.start, time.end))?;
+            dict.set_item("dense", fragment.is_dense())?;
+            dict.set_item("cells", fragment.cell_num())?;
+            dict.set_item("bytes", size)?;
+            dict.set_item("version", fragment.version().number())?;
+            dict.set_item(
+                "domain",
+                fragment.non_empty_domain().map(|domain| bounds(py, domain)),
+            )?;
+            list.append(dict)?;
+        }
+        Ok(list)
+    }
+
+    /// Begins a read.
+    fn read(&self, py: Python<'_>, query: Query) -> PyResult<Reader> {
+        let options = self.options(py, query)?;
+        let reader = work::run(py, self.context(), || self.array.read(options))?;
+        Ok(Reader::new(self.context().clone(), reader))
+    }
+
+    /// Computes aggregates, such as `mean:a`. Least and greatest cells are (datatype, bytes).
+    fn aggregate<'py>(
+        &self,
+        py: Python<'py>,
+        aggregates: Vec<String>,
+        query: Query,
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
+        let parsed: Result<Vec<Aggregate>, Error> =
+            aggregates.iter().map(|text| text.parse()).collect();
+        let parsed = parsed.map_err(|error| raised(py, &error))?;
+        let options = self.options(py, query)?;
+        let values = work::run(py, self.context(), || {
+            self.array.aggregate(options, &parsed)
+        })?;
+        let value = |value| -> PyResult<Bound<'py, PyAny>> {
+            Ok(match value {
+                AggregateValue::Null => py.None().into_bound(py),
+                AggregateValue::Unsigned(n) => n.into_pyobject(py)?.into_any(),
+                AggregateValue::Signed(n) => n.into_pyobject(py)?.into_any(),
+                AggregateValue::Real(x) => x.into_pyobject(py)?.into_any(),
+                AggregateValue::Cell { datatype, bytes } => {
+                    (datatype.name(), PyBytes::new(py, &bytes))
+                        .into_pyobject(py)?
+                        .into_any()
+                }
+            })
+        };
+        values.into_iter().map(value).collect()
+    }
+}

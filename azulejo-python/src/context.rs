@@ -1,0 +1,551 @@
+//! A context, and what can be done with places.
+
+use crate::array::{Array, Bounds};
+use crate::error::raised;
+use crate::work;
+use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
+use azulejo::check::CheckOptions;
+use azulejo::column::ColumnView;
+use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
+use azulejo::format::filter::EncryptionKey;
+use azulejo::format::metadata::{Metadata, MetadataValue};
+use azulejo::format::schema::SchemaEvolution;
+use azulejo::format::{Datatype, NdRectangle, Range};
+use azulejo::group::{NewMember, ObjectType};
+use azulejo::json::{SchemaDocument, attribute_from_json, enumeration_from_json};
+use azulejo::storage::StorePath;
+use azulejo::{ColumnSet, Config, Error, TimeRange, WriteLayout, WriteOptions, Writer};
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyCapsule, PyDict};
+use serde_json::Value as Json;
+
+/// Whether there is a setting of this name.
+#[pyfunction]
+pub fn knows_setting(name: &str) -> bool {
+    Config::knows(name)
+}
+
+/// The names of all settings.
+#[pyfunction]
+pub fn setting_names() -> Vec<&'static str> {
+    let own = [
+        "sm.mem.total_budget",
+        "sm.compute_concurrency_level",
+        "sm.tile_cache_size",
+    ];
+    let own = own.into_iter().chain([Config::DECODED_CACHE]);
+    own.chain(azulejo::storage::StoreSettings::names())
+        .collect()
+}
+
+/// Key-values as Python has them: key -> (datatype, bytes).
+pub fn metadata_dict<'py>(py: Python<'py>, metadata: &Metadata) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (key, value) in metadata {
+        dict.set_item(key, (value.datatype.name(), PyBytes::new(py, &value.data)))?;
+    }
+    Ok(dict)
+}
+
+/// Columns of a write: name, values, offsets, validity.
+type Columns = Vec<(
+    String,
+    PyBuffer<u8>,
+    Option<PyBuffer<u64>>,
+    Option<PyBuffer<u8>>,
+)>;
+
+/// Changes of key-values: key, and datatype and bytes, or nothing to remove it.
+type Changes = Vec<(String, Option<(String, Vec<u8>)>)>;
+
+/// Settings, threads and a key.
+#[pyclass(frozen)]
+#[derive(Debug)]
+pub struct Context {
+    context: azulejo::Context,
+}
+
+impl Context {
+    fn run<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&azulejo::Context) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        work::run(py, &self.context, || work(&self.context))
+    }
+}
+
+fn json(text: &str) -> Result<Json, Error> {
+    serde_json::from_str(text).map_err(|e| Error::InvalidArgument(format!("JSON: {e}")))
+}
+
+fn rectangle(ranges: Vec<Bounds>) -> NdRectangle {
+    let ranges = ranges
+        .into_iter()
+        .map(|(start, end)| Range::new(start, end));
+    NdRectangle {
+        ranges: ranges.collect(),
+    }
+}
+
+fn mode_of(name: &str) -> PyResult<Mode> {
+    let found = Mode::ALL.into_iter().find(|mode| mode.name() == name);
+    found.ok_or_else(|| {
+        let names: Vec<&str> = Mode::ALL.into_iter().map(Mode::name).collect();
+        PyValueError::new_err(format!("mode is one of {}, not {name:?}", names.join(", ")))
+    })
+}
+
+fn type_name(object_type: ObjectType) -> &'static str {
+    match object_type {
+        ObjectType::Array => "array",
+        ObjectType::Group => "group",
+    }
+}
+
+fn write_options(
+    layout: Option<&str>,
+    subarray: Option<Vec<Bounds>>,
+    at: Option<u64>,
+) -> PyResult<WriteOptions> {
+    let mut options = WriteOptions::new();
+    options = match layout {
+        None => options,
+        Some("row") => options.layout(WriteLayout::Row),
+        Some("col") => options.layout(WriteLayout::Col),
+        Some("global") => options.layout(WriteLayout::Global),
+        Some("unordered") => options.layout(WriteLayout::Unordered),
+        Some(other) => {
+            return Err(PyValueError::new_err(format!(
+                "{other:?} is no order to write in"
+            )));
+        }
+    };
+    if let Some(subarray) = subarray {
+        options = options.subarray(rectangle(subarray));
+    }
+    Ok(match at {
+        Some(at) => options.timestamp(at),
+        None => options,
+    })
+}
+
+/// A buffer's memory, as long as nobody writes to it.
+#[expect(
+    unsafe_code,
+    reason = "numpy's memory is written from without a copy; the buffer protocol says that it lies there until released"
+)]
+fn slice<T: pyo3::buffer::Element>(buffer: &PyBuffer<T>) -> PyResult<&[T]> {
+    if !buffer.is_c_contiguous() {
+        return Err(PyValueError::new_err(
+            "the values do not lie one after another",
+        ));
+    }
+    let items = buffer.item_count();
+    if items == 0 {
+        return Ok(&[]);
+    }
+    // SAFETY: the exporter keeps `items` values at this address until the buffer is released, which
+    // the borrow outlives not; PyBuffer has checked type and alignment. As with numpy's own
+    // functions that release the GIL, a program that changes an array while another thread writes
+    // it gets some mixture of the values.
+    Ok(unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast::<T>(), items) })
+}
+
+fn finish(writer: Writer) -> Result<Vec<String>, Error> {
+    writer.finish()
+}
+
+#[pymethods]
+impl Context {
+    #[new]
+    #[pyo3(signature = (settings, key=None))]
+    fn new(
+        py: Python<'_>,
+        settings: Vec<(String, String)>,
+        key: Option<Vec<u8>>,
+    ) -> PyResult<Self> {
+        let mut config = Config::default();
+        let made = settings
+            .iter()
+            .try_for_each(|(name, value)| config.set(name, value))
+            .and_then(|()| {
+                let key = match key {
+                    None => None,
+                    Some(key) => {
+                        let key: [u8; 32] = key.try_into().map_err(|key: Vec<u8>| {
+                            Error::InvalidArgument(format!("a key has 32 bytes, not {}", key.len()))
+                        })?;
+                        Some(EncryptionKey::new(key))
+                    }
+                };
+                azulejo::Context::new(config, key)
+            });
+        let context = made.map_err(|error| raised(py, &error))?;
+        Ok(Self { context })
+    }
+
+    /// What lies at a URI: `array`, `group` or nothing.
+    fn object_type(&self, py: Python<'_>, uri: &str) -> PyResult<Option<&'static str>> {
+        let found = self.run(py, |context| context.object(uri).object_type())?;
+        Ok(found.map(type_name))
+    }
+
+    /// Opens an array.
+    fn open(&self, py: Python<'_>, uri: &str, start: u64, end: u64) -> PyResult<Array> {
+        let time = TimeRange { start, end };
+        let array = self.run(py, |context| context.array(uri).open_at(time))?;
+        Ok(Array::new(array))
+    }
+
+    /// Creates an array of a schema in JSON.
+    #[pyo3(signature = (uri, schema, at=None))]
+    fn create(&self, py: Python<'_>, uri: &str, schema: &str, at: Option<u64>) -> PyResult<()> {
+        self.run(py, |context| {
+            let new = SchemaDocument::from_json(&json(schema)?)?.into_new_array()?;
+            match at {
+                Some(at) => context.array(uri).create_at(new, at),
+                None => context.array(uri).create(new),
+            }
+        })
+    }
+
+    /// Evolves an array's schema: attributes (JSON) to add, names to drop, enumerations (JSON) to
+    /// add, the current domain.
+    #[pyo3(signature = (uri, add, drop, enumerations, expand=None, at=None))]
+    #[expect(clippy::too_many_arguments, reason = "Python calls it by names")]
+    fn evolve(
+        &self,
+        py: Python<'_>,
+        uri: &str,
+        add: Vec<String>,
+        drop: Vec<String>,
+        enumerations: Vec<String>,
+        expand: Option<Vec<Bounds>>,
+        at: Option<u64>,
+    ) -> PyResult<()> {
+        self.run(py, |context| {
+            let attribute = |text: &String| attribute_from_json(&json(text)?);
+            let enumeration = |text: &String| enumeration_from_json(&json(text)?);
+            let evolution = SchemaEvolution {
+                add_attributes: add.iter().map(attribute).collect::<Result<_, _>>()?,
+                drop_attributes: drop,
+                add_enumerations: enumerations
+                    .iter()
+                    .map(enumeration)
+                    .collect::<Result<_, _>>()?,
+                expand_current_domain: expand.map(rectangle),
+                ..SchemaEvolution::default()
+            };
+            context.array(uri).evolve(&evolution, at)
+        })
+    }
+
+    /// Writes columns of memory that Python has. Returns the fragments' names.
+    #[pyo3(signature = (uri, columns, layout=None, subarray=None, at=None))]
+    #[expect(clippy::too_many_arguments, reason = "Python calls it by names")]
+    fn write(
+        &self,
+        py: Python<'_>,
+        uri: &str,
+        columns: Columns,
+        layout: Option<&str>,
+        subarray: Option<Vec<Bounds>>,
+        at: Option<u64>,
+    ) -> PyResult<Vec<String>> {
+        let options = write_options(layout, subarray, at)?;
+        let mut parts = Vec::with_capacity(columns.len());
+        for (name, data, offsets, validity) in &columns {
+            let offsets = offsets.as_ref().map(slice).transpose()?;
+            let validity = validity.as_ref().map(slice).transpose()?;
+            parts.push((name, slice(data)?, offsets, validity));
+        }
+        self.run(py, move |context| {
+            let mut writer = context.array(uri).writer(options)?;
+            let types = writer.column_types(&[]);
+            let mut views = Vec::with_capacity(parts.len());
+            for (name, data, offsets, validity) in parts {
+                let kind = types
+                    .iter()
+                    .find(|kind| *kind.name == **name)
+                    .ok_or_else(|| {
+                        Error::SchemaMismatch(format!("{uri}: there is no field {name:?}"))
+                    })?;
+                views.push(ColumnView::new(kind.clone(), data, offsets, validity)?);
+            }
+            writer.write_views(&views)?;
+            finish(writer)
+        })
+    }
+
+    /// Writes what an Arrow stream brings, as one write. Returns the fragments' names.
+    #[pyo3(signature = (uri, stream, at=None))]
+    #[expect(
+        unsafe_code,
+        reason = "Arrow's C stream interface, taken from a capsule"
+    )]
+    fn write_arrow(
+        &self,
+        py: Python<'_>,
+        uri: &str,
+        stream: &Bound<'_, PyCapsule>,
+        at: Option<u64>,
+    ) -> PyResult<(u64, Vec<String>)> {
+        let options = write_options(None, None, at)?;
+        let pointer = stream.pointer_checked(Some(c"arrow_array_stream"))?;
+        // SAFETY: a capsule of this name holds such a stream, which is ours once it is moved out;
+        // what stays behind is marked as released.
+        let stream = unsafe { FFI_ArrowArrayStream::from_raw(pointer.cast().as_ptr()) };
+        self.run(py, move |context| {
+            let arrow =
+                |e: azulejo::arrow::arrow_schema::ArrowError| Error::InvalidArgument(e.to_string());
+            let batches = ArrowArrayStreamReader::try_new(stream).map_err(arrow)?;
+            let mut writer = context.array(uri).writer(options)?;
+            let importer = writer.importer()?;
+            let mut sets = Vec::new();
+            for batch in batches {
+                sets.push(importer.convert(&batch.map_err(arrow)?)?);
+            }
+            let cells = match sets.len() {
+                0 => return Ok((0, Vec::new())),
+                1 => sets.swap_remove(0),
+                _ => ColumnSet::concat(&sets)?,
+            };
+            writer.write(&cells)?;
+            Ok((cells.cell_num as u64, finish(writer)?))
+        })
+    }
+
+    /// Deletes the cells that meet a condition. Returns the delete's name.
+    #[pyo3(signature = (uri, condition, at=None))]
+    fn delete_cells(
+        &self,
+        py: Python<'_>,
+        uri: &str,
+        condition: &str,
+        at: Option<u64>,
+    ) -> PyResult<String> {
+        self.run(py, |context| {
+            let place = context.array(uri);
+            let condition = place.snapshot()?.condition(condition)?;
+            place.delete_cells(&condition, at)
+        })
+    }
+
+    /// Deletes an array or a group. Returns the URIs of what went.
+    fn delete(&self, py: Python<'_>, uri: &str, recursive: bool) -> PyResult<Vec<String>> {
+        let gone = self.run(py, |context| context.object(uri).delete(recursive))?;
+        Ok(gone.into_iter().map(|object| object.uri).collect())
+    }
+
+    /// Moves or copies an array or a group.
+    fn transfer(&self, py: Python<'_>, old: &str, new: &str, copy: bool) -> PyResult<()> {
+        self.run(py, |context| {
+            let object = context.object(old);
+            if copy {
+                object.copy_to(new)
+            } else {
+                object.rename_to(new)
+            }
+        })
+    }
+
+    /// Consolidates. Returns what was replaced by what, or the file written.
+    #[pyo3(signature = (uri, mode, fragments, max_fragment_size=None, purge=false, memory=None))]
+    #[expect(clippy::too_many_arguments, reason = "Python calls it by names")]
+    fn consolidate<'py>(
+        &self,
+        py: Python<'py>,
+        uri: &str,
+        mode: &str,
+        fragments: Vec<String>,
+        max_fragment_size: Option<u64>,
+        purge: bool,
+        memory: Option<u64>,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let mode = mode_of(mode)?;
+        if mode == Mode::Fragments {
+            let mut options = FragmentOptions {
+                fragments,
+                max_fragment_size,
+                purge_deleted_cells: purge,
+                ..FragmentOptions::default()
+            };
+            options.memory_budget = memory.unwrap_or(options.memory_budget);
+            let rounds = self.run(py, |context| context.array(uri).consolidate(&options))?;
+            return rounds
+                .into_iter()
+                .map(|round| {
+                    let dict = PyDict::new(py);
+                    dict.set_item("old", round.old)?;
+                    dict.set_item("new", round.new)?;
+                    dict.set_item("cells", round.cells)?;
+                    dict.set_item("bytes", round.bytes)?;
+                    Ok(dict)
+                })
+                .collect();
+        }
+        let written = self.run(py, |context| {
+            let place = context.array(uri);
+            match mode {
+                Mode::Commits => place.consolidate_commits(),
+                Mode::ArrayMetadata => place.consolidate_metadata(TimeRange::ALL),
+                Mode::FragmentMetadata | Mode::Fragments => place.consolidate_fragment_metadata(),
+            }
+        })?;
+        written
+            .into_iter()
+            .map(|path| {
+                let dict = PyDict::new(py);
+                dict.set_item("written", path.to_string())?;
+                Ok(dict)
+            })
+            .collect()
+    }
+
+    /// Removes what consolidations have replaced. Returns the paths and their bytes.
+    fn vacuum(
+        &self,
+        py: Python<'_>,
+        uri: &str,
+        mode: &str,
+        dry_run: bool,
+    ) -> PyResult<(Vec<String>, u64)> {
+        let mode = mode_of(mode)?;
+        let options = VacuumOptions {
+            dry_run,
+            ..VacuumOptions::default()
+        };
+        let vacuumed = self.run(py, |context| context.array(uri).vacuum(mode, options))?;
+        let paths = vacuumed
+            .files
+            .iter()
+            .chain(&vacuumed.folders)
+            .map(StorePath::to_string);
+        Ok((paths.collect(), vacuumed.bytes))
+    }
+
+    /// Checks an array. Returns severity, path and description of each finding.
+    fn check(
+        &self,
+        py: Python<'_>,
+        uri: &str,
+        deep: bool,
+    ) -> PyResult<Vec<(&'static str, String, String)>> {
+        let options = CheckOptions {
+            deep,
+            ..CheckOptions::default()
+        };
+        let report = self.run(py, |context| context.array(uri).check(options))?;
+        let row = |finding: azulejo::check::Finding| {
+            (
+                finding.severity.name(),
+                finding.path.to_string(),
+                finding.what,
+            )
+        };
+        Ok(report.findings.into_iter().map(row).collect())
+    }
+
+    /// Changes key-values of an array or a group.
+    #[pyo3(signature = (uri, group, changes, at=None))]
+    fn change_metadata(
+        &self,
+        py: Python<'_>,
+        uri: &str,
+        group: bool,
+        changes: Changes,
+        at: Option<u64>,
+    ) -> PyResult<()> {
+        self.run(py, |context| {
+            let mut writer = match group {
+                true => context.group(uri).change_metadata()?,
+                false => context.array(uri).change_metadata()?,
+            };
+            if let Some(at) = at {
+                writer = writer.at(at);
+            }
+            for (key, value) in changes {
+                match value {
+                    None => writer.remove(key),
+                    Some((name, data)) => {
+                        let datatype = Datatype::from_name(&name).ok_or_else(|| {
+                            Error::InvalidArgument(format!("{name:?} is no datatype"))
+                        })?;
+                        writer.put(key, MetadataValue::new(datatype, data))?
+                    }
+                };
+            }
+            writer.commit()
+        })
+    }
+
+    /// Creates a group.
+    fn create_group(&self, py: Python<'_>, uri: &str) -> PyResult<()> {
+        self.run(py, |context| context.group(uri).create())
+    }
+
+    /// A group's members (key, location, type) and key-values.
+    #[expect(clippy::type_complexity, reason = "Python takes it apart at once")]
+    fn group<'py>(
+        &self,
+        py: Python<'py>,
+        uri: &str,
+        start: u64,
+        end: u64,
+    ) -> PyResult<(
+        Vec<(String, String, Option<&'static str>)>,
+        Bound<'py, PyDict>,
+    )> {
+        let time = TimeRange { start, end };
+        let (group, metadata) = self.run(py, |context| {
+            let group = context.group(uri).open_at(time)?;
+            let metadata = group.metadata()?;
+            Ok((group, metadata))
+        })?;
+        let members = group.members().iter().map(|member| {
+            let object_type = member.object_type.map(type_name);
+            (
+                member.key().to_owned(),
+                member.location.clone(),
+                object_type,
+            )
+        });
+        Ok((members.collect(), metadata_dict(py, &metadata)?))
+    }
+
+    /// Adds members (URI, relative, name) to a group and removes others by name.
+    #[pyo3(signature = (uri, add, remove, at=None))]
+    fn edit_group(
+        &self,
+        py: Python<'_>,
+        uri: &str,
+        add: Vec<(String, bool, Option<String>)>,
+        remove: Vec<String>,
+        at: Option<u64>,
+    ) -> PyResult<()> {
+        self.run(py, |context| {
+            let place = context.group(uri);
+            let mut editor = match at {
+                Some(at) => place.edit_at(at)?,
+                None => place.edit()?,
+            };
+            for name in &remove {
+                editor.remove(name)?;
+            }
+            for (uri, relative, name) in add {
+                let member = match relative {
+                    true => NewMember::relative(uri),
+                    false => NewMember::at(uri),
+                };
+                editor.add(match name {
+                    Some(name) => member.named(name),
+                    None => member,
+                })?;
+            }
+            editor.commit()
+        })
+    }
+}

@@ -1,0 +1,24 @@
+//! The core of the Python package `azulejo-db`: thin classes over the engine, which the Python side
+//! of the package dresses up.
+
+mod array;
+mod buffer;
+mod context;
+mod error;
+mod reader;
+mod work;
+
+use pyo3::prelude::*;
+
+/// The extension module `azulejo_db._core`.
+#[pymodule]
+#[pyo3(name = "_core")]
+fn core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_class::<context::Context>()?;
+    module.add_class::<array::Array>()?;
+    module.add_class::<reader::Reader>()?;
+    module.add_class::<buffer::Buffer>()?;
+    module.add_function(wrap_pyfunction!(context::knows_setting, module)?)?;
+    module.add_function(wrap_pyfunction!(context::setting_names, module)?)?;
+    module.add("__version__", env!("CARGO_PKG_VERSION"))
+}

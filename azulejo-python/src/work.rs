@@ -1,0 +1,52 @@
+//! Work of the engine's, done while Python goes on.
+
+use crate::error::raised;
+use azulejo::{Context, Error};
+use pyo3::prelude::*;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// How often Python is asked whether a signal has come, such as that of Ctrl-C.
+const SIGNALS: Duration = Duration::from_millis(50);
+
+/// Runs work without the GIL. A signal whose handler raises (Ctrl-C) cancels what is under way in
+/// the context, and its exception is the result.
+pub fn run<T: Send>(
+    py: Python<'_>,
+    context: &Context,
+    work: impl FnOnce() -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    let outcome = py.detach(|| {
+        let (done, waiting) = channel();
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                // The other side waits as long as this one works.
+                let _ = done.send(work());
+            });
+            let mut signalled = None;
+            loop {
+                match waiting.recv_timeout(SIGNALS) {
+                    Ok(result) => return (Some(result), signalled),
+                    // The work has panicked: the scope says so.
+                    Err(RecvTimeoutError::Disconnected) => return (None, signalled),
+                    Err(RecvTimeoutError::Timeout) if signalled.is_none() => {
+                        if let Err(error) = Python::attach(|py| py.check_signals()) {
+                            signalled = Some(error);
+                            context.cancel_handle().cancel();
+                        }
+                    }
+                    Err(RecvTimeoutError::Timeout) => context.cancel_handle().cancel(),
+                }
+            }
+        })
+    });
+    match outcome {
+        (_, Some(signal)) => Err(signal),
+        (Some(Ok(value)), None) => Ok(value),
+        (Some(Err(error)), None) => Err(raised(py, &error)),
+        (None, None) => Err(raised(
+            py,
+            &Error::Internal("the engine's work ended early".into()),
+        )),
+    }
+}

@@ -1,0 +1,158 @@
+import numpy as np
+import pytest
+
+import azulejo_db as az
+
+KEYS = [
+    np.s_[...],
+    np.s_[:],
+    np.s_[3],
+    np.s_[-1],
+    np.s_[3, 5],
+    np.s_[2:9],
+    np.s_[2:9, 3:30],
+    np.s_[..., 4],
+    np.s_[::2, ::3],
+    np.s_[5:25:4, -7:],
+    np.s_[::-1],
+    np.s_[20:3:-5, ::-2],
+    np.s_[4:4],
+    np.s_[100:],
+    np.s_[:, 39:40],
+]
+
+
+@pytest.mark.parametrize("key", KEYS, ids=str)
+def test_indexing_is_numpys(grid, key):
+    array, cells = grid
+    found = array[key]
+    np.testing.assert_array_equal(found, cells[key])
+    assert np.shape(found) == cells[key].shape
+
+
+def test_lists_of_positions(grid):
+    array, cells = grid
+    np.testing.assert_array_equal(array.oindex[[1, 9, 10], :], cells[[1, 9, 10], :])
+    np.testing.assert_array_equal(array.oindex[[9, 1], [3, 3, 2]], cells[np.ix_([9, 1], [3, 3, 2])])
+    np.testing.assert_array_equal(array.vindex[[1, 9, -1], [2, 2, 0]], cells[[1, 9, -1], [2, 2, 0]])
+    np.testing.assert_array_equal(array.vindex[[[0], [4]], [[1, 2]]], cells[[[0], [4]], [[1, 2]]])
+    flags = np.arange(30) % 7 == 0
+    np.testing.assert_array_equal(array.oindex[flags, 3], cells[flags, 3])
+    for wrong in (np.s_[30], np.s_[-31], np.s_[0, 0, 0]):
+        with pytest.raises(IndexError):
+            array[wrong]
+
+
+def test_what_it_is(grid):
+    array, cells = grid
+    assert (array.shape, array.ndim, array.dtype, array.chunks) == ((30, 40), 2, np.float64, (7, 9))
+    assert len(array) == 30
+    assert array.non_empty_domain == ((0, 29), (0, 39))
+    np.testing.assert_array_equal(np.asarray(array), cells)
+    assert "dense" in repr(array) and "float64" in repr(array)
+    assert "<table>" in array._repr_html_()
+
+
+def test_results_are_lent_not_copied(grid):
+    array, _ = grid
+    found = array[...]
+    assert found.flags.writeable and not found.flags.owndata
+    found[0, 0] = -1
+    assert array[0, 0] == 0
+
+
+def test_cells_are_overwritten(grid):
+    array, cells = grid
+    cells = cells.copy()
+    for key, value in [
+        (np.s_[2:4, 5:7], 0), (np.s_[3], np.arange(40)), (np.s_[:, 8], 7.5), (np.s_[-1, -1], 9),
+    ]:
+        array[key] = value
+        cells[key] = value
+    np.testing.assert_array_equal(array[...], cells)
+    assert len(array.fragments) == 5
+    with pytest.raises(IndexError):
+        array[::2] = 1
+    with pytest.raises(TypeError):
+        array[0, 0] = "text"
+
+
+def test_append_grows(grid):
+    array, cells = grid
+    array.append(np.ones((5, 40)))
+    assert array.shape == (35, 40)
+    np.testing.assert_array_equal(array[...], np.vstack([cells, np.ones((5, 40))]))
+    array.append(np.zeros((35, 2)), axis=1)
+    assert array.shape == (35, 42)
+
+
+def test_loc_takes_coordinates(tmp_path):
+    schema = az.Schema(
+        [az.Dim("day", ("2024-01-01", "2024-12-31"), 30, "datetime64[D]")], [az.Attr("t", "float32")]
+    )
+    array = az.create(tmp_path / "days", schema)
+    cells = np.arange(366, dtype=np.float32)
+    array[...] = cells
+    assert array.loc["2024-02-01"] == 31
+    np.testing.assert_array_equal(array.loc["2024-05":"2024-06"], cells[121:182])
+    np.testing.assert_array_equal(array.loc["2024-12-30":], cells[-2:])
+    assert array.loc[np.datetime64("2024-12-31")] == 365
+    assert array.domain == ((np.datetime64("2024-01-01"), np.datetime64("2024-12-31")),)
+
+
+def test_domains_that_begin_elsewhere(tmp_path):
+    array = az.create(tmp_path / "a", az.Schema([az.Dim("x", (-5, 4), 5)], [az.Attr("v", "int32")]))
+    array[...] = np.arange(10)
+    assert (array[-5], array[4], array.loc[-5:-3].tolist()) == (0, 9, [0, 1, 2])
+    assert array[-2:1].tolist() == [3, 4, 5]
+    with pytest.raises(IndexError):
+        array[5]
+
+
+def test_several_attributes_and_one_view(tmp_path):
+    a, b = np.arange(6).reshape(2, 3), np.arange(6.0).reshape(2, 3)
+    array = az.write(tmp_path / "two", {"a": a, "b": b})
+    found = array[0]
+    assert set(found) == {"a", "b"}
+    np.testing.assert_array_equal(array["b"][:, 1], b[:, 1])
+    with pytest.raises(TypeError, match="choose one"):
+        array.dtype
+    with pytest.raises(ValueError, match="missing"):
+        array[0] = {"a": 1}
+
+
+@pytest.mark.parametrize(
+    "dtype",
+    ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float32", "float64",
+     "bool", "datetime64[ns]", "datetime64[D]", "timedelta64[s]"],
+)
+def test_every_type_comes_back(tmp_path, dtype):
+    cells = np.arange(24).reshape(4, 6).astype(dtype)
+    array = az.write(tmp_path / "a", cells)
+    assert array.dtype == np.dtype(dtype)
+    np.testing.assert_array_equal(array[1:, ::2], cells[1:, ::2])
+
+
+def test_text(tmp_path):
+    cells = np.array([["a", "", "ü"], ["long text", "b", "c"]], dtype=object)
+    array = az.write(tmp_path / "a", cells)
+    np.testing.assert_array_equal(array[...], cells)
+
+
+def test_time_travel(tmp_path):
+    array = az.write(tmp_path / "a", np.zeros(4), at=1000)
+    array._ctx.core  # the context is there
+    array._write_box(az.Box.of_pairs(array, [(0, 3)]), {"": np.ones(4)}, at=2000)
+    assert az.open(tmp_path / "a", at=1500)[...].tolist() == [0, 0, 0, 0]
+    assert az.open(tmp_path / "a", at=2500)[...].tolist() == [1, 1, 1, 1]
+    assert az.open(tmp_path / "a", at="1970-01-01")[...].tolist() == [1, 1, 1, 1]
+    assert az.open(tmp_path / "a", at=2500).at == np.datetime64(2500, "ms")
+
+
+def test_modes_of_write(tmp_path):
+    az.write(tmp_path / "a", np.zeros(3))
+    with pytest.raises(az.ExistsError):
+        az.write(tmp_path / "a", np.zeros(3))
+    az.write(tmp_path / "a", np.ones(2), mode="w")
+    array = az.write(tmp_path / "a", np.full(2, 5.0), mode="a")
+    assert array[...].tolist() == [1, 1, 5, 5]

@@ -1,0 +1,179 @@
+import asyncio
+import copy
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+
+import azulejo_db as az
+
+
+def test_errors_have_types(tmp_path):
+    with pytest.raises(FileNotFoundError) as caught:
+        az.open(tmp_path / "nothing")
+    assert isinstance(caught.value, az.NotFoundError) and "nothing" in caught.value.uri
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert str(again) == str(caught.value) and again.uri == caught.value.uri
+    with pytest.raises(KeyError, match="did you mean 'vfs.s3.region'"):
+        az.open(tmp_path, config={"vfs.s3.regoin": "x"})
+    with pytest.raises(ValueError):
+        az.open(tmp_path / "nothing", "x")
+
+
+def test_damage_is_an_error(grid):
+    array, _ = grid
+    files = [p for p in __import__("pathlib").Path(array.uri).rglob("a0*.tdb")]
+    files[0].write_bytes(files[0].read_bytes()[: files[0].stat().st_size // 2])
+    with pytest.raises(az.CorruptError):
+        az.open(array.uri)[...]
+
+
+def test_metadata(grid):
+    array, _ = grid
+    array.attrs["unit"] = "mm"
+    array.attrs.update({"n": 3, "x": 0.5, "row": np.arange(3), "raw": b"\0\1"})
+    found = az.open(array.uri).attrs
+    assert (found["unit"], found["n"], found["x"], found["raw"]) == ("mm", 3, 0.5, b"\0\1")
+    assert found["row"].tolist() == [0, 1, 2]
+    del array.attrs["n"]
+    assert sorted(az.open(array.uri).attrs) == ["raw", "row", "unit", "x"]
+    with pytest.raises(KeyError):
+        array.attrs["n"]
+
+
+def test_groups(tmp_path):
+    group = az.create_group(tmp_path / "g")
+    az.write(tmp_path / "g" / "a", np.arange(3))
+    az.create_group(tmp_path / "g" / "inner")
+    group.add(str(tmp_path / "g" / "a"), "first")
+    group["below"] = str(tmp_path / "g" / "inner")
+    group.attrs["title"] = "all"
+    again = az.open(tmp_path / "g")
+    assert isinstance(again, az.Group) and sorted(again) == ["below", "first"]
+    assert again["first"][...].tolist() == [0, 1, 2]
+    assert again.attrs["title"] == "all"
+    assert again.tree() == "below/\nfirst"
+    del again["first"]
+    assert list(az.open(tmp_path / "g")) == ["below"]
+
+
+def test_encryption(tmp_path):
+    key = b"0" * 32
+    az.write(tmp_path / "a", np.arange(5), key=key)
+    assert az.open(tmp_path / "a", key=key)[...].tolist() == [0, 1, 2, 3, 4]
+    with pytest.raises(az.EncryptionError):
+        az.open(tmp_path / "a")
+
+
+def test_copies_and_moves(grid, tmp_path):
+    array, cells = grid
+    az.copy(array.uri, tmp_path / "b")
+    az.move(tmp_path / "b", tmp_path / "c")
+    np.testing.assert_array_equal(az.open(tmp_path / "c")[...], cells)
+    az.delete(tmp_path / "c")
+    assert az.object_type(tmp_path / "c") is None
+
+
+def test_schemas_come_back(table):
+    schema = table.schema
+    assert az.Schema.from_json(schema.to_json()) == schema
+    assert pickle.loads(pickle.dumps(schema)) == schema
+    assert az.create(table.uri + "2", schema).schema == schema
+
+
+def test_pickle_shows_the_same_moment(grid):
+    array, cells = grid
+    away = pickle.dumps(array)
+    array[...] = 0
+    np.testing.assert_array_equal(pickle.loads(away)[...], cells)
+    np.testing.assert_array_equal(copy.copy(pickle.loads(away))["v"][0], cells[0])
+
+
+def _sum(array):
+    return float(array[...].sum())
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn"])
+def test_processes(grid, method):
+    array, cells = grid
+    assert array[0, 0] == 0
+    with ProcessPoolExecutor(2, mp_context=get_context(method)) as pool:
+        assert list(pool.map(_sum, [array] * 4)) == [cells.sum()] * 4
+
+
+def test_an_open_array_survives_a_fork(grid):
+    array, cells = grid
+    assert _sum(array) == cells.sum()
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if _sum(array) == cells.sum() else 1)
+    deadline = time.monotonic() + 20
+    while True:
+        done, status = os.waitpid(child, os.WNOHANG)
+        if done:
+            break
+        if time.monotonic() > deadline:
+            os.kill(child, signal.SIGKILL)
+            pytest.fail("the child hangs")
+        time.sleep(0.01)
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_threads_share_an_array(grid):
+    array, cells = grid
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda i: array[i % 30].sum(), range(200)))
+    assert found == [cells[i % 30].sum() for i in range(200)]
+
+
+def test_the_gil_is_free_while_the_engine_works(tmp_path):
+    array = az.write(tmp_path / "a", np.random.default_rng(1).random((2000, 1000)))
+    ticks, stop = [], threading.Event()
+
+    def tick():
+        while not stop.wait(0.001):
+            ticks.append(1)
+
+    ticker = threading.Thread(target=tick)
+    ticker.start()
+    for _ in range(5):
+        array[...]
+    stop.set()
+    ticker.join()
+    assert ticks
+
+
+def test_ctrl_c_ends_a_read(tmp_path):
+    script = """
+import sys, threading, os, signal, time
+import numpy as np, azulejo_db as az
+a = az.write(sys.argv[1], np.zeros(4000000), filters=["bzip2"])
+threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+try:
+    while True:
+        a.reopen()[...]
+except KeyboardInterrupt:
+    print("stopped", a[0])
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(tmp_path / "a")], capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == "stopped 0.0\n", done.stderr
+
+
+def test_asyncio(grid):
+    array, cells = grid
+
+    async def main():
+        opened = await az.open_async(array.uri)
+        return await asyncio.to_thread(lambda: opened[...])
+
+    np.testing.assert_array_equal(asyncio.run(main()), cells)

@@ -1,0 +1,112 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+import azulejo_db as az
+
+xr = pytest.importorskip("xarray")
+import azulejo_db.xarray  # noqa: E402, F401 - ds.azulejo
+
+
+@pytest.fixture
+def weather():
+    time = pd.date_range("2024-01-01", periods=6, freq="D")
+    t = 280 + np.arange(6 * 4 * 5, dtype=np.float32).reshape(6, 4, 5)
+    t[2, 1, 1] = np.nan
+    return xr.Dataset(
+        {
+            "t": (("time", "lat", "lon"), t, {"units": "K"}),
+            "place": (("lat",), np.array(["a", "bc", "", "ü"], dtype=object)),
+            "count": ((), np.int64(7)),
+            "flag": (("lon",), np.array([True, False, True, True, False])),
+        },
+        coords={"time": time, "lat": np.linspace(-10.0, 10.0, 4), "lon": np.arange(5)},
+        attrs={"title": "weather", "version": 3},
+    )
+
+
+def test_round_trip(weather, tmp_path):
+    weather.azulejo.to(tmp_path / "w")
+    with xr.open_dataset(tmp_path / "w", engine="azulejo") as found:
+        xr.testing.assert_identical(found.load(), weather)
+        assert found["t"].dtype == np.float32
+    with pytest.raises(FileExistsError):
+        weather.azulejo.to(tmp_path / "w")
+    weather.isel(lat=[0]).azulejo.to(tmp_path / "w", mode="w")
+    assert xr.open_dataset(tmp_path / "w").sizes["lat"] == 1
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        {"time": 2}, {"lat": slice(1, 3), "lon": slice(None, None, 2)}, {"time": [4, 0, 1]},
+        {"time": slice(None, None, -1)}, {"lon": -1, "lat": [0, -1]},
+        {"time": xr.DataArray([0, 5, 2], dims="p"), "lat": xr.DataArray([3, 0, 1], dims="p")},
+    ],
+    ids=str,
+)
+def test_lazy_indexing(weather, tmp_path, key):
+    weather.azulejo.to(tmp_path / "w")
+    found = xr.open_dataset(tmp_path / "w", engine="azulejo")
+    xr.testing.assert_identical(found["t"].isel(key).load(), weather["t"].isel(key))
+
+
+def test_append_and_region(weather, tmp_path):
+    weather.isel(time=slice(0, 4)).azulejo.to(tmp_path / "w")
+    weather.isel(time=slice(4, 6)).azulejo.to(tmp_path / "w", append_dim="time")
+    xr.testing.assert_equal(xr.open_dataset(tmp_path / "w").load(), weather)
+    part = weather[["t"]].isel(time=slice(1, 3)) * 0
+    part.azulejo.to(tmp_path / "w", region={"time": slice(1, 3)})
+    found = xr.open_dataset(tmp_path / "w").load()
+    assert float(found["t"][1].sum()) == 0 and float(found["t"][3].sum()) > 0
+    part.azulejo.to(tmp_path / "w", region="auto")
+
+
+def test_dask_reads_and_writes(weather, tmp_path):
+    pytest.importorskip("dask")
+    weather.chunk({"time": 2}).azulejo.to(tmp_path / "w")
+    found = xr.open_dataset(tmp_path / "w", engine="azulejo", chunks={})
+    assert found["t"].chunks[0] == (2, 2, 2)
+    xr.testing.assert_identical(found.compute(), weather)
+    later = weather.chunk({"time": 3}).azulejo.to(tmp_path / "later", compute=False)
+    later.compute()
+    xr.testing.assert_identical(xr.open_dataset(tmp_path / "later").load(), weather)
+
+
+def test_time_travel(weather, tmp_path):
+    weather.azulejo.to(tmp_path / "w")
+    before = az.open(tmp_path / "w" / "t").fragments[-1]["timestamps"][1]
+    (weather[["t"]] * 0).azulejo.to(tmp_path / "w", region={"time": slice(0, 6)})
+    assert float(xr.open_dataset(tmp_path / "w")["t"].sum()) == 0
+    assert float(xr.open_dataset(tmp_path / "w", engine="azulejo", at=before)["t"].sum()) > 0
+
+
+def test_trees(weather, tmp_path):
+    tree = xr.DataTree.from_dict({"/": weather[["count"]], "/a": weather[["t"]], "/a/b": weather[["place"]]})
+    for path, node in tree.subtree_with_keys:
+        node.to_dataset(inherit=False).azulejo.to(tmp_path / "w", mode="a", group=path if path != "." else None)
+    found = xr.open_datatree(tmp_path / "w", engine="azulejo")
+    assert set(found.groups) == {"/", "/a", "/a/b"}
+    np.testing.assert_array_equal(found["a"]["t"].values, weather["t"].values)
+
+
+def test_sparse_arrays_say_what_to_do(tmp_path):
+    az.create_group(tmp_path / "g")
+    schema = az.Schema([az.Dim("x", (0, 9), 10)], [az.Attr("a", "int8")], sparse=True)
+    az.create(tmp_path / "g" / "s", schema)
+    az.open(tmp_path / "g").add(str(tmp_path / "g" / "s"), "s")
+    with pytest.raises(ValueError, match="query"):
+        xr.open_dataset(tmp_path / "g", engine="azulejo")
+
+
+def test_the_reference_sees_the_layout(weather, tmp_path):
+    tiledb = pytest.importorskip("tiledb")
+    weather.azulejo.to(tmp_path / "w")
+    with tiledb.Group(str(tmp_path / "w")) as group:
+        assert group.meta["title"] == "weather"
+        assert {member.name for member in group} == set(weather.variables)
+    with tiledb.open(str(tmp_path / "w" / "lat")) as lat:
+        assert lat.schema.attr(0).name == "lat_"
+        np.testing.assert_array_equal(lat[0:4]["lat_"], weather["lat"].values)
+    with tiledb.open(str(tmp_path / "w" / "t")) as t:
+        assert t.meta["__tiledb_attr.t.units"] == "K"
