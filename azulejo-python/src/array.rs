@@ -16,6 +16,12 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 /// Bytes of the least and the greatest coordinate.
 pub type Bounds = (Vec<u8>, Vec<u8>);
 
+/// The same as Python has them.
+type PyBounds<'py> = Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>;
+
+/// Coordinates of points along a dimension, with offsets if they are text.
+type PointData = (Vec<u8>, Option<Vec<u64>>);
+
 /// What is selected along a dimension: everything, ranges, or every so many coordinates of a range.
 #[derive(FromPyObject)]
 enum Selected {
@@ -28,7 +34,7 @@ enum Selected {
 #[pyo3(from_item_all)]
 struct Query {
     ranges: Option<Vec<Option<Selected>>>,
-    points: Option<Vec<(Vec<u8>, Option<Vec<u64>>)>>,
+    points: Option<Vec<PointData>>,
     fields: Vec<String>,
     condition: Option<String>,
     order: String,
@@ -85,10 +91,7 @@ impl Array {
     }
 }
 
-fn subarray(
-    ranges: Option<Vec<Option<Selected>>>,
-    points: Option<Vec<(Vec<u8>, Option<Vec<u64>>)>>,
-) -> Subarray {
+fn subarray(ranges: Option<Vec<Option<Selected>>>, points: Option<Vec<PointData>>) -> Subarray {
     if let Some(points) = points {
         let column = |(data, offsets)| PointColumn { data, offsets };
         let coordinates = points.into_iter().map(column).collect();
@@ -115,10 +118,7 @@ fn subarray(
 }
 
 /// A box as Python has it: bytes of the bounds of each dimension.
-fn bounds<'py>(
-    py: Python<'py>,
-    rectangle: &NdRectangle,
-) -> Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)> {
+fn bounds<'py>(py: Python<'py>, rectangle: &NdRectangle) -> PyBounds<'py> {
     let bytes = |bytes: &[u8]| PyBytes::new(py, bytes);
     let pair = |range: &Range| (bytes(&range.start), bytes(&range.end));
     rectangle.ranges.iter().map(pair).collect()
@@ -141,10 +141,7 @@ impl Array {
     }
 
     /// The box around all cells written.
-    fn non_empty_domain<'py>(
-        &self,
-        py: Python<'py>,
-    ) -> PyResult<Option<Vec<(Bound<'py, PyBytes>, Bound<'py, PyBytes>)>>> {
+    fn non_empty_domain<'py>(&self, py: Python<'py>) -> PyResult<Option<PyBounds<'py>>> {
         let domain = self
             .array
             .non_empty_domain()

@@ -215,7 +215,6 @@ impl Context {
     /// Evolves an array's schema: attributes (JSON) to add, names to drop, enumerations (JSON) to
     /// add, the current domain.
     #[pyo3(signature = (uri, add, drop, enumerations, expand=None, at=None))]
-    #[expect(clippy::too_many_arguments, reason = "Python calls it by names")]
     fn evolve(
         &self,
         py: Python<'_>,
@@ -245,7 +244,6 @@ impl Context {
 
     /// Writes columns of memory that Python has. Returns the fragments' names.
     #[pyo3(signature = (uri, columns, layout=None, subarray=None, at=None))]
-    #[expect(clippy::too_many_arguments, reason = "Python calls it by names")]
     fn write(
         &self,
         py: Python<'_>,
@@ -354,7 +352,6 @@ impl Context {
 
     /// Consolidates. Returns what was replaced by what, or the file written.
     #[pyo3(signature = (uri, mode, fragments, max_fragment_size=None, purge=false, memory=None))]
-    #[expect(clippy::too_many_arguments, reason = "Python calls it by names")]
     fn consolidate<'py>(
         &self,
         py: Python<'py>,

@@ -1,6 +1,11 @@
 //! The core of the Python package `azulejo-db`: thin classes over the engine, which the Python side
 //! of the package dresses up.
 
+#![expect(
+    clippy::needless_pass_by_value,
+    reason = "pyo3 hands what it has taken from Python over by value"
+)]
+
 mod array;
 mod buffer;
 mod context;

@@ -30,7 +30,6 @@ class TestAzulejo(CFEncodedBase):
 
     def save(self, dataset, path, **kwargs):
         kwargs.pop("format", None), kwargs.pop("engine", None)
-        kwargs.pop("unlimited_dims", None)
         kwargs.setdefault("mode", "w")
         return dataset.azulejo.to(path, **kwargs)
 

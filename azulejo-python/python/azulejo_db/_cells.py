@@ -19,7 +19,9 @@ def column_to_numpy(column: tuple, labels: list | None = None) -> np.ndarray:
     valid = None if validity is None else np.frombuffer(validity, dtype=np.uint8).astype(bool)
     if values is None:
         cells = _strings(datatype, data, offsets, valid)
-    elif (is_text(datatype) or is_bytes(datatype)) and (values > 1 or is_text(datatype)):
+    elif (is_text(datatype) or is_bytes(datatype)) and (
+        values > 1 or (is_text(datatype) and datatype != "CHAR")
+    ):
         size = values * dtype_of(datatype).itemsize
         raw = np.frombuffer(data, dtype=f"S{size}")
         cells = np.array([_text(v) for v in raw.tolist()], dtype=object) if is_text(datatype) else raw

@@ -29,6 +29,8 @@ def dtype_of(datatype: str) -> np.dtype:
         return _NUMBERS[datatype]
     if datatype == "BOOL":
         return np.dtype(bool)
+    if datatype == "CHAR":
+        return np.dtype("S1")
     kind, _, unit = datatype.partition("_")
     if kind == "DATETIME" and unit in _UNITS:
         return np.dtype(f"datetime64[{_UNITS[unit]}]")
@@ -66,7 +68,7 @@ def datatype_of(dtype: Any) -> tuple[str, int | None]:
     if dtype.kind in "UOT":
         return "STRING_UTF8", None
     if dtype.kind == "S":
-        return "BLOB", None
+        return ("CHAR", 1) if dtype.itemsize == 1 else ("BLOB", None)
     raise TypeError(f"no attribute holds values of numpy's type {dtype}")
 
 

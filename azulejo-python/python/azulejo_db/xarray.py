@@ -9,6 +9,7 @@ them out, whose datasets are read too. Dimensions can grow: the current domain i
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Mapping
 from typing import Any
@@ -16,21 +17,37 @@ from typing import Any
 import numpy as np
 import xarray as xr
 from xarray.backends import BackendArray, BackendEntrypoint
-from xarray.backends.common import ArrayWriter, WritableCFDataStore
+from xarray.backends.common import (
+    ArrayWriter,
+    WritableCFDataStore,
+    _decode_variable_name,
+    _encode_variable_name,
+)
 from xarray.backends.store import StoreBackendEntrypoint
+from xarray.coding.strings import CharacterArrayCoder, EncodedStringCoder
 from xarray.core import indexing
 
 from . import _context
 from ._array import Array
 from ._group import Group
 from ._index import Axis, Box
-from ._metadata import encoded
+from ._metadata import decoded, encoded
 from ._schema import _ZSTD, Attr, Dim, Schema, _fill, default_tiles
+from ._types import dtype_of, is_bytes, is_text
 
 _ATTR = "__tiledb_attr."
 _DIM = "__tiledb_dim."
 _FIXED = "__tiledb_array_fixed_dimensions."
 _SCALAR = "__scalar"
+_NAME, _EMPTY, _UNLIMITED = "__azulejo_name", "__azulejo_empty_dims", "__azulejo_unlimited_dims"
+#: What a variable's encoding may say.
+_KNOWN = {"attr_name", "filters", "tiles", "max_shape", "dim_dtype", "preferred_chunks", "_FillValue"}
+#: What other engines leave in an encoding.
+_FOREIGN = {
+    "source", "original_shape", "chunksizes", "chunks", "zlib", "complevel", "shuffle", "fletcher32",
+    "contiguous", "szip", "zstd", "bzip2", "blosc", "least_significant_digit", "compressor",
+    "compressors", "serializer", "_FillValue", "char_dim_name", "endian", "shards", "dtype", "coordinates",
+}
 #: Begins the names of members whose variables' names begin with two underscores.
 _PREFIX = "v"
 _TOP = np.iinfo(np.int64).max
@@ -40,18 +57,26 @@ class _Cells(BackendArray):
     """The cells of a variable, read where they are looked at."""
 
     def __init__(self, array: Array, attribute: str, shape: tuple[int, ...], dtype: np.dtype):
-        self.array, self.attribute, self.shape, self.dtype = array, attribute, shape, dtype
+        self._tiledb, self._attribute, self.shape, self.dtype = array, attribute, shape, dtype
 
     def __getitem__(self, key: indexing.ExplicitIndexer) -> Any:
         return indexing.explicit_indexing_adapter(
             key, self.shape, indexing.IndexingSupport.OUTER, self._outer
         )
 
+    async def async_getitem(self, key: indexing.ExplicitIndexer) -> Any:
+        async def read(outer: tuple) -> np.ndarray:
+            return await asyncio.to_thread(self._outer, outer)
+
+        return await indexing.async_explicit_indexing_adapter(
+            key, self.shape, indexing.IndexingSupport.OUTER, read
+        )
+
     def _outer(self, key: tuple) -> np.ndarray:
         if not self.shape:
-            return self._cells(Box.of_pairs(self.array, [(0, 0)])).reshape(())
+            return self._cells(Box.of_pairs(self._tiledb, [(0, 0)])).reshape(())
         axes = []
-        for part, size, dim in zip(key, self.shape, self.array.schema.dims, strict=True):
+        for part, size, dim in zip(key, self.shape, self._tiledb.schema.dims, strict=True):
             low = int(dim["domain"][0])
             if isinstance(part, slice):
                 start, stop, step = part.indices(size)
@@ -67,12 +92,24 @@ class _Cells(BackendArray):
     def _cells(self, box: Box) -> np.ndarray:
         if 0 in box.full_shape:
             return box.shaped(np.empty(0, self.dtype))
-        found = box.shaped(self.array._read([self.attribute], ranges=box.ranges)[self.attribute])
+        found = box.shaped(self._tiledb._read([self._attribute], ranges=box.ranges)[self._attribute])
         return np.ma.filled(found, None) if isinstance(found, np.ma.MaskedArray) else found
 
 
 def _prefixed(metadata: Mapping[str, Any], prefix: str) -> dict[str, Any]:
     return {k[len(prefix):]: v for k, v in metadata.items() if k.startswith(prefix)}
+
+
+def _typed(datatype: str, raw: bytes) -> Any:
+    """A stored value in its very type, which decides what scaled values become."""
+    if is_text(datatype) or is_bytes(datatype):
+        return decoded(datatype, raw)
+    values = np.frombuffer(raw, dtype=dtype_of(datatype))
+    return values[0] if len(values) == 1 else values.copy()
+
+
+def _keys(metadata: Mapping[str, tuple[str, bytes]]) -> dict[str, Any]:
+    return {key: _typed(*value) for key, value in metadata.items()}
 
 
 def _member(name: str) -> str:
@@ -87,7 +124,6 @@ class AzulejoStore(WritableCFDataStore):
         self._group: Group | None = None
         self._append_dim: str | None = None
         self._region: Mapping[str, slice] = {}
-        self._encoding: Mapping[str, Mapping[str, Any]] = {}
 
     @property
     def group(self) -> Group:
@@ -102,7 +138,12 @@ class AzulejoStore(WritableCFDataStore):
         return {name: group[name] for name in group if group.kind(name) == "array"}
 
     def get_attrs(self) -> dict[str, Any]:
-        return {k: v for k, v in self.group.attrs.items() if not k.startswith("__tiledb_")}
+        keys = _keys(self.group._metadata)
+        return {k: v for k, v in keys.items() if not k.startswith(("__tiledb_", "__azulejo_"))}
+
+    def get_encoding(self) -> dict[str, Any]:
+        names = self.group.attrs.get(_UNLIMITED)
+        return {"unlimited_dims": set(names.split(";"))} if names else {}
 
     def get_dimensions(self) -> dict[str, int]:
         return self._sizes(self._arrays())
@@ -112,13 +153,14 @@ class AzulejoStore(WritableCFDataStore):
         keys = self.group.attrs
         for name, array in arrays.items():
             fixed = str(keys.get(_FIXED + name, "")).split(";")
+            empty = _empty_dims(array)
             written = None
             for i, dim in enumerate(array.schema.dims):
                 low, high = (int(v) for v in array.domain[i])
                 if not array.schema._json.get("current_domain") and dim["name"] not in fixed:
                     written = written or array.non_empty_domain
                     high = low - 1 if written is None else int(written[i][1])
-                size = high - low + 1
+                size = 0 if dim["name"] in empty else high - low + 1
                 sizes[dim["name"]] = min(sizes.get(dim["name"], size), size)
         sizes.pop(_SCALAR, None)
         return sizes
@@ -132,15 +174,15 @@ class AzulejoStore(WritableCFDataStore):
                 raise ValueError(
                     f"{array.uri} is sparse: it is no grid of xarray's; open it with azulejo_db and query it"
                 )
-            keys = dict(array.attrs)
+            keys = _keys(array.core.metadata())
             for attr in array.schema.attrs:
                 attribute = attr["name"]
                 label = attribute or name
                 if label.endswith("_") and label[:-1] in array.schema.dim_names:
                     label = label[:-1]
-                if len(array.schema.attrs) == 1 and keys.get("__azulejo_name"):
-                    label = keys["__azulejo_name"]
-                variables[label] = self._variable(array, attr, sizes, keys)
+                if len(array.schema.attrs) == 1 and keys.get(_NAME):
+                    label = keys[_NAME]
+                variables[_decode_variable_name(label)] = self._variable(array, attr, sizes, keys)
         return variables, self.get_attrs()
 
     def _variable(self, array: Array, attr: dict, sizes: dict, keys: Mapping) -> xr.Variable:
@@ -165,6 +207,8 @@ class AzulejoStore(WritableCFDataStore):
     # -- writing ------------------------------------------------------------------------------
 
     def encode_variable(self, variable: xr.Variable, name: Any = None) -> xr.Variable:
+        variable = EncodedStringCoder(allows_unicode=True).encode(variable, name)
+        variable = CharacterArrayCoder().encode(variable, name)
         if variable.dtype.kind == "U":
             variable = variable.astype(object)
         if variable.dtype.kind not in "biufmMSOT":
@@ -183,8 +227,13 @@ class AzulejoStore(WritableCFDataStore):
         members = set(group)
         if attributes:
             group.attrs.update(attributes)
+        if unlimited_dims:
+            group.attrs[_UNLIMITED] = ";".join(sorted(unlimited_dims))
         for name, variable in variables.items():
-            self._write(group, members, str(name), variable, writer)
+            unknown = set(variable.encoding) - _KNOWN - (set() if name in check_encoding_set else _FOREIGN)
+            if unknown and name in check_encoding_set:
+                raise ValueError(f"unexpected encoding parameters {sorted(unknown)} of {name!r}")
+            self._write(group, members, _encode_variable_name(name), variable, writer)
 
     def _write(self, group: Group, members: set, name: str, variable: xr.Variable, writer) -> None:
         member = _member(name)
@@ -197,9 +246,13 @@ class AzulejoStore(WritableCFDataStore):
             if array.schema.dim_names != (dims or [_SCALAR]):
                 raise ValueError(f"{name!r} has the dimensions {array.schema.dim_names}, not {dims}")
         start = {dim: self._region[dim].start or 0 for dim in dims if dim in self._region}
+        if not new and self._append_dim is None and not self._region:
+            for dim, size, n in zip(dims, self._shape(array), variable.shape):
+                if size != n:
+                    raise ValueError(f"Unable to update size for existing dimension {dim!r} ({size} != {n})")
         if not new and self._append_dim in dims:
             axis = dims.index(self._append_dim)
-            shape = list(array.shape)
+            shape = self._shape(array)
             start[self._append_dim] = shape[axis]
             shape[axis] += variable.shape[axis]
             if variable.shape[axis]:
@@ -214,14 +267,21 @@ class AzulejoStore(WritableCFDataStore):
                 raise ValueError(f"{name!r}: {dim!r} ends at {size}, the region at {last + 1}")
         writer.add(variable.data, _Target(array, pairs or [(0, 0)]))
 
+    @staticmethod
+    def _shape(array: Array) -> list[int]:
+        empty = _empty_dims(array)
+        return [0 if d in empty else s for d, s in zip(array.schema.dim_names, array.shape)]
+
     def _create(self, group: Group, name: str, member: str, variable: xr.Variable) -> Array:
-        encoding = {**variable.encoding, **self._encoding.get(name, {})}
+        encoding = variable.encoding
         dims, shape = list(variable.dims) or [_SCALAR], variable.shape or (1,)
-        attribute = encoding.get("attr_name") or (name + "_" if name in dims else name)
+        attribute = encoding.get("attr_name") or (name + "_" if name in dims else member)
         attrs = dict(variable.attrs)
-        dtype = variable.dtype
+        dtype, nullable = variable.dtype, False
         if dtype.kind == "O":
-            first = next((v for v in np.asarray(variable.data).reshape(-1) if v is not None), "")
+            cells = np.asarray(variable.data).reshape(-1)
+            nullable = any(v is None for v in cells)
+            first = next((v for v in cells if v is not None), "")
             dtype = bytes if isinstance(first, bytes) else str
         tiles = encoding.get("tiles")
         if tiles is None or len(tiles) != len(dims):
@@ -229,24 +289,26 @@ class AzulejoStore(WritableCFDataStore):
             tiles = [max(c) or 1 for c in chunks] if chunks else default_tiles(
                 shape, np.dtype(dtype).itemsize or 8 if dtype not in (str, bytes) else 8
             )
-        fill = attrs.get("_FillValue") if dtype not in (str, bytes) else None
+        fill = attrs.get("_FillValue") if dtype not in (str, bytes) and dtype.kind != "S" else None
         filters = encoding.get("filters") or list(_ZSTD)
         made = [
             Dim(d, (0, 0), 1) if d == _SCALAR else Dim(d, (0, int(_TOP - 2 * t)), int(t))
             for d, t in zip(dims, tiles)
         ]
         kind = dtype if dtype in (str, bytes) else np.dtype(dtype)
-        if kind not in (str, bytes) and kind.kind == "S":
+        if kind not in (str, bytes) and kind.kind == "S" and kind.itemsize > 1:
             kind = bytes
         schema = Schema(
-            made, [Attr(attribute, kind, fill=fill, filters=filters)],
+            made, [Attr(attribute, kind, fill=fill, filters=filters, nullable=nullable)],
             current_domain=[(0, max(s, 1) - 1) for s in shape],
         )
         uri = group.uri.rstrip("/") + "/" + member
         self._ctx.core.create(uri, schema.to_json(), None)
         keys = {f"{_ATTR}{attribute}.{k}": v for k, v in attrs.items()}
         if member != name:
-            keys["__azulejo_name"] = name
+            keys[_NAME] = name
+        if 0 in shape:
+            keys[_EMPTY] = ";".join(d for d, s in zip(dims, shape) if s == 0)
         changes = [(k, encoded(_plain(v))) for k, v in keys.items()]
         if changes:
             self._ctx.core.change_metadata(uri, False, changes)
@@ -255,6 +317,12 @@ class AzulejoStore(WritableCFDataStore):
 
     def close(self) -> None:
         pass
+
+
+def _empty_dims(array: Array) -> set[str]:
+    """Dimensions of no length, which no domain can say."""
+    names = array.attrs.get(_EMPTY)
+    return set(names.split(";")) if names and array.non_empty_domain is None else set()
 
 
 def _plain(value: Any) -> Any:
@@ -365,6 +433,7 @@ class DatasetAccessor:
         encoding: Mapping[str, Mapping[str, Any]] | None = None,
         compute: bool = True,
         group: str | None = None,
+        unlimited_dims: Any = None,
         config: Mapping[str, Any] | None = None,
         key: bytes | None = None,
     ) -> Any:
@@ -374,7 +443,11 @@ class DatasetAccessor:
         variables and appends along ``append_dim``, ``"r+"`` (the default with ``region``) writes
         into what is there. Without ``compute`` dask does the writing later.
         """
-        from xarray.backends.writers import dump_to_store
+        from xarray.backends.writers import (
+            _sanitize_unlimited_dims,
+            _validate_dataset_names,
+            dump_to_store,
+        )
 
         place, ctx = _place(uri, group), _context.shared(config, key)
         mode = mode or ("r+" if region is not None else "a" if append_dim else "w-")
@@ -383,8 +456,10 @@ class DatasetAccessor:
         if mode == "w" and ctx.core.object_type(place) is not None:
             ctx.core.delete(place, True)
         dataset = self._dataset
+        _validate_dataset_names(dataset)
+        unlimited = _sanitize_unlimited_dims(dataset, unlimited_dims)
         store = AzulejoStore(place, ctx=ctx, mode=mode)
-        store._append_dim, store._encoding = append_dim, encoding or {}
+        store._append_dim = append_dim
         if region is not None:
             store._region = _region(dataset, region, place, config, key)
             keep = [n for n, v in dataset.variables.items() if set(v.dims) & set(store._region)]
@@ -394,7 +469,7 @@ class DatasetAccessor:
         if group and group.strip("/"):
             _parents(os.fspath(uri), group, ctx)
         writer = ArrayWriter()
-        dump_to_store(dataset, store, writer, encoding={k: dict(v) for k, v in store._encoding.items()})
+        dump_to_store(dataset, store, writer, encoding=encoding, unlimited_dims=unlimited)
         writes = writer.sync(compute=compute)
         if compute:
             return None
@@ -433,7 +508,7 @@ def _region(dataset: xr.Dataset, region: Any, place: str, config: Any, key: Any)
         if part != "auto":
             found[dim] = part
             continue
-        there = AzulejoBackend().open_dataset(place, config=config, key=key)
+        there = xr.open_dataset(place, engine=AzulejoBackend, config=config, key=key)
         index = there.get_index(dim).get_indexer(dataset.get_index(dim))
         if (index < 0).any() or (np.diff(index) != 1).any():
             raise ValueError(f"the labels of {dim!r} are no contiguous part of those that are there")
