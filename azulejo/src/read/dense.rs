@@ -42,7 +42,7 @@ use cut::Cutter;
 use overlay::{Coordinates, OverlaidFragment, Overlay, OwnGrid};
 use plan::{BatchPlan, DenseFragment, DensePlan, TileTask, field_in};
 use std::ops::Range;
-use walk::Walk;
+use walk::SelectionWalk;
 
 /// A dense read under way.
 #[derive(Debug)]
@@ -58,7 +58,7 @@ pub(super) struct DenseReader {
     plan: DensePlan,
     /// Fragments whose tiles are not those of the grid, oldest first.
     overlaid: Vec<OverlaidFragment>,
-    walk: Walk,
+    walk: SelectionWalk,
     /// Dimensions from slowest to fastest, in the result (in a tile, for global order).
     order: Vec<usize>,
     budget: Budget,
@@ -67,7 +67,7 @@ pub(super) struct DenseReader {
     operation: Operation,
     /// The next batch, if its tiles were prefetched already, and what was left to read before it was
     /// planned.
-    planned: Option<(Result<BatchPlan>, Walk)>,
+    planned: Option<(Result<BatchPlan>, SelectionWalk)>,
 }
 
 impl DenseReader {
@@ -123,7 +123,7 @@ impl DenseReader {
         };
         let ascending = plan.selection.iter().all(AxisSelection::is_ascending);
         let walk = match &options.subarray {
-            Subarray::Points(points) => Walk::Points {
+            Subarray::Points(points) => SelectionWalk::Points {
                 points: points.clone(),
                 next: 0,
                 len: points.len(schema),
@@ -140,12 +140,12 @@ impl DenseReader {
                 }
                 let empty = plan.selection.iter().any(|s| s.len() == 0);
                 let next = (!empty).then(|| vec![0; plan.grid.ndim()]);
-                Walk::Tiles {
+                SelectionWalk::Tiles {
                     cutter: Cutter::finished(),
                     next,
                 }
             }
-            Subarray::Box(_) => Walk::Box(Cutter::new(plan.everything(), &order)),
+            Subarray::Box(_) => SelectionWalk::Box(Cutter::new(plan.everything(), &order)),
         };
         Ok(Self {
             array: array.clone(),
@@ -244,7 +244,7 @@ impl DenseReader {
             return Ok(None);
         };
         // Points and overlapping ranges may take one cell twice and leave out another.
-        let once = !matches!(self.walk, Walk::Points { .. })
+        let once = !matches!(self.walk, SelectionWalk::Points { .. })
             && self.plan.selection.iter().all(AxisSelection::is_ascending);
         let taken = match whole {
             Some(whole) if once && self.condition.is_none() => {
@@ -333,7 +333,7 @@ impl DenseReader {
     /// Whether cells can go straight to a caller's memory: they come in the order of the result, and
     /// no tiles are fetched again for every few cells.
     fn is_direct(&self) -> bool {
-        let in_order = !matches!(self.walk, Walk::Points { .. });
+        let in_order = !matches!(self.walk, SelectionWalk::Points { .. });
         let once = self.condition.is_none() || self.fetcher.streams();
         in_order && once && !self.fields.iter().any(|f| f.column_type.is_var())
     }
@@ -379,7 +379,7 @@ impl DenseReader {
         }
         self.assembler().prefetch(plan)?;
         let left = most.saturating_sub(plan.cells as u64);
-        if matches!(self.walk, Walk::Points { .. }) || self.walk.is_done() || left == 0 {
+        if matches!(self.walk, SelectionWalk::Points { .. }) || self.walk.is_done() || left == 0 {
             return Ok(());
         }
         let before = self.walk.clone();

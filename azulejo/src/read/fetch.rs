@@ -232,8 +232,8 @@ impl Fetcher {
     pub fn open<'f>(
         &self,
         tile: &StoredTile,
-        file: &'f mut Option<OpenFile>,
-    ) -> Result<&'f mut OpenFile> {
+        file: &'f mut Option<TileFile>,
+    ) -> Result<&'f mut TileFile> {
         let of = (tile.fragment, tile.field, tile.part);
         match file {
             Some(open) if open.of == of => {}
@@ -241,7 +241,7 @@ impl Fetcher {
                 let fragment = fragment_of(&self.array, tile.fragment)?;
                 let path = fragment.data_path(tile.field, tile.part)?;
                 let reader = storage::open(&self.array.location().storage, &path)?;
-                *file = Some(OpenFile {
+                *file = Some(TileFile {
                     of,
                     reader,
                     is_new: true,
@@ -254,13 +254,13 @@ impl Fetcher {
 }
 
 /// An open data file.
-pub(super) struct OpenFile {
+pub(super) struct TileFile {
     of: (usize, Field, FilePart),
     reader: Box<dyn ObjectReader>,
     is_new: bool,
 }
 
-impl OpenFile {
+impl TileFile {
     /// Whether nobody asked this before: bytes of another file do not count any more.
     pub fn is_new(&mut self) -> bool {
         std::mem::take(&mut self.is_new)

@@ -23,7 +23,7 @@ use external_merge::Extracted;
 use plan::{Cluster, PlannedTile, SparsePlan};
 use query::{FragmentQuery, SparseQuery};
 use std::collections::BTreeSet;
-use steps::{BatchStep, Position, Step, Steps};
+use steps::{BatchStep, Position, SparseStep, SparseSteps};
 
 /// Parts smaller than this many bytes are not cut again.
 const MIN_PART_BYTES: u64 = 1024;
@@ -78,8 +78,8 @@ impl SparseReader {
             let (cells, next) = match steps
                 .step(self.position.clone(), self.most_cells(&output).min(most))
             {
-                Step::Done => return Ok(None),
-                Step::Batch(step) => {
+                SparseStep::Done => return Ok(None),
+                SparseStep::Batch(step) => {
                     let room = self.prefetch_room(&step);
                     self.prefetch(&step, room, most);
                     let is_first = self.position.cluster == 0 && self.position.from.is_none();
@@ -89,7 +89,7 @@ impl SparseReader {
                     let cells = batch::read(&self.query, &step.portions, bounds, to).await?;
                     (cells, step.next)
                 }
-                Step::External { portion, next } => {
+                SparseStep::External { portion, next } => {
                     match external_merge::read(&self.query, &portion).await? {
                         Extracted::Cells(cells, lowered) => {
                             let lowered = lowered.map(|from| Position {
@@ -108,7 +108,7 @@ impl SparseReader {
                         }
                     }
                 }
-                Step::TooMany { tiles, need } => {
+                SparseStep::TooMany { tiles, need } => {
                     let refined = self.plan.refine(&self.query, self.position.cluster).await?;
                     if refined {
                         continue;
@@ -124,8 +124,8 @@ impl SparseReader {
         }
     }
 
-    fn steps(&self) -> Steps<'_> {
-        Steps {
+    fn steps(&self) -> SparseSteps<'_> {
+        SparseSteps {
             query: &self.query,
             plan: &self.plan,
             extracted: self.extracted,
@@ -167,7 +167,7 @@ impl SparseReader {
         // have enough.
         if self.query.order.curve().is_none()
             && most == u64::MAX
-            && let Step::Batch(later) = self.steps().step(step.next.clone(), u64::MAX)
+            && let SparseStep::Batch(later) = self.steps().step(step.next.clone(), u64::MAX)
         {
             batch::prefetch(&self.query, &later.portions, room);
         }

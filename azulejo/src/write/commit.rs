@@ -68,8 +68,9 @@ impl WrittenFragment {
             .ok_or_else(|| Error::Internal(format!("fragment {} has no commit file", self.name)))?;
         let commit = self.location.path.join(&path);
         let storage = &self.location.storage;
-        put_if_there(&self.location, &path, Bytes::new())
-            .inspect_err(|_| clean_up_unseen(&**storage, &commit, &[self.folder.clone()]))?;
+        put_if_there(&self.location, &path, Bytes::new()).inspect_err(|_| {
+            clean_up_unseen(&**storage, &commit, std::slice::from_ref(&self.folder))
+        })?;
         Ok(self.name)
     }
 

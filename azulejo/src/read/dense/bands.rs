@@ -14,7 +14,7 @@ use crate::array::short_read_is_corrupt;
 use crate::buffer_pool::{BufferPool, PoolBuffer};
 use crate::error::{Error, Result};
 use crate::read::decode::{PARALLEL_BYTES, StoredPart, with_scratch};
-use crate::read::fetch::{FetchedBytes, Fetcher, OpenFile};
+use crate::read::fetch::{FetchedBytes, Fetcher, TileFile};
 use crate::read::stored_tile::StoredTile;
 use crate::space::copy::{self, copy_part, place_rows};
 use azulejo_format::filter::Scratch;
@@ -102,7 +102,7 @@ pub(super) fn fill_layers(
                     window: ReadWindow::default(),
                     buffer: PoolBuffer::default(),
                 };
-                let mut file: Option<OpenFile> = None;
+                let mut file: Option<TileFile> = None;
                 for &task in &band.tasks {
                     let part: Option<&StoredPart<'_>> = tiles.get(task).and_then(Option::as_ref);
                     if let (Some(part), Some(task)) = (part, tasks.get(task)) {
@@ -247,7 +247,7 @@ impl Filler<'_> {
         part: &StoredPart<'_>,
         task: &TileTask,
         fetched: Option<&FetchedTiles>,
-        file: &mut Option<OpenFile>,
+        file: &mut Option<TileFile>,
     ) -> Result<()> {
         let stored = match fetched {
             Some(fetched) => Stored::Bytes(

@@ -4,7 +4,7 @@
 use super::scatter::ScatteredRead;
 use crate::buffer_pool::{BufferPool, PoolBuffer};
 use crate::error::{Error, Result};
-use crate::read::fetch::OpenFile;
+use crate::read::fetch::TileFile;
 use azulejo_format::DecodeError;
 use azulejo_format::tile::{ChunkPlace, StoredBytes};
 use std::io::IoSliceMut;
@@ -20,7 +20,7 @@ const SKIPPING: u64 = 512;
 /// Where a tile's stored bytes are.
 pub(super) enum Stored<'s> {
     /// In an open file.
-    File(&'s mut OpenFile),
+    File(&'s mut TileFile),
     /// In memory, from the tile's first byte on.
     Bytes(&'s [u8]),
 }
@@ -59,9 +59,9 @@ pub(super) struct StoredTileBytes<'w> {
     pool: &'w BufferPool,
     /// Where the tile lies in its file.
     range: Range<u64>,
-    /// Bytes to read at least with a header,
+    /// Bytes to read at least with a header.
     with_header: u64,
-    /// and with a chunk.
+    /// Bytes to read at least with a chunk.
     with_chunk: u64,
 }
 

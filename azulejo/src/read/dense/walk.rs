@@ -11,7 +11,7 @@ use std::ops::Range;
 
 /// What is left to read.
 #[derive(Debug, Clone)]
-pub(super) enum Walk {
+pub(super) enum SelectionWalk {
     /// One box in row-major or column-major order.
     Box(Cutter),
     /// Tile after tile: the tile at hand, and where the next one begins.
@@ -36,7 +36,7 @@ const GLOBAL_BATCH_CELLS: u64 = 1 << 24;
 /// Points that one batch takes, at most.
 const POINTS: usize = 1 << 16;
 
-impl Walk {
+impl SelectionWalk {
     /// Whether everything has been planned.
     pub fn is_done(&self) -> bool {
         match self {

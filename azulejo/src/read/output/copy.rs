@@ -19,7 +19,7 @@ const PIECE: usize = 256 * 1024;
 const FEW_BYTES: usize = 8 * PIECE;
 
 /// Memory to be copied to a caller's.
-enum Piece<'a> {
+enum CopyPiece<'a> {
     Bytes {
         place: &'a mut [u8],
         bytes: &'a [u8],
@@ -33,7 +33,7 @@ enum Piece<'a> {
     },
 }
 
-impl<'a> Piece<'a> {
+impl<'a> CopyPiece<'a> {
     fn cut_bytes(place: &'a mut [u8], bytes: &'a [u8], pieces: &mut Vec<Self>) {
         let cut = place.chunks_mut(PIECE).zip(bytes.chunks(PIECE));
         pieces.extend(cut.map(|(place, bytes)| Self::Bytes { place, bytes }));
@@ -90,7 +90,7 @@ pub(in crate::read) fn copy(
         let (from, to) = byte_range(column, done, cells);
         let start = written.data;
         written.data += to - from;
-        Piece::cut_bytes(
+        CopyPiece::cut_bytes(
             &mut buffers.data[start..written.data],
             &column.data[from..to],
             &mut pieces,
@@ -100,7 +100,7 @@ pub(in crate::read) fn copy(
             let offsets = &offsets.typed_data::<u64>()[done..done + cells];
             let places = &mut places[progress.cells..progress.cells + cells];
             let cut = places.chunks_mut(PIECE / 8).zip(offsets.chunks(PIECE / 8));
-            pieces.extend(cut.map(|(places, offsets)| Piece::Offsets {
+            pieces.extend(cut.map(|(places, offsets)| CopyPiece::Offsets {
                 places,
                 offsets,
                 from,
@@ -110,14 +110,14 @@ pub(in crate::read) fn copy(
         }
         if let (Some(places), Some(validity)) = (&mut buffers.validity, column.validity.as_ref()) {
             let places = &mut places[progress.cells..progress.cells + cells];
-            Piece::cut_bytes(places, &validity[done..done + cells], &mut pieces);
+            CopyPiece::cut_bytes(places, &validity[done..done + cells], &mut pieces);
             written.validity += cells;
         }
     }
-    if pieces.iter().map(Piece::len).sum::<usize>() < FEW_BYTES {
-        pieces.into_iter().for_each(Piece::copy);
+    if pieces.iter().map(CopyPiece::len).sum::<usize>() < FEW_BYTES {
+        pieces.into_iter().for_each(CopyPiece::copy);
     } else {
-        context.install(|| pieces.into_par_iter().for_each(Piece::copy));
+        context.install(|| pieces.into_par_iter().for_each(CopyPiece::copy));
     }
     progress.cells += cells;
     Copied { cells, too_small }

@@ -1,7 +1,7 @@
 //! One batch: key fields first, then masks, order, and the other fields of what is left.
 
 use super::columns;
-use super::merge::{Duplicates, merge};
+use super::merge::{DuplicateRule, merge};
 use super::plan::Portion;
 use super::query::SparseQuery;
 use super::tile::BatchTile;
@@ -374,13 +374,13 @@ pub(super) fn ordered(
         None => 0,
     };
     let duplicates = if query.allows_dups || !members.iter().any(|slot| slot.of.merges) {
-        Duplicates::Keep
+        DuplicateRule::Keep
     } else if query.versions {
-        Duplicates::Versions(&latest)
+        DuplicateRule::Versions(&latest)
     } else if times.iter().any(Result::is_ok) {
-        Duplicates::Latest(&latest)
+        DuplicateRule::Latest(&latest)
     } else {
-        Duplicates::First
+        DuplicateRule::First
     };
     let results: Vec<Option<&[u8]>> = members.iter().map(|slot| slot.results.as_deref()).collect();
     let merged = query

@@ -45,9 +45,9 @@ pub(super) struct PlannedTile {
 /// Tiles that have to be looked at together, or that are independent and need no keys.
 #[derive(Debug, Clone)]
 pub(super) struct Cluster {
-    /// By index in [`SparsePlan::tiles`]: from here,
+    /// The first tile, by index in [`SparsePlan::tiles`].
     pub(super) start: usize,
-    /// to before here.
+    /// The index behind the last tile.
     pub(super) end: usize,
     /// Whether cells have to be brought in order.
     pub(super) keyed: bool,

@@ -30,7 +30,7 @@ pub(super) struct Position {
 }
 
 /// What comes next.
-pub(super) enum Step<'a> {
+pub(super) enum SparseStep<'a> {
     /// A batch of tiles.
     Batch(BatchStep<'a>),
     /// Tiles of which too many overlap for the budget: they are looked at some at a time.
@@ -61,16 +61,16 @@ pub(super) struct BatchStep<'a> {
 
 /// Cuts steps out of a plan.
 #[derive(Clone, Copy)]
-pub(super) struct Steps<'a> {
+pub(super) struct SparseSteps<'a> {
     pub query: &'a SparseQuery,
     pub plan: &'a SparsePlan,
     /// Bytes of cells to extract at a time from tiles of which too many overlap.
     pub extracted: u64,
 }
 
-impl<'a> Steps<'a> {
+impl<'a> SparseSteps<'a> {
     /// The step from a position on. Batches with more than `most` cells are small if they can be.
-    pub fn step(&self, at: Position, most: u64) -> Step<'a> {
+    pub fn step(&self, at: Position, most: u64) -> SparseStep<'a> {
         let Position {
             cluster: mut next,
             mut from,
@@ -114,7 +114,7 @@ impl<'a> Steps<'a> {
                 && sum / 2 > self.part_bytes(is_small)
                 && let Some(step) = self.cut(cluster, next, from.as_ref(), is_small)
             {
-                return Step::Batch(step);
+                return SparseStep::Batch(step);
             }
             if (sum > batch_bytes || (is_small && sum > budget.small_batch)) && !portions.is_empty()
             {
@@ -141,13 +141,13 @@ impl<'a> Steps<'a> {
             next += 1;
         }
         if portions.is_empty() {
-            return Step::Done;
+            return SparseStep::Done;
         }
         let next = Position {
             cluster: next,
             from,
         };
-        Step::Batch(BatchStep {
+        SparseStep::Batch(BatchStep {
             portions,
             next,
             cost,
@@ -240,7 +240,7 @@ impl<'a> Steps<'a> {
 
     /// The first part of a cluster that does not fit in the budget: the tiles with the lowest
     /// bounds, and of their cells those below all other tiles.
-    fn split(&self, cluster: &Cluster, next: usize, from: Option<CellBound>) -> Step<'a> {
+    fn split(&self, cluster: &Cluster, next: usize, from: Option<CellBound>) -> SparseStep<'a> {
         let remaining = self.plan.tiles_of(cluster).iter();
         let remaining =
             remaining.filter(|tile| from.as_ref().is_none_or(|from| tile.upper >= *from));
@@ -265,7 +265,7 @@ impl<'a> Steps<'a> {
         if taken.is_empty() || !progress {
             let tiles = taken.len() + 1;
             let external = self.external(cluster, next, from.as_ref());
-            return external.unwrap_or(Step::TooMany { tiles, need });
+            return external.unwrap_or(SparseStep::TooMany { tiles, need });
         }
         let portions = vec![Portion {
             tiles: taken,
@@ -276,7 +276,7 @@ impl<'a> Steps<'a> {
             cluster: if to.is_some() { next } else { next + 1 },
             from: to,
         };
-        Step::Batch(BatchStep {
+        SparseStep::Batch(BatchStep {
             portions,
             next,
             cost,
@@ -290,7 +290,7 @@ impl<'a> Steps<'a> {
         cluster: &Cluster,
         next: usize,
         from: Option<&CellBound>,
-    ) -> Option<Step<'a>> {
+    ) -> Option<SparseStep<'a>> {
         let tiles = self.plan.tiles_of(cluster);
         let remaining = tiles
             .iter()
@@ -323,7 +323,7 @@ impl<'a> Steps<'a> {
             keyed: true,
             bounds: (from.cloned(), to),
         };
-        Some(Step::External { portion, next })
+        Some(SparseStep::External { portion, next })
     }
 }
 
