@@ -69,7 +69,7 @@ impl WrittenFragment {
         let commit = self.location.path.join(&path);
         let storage = &self.location.storage;
         put_if_there(&self.location, &path, Bytes::new()).inspect_err(|_| {
-            clean_up_unseen(&**storage, &commit, std::slice::from_ref(&self.folder))
+            clean_up_unseen(&**storage, &commit, std::slice::from_ref(&self.folder));
         })?;
         Ok(self.name)
     }
