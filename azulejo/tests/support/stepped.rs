@@ -1,5 +1,6 @@
 //! A storage that stands still before one of its calls, while another user of the same objects runs
 //! from start to end: two operations interleaved, the same way each time.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use azulejo::error::Result;
 use azulejo::storage::{
