@@ -1,6 +1,7 @@
 //! An array at a time: which schemas, fragments and deletes count, and where everything lies.
 
 pub mod clock;
+mod commit_files;
 mod create;
 mod delete;
 mod delete_fragments;
@@ -21,11 +22,12 @@ mod tile_object;
 pub(crate) mod timeline;
 
 pub use azulejo_format::schema::NewArray;
+pub(crate) use commit_files::{Attempts, CommitFiles, finish_replacement};
 pub use delete_fragments::{DeletedFragments, FragmentSelection};
 pub(crate) use fragment::dense_tiles;
 pub use fragment::{Fragment, TileStats};
 pub use handle::ArrayHandle;
-pub(crate) use head::{Head, finish_replacement};
+pub(crate) use head::Head;
 pub(crate) use lock::ArrayLock;
 pub(crate) use metadata::{read_details, read_metadata};
 pub use metadata_write::MetadataWriter;

@@ -45,11 +45,14 @@ impl ArrayHandle {
     pub fn delete_fragments(&self, selection: FragmentSelection<'_>) -> Result<DeletedFragments> {
         let Self { context, uri } = self;
 
-        let (_lock, head) = Head::locked(context, uri)?;
+        let (lock, head) = Head::locked(context, uri)?;
         let mut commits = head.commits(context)?;
         if !choose(&head, &commits, selection)?.0.is_empty() {
             // Else the deletion of a new fragment would bring back what it has replaced.
-            commits.finish_replacements(&head.location)?;
+            let Commits {
+                committed, files, ..
+            } = &mut commits;
+            files.finish_replacements(&lock, &head.location, committed)?;
         }
         let (chosen, report) = choose(&head, &commits, selection)?;
         if !chosen.is_empty() {
@@ -187,12 +190,12 @@ fn delete(head: &Head, commits: &Commits, chosen: &[&CommittedFragment]) -> Resu
         .map(|fragment| fragment.entry.file_name())
         .filter(|name| !gone.contains(name))
         .collect();
-    let stale = commits.vacuums.iter().filter(|(entry, list)| {
+    let stale = commits.files.vacuums.iter().filter(|(entry, list)| {
         let stem = entry.file_name().split('.').next().unwrap_or_default();
         gone.contains(stem) && list.names().all(|name| !left.contains(name))
     });
     // So may what is left of a consolidation that never came to its end.
-    let given_up = commits.replacements.iter().filter(|(_, list)| {
+    let given_up = commits.files.replacements.iter().filter(|(_, list)| {
         let any = |name: &String| left.contains(name.as_str());
         !list.new.iter().any(any) && list.new.iter().any(|name| gone.contains(name.as_str()))
     });

@@ -154,9 +154,10 @@ fn check_fragments(context: &Context, head: &Head, evolution: &SchemaEvolution) 
         return Ok(());
     }
     let Commits {
-        committed, vacuums, ..
+        committed, files, ..
     } = head.commits(context)?;
-    let replaced: HashSet<&str> = vacuums.iter().flat_map(|(_, list)| list.names()).collect();
+    let vacuums = files.vacuums.iter();
+    let replaced: HashSet<&str> = vacuums.flat_map(|(_, list)| list.names()).collect();
     let counts = |fragment: &&CommittedFragment| !replaced.contains(fragment.entry.file_name());
     for fragment in committed.fragments.iter().filter(counts) {
         let name = &fragment.entry.name;

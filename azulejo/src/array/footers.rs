@@ -7,7 +7,7 @@ use super::timeline::{CommittedFragment, PartialOverlap, select_fragments};
 use super::{Contents, Fragment, TimeRange};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::storage::{ReadRange, ReadRequest, StorePath, Tail, Tails, shown_tails};
+use crate::storage::{ReadRange, ReadRequest, StorePath, Tail, Tails, Waiting, shown_tails};
 use azulejo_format::fragment::{
     ConsolidatedFragmentMetadata, Footer, LegacyMetadata, LocatedFooter,
 };
@@ -34,12 +34,13 @@ const MANY_FOOTERS: usize = 64;
 const SHOWN_LEN: u64 = 1024;
 
 /// Reads the footers of the fragments that count at a time.
-pub(super) fn read(
+pub(super) async fn read(
     context: &Context,
     location: &Location,
     schemas: &Schemas,
     time: TimeRange,
     unread: &Unread,
+    waiting: Waiting,
 ) -> Result<Contents> {
     let Unread {
         committed,
@@ -53,6 +54,7 @@ pub(super) fn read(
         location,
         schemas,
         tails,
+        waiting,
     };
     let payloads = reader.consolidated_payloads(fragment_meta)?;
     let footers = reader.consolidated_footers(fragment_meta, &payloads)?;
@@ -76,10 +78,8 @@ pub(super) fn read(
             .collect();
         let chosen: Vec<&CommittedFragment> =
             missing.iter().map(|&i| &committed.fragments[i]).collect();
-        for (i, fragment) in missing
-            .into_iter()
-            .zip(reader.fragments(&chosen, &footers)?)
-        {
+        let found = reader.fragments(&chosen, &footers).await?;
+        for (i, fragment) in missing.into_iter().zip(found) {
             loaded[i] = Some(fragment);
         }
         // A consolidated fragment whose cells have no timestamps counts as a whole or not at all;
@@ -130,6 +130,7 @@ struct FooterReader<'a> {
     schemas: &'a Schemas,
     /// Ends of metadata files that were read beside the schemas.
     tails: &'a HashMap<StorePath, Tail>,
+    waiting: Waiting,
 }
 
 /// Footers from consolidated fragment metadata, by fragment name.
@@ -165,7 +166,7 @@ impl FooterReader<'_> {
 
     /// Reads and decodes the footers of fragments; `None` for a folder below v5 that turns out not
     /// to be a fragment.
-    fn fragments(
+    async fn fragments(
         &self,
         chosen: &[&CommittedFragment],
         consolidated: &ConsolidatedFooters<'_>,
@@ -173,13 +174,11 @@ impl FooterReader<'_> {
         let mut shown = self.shown_fragments(chosen, consolidated);
         let left: Vec<usize> = (0..chosen.len()).filter(|i| shown[*i].is_none()).collect();
         if left.len() == chosen.len() {
-            return self.read_fragments(chosen, consolidated);
+            return self.read_fragments(chosen, consolidated).await;
         }
         let others: Vec<&CommittedFragment> = left.iter().map(|i| chosen[*i]).collect();
-        for (i, fragment) in left
-            .into_iter()
-            .zip(self.read_fragments(&others, consolidated)?)
-        {
+        let read = self.read_fragments(&others, consolidated).await?;
+        for (i, fragment) in left.into_iter().zip(read) {
             shown[i] = fragment;
         }
         Ok(shown)
@@ -222,12 +221,12 @@ impl FooterReader<'_> {
     }
 
     /// As [`Self::fragments`], step by step: all ends of files, then all footers.
-    fn read_fragments(
+    async fn read_fragments(
         &self,
         chosen: &[&CommittedFragment],
         consolidated: &ConsolidatedFooters<'_>,
     ) -> Result<Vec<Option<Box<Fragment>>>> {
-        let mut sources = self.legacy_sources(chosen)?;
+        let mut sources = self.legacy_sources(chosen).await?;
         let prepare = |(fragment, source): (&&CommittedFragment, &mut Source)| {
             if let (Source::Tail(..), Some(footer)) =
                 (&*source, consolidated.get(fragment.entry.file_name()))
@@ -250,7 +249,7 @@ impl FooterReader<'_> {
                     .for_each(prepare);
             });
         }
-        self.read_tails(chosen, &mut sources)?;
+        self.read_tails(chosen, &mut sources).await?;
         let decode = |(fragment, source): (&&CommittedFragment, Source)| {
             let decoded = match source {
                 Source::Nothing => return Ok(None),
@@ -281,19 +280,29 @@ impl FooterReader<'_> {
 
     /// What to read of each fragment. Folders below v5 are listed: they have no commit that says
     /// they are whole, and v1 and v2 tell only by their files whether they are dense.
-    fn legacy_sources(&self, chosen: &[&CommittedFragment]) -> Result<Vec<Source>> {
-        let storage = &self.location.storage;
-        let list = |fragment: &&CommittedFragment| -> Result<Source> {
+    async fn legacy_sources(&self, chosen: &[&CommittedFragment]) -> Result<Vec<Source>> {
+        let location = self.location;
+        let uncertain = chosen.iter().filter(|fragment| fragment.uncertain);
+        let folders: Vec<StorePath> = uncertain
+            .map(|fragment| location.path.join(&fragment.entry.path))
+            .collect();
+        let listed = if folders.is_empty() {
+            Vec::new()
+        } else {
+            self.waiting.list(&*location.storage, folders).await?
+        };
+        let mut listed = listed.into_iter();
+        let source = |fragment: &&CommittedFragment| {
             if !fragment.uncertain {
-                return Ok(Source::Tail(Bytes::new(), 0));
+                return Source::Tail(Bytes::new(), 0);
             }
-            let entries = storage.list(&self.location.path.join(&fragment.entry.path))?;
+            let entries = listed.next().unwrap_or_default();
             let has = |name: &str| {
                 entries
                     .iter()
                     .any(|entry| entry.name == name && !entry.is_dir)
             };
-            Ok(if !has(FRAGMENT_METADATA_FILE) {
+            if !has(FRAGMENT_METADATA_FILE) {
                 Source::Nothing
             } else if matches!(fragment.entry.name.style, NameStyle::UuidFirst { .. }) {
                 Source::Whole {
@@ -302,17 +311,17 @@ impl FooterReader<'_> {
                 }
             } else {
                 Source::Tail(Bytes::new(), 0)
-            })
+            }
         };
-        if chosen.iter().all(|fragment| !fragment.uncertain) {
-            return chosen.iter().map(list).collect();
-        }
-        self.context
-            .install(|| chosen.par_iter().map(list).collect())
+        Ok(chosen.iter().map(source).collect())
     }
 
     /// Reads the ends of metadata files, and whole ones of v1 and v2.
-    fn read_tails(&self, chosen: &[&CommittedFragment], sources: &mut [Source]) -> Result<()> {
+    async fn read_tails(
+        &self,
+        chosen: &[&CommittedFragment],
+        sources: &mut [Source],
+    ) -> Result<()> {
         let storage = &self.location.storage;
         let (mut tails, mut wholes) = (Vec::new(), Vec::new());
         for (i, source) in sources.iter().enumerate() {
@@ -340,7 +349,8 @@ impl FooterReader<'_> {
             let paths: Vec<StorePath> = tails.iter().map(path).collect();
             let mut longer = Vec::new();
             let mut longest = 0;
-            for (i, tail) in tails.iter().zip(storage.read_tails(&paths, len)?) {
+            let read = self.waiting.read_tails(&**storage, paths, len).await?;
+            for (i, tail) in tails.iter().zip(read) {
                 let more = self
                     .lacking(chosen[*i], &tail.bytes, tail.object_size)
                     .filter(|more| *more > len);
@@ -360,7 +370,8 @@ impl FooterReader<'_> {
             })
             .collect();
         if !requests.is_empty() {
-            for (i, read) in wholes.into_iter().zip(storage.read(&requests)?) {
+            let read = self.waiting.read(&**storage, requests).await?;
+            for (i, read) in wholes.into_iter().zip(read) {
                 if let Source::Whole { bytes, .. } = &mut sources[i] {
                     *bytes = read;
                 }

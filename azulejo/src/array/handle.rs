@@ -1,10 +1,14 @@
 //! The place of an array: what can be done with it before it is open.
 
+#[cfg(feature = "stream")]
+use super::Part;
 use super::{Array, Snapshot, TimeRange};
 use crate::context::Context;
 use crate::error::Result;
 use crate::snapshots;
 use crate::storage::Uri;
+#[cfg(feature = "stream")]
+use crate::storage::Waiting;
 
 /// The place where an array lies, or is to lie: what [`Context::array`] gives.
 ///
@@ -73,6 +77,28 @@ impl ArrayHandle {
     /// range.
     pub fn open_at(&self, time_range: TimeRange) -> Result<Array> {
         self.snapshot_at(time_range)?.array()
+    }
+
+    /// As [`Self::open`], for an executor: the same requests, and nobody blocks while the storage
+    /// answers.
+    ///
+    /// # Errors
+    /// As [`Self::open`].
+    #[cfg(feature = "stream")]
+    pub async fn open_async(&self) -> Result<Array> {
+        self.open_at_async(TimeRange::ALL).await
+    }
+
+    /// As [`Self::open_at`], for an executor.
+    ///
+    /// # Errors
+    /// As [`Self::open_at`].
+    #[cfg(feature = "stream")]
+    pub async fn open_at_async(&self, time_range: TimeRange) -> Result<Array> {
+        let uri = Uri::parse(&self.uri)?;
+        let (time, part) = (time_range.not_empty()?, Part::default());
+        let opening = Snapshot::open_as(&self.context, &uri, time, &part, Waiting::Polls);
+        opening.await?.array_polled().await
     }
 
     /// The array's schemas, key-values and commits as they are now. Its fragments are not looked

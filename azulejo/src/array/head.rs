@@ -1,7 +1,8 @@
 //! What those who change an array need to know of it: its latest schema, and which fragments and
 //! deletes are committed. Fragments are not looked at.
 
-use super::directory::{Directory, Listings, NamedEntry};
+use super::commit_files::{Attempts, CommitFiles};
+use super::directory::{Directory, Listings};
 use super::open::{decode_at, no_array, read_objects};
 use super::tile_object::read_tile;
 use super::timeline::{Committed, committed, select_schema};
@@ -10,20 +11,11 @@ use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{Entry, Uri};
 use azulejo_format::ArraySchema;
-use azulejo_format::commit::{
-    ConsolidatedCommit, ConsolidatedCommits, IgnoreList, Replacement, VacuumList,
-};
-use azulejo_format::path::{
-    LEGACY_SCHEMA_FILE, RootFolder, Suffix, enumeration_path, suffixed_commit_path,
-};
+use azulejo_format::path::{LEGACY_SCHEMA_FILE, RootFolder, enumeration_path};
 use azulejo_format::schema::Enumeration;
 use azulejo_format::timestamped_name::TimestampedName;
 use std::collections::HashSet;
 use std::sync::{Arc, OnceLock};
-
-/// How often files that a listing has named, and that are gone when they are read, are looked for
-/// anew.
-const ATTEMPTS: usize = 5;
 
 /// An array's latest schema, whatever its time.
 #[derive(Debug)]
@@ -48,53 +40,10 @@ pub(crate) struct Head {
 pub(crate) struct Commits {
     /// Fragments and deletes that exist.
     pub committed: Committed,
-    /// Vacuum files and what they name.
-    pub vacuums: Vec<(NamedEntry, VacuumList)>,
+    /// The files that say so.
+    pub files: CommitFiles,
     /// Names of the commits in consolidated commits files, with their suffixes.
     pub consolidated: HashSet<String>,
-    /// Replacements under way.
-    pub replacements: Vec<(NamedEntry, Replacement)>,
-}
-
-impl Commits {
-    /// Ends replacements whose new fragments are all committed, so that their vacuum files say what
-    /// was replaced.
-    pub fn finish_replacements(&mut self, location: &Location) -> Result<()> {
-        let exists = |name: &String| {
-            self.committed
-                .fragments
-                .iter()
-                .any(|f| f.entry.file_name() == name)
-        };
-        for (entry, list) in self
-            .replacements
-            .extract_if(.., |(_, list)| list.new.iter().all(exists))
-        {
-            let vacuum = finish_replacement(location, &entry.name, &list)?;
-            let path = suffixed_commit_path(&entry.name, Suffix::Vacuum);
-            self.vacuums.push((NamedEntry { path, ..entry }, vacuum));
-        }
-        Ok(())
-    }
-}
-
-/// Writes the vacuum file of a replacement and removes the replacement.
-pub(crate) fn finish_replacement(
-    location: &Location,
-    name: &TimestampedName,
-    list: &Replacement,
-) -> Result<VacuumList> {
-    let vacuum = VacuumList {
-        uris: list.old.clone(),
-    };
-    let path = suffixed_commit_path(name, Suffix::Vacuum);
-    location
-        .storage
-        .put(&location.path.join(&path), vacuum.encode().into())?;
-    location.storage.delete(&[location
-        .path
-        .join(&suffixed_commit_path(name, Suffix::Replacement))])?;
-    Ok(vacuum)
 }
 
 impl Head {
@@ -195,13 +144,11 @@ impl Head {
 
     /// Reads all commits.
     pub fn commits(&self, context: &Context) -> Result<Commits> {
-        // What a listing has named can be gone when it is read: another process consolidates or
-        // vacuums.
-        let mut attempt = 1;
+        let mut attempts = Attempts::new();
         loop {
-            match self.commits_now(context) {
-                Err(Error::NotFound { .. }) if attempt < ATTEMPTS => attempt += 1,
-                commits => return commits,
+            let commits = self.commits_now(context);
+            if !attempts.again(&commits) {
+                return commits;
             }
         }
     }
@@ -223,59 +170,19 @@ impl Head {
             commits,
             ..Listings::default()
         });
-        let paths = |entries: &[NamedEntry]| -> Vec<String> {
-            entries.iter().map(|entry| entry.path.clone()).collect()
-        };
-        let read = |entries: &[NamedEntry]| {
-            let paths = paths(entries);
-            read_objects(context, location, paths.iter().map(String::as_str))
-        };
-        let mut ignores = Vec::new();
-        for (entry, bytes) in directory.ignores.iter().zip(read(&directory.ignores)?) {
-            ignores.push(decode_at(
-                location,
-                &entry.path,
-                IgnoreList::decode(&bytes),
-            )?);
-        }
-        let mut vacuums = Vec::new();
-        for (entry, bytes) in directory.vacuums.iter().zip(read(&directory.vacuums)?) {
-            vacuums.push((
-                entry.clone(),
-                decode_at(location, &entry.path, VacuumList::decode(&bytes))?,
-            ));
-        }
-        let bytes = read(&directory.consolidated)?;
-        let mut lists = Vec::new();
-        for (entry, bytes) in directory.consolidated.iter().zip(&bytes) {
-            lists.push(decode_at(
-                location,
-                &entry.path,
-                ConsolidatedCommits::decode(bytes),
-            )?);
-        }
-        let mut replacements = Vec::new();
-        for (entry, bytes) in directory
-            .replacements
-            .iter()
-            .zip(read(&directory.replacements)?)
-        {
-            replacements.push((
-                entry.clone(),
-                decode_at(location, &entry.path, Replacement::decode(&bytes))?,
-            ));
-        }
-        let names = lists
-            .iter()
-            .flat_map(|list| &list.commits)
-            .map(ConsolidatedCommit::name);
-        let consolidated = names.map(str::to_owned).collect();
-        let committed = committed(&directory, &lists, &ignores);
+        let entries = CommitFiles::entries(&directory, TimeRange::ALL);
+        let paths = entries.map(|entry| entry.path.as_str());
+        let mut read = read_objects(context, location, paths)?.into_iter();
+        let files = CommitFiles::decode(location, &directory, TimeRange::ALL, &mut read)?;
+        let decoded = files.decoded(location)?;
+        let names = decoded.iter().flat_map(|file| &file.commits);
+        let consolidated = names.map(|commit| commit.name().to_owned()).collect();
+        let committed = committed(&directory, &decoded, &files.ignores);
+        drop(decoded);
         Ok(Commits {
             committed,
-            vacuums,
+            files,
             consolidated,
-            replacements,
         })
     }
 }

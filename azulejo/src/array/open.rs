@@ -1,16 +1,17 @@
 //! Opening an array: listings, then schemas and commits, each as one batch of IO. The fragments'
 //! footers are another step.
 
+use super::commit_files::{Attempts, CommitFiles};
 use super::directory::{DetailFiles, Directory, Listings, NamedEntry, OtherObject};
 use super::sections::short_read_is_corrupt;
 use super::timeline::{
-    Committed, CommittedFragment, DeleteFile, committed, replaced, select_deletes, select_schema,
+    Committed, CommittedFragment, DeleteFile, replaced, select_deletes, select_schema,
 };
 use super::{DeleteCommit, TimeRange};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{ReadRange, ReadRequest, StorePath, Tail, Uri, Waiting, block_on};
-use azulejo_format::commit::{ConsolidatedCommits, Delete, IgnoreList, Replacement, VacuumList};
+use azulejo_format::commit::{Delete, VacuumList};
 use azulejo_format::path::{FRAGMENT_METADATA_FILE, LEGACY_SCHEMA_FILE, RootFolder};
 use azulejo_format::tile::GenericTile;
 use azulejo_format::{ArraySchema, DecodeError};
@@ -94,66 +95,60 @@ pub(crate) struct Part {
 /// Objects of schemas, commits and key-values of this size are read whatever the memory budget.
 const SMALL_METADATA: u64 = 16 << 20;
 
-/// Files that a listing has named can be gone when they are read: vacuums go on beside readers. So
-/// often it is tried.
-pub(super) const ATTEMPTS: usize = 5;
-
 /// Opens the array at `uri`.
-pub(super) fn open(context: &Context, uri: &Uri, time: TimeRange, part: &Part) -> Result<Opened> {
-    let mut attempt = 1;
+pub(super) async fn open(
+    context: &Context,
+    uri: &Uri,
+    time: TimeRange,
+    part: &Part,
+    waiting: Waiting,
+) -> Result<Opened> {
     let operation = context.begin();
+    let mut attempts = Attempts::new();
     loop {
         operation.check()?;
         let location = crate::manifest::locate(context, uri)?;
         let listed = if part.schemas_only {
-            list_schemas(&location)
+            list_schemas(&location, waiting).await
         } else {
-            list(&location)
+            list_as(&location, waiting).await
         };
         let directory = Directory::parse(&listed?);
         if !directory.is_array() {
             return Err(no_array(&location, &directory));
         }
         operation.check()?;
-        match open_listed(context, location, time, part, &directory) {
-            Err(Error::NotFound { .. }) if attempt < ATTEMPTS => attempt += 1,
-            result => return result,
+        let opened = open_listed(context, location, time, part, &directory, waiting).await;
+        if !attempts.again(&opened) {
+            return opened;
         }
     }
 }
 
-fn open_listed(
+async fn open_listed(
     context: &Context,
     location: Location,
     time: TimeRange,
     part: &Part,
     directory: &Directory,
+    waiting: Waiting,
 ) -> Result<Opened> {
+    // Ends of metadata files come beside the schemas. What has failed is tried again when it turns
+    // out to be needed.
     let likely = likely_fragments(&location, time, part, directory);
-    let (files, tails) = if likely.is_empty() {
-        (
-            read_files(context, &location, time, directory)?,
-            HashMap::new(),
-        )
-    } else {
-        let (files, tails) = context.install(|| {
-            rayon::join(
-                || read_files(context, &location, time, directory),
-                || location.storage.read_tails(&likely, TAIL_LEN),
-            )
-        });
-        // What has failed is tried again when it turns out to be needed.
-        (
-            files?,
-            likely.into_iter().zip(tails.unwrap_or_default()).collect(),
-        )
+    let tails = (!likely.is_empty()).then(|| {
+        let storage = &location.storage;
+        storage.start_read_tails(likely.clone(), TAIL_LEN)
+    });
+    let files = read_files(context, &location, time, directory, waiting).await?;
+    let tails = match tails {
+        Some(tails) => tails.await.unwrap_or_default(),
+        None => Vec::new(),
     };
+    let tails = likely.into_iter().zip(tails).collect();
     let Files {
         mut schemas,
-        mut vacuums,
-        replacements,
-        ignores,
-        consolidated,
+        commits,
         deletes,
         fragment_meta,
     } = files;
@@ -162,11 +157,12 @@ fn open_listed(
             .named(name)
             .map_err(|e| Error::decode(location.path.to_string(), e))?;
     }
-    let consolidated: Vec<ConsolidatedCommits<'_>> = consolidated
-        .iter()
-        .map(|(entry, bytes)| decode_at(&location, &entry.path, ConsolidatedCommits::decode(bytes)))
-        .collect::<Result<_>>()?;
-    let mut committed = committed(directory, &consolidated, &ignores);
+    let mut committed = commits.committed(&location, directory)?;
+    let CommitFiles {
+        mut vacuums,
+        replacements,
+        ..
+    } = commits;
     vacuums.extend(
         replacements
             .into_iter()
@@ -274,13 +270,19 @@ fn likely_fragments(
 /// Lists the array's folders: those that nearly every array has at once, the others if the array's
 /// own folder has them.
 pub(crate) fn list(location: &Location) -> Result<Listings> {
+    block_on(list_as(location, Waiting::Blocks))
+}
+
+/// As [`list`], by whoever waits.
+async fn list_as(location: &Location, waiting: Waiting) -> Result<Listings> {
     let path = |folder: RootFolder| location.path.join(folder.name());
     let first = [
         location.path.clone(),
         path(RootFolder::Schema),
         path(RootFolder::Commits),
     ];
-    let mut listed = location.storage.list_all(&first)?.into_iter();
+    let listed = waiting.list(&*location.storage, first.to_vec()).await?;
+    let mut listed = listed.into_iter();
     let mut next = || listed.next().unwrap_or_default();
     let mut listings = Listings {
         root: next(),
@@ -300,7 +302,8 @@ pub(crate) fn list(location: &Location) -> Result<Listings> {
         .collect();
     if !others.is_empty() {
         let paths: Vec<StorePath> = others.iter().map(|folder| path(*folder)).collect();
-        for (folder, entries) in others.into_iter().zip(location.storage.list_all(&paths)?) {
+        let listed = waiting.list(&*location.storage, paths).await?;
+        for (folder, entries) in others.into_iter().zip(listed) {
             match folder {
                 RootFolder::FragmentMeta => listings.fragment_meta = entries,
                 _ => listings.metadata = entries,
@@ -311,12 +314,13 @@ pub(crate) fn list(location: &Location) -> Result<Listings> {
 }
 
 /// Lists what tells of the array's schemas.
-fn list_schemas(location: &Location) -> Result<Listings> {
+async fn list_schemas(location: &Location, waiting: Waiting) -> Result<Listings> {
     let paths = [
         location.path.clone(),
         location.path.join(RootFolder::Schema.name()),
     ];
-    let mut listed = location.storage.list_all(&paths)?.into_iter();
+    let listed = waiting.list(&*location.storage, paths.to_vec()).await?;
+    let mut listed = listed.into_iter();
     let mut next = || listed.next().unwrap_or_default();
     Ok(Listings {
         root: next(),
@@ -343,10 +347,7 @@ pub(super) fn no_array(location: &Location, directory: &Directory) -> Error {
 /// The files that the second batch has brought.
 struct Files<'a> {
     schemas: Schemas,
-    vacuums: Vec<(NamedEntry, VacuumList)>,
-    replacements: Vec<(NamedEntry, Replacement)>,
-    ignores: Vec<IgnoreList>,
-    consolidated: Vec<(&'a NamedEntry, Bytes)>,
+    commits: CommitFiles,
     /// By path.
     deletes: HashMap<&'a str, Bytes>,
     /// Paths relative to the array, and what they hold.
@@ -354,42 +355,31 @@ struct Files<'a> {
 }
 
 /// Reads schemas, commits that are more than a name, and consolidated fragment metadata.
-fn read_files<'a>(
+async fn read_files<'a>(
     context: &Context,
     location: &Location,
     time: TimeRange,
     directory: &'a Directory,
+    waiting: Waiting,
 ) -> Result<Files<'a>> {
-    let overlapping =
-        |entry: &&NamedEntry| entry.name.t_start <= time.end && time.start <= entry.name.t_end;
-    let vacuums: Vec<&NamedEntry> = directory.vacuums.iter().filter(overlapping).collect();
-    let deletes: Vec<&NamedEntry> = directory.deletes.iter().filter(overlapping).collect();
     let schemas: Vec<(&str, &str)> = directory.schema_files().collect();
-    let (ignores, consolidated) = (&directory.ignores, &directory.consolidated);
+    let deletes = directory.deletes.iter();
+    let deletes: Vec<&NamedEntry> = deletes.filter(|d| time.overlaps(&d.name)).collect();
     let meta = &directory.fragment_meta;
-    let replacements = &directory.replacements;
-    let lists = [vacuums.clone(), deletes.clone()];
-    let paths = schemas
+    let named = deletes.iter().copied().chain(meta);
+    let paths: Vec<&str> = schemas
         .iter()
         .map(|(path, _)| *path)
-        .chain(lists.iter().flatten().map(|entry| entry.path.as_str()))
-        .chain(
-            ignores
-                .iter()
-                .chain(consolidated)
-                .chain(meta)
-                .chain(replacements)
-                .map(|entry| entry.path.as_str()),
-        );
-    let mut read = read_objects(context, location, paths)?.into_iter();
+        .chain(named.map(|entry| entry.path.as_str()))
+        .chain(CommitFiles::entries(directory, time).map(|entry| entry.path.as_str()))
+        .collect();
+    let read = read_objects_as(context, location, paths, waiting).await?;
+    let mut read = read.into_iter();
     let mut take = |count: usize| -> Vec<Bytes> { read.by_ref().take(count).collect() };
     let schema_tiles = take(schemas.len());
-    let vacuum_lists = take(vacuums.len());
     let delete_tiles = take(deletes.len());
-    let ignore_lists = take(ignores.len());
-    let consolidated_lists = take(consolidated.len());
     let meta_tiles = take(meta.len());
-    let replacement_lists = take(replacements.len());
+    let commits = CommitFiles::decode(location, directory, time, &mut read)?;
 
     let decode =
         |((path, name), bytes): (&(&str, &str), &Bytes)| -> Result<(String, Arc<ArraySchema>)> {
@@ -409,38 +399,13 @@ fn read_files<'a>(
         .get(&latest_name)
         .cloned()
         .ok_or_else(|| no_array(location, directory))?;
-    let vacuums = vacuums
-        .into_iter()
-        .zip(&vacuum_lists)
-        .map(|(entry, bytes)| {
-            Ok((
-                entry.clone(),
-                decode_at(location, &entry.path, VacuumList::decode(bytes))?,
-            ))
-        });
-    let ignores = ignores
-        .iter()
-        .zip(&ignore_lists)
-        .map(|(entry, bytes)| decode_at(location, &entry.path, IgnoreList::decode(bytes)));
-    let replacements = replacements
-        .iter()
-        .zip(&replacement_lists)
-        .map(|(entry, bytes)| {
-            Ok((
-                entry.clone(),
-                decode_at(location, &entry.path, Replacement::decode(bytes))?,
-            ))
-        });
     Ok(Files {
         schemas: Schemas {
             all: decoded,
             latest,
             latest_name,
         },
-        vacuums: vacuums.collect::<Result<_>>()?,
-        replacements: replacements.collect::<Result<_>>()?,
-        ignores: ignores.collect::<Result<_>>()?,
-        consolidated: consolidated.iter().zip(consolidated_lists).collect(),
+        commits,
         deletes: deletes
             .iter()
             .map(|entry| entry.path.as_str())

@@ -1,5 +1,6 @@
 //! What an array is at a time, short of its fragments.
 
+use super::commit_files::Attempts;
 use super::directory::{DetailFiles, sort_schemas};
 use super::metadata::read_metadata;
 use super::open::{self, Opened, Part, Schemas, Unread, decode_at, read_objects_as};
@@ -46,7 +47,7 @@ struct Inner {
 #[derive(Debug)]
 enum Fragments {
     /// What commits say.
-    Unread(Box<Unread>),
+    Unread(Arc<Unread>),
     Read(Arc<Contents>),
 }
 
@@ -92,12 +93,24 @@ impl Snapshot {
         time_range: TimeRange,
         part: &Part,
     ) -> Result<Self> {
+        let opening = Self::open_as(context, uri, time_range, part, Waiting::Blocks);
+        block_on(opening)
+    }
+
+    /// Opens an array, by whoever waits.
+    pub(super) async fn open_as(
+        context: &Context,
+        uri: &Uri,
+        time_range: TimeRange,
+        part: &Part,
+        waiting: Waiting,
+    ) -> Result<Self> {
         let Opened {
             location,
             schemas,
             metadata_files,
             unread,
-        } = open::open(context, uri, time_range, part)?;
+        } = open::open(context, uri, time_range, part, waiting).await?;
         let inner = Inner {
             context: context.clone(),
             uri: uri.clone(),
@@ -109,7 +122,7 @@ impl Snapshot {
             metadata: OnceLock::new(),
             enumerations: Mutex::default(),
             tiles: TileCache::new(context.decoded_cache()),
-            fragments: Mutex::new(Fragments::Unread(Box::new(unread))),
+            fragments: Mutex::new(Fragments::Unread(Arc::new(unread))),
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -132,7 +145,8 @@ impl Snapshot {
         let contents = match &*fragments {
             Fragments::Read(contents) => Arc::clone(contents),
             Fragments::Unread(unread) => {
-                let contents = Arc::new(self.inner.read_contents(unread)?);
+                let reading = self.inner.read_contents(unread, Waiting::Blocks);
+                let contents = Arc::new(block_on(reading)?);
                 *fragments = Fragments::Read(Arc::clone(&contents));
                 contents
             }
@@ -142,6 +156,24 @@ impl Snapshot {
             snapshot: self.clone(),
             contents,
         })
+    }
+
+    /// As [`Self::array`], for an executor. Whoever else asks meanwhile looks too.
+    #[cfg(feature = "stream")]
+    pub(super) async fn array_polled(&self) -> Result<Array> {
+        let fragments = || {
+            let fragments = self.inner.fragments.lock();
+            fragments.unwrap_or_else(PoisonError::into_inner)
+        };
+        let unread = match &*fragments() {
+            Fragments::Read(_) => None,
+            Fragments::Unread(unread) => Some(Arc::clone(unread)),
+        };
+        if let Some(unread) = unread {
+            let contents = self.inner.read_contents(&unread, Waiting::Polls).await?;
+            *fragments() = Fragments::Read(Arc::new(contents));
+        }
+        self.array()
     }
 
     /// The context that it was opened with.
@@ -358,29 +390,31 @@ impl Snapshot {
 }
 
 impl Inner {
-    fn read_contents(&self, unread: &Unread) -> Result<Contents> {
-        let operation = self.context.begin();
-        let reopen = || open::open(&self.context, &self.uri, self.time_range, &self.part);
-        let read = |location: &Location, schemas: &Schemas, unread: &Unread| {
-            footers::read(&self.context, location, schemas, self.time_range, unread)
-        };
-        let mut contents = read(&self.location, &self.schemas, unread);
-        for _ in 1..open::ATTEMPTS {
-            if !matches!(contents, Err(Error::NotFound { .. })) {
-                break;
-            }
+    async fn read_contents(&self, unread: &Unread, waiting: Waiting) -> Result<Contents> {
+        let Self {
+            context,
+            uri,
+            time_range,
+            part,
+            ..
+        } = self;
+        let (operation, time) = (context.begin(), *time_range);
+        let (location, schemas) = (&self.location, &self.schemas);
+        let mut contents = footers::read(context, location, schemas, time, unread, waiting).await;
+        let mut attempts = Attempts::new();
+        while attempts.again(&contents) {
             operation.check()?;
             let Opened {
                 location,
                 schemas,
                 unread,
                 ..
-            } = reopen()?;
+            } = open::open(context, uri, time, part, waiting).await?;
             // Another array has taken its place.
             if schemas.latest_name != self.schemas.latest_name {
                 break;
             }
-            contents = read(&location, &schemas, &unread);
+            contents = footers::read(context, &location, &schemas, time, &unread, waiting).await;
         }
         contents
     }

@@ -26,6 +26,7 @@ pub(super) fn check(
         .flat_map(|(_, names)| names)
         .collect();
     let under_way: HashSet<&str> = folder
+        .files
         .replacements
         .iter()
         .flat_map(|(_, list)| &list.new)
@@ -140,11 +141,12 @@ fn vacuums(
     report: &mut Report,
 ) {
     let named: HashSet<&str> = folder
+        .files
         .vacuums
         .iter()
         .flat_map(|(_, list)| list.names())
         .collect();
-    for (entry, list) in &folder.vacuums {
+    for (entry, list) in &folder.files.vacuums {
         let path = folder.path(&entry.path);
         let left: Vec<&str> = list
             .names()
@@ -180,7 +182,7 @@ fn replacements(
     report: &mut Report,
 ) -> Result<()> {
     let files = folder.commit_files();
-    for (entry, list) in &folder.replacements {
+    for (entry, list) in &folder.files.replacements {
         let path = folder.path(&entry.path);
         if list.new.iter().all(|name| committed.contains(name)) {
             let vacuum = VacuumList {
@@ -234,7 +236,7 @@ fn consolidated(folder: &ArrayFolder, report: &mut Report) -> Result<()> {
         .flat_map(|file| &file.commits)
         .map(|commit| commit.name().to_owned())
         .collect();
-    for (entry, list) in folder.directory.ignores.iter().zip(&folder.ignores) {
+    for (entry, list) in folder.directory.ignores.iter().zip(&folder.files.ignores) {
         let names = list
             .uris
             .iter()
@@ -255,15 +257,16 @@ fn consolidated(folder: &ArrayFolder, report: &mut Report) -> Result<()> {
         .keys()
         .filter(|name| all.contains(*name))
         .count();
-    if double > 0 || folder.consolidated.len() > 1 {
+    if double > 0 || folder.files.consolidated.len() > 1 {
         let of = |entry: &NamedEntry| folder.path(&entry.path);
         let path = folder
+            .files
             .consolidated
             .last()
             .map_or(folder.path(COMMITS_FOLDER), |(entry, _)| of(entry));
         let what = format!(
             "{double} commits have a file of their own too, and there are {} consolidated files",
-            folder.consolidated.len()
+            folder.files.consolidated.len()
         );
         report.add(
             Severity::Note,

@@ -1,17 +1,14 @@
 //! The folder of an array as maintenance looks at it: all of its commit files, whatever their time.
 
 use crate::array::directory::{Directory, FlatCommit, Listings, NamedEntry};
-use crate::array::timeline::{Committed, committed};
-use crate::array::{TimeRange, decode_at, finish_replacement, list, read_objects};
+use crate::array::timeline::Committed;
+use crate::array::{ArrayLock, Attempts, CommitFiles, TimeRange, list, read_objects};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::StorePath;
-use azulejo_format::commit::{
-    ConsolidatedCommit, ConsolidatedCommits, IgnoreList, Replacement, VacuumList, last_component,
-};
+use azulejo_format::commit::{ConsolidatedCommit, ConsolidatedCommits, last_component};
 use azulejo_format::path::{COMMITS_FOLDER, Suffix, fragment_path, fragment_version};
 use azulejo_format::timestamped_name::TimestampedName;
-use bytes::Bytes;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A snapshot of the commits of an array.
@@ -20,22 +17,13 @@ pub(crate) struct ArrayFolder {
     pub location: Location,
     pub listings: Listings,
     pub directory: Directory,
-    /// Vacuum files with their lists.
-    pub vacuums: Vec<(NamedEntry, VacuumList)>,
-    /// Replacements under way.
-    pub replacements: Vec<(NamedEntry, Replacement)>,
-    /// Consolidated commits, not decoded.
-    pub consolidated: Vec<(NamedEntry, Bytes)>,
-    pub ignores: Vec<IgnoreList>,
+    pub files: CommitFiles,
 }
-
-/// Files that a listing has named can be gone when they are read. So often it is tried.
-const ATTEMPTS: usize = 5;
 
 impl ArrayFolder {
     /// Lists an array's folder and reads its commits.
     pub fn at(context: &Context, location: &Location) -> Result<Self> {
-        let mut attempt = 1;
+        let mut attempts = Attempts::new();
         loop {
             let listings = list(location)?;
             let directory = Directory::parse(&listings);
@@ -46,9 +34,9 @@ impl ArrayFolder {
                     what: "an array: there is no schema",
                 });
             }
-            match Self::read(context, location, listings, directory) {
-                Err(Error::NotFound { .. }) if attempt < ATTEMPTS => attempt += 1,
-                read => return read,
+            let read = Self::read(context, location, listings, directory);
+            if !attempts.again(&read) {
+                return read;
             }
         }
     }
@@ -59,47 +47,22 @@ impl ArrayFolder {
         listings: Listings,
         directory: Directory,
     ) -> Result<Self> {
-        let lists = [
-            &directory.vacuums,
-            &directory.replacements,
-            &directory.consolidated,
-            &directory.ignores,
-        ];
-        let paths = lists
-            .iter()
-            .copied()
-            .flatten()
-            .map(|entry| entry.path.as_str());
+        let entries = CommitFiles::entries(&directory, TimeRange::ALL);
+        let paths = entries.map(|entry| entry.path.as_str());
         let mut read = read_objects(context, location, paths)?.into_iter();
-        let mut take = |entries: &[NamedEntry]| -> Vec<(NamedEntry, Bytes)> {
-            entries
-                .iter()
-                .cloned()
-                .zip(read.by_ref().take(entries.len()))
-                .collect()
-        };
-        let (vacuums, replacements) = (take(&directory.vacuums), take(&directory.replacements));
-        let (consolidated, ignores) = (take(&directory.consolidated), take(&directory.ignores));
-        let vacuums = vacuums.into_iter().map(|(entry, bytes)| {
-            let list = decode_at(location, &entry.path, VacuumList::decode(&bytes))?;
-            Ok((entry, list))
-        });
-        let replacements = replacements.into_iter().map(|(entry, bytes)| {
-            let list = decode_at(location, &entry.path, Replacement::decode(&bytes))?;
-            Ok((entry, list))
-        });
-        let ignores = ignores
-            .iter()
-            .map(|(entry, bytes)| decode_at(location, &entry.path, IgnoreList::decode(bytes)));
+        let files = CommitFiles::decode(location, &directory, TimeRange::ALL, &mut read)?;
         Ok(Self {
             location: location.clone(),
-            vacuums: vacuums.collect::<Result<_>>()?,
-            replacements: replacements.collect::<Result<_>>()?,
-            ignores: ignores.collect::<Result<_>>()?,
-            consolidated,
             listings,
             directory,
+            files,
         })
+    }
+
+    /// Whether there may be files of this library's own.
+    pub fn has_sidecars(&self) -> bool {
+        let mut root = self.listings.root.iter();
+        root.any(|entry| entry.name == azulejo_format::path::MANIFEST_FOLDER)
     }
 
     /// The path of something in the array.
@@ -109,7 +72,8 @@ impl ArrayFolder {
 
     /// File names in consolidated commits that no longer count.
     pub fn ignored(&self) -> HashSet<&str> {
-        self.ignores
+        self.files
+            .ignores
             .iter()
             .flat_map(|list| &list.uris)
             .map(|uri| last_component(uri))
@@ -118,33 +82,14 @@ impl ArrayFolder {
 
     /// The consolidated commits files, decoded.
     pub fn decoded(&self) -> Result<Vec<ConsolidatedCommits<'_>>> {
-        let decode = |(entry, bytes): &'_ (NamedEntry, Bytes)| {
-            decode_at(
-                &self.location,
-                &entry.path,
-                ConsolidatedCommits::decode(bytes),
-            )
-            .map(|_| ())
-        };
-        self.consolidated.iter().try_for_each(decode)?;
-        // Checked above; borrowing through the closure would tie the result to it.
-        Ok(self
-            .consolidated
-            .iter()
-            .filter_map(|(_, bytes)| ConsolidatedCommits::decode(bytes).ok())
-            .collect())
+        self.files.decoded(&self.location)
     }
 
     /// The commits in consolidated files that count, by file name.
     pub fn consolidated_commits(&self) -> Result<BTreeMap<&str, ConsolidatedCommit<'_>>> {
         let ignored = self.ignored();
         let mut commits = BTreeMap::new();
-        for (entry, bytes) in &self.consolidated {
-            let decoded = decode_at(
-                &self.location,
-                &entry.path,
-                ConsolidatedCommits::decode(bytes),
-            )?;
+        for decoded in self.decoded()? {
             for commit in decoded.commits {
                 if !ignored.contains(commit.name()) {
                     commits.entry(commit.name()).or_insert(commit);
@@ -178,7 +123,7 @@ impl ArrayFolder {
 
     /// All that is committed.
     pub fn committed(&self) -> Result<Committed> {
-        Ok(committed(&self.directory, &self.decoded()?, &self.ignores))
+        self.files.committed(&self.location, &self.directory)
     }
 
     /// Names of the fragments that are committed.
@@ -197,10 +142,12 @@ impl ArrayFolder {
         let now = TimeRange::ALL.resolved().end;
         let names = self.fragment_names()?;
         let vacuums = self
+            .files
             .vacuums
             .iter()
             .map(|(entry, list)| (entry, list.names().map(String::from).collect()));
         let done = self
+            .files
             .replacements
             .iter()
             .filter(|(_, list)| list.new.iter().all(|name| names.contains(name)));
@@ -213,24 +160,11 @@ impl ArrayFolder {
             .collect())
     }
 
-    /// Ends replacements whose new fragments are all committed: writes their vacuum files and
-    /// removes them. Returns whether there were any.
-    pub fn finish_replacements(&self) -> Result<bool> {
-        let names = self.fragment_names()?;
-        let mut any = false;
-        for (entry, list) in &self.replacements {
-            if list.new.iter().all(|name| names.contains(name)) {
-                finish_replacement(&self.location, &entry.name, list)?;
-                any = true;
-            }
-        }
-        Ok(any)
-    }
-
-    /// Whether there may be files of this library's own.
-    pub fn has_sidecars(&self) -> bool {
-        let mut root = self.listings.root.iter();
-        root.any(|entry| entry.name == azulejo_format::path::MANIFEST_FOLDER)
+    /// Ends replacements whose new fragments are all committed. Returns whether there were any.
+    pub fn finish_replacements(&mut self, lock: &ArrayLock) -> Result<bool> {
+        let committed = self.committed()?;
+        self.files
+            .finish_replacements(lock, &self.location, &committed)
     }
 
     /// The entries of `__fragments` and of the array's own folder that are named like fragments:

@@ -11,7 +11,8 @@ use super::ArrayFolder;
 use super::choose::{Candidates, Choice, Chosen};
 use super::tiler::{Shapes, SpaceTiles, Tiler, push_within};
 use crate::array::{
-    Array, ArrayHandle, ArrayLock, FragmentSelection, Part, Snapshot, TimeRange, finish_replacement,
+    Array, ArrayHandle, ArrayLock, Attempts, FragmentSelection, Part, Snapshot, TimeRange,
+    finish_replacement,
 };
 use crate::cancel::Operation;
 use crate::context::{Context, Location};
@@ -105,10 +106,6 @@ pub(super) struct Written {
     pub cells: u64,
 }
 
-/// If what is read disappears meanwhile, because another process consolidates or vacuums, a round
-/// is begun anew so often.
-const ATTEMPTS: usize = 4;
-
 impl ArrayHandle {
     /// Consolidates fragments, in rounds. Returns what each round did; none if there was nothing to
     /// do.
@@ -137,14 +134,14 @@ impl ArrayHandle {
         let mut rounds = Vec::new();
         // Parts of a split result are not consolidated again.
         let mut done: BTreeSet<String> = BTreeSet::new();
-        let mut attempt = 1;
+        let mut attempts = Attempts::new();
         while rounds.len() < options.choice.steps as usize {
             operation.check()?;
             match round(context, uri, &location, options, &done, &operation) {
                 Ok(Step::Nothing) => break,
                 // Whoever was faster has done the work, or part of it: what is left is looked at
                 // anew.
-                Ok(Step::Overtaken) if attempt < ATTEMPTS => attempt += 1,
+                Ok(Step::Overtaken) if attempts.another() => {}
                 Ok(Step::Overtaken) if options.fragments.is_empty() => break,
                 Ok(Step::Overtaken) => {
                     let what =
@@ -163,9 +160,9 @@ impl ArrayHandle {
                     if (empty && !options.purge_deleted_cells) || !options.fragments.is_empty() {
                         break;
                     }
-                    attempt = 1;
+                    attempts = Attempts::new();
                 }
-                Err(Error::NotFound { .. }) if attempt < ATTEMPTS => attempt += 1,
+                Err(Error::NotFound { .. }) if attempts.another() => {}
                 Err(error) => return Err(error),
             }
         }
@@ -181,9 +178,10 @@ fn round(
     done: &BTreeSet<String>,
     operation: &Operation,
 ) -> Result<Step> {
-    if !ArrayFolder::at(context, location)?.replacements.is_empty() {
-        let _lock = ArrayLock::wait(location);
-        ArrayFolder::at(context, location)?.finish_replacements()?;
+    let replacements = |folder: &ArrayFolder| folder.files.replacements.len();
+    if replacements(&ArrayFolder::at(context, location)?) > 0 {
+        let lock = ArrayLock::wait(location);
+        ArrayFolder::at(context, location)?.finish_replacements(&lock)?;
     }
     let whole = context.array(uri).open()?;
     let version = whole.schema().version;

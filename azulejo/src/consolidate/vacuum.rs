@@ -142,9 +142,9 @@ impl ArrayHandle {
     pub fn vacuum(&self, mode: Mode, options: VacuumOptions) -> Result<Vacuumed> {
         let context = &crate::manifest::without(&self.context);
         let location = context.locate(&Uri::parse(&self.uri)?)?;
-        let _lock = ArrayLock::wait(&location);
+        let lock = ArrayLock::wait(&location);
         let mut folder = ArrayFolder::at(context, &location)?;
-        if mode == Mode::Fragments && !options.dry_run && folder.finish_replacements()? {
+        if mode == Mode::Fragments && !options.dry_run && folder.finish_replacements(&lock)? {
             folder = ArrayFolder::at(context, &location)?;
         }
         let shown = match folder.has_sidecars() {
@@ -341,7 +341,7 @@ fn commits(folder: &ArrayFolder) -> Result<Steps> {
     let decoded = folder.decoded()?;
     let whole = decoded
         .iter()
-        .zip(&folder.consolidated)
+        .zip(&folder.files.consolidated)
         .rev()
         .find(|(file, _)| is_whole(file, &consolidated, total));
     if whole.is_none() && total > 0 {
@@ -349,6 +349,7 @@ fn commits(folder: &ArrayFolder) -> Result<Steps> {
     }
     let keep = whole.map(|(_, (entry, _))| entry.path.as_str());
     let others = folder
+        .files
         .consolidated
         .iter()
         .map(|(entry, _)| entry)

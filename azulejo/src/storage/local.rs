@@ -251,6 +251,17 @@ impl Storage for LocalStorage {
         Ok(entries.map(|(entry, _)| entry).collect())
     }
 
+    fn list_all(&self, dirs: &[StorePath]) -> Result<Vec<Vec<Entry>>> {
+        let list = |dir: &StorePath| self.list(dir);
+        match self.pool_for(dirs.len(), 0) {
+            Some(pool) => {
+                let dirs = dirs.par_iter().with_min_len(FILES_PER_TASK);
+                pool.install(|| dirs.map(list).collect())
+            }
+            None => dirs.iter().map(list).collect(),
+        }
+    }
+
     fn list_tree(&self, dir: &StorePath) -> Result<Vec<(String, Vec<Entry>)>> {
         let (mut tree, mut level) = (Vec::new(), vec![String::new()]);
         while !level.is_empty() {

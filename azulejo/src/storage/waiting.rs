@@ -1,6 +1,6 @@
 //! How work waits for a storage.
 
-use super::{ReadRequest, Storage, StorePath, Tail};
+use super::{Entry, ReadRequest, Storage, StorePath, Tail};
 use crate::error::Result;
 use bytes::Bytes;
 use std::sync::Arc;
@@ -21,6 +21,18 @@ pub(crate) enum Waiting {
 }
 
 impl Waiting {
+    /// Lists folders, in their order.
+    pub(crate) async fn list(
+        self,
+        storage: &dyn Storage,
+        dirs: Vec<StorePath>,
+    ) -> Result<Vec<Vec<Entry>>> {
+        match self {
+            Self::Blocks => storage.list_all(&dirs),
+            Self::Polls => storage.start_list(dirs).await,
+        }
+    }
+
     /// Reads ranges as one batch, in the order of the requests.
     pub(crate) async fn read(
         self,
