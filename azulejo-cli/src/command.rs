@@ -46,7 +46,7 @@ pub fn run(cli: Cli) -> Result<()> {
 
 /// Tells a part that an object lacks, which is damage, from an object that is not there.
 fn blame(session: &Session, error: CliError) -> CliError {
-    let CliError::Engine(azulejo::Error::NotFound { uri, what }) = &error else {
+    let CliError::Engine(azulejo::Error::NotFound { uri, .. }) = &error else {
         return error;
     };
     let Ok(whole) = Uri::parse(uri) else {
@@ -59,12 +59,12 @@ fn blame(session: &Session, error: CliError) -> CliError {
         if below.starts_with("__")
             && let Ok(Some(found)) = session.context.object(&text).object_type()
         {
-            let (uri, what) = (uri.clone(), *what);
+            let uri = uri.clone();
             let object = match found {
                 ObjectType::Array => "array",
                 ObjectType::Group => "group",
             };
-            return CliError::Missing { uri, what, object };
+            return CliError::Missing { uri, object };
         }
         below = path.name().to_owned();
         folder = path.parent();

@@ -5,7 +5,6 @@ mod args;
 mod cells;
 mod columns;
 mod command;
-mod condition_text;
 mod error;
 mod filter_text;
 mod import;

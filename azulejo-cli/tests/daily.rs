@@ -255,3 +255,55 @@ fn narrow_terminals_lose_no_column() {
         .to_owned();
     assert!(text.contains(&name), "{text}");
 }
+
+#[test]
+fn dates_are_whole_days_and_values_lie_between_others() {
+    let bench = Bench::new();
+    bench.write(
+        "w.csv",
+        "t,v\n2024-01-02T05:00:00,1\n2024-01-03T05:00:00,NaN\n2024-02-01T00:00:00,3\n",
+    );
+    bench.line("import w.csv w --dims t");
+    let count = |condition: &str| {
+        let said = bench.line(&format!("agg w count --where '{condition}'"));
+        said.out.trim().parse::<u64>().unwrap()
+    };
+    for (condition, cells) in [
+        ("t <= \"2024-01-02\"", 1),
+        ("t < \"2024-01-02\"", 0),
+        ("t > \"2024-01-02\"", 2),
+        ("t >= \"2024-01-02\"", 3),
+        ("t = \"2024-01-02\"", 1),
+        ("t != \"2024-01\"", 1),
+        ("t = \"2024-01\"", 2),
+        ("t = \"2024\"", 3),
+        ("t = \"2024-01-02T05:00:00\"", 1),
+        ("\"2024-01-02\" < t", 2),
+        ("t between \"2024-01-02\" and \"2024-01-03\"", 2),
+        ("t not between \"2024-01-02\" and \"2024-01-03\"", 1),
+        ("v between 1 and 2 or v = 3", 2),
+        ("v is not nan", 2),
+    ] {
+        assert_eq!(count(condition), cells, "{condition}");
+    }
+    assert_eq!(
+        bench.line("agg w mean:v --where 'v is not nan'").out.trim(),
+        "2"
+    );
+}
+
+#[test]
+fn points_come_from_standard_input() {
+    let bench = Bench::new();
+    bench.write("a.csv", "id,q\n1,1\n2,2\n");
+    bench.line("import a.csv d --dims id");
+    let mut command = assert_cmd::Command::cargo_bin("azulejo").unwrap();
+    let command = command
+        .args(["cat", "d", "--points", "-"])
+        .write_stdin("id\n2\n");
+    command
+        .current_dir(bench.path())
+        .assert()
+        .success()
+        .stdout("id,q\n2,2\n");
+}

@@ -11,8 +11,8 @@ pub struct CellArgs {
     /// for the colon, and several ranges of one dimension add up
     #[arg(long, value_name = "DIM=LO:HI")]
     pub range: Vec<String>,
-    /// Only the cells at the coordinates in this CSV file: a column per dimension, named in the
-    /// first line
+    /// Only the cells at the coordinates in this CSV file, or `-` for standard input: a column per
+    /// dimension, named in the first line
     #[arg(long, value_name = "FILE.csv", conflicts_with_all = ["range", "step"])]
     pub points: Option<PathBuf>,
     /// Every N-th coordinate of a dimension

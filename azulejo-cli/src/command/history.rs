@@ -2,7 +2,6 @@
 
 use super::schema::{plural, print};
 use crate::args::HistoryArgs;
-use crate::condition_text::deleted;
 use crate::error::Result;
 use crate::moment::timestamp_text;
 use crate::output::table::{Align, Table};
@@ -10,6 +9,7 @@ use crate::session::Session;
 use crate::size;
 use azulejo::array::Snapshot;
 use azulejo::format::ArraySchema;
+use azulejo::format::condition::Condition;
 use azulejo::format::timestamped_name::TimestampedName;
 use serde_json::{Value as Json, json};
 use std::collections::BTreeSet;
@@ -58,7 +58,7 @@ pub fn run(session: &mut Session, args: &HistoryArgs) -> Result<()> {
             first: delete.timestamp,
             last: delete.timestamp,
             what: "delete",
-            detail: deleted(&delete.kept, array.schema()),
+            detail: deleted(&array, &delete.kept),
             cells: None,
             bytes: None,
         });
@@ -119,6 +119,31 @@ fn row_json(event: &Event) -> Json {
         "bytes": event.bytes,
         "detail": event.detail,
     })
+}
+
+/// What a delete has taken, from what it stores: which cells stay.
+fn deleted(array: &Snapshot, kept: &Condition) -> String {
+    let mut taken = Condition::Not(Box::new(kept.clone())).pushed_down();
+    plain(&mut taken, array.schema());
+    let lookup = |name: &str| array.enumeration(name);
+    azulejo::condition::format(&taken, array.schema(), &lookup)
+        .unwrap_or_else(|_| "a condition on attributes that are there no more".to_owned())
+}
+
+/// What is stored compares indices of labels; where there are no labels, plain values.
+fn plain(condition: &mut Condition, schema: &ArraySchema) {
+    match condition {
+        Condition::Compare { field, .. }
+        | Condition::In { field, .. }
+        | Condition::IsNull { field, .. } => {
+            let mut attributes = schema.attributes.iter();
+            field.raw = attributes.any(|a| a.name == field.name && a.enumeration.is_some());
+        }
+        Condition::And(children) | Condition::Or(children) => {
+            children.iter_mut().for_each(|child| plain(child, schema));
+        }
+        Condition::Not(child) => plain(child, schema),
+    }
 }
 
 /// Creation and evolutions.

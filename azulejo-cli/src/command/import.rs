@@ -360,9 +360,12 @@ fn report(
         }));
     }
     session.output.note(&format!(
-        "{}: {} cells{}, {} from {}",
+        "{}: {}{}, {} from {}",
         args.uri,
-        size::count(cells),
+        match cells {
+            1 => "1 cell".to_owned(),
+            n => format!("{} cells", size::count(n)),
+        },
         if args.append { " more" } else { "" },
         size::text(bytes),
         size::text(input.size)

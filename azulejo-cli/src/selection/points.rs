@@ -11,7 +11,10 @@ use std::path::Path;
 /// Reads the points of a file. If the first line names every dimension, columns are found by name;
 /// otherwise all lines are points, with the dimensions in the schema's order.
 pub fn read(schema: &ArraySchema, file: &Path) -> Result<Points> {
-    let input = File::open(file).map_err(|e| CliError::io("read", file, e))?;
+    let input: Box<dyn Read> = match file == Path::new("-") {
+        true => Box::new(std::io::stdin().lock()),
+        false => Box::new(File::open(file).map_err(|e| CliError::io("read", file, e))?),
+    };
     parse(schema, input).map_err(|e| match e {
         CliError::Usage(reason) => {
             CliError::usage(format!("--points {}: {reason}", file.display()))

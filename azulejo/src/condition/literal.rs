@@ -54,6 +54,34 @@ impl Literal {
     }
 }
 
+/// The last tick of the year, month or day that a text names; `None` for what names an instant.
+pub(super) fn period_end(text: &[u8], datatype: Datatype) -> Option<i64> {
+    if !datatype.is_datetime() {
+        return None;
+    }
+    let text = std::str::from_utf8(text).ok()?.trim();
+    let parts: Vec<&str> = text.split('-').collect();
+    let number = |part: &str, digits: usize| -> Option<u32> {
+        let plain = part.len() == digits && part.bytes().all(|b| b.is_ascii_digit());
+        plain.then(|| part.parse().ok())?
+    };
+    let ticks = |text: &str| parse_ticks(text, datatype).ok();
+    let next = match *parts {
+        [year] => ticks(&format!("{:04}", number(year, 4)? + 1))?,
+        [year, month] => match (number(year, 4)?, number(month, 2)?) {
+            (year, 12) => ticks(&format!("{:04}-01", year + 1))?,
+            (year, month) => ticks(&format!("{year:04}-{:02}", month + 1))?,
+        },
+        [year, month, day] => {
+            number(year, 4).and(number(month, 2)).and(number(day, 2))?;
+            let length = ticks("1970-01-02")?.checked_sub(ticks("1970-01-01")?)?;
+            ticks(text)?.checked_add(length)?
+        }
+        _ => return None,
+    };
+    next.checked_sub(1)
+}
+
 /// A string for fixed-length cells ends in zero bytes, as the writers of fixed-length strings do.
 fn padded(bytes: &[u8], datatype: Datatype, cell_val_num: CellValNum) -> Vec<u8> {
     let mut bytes = bytes.to_vec();

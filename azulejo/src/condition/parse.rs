@@ -1,7 +1,7 @@
 //! Conditions as text.
 
 use super::bind::unknown_field;
-use super::literal::{Literal, literal, quoted};
+use super::literal::{Literal, literal, period_end, quoted};
 use super::{Comparison, Condition, EnumerationLookup, FieldRef};
 use crate::error::{Error, Result};
 use azulejo_format::schema::Enumeration;
@@ -233,6 +233,7 @@ fn push(bytes: &mut Vec<u8>, c: char) {
 }
 
 /// What literals are compared with a field: the field's own type or that of its labels.
+#[derive(Clone)]
 struct Operand {
     field: FieldRef,
     datatype: Datatype,
@@ -379,6 +380,12 @@ impl Parser<'_> {
         }
         if self.eat_keyword("is") {
             let negated = self.eat(&Token::Not);
+            let nan = matches!(self.peek(), Token::Literal(Literal::Number(text)) if text.eq_ignore_ascii_case("nan"));
+            // No comparison holds for NaN, so that it can be left out, and not asked for.
+            if nan && negated && operand.datatype.is_real() {
+                let (at, _) = self.value()?;
+                return self.compare(operand, Comparison::Le, &Literal::Number("inf".into()), at);
+            }
             if !self.eat(&Token::Literal(Literal::Null)) {
                 return Err(self.unexpected(if negated {
                     "`null`"
@@ -394,6 +401,9 @@ impl Parser<'_> {
         let negated = self.eat(&Token::Not);
         if self.eat_keyword("in") {
             return self.set(operand, negated);
+        }
+        if self.eat_keyword("between") {
+            return self.between(operand, negated);
         }
         Err(self.unexpected(if negated {
             "`in`"
@@ -425,11 +435,50 @@ impl Parser<'_> {
                 )),
             };
         }
-        let value = self.bytes(&operand, value, at)?;
-        Ok(Condition::Compare {
-            field: operand.field,
+        let bytes = self.bytes(&operand, value, at)?;
+        let last = match value {
+            Literal::Text(text) => period_end(text, operand.datatype),
+            _ => None,
+        };
+        let last = last.map_or_else(|| bytes.clone(), |tick| tick.to_le_bytes().to_vec());
+        let compare = |op, value: &Vec<u8>| Condition::Compare {
+            field: operand.field.clone(),
             op,
-            value,
+            value: value.clone(),
+        };
+        // A date is all of its day: nothing in it is after it or before it.
+        Ok(match op {
+            Comparison::Eq if last != bytes => Condition::And(vec![
+                compare(Comparison::Ge, &bytes),
+                compare(Comparison::Le, &last),
+            ]),
+            Comparison::Ne if last != bytes => Condition::Or(vec![
+                compare(Comparison::Lt, &bytes),
+                compare(Comparison::Gt, &last),
+            ]),
+            Comparison::Le | Comparison::Gt => compare(op, &last),
+            _ => compare(op, &bytes),
+        })
+    }
+
+    /// `between 1 and 3`, both included.
+    fn between(&mut self, operand: Operand, negated: bool) -> Result<Condition> {
+        let (low_at, low) = self.value()?;
+        if !self.eat(&Token::And) {
+            return Err(self.unexpected("`and` and the upper value"));
+        }
+        let (high_at, high) = self.value()?;
+        let (below, above) = match negated {
+            false => (Comparison::Ge, Comparison::Le),
+            true => (Comparison::Lt, Comparison::Gt),
+        };
+        let both = vec![
+            self.compare(operand.clone(), below, &low, low_at)?,
+            self.compare(operand, above, &high, high_at)?,
+        ];
+        Ok(match negated {
+            false => Condition::And(both),
+            true => Condition::Or(both),
         })
     }
 
