@@ -18,7 +18,7 @@ pub fn check(root: &Path) -> Outcome {
             let mut cargo = Command::new("cargo");
             cargo
                 .current_dir(root)
-                .args(["check", "--quiet", "--locked", "--no-default-features"])
+                .args(["clippy", "--quiet", "--locked", "--no-default-features"])
                 .args(["--package", &package])
                 .args(
                     feature
@@ -26,9 +26,7 @@ pub fn check(root: &Path) -> Outcome {
                         .flat_map(|name| ["--features", name.as_str()]),
                 )
                 .args(needs_codecs.then_some("--features=c-codecs"))
-                .env("RUSTFLAGS", "-D warnings")
-                // Other flags make other artifacts: those of a plain build stay.
-                .env("CARGO_TARGET_DIR", root.join("target/features"));
+                .args(["--", "-D", "warnings"]);
             if !cargo.status().map_err(|e| format!("cargo: {e}"))?.success() {
                 failed.push(format!("{package} with {what}"));
             }

@@ -5,8 +5,10 @@ use std::path::Path;
 use std::process::Command;
 
 /// What the tests use besides the wheel.
-const PACKAGES: [&str; 7] = [
+const PACKAGES: [&str; 9] = [
     "pytest",
+    "pytest-asyncio",
+    "cftime",
     "pandas",
     "pyarrow",
     "polars",
