@@ -16,7 +16,7 @@
 //! | footers of fragments | a `.meta` file | its content |
 //! | metadata files | one `__t1_t2_..` | its `.vac` file |
 //!
-//! One at a time changes an array, on a machine ([`ArrayLock`](crate::array::ArrayLock)); while
+//! One at a time changes an array, on a machine (by a lock); while
 //! cells are merged, others go on. Pages: *Consolidated Commits File*,
 //! *Vacuum File*, *Ignore File*, *Consolidated Fragment Metadata File*.
 

@@ -149,7 +149,7 @@
 //!
 //! | feature | default | what it brings |
 //! |---|---|---|
-//! | `arrow` | yes | record batches in and out without copying values, in [`arrow`](crate::arrow) |
+//! | `arrow` | yes | record batches in and out without copying values, in [`crate::arrow`] |
 //! | `c-codecs` | yes | Zstandard and zlib through their libraries in C |
 //! | `webp` | yes | the filter for pictures, through libwebp |
 //! | `pure-rust` | | the same codecs in Rust, where those in C are left out: no C compiler is needed. Pictures are read only, and so are frames of Zstandard before 0.8, from 0.5 on |
@@ -192,6 +192,30 @@ pub mod write;
 /// record batches into what a writer takes, and [`ArrowFields`](arrow::ArrowFields) makes a new
 /// array's attributes from an Arrow schema. The crates of Arrow that these types come from are here
 /// too, so that a program need not name their version.
+///
+/// | TileDB | Arrow | raw |
+/// |---|---|---|
+/// | integers, reals | the same | the same |
+/// | `BOOL` | Boolean (copied into bits) | UInt8 |
+/// | `STRING_ASCII`, `STRING_UTF8`, `CHAR`, `GEOM_WKT` | LargeUtf8 | LargeBinary, FixedSizeBinary; `STRING_UTF8` of varying length: LargeUtf8 |
+/// | `BLOB`, `ANY`, `GEOM_WKB`, other strings | LargeBinary, FixedSizeBinary | the same |
+/// | several numbers a cell | FixedSizeList, var-length LargeList | the same |
+/// | `DATETIME_SEC`, `_MS`, `_US`, `_NS` | Timestamp of the unit, without time zone | Int64 |
+/// | `DATETIME_DAY` | Date32 (converted) | Int64 |
+/// | `DATETIME_YEAR`, `_MONTH`, `_WEEK`, `_HR`, `_MIN` | Timestamp(s) (converted) | Int64 |
+/// | `TIME_SEC`, `_MS`, `_US`, `_NS` | Duration of the unit | Int64 |
+/// | `TIME_HR`, `_MIN` | Duration(s) (converted) | Int64 |
+/// | datetimes and times in `PS`, `FS`, `AS` | Int64 ticks | Int64 |
+/// | enumerated attributes | Dictionary with the labels | the index's type |
+///
+/// Converted values that Arrow's type cannot hold (the least tick, which is no time, and those far
+/// away) become null, and so do indices without a label; such columns are nullable in Arrow
+/// whatever they are in TileDB. The type of a column follows from the schema alone, never from the
+/// values: text that is not UTF-8 is an error, which names the column and the cell; the raw form
+/// takes it.
+///
+/// Every field carries its TileDB type as metadata: `tiledb_type`, `tiledb_cell_val_num` and, where
+/// there is one, `tiledb_enumeration`.
 #[cfg(feature = "arrow")]
 pub mod arrow {
     #[doc(inline)]

@@ -9,7 +9,7 @@
 //! A manifest is made by [`ObjectHandle::write_manifests`] and is never made anew by writes to the array, so that it can be
 //! stale. Where a folder can be listed the listing counts and the manifest is not even read
 //! ([`ManifestUse::Fallback`]): it hides nothing there, and [`ObjectHandle::manifest_state`] tells how it differs. Where
-//! it cannot, [`Array::listed_at`](crate::Array::listed_at) says which moment is shown. Whatever
+//! it cannot, [`Snapshot::listed_at`](crate::array::Snapshot::listed_at) says which moment is shown. Whatever
 //! changes an array never uses a manifest.
 //!
 //! [`ObjectHandle::write_manifests`]: crate::object::ObjectHandle::write_manifests

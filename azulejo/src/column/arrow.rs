@@ -1,28 +1,4 @@
-//! Columns as Arrow arrays, without copying the values where Arrow has a type for them.
-//!
-//! | TileDB | Arrow | raw |
-//! |---|---|---|
-//! | integers, reals | the same | the same |
-//! | `BOOL` | Boolean (copied into bits) | UInt8 |
-//! | `STRING_ASCII`, `STRING_UTF8`, `CHAR`, `GEOM_WKT` | LargeUtf8 | LargeBinary, FixedSizeBinary; `STRING_UTF8` of varying length: LargeUtf8 |
-//! | `BLOB`, `ANY`, `GEOM_WKB`, other strings | LargeBinary, FixedSizeBinary | the same |
-//! | several numbers a cell | FixedSizeList, var-length LargeList | the same |
-//! | `DATETIME_SEC`, `_MS`, `_US`, `_NS` | Timestamp of the unit, without time zone | Int64 |
-//! | `DATETIME_DAY` | Date32 (converted) | Int64 |
-//! | `DATETIME_YEAR`, `_MONTH`, `_WEEK`, `_HR`, `_MIN` | Timestamp(s) (converted) | Int64 |
-//! | `TIME_SEC`, `_MS`, `_US`, `_NS` | Duration of the unit | Int64 |
-//! | `TIME_HR`, `_MIN` | Duration(s) (converted) | Int64 |
-//! | datetimes and times in `PS`, `FS`, `AS` | Int64 ticks | Int64 |
-//! | enumerated attributes | Dictionary with the labels | the index's type |
-//!
-//! Converted values that Arrow's type cannot hold (the least tick, which is no time, and those far
-//! away) become null, and so do indices without a label; such columns are nullable in Arrow
-//! whatever they are in TileDB. The type of a column follows from the schema alone, never from the
-//! values: text that is not UTF-8 is an error, which names the column and the cell; the raw form
-//! takes it.
-//!
-//! Every field carries its TileDB type as metadata: `tiledb_type`, `tiledb_cell_val_num` and, where
-//! there is one, `tiledb_enumeration`.
+//! Columns as Arrow arrays, as the documentation of [`crate::arrow`] has them.
 
 mod import;
 mod schema;
@@ -145,7 +121,7 @@ impl ColumnSet {
         self.to_record_batch(ArrowOptions::default())
     }
 
-    /// The columns as an Arrow record batch; see [`crate::column::arrow`] for the types. For many
+    /// The columns as an Arrow record batch; see [`crate::arrow`] for the types. For many
     /// batches of one query an [`ArrowConverter`] prepares labels once.
     ///
     /// # Errors

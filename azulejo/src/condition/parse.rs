@@ -592,7 +592,7 @@ fn shape(
     Ok((dimension.datatype, dimension.cell_val_num))
 }
 
-/// Writes a condition as [`parse`] reads it.
+/// Writes a condition as [`Snapshot::condition`](crate::array::Snapshot::condition) reads it.
 ///
 /// # Errors
 /// [`Error::SchemaMismatch`] for names that the array lacks.

@@ -17,7 +17,7 @@ pub struct RecordBatches {
 }
 
 impl Reader {
-    /// What is left to read as Arrow record batches; see [`crate::column::arrow`] for their types.
+    /// What is left to read as Arrow record batches; see [`crate::arrow`] for their types.
     ///
     /// ```
     /// # use azulejo::arrow::ArrowOptions;

@@ -132,7 +132,7 @@ mod record_batches {
     }
 
     impl ReadStream {
-        /// The batches as Arrow record batches; see [`crate::column::arrow`] for the types.
+        /// The batches as Arrow record batches; see [`crate::arrow`] for the types.
         #[must_use]
         pub fn record_batches(self, options: ArrowOptions) -> RecordBatchStream {
             RecordBatchStream {
