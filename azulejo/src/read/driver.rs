@@ -10,7 +10,7 @@ use super::bind;
 use super::dense::DenseReader;
 use super::fetch::FetchStrategy;
 use super::output::{Batch, Output, copy, own_columns};
-use super::sparse::SparseReader;
+use super::sparse::RangeSequence;
 use super::{BoundOptions, PartBytes, Progress, ReadOptions};
 use crate::array::Array;
 use crate::cancel::CancelHandle;
@@ -33,7 +33,7 @@ struct ArrayReader {
 #[derive(Debug)]
 enum PlannedReader {
     Dense(Box<DenseReader>),
-    Sparse(Box<SparseReader>),
+    Sparse(Box<RangeSequence>),
     /// An error came: nothing follows it.
     Ended,
 }
@@ -45,7 +45,7 @@ impl ArrayReader {
             let reader = DenseReader::new(array, options, waiting).await?;
             PlannedReader::Dense(Box::new(reader))
         } else {
-            let reader = SparseReader::new(array, options, waiting).await?;
+            let reader = RangeSequence::new(array, options, waiting).await?;
             PlannedReader::Sparse(Box::new(reader))
         };
         Ok(Self {

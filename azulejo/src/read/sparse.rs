@@ -7,6 +7,7 @@ mod history;
 mod merge;
 mod plan;
 mod query;
+mod range_sequence;
 mod selection;
 mod steps;
 mod tile;
@@ -22,6 +23,7 @@ use crate::read::fetch::Waiting;
 use external_merge::Extracted;
 use plan::{Cluster, PlannedTile, SparsePlan};
 use query::{FragmentQuery, SparseQuery};
+pub(super) use range_sequence::RangeSequence;
 use std::collections::BTreeSet;
 use steps::{BatchStep, Position, SparseStep, SparseSteps};
 
