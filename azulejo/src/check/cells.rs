@@ -15,6 +15,7 @@ use crate::write::stats::{StatsKind, TileSummary, summarize};
 use azulejo_format::CellValNum;
 use azulejo_format::fragment::{Field, StatsTrust, SumKind, TileSum};
 use azulejo_format::range::compare;
+use azulejo_format::schema::FieldIndex;
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
@@ -54,7 +55,8 @@ pub(super) fn check(
     } else {
         (0..dims).map(Field::Dimension).collect()
     };
-    let mut order = Order::new(fragment);
+    let alone = stands_alone(array, index);
+    let mut order = Order::new(fragment, alone);
     let mut tile = 0;
     while tile < fragment.tile_num() {
         let end = group_end(fragment, &coordinates, tile, options.memory_budget / 8)?;
@@ -62,7 +64,9 @@ pub(super) fn check(
             match load(array, index, &coordinates, tile..end, &pool) {
                 Ok(columns) => {
                     boxes(fragment, &columns, tile, report)?;
-                    order.look_at(context, &columns, tile, report)?;
+                    if keeps_coordinates(fragment) {
+                        order.look_at(context, &columns, tile, report)?;
+                    }
                 }
                 Err(error) => damaged(fragment, coordinates[0], &error, report)?,
             }
@@ -234,6 +238,14 @@ fn boxes(
         let Some(dimension) = fragment.schema().domain.dimensions.get(d) else {
             continue;
         };
+        // Boxes are those of coordinates before the filters.
+        if !fragment
+            .schema()
+            .filters_of(FieldIndex::Dimension(d))
+            .keeps_values()
+        {
+            continue;
+        }
         let kind = StatsKind::of(Field::Dimension(d), fragment.schema());
         for (tile, loaded) in (start..).zip(tiles) {
             let all = 0..loaded.cell_num;
@@ -263,6 +275,13 @@ fn boxes(
     Ok(())
 }
 
+/// Whether coordinates read as they were sorted.
+fn keeps_coordinates(fragment: &Fragment) -> bool {
+    let schema = fragment.schema();
+    let mut dimensions = (0..schema.domain.dimensions.len()).map(FieldIndex::Dimension);
+    dimensions.all(|field| schema.filters_of(field).keeps_values())
+}
+
 /// Advice where the cells are there and what is said about them is wrong.
 const REWRITE: &str = "read the fragment's cells and write them again, or restore it from a backup";
 
@@ -273,10 +292,32 @@ struct Order<'a> {
     /// The last tile looked at, for the cells that follow.
     before: Option<Vec<Arc<Tile>>>,
     found: bool,
+    /// Whether nothing but the order of some results depends on that of the cells.
+    alone: bool,
+}
+
+/// Whether readers never merge a fragment's cells with those of others in a way that their order
+/// matters for: duplicates are cells of their own, or no other fragment lies where this one does.
+fn stands_alone(array: &Array, index: usize) -> bool {
+    let schema = array.schema();
+    let bounds = |i: usize| array.fragments().get(i)?.footer().non_empty_domain.as_ref();
+    let overlap = |other: usize| {
+        let (Some(a), Some(b)) = (bounds(index), bounds(other)) else {
+            return false;
+        };
+        let mut dimensions = a
+            .ranges
+            .iter()
+            .zip(&b.ranges)
+            .zip(&schema.domain.dimensions);
+        dimensions.all(|((a, b), dimension)| a.as_ref().overlaps(b.as_ref(), dimension.datatype))
+    };
+    let mut others = (0..array.fragments().len()).filter(|other| *other != index);
+    schema.allows_dups || !others.any(overlap)
 }
 
 impl<'a> Order<'a> {
-    fn new(fragment: &'a Fragment) -> Self {
+    fn new(fragment: &'a Fragment, alone: bool) -> Self {
         let mut order = CellOrder::new(fragment.schema(), Layout::Global);
         if let Some(bounds) = &fragment.footer().non_empty_domain {
             let bounds: Vec<(&[u8], &[u8])> = bounds
@@ -291,6 +332,7 @@ impl<'a> Order<'a> {
             order,
             before: None,
             found: false,
+            alone,
         }
     }
 
@@ -345,16 +387,17 @@ impl<'a> Order<'a> {
         // Strings that are not ASCII have another order in keys than in files.
         if let (Some(tile), false, false) = (disorder, self.found, set.non_ascii) {
             self.found = true;
-            let what = format!(
-                "tile {}: its cells are not in global order",
-                first + tile as u64
-            );
-            report.add(
-                Severity::Error,
-                self.fragment.location().path.clone(),
-                what,
-                Fix::Advice(REWRITE),
-            );
+            let tile = first + tile as u64;
+            let what = format!("tile {tile}: its cells are not in global order");
+            let path = self.fragment.location().path.clone();
+            if self.alone {
+                // Old writers left such. Reads find the same cells, sorted or, in global order, as
+                // they lie.
+                let advice = Fix::Advice("none needed: every read finds them");
+                report.add(Severity::Note, path, what, advice);
+            } else {
+                report.add(Severity::Error, path, what, Fix::Advice(REWRITE));
+            }
         }
         if let (Some(tile), false, false) = (double, self.found, may_repeat) {
             self.found = true;

@@ -4,6 +4,7 @@ use crate::array::Fragment;
 use crate::condition::FieldStats;
 use crate::error::Result;
 use azulejo_format::fragment::{Field, Section, StatsTrust, SumKind, TileSum};
+use azulejo_format::schema::FieldIndex;
 
 /// The sections of a fragment's metadata that [`field_stats`] of an attribute looks at.
 pub(super) fn stats_sections(fragment: usize, field: Field) -> [(usize, Section); 4] {
@@ -34,11 +35,13 @@ pub(super) fn field_stats(
             null_count: Some(0),
             up_to_zero_byte: false,
         };
-        // NaN coordinates leave no trace in a box.
+        // NaN coordinates leave no trace in a box; and it holds them as they were before filters.
+        let schema = fragment.schema();
         let real = field
-            .layout(fragment.schema())
+            .layout(schema)
             .is_none_or(|(datatype, _)| datatype.is_real());
-        return Ok((!real).then_some(bounds));
+        let kept = schema.filters_of(FieldIndex::Dimension(d)).keeps_values();
+        return Ok((!real && kept).then_some(bounds));
     }
     let nullable = field.is_nullable(fragment.schema());
     let Some(stats) = fragment.loaded().tile_stats(field) else {
