@@ -274,6 +274,8 @@ typedef int32_t (*tiledb_ls_callback_t)(const char* path, size_t path_len, uint6
 typedef int32_t (*tiledb_ls_callback_v2_t)(const char* path, size_t path_len, uint64_t object_size, uint8_t is_dir, void* data);
 typedef int32_t (*tiledb_object_callback_t)(const char* path, tiledb_object_t type, void* data);
 
+/* The version of this library, which is Azulejo and no libtiledb. */
+const char* azulejo_version(void);
 typedef struct tiledb_apple_handle_t tiledb_apple_t;
 typedef struct tiledb_array_handle_t tiledb_array_t;
 typedef struct tiledb_attribute_handle_t tiledb_attribute_t;
@@ -360,6 +362,7 @@ int32_t tiledb_array_schema_add_enumeration(tiledb_ctx_t* ctx, const tiledb_arra
 int32_t tiledb_array_schema_alloc(tiledb_ctx_t* ctx, int32_t id, tiledb_array_schema_t** schema);
 int32_t tiledb_array_schema_alloc_at_timestamp(tiledb_ctx_t* ctx, int32_t id, uint64_t timestamp, tiledb_array_schema_t** schema);
 int32_t tiledb_array_schema_check(tiledb_ctx_t* ctx, const tiledb_array_schema_t* schema);
+int32_t tiledb_array_schema_dump(tiledb_ctx_t* ctx, const tiledb_array_schema_t* schema, void* out);
 int32_t tiledb_array_schema_dump_str(tiledb_ctx_t* ctx, const tiledb_array_schema_t* schema, tiledb_string_t** out);
 int32_t tiledb_array_schema_evolution_add_attribute(tiledb_ctx_t* ctx, const tiledb_array_schema_evolution_t* evolution, const tiledb_attribute_t* attr);
 int32_t tiledb_array_schema_evolution_add_enumeration(tiledb_ctx_t* ctx, const tiledb_array_schema_evolution_t* evolution, const tiledb_enumeration_t* enumeration);
@@ -415,6 +418,7 @@ void tiledb_array_upgrade_version(tiledb_ctx_t* ctx, const char* uri, const tile
 int32_t tiledb_array_vacuum(tiledb_ctx_t* ctx, const char* uri, const tiledb_config_t* config);
 int32_t tiledb_as_built_dump(tiledb_string_t** out);
 int32_t tiledb_attribute_alloc(tiledb_ctx_t* ctx, const char* name, int32_t id, tiledb_attribute_t** attr);
+int32_t tiledb_attribute_dump(tiledb_ctx_t* ctx, const tiledb_attribute_t* attr, void* out);
 int32_t tiledb_attribute_dump_str(tiledb_ctx_t* ctx, const tiledb_attribute_t* attr, tiledb_string_t** out);
 void tiledb_attribute_free(tiledb_attribute_t** handle);
 int32_t tiledb_attribute_get_cell_size(tiledb_ctx_t* ctx, const tiledb_attribute_t* attr, uint64_t* size);
@@ -511,6 +515,7 @@ int32_t tiledb_deserialize_query(tiledb_ctx_t* ctx, const tiledb_buffer_t* buffe
 int32_t tiledb_deserialize_query_and_array(tiledb_ctx_t* ctx, const tiledb_buffer_t* buffer, int32_t kind, int32_t client_side, const char* array_uri, tiledb_query_t** query, tiledb_array_t** array);
 int32_t tiledb_deserialize_query_est_result_sizes(tiledb_ctx_t* ctx, const tiledb_query_t* query, int32_t kind, int32_t client_side, const tiledb_buffer_t* buffer);
 int32_t tiledb_dimension_alloc(tiledb_ctx_t* ctx, const char* name, int32_t id, const void* dim_domain, const void* tile_extent, tiledb_dimension_t** dim);
+int32_t tiledb_dimension_dump(tiledb_ctx_t* ctx, const tiledb_dimension_t* dim, void* out);
 int32_t tiledb_dimension_dump_str(tiledb_ctx_t* ctx, const tiledb_dimension_t* dim, tiledb_string_t** out);
 void tiledb_dimension_free(tiledb_dimension_t** handle);
 int32_t tiledb_dimension_get_cell_val_num(tiledb_ctx_t* ctx, const tiledb_dimension_t* dim, uint32_t* num);
@@ -531,6 +536,7 @@ int32_t tiledb_dimension_set_cell_val_num(tiledb_ctx_t* ctx, const tiledb_dimens
 int32_t tiledb_dimension_set_filter_list(tiledb_ctx_t* ctx, const tiledb_dimension_t* dim, const tiledb_filter_list_t* list);
 int32_t tiledb_domain_add_dimension(tiledb_ctx_t* ctx, const tiledb_domain_t* domain, const tiledb_dimension_t* dim);
 int32_t tiledb_domain_alloc(tiledb_ctx_t* ctx, tiledb_domain_t** domain);
+int32_t tiledb_domain_dump(tiledb_ctx_t* ctx, const tiledb_domain_t* domain, void* out);
 int32_t tiledb_domain_dump_str(tiledb_ctx_t* ctx, const tiledb_domain_t* domain, tiledb_string_t** out);
 void tiledb_domain_free(tiledb_domain_t** handle);
 int32_t tiledb_domain_get_dimension_from_index(tiledb_ctx_t* ctx, const tiledb_domain_t* domain, uint32_t index, tiledb_dimension_t** dim);
@@ -541,6 +547,7 @@ int32_t tiledb_domain_has_dimension(tiledb_ctx_t* ctx, const tiledb_domain_t* do
 int32_t tiledb_encryption_type_from_str(const char* str, int32_t* id);
 int32_t tiledb_encryption_type_to_str(int32_t id, const char** str);
 int32_t tiledb_enumeration_alloc(tiledb_ctx_t* ctx, const char* name, int32_t id, uint32_t num, int32_t ordered, const void* data, uint64_t data_size, const void* offsets, uint64_t offsets_size, tiledb_enumeration_t** enumeration);
+int32_t tiledb_enumeration_dump(tiledb_ctx_t* ctx, const tiledb_enumeration_t* enumeration, void* out);
 int32_t tiledb_enumeration_dump_str(tiledb_ctx_t* ctx, const tiledb_enumeration_t* enumeration, tiledb_string_t** out);
 int32_t tiledb_enumeration_extend(tiledb_ctx_t* ctx, const tiledb_enumeration_t* old, const void* data, uint64_t data_size, const void* offsets, uint64_t offsets_size, tiledb_enumeration_t** new_);
 void tiledb_enumeration_free(tiledb_enumeration_t** handle);
@@ -626,6 +633,7 @@ int32_t tiledb_group_consolidate_metadata(tiledb_ctx_t* ctx, const char* uri, co
 int32_t tiledb_group_create(tiledb_ctx_t* ctx, const char* uri);
 int32_t tiledb_group_delete_group(tiledb_ctx_t* ctx, const tiledb_group_t* group, const char* uri, uint8_t recursive);
 int32_t tiledb_group_delete_metadata(tiledb_ctx_t* ctx, const tiledb_group_t* group, const char* key);
+int32_t tiledb_group_dump_str(tiledb_ctx_t* ctx, const tiledb_group_t* group, char** out, uint8_t recursive);
 int32_t tiledb_group_dump_str_v2(tiledb_ctx_t* ctx, const tiledb_group_t* group, tiledb_string_t** out, uint8_t recursive);
 void tiledb_group_free(tiledb_group_t** handle);
 int32_t tiledb_group_get_config(tiledb_ctx_t* ctx, const tiledb_group_t* group, tiledb_config_t** config);

@@ -273,3 +273,5 @@ typedef int32_t (*tiledb_ls_callback_t)(const char* path, size_t path_len, uint6
 typedef int32_t (*tiledb_ls_callback_v2_t)(const char* path, size_t path_len, uint64_t object_size, uint8_t is_dir, void* data);
 typedef int32_t (*tiledb_object_callback_t)(const char* path, tiledb_object_t type, void* data);
 
+/* The version of this library, which is Azulejo and no libtiledb. */
+const char* azulejo_version(void);

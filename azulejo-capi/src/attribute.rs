@@ -1,6 +1,6 @@
 //! `tiledb_attribute_t`.
 
-use crate::boundary::{Bytes, In, Kind, Out, Pointer, Ptr, Str, Text, capi, capi_free};
+use crate::boundary::{Bytes, In, Kind, Opaque, Out, Pointer, Ptr, Str, Text, capi, capi_free};
 use crate::enums::{datatype, datatype_id};
 use crate::error::{Failure, Result};
 use crate::filter::FilterList;
@@ -201,6 +201,11 @@ capi! {
     /// The attribute as text for people.
     fn tiledb_attribute_dump_str(ctx, attr: In<AttributeHandle>, out: Out<Ptr<StringHandle>>) {
         out.give(StringHandle::new(crate::dump::attribute(&attr.get()?.attribute())))?;
+    }
+
+    /// The attribute as text for people, to a `FILE*`. A name that libtiledb had until 2.29.
+    fn tiledb_attribute_dump(ctx, attr: In<AttributeHandle>, out: Opaque) {
+        out.put_text(&crate::dump::attribute(&attr.get()?.attribute()))?;
     }
 }
 

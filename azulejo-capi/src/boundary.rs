@@ -375,6 +375,13 @@ impl Opaque {
     }
 }
 
+/// A copy of a text that the caller frees with the C library's `free`; null if there is no memory.
+pub fn malloced_text(text: &str) -> Pointer<c_char> {
+    let text = crate::strings::to_c(text);
+    // SAFETY: the text ends with a zero byte.
+    Pointer(unsafe { libc::strdup(text.as_ptr()) })
+}
+
 /// A pointer handed out.
 #[repr(transparent)]
 #[derive(Debug)]

@@ -191,7 +191,7 @@ capi! {
     /// Whether a filesystem is built in: `mem://` (4) of those that there are numbers for, and S3
     /// (1), Azure (2) and GCS (3) with the feature `object-store`.
     fn tiledb_ctx_is_supported_fs(ctx, fs: i32, is_supported: Out<i32>) {
-        let stores = cfg!(feature = "object-store") && (1..=3).contains(&fs);
+        let stores = azulejo::storage::HAS_OBJECT_STORES && (1..=3).contains(&fs);
         is_supported.set(i32::from(fs == 4 || stores))?;
     }
 

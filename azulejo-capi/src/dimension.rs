@@ -1,7 +1,7 @@
 //! `tiledb_dimension_t`.
 
 use crate::attribute::cell_val_num;
-use crate::boundary::{Bytes, In, Kind, Out, Pointer, Ptr, Str, Text, capi, capi_free};
+use crate::boundary::{Bytes, In, Kind, Opaque, Out, Pointer, Ptr, Str, Text, capi, capi_free};
 use crate::enums::{datatype, datatype_id};
 use crate::error::{Failure, Result};
 use crate::filter::FilterList;
@@ -316,6 +316,11 @@ capi! {
     /// The dimension as text for people.
     fn tiledb_dimension_dump_str(ctx, dim: In<DimensionHandle>, out: Out<Ptr<StringHandle>>) {
         out.give(StringHandle::new(crate::dump::dimension(&dim.get()?.dimension())))?;
+    }
+
+    /// The dimension as text for people, to a `FILE*`. A name that libtiledb had until 2.29.
+    fn tiledb_dimension_dump(ctx, dim: In<DimensionHandle>, out: Opaque) {
+        out.put_text(&crate::dump::dimension(&dim.get()?.dimension()))?;
     }
 }
 

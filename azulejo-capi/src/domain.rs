@@ -1,6 +1,6 @@
 //! `tiledb_domain_t`.
 
-use crate::boundary::{In, Kind, Out, Ptr, Text, capi, capi_free};
+use crate::boundary::{In, Kind, Opaque, Out, Ptr, Text, capi, capi_free};
 use crate::dimension::{DimensionHandle, SharedDimension};
 use crate::enums::datatype_id;
 use crate::error::Failure;
@@ -112,6 +112,11 @@ capi! {
     /// The domain as text for people.
     fn tiledb_domain_dump_str(ctx, domain: In<DomainHandle>, out: Out<Ptr<StringHandle>>) {
         out.give(StringHandle::new(crate::dump::domain(&domain.get()?.domain())))?;
+    }
+
+    /// The domain as text for people, to a `FILE*`. A name that libtiledb had until 2.29.
+    fn tiledb_domain_dump(ctx, domain: In<DomainHandle>, out: Opaque) {
+        out.put_text(&crate::dump::domain(&domain.get()?.domain()))?;
     }
 }
 

@@ -1,7 +1,7 @@
 //! `tiledb_enumeration_t`.
 
 use crate::attribute::cell_val_num;
-use crate::boundary::{Bytes, In, Kind, Out, Pointer, Ptr, Text, capi, capi_free};
+use crate::boundary::{Bytes, In, Kind, Opaque, Out, Pointer, Ptr, Text, capi, capi_free};
 use crate::enums::{datatype, datatype_id};
 use crate::error::{Failure, Result};
 use crate::strings::{Keep, StringHandle};
@@ -190,6 +190,11 @@ capi! {
     /// The enumeration as text for people.
     fn tiledb_enumeration_dump_str(ctx, enumeration: In<EnumerationHandle>, out: Out<Ptr<StringHandle>>) {
         out.give(StringHandle::new(crate::dump::enumeration(&enumeration.get()?.enumeration)))?;
+    }
+
+    /// The enumeration as text for people, to a `FILE*`. A name that libtiledb had until 2.29.
+    fn tiledb_enumeration_dump(ctx, enumeration: In<EnumerationHandle>, out: Opaque) {
+        out.put_text(&crate::dump::enumeration(&enumeration.get()?.enumeration))?;
     }
 }
 

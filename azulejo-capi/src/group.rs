@@ -1,7 +1,9 @@
 //! `tiledb_group_t`.
 
 use crate::array::{give_value, take_value};
-use crate::boundary::{Bytes, In, InOut, Kind, Out, Pointer, Ptr, Str, Text, capi, capi_free};
+use crate::boundary::{
+    Bytes, In, InOut, Kind, Out, Pointer, Ptr, Str, Text, capi, capi_free, malloced_text,
+};
 use crate::config::{Config, Settings};
 use crate::ctx::Context;
 use crate::enums::{QueryType, datatype_id, query_type};
@@ -13,6 +15,7 @@ use azulejo::array::TimeRange;
 use azulejo::consolidate::VacuumOptions;
 use azulejo::group::{Group, GroupEditor, Member, NewMember, ObjectType};
 use azulejo_format::metadata::Metadata;
+use std::ffi::c_char;
 use std::fmt::Write;
 use std::sync::Mutex;
 
@@ -189,6 +192,17 @@ fn last(uri: &str) -> &str {
         .rsplit('/')
         .next()
         .unwrap_or_default()
+}
+
+/// A group and its tree, in the reference's layout.
+fn text_of(handle: &GroupHandle, recursive: bool) -> Result<String> {
+    handle.with(|open| {
+        let uri = crate::uri::absolute(&handle.uri);
+        let mut text = format!("{} GROUP\n", last(&uri));
+        let mut visited = vec![open.group.location().path.to_string()];
+        dump(&open.group, recursive, 0, &mut visited, &mut text);
+        Ok(text)
+    })
 }
 
 /// The tree of a group, in the reference's layout.
@@ -422,15 +436,13 @@ capi! {
 
     /// The group's members as text for people.
     fn tiledb_group_dump_str_v2(ctx, group: In<GroupHandle>, out: Out<Ptr<StringHandle>>, recursive: u8) {
-        let handle = group.get()?;
-        let text = handle.with(|open| {
-            let uri = crate::uri::absolute(&handle.uri);
-            let mut text = format!("{} GROUP\n", last(&uri));
-            let mut visited = vec![open.group.location().path.to_string()];
-            dump(&open.group, recursive != 0, 0, &mut visited, &mut text);
-            Ok(text)
-        })?;
-        out.give(StringHandle::new(text))?;
+        out.give(StringHandle::new(text_of(group.get()?, recursive != 0)?))?;
+    }
+
+    /// The group's members as text for people, to be freed with `free`. A name that libtiledb had
+    /// until 2.29.
+    fn tiledb_group_dump_str(ctx, group: In<GroupHandle>, out: Out<Pointer<c_char>>, recursive: u8) {
+        out.set(malloced_text(&text_of(group.get()?, recursive != 0)?))?;
     }
 
     /// Makes one file of a group's metadata.

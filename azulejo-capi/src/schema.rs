@@ -1,7 +1,7 @@
 //! `tiledb_array_schema_t`.
 
 use crate::attribute::AttributeHandle;
-use crate::boundary::{Bytes, In, Kind, Out, Ptr, Text, capi, capi_free};
+use crate::boundary::{Bytes, In, Kind, Opaque, Out, Ptr, Text, capi, capi_free};
 use crate::config::Config;
 use crate::ctx::Context;
 use crate::dimension::SharedDimension;
@@ -596,6 +596,13 @@ capi! {
         let mut state = lock(&schema.get()?.state);
         state.load_enumerations()?;
         out.give(StringHandle::new(crate::dump::schema(&state.current(), &state.enumerations)))?;
+    }
+
+    /// The schema as text for people, to a `FILE*`. A name that libtiledb had until 2.29.
+    fn tiledb_array_schema_dump(ctx, schema: In<SchemaHandle>, out: Opaque) {
+        let mut state = lock(&schema.get()?.state);
+        state.load_enumerations()?;
+        out.put_text(&crate::dump::schema(&state.current(), &state.enumerations))?;
     }
 
     /// Adds an enumeration, which attributes may then refer to.

@@ -113,13 +113,18 @@ impl Stats {
             .map(|(name, number)| format!("{indent}    \"{name}\": {number}"))
             .collect();
         let mut json = format!("{indent}{{\n");
-        for (what, lines, end) in [("timers", timers, ","), ("counters", counters, "")] {
+        for (what, lines) in [("timers", timers), ("counters", counters)] {
             let _ = writeln!(json, "{indent}  \"{what}\": {{");
             if !lines.is_empty() {
                 let _ = writeln!(json, "{}", lines.join(",\n"));
             }
-            let _ = writeln!(json, "{indent}  }}{end}");
+            let _ = writeln!(json, "{indent}  }},");
         }
+        let _ = writeln!(
+            json,
+            "{indent}  \"library\": \"azulejo {}\"",
+            env!("CARGO_PKG_VERSION")
+        );
         json.push_str(indent);
         json.push('}');
         json

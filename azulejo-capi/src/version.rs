@@ -50,6 +50,19 @@ pub extern "C" fn tiledb_status_code(status: i32) -> i32 {
     }
 }
 
+/// The version of this library, which is Azulejo and no libtiledb. Programs that want to know look
+/// for this name.
+#[unsafe(no_mangle)]
+pub extern "C" fn azulejo_version() -> Str {
+    const VERSION: &std::ffi::CStr = match std::ffi::CStr::from_bytes_with_nul(
+        concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes(),
+    ) {
+        Ok(version) => version,
+        Err(_) => c"",
+    };
+    Pointer(VERSION.as_ptr())
+}
+
 capi_plain! {
     /// What was built in, as JSON.
     fn tiledb_as_built_dump(out: Out<Ptr<StringHandle>>) {
@@ -65,7 +78,7 @@ capi_plain! {
 
 /// The reference's layout, with what this library has.
 fn as_built() -> String {
-    let stores = cfg!(feature = "object-store");
+    let stores = azulejo::storage::HAS_OBJECT_STORES;
     let part = |name: &str, enabled: bool| {
         format!("        \"{name}\": {{\n          \"enabled\": {enabled}\n        }}")
     };

@@ -178,6 +178,7 @@ pub mod label;
 mod large_pages;
 pub mod manifest;
 pub mod object;
+mod per_process;
 mod platform;
 pub mod read;
 pub mod snapshots;

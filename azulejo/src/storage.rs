@@ -41,6 +41,9 @@ use bytes::Bytes;
 use std::fmt::Debug;
 use std::ops::Range;
 
+/// Whether object stores and web servers were built in (feature `object-store`).
+pub const HAS_OBJECT_STORES: bool = cfg!(feature = "object-store");
+
 /// One entry of a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {

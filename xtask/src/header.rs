@@ -431,6 +431,7 @@ mod tests {
             .lines()
             .filter(|line| line.starts_with("extern const "))
             .count();
-        assert_eq!((functions, objects), (514, 6));
+        // Those of 2.30, and six names of 2.27 to 2.29.
+        assert_eq!((functions, objects), (514 + 6, 6));
     }
 }

@@ -44,6 +44,7 @@ functions! {
     tiledb_array_schema_alloc status "cnp";
     tiledb_array_schema_alloc_at_timestamp status "cnnp";
     tiledb_array_schema_check status "ch";
+    tiledb_array_schema_dump status "chp";
     tiledb_array_schema_dump_str status "chp";
     tiledb_array_schema_evolution_add_attribute status "chh";
     tiledb_array_schema_evolution_add_enumeration status "chh";
@@ -99,6 +100,7 @@ functions! {
     tiledb_array_vacuum status "cph";
     tiledb_as_built_dump status "p";
     tiledb_attribute_alloc status "cpnp";
+    tiledb_attribute_dump status "chp";
     tiledb_attribute_dump_str status "chp";
     tiledb_attribute_free other "p";
     tiledb_attribute_get_cell_size status "chp";
@@ -195,6 +197,7 @@ functions! {
     tiledb_deserialize_query_and_array status "chnnppp";
     tiledb_deserialize_query_est_result_sizes status "chnnh";
     tiledb_dimension_alloc status "cpnppp";
+    tiledb_dimension_dump status "chp";
     tiledb_dimension_dump_str status "chp";
     tiledb_dimension_free other "p";
     tiledb_dimension_get_cell_val_num status "chp";
@@ -215,6 +218,7 @@ functions! {
     tiledb_dimension_set_filter_list status "chh";
     tiledb_domain_add_dimension status "chh";
     tiledb_domain_alloc status "cp";
+    tiledb_domain_dump status "chp";
     tiledb_domain_dump_str status "chp";
     tiledb_domain_free other "p";
     tiledb_domain_get_dimension_from_index status "chnp";
@@ -225,6 +229,7 @@ functions! {
     tiledb_encryption_type_from_str status "pp";
     tiledb_encryption_type_to_str status "np";
     tiledb_enumeration_alloc status "cpnnnpnpnp";
+    tiledb_enumeration_dump status "chp";
     tiledb_enumeration_dump_str status "chp";
     tiledb_enumeration_extend status "chpnpnp";
     tiledb_enumeration_free other "p";
@@ -310,6 +315,7 @@ functions! {
     tiledb_group_create status "cp";
     tiledb_group_delete_group status "chpn";
     tiledb_group_delete_metadata status "chp";
+    tiledb_group_dump_str status "chpn";
     tiledb_group_dump_str_v2 status "chpn";
     tiledb_group_free other "p";
     tiledb_group_get_config status "chp";

@@ -293,6 +293,8 @@ impl ArraySchema {
                 Err(cell_order("the domain has more than 16 dimensions"))
             }
             Layout::Hilbert => Ok(()),
+            // It reads as column-major order.
+            Layout::Global if !self.is_dense() => Ok(()),
             Layout::Global | Layout::Unordered => Err(cell_order(
                 "cells are in row-major, column-major or Hilbert order",
             )),

@@ -1,32 +1,58 @@
 //! The threads of a context, which are gone when the context is.
 
 use crate::error::{Error, Result};
-use crate::platform::{HAS_THREADS, process_id};
+use crate::per_process::PerProcess;
+use crate::platform::HAS_THREADS;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-/// Threads for CPU work.
+/// Threads for CPU work: those of the process that it runs in.
+#[derive(Debug)]
+pub(crate) struct ComputePool {
+    threads: usize,
+    pool: PerProcess<Option<Running>>,
+}
+
+/// Threads that have been started.
 ///
 /// Rayon lets the threads of a pool end some time after the pool. Who makes one context after
 /// another would have those of several at once, so the end of a pool waits for them.
 #[derive(Debug)]
-pub(crate) struct ComputePool {
+struct Running {
     pool: Option<Arc<rayon::ThreadPool>>,
     threads: Vec<JoinHandle<()>>,
-    /// A forked child has the pool, but not its threads.
-    process: u32,
 }
 
 impl ComputePool {
     /// Starts threads; 0 stands for one a core. Without threads all work is done by the caller.
     pub fn new(threads: usize) -> Result<Self> {
-        if !HAS_THREADS {
-            return Ok(Self {
-                pool: None,
-                threads: Vec::new(),
-                process: process_id(),
-            });
+        let running = match HAS_THREADS {
+            true => Some(Running::start(threads)?),
+            false => None,
+        };
+        Ok(Self {
+            threads: running.as_ref().map_or(1, Running::len),
+            pool: PerProcess::new(running),
+        })
+    }
+
+    /// The number of threads.
+    pub fn len(&self) -> usize {
+        self.threads
+    }
+
+    /// Runs work on the threads.
+    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        let running = self.pool.get(|_| Running::start(self.threads).ok());
+        match running.and_then(|running| running.as_ref()?.pool.as_ref()) {
+            Some(pool) => pool.install(work),
+            None => work(),
         }
+    }
+}
+
+impl Running {
+    fn start(threads: usize) -> Result<Self> {
         let failed =
             |e: &dyn std::fmt::Display| Error::Internal(format!("cannot start threads: {e}"));
         let started = Mutex::new(Vec::new());
@@ -50,36 +76,19 @@ impl ComputePool {
         Ok(Self {
             pool: Some(Arc::new(pool)),
             threads,
-            process: process_id(),
         })
     }
 
-    /// The number of threads.
-    pub fn len(&self) -> usize {
+    fn len(&self) -> usize {
         self.pool
             .as_ref()
             .map_or(1, |pool| pool.current_num_threads())
     }
-
-    /// Runs work on the threads.
-    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        match &self.pool {
-            Some(pool) => pool.install(work),
-            None => work(),
-        }
-    }
 }
 
-impl Drop for ComputePool {
+impl Drop for Running {
     fn drop(&mut self) {
         let Some(pool) = self.pool.take() else { return };
-        if self.process != process_id() {
-            std::mem::forget(pool);
-            std::mem::take(&mut self.threads)
-                .into_iter()
-                .for_each(std::mem::forget);
-            return;
-        }
         // A thread of the pool cannot wait for itself.
         let is_inside = pool.current_thread_index().is_some();
         drop(pool);

@@ -13,6 +13,7 @@ use super::{
 };
 use crate::error::{Error, Result};
 use crate::large_pages;
+use crate::per_process::PerProcess;
 use crate::platform::{HAS_THREADS, read_exact_at};
 use bytes::Bytes;
 use rayon::prelude::*;
@@ -46,7 +47,7 @@ const FILES_PER_TASK: usize = 4;
 #[derive(Debug, Clone)]
 pub struct LocalStorage {
     gap: u64,
-    pool: Arc<OnceLock<Option<rayon::ThreadPool>>>,
+    pool: Arc<OnceLock<PerProcess<Option<rayon::ThreadPool>>>>,
     /// Files being written.
     open_uploads: Arc<AtomicUsize>,
 }
@@ -88,7 +89,8 @@ impl LocalStorage {
                 .build()
                 .ok()
         };
-        self.pool.get_or_init(start).as_ref()
+        let pool = self.pool.get_or_init(|| PerProcess::new(start()));
+        pool.get(|_| start())?.as_ref()
     }
 
     /// The pool, if a batch is worth handing over.

@@ -32,9 +32,9 @@ use http::observed;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{channel, sync_channel};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tokio::sync::Semaphore;
 use tokio::task::{AbortHandle, JoinSet};
@@ -108,7 +108,21 @@ impl fmt::Debug for Shared {
 #[derive(Debug, Clone)]
 pub struct ObjectStorage {
     shared: Arc<Shared>,
+    /// What it was connected with, where that can be done again.
+    connected: Option<Arc<Connected>>,
     cancel: CancelHandle,
+}
+
+/// What a connection is made of.
+#[derive(Debug)]
+struct Connected {
+    path: StorePath,
+    settings: StoreSettings,
+    stats: IoStats,
+    /// Connections need the threads that look after them, which a forked child does not have: it
+    /// connects again.
+    process: u32,
+    child: OnceLock<Option<ObjectStorage>>,
 }
 
 impl ObjectStorage {
@@ -118,7 +132,28 @@ impl ObjectStorage {
     /// [`Error::InvalidArgument`] for settings that contradict each other or lack something,
     /// [`Error::Unsupported`] for paths of other storages.
     pub fn connect(path: &StorePath, settings: &StoreSettings, stats: &IoStats) -> Result<Self> {
-        connect::connect(path, settings, stats)
+        let mut storage = connect::connect(path, settings, stats)?;
+        storage.connected = Some(Arc::new(Connected {
+            path: path.clone(),
+            settings: settings.clone(),
+            stats: stats.clone(),
+            process: crate::platform::process_id(),
+            child: OnceLock::new(),
+        }));
+        Ok(storage)
+    }
+
+    /// What operations of this process share.
+    fn shared(&self) -> &Arc<Shared> {
+        let connected = self.connected.as_deref();
+        let Some(parent) = connected.filter(|c| c.process != crate::platform::process_id()) else {
+            return &self.shared;
+        };
+        let again = || Self::connect(&parent.path, &parent.settings, &parent.stats).ok();
+        match parent.child.get_or_init(again) {
+            Some(child) => child.shared(),
+            None => &self.shared,
+        }
     }
 
     /// Objects in memory behind the code for object stores, for tests. Paths may have any scheme of
@@ -143,7 +178,7 @@ impl ObjectStorage {
     /// The requests made of it.
     #[must_use]
     pub fn io_stats(&self) -> IoCounts {
-        self.shared.stats.counts()
+        self.shared().stats.counts()
     }
 
     fn new(
@@ -166,6 +201,7 @@ impl ObjectStorage {
         };
         Self {
             shared: Arc::new(shared),
+            connected: None,
             cancel: CancelHandle::default(),
         }
     }
@@ -199,7 +235,7 @@ impl ObjectStorage {
         let cancelled = Cancelled::by(&self.cancel);
         let task = runtime.spawn(async move { answer.send(cancelled.unless(work).await) });
         pending
-            .timed(&self.shared.stats)
+            .timed(&self.shared().stats)
             .with_guard(Running(task.abort_handle()))
     }
 
@@ -210,7 +246,7 @@ impl ObjectStorage {
     ) -> Result<impl Future<Output = Result<Vec<Vec<Entry>>>> + Send + use<>> {
         dirs.iter().try_for_each(|dir| self.listable(dir))?;
         let keys: Vec<Path> = dirs.iter().map(key_of).collect::<Result<_>>()?;
-        let shared = Arc::clone(&self.shared);
+        let shared = Arc::clone(self.shared());
         Ok(async move {
             let mut listed = vec![Vec::new(); dirs.len()];
             let mut tasks = JoinSet::new();
@@ -234,8 +270,8 @@ impl ObjectStorage {
         &self,
         requests: &[ReadRequest],
     ) -> Result<impl Future<Output = Result<Vec<Bytes>>> + Send + use<>> {
-        let plan = fetch::Plan::new(requests, &self.shared.limits)?;
-        let shared = Arc::clone(&self.shared);
+        let plan = fetch::Plan::new(requests, &self.shared().limits)?;
+        let shared = Arc::clone(self.shared());
         Ok(async move { plan.fetch(&shared).await })
     }
 
@@ -246,7 +282,7 @@ impl ObjectStorage {
         len: u64,
     ) -> Result<impl Future<Output = Result<Vec<Tail>>> + Send + use<>> {
         let keys: Vec<Path> = paths.iter().map(object_key).collect::<Result<_>>()?;
-        let shared = Arc::clone(&self.shared);
+        let shared = Arc::clone(self.shared());
         Ok(async move {
             let mut tails: Vec<Option<Tail>> = vec![None; paths.len()];
             let mut tasks = JoinSet::new();
@@ -263,7 +299,7 @@ impl ObjectStorage {
     }
 
     fn listable(&self, dir: &StorePath) -> Result<()> {
-        if self.shared.abilities.full {
+        if self.shared().abilities.full {
             return Ok(());
         }
         Err(Error::Unsupported(format!(
@@ -273,7 +309,7 @@ impl ObjectStorage {
     }
 
     fn writable(&self, op: &'static str, path: &StorePath) -> Result<()> {
-        if self.shared.abilities.full {
+        if self.shared().abilities.full {
             return Ok(());
         }
         Err(Error::Unsupported(format!(
@@ -452,7 +488,7 @@ fn is_surely_an_object(path: &StorePath) -> bool {
 impl Storage for ObjectStorage {
     fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
         self.listable(dir)?;
-        let (shared, dir, key) = (Arc::clone(&self.shared), dir.clone(), key_of(dir)?);
+        let (shared, dir, key) = (Arc::clone(self.shared()), dir.clone(), key_of(dir)?);
         self.run(async move { shared.list(&dir, &key).await })
     }
 
@@ -462,7 +498,7 @@ impl Storage for ObjectStorage {
 
     fn list_tree(&self, dir: &StorePath) -> Result<Vec<(String, Vec<Entry>)>> {
         self.listable(dir)?;
-        let (shared, dir, key) = (Arc::clone(&self.shared), dir.clone(), key_of(dir)?);
+        let (shared, dir, key) = (Arc::clone(self.shared()), dir.clone(), key_of(dir)?);
         self.run(async move { shared.tree(&dir, &key).await })
     }
 
@@ -494,13 +530,13 @@ impl Storage for ObjectStorage {
                 range: ReadRange::Bytes(r.offset..r.offset.saturating_add(r.out.len() as u64)),
             })
             .collect();
-        let plan = Arc::new(fetch::Plan::new(&plain, &self.shared.limits)?);
+        let plan = Arc::new(fetch::Plan::new(&plain, &self.shared().limits)?);
         if plan.is_empty() {
             return Ok(());
         }
         // The bytes travel as they arrive, and are copied once: by the thread that owns the memory.
         let (sender, receiver) = channel::<Result<Part>>();
-        let (shared, planned) = (Arc::clone(&self.shared), Arc::clone(&plan));
+        let (shared, planned) = (Arc::clone(self.shared()), Arc::clone(&plan));
         let cancelled = Cancelled::by(&self.cancel);
         let task = runtime::shared()?.spawn(async move {
             let parts = sender.clone();
@@ -510,7 +546,7 @@ impl Storage for ObjectStorage {
             }
         });
         let _running = Running(task.abort_handle());
-        self.shared.stats.waiting(|| {
+        self.shared().stats.waiting(|| {
             let mut missing = plan.len();
             while missing > 0 {
                 let part = receiver.recv().unwrap_or_else(|_| Err(ended()))?;
@@ -541,7 +577,7 @@ impl Storage for ObjectStorage {
     }
 
     fn size(&self, path: &StorePath) -> Result<u64> {
-        let (shared, path, key) = (Arc::clone(&self.shared), path.clone(), key_of(path)?);
+        let (shared, path, key) = (Arc::clone(self.shared()), path.clone(), key_of(path)?);
         if key.as_ref().is_empty() {
             return Err(not_found(&path));
         }
@@ -555,14 +591,14 @@ impl Storage for ObjectStorage {
 
     fn put(&self, path: &StorePath, body: Bytes) -> Result<()> {
         self.writable("write", path)?;
-        let (shared, place, key) = (Arc::clone(&self.shared), path.clone(), object_key(path)?);
+        let (shared, place, key) = (Arc::clone(self.shared()), path.clone(), object_key(path)?);
         if body.len() > LONGEST_PUT {
             let mut upload = self.upload(path)?;
             upload.write(&body)?;
             return upload.finish();
         }
         // Not cancelled: nobody could say whether it is there.
-        self.shared.run(async move {
+        self.shared().run(async move {
             let put = observed(shared.store.put(&key, PutPayload::from(body))).await;
             put.map(drop)
                 .map_err(|failure| shared.error("write", &place, failure))
@@ -597,8 +633,8 @@ impl Storage for ObjectStorage {
                 "cannot move {from} to {to}: the buckets differ"
             )));
         }
-        let (shared, from, to) = (Arc::clone(&self.shared), from.clone(), to.clone());
-        self.shared.run(async move {
+        let (shared, from, to) = (Arc::clone(self.shared()), from.clone(), to.clone());
+        self.shared().run(async move {
             if !shared.all_within(&to, &target).await?.is_empty()
                 || shared.exists(&to, &target).await?
             {
@@ -639,8 +675,8 @@ impl Storage for ObjectStorage {
         };
         self.writable("delete", &first)?;
         let keys: Vec<Path> = paths.iter().map(object_key).collect::<Result<_>>()?;
-        let (shared, paths) = (Arc::clone(&self.shared), paths.to_vec());
-        self.shared.run(async move {
+        let (shared, paths) = (Arc::clone(self.shared()), paths.to_vec());
+        self.shared().run(async move {
             // Each may be an object or a folder.
             let mut listings = JoinSet::new();
             let mut doomed = Vec::new();
@@ -667,16 +703,16 @@ impl Storage for ObjectStorage {
     }
 
     fn exclusive(&self) -> Option<&dyn PutNew> {
-        self.shared.abilities.full.then_some(self as &dyn PutNew)
+        self.shared().abilities.full.then_some(self as &dyn PutNew)
     }
 }
 
 impl PutNew for ObjectStorage {
     fn put_new(&self, path: &StorePath, body: Bytes) -> Result<()> {
         self.writable("write", path)?;
-        let (shared, place, key) = (Arc::clone(&self.shared), path.clone(), object_key(path)?);
+        let (shared, place, key) = (Arc::clone(self.shared()), path.clone(), object_key(path)?);
         // Not cancelled: nobody could say whether it is there.
-        self.shared.run(async move {
+        self.shared().run(async move {
             let options = PutOptions::from(PutMode::Create);
             let put = shared.store.put_opts(&key, PutPayload::from(body), options);
             match observed(put).await {

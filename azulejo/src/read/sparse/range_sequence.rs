@@ -70,10 +70,7 @@ impl RangeSequence {
             self.options.subarray = Subarray::Box(vec![DimSelection::Ranges(ranges)]);
             let mut next = SparseReader::new(&self.array, &self.options, self.waiting).await?;
             // Who cancels the read has the handle of its first part.
-            std::mem::swap(
-                &mut next.query.operation,
-                &mut self.reader.query.operation,
-            );
+            std::mem::swap(&mut next.query.operation, &mut self.reader.query.operation);
             self.reader = next;
             if self.few_batches {
                 self.reader.prefer_few_batches();

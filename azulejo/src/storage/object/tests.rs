@@ -116,15 +116,15 @@ fn near_ranges_are_one_request_and_long_ones_several() {
     assert_eq!(gets(&[range(3..3)]), (0, 0));
     // Longer than a request may be.
     let shared = Shared {
-        store: Arc::clone(&storage.shared.store),
+        store: Arc::clone(&storage.shared().store),
         limits: Limits {
             piece: 1 << 20,
             ..Limits::default()
         },
-        abilities: storage.shared.abilities,
+        abilities: storage.shared().abilities,
         tails: AtomicBool::new(true),
-        stats: storage.shared.stats.clone(),
-        gate: Arc::clone(&storage.shared.gate),
+        stats: storage.shared().stats.clone(),
+        gate: Arc::clone(&storage.shared().gate),
         secrets: Secrets::default(),
     };
     let pieces = ObjectStorage {

@@ -126,7 +126,7 @@ impl Parts {
 impl ObjectUpload {
     pub(super) fn new(storage: &ObjectStorage, path: &StorePath, key: Path) -> Self {
         Self {
-            shared: Arc::clone(&storage.shared),
+            shared: Arc::clone(storage.shared()),
             cancel: storage.cancel.clone(),
             operation: storage.cancel.begin(),
             path: path.clone(),
