@@ -2,8 +2,8 @@
 //!
 //! Tiles whose key ranges do not meet are independent of each other; only groups of tiles that
 //! interleave are sorted together. Keys hold their cells in the low bits, so sorting moves nothing
-//! but integers. Few long runs are merged as they are; many keys in disorder are partitions out by their
-//! highest bits first, and the parts sorted on all threads.
+//! but integers. Few long runs are merged as they are; many keys in disorder are partitioned by
+//! their highest bits first, and the parts sorted on all threads.
 
 use crate::space::CellSlab;
 use crate::space::keys::{CellBits, KeySet, Keys, Word};
@@ -12,7 +12,7 @@ use rayon::prelude::*;
 /// Lists up to this long are sorted in one piece.
 const ONE_PIECE: usize = if cfg!(test) { 16 } else { 32 * 1024 };
 
-/// Keys are partitions out to this many parts.
+/// Bits that keys are partitioned by.
 const PARTITION_BITS: u32 = 9;
 
 /// What decides among cells of equal coordinates.
