@@ -3,14 +3,19 @@
 //! A target takes any bytes and must neither panic, hang nor allocate beyond its limit. Where
 //! decoding succeeds, encoding and decoding again must give the same value.
 
+use azulejo::format::commit::{
+    ConsolidatedCommits, Delete, IgnoreList, Replacement, Update, VacuumList,
+};
 use azulejo::format::condition::Condition;
 use azulejo::format::filter::{FilterContext, Pipeline, Scratch};
 use azulejo::format::fragment::{
-    Footer, FragmentStats, LegacyMetadata, ProcessedConditions, RTree, Slots, TileBounds,
-    TileNullCounts, TileOffsets, TileSizes, TileSums,
+    ConsolidatedFragmentMetadata, Footer, FragmentStats, LegacyMetadata, ProcessedConditions,
+    RTree, Slots, TileBounds, TileNullCounts, TileOffsets, TileSizes, TileSums,
 };
+use azulejo::format::group::GroupDetails;
 use azulejo::format::schema::Enumeration;
-use azulejo::format::tile::{GenericTile, TileDecoder};
+use azulejo::format::tile::{Chunk, GenericTile, StoredBytes, TileDecoder, TileStep};
+use azulejo::format::timestamped_name::TimestampedName;
 use azulejo::format::wire::ByteReader;
 use azulejo::format::{ArraySchema, CellValNum, Datatype, FormatVersion};
 use azulejo::manifest::Manifest;
@@ -72,6 +77,93 @@ pub fn fragment_metadata(data: &[u8]) {
         let _ = TileBounds::decode(part, attribute.datatype, attribute.cell_val_num);
     }
     let _ = FragmentStats::decode(part, Slots::new(schema.version, &schema, false, false));
+}
+
+/// The small files beside arrays and groups: lists of commits, members of groups, footers of many
+/// fragments, and names.
+pub fn small_files(data: &[u8]) {
+    if let Ok(commits) = ConsolidatedCommits::decode(data) {
+        let bytes = commits.encode();
+        assert_eq!(ConsolidatedCommits::decode(&bytes), Ok(commits));
+    }
+    if let Ok(list) = VacuumList::decode(data) {
+        assert_eq!(VacuumList::decode(&list.encode()), Ok(list));
+    }
+    if let Ok(list) = IgnoreList::decode(data) {
+        assert_eq!(IgnoreList::decode(&list.encode()), Ok(list));
+    }
+    if let Ok(replacement) = Replacement::decode(data) {
+        assert_eq!(Replacement::decode(&replacement.encode()), Ok(replacement));
+    }
+    if let Ok(delete) = Delete::decode(data) {
+        assert_eq!(Delete::decode(&delete.encode()), Ok(delete));
+    }
+    if let Ok(update) = Update::decode(data) {
+        assert_eq!(Update::decode(&update.encode()), Ok(update));
+    }
+    if let Ok(group) = GroupDetails::decode(data) {
+        assert_eq!(GroupDetails::decode(&group.encode()), Ok(group));
+    }
+    if let Ok(footers) = ConsolidatedFragmentMetadata::decode(data) {
+        let bytes = footers.encode();
+        assert_eq!(ConsolidatedFragmentMetadata::decode(&bytes), Ok(footers));
+    }
+    if let Ok(name) = std::str::from_utf8(data) {
+        let _ = TimestampedName::parse(name);
+    }
+}
+
+/// How many bytes are read at least at a time, which cells of two bytes are wanted (eight bits, again
+/// and again), then a stored tile: read in pieces, it has the chunks that it has as a whole.
+pub fn tile_chunks(data: &[u8]) {
+    let [ahead, wanted, stored @ ..] = data else {
+        return;
+    };
+    let decoder = TileDecoder::new(stored.len() as u64);
+    let whole: Result<Vec<_>, _> = decoder.clone().chunks(stored).collect();
+    assert_eq!(in_pieces(decoder, stored, *ahead), whole.clone().ok());
+    let Ok(whole) = whole else { return };
+    let len: u64 = whole
+        .iter()
+        .map(|chunk| u64::from(chunk.original_len))
+        .sum();
+    let spans: Vec<_> = (0..(len / 2).min(64))
+        .filter(|cell| wanted >> (cell % 8) & 1 == 1)
+        .map(|cell| cell..cell + 1)
+        .collect();
+    let decoder = TileDecoder::new(stored.len() as u64)
+        .sized(len)
+        .wanting(&spans, 2);
+    let holds = |chunk: &Chunk<'_>| {
+        spans
+            .iter()
+            .any(|span| span.start * 2 < chunk.output_end() && span.end * 2 > chunk.output_offset)
+    };
+    let expected: Vec<_> = whole.into_iter().filter(holds).collect();
+    assert_eq!(in_pieces(decoder, stored, *ahead), Some(expected));
+}
+
+/// The chunks that a decoder finds where no more is read than it asks for, and `ahead` bytes.
+fn in_pieces<'s>(
+    mut decoder: TileDecoder<'_>,
+    stored: &'s [u8],
+    ahead: u8,
+) -> Option<Vec<Chunk<'s>>> {
+    let (mut start, mut end) = (0, 0);
+    let mut chunks = Vec::new();
+    loop {
+        let at_hand = StoredBytes::new(start as u64, stored.get(start..end)?);
+        match decoder.step(at_hand).ok()? {
+            TileStep::Done => return Some(chunks),
+            TileStep::Chunk(chunk) => chunks.push(chunk),
+            TileStep::NeedsRange { range, .. } => {
+                start = range.start as usize;
+                end = (start + usize::from(ahead))
+                    .min(stored.len())
+                    .max(range.end as usize);
+            }
+        }
+    }
 }
 
 /// Version, datatype, values a cell, a stored pipeline, then a stored tile.

@@ -77,3 +77,13 @@ fn manifest() {
 fn whole_array() {
     replay("whole_array", azulejo_fuzz::whole_array);
 }
+
+#[test]
+fn small_files() {
+    replay("small_files", azulejo_fuzz::small_files);
+}
+
+#[test]
+fn tile_chunks() {
+    replay("tile_chunks", azulejo_fuzz::tile_chunks);
+}

@@ -1,10 +1,16 @@
 //! `cargo xtask fuzz-corpus DIR`: inputs for the fuzz targets, taken from real arrays of a corpus.
 
 use crate::{Outcome, root};
+use azulejo::format::commit::{
+    ConsolidatedCommit, ConsolidatedCommits, IgnoreList, Replacement, VacuumList,
+};
+use azulejo::format::filter::{Filter, FilterContext, Pipeline, Scratch};
+use azulejo::format::fragment::{ConsolidatedFooter, ConsolidatedFragmentMetadata};
+use azulejo::format::group::{GroupDetails, GroupMember, GroupVersion, MemberKind};
 use azulejo::format::schema::FieldIndex;
 use azulejo::format::tile::GenericTile;
 use azulejo::format::wire::ByteWriter;
-use azulejo::format::{ArraySchema, FormatVersion};
+use azulejo::format::{ArraySchema, CellValNum, Datatype, FormatVersion};
 use azulejo::manifest::Manifest;
 use azulejo::storage::Entry;
 use std::collections::BTreeMap;
@@ -115,8 +121,88 @@ pub fn write(dir: &Path) -> Outcome {
             .map_err(|e| e.to_string())?
             .data,
     )?;
+    for file in small_files() {
+        keep("small_files", &file)?;
+    }
+    // Read with nothing ahead and far ahead, all cells and every third.
+    for (ahead, wanted) in [(0, 0xff), (100, 0b0100_1001)] {
+        keep(
+            "tile_chunks",
+            &[&[ahead, wanted], tile()?.as_slice()].concat(),
+        )?;
+    }
     println!("fuzz/corpus: {count} inputs");
     Ok(())
+}
+
+/// Lists of commits, members of a group, footers of fragments, a name.
+fn small_files() -> Vec<Vec<u8>> {
+    let name = "__1_2_0123456789abcdef0123456789abcdef_22";
+    let uris = vec![
+        format!("__fragments/{name}"),
+        format!("__commits/{name}.wrt"),
+    ];
+    let commit = format!("__commits/{name}.wrt");
+    let commits = ConsolidatedCommits {
+        commits: vec![
+            ConsolidatedCommit::Fragment { uri: &commit },
+            ConsolidatedCommit::Delete {
+                uri: "__commits/__3_3_0123456789abcdef0123456789abcdef_22.del",
+                tile: b"not a tile",
+            },
+        ],
+    };
+    let member = |version, named: bool| GroupMember {
+        version,
+        kind: MemberKind::Array,
+        relative: named,
+        uri: "a".into(),
+        name: named.then(|| "b".into()),
+        deleted: false,
+    };
+    let group = |version| GroupDetails {
+        version,
+        members: vec![member(version, true), member(version, false)],
+    };
+    let footers = ConsolidatedFragmentMetadata {
+        footers: vec![ConsolidatedFooter {
+            fragment: name,
+            footer: b"not a footer",
+        }],
+    };
+    vec![
+        commits.encode(),
+        VacuumList { uris: uris.clone() }.encode(),
+        IgnoreList { uris: uris.clone() }.encode(),
+        Replacement {
+            new: vec![name.into()],
+            old: uris,
+        }
+        .encode(),
+        group(GroupVersion::V1).encode(),
+        group(GroupVersion::V2).encode(),
+        footers.encode(),
+        name.into(),
+    ]
+}
+
+/// A stored tile of several chunks.
+fn tile() -> Result<Vec<u8>, String> {
+    let pipeline = Pipeline {
+        max_chunk_size: 16,
+        filters: vec![Filter::ChecksumMd5],
+    };
+    let ctx = FilterContext {
+        version: FormatVersion::CURRENT,
+        datatype: Datatype::UInt16,
+        cell_val_num: CellValNum::ONE,
+        key: None,
+    };
+    let mut stored = Vec::new();
+    pipeline
+        .encode_tile(&ctx, &[7; 50], None, &mut stored, &mut Scratch::new())
+        .map_err(|e| e.to_string())?;
+    Ok(stored)
 }
 
 /// The manifest of an array in memory.

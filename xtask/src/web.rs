@@ -17,7 +17,7 @@ pub fn build(root: &Path) -> Outcome {
     let mut cargo = Command::new("cargo");
     cargo
         .current_dir(root)
-        .args(["build", "--release", "--locked", "--package", "azulejo"])
+        .args(["build", "--locked", "--package", "azulejo"])
         .args(["--no-default-features", "--features", FEATURES])
         .args(["--target", TARGET])
         // Random numbers come from the browser.
