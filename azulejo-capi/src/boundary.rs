@@ -1,8 +1,8 @@
 //! The one way through which calls come in: arguments are checked, panics stop here, errors land
 //! where C looks for them.
 //!
-//! Every exported function is declared with [`capi!`] (its first argument is the context) or
-//! [`capi_plain!`]. Parameters are of the pointer types of this module, `repr(transparent)` over
+//! Every exported function is declared with `capi!` (its first argument is the context) or
+//! `capi_plain!`. Parameters are of the pointer types of this module, `repr(transparent)` over
 //! what C passes, or numbers. Bodies are safe code that returns a [`Result`]: `unsafe` is in the
 //! methods of the pointer types.
 

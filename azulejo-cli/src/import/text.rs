@@ -32,7 +32,7 @@ impl Span {
         kind: SpanKind::Missing,
     };
 
-    /// The bytes from `start` up to `end`. Blocks are below 4 GiB: [`BlockReader`] sees to it.
+    /// The bytes from `start` up to `end`. Blocks are below 4 GiB: whoever reads them sees to it.
     pub fn new(start: usize, end: usize, kind: SpanKind) -> Self {
         Self {
             start: start as u32,

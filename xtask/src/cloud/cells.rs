@@ -87,7 +87,7 @@ pub fn write(context: &Context, uri: &str, coordinates: &[i64]) -> Result<()> {
     )
 }
 
-/// As [`write`], for an array that is known: nothing is read but what writing reads.
+/// As [`write()`], for an array that is known: nothing is read but what writing reads.
 pub fn write_known(
     context: &Context,
     uri: &str,

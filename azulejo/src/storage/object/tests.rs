@@ -128,6 +128,7 @@ fn near_ranges_are_one_request_and_long_ones_several() {
         secrets: Secrets::default(),
     };
     let pieces = ObjectStorage {
+        connected: None,
         shared: Arc::new(shared),
         cancel: CancelHandle::default(),
     };
