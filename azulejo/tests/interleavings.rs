@@ -211,7 +211,7 @@ fn look(context: &Context) -> Vec<String> {
         let names: BTreeSet<&str> = names.collect();
         let keys: Vec<_> = now
             .metadata()
-            .map(|all| all.iter().map(|(k, _)| k.to_owned()).collect())
+            .map(|all| all.keys().map(|k| k.to_owned()).collect())
             .unwrap_or_default();
         let keys: Vec<String> = keys;
         seen.push(format!("{uri}: {names:?} {keys:?}"));
