@@ -46,7 +46,7 @@ pub fn run(cli: Cli) -> Result<()> {
 
 /// Tells a part that an object lacks, which is damage, from an object that is not there.
 fn blame(session: &Session, error: CliError) -> CliError {
-    let CliError::Engine(azulejo::Error::NotFound { uri, .. }) = &error else {
+    let CliError::Engine(azulejo::Error::NotFound { uri, what }) = &error else {
         return error;
     };
     let Ok(whole) = Uri::parse(uri) else {
@@ -64,7 +64,7 @@ fn blame(session: &Session, error: CliError) -> CliError {
                 ObjectType::Array => "array",
                 ObjectType::Group => "group",
             };
-            return CliError::Missing { uri, object };
+            return CliError::Missing { uri, what, object };
         }
         below = path.name().to_owned();
         folder = path.parent();

@@ -48,10 +48,12 @@ pub enum CliError {
     #[error("{0}")]
     Stale(String),
     /// A part of an array or group is not there.
-    #[error("{uri} is missing, and the {object} cannot do without")]
+    #[error("{uri} is missing ({what}), and the {object} cannot do without")]
     Missing {
         /// The file or folder.
         uri: String,
+        /// What was looked for there.
+        what: &'static str,
         /// What it belongs to: `array` or `group`.
         object: &'static str,
     },
