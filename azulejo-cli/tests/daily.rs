@@ -1,4 +1,5 @@
-//! What scripts and people's eyes need: streams, keys, pictures, aggregates of dates, errors as JSON.
+//! What scripts and people's eyes need: streams, keys, pictures, aggregates of dates, errors as
+//! JSON.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
 

@@ -37,14 +37,14 @@ impl Snapshot {
     ///
     /// - Comparisons: `=` or `==`, `!=` or `<>`, `<`, `<=`, `>`, `>=`; `in (..)`, `not in (..)`;
     ///   `is null`, `is not null`.
-    /// - `and`, `or`, `not` (or `&&`, `||`, `!`) and parentheses; `not` binds strongest, then `and`.
-    ///   Keywords in any case.
-    /// - Names stand as they are if they are words (letters, digits, `_`, `.`, not beginning with a
-    ///   digit), else in backticks or quotes. `raw(name)` compares the stored index of an enumerated
-    ///   attribute instead of its label.
+    /// - `and`, `or`, `not` (or `&&`, `||`, `!`) and parentheses; `not` binds strongest, then
+    ///   `and`. Keywords in any case.
+    /// - Names stand as they are if they are words (letters, digits, `_`, `.`, not beginning with
+    ///   a digit), else in backticks or quotes. `raw(name)` compares the stored index of an
+    ///   enumerated attribute instead of its label.
     /// - Numbers: `-3`, `1_000`, `0xff`, `2.5e-3`, `inf`, `nan`; `true` and `false`; strings in
-    ///   single or double quotes, with `\n \r \t \0 \\ \' \" \xFF \u{1F600}`, a doubled quote standing
-    ///   for one; dates and times as strings (`'2020-01-31'`).
+    ///   single or double quotes, with `\n \r \t \0 \\ \' \" \xFF \u{1F600}`, a doubled quote
+    ///   standing for one; dates and times as strings (`'2020-01-31'`).
     ///
     /// ```
     /// # use azulejo::format::{ArraySchema, Datatype};

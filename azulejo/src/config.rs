@@ -19,8 +19,8 @@ pub struct Config {
     /// where storage is local; 0: none. Never more than a sixteenth of the memory budget, of which
     /// it is a part.
     pub decoded_cache: u64,
-    /// Whether tiles of local files are read in large batches and prefetched too, as those of object
-    /// stores are: for file systems that a network brings. Unless set, the environment's
+    /// Whether tiles of local files are read in large batches and prefetched too, as those of
+    /// object stores are: for file systems that a network brings. Unless set, the environment's
     /// `AZULEJO_BATCHED_READS` says so.
     pub batched_reads: bool,
     /// Settings of object stores; what is not set comes from the environment.

@@ -6,10 +6,11 @@
 //! that holds these listings as they were at a moment: names, sizes, the time. TileDB's other
 //! readers and writers pass the folder by.
 //!
-//! A manifest is made by [`ObjectHandle::write_manifests`] and is never made anew by writes to the array, so that it can be
-//! stale. Where a folder can be listed the listing counts and the manifest is not even read
-//! ([`ManifestUse::Fallback`]): it hides nothing there, and [`ObjectHandle::manifest_state`] tells how it differs. Where
-//! it cannot, [`Snapshot::listed_at`](crate::array::Snapshot::listed_at) says which moment is shown. Whatever
+//! A manifest is made by [`ObjectHandle::write_manifests`] and is never made anew by writes to the
+//! array, so that it can be stale. Where a folder can be listed the listing counts and the manifest
+//! is not even read ([`ManifestUse::Fallback`]): it hides nothing there, and
+//! [`ObjectHandle::manifest_state`] tells how it differs. Where it cannot,
+//! [`Snapshot::listed_at`](crate::array::Snapshot::listed_at) says which moment is shown. Whatever
 //! changes an array never uses a manifest.
 //!
 //! [`ObjectHandle::write_manifests`]: crate::object::ObjectHandle::write_manifests

@@ -1,8 +1,9 @@
 //! Named snapshots: moments of an array or group that have a name.
 //!
-//! A snapshot is a small file beside the object, `__azulejo/snapshots/NAME`, which holds a time; the
-//! reference passes it by. An array or group opens at it as `uri@NAME`. Where a consolidation has
-//! replaced what a snapshot shows, a [vacuum](crate::array::ArrayHandle::vacuum) leaves that alone.
+//! A snapshot is a small file beside the object, `__azulejo/snapshots/NAME`, which holds a time;
+//! the reference passes it by. An array or group opens at it as `uri@NAME`. Where a consolidation
+//! has replaced what a snapshot shows, a [vacuum](crate::array::ArrayHandle::vacuum) leaves that
+//! alone.
 
 use crate::array::clock;
 use crate::context::{Context, Location};

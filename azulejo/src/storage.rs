@@ -221,8 +221,8 @@ pub trait Storage: Send + Sync + Debug {
     fn put(&self, path: &StorePath, body: Bytes) -> Result<()>;
 
     /// Starts an object that is written piece by piece: it exists once [`Upload::finish`] has
-    /// returned. One that exists already is [`Error::AlreadyExists`](crate::Error::AlreadyExists) where finding out costs no
-    /// request of its own.
+    /// returned. One that exists already is [`Error::AlreadyExists`](crate::Error::AlreadyExists)
+    /// where finding out costs no request of its own.
     ///
     /// Unlike [`Self::put`] an upload may be seen before, and a crash can leave a part of it: use
     /// it for what counts only when something that is written later says so.

@@ -113,8 +113,8 @@ pub fn small_files(data: &[u8]) {
     }
 }
 
-/// How many bytes are read at least at a time, which cells of two bytes are wanted (eight bits, again
-/// and again), then a stored tile: read in pieces, it has the chunks that it has as a whole.
+/// How many bytes are read at least at a time, which cells of two bytes are wanted (eight bits,
+/// again and again), then a stored tile: read in pieces, it has the chunks that it has as a whole.
 pub fn tile_chunks(data: &[u8]) {
     let [ahead, wanted, stored @ ..] = data else {
         return;

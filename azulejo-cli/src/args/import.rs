@@ -44,7 +44,8 @@ pub struct ImportArgs {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Adding to an array")]
 pub struct PlaceArgs {
-    /// The dimension along which an array in a file goes behind what is written [default: the first]
+    /// The dimension along which an array in a file goes behind what is written [default: the
+    /// first]
     #[arg(long, value_name = "DIM", requires = "append")]
     pub append_dim: Option<String>,
     /// Where along a dimension the file begins, instead of behind what is written; it may lie over

@@ -43,8 +43,8 @@ impl When {
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Time travel")]
 pub struct TimeArgs {
-    /// As it was at this time: milliseconds since 1970, a UTC date (2024-05-01 means the end of that
-    /// day), `now`, `yesterday`, -1h (also s, m, d, w), or the name of a snapshot
+    /// As it was at this time: milliseconds since 1970, a UTC date (2024-05-01 means the end of
+    /// that day), `now`, `yesterday`, -1h (also s, m, d, w), or the name of a snapshot
     #[arg(long, value_name = "T", allow_hyphen_values = true, conflicts_with_all = ["from", "to"])]
     pub at: Option<When>,
     /// Only what was written at this time or later

@@ -204,8 +204,8 @@ impl Transform {
         }
     }
 
-    /// Whether [`Self::encode`] overwrites all of `out`, so that it need not be cleared, after which
-    /// it would be zeroed again.
+    /// Whether [`Self::encode`] overwrites all of `out`, so that it need not be cleared, after
+    /// which it would be zeroed again.
     pub(super) fn overwrites(&self) -> bool {
         match self {
             Self::Byteshuffle { .. } | Self::Bitshuffle { .. } | Self::Xor { .. } => true,

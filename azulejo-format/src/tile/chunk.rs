@@ -81,8 +81,8 @@ impl<'a> Chunk<'a> {
     }
 }
 
-/// Reads the number of chunks at the start of a tile that is stored in `stored_len` bytes, which must
-/// have room for their headers.
+/// Reads the number of chunks at the start of a tile that is stored in `stored_len` bytes, which
+/// must have room for their headers.
 pub(super) fn parse_chunk_count(bytes: &[u8], stored_len: u64) -> Result<u64> {
     let mut r = ByteReader::new(bytes);
     let count = r.u64("tile, number of chunks")?;

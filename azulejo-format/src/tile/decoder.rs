@@ -54,8 +54,8 @@ impl ChunkPlace {
         self.body..self.body + self.header.body_len()
     }
 
-    /// Whether the chunk is as long as it was before filtering, with nothing in front of it: without
-    /// filters its body is its cells.
+    /// Whether the chunk is as long as it was before filtering, with nothing in front of it:
+    /// without filters its body is its cells.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.header.metadata_len == 0 && self.header.filtered_len == self.header.original_len
@@ -250,8 +250,8 @@ impl<'w> TileDecoder<'w> {
         }
     }
 
-    /// The bytes of the first wanted span that does not end within the chunks so far: an empty range
-    /// behind all others if there is none; `None` if all bytes are wanted.
+    /// The bytes of the first wanted span that does not end within the chunks so far: an empty
+    /// range behind all others if there is none; `None` if all bytes are wanted.
     fn next_span(&mut self) -> Option<Range<u64>> {
         let (spans, cell_size) = self.wanted.as_mut()?;
         while let Some((span, rest)) = spans.split_first() {

@@ -33,7 +33,8 @@ impl<'a> LoadedMetadata<'a> {
     }
 
     /// As far as they are loaded, minima, maxima, sums and null counts of the field's tiles; `None`
-    /// if the fragment has none (below v11, zipped coordinates) or the field is not in the fragment.
+    /// if the fragment has none (below v11, zipped coordinates) or the field is not in the
+    /// fragment.
     pub(crate) fn tile_stats(self, field: Field) -> Option<TileStats<'a>> {
         let loaded = self.field(field)?;
         self.fragment.version().has_tile_stats().then(|| TileStats {

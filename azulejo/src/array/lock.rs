@@ -1,8 +1,8 @@
 //! One change at a time of what an array consists of.
 //!
-//! What only adds to an array (cells, key-values, deletes by a condition) needs no lock: each is one
-//! file with a name of its own. Whoever takes something away, or writes what is true only as long
-//! as nothing else changes (a new schema made of the latest, a list of all commits), holds the
+//! What only adds to an array (cells, key-values, deletes by a condition) needs no lock: each is
+//! one file with a name of its own. Whoever takes something away, or writes what is true only as
+//! long as nothing else changes (a new schema made of the latest, a list of all commits), holds the
 //! array's lock from its first look at the array to its last change of it.
 
 use crate::context::Location;

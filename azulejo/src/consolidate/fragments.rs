@@ -112,9 +112,9 @@ impl ArrayHandle {
     ///
     /// # Errors
     /// [`Error::InvalidArgument`] for fragments that do not exist or cannot be consolidated without
-    /// changing what readers see, and for purging cells that a named snapshot may show; [`Error::Unsupported`] for an array of a version that is not
-    /// written: upgrade it first; errors of reading and writing. An array that an error leaves
-    /// behind reads as before.
+    /// changing what readers see, and for purging cells that a named snapshot may show;
+    /// [`Error::Unsupported`] for an array of a version that is not written: upgrade it first;
+    /// errors of reading and writing. An array that an error leaves behind reads as before.
     pub fn consolidate(&self, options: &FragmentOptions) -> Result<Vec<Merged>> {
         let Self { context, uri } = self;
 

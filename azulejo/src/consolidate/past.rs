@@ -1,7 +1,7 @@
 //! Bringing back what an array was: a read of an earlier time, then a write.
 //!
-//! Nothing is destroyed: what [`ArrayHandle::restore`] writes is a change like any other, and every moment before
-//! it reads as it did.
+//! Nothing is destroyed: what [`ArrayHandle::restore`] writes is a change like any other, and every
+//! moment before it reads as it did.
 
 use super::FragmentOptions;
 use super::fragments::{Round, Written};
@@ -45,13 +45,14 @@ impl ArrayHandle {
             .0)
     }
 
-    /// Makes an array what it was at a time (milliseconds since 1970-01-01 UTC), as a new change: cells
-    /// and key-values, in the schema of now. Earlier moments read as before, this one included.
+    /// Makes an array what it was at a time (milliseconds since 1970-01-01 UTC), as a new change:
+    /// cells and key-values, in the schema of now. Earlier moments read as before, this one
+    /// included.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there was no array then; [`Error::Unsupported`] for a sparse array below
-    /// format version 16, which has no deletes; errors of reading and writing, which leave the array as
-    /// it is.
+    /// [`Error::NotFound`] if there was no array then; [`Error::Unsupported`] for a sparse array
+    /// below format version 16, which has no deletes; errors of reading and writing, which leave
+    /// the array as it is.
     pub fn restore(&self, timestamp: u64) -> Result<Restored> {
         let Self { context, uri } = self;
 
@@ -86,12 +87,12 @@ impl ArrayHandle {
         Ok(restored)
     }
 
-    /// Copies an array as it was at a time (milliseconds since 1970-01-01 UTC): its schema of then, the
-    /// cells and key-values, without their history.
+    /// Copies an array as it was at a time (milliseconds since 1970-01-01 UTC): its schema of then,
+    /// the cells and key-values, without their history.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if there was no array then, [`Error::AlreadyExists`] if something lies at
-    /// `to`; errors of reading and writing, which leave nothing there.
+    /// [`Error::NotFound`] if there was no array then, [`Error::AlreadyExists`] if something lies
+    /// at `to`; errors of reading and writing, which leave nothing there.
     pub fn copy_at(&self, timestamp: u64, to: &str) -> Result<u64> {
         let context = &self.context;
         let array = self.open_at(TimeRange::until(timestamp))?;

@@ -139,8 +139,8 @@ impl ManifestStorage {
             .size_of(path.relative_to(&self.root)?)
     }
 
-    /// The last bytes of files as ranges, with the files' sizes, where the manifest knows those: not
-    /// every server knows ranges that count from the end.
+    /// The last bytes of files as ranges, with the files' sizes, where the manifest knows those:
+    /// not every server knows ranges that count from the end.
     fn ends_of(&self, paths: &[StorePath], len: u64) -> Option<(Vec<ReadRequest>, Vec<u64>)> {
         let sizes: Vec<u64> = paths
             .iter()

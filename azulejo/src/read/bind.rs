@@ -209,7 +209,8 @@ impl BoundOptions {
     }
 }
 
-/// The field of a fragment that holds the cells of a column; `None` if it has none of the same type.
+/// The field of a fragment that holds the cells of a column; `None` if it has none of the same
+/// type.
 pub(super) fn same_field(fragment: &Fragment, column: &ColumnType) -> Option<Field> {
     let field = fragment.field(&column.name)?;
     is_of_type(fragment, field, column).then_some(field)

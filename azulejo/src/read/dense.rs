@@ -65,8 +65,8 @@ pub(super) struct DenseReader {
     fetcher: Fetcher,
     /// The read, which can be cancelled.
     operation: Operation,
-    /// The next batch, if its tiles were prefetched already, and what was left to read before it was
-    /// planned.
+    /// The next batch, if its tiles were prefetched already, and what was left to read before it
+    /// was planned.
     planned: Option<(Result<BatchPlan>, SelectionWalk)>,
 }
 
@@ -330,8 +330,8 @@ impl DenseReader {
         self.planned.is_none() && self.walk.is_done()
     }
 
-    /// Whether cells can go straight to a caller's memory: they come in the order of the result, and
-    /// no tiles are fetched again for every few cells.
+    /// Whether cells can go straight to a caller's memory: they come in the order of the result,
+    /// and no tiles are fetched again for every few cells.
     fn is_direct(&self) -> bool {
         let in_order = !matches!(self.walk, SelectionWalk::Points { .. });
         let once = self.condition.is_none() || self.fetcher.streams();
@@ -438,7 +438,8 @@ impl DenseReader {
         }
     }
 
-    /// The plan with the cells of overlaid fragments in it, each where no later fragment has a cell.
+    /// The plan with the cells of overlaid fragments in it, each where no later fragment has a
+    /// cell.
     async fn overlay(&self, batch: BatchPlan) -> Result<BatchPlan> {
         let mut overlay = Overlay::new(&self.plan, batch)?;
         for source in &self.overlaid {

@@ -12,9 +12,9 @@ use std::sync::Arc;
 /// Reads the stored tiles as one batch and decodes them in parallel; results in the order of the
 /// requests.
 ///
-/// Errors with [`Error::Corrupt`](crate::Error::Corrupt) naming file and tile if sizes disagree with
-/// the fragment's metadata, and with [`Error::Budget`](crate::Error::Budget) if stored and decoded
-/// tiles together exceed the pool's load limit.
+/// Errors with [`Error::Corrupt`](crate::Error::Corrupt) naming file and tile if sizes disagree
+/// with the fragment's metadata, and with [`Error::Budget`](crate::Error::Budget) if stored and
+/// decoded tiles together exceed the pool's load limit.
 pub fn load_tiles(
     array: &Array,
     requests: &[TileRequest],

@@ -59,8 +59,8 @@ impl SparseReader {
         self.query.budget.batch = u64::MAX;
     }
 
-    /// Lets batches be small, for a caller who is done with one before the next, where tiles are not
-    /// fetched in batches.
+    /// Lets batches be small, for a caller who is done with one before the next, where tiles are
+    /// not fetched in batches.
     pub fn prefer_small_batches(&mut self) {
         if self.query.fetcher.streams() {
             self.query.budget.batch = self.query.budget.small_batch;
@@ -165,8 +165,8 @@ impl SparseReader {
             return;
         }
         batch::prefetch(&self.query, &step.portions, room);
-        // Along a Hilbert curve the plan may be refined before that; and of few cells this batch may
-        // have enough.
+        // Along a Hilbert curve the plan may be refined before that; and of few cells this batch
+        // may have enough.
         if self.query.order.curve().is_none()
             && most == u64::MAX
             && let SparseStep::Batch(later) = self.steps().step(step.next.clone(), u64::MAX)

@@ -13,8 +13,8 @@ pub enum DimSelection {
     All,
     /// The union of inclusive ranges. Dense results keep their order and repeat what overlapping
     /// ranges repeat; so do results of sparse arrays of one dimension in row-major or column-major
-    /// order. Others have each cell once, wherever its range stands. A range of strings without an end goes on for ever; one without either bound
-    /// holds the empty string.
+    /// order. Others have each cell once, wherever its range stands. A range of strings without an
+    /// end goes on for ever; one without either bound holds the empty string.
     Ranges(Vec<Range>),
     /// Every `step`-th coordinate of an inclusive range, beginning with its start (integer
     /// dimensions).

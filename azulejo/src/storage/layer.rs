@@ -16,8 +16,8 @@ macro_rules! storage_layer {
         ///
         /// Every method passes on to [`StorageLayer::inner`] unless it is replaced, so that a layer
         /// loses none of the other's powers. A layer that looks at what is read replaces `read`,
-        /// `read_tails`, `read_into`, `start_read`, `start_read_tails` and `random_access`; one that
-        /// looks at listings `list`, `find`, `list_all`, `list_tree` and `start_list`.
+        /// `read_tails`, `read_into`, `start_read`, `start_read_tails` and `random_access`; one
+        /// that looks at listings `list`, `find`, `list_all`, `list_tree` and `start_list`.
         ///
         /// ```
         /// use azulejo::storage::{

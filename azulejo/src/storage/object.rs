@@ -221,8 +221,8 @@ impl ObjectStorage {
         self.start(Ok(work)).wait()
     }
 
-    /// Starts an operation on the network's threads. It ends with an error when it is cancelled, and
-    /// is stopped when nobody waits for it any more.
+    /// Starts an operation on the network's threads. It ends with an error when it is cancelled,
+    /// and is stopped when nobody waits for it any more.
     fn start<T: Send + 'static>(
         &self,
         work: Result<impl Future<Output = Result<T>> + Send + 'static>,

@@ -136,8 +136,8 @@ impl ObjectReader for Ranges {
     }
 }
 
-/// What `look` makes of the ends of objects that [`RandomAccess::visit_tails`] shows, by their numbers;
-/// `None` of others.
+/// What `look` makes of the ends of objects that [`RandomAccess::visit_tails`] shows, by their
+/// numbers; `None` of others.
 pub(crate) fn shown_tails<T: Send + Sync>(
     storage: &dyn Storage,
     tails: Tails<'_>,

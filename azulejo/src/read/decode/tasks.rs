@@ -39,8 +39,8 @@ enum TilePiece<'t> {
 }
 
 impl<'t> FilteredTile<'t> {
-    /// Decoding of the chunks that hold cells in `spans` (ascending; `None`: all), `cell_size` bytes
-    /// each, of the unfiltered tile, which is as long as `out`.
+    /// Decoding of the chunks that hold cells in `spans` (ascending; `None`: all), `cell_size`
+    /// bytes each, of the unfiltered tile, which is as long as `out`.
     pub fn add_chunks(
         self,
         spans: Option<&[Range<u64>]>,

@@ -303,8 +303,8 @@ impl Filler<'_> {
         let mut decoder = TileDecoder::new(part.range.end.saturating_sub(part.range.start))
             .sized(len as u64)
             .wanting(&spans, size);
-        // Early versions cut cells in two: what follows the first chunk with a part of a cell is put
-        // together before it is copied.
+        // Early versions cut cells in two: what follows the first chunk with a part of a cell is
+        // put together before it is copied.
         let mut cut_cells: Option<(PoolBuffer, usize)> = None;
         loop {
             match decoder.step(stored.at_hand()).map_err(corrupt)? {

@@ -37,8 +37,8 @@ fn matching(
 }
 
 impl Assembler<'_> {
-    /// Which cells match the condition, one byte each; `views` are the cells of all fields, in their
-    /// order.
+    /// Which cells match the condition, one byte each; `views` are the cells of all fields, in
+    /// their order.
     pub fn mask(&self, batch: &BatchPlan, views: &[FieldView<'_>]) -> Result<Option<Vec<u8>>> {
         let Some(condition) = self.condition else {
             return Ok(None);

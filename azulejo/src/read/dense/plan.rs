@@ -499,7 +499,8 @@ impl Boxes {
     }
 }
 
-/// The field of a fragment that holds the cells of a column; `None` if it has none of the same type.
+/// The field of a fragment that holds the cells of a column; `None` if it has none of the same
+/// type.
 pub(super) fn field_in(array: &Array, fragment: usize, bound: &BoundField) -> Option<Field> {
     match bound.field {
         Field::Attribute(_) => same_field(array.fragments().get(fragment)?, &bound.column_type),

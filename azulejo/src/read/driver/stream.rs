@@ -18,9 +18,9 @@ use std::task::{Context, Poll, ready};
 ///
 /// What is read from storage is awaited, on whatever executor polls the stream; cells are decoded
 /// and merged on the threads of the array's context, while the call of `poll_next` waits. The tiles
-/// of the next batch travel while a batch is with the caller. Of local files tiles are read by those
-/// threads too, unless [`Config::batched_reads`](crate::Config::batched_reads) is set. Dropping the
-/// stream cancels what is under way.
+/// of the next batch travel while a batch is with the caller. Of local files tiles are read by
+/// those threads too, unless [`Config::batched_reads`](crate::Config::batched_reads) is set.
+/// Dropping the stream cancels what is under way.
 ///
 /// ```
 /// # use azulejo::{Config, Context};

@@ -19,9 +19,9 @@ use azulejo_format::fragment::Field;
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 
-/// Prefetching: asks for what portions surely need, in the order in which it is needed. That is what
-/// their first step looks at, and where that decides nothing, all else. `room`: bytes that may be
-/// under way.
+/// Prefetching: asks for what portions surely need, in the order in which it is needed. That is
+/// what their first step looks at, and where that decides nothing, all else. `room`: bytes that may
+/// be under way.
 pub(super) fn prefetch(query: &SparseQuery, portions: &[Portion<'_>], room: u64) {
     let (mut keys, mut tests, mut values) = (Vec::new(), Vec::new(), Vec::new());
     for portion in portions {

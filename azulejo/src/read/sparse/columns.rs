@@ -60,8 +60,8 @@ pub(super) fn have_room(
     Ok(true)
 }
 
-/// Prefetching: asks for the tiles of all fields that [`fill`] will load, so that those of the later
-/// ones travel while the first are decoded. `room`: bytes that may be under way.
+/// Prefetching: asks for the tiles of all fields that [`fill`] will load, so that those of the
+/// later ones travel while the first are decoded. `room`: bytes that may be under way.
 pub(super) fn prefetch(
     query: &SparseQuery,
     slots: &[BatchTile<'_>],
@@ -251,8 +251,8 @@ impl<'w> ColumnTiles<'w> {
         Ok(tiles)
     }
 
-    /// Has tiles of the column's type unfiltered in the result where their cells begin at the places
-    /// `whole`.
+    /// Has tiles of the column's type unfiltered in the result where their cells begin at the
+    /// places `whole`.
     fn place_whole(
         &mut self,
         slots: &[BatchTile<'_>],

@@ -30,8 +30,8 @@ pub(crate) enum DuplicateRule<'a> {
     Versions(&'a (dyn Fn(u32, u32) -> u64 + Sync)),
 }
 
-/// Puts the cells of a batch in order. `results` says, by slot, which cells of a tile are results (one
-/// byte a cell; `None`: all); it is asked after duplicates are gone, so that a cell that is no
+/// Puts the cells of a batch in order. `results` says, by slot, which cells of a tile are results
+/// (one byte a cell; `None`: all); it is asked after duplicates are gone, so that a cell that is no
 /// result still replaces older ones.
 pub(crate) fn merge(
     set: KeySet,

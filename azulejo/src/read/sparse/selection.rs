@@ -144,8 +144,8 @@ impl Selection {
         self.dimensions.get(dimension)?.share(bounds)
     }
 
-    /// Those of the cells `selected` so far that are selected, given what the tile needs tested and the
-    /// coordinates of those dimensions, by dimension.
+    /// Those of the cells `selected` so far that are selected, given what the tile needs tested and
+    /// the coordinates of those dimensions, by dimension.
     pub(crate) fn select<'a>(
         &self,
         test: &[usize],

@@ -1,5 +1,5 @@
-//! What a sparse read does next: as many clusters of its plan as the budget allows, or a part of one.
-//! Steps are values: whoever takes them does the IO.
+//! What a sparse read does next: as many clusters of its plan as the budget allows, or a part of
+//! one. Steps are values: whoever takes them does the IO.
 
 use super::plan::{Cluster, PlannedTile, Portion, SparsePlan};
 use super::query::SparseQuery;

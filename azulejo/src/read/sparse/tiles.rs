@@ -1,8 +1,8 @@
-//! Loading the tiles of a batch: those that the array's tile cache has need not be read, and what is
-//! not needed of others does not stay.
+//! Loading the tiles of a batch: those that the array's tile cache has need not be read, and what
+//! is not needed of others does not stay.
 //!
-//! Of tiles of which queries need some cells small ones stay in the cache, decoded as a whole, where
-//! storage is local. Where some chunks would be enough, that is from the second time on.
+//! Of tiles of which queries need some cells small ones stay in the cache, decoded as a whole,
+//! where storage is local. Where some chunks would be enough, that is from the second time on.
 
 use super::plan::PlannedTile;
 use super::query::SparseQuery;

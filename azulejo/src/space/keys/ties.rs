@@ -1,9 +1,9 @@
 //! Ranks among cells whose keys begin alike.
 //!
-//! Where the columns do not fit in a key, it holds only their leading bits. In most orders few cells
-//! share these: a filter of one bit for several cells finds those that may, they are sorted by the
-//! columns as a whole, and the key of each gets its rank among those that share its leading bits.
-//! The others have rank 0.
+//! Where the columns do not fit in a key, it holds only their leading bits. In most orders few
+//! cells share these: a filter of one bit for several cells finds those that may, they are sorted
+//! by the columns as a whole, and the key of each gets its rank among those that share its leading
+//! bits. The others have rank 0.
 
 use super::{Batch, Word, width};
 use rayon::prelude::*;
@@ -19,8 +19,8 @@ pub(super) struct Ties {
     prefix: u32,
     /// Bits of a rank.
     bits: u32,
-    /// By tile: the cells whose rank is not 0, by place among the selected ones, ascending, and their
-    /// ranks.
+    /// By tile: the cells whose rank is not 0, by place among the selected ones, ascending, and
+    /// their ranks.
     ranks: Vec<Vec<(u32, u32)>>,
 }
 
@@ -67,7 +67,8 @@ impl Ties {
 /// Ranks that leave keys `room` bits wide in all.
 pub(super) fn find<W: Word>(batch: &Batch<'_>, room: u32) -> Ties {
     let most = batch.tiles.iter().map(|tile| tile.rows.len()).sum();
-    // Without a limit there is always an answer: with no leading bits at all, ranks among all cells.
+    // Without a limit there is always an answer: with no leading bits at all, ranks among all
+    // cells.
     search::<W>(batch, room, most).unwrap_or_else(|| Ties::none(room))
 }
 
