@@ -143,9 +143,8 @@ fn azulejo(dir: &str, codec: &str, cells: &[f32], total: f64, times: &mut Times)
         Ok(writer.finish()?)
     })?;
     let array = context.array(&uri).open()?;
-    let read = |options: ReadOptions| -> Outcome<ColumnSet> {
-        Ok(array.read(options)?.read_all()?)
-    };
+    let read =
+        |options: ReadOptions| -> Outcome<ColumnSet> { Ok(array.read(options)?.read_all()?) };
     let sum_of = |set: &ColumnSet| sum(set.columns[0].data.typed_data());
     let all = times.time("full read", || read(ReadOptions::new()))?;
     if sum_of(&all) != total {
