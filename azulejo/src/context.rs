@@ -122,20 +122,9 @@ impl Context {
     /// by, and another key.
     #[must_use]
     pub fn derive(&self, config: Config, key: Option<EncryptionKey>) -> Self {
-        let Inner { stores, pool, .. } = &*self.inner;
-        let (stores, pool) = (stores.with_cache(config.tile_cache), Arc::clone(pool));
-        let buffers = BufferPool::of_context(config.memory_budget);
-        let inner = Arc::new(Inner {
-            config,
-            key,
-            stores,
-            pool,
-            buffers,
-        });
-        Self {
-            inner,
-            observer: self.observer.clone(),
-        }
+        let stores = self.inner.stores.with_cache(config.tile_cache);
+        let idle = config.memory_budget;
+        self.with(stores, config, key, idle)
     }
 
     /// The same context, which keeps idle buffers as one with a memory budget of `budget` bytes
@@ -145,22 +134,10 @@ impl Context {
             config,
             key,
             stores,
-            pool,
             ..
         } = &*self.inner;
-        let buffers = BufferPool::of_context(budget.min(config.memory_budget));
-        let (stores, pool) = (stores.clone(), Arc::clone(pool));
-        let inner = Arc::new(Inner {
-            config: config.clone(),
-            key: key.clone(),
-            stores,
-            pool,
-            buffers,
-        });
-        Self {
-            inner,
-            observer: self.observer.clone(),
-        }
+        let idle = budget.min(config.memory_budget);
+        self.with(stores.clone(), config.clone(), key.clone(), idle)
     }
 
     /// The same context, where a storage of the caller's stands in for a bucket, container or web
@@ -213,21 +190,19 @@ impl Context {
 
     /// The same context with other storages.
     fn with_stores(&self, stores: Stores) -> Self {
-        let Inner {
-            config, key, pool, ..
-        } = &*self.inner;
-        let (config, key, pool, buffers) = (
-            config.clone(),
-            key.clone(),
-            Arc::clone(pool),
-            BufferPool::of_context(config.memory_budget),
-        );
+        let Inner { config, key, .. } = &*self.inner;
+        self.with(stores, config.clone(), key.clone(), config.memory_budget)
+    }
+
+    /// A context on the same threads and with the same observer, which keeps idle buffers as one
+    /// with a memory budget of `idle` bytes does.
+    fn with(&self, stores: Stores, config: Config, key: Option<EncryptionKey>, idle: u64) -> Self {
         let inner = Arc::new(Inner {
             config,
             key,
             stores,
-            pool,
-            buffers,
+            pool: Arc::clone(&self.inner.pool),
+            buffers: BufferPool::of_context(idle),
         });
         Self {
             inner,
