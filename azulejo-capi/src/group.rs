@@ -456,7 +456,7 @@ capi! {
     fn tiledb_group_vacuum_metadata(ctx, uri: Text, config: In<Config>) {
         let own = config.opt()?.map(Config::settings);
         let engine = ctx.engine_with(own.as_ref())?;
-        let options = VacuumOptions { without_bytes: true, ..VacuumOptions::default() };
+        let options = VacuumOptions::new().without_bytes(true);
         engine.group(uri.get()?).vacuum_metadata(options)?;
     }
 }

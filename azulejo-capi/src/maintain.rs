@@ -74,20 +74,18 @@ fn check_folder(uri: &str, fragments: &[String]) -> Result<()> {
 
 fn fragment_options(settings: &Settings, fragments: Vec<String>) -> Result<FragmentOptions> {
     let max = settings.number("sm.consolidation.max_fragment_size")?;
-    let mut options = FragmentOptions {
-        fragments,
-        choice: Choice {
+    let mut options = FragmentOptions::new()
+        .fragments(fragments)
+        .choice(Choice {
             steps: small(settings, "sm.consolidation.steps")?,
             min_fragments: small(settings, "sm.consolidation.step_min_frags")?,
             max_fragments: small(settings, "sm.consolidation.step_max_frags")?,
             size_ratio: real(settings, "sm.consolidation.step_size_ratio")?,
             amplification: real(settings, "sm.consolidation.amplification")?,
-        },
-        time: window(settings)?,
-        max_fragment_size: (max != u64::MAX).then_some(max),
-        purge_deleted_cells: settings.flag("sm.consolidation.purge_deleted_cells"),
-        ..FragmentOptions::default()
-    };
+        })
+        .time(window(settings)?)
+        .max_fragment_size((max != u64::MAX).then_some(max))
+        .purge_deleted_cells(settings.flag("sm.consolidation.purge_deleted_cells"));
     if settings.given("sm.mem.total_budget").is_some() {
         options.memory_budget = settings.number("sm.mem.total_budget")?.max(16 << 20);
     }
@@ -219,7 +217,7 @@ capi! {
         let (engine, settings) = (ctx.engine_with(own.as_ref())?, ctx.settings_with(own.as_ref()));
         let key = "sm.vacuum.mode";
         let mode = mode(&settings.get(key).unwrap_or_default(), key)?;
-        let options = VacuumOptions { without_bytes: true, ..VacuumOptions::default() };
+        let options = VacuumOptions::new().without_bytes(true);
         match mode {
             Some(mode) => engine.array(uri.get()?).vacuum(mode, options)?,
             None => engine.group(uri.get()?).vacuum_metadata(options)?,

@@ -72,7 +72,7 @@ impl Columns {
 
     /// What makes record batches of these columns.
     pub fn converter(&self) -> Result<Converter> {
-        let arrow = ArrowConverter::new(&self.stored, ArrowOptions { raw: self.raw })?;
+        let arrow = ArrowConverter::new(&self.stored, ArrowOptions::new().raw(self.raw))?;
         let schema = name_columns(&arrow.schema());
         Ok(Converter {
             arrow,

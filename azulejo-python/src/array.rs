@@ -9,7 +9,7 @@ use azulejo::read::ReadOptions;
 use azulejo::read::aggregate::{Aggregate, AggregateValue};
 use azulejo::space::{DimSelection, Layout, PointColumn, Points, Subarray};
 use azulejo::{Context, Error};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyNotImplementedError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
@@ -211,6 +211,7 @@ impl Array {
                         .into_pyobject(py)?
                         .into_any()
                 }
+                other => return Err(PyNotImplementedError::new_err(format!("{other:?}"))),
             })
         };
         values.into_iter().map(value).collect()

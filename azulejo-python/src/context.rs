@@ -364,12 +364,10 @@ impl Context {
     ) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let mode = mode_of(mode)?;
         if mode == Mode::Fragments {
-            let mut options = FragmentOptions {
-                fragments,
-                max_fragment_size,
-                purge_deleted_cells: purge,
-                ..FragmentOptions::default()
-            };
+            let mut options = FragmentOptions::new()
+                .fragments(fragments)
+                .max_fragment_size(max_fragment_size)
+                .purge_deleted_cells(purge);
             options.memory_budget = memory.unwrap_or(options.memory_budget);
             let rounds = self.run(py, |context| context.array(uri).consolidate(&options))?;
             return rounds
@@ -411,10 +409,7 @@ impl Context {
         dry_run: bool,
     ) -> PyResult<(Vec<String>, u64)> {
         let mode = mode_of(mode)?;
-        let options = VacuumOptions {
-            dry_run,
-            ..VacuumOptions::default()
-        };
+        let options = VacuumOptions::new().dry_run(dry_run);
         let vacuumed = self.run(py, |context| context.array(uri).vacuum(mode, options))?;
         let paths = vacuumed
             .files
@@ -431,10 +426,7 @@ impl Context {
         uri: &str,
         deep: bool,
     ) -> PyResult<Vec<(&'static str, String, String)>> {
-        let options = CheckOptions {
-            deep,
-            ..CheckOptions::default()
-        };
+        let options = CheckOptions::new().deep(deep);
         let report = self.run(py, |context| context.array(uri).check(options))?;
         let row = |finding: azulejo::check::Finding| {
             (

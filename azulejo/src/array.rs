@@ -31,7 +31,7 @@ pub(crate) use head::Head;
 pub(crate) use lock::ArrayLock;
 pub(crate) use metadata::{read_details, read_metadata};
 pub use metadata_write::MetadataWriter;
-pub(crate) use open::{Part, decode_at, legacy_schema, list, read_objects};
+pub(crate) use open::{OpenScope, decode_at, legacy_schema, list, read_objects};
 pub(crate) use sections::short_read_is_corrupt;
 pub use snapshot::Snapshot;
 pub(crate) use tile_object::{clean_up_unseen, put_if_there, put_tile_if_there};

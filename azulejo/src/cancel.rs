@@ -18,26 +18,26 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct CancelHandle {
-    state: Arc<State>,
+    state: Arc<CancelState>,
 }
 
 #[derive(Default)]
-struct State {
+struct CancelState {
     /// How often something was cancelled.
     times: AtomicU64,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<Stops>,
 }
 
 /// What to run when something is cancelled, by number.
 #[derive(Default)]
-struct Waiting {
+struct Stops {
     next: u64,
     stops: HashMap<u64, Box<dyn FnOnce() + Send>>,
 }
 
-impl fmt::Debug for State {
+impl fmt::Debug for CancelState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("State")
+        f.debug_struct("CancelState")
             .field("times", &self.times)
             .finish_non_exhaustive()
     }
@@ -82,7 +82,7 @@ impl CancelHandle {
         }
     }
 
-    fn waiting(&self) -> std::sync::MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> std::sync::MutexGuard<'_, Stops> {
         self.state
             .waiting
             .lock()

@@ -18,7 +18,7 @@ mod repair;
 
 pub use repair::Repaired;
 
-use crate::array::{ArrayHandle, Part, Snapshot, TimeRange};
+use crate::array::{ArrayHandle, OpenScope, Snapshot, TimeRange};
 use crate::consolidate::ArrayFolder;
 use crate::context::Location;
 use crate::error::{Error, Result};
@@ -49,6 +49,7 @@ impl Severity {
 
 /// What would mend something.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Fix {
     /// Nothing that can be done without knowing more; the text says what the owner can do.
     Advice(&'static str),
@@ -87,6 +88,7 @@ pub struct Finding {
 
 /// How to check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct CheckOptions {
     /// Decode and look at every cell.
     pub deep: bool,
@@ -100,6 +102,28 @@ impl Default for CheckOptions {
             deep: false,
             memory_budget: 256 << 20,
         }
+    }
+}
+
+impl CheckOptions {
+    /// Files and metadata, not cells; 256 MiB.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets whether every cell is decoded and looked at.
+    #[must_use]
+    pub fn deep(mut self, deep: bool) -> Self {
+        self.deep = deep;
+        self
+    }
+
+    /// Sets the bytes of memory that looking at cells may take.
+    #[must_use]
+    pub fn memory_budget(mut self, bytes: u64) -> Self {
+        self.memory_budget = bytes;
+        self
     }
 }
 
@@ -160,12 +184,12 @@ impl ArrayHandle {
         let location = context.locate(&Uri::parse(uri)?)?;
         let mut report = Report::default();
         // A wrong key would make every file look damaged.
-        let head = Part {
+        let head = OpenScope {
             fragments: Some(Default::default()),
-            ..Part::default()
+            ..OpenScope::default()
         };
         if let Err(error @ (Error::Encryption { .. } | Error::NotFound { .. })) =
-            Snapshot::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &head)
+            Snapshot::open_scope(context, &Uri::parse(uri)?, TimeRange::ALL, &head)
         {
             return Err(error);
         }

@@ -19,7 +19,7 @@ mod tests;
 
 pub use azulejo_format::condition::{Comparison, Condition, FieldRef, ValueSet};
 pub use parse::format;
-pub(crate) use prune::{FieldStats, Tri};
+pub(crate) use prune::{TileFieldStats, Tri};
 
 use crate::array::Snapshot;
 use crate::column::FieldView;
@@ -143,7 +143,7 @@ impl BoundCondition {
     /// What statistics alone say about a tile. `stats` is asked by index into [`Self::fields`];
     /// `None` if nothing about that field is known or trusted.
     #[must_use]
-    pub fn prune<'a>(&self, stats: &dyn Fn(usize) -> Option<FieldStats<'a>>) -> Tri {
+    pub fn prune<'a>(&self, stats: &dyn Fn(usize) -> Option<TileFieldStats<'a>>) -> Tri {
         prune::prune(&self.root, stats)
     }
 }

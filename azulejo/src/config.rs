@@ -4,7 +4,13 @@ use crate::error::{Error, Result};
 use crate::storage::StoreSettings;
 
 /// What a [`Context`](crate::Context) is made with.
+///
+/// ```
+/// use azulejo::Config;
+/// let config = Config::new().memory_budget(64 << 20).threads(2);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Config {
     /// Bytes that one query may hold at a time, results included.
     pub memory_budget: u64,
@@ -51,6 +57,68 @@ impl Config {
 
     /// The name of the setting [`Self::batched_reads`], which TileDB has not.
     pub const BATCHED_READS: &str = "azulejo.batched_reads";
+
+    /// What stands unless set.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets the bytes that one query may hold at a time, results included.
+    #[must_use]
+    pub fn memory_budget(mut self, bytes: u64) -> Self {
+        self.memory_budget = bytes;
+        self
+    }
+
+    /// Sets the threads for decoding; 0 means one a core.
+    #[must_use]
+    pub fn threads(mut self, threads: usize) -> Self {
+        self.threads = threads;
+        self
+    }
+
+    /// Sets the distance in bytes under which two ranges of one file are read as one.
+    #[must_use]
+    pub fn coalesce_gap(mut self, bytes: u64) -> Self {
+        self.coalesce_gap = bytes;
+        self
+    }
+
+    /// Sets the bytes of object stores that stay in memory; 0: none.
+    #[must_use]
+    pub fn tile_cache(mut self, bytes: u64) -> Self {
+        self.tile_cache = bytes;
+        self
+    }
+
+    /// Sets the bytes of decoded tiles that stay with an open array; 0: none.
+    #[must_use]
+    pub fn decoded_cache(mut self, bytes: u64) -> Self {
+        self.decoded_cache = bytes;
+        self
+    }
+
+    /// Sets whether local files too are read in large batches.
+    #[must_use]
+    pub fn batched_reads(mut self, batched: bool) -> Self {
+        self.batched_reads = batched;
+        self
+    }
+
+    /// Sets what object stores are told.
+    #[must_use]
+    pub fn store(mut self, settings: StoreSettings) -> Self {
+        self.store = settings;
+        self
+    }
+
+    /// Sets when listings are taken from a manifest.
+    #[must_use]
+    pub fn manifest(mut self, manifest: ManifestUse) -> Self {
+        self.manifest = manifest;
+        self
+    }
 
     /// Whether [`Self::set`] takes this name.
     #[must_use]

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Settings and resources of a family of queries; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Context {
-    inner: Arc<Inner>,
+    inner: Arc<ContextInner>,
     observer: Observer,
 }
 
@@ -40,7 +40,7 @@ impl std::fmt::Debug for Observer {
 }
 
 #[derive(Debug)]
-struct Inner {
+struct ContextInner {
     config: Config,
     key: Option<EncryptionKey>,
     stores: Stores,
@@ -88,7 +88,7 @@ impl Context {
             Arc::new(ComputePool::new(config.threads)?),
         );
         let stores = Stores::new(local, memory, config.tile_cache);
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(ContextInner {
             config,
             key,
             stores,
@@ -130,7 +130,7 @@ impl Context {
     /// The same context, which keeps idle buffers as one with a memory budget of `budget` bytes
     /// does.
     pub(crate) fn within(&self, budget: u64) -> Self {
-        let Inner {
+        let ContextInner {
             config,
             key,
             stores,
@@ -190,14 +190,14 @@ impl Context {
 
     /// The same context with other storages.
     fn with_stores(&self, stores: Stores) -> Self {
-        let Inner { config, key, .. } = &*self.inner;
+        let ContextInner { config, key, .. } = &*self.inner;
         self.with(stores, config.clone(), key.clone(), config.memory_budget)
     }
 
     /// A context on the same threads and with the same observer, which keeps idle buffers as one
     /// with a memory budget of `idle` bytes does.
     fn with(&self, stores: Stores, config: Config, key: Option<EncryptionKey>, idle: u64) -> Self {
-        let inner = Arc::new(Inner {
+        let inner = Arc::new(ContextInner {
             config,
             key,
             stores,

@@ -12,7 +12,7 @@ use azulejo_format::datatype::{CellValNum, Datatype};
 use azulejo_format::range::compare;
 use azulejo_format::schema::{ArraySchema, DataOrder, Dimension, DimensionLabel, TileAxis};
 use azulejo_format::{DecodeError, Range};
-use search::{Bounds, Direction};
+use search::{Direction, SearchBounds};
 use std::cmp::Ordering;
 
 /// Cells that one step of a search reads together.
@@ -188,7 +188,7 @@ impl Label {
         self.check_seams(&mut cells, &axis, direction)?;
         let mut found = Vec::with_capacity(ranges.len());
         for range in ranges {
-            let bounds = Bounds { low, high };
+            let bounds = SearchBounds { low, high };
             let span = search::find(bounds, direction, range, &typed, &mut |offset| {
                 cells.value(offset)
             })?;

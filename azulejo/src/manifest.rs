@@ -20,9 +20,9 @@ mod sidecar;
 mod storage;
 mod tree;
 
-pub use tree::{Change, Manifests, State, Written};
+pub use tree::{Change, ManifestState, Manifests, WrittenManifest};
 
-use crate::config::{Config, ManifestUse};
+use crate::config::ManifestUse;
 use crate::context::{Context, Location};
 use crate::error::Result;
 use crate::storage::{Entry, Uri};
@@ -89,9 +89,6 @@ pub(crate) fn without(context: &Context) -> Context {
     if context.config().manifest == ManifestUse::Never {
         return context.clone();
     }
-    let config = Config {
-        manifest: ManifestUse::Never,
-        ..context.config().clone()
-    };
+    let config = context.config().clone().manifest(ManifestUse::Never);
     context.derive(config, context.key().cloned())
 }

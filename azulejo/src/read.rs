@@ -177,7 +177,7 @@ pub struct BoundOptions {
 
 /// What one call of [`Reader::read_into`] did.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Progress {
+pub struct FillProgress {
     /// Cells written to every buffer.
     pub cells: usize,
     /// Bytes written, for each field.

@@ -26,14 +26,7 @@ fn columns(xs: impl Iterator<Item = i64> + Clone, dense: bool) -> ColumnSet {
 }
 
 fn array(dense: bool) -> Context {
-    let context = Context::new(
-        Config {
-            threads: 2,
-            ..Config::default()
-        },
-        None,
-    )
-    .unwrap();
+    let context = Context::new(Config::new().threads(2), None).unwrap();
     let schema = if dense {
         ArraySchema::dense()
     } else {

@@ -27,10 +27,7 @@ use support::failing::{FailingStorage, Failure};
 const URI: &str = "mem://array";
 
 fn context(memory: Arc<dyn Storage>) -> Context {
-    let config = Config {
-        threads: 1,
-        ..Config::default()
-    };
+    let config = Config::new().threads(1);
     Context::with_storages(config, None, Arc::new(LocalStorage::new()), memory).unwrap()
 }
 

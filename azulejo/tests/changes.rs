@@ -24,14 +24,7 @@ use std::sync::Arc;
 const URI: &str = "mem://array";
 
 fn context() -> Context {
-    Context::new(
-        Config {
-            threads: 2,
-            ..Config::default()
-        },
-        None,
-    )
-    .unwrap()
+    Context::new(Config::new().threads(2), None).unwrap()
 }
 
 /// A sparse array along `x` with the attribute `a`, of the time 1.
@@ -611,10 +604,7 @@ fn consolidated_fragments_and_commits_are_deleted_too() {
         let time = TimeRange { start: 5, end: 25 };
         context
             .array(URI)
-            .consolidate(&FragmentOptions {
-                time,
-                ..FragmentOptions::default()
-            })
+            .consolidate(&FragmentOptions::new().time(time))
             .unwrap();
         if commits {
             context.array(URI).consolidate_commits().unwrap();
@@ -719,16 +709,7 @@ fn all_changes_are_encrypted_where_the_array_is() {
     let with = |key| {
         let local: Arc<dyn azulejo::storage::Storage> =
             Arc::new(azulejo::storage::LocalStorage::new());
-        Context::with_storages(
-            Config {
-                threads: 1,
-                ..Config::default()
-            },
-            key,
-            local,
-            Arc::clone(&memory),
-        )
-        .unwrap()
+        Context::with_storages(Config::new().threads(1), key, local, Arc::clone(&memory)).unwrap()
     };
     let context = with(Some(key()));
     create(&context, sparse());

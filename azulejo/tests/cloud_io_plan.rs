@@ -36,13 +36,7 @@ fn counts(io: &IoCounts) -> Counts {
 
 impl Cloud {
     fn new(fragments: i32) -> Self {
-        Self::with(
-            fragments,
-            Config {
-                threads: 2,
-                ..Config::default()
-            },
-        )
+        Self::with(fragments, Config::new().threads(2))
     }
 
     fn with(fragments: i32, config: Config) -> Self {
@@ -223,14 +217,7 @@ fn consolidated_metadata_is_one_request_for_2000_fragments() {
 
 #[test]
 fn a_cache_answers_what_was_read_before() {
-    let cloud = Cloud::with(
-        5,
-        Config {
-            threads: 2,
-            tile_cache: 10 << 20,
-            ..Config::default()
-        },
-    );
+    let cloud = Cloud::with(5, Config::new().threads(2).tile_cache(10 << 20));
     assert_eq!(
         cloud.cost(|| cells(&cloud.open(), 3, 25)).1,
         [3, 5 + 3 * 2, 0, 0, 0],

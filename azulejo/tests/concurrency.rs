@@ -30,13 +30,7 @@ const SPACE: i64 = 1 << 32;
 const BATCH: i64 = 23;
 
 fn context() -> Outcome<Context> {
-    Ok(Context::new(
-        Config {
-            threads: 1,
-            ..Config::default()
-        },
-        None,
-    )?)
+    Ok(Context::new(Config::new().threads(1), None)?)
 }
 
 fn create(uri: &str, duplicates: bool) -> Outcome {
@@ -125,10 +119,9 @@ fn merge(context: &Context, uri: &str) -> Outcome {
         max_fragments: 12,
         ..Choice::default()
     };
-    context.array(uri).consolidate(&FragmentOptions {
-        choice,
-        ..FragmentOptions::default()
-    })?;
+    context
+        .array(uri)
+        .consolidate(&FragmentOptions::new().choice(choice))?;
     Ok(())
 }
 

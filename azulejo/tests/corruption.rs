@@ -92,11 +92,7 @@ fn damaged(damage: fn(&[u8]) -> Damages<'_>) {
                 .put(&StorePath::memory(path), bytes.clone())
                 .expect("memory takes it");
         }
-        let config = Config {
-            memory_budget: BUDGET,
-            threads: 1,
-            ..Config::default()
-        };
+        let config = Config::new().memory_budget(BUDGET).threads(1);
         let context = pack::context(config, None, Arc::clone(&memory) as Arc<dyn Storage>);
         assert!(
             attempt(&context, &|| format!("{name}, whole")),

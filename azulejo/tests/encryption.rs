@@ -31,10 +31,7 @@ const WRONG: &[u8; 32] = b"wrong key, wrong key, wrong key!";
 const SECRET: &str = "the-secret-of-the-tile";
 
 fn context(memory: &Arc<MemoryStorage>, key: Option<&[u8; 32]>) -> Context {
-    let config = Config {
-        threads: 1,
-        ..Config::default()
-    };
+    let config = Config::new().threads(1);
     let memory = Arc::clone(memory) as Arc<dyn Storage>;
     let key = key.map(|key| EncryptionKey::new(*key));
     Context::with_storages(config, key, Arc::new(LocalStorage::new()), memory).unwrap()
@@ -275,10 +272,7 @@ fn every_way_that_writes() {
         step(&right).unwrap_or_else(|error| panic!("{name}: {error}"));
         let report = right
             .array(URI)
-            .check(CheckOptions {
-                deep: true,
-                ..CheckOptions::default()
-            })
+            .check(CheckOptions::new().deep(true))
             .unwrap();
         assert!(
             report.worst() <= Some(Severity::Note),

@@ -54,10 +54,7 @@ fn in_child(work: &dyn Fn() -> bool, generations: u32) -> bool {
 fn arrays_opened_before_a_fork_are_read_and_written_after_it() {
     let folder = tempfile::tempdir().unwrap();
     let uri = folder.path().join("a").to_str().unwrap().to_owned();
-    let config = Config {
-        threads: 2,
-        ..Config::default()
-    };
+    let config = Config::new().threads(2);
     let context = Context::new(config, None).unwrap();
     let schema = ArraySchema::dense()
         .dimension("d", 0i32..=CELLS - 1, 1 << 16)

@@ -18,11 +18,7 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
 fn context() -> Context {
-    let config = Config {
-        threads: 1,
-        memory_budget: 64 << 20,
-        ..Config::default()
-    };
+    let config = Config::new().threads(1).memory_budget(64 << 20);
     Context::new(config, None).unwrap()
 }
 

@@ -32,10 +32,7 @@ const URI: &str = "mem://array";
 const MOVED: &str = "mem://moved";
 
 fn context(memory: Arc<dyn Storage>) -> Context {
-    let config = Config {
-        threads: 1,
-        ..Config::default()
-    };
+    let config = Config::new().threads(1);
     Context::with_storages(config, None, Arc::new(LocalStorage::new()), memory).unwrap()
 }
 

@@ -26,20 +26,14 @@ struct Logged {
 
 impl Logged {
     fn new() -> Self {
-        Self::with(Config {
-            decoded_cache: 0,
-            ..Config::default()
-        })
+        Self::with(Config::new().decoded_cache(0))
     }
 
     fn with(config: Config) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let storage = RequestLogStorage::new(Arc::new(LocalStorage::new()));
         let log = storage.log();
-        let config = Config {
-            threads: 2,
-            ..config
-        };
+        let config = config.threads(2);
         let context = Context::with_storages(
             config,
             None,
@@ -203,10 +197,7 @@ fn range(low: i64, high: i64) -> DimSelection {
 
 #[test]
 fn a_sparse_box_takes_the_tiles_that_meet_it() {
-    let logged = sparse(Config {
-        decoded_cache: 0,
-        ..Config::default()
-    });
+    let logged = sparse(Config::new().decoded_cache(0));
     let box_ = Subarray::Box(vec![range(500, 504), range(0, 499)]);
     let [_, _, (ranges, bytes)] = logged.requests(&ReadOptions::new().subarray(box_));
     assert_eq!(ranges, 3, "one tile of each field");

@@ -117,14 +117,7 @@ fn values(datatype: Datatype, set: &ColumnSet) -> Vec<f64> {
 }
 
 fn context() -> Context {
-    Context::new(
-        Config {
-            threads: 1,
-            ..Config::default()
-        },
-        None,
-    )
-    .unwrap()
+    Context::new(Config::new().threads(1), None).unwrap()
 }
 
 #[test]
@@ -201,10 +194,7 @@ fn conditions_and_aggregates_are_those_of_decoded_cells() {
         let most = all.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         assert_eq!(found[1..], [cell(least), cell(most)], "seed {seed}");
 
-        let deep = CheckOptions {
-            deep: true,
-            ..CheckOptions::default()
-        };
+        let deep = CheckOptions::new().deep(true);
         let report = context.array(URI).check(deep).unwrap();
         assert_eq!(report.findings, [], "seed {seed}");
     }
@@ -283,10 +273,7 @@ fn pictures_are_what_they_read_as() {
             .unwrap();
         let sum = all.iter().map(|v| u64::from(*v)).sum();
         assert_eq!(found, [AggregateValue::Unsigned(sum)]);
-        let deep = CheckOptions {
-            deep: true,
-            ..CheckOptions::default()
-        };
+        let deep = CheckOptions::new().deep(true);
         assert_eq!(context.array(URI).check(deep).unwrap().findings, []);
     }
 }

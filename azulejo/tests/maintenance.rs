@@ -47,10 +47,7 @@ fn context(memory: &Arc<MemoryStorage>) -> Context {
 }
 
 fn on(memory: Arc<dyn Storage>) -> Context {
-    let config = Config {
-        threads: 1,
-        ..Config::default()
-    };
+    let config = Config::new().threads(1);
     Context::with_storages(config, None, Arc::new(LocalStorage::new()), memory).expect("a context")
 }
 
@@ -210,10 +207,7 @@ fn all_cells(memory: &Arc<MemoryStorage>, times: &[u64]) -> Vec<Vec<String>> {
 }
 
 fn options(dice: &mut Dice) -> FragmentOptions {
-    let mut options = FragmentOptions {
-        memory_budget: 1 << (17 + dice.roll(8)),
-        ..FragmentOptions::default()
-    };
+    let mut options = FragmentOptions::new().memory_budget(1 << (17 + dice.roll(8)));
     match dice.roll(4) {
         0 => {
             options.choice = Choice {
@@ -239,10 +233,7 @@ fn options(dice: &mut Dice) -> FragmentOptions {
 fn is_sound(memory: &Arc<MemoryStorage>) {
     let report = context(memory)
         .array(URI)
-        .check(CheckOptions {
-            deep: true,
-            ..CheckOptions::default()
-        })
+        .check(CheckOptions::new().deep(true))
         .expect("a report");
     let bad: Vec<_> = report
         .findings
@@ -275,13 +266,9 @@ fn no_reader_of_any_time_sees_a_consolidation() {
                 .consolidate_fragment_metadata()
                 .expect("fragment metadata");
             assert_eq!(all_cells(&memory, &times), before, "{what}");
-            let dry = context.array(URI).vacuum(
-                Mode::Fragments,
-                VacuumOptions {
-                    dry_run: true,
-                    ..VacuumOptions::default()
-                },
-            );
+            let dry = context
+                .array(URI)
+                .vacuum(Mode::Fragments, VacuumOptions::new().dry_run(true));
             assert_eq!(all_cells(&memory, &times), before, "{what}");
             let wet = context
                 .array(URI)
@@ -322,10 +309,7 @@ fn purging_leaves_out_what_is_deleted_now() {
             let (memory, times) = history(kind, seed, 5);
             let now = times[times.len() - 1];
             let before = cells(&memory, now);
-            let options = FragmentOptions {
-                purge_deleted_cells: true,
-                ..FragmentOptions::default()
-            };
+            let options = FragmentOptions::new().purge_deleted_cells(true);
             let rounds = context(&memory)
                 .array(URI)
                 .consolidate(&options)
@@ -362,10 +346,7 @@ fn many_small_fragments_take_little_memory() {
         write(&context, Kind::Sparse, &mut dice, time);
     }
     let before = cells(&memory, 1000);
-    let options = FragmentOptions {
-        memory_budget: 48 << 10,
-        ..FragmentOptions::default()
-    };
+    let options = FragmentOptions::new().memory_budget(48 << 10);
     let rounds = context
         .array(URI)
         .consolidate(&options)
@@ -486,10 +467,7 @@ fn maintenance_that_crashes_leaves_the_array_as_it_was() {
 #[test]
 fn a_split_consolidation_that_crashes_shows_no_cell_twice() {
     let (memory, times) = history(Kind::Duplicates, 8, 6);
-    let options = FragmentOptions {
-        max_fragment_size: Some(300),
-        ..FragmentOptions::default()
-    };
+    let options = FragmentOptions::new().max_fragment_size(Some(300));
     let split = |context: &Context| context.array(URI).consolidate(&options).map(drop);
     let twin = copy(&memory);
     let rounds = context(&twin)
@@ -577,10 +555,7 @@ fn a_plan_puts_overlapping_fragments_together() {
     let array = context(&memory).array(URI).open().expect("it opens");
     let plan = array.consolidation_plan(1 << 20).expect("a plan");
     assert_eq!(plan.nodes.iter().map(Vec::len).sum::<usize>(), 6);
-    let options = FragmentOptions {
-        fragments: plan.nodes[0].clone(),
-        ..FragmentOptions::default()
-    };
+    let options = FragmentOptions::new().fragments(plan.nodes[0].clone());
     let rounds = context(&memory)
         .array(URI)
         .consolidate(&options)
@@ -616,10 +591,7 @@ fn a_dense_choice_must_not_hide_what_lies_between() {
     }
     let array = context.array(URI).open().expect("it opens");
     let name = |i: usize| array.fragments()[i].name().to_owned();
-    let choose = |fragments| FragmentOptions {
-        fragments,
-        ..FragmentOptions::default()
-    };
+    let choose = |fragments| FragmentOptions::new().fragments(fragments);
     for chosen in [vec![name(0), name(2)], vec![name(1), name(2)]] {
         let refused = context.array(URI).consolidate(&choose(chosen));
         assert!(
@@ -680,10 +652,7 @@ fn check_tells_what_is_wrong_and_mends_only_what_is_dead() {
             let context = self::context(&twin);
             let report = context
                 .array(URI)
-                .check(CheckOptions {
-                    deep: true,
-                    ..CheckOptions::default()
-                })
+                .check(CheckOptions::new().deep(true))
                 .expect("a report");
             let found = |f: &check::Finding| {
                 f.severity == Severity::Error && f.path == path && matches!(f.fix, Fix::Advice(_))
@@ -755,10 +724,7 @@ fn strings_along_a_dimension_need_no_more_memory() {
     }
     let times = [2, 30, 61];
     let before = all_cells(&memory, &times);
-    let options = FragmentOptions {
-        memory_budget: 48 << 10,
-        ..FragmentOptions::default()
-    };
+    let options = FragmentOptions::new().memory_budget(48 << 10);
     context
         .array(URI)
         .consolidate(&options)

@@ -81,11 +81,7 @@ impl Storage for Unlisted {
 }
 
 fn context(memory: Arc<dyn Storage>, manifest: ManifestUse) -> Context {
-    let config = Config {
-        manifest,
-        threads: 1,
-        ..Config::default()
-    };
+    let config = Config::new().manifest(manifest).threads(1);
     Context::with_storages(config, None, Arc::new(LocalStorage::new()), memory).unwrap()
 }
 

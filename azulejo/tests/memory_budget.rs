@@ -24,15 +24,7 @@ const BESIDES: u64 = 2 << 20;
 const SIDE: i32 = 640;
 
 fn context() -> Context {
-    Context::new(
-        Config {
-            memory_budget: BUDGET,
-            threads: 2,
-            ..Config::default()
-        },
-        None,
-    )
-    .unwrap()
+    Context::new(Config::new().memory_budget(BUDGET).threads(2), None).unwrap()
 }
 
 fn shuffled() -> Attribute {

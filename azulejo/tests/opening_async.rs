@@ -12,10 +12,7 @@ use azulejo::{Array, Config, Context, Error, TimeRange};
 use std::sync::Arc;
 
 fn context(storage: Arc<dyn Storage>) -> Context {
-    let config = Config {
-        threads: 1,
-        ..Config::default()
-    };
+    let config = Config::new().threads(1);
     Context::with_storages(config, None, Arc::clone(&storage), storage).unwrap()
 }
 

@@ -57,14 +57,7 @@ fn schema_file(array: &Path) -> std::path::PathBuf {
 /// followed; and the cells that it reads.
 fn check(tiles: &[i32], duplicates: bool) -> (Option<Severity>, Vec<i32>) {
     let folder = tempfile::tempdir().unwrap();
-    let context = Context::new(
-        Config {
-            threads: 1,
-            ..Config::default()
-        },
-        None,
-    )
-    .unwrap();
+    let context = Context::new(Config::new().threads(1), None).unwrap();
     let path = |name: &str| folder.path().join(name);
     let uri = |name: &str| path(name).to_str().unwrap().to_owned();
     create(&context, &uri("a"), Layout::RowMajor, duplicates);
@@ -75,10 +68,7 @@ fn check(tiles: &[i32], duplicates: bool) -> (Option<Severity>, Vec<i32>) {
     fs::copy(schema_file(&path("b")), schema_file(&path("a"))).unwrap();
 
     let handle = context.array(&uri("a"));
-    let deep = CheckOptions {
-        deep: true,
-        ..CheckOptions::default()
-    };
+    let deep = CheckOptions::new().deep(true);
     let report = handle.check(deep).unwrap();
     let disorder = |what: &str| what.contains("not in global order");
     assert!(

@@ -15,14 +15,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 fn context() -> Context {
-    Context::new(
-        Config {
-            threads: 2,
-            ..Config::default()
-        },
-        None,
-    )
-    .unwrap()
+    Context::new(Config::new().threads(2), None).unwrap()
 }
 
 fn files(folder: &Path, found: &mut Vec<PathBuf>) {

@@ -108,10 +108,7 @@ impl StorageLayer for Distant {
 fn distant(dense: bool) -> (Array, Arc<Counts>) {
     let storage = Distant::default();
     let counts = Arc::clone(&storage.counts);
-    let config = Config {
-        threads: 2,
-        ..Config::default()
-    };
+    let config = Config::new().threads(2);
     let context = Context::with_storages(
         config,
         None,

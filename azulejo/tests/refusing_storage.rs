@@ -31,10 +31,7 @@ use support::faulty::{Fault, FaultyStorage};
 const URI: &str = "mem://array";
 
 fn context(storage: Arc<dyn Storage>) -> Context {
-    let config = Config {
-        threads: 2,
-        ..Config::default()
-    };
+    let config = Config::new().threads(2);
     Context::with_storages(config, None, Arc::new(LocalStorage::new()), storage).unwrap()
 }
 
@@ -122,10 +119,7 @@ fn prepare(context: &Context, dense: bool, consolidated: bool) {
             amplification: 100.0,
             ..Default::default()
         };
-        let options = FragmentOptions {
-            choice,
-            ..FragmentOptions::default()
-        };
+        let options = FragmentOptions::new().choice(choice);
         assert_eq!(context.array(URI).consolidate(&options).unwrap().len(), 1);
     }
 }
@@ -227,10 +221,7 @@ const CHANGES: &[(&str, Change, bool, bool)] = &[
                 amplification: 100.0,
                 ..Default::default()
             };
-            let options = FragmentOptions {
-                choice,
-                ..FragmentOptions::default()
-            };
+            let options = FragmentOptions::new().choice(choice);
             c.array(URI).consolidate(&options).map(drop)
         },
         false,
@@ -306,10 +297,7 @@ fn kind(error: &Error) -> ErrorKind {
 fn is_sound(context: &Context) {
     let report = context
         .array(URI)
-        .check(CheckOptions {
-            deep: true,
-            ..CheckOptions::default()
-        })
+        .check(CheckOptions::new().deep(true))
         .unwrap();
     assert!(
         report.worst() < Some(Severity::Error),
@@ -441,10 +429,7 @@ fn a_file_that_has_vanished() {
     assert!(files(&memory) == listed, "something was left");
     let report = without
         .array(URI)
-        .check(CheckOptions {
-            deep: true,
-            ..CheckOptions::default()
-        })
+        .check(CheckOptions::new().deep(true))
         .unwrap();
     let errors = report
         .findings

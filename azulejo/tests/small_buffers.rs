@@ -22,14 +22,7 @@ const ROOMS: [usize; 4] = [1_000, 70_000, 3, 150_000];
 const MOST: usize = 24 << 20;
 
 fn context() -> Context {
-    Context::new(
-        Config {
-            threads: 2,
-            ..Config::default()
-        },
-        None,
-    )
-    .unwrap()
+    Context::new(Config::new().threads(2), None).unwrap()
 }
 
 fn text(cell: usize) -> String {

@@ -212,11 +212,7 @@ fn a_stream_gives_the_batches_of_a_reader() {
     let mut several = 0;
     let dir = tempfile::tempdir().unwrap();
     for (dense, batched) in [(false, false), (false, true), (true, false), (true, true)] {
-        let config = Config {
-            batched_reads: batched,
-            threads: 2,
-            ..Config::default()
-        };
+        let config = Config::new().batched_reads(batched).threads(2);
         let context = Context::new(config, None).unwrap();
         let local = dir.path().join(format!("{dense}-{batched}"));
         let memory = format!("mem://{dense}-{batched}");
@@ -250,10 +246,7 @@ fn distant(dense: bool) -> (Array, Arc<AtomicUsize>, Arc<AtomicUsize>) {
         Arc::clone(&storage.dropped),
     );
     let local = Arc::new(LocalStorage::new());
-    let config = Config {
-        threads: 2,
-        ..Config::default()
-    };
+    let config = Config::new().threads(2);
     let context = Context::with_storages(config, None, local, Arc::new(storage)).unwrap();
     let array = write(&context, "mem://array", dense);
     is_distant.store(true, Ordering::SeqCst);

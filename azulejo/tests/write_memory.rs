@@ -50,11 +50,7 @@ fn writes_hold_less_than_their_budget() {
     let folder = tempfile::tempdir().unwrap();
     let uri = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
     let budget = 16 * MIB;
-    let config = Config {
-        threads: 2,
-        memory_budget: budget as u64,
-        ..Config::default()
-    };
+    let config = Config::new().threads(2).memory_budget(budget as u64);
     let context = Context::new(config, None).unwrap();
 
     let new = ArraySchema::dense()

@@ -15,14 +15,7 @@ use proptest::prelude::*;
 use support::model::Case;
 
 fn context() -> Context {
-    Context::new(
-        Config {
-            threads: 2,
-            ..Config::default()
-        },
-        None,
-    )
-    .unwrap()
+    Context::new(Config::new().threads(2), None).unwrap()
 }
 
 proptest! {

@@ -319,14 +319,7 @@ fn fragments_of_other_domains_read_as_their_cells() {
     let folder = tempfile::tempdir().unwrap();
     for seed in 0..40 {
         let random = &mut Random(seed);
-        let context = Context::new(
-            Config {
-                threads: 2,
-                ..Config::default()
-            },
-            None,
-        )
-        .unwrap();
+        let context = Context::new(Config::new().threads(2), None).unwrap();
         let path = |name: &str| folder.path().join(format!("{seed}-{name}"));
         let uri = |name: &str| path(name).to_str().unwrap().to_owned();
         let mut shape = Shape::random(random, random.0 as usize % 2 + 1);
@@ -347,10 +340,7 @@ fn fragments_of_other_domains_read_as_their_cells() {
             check_reads(&array, &shape, &cells, random, &what);
             let report = context
                 .array(&uri("array"))
-                .check(CheckOptions {
-                    deep: true,
-                    ..CheckOptions::default()
-                })
+                .check(CheckOptions::new().deep(true))
                 .unwrap();
             assert_eq!(report.findings, [], "{what}");
 

@@ -240,11 +240,7 @@ pub fn whole_array(data: &[u8]) {
             Bytes::copy_from_slice(content),
         );
     }
-    let config = Config {
-        memory_budget: LIMIT,
-        threads: 1,
-        ..Config::default()
-    };
+    let config = Config::new().memory_budget(LIMIT).threads(1);
     let Ok(context) = Context::with_storages(
         config,
         None,

@@ -221,14 +221,7 @@ fn answer(dir: &Path, query: &Query) -> Outcome {
         .map(|k| EncryptionKey::from_slice(k.as_bytes()))
         .transpose()
         .map_err(|e| e.to_string())?;
-    let context = Context::new(
-        Config {
-            threads: 2,
-            ..Config::default()
-        },
-        key,
-    )
-    .map_err(|e| e.to_string())?;
+    let context = Context::new(Config::new().threads(2), key).map_err(|e| e.to_string())?;
     let uri = dir.join(&query.array).to_string_lossy().into_owned();
     let time = query
         .t

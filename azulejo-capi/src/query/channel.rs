@@ -185,8 +185,12 @@ pub fn to_column(aggregate: &NamedAggregate, value: &AggregateValue) -> ColumnBu
     let mut column = ColumnBuilder::new(aggregate.column_type.clone());
     let real = aggregate.column_type.datatype == Datatype::Float64;
     let (bytes, valid) = match value {
+        AggregateValue::Unsigned(value) => (value.to_le_bytes().to_vec(), true),
+        AggregateValue::Signed(value) => (value.to_le_bytes().to_vec(), true),
+        AggregateValue::Real(value) => (value.to_le_bytes().to_vec(), true),
+        AggregateValue::Cell { bytes, .. } => (bytes.clone(), true),
         // Without a value the reference leaves 0 (reals: NaN for a mean of nothing).
-        AggregateValue::Null => {
+        _ => {
             let mean = matches!(aggregate.aggregate, Aggregate::Mean(_));
             let zero = if mean && real && !aggregate.column_type.nullable {
                 f64::NAN.to_le_bytes().to_vec()
@@ -195,10 +199,6 @@ pub fn to_column(aggregate: &NamedAggregate, value: &AggregateValue) -> ColumnBu
             };
             (zero, false)
         }
-        AggregateValue::Unsigned(value) => (value.to_le_bytes().to_vec(), true),
-        AggregateValue::Signed(value) => (value.to_le_bytes().to_vec(), true),
-        AggregateValue::Real(value) => (value.to_le_bytes().to_vec(), true),
-        AggregateValue::Cell { bytes, .. } => (bytes.clone(), true),
     };
     column.append_cell(&bytes, valid);
     column.finish()

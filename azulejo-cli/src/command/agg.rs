@@ -124,6 +124,7 @@ fn text(array: &Array, what: &Aggregate, value: &AggregateValue) -> Result<Strin
             Some(label) => label,
             None => value::text(*datatype, bytes),
         },
+        other => format!("{other:?}"),
     })
 }
 
@@ -144,5 +145,6 @@ fn json(array: &Array, what: &Aggregate, value: &AggregateValue) -> Result<Json>
             }
             None => value_json(*datatype, CellValNum::ONE, bytes),
         },
+        other => format!("{other:?}").into(),
     })
 }

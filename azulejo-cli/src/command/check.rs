@@ -14,10 +14,7 @@ use std::io::Write;
 
 /// Runs the command.
 pub fn run(session: &mut Session, args: &CheckArgs) -> Result<()> {
-    let mut options = CheckOptions {
-        deep: args.deep,
-        ..CheckOptions::default()
-    };
+    let mut options = CheckOptions::new().deep(args.deep);
     options.memory_budget = session.memory.unwrap_or(options.memory_budget);
     if args.recursive {
         return every(session, args, options);
@@ -58,10 +55,7 @@ pub fn run(session: &mut Session, args: &CheckArgs) -> Result<()> {
 /// Checks every array of a group or folder: a row for each.
 fn every(session: &mut Session, args: &CheckArgs, options: CheckOptions) -> Result<()> {
     let arrays = fleet::arrays(session, &args.uri)?;
-    let options = CheckOptions {
-        memory_budget: options.memory_budget / fleet::AT_ONCE as u64,
-        ..options
-    };
+    let options = options.memory_budget(options.memory_budget / fleet::AT_ONCE as u64);
     let checked = fleet::each(session, &arrays, |context, uri| {
         context.array(uri).check(options)
     })?;
@@ -126,9 +120,9 @@ fn mend(session: &Session, args: &CheckArgs, report: &Report) -> Result<Option<R
 /// Whether what was asked for does something about a finding.
 fn can_mend(args: &CheckArgs, fix: &Fix) -> bool {
     match fix {
-        Fix::Advice(_) => false,
         Fix::Uncommitted { commit, .. } => args.repair || commit.is_some(),
         Fix::Remove(_) | Fix::Finish { .. } => args.repair,
+        _ => false,
     }
 }
 
@@ -200,7 +194,6 @@ fn repair(session: &mut Session, args: &CheckArgs, report: &Report) -> Result<Op
     let verb = if args.dry_run { "would" } else { "will" };
     for finding in &mendable {
         match &finding.fix {
-            Fix::Advice(_) => {}
             Fix::Uncommitted {
                 commit: Some(commit),
                 ..
@@ -219,6 +212,7 @@ fn repair(session: &mut Session, args: &CheckArgs, report: &Report) -> Result<Op
                     writeln!(session.output, "{verb} remove {path}")?;
                 }
             }
+            _ => {}
         }
     }
     if args.dry_run {
@@ -268,6 +262,7 @@ fn finding_json(finding: &Finding) -> Json {
         Fix::Finish { path, remove, .. } => {
             json!({ "write": path.to_string(), "remove": texts(remove) })
         }
+        other => json!({ "other": format!("{other:?}") }),
     };
     json!({
         "severity": finding.severity.name(),

@@ -230,14 +230,12 @@ impl ChoiceArgs {
 }
 
 fn options(session: &Session, args: &ChoiceArgs, time: TimeRange) -> FragmentOptions {
-    let mut options = FragmentOptions {
-        fragments: args.fragments.clone(),
-        time,
-        max_fragment_size: args.max_fragment_size,
-        purge_deleted_cells: args.purge_deleted_cells,
-        memory_budget: session.memory.unwrap_or(MEMORY),
-        ..FragmentOptions::default()
-    };
+    let mut options = FragmentOptions::new()
+        .fragments(args.fragments.clone())
+        .time(time)
+        .max_fragment_size(args.max_fragment_size)
+        .purge_deleted_cells(args.purge_deleted_cells)
+        .memory_budget(session.memory.unwrap_or(MEMORY));
     let choice = &mut options.choice;
     choice.steps = args.steps.unwrap_or(choice.steps);
     choice.max_fragments = args.max_fragments.unwrap_or(choice.max_fragments);

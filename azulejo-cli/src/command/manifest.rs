@@ -6,7 +6,7 @@ use crate::error::{CliError, Result};
 use crate::moment::timestamp_text;
 use crate::session::Session;
 use crate::size;
-use azulejo::manifest::{Change, Manifests, State, Written};
+use azulejo::manifest::{Change, ManifestState, Manifests, WrittenManifest};
 use serde_json::{Value as Json, json};
 use std::io::Write;
 
@@ -31,7 +31,7 @@ pub fn run(session: &mut Session, args: &ManifestArgs) -> Result<()> {
             .output
             .write_json(&json!({ "written": written, "skipped": skipped }));
     }
-    for Written {
+    for WrittenManifest {
         uri,
         files,
         bytes,
@@ -49,7 +49,7 @@ pub fn run(session: &mut Session, args: &ManifestArgs) -> Result<()> {
     Ok(())
 }
 
-fn written_json(written: &Written) -> Json {
+fn written_json(written: &WrittenManifest) -> Json {
     json!({
         "uri": written.uri,
         "kind": written.object_type.to_string(),
@@ -60,7 +60,8 @@ fn written_json(written: &Written) -> Json {
 }
 
 fn check(session: &mut Session, uri: &str) -> Result<()> {
-    let Some(State { made, changes }) = session.context.object(uri).manifest_state()? else {
+    let Some(ManifestState { made, changes }) = session.context.object(uri).manifest_state()?
+    else {
         return Err(CliError::Stale(format!("{uri} has no manifest")));
     };
     let moment = timestamp_text(made);

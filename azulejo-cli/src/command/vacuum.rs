@@ -30,10 +30,7 @@ fn every(session: &mut Session, args: &VacuumArgs) -> Result<()> {
         return Err(CliError::usage("--mode group-meta is of one group"));
     };
     let arrays = fleet::arrays(session, &args.uri)?;
-    let options = VacuumOptions {
-        dry_run: args.dry_run,
-        ..VacuumOptions::default()
-    };
+    let options = VacuumOptions::new().dry_run(args.dry_run);
     let done = fleet::each(session, &arrays, |context, uri| {
         context.array(uri).vacuum(mode, options)
     })?;
@@ -74,10 +71,7 @@ fn every(session: &mut Session, args: &VacuumArgs) -> Result<()> {
 /// Vacuums.
 pub fn vacuum(session: &Session, uri: &str, mode: ModeArg, dry_run: bool) -> Result<Vacuumed> {
     session.work(|context| {
-        let options = VacuumOptions {
-            dry_run,
-            ..VacuumOptions::default()
-        };
+        let options = VacuumOptions::new().dry_run(dry_run);
         match mode.of_array() {
             Some(mode) => context.array(uri).vacuum(mode, options),
             None => context.group(uri).vacuum_metadata(options),

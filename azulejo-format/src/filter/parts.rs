@@ -7,7 +7,7 @@ use crate::error::{DecodeError, Result};
 use crate::wire::ByteReader;
 
 /// Lengths of one part, and what follows them in its entry.
-pub(super) struct Part<'a> {
+pub(super) struct FilterPart<'a> {
     pub(super) original_len: usize,
     pub(super) encoded_len: usize,
     pub(super) rest: &'a [u8],
@@ -35,22 +35,22 @@ impl<'a> PartList<'a> {
     }
 
     /// The parts of the metadata of earlier filters.
-    pub(super) fn metadata(self) -> impl Iterator<Item = Part<'a>> {
+    pub(super) fn metadata(self) -> impl Iterator<Item = FilterPart<'a>> {
         self.entries(self.metadata)
     }
 
     /// The parts of the data.
-    pub(super) fn data(self) -> impl Iterator<Item = Part<'a>> {
+    pub(super) fn data(self) -> impl Iterator<Item = FilterPart<'a>> {
         self.entries(self.data)
     }
 
-    fn entries(self, bytes: &'a [u8]) -> impl Iterator<Item = Part<'a>> {
+    fn entries(self, bytes: &'a [u8]) -> impl Iterator<Item = FilterPart<'a>> {
         bytes.chunks_exact(self.entry_len).map(|entry| {
             let mut r = ByteReader::new(entry);
             // An entry is at least 8 bytes long, so that the reads cannot fail.
             let original_len = r.u32("part").unwrap_or(0) as usize;
             let encoded_len = r.u32("part").unwrap_or(0) as usize;
-            Part {
+            FilterPart {
                 original_len,
                 encoded_len,
                 rest: r.rest(),
@@ -60,7 +60,7 @@ impl<'a> PartList<'a> {
 }
 
 /// Bytes of all parts before encoding.
-pub(super) fn original_len<'a>(parts: impl Iterator<Item = Part<'a>>) -> u64 {
+pub(super) fn original_len<'a>(parts: impl Iterator<Item = FilterPart<'a>>) -> u64 {
     parts.map(|part| part.original_len as u64).sum()
 }
 
@@ -68,7 +68,7 @@ pub(super) fn original_len<'a>(parts: impl Iterator<Item = Part<'a>>) -> u64 {
 /// belong so in `out`, which they must fill. Returns the rest of `input`.
 pub(super) fn decode_each<'i, 'p>(
     filter: &'static str,
-    parts: impl Iterator<Item = Part<'p>>,
+    parts: impl Iterator<Item = FilterPart<'p>>,
     mut input: &'i [u8],
     mut out: &mut [u8],
     mut decode: impl FnMut(&'i [u8], &mut [u8], &'p [u8]) -> Result<()>,

@@ -91,41 +91,41 @@ impl FieldMetadata {
 }
 
 /// The sections of a fragment of `version`, in the order in which writers put them, by kind.
-fn order(version: FormatVersion, dimensions: usize) -> Vec<Kind> {
-    let mut kinds = vec![Kind::RTree];
+fn order(version: FormatVersion, dimensions: usize) -> Vec<SectionKind> {
+    let mut kinds = vec![SectionKind::RTree];
     kinds.extend([
-        Kind::Field(Section::TileOffsets),
-        Kind::Field(Section::TileVarOffsets),
-        Kind::Field(Section::TileVarSizes),
+        SectionKind::Field(Section::TileOffsets),
+        SectionKind::Field(Section::TileVarOffsets),
+        SectionKind::Field(Section::TileVarSizes),
     ]);
     if version.has_nullable() {
-        kinds.push(Kind::Field(Section::TileValidityOffsets));
+        kinds.push(SectionKind::Field(Section::TileValidityOffsets));
     }
     if version.has_tile_stats() {
         kinds.extend([
-            Kind::Field(Section::TileMins),
-            Kind::Field(Section::TileMaxs),
+            SectionKind::Field(Section::TileMins),
+            SectionKind::Field(Section::TileMaxs),
         ]);
-        kinds.extend((0..dimensions).map(Kind::GlobalOrderMins));
-        kinds.extend((0..dimensions).map(Kind::GlobalOrderMaxs));
+        kinds.extend((0..dimensions).map(SectionKind::GlobalOrderMins));
+        kinds.extend((0..dimensions).map(SectionKind::GlobalOrderMaxs));
         kinds.extend([
-            Kind::Field(Section::TileSums),
-            Kind::Field(Section::TileNullCounts),
+            SectionKind::Field(Section::TileSums),
+            SectionKind::Field(Section::TileNullCounts),
         ]);
     }
     if version.has_fragment_stats() && !version.may_lack_fragment_stats() {
-        kinds.push(Kind::Stats);
+        kinds.push(SectionKind::Stats);
     }
     // One version before footers say where it is.
     if version.has_delete_metadata() {
-        kinds.push(Kind::Conditions);
+        kinds.push(SectionKind::Conditions);
     }
     kinds
 }
 
 /// A kind of section; those of fields come in a row, by slot.
 #[derive(Clone, Copy)]
-enum Kind {
+enum SectionKind {
     RTree,
     Field(fn(Field) -> Section),
     GlobalOrderMins(usize),
@@ -244,7 +244,7 @@ impl FragmentMetadata {
             let reason = format!("{} fields instead of {}", self.fields.len(), slots.len());
             return Err(DecodeError::invalid("fragment metadata file", 0, reason));
         }
-        let mut writer = Writer {
+        let mut writer = FileWriter {
             file: Vec::new(),
             version,
             key,
@@ -256,8 +256,8 @@ impl FragmentMetadata {
         let (mut mins, mut maxs) = (Vec::new(), Vec::new());
         for kind in order(version, self.global_order.len()) {
             match kind {
-                Kind::RTree => offsets.rtree = writer.section(self.rtree.encode(version))?,
-                Kind::Field(section) => {
+                SectionKind::RTree => offsets.rtree = writer.section(self.rtree.encode(version))?,
+                SectionKind::Field(section) => {
                     for (field, metadata) in slots.fields().zip(&self.fields) {
                         let section = section(field);
                         if let Some((payload, list)) = metadata.payload(section, &mut offsets) {
@@ -265,16 +265,18 @@ impl FragmentMetadata {
                         }
                     }
                 }
-                Kind::GlobalOrderMins(d) => {
+                SectionKind::GlobalOrderMins(d) => {
                     let payload = self.global_order.get(d).map(|bounds| bounds.0.encode());
                     mins.push(writer.section(payload.unwrap_or_default())?);
                 }
-                Kind::GlobalOrderMaxs(d) => {
+                SectionKind::GlobalOrderMaxs(d) => {
                     let payload = self.global_order.get(d).map(|bounds| bounds.1.encode());
                     maxs.push(writer.section(payload.unwrap_or_default())?);
                 }
-                Kind::Stats => offsets.fragment_stats = Some(writer.section(self.stats.encode())?),
-                Kind::Conditions => {
+                SectionKind::Stats => {
+                    offsets.fragment_stats = Some(writer.section(self.stats.encode())?)
+                }
+                SectionKind::Conditions => {
                     let start = writer.section(self.processed_conditions.encode())?;
                     offsets.processed_conditions = version.has_deletes().then_some(start);
                 }
@@ -337,7 +339,7 @@ impl FieldMetadata {
 }
 
 /// A file under construction.
-struct Writer<'k> {
+struct FileWriter<'k> {
     file: Vec<u8>,
     version: FormatVersion,
     key: Option<&'k EncryptionKey>,
@@ -348,7 +350,7 @@ struct Writer<'k> {
     scratch: Scratch,
 }
 
-impl Writer<'_> {
+impl FileWriter<'_> {
     /// Appends a section and returns where it starts.
     fn section(&mut self, payload: Vec<u8>) -> Result<u64> {
         let start = self.file.len();

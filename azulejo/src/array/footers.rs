@@ -227,14 +227,14 @@ impl FooterReader<'_> {
         consolidated: &ConsolidatedFooters<'_>,
     ) -> Result<Vec<Option<Box<Fragment>>>> {
         let mut sources = self.legacy_sources(chosen).await?;
-        let prepare = |(fragment, source): (&&CommittedFragment, &mut Source)| {
-            if let (Source::Tail(..), Some(footer)) =
+        let prepare = |(fragment, source): (&&CommittedFragment, &mut FooterSource)| {
+            if let (FooterSource::Tail(..), Some(footer)) =
                 (&*source, consolidated.get(fragment.entry.file_name()))
             {
                 // Writers have misplaced footers in consolidated metadata: the fragment's own
                 // counts then.
                 if let Ok(decoded) = self.decode_consolidated(fragment, footer) {
-                    *source = Source::Decoded(Box::new(decoded));
+                    *source = FooterSource::Decoded(Box::new(decoded));
                 }
             }
         };
@@ -250,12 +250,12 @@ impl FooterReader<'_> {
             });
         }
         self.read_tails(chosen, &mut sources).await?;
-        let decode = |(fragment, source): (&&CommittedFragment, Source)| {
+        let decode = |(fragment, source): (&&CommittedFragment, FooterSource)| {
             let decoded = match source {
-                Source::Nothing => return Ok(None),
-                Source::Decoded(fragment) => return Ok(Some(fragment)),
-                Source::Tail(tail, size) => self.decode_tail(fragment, tail, size),
-                Source::Whole { bytes, dense } => {
+                FooterSource::Nothing => return Ok(None),
+                FooterSource::Decoded(fragment) => return Ok(Some(fragment)),
+                FooterSource::Tail(tail, size) => self.decode_tail(fragment, tail, size),
+                FooterSource::Whole { bytes, dense } => {
                     let path = format!("{}/{FRAGMENT_METADATA_FILE}", fragment.entry.path);
                     let payload = generic_tile(self.context, self.location, &path, &bytes)?;
                     self.decode_legacy(fragment, &payload, dense, bytes.len() as u64)
@@ -280,7 +280,7 @@ impl FooterReader<'_> {
 
     /// What to read of each fragment. Folders below v5 are listed: they have no commit that says
     /// they are whole, and v1 and v2 tell only by their files whether they are dense.
-    async fn legacy_sources(&self, chosen: &[&CommittedFragment]) -> Result<Vec<Source>> {
+    async fn legacy_sources(&self, chosen: &[&CommittedFragment]) -> Result<Vec<FooterSource>> {
         let location = self.location;
         let uncertain = chosen.iter().filter(|fragment| fragment.uncertain);
         let folders: Vec<StorePath> = uncertain
@@ -294,7 +294,7 @@ impl FooterReader<'_> {
         let mut listed = listed.into_iter();
         let source = |fragment: &&CommittedFragment| {
             if !fragment.uncertain {
-                return Source::Tail(Bytes::new(), 0);
+                return FooterSource::Tail(Bytes::new(), 0);
             }
             let entries = listed.next().unwrap_or_default();
             let has = |name: &str| {
@@ -303,14 +303,14 @@ impl FooterReader<'_> {
                     .any(|entry| entry.name == name && !entry.is_dir)
             };
             if !has(FRAGMENT_METADATA_FILE) {
-                Source::Nothing
+                FooterSource::Nothing
             } else if matches!(fragment.entry.name.style, NameStyle::UuidFirst { .. }) {
-                Source::Whole {
+                FooterSource::Whole {
                     bytes: Bytes::new(),
                     dense: !has("__coords.tdb"),
                 }
             } else {
-                Source::Tail(Bytes::new(), 0)
+                FooterSource::Tail(Bytes::new(), 0)
             }
         };
         Ok(chosen.iter().map(source).collect())
@@ -320,15 +320,15 @@ impl FooterReader<'_> {
     async fn read_tails(
         &self,
         chosen: &[&CommittedFragment],
-        sources: &mut [Source],
+        sources: &mut [FooterSource],
     ) -> Result<()> {
         let storage = &self.location.storage;
         let (mut tails, mut wholes) = (Vec::new(), Vec::new());
         for (i, source) in sources.iter().enumerate() {
             match source {
-                Source::Tail(..) => tails.push(i),
-                Source::Whole { .. } => wholes.push(i),
-                Source::Decoded(_) | Source::Nothing => {}
+                FooterSource::Tail(..) => tails.push(i),
+                FooterSource::Whole { .. } => wholes.push(i),
+                FooterSource::Decoded(_) | FooterSource::Nothing => {}
             }
         }
         let path = |&i: &usize| self.metadata_path(chosen[i]);
@@ -336,7 +336,7 @@ impl FooterReader<'_> {
             let Some(tail) = self.tails.get(&path(i)) else {
                 return true;
             };
-            sources[*i] = Source::Tail(tail.bytes.clone(), tail.object_size);
+            sources[*i] = FooterSource::Tail(tail.bytes.clone(), tail.object_size);
             self.lacking(chosen[*i], &tail.bytes, tail.object_size)
                 .is_some()
         });
@@ -358,7 +358,7 @@ impl FooterReader<'_> {
                     longest = longest.max(more);
                     longer.push(*i);
                 }
-                sources[*i] = Source::Tail(tail.bytes, tail.object_size);
+                sources[*i] = FooterSource::Tail(tail.bytes, tail.object_size);
             }
             (tails, len) = (longer, longest);
         }
@@ -372,7 +372,7 @@ impl FooterReader<'_> {
         if !requests.is_empty() {
             let read = self.waiting.read(&**storage, requests).await?;
             for (i, read) in wholes.into_iter().zip(read) {
-                if let Source::Whole { bytes, .. } = &mut sources[i] {
+                if let FooterSource::Whole { bytes, .. } = &mut sources[i] {
                     *bytes = read;
                 }
             }
@@ -539,7 +539,7 @@ impl FooterReader<'_> {
 }
 
 /// Where a fragment's footer comes from.
-enum Source {
+enum FooterSource {
     /// It is not a fragment.
     Nothing,
     /// Consolidated fragment metadata, where it was found.

@@ -1,7 +1,7 @@
 //! The place of an array: what can be done with it before it is open.
 
 #[cfg(feature = "stream")]
-use super::Part;
+use super::OpenScope;
 use super::{Array, Snapshot, TimeRange};
 use crate::context::Context;
 use crate::error::Result;
@@ -96,8 +96,8 @@ impl ArrayHandle {
     #[cfg(feature = "stream")]
     pub async fn open_at_async(&self, time_range: TimeRange) -> Result<Array> {
         let uri = Uri::parse(&self.uri)?;
-        let (time, part) = (time_range.not_empty()?, Part::default());
-        let opening = Snapshot::open_as(&self.context, &uri, time, &part, Waiting::Polls);
+        let (time, scope) = (time_range.not_empty()?, OpenScope::default());
+        let opening = Snapshot::open_as(&self.context, &uri, time, &scope, Waiting::Polls);
         opening.await?.array_polled().await
     }
 
@@ -123,6 +123,16 @@ impl ArrayHandle {
             };
             Snapshot::open_uri(&self.context, &Uri::parse(uri)?, time_range)
         })
+    }
+
+    /// Deletes the array, for good and at all times. Files that are not the format's stay, and so
+    /// does the folder then. A crash leaves an array that can be deleted again.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`](crate::Error::NotFound) if there is no array;
+    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if it is a group.
+    pub fn delete(&self) -> Result<()> {
+        self.context.object(&self.uri).delete_array()
     }
 
     /// The array's schemas alone, which is all that writing takes: the snapshot has no fragments,

@@ -79,7 +79,7 @@ pub(super) struct Unread {
 
 /// What to open of an array instead of all that counts.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Part {
+pub(crate) struct OpenScope {
     /// File names of the fragments that count; others do not. `None`: all.
     pub fragments: Option<HashSet<String>>,
     /// Fragments that count though no commit says so.
@@ -100,7 +100,7 @@ pub(super) async fn open(
     context: &Context,
     uri: &Uri,
     time: TimeRange,
-    part: &Part,
+    scope: &OpenScope,
     waiting: Waiting,
 ) -> Result<Opened> {
     let operation = context.begin();
@@ -108,7 +108,7 @@ pub(super) async fn open(
     loop {
         operation.check()?;
         let location = crate::manifest::locate(context, uri)?;
-        let listed = if part.schemas_only {
+        let listed = if scope.schemas_only {
             list_schemas(&location, waiting).await
         } else {
             list_as(&location, waiting).await
@@ -118,7 +118,7 @@ pub(super) async fn open(
             return Err(no_array(&location, &directory));
         }
         operation.check()?;
-        let opened = open_listed(context, location, time, part, &directory, waiting).await;
+        let opened = open_listed(context, location, time, scope, &directory, waiting).await;
         if !attempts.again(&opened) {
             return opened;
         }
@@ -129,13 +129,13 @@ async fn open_listed(
     context: &Context,
     location: Location,
     time: TimeRange,
-    part: &Part,
+    scope: &OpenScope,
     directory: &Directory,
     waiting: Waiting,
 ) -> Result<Opened> {
     // Ends of metadata files come beside the schemas. What has failed is tried again when it turns
     // out to be needed.
-    let likely = likely_fragments(&location, time, part, directory);
+    let likely = likely_fragments(&location, time, scope, directory);
     let tails = (!likely.is_empty()).then(|| {
         let storage = &location.storage;
         storage.start_read_tails(likely.clone(), TAIL_LEN)
@@ -146,13 +146,13 @@ async fn open_listed(
         None => Vec::new(),
     };
     let tails = likely.into_iter().zip(tails).collect();
-    let Files {
+    let FetchedFiles {
         mut schemas,
         commits,
         deletes,
         fragment_meta,
     } = files;
-    if let Some(name) = &part.schema {
+    if let Some(name) = &scope.schema {
         schemas.latest = schemas
             .named(name)
             .map_err(|e| Error::decode(location.path.to_string(), e))?;
@@ -168,15 +168,15 @@ async fn open_listed(
             .into_iter()
             .map(|(entry, list)| (entry, replaced(&committed, list))),
     );
-    if part.superseded {
+    if scope.superseded {
         vacuums.clear();
     }
-    let uncommitted = part.uncommitted.iter().map(|entry| CommittedFragment {
+    let uncommitted = scope.uncommitted.iter().map(|entry| CommittedFragment {
         entry: entry.clone(),
         uncertain: false,
     });
     committed.fragments.extend(uncommitted);
-    if let Some(names) = &part.fragments {
+    if let Some(names) = &scope.fragments {
         committed
             .fragments
             .retain(|fragment| names.contains(fragment.entry.file_name()));
@@ -232,7 +232,7 @@ fn read_deletes<'a>(
 fn likely_fragments(
     location: &Location,
     time: TimeRange,
-    part: &Part,
+    scope: &OpenScope,
     directory: &Directory,
 ) -> Vec<StorePath> {
     let Directory {
@@ -250,7 +250,7 @@ fn likely_fragments(
         && directory.fragment_meta.is_empty()
         && flat_fragments.is_empty();
     if !is_plain
-        || part.schemas_only
+        || scope.schemas_only
         || written.len() > FEW_TAILS
         || location.storage.latency().is_low()
     {
@@ -258,7 +258,7 @@ fn likely_fragments(
     }
     let counts = |entry: &&NamedEntry| {
         time.contains(&entry.name)
-            && part
+            && scope
                 .fragments
                 .as_ref()
                 .is_none_or(|names| names.contains(entry.file_name()))
@@ -345,7 +345,7 @@ pub(super) fn no_array(location: &Location, directory: &Directory) -> Error {
 }
 
 /// The files that the second batch has brought.
-struct Files<'a> {
+struct FetchedFiles<'a> {
     schemas: Schemas,
     commits: CommitFiles,
     /// By path.
@@ -361,7 +361,7 @@ async fn read_files<'a>(
     time: TimeRange,
     directory: &'a Directory,
     waiting: Waiting,
-) -> Result<Files<'a>> {
+) -> Result<FetchedFiles<'a>> {
     let schemas: Vec<(&str, &str)> = directory.schema_files().collect();
     let deletes = directory.deletes.iter();
     let deletes: Vec<&NamedEntry> = deletes.filter(|d| time.overlaps(&d.name)).collect();
@@ -399,7 +399,7 @@ async fn read_files<'a>(
         .get(&latest_name)
         .cloned()
         .ok_or_else(|| no_array(location, directory))?;
-    Ok(Files {
+    Ok(FetchedFiles {
         schemas: Schemas {
             all: decoded,
             latest,

@@ -3,7 +3,7 @@
 use super::commit_files::Attempts;
 use super::directory::{DetailFiles, sort_schemas};
 use super::metadata::read_metadata;
-use super::open::{self, Opened, Part, Schemas, Unread, decode_at, read_objects_as};
+use super::open::{self, OpenScope, Opened, Schemas, Unread, decode_at, read_objects_as};
 use super::{Array, Contents, TimeRange, footers};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
@@ -24,28 +24,28 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 /// Immutable, cheap to clone and to share between threads.
 #[derive(Debug, Clone)]
 pub struct Snapshot {
-    inner: Arc<Inner>,
+    inner: Arc<SnapshotInner>,
 }
 
 #[derive(Debug)]
-struct Inner {
+struct SnapshotInner {
     context: Context,
     uri: Uri,
     location: Location,
     time_range: TimeRange,
-    part: Part,
+    scope: OpenScope,
     schemas: Schemas,
     metadata_files: DetailFiles,
     metadata: OnceLock<Metadata>,
     /// By file name.
     enumerations: Mutex<HashMap<String, Arc<Enumeration>>>,
     tiles: TileCache,
-    fragments: Mutex<Fragments>,
+    fragments: Mutex<KnownFragments>,
 }
 
 /// What is known of an array's fragments.
 #[derive(Debug)]
-enum Fragments {
+enum KnownFragments {
     /// What commits say.
     Unread(Arc<Unread>),
     Read(Arc<Contents>),
@@ -57,7 +57,7 @@ impl Snapshot {
     /// # Errors
     /// As [`ArrayHandle::open_at`].
     pub(crate) fn open_uri(context: &Context, uri: &Uri, time_range: TimeRange) -> Result<Self> {
-        Self::open_part(context, uri, time_range.not_empty()?, &Part::default())
+        Self::open_scope(context, uri, time_range.not_empty()?, &OpenScope::default())
     }
 
     /// Opens an array to be written to: its schemas alone, so that it does not matter how many
@@ -67,33 +67,33 @@ impl Snapshot {
     /// As [`ArrayHandle::open`].
     pub(crate) fn open_to_write(context: &Context, uri: &str) -> Result<Self> {
         let context = &crate::manifest::without(context);
-        let part = Part {
+        let scope = OpenScope {
             fragments: Some(HashSet::new()),
             schemas_only: true,
-            ..Part::default()
+            ..OpenScope::default()
         };
         // The latest schema counts, also one of a clock that goes ahead of this machine's.
-        Self::open_unresolved(context, &Uri::parse(uri)?, TimeRange::ALL, &part)
+        Self::open_unresolved(context, &Uri::parse(uri)?, TimeRange::ALL, &scope)
     }
 
     /// Opens a part of an array.
-    pub(crate) fn open_part(
+    pub(crate) fn open_scope(
         context: &Context,
         uri: &Uri,
         time_range: TimeRange,
-        part: &Part,
+        scope: &OpenScope,
     ) -> Result<Self> {
-        Self::open_unresolved(context, uri, time_range.resolved(), part)
+        Self::open_unresolved(context, uri, time_range.resolved(), scope)
     }
 
-    /// As [`Self::open_part`]; in a range without an end also what has a time in the future counts.
+    /// As [`Self::open_scope`]; in a range without an end also what has a time in the future counts.
     fn open_unresolved(
         context: &Context,
         uri: &Uri,
         time_range: TimeRange,
-        part: &Part,
+        scope: &OpenScope,
     ) -> Result<Self> {
-        let opening = Self::open_as(context, uri, time_range, part, Waiting::Blocks);
+        let opening = Self::open_as(context, uri, time_range, scope, Waiting::Blocks);
         block_on(opening)
     }
 
@@ -102,7 +102,7 @@ impl Snapshot {
         context: &Context,
         uri: &Uri,
         time_range: TimeRange,
-        part: &Part,
+        scope: &OpenScope,
         waiting: Waiting,
     ) -> Result<Self> {
         let Opened {
@@ -110,19 +110,19 @@ impl Snapshot {
             schemas,
             metadata_files,
             unread,
-        } = open::open(context, uri, time_range, part, waiting).await?;
-        let inner = Inner {
+        } = open::open(context, uri, time_range, scope, waiting).await?;
+        let inner = SnapshotInner {
             context: context.clone(),
             uri: uri.clone(),
             location,
             time_range,
-            part: part.clone(),
+            scope: scope.clone(),
             schemas,
             metadata_files,
             metadata: OnceLock::new(),
             enumerations: Mutex::default(),
             tiles: TileCache::new(context.decoded_cache()),
-            fragments: Mutex::new(Fragments::Unread(Arc::new(unread))),
+            fragments: Mutex::new(KnownFragments::Unread(Arc::new(unread))),
         };
         Ok(Self {
             inner: Arc::new(inner),
@@ -143,11 +143,11 @@ impl Snapshot {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let contents = match &*fragments {
-            Fragments::Read(contents) => Arc::clone(contents),
-            Fragments::Unread(unread) => {
+            KnownFragments::Read(contents) => Arc::clone(contents),
+            KnownFragments::Unread(unread) => {
                 let reading = self.inner.read_contents(unread, Waiting::Blocks);
                 let contents = Arc::new(block_on(reading)?);
-                *fragments = Fragments::Read(Arc::clone(&contents));
+                *fragments = KnownFragments::Read(Arc::clone(&contents));
                 contents
             }
         };
@@ -166,12 +166,12 @@ impl Snapshot {
             fragments.unwrap_or_else(PoisonError::into_inner)
         };
         let unread = match &*fragments() {
-            Fragments::Read(_) => None,
-            Fragments::Unread(unread) => Some(Arc::clone(unread)),
+            KnownFragments::Read(_) => None,
+            KnownFragments::Unread(unread) => Some(Arc::clone(unread)),
         };
         if let Some(unread) = unread {
             let contents = self.inner.read_contents(&unread, Waiting::Polls).await?;
-            *fragments() = Fragments::Read(Arc::new(contents));
+            *fragments() = KnownFragments::Read(Arc::new(contents));
         }
         self.array()
     }
@@ -389,13 +389,13 @@ impl Snapshot {
     }
 }
 
-impl Inner {
+impl SnapshotInner {
     async fn read_contents(&self, unread: &Unread, waiting: Waiting) -> Result<Contents> {
         let Self {
             context,
             uri,
             time_range,
-            part,
+            scope,
             ..
         } = self;
         let (operation, time) = (context.begin(), *time_range);
@@ -409,7 +409,7 @@ impl Inner {
                 schemas,
                 unread,
                 ..
-            } = open::open(context, uri, time, part, waiting).await?;
+            } = open::open(context, uri, time, scope, waiting).await?;
             // Another array has taken its place.
             if schemas.latest_name != self.schemas.latest_name {
                 break;

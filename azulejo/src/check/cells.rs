@@ -46,7 +46,7 @@ pub(super) fn check(
         return Ok(());
     };
     let pool = BufferPool::of_budget(options.memory_budget);
-    let written = Written::new(fragment)?;
+    let written = WrittenCells::new(fragment)?;
     let fields = stored(fragment);
     let mut done = 0;
     let dims = fragment.schema().domain.dimensions.len();
@@ -177,11 +177,11 @@ fn damaged(fragment: &Fragment, field: Field, error: &Error, report: &mut Report
 }
 
 /// Which cells of a dense fragment's tiles were written.
-struct Written {
+struct WrittenCells {
     grid: Option<(TileGrid, FragmentGrid)>,
 }
 
-impl Written {
+impl WrittenCells {
     fn new(fragment: &Fragment) -> Result<Self> {
         let bounds = fragment
             .footer()
@@ -446,7 +446,7 @@ fn statistics(
     field: Field,
     tile: u64,
     loaded: &Tile,
-    written: &Written,
+    written: &WrittenCells,
     report: &mut Report,
 ) -> Result<()> {
     let (schema, version, dense) = (fragment.schema(), fragment.version(), fragment.is_dense());

@@ -2,7 +2,7 @@
 
 use super::{CheckOptions, Fix, RESTORE, Report, Severity, cells};
 use crate::array::directory::NamedEntry;
-use crate::array::{Array, Fragment, Part, Snapshot, TimeRange};
+use crate::array::{Array, Fragment, OpenScope, Snapshot, TimeRange};
 use crate::consolidate::ArrayFolder;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -23,12 +23,12 @@ pub(super) fn check(
     // Fragments from the future too.
     let ever = TimeRange::until(u64::MAX - 1);
     let open = |names: Option<HashSet<String>>| {
-        let part = Part {
+        let scope = OpenScope {
             fragments: names,
             superseded: true,
-            ..Part::default()
+            ..OpenScope::default()
         };
-        Snapshot::open_part(context, &uri, ever, &part)?.array()
+        Snapshot::open_scope(context, &uri, ever, &scope)?.array()
     };
     let present = folder.fragment_folders()?;
     let committed = folder.fragment_names()?;
@@ -79,14 +79,14 @@ pub(super) fn is_whole(
         path: path.to_owned(),
         name: name.clone(),
     };
-    let part = Part {
+    let scope = OpenScope {
         fragments: Some(HashSet::from([entry.file_name().to_owned()])),
         uncommitted: vec![entry],
         superseded: true,
-        ..Part::default()
+        ..OpenScope::default()
     };
     let ever = TimeRange::until(u64::MAX - 1);
-    let opened = Snapshot::open_part(context, &Uri::parse(uri)?, ever, &part)
+    let opened = Snapshot::open_scope(context, &Uri::parse(uri)?, ever, &scope)
         .and_then(|snapshot| snapshot.array());
     let array = match opened {
         Ok(array) => array,

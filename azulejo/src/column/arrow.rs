@@ -30,9 +30,25 @@ use std::sync::Arc;
 
 /// How columns become Arrow arrays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct ArrowOptions {
     /// Stored values: ticks, enumeration indices, bytes.
     pub raw: bool,
+}
+
+impl ArrowOptions {
+    /// Arrow's own types for what the values mean.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets whether values come as they are stored: ticks, enumeration indices, bytes.
+    #[must_use]
+    pub fn raw(mut self, raw: bool) -> Self {
+        self.raw = raw;
+        self
+    }
 }
 
 /// Turns the batches of one query into record batches of one schema.

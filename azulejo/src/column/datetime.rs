@@ -9,7 +9,7 @@ use std::fmt::Write;
 
 /// The length of a tick.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Unit {
+enum TickUnit {
     Years,
     Months,
     /// This many seconds.
@@ -18,22 +18,22 @@ enum Unit {
     Decimals(u32),
 }
 
-fn unit(datatype: Datatype) -> Option<(Unit, &'static str)> {
+fn unit(datatype: Datatype) -> Option<(TickUnit, &'static str)> {
     use Datatype as D;
     Some(match datatype {
-        D::DateTimeYear => (Unit::Years, "years"),
-        D::DateTimeMonth => (Unit::Months, "months"),
-        D::DateTimeWeek => (Unit::Seconds(7 * 86_400), "weeks"),
-        D::DateTimeDay => (Unit::Seconds(86_400), "days"),
-        D::DateTimeHour | D::TimeHour => (Unit::Seconds(3_600), "hours"),
-        D::DateTimeMinute | D::TimeMinute => (Unit::Seconds(60), "minutes"),
-        D::DateTimeSecond | D::TimeSecond => (Unit::Seconds(1), "seconds"),
-        D::DateTimeMilli | D::TimeMilli => (Unit::Decimals(3), "milliseconds"),
-        D::DateTimeMicro | D::TimeMicro => (Unit::Decimals(6), "microseconds"),
-        D::DateTimeNano | D::TimeNano => (Unit::Decimals(9), "nanoseconds"),
-        D::DateTimePico | D::TimePico => (Unit::Decimals(12), "picoseconds"),
-        D::DateTimeFemto | D::TimeFemto => (Unit::Decimals(15), "femtoseconds"),
-        D::DateTimeAtto | D::TimeAtto => (Unit::Decimals(18), "attoseconds"),
+        D::DateTimeYear => (TickUnit::Years, "years"),
+        D::DateTimeMonth => (TickUnit::Months, "months"),
+        D::DateTimeWeek => (TickUnit::Seconds(7 * 86_400), "weeks"),
+        D::DateTimeDay => (TickUnit::Seconds(86_400), "days"),
+        D::DateTimeHour | D::TimeHour => (TickUnit::Seconds(3_600), "hours"),
+        D::DateTimeMinute | D::TimeMinute => (TickUnit::Seconds(60), "minutes"),
+        D::DateTimeSecond | D::TimeSecond => (TickUnit::Seconds(1), "seconds"),
+        D::DateTimeMilli | D::TimeMilli => (TickUnit::Decimals(3), "milliseconds"),
+        D::DateTimeMicro | D::TimeMicro => (TickUnit::Decimals(6), "microseconds"),
+        D::DateTimeNano | D::TimeNano => (TickUnit::Decimals(9), "nanoseconds"),
+        D::DateTimePico | D::TimePico => (TickUnit::Decimals(12), "picoseconds"),
+        D::DateTimeFemto | D::TimeFemto => (TickUnit::Decimals(15), "femtoseconds"),
+        D::DateTimeAtto | D::TimeAtto => (TickUnit::Decimals(18), "attoseconds"),
         _ => return None,
     })
 }
@@ -114,28 +114,32 @@ pub fn parse_ticks(text: &str, datatype: Datatype) -> Result<i64, String> {
     })?;
     let coarse = || format!("{text:?} is not a whole number of {name}, which {datatype} counts");
     let ticks = match unit {
-        Unit::Years | Unit::Months => {
+        TickUnit::Years | TickUnit::Months => {
             let (days, rest) = (
                 instant.seconds.div_euclid(86_400),
                 instant.seconds.rem_euclid(86_400),
             );
             let (year, month, day) = date_from_days(days);
-            if rest != 0 || instant.attos != 0 || day != 1 || (unit == Unit::Years && month != 1) {
+            if rest != 0
+                || instant.attos != 0
+                || day != 1
+                || (unit == TickUnit::Years && month != 1)
+            {
                 return Err(coarse());
             }
-            if unit == Unit::Years {
+            if unit == TickUnit::Years {
                 year - 1970
             } else {
                 (year - 1970) * 12 + month - 1
             }
         }
-        Unit::Seconds(n) => {
+        TickUnit::Seconds(n) => {
             if instant.attos != 0 || instant.seconds.rem_euclid(n) != 0 {
                 return Err(coarse());
             }
             instant.seconds.div_euclid(n)
         }
-        Unit::Decimals(n) => {
+        TickUnit::Decimals(n) => {
             let tick = 10i128.pow(18 - n);
             if instant.attos % tick != 0 {
                 return Err(coarse());
@@ -158,16 +162,16 @@ pub fn format_ticks(ticks: i64, datatype: Datatype) -> String {
     }
     let ticks = i128::from(ticks);
     let (seconds, fraction, digits) = match unit {
-        Unit::Years => return format!("{}", Year(1970 + ticks)),
-        Unit::Months => {
+        TickUnit::Years => return format!("{}", Year(1970 + ticks)),
+        TickUnit::Months => {
             return format!(
                 "{}-{:02}",
                 Year(1970 + ticks.div_euclid(12)),
                 ticks.rem_euclid(12) + 1
             );
         }
-        Unit::Seconds(n) => (ticks * n, 0, 0),
-        Unit::Decimals(n) => {
+        TickUnit::Seconds(n) => (ticks * n, 0, 0),
+        TickUnit::Decimals(n) => {
             let second = 10i128.pow(n);
             (
                 ticks.div_euclid(second),
@@ -197,7 +201,7 @@ pub fn format_ticks(ticks: i64, datatype: Datatype) -> String {
     let _ = write!(out, "{}-{month:02}-{day:02}", Year(year));
     let second = seconds.rem_euclid(86_400);
     match unit {
-        Unit::Seconds(n) if n >= 86_400 => {}
+        TickUnit::Seconds(n) if n >= 86_400 => {}
         _ => {
             let _ = write!(
                 out,

@@ -59,7 +59,7 @@ pub(super) enum Test {
     /// Looks a cell's bytes up in a set.
     Set {
         /// The members.
-        members: Members,
+        members: SetMembers,
         /// Whether cells outside the set are asked for.
         negated: bool,
         /// For single numbers: how they lie in memory.
@@ -69,7 +69,7 @@ pub(super) enum Test {
 
 /// The members of a set, for quick lookup.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Members {
+pub(super) enum SetMembers {
     /// Cells of 1, 2, 4 or 8 bytes, as little-endian numbers: few ones, to be tried in turn.
     Few {
         /// The members.
@@ -93,7 +93,7 @@ pub(super) enum Members {
 /// Sets up to this size are tried member by member, which vectorises.
 const FEW: usize = 8;
 
-impl Members {
+impl SetMembers {
     fn new(values: Vec<&[u8]>, cell_size: Option<usize>) -> Self {
         match cell_size {
             Some(size @ (1 | 2 | 4 | 8)) => {
@@ -147,14 +147,14 @@ pub(super) fn little_endian(bytes: &[u8]) -> u64 {
 }
 
 /// A field as the schema has it.
-struct Target<'a> {
+struct ConditionField<'a> {
     datatype: Datatype,
     cell_val_num: CellValNum,
     nullable: bool,
     enumeration: Option<&'a str>,
 }
 
-impl<'a> Target<'a> {
+impl<'a> ConditionField<'a> {
     fn find(schema: &'a ArraySchema, name: &str) -> Option<Self> {
         if let Some(a) = schema.attributes.iter().find(|a| a.name == name) {
             return Some(Self {
@@ -199,7 +199,7 @@ pub(super) struct Shape {
 }
 
 impl Shape {
-    fn of(target: &Target<'_>) -> Self {
+    fn of(target: &ConditionField<'_>) -> Self {
         Self {
             physical: target.datatype.physical(),
             cell_val_num: target.cell_val_num,
@@ -250,7 +250,9 @@ pub(super) fn for_fragment(bound: &BoundCondition, fragment: &ArraySchema) -> Bo
     // cells cannot be compared with values of the new type.
     let fields = bound.fields.iter().zip(&bound.shapes);
     let present: Vec<bool> = fields
-        .map(|(name, shape)| Target::find(fragment, name).is_some_and(|t| Shape::of(&t) == *shape))
+        .map(|(name, shape)| {
+            ConditionField::find(fragment, name).is_some_and(|t| Shape::of(&t) == *shape)
+        })
         .collect();
     if present.iter().all(|p| *p) {
         return bound.clone();
@@ -327,7 +329,7 @@ impl Node {
                 Test::Null | Test::NotNull => 1,
                 Test::Number { .. } => 2,
                 Test::Set {
-                    members: Members::Few { .. },
+                    members: SetMembers::Few { .. },
                     ..
                 } => 3,
                 Test::Bytes { .. } => 8,
@@ -370,12 +372,12 @@ impl<'a> Binder<'a> {
         }
     }
 
-    fn target(&self, field: &FieldRef) -> Result<Target<'a>> {
-        Target::find(self.schema, &field.name)
+    fn target(&self, field: &FieldRef) -> Result<ConditionField<'a>> {
+        ConditionField::find(self.schema, &field.name)
             .ok_or_else(|| unknown_field(self.schema, &field.name))
     }
 
-    fn leaf(&mut self, field: &FieldRef, target: &Target<'_>, test: Test) -> Node {
+    fn leaf(&mut self, field: &FieldRef, target: &ConditionField<'_>, test: Test) -> Node {
         let next = self.fields.len();
         let place = *self.places.entry(field.name.clone()).or_insert(next);
         if place == next {
@@ -386,14 +388,14 @@ impl<'a> Binder<'a> {
     }
 
     /// What every cell that is not null answers alike.
-    fn always(&mut self, field: &FieldRef, target: &Target<'_>, answer: bool) -> Node {
+    fn always(&mut self, field: &FieldRef, target: &ConditionField<'_>, answer: bool) -> Node {
         match answer {
             true if target.nullable => self.leaf(field, target, Test::NotNull),
             answer => Node::Constant(answer),
         }
     }
 
-    fn null_test(&mut self, field: &FieldRef, target: &Target<'_>, negated: bool) -> Node {
+    fn null_test(&mut self, field: &FieldRef, target: &ConditionField<'_>, negated: bool) -> Node {
         if !target.nullable {
             return Node::Constant(negated);
         }
@@ -454,7 +456,7 @@ impl<'a> Binder<'a> {
     fn number(
         &mut self,
         field: &FieldRef,
-        target: &Target<'_>,
+        target: &ConditionField<'_>,
         op: Comparison,
         value: &[u8],
     ) -> Result<Node> {
@@ -513,7 +515,7 @@ impl<'a> Binder<'a> {
                 target.datatype
             )));
         }
-        let members = Members::new(members, cell_size);
+        let members = SetMembers::new(members, cell_size);
         if members.is_empty() {
             return Ok(self.always(field, &target, negated));
         }
@@ -534,7 +536,7 @@ impl<'a> Binder<'a> {
     fn enumeration(
         &mut self,
         field: &FieldRef,
-        target: &Target<'_>,
+        target: &ConditionField<'_>,
     ) -> Result<Option<Arc<Enumeration>>> {
         let Some(name) = target.enumeration.filter(|_| !field.raw) else {
             return Ok(None);
@@ -560,7 +562,7 @@ pub(super) fn unknown_field(schema: &ArraySchema, name: &str) -> Error {
     ))
 }
 
-fn check_comparable(field: &FieldRef, target: &Target<'_>) -> Result<()> {
+fn check_comparable(field: &FieldRef, target: &ConditionField<'_>) -> Result<()> {
     let why = if is_text(target.datatype) {
         return Ok(());
     } else if target.datatype.is_string()
@@ -580,7 +582,7 @@ fn check_comparable(field: &FieldRef, target: &Target<'_>) -> Result<()> {
 }
 
 /// The bytes of an index as a value of the attribute.
-fn index_bytes(index: u64, target: &Target<'_>) -> Vec<u8> {
+fn index_bytes(index: u64, target: &ConditionField<'_>) -> Vec<u8> {
     let bytes = index.to_le_bytes();
     bytes
         .get(..target.datatype.size())

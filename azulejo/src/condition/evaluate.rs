@@ -1,7 +1,7 @@
 //! Masks of cells that meet a condition: one pass over a column per test, dispatched once.
 
 use super::Comparison;
-use super::bind::{Leaf, Members, Node, Test, little_endian};
+use super::bind::{Leaf, Node, SetMembers, Test, little_endian};
 use crate::column::FieldView;
 use crate::error::{Error, Result};
 use azulejo_format::datatype::{Native, dispatch};
@@ -97,23 +97,23 @@ fn evaluate_leaf(leaf: &Leaf, views: &[FieldView<'_>], mask: &mut [u8]) -> Resul
         } => {
             keep_valid(view, mask);
             match (members, view.offsets) {
-                (Members::Few { values, size }, None) if *size == view.cell_size => match size {
+                (SetMembers::Few { values, size }, None) if *size == view.cell_size => match size {
                     1 => few::<1>(values, *negated, view.data, mask),
                     2 => few::<2>(values, *negated, view.data, mask),
                     4 => few::<4>(values, *negated, view.data, mask),
                     _ => few::<8>(values, *negated, view.data, mask),
                 },
-                (Members::Many { values, size }, None) if *size == view.cell_size => {
+                (SetMembers::Many { values, size }, None) if *size == view.cell_size => {
                     keep_cells(view, mask, |cell| {
                         values.binary_search(&little_endian(cell)).is_ok() != *negated
                     });
                 }
-                (Members::FewStrings(values), _) => {
+                (SetMembers::FewStrings(values), _) => {
                     keep_cells(view, mask, |cell| {
                         values.iter().any(|v| **v == *cell) != *negated
                     });
                 }
-                (Members::Strings(values), _) => {
+                (SetMembers::Strings(values), _) => {
                     keep_cells(view, mask, |cell| values.contains(cell) != *negated);
                 }
                 _ => return Err(unfit()),

@@ -1,7 +1,7 @@
 //! What a tile's statistics say about a condition.
 
 use super::Comparison;
-use super::bind::{Leaf, Members, Node, Test};
+use super::bind::{Leaf, Node, SetMembers, Test};
 use azulejo_format::datatype::{Native, dispatch};
 use std::cmp::Ordering;
 
@@ -18,7 +18,7 @@ pub enum Tri {
 
 /// Statistics of one field over one tile, as far as they are known and can be trusted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct FieldStats<'a> {
+pub struct TileFieldStats<'a> {
     /// Cells in the tile.
     pub cell_num: u64,
     /// The least value of the cells that are not null, as bytes of the field; `None` if unknown.
@@ -51,7 +51,7 @@ impl Tri {
     }
 }
 
-pub(super) fn prune<'a>(node: &Node, stats: &dyn Fn(usize) -> Option<FieldStats<'a>>) -> Tri {
+pub(super) fn prune<'a>(node: &Node, stats: &dyn Fn(usize) -> Option<TileFieldStats<'a>>) -> Tri {
     match node {
         Node::Constant(answer) => Tri::of(*answer),
         Node::Leaf(leaf) => {
@@ -65,7 +65,7 @@ pub(super) fn prune<'a>(node: &Node, stats: &dyn Fn(usize) -> Option<FieldStats<
 /// Of several answers: `settles` wins, else an unknown one, else they all agree.
 fn combine<'a>(
     children: &[Node],
-    stats: &dyn Fn(usize) -> Option<FieldStats<'a>>,
+    stats: &dyn Fn(usize) -> Option<TileFieldStats<'a>>,
     settles: Tri,
 ) -> Tri {
     let mut answer = settles.not();
@@ -79,7 +79,7 @@ fn combine<'a>(
     answer
 }
 
-fn prune_leaf(leaf: &Leaf, stats: &FieldStats<'_>) -> Tri {
+fn prune_leaf(leaf: &Leaf, stats: &TileFieldStats<'_>) -> Tri {
     if stats.cell_num == 0 {
         return Tri::Unknown;
     }
@@ -112,14 +112,14 @@ fn prune_leaf(leaf: &Leaf, stats: &FieldStats<'_>) -> Tri {
             physical,
         } => {
             let outside = match (members, physical) {
-                (Members::Few { values, .. }, Some(physical)) => {
+                (SetMembers::Few { values, .. }, Some(physical)) => {
                     dispatch!(*physical, T => all_outside::<T>(&mut values.iter(), stats))
                 }
-                (Members::Many { values, .. }, Some(physical)) => {
+                (SetMembers::Many { values, .. }, Some(physical)) => {
                     dispatch!(*physical, T => all_outside::<T>(&mut values.iter(), stats))
                 }
-                (Members::FewStrings(values), _) => values.iter().all(|v| is_outside(v, stats)),
-                (Members::Strings(values), _) => values.iter().all(|v| is_outside(v, stats)),
+                (SetMembers::FewStrings(values), _) => values.iter().all(|v| is_outside(v, stats)),
+                (SetMembers::Strings(values), _) => values.iter().all(|v| is_outside(v, stats)),
                 _ => false,
             };
             match (outside, negated) {
@@ -138,7 +138,7 @@ fn prune_leaf(leaf: &Leaf, stats: &FieldStats<'_>) -> Tri {
 }
 
 /// Both bounds as numbers, if they are known and in order.
-fn bounds<T: Native>(stats: &FieldStats<'_>) -> Option<(T, T)> {
+fn bounds<T: Native>(stats: &TileFieldStats<'_>) -> Option<(T, T)> {
     let (min, max) = (stats.min?, stats.max?);
     if min.len() != T::SIZE || max.len() != T::SIZE || stats.up_to_zero_byte {
         return None;
@@ -148,7 +148,7 @@ fn bounds<T: Native>(stats: &FieldStats<'_>) -> Option<(T, T)> {
     (min <= max).then_some((min, max))
 }
 
-fn prune_number<T: Native>(op: Comparison, value: &[u8], stats: &FieldStats<'_>) -> Tri {
+fn prune_number<T: Native>(op: Comparison, value: &[u8], stats: &TileFieldStats<'_>) -> Tri {
     let Some((min, max)) = bounds::<T>(stats) else {
         return Tri::Unknown;
     };
@@ -170,7 +170,10 @@ fn prune_number<T: Native>(op: Comparison, value: &[u8], stats: &FieldStats<'_>)
     }
 }
 
-fn all_outside<T: Native>(members: &mut dyn Iterator<Item = &u64>, stats: &FieldStats<'_>) -> bool {
+fn all_outside<T: Native>(
+    members: &mut dyn Iterator<Item = &u64>,
+    stats: &TileFieldStats<'_>,
+) -> bool {
     let Some((min, max)) = bounds::<T>(stats) else {
         return false;
     };
@@ -185,7 +188,7 @@ fn all_outside<T: Native>(members: &mut dyn Iterator<Item = &u64>, stats: &Field
 
 /// Where a string lies, seen from all cells of a tile.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum StringPlace {
     /// Less than every cell.
     Below,
     /// Greater than every cell.
@@ -199,9 +202,9 @@ enum Place {
     Unknown,
 }
 
-fn place(value: &[u8], stats: &FieldStats<'_>) -> Place {
+fn place(value: &[u8], stats: &TileFieldStats<'_>) -> StringPlace {
     let (Some(min), Some(max)) = (stats.min, stats.max) else {
-        return Place::Unknown;
+        return StringPlace::Unknown;
     };
     if stats.up_to_zero_byte {
         // A cell c with text t before its first zero byte has t <= c, so that the least text bounds
@@ -209,30 +212,30 @@ fn place(value: &[u8], stats: &FieldStats<'_>) -> Place {
         // only a string whose own text is greater than m is greater than that.
         let (min, max) = (text(min), text(max));
         if min > max {
-            return Place::Unknown;
+            return StringPlace::Unknown;
         }
         return match (value.cmp(min), text(value).cmp(max)) {
-            (Ordering::Less, _) => Place::Below,
-            (_, Ordering::Greater) => Place::Above,
-            (Ordering::Equal, _) => Place::AtMin,
-            _ => Place::Unknown,
+            (Ordering::Less, _) => StringPlace::Below,
+            (_, Ordering::Greater) => StringPlace::Above,
+            (Ordering::Equal, _) => StringPlace::AtMin,
+            _ => StringPlace::Unknown,
         };
     }
     if min > max {
-        return Place::Unknown;
+        return StringPlace::Unknown;
     }
     match (value.cmp(min), value.cmp(max)) {
-        (Ordering::Less, _) => Place::Below,
-        (_, Ordering::Greater) => Place::Above,
-        (Ordering::Equal, Ordering::Equal) => Place::Only,
-        (Ordering::Equal, _) => Place::AtMin,
-        (_, Ordering::Equal) => Place::AtMax,
-        _ => Place::Unknown,
+        (Ordering::Less, _) => StringPlace::Below,
+        (_, Ordering::Greater) => StringPlace::Above,
+        (Ordering::Equal, Ordering::Equal) => StringPlace::Only,
+        (Ordering::Equal, _) => StringPlace::AtMin,
+        (_, Ordering::Equal) => StringPlace::AtMax,
+        _ => StringPlace::Unknown,
     }
 }
 
-fn is_outside(value: &[u8], stats: &FieldStats<'_>) -> bool {
-    matches!(place(value, stats), Place::Below | Place::Above)
+fn is_outside(value: &[u8], stats: &TileFieldStats<'_>) -> bool {
+    matches!(place(value, stats), StringPlace::Below | StringPlace::Above)
 }
 
 /// A string up to its first zero byte.
@@ -240,19 +243,19 @@ fn text(bytes: &[u8]) -> &[u8] {
     bytes.split(|b| *b == 0).next().unwrap_or(bytes)
 }
 
-fn prune_bytes(op: Comparison, value: &[u8], stats: &FieldStats<'_>) -> Tri {
+fn prune_bytes(op: Comparison, value: &[u8], stats: &TileFieldStats<'_>) -> Tri {
     use Comparison::{Eq, Ge, Gt, Le, Lt, Ne};
     match (op, place(value, stats)) {
-        (Gt | Ge | Ne, Place::Below)
-        | (Lt | Le | Ne, Place::Above)
-        | (Ge, Place::AtMin)
-        | (Le, Place::AtMax)
-        | (Ge | Le | Eq, Place::Only) => Tri::AllTrue,
-        (Lt | Le | Eq, Place::Below)
-        | (Gt | Ge | Eq, Place::Above)
-        | (Lt, Place::AtMin)
-        | (Gt, Place::AtMax)
-        | (Lt | Gt | Ne, Place::Only) => Tri::AllFalse,
+        (Gt | Ge | Ne, StringPlace::Below)
+        | (Lt | Le | Ne, StringPlace::Above)
+        | (Ge, StringPlace::AtMin)
+        | (Le, StringPlace::AtMax)
+        | (Ge | Le | Eq, StringPlace::Only) => Tri::AllTrue,
+        (Lt | Le | Eq, StringPlace::Below)
+        | (Gt | Ge | Eq, StringPlace::Above)
+        | (Lt, StringPlace::AtMin)
+        | (Gt, StringPlace::AtMax)
+        | (Lt | Gt | Ne, StringPlace::Only) => Tri::AllFalse,
         _ => Tri::Unknown,
     }
 }

@@ -627,7 +627,7 @@ proptest! {
             let stats: Vec<_> = columns.iter().map(stats).collect();
             let answer = bound.prune(&|field| {
                 let (min, max, nulls) = &stats[field];
-                Some(FieldStats {
+                Some(TileFieldStats {
                     cell_num: rows.len() as u64,
                     min: min.as_deref(),
                     max: max.as_deref(),
@@ -684,7 +684,7 @@ proptest! {
             let column = column(&schema, "s", &cells.iter().cloned().map(Some).collect::<Vec<_>>());
             let mut mask = vec![1; cells.len()];
             bound.evaluate(&[column.view()], &mut mask).unwrap();
-            let stats = FieldStats {
+            let stats = TileFieldStats {
                 cell_num: cells.len() as u64,
                 min: Some(&min),
                 max: Some(&max),

@@ -1,7 +1,7 @@
 //! Many commit files into one.
 
 use super::ArrayFolder;
-use crate::array::{ArrayHandle, ArrayLock, Part, Snapshot, TimeRange, read_objects};
+use crate::array::{ArrayHandle, ArrayLock, OpenScope, Snapshot, TimeRange, read_objects};
 use crate::error::{Error, Result};
 use crate::storage::{StorePath, Uri};
 use azulejo_format::commit::{ConsolidatedCommit, ConsolidatedCommits};
@@ -23,11 +23,11 @@ impl ArrayHandle {
         let location = context.locate(&Uri::parse(uri)?)?;
         let _lock = ArrayLock::wait(&location);
         let version = {
-            let part = Part {
+            let scope = OpenScope {
                 fragments: Some(HashSet::new()),
-                ..Part::default()
+                ..OpenScope::default()
             };
-            Snapshot::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)?
+            Snapshot::open_scope(context, &Uri::parse(uri)?, TimeRange::ALL, &scope)?
                 .schema()
                 .version
         };

@@ -11,7 +11,7 @@ use super::ArrayFolder;
 use super::choose::{Candidates, Choice, Chosen};
 use super::tiler::{Shapes, SpaceTiles, Tiler, push_within};
 use crate::array::{
-    Array, ArrayHandle, ArrayLock, Attempts, FragmentSelection, Part, Snapshot, TimeRange,
+    Array, ArrayHandle, ArrayLock, Attempts, FragmentSelection, OpenScope, Snapshot, TimeRange,
     finish_replacement,
 };
 use crate::cancel::Operation;
@@ -30,7 +30,13 @@ use azulejo_format::{FormatVersion, NdRectangle, Range};
 use std::collections::{BTreeSet, HashSet};
 
 /// How to consolidate fragments.
+///
+/// ```
+/// use azulejo::consolidate::FragmentOptions;
+/// let options = FragmentOptions::new().max_fragment_size(1 << 30).memory_budget(64 << 20);
+/// ```
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub struct FragmentOptions {
     /// Names (or URIs) of the fragments to be replaced by one; empty: they are chosen.
     pub fragments: Vec<String>,
@@ -58,6 +64,56 @@ impl Default for FragmentOptions {
             purge_deleted_cells: false,
             memory_budget: 256 << 20,
         }
+    }
+}
+
+impl FragmentOptions {
+    /// Chosen fragments of all times, one result, deleted cells with the time of their deletion.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Names the fragments (or their URIs) to be replaced by one.
+    #[must_use]
+    pub fn fragments<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.fragments = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets how fragments are chosen.
+    #[must_use]
+    pub fn choice(mut self, choice: Choice) -> Self {
+        self.choice = choice;
+        self
+    }
+
+    /// Chooses only fragments that lie within this time.
+    #[must_use]
+    pub fn time(mut self, time: TimeRange) -> Self {
+        self.time = time;
+        self
+    }
+
+    /// Sets the bytes at which the result is split; `None`: never.
+    #[must_use]
+    pub fn max_fragment_size(mut self, bytes: impl Into<Option<u64>>) -> Self {
+        self.max_fragment_size = bytes.into();
+        self
+    }
+
+    /// Sets whether deleted cells, and what they replaced, are left out.
+    #[must_use]
+    pub fn purge_deleted_cells(mut self, purge: bool) -> Self {
+        self.purge_deleted_cells = purge;
+        self
+    }
+
+    /// Sets the bytes of memory that it may take.
+    #[must_use]
+    pub fn memory_budget(mut self, bytes: u64) -> Self {
+        self.memory_budget = bytes;
+        self
     }
 }
 
@@ -216,12 +272,12 @@ fn round(
         .filter_map(|i| Some(whole.fragments().get(*i)?.name().to_owned()))
         .collect();
     let name = name_of(&whole, &chosen, version);
-    let part = Part {
+    let scope = OpenScope {
         fragments: Some(names.clone()),
         schema: Some(chosen.schema.clone()),
-        ..Part::default()
+        ..OpenScope::default()
     };
-    let open = || Snapshot::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)?.array();
+    let open = || Snapshot::open_scope(context, &Uri::parse(uri)?, TimeRange::ALL, &scope)?.array();
     let array = open()?;
     if array.fragments().len() != chosen.fragments.len() {
         return Ok(Step::Overtaken);

@@ -2,7 +2,7 @@
 
 use crate::array::directory::{DetailFiles, Directory, NamedEntry};
 use crate::array::{
-    ArrayHandle, ArrayLock, Part, Snapshot, TimeRange, decode_at, list, read_details,
+    ArrayHandle, ArrayLock, OpenScope, Snapshot, TimeRange, decode_at, list, read_details,
 };
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
@@ -28,11 +28,11 @@ impl ArrayHandle {
         let context = &crate::manifest::without(context);
         let location = context.locate(&Uri::parse(uri)?)?;
         let _lock = ArrayLock::wait(&location);
-        let part = Part {
+        let scope = OpenScope {
             fragments: Some(HashSet::new()),
-            ..Part::default()
+            ..OpenScope::default()
         };
-        let array = Snapshot::open_part(context, &Uri::parse(uri)?, TimeRange::ALL, &part)?;
+        let array = Snapshot::open_scope(context, &Uri::parse(uri)?, TimeRange::ALL, &scope)?;
         let files = Directory::parse(&list(&location)?).metadata;
         let relative = array.schema().version.has_relative_vacuum_names();
         consolidate(context, &location, &files, time, relative)

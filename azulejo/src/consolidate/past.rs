@@ -7,7 +7,8 @@ use super::FragmentOptions;
 use super::fragments::{Round, Written};
 use super::plan::around;
 use crate::array::{
-    Array, ArrayHandle, ArrayLock, NewArray, Part, Snapshot, TimeRange, clock, put_tile_if_there,
+    Array, ArrayHandle, ArrayLock, NewArray, OpenScope, Snapshot, TimeRange, clock,
+    put_tile_if_there,
 };
 use crate::cancel::Operation;
 use crate::condition::{Comparison, Condition};
@@ -155,12 +156,12 @@ impl Past {
                 what: "an array at that time",
             });
         }
-        let part = Part {
+        let scope = OpenScope {
             schema: Some(now.schema_name().to_owned()),
-            ..Part::default()
+            ..OpenScope::default()
         };
         let then = TimeRange::until(timestamp);
-        let then = Snapshot::open_part(context, &Uri::parse(uri)?, then, &part)?.array()?;
+        let then = Snapshot::open_scope(context, &Uri::parse(uri)?, then, &scope)?.array()?;
         Ok(Self { then, now })
     }
 
@@ -213,10 +214,7 @@ impl Past {
         timestamp: u64,
     ) -> Result<Written> {
         let schema = self.now.schema();
-        let options = FragmentOptions {
-            memory_budget: context.config().memory_budget,
-            ..FragmentOptions::default()
-        };
+        let options = FragmentOptions::new().memory_budget(context.config().memory_budget);
         let round = Round {
             context,
             array: &self.then,

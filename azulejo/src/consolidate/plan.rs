@@ -17,7 +17,7 @@ pub struct ConsolidationPlan {
 
 /// Fragments that belong together.
 #[derive(Debug, Clone)]
-struct Node {
+struct PlanNode {
     fragments: Vec<usize>,
     bounds: Option<NdRectangle>,
     size: u64,
@@ -34,10 +34,10 @@ impl Array {
     pub fn consolidation_plan(&self, fragment_size: u64) -> Result<ConsolidationPlan> {
         let schema = self.schema();
         let info = self.fragment_info();
-        let mut nodes: Vec<Node> = Vec::with_capacity(info.fragment_num());
+        let mut nodes: Vec<PlanNode> = Vec::with_capacity(info.fragment_num());
         for (i, fragment) in info.fragments().enumerate() {
             let bounds = fragment.non_empty_domain().cloned();
-            nodes.push(Node {
+            nodes.push(PlanNode {
                 fragments: vec![i],
                 bounds,
                 size: fragment.size()?,
@@ -45,11 +45,11 @@ impl Array {
         }
         join_overlapping(schema, &mut nodes);
         join_small(schema, &mut nodes, fragment_size / 2);
-        let large = |node: &Node| node.size as f64 >= 1.5 * fragment_size as f64;
-        let (joined, single): (Vec<Node>, Vec<Node>) =
+        let large = |node: &PlanNode| node.size as f64 >= 1.5 * fragment_size as f64;
+        let (joined, single): (Vec<PlanNode>, Vec<PlanNode>) =
             nodes.into_iter().partition(|node| node.fragments.len() > 1);
         let chosen = joined.into_iter().chain(single.into_iter().filter(large));
-        let names = |mut node: Node| {
+        let names = |mut node: PlanNode| {
             node.fragments.sort_unstable();
             let name = |i: &usize| {
                 self.fragments()
@@ -64,7 +64,7 @@ impl Array {
     }
 }
 
-impl Node {
+impl PlanNode {
     fn join(&mut self, schema: &ArraySchema, other: Self) {
         self.bounds = around(schema, self.bounds.as_ref(), other.bounds.as_ref());
         self.fragments.extend(other.fragments);
@@ -73,10 +73,11 @@ impl Node {
 }
 
 /// Joins nodes until no two overlap.
-fn join_overlapping(schema: &ArraySchema, nodes: &mut Vec<Node>) {
+fn join_overlapping(schema: &ArraySchema, nodes: &mut Vec<PlanNode>) {
     let mut at = 0;
     while at < nodes.len() {
-        let meets = |a: &Node, b: &Node| overlap(schema, a.bounds.as_ref(), b.bounds.as_ref());
+        let meets =
+            |a: &PlanNode, b: &PlanNode| overlap(schema, a.bounds.as_ref(), b.bounds.as_ref());
         let found = nodes
             .iter()
             .enumerate()
@@ -97,7 +98,7 @@ fn join_overlapping(schema: &ArraySchema, nodes: &mut Vec<Node>) {
 }
 
 /// Joins nodes of at most `small` bytes where the box around them meets no third.
-fn join_small(schema: &ArraySchema, nodes: &mut Vec<Node>, small: u64) {
+fn join_small(schema: &ArraySchema, nodes: &mut Vec<PlanNode>, small: u64) {
     let mut at = 0;
     while at < nodes.len() {
         let found = (at + 1..nodes.len()).find(|&other| {
@@ -178,11 +179,11 @@ mod tests {
     use azulejo_format::schema::Layout;
     use azulejo_format::{Datatype, Range};
 
-    fn node(index: usize, from: i32, to: i32, size: u64) -> Node {
+    fn node(index: usize, from: i32, to: i32, size: u64) -> PlanNode {
         let bounds = Some(NdRectangle {
             ranges: vec![Range::of(from, to)],
         });
-        Node {
+        PlanNode {
             fragments: vec![index],
             bounds,
             size,
@@ -197,7 +198,7 @@ mod tests {
         )
     }
 
-    fn sets(nodes: &[Node]) -> Vec<Vec<usize>> {
+    fn sets(nodes: &[PlanNode]) -> Vec<Vec<usize>> {
         let mut sets: Vec<Vec<usize>> = nodes.iter().map(|node| node.fragments.clone()).collect();
         sets.iter_mut().for_each(|set| set.sort_unstable());
         sets.sort();

@@ -31,7 +31,7 @@ pub(super) struct SpaceTiles {
 
 /// Part of a space tile.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Part {
+struct TilePart {
     /// First cell along each dimension, within the tile.
     start: Vec<u64>,
     /// Cells along each dimension.
@@ -64,9 +64,9 @@ impl SpaceTiles {
     }
 
     /// The part of the next tile that cells come for.
-    fn part(&self) -> Option<Part> {
+    fn part(&self) -> Option<TilePart> {
         let tile = self.next.as_ref()?;
-        let mut part = Part {
+        let mut part = TilePart {
             start: Vec::new(),
             len: Vec::new(),
         };
@@ -101,7 +101,7 @@ impl SpaceTiles {
     }
 
     /// A whole tile out of the cells of its part; the other cells hold the fill value.
-    fn expand(&self, part: &Part, columns: Vec<ColumnBuffers>) -> Result<Vec<ColumnBuffers>> {
+    fn expand(&self, part: &TilePart, columns: Vec<ColumnBuffers>) -> Result<Vec<ColumnBuffers>> {
         let order = self.grid.cell_order();
         let extents: Vec<u64> = order.iter().map(|d| self.grid.extents()[*d]).collect();
         let start: Vec<u64> = order.iter().map(|d| part.start[*d]).collect();
@@ -204,7 +204,7 @@ pub(super) struct Tiler {
 }
 
 /// Cells of one tile.
-enum Piece {
+enum TilePiece {
     Slice(Range<usize>),
     Built(Vec<ColumnBuffers>),
 }
@@ -224,7 +224,7 @@ impl Tiler {
         batch: &ColumnSet,
         push: &mut dyn FnMut(&[TileView<'_>], u64) -> Result<()>,
     ) -> Result<()> {
-        let mut pieces: Vec<Piece> = Vec::new();
+        let mut pieces: Vec<TilePiece> = Vec::new();
         let mut bytes = 0u64;
         let mut at = 0;
         let cell_bytes = batch.memory_size() / batch.cell_num.max(1);
@@ -241,7 +241,7 @@ impl Tiler {
                 .map_or(0, |c| c.cell_num);
             let take = (cells - have).min(batch.cell_num - at);
             if take == cells && !self.shapes.is_cut() {
-                pieces.push(Piece::Slice(at..at + take));
+                pieces.push(TilePiece::Slice(at..at + take));
                 self.shapes.skip();
                 bytes += (take * cell_bytes) as u64;
             } else {
@@ -261,7 +261,7 @@ impl Tiler {
                         .shapes
                         .finish(built.into_iter().map(ColumnBuilder::finish).collect())?;
                     bytes += whole.iter().map(|c| c.memory_size() as u64).sum::<u64>();
-                    pieces.push(Piece::Built(whole));
+                    pieces.push(TilePiece::Built(whole));
                 }
             }
             at += take;
@@ -285,7 +285,12 @@ impl Tiler {
             }
             let built: Vec<ColumnBuffers> = begun.into_iter().map(ColumnBuilder::finish).collect();
             let bytes = built.iter().map(|c| c.memory_size() as u64).sum();
-            send(&ColumnSet::default(), &[Piece::Built(built)], bytes, push)?;
+            send(
+                &ColumnSet::default(),
+                &[TilePiece::Built(built)],
+                bytes,
+                push,
+            )?;
         }
         Ok(())
     }
@@ -293,14 +298,14 @@ impl Tiler {
 
 fn send(
     batch: &ColumnSet,
-    pieces: &[Piece],
+    pieces: &[TilePiece],
     bytes: u64,
     push: &mut dyn FnMut(&[TileView<'_>], u64) -> Result<()>,
 ) -> Result<()> {
     let mut tiles = Vec::with_capacity(pieces.len());
     for piece in pieces {
         let fields: Vec<FieldView<'_>> = match piece {
-            Piece::Slice(cells) => batch
+            TilePiece::Slice(cells) => batch
                 .columns
                 .iter()
                 .map(|column| {
@@ -308,7 +313,7 @@ fn send(
                     cut.ok_or_else(|| Error::Internal("a batch lacks cells".into()))
                 })
                 .collect::<Result<_>>()?,
-            Piece::Built(columns) => columns.iter().map(ColumnBuffers::view).collect(),
+            TilePiece::Built(columns) => columns.iter().map(ColumnBuffers::view).collect(),
         };
         let cell_num = fields.first().map_or(0, |field| field.cell_num as u64);
         tiles.push(TileView {

@@ -24,12 +24,35 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// How to vacuum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
 pub struct VacuumOptions {
     /// Only find out what would be removed.
     pub dry_run: bool,
     /// Do not find out how many bytes that is, which takes a question a file: [`Vacuumed::bytes`]
     /// is 0.
     pub without_bytes: bool,
+}
+
+impl VacuumOptions {
+    /// Removes, and counts the bytes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Sets whether it only finds out what would be removed.
+    #[must_use]
+    pub fn dry_run(mut self, dry_run: bool) -> Self {
+        self.dry_run = dry_run;
+        self
+    }
+
+    /// Sets whether bytes are not counted.
+    #[must_use]
+    pub fn without_bytes(mut self, without_bytes: bool) -> Self {
+        self.without_bytes = without_bytes;
+        self
+    }
 }
 
 /// What a vacuum has removed, or would remove.

@@ -10,14 +10,7 @@ use bytes::Bytes;
 const A: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 
 fn context() -> Context {
-    Context::new(
-        Config {
-            threads: 1,
-            ..Config::default()
-        },
-        None,
-    )
-    .unwrap()
+    Context::new(Config::new().threads(1), None).unwrap()
 }
 
 fn put(context: &Context, path: &str, body: &[u8]) {

@@ -32,14 +32,14 @@ pub struct Walk {
     context: Context,
     max_depth: usize,
     /// What is still to be visited, the next one last.
-    pending: Vec<Pending>,
+    pending: Vec<PendingMember>,
     /// Places that were entered. Groups may contain each other in circles, and the same group many
     /// times over.
     entered: HashSet<String>,
 }
 
 #[derive(Debug)]
-struct Pending {
+struct PendingMember {
     depth: usize,
     name: String,
     uri: String,
@@ -79,8 +79,8 @@ impl ObjectHandle {
 
 impl Walk {
     /// Visits one entry and puts what lies in it on the list.
-    fn visit(&mut self, next: Pending) -> Result<WalkEntry> {
-        let Pending {
+    fn visit(&mut self, next: PendingMember) -> Result<WalkEntry> {
+        let PendingMember {
             depth,
             name,
             uri,
@@ -138,7 +138,7 @@ impl Walk {
                         group
                             .members()
                             .iter()
-                            .map(|member| Pending::member(member, depth)),
+                            .map(|member| PendingMember::member(member, depth)),
                     );
                     self.pending[from..].reverse();
                     return Ok(());
@@ -146,20 +146,21 @@ impl Walk {
             }
             None => {}
         }
-        self.pending.extend(
-            subfolders(&location.path, entries).map(|(name, path)| Pending {
-                depth,
-                name: name.to_owned(),
-                uri: path.to_string(),
-                stored_type: None,
-            }),
-        );
+        self.pending
+            .extend(
+                subfolders(&location.path, entries).map(|(name, path)| PendingMember {
+                    depth,
+                    name: name.to_owned(),
+                    uri: path.to_string(),
+                    stored_type: None,
+                }),
+            );
         self.pending[from..].reverse();
         Ok(())
     }
 }
 
-impl Pending {
+impl PendingMember {
     fn member(member: &Member, depth: usize) -> Self {
         let last = |uri: &str| {
             uri.trim_end_matches('/')

@@ -23,7 +23,7 @@ impl Direction {
 
 /// First and last offset to search.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
+pub(super) struct SearchBounds {
     pub(super) low: u64,
     pub(super) high: u64,
 }
@@ -31,7 +31,7 @@ pub(super) struct Bounds {
 /// The first and the last offset whose labels lie in `range`; `None` if none do. Asks for the
 /// labels of about `2 * log2(offsets)` offsets.
 pub(super) fn find(
-    bounds: Bounds,
+    bounds: SearchBounds,
     direction: Direction,
     range: &Range,
     compare: &dyn Fn(&[u8], &[u8]) -> Ordering,
@@ -98,7 +98,7 @@ mod tests {
             i32::from_le_bytes(a.try_into().unwrap())
                 .cmp(&i32::from_le_bytes(b.try_into().unwrap()))
         };
-        let bounds = Bounds {
+        let bounds = SearchBounds {
             low: 5,
             high: 4 + labels.len() as u64,
         };
@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_search_spans_the_largest_domain() {
-        let bounds = Bounds {
+        let bounds = SearchBounds {
             low: 0,
             high: u64::MAX,
         };

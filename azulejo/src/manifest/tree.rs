@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A manifest that was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Written {
+pub struct WrittenManifest {
     /// The array or group.
     pub uri: String,
     /// What it is.
@@ -39,7 +39,7 @@ pub enum Change {
 
 /// How a manifest compares with what is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct State {
+pub struct ManifestState {
     /// The moment that the manifest shows, in milliseconds since 1970-01-01 UTC.
     pub made: u64,
     /// What has changed since, by paths relative to the object. Empty: the manifest is up to date.
@@ -50,7 +50,7 @@ pub struct State {
 #[derive(Debug, Default)]
 pub struct Manifests {
     /// The manifests, that of the object asked for first.
-    pub written: Vec<Written>,
+    pub written: Vec<WrittenManifest>,
     /// Members of groups that got none, such as those that are gone, and why.
     pub skipped: Vec<(String, Error)>,
 }
@@ -81,7 +81,7 @@ fn write_below(
     context: &Context,
     uri: &str,
     done: &mut BTreeSet<StorePath>,
-    written: &mut Vec<Written>,
+    written: &mut Vec<WrittenManifest>,
 ) -> Result<Vec<String>> {
     let location = context.locate(&Uri::parse(uri)?)?;
     if done.contains(&location.path) {
@@ -110,7 +110,7 @@ fn write_below(
         location
             .storage
             .put(&object.join(MANIFEST_FILE), Bytes::from(bytes))?;
-        written.push(Written {
+        written.push(WrittenManifest {
             uri: object.to_string(),
             object_type,
             made,
@@ -130,7 +130,7 @@ impl ObjectHandle {
     ///
     /// # Errors
     /// Errors of listing; [`Error::Corrupt`] for a damaged manifest.
-    pub fn manifest_state(&self) -> Result<Option<State>> {
+    pub fn manifest_state(&self) -> Result<Option<ManifestState>> {
         let Self { context, uri } = self;
 
         let location = context.locate(&Uri::parse(uri)?)?;
@@ -155,7 +155,7 @@ impl ObjectHandle {
                 what: "an array or a group",
             });
         };
-        Ok(Some(State {
+        Ok(Some(ManifestState {
             made: manifest.made,
             changes: changes(&manifest, &now),
         }))

@@ -30,6 +30,17 @@ impl ObjectHandle {
         Ok(plan)
     }
 
+    /// As [`Self::delete`], of an array only.
+    pub(crate) fn delete_array(&self) -> Result<()> {
+        let context = crate::manifest::without(&self.context);
+        match find(&context, &self.uri)? {
+            (_, _, ObjectType::Array) => self.delete(false).map(drop),
+            (uri, ..) => Err(Error::InvalidArgument(format!(
+                "{uri} is a group, no array"
+            ))),
+        }
+    }
+
     /// What [`Self::delete`] would delete; deletes nothing. Members that are not there are left
     /// out.
     ///

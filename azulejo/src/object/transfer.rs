@@ -51,7 +51,7 @@ impl ObjectHandle {
 
         let (from_uri, location, _) = find(context, from)?;
         let (_, target) = target(context, &from_uri, to)?;
-        let tree = Tree::of(&location)?;
+        let tree = FileTree::of(&location)?;
         let there = already_copied(&target, &tree)?;
         let note = target.join(UNFINISHED_COPY);
         let source = from_uri.to_string();
@@ -133,7 +133,7 @@ fn source_of(location: &Location) -> Result<Option<String>> {
 
 /// The files that an unfinished copy has as a whole: a file gets its name when all of it is there.
 /// What the original does not have is removed.
-fn already_copied(target: &Location, tree: &Tree) -> Result<HashSet<String>> {
+fn already_copied(target: &Location, tree: &FileTree) -> Result<HashSet<String>> {
     if source_of(target)?.is_none() {
         return Ok(HashSet::new());
     }
@@ -144,7 +144,7 @@ fn already_copied(target: &Location, tree: &Tree) -> Result<HashSet<String>> {
         .collect();
     let mut there = HashSet::new();
     let mut stale = Vec::new();
-    for (file, size) in Tree::of(target)?.files {
+    for (file, size) in FileTree::of(target)?.files {
         match wanted.get(file.as_str()) {
             Some(original) if size.is_some() && size == *original => {
                 there.insert(file);
@@ -180,14 +180,14 @@ fn target(context: &Context, from: &Uri, to: &str) -> Result<(Uri, Location)> {
 
 /// Everything below a folder, as relative paths.
 #[derive(Debug, Default)]
-struct Tree {
+struct FileTree {
     folders: Vec<String>,
     /// In the order in which they are to be written, with their sizes in bytes where these are
     /// known.
     files: Vec<(String, Option<u64>)>,
 }
 
-impl Tree {
+impl FileTree {
     fn of(location: &Location) -> Result<Self> {
         // Commits come before fragments in it, by name or level by level: every one listed has its
         // fragment.

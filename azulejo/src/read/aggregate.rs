@@ -102,6 +102,7 @@ impl FromStr for Aggregate {
 
 /// What was computed.
 #[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
 pub enum AggregateValue {
     /// There was nothing to compute it from.
     Null,

@@ -19,7 +19,7 @@ use super::budget::Budget;
 use super::decode::{Cells, TileRequest};
 use super::fetch::Fetcher;
 use super::load::load;
-use super::output::{Batch, Memory, Output, own_columns};
+use super::output::{Batch, Output, OutputMemory, own_columns};
 use super::whole_tiles::WholeTiles;
 use super::{BoundField, BoundOptions, bind};
 use crate::array::Array;
@@ -206,8 +206,8 @@ impl DenseReader {
         let mut memory = match output {
             Output::Caller {
                 columns, progress, ..
-            } if room.is_some() => Memory::Caller(columns, progress),
-            _ => Memory::own(fields, plan.cells, self.fetcher.pool())?,
+            } if room.is_some() => OutputMemory::Caller(columns, progress),
+            _ => OutputMemory::own(fields, plan.cells, self.fetcher.pool())?,
         };
         let outs = memory.outs(fields, plan.cells)?;
         let (filled, _) = self.assembler().cells(&plan, outs, Unmatched::Fill).await?;
@@ -264,7 +264,7 @@ impl DenseReader {
         fill_cells(&batch.fills, batch.fills.all(), &[0], &mut mask, &all)?;
 
         let fields = self.fields.get(..self.asked).unwrap_or(&[]);
-        let mut memory = Memory::own(fields, batch.cells, self.fetcher.pool())?;
+        let mut memory = OutputMemory::own(fields, batch.cells, self.fetcher.pool())?;
         let outs = memory.outs(fields, batch.cells)?;
         let (filled, matching) = self
             .assembler()

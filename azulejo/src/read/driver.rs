@@ -11,7 +11,7 @@ use super::dense::DenseReader;
 use super::fetch::FetchStrategy;
 use super::output::{Batch, Output, copy, own_columns};
 use super::sparse::RangeSequence;
-use super::{BoundOptions, PartBytes, Progress, ReadOptions};
+use super::{BoundOptions, FillProgress, PartBytes, ReadOptions};
 use crate::array::Array;
 use crate::cancel::CancelHandle;
 use crate::column::{ColumnMut, ColumnSet};
@@ -196,16 +196,16 @@ impl Reader {
     /// call again for more.
     ///
     /// Errors with [`Error::BufferTooSmall`] if not one cell fits; nothing is lost then.
-    pub fn read_into(&mut self, columns: &mut [ColumnMut<'_>]) -> Result<Progress> {
+    pub fn read_into(&mut self, columns: &mut [ColumnMut<'_>]) -> Result<FillProgress> {
         if columns.len() != self.options.fields.len() {
             let (given, wanted) = (columns.len(), self.options.fields.len());
             return Err(Error::InvalidArgument(format!(
                 "{given} buffers for {wanted} fields"
             )));
         }
-        let mut progress = Progress {
+        let mut progress = FillProgress {
             written: vec![PartBytes::default(); columns.len()],
-            ..Progress::default()
+            ..FillProgress::default()
         };
         loop {
             let (batch, done) = match self.rest.take() {

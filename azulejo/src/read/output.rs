@@ -7,7 +7,7 @@ mod var;
 pub(super) use fixed::{FixedBuffer, FixedOut};
 pub(super) use var::VarOut;
 
-use super::{BoundField, Progress};
+use super::{BoundField, FillProgress};
 use crate::buffer_pool::BufferPool;
 use crate::column::{ColumnBuffers, ColumnMut, ColumnSet};
 use crate::error::{Error, Result};
@@ -23,7 +23,7 @@ pub(super) enum Output<'c, 'o> {
         /// Cells that the buffers have room for, the bytes of var-length values aside.
         room: usize,
         /// What lies in them already.
-        progress: &'c mut Progress,
+        progress: &'c mut FillProgress,
     },
 }
 
@@ -89,9 +89,9 @@ impl<'o> Output<'_, 'o> {
 }
 
 /// Memory for the cells of a batch.
-pub(super) enum Memory<'c, 'o> {
+pub(super) enum OutputMemory<'c, 'o> {
     Own(Vec<FixedBuffer>),
-    Caller(&'c mut [ColumnMut<'o>], &'c mut Progress),
+    Caller(&'c mut [ColumnMut<'o>], &'c mut FillProgress),
 }
 
 /// Memory for the cells of a field.
@@ -115,7 +115,7 @@ pub(super) enum Filled {
     Own(ColumnBuffers),
 }
 
-impl<'c, 'o> Memory<'c, 'o> {
+impl<'c, 'o> OutputMemory<'c, 'o> {
     /// Memory of their own for `cells` cells of each field.
     pub fn own(fields: &[BoundField], cells: usize, pool: &BufferPool) -> Result<Self> {
         FixedBuffer::of(fields, cells, pool).map(Self::Own)

@@ -1,7 +1,7 @@
 //! What is known for certain of the values in a tile.
 
 use crate::array::Fragment;
-use crate::condition::FieldStats;
+use crate::condition::TileFieldStats;
 use crate::error::Result;
 use azulejo_format::fragment::{Field, Section, StatsTrust, SumKind, TileSum};
 use azulejo_format::schema::FieldIndex;
@@ -23,12 +23,12 @@ pub(super) fn field_stats(
     field: Field,
     tile: usize,
     cell_num: u64,
-) -> Result<Option<FieldStats<'_>>> {
+) -> Result<Option<TileFieldStats<'_>>> {
     if let Field::Dimension(d) = field {
         let Some(range) = fragment.loaded().rtree()?.tile_range(tile, d) else {
             return Ok(None);
         };
-        let bounds = FieldStats {
+        let bounds = TileFieldStats {
             cell_num,
             min: Some(range.start),
             max: Some(range.end),
@@ -75,7 +75,7 @@ pub(super) fn field_stats(
         StatsTrust::Untrusted => false,
     };
     let known = trusted && null_count.is_some_and(|nulls| nulls < cell_num);
-    Ok(Some(FieldStats {
+    Ok(Some(TileFieldStats {
         cell_num,
         min: stats.mins.filter(|_| known).and_then(|mins| mins.get(tile)),
         max: stats.maxs.filter(|_| known).and_then(|maxs| maxs.get(tile)),

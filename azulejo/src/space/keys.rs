@@ -262,13 +262,13 @@ fn width(value: u64) -> u32 {
 
 /// One column of numbers.
 #[derive(Debug)]
-struct Column {
+struct KeyColumn {
     bits: u32,
-    source: Source,
+    source: KeySource,
 }
 
 #[derive(Debug)]
-enum Source {
+enum KeySource {
     /// Ordinals of a dimension, counted from `base`.
     Ordinal { dimension: usize, base: u64 },
     /// Indices of space tiles along a dimension, counted from `base`.
@@ -302,7 +302,7 @@ pub(crate) fn build(
     let cell_bits = CellBits::of(tiles);
     let mut non_ascii = false;
     let columns = columns(order, tiles, &mut non_ascii)?;
-    let batch = Batch {
+    let batch = KeyInput {
         order,
         tiles,
         columns: &columns,
@@ -335,13 +335,13 @@ pub(crate) fn build(
 }
 
 /// Cells that get keys together, and the columns of these.
-struct Batch<'a> {
+struct KeyInput<'a> {
     order: &'a CellOrder,
     tiles: &'a [KeyTile<'a>],
-    columns: &'a [Column],
+    columns: &'a [KeyColumn],
 }
 
-impl Batch<'_> {
+impl KeyInput<'_> {
     /// The keys of each tile's cells that lie within `[from, to)`, as far as bounds are given.
     fn keys<W: Word>(
         &self,
@@ -416,7 +416,7 @@ impl Batch<'_> {
     }
 
     /// The number of a cell, by its place among the selected ones of its tile, in a column.
-    fn number(&self, column: &Column, (t, i): (usize, usize)) -> u64 {
+    fn number(&self, column: &KeyColumn, (t, i): (usize, usize)) -> u64 {
         let mut number = [0u64];
         if let Some(tile) = self.tiles.get(t) {
             let block = Block::of(tile.rows, i, 1);
@@ -434,12 +434,16 @@ impl Batch<'_> {
     }
 }
 
-fn total(columns: &[Column]) -> u32 {
+fn total(columns: &[KeyColumn]) -> u32 {
     columns.iter().map(|c| c.bits).sum()
 }
 
 /// Columns for the order's segments, as narrow as the cells allow.
-fn columns(order: &CellOrder, tiles: &[KeyTile<'_>], non_ascii: &mut bool) -> Result<Vec<Column>> {
+fn columns(
+    order: &CellOrder,
+    tiles: &[KeyTile<'_>],
+    non_ascii: &mut bool,
+) -> Result<Vec<KeyColumn>> {
     let mut columns = Vec::with_capacity(order.segments().len());
     let mut tiled = vec![false; order.dimensions().len()];
     let unfit = || Error::Internal("an order does not fit its domain".into());
@@ -455,9 +459,9 @@ fn columns(order: &CellOrder, tiles: &[KeyTile<'_>], non_ascii: &mut bool) -> Re
                     .reduce_with(|a, b| (a.0.min(b.0), a.1.max(b.1)));
                 let (base, most) = ends.unwrap_or((0, 0));
                 implied = positions_imply_coordinates(order, curve, tiles);
-                Column {
+                KeyColumn {
                     bits: width(most - base),
-                    source: Source::Hilbert { positions, base },
+                    source: KeySource::Hilbert { positions, base },
                 }
             }
             Segment::Tile(dimension) => {
@@ -469,27 +473,27 @@ fn columns(order: &CellOrder, tiles: &[KeyTile<'_>], non_ascii: &mut bool) -> Re
                 let Some((base, most)) = extremes(of, dimension, tiles, Some(split)) else {
                     continue;
                 };
-                Column {
+                KeyColumn {
                     bits: width(most - base),
-                    source: Source::TileIndex {
+                    source: KeySource::TileIndex {
                         dimension,
                         split,
                         base,
                     },
                 }
             }
-            Segment::Coordinate(_) if implied => Column {
+            Segment::Coordinate(_) if implied => KeyColumn {
                 bits: 0,
-                source: Source::Implied,
+                source: KeySource::Implied,
             },
             Segment::Coordinate(dimension) => {
                 let of = order.dimensions().get(dimension).ok_or_else(unfit)?;
                 if of.is_string() {
                     let (ranks, distinct) = rank_strings(dimension, tiles, non_ascii);
                     let bits = width((distinct.len() as u64).saturating_sub(1));
-                    columns.push(Column {
+                    columns.push(KeyColumn {
                         bits,
-                        source: Source::Text {
+                        source: KeySource::Text {
                             dimension,
                             ranks,
                             distinct,
@@ -505,14 +509,14 @@ fn columns(order: &CellOrder, tiles: &[KeyTile<'_>], non_ascii: &mut bool) -> Re
                         if tiled.get(dimension) == Some(&true)
                             && width(extent - 1) < width(most - base) =>
                     {
-                        Column {
+                        KeyColumn {
                             bits: width(extent - 1),
-                            source: Source::Place { dimension, split },
+                            source: KeySource::Place { dimension, split },
                         }
                     }
-                    _ => Column {
+                    _ => KeyColumn {
                         bits: width(most - base),
-                        source: Source::Ordinal { dimension, base },
+                        source: KeySource::Ordinal { dimension, base },
                     },
                 }
             }
@@ -725,7 +729,7 @@ impl<'a> Block<'a> {
 /// selected cell `first`: so many bits, after so many at the end were dropped.
 fn pack_column<W: Word>(
     order: &CellOrder,
-    column: &Column,
+    column: &KeyColumn,
     t: usize,
     tile: &KeyTile<'_>,
     (first, block): (usize, &Block<'_>),
@@ -774,13 +778,13 @@ fn pack_column<W: Word>(
         Some((of.datatype.physical(), *tile.coordinates.get(*dimension)?))
     };
     match &column.source {
-        Source::Ordinal { dimension, base } => {
+        KeySource::Ordinal { dimension, base } => {
             let Some((physical, view)) = of(dimension) else {
                 return;
             };
             dispatch!(physical, T => mapped::<T, W>(out, view, block, bits, |v| (v.ordinal() - base) >> drop));
         }
-        Source::TileIndex {
+        KeySource::TileIndex {
             dimension,
             split,
             base,
@@ -790,17 +794,17 @@ fn pack_column<W: Word>(
             };
             dispatch!(physical, T => mapped::<T, W>(out, view, block, bits, |v| (split.index(v) - base) >> drop));
         }
-        Source::Place { dimension, split } => {
+        KeySource::Place { dimension, split } => {
             let Some((physical, view)) = of(dimension) else {
                 return;
             };
             dispatch!(physical, T => mapped::<T, W>(out, view, block, bits, |v| split.place(v.ordinal()) >> drop));
         }
-        Source::Implied => {}
-        Source::Hilbert { positions, base } => {
+        KeySource::Implied => {}
+        KeySource::Hilbert { positions, base } => {
             given(out, positions.get(t), first, bits, |v| (v - base) >> drop);
         }
-        Source::Text { ranks, .. } => given(out, ranks.get(t), first, bits, |v| v >> drop),
+        KeySource::Text { ranks, .. } => given(out, ranks.get(t), first, bits, |v| v >> drop),
     }
 }
 

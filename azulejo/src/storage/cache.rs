@@ -22,7 +22,7 @@ const OVERHEAD: u64 = 256;
 
 /// What was asked for of an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Part {
+enum RangeAsked {
     All,
     /// From an offset on.
     From(u64),
@@ -31,25 +31,25 @@ enum Part {
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedRange {
     bytes: Bytes,
-    /// Of [`Part::Last`], the size of the object.
+    /// Of [`RangeAsked::Last`], the size of the object.
     object_size: u64,
     /// When it was used last.
     used: u64,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    objects: HashMap<StorePath, BTreeMap<Part, Kept>>,
+struct CacheContents {
+    objects: HashMap<StorePath, BTreeMap<RangeAsked, CachedRange>>,
     /// The least recently used first.
-    by_use: BTreeMap<u64, (StorePath, Part)>,
+    by_use: BTreeMap<u64, (StorePath, RangeAsked)>,
     bytes: u64,
     clock: u64,
 }
 
-impl State {
-    fn touch(&mut self, path: &StorePath, part: Part) {
+impl CacheContents {
+    fn touch(&mut self, path: &StorePath, part: RangeAsked) {
         let Some(kept) = self
             .objects
             .get_mut(path)
@@ -64,7 +64,7 @@ impl State {
         }
     }
 
-    fn remove(&mut self, path: &StorePath, part: Part) {
+    fn remove(&mut self, path: &StorePath, part: RangeAsked) {
         let Some(parts) = self.objects.get_mut(path) else {
             return;
         };
@@ -80,13 +80,13 @@ impl State {
 
 /// Bytes that were read, the least recently used of which give way to others.
 #[derive(Debug)]
-pub(crate) struct TileCache {
-    state: Mutex<State>,
+pub(crate) struct ByteCache {
+    state: Mutex<CacheContents>,
     limit: u64,
     stats: IoStats,
 }
 
-impl TileCache {
+impl ByteCache {
     /// Keeps at most `limit` bytes.
     pub(crate) fn new(limit: u64, stats: &IoStats) -> Self {
         Self {
@@ -101,7 +101,7 @@ impl TileCache {
         self.limit
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, CacheContents> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -110,16 +110,16 @@ impl TileCache {
         let parts = state.objects.get(path)?;
         let (part, bytes) = match range {
             ReadRange::All | ReadRange::AtMost(_) => {
-                let bytes = &parts.get(&Part::All)?.bytes;
+                let bytes = &parts.get(&RangeAsked::All)?.bytes;
                 range.within(path, bytes.len() as u64).ok()?;
-                (Part::All, bytes.clone())
+                (RangeAsked::All, bytes.clone())
             }
             ReadRange::Bytes(range) => {
-                let whole = parts.get_key_value(&Part::All);
+                let whole = parts.get_key_value(&RangeAsked::All);
                 // The nearest range that begins at or before this one.
                 let (part, kept) =
-                    whole.or_else(|| parts.range(..=Part::From(range.start)).next_back())?;
-                let start = if let Part::From(start) = part {
+                    whole.or_else(|| parts.range(..=RangeAsked::From(range.start)).next_back())?;
+                let start = if let RangeAsked::From(start) = part {
                     *start
                 } else {
                     0
@@ -139,17 +139,17 @@ impl TileCache {
 
     fn tail(&self, path: &StorePath, len: u64) -> Option<Tail> {
         let mut state = self.state();
-        let kept = state.objects.get(path)?.get(&Part::Last(len))?;
+        let kept = state.objects.get(path)?.get(&RangeAsked::Last(len))?;
         let tail = Tail {
             bytes: kept.bytes.clone(),
             object_size: kept.object_size,
         };
-        state.touch(path, Part::Last(len));
+        state.touch(path, RangeAsked::Last(len));
         self.stats.add_cache_hit(tail.bytes.len() as u64);
         Some(tail)
     }
 
-    fn keep(&self, path: &StorePath, part: Part, bytes: &[u8], object_size: u64) {
+    fn keep(&self, path: &StorePath, part: RangeAsked, bytes: &[u8], object_size: u64) {
         let cost = bytes.len() as u64 + OVERHEAD;
         // One object must not drive out all others.
         if bytes.is_empty() || cost > self.limit / 4 || !is_written_once(path) {
@@ -168,7 +168,7 @@ impl TileCache {
         state.clock += 1;
         let used = state.clock;
         // A copy of its own: what was read may be a slice of more.
-        let kept = Kept {
+        let kept = CachedRange {
             bytes: Bytes::copy_from_slice(bytes),
             object_size,
             used,
@@ -192,9 +192,11 @@ impl TileCache {
     fn keep_range(&self, request: &ReadRequest, bytes: &[u8]) {
         match &request.range {
             ReadRange::All | ReadRange::AtMost(_) => {
-                self.keep(&request.path, Part::All, bytes, bytes.len() as u64);
+                self.keep(&request.path, RangeAsked::All, bytes, bytes.len() as u64);
             }
-            ReadRange::Bytes(range) => self.keep(&request.path, Part::From(range.start), bytes, 0),
+            ReadRange::Bytes(range) => {
+                self.keep(&request.path, RangeAsked::From(range.start), bytes, 0)
+            }
         }
     }
 
@@ -209,7 +211,7 @@ impl TileCache {
             .cloned()
             .collect();
         for path in gone {
-            let parts: Vec<Part> = state
+            let parts: Vec<RangeAsked> = state
                 .objects
                 .get(&path)
                 .map(|parts| parts.keys().copied().collect())
@@ -236,12 +238,12 @@ fn is_written_once(path: &StorePath) -> bool {
 #[derive(Debug)]
 pub(crate) struct CachedStorage {
     inner: Arc<dyn Storage>,
-    cache: Arc<TileCache>,
+    cache: Arc<ByteCache>,
 }
 
 impl CachedStorage {
     /// Puts a cache before a storage.
-    pub(crate) fn new(inner: Arc<dyn Storage>, cache: &Arc<TileCache>) -> Self {
+    pub(crate) fn new(inner: Arc<dyn Storage>, cache: &Arc<ByteCache>) -> Self {
         Self {
             inner,
             cache: Arc::clone(cache),
@@ -286,7 +288,7 @@ impl StorageLayer for CachedStorage {
         self.inner.read_into(&mut missing)?;
         for read in &missing {
             self.cache
-                .keep(&read.path, Part::From(read.offset), read.out, 0);
+                .keep(&read.path, RangeAsked::From(read.offset), read.out, 0);
         }
         Ok(())
     }
@@ -311,7 +313,7 @@ impl StorageLayer for CachedStorage {
             .then(move |read| {
                 let places = tails.iter_mut().filter(|tail| tail.is_none());
                 for ((place, path), tail) in places.zip(&missing).zip(read?) {
-                    cache.keep(path, Part::Last(len), &tail.bytes, tail.object_size);
+                    cache.keep(path, RangeAsked::Last(len), &tail.bytes, tail.object_size);
                     *place = Some(tail);
                 }
                 Ok(tails.into_iter().flatten().collect())
@@ -374,11 +376,11 @@ mod tests {
         (storage, log)
     }
 
-    fn with_cache(limit: u64) -> (Arc<dyn Storage>, Arc<TileCache>, crate::storage::RequestLog) {
+    fn with_cache(limit: u64) -> (Arc<dyn Storage>, Arc<ByteCache>, crate::storage::RequestLog) {
         let storage = RequestLogStorage::new(Arc::new(MemoryStorage::new()));
         let (log, cache) = (
             storage.log(),
-            Arc::new(TileCache::new(limit, &IoStats::new())),
+            Arc::new(ByteCache::new(limit, &IoStats::new())),
         );
         let storage = CachedStorage::new(Arc::new(storage), &cache);
         (Arc::new(storage), cache, log)

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 /// A read that serves several requests.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Merged {
+pub(super) struct CoalescedRead {
     /// The bytes to read.
     pub range: Range<u64>,
     /// Indices of the requests that lie inside, by their start.
@@ -14,12 +14,12 @@ pub(super) struct Merged {
 /// Joins ranges that overlap or lie at most `gap` bytes apart, as long as the joined read has at
 /// most `max` bytes. A range longer than that is read alone, as it is. Empty ranges cost no read
 /// and are in no result.
-pub(super) fn coalesce(ranges: &[Range<u64>], gap: u64, max: u64) -> Vec<Merged> {
+pub(super) fn coalesce(ranges: &[Range<u64>], gap: u64, max: u64) -> Vec<CoalescedRead> {
     let mut order: Vec<usize> = (0..ranges.len())
         .filter(|&i| !ranges[i].is_empty())
         .collect();
     order.sort_unstable_by_key(|&i| (ranges[i].start, ranges[i].end));
-    let mut merged: Vec<Merged> = Vec::new();
+    let mut merged: Vec<CoalescedRead> = Vec::new();
     for i in order {
         let range = ranges[i].clone();
         if let Some(last) = merged.last_mut() {
@@ -31,7 +31,7 @@ pub(super) fn coalesce(ranges: &[Range<u64>], gap: u64, max: u64) -> Vec<Merged>
                 continue;
             }
         }
-        merged.push(Merged {
+        merged.push(CoalescedRead {
             range,
             members: vec![i],
         });

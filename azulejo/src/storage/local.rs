@@ -4,7 +4,7 @@ mod delete;
 mod side_by_side;
 mod upload;
 
-use super::coalesce::{Merged, coalesce};
+use super::coalesce::{CoalescedRead, coalesce};
 use super::memory::{already_exists, not_found};
 use super::{
     Append, Entry, FolderLock, Latency, LockFolder, ObjectReader, Pending, PendingList,
@@ -146,7 +146,7 @@ impl LocalStorage {
         }
         let merged = coalesce(&spans, self.gap, MAX_MERGED);
         let bytes: u64 = merged.iter().map(|m| m.range.end - m.range.start).sum();
-        let read = |m: &Merged| read_range(path, &file, m.range.clone());
+        let read = |m: &CoalescedRead| read_range(path, &file, m.range.clone());
         let read: Result<Vec<Bytes>> = match self.pool_for(1, bytes) {
             Some(pool) => pool.install(|| merged.par_iter().map(read).collect()),
             None => merged.iter().map(read).collect(),

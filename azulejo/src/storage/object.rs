@@ -26,7 +26,7 @@ use crate::error::{Error, Result};
 use bytes::Bytes;
 use cancelled::Cancelled;
 use error::Secrets;
-use fetch::Part;
+use fetch::FetchedPart;
 use futures_util::StreamExt;
 use http::observed;
 use object_store::path::Path;
@@ -236,7 +236,7 @@ impl ObjectStorage {
         let task = runtime.spawn(async move { answer.send(cancelled.unless(work).await) });
         pending
             .timed(&self.shared().stats)
-            .with_guard(Running(task.abort_handle()))
+            .with_guard(AbortOnDrop(task.abort_handle()))
     }
 
     /// The listings of folders, side by side.
@@ -320,9 +320,9 @@ impl ObjectStorage {
 
 /// An operation under way, which is stopped when this is dropped.
 #[derive(Debug)]
-struct Running(AbortHandle);
+struct AbortOnDrop(AbortHandle);
 
-impl Drop for Running {
+impl Drop for AbortOnDrop {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -338,7 +338,7 @@ impl Shared {
             // Nobody may be waiting any more, which is no error.
             let _ = sender.send(work.await);
         });
-        let _running = Running(task.abort_handle());
+        let _running = AbortOnDrop(task.abort_handle());
         self.stats
             .waiting(|| receiver.recv())
             .unwrap_or_else(|_| Err(ended()))
@@ -348,7 +348,7 @@ impl Shared {
         &self,
         op: &'static str,
         path: &StorePath,
-        failure: (object_store::Error, http::Answer),
+        failure: (object_store::Error, http::ServerAnswer),
     ) -> Error {
         error::convert(op, path, failure, &self.secrets)
     }
@@ -535,7 +535,7 @@ impl Storage for ObjectStorage {
             return Ok(());
         }
         // The bytes travel as they arrive, and are copied once: by the thread that owns the memory.
-        let (sender, receiver) = channel::<Result<Part>>();
+        let (sender, receiver) = channel::<Result<FetchedPart>>();
         let (shared, planned) = (Arc::clone(self.shared()), Arc::clone(&plan));
         let cancelled = Cancelled::by(&self.cancel);
         let task = runtime::shared()?.spawn(async move {
@@ -545,7 +545,7 @@ impl Storage for ObjectStorage {
                 let _ = sender.send(Err(error));
             }
         });
-        let _running = Running(task.abort_handle());
+        let _running = AbortOnDrop(task.abort_handle());
         self.shared().stats.waiting(|| {
             let mut missing = plan.len();
             while missing > 0 {

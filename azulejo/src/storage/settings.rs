@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// What a setting's value must look like.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum SettingKind {
     Text,
     /// Text that is never shown.
     Secret,
@@ -17,57 +17,57 @@ enum Kind {
 }
 
 /// The settings that are understood. Names are TileDB's where it has one.
-const KNOWN: &[(&str, Kind)] = &[
-    ("vfs.azure.block_list_block_size", Kind::Number),
-    ("vfs.azure.blob_endpoint", Kind::Text),
-    ("vfs.azure.max_parallel_ops", Kind::Number),
-    ("vfs.azure.max_retries", Kind::Number),
-    ("vfs.azure.max_retry_delay_ms", Kind::Number),
-    ("vfs.azure.no_sign_request", Kind::Bool),
-    ("vfs.azure.request_timeout_ms", Kind::Number),
-    ("vfs.azure.retry_delay_ms", Kind::Number),
-    ("vfs.azure.storage_account_key", Kind::Secret),
-    ("vfs.azure.storage_account_name", Kind::Text),
-    ("vfs.azure.storage_sas_token", Kind::Secret),
-    ("vfs.gcs.endpoint", Kind::Text),
-    ("vfs.gcs.max_parallel_ops", Kind::Number),
-    ("vfs.gcs.multi_part_size", Kind::Number),
-    ("vfs.gcs.no_sign_request", Kind::Bool),
-    ("vfs.gcs.request_timeout_ms", Kind::Number),
-    ("vfs.gcs.service_account_key", Kind::Secret),
-    ("vfs.http.max_parallel_ops", Kind::Number),
-    ("vfs.http.max_retries", Kind::Number),
-    ("vfs.http.request_timeout_ms", Kind::Number),
-    ("vfs.max_batch_size", Kind::Number),
-    ("vfs.min_batch_gap", Kind::Number),
-    ("vfs.min_parallel_size", Kind::Number),
-    ("vfs.s3.aws_access_key_id", Kind::Secret),
-    ("vfs.s3.aws_role_arn", Kind::Text),
-    ("vfs.s3.aws_secret_access_key", Kind::Secret),
-    ("vfs.s3.aws_session_name", Kind::Text),
-    ("vfs.s3.aws_session_token", Kind::Secret),
-    ("vfs.s3.ca_file", Kind::Text),
-    ("vfs.s3.config_source", Kind::Text),
-    ("vfs.s3.connect_max_tries", Kind::Number),
-    ("vfs.s3.connect_timeout_ms", Kind::Number),
-    ("vfs.s3.endpoint_override", Kind::Text),
-    ("vfs.s3.max_parallel_ops", Kind::Number),
-    ("vfs.s3.multipart_part_size", Kind::Number),
-    ("vfs.s3.no_sign_request", Kind::Bool),
-    ("vfs.s3.profile", Kind::Text),
-    ("vfs.s3.proxy_host", Kind::Text),
-    ("vfs.s3.proxy_password", Kind::Secret),
-    ("vfs.s3.proxy_port", Kind::Number),
-    ("vfs.s3.proxy_scheme", Kind::Text),
-    ("vfs.s3.proxy_username", Kind::Secret),
-    ("vfs.s3.region", Kind::Text),
-    ("vfs.s3.request_timeout_ms", Kind::Number),
-    ("vfs.s3.requester_pays", Kind::Bool),
-    ("vfs.s3.scheme", Kind::Text),
-    ("vfs.s3.sse", Kind::Text),
-    ("vfs.s3.sse_kms_key_id", Kind::Text),
-    ("vfs.s3.use_virtual_addressing", Kind::Bool),
-    ("vfs.s3.verify_ssl", Kind::Bool),
+const KNOWN: &[(&str, SettingKind)] = &[
+    ("vfs.azure.block_list_block_size", SettingKind::Number),
+    ("vfs.azure.blob_endpoint", SettingKind::Text),
+    ("vfs.azure.max_parallel_ops", SettingKind::Number),
+    ("vfs.azure.max_retries", SettingKind::Number),
+    ("vfs.azure.max_retry_delay_ms", SettingKind::Number),
+    ("vfs.azure.no_sign_request", SettingKind::Bool),
+    ("vfs.azure.request_timeout_ms", SettingKind::Number),
+    ("vfs.azure.retry_delay_ms", SettingKind::Number),
+    ("vfs.azure.storage_account_key", SettingKind::Secret),
+    ("vfs.azure.storage_account_name", SettingKind::Text),
+    ("vfs.azure.storage_sas_token", SettingKind::Secret),
+    ("vfs.gcs.endpoint", SettingKind::Text),
+    ("vfs.gcs.max_parallel_ops", SettingKind::Number),
+    ("vfs.gcs.multi_part_size", SettingKind::Number),
+    ("vfs.gcs.no_sign_request", SettingKind::Bool),
+    ("vfs.gcs.request_timeout_ms", SettingKind::Number),
+    ("vfs.gcs.service_account_key", SettingKind::Secret),
+    ("vfs.http.max_parallel_ops", SettingKind::Number),
+    ("vfs.http.max_retries", SettingKind::Number),
+    ("vfs.http.request_timeout_ms", SettingKind::Number),
+    ("vfs.max_batch_size", SettingKind::Number),
+    ("vfs.min_batch_gap", SettingKind::Number),
+    ("vfs.min_parallel_size", SettingKind::Number),
+    ("vfs.s3.aws_access_key_id", SettingKind::Secret),
+    ("vfs.s3.aws_role_arn", SettingKind::Text),
+    ("vfs.s3.aws_secret_access_key", SettingKind::Secret),
+    ("vfs.s3.aws_session_name", SettingKind::Text),
+    ("vfs.s3.aws_session_token", SettingKind::Secret),
+    ("vfs.s3.ca_file", SettingKind::Text),
+    ("vfs.s3.config_source", SettingKind::Text),
+    ("vfs.s3.connect_max_tries", SettingKind::Number),
+    ("vfs.s3.connect_timeout_ms", SettingKind::Number),
+    ("vfs.s3.endpoint_override", SettingKind::Text),
+    ("vfs.s3.max_parallel_ops", SettingKind::Number),
+    ("vfs.s3.multipart_part_size", SettingKind::Number),
+    ("vfs.s3.no_sign_request", SettingKind::Bool),
+    ("vfs.s3.profile", SettingKind::Text),
+    ("vfs.s3.proxy_host", SettingKind::Text),
+    ("vfs.s3.proxy_password", SettingKind::Secret),
+    ("vfs.s3.proxy_port", SettingKind::Number),
+    ("vfs.s3.proxy_scheme", SettingKind::Text),
+    ("vfs.s3.proxy_username", SettingKind::Secret),
+    ("vfs.s3.region", SettingKind::Text),
+    ("vfs.s3.request_timeout_ms", SettingKind::Number),
+    ("vfs.s3.requester_pays", SettingKind::Bool),
+    ("vfs.s3.scheme", SettingKind::Text),
+    ("vfs.s3.sse", SettingKind::Text),
+    ("vfs.s3.sse_kms_key_id", SettingKind::Text),
+    ("vfs.s3.use_virtual_addressing", SettingKind::Bool),
+    ("vfs.s3.verify_ssl", SettingKind::Bool),
 ];
 
 /// Settings of object stores: `vfs.s3.region`, `vfs.azure.storage_account_name` and others. What is
@@ -129,12 +129,12 @@ impl StoreSettings {
             return Ok(());
         }
         match kind {
-            Kind::Bool if truth(value).is_none() => {
+            SettingKind::Bool if truth(value).is_none() => {
                 return Err(Error::InvalidArgument(format!(
                     "{name} is true or false, not {value:?}"
                 )));
             }
-            Kind::Number if value.parse::<u64>().is_err() => {
+            SettingKind::Number if value.parse::<u64>().is_err() => {
                 return Err(Error::InvalidArgument(format!(
                     "{name} is a whole number, not {value:?}"
                 )));
@@ -173,7 +173,7 @@ impl StoreSettings {
     pub(super) fn secrets(&self) -> impl Iterator<Item = &str> {
         self.values
             .iter()
-            .filter(|(name, _)| kind_of(name) == Some(Kind::Secret))
+            .filter(|(name, _)| kind_of(name) == Some(SettingKind::Secret))
             .map(|(_, value)| &**value)
     }
 }
@@ -181,14 +181,14 @@ impl StoreSettings {
 impl fmt::Debug for StoreSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = self.values.iter().map(|(name, value)| {
-            let secret = kind_of(name) == Some(Kind::Secret);
+            let secret = kind_of(name) == Some(SettingKind::Secret);
             (name, if secret { "(hidden)" } else { value })
         });
         f.debug_map().entries(shown).finish()
     }
 }
 
-fn kind_of(name: &str) -> Option<Kind> {
+fn kind_of(name: &str) -> Option<SettingKind> {
     KNOWN
         .iter()
         .find(|(known, _)| *known == name)

@@ -1,6 +1,6 @@
 //! Which storage keeps a URI: those of a context, made when they are asked for first.
 
-use super::cache::{CachedStorage, TileCache};
+use super::cache::{ByteCache, CachedStorage};
 use super::{IoStats, ObjectScheme, Storage, StorePath, StoreSettings, Uri};
 use crate::cancel::CancelHandle;
 use crate::error::{Error, Result};
@@ -21,7 +21,7 @@ pub(crate) struct Stores {
     /// Storages that a caller has given schemes.
     custom: Arc<HashMap<String, Arc<dyn Storage>>>,
     stats: IoStats,
-    cache: Arc<TileCache>,
+    cache: Arc<ByteCache>,
     cancel: CancelHandle,
 }
 
@@ -29,7 +29,7 @@ impl Stores {
     /// `tile_cache`: bytes of object stores that are kept.
     pub(crate) fn new(local: Arc<dyn Storage>, memory: Arc<dyn Storage>, tile_cache: u64) -> Self {
         let (objects, mounted, stats) = (Arc::default(), Arc::default(), IoStats::new());
-        let cache = Arc::new(TileCache::new(tile_cache, &stats));
+        let cache = Arc::new(ByteCache::new(tile_cache, &stats));
         Self {
             local,
             memory,
@@ -46,7 +46,7 @@ impl Stores {
     pub(crate) fn with_cache(&self, tile_cache: u64) -> Self {
         let mut stores = self.clone();
         if self.cache.limit() != tile_cache {
-            stores.cache = Arc::new(TileCache::new(tile_cache, &self.stats));
+            stores.cache = Arc::new(ByteCache::new(tile_cache, &self.stats));
         }
         stores
     }

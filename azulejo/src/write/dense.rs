@@ -344,7 +344,7 @@ pub(super) fn write_ordered(
         }
         Ok(plans)
     };
-    let source = Source {
+    let source = TileSource {
         space,
         shapes,
         input,
@@ -374,7 +374,7 @@ pub(super) fn write_ordered(
 }
 
 /// What the tiles of a write are made of.
-struct Source<'a> {
+struct TileSource<'a> {
     space: &'a DenseBox,
     shapes: &'a [FieldShape],
     input: &'a Input<'a>,
@@ -390,9 +390,9 @@ struct Band {
 
 impl Band {
     /// Puts the cells of the planned tiles into their places.
-    fn fill(&mut self, source: &Source<'_>) -> Result<()> {
+    fn fill(&mut self, source: &TileSource<'_>) -> Result<()> {
         let Self { plans, buffers } = self;
-        let Source {
+        let TileSource {
             space,
             shapes,
             input,
@@ -413,8 +413,8 @@ impl Band {
     }
 
     /// The tiles, once they are filled.
-    fn views<'a>(&'a self, source: &Source<'a>) -> Result<Vec<TileView<'a>>> {
-        let Source {
+    fn views<'a>(&'a self, source: &TileSource<'a>) -> Result<Vec<TileView<'a>>> {
+        let TileSource {
             space,
             shapes,
             input,

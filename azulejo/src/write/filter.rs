@@ -28,7 +28,7 @@ thread_local! {
 
 /// A field of a fragment and how its cells are stored.
 #[derive(Debug, Clone)]
-pub(super) struct Column {
+pub(super) struct StoredColumn {
     pub field: Field,
     pub stats: StatsKind,
     pub datatype: Datatype,
@@ -37,7 +37,7 @@ pub(super) struct Column {
     pub in_data: bool,
 }
 
-impl Column {
+impl StoredColumn {
     pub fn new(field: Field, schema: &ArraySchema, version: FormatVersion) -> Option<Self> {
         let (datatype, cell_val_num) = field.layout(schema)?;
         let ctx = FilterContext {
@@ -104,7 +104,7 @@ pub(super) struct Stage<'t> {
     pub schema: &'t ArraySchema,
     pub version: FormatVersion,
     pub key: Option<&'t EncryptionKey>,
-    pub columns: &'t [Column],
+    pub columns: &'t [StoredColumn],
     /// Column and part of each file.
     pub files: &'t [(usize, FilePart)],
     pub tiles: &'t [TileView<'t>],
@@ -127,7 +127,7 @@ pub(super) enum Task {
 pub(super) struct FilterTask {
     /// Index of the file.
     pub file: usize,
-    pieces: Vec<Piece>,
+    pieces: Vec<FilterPiece>,
     /// What the file gets.
     pub out: Vec<u8>,
     /// Of the tiles that begin in here: where, in `out`.
@@ -136,7 +136,7 @@ pub(super) struct FilterTask {
 
 /// A tile, or a run of its chunks.
 #[derive(Debug)]
-enum Piece {
+enum FilterPiece {
     Whole(usize),
     Run {
         tile: usize,
@@ -239,7 +239,7 @@ impl<'t> Stage<'t> {
         for tile in tiles.clone() {
             let len = self.input_len(file, tile);
             if len < 2 * TASK_BYTES || self.is_in_data(file) {
-                pieces.push(Piece::Whole(tile));
+                pieces.push(FilterPiece::Whole(tile));
                 bytes += len;
             } else {
                 if !pieces.is_empty() {
@@ -261,7 +261,7 @@ impl<'t> Stage<'t> {
     }
 
     /// Cuts a tile into runs of chunks.
-    fn runs(&self, file: usize, tile: usize, len: usize) -> Vec<Piece> {
+    fn runs(&self, file: usize, tile: usize, len: usize) -> Vec<FilterPiece> {
         let Some((ctx, pipeline, part)) = self.pipeline(file) else {
             return Vec::new();
         };
@@ -279,7 +279,7 @@ impl<'t> Stage<'t> {
             let start = bounds.first().copied().unwrap_or(0);
             if end - start.min(end) >= TASK_BYTES || chunk + 1 == all {
                 let first_of = runs.is_empty().then_some(all);
-                runs.push(Piece::Run {
+                runs.push(FilterPiece::Run {
                     tile,
                     bounds: std::mem::replace(&mut bounds, vec![end]),
                     first_of,
@@ -320,7 +320,7 @@ impl<'t> Stage<'t> {
     fn pipeline(&self, file: usize) -> Option<(FilterContext<'t>, &'t Pipeline, FilePart)> {
         let &(column, part) = self.files.get(file)?;
         let column = self.columns.get(column)?;
-        let Column {
+        let StoredColumn {
             datatype,
             cell_val_num,
             ..
@@ -400,18 +400,18 @@ impl<'t> Stage<'t> {
         SCRATCH.with_borrow_mut(|(scratch, numbers)| {
             for piece in &*pieces {
                 let tile = match piece {
-                    Piece::Whole(tile) | Piece::Run { tile, .. } => *tile,
+                    FilterPiece::Whole(tile) | FilterPiece::Run { tile, .. } => *tile,
                 };
                 let Some(view) = self.view_of(*file, tile) else {
                     continue;
                 };
                 let run: (&[usize], Option<usize>) = match piece {
-                    Piece::Whole(_) => (&[], None),
-                    Piece::Run {
+                    FilterPiece::Whole(_) => (&[], None),
+                    FilterPiece::Run {
                         bounds, first_of, ..
                     } => (bounds, *first_of),
                 };
-                let is_whole = matches!(piece, Piece::Whole(_));
+                let is_whole = matches!(piece, FilterPiece::Whole(_));
                 if is_whole || run.1.is_some() {
                     starts.push(out.len());
                 }

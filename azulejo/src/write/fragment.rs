@@ -1,7 +1,7 @@
 //! The sink of cells: tiles go in, the files of a fragment come out.
 
 use super::commit::WrittenFragment;
-use super::filter::{Column, PARALLEL_BYTES, Stage, Task};
+use super::filter::{PARALLEL_BYTES, Stage, StoredColumn, Task};
 use super::metadata::{Collected, Facts, FileTiles};
 use super::stats::TileSummary;
 use crate::array::dense_tiles;
@@ -70,7 +70,7 @@ pub struct FragmentSink {
     version: FormatVersion,
     slots: Slots,
     fields: Vec<Field>,
-    columns: Vec<Column>,
+    columns: Vec<StoredColumn>,
     /// Column and part of each file.
     parts: Vec<(usize, FilePart)>,
     files: Vec<DataFile>,
@@ -167,9 +167,9 @@ impl FragmentSink {
             _ => true,
         };
         let fields: Vec<Field> = slots.fields().filter(stored).collect();
-        let columns: Vec<Column> = fields
+        let columns: Vec<StoredColumn> = fields
             .iter()
-            .filter_map(|f| Column::new(*f, &schema, version))
+            .filter_map(|f| StoredColumn::new(*f, &schema, version))
             .collect();
         let mut parts = Vec::new();
         for (column, field) in columns.iter().enumerate() {
@@ -497,7 +497,7 @@ fn write_plain(files: &mut [DataFile], stage: &Stage<'_>, wave: &Range<usize>) -
 /// Takes the statistics of a wave, by tile.
 fn collect(
     collected: &mut Collected,
-    columns: &[Column],
+    columns: &[StoredColumn],
     tiles: &[TileView<'_>],
     wave: &Range<usize>,
     tasks: &mut [Task],

@@ -1,7 +1,7 @@
 //! The metadata of a fragment under construction: what is collected tile by tile, and the file made
 //! of it.
 
-use super::filter::Column;
+use super::filter::StoredColumn;
 use super::fragment::TileView;
 use super::stats::{FragmentSummary, StatsKind, TileSummary};
 use crate::column::FieldView;
@@ -58,7 +58,7 @@ pub(super) struct Facts<'f> {
 
 impl Collected {
     pub fn new(
-        columns: &[Column],
+        columns: &[StoredColumn],
         schema: &ArraySchema,
         version: FormatVersion,
         dense: bool,
@@ -88,7 +88,7 @@ impl Collected {
     /// Adds a tile: its statistics are given by column.
     pub fn push(
         &mut self,
-        columns: &[Column],
+        columns: &[StoredColumn],
         tile: &TileView<'_>,
         summaries: &[TileSummary],
     ) -> Result<(), DecodeError> {
@@ -123,7 +123,7 @@ impl Collected {
     pub fn finish(
         self,
         facts: &Facts<'_>,
-        columns: &[Column],
+        columns: &[StoredColumn],
         files: Vec<((usize, FilePart), FileTiles)>,
     ) -> Result<FragmentMetadata, DecodeError> {
         let Facts {

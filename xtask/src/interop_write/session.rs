@@ -41,10 +41,7 @@ fn context(key: Option<&str>) -> Result<Context, String> {
     let bytes = key
         .map(|key| EncryptionKey::from_slice(key.as_bytes()))
         .transpose();
-    let config = Config {
-        threads: 2,
-        ..Config::default()
-    };
+    let config = Config::new().threads(2);
     Context::new(config, bytes.map_err(|e| e.to_string())?).map_err(|e| e.to_string())
 }
 

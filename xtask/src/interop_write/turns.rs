@@ -54,10 +54,7 @@ impl Session {
                         self.log.push(format!("refused: {refused}"));
                     }
                 } else {
-                    let options = FragmentOptions {
-                        purge_deleted_cells: purge,
-                        ..FragmentOptions::default()
-                    };
+                    let options = FragmentOptions::new().purge_deleted_cells(purge);
                     self.ours = true;
                     self.context
                         .array(&self.uri)

@@ -30,11 +30,11 @@ use std::collections::HashMap;
 /// ```
 #[derive(Debug, Clone)]
 pub struct ArrowImporter {
-    targets: Vec<Target>,
+    targets: Vec<ImportTarget>,
 }
 
 #[derive(Debug, Clone)]
-struct Target {
+struct ImportTarget {
     column_type: ColumnType,
     /// Indices by label, for enumerated columns.
     labels: HashMap<Vec<u8>, u64>,
@@ -49,7 +49,7 @@ impl ArrowImporter {
                 .zip(0..)
                 .map(|(value, index)| (value.to_vec(), index))
                 .collect();
-            Target {
+            ImportTarget {
                 column_type,
                 labels,
             }
@@ -94,7 +94,7 @@ impl ArrowImporter {
     }
 }
 
-impl Target {
+impl ImportTarget {
     fn mismatch(&self, found: &DataType) -> Error {
         let kind = &self.column_type;
         let cells = match kind.cell_val_num {
@@ -196,8 +196,8 @@ impl Target {
         let mismatch = || self.mismatch(array.data_type());
         if let Some((unit, family)) = time_of(array.data_type()) {
             let fits = match family {
-                Family::Moment => kind.datatype.is_datetime(),
-                Family::Span => kind.datatype.is_time(),
+                TimeKind::Moment => kind.datatype.is_datetime(),
+                TimeKind::Span => kind.datatype.is_time(),
             };
             if fits {
                 return self.ticks(array, unit, nulls);
@@ -217,7 +217,12 @@ impl Target {
     }
 
     /// Times as ticks.
-    fn ticks(&self, array: &ArrayRef, unit: Unit, nulls: Option<&NullBuffer>) -> Result<Buffer> {
+    fn ticks(
+        &self,
+        array: &ArrayRef,
+        unit: ArrowUnit,
+        nulls: Option<&NullBuffer>,
+    ) -> Result<Buffer> {
         let kind = &self.column_type;
         let data = array.to_data();
         let values: Cow<'_, [i64]> = match data.data_type().primitive_width() {
@@ -555,19 +560,19 @@ fn physical_of(data_type: &DataType) -> Option<Physical> {
 
 /// Moments are datetimes, spans are times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Family {
+enum TimeKind {
     Moment,
     Span,
 }
 
 /// What one unit of an Arrow value is worth: seconds, and how many of it make one.
 #[derive(Debug, Clone, Copy)]
-struct Unit {
+struct ArrowUnit {
     seconds: i128,
     per_second: i128,
 }
 
-fn time_of(data_type: &DataType) -> Option<(Unit, Family)> {
+fn time_of(data_type: &DataType) -> Option<(ArrowUnit, TimeKind)> {
     let of = |unit: &TimeUnit| {
         let per_second = match unit {
             TimeUnit::Second => 1,
@@ -575,23 +580,23 @@ fn time_of(data_type: &DataType) -> Option<(Unit, Family)> {
             TimeUnit::Microsecond => 1_000_000,
             TimeUnit::Nanosecond => 1_000_000_000,
         };
-        Unit {
+        ArrowUnit {
             seconds: 1,
             per_second,
         }
     };
     Some(match data_type {
-        DataType::Timestamp(unit, _) => (of(unit), Family::Moment),
+        DataType::Timestamp(unit, _) => (of(unit), TimeKind::Moment),
         DataType::Date32 => (
-            Unit {
+            ArrowUnit {
                 seconds: 86_400,
                 per_second: 1,
             },
-            Family::Moment,
+            TimeKind::Moment,
         ),
-        DataType::Date64 => (of(&TimeUnit::Millisecond), Family::Moment),
+        DataType::Date64 => (of(&TimeUnit::Millisecond), TimeKind::Moment),
         DataType::Time32(unit) | DataType::Time64(unit) | DataType::Duration(unit) => {
-            (of(unit), Family::Span)
+            (of(unit), TimeKind::Span)
         }
         _ => return None,
     })
@@ -599,7 +604,7 @@ fn time_of(data_type: &DataType) -> Option<(Unit, Family)> {
 
 /// From values of an Arrow unit to ticks of a datatype; no result for times between two ticks or
 /// too far away.
-fn converter(unit: Unit, datatype: Datatype) -> Option<Box<dyn Fn(i64) -> Option<i64>>> {
+fn converter(unit: ArrowUnit, datatype: Datatype) -> Option<Box<dyn Fn(i64) -> Option<i64>>> {
     let kind = ColumnType::new("", datatype);
     // A tick is `seconds` seconds, or `per_second` of them make one.
     let (seconds, per_second) = match form_of(&kind, ArrowOptions::default()) {
@@ -629,7 +634,7 @@ fn converter(unit: Unit, datatype: Datatype) -> Option<Box<dyn Fn(i64) -> Option
 }
 
 /// Months (or years) since 1970 of a moment at the start of one.
-fn months(value: i64, unit: Unit, months_a_tick: i64) -> Option<i64> {
+fn months(value: i64, unit: ArrowUnit, months_a_tick: i64) -> Option<i64> {
     let seconds = i128::from(value).checked_mul(unit.seconds)?;
     let day = unit.per_second * 86_400;
     if seconds % day != 0 {

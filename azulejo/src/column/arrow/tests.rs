@@ -26,7 +26,7 @@ fn convert(column: &ColumnBuffers, raw: bool) -> Result<ArrayRef> {
         cell_num: column.cell_num,
         columns: vec![column.clone()],
     };
-    let batch = set.to_record_batch(ArrowOptions { raw })?;
+    let batch = set.to_record_batch(ArrowOptions::new().raw(raw))?;
     batch.column(0).to_data().validate_full().unwrap();
     assert_eq!(
         batch.schema().field(0).metadata()["tiledb_type"],
@@ -62,7 +62,8 @@ fn every_type_in_every_shape_makes_a_valid_array() {
                     );
                     assert!(!array.is_valid(1) || !nullable);
                     // The same through a converter that has not seen data, and for no cells.
-                    let converter = ArrowConverter::new([&kind], ArrowOptions { raw }).unwrap();
+                    let converter =
+                        ArrowConverter::new([&kind], ArrowOptions::new().raw(raw)).unwrap();
                     assert_eq!(converter.schema().field(0).data_type(), array.data_type());
                     assert_eq!(
                         convert(&ColumnBuffers::empty(kind.clone()), raw)

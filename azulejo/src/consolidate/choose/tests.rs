@@ -12,14 +12,7 @@ use azulejo_format::{Datatype, NdRectangle as Box, Range as Bounds};
 type Span = (i64, i64);
 
 fn array(dense: bool, spans: &[Span]) -> Array {
-    let context = Context::new(
-        Config {
-            threads: 1,
-            ..Config::default()
-        },
-        None,
-    )
-    .unwrap();
+    let context = Context::new(Config::new().threads(1), None).unwrap();
     let new = if dense {
         ArraySchema::dense()
     } else {

@@ -3,7 +3,7 @@
 use crate::column::{ColumnBuffers, ColumnMut, ColumnSet};
 use crate::context::Context;
 use crate::error::Error;
-use crate::read::{BoundField, Progress};
+use crate::read::{BoundField, FillProgress};
 use rayon::prelude::*;
 
 /// What was copied, and which buffer was the first without room.
@@ -69,7 +69,7 @@ pub(in crate::read) fn copy(
     batch: &ColumnSet,
     done: usize,
     out: &mut [ColumnMut<'_>],
-    progress: &mut Progress,
+    progress: &mut FillProgress,
 ) -> Copied {
     let mut cells = batch.cell_num - done;
     let mut too_small = None;

@@ -1,7 +1,7 @@
 //! One batch: key fields first, then masks, order, and the other fields of what is left.
 
 use super::columns;
-use super::merge::{DuplicateRule, merge};
+use super::merge::{MergeRule, merge};
 use super::plan::Portion;
 use super::query::SparseQuery;
 use super::tile::BatchTile;
@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::read::Cells;
 use crate::read::decode::stored_tiles;
 use crate::read::fetch::block_on;
-use crate::read::output::{Batch, Memory, Output};
+use crate::read::output::{Batch, Output, OutputMemory};
 use crate::read::stored_tile::StoredTile;
 use crate::space::CellSlab;
 use crate::space::cell_order::CellBound;
@@ -109,8 +109,8 @@ pub(super) async fn read(
     let mut memory = match output {
         Output::Caller {
             columns, progress, ..
-        } if fits => Memory::Caller(columns, progress),
-        _ => Memory::own(&query.fields, cells, query.fetcher.pool())?,
+        } if fits => OutputMemory::Caller(columns, progress),
+        _ => OutputMemory::own(&query.fields, cells, query.fetcher.pool())?,
     };
     let outs = memory.outs(&query.fields, cells)?;
     let filled = columns::fill(query, slots, &slabs, outs).await?;
@@ -374,13 +374,13 @@ pub(super) fn ordered(
         None => 0,
     };
     let duplicates = if query.allows_dups || !members.iter().any(|slot| slot.of.merges) {
-        DuplicateRule::Keep
+        MergeRule::Keep
     } else if query.versions {
-        DuplicateRule::Versions(&latest)
+        MergeRule::Versions(&latest)
     } else if times.iter().any(Result::is_ok) {
-        DuplicateRule::Latest(&latest)
+        MergeRule::Latest(&latest)
     } else {
-        DuplicateRule::First
+        MergeRule::First
     };
     let results: Vec<Option<&[u8]>> = members.iter().map(|slot| slot.results.as_deref()).collect();
     let merged = query

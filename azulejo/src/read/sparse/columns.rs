@@ -12,7 +12,7 @@ use crate::read::decode::{DecodeTarget, stored_tiles};
 use crate::read::fetch::block_on;
 use crate::read::gather::{SlabBands, Used, gather_bands, gather_fixed, gather_var};
 use crate::read::output::{FieldOut, Filled, FixedOut};
-use crate::read::{BoundField, Cells, Progress, Tile};
+use crate::read::{BoundField, Cells, FillProgress, Tile};
 use crate::space::CellSlab;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -29,7 +29,7 @@ pub(super) fn have_room(
     query: &SparseQuery,
     slots: &[BatchTile<'_>],
     columns: &[ColumnMut<'_>],
-    progress: &Progress,
+    progress: &FillProgress,
 ) -> Result<bool> {
     for (i, (bound, (column, written))) in query
         .fields

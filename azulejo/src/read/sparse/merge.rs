@@ -17,7 +17,7 @@ const PARTITION_BITS: u32 = 9;
 
 /// What decides among cells of equal coordinates.
 #[derive(Clone, Copy)]
-pub(crate) enum DuplicateRule<'a> {
+pub(crate) enum MergeRule<'a> {
     /// All of them stay, in the order of their slots.
     Keep,
     /// The one with the least slot stays.
@@ -35,7 +35,7 @@ pub(crate) enum DuplicateRule<'a> {
 /// result still replaces older ones.
 pub(crate) fn merge(
     set: KeySet,
-    duplicates: DuplicateRule<'_>,
+    duplicates: MergeRule<'_>,
     results: &[Option<&[u8]>],
 ) -> Vec<CellSlab> {
     match set.keys {
@@ -47,7 +47,7 @@ pub(crate) fn merge(
 fn merge_words<W: Word>(
     mut runs: Vec<Vec<W>>,
     bits: CellBits,
-    duplicates: DuplicateRule<'_>,
+    duplicates: MergeRule<'_>,
     results: &[Option<&[u8]>],
 ) -> Vec<CellSlab> {
     runs.retain(|run| !run.is_empty());
@@ -112,7 +112,7 @@ fn group<W: Word>(runs: Vec<Vec<W>>, bits: CellBits) -> Vec<Vec<Vec<W>>> {
 fn merge_group<W: Word>(
     group: Vec<Vec<W>>,
     bits: CellBits,
-    duplicates: DuplicateRule<'_>,
+    duplicates: MergeRule<'_>,
     results: &[Option<&[u8]>],
 ) -> Vec<CellSlab> {
     let total: usize = group.iter().map(Vec::len).sum();
@@ -180,7 +180,7 @@ fn sort_partitions<W: Word, V: Word>(
     shift: u32,
     short: impl Fn(W) -> V + Send + Sync,
     bits: CellBits,
-    duplicates: DuplicateRule<'_>,
+    duplicates: MergeRule<'_>,
     results: &[Option<&[u8]>],
 ) -> Vec<Vec<CellSlab>> {
     let some = group.len().div_ceil(rayon::current_num_threads()).max(1);
@@ -228,7 +228,7 @@ fn partition<W: Word, V: Word>(
 fn emit<W: Word>(
     keys: Vec<W>,
     bits: CellBits,
-    duplicates: DuplicateRule<'_>,
+    duplicates: MergeRule<'_>,
     results: &[Option<&[u8]>],
 ) -> Vec<CellSlab> {
     let is_result = |slot: u32, place: u32| {
@@ -248,8 +248,8 @@ fn emit<W: Word>(
     let low = bits.total();
     let same = |a: &W, b: &W| a.drop_low(low) == b.drop_low(low);
     match duplicates {
-        DuplicateRule::Keep => keys.into_iter().for_each(push),
-        DuplicateRule::First => {
+        MergeRule::Keep => keys.into_iter().for_each(push),
+        MergeRule::First => {
             let mut previous: Option<W> = None;
             for key in keys {
                 if previous.is_none_or(|previous| !same(&previous, &key)) {
@@ -258,7 +258,7 @@ fn emit<W: Word>(
                 previous = Some(key);
             }
         }
-        DuplicateRule::Latest(timestamp) => {
+        MergeRule::Latest(timestamp) => {
             for cells in keys.chunk_by(same) {
                 let time = |key: &W| {
                     let (slot, place) = bits.cell(*key);
@@ -272,7 +272,7 @@ fn emit<W: Word>(
                 winner.into_iter().for_each(&mut push);
             }
         }
-        DuplicateRule::Versions(timestamp) => {
+        MergeRule::Versions(timestamp) => {
             let mut versions: Vec<(u64, W)> = Vec::new();
             for cells in keys.chunk_by(same) {
                 if let [only] = cells {

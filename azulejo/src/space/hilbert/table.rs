@@ -14,7 +14,7 @@ const MOST: usize = 4;
 
 /// What the bits above have done to those below.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct State {
+struct CurveState {
     /// Which dimension lies on each axis.
     axes: [u8; MOST],
     /// Whether the bits of an axis are inverted.
@@ -23,7 +23,7 @@ struct State {
     odd: bool,
 }
 
-impl State {
+impl CurveState {
     const FIRST: Self = Self {
         axes: [0, 1, 2, 3],
         inverted: [false; MOST],
@@ -92,11 +92,11 @@ impl Table {
             3 => 3,
             _ => 1,
         };
-        let zero = |state: State| state.step(dims, 0).0;
+        let zero = |state: CurveState| state.step(dims, 0).0;
         // Zeros lead round in a circle, which ends where it began.
-        let mut circle = vec![State::FIRST];
-        let mut state = zero(State::FIRST);
-        while state != State::FIRST {
+        let mut circle = vec![CurveState::FIRST];
+        let mut state = zero(CurveState::FIRST);
+        while state != CurveState::FIRST {
             circle.push(state);
             state = zero(state);
         }

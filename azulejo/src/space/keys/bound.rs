@@ -1,13 +1,13 @@
 //! Bounds between batches as keys.
 
-use super::{Batch, Column, KeyTile, Source, Word};
+use super::{KeyColumn, KeyInput, KeySource, KeyTile, Word};
 use crate::space::cell_order::{BoundPart, CellBound, text_key};
 
 /// The least combination of the columns' numbers that is not below a bound: as the leading bits of
 /// keys, and the numbers of the columns that these do not hold as a whole.
 pub(super) struct Limit<'a, W> {
     lead: W,
-    rest: &'a [Column],
+    rest: &'a [KeyColumn],
     numbers: Vec<u64>,
     /// Every cell of the batch is below the bound.
     above_all: bool,
@@ -15,7 +15,7 @@ pub(super) struct Limit<'a, W> {
 
 impl<'a, W: Word> Limit<'a, W> {
     /// A bound beside keys that hold the first `prefix` bits of the columns.
-    pub(super) fn new(batch: &Batch<'a>, bound: &CellBound, prefix: u32) -> Self {
+    pub(super) fn new(batch: &KeyInput<'a>, bound: &CellBound, prefix: u32) -> Self {
         let (numbers, above_all) = match least_not_below(batch.tiles, batch.columns, bound) {
             Some(numbers) => (numbers, false),
             None => (Vec::new(), true),
@@ -40,7 +40,7 @@ impl<'a, W: Word> Limit<'a, W> {
     /// Whether the bound is above a cell, given by the leading bits of its key, its tile and its
     /// place among the selected cells there.
     #[inline]
-    pub(super) fn is_above(&self, batch: &Batch<'_>, lead: W, cell: (usize, usize)) -> bool {
+    pub(super) fn is_above(&self, batch: &KeyInput<'_>, lead: W, cell: (usize, usize)) -> bool {
         let rest = || {
             let numbers = self.rest.iter().map(|column| batch.number(column, cell));
             numbers.lt(self.numbers.iter().copied())
@@ -52,21 +52,21 @@ impl<'a, W: Word> Limit<'a, W> {
 /// The least combination of numbers that is not below a bound; `None` if all are below it.
 fn least_not_below(
     tiles: &[KeyTile<'_>],
-    columns: &[Column],
+    columns: &[KeyColumn],
     bound: &CellBound,
 ) -> Option<Vec<u64>> {
     let mut parts = bound.parts().iter();
     let mut numbers = Vec::with_capacity(columns.len());
     for column in columns {
         match place(tiles, column, parts.next()) {
-            Place::At(number) if number <= most(column) => numbers.push(number),
+            ValuePlace::At(number) if number <= most(column) => numbers.push(number),
             // The columns behind may be anything.
-            Place::Before(number) if number <= most(column) => {
+            ValuePlace::Before(number) if number <= most(column) => {
                 numbers.push(number);
                 break;
             }
             // All that agree so far are below the bound: the next prefix is not.
-            Place::At(_) | Place::Before(_) | Place::Above => {
+            ValuePlace::At(_) | ValuePlace::Before(_) | ValuePlace::Above => {
                 increment(columns, &mut numbers)?;
                 break;
             }
@@ -77,7 +77,7 @@ fn least_not_below(
 }
 
 /// The highest number of a column.
-fn most(column: &Column) -> u64 {
+fn most(column: &KeyColumn) -> u64 {
     match column.bits {
         0 => 0,
         bits => u64::MAX >> (64 - bits),
@@ -85,7 +85,7 @@ fn most(column: &Column) -> u64 {
 }
 
 /// The next combination of leading columns; `None` behind the last one.
-fn increment(columns: &[Column], numbers: &mut [u64]) -> Option<()> {
+fn increment(columns: &[KeyColumn], numbers: &mut [u64]) -> Option<()> {
     for (column, number) in columns.iter().zip(numbers).rev() {
         if *number < most(column) {
             *number += 1;
@@ -97,22 +97,26 @@ fn increment(columns: &[Column], numbers: &mut [u64]) -> Option<()> {
 }
 
 /// Where a part of a bound lies among the numbers of a column.
-fn place(tiles: &[KeyTile<'_>], column: &Column, part: Option<&BoundPart>) -> Place {
+fn place(tiles: &[KeyTile<'_>], column: &KeyColumn, part: Option<&BoundPart>) -> ValuePlace {
     match (part, &column.source) {
-        (None, _) => Place::Before(0),
-        (Some(BoundPart::Infinity), _) => Place::Above,
+        (None, _) => ValuePlace::Before(0),
+        (Some(BoundPart::Infinity), _) => ValuePlace::Above,
         (
             Some(BoundPart::Number(n)),
-            Source::Ordinal { base, .. }
-            | Source::TileIndex { base, .. }
-            | Source::Hilbert { base, .. },
-        ) => n.checked_sub(*base).map_or(Place::Before(0), Place::At),
-        (Some(BoundPart::Number(n)), Source::Place { split, .. }) => Place::At(split.place(*n)),
+            KeySource::Ordinal { base, .. }
+            | KeySource::TileIndex { base, .. }
+            | KeySource::Hilbert { base, .. },
+        ) => n
+            .checked_sub(*base)
+            .map_or(ValuePlace::Before(0), ValuePlace::At),
+        (Some(BoundPart::Number(n)), KeySource::Place { split, .. }) => {
+            ValuePlace::At(split.place(*n))
+        }
         // The bound is that of a cell, which has these coordinates if it is at this position.
-        (Some(BoundPart::Number(_)), Source::Implied) => Place::At(0),
+        (Some(BoundPart::Number(_)), KeySource::Implied) => ValuePlace::At(0),
         (
             Some(BoundPart::Text(key)),
-            Source::Text {
+            KeySource::Text {
                 dimension,
                 distinct,
                 ..
@@ -126,17 +130,17 @@ fn place(tiles: &[KeyTile<'_>], column: &Column, part: Option<&BoundPart>) -> Pl
             };
             let rank = distinct.partition_point(|at| text(at) < *key);
             match distinct.get(rank) {
-                Some(at) if text(at) == *key => Place::At(rank as u64),
-                Some(_) => Place::Before(rank as u64),
-                None => Place::Above,
+                Some(at) if text(at) == *key => ValuePlace::At(rank as u64),
+                Some(_) => ValuePlace::Before(rank as u64),
+                None => ValuePlace::Above,
             }
         }
-        (Some(_), _) => Place::Before(0),
+        (Some(_), _) => ValuePlace::Before(0),
     }
 }
 
 /// Where a bound lies among the values of a column.
-enum Place {
+enum ValuePlace {
     /// At this value.
     At(u64),
     /// Below this value and above the one before.

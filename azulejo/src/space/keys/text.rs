@@ -113,14 +113,14 @@ impl Ranked {
 /// A string that is distinct in its tile. Its prefix is kept in halves, as a number of 16 bytes
 /// would leave eight unused.
 #[derive(Debug, Clone, Copy, Default)]
-struct Entry {
+struct DistinctText {
     prefix: [u64; 2],
     tile: u32,
     /// Its rank in the tile.
     rank: u32,
 }
 
-impl Entry {
+impl DistinctText {
     #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
     fn new(prefix: u128, tile: u32, rank: u32) -> Self {
         Self {
@@ -149,7 +149,7 @@ pub(super) fn rank_strings(dimension: usize, tiles: &[KeyTile<'_>], non_ascii: &
         .collect();
     *non_ascii |= ranked.iter().any(|tile| tile.foreign);
     let count = ranked.iter().map(|tile| tile.distinct.len()).sum();
-    let mut sorted = vec![Entry::default(); count];
+    let mut sorted = vec![DistinctText::default(); count];
     let mut rest = sorted.as_mut_slice();
     let mut work = Vec::with_capacity(tiles.len());
     for ((t, tile), ranked) in (0u32..).zip(tiles).zip(&ranked) {
@@ -166,7 +166,7 @@ pub(super) fn rank_strings(dimension: usize, tiles: &[KeyTile<'_>], non_ascii: &
         .for_each(|(tile, view, cells, entries)| {
             for ((rank, cell), entry) in (0u32..).zip(cells).zip(entries) {
                 let text = view.map_or(&[][..], |view| view.cell(*cell as usize));
-                *entry = Entry::new(prefix(text), tile, rank);
+                *entry = DistinctText::new(prefix(text), tile, rank);
             }
         });
     let (mut ranks, cells): (Vec<Vec<u32>>, Vec<Vec<u32>>) = ranked
@@ -196,9 +196,9 @@ pub(super) fn rank_strings(dimension: usize, tiles: &[KeyTile<'_>], non_ascii: &
     });
     let mut global: Vec<Vec<u32>> = cells.iter().map(|cells| vec![0; cells.len()]).collect();
     let mut distinct: Vec<(u32, u32)> = Vec::new();
-    let mut previous: Option<Entry> = None;
+    let mut previous: Option<DistinctText> = None;
     for entry in sorted {
-        let Entry { tile: t, rank, .. } = entry;
+        let DistinctText { tile: t, rank, .. } = entry;
         let known = previous.is_some_and(|last| {
             let last = (last.prefix(), text(last.tile, last.rank));
             compare(last, (entry.prefix(), text(t, rank))) == Ordering::Equal

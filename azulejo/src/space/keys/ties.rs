@@ -5,7 +5,7 @@
 //! by the columns as a whole, and the key of each gets its rank among those that share its leading
 //! bits. The others have rank 0.
 
-use super::{Batch, Word, width};
+use super::{KeyInput, Word, width};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -65,7 +65,7 @@ impl Ties {
 }
 
 /// Ranks that leave keys `room` bits wide in all.
-pub(super) fn find<W: Word>(batch: &Batch<'_>, room: u32) -> Ties {
+pub(super) fn find<W: Word>(batch: &KeyInput<'_>, room: u32) -> Ties {
     let most = batch.tiles.iter().map(|tile| tile.rows.len()).sum();
     // Without a limit there is always an answer: with no leading bits at all, ranks among all
     // cells.
@@ -73,12 +73,12 @@ pub(super) fn find<W: Word>(batch: &Batch<'_>, room: u32) -> Ties {
 }
 
 /// The same, unless many cells share the leading bits that there is room for.
-pub(super) fn find_few<W: Word>(batch: &Batch<'_>, room: u32) -> Option<Ties> {
+pub(super) fn find_few<W: Word>(batch: &KeyInput<'_>, room: u32) -> Option<Ties> {
     let cells: usize = batch.tiles.iter().map(|tile| tile.rows.len()).sum();
     search::<W>(batch, room, cells / 4)
 }
 
-fn search<W: Word>(batch: &Batch<'_>, room: u32, most: usize) -> Option<Ties> {
+fn search<W: Word>(batch: &KeyInput<'_>, room: u32, most: usize) -> Option<Ties> {
     let mut bits = RANK_BITS;
     loop {
         let prefix = room.checked_sub(bits)?;
@@ -97,10 +97,14 @@ fn search<W: Word>(batch: &Batch<'_>, room: u32, most: usize) -> Option<Ties> {
 }
 
 /// The cells that may share their first `prefix` bits, unless they are more than `most`.
-fn candidates<W: Word>(batch: &Batch<'_>, prefix: u32, most: usize) -> Option<Vec<Candidate<W>>> {
+fn candidates<W: Word>(
+    batch: &KeyInput<'_>,
+    prefix: u32,
+    most: usize,
+) -> Option<Vec<Candidate<W>>> {
     let tiles = (0..batch.tiles.len()).into_par_iter();
     let words: Vec<Vec<W>> = tiles.map(|t| batch.pack(t, prefix, None)).collect();
-    let filter = Filter::new(words.iter().map(Vec::len).sum());
+    let filter = WordFilter::new(words.iter().map(Vec::len).sum());
     words
         .par_iter()
         .for_each(|words| words.iter().for_each(|word| filter.add(*word)));
@@ -132,7 +136,7 @@ fn candidates<W: Word>(batch: &Batch<'_>, prefix: u32, most: usize) -> Option<Ve
 
 /// By tile the ranks that are not 0, among candidates in order.
 fn ranks<W: Word>(
-    batch: &Batch<'_>,
+    batch: &KeyInput<'_>,
     prefix: u32,
     candidates: &[Candidate<W>],
 ) -> Vec<Vec<(u32, u32)>> {
@@ -180,11 +184,11 @@ fn ranks<W: Word>(
 }
 
 /// Where a word's bit lies in a filter.
-struct Place {
+struct WordBit {
     shift: u32,
 }
 
-impl Place {
+impl WordBit {
     #[inline]
     fn of<W: Word>(&self, word: W) -> (usize, u64) {
         let mixed = word.low(64) ^ word.drop_low(W::BITS / 2).low(64).rotate_left(32);
@@ -201,13 +205,13 @@ impl Place {
 
 /// Which of many words may be there more than once: bits that one was hashed to, and bits that
 /// several were.
-struct Filter {
-    place: Place,
+struct WordFilter {
+    place: WordBit,
     seen: Vec<AtomicU64>,
     shared: Vec<AtomicU64>,
 }
 
-impl Filter {
+impl WordFilter {
     /// For so many words: 8 to 16 bits each.
     fn new(words: usize) -> Self {
         let bits = width((words as u64).saturating_mul(8)).clamp(6, 40);
@@ -217,7 +221,7 @@ impl Filter {
                 .collect()
         };
         Self {
-            place: Place { shift: 64 - bits },
+            place: WordBit { shift: 64 - bits },
             seen: empty(),
             shared: empty(),
         }

@@ -71,9 +71,9 @@ static HELD: AtomicUsize = AtomicUsize::new(0);
 /// Open files: the last to close one that has no name any more gives its space back, which for
 /// large files takes much longer than to take the name away, and often waits for the device.
 #[derive(Default)]
-struct Files(Vec<File>);
+struct OpenFiles(Vec<File>);
 
-impl Drop for Files {
+impl Drop for OpenFiles {
     fn drop(&mut self) {
         for file in self.0.drain(..) {
             drop(file);
@@ -83,8 +83,8 @@ impl Drop for Files {
 }
 
 /// Opens the files of a folder that is to be deleted, and itself, as far as this can be done.
-fn hold(folder: &Path) -> Files {
-    let mut files = Files::default();
+fn hold(folder: &Path) -> OpenFiles {
+    let mut files = OpenFiles::default();
     let Some(most) = MOST_HELD else { return files };
     let room = || {
         HELD.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |n| {
@@ -113,10 +113,10 @@ fn hold(folder: &Path) -> Files {
 
 /// Files that are closed when all names are gone.
 #[derive(Default)]
-struct Held(Mutex<Vec<Files>>);
+struct Held(Mutex<Vec<OpenFiles>>);
 
 impl Held {
-    fn keep(&self, files: Files) {
+    fn keep(&self, files: OpenFiles) {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

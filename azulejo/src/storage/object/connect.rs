@@ -29,12 +29,12 @@ const LARGEST_PART: u64 = 512 << 20;
 const MOST_PARALLEL: u64 = 1024;
 
 /// One service's settings, under its part of the names.
-struct Family<'a> {
+struct ServiceSettings<'a> {
     settings: &'a StoreSettings,
     name: &'static str,
 }
 
-impl Family<'_> {
+impl ServiceSettings<'_> {
     fn full(&self, name: &str) -> String {
         format!("vfs.{}.{name}", self.name)
     }
@@ -167,7 +167,7 @@ pub(super) fn connect(
         )));
     };
     let mut secrets = Secrets::of(settings);
-    let family = |name| Family { settings, name };
+    let family = |name| ServiceSettings { settings, name };
     let (family, store) = match scheme {
         ObjectScheme::S3 => (
             family("s3"),
@@ -234,7 +234,7 @@ fn env(names: &[&str]) -> Option<String> {
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()))
 }
 
-fn s3(family: &Family<'_>, bucket: &str, stats: &IoStats, secrets: &mut Secrets) -> Store {
+fn s3(family: &ServiceSettings<'_>, bucket: &str, stats: &IoStats, secrets: &mut Secrets) -> Store {
     use AmazonS3ConfigKey as Key;
     let source = family.get("config_source").unwrap_or("auto");
     if !matches!(
@@ -409,7 +409,7 @@ fn without_token(builder: &AmazonS3Builder) -> AmazonS3Builder {
     fresh
 }
 
-fn gcs(family: &Family<'_>, bucket: &str, stats: &IoStats) -> Store {
+fn gcs(family: &ServiceSettings<'_>, bucket: &str, stats: &IoStats) -> Store {
     let mut builder = GoogleCloudStorageBuilder::from_env().with_bucket_name(bucket);
     let endpoint = family
         .get("endpoint")
@@ -451,7 +451,12 @@ fn gcs(family: &Family<'_>, bucket: &str, stats: &IoStats) -> Store {
     Ok(Arc::new(store))
 }
 
-fn azure(family: &Family<'_>, authority: &str, stats: &IoStats, secrets: &mut Secrets) -> Store {
+fn azure(
+    family: &ServiceSettings<'_>,
+    authority: &str,
+    stats: &IoStats,
+    secrets: &mut Secrets,
+) -> Store {
     use AzureConfigKey as Key;
     let mut builder = MicrosoftAzureBuilder::from_env();
     let connection = env(&["AZURE_STORAGE_CONNECTION_STRING"]).unwrap_or_default();
@@ -519,7 +524,7 @@ fn azure(family: &Family<'_>, authority: &str, stats: &IoStats, secrets: &mut Se
     Ok(Arc::new(store))
 }
 
-fn http(family: &Family<'_>, scheme: ObjectScheme, host: &str, stats: &IoStats) -> Store {
+fn http(family: &ServiceSettings<'_>, scheme: ObjectScheme, host: &str, stats: &IoStats) -> Store {
     let store = HttpBuilder::new()
         .with_url(format!("{}://{host}", scheme.as_str()))
         .with_retry(family.retry())

@@ -1,6 +1,6 @@
 //! What a store's errors mean to a caller; nothing secret is in their text.
 
-use super::http::Answer;
+use super::http::ServerAnswer;
 use crate::error::Error;
 use crate::storage::{StorePath, StoreSettings};
 use std::io::{self, ErrorKind};
@@ -65,7 +65,7 @@ impl Secrets {
 pub(super) fn convert(
     op: &'static str,
     path: &StorePath,
-    (error, answer): (object_store::Error, Answer),
+    (error, answer): (object_store::Error, ServerAnswer),
     secrets: &Secrets,
 ) -> Error {
     use object_store::Error as Store;
@@ -195,12 +195,12 @@ mod tests {
             store: "S3",
             source: "it broke".into(),
         };
-        let named = |answer: Answer| {
+        let named = |answer: ServerAnswer| {
             convert("read", &path, (generic(), answer), &Secrets::default()).to_string()
         };
-        let status = |status| Answer {
+        let status = |status| ServerAnswer {
             status: Some(status),
-            ..Answer::default()
+            ..ServerAnswer::default()
         };
         for (answer, part) in [
             (status(503), "throttled"),
@@ -208,34 +208,34 @@ mod tests {
             (status(403), "permission denied"),
             (status(416), "ends before"),
             (
-                Answer {
+                ServerAnswer {
                     timed_out: true,
-                    ..Answer::default()
+                    ..ServerAnswer::default()
                 },
                 "in time",
             ),
             (
-                Answer {
+                ServerAnswer {
                     unreachable: true,
-                    ..Answer::default()
+                    ..ServerAnswer::default()
                 },
                 "cannot be reached",
             ),
             (
-                Answer {
+                ServerAnswer {
                     no_credentials: true,
-                    ..Answer::default()
+                    ..ServerAnswer::default()
                 },
                 "AWS_PROFILE",
             ),
             (
-                Answer {
+                ServerAnswer {
                     region: Some("mars".into()),
                     ..status(301)
                 },
                 "mars",
             ),
-            (Answer::default(), "it broke"),
+            (ServerAnswer::default(), "it broke"),
         ] {
             let text = named(answer);
             assert!(text.contains(part) && text.contains("s3://b/k"), "{text}");

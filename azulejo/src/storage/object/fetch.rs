@@ -1,7 +1,7 @@
 //! Many ranges of many objects: near ones joined, long ones cut, all of them asked for side by
 //! side.
 
-use super::http::{Answer, observed};
+use super::http::{ServerAnswer, observed};
 use super::{Limits, Shared, ended, object_key, pause};
 use crate::error::{Error, Result};
 use crate::storage::coalesce::coalesce;
@@ -30,15 +30,15 @@ const PROGRESS: u64 = 16 << 10;
 
 /// One object of a plan.
 #[derive(Debug)]
-struct Place {
+struct ObjectPlace {
     path: StorePath,
     key: Path,
 }
 
 /// Consecutive bytes of one object, which serve several requests.
 #[derive(Debug)]
-struct Run {
-    place: Arc<Place>,
+struct ReadRun {
+    place: Arc<ObjectPlace>,
     /// `None` for the whole object, whatever its size.
     range: Option<Range<u64>>,
     /// What of the whole object is wanted: all, or all up to a size.
@@ -50,14 +50,14 @@ struct Run {
 /// Which requests to make of a server.
 #[derive(Debug)]
 pub(super) struct Plan {
-    runs: Vec<Run>,
+    runs: Vec<ReadRun>,
     requests: usize,
     piece: u64,
 }
 
 /// Bytes that have arrived.
 #[derive(Debug)]
-pub(super) struct Part {
+pub(super) struct FetchedPart {
     run: usize,
     /// Where in the object they begin.
     at: u64,
@@ -66,13 +66,13 @@ pub(super) struct Part {
 
 impl Plan {
     pub(super) fn new(requests: &[ReadRequest], limits: &Limits) -> Result<Self> {
-        let mut places: Vec<(Arc<Place>, Vec<usize>)> = Vec::new();
+        let mut places: Vec<(Arc<ObjectPlace>, Vec<usize>)> = Vec::new();
         let mut known: HashMap<&StorePath, usize> = HashMap::new();
         for (i, request) in requests.iter().enumerate() {
             let at = match known.get(&request.path) {
                 Some(at) => *at,
                 None => {
-                    let place = Place {
+                    let place = ObjectPlace {
                         path: request.path.clone(),
                         key: object_key(&request.path)?,
                     };
@@ -91,7 +91,7 @@ impl Plan {
                     ReadRange::Bytes(range) if range.start < range.end => range.clone(),
                     ReadRange::Bytes(_) => 0..0,
                     whole @ (ReadRange::All | ReadRange::AtMost(_)) => {
-                        runs.push(Run {
+                        runs.push(ReadRun {
                             place: Arc::clone(&place),
                             range: None,
                             whole: whole.clone(),
@@ -107,7 +107,7 @@ impl Plan {
                     .iter()
                     .map(|&m| (wanted[m], spans[m].clone()))
                     .collect();
-                runs.push(Run {
+                runs.push(ReadRun {
                     place: Arc::clone(&place),
                     range: Some(merged.range),
                     whole: ReadRange::All,
@@ -176,7 +176,7 @@ impl Plan {
     pub(super) async fn stream(
         &self,
         shared: &Arc<Shared>,
-        parts: Sender<Result<Part>>,
+        parts: Sender<Result<FetchedPart>>,
     ) -> Result<()> {
         let mut tasks = JoinSet::new();
         for (run_place, run) in self.runs.iter().enumerate() {
@@ -186,7 +186,7 @@ impl Plan {
                 tasks.spawn(async move {
                     get(&shared, &place, piece, &ReadRange::All, |at, bytes, _| {
                         // Nobody may be waiting any more, which is no error.
-                        let _ = parts.send(Ok(Part {
+                        let _ = parts.send(Ok(FetchedPart {
                             run: run_place,
                             at,
                             bytes,
@@ -204,7 +204,7 @@ impl Plan {
 
     /// Gives the parts of arrived bytes to the requests that want them: request, offset in its
     /// range, bytes.
-    pub(super) fn place(&self, part: &Part, mut give: impl FnMut(usize, usize, &[u8])) {
+    pub(super) fn place(&self, part: &FetchedPart, mut give: impl FnMut(usize, usize, &[u8])) {
         let Some(run) = self.runs.get(part.run) else {
             return;
         };
@@ -220,13 +220,13 @@ impl Plan {
     }
 
     /// The requests that a run is made of.
-    async fn pieces(&self, shared: &Shared, run: &Run) -> Result<Vec<Option<Range<u64>>>> {
+    async fn pieces(&self, shared: &Shared, run: &ReadRun) -> Result<Vec<Option<Range<u64>>>> {
         let Some(range) = run.range.clone() else {
             return Ok(vec![None]);
         };
         let len = range.end - range.start;
         if len > CREDIBLE {
-            let Place { path, key } = &*run.place;
+            let ObjectPlace { path, key } = &*run.place;
             let head = observed(shared.store.head(key)).await;
             let size = head
                 .map_err(|failure| shared.error("read", path, failure))?
@@ -255,7 +255,7 @@ fn join(mut pieces: Vec<Bytes>) -> Bytes {
 /// One request's bytes in one buffer.
 async fn collect(
     shared: &Shared,
-    place: &Place,
+    place: &ObjectPlace,
     range: Option<Range<u64>>,
     whole: &ReadRange,
 ) -> Result<Bytes> {
@@ -287,12 +287,12 @@ async fn collect(
 /// in the object, bytes, length of all. What breaks off is continued.
 async fn get(
     shared: &Shared,
-    place: &Place,
+    place: &ObjectPlace,
     range: Option<Range<u64>>,
     whole: &ReadRange,
     mut sink: impl FnMut(u64, Bytes, u64),
 ) -> Result<()> {
-    let Place { path, key } = place;
+    let ObjectPlace { path, key } = place;
     let mut at = range.as_ref().map_or(0, |range| range.start);
     let mut end = range.as_ref().map(|range| range.end);
     let mut version: Option<(Option<String>, u64)> = None;
@@ -342,7 +342,7 @@ async fn get(
         let len = all - range.as_ref().map_or(0, |range| range.start);
         let begun = at;
         let mut body = result.into_stream();
-        let broken: Option<(object_store::Error, Answer)> = loop {
+        let broken: Option<(object_store::Error, ServerAnswer)> = loop {
             let next = observed(async { body.next().await.transpose() }).await;
             match next {
                 Ok(None) => break None,
@@ -413,7 +413,7 @@ pub(super) async fn tail(shared: &Shared, path: &StorePath, key: &Path, len: u64
             object_size,
         });
     }
-    let place = Place {
+    let place = ObjectPlace {
         path: path.clone(),
         key: key.clone(),
     };
@@ -456,7 +456,7 @@ async fn suffix(shared: &Shared, path: &StorePath, key: &Path, len: u64) -> Resu
     drop(permit);
     if body.len() < wanted {
         // It broke off.
-        let place = Place {
+        let place = ObjectPlace {
             path: path.clone(),
             key: key.clone(),
         };

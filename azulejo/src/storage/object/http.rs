@@ -30,7 +30,7 @@ const METADATA_HOSTS: [&str; 4] = [
 
 /// What a server said when a request failed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Answer {
+pub(super) struct ServerAnswer {
     /// The HTTP status, if there was an answer.
     pub(super) status: Option<u16>,
     /// Nothing came in time.
@@ -45,13 +45,13 @@ pub(super) struct Answer {
 
 tokio::task_local! {
     /// The last failure of the operation that the task is at.
-    static LAST: RefCell<Option<Answer>>;
+    static LAST: RefCell<Option<ServerAnswer>>;
 }
 
 /// Runs an operation, and tells how its last request failed, if one did.
 pub(super) async fn observed<T>(
     operation: impl Future<Output = object_store::Result<T>>,
-) -> Result<T, (object_store::Error, Answer)> {
+) -> Result<T, (object_store::Error, ServerAnswer)> {
     let scope = async {
         let result = operation.await;
         result.map_err(|error| (error, LAST.with(RefCell::take).unwrap_or_default()))
@@ -59,7 +59,7 @@ pub(super) async fn observed<T>(
     LAST.scope(RefCell::default(), scope).await
 }
 
-fn note(answer: Answer) {
+fn note(answer: ServerAnswer) {
     // Requests outside of an operation fail unobserved.
     let _ = LAST.try_with(|last| last.replace(Some(answer)));
 }
@@ -174,11 +174,11 @@ impl HttpService for Service {
                 };
                 let timed_out = error.kind() == HttpErrorKind::Timeout;
                 let unreachable = error.kind() == HttpErrorKind::Connect;
-                note(Answer {
+                note(ServerAnswer {
                     timed_out,
                     unreachable,
                     no_credentials: from_metadata,
-                    ..Answer::default()
+                    ..ServerAnswer::default()
                 });
                 // Where no cloud is, asking again does not help.
                 return Err(if from_metadata {
@@ -198,11 +198,11 @@ impl HttpService for Service {
                 .and_then(|region| region.to_str().ok())
                 .map(str::to_owned);
             let no_credentials = from_metadata;
-            note(Answer {
+            note(ServerAnswer {
                 status: Some(status.as_u16()),
                 region,
                 no_credentials,
-                ..Answer::default()
+                ..ServerAnswer::default()
             });
         }
         let (mut parts, body) = response.into_parts();
@@ -210,9 +210,9 @@ impl HttpService for Service {
             // Some servers stumble over the end of an object that is shorter than asked for. Asking
             // in another way is better than asking again.
             parts.status = object_store_status(416).unwrap_or(status);
-            note(Answer {
+            note(ServerAnswer {
                 status: Some(416),
-                ..Answer::default()
+                ..ServerAnswer::default()
             });
         }
         let mut window = None;
@@ -251,7 +251,7 @@ impl HttpService for Service {
             Ok(bytes) => Ok(HttpResponse::from_parts(parts, bytes.into())),
             Err(error) => {
                 stats.add_failure();
-                note(Answer::default());
+                note(ServerAnswer::default());
                 Err(HttpError::new(HttpErrorKind::Interrupted, error))
             }
         }
@@ -348,9 +348,9 @@ impl Body for Metered {
                         return Poll::Pending;
                     }
                     this.stats.add_failure();
-                    note(Answer {
+                    note(ServerAnswer {
                         timed_out: true,
-                        ..Answer::default()
+                        ..ServerAnswer::default()
                     });
                     let error = HttpError::new(HttpErrorKind::Timeout, TooSlow(this.patience));
                     return Poll::Ready(Some(Err(error)));
@@ -369,9 +369,9 @@ impl Body for Metered {
                 Poll::Ready(Some(Err(error))) => {
                     this.stats.add_failure();
                     let timed_out = error.kind() == HttpErrorKind::Timeout;
-                    note(Answer {
+                    note(ServerAnswer {
                         timed_out,
-                        ..Answer::default()
+                        ..ServerAnswer::default()
                     });
                     return Poll::Ready(Some(Err(error)));
                 }

@@ -18,7 +18,7 @@ impl Shared {
         key: &Path,
     ) -> Result<Vec<(String, Vec<Entry>)>> {
         let prefix = (!key.as_ref().is_empty()).then_some(key);
-        let mut tree = Tree::default();
+        let mut tree = KeyTree::default();
         let collect = async {
             let mut listing = self.store.list(prefix);
             while let Some(object) = listing.next().await {
@@ -39,9 +39,9 @@ impl Shared {
 
 /// By path of the folder: by name, whether it is a folder, size.
 #[derive(Debug, Default)]
-struct Tree(BTreeMap<String, BTreeMap<(String, bool), u64>>);
+struct KeyTree(BTreeMap<String, BTreeMap<(String, bool), u64>>);
 
-impl Tree {
+impl KeyTree {
     /// Adds an object by the steps to it.
     fn add(&mut self, parts: &[String], size: u64) {
         let Some((name, folders)) = parts.split_last() else {

@@ -3,7 +3,7 @@
 
 use super::cancelled::Cancelled;
 use super::http::observed;
-use super::{ObjectStorage, Running, Shared, ended, runtime};
+use super::{AbortOnDrop, ObjectStorage, Shared, ended, runtime};
 use crate::cancel::{CancelHandle, Operation};
 use crate::error::{Error, Result};
 use crate::storage::{StorePath, Upload};
@@ -35,7 +35,7 @@ pub(super) struct ObjectUpload {
     key: Path,
     buffer: Vec<u8>,
     parts: Option<Parts>,
-    finishing: Option<(Running, Receiver<Result<()>>)>,
+    finishing: Option<(AbortOnDrop, Receiver<Result<()>>)>,
     /// The object is there.
     finished: bool,
     /// A part has failed: nothing more is sent.
@@ -265,7 +265,7 @@ impl Upload for ObjectUpload {
         let task = runtime::shared()?.spawn(async move {
             let _ = sender.send(finish(&shared, (&path, &key), parts, body, cancelled).await);
         });
-        self.finishing = Some((Running(task.abort_handle()), receiver));
+        self.finishing = Some((AbortOnDrop(task.abort_handle()), receiver));
         Ok(())
     }
 

@@ -170,8 +170,8 @@ impl Upload for Body {
 fn tasks_of_any_cut_give_the_files_of_tiles_encoded_one_by_one() {
     let schema = schema();
     let version = schema.version;
-    let columns: Vec<Column> = (0..4)
-        .map(|i| Column::new(Field::Attribute(i), &schema, version).unwrap())
+    let columns: Vec<StoredColumn> = (0..4)
+        .map(|i| StoredColumn::new(Field::Attribute(i), &schema, version).unwrap())
         .collect();
     let mut files = Vec::new();
     for (i, column) in columns.iter().enumerate() {
@@ -263,7 +263,7 @@ fn tasks_of_any_cut_give_the_files_of_tiles_encoded_one_by_one() {
 #[test]
 fn views_of_another_shape_are_refused() {
     let schema = schema();
-    let column = |i| Column::new(Field::Attribute(i), &schema, schema.version).unwrap();
+    let column = |i| StoredColumn::new(Field::Attribute(i), &schema, schema.version).unwrap();
     let cells = Cells::new(10, 0);
     let views = cells.view().fields;
     for (i, view) in views.iter().enumerate() {

@@ -61,7 +61,7 @@ proptest! {
         let column = column.finish();
         let set = ColumnSet { cell_num: column.cell_num, columns: vec![column.clone()] };
         for raw in [false, true] {
-            let exported = set.to_record_batch(ArrowOptions { raw });
+            let exported = set.to_record_batch(ArrowOptions::new().raw(raw));
             let Ok(exported) = exported else { continue };
             let start = slice.min(exported.num_rows());
             let exported = exported.slice(start, exported.num_rows() - start);

@@ -339,9 +339,9 @@ proptest! {
         let set = build(&order, &tiles, bound(from).as_ref(), bound(to).as_ref()).unwrap();
         let time = |slot: u32, place: u32| case.times[slot as usize][place as usize];
         let duplicates = match case.duplicates {
-            0 => DuplicateRule::Keep,
-            1 => DuplicateRule::First,
-            _ => DuplicateRule::Latest(&time),
+            0 => MergeRule::Keep,
+            1 => MergeRule::First,
+            _ => MergeRule::Latest(&time),
         };
         let results: Vec<Option<&[u8]>> = case.results.iter().map(Option::as_deref).collect();
         let slabs = merge(set, duplicates, &results);
