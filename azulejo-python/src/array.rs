@@ -40,6 +40,7 @@ struct Query {
     order: String,
     memory: Option<u64>,
     matching_only: bool,
+    limit: Option<u64>,
 }
 
 /// An open array: what it was at a time.
@@ -77,11 +78,16 @@ impl Array {
             .layout(layout)
             .subarray(subarray(query.ranges, query.points));
         if let Some(text) = &query.condition {
-            let condition = work::run(py, self.context(), || self.array.condition(text))?;
+            let condition = work::run(py, &self.context().cancel_handle(), || {
+                self.array.condition(text)
+            })?;
             options = options.condition(condition);
         }
         if let Some(memory) = query.memory {
             options = options.memory_budget(memory);
+        }
+        if let Some(cells) = query.limit {
+            options = options.limit(cells);
         }
         Ok(if query.matching_only {
             options.matching_only()
@@ -128,7 +134,7 @@ fn bounds<'py>(py: Python<'py>, rectangle: &NdRectangle) -> PyBounds<'py> {
 impl Array {
     /// The schema as JSON.
     fn schema(&self, py: Python<'_>) -> PyResult<String> {
-        work::run(py, self.context(), || {
+        work::run(py, &self.context().cancel_handle(), || {
             Ok(SchemaDocument::of(&self.array)?.to_json()?.to_string())
         })
     }
@@ -151,7 +157,9 @@ impl Array {
 
     /// The key-values: key -> (datatype, bytes).
     fn metadata<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
-        let metadata = work::run(py, self.context(), || self.array.metadata().cloned())?;
+        let metadata = work::run(py, &self.context().cancel_handle(), || {
+            self.array.metadata().cloned()
+        })?;
         crate::context::metadata_dict(py, &metadata)
     }
 
@@ -162,7 +170,7 @@ impl Array {
         for fragment in info.fragments() {
             let dict = PyDict::new(py);
             let time = fragment.time_range();
-            let size = work::run(py, self.context(), || fragment.size())?;
+            let size = work::run(py, &self.context().cancel_handle(), || fragment.size())?;
             dict.set_item("name", fragment.name())?;
             dict.set_item("uri", fragment.uri())?;
             dict.set_item("timestamps", (time.start, time.end))?;
@@ -182,8 +190,10 @@ impl Array {
     /// Begins a read.
     fn read(&self, py: Python<'_>, query: Query) -> PyResult<Reader> {
         let options = self.options(py, query)?;
-        let reader = work::run(py, self.context(), || self.array.read(options))?;
-        Ok(Reader::new(self.context().clone(), reader))
+        let reader = work::run(py, &self.context().cancel_handle(), || {
+            self.array.read(options)
+        })?;
+        Ok(Reader::new(reader))
     }
 
     /// Computes aggregates, such as `mean:a`. Least and greatest cells are (datatype, bytes).
@@ -197,7 +207,7 @@ impl Array {
             aggregates.iter().map(|text| text.parse()).collect();
         let parsed = parsed.map_err(|error| raised(py, &error))?;
         let options = self.options(py, query)?;
-        let values = work::run(py, self.context(), || {
+        let values = work::run(py, &self.context().cancel_handle(), || {
             self.array.aggregate(options, &parsed)
         })?;
         let value = |value| -> PyResult<Bound<'py, PyAny>> {

@@ -1,6 +1,7 @@
 //! Memory of the engine's as a Python buffer, which numpy looks at without a copy.
 
-use pyo3::exceptions::PyBufferError;
+use pyo3::buffer::PyBuffer;
+use pyo3::exceptions::{PyBufferError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use std::ffi::{CString, c_int, c_void};
@@ -87,4 +88,50 @@ impl Buffer {
             }
         }
     }
+}
+
+/// A buffer's memory, as long as nobody writes to it.
+#[expect(
+    unsafe_code,
+    reason = "numpy's memory is written from without a copy; the buffer protocol says that it lies there until released"
+)]
+pub fn slice<T: pyo3::buffer::Element>(buffer: &PyBuffer<T>) -> PyResult<&[T]> {
+    if !buffer.is_c_contiguous() {
+        return Err(PyValueError::new_err(
+            "the values do not lie one after another",
+        ));
+    }
+    let items = buffer.item_count();
+    if items == 0 {
+        return Ok(&[]);
+    }
+    // SAFETY: the exporter keeps `items` values at this address until the buffer is released, which
+    // the borrow outlives not; PyBuffer has checked type and alignment. As with numpy's own
+    // functions that release the GIL, a program that changes an array while another thread writes
+    // it gets some mixture of the values.
+    Ok(unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast::<T>(), items) })
+}
+
+/// A buffer's memory to be written to.
+#[expect(
+    unsafe_code,
+    clippy::mut_from_ref,
+    reason = "numpy's memory is read into without a copy, as `slice` reads from it"
+)]
+pub fn slice_mut<T: pyo3::buffer::Element>(buffer: &PyBuffer<T>) -> PyResult<&mut [T]> {
+    if buffer.readonly() {
+        return Err(PyValueError::new_err("this memory cannot be written to"));
+    }
+    if !buffer.is_c_contiguous() {
+        return Err(PyValueError::new_err(
+            "the memory does not lie in one piece",
+        ));
+    }
+    let items = buffer.item_count();
+    if items == 0 {
+        return Ok(&mut []);
+    }
+    // SAFETY: as in `slice`, and the exporter lets us write. The package takes each array for one
+    // field only, so that no two of these overlap.
+    Ok(unsafe { std::slice::from_raw_parts_mut(buffer.buf_ptr().cast::<T>(), items) })
 }

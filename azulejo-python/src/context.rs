@@ -1,6 +1,7 @@
 //! A context, and what can be done with places.
 
 use crate::array::{Array, Bounds};
+use crate::buffer::slice;
 use crate::error::raised;
 use crate::work;
 use arrow_array::ffi_stream::{ArrowArrayStreamReader, FFI_ArrowArrayStream};
@@ -14,7 +15,7 @@ use azulejo::format::{Datatype, NdRectangle, Range};
 use azulejo::group::{NewMember, ObjectType};
 use azulejo::json::{SchemaDocument, attribute_from_json, enumeration_from_json};
 use azulejo::storage::StorePath;
-use azulejo::{ColumnSet, Config, Error, TimeRange, WriteLayout, WriteOptions, Writer};
+use azulejo::{ColumnSet, Config, Error, TimeRange, WriteLayout, WriteOptions};
 use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -25,6 +26,12 @@ use serde_json::Value as Json;
 #[pyfunction]
 pub fn knows_setting(name: &str) -> bool {
     Config::knows(name)
+}
+
+/// Now, in milliseconds since 1970; later than every earlier write of this process.
+#[pyfunction]
+pub fn next_timestamp() -> u64 {
+    azulejo::array::clock::next_timestamp()
 }
 
 /// The names of all settings.
@@ -73,7 +80,8 @@ impl Context {
         py: Python<'_>,
         work: impl FnOnce(&azulejo::Context) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
-        work::run(py, &self.context, || work(&self.context))
+        let cancel = self.context.cancel_handle();
+        work::run(py, &cancel, || work(&self.context))
     }
 }
 
@@ -109,8 +117,12 @@ fn write_options(
     layout: Option<&str>,
     subarray: Option<Vec<Bounds>>,
     at: Option<u64>,
+    uncommitted: bool,
 ) -> PyResult<WriteOptions> {
     let mut options = WriteOptions::new();
+    if uncommitted {
+        options = options.uncommitted();
+    }
     options = match layout {
         None => options,
         Some("row") => options.layout(WriteLayout::Row),
@@ -130,32 +142,6 @@ fn write_options(
         Some(at) => options.timestamp(at),
         None => options,
     })
-}
-
-/// A buffer's memory, as long as nobody writes to it.
-#[expect(
-    unsafe_code,
-    reason = "numpy's memory is written from without a copy; the buffer protocol says that it lies there until released"
-)]
-fn slice<T: pyo3::buffer::Element>(buffer: &PyBuffer<T>) -> PyResult<&[T]> {
-    if !buffer.is_c_contiguous() {
-        return Err(PyValueError::new_err(
-            "the values do not lie one after another",
-        ));
-    }
-    let items = buffer.item_count();
-    if items == 0 {
-        return Ok(&[]);
-    }
-    // SAFETY: the exporter keeps `items` values at this address until the buffer is released, which
-    // the borrow outlives not; PyBuffer has checked type and alignment. As with numpy's own
-    // functions that release the GIL, a program that changes an array while another thread writes
-    // it gets some mixture of the values.
-    Ok(unsafe { std::slice::from_raw_parts(buffer.buf_ptr().cast::<T>(), items) })
-}
-
-fn finish(writer: Writer) -> Result<Vec<String>, Error> {
-    writer.finish()
 }
 
 #[pymethods]
@@ -242,8 +228,33 @@ impl Context {
         })
     }
 
+    /// The same context, whose long pieces of work call back with what is counted, how many are
+    /// done, and how many there are.
+    fn observed(&self, callback: Py<PyAny>) -> Self {
+        let context = self.context.observed(move |progress| {
+            Python::attach(|py| {
+                let told = callback.call1(py, (progress.unit, progress.done, progress.total));
+                if let Err(error) = told {
+                    // The work goes on: who watches it does not decide about it.
+                    error.write_unraisable(py, Some(callback.bind(py)));
+                }
+            });
+        });
+        Self { context }
+    }
+
+    /// Makes fragments that were written `uncommitted` count, all at once.
+    fn commit_fragments(&self, py: Python<'_>, uri: &str, names: Vec<String>) -> PyResult<()> {
+        self.run(py, |context| context.array(uri).commit_fragments(&names))
+    }
+
+    /// Removes fragments that were written `uncommitted` and are not to count.
+    fn discard_fragments(&self, py: Python<'_>, uri: &str, names: Vec<String>) -> PyResult<()> {
+        self.run(py, |context| context.array(uri).discard_fragments(&names))
+    }
+
     /// Writes columns of memory that Python has. Returns the fragments' names.
-    #[pyo3(signature = (uri, columns, layout=None, subarray=None, at=None))]
+    #[pyo3(signature = (uri, columns, layout=None, subarray=None, at=None, uncommitted=false))]
     fn write(
         &self,
         py: Python<'_>,
@@ -252,8 +263,9 @@ impl Context {
         layout: Option<&str>,
         subarray: Option<Vec<Bounds>>,
         at: Option<u64>,
+        uncommitted: bool,
     ) -> PyResult<Vec<String>> {
-        let options = write_options(layout, subarray, at)?;
+        let options = write_options(layout, subarray, at, uncommitted)?;
         let mut parts = Vec::with_capacity(columns.len());
         for (name, data, offsets, validity) in &columns {
             let offsets = offsets.as_ref().map(slice).transpose()?;
@@ -274,12 +286,12 @@ impl Context {
                 views.push(ColumnView::new(kind.clone(), data, offsets, validity)?);
             }
             writer.write_views(&views)?;
-            finish(writer)
+            writer.finish()
         })
     }
 
     /// Writes what an Arrow stream brings, as one write. Returns the fragments' names.
-    #[pyo3(signature = (uri, stream, at=None))]
+    #[pyo3(signature = (uri, stream, at=None, uncommitted=false))]
     #[expect(
         unsafe_code,
         reason = "Arrow's C stream interface, taken from a capsule"
@@ -290,8 +302,9 @@ impl Context {
         uri: &str,
         stream: &Bound<'_, PyCapsule>,
         at: Option<u64>,
+        uncommitted: bool,
     ) -> PyResult<(u64, Vec<String>)> {
-        let options = write_options(None, None, at)?;
+        let options = write_options(None, None, at, uncommitted)?;
         let pointer = stream.pointer_checked(Some(c"arrow_array_stream"))?;
         // SAFETY: a capsule of this name holds such a stream, which is ours once it is moved out;
         // what stays behind is marked as released.
@@ -312,7 +325,7 @@ impl Context {
                 _ => ColumnSet::concat(&sets)?,
             };
             writer.write(&cells)?;
-            Ok((cells.cell_num as u64, finish(writer)?))
+            Ok((cells.cell_num as u64, writer.finish()?))
         })
     }
 

@@ -11,8 +11,13 @@ mod buffer;
 mod context;
 mod error;
 mod reader;
+mod views;
 mod work;
 
+// A dependency that is named is linked whole, and its C functions are exported beside Python's
+// entry point: `azulejo_db.as_tiledb` lends them to packages that were built for libtiledb.
+#[cfg(target_os = "linux")]
+use azulejo_capi as _;
 use pyo3::prelude::*;
 
 /// The extension module `azulejo_db._core`.
@@ -25,5 +30,6 @@ fn core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<buffer::Buffer>()?;
     module.add_function(wrap_pyfunction!(context::knows_setting, module)?)?;
     module.add_function(wrap_pyfunction!(context::setting_names, module)?)?;
+    module.add_function(wrap_pyfunction!(context::next_timestamp, module)?)?;
     module.add("__version__", env!("CARGO_PKG_VERSION"))
 }

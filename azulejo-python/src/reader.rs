@@ -1,12 +1,16 @@
 //! A read under way.
 
-use crate::buffer::Buffer;
+use crate::buffer::{self, Buffer};
+use crate::views::Views;
 use crate::work;
 use arrow_array::RecordBatchReader;
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
+use azulejo::CancelHandle;
 use azulejo::arrow::ArrowOptions;
+use azulejo::column::ColumnMut;
 use azulejo::format::CellValNum;
-use azulejo::{ColumnSet, Context, Error};
+use azulejo::{ColumnSet, Error};
+use pyo3::buffer::PyBuffer;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
@@ -16,16 +20,19 @@ use std::sync::Mutex;
 #[pyclass(frozen)]
 #[derive(Debug)]
 pub struct Reader {
-    context: Context,
+    cancel: CancelHandle,
     /// `None` once it was given away or an error came.
     reader: Mutex<Option<azulejo::Reader>>,
 }
 
+/// Where the cells of a field go: values, starts, validity.
+type Memory = (PyBuffer<u8>, Option<PyBuffer<u64>>, Option<PyBuffer<u8>>);
+
 impl Reader {
     /// A reader that was just begun.
-    pub fn new(context: Context, reader: azulejo::Reader) -> Self {
+    pub fn new(reader: azulejo::Reader) -> Self {
         Self {
-            context,
+            cancel: reader.cancel_handle(),
             reader: Mutex::new(Some(reader)),
         }
     }
@@ -33,6 +40,12 @@ impl Reader {
     fn take(&self) -> PyResult<azulejo::Reader> {
         let mut reader = self.reader.lock().map_err(|_| spent())?;
         reader.take().ok_or_else(spent)
+    }
+
+    fn put_back(&self, reader: azulejo::Reader) {
+        if let Ok(mut place) = self.reader.lock() {
+            *place = Some(reader);
+        }
     }
 }
 
@@ -68,7 +81,7 @@ impl Reader {
     /// All that is left: the number of cells, and the columns.
     fn read_all(&self, py: Python<'_>) -> PyResult<(usize, Py<PyDict>)> {
         let reader = self.take()?;
-        let set = work::run(py, &self.context, || reader.read_all())?;
+        let set = work::run(py, &self.cancel, || reader.read_all())?;
         columns(py, set)
     }
 
@@ -77,26 +90,52 @@ impl Reader {
         let Ok(mut reader) = self.take() else {
             return Ok(None);
         };
-        let (reader, batch) = work::run(py, &self.context, || {
+        let (reader, batch) = work::run(py, &self.cancel, || {
             let batch = reader.next().transpose()?;
             Ok::<_, Error>((reader, batch))
         })?;
         let Some(batch) = batch else {
             return Ok(None);
         };
-        if let Ok(mut place) = self.reader.lock() {
-            *place = Some(reader);
-        }
+        self.put_back(reader);
         columns(py, batch).map(Some)
     }
 
-    /// The rest as a capsule of Arrow's C stream interface.
-    fn arrow_stream(&self, py: Python<'_>) -> PyResult<Py<PyCapsule>> {
+    /// Ends the read from another thread: it raises `CancelledError`. No other read is concerned.
+    fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    /// Fills memory of the caller's: values, starts and validity of each field. Returns the number
+    /// of cells, and whether these were all that are left.
+    fn read_into(&self, py: Python<'_>, memory: Vec<Memory>) -> PyResult<(usize, bool)> {
+        let mut parts = Vec::with_capacity(memory.len());
+        for (data, offsets, validity) in &memory {
+            parts.push(ColumnMut {
+                data: buffer::slice_mut(data)?,
+                offsets: offsets.as_ref().map(buffer::slice_mut).transpose()?,
+                validity: validity.as_ref().map(buffer::slice_mut).transpose()?,
+            });
+        }
+        let mut reader = self.take()?;
+        let (reader, progress) = work::run(py, &self.cancel, move || {
+            let progress = reader.read_into(&mut parts)?;
+            Ok::<_, Error>((reader, progress))
+        })?;
+        self.put_back(reader);
+        Ok((progress.cells, progress.complete))
+    }
+
+    /// The rest as a capsule of Arrow's C stream interface; with `views`, text and bytes as views.
+    fn arrow_stream(&self, py: Python<'_>, views: bool) -> PyResult<Py<PyCapsule>> {
         let batches = self
             .take()?
             .record_batches(ArrowOptions::default())
             .map_err(|error| crate::error::raised(py, &error))?;
-        let batches: Box<dyn RecordBatchReader + Send> = Box::new(batches);
+        let batches: Box<dyn RecordBatchReader + Send> = match views {
+            true => Box::new(Views::of(batches)),
+            false => Box::new(batches),
+        };
         let stream = FFI_ArrowArrayStream::new(batches);
         let capsule = PyCapsule::new_with_value(py, stream, c"arrow_array_stream")?;
         Ok(capsule.unbind())

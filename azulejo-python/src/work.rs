@@ -1,7 +1,8 @@
 //! Work of the engine's, done while Python goes on.
 
 use crate::error::raised;
-use azulejo::{Context, Error};
+use azulejo::CancelHandle;
+use azulejo::Error;
 use pyo3::prelude::*;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
@@ -9,11 +10,11 @@ use std::time::Duration;
 /// How often Python is asked whether a signal has come, such as that of Ctrl-C.
 const SIGNALS: Duration = Duration::from_millis(50);
 
-/// Runs work without the GIL. A signal whose handler raises (Ctrl-C) cancels what is under way in
-/// the context, and its exception is the result.
+/// Runs work without the GIL. A signal whose handler raises (Ctrl-C) cancels what `cancel` stands
+/// for, and its exception is the result.
 pub fn run<T: Send>(
     py: Python<'_>,
-    context: &Context,
+    cancel: &CancelHandle,
     work: impl FnOnce() -> Result<T, Error> + Send,
 ) -> PyResult<T> {
     let outcome = py.detach(|| {
@@ -32,10 +33,10 @@ pub fn run<T: Send>(
                     Err(RecvTimeoutError::Timeout) if signalled.is_none() => {
                         if let Err(error) = Python::attach(|py| py.check_signals()) {
                             signalled = Some(error);
-                            context.cancel_handle().cancel();
+                            cancel.cancel();
                         }
                     }
-                    Err(RecvTimeoutError::Timeout) => context.cancel_handle().cancel(),
+                    Err(RecvTimeoutError::Timeout) => cancel.cancel(),
                 }
             }
         })

@@ -50,6 +50,7 @@ mod sparse;
 pub(crate) mod stats;
 #[cfg(test)]
 mod tests;
+mod uncommitted;
 mod validate;
 
 pub use commit::WrittenFragment;
@@ -73,6 +74,7 @@ use global::GlobalWrite;
 use input::{FieldShape, Input};
 use sort::DuplicateRule;
 use std::sync::Arc;
+use validate::Bounds;
 
 /// The most bytes of tiles that are made at a time: more would only leave the caches.
 const BAND_BYTES: u64 = 16 << 20;
@@ -135,6 +137,12 @@ impl Writer {
         if !schema.version.is_writable() {
             return Err(Error::Unsupported(format!(
                 "{}: the array has format version {}, which cannot be written to any more; upgrade the array first",
+                location.path, schema.version
+            )));
+        }
+        if options.uncommitted && !schema.version.has_subdirectories() {
+            return Err(Error::Unsupported(format!(
+                "{}: fragments of arrays of format version {} cannot be committed together; upgrade the array first",
                 location.path, schema.version
             )));
         }
@@ -289,7 +297,8 @@ impl Writer {
             let schema = Arc::clone(&self.target.schema);
             let input = input::bind(&schema, &self.shapes, cells, &ones)?;
             if !schema.is_dense() {
-                validate::check_domain(&schema, &dimensions_of(&self.shapes, &input))?;
+                let dimensions = dimensions_of(&self.shapes, &input);
+                validate::check_domain(&schema, self.bounds(), &dimensions)?;
             }
             validate::check_attribute_order(&schema, &self.shapes, &input)?;
             if self.layout == WriteLayout::Global {
@@ -303,7 +312,7 @@ impl Writer {
     /// A write that is done with this call.
     fn write_one(&mut self, subarray: Option<&NdRectangle>, input: &Input<'_>) -> Result<()> {
         let names = if self.target.schema.is_dense() {
-            let space = DenseBox::new(&self.target.schema, subarray)?;
+            let space = DenseBox::new(&self.target.schema, self.bounds(), subarray)?;
             let parts = space.parts(self.options.max_fragment_size, input.bytes_per_cell());
             let mut fragments = self.fragments(Split::Parts(parts));
             let layout = if self.layout == WriteLayout::Col {
@@ -360,7 +369,7 @@ impl Writer {
                 fragments,
             ));
         }
-        let space = DenseBox::new(schema, self.options.subarray.as_ref())?;
+        let space = DenseBox::new(schema, self.bounds(), self.options.subarray.as_ref())?;
         if !space.is_whole() {
             return Err(Error::InvalidArgument(
                 "writes in global order take whole space tiles, but the box cuts some; write it in row-major order".into(),
@@ -406,7 +415,16 @@ impl Writer {
             let now = clock::next_timestamp();
             (now, now)
         });
-        Fragments::new(&self.context, &self.target, timestamps, split)
+        let uncommitted = self.options.uncommitted;
+        Fragments::new(&self.context, &self.target, timestamps, uncommitted, split)
+    }
+
+    /// What cells may not leave.
+    fn bounds(&self) -> Bounds {
+        match self.options.uncommitted {
+            true => Bounds::Domain,
+            false => Bounds::CurrentDomain,
+        }
     }
 
     fn sparse_split(&self) -> Split {

@@ -319,3 +319,33 @@ fn what_a_crash_leaves_of_an_object_can_be_deleted() {
         assert_eq!(coordinates(&sound), [0i64; 0]);
     }
 }
+
+#[test]
+fn many_fragments_are_committed_at_once_or_not_at_all() {
+    let parts = |context: &Context| -> Vec<String> {
+        let part = |x: i64| {
+            let options = WriteOptions::new().timestamp(5).uncommitted();
+            let mut writer = context.array(URI).writer(options).unwrap();
+            let columns = [
+                ColumnBuffers::of_values("x", vec![x]),
+                ColumnBuffers::of_values("a", vec![7i32]),
+            ];
+            writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
+            writer.finish().unwrap()
+        };
+        [3, 50, 20].into_iter().flat_map(part).collect()
+    };
+    let names = std::cell::RefCell::new(Vec::new());
+    let prepare = |context: &Context| {
+        create(context);
+        *names.borrow_mut() = parts(context);
+        assert!(coordinates(context).is_empty());
+    };
+    let change = |context: &Context| context.array(URI).commit_fragments(&names.borrow());
+    let look = |context: &Context| {
+        let found = coordinates(context);
+        assert!(found.is_empty() || found == [3, 20, 50], "{found:?}");
+        found
+    };
+    assert!(stopped_everywhere(prepare, change, look, true) > 1);
+}

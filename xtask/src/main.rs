@@ -1,6 +1,7 @@
 //! The project's own tasks: `cargo xtask TASK`.
 #![expect(clippy::print_stdout, reason = "a program for a terminal")]
 
+mod as_tiledb;
 mod capi;
 mod cloud;
 mod corpus;
@@ -15,6 +16,7 @@ mod interop_write;
 mod peer;
 mod reference;
 mod versus;
+mod versus_python;
 mod web;
 mod wheel;
 
@@ -58,6 +60,10 @@ cargo xtask TASK
   versus ceilings             dense reads beside the codec alone and the page cache alone; prints shares
   versus capi [--rounds N] [--reps N] [WORKLOAD ...]
                               the same C program over both libraries, in turn; prints ratios
+  as-tiledb [--debug] [--release VERSION] [-k EXPR] [-n WORKERS]
+                              TileDB-Py's own tests, untouched, on the engine in our Python package
+  versus python [--seed N] [--rounds N] [--only TEXT]
+                              our Python package beside TileDB-Py, and beside xarray on Zarr; prints ratios
   wheel [--debug]             builds the Python package's wheel, installs it into a fresh environment and tests it
 ";
 
@@ -91,6 +97,7 @@ fn main() -> ExitCode {
         ["header", "--check"] => header::check(&root()),
         ["install-capi", prefix] => capi::install(&root(), Path::new(prefix)),
         ["cloud", rest @ ..] => cloud::run(rest),
+        ["as-tiledb", rest @ ..] => as_tiledb::run(&root(), rest),
         ["peer", rest @ ..] => peer::run(&root(), rest),
         ["fuzz-corpus", dir] => fuzz_corpus::write(Path::new(dir)),
         ["web"] => web::build(&root()),
@@ -100,6 +107,7 @@ fn main() -> ExitCode {
         ["versus", "growth"] => {
             versus::reference_library().and_then(|theirs| capi::growth(&root(), &theirs))
         }
+        ["versus", "python", rest @ ..] => versus_python::run(&root(), rest),
         ["versus", rest @ ..] => versus::run(rest),
         ["wheel"] => wheel::run(&root(), false),
         ["wheel", "--debug"] => wheel::run(&root(), true),

@@ -1,11 +1,11 @@
 //! The Python package: its wheel, installed into a fresh environment and tested there.
 
 use crate::Outcome;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the tests use besides the wheel.
-const PACKAGES: [&str; 9] = [
+const PACKAGES: [&str; 15] = [
     "pytest",
     "pytest-asyncio",
     "cftime",
@@ -14,59 +14,89 @@ const PACKAGES: [&str; 9] = [
     "polars",
     "xarray",
     "dask",
+    "distributed",
+    "netCDF4",
+    "zarr",
+    "rioxarray",
+    "mypy",
+    "hypothesis",
     "tiledb==0.36.1",
 ];
 
+/// Bytes that a wheel may have.
+const MOST: u64 = 8_000_000;
+
 /// Builds the wheel, says how large it is, installs it and runs its tests; with `dev`, unoptimised.
 pub fn run(root: &Path, dev: bool) -> Outcome {
-    let folder = root.join("target/wheels");
-    let venv = root.join("target/wheel-venv");
-    if folder.exists() {
-        std::fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    }
-    let python = venv.join("bin/python");
-    if !python.exists() {
-        tell(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
-    }
-    let pip = || {
-        let mut pip = Command::new(&python);
-        pip.args([
-            "-m",
-            "pip",
-            "install",
-            "--quiet",
-            "--disable-pip-version-check",
-        ]);
-        pip
-    };
-    tell(pip().args(["maturin>=1.8,<2"]).args(PACKAGES))?;
-    let mut maturin = Command::new(venv.join("bin/maturin"));
-    maturin
-        .current_dir(root.join("azulejo-python"))
-        .args(["build", "--out"])
-        .arg(&folder);
-    tell(maturin.args(if dev {
-        ["--profile", "dev"]
-    } else {
-        ["--profile", "release"]
-    }))?;
-    let entries = std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
-    let wheel = entries
-        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
-        .find(|path| path.extension().is_some_and(|extension| extension == "whl"))
-        .ok_or("maturin made no wheel")?;
+    let python = tools(root)?;
+    pip(&python, &PACKAGES)?;
+    let wheel = build(root, &python, dev)?;
     let size = std::fs::metadata(&wheel)
         .map_err(|e| format!("{}: {e}", wheel.display()))?
         .len();
     println!("{}: {:.1} MB", wheel.display(), size as f64 / 1e6);
-    tell(pip().args(["--force-reinstall", "--no-deps"]).arg(&wheel))?;
+    if !dev && size > MOST {
+        return Err(format!("the wheel has more than {MOST} bytes"));
+    }
+    let path = wheel.display().to_string();
+    pip(&python, &["--force-reinstall", "--no-deps", &path])?;
     // Elsewhere, so that the package is the installed one and not the folder.
+    let elsewhere = wheel.parent().unwrap_or(root);
+    tell(Command::new(&python).current_dir(elsewhere).args([
+        "-m",
+        "mypy.stubtest",
+        "azulejo_db._core",
+        "--concise",
+    ]))?;
     tell(
         Command::new(&python)
-            .current_dir(&folder)
+            .current_dir(elsewhere)
             .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
             .arg(root.join("azulejo-python/tests")),
     )
+}
+
+/// The environment in which wheels are built and tested: its interpreter.
+pub fn tools(root: &Path) -> Result<PathBuf, String> {
+    let venv = root.join("target/wheel-venv");
+    let python = venv.join("bin/python");
+    if !python.exists() {
+        tell(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+    }
+    pip(&python, &["maturin>=1.8,<2"])?;
+    Ok(python)
+}
+
+/// Builds the wheel with the tools of an environment; with `dev`, unoptimised.
+pub fn build(root: &Path, python: &Path, dev: bool) -> Result<PathBuf, String> {
+    let folder = root.join("target/wheels");
+    if folder.exists() {
+        std::fs::remove_dir_all(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    }
+    let profile = if dev { "dev" } else { "release" };
+    tell(
+        Command::new(python.with_file_name("maturin"))
+            .current_dir(root.join("azulejo-python"))
+            .args(["build", "--profile", profile, "--out"])
+            .arg(&folder),
+    )?;
+    let entries = std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;
+    entries
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .find(|path| path.extension().is_some_and(|extension| extension == "whl"))
+        .ok_or_else(|| "maturin made no wheel".into())
+}
+
+/// Installs packages.
+pub fn pip(python: &Path, packages: &[&str]) -> Outcome {
+    let install = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+    ];
+    tell(Command::new(python).args(install).args(packages))
 }
 
 fn tell(command: &mut Command) -> Outcome {

@@ -21,6 +21,7 @@ from ._core import __version__
 from ._expr import Column, Condition, col
 from ._group import Group
 from ._index import Box
+from ._progress import Progress, observed
 from ._query import Query
 from ._schema import Attr, Dim, Schema, enumeration
 from ._time import moment as _moment
@@ -43,7 +44,7 @@ __all__ = [
     "Condition", "Context", "CorruptError", "Dim", "EncryptionError", "ExistsError", "Group",
     "NotFoundError", "Query", "Schema", "SchemaError", "StorageError", "UnsupportedError",
     "__version__", "col", "copy", "create", "create_group", "delete", "enumeration", "errors",
-    "move", "object_type", "open", "open_async", "write",
+    "move", "object_type", "open", "open_async", "write", "write_async",
 ]
 
 
@@ -76,9 +77,9 @@ def open(
 
 async def open_async(uri: str | os.PathLike, mode: str = "r", **options: Any) -> Array | Group:
     """:func:`open`, off the event loop's thread."""
-    import asyncio
+    from ._async import run
 
-    return await asyncio.to_thread(open, uri, mode, **options)
+    return await run(open, uri, mode, **options)
 
 
 def create(
@@ -169,6 +170,13 @@ def write(
     return array
 
 
+async def write_async(uri: str | os.PathLike, data: Any, **options: Any) -> Array:
+    """:func:`write`, off the event loop's thread. A write that has begun comes to its end."""
+    from ._async import run
+
+    return await run(write, uri, data, **options)
+
+
 def delete(uri: str | os.PathLike, *, recursive: bool = False, ctx: Context | None = None) -> list[str]:
     """Deletes an array or group for good; ``recursive``: a group's members too."""
     return (ctx or shared()).core.delete(os.fspath(uri), recursive)
@@ -179,9 +187,15 @@ def move(old: str | os.PathLike, new: str | os.PathLike, *, ctx: Context | None 
     (ctx or shared()).core.transfer(os.fspath(old), os.fspath(new), False)
 
 
-def copy(old: str | os.PathLike, new: str | os.PathLike, *, ctx: Context | None = None) -> None:
+def copy(
+    old: str | os.PathLike,
+    new: str | os.PathLike,
+    *,
+    progress: Progress = None,
+    ctx: Context | None = None,
+) -> None:
     """Copies an array or group, history and all."""
-    (ctx or shared()).core.transfer(os.fspath(old), os.fspath(new), True)
+    observed(ctx or shared(), progress).transfer(os.fspath(old), os.fspath(new), True)
 
 
 def object_type(uri: str | os.PathLike, *, ctx: Context | None = None) -> str | None:

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import html
+import math
 import os
 from typing import Any, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from . import _time
+from . import _async, _time
 from ._cells import column_to_numpy, numpy_to_column
 from ._context import Context, shared
 from ._expr import Condition, condition_text
 from ._index import Box, Point, coordinates_box, index_box, orthogonal_box, points_of
 from ._metadata import Metadata
+from ._progress import Progress, observed
 from ._query import Query
 from ._schema import Attr, Schema, enumeration
 from ._types import dtype_of, from_bytes
@@ -238,7 +240,7 @@ class Array:
         return out[fields[0]] if len(fields) == 1 else out
 
     def _read(self, fields: Sequence[str], **query: Any) -> dict[str, np.ndarray]:
-        _, columns = self.core.read(_query(fields, **query)).read_all()
+        _, columns = _async.watched(self.core.read(_query(fields, **query))).read_all()
         return self._numpy(columns)
 
     def _numpy(self, columns: Mapping[str, tuple]) -> dict[str, np.ndarray]:
@@ -256,16 +258,69 @@ class Array:
         order: str | None = None,
         limit: int | None = None,
         memory: int | None = None,
+        strings: str = "large",
     ) -> Query:
         """The cells that meet a condition, as a table: to numpy, Arrow, pandas or polars.
 
-        Nothing is read before the table is asked for its rows.
+        Nothing is read before the table is asked for its rows. ``strings="view"``: text and bytes
+        are views in Arrow, as polars and duckdb keep them.
         """
-        return Query(self, condition_text(where), fields, order, limit, memory)
+        if strings not in ("large", "view"):
+            raise ValueError(f"strings is 'large' or 'view', not {strings!r}")
+        return Query(
+            self, condition_text(where), fields, order, limit, memory, views=strings == "view"
+        )
+
+    def read(self, key: Any = ..., *, out: np.ndarray | None = None) -> Any:
+        """``a[key]``; with ``out``, into memory that is there already: one C-contiguous array of
+        the shape and type of the result.
+        """
+        return self[key] if out is None else self._read_out(index_box(self, key), out)
+
+    def _read_out(self, box: Box, out: np.ndarray) -> np.ndarray:
+        name = self._only("out")
+        field = self.schema.attr(name)
+        plain = field["cell_val_num"] != "var" and not field["nullable"] and not field["enumeration"]
+        if self.schema.sparse or not plain:
+            raise TypeError(f"out takes plain numbers of a dense array, not {name!r}")
+        flat = (math.prod(box.full_shape), *self._inner(field))
+        wanted = box.shaped(np.broadcast_to(np.zeros((), self.dtype), flat))
+        if (out.shape, out.dtype) != (wanted.shape, wanted.dtype):
+            raise ValueError(f"out has the shape {out.shape} and type {out.dtype}; {wanted.shape} and {wanted.dtype} are read")
+        if not out.flags.c_contiguous or not out.flags.writeable:
+            raise ValueError("out must be C-contiguous and writable")
+        if any(axis.items is None and axis.step < 0 for axis in box.axes):
+            raise ValueError("out takes no steps backwards")
+        if out.size:
+            reader = _async.watched(self.core.read(_query([name], ranges=box.ranges)))
+            memory, done, complete = out.reshape(-1).view(np.uint8), 0, False
+            size = self.dtype.itemsize * math.prod(self._inner(field))
+            while not complete and done < len(memory):
+                cells, complete = reader.read_into([(memory[done:], None, None)])
+                done += cells * size
+        return out
+
+    @staticmethod
+    def _inner(field: dict) -> tuple[int, ...]:
+        return () if field["cell_val_num"] == 1 else (field["cell_val_num"],)
 
     def to_numpy(self) -> Any:
         """All cells."""
         return self[...]
+
+    async def read_async(self, key: Any = ..., *, out: np.ndarray | None = None) -> Any:
+        """:meth:`read`, off the event loop's thread; a cancelled task ends the read."""
+        return await _async.run(self.read, key, out=out)
+
+    async def write_async(self, data: Any, *, at: Any = None) -> list[str]:
+        """:meth:`write`, off the event loop's thread. A write that has begun comes to its end."""
+        return await _async.run(self.write, data, at=at)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return np.asarray(self).__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return (1, 0)
 
     def __array__(self, dtype: Any = None, *, copy: bool | None = None) -> np.ndarray:
         cells = self._box(index_box(self, ...))
@@ -301,7 +356,9 @@ class Array:
             raise TypeError("cells of a sparse array are written with write(), coordinates and all")
         self._write_box(index_box(self, key), value)
 
-    def _write_box(self, box: Box, value: Any, at: Any = None) -> list[str]:
+    def _write_box(
+        self, box: Box, value: Any, at: Any = None, *, uncommitted: bool = False
+    ) -> list[str]:
         named = value if isinstance(value, Mapping) else {self._only("writing needs a dict"): value}
         missing = set(self.schema.attr_names) - set(named)
         if missing:
@@ -315,7 +372,9 @@ class Array:
                 values = np.asarray(values)
             values = np.broadcast_to(box.unsqueezed(values), shape, subok=True)
             columns.append(numpy_to_column(name, field, values))
-        names = self._ctx.core.write(self._uri, columns, "row", bounds, _time.moment(at))
+        names = self._ctx.core.write(
+            self._uri, columns, "row", bounds, _time.moment(at), uncommitted
+        )
         self._refresh()
         return names
 
@@ -344,7 +403,7 @@ class Array:
         self._refresh()
         return names
 
-    def _write_table(self, data: Any, at: Any) -> list[str]:
+    def _write_table(self, data: Any, at: Any, *, uncommitted: bool = False) -> list[str]:
         if hasattr(data, "__arrow_c_stream__"):
             source = data
         else:
@@ -361,14 +420,18 @@ class Array:
 
                 source = pa.Table.from_pandas(source, preserve_index=False)
         capsule = source.__arrow_c_stream__()
-        return self._ctx.core.write_arrow(self._uri, capsule, _time.moment(at))[1]
+        return self._ctx.core.write_arrow(self._uri, capsule, _time.moment(at), uncommitted)[1]
 
     def append(self, data: Any, axis: int = 0, *, at: Any = None) -> list[str]:
         """Writes a dense box behind what is there, and lets the array grow along ``axis``."""
         named = data if isinstance(data, Mapping) else {self._only("append"): data}
         written = self.core.non_empty_domain()
         (low, _), dim = self.domain[axis], self.schema.dims[axis]
-        start = _ticks(low) if written is None else _ticks(from_bytes(written[axis][1], dim["datatype"])) + 1
+        start = _ticks(low)
+        if written is not None:
+            # A job that did not come to its end may have left cells beyond the current domain.
+            last = _ticks(from_bytes(written[axis][1], dim["datatype"]))
+            start = min(last, _ticks(self.domain[axis][1])) + 1
         length = next(iter(np.shape(v)[axis] for v in named.values()))
         if length == 0:
             return []
@@ -425,23 +488,30 @@ class Array:
         max_fragment_size: int | None = None,
         purge_deleted: bool = False,
         memory: int | None = None,
+        progress: Progress = None,
     ) -> list[dict]:
-        """Makes few fragments (or commits, footers, key-value files) of many."""
-        done = self._ctx.core.consolidate(
+        """Makes few fragments (or commits, footers, key-value files) of many.
+
+        ``progress``: ``True`` shows how far it has come; a function gets what is counted, how many
+        are done, and how many there are.
+        """
+        done = observed(self._ctx, progress).consolidate(
             self._uri, mode, list(fragments), max_fragment_size, purge_deleted, memory
         )
         self._refresh()
         return done
 
-    def vacuum(self, mode: str = "fragments", *, dry_run: bool = False) -> tuple[list[str], int]:
+    def vacuum(
+        self, mode: str = "fragments", *, dry_run: bool = False, progress: Progress = None
+    ) -> tuple[list[str], int]:
         """Removes what consolidations have replaced: the paths, and their bytes."""
-        done = self._ctx.core.vacuum(self._uri, mode, dry_run)
+        done = observed(self._ctx, progress).vacuum(self._uri, mode, dry_run)
         self._refresh()
         return done
 
-    def check(self, deep: bool = False) -> list[tuple[str, str, str]]:
+    def check(self, deep: bool = False, *, progress: Progress = None) -> list[tuple[str, str, str]]:
         """Verifies the array: severity, path and description of each finding."""
-        return self._ctx.core.check(self._uri, deep)
+        return observed(self._ctx, progress).check(self._uri, deep)
 
     # -- how it looks -------------------------------------------------------------------------
 
@@ -525,8 +595,9 @@ def _query(
     order: str = "row",
     memory: int | None = None,
     matching_only: bool = False,
+    limit: int | None = None,
 ) -> dict:
     return {
         "ranges": ranges, "points": points, "fields": list(fields), "condition": condition,
-        "order": order, "memory": memory, "matching_only": matching_only,
+        "order": order, "memory": memory, "matching_only": matching_only, "limit": limit,
     }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Iterator, Sequence
 
 import numpy as np
 
+from . import _async
 from ._types import scalar_bytes
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class Query:
         memory: int | None,
         ranges: list | None = None,
         points: list | None = None,
+        views: bool = False,
     ):
         schema = array.schema
         self._array = array
@@ -36,7 +38,7 @@ class Query:
         self._fields = list(fields) if fields is not None else schema.dim_names + array._fields()
         self._order = order or ("unordered" if schema.sparse else "row")
         self._limit, self._memory = limit, memory
-        self._ranges, self._points = ranges, points
+        self._ranges, self._points, self._views = ranges, points, views
 
     def points(self, *coordinates: Any) -> Query:
         """The same of the cells at these coordinates: a list for each dimension."""
@@ -65,7 +67,7 @@ class Query:
         return self._with(ranges=coordinates_box(self._array, key).ranges)
 
     def _with(self, **changes: Any) -> Query:
-        kept = {"ranges": self._ranges, "points": self._points} | changes
+        kept = {"ranges": self._ranges, "points": self._points, "views": self._views} | changes
         return Query(
             self._array, self._where, self._fields, self._order, self._limit, self._memory, **kept
         )
@@ -74,39 +76,25 @@ class Query:
         from ._array import _query
 
         dense = not self._array.schema.sparse
-        return self._array.core.read(
+        return _async.watched(self._array.core.read(
             _query(
                 self._fields, ranges=self._ranges, points=self._points, condition=self._where,
-                order=self._order, memory=self._memory,
+                order=self._order, memory=self._memory, limit=self._limit,
                 matching_only=dense and self._points is None,
             )
-        )
+        ))
 
     # -- numpy --------------------------------------------------------------------------------
 
     def __iter__(self) -> Iterator[dict[str, np.ndarray]]:
         """Batches, each a dict of arrays."""
-        reader, left = self._reader(), self._limit
-        while left is None or left > 0:
-            batch = reader.next()
-            if batch is None:
-                return
-            cells, columns = batch
-            out = self._array._numpy(columns)
-            if left is not None:
-                if cells > left:
-                    out = {name: values[:left] for name, values in out.items()}
-                left -= min(cells, left)
-            yield out
+        reader = self._reader()
+        while (batch := reader.next()) is not None:
+            yield self._array._numpy(batch[1])
 
     def to_numpy(self) -> dict[str, np.ndarray]:
         """All rows, as a dict of arrays."""
-        if self._limit is None:
-            return self._array._numpy(self._reader().read_all()[1])
-        batches = list(self)
-        if not batches:
-            return {name: np.empty(0, object) for name in self._fields}
-        return {name: _concat([batch[name] for batch in batches]) for name in batches[0]}
+        return self._array._numpy(self._reader().read_all()[1])
 
     def count(self) -> int:
         """The number of rows."""
@@ -115,35 +103,13 @@ class Query:
     # -- Arrow --------------------------------------------------------------------------------
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        if self._limit is not None:
-            return self.to_arrow().__arrow_c_stream__(requested_schema)
-        return self._reader().arrow_stream()
-
-    def _stream(self) -> Any:
-        import pyarrow as pa
-
-        class Stream:
-            def __init__(self, capsule: Any):
-                self._capsule = capsule
-
-            def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-                return self._capsule
-
-        return pa.RecordBatchReader.from_stream(Stream(self._reader().arrow_stream()))
+        return self._reader().arrow_stream(self._views)
 
     def to_arrow(self) -> Any:
         """All rows as a ``pyarrow.Table``."""
         import pyarrow as pa
 
-        if self._limit is None:
-            return self._stream().read_all()
-        batches, left, stream = [], self._limit, self._stream()
-        for batch in stream:
-            if left <= 0:
-                break
-            batches.append(batch.slice(0, left))
-            left -= len(batches[-1])
-        return pa.Table.from_batches(batches, stream.schema)
+        return pa.RecordBatchReader.from_stream(self).read_all()
 
     def to_pandas(self, **options: Any) -> Any:
         """All rows as a ``pandas.DataFrame``."""
@@ -155,14 +121,24 @@ class Query:
 
         return pl.DataFrame(self)
 
+    # -- off the event loop's thread ----------------------------------------------------------
+
+    async def to_numpy_async(self) -> dict[str, np.ndarray]:
+        """:meth:`to_numpy`; a cancelled task ends the read."""
+        return await _async.run(self.to_numpy)
+
+    async def to_arrow_async(self) -> Any:
+        """:meth:`to_arrow`; a cancelled task ends the read."""
+        return await _async.run(self.to_arrow)
+
+    async def to_pandas_async(self, **options: Any) -> Any:
+        """:meth:`to_pandas`; a cancelled task ends the read."""
+        return await _async.run(self.to_pandas, **options)
+
+    async def to_polars_async(self) -> Any:
+        """:meth:`to_polars`; a cancelled task ends the read."""
+        return await _async.run(self.to_polars)
+
     def __repr__(self) -> str:
         where = f" where {self._where}" if self._where else ""
         return f"<azulejo_db.Query of {self._array.uri!r}: {', '.join(self._fields)}{where}>"
-
-
-def _concat(parts: list[np.ndarray]) -> np.ndarray:
-    if any(isinstance(part, np.ma.MaskedArray) for part in parts):
-        return np.ma.concatenate(parts)
-    return np.concatenate(parts)
-
-

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 import xarray as xr
+from xarray import open_dataset
 from xarray.backends import BackendArray, BackendEntrypoint
 from xarray.backends.common import (
-    ArrayWriter,
     WritableCFDataStore,
     _decode_variable_name,
     _encode_variable_name,
@@ -28,9 +28,11 @@ from xarray.coding.strings import CharacterArrayCoder, EncodedStringCoder
 from xarray.core import indexing
 
 from . import _context
+from . import _xarray_checks as _checks
 from ._array import Array
 from ._group import Group
 from ._index import Axis, Box
+from ._job import Job, is_dask
 from ._metadata import decoded, encoded
 from ._schema import _ZSTD, Attr, Dim, Schema, _fill, default_tiles
 from ._types import dtype_of, is_bytes, is_text
@@ -127,8 +129,10 @@ class AzulejoStore(WritableCFDataStore):
 
     @property
     def group(self) -> Group:
+        """The group, opened when first asked for."""
         if self._group is None:
-            self._group = Group(self._uri, self._mode, at=self._at, ctx=self._ctx)
+            mode = "r" if self._mode == "r" else "w"
+            self._group = Group(self._uri, mode, at=self._at, ctx=self._ctx)
         return self._group
 
     # -- reading ------------------------------------------------------------------------------
@@ -216,63 +220,69 @@ class AzulejoStore(WritableCFDataStore):
         return variable
 
     def store(self, variables, attributes, check_encoding_set=frozenset(), writer=None, unlimited_dims=None):
-        writer = writer or ArrayWriter()
+        job = writer if isinstance(writer, Job) else Job(self._ctx)
         variables, attributes = self.encode(variables, attributes)
         there = self._ctx.core.object_type(self._uri)
         if there is None:
             self._ctx.core.create_group(self._uri)
         elif self._mode == "w-":
             raise FileExistsError(self._uri)
-        group = self.group
-        members = set(group)
-        if attributes:
-            group.attrs.update(attributes)
+        arrays = self._arrays()
+        checks = _checks.Existing(arrays, self._sizes(arrays), self._append_dim, self._region)
+        changes = {} if self._mode == "r+" and there else dict(attributes)
         if unlimited_dims:
-            group.attrs[_UNLIMITED] = ";".join(sorted(unlimited_dims))
+            changes[_UNLIMITED] = ";".join(sorted(unlimited_dims))
+        created: list[tuple[str, bool, str]] = []
         for name, variable in variables.items():
-            unknown = set(variable.encoding) - _KNOWN - (set() if name in check_encoding_set else _FOREIGN)
-            if unknown and name in check_encoding_set:
+            given = name in check_encoding_set
+            unknown = set(variable.encoding) - _KNOWN - (set() if given else _FOREIGN)
+            if unknown and given:
                 raise ValueError(f"unexpected encoding parameters {sorted(unknown)} of {name!r}")
-            self._write(group, members, _encode_variable_name(name), variable, writer)
+            checks.variable(_encode_variable_name(name), variable, self._mode, given)
+        for name, variable in variables.items():
+            name = _encode_variable_name(name)
+            member = _member(name)
+            if member not in arrays:
+                created.append((member, True, member))
+            self._write(arrays.get(member), name, member, variable, checks, job)
 
-    def _write(self, group: Group, members: set, name: str, variable: xr.Variable, writer) -> None:
-        member = _member(name)
+        def register() -> None:
+            # The last step: what is no member of the group is no part of the dataset.
+            if created:
+                self._ctx.core.edit_group(self._uri, created, [])
+            self._group = None
+            if changes:
+                self.group.attrs.update(changes)
+
+        job.after(register)
+        if job is not writer:
+            job.finish()
+
+    def _write(self, array, name: str, member: str, variable: xr.Variable, checks, job: Job) -> None:
         dims = list(variable.dims)
-        new = member not in members
+        new = array is None
         if new:
-            array = self._create(group, name, member, variable)
-        else:
-            array = Array(group.location(member), "w", ctx=self._ctx)
-            if array.schema.dim_names != (dims or [_SCALAR]):
-                raise ValueError(f"{name!r} has the dimensions {array.schema.dim_names}, not {dims}")
-        start = {dim: self._region[dim].start or 0 for dim in dims if dim in self._region}
-        if not new and self._append_dim is None and not self._region:
-            for dim, size, n in zip(dims, self._shape(array), variable.shape):
-                if size != n:
-                    raise ValueError(f"Unable to update size for existing dimension {dim!r} ({size} != {n})")
+            array = self._create(name, member, variable)
+        elif not checks.is_written(variable, self._mode):
+            return
+        low = [checks.start(dim) if not new else 0 for dim in dims] or [0]
+        data = variable.data if dims else np.asarray(variable.data).reshape(1)
+        grown = None
         if not new and self._append_dim in dims:
             axis = dims.index(self._append_dim)
-            shape = self._shape(array)
-            start[self._append_dim] = shape[axis]
-            shape[axis] += variable.shape[axis]
-            if variable.shape[axis]:
-                array.evolve(expand=[(0, s - 1) for s in shape])
-        elif not new and self._append_dim is not None:
-            return
-        if 0 in variable.shape:
-            return
-        pairs = [(start.get(d, 0), start.get(d, 0) + n - 1) for d, n in zip(dims, variable.shape)]
-        for (_, last), size, dim in zip(pairs, array.shape, dims):
-            if dims and last >= size:
-                raise ValueError(f"{name!r}: {dim!r} ends at {size}, the region at {last + 1}")
-        writer.add(variable.data, _Target(array, pairs or [(0, 0)]))
+            shape = [max(s, 1) for s in self._shape(array)]
+            shape[axis] = low[axis] + variable.shape[axis]
+            grown = [(0, s - 1) for s in shape]
+        attribute = array.schema.attr_names[0]
+        if 0 not in np.shape(data):
+            job.write(array.uri, low, {attribute: data if is_dask(data) else np.asarray(data)}, grown)
 
     @staticmethod
     def _shape(array: Array) -> list[int]:
         empty = _empty_dims(array)
         return [0 if d in empty else s for d, s in zip(array.schema.dim_names, array.shape)]
 
-    def _create(self, group: Group, name: str, member: str, variable: xr.Variable) -> Array:
+    def _create(self, name: str, member: str, variable: xr.Variable) -> Array:
         encoding = variable.encoding
         dims, shape = list(variable.dims) or [_SCALAR], variable.shape or (1,)
         attribute = encoding.get("attr_name") or (name + "_" if name in dims else member)
@@ -302,7 +312,10 @@ class AzulejoStore(WritableCFDataStore):
             made, [Attr(attribute, kind, fill=fill, filters=filters, nullable=nullable)],
             current_domain=[(0, max(s, 1) - 1) for s in shape],
         )
-        uri = group.uri.rstrip("/") + "/" + member
+        uri = self._uri.rstrip("/") + "/" + member
+        if self._ctx.core.object_type(uri) is not None:
+            # No member of the group: a job that was never finished has left it.
+            self._ctx.core.delete(uri, True)
         self._ctx.core.create(uri, schema.to_json(), None)
         keys = {f"{_ATTR}{attribute}.{k}": v for k, v in attrs.items()}
         if member != name:
@@ -312,7 +325,6 @@ class AzulejoStore(WritableCFDataStore):
         changes = [(k, encoded(_plain(v))) for k, v in keys.items()]
         if changes:
             self._ctx.core.change_metadata(uri, False, changes)
-        group.add(uri, member)
         return Array(uri, "w", ctx=self._ctx)
 
     def close(self) -> None:
@@ -333,25 +345,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray) and value.dtype.kind in "UO":
         return ";".join(str(v) for v in value)
     return value
-
-
-class _Target:
-    """Where a variable's cells go: the box of a dense array."""
-
-    def __init__(self, array: Array, pairs: list[tuple[int, int]]):
-        self._array, self._pairs = array, pairs
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        pairs = self._pairs
-        if isinstance(key, tuple) and key and all(isinstance(k, slice) for k in key):
-            pairs = [
-                (low + (k.start or 0), low + (k.start or 0) + n - 1)
-                for (low, _), k, n in zip(pairs, key, np.shape(value))
-            ]
-        value = np.asarray(value)
-        name = self._array.schema.attr_names[0]
-        shape = tuple(b - a + 1 for a, b in pairs)
-        self._array._write_box(Box.of_pairs(self._array, pairs), {name: value.reshape(shape)})
 
 
 def _place(filename_or_obj: Any, group: str | None) -> str:
@@ -397,23 +390,75 @@ class AzulejoBackend(BackendEntrypoint):
             drop_variables=drop_variables, use_cftime=use_cftime, decode_timedelta=decode_timedelta,
         )
 
-    def open_groups_as_dict(self, filename_or_obj: Any, **options: Any) -> dict[str, xr.Dataset]:
+    def open_groups_as_dict(
+        self, filename_or_obj: Any, *, group: str | None = None, **options: Any
+    ) -> dict[str, xr.Dataset]:
         """The datasets of a group and of all groups below it, by path."""
         found = {}
         ctx = _context.shared(options.get("config"), options.get("key"))
 
         def walk(path: str, uri: str) -> None:
             found[path or "/"] = self.open_dataset(uri, **options)
-            group = Group(uri, at=options.get("at"), ctx=ctx)
-            for name in group:
-                if group.kind(name) == "group":
-                    walk(f"{path}/{name}", group.location(name))
+            members = Group(uri, at=options.get("at"), ctx=ctx)
+            for name in members:
+                if members.kind(name) == "group":
+                    walk(f"{path}/{name}", members.location(name))
 
-        walk("", _place(filename_or_obj, options.pop("group", None)))
+        walk("", _place(filename_or_obj, group))
         return found
 
     def open_datatree(self, filename_or_obj: Any, **options: Any) -> xr.DataTree:
-        return xr.DataTree.from_dict(self.open_groups_as_dict(filename_or_obj, **options))
+        """The same as one tree."""
+        tree = xr.DataTree.from_dict(self.open_groups_as_dict(filename_or_obj, **options))
+        tree.set_close(lambda: None)
+        return tree
+
+
+def _parents(root: str, group: str, ctx: Any) -> None:
+    """Makes the groups on the way, each a member of the one above."""
+    path = root
+    if ctx.core.object_type(path) is None:
+        ctx.core.create_group(path)
+    for name in filter(None, group.strip("/").split("/")):
+        above, path = path, path.rstrip("/") + "/" + name
+        if ctx.core.object_type(path) is None:
+            ctx.core.create_group(path)
+            ctx.core.edit_group(above, [(name, True, name)], [])
+
+
+def _dump(
+    dataset: xr.Dataset, root: str, group: str | None, job: Job, ctx: Any, *, mode: str,
+    append_dim: str | None = None, region: Any = None, encoding: Any = None, unlimited_dims: Any = None,
+) -> None:
+    """Writes one dataset as a part of a job."""
+    from xarray.backends.writers import _sanitize_unlimited_dims, _validate_dataset_names, dump_to_store
+
+    place = _place(root, group)
+    if mode == "w" and ctx.core.object_type(place) is not None:
+        ctx.core.delete(place, True)
+    _validate_dataset_names(dataset)
+    unlimited = _sanitize_unlimited_dims(dataset, unlimited_dims)
+    there = ctx.core.object_type(place) == "group"
+    if there and mode == "w-":
+        raise FileExistsError(place)
+    store = AzulejoStore(place, ctx=ctx, mode="a" if mode == "w-" else mode)
+    store._append_dim = append_dim
+    if there:
+        opened = open_dataset(AzulejoStore(place, ctx=ctx), engine="store")
+        _checks.encodings(opened, encoding, append_dim)
+        store._region, dataset = _checks.region(dataset, opened, region, append_dim)
+        # The order of dimensions, units, scales and fill values of the variables that are there.
+        dataset = dataset.copy()
+        for name in set(opened.variables) & set(dataset.variables):
+            dims, there = dataset.variables[name].dims, opened.variables[name]
+            if dims != there.dims and set(dims) == set(there.dims):
+                dataset[name] = dataset[name].transpose(*there.dims)
+            dataset[name].encoding = dict(there.encoding)
+    elif region is not None:
+        raise FileNotFoundError(place)
+    if group and group.strip("/"):
+        _parents(root, group, ctx)
+    dump_to_store(dataset, store, job, encoding=encoding, unlimited_dims=unlimited)
 
 
 @xr.register_dataset_accessor("azulejo")
@@ -437,83 +482,63 @@ class DatasetAccessor:
         config: Mapping[str, Any] | None = None,
         key: bytes | None = None,
     ) -> Any:
-        """Writes the dataset as a group of arrays.
+        """Writes the dataset as a group of arrays. Nothing of it is seen before all is written.
 
         ``mode``: ``"w-"`` (the default) refuses what is there, ``"w"`` replaces it, ``"a"`` adds
-        variables and appends along ``append_dim``, ``"r+"`` (the default with ``region``) writes
-        into what is there. Without ``compute`` dask does the writing later.
+        variables, overwrites those that are there and appends along ``append_dim`` (``"a-"``
+        leaves alone what has no such dimension), ``"r+"`` (the default with ``region``) writes into
+        what is there. Chunks of dask are written by its workers, one fragment each; without
+        ``compute`` the arrays are made now, and their cells count once the result is computed.
         """
-        from xarray.backends.writers import (
-            _sanitize_unlimited_dims,
-            _validate_dataset_names,
-            dump_to_store,
+        mode = _checks.mode(mode, append_dim, region)
+        ctx = _context.shared(config, key)
+        job = Job(ctx)
+        _dump(
+            self._dataset, os.fspath(uri), group, job, ctx, mode=mode, append_dim=append_dim,
+            region=region, encoding=encoding, unlimited_dims=unlimited_dims,
         )
-
-        place, ctx = _place(uri, group), _context.shared(config, key)
-        mode = mode or ("r+" if region is not None else "a" if append_dim else "w-")
-        if mode not in ("w-", "w", "a", "r+"):
-            raise ValueError(f"mode is 'w-', 'w', 'a' or 'r+', not {mode!r}")
-        if mode == "w" and ctx.core.object_type(place) is not None:
-            ctx.core.delete(place, True)
-        dataset = self._dataset
-        _validate_dataset_names(dataset)
-        unlimited = _sanitize_unlimited_dims(dataset, unlimited_dims)
-        store = AzulejoStore(place, ctx=ctx, mode=mode)
-        store._append_dim = append_dim
-        if region is not None:
-            store._region = _region(dataset, region, place, config, key)
-            keep = [n for n, v in dataset.variables.items() if set(v.dims) & set(store._region)]
-            dataset = dataset[keep].drop_vars([n for n in dataset.variables if n not in keep], errors="ignore")
-        if ctx.core.object_type(place) == "group":
-            dataset = _encoded_alike(dataset, place, config, key)
-        if group and group.strip("/"):
-            _parents(os.fspath(uri), group, ctx)
-        writer = ArrayWriter()
-        dump_to_store(dataset, store, writer, encoding=encoding, unlimited_dims=unlimited)
-        writes = writer.sync(compute=compute)
-        if compute:
-            return None
-        import dask
-
-        return dask.delayed(lambda *_: None)(writes)
+        return job.finish(compute)
 
 
-def _encoded_alike(dataset: xr.Dataset, place: str, config: Any, key: Any) -> xr.Dataset:
-    """The dataset with the encodings (units, scales, fill values) of the variables that are there."""
-    there = AzulejoBackend().open_dataset(place, config=config, key=key)
-    dataset = dataset.copy()
-    for name, variable in there.variables.items():
-        if name in dataset.variables:
-            dataset[name].encoding = dict(variable.encoding)
-    return dataset
+@xr.register_datatree_accessor("azulejo")
+class TreeAccessor:
+    """What ``tree.azulejo`` offers."""
+
+    def __init__(self, tree: xr.DataTree):
+        self._tree = tree
+
+    def to(
+        self,
+        uri: str | os.PathLike,
+        *,
+        mode: str = "w-",
+        encoding: Mapping[str, Mapping[str, Any]] | None = None,
+        compute: bool = True,
+        write_inherited_coords: bool = False,
+        unlimited_dims: Mapping[str, Any] | None = None,
+        config: Mapping[str, Any] | None = None,
+        key: bytes | None = None,
+    ) -> Any:
+        """Writes the tree: a group for each node, in the group of the node above. ``encoding`` and
+        ``unlimited_dims`` are by the paths of nodes.
+        """
+        ctx, root = _context.shared(config, key), os.fspath(uri)
+        unknown = set(encoding or {}) - set(self._tree.groups)
+        if unknown:
+            raise ValueError(f"unexpected encoding group name(s) provided: {unknown}")
+        if mode == "w" and ctx.core.object_type(root) is not None:
+            ctx.core.delete(root, True)
+        if mode == "w-" and ctx.core.object_type(root) is not None:
+            raise FileExistsError(root)
+        job = Job(ctx)
+        for path, node in self._tree.subtree_with_keys:
+            own = node is self._tree
+            _dump(
+                node.to_dataset(inherit=write_inherited_coords or own), root, None if own else path,
+                job, ctx, mode="a", encoding=(encoding or {}).get(node.path),
+                unlimited_dims=(unlimited_dims or {}).get(node.path),
+            )
+        return job.finish(compute)
 
 
-def _parents(root: str, group: str, ctx: Any) -> None:
-    """Makes the groups on the way, each a member of the one above."""
-    path = root
-    if ctx.core.object_type(path) is None:
-        ctx.core.create_group(path)
-    for name in group.strip("/").split("/"):
-        above, path = path, path.rstrip("/") + "/" + name
-        if ctx.core.object_type(path) is None:
-            ctx.core.create_group(path)
-            ctx.core.edit_group(above, [(name, True, name)], [])
-
-
-def _region(dataset: xr.Dataset, region: Any, place: str, config: Any, key: Any) -> dict[str, slice]:
-    if region == "auto":
-        region = dict.fromkeys(dataset.dims, "auto")
-    found = {}
-    for dim, part in region.items():
-        if part != "auto":
-            found[dim] = part
-            continue
-        there = xr.open_dataset(place, engine=AzulejoBackend, config=config, key=key)
-        index = there.get_index(dim).get_indexer(dataset.get_index(dim))
-        if (index < 0).any() or (np.diff(index) != 1).any():
-            raise ValueError(f"the labels of {dim!r} are no contiguous part of those that are there")
-        found[dim] = slice(int(index[0]), int(index[-1]) + 1)
-    return found
-
-
-__all__ = ["AzulejoBackend", "AzulejoStore", "DatasetAccessor"]
+__all__ = ["AzulejoBackend", "AzulejoStore", "DatasetAccessor", "TreeAccessor"]

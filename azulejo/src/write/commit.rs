@@ -1,12 +1,13 @@
-//! Making a fragment count: the last step of a write.
+//! Making fragments count: the last step of a write.
 
 use crate::array::{clean_up_unseen, put_if_there};
 use crate::context::Location;
 use crate::error::{Error, Result};
 use crate::storage::StorePath;
 use azulejo_format::FormatVersion;
+use azulejo_format::commit::{ConsolidatedCommit, ConsolidatedCommits};
 use azulejo_format::fragment::Footer;
-use azulejo_format::path::commit_path;
+use azulejo_format::path::{Suffix, commit_path, suffixed_commit_path};
 use azulejo_format::timestamped_name::TimestampedName;
 use bytes::Bytes;
 
@@ -81,4 +82,33 @@ impl WrittenFragment {
     pub fn discard(self) -> Result<()> {
         self.location.storage.delete(&[self.folder])
     }
+}
+
+/// Makes several fragments count by one file: readers see all of them or none. `folders` go where
+/// that fails, unless the file is there all the same.
+///
+/// # Errors
+/// As [`WrittenFragment::commit`].
+pub(super) fn commit_together(
+    location: &Location,
+    names: &[TimestampedName],
+    version: FormatVersion,
+    folders: &[StorePath],
+) -> Result<()> {
+    let uris: Vec<String> = names
+        .iter()
+        .filter_map(|name| commit_path(name, version))
+        .collect();
+    let commits = uris
+        .iter()
+        .map(|uri| ConsolidatedCommit::Fragment { uri })
+        .collect();
+    let body = ConsolidatedCommits { commits }.encode();
+    let first = names.iter().map(|name| name.t_start).min().unwrap_or(0);
+    let last = names.iter().map(|name| name.t_end).max().unwrap_or(0);
+    let name = TimestampedName::versioned(first, last, version.number());
+    let path = suffixed_commit_path(&name, Suffix::Consolidated);
+    put_if_there(location, &path, body.into()).inspect_err(|_| {
+        clean_up_unseen(&*location.storage, &location.path.join(&path), folders);
+    })
 }

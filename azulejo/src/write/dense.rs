@@ -10,11 +10,12 @@ use super::buffer::FieldBuffer;
 use super::fragments::{DensePart, Fragments};
 use super::input::{FieldShape, Input};
 use super::sparse::band_tiles;
-use super::validate::OUTSIDE_CURRENT_DOMAIN;
+use super::validate::{Bounds, OUTSIDE_CURRENT_DOMAIN};
 use crate::column::FieldView;
 use crate::error::{Error, Result};
 use crate::space::copy::{Axis, CopyList, copy_cells, copy_lengths, copy_var};
 use crate::space::{FragmentGrid, Layout, TileGrid, dimension_order};
+use azulejo_format::schema::CurrentDomain;
 use azulejo_format::{ArraySchema, NdRectangle, Range as DimRange};
 use rayon::prelude::*;
 use std::collections::VecDeque;
@@ -61,13 +62,24 @@ impl DenseBox {
     /// The box that `subarray` names; without one the current domain or the domain.
     ///
     /// # Errors
-    /// [`Error::InvalidArgument`] for a box that leaves the domain or the current domain.
-    pub fn new(schema: &ArraySchema, subarray: Option<&NdRectangle>) -> Result<Self> {
+    /// [`Error::InvalidArgument`] for a box that leaves the domain or what else bounds it.
+    pub fn new(
+        schema: &ArraySchema,
+        within: Bounds,
+        subarray: Option<&NdRectangle>,
+    ) -> Result<Self> {
         let grid = TileGrid::new(schema)?;
         let dimensions = &schema.domain.dimensions;
         if let Some(subarray) = subarray {
-            check_current_domain(schema, subarray)?;
-            crate::space::Subarray::ranges(subarray.ranges.iter().cloned()).bind(schema)?;
+            let selection = crate::space::Subarray::ranges(subarray.ranges.iter().cloned());
+            if within == Bounds::CurrentDomain {
+                check_current_domain(schema, subarray)?;
+                selection.bind(schema)?;
+            } else {
+                let mut unbounded = schema.clone();
+                unbounded.current_domain = CurrentDomain::Empty;
+                selection.bind(&unbounded)?;
+            }
         }
         let current = schema.current_domain.ranges();
         let mut ranges = subarray.map(|s| s.ranges.clone()).unwrap_or_default();

@@ -1,14 +1,12 @@
 //! The fragments of one write: usually one, several where a size limit asks for it, which then
 //! count at once.
 
+use super::commit::commit_together;
 use super::{FragmentSink, FragmentSpec, TileView, WrittenFragment};
-use crate::array::{clean_up_unseen, put_if_there};
 use crate::cancel::Operation;
 use crate::column::FieldView;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use azulejo_format::commit::{ConsolidatedCommit, ConsolidatedCommits};
-use azulejo_format::path::{Suffix, commit_path, suffixed_commit_path};
 use azulejo_format::timestamped_name::TimestampedName;
 use azulejo_format::{ArraySchema, NdRectangle};
 use std::collections::VecDeque;
@@ -47,6 +45,8 @@ pub(super) struct Fragments {
     context: Context,
     target: Target,
     timestamps: (u64, u64),
+    /// Whether somebody else makes them count.
+    uncommitted: bool,
     split: Split,
     sink: Option<FragmentSink>,
     /// Dense: tiles that the current fragment still wants.
@@ -56,12 +56,19 @@ pub(super) struct Fragments {
 }
 
 impl Fragments {
-    pub fn new(context: &Context, target: &Target, timestamps: (u64, u64), split: Split) -> Self {
+    pub fn new(
+        context: &Context,
+        target: &Target,
+        timestamps: (u64, u64),
+        uncommitted: bool,
+        split: Split,
+    ) -> Self {
         let (context, target, operation) = (context.clone(), target.clone(), context.begin());
         Self {
             context,
             target,
             timestamps,
+            uncommitted,
             split,
             sink: None,
             missing: 0,
@@ -172,37 +179,23 @@ impl Fragments {
         Ok(())
     }
 
-    /// Makes the fragments count and returns their names.
+    /// Makes the fragments count, unless somebody else is to do that, and returns their names.
     pub fn finish(mut self) -> Result<Vec<TimestampedName>> {
         self.end()?;
         self.operation.check()?;
         let mut done = std::mem::take(&mut self.done);
+        let names = || done.iter().map(|fragment| fragment.name().clone());
+        if self.uncommitted {
+            return Ok(names().collect());
+        }
         let version = self.target.schema.version;
         if done.len() < 2 || !version.has_subdirectories() {
             return done.drain(..).map(WrittenFragment::commit).collect();
         }
         // One file commits them all: readers see the whole write or nothing of it.
-        let names: Vec<TimestampedName> = done
-            .iter()
-            .map(|fragment| fragment.name().clone())
-            .collect();
-        let uris: Vec<String> = names
-            .iter()
-            .filter_map(|name| commit_path(name, version))
-            .collect();
-        let commits = uris
-            .iter()
-            .map(|uri| ConsolidatedCommit::Fragment { uri })
-            .collect();
-        let body = ConsolidatedCommits { commits }.encode();
-        let (first, last) = self.timestamps;
-        let name = TimestampedName::versioned(first, last, version.number());
-        let location = &self.target.location;
-        let path = suffixed_commit_path(&name, Suffix::Consolidated);
-        put_if_there(location, &path, body.into()).inspect_err(|_| {
-            let folders: Vec<_> = done.iter().map(|f| f.folder().clone()).collect();
-            clean_up_unseen(&*location.storage, &location.path.join(&path), &folders);
-        })?;
+        let names: Vec<TimestampedName> = names().collect();
+        let folders: Vec<_> = done.iter().map(|f| f.folder().clone()).collect();
+        commit_together(&self.target.location, &names, version, &folders)?;
         Ok(names)
     }
 }

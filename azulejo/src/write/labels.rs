@@ -73,7 +73,7 @@ impl Writer {
         let ones = input::all_valid(&self.shapes, &views);
         let input = input::bind(self.schema(), &self.shapes, &views, &ones)?;
         validate::check_attribute_order(self.schema(), &self.shapes, &input)?;
-        let space = DenseBox::new(self.schema(), subarray)?;
+        let space = DenseBox::new(self.schema(), self.bounds(), subarray)?;
         if space.cells != input.cell_num as u64 {
             return Err(Error::InvalidArgument(format!(
                 "{} cells were given, but the box has {}",
@@ -91,7 +91,7 @@ impl Writer {
         time: (u64, u64),
     ) -> Result<Vec<(Self, ColumnSet)>> {
         let schema = Arc::clone(self.schema());
-        let space = DenseBox::new(&schema, subarray)?;
+        let space = DenseBox::new(&schema, self.bounds(), subarray)?;
         let uri = Uri::from_path(self.target.location.path.clone());
         let array =
             Snapshot::open_uri(&self.context, &uri, super::schema_time(&self.options))?.array()?;

@@ -57,6 +57,10 @@ pub struct WriteOptions {
     /// that is more than the budget, cells are sorted in parts of 65,536 cells or more, which takes
     /// longer. Cells of one coordinate are sorted together, however many they are.
     pub memory_budget: Option<u64>,
+    /// Fragments are written whole but do not count until
+    /// [`commit_fragments`](crate::array::ArrayHandle::commit_fragments) names them. Their cells
+    /// may lie beyond the current domain, which can grow before or after that.
+    pub uncommitted: bool,
 }
 
 impl WriteOptions {
@@ -112,6 +116,13 @@ impl WriteOptions {
     #[must_use]
     pub fn memory_budget(mut self, bytes: u64) -> Self {
         self.memory_budget = Some(bytes);
+        self
+    }
+
+    /// Leaves the fragments to be made part of the array later, together with those of others.
+    #[must_use]
+    pub fn uncommitted(mut self) -> Self {
+        self.uncommitted = true;
         self
     }
 }

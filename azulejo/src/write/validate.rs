@@ -17,13 +17,29 @@ const RUN: usize = 1 << 16;
 pub(super) const OUTSIDE_CURRENT_DOMAIN: &str =
     "Cells are written outside of the defined current domain. ";
 
-/// Checks that coordinates lie in the domain and the current domain; NaN lies in none. `dimensions`
-/// holds one view a dimension.
+/// What cells may not leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Bounds {
+    /// The domain.
+    Domain,
+    /// The current domain, which lies in the domain.
+    CurrentDomain,
+}
+
+/// Checks that coordinates lie in the domain and, if that bounds them, the current domain; NaN lies
+/// in none. `dimensions` holds one view a dimension.
 ///
 /// # Errors
 /// [`Error::InvalidArgument`] naming the first cell that does not.
-pub(super) fn check_domain(schema: &ArraySchema, dimensions: &[FieldView<'_>]) -> Result<()> {
-    let current = schema.current_domain.ranges();
+pub(super) fn check_domain(
+    schema: &ArraySchema,
+    bounds: Bounds,
+    dimensions: &[FieldView<'_>],
+) -> Result<()> {
+    let current = match bounds {
+        Bounds::Domain => None,
+        Bounds::CurrentDomain => schema.current_domain.ranges(),
+    };
     let all = schema.domain.dimensions.iter().zip(dimensions).enumerate();
     let domain = all.clone().filter_map(|(d, (dimension, view))| {
         let range = dimension.domain.as_ref()?;

@@ -1,0 +1,140 @@
+"""What a write to an existing dataset may do: modes, regions, sizes, in xarray's own words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import xarray as xr
+
+from ._array import Array
+
+_SCALAR = "__scalar"
+_MODES = ("w-", "w", "a", "a-", "r+")
+
+
+def mode(mode: str | None, append_dim: str | None, region: Any) -> str:
+    """The mode that is meant.
+
+    Raises ``ValueError`` for modes that contradict the rest.
+    """
+    if mode is None:
+        mode = "a" if append_dim else "r+" if region is not None else "w-"
+    if mode not in _MODES:
+        raise ValueError(f"mode is one of {_MODES}, not {mode!r}")
+    if append_dim is not None and mode not in ("a", "a-"):
+        raise ValueError(f"cannot set append_dim unless mode='a' or mode=None, not {mode!r}")
+    if region is not None and mode not in ("a", "a-", "r+"):
+        raise ValueError("cannot set region unless mode='a', mode='a-', mode='r+' or mode=None")
+    return mode
+
+
+def encodings(opened: xr.Dataset, encoding: Mapping | None, append_dim: str | None) -> None:
+    """Variables that are there keep their encodings."""
+    if append_dim is not None and append_dim not in opened.dims:
+        raise ValueError(f"append_dim={append_dim!r} does not match any existing dataset dimensions {dict(opened.sizes)}")
+    for name in set(encoding or {}) & set(opened.variables):
+        raise ValueError(f"variable {name!r} already exists, but encoding was provided")
+
+
+def region(
+    dataset: xr.Dataset, opened: xr.Dataset, asked: Any, append_dim: str | None
+) -> tuple[dict[str, slice], xr.Dataset]:
+    """A region as slices, and what of the dataset is to be written there."""
+    if asked is None:
+        return {}, dataset
+    automatic = asked == "auto"
+    if automatic:
+        asked = dict.fromkeys(dataset.dims, "auto")
+    if not isinstance(asked, Mapping):
+        raise TypeError(f"``region`` must be a dict, got {type(asked)}")
+    found: dict[str, slice] = {}
+    for dim, part in asked.items():
+        if isinstance(part, str) and part == "auto":
+            found[dim] = _labels(dataset, opened, dim)
+            automatic = True
+        elif isinstance(part, slice):
+            found[dim] = part
+        else:
+            raise TypeError(f"all values in ``region`` must be slice objects, got {asked}")
+    if any(part.step not in (None, 1) for part in found.values()):
+        raise ValueError("step on all slices in ``region`` must be 1 or None")
+    if unknown := set(found) - set(dataset.dims):
+        raise ValueError(f"all keys in ``region`` are not in Dataset dimensions: {sorted(unknown)}")
+    if append_dim in found:
+        raise ValueError(f"cannot list the same dimension in both ``append_dim`` and ``region``: {append_dim!r}")
+    indexes = [name for name in dataset.variables if name in dataset.dims]
+    if automatic:
+        dataset = dataset.drop_vars(indexes)
+    outside = [n for n, v in dataset.variables.items() if not set(v.dims) & set(found)]
+    if found and outside:
+        raise ValueError(
+            "when setting `region` explicitly, all variables in the dataset to write must have at "
+            f"least one dimension in common with the region's dimensions {list(found)}; {outside} have none"
+        )
+    return found, dataset
+
+
+def _labels(dataset: xr.Dataset, opened: xr.Dataset, dim: Any) -> slice:
+    """Where a dimension's labels lie among those that are there."""
+    places = opened.get_index(dim).get_indexer(dataset.get_index(dim))
+    if (places < 0).any():
+        raise KeyError(f"Not all values of coordinate {dim!r} in the new array were found in the original store")
+    if (np.diff(places) != 1).any():
+        raise ValueError(f"The auto-detected region of coordinate {dim!r} for writing new data is not contiguous")
+    return slice(int(places[0]), int(places[-1]) + 1)
+
+
+class Existing:
+    """The arrays that are there, and where new cells go in them."""
+
+    def __init__(
+        self,
+        arrays: Mapping[str, Array],
+        sizes: Mapping[str, int],
+        append_dim: str | None,
+        region: Mapping[str, slice],
+    ):
+        self._arrays, self._sizes = arrays, sizes
+        self._append_dim, self._region = append_dim, region
+
+    def start(self, dim: str) -> int:
+        """The first position along a dimension that is written."""
+        if dim == self._append_dim:
+            return self._sizes[dim]
+        if dim in self._region:
+            return self._region[dim].indices(self._sizes[dim])[0]
+        return 0
+
+    def is_written(self, variable: xr.Variable, mode: str) -> bool:
+        """Whether a variable that is there gets new cells."""
+        return mode != "a-" or self._append_dim in variable.dims
+
+    def variable(self, name: str, variable: xr.Variable, mode: str, encoded: bool) -> None:
+        """Raises ``ValueError`` for a variable that does not suit what is there."""
+        member = "v" + name if name.startswith("__") else name
+        array = self._arrays.get(member)
+        if array is None:
+            if mode == "r+" and self._arrays:
+                raise ValueError(f"dataset contains non-pre-existing variables [{name!r}], which is not allowed with mode='r+'")
+            return
+        names = [dim for dim in array.schema.dim_names if dim != _SCALAR]
+        if names != list(variable.dims):
+            raise ValueError(
+                f"variable {name!r} already exists with different dimension names {tuple(names)} != "
+                f"{variable.dims}, but changing variable dimensions is not supported"
+            )
+        if not self.is_written(variable, mode):
+            return
+        for dim, size in variable.sizes.items():
+            wanted = self._sizes[dim]
+            if dim == self._append_dim:
+                continue
+            if dim in self._region:
+                wanted = len(range(*self._region[dim].indices(self._sizes[dim])))
+            if size != wanted:
+                raise ValueError(
+                    f"variable {name!r} already exists with different dimension sizes. Unable to update "
+                    f"size for existing dimension {dim!r} ({wanted} != {size}); to append, set append_dim"
+                )

@@ -1,0 +1,259 @@
+"""Arrays in parallel, with dask: in threads, processes or a cluster of machines.
+
+>>> import azulejo_db.dask as azd              # doctest: +SKIP
+>>> x = azd.read("heights")                    # a dask array, tiles as chunks   # doctest: +SKIP
+>>> azd.write("halves", x / 2, dims=("y", "x"))  # one fragment a chunk, one commit   # doctest: +SKIP
+>>> frame = azd.read_table("stations")         # a dask data frame   # doctest: +SKIP
+
+What many tasks write counts together, once all of it is there: a job that fails leaves nothing to
+be seen. Tasks get what they need (URI, settings without secrets, moment) with them.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _time
+from ._array import Array
+from ._context import Context, shared
+from ._expr import Condition, condition_text
+from ._job import Job, Place, is_dask
+from ._schema import Schema
+from ._types import dtype_of
+
+#: Bytes of a chunk, about, unless chunks are named.
+_CHUNK = 64 << 20
+
+
+def _opened(array: Array | str | os.PathLike, at: Any, ctx: Context | None) -> Array:
+    if isinstance(array, Array):
+        return array
+    return Array(os.fspath(array), at=at, ctx=ctx or shared())
+
+
+def _block(array: Array, name: str, *, block_info: Any) -> np.ndarray:
+    """The cells of one chunk."""
+    lows = [int(low) for low, _ in array.domain]
+    places = block_info[None]["array-location"]
+    key = tuple(slice(a + low, b + low) for (a, b), low in zip(places, lows))
+    cells = array[name][key] if name else array[key]
+    return cells
+
+
+def read(
+    array: Array | str | os.PathLike,
+    attribute: str | None = None,
+    *,
+    chunks: Sequence[int] | Mapping[int, int] | str = "auto",
+    at: Any = None,
+    ctx: Context | None = None,
+) -> Any:
+    """A dense array, or one of its attributes, as a dask array of the moment of this call.
+
+    ``chunks``: lengths, ``"tiles"`` (one task a tile) or ``"auto"`` (as many whole tiles as make
+    some 64 MB).
+    """
+    import dask.array as da
+
+    array = _opened(array, at, ctx)
+    if array.schema.sparse:
+        raise TypeError("a sparse array has no chunks of numbers; see read_table")
+    name = attribute if attribute is not None else array._only("dask takes one attribute")
+    view = array[name] if name else array
+    shape, tiles = array.shape, [int(t) for t in array.chunks]
+    if chunks == "tiles":
+        chunks = [min(t, s) for t, s in zip(tiles, shape)]
+    elif chunks == "auto":
+        chunks = _whole_tiles(shape, tiles, view.dtype.itemsize)
+    split = da.core.normalize_chunks(chunks, shape, dtype=view.dtype)
+    # The moment is settled here: all tasks see the same array.
+    start, end = array.core.time_range
+    fixed = Array(array.uri, ctx=array._ctx, _range=(start, end))
+    return da.map_blocks(
+        _block, fixed, name, chunks=split, dtype=view.dtype, meta=np.empty((0,) * len(shape), view.dtype)
+    )
+
+
+def _whole_tiles(shape: Sequence[int], tiles: Sequence[int], itemsize: int) -> list[int]:
+    chunk = [min(t, s) for t, s in zip(tiles, shape)]
+    # Along the last dimensions first: their tiles lie next to each other.
+    for d in reversed(range(len(chunk))):
+        room = _CHUNK // max(math.prod(chunk) * itemsize, 1)
+        chunk[d] = min(chunk[d] * max(room, 1), shape[d])
+    return chunk
+
+
+def write(
+    uri: Array | str | os.PathLike,
+    data: Any,
+    *,
+    mode: str = "w-",
+    dims: Sequence[str] | None = None,
+    tiles: Sequence[int] | None = None,
+    filters: Any = None,
+    name: str = "",
+    low: Sequence[int] | None = None,
+    at: Any = None,
+    compute: bool = True,
+    ctx: Context | None = None,
+) -> Any:
+    """Writes a dask array (or several of one shape, by attribute): one fragment a chunk, all of
+    which count at once when the last one is there.
+
+    ``mode``: ``"w-"`` makes an array, whose tiles are the chunks unless others are named; ``"r+"``
+    writes into the one that is there, ``"a"`` behind its end along the first dimension. ``low``: the
+    first coordinate, with ``"r+"``. Without ``compute`` the result is a ``Delayed``.
+    """
+    named = dict(data) if isinstance(data, Mapping) else {name: data}
+    shapes = {values.shape for values in named.values()}
+    if len(shapes) != 1:
+        raise ValueError(f"arrays of different shapes: {sorted(shapes)}")
+    if mode not in ("w-", "r+", "a"):
+        raise ValueError(f"mode is 'w-', 'r+' or 'a', not {mode!r}")
+    shape = shapes.pop()
+    target = uri.uri if isinstance(uri, Array) else os.fspath(uri)
+    ctx = uri._ctx if isinstance(uri, Array) else ctx or shared()
+    if mode == "w-":
+        first = next(iter(named.values()))
+        tiles = tiles or ([max(sizes) or 1 for sizes in first.chunks] if is_dask(first) else None)
+        options = {} if filters is None else {"filters": filters}
+        schema = Schema._grid(shape, {n: v.dtype for n, v in named.items()}, dims, tiles, **options)
+        ctx.core.create(target, schema.to_json(), _time.moment(at))
+    array = Array(target, "w", ctx=ctx)
+    if not isinstance(data, Mapping) and name not in array.schema.attr_names:
+        named = {array._only("writing needs a dict"): data}
+    missing = set(array.schema.attr_names) ^ set(named)
+    if missing:
+        raise ValueError(f"a write takes all attributes; {sorted(missing)} do not match")
+    pairs = [(int(a), int(b)) for a, b in array.domain]
+    start, grown = [a for a, _ in pairs], None
+    if mode == "a":
+        start[0] = pairs[0][1] + 1 if array.non_empty_domain is not None else start[0]
+        grown = [(a, max(b, s + n - 1)) for (a, b), s, n in zip(pairs, start, shape, strict=True)]
+        grown = grown if array.schema._json.get("current_domain") else None
+    elif low is not None:
+        start = [int(v) for v in low]
+    job = Job(ctx, _time.moment(at))
+    job.write(target, start, named, grown)
+    done = job.finish(compute)
+    return array.reopen() if compute else done
+
+
+# -- tables -----------------------------------------------------------------------------------
+
+
+def partitions(array: Array, number: int | None = None) -> list[tuple[Any, Any] | None]:
+    """Ranges of the first dimension that hold all cells, cut between tiles: about ``number``.
+    ``None`` is everything, where the dimension cannot be cut.
+    """
+    written, dim = array.non_empty_domain, array.schema.dims[0]
+    if written is None:
+        return []
+    kind = dtype_of(dim["datatype"])
+    if dim["datatype"] == "STRING_ASCII" or kind.kind not in "iumMf":
+        return [None]
+    low, high = written[0]
+    if kind.kind == "f":
+        edges = np.linspace(low, high, (number or 16) + 1, dtype=kind)
+        cuts = [(a, np.nextafter(b, kind.type(-np.inf))) for a, b in zip(edges, edges[1:])]
+        cuts[-1] = (cuts[-1][0], high)
+        return [(a, b) for a, b in cuts if a <= b]
+    first, last = int(np.int64(low.view(np.int64) if kind.kind in "mM" else low)), int(
+        np.int64(high.view(np.int64) if kind.kind in "mM" else high)
+    )
+    origin, extent = int(dim["domain"][0]), int(dim["tile_extent"] or 1)
+    tile, end = (first - origin) // extent, (last - origin) // extent
+    count = end - tile + 1
+    step = max(1, -(-count // (number or min(count, 64))))
+    ranges = []
+    while tile <= end:
+        a = max(origin + tile * extent, first)
+        b = min(origin + (tile + step) * extent - 1, last)
+        ranges.append((_value(a, kind), _value(b, kind)))
+        tile += step
+    return ranges
+
+
+def _value(tick: int, kind: np.dtype) -> Any:
+    return np.int64(tick).view(kind) if kind.kind in "mM" else kind.type(tick)
+
+
+def _rows(part: Any, array: Array, where: str | None, fields: list[str], empty: Any) -> Any:
+    """The rows of one partition."""
+    query = array.query(where, fields)
+    if part is not None:
+        query = query.box(**{array.schema.dim_names[0]: part})
+    frame = query.to_pandas()
+    return frame if len(frame) else empty
+
+
+def read_table(
+    array: Array | str | os.PathLike,
+    where: Condition | str | None = None,
+    fields: Sequence[str] | None = None,
+    *,
+    npartitions: int | None = None,
+    at: Any = None,
+    ctx: Context | None = None,
+) -> Any:
+    """The cells of a sparse array as a ``dask.dataframe``, in partitions cut between tiles of the
+    first dimension; conditions are looked at where tiles are read.
+    """
+    import dask.dataframe as dd
+
+    array = _opened(array, at, ctx)
+    text = condition_text(where)
+    names = list(fields) if fields is not None else array.schema.dim_names + array.schema.attr_names
+    meta = array.query(text, names, limit=1).to_pandas().iloc[:0]
+    start, end = array.core.time_range
+    fixed = Array(array.uri, ctx=array._ctx, _range=(start, end))
+    parts = partitions(fixed, npartitions)
+    if not parts:
+        return dd.from_pandas(meta, npartitions=1)
+    return dd.from_map(_rows, parts, array=fixed, where=text, fields=names, empty=meta, meta=meta)
+
+
+def _write_rows(frame: Any, place: Place) -> list[str]:
+    if not len(frame):
+        return []
+    array = Array(place.uri, "w", ctx=place.ctx)
+    return array._write_table(frame, place.at, uncommitted=True)
+
+
+def write_table(
+    uri: Array | str | os.PathLike,
+    frame: Any,
+    *,
+    index: Sequence[str] | None = None,
+    mode: str = "w-",
+    at: Any = None,
+    compute: bool = True,
+    ctx: Context | None = None,
+) -> Any:
+    """Writes a ``dask.dataframe`` to a sparse array whose dimensions are the columns ``index``: one
+    fragment a partition, all of which count at once. ``mode="a"`` adds to the array that is there.
+    """
+    import dask
+
+    if mode not in ("w-", "a"):
+        raise ValueError(f"mode is 'w-' or 'a', not {mode!r}")
+    target = uri.uri if isinstance(uri, Array) else os.fspath(uri)
+    ctx = uri._ctx if isinstance(uri, Array) else ctx or shared()
+    if mode == "w-":
+        if not index:
+            raise ValueError("which columns are the dimensions? Name them: index=[..]")
+        schema = Schema.from_pandas(frame._meta_nonempty, index)
+        ctx.core.create(target, schema.to_json(), _time.moment(at))
+    job = Job(ctx, _time.moment(at))
+    write = dask.delayed(_write_rows, pure=False)
+    job.add(target, lambda place: [write(part, place) for part in frame.to_delayed()])
+    done = job.finish(compute)
+    return Array(target, ctx=ctx) if compute else done
+
+
+__all__ = ["partitions", "read", "read_table", "write", "write_table"]

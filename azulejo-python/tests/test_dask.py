@@ -1,0 +1,175 @@
+"""Reads and writes of many tasks, in threads and in processes."""
+
+import os
+import pathlib
+import signal
+import time
+
+import numpy as np
+import pytest
+
+import azulejo_db as az
+
+da = pytest.importorskip("dask.array")
+import azulejo_db.dask as azd  # noqa: E402
+
+
+@pytest.fixture
+def cells():
+    return np.random.default_rng(3).random((50, 40))
+
+
+def test_chunks_there_and_back(cells, tmp_path):
+    array = azd.write(tmp_path / "a", da.from_array(cells, chunks=(20, 15)), dims=("y", "x"), name="v")
+    assert len(array.fragments) == 9 and array.chunks == (20, 15)
+    np.testing.assert_array_equal(array[...], cells)
+    found = azd.read(tmp_path / "a", chunks="tiles")
+    assert found.chunks == ((20, 20, 10), (15, 15, 10))
+    np.testing.assert_array_equal(found.compute(), cells)
+    np.testing.assert_array_equal(found[3:45:7, ::-2].compute(), cells[3:45:7, ::-2])
+    assert azd.read(tmp_path / "a").numblocks == (1, 1)
+    # The same moment for all tasks, whatever is written meanwhile.
+    array[...] = 0
+    np.testing.assert_array_equal(found.compute(), cells)
+
+
+def test_boxes_and_growth(cells, tmp_path):
+    array = azd.write(tmp_path / "a", da.from_array(cells, chunks=25), name="v")
+    part = da.ones((10, 5), chunks=(5, 5))
+    azd.write(array, part, mode="r+", low=(7, 30))
+    expected = cells.copy()
+    expected[7:17, 30:35] = 1
+    np.testing.assert_array_equal(az.open(array.uri)[...], expected)
+    later = azd.write(array.uri, da.zeros((12, 40), chunks=(5, 40)), mode="a", compute=False)
+    assert az.open(array.uri).shape == (50, 40)
+    later.compute()
+    np.testing.assert_array_equal(az.open(array.uri)[...], np.vstack([expected, np.zeros((12, 40))]))
+    assert not [f for f in array.reopen().check(deep=True) if f[0] == "error"]
+
+
+def test_attributes_of_other_chunks(cells, tmp_path):
+    data = {"a": da.from_array(cells, chunks=(20, 40)), "b": da.from_array(cells * 2, chunks=(50, 30))}
+    found = azd.write(tmp_path / "a", data)[...]
+    np.testing.assert_array_equal(found["a"], cells)
+    np.testing.assert_array_equal(found["b"], cells * 2)
+
+
+def _fail_at(block, block_info=None):
+    if block_info[0]["chunk-location"] == (2, 2):
+        raise ZeroDivisionError("on purpose")
+    return block
+
+
+def test_a_failed_job_leaves_nothing_to_be_seen(cells, tmp_path):
+    array = az.write(tmp_path / "a", cells, name="v")
+    data = da.from_array(cells * 0, chunks=(20, 15)).map_blocks(_fail_at, dtype=float, meta=cells[:0])
+    for mode in ("r+", "a"):
+        with pytest.raises(ZeroDivisionError):
+            azd.write(tmp_path / "a", data, mode=mode)
+        found = az.open(tmp_path / "a")
+        assert len(found.fragments) == 1 and found.shape == (50, 40)
+        np.testing.assert_array_equal(found[...], cells)
+    # What goes on from here is not disturbed by what was left.
+    azd.write(tmp_path / "a", da.ones((3, 40)), mode="a")
+    np.testing.assert_array_equal(az.open(tmp_path / "a")[...], np.vstack([cells, np.ones((3, 40))]))
+    assert len(array.reopen().append(np.ones((1, 40)))) == 1
+
+
+@pytest.fixture
+def frame():
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(5)
+    return pd.DataFrame({
+        "id": rng.permutation(10_000)[:3000].astype(np.int64),
+        "x": rng.random(3000),
+        "name": [f"n{i % 7}" for i in range(3000)],
+    })
+
+
+def test_tables(frame, tmp_path):
+    dd = pytest.importorskip("dask.dataframe")
+    array = azd.write_table(tmp_path / "t", dd.from_pandas(frame, npartitions=5), index=["id"])
+    assert len(array.fragments) == 5
+    expected = frame.sort_values("id").reset_index(drop=True)
+    found = azd.read_table(tmp_path / "t", npartitions=4)
+    assert 2 <= found.npartitions <= 4
+    rows = found.compute().sort_values("id").reset_index(drop=True)
+    assert rows.equals(expected.astype(rows.dtypes.to_dict()))
+    some = azd.read_table(tmp_path / "t", az.col("x") > 0.5, ["id", "x"]).compute()
+    assert sorted(some["id"]) == sorted(expected[expected["x"] > 0.5]["id"])
+    sums = azd.read_table(array).groupby("name")["x"].sum().compute().sort_index()
+    np.testing.assert_allclose(sums, expected.groupby("name")["x"].sum())
+    azd.write_table(array, dd.from_pandas(frame.assign(id=frame["id"] + 20_000), npartitions=2), mode="a")
+    assert az.open(tmp_path / "t").agg("count") == 6000
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint64", "float64", "datetime64[D]", "S"])
+def test_partitions_hold_every_cell_once(tmp_path, dtype):
+    rng = np.random.default_rng(7)
+    if dtype == "S":
+        dim, values = az.Dim("d", dtype=str), [f"k{i}" for i in range(50)]
+    else:
+        domain = (0.0, 100.0) if dtype == "float64" else (0, 100)
+        dim = az.Dim("d", domain, None if dtype == "float64" else 7, dtype)
+        values = rng.permutation(100)[:50].astype(dtype)
+    schema = az.Schema([dim], [az.Attr("a", "int32")], sparse=True)
+    array = az.create(tmp_path / "a", schema)
+    assert azd.partitions(array) == []
+    array.write({"d": values, "a": np.arange(50, dtype=np.int32)})
+    parts = azd.partitions(array, 5)
+    assert len(parts) == (1 if dtype == "S" else 5)
+    found = azd.read_table(tmp_path / "a", npartitions=5).compute()
+    assert sorted(found["a"]) == list(range(50))
+
+
+def _slow(block, folder, block_info=None):
+    """Says that it has begun, and waits for a while."""
+    place = "-".join(map(str, block_info[0]["chunk-location"]))
+    (pathlib.Path(folder) / f"{place}.{os.getpid()}").touch()
+    time.sleep(0.3)
+    return block
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=3, threads_per_worker=1, processes=True, dashboard_address=None
+    ) as cluster, distributed.Client(cluster) as client:
+        yield client
+
+
+def test_a_worker_that_is_killed_loses_nothing(cluster, cells, tmp_path):
+    (tmp_path / "begun").mkdir()
+    data = da.from_array(cells, chunks=(10, 10)).map_blocks(
+        _slow, str(tmp_path / "begun"), dtype=float, meta=cells[:0]
+    )
+    job = azd.write(tmp_path / "a", data, name="v", compute=False)
+    future = cluster.compute(job)
+    deadline = time.monotonic() + 60
+    while len(list((tmp_path / "begun").iterdir())) < 6 and time.monotonic() < deadline:
+        time.sleep(0.02)
+    workers = {int(file.suffix[1:]) for file in (tmp_path / "begun").iterdir()}
+    assert len(workers) > 1, "several processes are at work"
+    assert az.open(tmp_path / "a").fragments == []
+    os.kill(workers.pop(), signal.SIGKILL)
+    future.result(timeout=120)
+    array = az.open(tmp_path / "a")
+    np.testing.assert_array_equal(array[...], cells)
+    assert len(array.fragments) == 20
+    assert not [f for f in array.check(deep=True) if f[0] == "error"]
+
+
+def test_reads_and_datasets_on_workers(cluster, cells, tmp_path):
+    xr = pytest.importorskip("xarray")
+    import azulejo_db.xarray  # noqa: F401
+
+    ds = xr.Dataset({"t": (("time", "x"), cells)}, coords={"time": np.arange(50)})
+    ds.chunk({"time": 10}).azulejo.to(tmp_path / "d")
+    with xr.open_dataset(tmp_path / "d", engine="azulejo", chunks={}) as found:
+        assert found["t"].chunks[0] == (10,) * 5
+        xr.testing.assert_allclose(found.mean().compute(), ds.mean())
+    more = ds.assign_coords(time=ds.time + 50).chunk({"time": 7})
+    more.azulejo.to(tmp_path / "d", append_dim="time")
+    with xr.open_dataset(tmp_path / "d", engine="azulejo") as found:
+        xr.testing.assert_identical(found.load(), xr.concat([ds, more.compute()], "time"))

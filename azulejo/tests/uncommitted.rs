@@ -1,0 +1,110 @@
+//! Fragments that are written in many places and committed together.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests are tests too")]
+
+use azulejo::check::CheckOptions;
+use azulejo::column::{ColumnBuffers, ColumnSet};
+use azulejo::format::schema::{NewArray, SchemaEvolution};
+use azulejo::format::{ArraySchema, Datatype, NdRectangle, Range};
+use azulejo::read::ReadOptions;
+use azulejo::write::WriteOptions;
+use azulejo::{Config, Context, Error};
+
+const URI: &str = "mem://array";
+
+fn context() -> Context {
+    Context::new(Config::default(), None).unwrap()
+}
+
+fn span(first: i64, last: i64) -> NdRectangle {
+    NdRectangle {
+        ranges: vec![Range::new(first.to_le_bytes(), last.to_le_bytes())],
+    }
+}
+
+/// Ten cells of a row that can grow to a thousand.
+fn row() -> NewArray {
+    let schema = ArraySchema::dense().dimension("x", 0i64..=999, 10);
+    let schema = schema.attribute("a", Datatype::Int32);
+    schema.current_domain(span(0, 9).ranges).build().unwrap()
+}
+
+fn write(context: &Context, first: i64, values: Vec<i32>) -> azulejo::Result<Vec<String>> {
+    let last = first + values.len() as i64 - 1;
+    let options = WriteOptions::new().timestamp(7).uncommitted();
+    let options = options.subarray(span(first, last));
+    let mut writer = context.array(URI).writer(options)?;
+    writer.write(&ColumnSet::of([ColumnBuffers::of_values("a", values)])?)?;
+    writer.finish()
+}
+
+fn cells(context: &Context) -> Vec<i32> {
+    let array = context.array(URI).open().unwrap();
+    let cells = array.read(ReadOptions::new()).unwrap().read_all().unwrap();
+    cells.column("a").unwrap().values::<i32>().unwrap().to_vec()
+}
+
+#[test]
+fn they_count_once_they_are_committed_and_the_domain_has_grown() {
+    let context = context();
+    let array = context.array(URI);
+    array.create(row()).unwrap();
+    let mut names = write(&context, 0, vec![1; 10]).unwrap();
+    // Beyond what the array has yet, but not beyond what it can have.
+    names.extend(write(&context, 10, vec![2; 5]).unwrap());
+    write(&context, 995, vec![3; 6]).unwrap_err();
+    let orphan = write(&context, 0, vec![9; 10]).unwrap();
+    assert_eq!(cells(&context), [i32::MIN; 10]);
+
+    array.commit_fragments(&names).unwrap();
+    assert_eq!(cells(&context), [1; 10]);
+    let evolution = SchemaEvolution {
+        expand_current_domain: Some(span(0, 14)),
+        ..SchemaEvolution::default()
+    };
+    array.evolve(&evolution, None).unwrap();
+    assert_eq!(cells(&context), [vec![1; 10], vec![2; 5]].concat());
+    assert_eq!(context.array(URI).open().unwrap().fragments().len(), 2);
+
+    // What was never named goes.
+    array.discard_fragments(&orphan).unwrap();
+    let report = array.check(CheckOptions::default()).unwrap();
+    assert_eq!(report.findings, [], "{report:?}");
+
+    // Once more changes nothing.
+    array.commit_fragments(&names).unwrap();
+    assert_eq!(context.array(URI).open().unwrap().fragments().len(), 2);
+    assert_eq!(cells(&context), [vec![1; 10], vec![2; 5]].concat());
+}
+
+#[test]
+fn what_is_missing_or_counts_already_is_refused() {
+    let context = context();
+    let array = context.array(URI);
+    array.create(row()).unwrap();
+    let one = write(&context, 0, vec![1; 10]).unwrap();
+    let gone = write(&context, 0, vec![2; 10]).unwrap();
+    array.discard_fragments(&gone).unwrap();
+    let both = [one.clone(), gone].concat();
+    let error = array.commit_fragments(&both).unwrap_err();
+    assert!(matches!(error, Error::NotFound { .. }), "{error}");
+    assert_eq!(cells(&context), [i32::MIN; 10]);
+    for name in [
+        "",
+        "..",
+        "__1_1_x",
+        "a/b",
+        "__1_1_0123456789abcdef0123456789abcdef_9",
+    ] {
+        let error = array.commit_fragments(&[name.into()]).unwrap_err();
+        assert!(
+            matches!(error, Error::InvalidArgument(_)),
+            "{name}: {error}"
+        );
+    }
+    array.commit_fragments(&one).unwrap();
+    let error = array.discard_fragments(&one).unwrap_err();
+    assert!(error.to_string().contains("counts already"), "{error}");
+    assert_eq!(cells(&context), [1; 10]);
+    array.commit_fragments(&[]).unwrap();
+}

@@ -1,0 +1,150 @@
+//! `cargo xtask as-tiledb`: TileDB-Py's own tests, untouched, on the library inside our wheel.
+//!
+//! `AZULEJO_AS_TILEDB=1` lets `tiledb` find our engine (`azulejo_db/as_tiledb.py`): no file of the
+//! package is touched. Each release of TileDB-Py gets an environment of its own below `target`.
+
+use crate::{Outcome, reference, wheel};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Releases, the least number of their tests that pass on their own library and on ours.
+const RELEASES: [(&str, usize); 2] = [("0.36.1", 1092), ("0.35.2", 1072)];
+
+/// What the suites use besides; they are not ready for pandas 3.
+const PACKAGES: [&str; 9] = [
+    "numpy==2.4.6",
+    "pandas==2.3.3",
+    "pyarrow==26.0.1",
+    "pytest==9.2.0",
+    "pytest-xdist==3.8.0",
+    "hypothesis==6.170.15",
+    "psutil==7.2.2",
+    "dask==2026.8.0",
+    "distributed==2026.8.0",
+];
+
+/// What the suites expect of pytest.
+const SETTINGS: &str = "\
+[pytest]
+python_classes = *Test*
+python_files = test_*.py
+filterwarnings =
+    error
+    default::pytest.PytestWarning
+    default::DeprecationWarning:distributed
+    ignore:Passing a BlockManager to DataFrame is deprecated:DeprecationWarning
+";
+
+/// Fails unless `tiledb` runs on our engine.
+const OURS: &str = "\
+import pathlib, sys, tiledb
+names = sys.modules['azulejo_db.as_tiledb'].names
+maps = pathlib.Path('/proc/self/maps').read_text()
+assert names and 'tiledb.libs/libtiledb' not in maps, (names, maps)
+print('tiledb', tiledb.__version__, 'asks for', *names, '- and gets azulejo_db')
+";
+
+/// Runs the suites of all releases, or `--release VERSION`; `--debug` builds the wheel unoptimised;
+/// the rest goes to pytest (`-k EXPR`, `-n WORKERS`).
+pub fn run(root: &Path, options: &[&str]) -> Outcome {
+    let (mut rest, mut debug, mut only) = (Vec::new(), false, None);
+    let mut words = options.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "--debug" => debug = true,
+            "--release" => only = Some(*words.next().ok_or("--release wants a version")?),
+            other => rest.push(other),
+        }
+    }
+    let built = wheel::build(root, &wheel::tools(root)?, debug)?;
+    let chosen = |version: &str| only.is_none_or(|only| only == version);
+    for (version, least) in RELEASES.iter().filter(|(version, _)| chosen(version)) {
+        let python = environment(root, version, &built)?;
+        let part = rest.contains(&"-k");
+        let passed = suite(root, version, &python, &rest)?;
+        println!("tiledb {version}, untouched, on azulejo_db: {passed} tests passed");
+        if !part && passed < *least {
+            return Err(format!("fewer than {least} tests passed"));
+        }
+    }
+    Ok(())
+}
+
+/// The environment of a release, with our wheel in it.
+fn environment(root: &Path, version: &str, built: &Path) -> Result<PathBuf, String> {
+    let venv = root.join(format!("target/as-tiledb-{version}"));
+    let python = venv.join("bin/python");
+    if !python.exists() {
+        reference::run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+    }
+    let tiledb = format!("tiledb=={version}");
+    wheel::pip(&python, &[&[tiledb.as_str()], PACKAGES.as_slice()].concat())?;
+    let built = built.display().to_string();
+    wheel::pip(&python, &["--force-reinstall", "--no-deps", &built])?;
+    Ok(python)
+}
+
+/// Runs a suite and returns how many of its tests passed; an error if one failed.
+fn suite(root: &Path, version: &str, python: &Path, rest: &[&str]) -> Result<usize, String> {
+    let work = root.join(format!("target/as-tiledb-{version}/suite"));
+    let _ = std::fs::remove_dir_all(&work);
+    std::fs::create_dir_all(work.join("home")).map_err(|e| format!("{}: {e}", work.display()))?;
+    let (settings, report) = (work.join("pytest.ini"), work.join("junit.xml"));
+    std::fs::write(&settings, SETTINGS).map_err(|e| format!("{}: {e}", settings.display()))?;
+    let ours = |command: &mut Command| {
+        command
+            .current_dir(&work)
+            .env("AZULEJO_AS_TILEDB", "1")
+            .env("TMPDIR", &work)
+            .env("HOME", work.join("home"));
+    };
+    let mut look = Command::new(python);
+    ours(&mut look);
+    reference::run(look.args(["-c", OURS]))?;
+    let site = Command::new(python)
+        .args([
+            "-c",
+            "import sysconfig; print(sysconfig.get_path('platlib'))",
+        ])
+        .output()
+        .map_err(|e| e.to_string())?;
+    let site = PathBuf::from(String::from_utf8_lossy(&site.stdout).trim());
+    let tests = site.join("tiledb/tests");
+    let mut pytest = Command::new(python);
+    ours(&mut pytest);
+    pytest
+        .args(["-m", "pytest", "--quiet", "-c", "pytest.ini"])
+        .args(["--import-mode=importlib", "-p", "no:cacheprovider"])
+        .arg(format!("--rootdir={}", site.display()))
+        .arg(format!("--junitxml={}", report.display()))
+        .arg(format!("--ignore={}", tests.join("perf").display()))
+        .arg(&tests)
+        .args(rest);
+    reference::run(&mut pytest)?;
+    let text =
+        std::fs::read_to_string(&report).map_err(|e| format!("{}: {e}", report.display()))?;
+    passed(&text).ok_or_else(|| format!("{}: no counts", report.display()))
+}
+
+/// The tests of a report that passed.
+fn passed(report: &str) -> Option<usize> {
+    let suite = report.split_once("<testsuite ")?.1.split_once('>')?.0;
+    let count = |name: &str| -> Option<usize> {
+        let value = suite.split_once(&format!(" {name}=\""))?.1;
+        value.split_once('"')?.0.parse().ok()
+    };
+    let not = count("errors")? + count("failures")? + count("skipped")?;
+    count("tests")?.checked_sub(not)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::passed;
+
+    #[test]
+    fn reports_are_counted() {
+        let report = r#"<testsuites><testsuite name="pytest" errors="1" failures="2" skipped="3" tests="10" time="1.0"><testcase/></testsuite>"#;
+        assert_eq!(passed(report), Some(4));
+        assert_eq!(passed("<testsuites/>"), None);
+    }
+}
