@@ -45,6 +45,7 @@ test_zarr_region_auto test_zarr_region_auto_noncontiguous test_zarr_region_appen
 TREES = """
 test_to_netcdf test_decode_cf test_to_netcdf_inherited_coords test_write_subgroup test_compute_false
 test_open_datatree_chunks test_open_datatree_specific_group test_to_memoryview_compute_false
+test_default_write_engine
 """.split()
 
 

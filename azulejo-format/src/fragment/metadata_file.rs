@@ -274,7 +274,7 @@ impl FragmentMetadata {
                     maxs.push(writer.section(payload.unwrap_or_default())?);
                 }
                 SectionKind::Stats => {
-                    offsets.fragment_stats = Some(writer.section(self.stats.encode())?)
+                    offsets.fragment_stats = Some(writer.section(self.stats.encode())?);
                 }
                 SectionKind::Conditions => {
                     let start = writer.section(self.processed_conditions.encode())?;

@@ -43,7 +43,9 @@ _FIXED = "__tiledb_array_fixed_dimensions."
 _SCALAR = "__scalar"
 _NAME, _EMPTY, _UNLIMITED = "__azulejo_name", "__azulejo_empty_dims", "__azulejo_unlimited_dims"
 #: What a variable's encoding may say.
-_KNOWN = {"attr_name", "filters", "tiles", "max_shape", "dim_dtype", "preferred_chunks", "_FillValue"}
+_KNOWN = {
+    "attr_name", "filters", "tiledb_filters", "tiles", "max_shape", "dim_dtype", "preferred_chunks", "_FillValue",
+}
 #: What other engines leave in an encoding.
 _FOREIGN = {
     "source", "original_shape", "chunksizes", "chunks", "zlib", "complevel", "shuffle", "fletcher32",
@@ -200,7 +202,8 @@ class AzulejoStore(WritableCFDataStore):
         if "_FillValue" not in attrs and not text and attr["fill_value"] not in (empty, [empty]):
             if isinstance(attr["fill_value"], (int, float)):
                 attrs["_FillValue"] = view.dtype.type(attr["fill_value"])
-        encoding: dict[str, Any] = {"filters": attr["filters"]["filters"]}
+        # Not "filters": that name is Zarr's too, whose writer would take them for its own.
+        encoding: dict[str, Any] = {"tiledb_filters": attr["filters"]["filters"]}
         if dims:
             tiles = [min(int(t), max(s, 1)) for t, s in zip(array.chunks, shape)]
             encoding["preferred_chunks"] = dict(zip(dims, tiles))
@@ -300,7 +303,7 @@ class AzulejoStore(WritableCFDataStore):
                 shape, np.dtype(dtype).itemsize or 8 if dtype not in (str, bytes) else 8
             )
         fill = attrs.get("_FillValue") if dtype not in (str, bytes) and dtype.kind != "S" else None
-        filters = encoding.get("filters") or list(_ZSTD)
+        filters = encoding.get("filters") or encoding.get("tiledb_filters") or list(_ZSTD)
         made = [
             Dim(d, (0, 0), 1) if d == _SCALAR else Dim(d, (0, int(_TOP - 2 * t)), int(t))
             for d, t in zip(dims, tiles)
