@@ -16,6 +16,7 @@ mod fragments;
 mod names;
 mod repair;
 
+pub(crate) use names::is_temporary;
 pub use repair::Repaired;
 
 use crate::array::{ArrayHandle, OpenScope, Snapshot, TimeRange};

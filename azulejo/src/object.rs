@@ -3,6 +3,7 @@
 mod delete;
 mod transfer;
 
+pub(crate) use delete::finish_deletion;
 pub use transfer::copy_file;
 
 use crate::context::{Context, Location};

@@ -22,6 +22,8 @@ mod waiting;
 pub use io_stats::{IoCounts, IoOp, IoStats};
 pub use layer::StorageLayer;
 pub use local::LocalStorage;
+#[doc(hidden)]
+pub use local::{Change, ChangeLog};
 pub use memory::MemoryStorage;
 #[cfg(feature = "object-store")]
 pub use object::ObjectStorage;

@@ -2,9 +2,11 @@
 
 use super::tile_object::{clean_up_unseen, put_tile};
 use super::{ArrayHandle, clock};
+use crate::check::is_temporary;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::group::ObjectType;
+use crate::object::finish_deletion;
 use crate::storage::{Entry, Uri};
 use azulejo_format::ArraySchema;
 use azulejo_format::path::{
@@ -66,6 +68,7 @@ impl ArrayHandle {
             .check()
             .map_err(|error| Error::InvalidArgument(format!("cannot create {uri}: {error}")))?;
         let location = context.locate(&uri)?;
+        finish_deletion(&location)?;
         if is_taken(&location)? {
             return Err(Error::AlreadyExists {
                 uri: uri.to_string(),
@@ -122,7 +125,9 @@ fn is_taken(location: &Location) -> Result<bool> {
         Some(ObjectType::Array) => {
             let is_schema = |entry: &Entry| entry.name == LEGACY_SCHEMA_FILE && !entry.is_dir;
             let schemas = location.storage.list(&location.path.join(SCHEMA_FOLDER))?;
-            entries.iter().any(is_schema) || schemas.iter().any(|entry| !entry.is_dir)
+            let mut schemas = schemas.iter().filter(|entry| !entry.is_dir);
+            // Older versions wrote enumerations under such names first.
+            entries.iter().any(is_schema) || schemas.any(|entry| !is_temporary(&entry.name))
         }
     })
 }

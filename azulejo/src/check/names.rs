@@ -26,7 +26,7 @@ pub(super) fn check(context: &Context, location: &Location, report: &mut Report)
 }
 
 /// A file that Azulejo writes under another name before it gets its own.
-fn is_temporary(name: &str) -> bool {
+pub(crate) fn is_temporary(name: &str) -> bool {
     name.starts_with(".azulejo-") && name.ends_with(".tmp")
 }
 

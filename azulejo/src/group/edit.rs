@@ -95,6 +95,7 @@ impl GroupHandle {
     pub fn create(&self) -> Result<()> {
         let uri = Uri::parse(&self.uri)?;
         let location = self.context.locate(&uri)?;
+        crate::object::finish_deletion(&location)?;
         if ObjectType::at(&location)?.is_some() {
             return Err(Error::AlreadyExists {
                 uri: uri.to_string(),

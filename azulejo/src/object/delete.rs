@@ -1,11 +1,12 @@
 //! Deleting arrays and groups.
 
+use super::transfer::UNFINISHED_COPY;
 use super::{Object, ObjectHandle, find};
 use crate::array::ArrayLock;
-use crate::context::Location;
+use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::group::ObjectType;
-use crate::storage::{Entry, StorePath};
+use crate::group::{Group, ObjectType};
+use crate::storage::{Entry, StorePath, Uri};
 use azulejo_format::path::{LOCK_FILE, RootEntry, RootFolder};
 use std::collections::HashSet;
 
@@ -14,7 +15,8 @@ impl ObjectHandle {
     /// stay, and so does the folder then. With `recursive` a group's members are deleted first,
     /// wherever they lie, and theirs; without, members stay.
     ///
-    /// Returns what was deleted, in that order. A crash leaves an object that can be deleted again.
+    /// Returns what was deleted, in that order. What a crash leaves can be deleted again, and is
+    /// deleted by who makes another object in its place.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is neither an array nor a group.
@@ -22,9 +24,9 @@ impl ObjectHandle {
         let context = &crate::manifest::without(&self.context);
         let plan = self.plan_deletion(recursive)?;
         for object in &plan {
-            let (_, location, _) = find(context, &object.uri)?;
+            let (_, location, _) = find_or_remains(context, &object.uri)?;
             let _lock = ArrayLock::wait(&location);
-            let (_, location, object_type) = find(context, &object.uri)?;
+            let (_, location, object_type) = find_or_remains(context, &object.uri)?;
             delete_one(&location, object_type)?;
         }
         Ok(plan)
@@ -48,7 +50,7 @@ impl ObjectHandle {
     /// As [`Self::delete`].
     pub fn plan_deletion(&self, recursive: bool) -> Result<Vec<Object>> {
         let context = &crate::manifest::without(&self.context);
-        let (uri, _, object_type) = find(context, &self.uri)?;
+        let (uri, _, object_type) = find_or_remains(context, &self.uri)?;
         let mut plan = Vec::new();
         let mut seen = HashSet::from([uri.to_string()]);
         // Each group is followed by its members: reversed, members come before the groups that name
@@ -59,8 +61,13 @@ impl ObjectHandle {
         }];
         while let Some(object) = todo.pop() {
             if recursive && object.object_type == ObjectType::Group {
-                for member in context.group(&object.uri).open()?.members() {
-                    let found = match find(context, &member.location) {
+                let group = match context.group(&object.uri).open() {
+                    // Its members were deleted before it.
+                    Err(Error::NotFound { .. }) => None,
+                    group => Some(group?),
+                };
+                for member in group.iter().flat_map(Group::members) {
+                    let found = match find_or_remains(context, &member.location) {
                         Ok((uri, _, object_type)) => Object {
                             uri: uri.to_string(),
                             object_type,
@@ -80,8 +87,77 @@ impl ObjectHandle {
     }
 }
 
+/// The folder inside an object's own to which what makes it exist goes first of all, where folders
+/// move at once: from then on there is no object any more, and who deletes it again, or makes
+/// another one there, finds what is left of it.
+const REMAINS: &str = "__azulejo_deleted";
+
+/// As [`find`], also of what a deletion that was cut short has left.
+fn find_or_remains(context: &Context, uri: &str) -> Result<(Uri, Location, ObjectType)> {
+    match find(context, uri) {
+        Err(error @ Error::NotFound { .. }) => {
+            let uri = Uri::parse(uri)?;
+            let location = context.locate(&uri)?;
+            match remains(&location)? {
+                Some(object_type) => Ok((uri, location, object_type)),
+                None => Err(error),
+            }
+        }
+        found => found,
+    }
+}
+
+/// Of what a location has the remains.
+fn remains(location: &Location) -> Result<Option<ObjectType>> {
+    let Location { storage, path } = location;
+    if storage.locking().is_none() || storage.find(path, &[REMAINS])?.is_empty() {
+        return Ok(None);
+    }
+    // Where it has nothing any more, it is the last that was left.
+    let entries = storage.list(&path.join(REMAINS))?;
+    Ok(Some(ObjectType::of(&entries).unwrap_or(ObjectType::Array)))
+}
+
+/// Ends a deletion that was cut short, so that something else can lie there. Whether there was any.
+pub(crate) fn finish_deletion(location: &Location) -> Result<bool> {
+    if remains(location)?.is_none() {
+        return Ok(false);
+    }
+    // Maybe it is only under way.
+    let _lock = ArrayLock::wait(location);
+    if ObjectType::at(location)?.is_none()
+        && let Some(object_type) = remains(location)?
+    {
+        delete_one(location, object_type)?;
+    }
+    Ok(true)
+}
+
+/// Takes away what makes an object exist, at once, where folders move at once.
+pub(super) fn hide(location: &Location, object_type: ObjectType) -> Result<()> {
+    let Location { storage, path } = location;
+    if storage.locking().is_none() {
+        return Ok(());
+    }
+    let entries = storage.list(path)?;
+    let mut markers: Vec<&Entry> = entries
+        .iter()
+        .filter(|entry| rank_of(entry, object_type) == Some(MARKER))
+        .collect();
+    // The object goes with its folder, which has all but a mark.
+    markers.sort_by_key(|entry| entry.is_dir);
+    for marker in markers {
+        let hidden = path.join(REMAINS).join(&marker.name);
+        // Of an earlier one, if somebody has made this one in its place without a look.
+        storage.delete(std::slice::from_ref(&hidden))?;
+        storage.rename(&path.join(&marker.name), &hidden)?;
+    }
+    Ok(())
+}
+
 /// Deletes the format's files and folders, and the object's folder if nothing else lies in it.
 fn delete_one(location: &Location, object_type: ObjectType) -> Result<()> {
+    hide(location, object_type)?;
     let storage = &location.storage;
     let mut entries = storage.list(&location.path)?;
     // What somebody adds before the object is gone is deleted too; who adds to it afterwards finds
@@ -91,7 +167,7 @@ fn delete_one(location: &Location, object_type: ObjectType) -> Result<()> {
         .any(|entry| rank_of(entry, object_type).is_some())
     {
         // What makes the object exist goes last, what makes fragments count first.
-        for rank in 0..=MARKER {
+        for rank in 0..=LAST {
             let paths: Vec<StorePath> = (entries.iter())
                 .filter(|entry| rank_of(entry, object_type) == Some(rank))
                 .map(|entry| location.path.join(&entry.name))
@@ -108,10 +184,15 @@ fn delete_one(location: &Location, object_type: ObjectType) -> Result<()> {
 
 /// The rank of what makes an object exist.
 const MARKER: usize = 2;
+/// The rank of what says that something is left.
+const LAST: usize = 3;
 
 /// When an entry is to be deleted; `None` if it is not the object's.
 fn rank_of(entry: &Entry, object_type: ObjectType) -> Option<usize> {
     let is_array = object_type == ObjectType::Array;
+    if entry.name == REMAINS {
+        return Some(LAST);
+    }
     match RootEntry::classify(&entry.name) {
         RootEntry::Folder(RootFolder::Commits) | RootEntry::LegacyCommit(_) if is_array => Some(0),
         RootEntry::Folder(RootFolder::Schema) | RootEntry::LegacySchema if is_array => Some(MARKER),
@@ -119,6 +200,8 @@ fn rank_of(entry: &Entry, object_type: ObjectType) -> Option<usize> {
         // Who cannot list reads the manifest first.
         RootEntry::Folder(RootFolder::Manifest) => Some(0),
         RootEntry::Folder(RootFolder::Metadata) => Some(1),
+        // Of a move that was cut short.
+        RootEntry::Unknown if entry.name == UNFINISHED_COPY => Some(1),
         RootEntry::Unknown => (is_array && entry.name == LOCK_FILE).then_some(1),
         _ => is_array.then_some(1),
     }

@@ -1,13 +1,15 @@
 //! Moving and copying arrays and groups.
 
+use super::delete::{finish_deletion, hide};
 use super::{ObjectHandle, find};
 use crate::array::ArrayLock;
+use crate::check::is_temporary;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::group::ObjectType;
 use crate::storage::{ReadRange, ReadRequest, Uri, path_in};
 use azulejo_format::path::COMMITS_FOLDER;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// Bytes of a large object that are held at a time.
 const PIECE: u64 = 8 << 20;
@@ -16,23 +18,33 @@ impl ObjectHandle {
     /// Moves an array or a group, with all that lies in its folder. Groups elsewhere that have it
     /// as a member are not told.
     ///
+    /// Within one file system it moves at once. Elsewhere it is copied, then deleted; a process
+    /// that was killed leaves one of them, or both, and the same move goes on.
+    ///
     /// # Errors
     /// [`Error::NotFound`] if there is neither an array nor a group, [`Error::AlreadyExists`] if
     /// something lies at `to`.
     pub fn rename_to(&self, to: &str) -> Result<()> {
         let Self { context, uri: from } = self;
 
-        let (from_uri, location, _) = find(&crate::manifest::without(context), from)?;
-        let (to_uri, target) = target(context, &from_uri, to)?;
+        let context = &crate::manifest::without(context);
+        let from_uri = Uri::parse(from)?;
+        let to_uri = target_uri(&from_uri, to)?;
+        let target = context.locate(&to_uri)?;
+        if Note::at(&target)? == Some(Note::moved(&from_uri)) {
+            return finish_move(&context.locate(&from_uri)?, &target);
+        }
+        let (_, location, _) = find(context, from)?;
         let _lock = ArrayLock::wait(&location);
-        let begun = source_of(&target)?.is_some();
+        let begun = Note::at(&target)?.is_some();
         if !begun && std::mem::discriminant(&from_uri) == std::mem::discriminant(&to_uri) {
+            refuse_taken(&target, &to_uri)?;
             return location.storage.rename(&location.path, &target.path);
         }
-        self.copy_to(to)?;
-        location
-            .storage
-            .delete(std::slice::from_ref(&location.path))
+        refuse_other(&target, &from_uri, &to_uri)?;
+        let note = Note::moved(&from_uri);
+        copy(context, &from_uri, &location, &target, || note.put(&target))?;
+        finish_move(&location, &target)
     }
 
     /// Copies an array or a group, with all that lies in its folder, foreign files included, to the
@@ -41,7 +53,8 @@ impl ObjectHandle {
     ///
     /// The copy is there once all of it is. What others write meanwhile may be in it or not. An
     /// error leaves nothing at `to`; a process that was killed leaves an
-    /// [unfinished copy](Self::unfinished_copy), which the same copy goes on with.
+    /// [unfinished copy](Self::unfinished_copy), which the same copy goes on with. Where all of the
+    /// copy lies already, nothing is left to do.
     ///
     /// # Errors
     /// [`Error::NotFound`] if there is neither an array nor a group, [`Error::AlreadyExists`] if
@@ -50,42 +63,14 @@ impl ObjectHandle {
         let Self { context, uri: from } = self;
 
         let (from_uri, location, _) = find(context, from)?;
-        let (_, target) = target(context, &from_uri, to)?;
-        let tree = FileTree::of(&location)?;
-        let there = already_copied(&target, &tree)?;
-        let note = target.join(UNFINISHED_COPY);
-        let source = from_uri.to_string();
-        note.storage.put(&note.path, source.into_bytes().into())?;
-        let make = |markers: bool| {
-            let mut folders = tree
-                .folders
-                .iter()
-                .filter(|folder| is_marker(folder) == markers);
-            folders.try_for_each(|folder| target.storage.make_folder(&target.path.join(folder)))
-        };
-        let mut done = 0;
-        let operation = context.begin();
-        let mut copy_file = |(file, size): &(String, Option<u64>)| {
-            operation.check()?;
-            context.report("files", done, tree.files.len() as u64);
-            done += 1;
-            if there.contains(file) {
-                return Ok(());
-            }
-            copy_file(&location.join(file), &target.join(file), *size)
-        };
-        let mut write = || -> Result<()> {
-            make(false)?;
-            let (markers, files): (Vec<_>, Vec<_>) =
-                tree.files.iter().partition(|(file, _)| is_marker(file));
-            files.into_iter().try_for_each(&mut copy_file)?;
-            make(true)?;
-            markers.into_iter().try_for_each(&mut copy_file)?;
-            note.storage.delete(std::slice::from_ref(&note.path))
-        };
-        write().inspect_err(|_| {
-            // Nothing else lay there before. The first error is the one to report.
-            let _ = target.storage.delete(std::slice::from_ref(&target.path));
+        let to_uri = target_uri(&from_uri, to)?;
+        let target = context.locate(&to_uri)?;
+        match refuse_other(&target, &from_uri, &to_uri) {
+            Err(Error::AlreadyExists { .. }) if is_copied(&location, &target)? => return Ok(()),
+            free => free?,
+        }
+        copy(context, &from_uri, &location, &target, || {
+            Note::remove(&target)
         })
     }
 
@@ -94,7 +79,8 @@ impl ObjectHandle {
     /// # Errors
     /// Those of the storage.
     pub fn unfinished_copy(&self) -> Result<Option<String>> {
-        source_of(&self.context.locate(&Uri::parse(&self.uri)?)?)
+        let note = Note::at(&self.context.locate(&Uri::parse(&self.uri)?)?)?;
+        Ok(note.filter(|note| !note.is_whole).map(|note| note.source))
     }
 
     /// Deletes an unfinished copy with all that lies in its folder.
@@ -103,7 +89,7 @@ impl ObjectHandle {
     /// [`Error::NotFound`] if there is none.
     pub fn delete_unfinished_copy(&self) -> Result<()> {
         let location = self.context.locate(&Uri::parse(&self.uri)?)?;
-        if source_of(&location)?.is_none() {
+        if Note::at(&location)?.is_none_or(|note| note.is_whole) {
             return Err(Error::NotFound {
                 uri: self.uri.clone(),
                 what: "an unfinished copy",
@@ -116,25 +102,155 @@ impl ObjectHandle {
 }
 
 /// The file that says of which object a folder is to become a copy.
-const UNFINISHED_COPY: &str = "__azulejo_copy";
+pub(super) const UNFINISHED_COPY: &str = "__azulejo_copy";
+/// The second line of one that is to be moved, once all of the copy is there.
+const IS_WHOLE: &str = "whole";
+/// More bytes than a note can have.
+const MAX_NOTE: u64 = 1 << 20;
 
-fn source_of(location: &Location) -> Result<Option<String>> {
-    let Location { storage, path } = location;
-    if storage.find(path, &[UNFINISHED_COPY])?.is_empty() {
-        return Ok(None);
-    }
-    let request = ReadRequest {
-        path: path.join(UNFINISHED_COPY),
-        range: ReadRange::All,
-    };
-    let text = storage.read(&[request])?.pop().unwrap_or_default();
-    Ok(Some(String::from_utf8_lossy(&text).into_owned()))
+/// What such a file says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Note {
+    source: String,
+    /// Whether only the original is left to be deleted.
+    is_whole: bool,
 }
+
+impl Note {
+    fn begun(source: &Uri) -> Self {
+        let (source, is_whole) = (source.to_string(), false);
+        Self { source, is_whole }
+    }
+
+    fn moved(source: &Uri) -> Self {
+        let (source, is_whole) = (source.to_string(), true);
+        Self { source, is_whole }
+    }
+
+    fn at(location: &Location) -> Result<Option<Self>> {
+        let Location { storage, path } = location;
+        if storage.find(path, &[UNFINISHED_COPY])?.is_empty() {
+            return Ok(None);
+        }
+        let request = ReadRequest {
+            path: path.join(UNFINISHED_COPY),
+            range: ReadRange::AtMost(MAX_NOTE),
+        };
+        let text = storage.read(&[request])?.pop().unwrap_or_default();
+        let text = String::from_utf8_lossy(&text);
+        let (source, rest) = text.split_once('\n').unwrap_or((&text, ""));
+        let (source, is_whole) = (source.to_owned(), rest == IS_WHOLE);
+        Ok(Some(Self { source, is_whole }))
+    }
+
+    fn put(&self, target: &Location) -> Result<()> {
+        let mut text = self.source.clone();
+        if self.is_whole {
+            text = format!("{text}\n{IS_WHOLE}");
+        }
+        let path = target.path.join(UNFINISHED_COPY);
+        target.storage.put(&path, text.into_bytes().into())
+    }
+
+    fn remove(target: &Location) -> Result<()> {
+        target.storage.delete(&[target.path.join(UNFINISHED_COPY)])
+    }
+}
+
+/// Copies all that lies in a folder, then does `last`.
+fn copy(
+    context: &Context,
+    from_uri: &Uri,
+    location: &Location,
+    target: &Location,
+    last: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    let tree = FileTree::of(location)?;
+    let there = already_copied(target, &tree)?;
+    Note::begun(from_uri).put(target)?;
+    let make = |markers: bool| {
+        let mut folders = tree
+            .folders
+            .iter()
+            .filter(|folder| is_marker(folder) == markers);
+        folders.try_for_each(|folder| target.storage.make_folder(&target.path.join(folder)))
+    };
+    let mut done = 0;
+    let operation = context.begin();
+    let mut copy_file = |(file, size): &(String, Option<u64>)| {
+        operation.check()?;
+        context.report("files", done, tree.files.len() as u64);
+        done += 1;
+        if there.contains(file) {
+            return Ok(());
+        }
+        copy_file(&location.join(file), &target.join(file), *size)
+    };
+    let write = || -> Result<()> {
+        make(false)?;
+        let (markers, files): (Vec<_>, Vec<_>) =
+            tree.files.iter().partition(|(file, _)| is_marker(file));
+        files.into_iter().try_for_each(&mut copy_file)?;
+        make(true)?;
+        markers.into_iter().try_for_each(&mut copy_file)?;
+        last()
+    };
+    write().inspect_err(|_| {
+        // Nothing else lay there before. The first error is the one to report.
+        let _ = target.storage.delete(std::slice::from_ref(&target.path));
+    })
+}
+
+/// Deletes the original of a copy that is whole.
+fn finish_move(location: &Location, target: &Location) -> Result<()> {
+    if let Some(object_type) = ObjectType::at(location)? {
+        hide(location, object_type)?;
+    }
+    location
+        .storage
+        .delete(std::slice::from_ref(&location.path))?;
+    Note::remove(target)
+}
+
+/// Whether a folder is a whole copy of another, as far as the names and sizes of files tell, and
+/// the bytes of small ones.
+fn is_copied(location: &Location, target: &Location) -> Result<bool> {
+    let read = |location: &Location, file: &str, size: u64| {
+        location.storage.read(&[ReadRequest {
+            path: location.path.join(file),
+            range: ReadRange::Bytes(0..size.min(COMPARED)),
+        }])
+    };
+    let files = |location: &Location| -> Result<BTreeMap<String, u64>> {
+        let files = FileTree::of(location)?.files.into_iter();
+        let sized = files.map(|(file, size)| match size {
+            Some(size) => Ok((file, size)),
+            None => Ok((
+                file.clone(),
+                location.storage.size(&location.path.join(&file))?,
+            )),
+        });
+        sized.collect()
+    };
+    let (original, copy) = (files(location)?, files(target)?);
+    if original != copy {
+        return Ok(false);
+    }
+    for (file, size) in original {
+        if read(location, &file, size)? != read(target, &file, size)? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// First bytes of files that are compared.
+const COMPARED: u64 = 64 << 10;
 
 /// The files that an unfinished copy has as a whole: a file gets its name when all of it is there.
 /// What the original does not have is removed.
 fn already_copied(target: &Location, tree: &FileTree) -> Result<HashSet<String>> {
-    if source_of(target)?.is_none() {
+    if Note::at(target)?.is_none() {
         return Ok(HashSet::new());
     }
     let wanted: HashMap<&str, Option<u64>> = tree
@@ -150,6 +266,7 @@ fn already_copied(target: &Location, tree: &FileTree) -> Result<HashSet<String>>
                 there.insert(file);
             }
             Some(_) => {}
+            None if file == UNFINISHED_COPY => {}
             None => stale.push(target.path.join(&file)),
         }
     }
@@ -157,8 +274,8 @@ fn already_copied(target: &Location, tree: &FileTree) -> Result<HashSet<String>>
     Ok(there)
 }
 
-/// Where something is to go; nothing may lie there but an unfinished copy of it.
-fn target(context: &Context, from: &Uri, to: &str) -> Result<(Uri, Location)> {
+/// Where something is to go.
+fn target_uri(from: &Uri, to: &str) -> Result<Uri> {
     let uri = Uri::parse(to)?;
     let (source, path) = (from.path(), uri.path());
     if source == path || path.relative_to(source).is_some() || source.relative_to(path).is_some() {
@@ -166,15 +283,28 @@ fn target(context: &Context, from: &Uri, to: &str) -> Result<(Uri, Location)> {
             "{from} cannot go to {uri}: one lies in the other"
         )));
     }
-    let location = context.locate(&uri)?;
-    let taken = !location.storage.list(&location.path)?.is_empty()
-        || location.storage.size(&location.path).is_ok();
-    if taken && source_of(&location)?.as_deref() != Some(from.to_string().as_str()) {
-        Err(Error::AlreadyExists {
+    Ok(uri)
+}
+
+/// An error if something lies there. What was cut short at its first step is nothing.
+fn refuse_taken(target: &Location, uri: &Uri) -> Result<()> {
+    let Location { storage, path } = target;
+    finish_deletion(target)?;
+    let mut entries = storage.list(path)?;
+    if entries.iter().any(|entry| !is_temporary(&entry.name)) || storage.size(path).is_ok() {
+        return Err(Error::AlreadyExists {
             uri: uri.to_string(),
-        })
-    } else {
-        Ok((uri, location))
+        });
+    }
+    let left = entries.drain(..).map(|entry| path.join(&entry.name));
+    storage.delete(&left.collect::<Vec<_>>())
+}
+
+/// An error if anything but an unfinished copy of `from` lies there.
+fn refuse_other(target: &Location, from: &Uri, uri: &Uri) -> Result<()> {
+    match Note::at(target)? {
+        Some(note) if note == Note::begun(from) => Ok(()),
+        _ => refuse_taken(target, uri),
     }
 }
 

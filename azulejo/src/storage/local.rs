@@ -1,5 +1,6 @@
 //! Local files: positioned reads, whole-file writes that appear at once.
 
+mod changes;
 mod delete;
 mod side_by_side;
 mod upload;
@@ -16,6 +17,9 @@ use crate::large_pages;
 use crate::per_process::PerProcess;
 use crate::platform::{HAS_THREADS, read_exact_at};
 use bytes::Bytes;
+use changes::Changes;
+#[doc(hidden)]
+pub use changes::{Change, ChangeLog};
 use rayon::prelude::*;
 use side_by_side::{WAITING, side_by_side};
 use std::collections::HashMap;
@@ -50,6 +54,7 @@ pub struct LocalStorage {
     pool: Arc<OnceLock<PerProcess<Option<rayon::ThreadPool>>>>,
     /// Files being written.
     open_uploads: Arc<AtomicUsize>,
+    changes: Changes,
 }
 
 impl Default for LocalStorage {
@@ -72,7 +77,18 @@ impl LocalStorage {
             gap,
             pool: Arc::default(),
             open_uploads: Arc::default(),
+            changes: Changes::default(),
         }
+    }
+
+    /// Local files of which every change is noted, for tests of what a power failure leaves.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn watched() -> (Self, ChangeLog) {
+        let mut storage = Self::new();
+        let log = ChangeLog::default();
+        storage.changes.log = Some(Arc::clone(&log));
+        (storage, log)
     }
 
     /// Threads that only read: a caller may wait for them from any thread, also one of its compute
@@ -115,6 +131,22 @@ impl LocalStorage {
             }
         });
         pending
+    }
+
+    fn new_upload(&self, path: &StorePath, file: File) -> LocalUpload {
+        LocalUpload::new(path, file, self.changes.clone(), &self.open_uploads)
+    }
+
+    /// Writes bytes under a name that they lose at once, and makes last what the file needs.
+    fn write_temporary(&self, path: &StorePath, temporary: &Path, body: &[u8]) -> Result<()> {
+        let write = || -> io::Result<File> {
+            let mut file = self.changes.create_temporary(temporary)?;
+            file.write_all(body)?;
+            self.changes.written(temporary, &[body]);
+            Ok(file)
+        };
+        let file = write().map_err(|source| storage_error("write", path, source))?;
+        self.changes.sync_for(path, Some((temporary, &file)))
     }
 
     /// Reads ranges of one file; the results are in their order.
@@ -435,27 +467,26 @@ impl Storage for LocalStorage {
     fn put(&self, path: &StorePath, body: Bytes) -> Result<()> {
         let failed = |source| storage_error("write", path, source);
         refuse_links("write", path)?;
+        let (changes, native) = (&self.changes, path.as_native());
         let parent = parent_of(path)?;
-        fs::create_dir_all(parent.to_native()).map_err(failed)?;
+        changes.make_folders(parent.as_native()).map_err(failed)?;
         if body.is_empty() {
             // An empty file is whole as soon as it is there: commits, which are written often.
-            File::create(path.to_native()).map_err(failed)?;
-            return sync_dir(&parent.to_native()).map_err(failed);
+            changes.sync_for(path, None)?;
+            changes.create_empty(native).map_err(failed)?;
+            return changes.sync_folder(parent.as_native()).map_err(failed);
         }
-        let temporary = temporary_path(&parent).to_native();
-        let write = || -> io::Result<()> {
-            let mut file = File::create_new(&temporary)?;
-            file.write_all(&body)?;
-            file.sync_all()?;
-            drop(file);
-            fs::rename(&temporary, path.to_native())?;
-            sync_dir(&parent.to_native())
-        };
-        write().map_err(|source| {
+        let temporary = temporary_path(path).to_native();
+        let written = self
+            .write_temporary(path, &temporary, &body)
+            .and_then(|()| {
+                changes.rename(&temporary, native).map_err(failed)?;
+                changes.sync_folder(parent.as_native()).map_err(failed)
+            });
+        written.inspect_err(|_| {
             // What is left of a failed write is of no use; that it cannot be removed changes
             // nothing.
-            let _ = fs::remove_file(&temporary);
-            failed(source)
+            let _ = changes.remove_file(&temporary);
         })
     }
 
@@ -463,16 +494,18 @@ impl Storage for LocalStorage {
         let failed = |source| storage_error("write", path, source);
         refuse_links("write", path)?;
         let parent = parent_of(path)?;
-        let native = path.to_native();
-        let file = match File::create_new(&native) {
+        let native = path.as_native();
+        let file = match self.changes.create_new(native) {
             Err(e) if e.kind() == ErrorKind::NotFound => {
-                fs::create_dir_all(parent.to_native()).map_err(failed)?;
-                File::create_new(&native)
+                self.changes
+                    .make_folders(parent.as_native())
+                    .map_err(failed)?;
+                self.changes.create_new(native)
             }
             other => other,
         };
         match file {
-            Ok(file) => Ok(Box::new(LocalUpload::new(path, file, &self.open_uploads))),
+            Ok(file) => Ok(Box::new(self.new_upload(path, file))),
             Err(e) if e.kind() == ErrorKind::AlreadyExists => Err(already_exists(path)),
             Err(e) => Err(failed(e)),
         }
@@ -484,7 +517,8 @@ impl Storage for LocalStorage {
 
     fn make_folder(&self, path: &StorePath) -> Result<()> {
         refuse_links("make", path)?;
-        fs::create_dir_all(path.to_native()).map_err(|source| storage_error("write", path, source))
+        let made = self.changes.make_known_folders(path.as_native());
+        made.map_err(|source| storage_error("write", path, source))
     }
 
     fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
@@ -493,16 +527,25 @@ impl Storage for LocalStorage {
             .into_iter()
             .try_for_each(|path| refuse_links("move", path))?;
         let (old_parent, new_parent) = (parent_of(from)?, parent_of(to)?);
-        fs::create_dir_all(new_parent.to_native()).map_err(failed)?;
-        if fs::symlink_metadata(to.to_native()).is_ok() {
+        let changes = &self.changes;
+        changes
+            .make_folders(new_parent.as_native())
+            .map_err(failed)?;
+        if fs::symlink_metadata(to.as_native()).is_ok() {
             return Err(already_exists(to));
         }
-        fs::rename(from.to_native(), to.to_native()).map_err(failed)?;
-        sync_dir(&new_parent.to_native()).map_err(failed)?;
+        // Where it goes must last before it is there.
+        changes.sync_for(to, None)?;
+        changes
+            .rename(from.as_native(), to.as_native())
+            .map_err(failed)?;
+        changes
+            .sync_folder(new_parent.as_native())
+            .map_err(failed)?;
         if old_parent == new_parent {
             Ok(())
         } else {
-            sync_dir(&old_parent.to_native()).map_err(failed)
+            changes.sync_folder(old_parent.as_native()).map_err(failed)
         }
     }
 
@@ -510,7 +553,7 @@ impl Storage for LocalStorage {
         paths
             .iter()
             .try_for_each(|path| refuse_links("delete", path))?;
-        delete::delete(paths)
+        delete::delete(paths, &self.changes)
     }
 
     fn latency(&self) -> Latency {
@@ -586,7 +629,7 @@ impl Append for LocalStorage {
             _ => File::options().append(true).open(&native),
         };
         let file = file.map_err(|source| io_error("write", path, source))?;
-        Ok(Box::new(LocalUpload::more(path, file, &self.open_uploads)))
+        Ok(Box::new(self.new_upload(path, file).of_old_file()))
     }
 }
 
@@ -594,25 +637,25 @@ impl PutNew for LocalStorage {
     fn put_new(&self, path: &StorePath, body: Bytes) -> Result<()> {
         let failed = |source| storage_error("write", path, source);
         refuse_links("write", path)?;
+        let changes = &self.changes;
         let parent = parent_of(path)?;
-        fs::create_dir_all(parent.to_native()).map_err(failed)?;
-        let temporary = temporary_path(&parent).to_native();
-        let write = || -> io::Result<()> {
-            let mut file = File::create_new(&temporary)?;
-            file.write_all(&body)?;
-            file.sync_all()?;
-            drop(file);
-            // Unlike a rename this fails where the name is taken.
-            fs::hard_link(&temporary, path.to_native())?;
-            sync_dir(&parent.to_native())
-        };
-        let written = write();
+        changes.make_folders(parent.as_native()).map_err(failed)?;
+        let temporary = temporary_path(path).to_native();
+        let written = self
+            .write_temporary(path, &temporary, &body)
+            .and_then(|()| {
+                // Unlike a rename this fails where the name is taken.
+                match changes.link(&temporary, path.as_native()) {
+                    Err(e) if e.kind() == ErrorKind::AlreadyExists => {
+                        return Err(already_exists(path));
+                    }
+                    linked => linked.map_err(failed)?,
+                }
+                changes.sync_folder(parent.as_native()).map_err(failed)
+            });
         // It is of no use any more; that it cannot be removed changes nothing.
-        let _ = fs::remove_file(&temporary);
-        written.map_err(|source| match source.kind() {
-            ErrorKind::AlreadyExists => already_exists(path),
-            _ => failed(source),
-        })
+        let _ = changes.remove_file(&temporary);
+        written
     }
 }
 
@@ -634,17 +677,12 @@ fn parent_of(path: &StorePath) -> Result<StorePath> {
         .ok_or_else(|| Error::InvalidArgument(format!("{path}: not the name of a file")))
 }
 
-/// Where bytes are written before they get their name in `parent`. Other programs list folders such
-/// as `__schema` and take every file for theirs, so the file lies one folder up if the parent's
-/// name is one of TileDB's (same file system: a rename must do).
-fn temporary_path(parent: &StorePath) -> StorePath {
+/// Where bytes are written before the file at `path` gets its name. Other programs list folders such
+/// as `__schema` and take every file for theirs, so it lies in the array's or group's own folder
+/// (same file system: a rename must do).
+fn temporary_path(path: &StorePath) -> StorePath {
     let name = format!(".azulejo-{}.tmp", uuid::Uuid::new_v4().simple());
-    let above = if parent.name().starts_with("__") {
-        parent.parent()
-    } else {
-        None
-    };
-    above.unwrap_or_else(|| parent.clone()).join(&name)
+    changes::root_of(path).join(&name)
 }
 
 fn open(path: &StorePath) -> Result<File> {
@@ -734,17 +772,6 @@ fn read_scattered(
             Err(e) => return Err(e),
         }
     }
-    Ok(())
-}
-
-/// Makes a rename in `dir` last through a power failure.
-#[cfg(unix)]
-fn sync_dir(dir: &Path) -> io::Result<()> {
-    File::open(dir)?.sync_all()
-}
-
-#[cfg(not(unix))]
-fn sync_dir(_dir: &Path) -> io::Result<()> {
     Ok(())
 }
 

@@ -1,9 +1,11 @@
 //! Deleting files and folders.
 
-use super::side_by_side::{busy, side_by_side};
+use super::changes::Changes;
+use super::side_by_side::{WAITING, busy, side_by_side};
 use super::{is_missing, storage_error};
 use crate::error::Result;
 use crate::storage::StorePath;
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
@@ -13,24 +15,30 @@ use std::thread;
 
 /// Deletes files, and folders with all that they hold; those that do not exist are no error.
 ///
-/// Names are gone when this returns. The space of large files may be given back a moment later.
-pub(super) fn delete(paths: &[StorePath]) -> Result<()> {
+/// Names are gone when this returns, through a power failure too: what is deleted next may be needed
+/// as long as these are there. The space of large files may be given back a moment later.
+pub(super) fn delete(paths: &[StorePath], changes: &Changes) -> Result<()> {
     let held = Held::default();
     // What a file system does to delete a file is work, most of it under locks.
     let result = side_by_side(paths.iter().collect(), busy(), |path| {
-        delete_one(path, &held)
+        delete_one(path, &held, changes)
     });
     held.release();
-    result
+    result?;
+    let parents: BTreeSet<StorePath> = paths.iter().filter_map(StorePath::parent).collect();
+    side_by_side(parents.into_iter().collect(), WAITING, |parent| {
+        let synced = changes.sync_folder(parent.as_native());
+        synced.map_err(|source| storage_error("delete", &parent, source))
+    })
 }
 
-fn delete_one(path: &StorePath, held: &Held) -> Result<()> {
+fn delete_one(path: &StorePath, held: &Held, changes: &Changes) -> Result<()> {
     let native = path.as_native();
     // Most are files, and systems refuse to delete a folder as one: only then it is asked what it
     // is.
-    let result = match fs::remove_file(native) {
+    let result = match changes.remove_file(native) {
         Err(e) if !is_missing(&e) => match fs::symlink_metadata(native) {
-            Ok(metadata) if metadata.is_dir() => delete_folder(native, held),
+            Ok(metadata) if metadata.is_dir() => delete_folder(native, held, changes),
             unknown => Err(unknown.err().unwrap_or(e)),
         },
         result => result,
@@ -41,15 +49,15 @@ fn delete_one(path: &StorePath, held: &Held) -> Result<()> {
     }
 }
 
-fn delete_folder(folder: &Path, held: &Held) -> io::Result<()> {
+fn delete_folder(folder: &Path, held: &Held, changes: &Changes) -> io::Result<()> {
     let mine = hold(folder);
-    match fs::remove_dir_all(folder) {
+    match changes.remove_folder(folder) {
         // Some file systems, those of networks above all, keep an open file under another name in
         // its folder; and a process may have too many files open.
         Err(_) if !mine.0.is_empty() => {
             drop(mine);
             held.close();
-            fs::remove_dir_all(folder)
+            changes.remove_folder(folder)
         }
         result => {
             held.keep(mine);
@@ -164,7 +172,7 @@ mod tests {
         }
         let mut paths = folders.clone();
         paths.push(root.join("missing"));
-        delete(&paths).unwrap();
+        delete(&paths, &Changes::default()).unwrap();
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
         // Other tests delete meanwhile. By the number of looks, not by a clock: the process may be
         // stopped for a while.

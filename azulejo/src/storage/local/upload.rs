@@ -1,9 +1,10 @@
 //! A file that is written piece by piece and lasts once it is finished.
 
+use super::changes::Changes;
 use super::storage_error;
 use crate::error::Result;
 use crate::storage::{StorePath, Upload};
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, ErrorKind, IoSlice, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,6 +24,7 @@ pub(super) struct LocalUpload {
     file: Option<File>,
     /// Whether the file stays if this is dropped.
     stays: bool,
+    changes: Changes,
     open_uploads: Arc<AtomicUsize>,
     /// Bytes written since the last flush began.
     unflushed: usize,
@@ -31,7 +33,12 @@ pub(super) struct LocalUpload {
 }
 
 impl LocalUpload {
-    pub fn new(path: &StorePath, file: File, open_uploads: &Arc<AtomicUsize>) -> Self {
+    pub fn new(
+        path: &StorePath,
+        file: File,
+        changes: Changes,
+        open_uploads: &Arc<AtomicUsize>,
+    ) -> Self {
         open_uploads.fetch_add(1, Ordering::Relaxed);
         let open_uploads = Arc::clone(open_uploads);
         let (file, path) = (Some(file), path.clone());
@@ -39,6 +46,7 @@ impl LocalUpload {
             path,
             file,
             stays: false,
+            changes,
             open_uploads,
             unflushed: 0,
             flush: None,
@@ -46,11 +54,10 @@ impl LocalUpload {
         .rested()
     }
 
-    /// More bytes for a file that is there already, which stays whatever happens.
-    pub fn more(path: &StorePath, file: File, open_uploads: &Arc<AtomicUsize>) -> Self {
-        let mut upload = Self::new(path, file, open_uploads);
-        upload.stays = true;
-        upload
+    /// Of a file that was there already, which stays whatever happens.
+    pub fn of_old_file(mut self) -> Self {
+        self.stays = true;
+        self
     }
 
     fn file(&mut self) -> io::Result<&mut File> {
@@ -111,6 +118,7 @@ impl Upload for LocalUpload {
     fn write_pieces(&mut self, pieces: &[&[u8]]) -> Result<()> {
         let written = self.file().and_then(|file| write_all(file, pieces));
         let len = pieces.iter().map(|piece| piece.len()).sum();
+        self.changes.written(self.path.as_native(), pieces);
         let written = written.and_then(|()| self.flush_behind(len));
         self.rest();
         written.map_err(|source| storage_error("write", &self.path, source))
@@ -118,7 +126,11 @@ impl Upload for LocalUpload {
 
     fn finish(mut self: Box<Self>) -> Result<()> {
         let flushed = self.await_flush();
-        let synced = flushed.and_then(|()| self.file()?.sync_all());
+        let synced = flushed.and_then(|()| {
+            let changes = self.changes.clone();
+            let native = self.path.to_native();
+            changes.sync_file(&native, self.file()?)
+        });
         synced.map_err(|source| storage_error("write", &self.path, source))?;
         self.stays = true;
         Ok(())
@@ -156,7 +168,7 @@ impl Drop for LocalUpload {
         if !self.stays {
             // What is left of an unfinished file is of no use; that it cannot be removed changes
             // nothing.
-            let _ = fs::remove_file(self.path.to_native());
+            let _ = self.changes.remove_file(self.path.as_native());
         }
     }
 }
