@@ -38,10 +38,7 @@ fn most_states() -> usize {
 }
 
 fn context(local: LocalStorage, memory: MemoryStorage) -> Context {
-    let config = Config {
-        threads: 1,
-        ..Config::default()
-    };
+    let config = Config::new().threads(1);
     Context::with_storages(config, None, Arc::new(local), Arc::new(memory)).unwrap()
 }
 
