@@ -14,6 +14,7 @@ mod meta;
 mod object;
 mod quickstart;
 mod selection;
+mod serve;
 mod snapshot;
 mod time;
 mod tree;
@@ -33,6 +34,7 @@ pub use meta::{MetaArgs, MetaChange};
 pub use object::{ObjectArgs, PathArgs};
 pub use quickstart::QuickstartArgs;
 pub use selection::{CellArgs, ColumnArgs, OrderArg, SelectionArgs};
+pub use serve::{ServeArgs, ViewArgs};
 pub use snapshot::{HistoryArgs, RestoreArgs, SnapshotArgs, SnapshotCommand};
 pub use time::TimeArgs;
 pub use tree::TreeArgs;
@@ -304,6 +306,19 @@ Exit code 4 if something is damaged. --repair loses nothing that a reader counts
 With it an array opens from a plain web server, or from a bucket that may be read and not listed. It shows the array as
 it was when the manifest was made: make it anew after a write. docs/object-stores.md has more.")]
     Manifest(ManifestArgs),
+    /// A dense array for programs on this machine that read Zarr
+    #[command(after_help = "Examples:
+  azulejo serve --zarr my_array                         prints the URL of a Zarr group
+  azulejo serve --zarr s3://bucket/my_array --port 8765 --at 2024-05-01
+It answers on 127.0.0.1 only, read-only, behind a token in the URL, until Ctrl-C.")]
+    Serve(ServeArgs),
+    /// An array or group in the browser: maps, points, tables, history
+    #[command(after_help = "Examples:
+  azulejo view my_array
+  azulejo view s3://bucket/my_group --no-browser        prints the page's URL
+It answers on 127.0.0.1 only, read-only, behind a token in the URL, until Ctrl-C; nothing outside the array or group can
+be read through it.")]
+    View(ViewArgs),
     /// An empty array from a schema
     #[command(after_help = "Examples:
   azulejo schema old --json > schema.json && azulejo create new --schema schema.json

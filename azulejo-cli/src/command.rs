@@ -21,6 +21,7 @@ mod meta;
 mod quickstart;
 mod restore;
 mod schema;
+mod serve;
 mod shell;
 mod snapshot;
 mod transfer;
@@ -92,6 +93,8 @@ fn dispatch(session: &mut Session, command: Command) -> Result<()> {
         Command::Consolidate(args) => consolidate::run(session, &args),
         Command::Check(args) => check::run(session, &args),
         Command::Manifest(args) => manifest::run(session, &args),
+        Command::Serve(args) => serve::run(session, &args),
+        Command::View(args) => serve::view(session, &args),
         Command::Vacuum(args) => vacuum::run(session, &args),
         Command::Create(args) => create::run(session, &args),
         Command::Evolve(args) => evolve::run(session, &args),

@@ -14,6 +14,7 @@ mod object;
 mod output;
 mod progress;
 mod selection;
+mod serve;
 mod session;
 mod settings;
 mod size;

@@ -161,6 +161,15 @@ impl Array {
         block_on(self.load(wanted, Waiting::Blocks))
     }
 
+    /// As [`Self::preload`], for an executor.
+    ///
+    /// # Errors
+    /// As [`Self::preload`].
+    #[cfg(feature = "stream")]
+    pub async fn preload_async(&self, wanted: &[(usize, Section)]) -> Result<()> {
+        self.load(wanted, Waiting::Polls).await
+    }
+
     /// As [`Self::preload`], by whoever waits.
     pub(crate) async fn load(&self, wanted: &[(usize, Section)], waiting: Waiting) -> Result<()> {
         let fragment =

@@ -14,7 +14,7 @@ use crate::array::directory::DetailFiles;
 use crate::array::{TimeRange, read_details, read_metadata};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::storage::Uri;
+use crate::storage::{Uri, Waiting, block_on};
 use azulejo_format::group::{GroupDetails, GroupMember, GroupVersion, MemberKind, merge};
 use azulejo_format::metadata::Metadata;
 use azulejo_format::path::RootFolder;
@@ -85,7 +85,13 @@ pub struct Group {
 }
 
 impl Group {
-    fn read(context: &Context, uri: &str, time_range: TimeRange) -> Result<Self> {
+    /// Reads a group, by whoever waits.
+    async fn read_as(
+        context: &Context,
+        uri: &str,
+        time_range: TimeRange,
+        waiting: Waiting,
+    ) -> Result<Self> {
         let uri = Uri::parse(uri)?;
         let time_range = time_range.resolved();
         if time_range.start > time_range.end {
@@ -95,7 +101,9 @@ impl Group {
             )));
         }
         let location = crate::manifest::locate(context, &uri)?;
-        let root = location.storage.list(&location.path)?;
+        let folder = vec![location.path.clone()];
+        let root = waiting.list(&*location.storage, folder).await?;
+        let root = root.into_iter().next().unwrap_or_default();
         match ObjectType::of(&root) {
             Some(ObjectType::Group) => {}
             other => {
@@ -110,21 +118,24 @@ impl Group {
                 });
             }
         }
-        let files = |folder: RootFolder| -> Result<DetailFiles> {
-            let is_there = root
-                .iter()
-                .any(|entry| entry.is_dir && entry.name == folder.name());
-            let entries = if is_there {
-                location.storage.list(&location.path.join(folder.name()))?
-            } else {
-                vec![]
-            };
-            Ok(DetailFiles::parse(folder, &entries))
+        let has = |folder: &RootFolder| {
+            let mut entries = root.iter();
+            entries.any(|entry| entry.is_dir && entry.name == folder.name())
         };
-        let details_files = files(RootFolder::GroupDetails)?;
-        let metadata_files = files(RootFolder::Metadata)?;
+        let folders = [RootFolder::GroupDetails, RootFolder::Metadata];
+        let folders: Vec<RootFolder> = folders.into_iter().filter(has).collect();
+        let paths = folders.iter().map(|f| location.path.join(f.name()));
+        let listed = waiting.list(&*location.storage, paths.collect()).await?;
+        let files = |folder: RootFolder| {
+            let at = folders.iter().position(|listed| *listed == folder);
+            let entries = at.and_then(|at| listed.get(at)).map_or(&[][..], |e| e);
+            DetailFiles::parse(folder, entries)
+        };
+        let details_files = files(RootFolder::GroupDetails);
+        let metadata_files = files(RootFolder::Metadata);
+        let reading = read_details(context, &location, &details_files, time_range, waiting);
         let mut details = Vec::new();
-        for (path, payload) in read_details(context, &location, &details_files, time_range)? {
+        for (path, payload) in reading.await? {
             let decoded = GroupDetails::decode(&payload);
             details.push(
                 decoded.map_err(|e| Error::decode(location.path.join(&path).to_string(), e))?,
@@ -208,12 +219,21 @@ impl Group {
     /// # Errors
     /// [`Error::Corrupt`] for damaged files, [`Error::Encryption`] for a wrong key.
     pub fn metadata(&self) -> Result<Metadata> {
-        read_metadata(
-            &self.context,
-            &self.location,
-            &self.metadata_files,
-            self.time_range,
-        )
+        block_on(self.metadata_as(Waiting::Blocks))
+    }
+
+    /// As [`Self::metadata`], for an executor.
+    ///
+    /// # Errors
+    /// As [`Self::metadata`].
+    #[cfg(feature = "stream")]
+    pub async fn metadata_async(&self) -> Result<Metadata> {
+        self.metadata_as(Waiting::Polls).await
+    }
+
+    async fn metadata_as(&self, waiting: Waiting) -> Result<Metadata> {
+        let (files, time) = (&self.metadata_files, self.time_range);
+        read_metadata(&self.context, &self.location, files, time, waiting).await
     }
 }
 

@@ -53,7 +53,8 @@ cargo xtask TASK
   peer [--debug | --library FILE] [-k EXPR] [-n WORKERS]
                               TileDB-Py's own tests on our C library, against the reference's list
   fuzz-corpus DIR             writes inputs for the fuzz targets, taken from a corpus
-  web                         the engine compiles to WebAssembly, without C
+  web                         the engine as WebAssembly, without C, and its package for npm in azulejo-web/pkg
+  web test                    builds that and tests it in node and, where there is one, in a browser
   versus [--quick] [--rounds N] [--only ARRAY/PHASE]
                               the reference beside us on the same files, in turn; prints ratios
   versus growth               plots how cost grows with cells, tiles, fragments and threads, into docs/images
@@ -101,6 +102,7 @@ fn main() -> ExitCode {
         ["peer", rest @ ..] => peer::run(&root(), rest),
         ["fuzz-corpus", dir] => fuzz_corpus::write(Path::new(dir)),
         ["web"] => web::build(&root()),
+        ["web", "test"] => web::test(&root()),
         ["versus", "capi", rest @ ..] => {
             versus::reference_library().and_then(|theirs| capi::versus(&root(), &theirs, rest))
         }

@@ -1,25 +1,29 @@
-//! The browser: format and engine compile to WebAssembly, without a C compiler.
+//! The browser: the engine as WebAssembly, without a C compiler, and the package around it.
+
+mod demo;
+mod fixtures;
 
 use crate::Outcome;
-use std::path::Path;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use wasm_bindgen_cli_support::Bindgen;
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// Features of a build for browsers.
-const FEATURES: &str = "pure-rust,stream";
+/// Bytes of the compressed module, at most.
+const LARGEST: usize = 1_500_000;
 
-/// Builds the engine for the target, which rustup brings where it is missing, and checks that
-/// nothing in it is C.
+/// Builds `azulejo-web` for the target, which rustup brings where it is missing, checks that
+/// nothing in it is C, and lays the package out in `azulejo-web/pkg`.
 pub fn build(root: &Path) -> Outcome {
     has_target(root)?;
     no_c(root)?;
     let mut cargo = Command::new("cargo");
     cargo
         .current_dir(root)
-        .args(["build", "--locked", "--package", "azulejo"])
-        .args(["--no-default-features", "--features", FEATURES])
-        .args(["--target", TARGET])
+        .args(["build", "--locked", "--package", "azulejo-web"])
+        .args(["--profile", "web", "--target", TARGET])
         // Random numbers come from the browser.
         .env(
             "RUSTFLAGS",
@@ -27,8 +31,106 @@ pub fn build(root: &Path) -> Outcome {
         )
         .env("CARGO_TARGET_DIR", root.join("target/web"));
     run(&mut cargo)?;
-    println!("azulejo compiles to {TARGET}");
+    let package = package(root)?;
+    println!("the package is in {}", package.display());
+    let site = site(root, &package)?;
+    println!("the viewer is in {}", site.display());
     Ok(())
+}
+
+/// What only compiles for the target is not seen by other lints.
+fn lint(root: &Path) -> Outcome {
+    has_target(root)?;
+    run(Command::new("cargo")
+        .current_dir(root)
+        .args(["clippy", "--quiet", "--locked", "--package", "azulejo-web"])
+        .args(["--target", TARGET, "--", "-D", "warnings"])
+        // There, files are nothing that closes.
+        .args(["-A", "clippy::drop_non_drop"])
+        .env("RUSTFLAGS", "--cfg getrandom_backend=\"wasm_js\"")
+        .env("CARGO_TARGET_DIR", root.join("target/web")))
+}
+
+/// The viewer as a web server would have it: the files in `web/`, and the package beside them.
+fn site(root: &Path, package: &Path) -> Result<PathBuf, String> {
+    let site = root.join("target/web/site");
+    copy_files(&root.join("web"), &site)?;
+    copy_files(package, &site.join("azulejo"))?;
+    Ok(site)
+}
+
+/// Copies the files of a folder into another, which is emptied first.
+fn copy_files(from: &Path, to: &Path) -> Outcome {
+    let failed = |path: &Path, e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
+    if to.exists() {
+        fs::remove_dir_all(to).map_err(|e| failed(to, &e))?;
+    }
+    fs::create_dir_all(to).map_err(|e| failed(to, &e))?;
+    for file in fs::read_dir(from).map_err(|e| failed(from, &e))? {
+        let file = file.map_err(|e| failed(from, &e))?.path();
+        if let (true, Some(name)) = (file.is_file(), file.file_name()) {
+            fs::copy(&file, to.join(name)).map_err(|e| failed(&file, &e))?;
+        }
+    }
+    Ok(())
+}
+
+/// Builds the package and tests it in node, on the packed corpus behind a web server.
+pub fn test(root: &Path) -> Outcome {
+    lint(root)?;
+    build(root)?;
+    let arrays = root.join("target/web/arrays");
+    fixtures::unfold(&arrays)?;
+    let tests = root.join("azulejo-web/test");
+    run(Command::new("npm")
+        .current_dir(&tests)
+        .args(["ci", "--silent"]))?;
+    run(Command::new("npm")
+        .current_dir(&tests)
+        .args(["test"])
+        .env("AZULEJO_ARRAYS", &arrays)
+        .env("AZULEJO_SITE", root.join("target/web/site")))
+}
+
+/// The package: the module, what wasm-bindgen makes around it, and the files in `js/`.
+fn package(root: &Path) -> Result<PathBuf, String> {
+    let failed = |what: &str, e: &dyn std::fmt::Display| format!("{what}: {e}");
+    let sources = root.join("azulejo-web");
+    let package = sources.join("pkg");
+    copy_files(&sources.join("js"), &package)?;
+    let module = root.join(format!("target/web/{TARGET}/web/azulejo_web.wasm"));
+    let mut bindgen = Bindgen::new();
+    bindgen
+        .input_path(module)
+        .typescript(false)
+        .remove_name_section(true)
+        .remove_producers_section(true);
+    bindgen
+        .web(true)
+        .and_then(|bindgen| bindgen.generate(&package))
+        .map_err(|e| failed("wasm-bindgen", &format!("{e:#}")))?;
+    for name in ["package.json", "README.md"] {
+        fs::copy(sources.join(name), package.join(name)).map_err(|e| failed(name, &e))?;
+    }
+    let wasm = package.join("azulejo_web_bg.wasm");
+    let size = compressed(&fs::read(&wasm).map_err(|e| failed("the module", &e))?)?;
+    println!("the module has {size} bytes with gzip");
+    match size <= LARGEST {
+        true => Ok(package),
+        false => Err(format!(
+            "the module has more than {LARGEST} bytes with gzip"
+        )),
+    }
+}
+
+/// Size with gzip, as servers send it.
+fn compressed(bytes: &[u8]) -> Result<usize, String> {
+    use std::io::Write;
+    let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    let written = gzip.write_all(bytes).and_then(|()| gzip.finish());
+    written
+        .map(|out| out.len())
+        .map_err(|e| format!("gzip: {e}"))
 }
 
 fn has_target(root: &Path) -> Outcome {
@@ -51,8 +153,7 @@ fn no_c(root: &Path) -> Outcome {
     let tree = output(
         Command::new("cargo")
             .current_dir(root)
-            .args(["tree", "--locked", "--package", "azulejo"])
-            .args(["--no-default-features", "--features", FEATURES])
+            .args(["tree", "--locked", "--package", "azulejo-web"])
             .args(["--target", TARGET, "--edges", "normal,build"])
             .args(["--prefix", "none", "--format", "{p}"]),
     )?;

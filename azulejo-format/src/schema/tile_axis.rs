@@ -99,6 +99,12 @@ impl TileAxis {
         self.last
     }
 
+    /// The type of the coordinates.
+    #[must_use]
+    pub const fn physical(&self) -> Physical {
+        self.physical
+    }
+
     /// The number of coordinates of the domain.
     #[must_use]
     pub const fn cells(&self) -> u128 {

@@ -270,15 +270,25 @@ impl Snapshot {
 
     /// The key-values at that time; read once.
     pub fn metadata(&self) -> Result<&Metadata> {
+        block_on(self.metadata_as(Waiting::Blocks))
+    }
+
+    /// As [`Self::metadata`], for an executor.
+    ///
+    /// # Errors
+    /// As [`Self::metadata`].
+    #[cfg(feature = "stream")]
+    pub async fn metadata_async(&self) -> Result<&Metadata> {
+        self.metadata_as(Waiting::Polls).await
+    }
+
+    async fn metadata_as(&self, waiting: Waiting) -> Result<&Metadata> {
         if let Some(metadata) = self.inner.metadata.get() {
             return Ok(metadata);
         }
-        let metadata = read_metadata(
-            self.context(),
-            self.location(),
-            &self.inner.metadata_files,
-            self.time_range(),
-        )?;
+        let files = &self.inner.metadata_files;
+        let (context, time) = (self.context(), self.time_range());
+        let metadata = read_metadata(context, self.location(), files, time, waiting).await?;
         Ok(self.inner.metadata.get_or_init(|| metadata))
     }
 
@@ -309,6 +319,15 @@ impl Snapshot {
     /// [`Error::SchemaMismatch`] if the schema has no enumeration of such a name.
     pub fn load_enumerations(&self, names: &[&str]) -> Result<Vec<Arc<Enumeration>>> {
         block_on(self.load_enumerations_as(names, Waiting::Blocks))
+    }
+
+    /// As [`Self::load_enumerations`], for an executor.
+    ///
+    /// # Errors
+    /// As [`Self::load_enumerations`].
+    #[cfg(feature = "stream")]
+    pub async fn load_enumerations_async(&self, names: &[&str]) -> Result<Vec<Arc<Enumeration>>> {
+        self.load_enumerations_as(names, Waiting::Polls).await
     }
 
     /// As [`Self::load_enumerations`], by whoever waits.

@@ -7,7 +7,7 @@ use crate::array::{
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::group::{GroupHandle, ObjectType};
-use crate::storage::{StorePath, Uri};
+use crate::storage::{StorePath, Uri, Waiting, block_on};
 use azulejo_format::FormatVersion;
 use azulejo_format::commit::VacuumList;
 use azulejo_format::metadata::{self as format, MetadataEntry};
@@ -71,7 +71,8 @@ fn consolidate(
     relative: bool,
 ) -> Result<Option<StorePath>> {
     let time = time.resolved();
-    let details = read_details(context, location, files, time)?;
+    let reading = read_details(context, location, files, time, Waiting::Blocks);
+    let details = block_on(reading)?;
     if details.len() < 2 {
         return Ok(None);
     }

@@ -5,6 +5,7 @@ use crate::array::TimeRange;
 use crate::context::Context;
 use crate::error::Result;
 use crate::snapshots;
+use crate::storage::{Waiting, block_on};
 
 /// The place where a group lies, or is to lie: what [`Context::group`] gives.
 ///
@@ -54,13 +55,24 @@ impl GroupHandle {
     /// As [`Self::open`]; [`Error::InvalidArgument`](crate::Error::InvalidArgument) for an empty
     /// range.
     pub fn open_at(&self, time_range: TimeRange) -> Result<Group> {
-        let found = Group::read(&self.context, &self.uri, time_range);
+        let read =
+            |uri: &str, time| block_on(Group::read_as(&self.context, uri, time, Waiting::Blocks));
+        let found = read(&self.uri, time_range);
         snapshots::or_named(&self.context, &self.uri, found, |uri, at| {
             let time_range = TimeRange {
                 end: time_range.end.min(at),
                 ..time_range
             };
-            Group::read(&self.context, uri, time_range)
+            read(uri, time_range)
         })
+    }
+
+    /// As [`Self::open_at`], for an executor; named snapshots are not looked for.
+    ///
+    /// # Errors
+    /// As [`Self::open_at`].
+    #[cfg(feature = "stream")]
+    pub async fn open_at_async(&self, time_range: TimeRange) -> Result<Group> {
+        Group::read_as(&self.context, &self.uri, time_range, Waiting::Polls).await
     }
 }

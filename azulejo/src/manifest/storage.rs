@@ -5,12 +5,12 @@ use crate::config::ManifestUse;
 use crate::error::{Error, Result};
 use crate::storage::{
     Entry, Pending, PendingList, PendingRead, PendingTails, ReadInto, ReadRange, ReadRequest,
-    Storage, StorageLayer, StorePath, Tail, list_tree_by_folders,
+    Storage, StorageLayer, StorePath, Tail, Waiting, block_on, list_tree_by_folders, path_in,
 };
 use bytes::Bytes;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What is wrong with a file that only a manifest names.
 const STALE: &str = "the manifest names it, but it is gone: the manifest is stale; make it anew with `azulejo manifest`";
@@ -44,6 +44,40 @@ fn is_refusal(error: &Error) -> bool {
     }
 }
 
+/// What a manifest says of a folder.
+enum Listed {
+    Entries(Vec<Entry>),
+    /// It lies in another object, in this folder of the manifest's own.
+    Nested(String),
+}
+
+/// What a manifest says of a folder, by its path relative to the manifest's object.
+fn look_up(manifest: &Manifest, path: &str) -> Listed {
+    let mut known = path;
+    loop {
+        if let Some(entries) = manifest.folders.get(known) {
+            if known == path {
+                return Listed::Entries(entries.clone());
+            }
+            let below = path.get(known.len()..).unwrap_or_default();
+            let below = below.trim_start_matches('/');
+            let name = below.split('/').next().unwrap_or_default();
+            // A folder that the manifest names and does not list holds an object of its own.
+            let nested = entries
+                .iter()
+                .any(|entry| entry.is_dir && entry.name == name);
+            return match nested {
+                true => Listed::Nested(path_in(known, name)),
+                false => Listed::Entries(Vec::new()),
+            };
+        }
+        if known.is_empty() {
+            return Listed::Entries(Vec::new());
+        }
+        known = known.rsplit_once('/').map_or("", |(parent, _)| parent);
+    }
+}
+
 impl ManifestStorage {
     pub(super) fn new(
         inner: Arc<dyn Storage>,
@@ -65,21 +99,27 @@ impl ManifestStorage {
         self.in_use.load(Ordering::Relaxed)
     }
 
-    /// The manifest of the object in a folder, read once.
-    fn manifest(&self, object: &StorePath) -> Result<Option<Arc<Manifest>>> {
-        let mut manifests = self
-            .manifests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(manifest) = manifests.get(object) {
-            return Ok(manifest.clone());
+    fn manifests(&self) -> MutexGuard<'_, HashMap<StorePath, Option<Arc<Manifest>>>> {
+        let manifests = self.manifests.lock();
+        manifests.unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The manifest of the object in a folder, read once; whoever else asks meanwhile reads too.
+    async fn manifest(
+        &self,
+        object: &StorePath,
+        waiting: Waiting,
+    ) -> Result<Option<Arc<Manifest>>> {
+        let known = self.manifests().get(object).cloned();
+        if let Some(manifest) = known {
+            return Ok(manifest);
         }
         let path = object.join(MANIFEST_FILE);
         let request = ReadRequest {
             path: path.clone(),
             range: ReadRange::AtMost(self.limit),
         };
-        let manifest = match self.inner.read(&[request]) {
+        let manifest = match waiting.read(&*self.inner, vec![request]).await {
             Ok(read) => {
                 let bytes = read.into_iter().next().unwrap_or_default();
                 let manifest = Manifest::decode(&bytes, self.limit);
@@ -92,41 +132,72 @@ impl ManifestStorage {
             Err(error) if is_refusal(&error) => None,
             Err(error) => return Err(error),
         };
-        manifests.insert(object.clone(), manifest.clone());
+        self.manifests().insert(object.clone(), manifest.clone());
         Ok(manifest)
     }
 
-    /// A listing out of the manifest of `object`, or of an object nested in it; `None` without a
+    /// A listing out of the root's manifest, or of an object nested in it; `None` without a
     /// manifest.
-    fn listed(&self, object: &StorePath, dir: &StorePath) -> Result<Option<Vec<Entry>>> {
-        let Some(manifest) = self.manifest(object)? else {
-            return Ok(None);
-        };
-        let Some(path) = dir.relative_to(object) else {
-            return Ok(None);
-        };
-        let mut known = path;
+    async fn listed(&self, dir: &StorePath, waiting: Waiting) -> Result<Option<Vec<Entry>>> {
+        let mut object = self.root.clone();
         loop {
-            if let Some(entries) = manifest.folders.get(known) {
-                if known == path {
-                    return Ok(Some(entries.clone()));
-                }
-                let below = path
-                    .get(known.len()..)
-                    .unwrap_or_default()
-                    .trim_start_matches('/');
-                let name = below.split('/').next().unwrap_or_default();
-                // A folder that the manifest names and does not list holds an object of its own.
-                let nested = entries
-                    .iter()
-                    .any(|entry| entry.is_dir && entry.name == name);
-                return match nested {
-                    true => self.listed(&object.join(known).join(name), dir),
-                    false => Ok(Some(Vec::new())),
-                };
+            let Some(manifest) = self.manifest(&object, waiting).await? else {
+                return Ok(None);
+            };
+            let Some(path) = dir.relative_to(&object) else {
+                return Ok(None);
+            };
+            match look_up(&manifest, path) {
+                Listed::Entries(entries) => return Ok(Some(entries)),
+                Listed::Nested(folder) => object = object.join(&folder),
             }
-            known = known.rsplit_once('/').map_or("", |(parent, _)| parent);
         }
+    }
+
+    /// [`Storage::list`] of one folder, which the other storage may have refused already.
+    async fn list_as(&self, dir: &StorePath, waiting: Waiting) -> Result<Vec<Entry>> {
+        let inner = async || {
+            let listed = waiting.list(&*self.inner, vec![dir.clone()]).await?;
+            Ok(listed.into_iter().next().unwrap_or_default())
+        };
+        if dir.relative_to(&self.root).is_none() {
+            return inner().await;
+        }
+        if self.is_in_use()
+            && let Some(entries) = self.listed(dir, waiting).await?
+        {
+            return Ok(entries);
+        }
+        let refusal = match inner().await {
+            Err(error) if is_refusal(&error) => error,
+            listed => return listed,
+        };
+        let Some(entries) = self.listed(dir, waiting).await? else {
+            return Err(match refusal {
+                Error::Unsupported(text) => {
+                    Error::Unsupported(format!("{text} (there is no {MANIFEST_FILE} yet)"))
+                }
+                refusal => refusal,
+            });
+        };
+        self.in_use.store(true, Ordering::Relaxed);
+        Ok(entries)
+    }
+
+    /// [`Storage::list_all`]: as the other storage lists, or folder by folder once that has
+    /// refused.
+    async fn list_all_as(&self, dirs: &[StorePath], waiting: Waiting) -> Result<Vec<Vec<Entry>>> {
+        if !self.is_in_use() && dirs.iter().all(|dir| dir.relative_to(&self.root).is_some()) {
+            match waiting.list(&*self.inner, dirs.to_vec()).await {
+                Err(error) if is_refusal(&error) => {}
+                listed => return listed,
+            }
+        }
+        let mut listed = Vec::with_capacity(dirs.len());
+        for dir in dirs {
+            listed.push(self.list_as(dir, waiting).await?);
+        }
+        Ok(listed)
     }
 
     /// Size of a file, out of the root's manifest.
@@ -134,9 +205,9 @@ impl ManifestStorage {
         if !self.is_in_use() {
             return None;
         }
-        self.manifest(&self.root)
-            .ok()??
-            .size_of(path.relative_to(&self.root)?)
+        // Listings came from it, so that it is here.
+        let manifest = self.manifests().get(&self.root).cloned()??;
+        manifest.size_of(path.relative_to(&self.root)?)
     }
 
     /// The last bytes of files as ranges, with the files' sizes, where the manifest knows those:
@@ -180,40 +251,11 @@ impl StorageLayer for ManifestStorage {
     }
 
     fn list(&self, dir: &StorePath) -> Result<Vec<Entry>> {
-        if dir.relative_to(&self.root).is_none() {
-            return self.inner.list(dir);
-        }
-        if self.is_in_use()
-            && let Some(entries) = self.listed(&self.root, dir)?
-        {
-            return Ok(entries);
-        }
-        let refusal = match self.inner.list(dir) {
-            Err(error) if is_refusal(&error) => error,
-            listed => return listed,
-        };
-        let Some(entries) = self.listed(&self.root, dir)? else {
-            return Err(match refusal {
-                Error::Unsupported(text) => {
-                    Error::Unsupported(format!("{text} (there is no {MANIFEST_FILE} yet)"))
-                }
-                refusal => refusal,
-            });
-        };
-        self.in_use.store(true, Ordering::Relaxed);
-        Ok(entries)
+        block_on(self.list_as(dir, Waiting::Blocks))
     }
 
     fn list_all(&self, dirs: &[StorePath]) -> Result<Vec<Vec<Entry>>> {
-        if !self.is_in_use() && dirs.iter().all(|dir| dir.relative_to(&self.root).is_some()) {
-            match self.inner.list_all(dirs) {
-                Err(error) if is_refusal(&error) => {}
-                listed => return listed,
-            }
-        }
-        dirs.iter()
-            .map(|dir| StorageLayer::list(self, dir))
-            .collect()
+        block_on(self.list_all_as(dirs, Waiting::Blocks))
     }
 
     fn list_tree(&self, dir: &StorePath) -> Result<Vec<(String, Vec<Entry>)>> {
@@ -242,14 +284,8 @@ impl StorageLayer for ManifestStorage {
         if !self.is_in_use() {
             return self.inner.listed_at();
         }
-        let manifests = self
-            .manifests
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        manifests
-            .get(&self.root)?
-            .as_ref()
-            .map(|manifest| manifest.made)
+        let manifest = self.manifests().get(&self.root).cloned()??;
+        Some(manifest.made)
     }
 
     fn read(&self, requests: &[ReadRequest]) -> Result<Vec<Bytes>> {
@@ -269,15 +305,7 @@ impl StorageLayer for ManifestStorage {
 
     fn start_list(&self, dirs: Vec<StorePath>) -> PendingList {
         let storage = self.clone();
-        if self.is_in_use() || dirs.iter().any(|dir| dir.relative_to(&self.root).is_none()) {
-            return Pending::ready(StorageLayer::list_all(self, &dirs));
-        }
-        self.inner
-            .start_list(dirs.clone())
-            .then(move |listed| match listed {
-                Err(error) if is_refusal(&error) => StorageLayer::list_all(&storage, &dirs),
-                listed => listed,
-            })
+        Pending::new(async move { storage.list_all_as(&dirs, Waiting::Polls).await })
     }
 
     fn start_read_tails(&self, paths: Vec<StorePath>, len: u64) -> PendingTails {

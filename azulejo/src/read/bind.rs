@@ -1,6 +1,6 @@
 //! From names to fields: options checked against an array.
 
-use super::fetch::FetchStrategy;
+use super::fetch::{FetchStrategy, Waiting};
 use super::{BoundField, BoundOptions, ReadOptions};
 use crate::array::{Array, Fragment};
 use crate::column::{ColumnBuilder, ColumnSet, ColumnType};
@@ -8,6 +8,7 @@ use crate::error::{Error, Result};
 use crate::space::Layout;
 use azulejo_format::fragment::Field;
 use azulejo_format::schema::{Attribute, FieldIndex};
+use std::collections::BTreeSet;
 
 /// The field that every sparse array has: when each cell was written, in ms since 1970, u64.
 const TIMESTAMPS: &str = "__timestamps";
@@ -81,6 +82,37 @@ impl ReadOptions {
             matching_only: self.matching_only,
         })
     }
+}
+
+/// Options checked against an array, whose enumerations are read first, as one batch: binding
+/// itself waits for nothing then.
+pub(super) async fn bind(
+    array: &Array,
+    options: &ReadOptions,
+    waiting: Waiting,
+) -> Result<BoundOptions> {
+    let names = enumerations(array, options);
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    array.load_enumerations_as(&names, waiting).await?;
+    options.clone().bind(array)
+}
+
+/// The enumerations that binding options will look at, by name.
+fn enumerations(array: &Array, options: &ReadOptions) -> BTreeSet<String> {
+    let schema = array.schema();
+    let deletes = array.deletes().iter().map(|delete| &delete.kept);
+    let conditions = options.condition.iter().chain(deletes);
+    let tested: BTreeSet<&str> = conditions
+        .flat_map(|condition| condition.fields())
+        .map(|field| field.name.as_str())
+        .collect();
+    let is_used = |name: &str| {
+        options.fields.is_empty()
+            || options.fields.iter().any(|field| field == name)
+            || tested.contains(name)
+    };
+    let attributes = schema.attributes.iter().filter(|a| is_used(&a.name));
+    attributes.filter_map(|a| a.enumeration.clone()).collect()
 }
 
 /// The field with a name.

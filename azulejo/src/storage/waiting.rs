@@ -13,10 +13,6 @@ pub(crate) enum Waiting {
     /// A thread: it reads by itself where that is faster than to ask another.
     Blocks,
     /// An executor: the storage reads, and wakes it.
-    #[cfg_attr(
-        not(feature = "stream"),
-        expect(dead_code, reason = "only streams are polled")
-    )]
     Polls,
 }
 

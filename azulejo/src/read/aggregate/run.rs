@@ -6,7 +6,7 @@ use crate::array::{Array, Fragment};
 use crate::column::{ColumnBuffers, ColumnSet};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::read::bind::same_field;
+use crate::read::bind::{bind, same_field};
 use crate::read::dense::DenseReader;
 use crate::read::fetch::{Waiting, block_on};
 use crate::read::output::{Output, own_columns};
@@ -33,6 +33,16 @@ pub fn aggregate(
     options: ReadOptions,
     aggregates: &[Aggregate],
 ) -> Result<Vec<AggregateValue>> {
+    block_on(aggregate_as(array, options, aggregates, Waiting::Blocks))
+}
+
+/// As [`aggregate`], by whoever waits.
+async fn aggregate_as(
+    array: &Array,
+    options: ReadOptions,
+    aggregates: &[Aggregate],
+    waiting: Waiting,
+) -> Result<Vec<AggregateValue>> {
     let mut names: Vec<String> = Vec::new();
     for name in aggregates.iter().filter_map(Aggregate::field) {
         if !names.iter().any(|known| known == name) {
@@ -57,10 +67,8 @@ pub fn aggregate(
         names.extend(tested.or(dimension));
     }
     let conditional = options.condition.is_some();
-    let bound = &options
-        .fields(names)
-        .layout(Layout::Unordered)
-        .bind(array)?;
+    let options = options.fields(names).layout(Layout::Unordered);
+    let bound = &bind(array, &options, waiting).await?;
     let mut totals = Totals::new(bound, if unread { &[] } else { aggregates })?;
     if dense {
         if !conditional {
@@ -75,16 +83,16 @@ pub fn aggregate(
                 return Ok(totals.finish(aggregates));
             }
         }
-        let mut reader = block_on(DenseReader::new(array, bound, Waiting::Blocks))?;
+        let mut reader = DenseReader::new(array, bound, waiting).await?;
         let small = reader.streams();
-        while let Some((cells, mask)) = block_on(reader.next_cells(small, Some(&mut totals)))? {
+        while let Some((cells, mask)) = reader.next_cells(small, Some(&mut totals)).await? {
             totals.update(array.context(), &cells, Some(&mask))?;
         }
     } else {
-        let mut reader = block_on(SparseReader::new(array, bound, Waiting::Blocks))?;
+        let mut reader = SparseReader::new(array, bound, waiting).await?;
         reader.prefer_small_batches();
-        block_on(reader.take_whole(&mut totals))?;
-        while let Some(batch) = block_on(reader.next(Output::Own, u64::MAX))? {
+        reader.take_whole(&mut totals).await?;
+        while let Some(batch) = reader.next(Output::Own, u64::MAX).await? {
             totals.update(array.context(), &own_columns(batch)?, None)?;
         }
     }
@@ -102,6 +110,19 @@ impl Array {
         aggregates: &[Aggregate],
     ) -> Result<Vec<AggregateValue>> {
         aggregate(self, options, aggregates)
+    }
+
+    /// As [`Self::aggregate`], for an executor.
+    ///
+    /// # Errors
+    /// As [`Self::aggregate`].
+    #[cfg(feature = "stream")]
+    pub async fn aggregate_async(
+        &self,
+        options: ReadOptions,
+        aggregates: &[Aggregate],
+    ) -> Result<Vec<AggregateValue>> {
+        aggregate_as(self, options, aggregates, Waiting::Polls).await
     }
 }
 

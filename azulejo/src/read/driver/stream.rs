@@ -5,10 +5,10 @@ use crate::array::Array;
 use crate::column::ColumnSet;
 use crate::error::Result;
 use crate::read::ReadOptions;
+use crate::read::bind::bind;
 use crate::read::fetch::Waiting;
 use crate::read::output::{Output, own_columns};
 use futures_core::Stream;
-use std::collections::BTreeSet;
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -66,10 +66,7 @@ impl Array {
 }
 
 async fn first(array: Array, options: ReadOptions) -> Result<Option<(ColumnSet, ArrayReader)>> {
-    let names = enumerations(&array, &options);
-    let names: Vec<&str> = names.iter().map(String::as_str).collect();
-    array.load_enumerations_as(&names, Waiting::Polls).await?;
-    let options = options.bind(&array)?;
+    let options = bind(&array, &options, Waiting::Polls).await?;
     next(ArrayReader::new(&array, &options, Waiting::Polls).await?).await
 }
 
@@ -78,24 +75,6 @@ async fn next(mut reader: ArrayReader) -> Result<Option<(ColumnSet, ArrayReader)
         Some(batch) => Ok(Some((own_columns(batch)?, reader))),
         None => Ok(None),
     }
-}
-
-/// The enumerations that binding options will look at, by name.
-fn enumerations(array: &Array, options: &ReadOptions) -> BTreeSet<String> {
-    let schema = array.schema();
-    let deletes = array.deletes().iter().map(|delete| &delete.kept);
-    let conditions = options.condition.iter().chain(deletes);
-    let tested: BTreeSet<&str> = conditions
-        .flat_map(|condition| condition.fields())
-        .map(|field| field.name.as_str())
-        .collect();
-    let is_used = |name: &str| {
-        options.fields.is_empty()
-            || options.fields.iter().any(|field| field == name)
-            || tested.contains(name)
-    };
-    let attributes = schema.attributes.iter().filter(|a| is_used(&a.name));
-    attributes.filter_map(|a| a.enumeration.clone()).collect()
 }
 
 impl Stream for ReadStream {

@@ -1,0 +1,424 @@
+// TileDB arrays in browsers and node. `index.d.ts` describes the interface.
+import init, { Cancel, Session } from "./azulejo_web.js";
+import { Column, concat } from "./columns.js";
+import { AzulejoError, reasonOf, thrown } from "./errors.js";
+import { DirectorySource, FileSource, HttpSource } from "./sources.js";
+
+export { AzulejoError, Column, DirectorySource, FileSource, HttpSource };
+
+const MEMORY = 256 << 20;
+const CACHE = 64 << 20;
+
+let ready;
+
+/** Loads the module; `open` does it by itself. `module` is where it lies, or its bytes. */
+export function load(module) {
+  ready ??= start(module).catch((error) => {
+    ready = undefined;
+    throw error;
+  });
+  return ready;
+}
+
+async function start(module) {
+  module ??= new URL("./azulejo_web_bg.wasm", import.meta.url);
+  if (module instanceof URL && module.protocol === "file:") {
+    const { readFile } = await import("node:fs/promises");
+    module = await readFile(module);
+  }
+  await init({ module_or_path: module });
+}
+
+/** Runs work of the module's that a signal can end. */
+async function run(signal, work) {
+  if (signal?.aborted) throw reasonOf(signal);
+  const cancel = new Cancel();
+  const stop = () => cancel.cancel();
+  signal?.addEventListener("abort", stop, { once: true });
+  try {
+    return await work(cancel);
+  } catch (error) {
+    throw thrown(error, signal);
+  } finally {
+    signal?.removeEventListener("abort", stop);
+    cancel.free();
+  }
+}
+
+/** What the module says as JSON: whole numbers that a number would round come as bigints. */
+function parse(text) {
+  const revive = (_, value) =>
+    typeof value?.$ === "string" && Object.keys(value).length === 1 ? BigInt(value.$) : value;
+  return JSON.parse(text, revive);
+}
+
+/** Milliseconds since 1970 of a moment, or of the two ends of a span. */
+function times(at) {
+  const ms = (t) => (t === undefined || t === null ? undefined : Number(new Date(t)));
+  const [start, end] = Array.isArray(at) ? at.map(ms) : [undefined, ms(at)];
+  if (Number.isNaN(start) || Number.isNaN(end)) {
+    throw new AzulejoError("InvalidArgument", `${at} is no time`);
+  }
+  return [start, end];
+}
+
+const bytesOf = (key) => (typeof key === "string" ? new TextEncoder().encode(key) : key);
+
+/** A source, the URI of its root, and what is to be opened in it. */
+function locate(place, options) {
+  if (typeof place === "string" || place instanceof URL) {
+    const url = new URL(place, globalThis.location?.href);
+    if (url.protocol !== "http:" && url.protocol !== "https:") {
+      const text = `${place}: only http:// and https:// are URLs that a browser reads`;
+      throw new AzulejoError("Unsupported", text);
+    }
+    const query = url.search.slice(1);
+    const source = new HttpSource({ fetch: options.fetch, query, listing: options.listing });
+    const uri = `${url.origin}${url.pathname}`.replace(/\/+$/, "");
+    return { source, root: url.origin, uri };
+  }
+  const path = (root) => `local://${(options.path ?? root).replace(/^\/+|\/+$/g, "")}`;
+  if (typeof place?.read === "function" && typeof place.list === "function") {
+    if (options.url) return { source: place, root: new URL(options.url).origin, uri: options.url };
+    return { source: place, root: "local://x", uri: path(place.root ?? "") };
+  }
+  if (place?.kind === "directory") {
+    return { source: new DirectorySource(place), root: "local://x", uri: path("") };
+  }
+  const source = new FileSource(filesOf(place));
+  return { source, root: "local://x", uri: path(source.root) };
+}
+
+/** Files by path: a map, an object, or a list of `File`s of a folder that was chosen. */
+function filesOf(place) {
+  if (place instanceof Map) return place;
+  if (typeof place?.[Symbol.iterator] === "function" || typeof place?.item === "function") {
+    return [...place].map((file) => [file.webkitRelativePath || file.name, file]);
+  }
+  if (place && typeof place === "object") return Object.entries(place);
+  throw new AzulejoError("InvalidArgument", "a URL, a folder, or files by their paths is needed");
+}
+
+/** What all that is opened in one source shares. */
+class Place {
+  constructor({ source, root, uri }, options) {
+    this.source = source;
+    this.root = root;
+    this.uri = uri;
+    this.options = options;
+    const { key, memory = MEMORY, cache = CACHE } = options;
+    try {
+      this.session = new Session(source, root, bytesOf(key), memory, cache);
+    } catch (error) {
+      throw thrown(error);
+    }
+  }
+
+  async array(uri, { at, signal } = {}) {
+    const [start, end] = times(at);
+    const opened = await run(signal, (cancel) => this.session.array(uri, start, end, cancel));
+    return new AzulejoArray(this, uri, opened);
+  }
+
+  async group(uri, { at, signal } = {}) {
+    const [start, end] = times(at);
+    const text = await run(signal, (cancel) => this.session.group(uri, start, end, cancel));
+    return new Group(this, uri, parse(text), { at });
+  }
+
+  /** Whichever lies there. */
+  async either(uri, options) {
+    try {
+      return await this.array(uri, options);
+    } catch (error) {
+      if (error.code !== "NotFound") throw error;
+      try {
+        return await this.group(uri, options);
+      } catch (other) {
+        throw other.code === "NotFound" ? error : other;
+      }
+    }
+  }
+}
+
+async function place(where, options) {
+  await load(options.module);
+  return new Place(locate(where, options), options);
+}
+
+/** Opens the array or group at a place. */
+export async function open(where, options = {}) {
+  const found = await place(where, options);
+  return found.either(found.uri, options);
+}
+
+/** Opens an array. */
+export async function openArray(where, options = {}) {
+  const found = await place(where, options);
+  return found.array(found.uri, options);
+}
+
+/** Opens a group. */
+export async function openGroup(where, options = {}) {
+  const found = await place(where, options);
+  return found.group(found.uri, options);
+}
+
+/** A group as it was at a time. */
+export class Group {
+  kind = "group";
+  #place;
+  #at;
+
+  constructor(place, uri, described, { at }) {
+    this.#place = place;
+    this.#at = at;
+    this.uri = uri;
+    this.members = described.members;
+    this.metadata = metadataOf(described.metadata);
+    this.timeRange = described.timeRange;
+    this.listedAt = described.listedAt ?? undefined;
+  }
+
+  /** Opens a member, by its name or the member itself, at the group's time. */
+  async open(member, options = {}) {
+    const found =
+      typeof member === "string"
+        ? this.members.find((m) => m.name === member || m.uri === member)
+        : member;
+    if (!found) {
+      throw new AzulejoError("NotFound", `${this.uri}: the group has no member ${member}`);
+    }
+    const { location } = found;
+    const all = { at: this.#at, ...options };
+    const root = this.#place.root.replace(/\/\/x$/, "//");
+    if (!location.startsWith(root)) return open(location, { ...this.#place.options, ...all });
+    return this.#place.either(location, all);
+  }
+}
+
+function metadataOf(entries) {
+  return new Map(entries.map(({ key, value }) => [key, value]));
+}
+
+/** An array as it was at a time. */
+export class AzulejoArray {
+  kind = "array";
+  #place;
+  #open;
+  #metadata;
+  #enumerations = new Map();
+
+  constructor(place, uri, opened) {
+    this.#place = place;
+    this.#open = opened;
+    this.uri = uri;
+    const described = parse(opened.describe());
+    /** The schema, in the form of `docs/schema-json.md`, without the enumerations' values. */
+    this.schema = described.schema;
+    this.fragments = described.fragments;
+    this.nonEmptyDomain = described.nonEmptyDomain ?? undefined;
+    this.timeRange = described.timeRange;
+    this.listedAt = described.listedAt ?? undefined;
+    this.deletes = described.deletes;
+  }
+
+  get dense() {
+    return this.schema.array_type === "dense";
+  }
+
+  get dimensions() {
+    return this.schema.dimensions;
+  }
+
+  get attributes() {
+    return this.schema.attributes;
+  }
+
+  /** What was asked of the source so far, by all that was opened in it. */
+  get io() {
+    const { requests, bytes } = this.#place.source.counts ?? { requests: 0, bytes: 0 };
+    return { requests, bytes };
+  }
+
+  /** The same array at another time, through the same source and cache. */
+  at(at, { signal } = {}) {
+    return this.#place.array(this.uri, { at, signal });
+  }
+
+  /** Key-values. */
+  async metadata({ signal } = {}) {
+    this.#metadata ??= metadataOf(parse(await run(signal, (c) => this.#open.metadata(c))));
+    return this.#metadata;
+  }
+
+  /** An enumeration: `{name, datatype, ordered, values}`. */
+  async enumeration(name, { signal } = {}) {
+    if (!this.#enumerations.has(name)) {
+      const text = await run(signal, (cancel) => this.#open.enumeration(name, cancel));
+      this.#enumerations.set(name, parse(text));
+    }
+    return this.#enumerations.get(name);
+  }
+
+  /** The boxes around the tiles of a sparse fragment, by its index in `fragments`. */
+  async boxes(fragment, { signal } = {}) {
+    return parse(await run(signal, (cancel) => this.#open.boxes(fragment, cancel)));
+  }
+
+  /**
+   * The cells in a box, as typed arrays. Dense arrays: all of the box, with `shape`; sparse ones:
+   * the cells that there are, with their coordinates.
+   */
+  async get(select = {}, options = {}) {
+    const batches = [];
+    const memory = this.#place.options.memory ?? MEMORY;
+    let bytes = 0;
+    for await (const batch of this.batches({ ...options, select })) {
+      for (const { values, offsets, validity } of batch.columns) {
+        bytes += values.byteLength + (offsets?.byteLength ?? 0) + (validity?.byteLength ?? 0);
+      }
+      if (bytes > memory) {
+        const text = `the result has more than the ${memory} bytes of \`memory\`; select less, or use batches()`;
+        throw new AzulejoError("Budget", text, { uri: this.uri });
+      }
+      batches.push(batch);
+    }
+    const dims = this.dimensions.map((d) => d.name);
+    const shape = this.dense ? this.#shape(select) : undefined;
+    const columns = {};
+    for (let i = 0; i < (batches[0]?.columns.length ?? 0); i++) {
+      const column = concat(batches.map((batch) => batch.columns[i]));
+      columns[column.name] = column;
+    }
+    const cells = batches.reduce((sum, batch) => sum + batch.cells, 0);
+    return { cells, dims, shape: options.matching ? undefined : shape, columns };
+  }
+
+  /** A query, batch by batch: what `get` puts together. */
+  async *batches(options = {}) {
+    const { signal } = options;
+    const finish = this.#progress(options);
+    let cells = 0;
+    let reading;
+    try {
+      const request = this.#request(options);
+      reading = await run(signal, (cancel) => this.#open.read(request, cancel));
+      for (;;) {
+        const batch = await run(signal, (cancel) => reading.next(cancel));
+        if (batch === undefined) return;
+        cells += batch.cells;
+        finish.report(cells);
+        yield { cells: batch.cells, columns: batch.columns.map((column) => new Column(column)) };
+      }
+    } finally {
+      reading?.free();
+      finish();
+    }
+  }
+
+  /**
+   * A query as an Arrow IPC stream. Dense arrays give the cells that match, with their
+   * coordinates.
+   */
+  async query(options = {}) {
+    const finish = this.#progress(options);
+    try {
+      const names = [...this.dimensions, ...this.attributes].map((field) => field.name);
+      const request = this.#request({ fields: names, matching: this.dense, ...options });
+      const { raw = false, signal } = options;
+      return await run(signal, (cancel) => this.#open.arrow(request, raw, cancel));
+    } finally {
+      finish();
+    }
+  }
+
+  /** Aggregates, each written like `count` or `sum:a`, in an object by these names. */
+  async aggregate(wanted, options = {}) {
+    const list = [wanted].flat();
+    const finish = this.#progress(options);
+    try {
+      const request = this.#request(options);
+      const work = (cancel) => this.#open.aggregate(request, list, cancel);
+      const values = parse(await run(options.signal, work));
+      return Object.fromEntries(list.map((name, i) => [name, values[i]]));
+    } finally {
+      finish();
+    }
+  }
+
+  /** Gives back the module's memory; the collector does it too, some time. */
+  close() {
+    this.#open.free();
+  }
+
+  #progress({ onProgress }) {
+    const { counts } = this.#place.source;
+    if (!onProgress || !counts) return Object.assign(() => {}, { report() {} });
+    const before = { requests: counts.requests, bytes: counts.bytes };
+    let cells = 0;
+    const report = () =>
+      onProgress({
+        requests: counts.requests - before.requests,
+        bytes: counts.bytes - before.bytes,
+        cells,
+      });
+    const end = counts.listen(report);
+    return Object.assign(end, {
+      report(all) {
+        cells = all;
+        report();
+      },
+    });
+  }
+
+  /** Options as JSON for the module. */
+  #request({ select = {}, fields, where, layout, matching, limit }) {
+    const selections = {};
+    for (const [name, selection] of Object.entries(select)) {
+      selections[name] = selectionOf(selection);
+    }
+    return JSON.stringify({
+      select: selections,
+      fields: fields ?? [],
+      where: where ?? null,
+      layout: layout ?? null,
+      matching: matching ?? false,
+      limit: limit ?? null,
+    });
+  }
+
+  /** Coordinates selected along each dimension of a dense array. */
+  #shape(select) {
+    const { current_domain: current } = this.schema;
+    return this.dimensions.map((dimension, i) => {
+      const [low, high] = current?.[i] ?? dimension.domain;
+      const { ranges, step = 1 } = selectionOf(select[dimension.name] ?? [low, high]);
+      const count = ([from, to]) => {
+        if ([from, to].some((bound) => typeof bound === "string" && !/^-?\d+$/.test(bound))) {
+          return NaN;
+        }
+        const cells = BigInt(to ?? high) - BigInt(from ?? low);
+        return Number(cells / BigInt(step)) + 1;
+      };
+      return ranges.map(count).reduce((sum, n) => sum + n, 0);
+    });
+  }
+}
+
+/** `[low, high]`, a single coordinate, a list of ranges, or `{range, step}`. */
+function selectionOf(selection) {
+  const plain = (bound) => {
+    if (bound instanceof Date) return bound.toISOString().replace(/\.000Z$|Z$/, "");
+    return typeof bound === "bigint" ? bound.toString() : (bound ?? null);
+  };
+  const pair = ([low, high]) => [plain(low), plain(high)];
+  if (!Array.isArray(selection)) {
+    if (selection === null || typeof selection !== "object" || selection instanceof Date) {
+      return { ranges: [pair([selection, selection])] };
+    }
+    const { range, ranges, step } = selection;
+    return { ranges: (ranges ?? [range]).map(pair), step };
+  }
+  return { ranges: Array.isArray(selection[0]) ? selection.map(pair) : [pair(selection)] };
+}

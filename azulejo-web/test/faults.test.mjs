@@ -1,0 +1,111 @@
+// Servers that misbehave and files that lie: errors that name them, never a trap.
+import assert from "node:assert/strict";
+import { readFile, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { test } from "node:test";
+import { AzulejoError, openArray } from "../pkg/index.js";
+import { serve } from "./server.mjs";
+
+const arrays = process.env.AZULEJO_ARRAYS;
+const isData = (path) => path.includes("/__fragments/") && path.endsWith("/a0.tdb");
+
+async function withServer(misbehave, work) {
+  const server = await serve({ "/arrays": arrays }, misbehave);
+  try {
+    return await work(`${server.url}/arrays/demo/grid`, server);
+  } finally {
+    await server.close();
+  }
+}
+
+async function fails(url, text) {
+  await assert.rejects(
+    (async () => (await openArray(url)).get({ y: [0, 9], x: [0, 9] }))(),
+    (error) => {
+      assert.ok(error instanceof AzulejoError, String(error));
+      assert.match(error.message, text);
+      assert.match(error.message, /http:\/\/127\.0\.0\.1:\d+\/arrays\/demo\/grid/);
+      return true;
+    },
+  );
+}
+
+test("a server without ranges", () =>
+  withServer(({ path }) => ({ ranges: !isData(path) }), (url) => fails(url, /byte ranges/)));
+
+test("a refusal", () =>
+  withServer(({ path }) => (isData(path) ? { status: 403 } : {}), (url) => fails(url, /403/)));
+
+test("a file that is gone: the manifest is stale", () =>
+  withServer(({ path }) => (isData(path) ? { status: 404 } : {}), (url) => fails(url, /stale/)));
+
+test("a server out of order is tried again, then named", () =>
+  withServer(({ path }) => (isData(path) ? { status: 503 } : {}), async (url, server) => {
+    await fails(url, /503/);
+    assert.equal(server.take().filter(({ path }) => isData(path)).length % 3, 0);
+  }));
+
+test("a body that breaks off is asked for again", async () => {
+  let cuts = 1;
+  await withServer(({ path }) => (isData(path) && cuts-- > 0 ? { cut: 10 } : {}), async (url) => {
+    const found = await (await openArray(url)).get({ y: 3, x: 4 });
+    assert.deepEqual([...found.columns.v], [3004]);
+  });
+});
+
+test("bodies that always break off", () =>
+  withServer(({ path }) => (isData(path) ? { cut: 10 } : {}), (url) => fails(url, /broke off/)));
+
+test("a server that is not there", async () => {
+  await assert.rejects(openArray("http://127.0.0.1:9/array"), {
+    name: "AzulejoError",
+    message: /cannot be reached/,
+  });
+});
+
+/** A generator of numbers that are the same each time. */
+function random(seed) {
+  return (below) => {
+    seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
+    return Math.floor((seed / 2 ** 32) * below);
+  };
+}
+
+async function files(folder) {
+  const found = new Map();
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const path = join(entry.parentPath ?? entry.path, entry.name);
+    found.set(path.slice(folder.length + 1), new Uint8Array(await readFile(path)));
+  }
+  return found;
+}
+
+test("damaged files never trap", async () => {
+  const pick = random(22);
+  let [errors, answers] = [0, 0];
+  for (const name of ["demo/points", "demo/grid"]) {
+    const whole = await files(join(arrays, name));
+    whole.delete("__azulejo/manifest");
+    const paths = [...whole.keys()].filter((path) => whole.get(path).length > 0);
+    for (let round = 0; round < 250; round++) {
+      const damaged = new Map(whole);
+      const path = paths[pick(paths.length)];
+      const bytes = whole.get(path).slice(0, pick(4) === 0 ? pick(whole.get(path).length) : undefined);
+      for (let i = pick(4); i >= 0 && bytes.length > 0; i--) bytes[pick(bytes.length)] = pick(256);
+      damaged.set(path, bytes);
+      try {
+        const array = await openArray(damaged, { memory: 32 << 20 });
+        await array.metadata();
+        await array.get({ x: [0, 40] });
+        array.close();
+        answers++;
+      } catch (error) {
+        assert.ok(error instanceof AzulejoError, `${path}: ${error.stack}`);
+        assert.notEqual(error.code, "Internal", `${path}: ${error.message}`);
+        errors++;
+      }
+    }
+  }
+  assert.ok(errors > 100, `${errors} errors, ${answers} answers`);
+});

@@ -1,0 +1,80 @@
+// Requests and rounds: the plan of IO is part of the contract.
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
+import { openArray } from "../pkg/index.js";
+import { serve } from "./server.mjs";
+
+const arrays = process.env.AZULEJO_ARRAYS;
+let server;
+before(async () => {
+  server = await serve({ "/arrays": arrays }, () => ({ delay: 150 }));
+});
+after(() => server.close());
+
+/** A request belongs to the next round if it began after an answer of this round had come. */
+function roundsOf(requests) {
+  let [rounds, answered] = [0, -Infinity];
+  for (const { begun, ended = Infinity } of requests) {
+    if (rounds === 0 || begun > answered) {
+      rounds++;
+      answered = ended;
+    }
+    answered = Math.min(answered, ended);
+  }
+  return rounds;
+}
+
+/** Work, its requests, and how many rounds they took. */
+async function measured(work) {
+  server.take();
+  const result = await work();
+  const requests = server.take();
+  const bytes = requests.reduce((sum, request) => sum + (request.bytes ?? 0), 0);
+  return { result, requests, rounds: roundsOf(requests), bytes };
+}
+
+const box = { y: [250, 349], x: [420, 519] };
+
+test("opening with a manifest and a first box take four rounds, a warm box one", async () => {
+  const cold = await measured(async () => {
+    const array = await openArray(`${server.url}/arrays/demo/grid`);
+    return [array, await array.get(box)];
+  });
+  const [array, first] = cold.result;
+  assert.equal(first.columns.v.get(0), 250420);
+  assert.ok(cold.rounds <= 4, `${cold.rounds} rounds`);
+  // The manifest, the schema, two footers with where tiles lie, and the four tiles, which are near
+  // each other two by two.
+  assert.ok(cold.requests.length <= 6, `${cold.requests.map((r) => r.path).join("\n")}`);
+  const warm = await measured(() => array.get({ y: [550, 649], x: [420, 519] }));
+  assert.equal(warm.rounds, 1, `${warm.rounds} rounds`);
+  assert.ok(warm.requests.length <= 4, `${warm.requests.length} requests`);
+  const again = await measured(() => array.get({ y: [550, 649], x: [420, 519] }));
+  assert.deepEqual(again.requests, [], "what never changes is asked for once");
+});
+
+test("a window reads only its chunks", async () => {
+  const array = await openArray(`${server.url}/arrays/demo/grid`);
+  const whole = array.fragments.reduce((sum, fragment) => sum + fragment.bytes, 0);
+  const { bytes } = await measured(() => array.get({ y: [300, 399], x: [300, 399] }));
+  // One of a hundred tiles.
+  assert.ok(bytes < whole / 30, `${bytes} of ${whole} bytes`);
+});
+
+test("another time of an open array asks for little", async () => {
+  const array = await openArray(`${server.url}/arrays/demo/grid`);
+  const [{ timeRange }] = array.fragments;
+  const earlier = await measured(() => array.at(timeRange[0]));
+  assert.equal(earlier.result.fragments.length, 1);
+  assert.deepEqual(earlier.requests, []);
+});
+
+test("a sparse box takes few rounds", async () => {
+  const cold = await measured(async () => {
+    const array = await openArray(`${server.url}/arrays/demo/points`);
+    return array.get({ x: [100, 110] });
+  });
+  assert.equal(cold.result.cells, 11);
+  // The manifest, schema and footer, the enumeration, coordinates, the other fields.
+  assert.ok(cold.rounds <= 5, `${cold.rounds} rounds`);
+});

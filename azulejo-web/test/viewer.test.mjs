@@ -1,0 +1,162 @@
+// The viewer, driven by a script. With AZULEJO_PICTURES set to a folder it leaves pictures there.
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { after, before, test } from "node:test";
+import { launch, skip } from "./browser.mjs";
+import { serve } from "./server.mjs";
+
+const arrays = process.env.AZULEJO_ARRAYS;
+const site = process.env.AZULEJO_SITE;
+const pictures = process.env.AZULEJO_PICTURES;
+let [server, browser, page] = [];
+const errors = [];
+
+before(async () => {
+  if (skip) return;
+  server = await serve({ "/site": site, "/arrays": arrays });
+  browser = await launch();
+  page = await browser.newPage({ viewport: { width: 1360, height: 860 }, colorScheme: "light" });
+  page.on("pageerror", (error) => errors.push(error.message));
+  page.on("console", (message) => message.type() === "error" && errors.push(message.text()));
+});
+after(async () => {
+  await browser?.close();
+  await server?.close();
+});
+
+/** Opens the viewer with a state, and waits until all is read. */
+async function show(state) {
+  const url = state.url && { url: `${server.url}/arrays/${state.url}` };
+  await page.goto("about:blank");
+  await page.goto(`${server.url}/site/index.html#${new URLSearchParams({ ...state, ...url })}`);
+  await settled();
+}
+
+async function settled() {
+  await page.waitForFunction(
+    () => document.body.dataset.loading === "0" || document.querySelector(".error:not([hidden])"),
+    undefined,
+    { timeout: 60_000 },
+  );
+  await page.waitForTimeout(250);
+}
+
+async function picture(name) {
+  await page.mouse.move(0, 0);
+  if (pictures) await page.screenshot({ path: join(pictures, `${name}.png`) });
+}
+
+/** Colours of the picture on a grid of places. */
+async function colours() {
+  const shot = await page.locator(".stage").screenshot();
+  return page.evaluate(async (bytes) => {
+    const image = await createImageBitmap(new Blob([new Uint8Array(bytes)]));
+    const canvas = new OffscreenCanvas(image.width, image.height);
+    const paint = canvas.getContext("2d");
+    paint.drawImage(image, 0, 0);
+    const seen = new Set();
+    for (let y = 0.2; y < 0.9; y += 0.05) {
+      for (let x = 0.2; x < 0.8; x += 0.05) {
+        seen.add(paint.getImageData(x * image.width, y * image.height, 1, 1).data.join());
+      }
+    }
+    return seen.size;
+  }, [...shot]);
+}
+
+const readout = () => page.locator(".readout").innerText();
+
+test("a group's tree leads to its arrays", { skip }, async () => {
+  await page.goto(`${server.url}/site/index.html#${new URLSearchParams({ url: `${server.url}/arrays/demo` })}`);
+  const items = page.locator("#tree [role=treeitem]");
+  await items.nth(4).waitFor();
+  assert.deepEqual((await items.allInnerTexts()).map((t) => t.replace(/^\S\s*/, "")), ["demo", "grid", "points", "quakes", "relief"]);
+  await items.nth(1).click();
+  await settled();
+  assert.match(page.url(), /array=grid/);
+  assert.match(await page.locator("#about").innerText(), /dense[\s\S]*version 2\d[\s\S]*unit\s+m/);
+});
+
+test("a dense array is a map that moves, zooms and tells values", { skip }, async () => {
+  await show({ url: "demo/relief", map: "earth" });
+  assert.ok((await colours()) > 40, "a landscape has many colours");
+  await picture("map");
+  const stage = page.locator(".stage");
+  const box = await stage.boundingBox();
+  await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+  const value = await readout();
+  assert.match(value, /y \d+ +x \d+ +height -?\d+/);
+  await page.mouse.wheel(0, -900);
+  await settled();
+  assert.match(page.url(), /view=/);
+  await stage.focus();
+  await page.keyboard.press("ArrowRight");
+  await page.keyboard.press("0");
+  await settled();
+  await page.mouse.click(box.x + box.width / 2, box.y + box.height / 2);
+  await page.locator(".plot:not([hidden])").waitFor();
+  await picture("plot");
+  await page.keyboard.press("]");
+  await settled();
+  assert.match(page.url(), /i\.season=1/);
+});
+
+test("time travel shows another picture", { skip }, async () => {
+  await show({ url: "demo/grid" });
+  const box = await page.locator(".stage").boundingBox();
+  const at = async () => {
+    await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2);
+    await page.mouse.wheel(0, 0);
+    await page.waitForTimeout(200);
+    return readout();
+  };
+  const view = "500,150,1,1";
+  await show({ url: "demo/grid", view });
+  assert.match(await at(), /v -1$/);
+  await page.locator("#time input").focus();
+  await page.keyboard.press("ArrowLeft");
+  await settled();
+  await page.waitForTimeout(300);
+  assert.match(page.url(), /at=\d+/);
+  assert.match(await at(), /v 1[45]\d{4}$/);
+});
+
+test("a sparse array is a cloud of points", { skip }, async () => {
+  await show({ url: "demo/quakes", map: "magma" });
+  assert.ok((await colours()) > 10, "points have colours");
+  await picture("points");
+  await show({ url: "demo/quakes", where: "magnitude > 5", attr: "magnitude" });
+  await page.locator(".legend", { hasText: "magnitude" }).waitFor();
+});
+
+test("a table with a condition", { skip }, async () => {
+  await show({ url: "demo/points", tab: "Table", where: "class = 'b' and x < 10" });
+  await page.locator("tbody tr").first().waitFor();
+  const rows = await page.locator("tbody tr").allInnerTexts();
+  assert.deepEqual(rows.map((row) => row.split("\t").slice(0, 3)), [
+    ["1", "1", "b"],
+    ["4", "16", "b"],
+    ["7", "49", "b"],
+  ]);
+  await show({ url: "demo/points", tab: "Table" });
+  await page.locator("tbody tr").nth(40).waitFor();
+  await picture("table");
+  await page.getByLabel("Next page").click();
+  await page.getByText("51–100").waitFor();
+});
+
+test("the dark theme", { skip }, async () => {
+  await show({ url: "demo/relief", map: "viridis", boxes: "1" });
+  await page.keyboard.press("t");
+  assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
+  await page.waitForTimeout(200);
+  await picture("dark");
+  await page.keyboard.press("t");
+});
+
+test("errors are shown, and nothing else went wrong", { skip }, async () => {
+  assert.deepEqual(errors, []);
+  await page.goto(`${server.url}/site/index.html#${new URLSearchParams({ url: `${server.url}/arrays/nothing` })}`);
+  await page.locator(".error").first().waitFor();
+  assert.match(await page.locator(".error").first().innerText(), /azulejo manifest/);
+});

@@ -1,0 +1,44 @@
+//! The packed corpus as files with manifests, for tests that read it over HTTP.
+
+use crate::support::{check, pack};
+use serde_json::Value as Json;
+use std::fs;
+use std::path::Path;
+
+/// Unfolds the pack into `folder`, unless it is there already, and writes the manifests.
+pub fn unfold(folder: &Path) -> Result<(), String> {
+    let done = folder.join("done");
+    if done.exists() {
+        return Ok(());
+    }
+    let failed = |path: &Path, e: &dyn std::fmt::Display| format!("{}: {e}", path.display());
+    if folder.exists() {
+        fs::remove_dir_all(folder).map_err(|e| failed(folder, &e))?;
+    }
+    let files = pack::files();
+    for (path, bytes) in &files {
+        let path = folder.join(path);
+        let parent = path.parent().unwrap_or(folder);
+        fs::create_dir_all(parent).map_err(|e| failed(parent, &e))?;
+        fs::write(&path, bytes).map_err(|e| failed(&path, &e))?;
+    }
+    let context = check::context(None)?;
+    let mut manifests = 0;
+    for (path, bytes) in &files {
+        let name = path.strip_prefix("expected/");
+        let Some(name) = name.and_then(|name| name.strip_suffix(".json")) else {
+            continue;
+        };
+        let expected: Json = serde_json::from_slice(bytes).map_err(|e| format!("{path}: {e}"))?;
+        let uri = folder.join(name).to_string_lossy().into_owned();
+        // Some of the negative ones are no objects at all.
+        match context.object(&uri).write_manifests() {
+            Ok(written) => manifests += written.written.len(),
+            Err(error) if expected["readable"] != false => return Err(error.to_string()),
+            Err(_) => {}
+        }
+    }
+    super::demo::write(folder).map_err(|e| e.to_string())?;
+    println!("{manifests} manifests in {}", folder.display());
+    fs::write(&done, "").map_err(|e| failed(&done, &e))
+}
