@@ -169,6 +169,8 @@ pub fn aggregate(value: &AggregateValue) -> Json {
             };
             value_json(*datatype, shape, bytes)
         }
+        // Said in words until this knows better.
+        other => format!("{other:?}").into(),
     }
 }
 
