@@ -749,14 +749,14 @@ int32_t tiledb_serialize_array(tiledb_ctx_t* ctx, const tiledb_array_t* array, i
 int32_t tiledb_serialize_array_max_buffer_sizes(tiledb_ctx_t* ctx, const tiledb_array_t* array, void* subarray, int32_t kind, tiledb_buffer_t** buffer);
 int32_t tiledb_serialize_array_metadata(tiledb_ctx_t* ctx, const tiledb_array_t* array, int32_t kind, tiledb_buffer_t** buffer);
 int32_t tiledb_serialize_array_non_empty_domain_all_dimensions(tiledb_ctx_t* ctx, const tiledb_array_t* array, int32_t kind, int32_t client_side, tiledb_buffer_t** buffer);
-int32_t tiledb_serialize_array_nonempty_domain(tiledb_ctx_t* ctx, const tiledb_array_t* array, void* nonempty_domain, int32_t is_empty, int32_t kind, int32_t client_side, tiledb_buffer_t** buffer);
-int32_t tiledb_serialize_array_open(tiledb_ctx_t* ctx, const tiledb_array_t* array, int32_t kind, int32_t client_side, tiledb_buffer_t** buffer_list);
+int32_t tiledb_serialize_array_nonempty_domain(tiledb_ctx_t* ctx, const tiledb_array_t* array, const void* nonempty_domain, int32_t is_empty, int32_t kind, int32_t client_side, tiledb_buffer_t** buffer);
+int32_t tiledb_serialize_array_open(tiledb_ctx_t* ctx, const tiledb_array_t* array, int32_t kind, int32_t client_side, tiledb_buffer_t** buffer);
 int32_t tiledb_serialize_array_schema(tiledb_ctx_t* ctx, const tiledb_array_schema_t* array_schema, int32_t kind, int32_t client_side, tiledb_buffer_t** buffer);
 int32_t tiledb_serialize_array_schema_evolution(tiledb_ctx_t* ctx, const tiledb_array_schema_evolution_t* array_schema_evolution, int32_t kind, int32_t client_side, tiledb_buffer_t** buffer);
 int32_t tiledb_serialize_config(tiledb_ctx_t* ctx, const tiledb_config_t* config, int32_t kind, int32_t client_side, tiledb_buffer_t** buffer);
 int32_t tiledb_serialize_fragment_info(tiledb_ctx_t* ctx, const tiledb_fragment_info_t* fragment_info, int32_t kind, int32_t client_side, tiledb_buffer_t** buffer);
 int32_t tiledb_serialize_fragment_info_request(tiledb_ctx_t* ctx, const tiledb_fragment_info_t* fragment_info, int32_t kind, int32_t client_side, tiledb_buffer_t** buffer);
-int32_t tiledb_serialize_group(tiledb_ctx_t* ctx, const tiledb_group_t* group, int32_t kind, int32_t client_side, tiledb_buffer_t** buffer_list);
+int32_t tiledb_serialize_group(tiledb_ctx_t* ctx, const tiledb_group_t* group, int32_t kind, int32_t client_side, tiledb_buffer_t** buffer);
 int32_t tiledb_serialize_group_metadata(tiledb_ctx_t* ctx, const tiledb_group_t* group, int32_t kind, tiledb_buffer_t** buffer);
 int32_t tiledb_serialize_query(tiledb_ctx_t* ctx, const tiledb_query_t* query, int32_t kind, int32_t client_side, tiledb_buffer_list_t** buffer_list);
 int32_t tiledb_serialize_query_est_result_sizes(tiledb_ctx_t* ctx, const tiledb_query_t* query, int32_t kind, int32_t client_side, tiledb_buffer_t** buffer);

@@ -9,7 +9,7 @@ use crate::enumeration::EnumerationHandle;
 use crate::enums::{QueryType, datatype, datatype_id, query_type};
 use crate::error::{Failure, Result};
 use crate::metadata::Changes;
-use crate::schema::SchemaHandle;
+use crate::schema::{SchemaContent, SchemaHandle};
 use crate::strings::{Keep, lock};
 use azulejo::array::{Snapshot, TimeRange};
 use azulejo::storage::Uri;
@@ -56,6 +56,30 @@ pub struct OpenArray {
     evolutions: u64,
     /// What all handles on the schema share: changes through one show in the others.
     schema: SchemaHandle,
+    /// What messages said of the array, which counts before what is stored.
+    told: Mutex<Told>,
+}
+
+/// What messages said of an array.
+#[derive(Debug, Default)]
+struct Told {
+    non_empty_domain: Option<Option<NdRectangle>>,
+    metadata: Option<Metadata>,
+}
+
+/// An array as a message describes it.
+#[derive(Debug)]
+pub struct Description {
+    /// What it is open for.
+    pub kind: QueryType,
+    /// The times that it was opened at.
+    pub time: TimeRange,
+    /// The latest schema's name and all schemas.
+    pub schemas: (String, Vec<SchemaContent>),
+    /// Its non-empty domain, if the message has it.
+    pub non_empty_domain: Option<Option<NdRectangle>>,
+    /// Its key-values, if the message has them.
+    pub metadata: Option<Changes>,
 }
 
 impl Kind for ArrayHandle {
@@ -119,6 +143,49 @@ impl OpenArray {
         (self.end != u64::MAX).then_some(self.end)
     }
 
+    /// The box around all cells: what a message said, else what is stored.
+    pub fn non_empty_domain(&self) -> Result<Option<NdRectangle>> {
+        match &lock(&self.told).non_empty_domain {
+            Some(told) => Ok(told.clone()),
+            None => Ok(self.array()?.non_empty_domain()?),
+        }
+    }
+
+    /// From now on this is the box around all cells.
+    pub fn tell_non_empty_domain(&self, domain: Option<NdRectangle>) {
+        lock(&self.told).non_empty_domain = Some(domain);
+    }
+
+    /// The key-values that readers see: what is stored, and what messages said.
+    pub fn metadata(&self) -> Result<Metadata> {
+        match &lock(&self.told).metadata {
+            Some(told) => Ok(told.clone()),
+            None => Ok(self.snapshot.metadata()?.clone()),
+        }
+    }
+
+    /// Takes over key-values of a message: to be seen, or to be stored at closing.
+    pub fn tell_metadata(&self, changes: Changes) -> Result<()> {
+        if self.kind == QueryType::Read {
+            let mut metadata = self.metadata()?;
+            crate::metadata::apply(&mut metadata, changes);
+            lock(&self.told).metadata = Some(metadata);
+        } else {
+            lock(&self.pending).extend(changes);
+        }
+        Ok(())
+    }
+
+    /// Key-values put and deleted that are not stored yet.
+    pub fn pending_metadata(&self) -> Changes {
+        lock(&self.pending).clone()
+    }
+
+    /// The schema's handle.
+    pub fn schema_handle(&self) -> &SchemaHandle {
+        &self.schema
+    }
+
     fn flush(&self) -> Result<()> {
         let pending = std::mem::take(&mut *lock(&self.pending));
         if pending.is_empty() {
@@ -129,6 +196,47 @@ impl OpenArray {
 }
 
 impl ArrayHandle {
+    /// A handle on the array at a URI, which is not looked at before it is opened.
+    pub fn at(uri: &str) -> Self {
+        let state = State {
+            start: 0,
+            end: u64::MAX,
+            settings: None,
+            open: None,
+        };
+        Self {
+            inner: Arc::new(Inner {
+                uri: uri.into(),
+                state: Mutex::new(state),
+                keep: Keep::default(),
+            }),
+        }
+    }
+
+    /// The URI.
+    pub fn uri(&self) -> &str {
+        &self.inner.uri
+    }
+
+    /// The times that it is opened at.
+    pub fn time_range(&self) -> TimeRange {
+        let state = lock(&self.inner.state);
+        TimeRange {
+            start: state.start,
+            end: state.end,
+        }
+    }
+
+    /// Its own settings, if it has some.
+    pub fn settings(&self) -> Option<Settings> {
+        lock(&self.inner.state).settings.clone()
+    }
+
+    /// Gives it settings of its own.
+    pub fn set_settings(&self, settings: Settings) {
+        lock(&self.inner.state).settings = Some(settings);
+    }
+
     /// The array, which must be open.
     pub fn open(&self) -> Result<Arc<OpenArray>> {
         lock(&self.inner.state)
@@ -197,8 +305,49 @@ fn open(ctx: &Context, handle: &ArrayHandle, kind: QueryType) -> Result<()> {
         end: state.end,
         pending: Mutex::default(),
         evolutions,
+        told: Mutex::default(),
     }));
     Ok(())
+}
+
+/// Opens the array that a message describes: the one at the URI, or if there is none an array in
+/// memory that has nothing but what the message says.
+pub fn open_described(ctx: &Context, uri: &str, described: Description) -> Result<ArrayHandle> {
+    let handle = ArrayHandle::at(uri);
+    lock(&handle.inner.state).start = described.time.start;
+    lock(&handle.inner.state).end = described.time.end;
+    let engine = ctx.engine()?;
+    let stored = match engine.array(uri).snapshot_to_write() {
+        Ok(_) => true,
+        Err(azulejo::Error::NotFound { .. } | azulejo::Error::InvalidArgument(_)) => false,
+        Err(other) => return Err(other.into()),
+    };
+    if stored {
+        open(ctx, &handle, described.kind)?;
+        return Ok(handle);
+    }
+    let (latest, schemas) = described.schemas;
+    let snapshot = crate::serialize::in_memory(&engine, &latest, &schemas)?;
+    let schema = SchemaHandle::of_array(&snapshot);
+    let mut metadata = Metadata::new();
+    crate::metadata::apply(&mut metadata, described.metadata.unwrap_or_default());
+    let told = Told {
+        non_empty_domain: Some(described.non_empty_domain.flatten()),
+        metadata: Some(metadata),
+    };
+    lock(&handle.inner.state).open = Some(Arc::new(OpenArray {
+        kind: described.kind,
+        schema,
+        snapshot,
+        engine,
+        settings: ctx.settings().clone(),
+        uri: uri.to_owned(),
+        end: described.time.end,
+        pending: Mutex::default(),
+        evolutions: crate::maintain::evolutions(),
+        told: Mutex::new(told),
+    }));
+    Ok(handle)
 }
 
 /// The range of a dimension of the non-empty domain; `None` if the array is empty.
@@ -229,7 +378,7 @@ fn domain(open: &OpenArray) -> Result<Option<NdRectangle>> {
     if open.kind != QueryType::Read {
         return Err("[non_empty_domain] Array not opened for reads".into());
     }
-    Ok(open.array()?.non_empty_domain()?)
+    open.non_empty_domain()
 }
 
 fn index_of(array: &ArrayHandle, name: &str) -> Result<usize> {
@@ -279,7 +428,10 @@ fn with_metadata<R>(array: &ArrayHandle, body: impl FnOnce(&Metadata) -> Result<
     if open.kind != QueryType::Read {
         return Err("Cannot get metadata; Array was not opened in read mode".into());
     }
-    body(open.snapshot.metadata()?)
+    match &lock(&open.told).metadata {
+        Some(told) => body(told),
+        None => body(open.snapshot.metadata()?),
+    }
 }
 
 /// Hands out a value, which lives as long as `keep`.
@@ -340,9 +492,7 @@ capi! {
         if uri.is_empty() {
             return Err("Failed to create TileDB array object; Invalid URI".into());
         }
-        let state = State { start: 0, end: u64::MAX, settings: None, open: None };
-        let inner = Inner { uri: uri.into(), state: Mutex::new(state), keep: Keep::default() };
-        array.give(ArrayHandle { inner: Arc::new(inner) })?;
+        array.give(ArrayHandle::at(uri))?;
     }
 
     /// Sets the time in milliseconds that the array is to be opened from.

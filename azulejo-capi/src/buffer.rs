@@ -1,11 +1,11 @@
-//! `tiledb_buffer_t` and `tiledb_buffer_list_t`: what serialization would fill.
+//! `tiledb_buffer_t` and `tiledb_buffer_list_t`: what serialization fills and reads.
 
 use crate::boundary::{In, Kind, Opaque, Out, Pointer, Ptr, capi, capi_free};
 use crate::enums::{datatype, datatype_id};
 use crate::error::{Failure, Result};
 use crate::strings::lock;
 use azulejo_format::Datatype;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 /// `tiledb_buffer_t`.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ struct BufferState {
     datatype: Datatype,
     data: usize,
     size: u64,
-    own: Option<Vec<u8>>,
+    own: Option<Arc<[u8]>>,
 }
 
 impl Kind for Buffer {
@@ -28,14 +28,16 @@ impl Kind for Buffer {
 
 /// `tiledb_buffer_list_t`.
 #[derive(Debug)]
-pub struct BufferList {}
+pub struct BufferList {
+    parts: Vec<Arc<[u8]>>,
+}
 
 impl Kind for BufferList {
     const NAME: &'static str = "buffer_list";
 }
 
 impl Buffer {
-    fn new(own: Option<Vec<u8>>) -> Self {
+    fn new(own: Option<Arc<[u8]>>) -> Self {
         let state = BufferState {
             datatype: Datatype::UInt8,
             data: 0,
@@ -46,12 +48,38 @@ impl Buffer {
             state: Mutex::new(state),
         }
     }
+
+    /// A buffer with these bytes.
+    pub fn of(bytes: Vec<u8>) -> Self {
+        Self::new(Some(bytes.into()))
+    }
+
+    /// Puts bytes in the place of those that the buffer has.
+    pub fn fill(&self, bytes: Vec<u8>) {
+        let mut state = lock(&self.state);
+        (state.own, state.data, state.size) = (Some(bytes.into()), 0, 0);
+    }
+
+    /// The bytes as they are now.
+    pub fn bytes(&self) -> Result<Arc<[u8]>> {
+        let state = lock(&self.state);
+        match &state.own {
+            Some(own) => Ok(Arc::clone(own)),
+            None => {
+                let pointer = Pointer(state.data as *const _);
+                Ok(crate::boundary::bytes_of(pointer).get64(state.size)?.into())
+            }
+        }
+    }
 }
 
-fn no_buffer(index: u64) -> Result<()> {
-    Err(Failure::new(format!(
-        "there is no buffer {index} in the list"
-    )))
+impl BufferList {
+    /// A list of buffers with these bytes.
+    pub fn of(parts: Vec<Vec<u8>>) -> Self {
+        Self {
+            parts: parts.into_iter().map(Arc::from).collect(),
+        }
+    }
 }
 
 capi! {
@@ -95,32 +123,30 @@ capi! {
 
     /// A list without buffers.
     fn tiledb_buffer_list_alloc(ctx, list: Out<Ptr<BufferList>>) {
-        list.give(BufferList {})?;
+        list.give(BufferList::of(Vec::new()))?;
     }
 
     /// The number of buffers.
     fn tiledb_buffer_list_get_num_buffers(ctx, list: In<BufferList>, num: Out<u64>) {
-        list.get()?;
-        num.set(0)?;
+        num.set(list.get()?.parts.len() as u64)?;
     }
 
-    /// A buffer of a list.
+    /// A buffer of a list, whose bytes it shares.
     fn tiledb_buffer_list_get_buffer(ctx, list: In<BufferList>, index: u64, buffer: Out<Ptr<Buffer>>) {
-        list.get()?;
-        let _ = buffer;
-        no_buffer(index)?;
+        let parts = &list.get()?.parts;
+        let found = usize::try_from(index).ok().and_then(|index| parts.get(index));
+        let found = found.ok_or_else(|| Failure::new(format!("there is no buffer {index} in the list")))?;
+        buffer.give(Buffer::new(Some(Arc::clone(found))))?;
     }
 
     /// Bytes of all buffers.
     fn tiledb_buffer_list_get_total_size(ctx, list: In<BufferList>, size: Out<u64>) {
-        list.get()?;
-        size.set(0)?;
+        size.set(list.get()?.parts.iter().map(|part| part.len() as u64).sum())?;
     }
 
     /// The bytes of all buffers as one.
     fn tiledb_buffer_list_flatten(ctx, list: In<BufferList>, buffer: Out<Ptr<Buffer>>) {
-        list.get()?;
-        buffer.give(Buffer::new(Some(Vec::new())))?;
+        buffer.give(Buffer::of(list.get()?.parts.concat()))?;
     }
 }
 

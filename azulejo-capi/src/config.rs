@@ -363,6 +363,15 @@ impl Settings {
         self.values.get(key).cloned()
     }
 
+    /// Every setting with its value, sorted by name.
+    pub fn all(&self) -> Vec<(String, String)> {
+        let value = |key: &String, own: &String| self.get(key).unwrap_or_else(|| own.clone());
+        self.values
+            .iter()
+            .map(|(key, own)| (key.clone(), value(key, own)))
+            .collect()
+    }
+
     /// What the profile says that the settings name; nothing if there is none.
     fn profile(&self) -> BTreeMap<String, String> {
         let of = |key: &str| self.set.get(key).map(String::as_str);

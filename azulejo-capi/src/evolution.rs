@@ -6,6 +6,7 @@ use crate::enumeration::EnumerationHandle;
 use crate::error::Failure;
 use crate::ndrectangle::CurrentDomainHandle;
 use crate::strings::lock;
+use azulejo_format::Datatype;
 use azulejo_format::schema::{CurrentDomain, Enumeration, SchemaEvolution};
 use std::sync::Mutex;
 
@@ -13,6 +14,8 @@ use std::sync::Mutex;
 #[derive(Debug, Default)]
 pub struct EvolutionHandle {
     state: Mutex<(SchemaEvolution, Option<(u64, u64)>)>,
+    /// The types of the dimensions of the current domain, which messages say.
+    types: Mutex<Vec<Datatype>>,
 }
 
 impl Kind for EvolutionHandle {
@@ -23,6 +26,19 @@ impl EvolutionHandle {
     /// The changes, and the time that they are to have.
     pub fn evolution(&self) -> (SchemaEvolution, Option<(u64, u64)>) {
         lock(&self.state).clone()
+    }
+
+    /// The types of the dimensions of the current domain that is to be set.
+    pub fn current_domain_types(&self) -> Vec<Datatype> {
+        lock(&self.types).clone()
+    }
+
+    /// Changes, the time that they are to have, and the types of the current domain's dimensions.
+    pub fn of(timed: (SchemaEvolution, Option<(u64, u64)>), types: Vec<Datatype>) -> Self {
+        Self {
+            state: Mutex::new(timed),
+            types: Mutex::new(types),
+        }
     }
 }
 
@@ -99,7 +115,9 @@ capi! {
         match current.get()?.current_domain()? {
             CurrentDomain::Empty => return Err("Cannot expand the array current domain to an empty one.".into()),
             CurrentDomain::NdRectangle(rectangle) => {
-                lock(&evolution.get()?.state).0.expand_current_domain = Some(rectangle);
+                let evolution = evolution.get()?;
+                *lock(&evolution.types) = current.get()?.types();
+                lock(&evolution.state).0.expand_current_domain = Some(rectangle);
             }
         }
     }

@@ -8,8 +8,10 @@ use crate::strings::{Keep, StringHandle, lock};
 use azulejo::array::TimeRange;
 use azulejo::fragment_info::{FragmentDescription, FragmentInfo};
 use azulejo_format::Range;
+use std::collections::HashMap;
 use std::fmt::Write;
-use std::sync::Mutex;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex};
 
 /// `tiledb_fragment_info_t`.
 #[derive(Debug)]
@@ -26,13 +28,125 @@ impl Kind for InfoHandle {
 #[derive(Debug, Default)]
 struct State {
     settings: Option<Settings>,
-    info: Option<FragmentInfo>,
+    info: Option<Loaded>,
+}
+
+/// What was loaded: from an array, or out of a message.
+#[derive(Debug, Clone)]
+pub struct Loaded {
+    info: FragmentInfo,
+    told: Option<Arc<Told>>,
+}
+
+/// What a message said that only files would tell.
+#[derive(Debug, Default)]
+pub struct Told {
+    /// Where the array lies.
+    pub array_uri: String,
+    /// By their names, the sizes of fragments in bytes and whether their footers are in
+    /// consolidated metadata.
+    pub fragments: HashMap<String, (u64, bool)>,
+    /// Names of the fragments that vacuuming would delete.
+    pub to_vacuum: Vec<String>,
+}
+
+impl Deref for Loaded {
+    type Target = FragmentInfo;
+
+    fn deref(&self) -> &FragmentInfo {
+        &self.info
+    }
+}
+
+impl Loaded {
+    /// Out of a message, which said more.
+    pub fn told(info: FragmentInfo, told: Told) -> Self {
+        Self {
+            info,
+            told: Some(Arc::new(told)),
+        }
+    }
+
+    fn of_fragment(&self, fragment: &FragmentDescription<'_>) -> Option<(u64, bool)> {
+        let told = self.told.as_ref()?;
+        told.fragments.get(fragment.name()).copied()
+    }
+
+    fn uri_in(&self, told: &Told, name: &str) -> String {
+        let folder = match self.array().schema().version.has_subdirectories() {
+            true => "__fragments/",
+            false => "",
+        };
+        crate::uri::absolute(&format!("{}/{folder}{name}", told.array_uri))
+    }
+
+    /// The URI of a fragment.
+    pub fn uri(&self, fragment: &FragmentDescription<'_>) -> String {
+        match &self.told {
+            Some(told) => self.uri_in(told, fragment.name()),
+            None => crate::uri::absolute(&fragment.uri()),
+        }
+    }
+
+    /// Bytes of a fragment's files.
+    pub fn size(&self, fragment: &FragmentDescription<'_>) -> Result<u64> {
+        match self.of_fragment(fragment) {
+            Some((size, _)) => Ok(size),
+            None => Ok(fragment.size()?),
+        }
+    }
+
+    /// Whether a fragment's footer is in consolidated metadata.
+    pub fn is_consolidated(&self, fragment: &FragmentDescription<'_>) -> bool {
+        self.of_fragment(fragment)
+            .map_or_else(|| fragment.has_consolidated_metadata(), |(_, is)| is)
+    }
+
+    /// The number of fragments whose footers are not in consolidated metadata.
+    fn unconsolidated(&self) -> usize {
+        self.fragments()
+            .filter(|f| !self.is_consolidated(f))
+            .count()
+    }
+
+    /// URIs of the fragments that vacuuming would delete.
+    pub fn vacuum_uris(&self) -> Vec<String> {
+        match &self.told {
+            Some(told) => told
+                .to_vacuum
+                .iter()
+                .map(|name| self.uri_in(told, name))
+                .collect(),
+            None => {
+                let paths = self.to_vacuum().iter();
+                paths
+                    .map(|path| crate::uri::absolute(path.as_str()))
+                    .collect()
+            }
+        }
+    }
 }
 
 impl InfoHandle {
-    fn info(&self) -> Result<FragmentInfo> {
+    /// What was loaded.
+    pub fn info(&self) -> Result<Loaded> {
         let info = lock(&self.state).info.clone();
         info.ok_or_else(|| Failure::new("the fragment info is not loaded"))
+    }
+
+    /// Takes over what a message says.
+    pub fn tell(&self, loaded: Loaded) {
+        lock(&self.state).info = Some(loaded);
+    }
+
+    /// Its own settings, if it has some.
+    pub fn settings(&self) -> Option<Settings> {
+        lock(&self.state).settings.clone()
+    }
+
+    /// Gives it settings of its own.
+    pub fn set_settings(&self, settings: Settings) {
+        lock(&self.state).settings = Some(settings);
     }
 }
 
@@ -105,17 +219,18 @@ fn put_sizes(range: &Range, start: &Out<u64>, end: &Out<u64>) -> Result<()> {
 }
 
 /// Everything as text for people, in the reference's layout.
-fn dump(info: &FragmentInfo) -> Result<String> {
+fn dump(info: &Loaded) -> Result<String> {
+    let to_vacuum = info.vacuum_uris();
     let mut out = format!(
         "- Fragment num: {}\n- Unconsolidated metadata num: {}\n- To vacuum num: {}\n",
         info.fragment_num(),
-        info.unconsolidated_metadata_num(),
-        info.to_vacuum().len()
+        info.unconsolidated(),
+        to_vacuum.len()
     );
-    if !info.to_vacuum().is_empty() {
+    if !to_vacuum.is_empty() {
         out.push_str("- To vacuum URIs:\n");
-        for path in info.to_vacuum() {
-            let _ = writeln!(out, "  > {}", crate::uri::absolute(path.as_str()));
+        for uri in &to_vacuum {
+            let _ = writeln!(out, "  > {uri}");
         }
     }
     for (index, fragment) in info.fragments().enumerate() {
@@ -134,7 +249,7 @@ fn dump(info: &FragmentInfo) -> Result<String> {
             "- Fragment #{}:\n  > URI: {}\n  > Schema name: {}\n  > Type: {}\n  > Non-empty domain: {}\n  > Size: {}\n  \
              > Cell num: {}\n  > Timestamp range: [{}, {}]\n  > Format version: {}\n  > Has consolidated metadata: {}\n",
             index + 1,
-            crate::uri::absolute(&fragment.uri()),
+            info.uri(&fragment),
             fragment.schema_name(),
             if fragment.is_dense() {
                 "dense"
@@ -142,12 +257,12 @@ fn dump(info: &FragmentInfo) -> Result<String> {
                 "sparse"
             },
             ranges.unwrap_or_default(),
-            fragment.size()?,
+            info.size(&fragment)?,
             fragment.cell_num(),
             time.start,
             time.end,
             fragment.version(),
-            if fragment.has_consolidated_metadata() {
+            if info.is_consolidated(&fragment) {
                 "yes"
             } else {
                 "no"
@@ -198,12 +313,12 @@ capi! {
         if settings.flag("sm.fragment_info.preload_mbrs") {
             loaded.preload_mbrs()?;
         }
-        state.info = Some(loaded);
+        state.info = Some(Loaded { info: loaded, told: None });
     }
 
     /// The name of a fragment.
     fn tiledb_fragment_info_get_fragment_name_v2(ctx, info: In<InfoHandle>, fid: u32, name: Out<Ptr<StringHandle>>) {
-        name.give(StringHandle::new(fragment(&info.get()?.info()?, fid)?.name()))?;
+        name.give(StringHandle::new(fragment(&*info.get()?.info()?, fid)?.name()))?;
     }
 
     /// The number of fragments.
@@ -214,115 +329,117 @@ capi! {
     /// The URI of a fragment; it lives as long as the handle.
     fn tiledb_fragment_info_get_fragment_uri(ctx, info: In<InfoHandle>, fid: u32, uri: Out<Str>) {
         let handle = info.get()?;
-        uri.set(handle.keep.text(&crate::uri::absolute(&fragment(&handle.info()?, fid)?.uri())))?;
+        let info = handle.info()?;
+        uri.set(handle.keep.text(&info.uri(&fragment(&info, fid)?)))?;
     }
 
     /// Bytes of a fragment's files.
     fn tiledb_fragment_info_get_fragment_size(ctx, info: In<InfoHandle>, fid: u32, size: Out<u64>) {
-        size.set(fragment(&info.get()?.info()?, fid)?.size()?)?;
+        let info = info.get()?.info()?;
+        size.set(info.size(&fragment(&info, fid)?)?)?;
     }
 
     /// Whether a fragment is dense.
     fn tiledb_fragment_info_get_dense(ctx, info: In<InfoHandle>, fid: u32, dense: Out<i32>) {
-        dense.set(fragment(&info.get()?.info()?, fid)?.is_dense().into())?;
+        dense.set(fragment(&*info.get()?.info()?, fid)?.is_dense().into())?;
     }
 
     /// Whether a fragment is sparse.
     fn tiledb_fragment_info_get_sparse(ctx, info: In<InfoHandle>, fid: u32, sparse: Out<i32>) {
-        sparse.set((!fragment(&info.get()?.info()?, fid)?.is_dense()).into())?;
+        sparse.set((!fragment(&*info.get()?.info()?, fid)?.is_dense()).into())?;
     }
 
     /// First and last millisecond of a fragment.
     fn tiledb_fragment_info_get_timestamp_range(ctx, info: In<InfoHandle>, fid: u32, start: Out<u64>, end: Out<u64>) {
-        let time = fragment(&info.get()?.info()?, fid)?.time_range();
+        let time = fragment(&*info.get()?.info()?, fid)?.time_range();
         start.set(time.start)?;
         end.set(time.end)?;
     }
 
     /// The non-empty domain of a fragment along a fixed-size dimension.
     fn tiledb_fragment_info_get_non_empty_domain_from_index(ctx, info: In<InfoHandle>, fid: u32, did: u32, out: OutBytes) {
-        put(&domain(&info.get()?.info()?, fid, &Dim::Index(did), false)?, &out)?;
+        put(&domain(&*info.get()?.info()?, fid, &Dim::Index(did), false)?, &out)?;
     }
 
     /// The non-empty domain of a fragment along a fixed-size dimension.
     fn tiledb_fragment_info_get_non_empty_domain_from_name(ctx, info: In<InfoHandle>, fid: u32, name: Text, out: OutBytes) {
-        put(&domain(&info.get()?.info()?, fid, &Dim::Name(name.get()?), false)?, &out)?;
+        put(&domain(&*info.get()?.info()?, fid, &Dim::Name(name.get()?), false)?, &out)?;
     }
 
     /// Sizes of the non-empty domain of a fragment along a string dimension.
     fn tiledb_fragment_info_get_non_empty_domain_var_size_from_index(
         ctx, info: In<InfoHandle>, fid: u32, did: u32, start: Out<u64>, end: Out<u64>
     ) {
-        put_sizes(&domain(&info.get()?.info()?, fid, &Dim::Index(did), true)?, &start, &end)?;
+        put_sizes(&domain(&*info.get()?.info()?, fid, &Dim::Index(did), true)?, &start, &end)?;
     }
 
     /// Sizes of the non-empty domain of a fragment along a string dimension.
     fn tiledb_fragment_info_get_non_empty_domain_var_size_from_name(
         ctx, info: In<InfoHandle>, fid: u32, name: Text, start: Out<u64>, end: Out<u64>
     ) {
-        put_sizes(&domain(&info.get()?.info()?, fid, &Dim::Name(name.get()?), true)?, &start, &end)?;
+        put_sizes(&domain(&*info.get()?.info()?, fid, &Dim::Name(name.get()?), true)?, &start, &end)?;
     }
 
     /// The non-empty domain of a fragment along a string dimension.
     fn tiledb_fragment_info_get_non_empty_domain_var_from_index(
         ctx, info: In<InfoHandle>, fid: u32, did: u32, start: OutBytes, end: OutBytes
     ) {
-        put_var(&domain(&info.get()?.info()?, fid, &Dim::Index(did), true)?, &start, &end)?;
+        put_var(&domain(&*info.get()?.info()?, fid, &Dim::Index(did), true)?, &start, &end)?;
     }
 
     /// The non-empty domain of a fragment along a string dimension.
     fn tiledb_fragment_info_get_non_empty_domain_var_from_name(
         ctx, info: In<InfoHandle>, fid: u32, name: Text, start: OutBytes, end: OutBytes
     ) {
-        put_var(&domain(&info.get()?.info()?, fid, &Dim::Name(name.get()?), true)?, &start, &end)?;
+        put_var(&domain(&*info.get()?.info()?, fid, &Dim::Name(name.get()?), true)?, &start, &end)?;
     }
 
     /// The number of MBRs of a fragment.
     fn tiledb_fragment_info_get_mbr_num(ctx, info: In<InfoHandle>, fid: u32, num: Out<u64>) {
-        num.set(fragment(&info.get()?.info()?, fid)?.mbr_num())?;
+        num.set(fragment(&*info.get()?.info()?, fid)?.mbr_num())?;
     }
 
     /// An MBR along a fixed-size dimension.
     fn tiledb_fragment_info_get_mbr_from_index(ctx, info: In<InfoHandle>, fid: u32, mid: u32, did: u32, out: OutBytes) {
-        put(&mbr(&info.get()?.info()?, fid, mid, &Dim::Index(did), false)?, &out)?;
+        put(&mbr(&*info.get()?.info()?, fid, mid, &Dim::Index(did), false)?, &out)?;
     }
 
     /// An MBR along a fixed-size dimension.
     fn tiledb_fragment_info_get_mbr_from_name(ctx, info: In<InfoHandle>, fid: u32, mid: u32, name: Text, out: OutBytes) {
-        put(&mbr(&info.get()?.info()?, fid, mid, &Dim::Name(name.get()?), false)?, &out)?;
+        put(&mbr(&*info.get()?.info()?, fid, mid, &Dim::Name(name.get()?), false)?, &out)?;
     }
 
     /// Sizes of an MBR along a string dimension.
     fn tiledb_fragment_info_get_mbr_var_size_from_index(
         ctx, info: In<InfoHandle>, fid: u32, mid: u32, did: u32, start: Out<u64>, end: Out<u64>
     ) {
-        put_sizes(&mbr(&info.get()?.info()?, fid, mid, &Dim::Index(did), true)?, &start, &end)?;
+        put_sizes(&mbr(&*info.get()?.info()?, fid, mid, &Dim::Index(did), true)?, &start, &end)?;
     }
 
     /// Sizes of an MBR along a string dimension.
     fn tiledb_fragment_info_get_mbr_var_size_from_name(
         ctx, info: In<InfoHandle>, fid: u32, mid: u32, name: Text, start: Out<u64>, end: Out<u64>
     ) {
-        put_sizes(&mbr(&info.get()?.info()?, fid, mid, &Dim::Name(name.get()?), true)?, &start, &end)?;
+        put_sizes(&mbr(&*info.get()?.info()?, fid, mid, &Dim::Name(name.get()?), true)?, &start, &end)?;
     }
 
     /// An MBR along a string dimension.
     fn tiledb_fragment_info_get_mbr_var_from_index(
         ctx, info: In<InfoHandle>, fid: u32, mid: u32, did: u32, start: OutBytes, end: OutBytes
     ) {
-        put_var(&mbr(&info.get()?.info()?, fid, mid, &Dim::Index(did), true)?, &start, &end)?;
+        put_var(&mbr(&*info.get()?.info()?, fid, mid, &Dim::Index(did), true)?, &start, &end)?;
     }
 
     /// An MBR along a string dimension.
     fn tiledb_fragment_info_get_mbr_var_from_name(
         ctx, info: In<InfoHandle>, fid: u32, mid: u32, name: Text, start: OutBytes, end: OutBytes
     ) {
-        put_var(&mbr(&info.get()?.info()?, fid, mid, &Dim::Name(name.get()?), true)?, &start, &end)?;
+        put_var(&mbr(&*info.get()?.info()?, fid, mid, &Dim::Name(name.get()?), true)?, &start, &end)?;
     }
 
     /// Cells of a fragment.
     fn tiledb_fragment_info_get_cell_num(ctx, info: In<InfoHandle>, fid: u32, num: Out<u64>) {
-        num.set(fragment(&info.get()?.info()?, fid)?.cell_num())?;
+        num.set(fragment(&*info.get()?.info()?, fid)?.cell_num())?;
     }
 
     /// Cells of all fragments.
@@ -332,31 +449,31 @@ capi! {
 
     /// The format version of a fragment.
     fn tiledb_fragment_info_get_version(ctx, info: In<InfoHandle>, fid: u32, version: Out<u32>) {
-        version.set(fragment(&info.get()?.info()?, fid)?.version().number())?;
+        version.set(fragment(&*info.get()?.info()?, fid)?.version().number())?;
     }
 
     /// Whether a fragment's footer is in consolidated metadata.
     fn tiledb_fragment_info_has_consolidated_metadata(ctx, info: In<InfoHandle>, fid: u32, has: Out<i32>) {
-        has.set(fragment(&info.get()?.info()?, fid)?.has_consolidated_metadata().into())?;
+        let info = info.get()?.info()?;
+        has.set(info.is_consolidated(&fragment(&info, fid)?).into())?;
     }
 
     /// The number of fragments whose footers are not in consolidated metadata.
     fn tiledb_fragment_info_get_unconsolidated_metadata_num(ctx, info: In<InfoHandle>, num: Out<u32>) {
-        num.set(u32::try_from(info.get()?.info()?.unconsolidated_metadata_num()).unwrap_or(u32::MAX))?;
+        num.set(u32::try_from(info.get()?.info()?.unconsolidated()).unwrap_or(u32::MAX))?;
     }
 
     /// The number of fragments that vacuuming would delete.
     fn tiledb_fragment_info_get_to_vacuum_num(ctx, info: In<InfoHandle>, num: Out<u32>) {
-        num.set(u32::try_from(info.get()?.info()?.to_vacuum().len()).unwrap_or(u32::MAX))?;
+        num.set(u32::try_from(info.get()?.info()?.vacuum_uris().len()).unwrap_or(u32::MAX))?;
     }
 
     /// The URI of a fragment that vacuuming would delete; it lives as long as the handle.
     fn tiledb_fragment_info_get_to_vacuum_uri(ctx, info: In<InfoHandle>, fid: u32, uri: Out<Str>) {
         let handle = info.get()?;
-        let loaded = handle.info()?;
-        let found = loaded.to_vacuum().get(fid as usize);
+        let found = handle.info()?.vacuum_uris().into_iter().nth(fid as usize);
         let found = found.ok_or_else(|| Failure::new(format!("there is no fragment {fid} to vacuum")))?;
-        uri.set(handle.keep.text(&crate::uri::absolute(found.as_str())))?;
+        uri.set(handle.keep.text(&found))?;
     }
 
     /// The schema that a fragment was written with.
@@ -370,7 +487,7 @@ capi! {
     /// handle.
     fn tiledb_fragment_info_get_array_schema_name(ctx, info: In<InfoHandle>, fid: u32, name: Out<Str>) {
         let handle = info.get()?;
-        name.set(handle.keep.text(fragment(&handle.info()?, fid)?.schema_name()))?;
+        name.set(handle.keep.text(fragment(&*handle.info()?, fid)?.schema_name()))?;
     }
 
     /// The fragments as text for people, to a `FILE*`.

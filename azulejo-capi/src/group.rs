@@ -37,6 +37,15 @@ struct State {
     open: Option<Open>,
 }
 
+/// What messages say of a group.
+#[derive(Debug)]
+pub struct GroupContent {
+    /// Its members.
+    pub members: Vec<Member>,
+    /// Its key-values, or those that are to be stored.
+    pub metadata: Changes,
+}
+
 /// A group that is open.
 #[derive(Debug)]
 struct Open {
@@ -44,6 +53,8 @@ struct Open {
     engine: azulejo::Context,
     group: Group,
     metadata: Option<Metadata>,
+    /// The members that a message said, in the place of the group's.
+    told: Option<Vec<Member>>,
     editor: Option<GroupEditor>,
     changes: Changes,
     /// The time that changes get; `None` for now.
@@ -67,7 +78,64 @@ impl Open {
         if self.kind != QueryType::Read {
             return Err("Cannot get members; Group was not opened in read mode".into());
         }
-        Ok(self.group.members())
+        Ok(self.told.as_deref().unwrap_or_else(|| self.group.members()))
+    }
+
+    fn member(&self, key: &str) -> Result<&Member> {
+        let members = self.members()?;
+        let found = match &self.told {
+            Some(_) => members.iter().find(|member| member.key() == key),
+            None => self.group.member(key),
+        };
+        found.ok_or_else(|| Failure::new(format!("{key} does not exist in group")))
+    }
+
+    /// Takes over what a message says: all of it is stored at closing, if the group is open for
+    /// that.
+    fn tell(&mut self, content: GroupContent) -> Result<()> {
+        let GroupContent { members, metadata } = content;
+        self.tell_metadata(metadata)?;
+        if self.kind == QueryType::Read {
+            self.told = Some(members);
+            return Ok(());
+        }
+        let old: Vec<String> = self
+            .group
+            .members()
+            .iter()
+            .map(|m| m.key().to_owned())
+            .collect();
+        for key in old
+            .iter()
+            .filter(|key| !members.iter().any(|m| m.key() == key.as_str()))
+        {
+            self.editor()?.remove(key)?;
+        }
+        for member in members {
+            let mut new = match member.relative {
+                true => NewMember::relative(member.uri),
+                false => NewMember::at(member.uri),
+            };
+            if let Some(name) = member.name {
+                new = new.named(name);
+            }
+            if let Some(kind) = member.object_type {
+                new = new.typed(kind);
+            }
+            self.editor()?.add(new.replacing())?;
+        }
+        Ok(())
+    }
+
+    fn tell_metadata(&mut self, changes: Changes) -> Result<()> {
+        if self.kind != QueryType::Read {
+            self.changes()?.extend(changes);
+            return Ok(());
+        }
+        let mut metadata = self.metadata()?.clone();
+        crate::metadata::apply(&mut metadata, changes);
+        self.metadata = Some(metadata);
+        Ok(())
     }
 
     fn editor(&mut self) -> Result<&mut GroupEditor> {
@@ -97,6 +165,44 @@ impl Open {
 }
 
 impl GroupHandle {
+    /// What messages say of the group, which must be open.
+    pub fn content(&self) -> Result<GroupContent> {
+        self.with(|open| {
+            if open.kind != QueryType::Read {
+                return Ok(GroupContent {
+                    members: open.group.members().to_vec(),
+                    metadata: open.changes.clone(),
+                });
+            }
+            let metadata = open.metadata()?.clone().into_iter();
+            Ok(GroupContent {
+                metadata: metadata.map(|(key, value)| (key, Some(value))).collect(),
+                members: open.members()?.to_vec(),
+            })
+        })
+    }
+
+    /// Takes over what a message says.
+    pub fn tell(&self, settings: Option<Settings>, content: Option<GroupContent>) -> Result<()> {
+        if let Some(settings) = settings {
+            lock(&self.state).settings = Some(settings);
+        }
+        match content {
+            Some(content) => self.with(|open| open.tell(content)),
+            None => Ok(()),
+        }
+    }
+
+    /// Takes over key-values of a message.
+    pub fn tell_metadata(&self, changes: Changes) -> Result<()> {
+        self.with(|open| open.tell_metadata(changes))
+    }
+
+    /// Its own settings, if it has some.
+    pub fn settings(&self) -> Option<Settings> {
+        lock(&self.state).settings.clone()
+    }
+
     fn with<R>(&self, body: impl FnOnce(&mut Open) -> Result<R>) -> Result<R> {
         let mut state = lock(&self.state);
         body(
@@ -146,6 +252,7 @@ fn open(ctx: &Context, handle: &GroupHandle, kind: QueryType) -> Result<()> {
         engine,
         group,
         metadata: None,
+        told: None,
         editor,
         changes: Changes::new(),
         time,
@@ -401,9 +508,7 @@ capi! {
     ) {
         let name = name.get()?;
         group.get()?.with(|open| {
-            open.members()?;
-            let found = open.group.member(name);
-            give_member(found.ok_or_else(|| Failure::new(format!("{name} does not exist in group")))?, &uri, &id)
+            give_member(open.member(name)?, &uri, &id)
         })?;
     }
 
@@ -411,10 +516,7 @@ capi! {
     fn tiledb_group_get_is_relative_uri_by_name(ctx, group: In<GroupHandle>, name: Text, relative: Out<u8>) {
         let name = name.get()?;
         group.get()?.with(|open| {
-            open.members()?;
-            let found = open.group.member(name);
-            let found = found.ok_or_else(|| Failure::new(format!("{name} does not exist in group")))?;
-            relative.set(found.relative.into())
+            relative.set(open.member(name)?.relative.into())
         })?;
     }
 

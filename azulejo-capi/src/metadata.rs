@@ -2,7 +2,7 @@
 
 use crate::error::Result;
 use azulejo::array::MetadataWriter;
-use azulejo_format::metadata::MetadataValue;
+use azulejo_format::metadata::{Metadata, MetadataValue};
 
 /// What was put (`Some`) and deleted (`None`), in that order.
 pub type Changes = Vec<(String, Option<MetadataValue>)>;
@@ -20,4 +20,14 @@ pub fn store(writer: MetadataWriter, changes: Changes, time: Option<u64>) -> Res
         };
     }
     Ok(writer.commit()?)
+}
+
+/// What key-values become by changes.
+pub fn apply(metadata: &mut Metadata, changes: Changes) {
+    for (key, value) in changes {
+        match value {
+            Some(value) => metadata.insert(key, value),
+            None => metadata.remove(&key),
+        };
+    }
 }

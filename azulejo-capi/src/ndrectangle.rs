@@ -7,7 +7,7 @@ use crate::error::{Failure, Result};
 use crate::strings::{Keep, StringHandle, lock};
 use azulejo_format::range::compare;
 use azulejo_format::schema::{CurrentDomain, Dimension, Domain};
-use azulejo_format::{NdRectangle, Range};
+use azulejo_format::{Datatype, NdRectangle, Range};
 use std::cmp::Ordering;
 use std::sync::{Arc, Mutex};
 
@@ -132,6 +132,15 @@ impl CurrentDomainHandle {
         Self {
             rectangle: Mutex::new(rectangle),
         }
+    }
+
+    /// The types of its dimensions; none if it is empty.
+    pub fn types(&self) -> Vec<Datatype> {
+        let rectangle = lock(&self.rectangle);
+        let dimensions = rectangle
+            .iter()
+            .flat_map(|handle| &handle.domain.dimensions);
+        dimensions.map(|dimension| dimension.datatype).collect()
     }
 
     /// The current domain as it is now.

@@ -2,7 +2,8 @@
 
 mod buffers;
 pub mod channel;
-mod estimate;
+pub mod content;
+pub mod estimate;
 pub mod field;
 mod partial;
 mod read;
@@ -16,6 +17,7 @@ use crate::boundary::{
 };
 use crate::condition::ConditionHandle;
 use crate::config::{Config, Settings};
+use crate::ctx::Context;
 use crate::enums::{QueryType, layout, query_type};
 use crate::error::{Failure, Result};
 use crate::heap::Settling;
@@ -26,6 +28,7 @@ use buffers::{FieldBuffers, OffsetsFormat, Place};
 use channel::NamedAggregate;
 use read::{ReadState, Source};
 use stats::QueryStats;
+use std::collections::HashMap;
 use std::ffi::{c_char, c_void};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
@@ -89,6 +92,12 @@ pub struct State {
     reason: Reason,
     read: Option<ReadState>,
     write: write::WriteState,
+    /// Memory of the query's own, if a message brought it.
+    remote: Vec<buffers::OwnMemory>,
+    /// Whether a message said that a server did a part of the work: the rest is there.
+    elsewhere: bool,
+    /// Sizes of results that a message said.
+    estimates: HashMap<String, estimate::Sizes>,
 }
 
 impl Shared {
@@ -104,6 +113,95 @@ impl Shared {
 }
 
 impl QueryHandle {
+    /// A query on an open array.
+    pub fn new(ctx: &Context, array: &ArrayHandle, kind: QueryType) -> Result<Self> {
+        let open = array.open()?;
+        if open.kind() != kind {
+            return Err(Failure::new(format!(
+                "Cannot create query; Array query type does not match declared query type: ({} != {})",
+                open.kind().name(),
+                kind.name()
+            )));
+        }
+        let row_major = kind == QueryType::Read || open.snapshot().schema().is_dense();
+        let layout = if row_major {
+            Layout::RowMajor
+        } else {
+            Layout::Unordered
+        };
+        let state = State {
+            layout,
+            subarray: None,
+            condition: None,
+            buffers: Vec::new(),
+            aggregates: Vec::new(),
+            settings: ctx.settings().clone(),
+            status: Status::Uninitialized,
+            reason: Reason::None,
+            read: None,
+            write: write::WriteState::default(),
+            remote: Vec::new(),
+            elsewhere: false,
+            estimates: HashMap::new(),
+        };
+        let stats = QueryStats::new(kind, ctx.stats());
+        let shared = Arc::new(Shared {
+            open,
+            kind,
+            state: Mutex::new(state),
+            stats,
+        });
+        Ok(Self {
+            shared,
+            array: array.clone(),
+            keep: Keep::default(),
+            _settling: Settling,
+        })
+    }
+
+    /// The array.
+    pub fn array(&self) -> &ArrayHandle {
+        &self.array
+    }
+
+    /// The array as it was when the query was made.
+    pub fn open(&self) -> &OpenArray {
+        &self.shared.open
+    }
+
+    /// The settings that count.
+    pub fn settings(&self) -> Settings {
+        self.shared.state().settings.clone()
+    }
+
+    /// Gives it the settings of a message.
+    pub fn set_settings(&self, settings: &Settings) {
+        self.shared.state().settings.inherit(settings);
+    }
+
+    /// What a read of every field is estimated to give.
+    pub fn estimates(&self) -> Result<Vec<(String, estimate::Sizes)>> {
+        let schema = self.shared.schema();
+        let names = (schema.attributes.iter().map(|a| &a.name))
+            .chain(schema.domain.dimensions.iter().map(|d| &d.name));
+        let all = names.map(|name| {
+            let field = schema.field(name);
+            let (var, nullable) = field.map_or((false, false), |f| {
+                (schema.is_var(f), schema.is_nullable(f))
+            });
+            let sizes = read_only(self, |state, open| {
+                estimate::sizes(state, open, name, var, nullable)
+            })?;
+            Ok((name.clone(), sizes))
+        });
+        all.collect()
+    }
+
+    /// Takes over what a message says that reads will give.
+    pub fn tell_estimates(&self, estimates: Vec<(String, estimate::Sizes)>) {
+        self.shared.state().estimates.extend(estimates);
+    }
+
     /// What the query shares with its channels and fields.
     pub fn shared(&self) -> Arc<Shared> {
         Arc::clone(&self.shared)
@@ -249,6 +347,14 @@ fn submit(query: &QueryHandle) -> Result<()> {
     query.array.open()?;
     let open = &query.shared.open;
     let mut state = query.shared.state();
+    if state.elsewhere {
+        return Err("Cannot submit query; the rest of it is with the server that began it".into());
+    }
+    let limit = state.settings.number("sm.mem.total_budget")?;
+    let State {
+        buffers, remote, ..
+    } = &mut *state;
+    content::allocate(buffers, remote, limit)?;
     let start = Instant::now();
     let outcome = match query.shared.kind {
         QueryType::Read => read::submit(&mut state, open),
@@ -316,31 +422,7 @@ fn written(query: &QueryHandle, index: u64) -> Result<(String, (u64, u64))> {
 capi! {
     /// A query on an open array.
     fn tiledb_query_alloc(ctx, array: In<ArrayHandle>, kind: i32, query: Out<Ptr<QueryHandle>>) {
-        let (array, kind) = (array.get()?, query_type(kind)?);
-        let open = array.open()?;
-        if open.kind() != kind {
-            return Err(Failure::new(format!(
-                "Cannot create query; Array query type does not match declared query type: ({} != {})",
-                open.kind().name(), kind.name()
-            )));
-        }
-        let row_major = kind == QueryType::Read || open.snapshot().schema().is_dense();
-        let layout = if row_major { Layout::RowMajor } else { Layout::Unordered };
-        let state = State {
-            layout,
-            subarray: None,
-            condition: None,
-            buffers: Vec::new(),
-            aggregates: Vec::new(),
-            settings: ctx.settings().clone(),
-            status: Status::Uninitialized,
-            reason: Reason::None,
-            read: None,
-            write: write::WriteState::default(),
-        };
-        let stats = QueryStats::new(kind, ctx.stats());
-        let shared = Arc::new(Shared { open, kind, state: Mutex::new(state), stats });
-        query.give(QueryHandle { shared, array: array.clone(), keep: Keep::default(), _settling: Settling })?;
+        query.give(QueryHandle::new(ctx, array.get()?, query_type(kind)?)?)?;
     }
 
     /// Statistics as JSON; free them with `tiledb_stats_free_str`.
@@ -603,18 +685,27 @@ capi! {
     }
 }
 
-/// The plan of a query as the reference lays it out.
-fn plan_json(query: &QueryHandle) -> String {
+/// How a query would be run.
+#[derive(Debug)]
+pub struct QueryPlan {
+    /// The order of cells.
+    pub layout: Layout,
+    /// The class of the reference's that would run it.
+    pub strategy: &'static str,
+    /// Whether the array is dense.
+    pub dense: bool,
+    /// The attributes, by name.
+    pub attributes: Vec<String>,
+    /// The dimensions, by name.
+    pub dimensions: Vec<String>,
+}
+
+/// The plan of a query.
+pub fn plan(query: &QueryHandle) -> QueryPlan {
     let shared = &query.shared;
     let state = shared.state();
     let schema = shared.schema();
     let dense = schema.is_dense();
-    let layout = match state.layout {
-        Layout::RowMajor => "row-major",
-        Layout::ColMajor => "col-major",
-        Layout::Global => "global-order",
-        Layout::Unordered | Layout::Hilbert => "unordered",
-    };
     let strategy = match (shared.kind, dense, state.layout) {
         (QueryType::Read, true, _) => "DenseReader",
         (QueryType::Read, false, Layout::Unordered) if schema.allows_dups => {
@@ -628,7 +719,7 @@ fn plan_json(query: &QueryHandle) -> String {
             "DeletesAndUpdates"
         }
     };
-    let names = |is_dim: bool| -> Vec<&str> {
+    let names = |is_dim: bool| -> Vec<String> {
         let fields = state.buffers.iter().map(|b| b.name.as_str());
         // Cells of dense arrays are found by all dimensions, whatever is read.
         let mut names: Vec<&str> = if dense && is_dim {
@@ -644,7 +735,26 @@ fn plan_json(query: &QueryHandle) -> String {
                 .collect()
         };
         names.sort_unstable();
-        names
+        names.into_iter().map(str::to_owned).collect()
+    };
+    QueryPlan {
+        layout: state.layout,
+        strategy,
+        dense,
+        attributes: names(false),
+        dimensions: names(true),
+    }
+}
+
+/// The plan of a query as the reference lays it out.
+fn plan_json(query: &QueryHandle) -> String {
+    let plan = plan(query);
+    let shared = &query.shared;
+    let layout = match plan.layout {
+        Layout::RowMajor => "row-major",
+        Layout::ColMajor => "col-major",
+        Layout::Global => "global-order",
+        Layout::Unordered | Layout::Hilbert => "unordered",
     };
     let vfs = if shared.open.uri().starts_with("mem://") {
         "mem"
@@ -653,12 +763,12 @@ fn plan_json(query: &QueryHandle) -> String {
     };
     let plan = serde_json::json!({
         "TileDB Query Plan": {
-            "Array.Type": if dense { "dense" } else { "sparse" },
+            "Array.Type": if plan.dense { "dense" } else { "sparse" },
             "Array.URI": crate::uri::absolute(shared.open.uri()),
-            "Query.Attributes": names(false),
-            "Query.Dimensions": names(true),
+            "Query.Attributes": plan.attributes,
+            "Query.Dimensions": plan.dimensions,
             "Query.Layout": layout,
-            "Query.Strategy.Name": strategy,
+            "Query.Strategy.Name": plan.strategy,
             "VFS.Backend": vfs,
         }
     });

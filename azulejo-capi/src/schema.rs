@@ -43,9 +43,28 @@ struct State {
     label_extents: HashMap<String, Vec<u8>>,
     /// When it was stored.
     time: (u64, u64),
+    /// The name that it is stored under; empty if it is not.
+    name: String,
     array: Option<Snapshot>,
     /// Where an array was last created with it.
     created: Option<StorePath>,
+}
+
+/// What a message says of a schema.
+#[derive(Debug)]
+pub struct SchemaContent {
+    /// The schema.
+    pub schema: Arc<ArraySchema>,
+    /// The name that it is stored under; empty if it is not.
+    pub name: String,
+    /// When it was stored.
+    pub time: (u64, u64),
+    /// The URI of its array, if it has one.
+    pub uri: Option<String>,
+    /// The enumerations that are in memory.
+    pub enumerations: Vec<Arc<Enumeration>>,
+    /// The schemas of its labels' arrays, in the order of labels; none if the labels are stored.
+    pub labels: Vec<ArraySchema>,
 }
 
 impl Kind for SchemaHandle {
@@ -55,7 +74,8 @@ impl Kind for SchemaHandle {
 impl SchemaHandle {
     /// A stored schema. Its dimensions have the filters of coordinates as their own where they were
     /// stored with none.
-    fn stored(schema: &Arc<ArraySchema>, time: (u64, u64), array: &Snapshot) -> Self {
+    fn stored(schema: &Arc<ArraySchema>, name: &str, array: &Snapshot) -> Self {
+        let time = time_of(name);
         let inherits = schema
             .domain
             .dimensions
@@ -66,7 +86,9 @@ impl SchemaHandle {
         } else {
             Arc::clone(schema)
         };
-        Self::of(schema, time, Some(array.clone()))
+        let handle = Self::of(schema, time, Some(array.clone()));
+        lock(&handle.state).name = name.to_owned();
+        handle
     }
 
     fn of(schema: Arc<ArraySchema>, time: (u64, u64), array: Option<Snapshot>) -> Self {
@@ -77,6 +99,7 @@ impl SchemaHandle {
             label_filters: HashMap::new(),
             label_extents: HashMap::new(),
             time,
+            name: String::new(),
             array,
             created: None,
         };
@@ -93,12 +116,12 @@ impl SchemaHandle {
             .iter()
             .find(|(_, other)| Arc::ptr_eq(other, schema))
             .map(|(name, _)| name.as_str());
-        Self::stored(schema, name.map_or((0, 0), time_of), array)
+        Self::stored(schema, name.unwrap_or_default(), array)
     }
 
     /// A schema that some fragment of an array was written with.
     pub fn of_fragment(schema: &Arc<ArraySchema>, name: &str, array: &Snapshot) -> Self {
-        Self::stored(schema, time_of(name), array)
+        Self::stored(schema, name, array)
     }
 
     /// A dense schema of bytes along one dimension.
@@ -125,6 +148,62 @@ impl SchemaHandle {
     /// The schema as it is now.
     pub fn schema(&self) -> Arc<ArraySchema> {
         lock(&self.state).current()
+    }
+
+    /// What a message says of the schema.
+    pub fn content(&self) -> SchemaContent {
+        let mut state = lock(&self.state);
+        let name = state.name.clone();
+        let stored = state.array.is_some();
+        let labels = if stored {
+            Vec::new()
+        } else {
+            state.label_schemas()
+        };
+        SchemaContent {
+            uri: (state.array.as_ref())
+                .map(|array| array.uri().to_string())
+                .filter(|uri| !uri.starts_with(crate::serialize::MESSAGE_SCHEME)),
+            name,
+            time: state.time,
+            enumerations: state.enumerations.clone(),
+            labels,
+            schema: state.current(),
+        }
+    }
+
+    /// A schema out of a message.
+    pub fn of_content(content: SchemaContent) -> Self {
+        let handle = Self::of(content.schema, content.time, None);
+        let mut state = lock(&handle.state);
+        state.name = content.name;
+        state.enumerations = content.enumerations;
+        let State {
+            schema,
+            label_filters,
+            label_extents,
+            ..
+        } = &mut *state;
+        for (label, stored) in schema.dimension_labels.iter().zip(content.labels) {
+            if let Some(attribute) = stored.attributes.first() {
+                label_filters.insert(label.name.clone(), attribute.filters.clone());
+            }
+            let extent = stored
+                .domain
+                .dimensions
+                .first()
+                .and_then(|d| d.tile_extent.clone());
+            if let Some(extent) = extent {
+                label_extents.insert(label.name.clone(), extent);
+            }
+        }
+        drop(state);
+        handle
+    }
+
+    /// Reads all enumerations that are not there yet.
+    pub fn load_enumerations(&self) -> Result<()> {
+        lock(&self.state).load_enumerations()
     }
 
     /// A handle on a label; its URI is whole if the array is known.
@@ -164,23 +243,7 @@ impl SchemaHandle {
             .iter()
             .map(|e| Enumeration::clone(e))
             .collect();
-        for (label, schema) in array
-            .schema
-            .dimension_labels
-            .iter()
-            .zip(&mut array.label_schemas)
-        {
-            if let Some(filters) = state.label_filters.get(&label.name)
-                && let Some(attribute) = schema.attributes.first_mut()
-            {
-                attribute.filters = filters.clone();
-            }
-            if let Some(extent) = state.label_extents.get(&label.name)
-                && let Some(dimension) = schema.domain.dimensions.first_mut()
-            {
-                dimension.tile_extent = Some(extent.clone());
-            }
-        }
+        state.finish_labels(&mut array);
         Ok((array, state.time))
     }
 }
@@ -257,6 +320,34 @@ impl State {
         let found = array.enumeration(name)?;
         self.enumerations.push(Arc::clone(&found));
         Ok(found)
+    }
+
+    /// Gives the arrays of labels what was set on them.
+    fn finish_labels(&self, array: &mut NewArray) {
+        for (label, schema) in array
+            .schema
+            .dimension_labels
+            .iter()
+            .zip(&mut array.label_schemas)
+        {
+            if let Some(filters) = self.label_filters.get(&label.name)
+                && let Some(attribute) = schema.attributes.first_mut()
+            {
+                attribute.filters = filters.clone();
+            }
+            if let Some(extent) = self.label_extents.get(&label.name)
+                && let Some(dimension) = schema.domain.dimensions.first_mut()
+            {
+                dimension.tile_extent = Some(extent.clone());
+            }
+        }
+    }
+
+    /// The schemas of the labels' arrays.
+    fn label_schemas(&mut self) -> Vec<ArraySchema> {
+        let mut array = NewArray::from(ArraySchema::clone(&self.current()));
+        self.finish_labels(&mut array);
+        array.label_schemas
     }
 
     fn load_enumerations(&mut self) -> Result<()> {

@@ -353,6 +353,56 @@ impl Ranges {
             .collect()
     }
 
+    /// The ranges of each dimension as they count, and whether none were set.
+    pub fn content(&self) -> Result<Vec<(Vec<Range>, bool)>> {
+        let of = |index: usize| {
+            let set = self
+                .dimensions
+                .get(index)
+                .is_some_and(|ranges| !ranges.is_empty());
+            Ok((self.effective(index)?, !set))
+        };
+        (0..self.dimensions.len()).map(of).collect()
+    }
+
+    /// Takes over the ranges of a message; `None` for a dimension of which all is meant.
+    pub fn tell(&mut self, ranges: Vec<Option<Vec<Range>>>, coalesce: bool) -> Result<()> {
+        if ranges.len() != self.dimensions.len() {
+            return Err(
+                "Cannot deserialize; a subarray has other dimensions than its array".into(),
+            );
+        }
+        self.coalesce = false;
+        self.dimensions.iter_mut().for_each(Vec::clear);
+        for (index, ranges) in ranges.into_iter().enumerate() {
+            for range in ranges.into_iter().flatten() {
+                self.add(index, range)?;
+            }
+        }
+        self.coalesce = coalesce;
+        Ok(())
+    }
+
+    /// Labels with ranges of their values, by dimension.
+    pub fn labels(&self) -> impl Iterator<Item = (usize, &str, &[Range])> {
+        let labels = self.labels.iter().enumerate();
+        labels.filter_map(|(index, label)| {
+            label
+                .as_ref()
+                .map(|(name, ranges)| (index, name.as_str(), ranges.as_slice()))
+        })
+    }
+
+    /// Adds a range of a label's values.
+    pub fn tell_label(&mut self, name: &str, range: Range) -> Result<()> {
+        self.add_label(name, range)
+    }
+
+    /// Whether neighbouring ranges become one.
+    pub fn coalesces(&self) -> bool {
+        self.coalesce
+    }
+
     /// Whether no range was set.
     pub fn is_default(&self) -> bool {
         self.dimensions.iter().all(Vec::is_empty) && self.labels.iter().all(Option::is_none)

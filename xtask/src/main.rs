@@ -12,6 +12,7 @@ mod fixtures;
 mod fuzz_corpus;
 mod header;
 mod interop;
+mod interop_messages;
 mod interop_write;
 mod peer;
 mod reference;
@@ -37,12 +38,14 @@ const USAGE: &str = "\
 cargo xtask TASK
 
   fences                      checks that dependencies point down (ARCHITECTURE.md)
-  interop                     corpus, read, then write: everything that needs the reference or its arrays
+  interop                     corpus, read, write, messages: everything that needs the reference or its arrays
   interop corpus [DIR]        every array of a corpus reads as its expected files say
   interop read [--seed N] [--count N] [--keep]
                               random arrays that the reference writes read identically
   interop write [--seed N] [--count N] [--turns N]
                               random arrays that Azulejo writes, and on which both engines take turns, read identically
+  interop messages [--seed N] [--count N]
+                              messages of the C API that either library writes, the other reads; queries sent to and fro
   cloud [PART]                arrays on real servers, which it installs, starts and stops: conformance, corpus, interop,
                               requests, faults, writers
   cloud bench [--rounds N]    the reference beside us through an S3 server with 20 ms a request
@@ -87,11 +90,13 @@ fn main() -> ExitCode {
         // CI wants the same answer twice: new seeds are for `interop read`.
         ["interop"] => corpus::run(None)
             .and_then(|()| interop::run(&["--seed", "1", "--count", "200"]))
-            .and_then(|()| interop_write::run(&["--seed", "1", "--count", "300", "--turns", "60"])),
+            .and_then(|()| interop_write::run(&["--seed", "1", "--count", "300", "--turns", "60"]))
+            .and_then(|()| interop_messages::run(&["--seed", "1", "--count", "40"])),
         ["interop", "corpus"] => corpus::run(None),
         ["interop", "corpus", dir] => corpus::run(Some(Path::new(dir))),
         ["interop", "read", rest @ ..] => interop::run(rest),
         ["interop", "write", rest @ ..] => interop_write::run(rest),
+        ["interop", "messages", rest @ ..] => interop_messages::run(rest),
         ["fixtures", dir] => fixtures::pack(Path::new(dir)),
         ["features"] => features::check(&root()),
         ["header"] => header::write(&root()),

@@ -38,6 +38,14 @@ impl Place {
         })
     }
 
+    /// The same size, with its bytes in other memory.
+    pub fn moved_to(&self, memory: &OwnMemory) -> Self {
+        Self {
+            data: memory.data(),
+            ..*self
+        }
+    }
+
     /// The address of the memory.
     pub fn data(&self) -> *mut u8 {
         self.data
@@ -71,7 +79,7 @@ impl Place {
         reason = "the memory is the caller's, not the place's"
     )]
     pub fn bytes_mut(&self) -> &mut [u8] {
-        if self.capacity == 0 {
+        if self.capacity == 0 || self.data.is_null() {
             return &mut [];
         }
         // SAFETY: the memory stays while the query has the buffer, and nobody else uses it during a
@@ -93,6 +101,76 @@ impl Place {
         }
         // SAFETY: as in `bytes_mut`.
         unsafe { std::slice::from_raw_parts(self.data, len) }
+    }
+}
+
+/// Memory of a query's own, for one that came with a message: a size, and perhaps bytes behind it.
+#[derive(Debug)]
+pub struct OwnMemory {
+    words: *mut [u64],
+}
+
+// SAFETY: nobody else has the memory; places that lead there are used under the query's lock.
+unsafe impl Send for OwnMemory {}
+
+impl OwnMemory {
+    /// Room for a size and `len` bytes.
+    pub fn zeroed(len: usize) -> Self {
+        let words = vec![0u64; len.div_ceil(8) + 1].into_boxed_slice();
+        Self {
+            words: Box::into_raw(words),
+        }
+    }
+
+    /// Bytes, and the place of them.
+    pub fn holding(bytes: &[u8]) -> (Self, Place) {
+        let own = Self::zeroed(bytes.len());
+        let place = Place {
+            data: own.data(),
+            size: own.words.cast(),
+            capacity: bytes.len(),
+        };
+        place.set_size(bytes.len());
+        place.bytes_mut().copy_from_slice(bytes);
+        (own, place)
+    }
+
+    /// A size alone, and a place that has no memory yet.
+    pub fn for_size(size: u64) -> Result<(Self, Place)> {
+        let capacity = usize::try_from(size)
+            .ok()
+            .filter(|size| isize::try_from(*size).is_ok())
+            .ok_or_else(|| Failure::new("a buffer size does not fit this machine"))?;
+        let own = Self::zeroed(0);
+        let place = Place {
+            data: std::ptr::null_mut(),
+            size: own.words.cast(),
+            capacity,
+        };
+        place.set_size(capacity);
+        Ok((own, place))
+    }
+
+    /// The bytes behind the size.
+    fn data(&self) -> *mut u8 {
+        // SAFETY: there is at least one word, and the address behind the last is one of the memory.
+        unsafe { self.words.cast::<u64>().add(1).cast() }
+    }
+
+    /// Whether buffers of a field have their size or bytes here.
+    pub fn is_of(&self, buffers: &FieldBuffers) -> bool {
+        let places = [buffers.data, buffers.offsets, buffers.validity];
+        places
+            .into_iter()
+            .flatten()
+            .any(|place| place.size == self.words.cast() || place.data == self.data())
+    }
+}
+
+impl Drop for OwnMemory {
+    fn drop(&mut self) {
+        // SAFETY: it came out of a box, and this is its only owner.
+        drop(unsafe { Box::from_raw(self.words) });
     }
 }
 

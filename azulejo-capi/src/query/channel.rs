@@ -180,6 +180,55 @@ fn result_type(schema: &ArraySchema, name: &str, what: &What) -> Result<(Aggrega
     Ok((aggregate, result))
 }
 
+/// Words for what is computed, as messages have them.
+const WORDS: [(Operator, &str); 5] = [
+    (Operator::Sum, "SUM"),
+    (Operator::Mean, "MEAN"),
+    (Operator::Min, "MIN"),
+    (Operator::Max, "MAX"),
+    (Operator::NullCount, "NULL_COUNT"),
+];
+
+impl NamedAggregate {
+    /// The word for what is computed, and the field that it is of.
+    pub fn words(&self) -> (&'static str, Option<&str>) {
+        match &self.aggregate {
+            Aggregate::Count => ("COUNT", None),
+            Aggregate::Sum(field) => ("SUM", Some(field)),
+            Aggregate::Mean(field) => ("MEAN", Some(field)),
+            Aggregate::Min(field) => ("MIN", Some(field)),
+            Aggregate::Max(field) => ("MAX", Some(field)),
+            Aggregate::NullCount(field) => ("NULL_COUNT", Some(field)),
+            _ => ("", None),
+        }
+    }
+
+    /// The aggregate that a message names.
+    pub fn of_words(
+        schema: &ArraySchema,
+        name: &str,
+        word: &str,
+        field: Option<&str>,
+    ) -> Result<Self> {
+        let operator = WORDS.iter().find(|(_, known)| *known == word);
+        let what = match (word, operator, field) {
+            ("COUNT", _, _) => What::Count,
+            (_, Some((operator, _)), Some(field)) => What::Of(*operator, field.to_owned()),
+            _ => {
+                return Err(Failure::new(format!(
+                    "Cannot deserialize; {word:?} is no aggregate"
+                )));
+            }
+        };
+        let (aggregate, column_type) = result_type(schema, name, &what)?;
+        Ok(Self {
+            name: name.into(),
+            aggregate,
+            column_type,
+        })
+    }
+}
+
 /// The column of one cell that an aggregate's value makes.
 pub fn to_column(aggregate: &NamedAggregate, value: &AggregateValue) -> ColumnBuffers {
     let mut column = ColumnBuilder::new(aggregate.column_type.clone());

@@ -64,6 +64,9 @@ pub fn sizes(
             )));
         }
     }
+    if let Some(told) = state.estimates.get(name) {
+        return Ok(*told);
+    }
     let subarray = match &state.subarray {
         Some(ranges) => ranges.subarray()?,
         None => Subarray::all(),

@@ -26,6 +26,13 @@ pub struct WriteState {
     pub partial: Partial,
 }
 
+impl WriteState {
+    /// Whether cells were taken that do not count yet.
+    pub fn is_under_way(&self) -> bool {
+        self.global.is_some() || self.partial.is_under_way()
+    }
+}
+
 /// A field's cells in the caller's buffers, but for its offsets, of which the engine wants one
 /// more.
 pub struct Given<'a> {

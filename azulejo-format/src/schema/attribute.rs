@@ -60,7 +60,7 @@ impl DataOrder {
 impl Attribute {
     /// The longest cell, in bytes, that a fill value is made up for where the format stores none
     /// (below v6).
-    const MAX_IMPLIED_FILL: usize = 16 << 20;
+    pub const MAX_IMPLIED_FILL: usize = 16 << 20;
 
     /// An attribute without filters that is not nullable, with the default fill value.
     #[must_use]
