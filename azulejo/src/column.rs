@@ -103,6 +103,27 @@ impl ColumnSet {
         })
     }
 
+    /// As [`Self::concat`], of batches that are let go a column at a time: beside the result there is
+    /// one more column in memory at most.
+    ///
+    /// # Errors
+    /// As [`Self::concat`].
+    pub(crate) fn joined(mut batches: Vec<Self>) -> Result<Self> {
+        let cell_num = batches.iter().map(|b| b.cell_num).sum();
+        let count = batches.first().map_or(0, |first| first.columns.len());
+        let mut columns = Vec::with_capacity(count);
+        for _ in 0..count {
+            // The last one of each, so that none of those before it moves.
+            let parts: Option<Vec<_>> = batches.iter_mut().map(|b| b.columns.pop()).collect();
+            let parts = parts.ok_or_else(|| {
+                Error::InvalidArgument("batches with different columns cannot be joined".into())
+            })?;
+            columns.push(ColumnBuffers::concat(&parts.iter().collect::<Vec<_>>())?);
+        }
+        columns.reverse();
+        Ok(Self { cell_num, columns })
+    }
+
     /// The cells whose byte of the mask, one for each cell, is not 0.
     pub(crate) fn compact(&self, mask: &[u8]) -> Result<Self> {
         let runs: Vec<Range<usize>> = runs(mask)

@@ -257,6 +257,14 @@ pub trait Storage: Send + Sync + Debug {
         Ok(())
     }
 
+    /// Makes all that was written below a folder last through a failure of power, for others that
+    /// will depend on it; what this storage itself makes depend on it needs no such call. Where
+    /// everything lasts as soon as it is written, nothing happens.
+    fn settle(&self, path: &StorePath) -> Result<()> {
+        let _ = path;
+        Ok(())
+    }
+
     /// Small reads of one object after another, where the storage has a way for them.
     fn random_access(&self) -> Option<&dyn RandomAccess> {
         None

@@ -10,6 +10,7 @@
     clippy::expect_used,
     reason = "helpers of tests are tests too"
 )]
+#![expect(clippy::print_stdout, reason = "how much was looked at")]
 
 mod support;
 
@@ -467,4 +468,43 @@ fn arrays_with_replaced_fragments_and_with_one_commits_file() {
 #[test]
 fn dense_arrays() {
     check(|before| before == Before::Dense);
+}
+
+/// What one process has written lasts before another can commit it.
+#[test]
+fn fragments_that_wait_for_their_commit() {
+    let folder = tempfile::tempdir().unwrap();
+    let root = format!("{}/", folder.path().to_str().unwrap());
+    let plain = context(LocalStorage::new(), MemoryStorage::new());
+    let before = Place {
+        context: &plain,
+        root: &root,
+    };
+    prepare(Before::Dense, &before);
+    let mut disk = Disk::of(folder.path());
+
+    let (storage, log) = LocalStorage::watched();
+    let watched = context(storage, MemoryStorage::new());
+    let array = watched.array(&before.at("array"));
+    let options = WriteOptions::new().timestamp(50).uncommitted();
+    let mut writer = array.writer(options).unwrap();
+    let columns = [ColumnBuffers::of_values("a", vec![9i32; 20])];
+    writer.write(&ColumnSet::of(columns).unwrap()).unwrap();
+    let names = writer.finish().unwrap();
+
+    let changes = log.lock().unwrap().clone();
+    assert!(!changes.is_empty());
+    for change in &changes {
+        disk.apply(folder.path(), change);
+    }
+    let (states, all) = disk.states(most_states(), 0);
+    assert!(all, "everything is settled, so there is one way only");
+    for files in &states {
+        let context = memory_of(files, folder.path());
+        let array = context.array("mem://array");
+        array.commit_fragments(&names).unwrap();
+        let cells = array.open().unwrap().read(ReadOptions::new()).unwrap();
+        let cells = cells.read_all().unwrap();
+        assert_eq!(cells.column("a").unwrap().values::<i32>().unwrap(), [9; 20]);
+    }
 }

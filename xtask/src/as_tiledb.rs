@@ -72,11 +72,7 @@ pub fn run(root: &Path, options: &[&str]) -> Outcome {
 
 /// The environment of a release, with our wheel in it.
 fn environment(root: &Path, version: &str, built: &Path) -> Result<PathBuf, String> {
-    let venv = root.join(format!("target/as-tiledb-{version}"));
-    let python = venv.join("bin/python");
-    if !python.exists() {
-        reference::run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
-    }
+    let python = wheel::environment(&root.join(format!("target/as-tiledb-{version}")))?;
     let tiledb = format!("tiledb=={version}");
     wheel::pip(&python, &[&[tiledb.as_str()], PACKAGES.as_slice()].concat())?;
     let built = built.display().to_string();

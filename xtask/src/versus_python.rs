@@ -18,11 +18,7 @@ const PACKAGES: [&str; 7] = [
 /// Builds the wheel, installs it beside the others and runs the script; what follows goes to it.
 pub fn run(root: &Path, rest: &[&str]) -> Outcome {
     let built = wheel::build(root, &wheel::tools(root)?, false)?;
-    let venv = root.join("target/versus-python");
-    let python = venv.join("bin/python");
-    if !python.exists() {
-        reference::run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
-    }
+    let python = wheel::environment(&root.join("target/versus-python"))?;
     wheel::pip(&python, &PACKAGES)?;
     let built = built.display().to_string();
     wheel::pip(&python, &["--force-reinstall", "--no-deps", &built])?;

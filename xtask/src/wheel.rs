@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What the tests use besides the wheel.
-const PACKAGES: [&str; 15] = [
+const PACKAGES: [&str; 16] = [
     "pytest",
     "pytest-asyncio",
     "cftime",
@@ -18,9 +18,18 @@ const PACKAGES: [&str; 15] = [
     "netCDF4",
     "zarr",
     "rioxarray",
+    "matplotlib",
     "mypy",
     "hypothesis",
     "tiledb==0.36.1",
+];
+
+/// The last of TileDB-CF-Py and what it can be imported beside.
+const TILEDB_CF: [&str; 4] = [
+    "tiledb-cf==0.9.1",
+    "tiledb==0.32.5",
+    "xarray==2024.11.0",
+    "numpy==2.2.6",
 ];
 
 /// Bytes that a wheel may have.
@@ -48,9 +57,12 @@ pub fn run(root: &Path, dev: bool) -> Outcome {
         "azulejo_db._core",
         "--concise",
     ]))?;
+    let cf = environment(&root.join("target/tiledb-cf-venv"))?;
+    pip(&cf, &TILEDB_CF)?;
     tell(
         Command::new(&python)
             .current_dir(elsewhere)
+            .env("AZULEJO_TILEDB_CF", &cf)
             .args(["-m", "pytest", "--quiet", "-p", "no:cacheprovider"])
             .arg(root.join("azulejo-python/tests")),
     )
@@ -58,12 +70,17 @@ pub fn run(root: &Path, dev: bool) -> Outcome {
 
 /// The environment in which wheels are built and tested: its interpreter.
 pub fn tools(root: &Path) -> Result<PathBuf, String> {
-    let venv = root.join("target/wheel-venv");
+    let python = environment(&root.join("target/wheel-venv"))?;
+    pip(&python, &["maturin>=1.8,<2"])?;
+    Ok(python)
+}
+
+/// The interpreter of an environment, which is made on first use.
+pub fn environment(venv: &Path) -> Result<PathBuf, String> {
     let python = venv.join("bin/python");
     if !python.exists() {
-        tell(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
+        tell(Command::new("python3").args(["-m", "venv"]).arg(venv))?;
     }
-    pip(&python, &["maturin>=1.8,<2"])?;
     Ok(python)
 }
 

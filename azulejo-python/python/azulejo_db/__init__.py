@@ -70,9 +70,13 @@ def open(
     which stand for their last (``since``: first) moment.
     """
     ctx, uri = _chosen(config, key, ctx), os.fspath(uri)
-    if ctx.core.object_type(uri) == "group":
+    try:
+        return Array(uri, mode, at=at, since=since, ctx=ctx)
+    except NotFoundError:
+        # Most are arrays: to ask what it is first would take them another look at the storage.
+        if ctx.core.object_type(uri) != "group":
+            raise
         return Group(uri, mode, at=at, ctx=ctx)
-    return Array(uri, mode, at=at, since=since, ctx=ctx)
 
 
 async def open_async(uri: str | os.PathLike, mode: str = "r", **options: Any) -> Array | Group:

@@ -18,9 +18,11 @@ from ._metadata import Metadata
 from ._progress import Progress, observed
 from ._query import Query
 from ._schema import Attr, Schema, enumeration
-from ._types import dtype_of, from_bytes
+from ._types import dtype_of, from_bytes, is_bytes, is_text
 
 U64_MAX = 2**64 - 1
+#: What queries may hold unless a setting says otherwise.
+_BUDGET = 10 << 30
 
 
 class Array:
@@ -227,6 +229,8 @@ class Array:
             empty = {name: np.empty(0, Array(self._uri, ctx=self._ctx, _attr=name).dtype) for name in fields}
             out = {name: box.shaped(values) for name, values in empty.items()}
             return out[fields[0]] if len(fields) == 1 else out
+        if self._comes_in_batches(box, fields):
+            return self._read_out(box, np.empty(self._out_shape(box, fields[0]), self.dtype))
         columns = self._read(fields, ranges=box.ranges)
         if self.schema.sparse:
             return columns
@@ -277,16 +281,29 @@ class Array:
         """
         return self[key] if out is None else self._read_out(index_box(self, key), out)
 
+    def _comes_in_batches(self, box: Box, fields: list[str]) -> bool:
+        """Whether a result of plain numbers is more than the engine makes in one piece: then its
+        place is made first, and it is there but once.
+        """
+        if self.schema.sparse or len(fields) != 1 or not _is_plain(self.schema.attr(fields[0])):
+            return False
+        if any(axis.items is None and axis.step < 0 for axis in box.axes):
+            return False
+        size = math.prod(self._out_shape(box, fields[0])) * self.dtype.itemsize
+        return size > int(self._ctx.config.get("sm.mem.total_budget", _BUDGET)) // 4
+
+    def _out_shape(self, box: Box, name: str) -> tuple[int, ...]:
+        flat = (math.prod(box.full_shape), *self._inner(self.schema.attr(name)))
+        return box.shaped(np.broadcast_to(np.int8(0), flat)).shape
+
     def _read_out(self, box: Box, out: np.ndarray) -> np.ndarray:
         name = self._only("out")
         field = self.schema.attr(name)
-        plain = field["cell_val_num"] != "var" and not field["nullable"] and not field["enumeration"]
-        if self.schema.sparse or not plain:
+        if self.schema.sparse or not _is_plain(field):
             raise TypeError(f"out takes plain numbers of a dense array, not {name!r}")
-        flat = (math.prod(box.full_shape), *self._inner(field))
-        wanted = box.shaped(np.broadcast_to(np.zeros((), self.dtype), flat))
-        if (out.shape, out.dtype) != (wanted.shape, wanted.dtype):
-            raise ValueError(f"out has the shape {out.shape} and type {out.dtype}; {wanted.shape} and {wanted.dtype} are read")
+        shape = self._out_shape(box, name)
+        if (out.shape, out.dtype) != (shape, self.dtype):
+            raise ValueError(f"out has the shape {out.shape} and type {out.dtype}; {shape} and {self.dtype} are read")
         if not out.flags.c_contiguous or not out.flags.writeable:
             raise ValueError("out must be C-contiguous and writable")
         if any(axis.items is None and axis.step < 0 for axis in box.axes):
@@ -548,6 +565,12 @@ class _Indexer:
 
     def __setitem__(self, key: Any, value: Any) -> None:
         self._array._write_box(coordinates_box(self._array, key), value)
+
+
+def _is_plain(field: dict) -> bool:
+    """Whether cells are numbers that numpy has as they are stored."""
+    text = is_text(field["datatype"]) or is_bytes(field["datatype"])
+    return field["cell_val_num"] != "var" and not (field["nullable"] or field["enumeration"] or text)
 
 
 def _reopened(uri: str, mode: str, time_range: tuple[int, int], ctx: Context, attr: str | None) -> Array:

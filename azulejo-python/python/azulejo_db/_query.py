@@ -112,7 +112,7 @@ class Query:
         return pa.RecordBatchReader.from_stream(self).read_all()
 
     def to_pandas(self, **options: Any) -> Any:
-        """All rows as a ``pandas.DataFrame``."""
+        """All rows as a ``pandas.DataFrame``; the options are those of ``pyarrow.Table.to_pandas``."""
         return self.to_arrow().to_pandas(**options)
 
     def to_polars(self) -> Any:

@@ -188,7 +188,7 @@ impl Reader {
         match batches.len() {
             0 => Ok(self.options.empty()),
             1 => Ok(batches.swap_remove(0)),
-            _ => ColumnSet::concat(&batches),
+            _ => ColumnSet::joined(batches),
         }
     }
 

@@ -195,7 +195,7 @@ impl ByteCache {
                 self.keep(&request.path, RangeAsked::All, bytes, bytes.len() as u64);
             }
             ReadRange::Bytes(range) => {
-                self.keep(&request.path, RangeAsked::From(range.start), bytes, 0)
+                self.keep(&request.path, RangeAsked::From(range.start), bytes, 0);
             }
         }
     }

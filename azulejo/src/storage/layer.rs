@@ -83,6 +83,7 @@ storage_layer! {
     fn latency(&self) -> Latency;
     fn listed_at(&self) -> Option<u64>;
     fn make_folder(&self, path: &StorePath) -> Result<()>;
+    fn settle(&self, path: &StorePath) -> Result<()>;
     fn random_access(&self) -> Option<&dyn RandomAccess>;
     fn appending(&self) -> Option<&dyn Append>;
     fn exclusive(&self) -> Option<&dyn PutNew>;

@@ -521,6 +521,10 @@ impl Storage for LocalStorage {
         made.map_err(|source| storage_error("write", path, source))
     }
 
+    fn settle(&self, path: &StorePath) -> Result<()> {
+        self.changes.sync_for(&path.join("any"), None)
+    }
+
     fn rename(&self, from: &StorePath, to: &StorePath) -> Result<()> {
         let failed = |source| io_error("move", from, source);
         [from, to]

@@ -186,6 +186,9 @@ impl Fragments {
         let mut done = std::mem::take(&mut self.done);
         let names = || done.iter().map(|fragment| fragment.name().clone());
         if self.uncommitted {
+            // Another process commits them, and does not know what is new here.
+            let location = &self.target.location;
+            location.storage.settle(&location.path)?;
             return Ok(names().collect());
         }
         let version = self.target.schema.version;
