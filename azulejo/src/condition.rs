@@ -28,6 +28,21 @@ use azulejo_format::ArraySchema;
 use azulejo_format::schema::Enumeration;
 use std::sync::Arc;
 
+/// What a condition means where engines differ. Null cells are no difference: they fail every
+/// comparison, and its negation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Meaning {
+    /// As in the reference: NaN meets nothing but `!=` and `not in`; tests of an attribute that a
+    /// fragment does not have are false.
+    #[default]
+    TileDb,
+    /// As in SQL engines that compare with Arrow: reals have IEEE 754's total order, in which NaN
+    /// without a sign lies above all numbers and equals itself, and -0.0 equals 0.0 (sets compare
+    /// bytes); cells of an attribute that a fragment does not have are what they read as, its fill
+    /// value.
+    Sql,
+}
+
 /// Finds an enumeration by its name, loading it if need be.
 pub type EnumerationLookup<'a> = &'a dyn Fn(&str) -> Result<Arc<Enumeration>>;
 
@@ -75,6 +90,8 @@ pub(crate) struct BoundCondition {
     fields: Vec<Arc<str>>,
     shapes: Vec<bind::Shape>,
     root: bind::Node,
+    /// With [`Meaning::Sql`]: the schema whose fill values cells have that a fragment lacks.
+    sql: Option<Arc<ArraySchema>>,
 }
 
 impl BoundCondition {
@@ -92,6 +109,27 @@ impl BoundCondition {
         bind::bind(condition, schema, enumerations, false)
     }
 
+    /// As [`Self::bind`], with a meaning.
+    ///
+    /// # Errors
+    /// Those of [`Self::bind`].
+    pub fn bind_as(
+        condition: &Condition,
+        meaning: Meaning,
+        schema: &Arc<ArraySchema>,
+        enumerations: EnumerationLookup<'_>,
+    ) -> Result<Self> {
+        match meaning {
+            Meaning::TileDb => Self::bind(condition, schema, enumerations),
+            Meaning::Sql => bind::bind_sql(condition, schema, enumerations),
+        }
+    }
+
+    /// Whether cells that a fragment lacks are tested by what they read as.
+    pub fn tests_fills(&self) -> bool {
+        self.sql.is_some()
+    }
+
     /// Binds the negation, pushed down to the comparisons: cells for which a comparison is neither
     /// true nor false (nulls) meet neither a condition nor its negation. Delete commits store the
     /// negation of what their user wrote, and are bound as they are.
@@ -107,7 +145,7 @@ impl BoundCondition {
     }
 
     /// The same condition for the cells of one fragment: tests of attributes that its schema lacks
-    /// are false. The result's [`Self::fields`] are those still needed: ask it, not the original,
+    /// are false, or answered by their fill values. The result's [`Self::fields`] are those still needed: ask it, not the original,
     /// which views to bring.
     #[must_use]
     pub fn for_fragment(&self, schema: &ArraySchema) -> Self {

@@ -13,6 +13,7 @@ mod output;
 mod parallel;
 mod prefetch;
 mod sparse;
+mod split;
 mod stored_tile;
 mod tile_statistics;
 mod whole_tiles;
@@ -32,6 +33,7 @@ pub(crate) use gather::gather_slabs;
 pub use load::load_tiles;
 
 use crate::column::ColumnType;
+use crate::condition::Meaning;
 use crate::space::{Layout, Subarray};
 use azulejo_format::condition::Condition;
 use azulejo_format::fragment::Field;
@@ -53,6 +55,8 @@ pub struct ReadOptions {
     pub fields: Vec<String>,
     /// Only cells that meet it (dense arrays: others read as fill values).
     pub condition: Option<Condition>,
+    /// What the condition means where engines differ.
+    pub meaning: Meaning,
     /// Order of the result.
     pub layout: Layout,
     /// Bytes that the query may hold; `None`: the context's.
@@ -78,6 +82,7 @@ impl ReadOptions {
             subarray: Subarray::all(),
             fields: Vec::new(),
             condition: None,
+            meaning: Meaning::TileDb,
             layout: Layout::RowMajor,
             memory_budget: None,
             matching_only: false,
@@ -104,6 +109,13 @@ impl ReadOptions {
     #[must_use]
     pub fn condition(mut self, condition: Condition) -> Self {
         self.condition = Some(condition);
+        self
+    }
+
+    /// Gives the condition the meaning that SQL engines give theirs: see [`Meaning`].
+    #[must_use]
+    pub fn meaning(mut self, meaning: Meaning) -> Self {
+        self.meaning = meaning;
         self
     }
 
@@ -161,6 +173,8 @@ pub struct BoundOptions {
     pub fields: Vec<BoundField>,
     /// As given.
     pub condition: Option<Condition>,
+    /// As given.
+    pub(crate) meaning: Meaning,
     /// Order of the result.
     pub layout: Layout,
     /// Bytes that the query may hold.

@@ -12,6 +12,7 @@ pub(crate) mod hilbert;
 pub(crate) mod keys;
 pub(crate) mod ordinal;
 mod subarray;
+mod subarray_bytes;
 pub(crate) mod tile_grid;
 
 pub(crate) use axis_selection::{AxisSelection, Span};

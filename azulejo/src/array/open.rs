@@ -82,6 +82,8 @@ pub(super) struct Unread {
 pub(crate) struct OpenScope {
     /// File names of the fragments that count; others do not. `None`: all.
     pub fragments: Option<HashSet<String>>,
+    /// Names of the deletes that count; others do not. `None`: all.
+    pub deletes: Option<HashSet<String>>,
     /// Fragments that count though no commit says so.
     pub uncommitted: Vec<NamedEntry>,
     /// File name of the schema to take for the latest.
@@ -156,6 +158,7 @@ async fn open_listed(
         schemas.latest = schemas
             .named(name)
             .map_err(|e| Error::decode(location.path.to_string(), e))?;
+        schemas.latest_name.clone_from(name);
     }
     let mut committed = commits.committed(&location, directory)?;
     let CommitFiles {
@@ -181,12 +184,12 @@ async fn open_listed(
             .fragments
             .retain(|fragment| names.contains(fragment.entry.file_name()));
     }
-    let deletes = read_deletes(
-        context,
-        &location,
-        select_deletes(&committed, time),
-        &deletes,
-    )?;
+    let counts = |delete: &&DeleteFile| {
+        let names = part.deletes.as_ref();
+        names.is_none_or(|names| names.contains(&delete.path))
+    };
+    let selected = select_deletes(&committed, time).filter(counts);
+    let deletes = read_deletes(context, &location, selected, &deletes)?;
     let unread = Unread {
         committed,
         vacuums,

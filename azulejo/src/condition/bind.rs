@@ -1,10 +1,10 @@
 //! From a condition tree to one that fits a schema: names resolved, labels as indices, no
 //! negations.
 
-use super::{BoundCondition, Comparison, Condition, EnumerationLookup, FieldRef};
+use super::{BoundCondition, Comparison, Condition, EnumerationLookup, FieldRef, evaluate};
 use crate::error::{Error, Result};
 use azulejo_format::condition::ValueSet;
-use azulejo_format::schema::Enumeration;
+use azulejo_format::schema::{Attribute, Enumeration};
 use azulejo_format::{ArraySchema, CellValNum, Datatype, Physical};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -48,6 +48,10 @@ pub(super) enum Test {
         value: Vec<u8>,
         /// Whether the cell has more values, which do not count.
         first_of_many: bool,
+        /// Whether reals have SQL's order: see [`Meaning::Sql`].
+        ///
+        /// [`Meaning::Sql`]: super::Meaning::Sql
+        total: bool,
     },
     /// Compares a cell as a string of bytes.
     Bytes {
@@ -225,6 +229,27 @@ pub(super) fn bind(
     Ok(compact(&binder.fields, &binder.shapes, root))
 }
 
+/// Binds with the meaning of SQL; the schema stays with the result for its fill values.
+pub(super) fn bind_sql(
+    condition: &Condition,
+    schema: &Arc<ArraySchema>,
+    enumerations: EnumerationLookup<'_>,
+) -> Result<BoundCondition> {
+    let mut bound = bind(condition, schema, enumerations, false)?;
+    bound.root.visit(&mut |leaf| {
+        if let Test::Number {
+            physical: Physical::F32 | Physical::F64,
+            total,
+            ..
+        } = &mut leaf.test
+        {
+            *total = true;
+        }
+    });
+    bound.sql = Some(Arc::clone(schema));
+    Ok(bound)
+}
+
 /// The condition over the fields that its tree still uses.
 fn compact(fields: &[Arc<str>], shapes: &[Shape], mut root: Node) -> BoundCondition {
     let mut places = vec![None; fields.len()];
@@ -232,6 +257,7 @@ fn compact(fields: &[Arc<str>], shapes: &[Shape], mut root: Node) -> BoundCondit
         fields: Vec::new(),
         shapes: Vec::new(),
         root: Node::Constant(false),
+        sql: None,
     };
     root.visit(&mut |leaf| {
         let old = leaf.field;
@@ -246,6 +272,9 @@ fn compact(fields: &[Arc<str>], shapes: &[Shape], mut root: Node) -> BoundCondit
 }
 
 pub(super) fn for_fragment(bound: &BoundCondition, fragment: &ArraySchema) -> BoundCondition {
+    if let Some(latest) = &bound.sql {
+        return with_fills(bound, latest, fragment);
+    }
     // A field that was dropped and added again with cells of another shape counts as absent: its
     // cells cannot be compared with values of the new type.
     let fields = bound.fields.iter().zip(&bound.shapes);
@@ -257,10 +286,38 @@ pub(super) fn for_fragment(bound: &BoundCondition, fragment: &ArraySchema) -> Bo
     if present.iter().all(|p| *p) {
         return bound.clone();
     }
-    let root = bound
-        .root
-        .without(&|field| !present.get(field).copied().unwrap_or(false));
+    let root = bound.root.settled(&|leaf| {
+        let present = present.get(leaf.field).copied().unwrap_or(false);
+        (!present).then_some(false)
+    });
     compact(&bound.fields, &bound.shapes, root)
+}
+
+/// As [`for_fragment`] with the meaning of SQL: cells of a field that the fragment does not have,
+/// or has with another type, are what they read as, the fill value.
+fn with_fills(
+    bound: &BoundCondition,
+    latest: &Arc<ArraySchema>,
+    fragment: &ArraySchema,
+) -> BoundCondition {
+    let missing = |name: &Arc<str>| {
+        let attribute = latest.attributes.iter().find(|a| a.name == **name)?;
+        let type_of = |a: &Attribute| (a.datatype, a.cell_val_num, a.nullable);
+        let stored = fragment.attributes.iter().find(|a| a.name == **name);
+        let same = stored.is_some_and(|stored| type_of(stored) == type_of(attribute));
+        (!same).then_some(attribute)
+    };
+    let missing: Vec<Option<&Attribute>> = bound.fields.iter().map(missing).collect();
+    if missing.iter().all(Option::is_none) {
+        return bound.clone();
+    }
+    let root = bound.root.settled(&|leaf| {
+        let attribute = missing.get(leaf.field).copied().flatten()?;
+        Some(evaluate::of_fill(leaf, attribute))
+    });
+    let mut settled = compact(&bound.fields, &bound.shapes, root);
+    settled.sql = Some(Arc::clone(latest));
+    settled
 }
 
 impl Node {
@@ -276,13 +333,13 @@ impl Node {
         }
     }
 
-    /// The tree with tests of absent fields turned false.
-    fn without(&self, absent: &impl Fn(usize) -> bool) -> Self {
+    /// The tree with the answers of those tests that have one for all cells.
+    fn settled(&self, answer: &impl Fn(&Leaf) -> Option<bool>) -> Self {
         match self {
-            Self::Leaf(leaf) if absent(leaf.field) => Self::Constant(false),
-            Self::And(children) => Self::all(children.iter().map(|c| c.without(absent))),
-            Self::Or(children) => Self::any(children.iter().map(|c| c.without(absent))),
-            other => other.clone(),
+            Self::Leaf(leaf) => answer(leaf).map_or_else(|| self.clone(), Self::Constant),
+            Self::And(children) => Self::all(children.iter().map(|c| c.settled(answer))),
+            Self::Or(children) => Self::any(children.iter().map(|c| c.settled(answer))),
+            Self::Constant(_) => self.clone(),
         }
     }
 
@@ -483,6 +540,7 @@ impl<'a> Binder<'a> {
                 op,
                 value,
                 first_of_many,
+                total: false,
             },
         ))
     }

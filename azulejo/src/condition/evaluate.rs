@@ -4,7 +4,9 @@ use super::Comparison;
 use super::bind::{Leaf, Node, SetMembers, Test, little_endian};
 use crate::column::FieldView;
 use crate::error::{Error, Result};
+use azulejo_format::Physical;
 use azulejo_format::datatype::{Native, dispatch};
+use azulejo_format::schema::Attribute;
 
 /// Clears the bytes of `mask` for the cells that `node` does not hold for.
 pub(super) fn evaluate(node: &Node, views: &[FieldView<'_>], mask: &mut [u8]) -> Result<()> {
@@ -77,6 +79,7 @@ fn evaluate_leaf(leaf: &Leaf, views: &[FieldView<'_>], mask: &mut [u8]) -> Resul
             op,
             value,
             first_of_many,
+            total,
         } => {
             let cell_size = view.cell_size;
             if view.offsets.is_some()
@@ -85,7 +88,11 @@ fn evaluate_leaf(leaf: &Leaf, views: &[FieldView<'_>], mask: &mut [u8]) -> Resul
             {
                 return Err(unfit());
             }
-            dispatch!(*physical, T => compare_numbers::<T>(*op, value, view, mask));
+            match (*total, physical) {
+                (true, Physical::F32) => compare_keys(*op, value, view, mask, f32_key),
+                (true, Physical::F64) => compare_keys(*op, value, view, mask, f64_key),
+                _ => dispatch!(*physical, T => compare_numbers::<T>(*op, value, view, mask)),
+            }
             keep_valid(view, mask);
         }
         Test::Bytes { op, value } => {
@@ -185,6 +192,63 @@ fn compare_numbers<T: Native>(op: Comparison, value: &[u8], view: &FieldView<'_>
         Comparison::AlwaysTrue => {}
         Comparison::AlwaysFalse => mask.fill(0),
     }
+}
+
+/// Compares reals by keys in the order that SQL engines give them.
+fn compare_keys<T: Native, K: PartialOrd + Copy>(
+    op: Comparison,
+    value: &[u8],
+    view: &FieldView<'_>,
+    mask: &mut [u8],
+    key: impl Fn(T) -> K,
+) {
+    let value = key(T::read(value));
+    match op {
+        Comparison::Lt => keep_numbers::<T>(view, mask, |c| key(c) < value),
+        Comparison::Le => keep_numbers::<T>(view, mask, |c| key(c) <= value),
+        Comparison::Gt => keep_numbers::<T>(view, mask, |c| key(c) > value),
+        Comparison::Ge => keep_numbers::<T>(view, mask, |c| key(c) >= value),
+        Comparison::Eq => keep_numbers::<T>(view, mask, |c| key(c) == value),
+        Comparison::Ne => keep_numbers::<T>(view, mask, |c| key(c) != value),
+        Comparison::AlwaysTrue => {}
+        Comparison::AlwaysFalse => mask.fill(0),
+    }
+}
+
+/// The place of a real in IEEE 754's total order, where -0.0 is 0.0.
+#[inline]
+fn f64_key(value: f64) -> i64 {
+    // Adding 0.0 changes -0.0 alone. Of negative numbers all bits but the sign turn around.
+    let bits = (value + 0.0).to_bits().cast_signed();
+    bits ^ ((bits >> 63) & i64::MAX)
+}
+
+/// As [`f64_key`].
+#[inline]
+fn f32_key(value: f32) -> i32 {
+    let bits = (value + 0.0).to_bits().cast_signed();
+    bits ^ ((bits >> 31) & i32::MAX)
+}
+
+/// What a test says of an attribute's fill value.
+pub(super) fn of_fill(leaf: &Leaf, attribute: &Attribute) -> bool {
+    let data = attribute.fill_value.as_slice();
+    let offsets = [0, data.len() as u64];
+    let view = FieldView {
+        data,
+        offsets: attribute.is_var().then_some(&offsets[..]),
+        validity: attribute
+            .nullable
+            .then_some(if attribute.fill_validity { &[1] } else { &[0] }),
+        cell_num: 1,
+        cell_size: attribute.cell_size().unwrap_or(0),
+    };
+    let mut mask = [1];
+    let leaf = Leaf {
+        field: 0,
+        test: leaf.test.clone(),
+    };
+    evaluate_leaf(&leaf, &[view], &mut mask).is_ok() && mask == [1]
 }
 
 fn compare_bytes(op: Comparison, value: &[u8], view: &FieldView<'_>, mask: &mut [u8]) {

@@ -97,6 +97,13 @@ fn prune_leaf(leaf: &Leaf, stats: &TileFieldStats<'_>) -> Tri {
             first_of_many: true,
             ..
         } => Tri::Unknown,
+        // NaN has a place in SQL's order; bounds that are known say that no cell is NaN.
+        Test::Number {
+            total: true,
+            value,
+            physical,
+            ..
+        } if dispatch!(*physical, T => is_nan::<T>(value)) => Tri::Unknown,
         Test::Number {
             physical,
             op,
@@ -135,6 +142,10 @@ fn prune_leaf(leaf: &Leaf, stats: &TileFieldStats<'_>) -> Tri {
     } else {
         values
     }
+}
+
+fn is_nan<T: Native>(value: &[u8]) -> bool {
+    T::read(value).as_f64().is_nan()
 }
 
 /// Both bounds as numbers, if they are known and in order.

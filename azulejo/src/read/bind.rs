@@ -72,6 +72,7 @@ impl ReadOptions {
             subarray: self.subarray.bind(schema)?,
             fields,
             condition: self.condition,
+            meaning: self.meaning,
             layout: self.layout,
             memory_budget: self
                 .memory_budget

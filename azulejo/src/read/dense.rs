@@ -80,7 +80,9 @@ impl DenseReader {
         let asked = fields.len();
         let mut condition = None;
         if let Some(of) = &options.condition {
-            let bound = BoundCondition::bind(of, schema, &|name| array.enumeration(name))?;
+            let bound = BoundCondition::bind_as(of, options.meaning, schema, &|name| {
+                array.enumeration(name)
+            })?;
             for name in bound.fields() {
                 if !fields.iter().any(|f| f.column_type.name == *name) {
                     fields.push(bind::field(array, name)?);

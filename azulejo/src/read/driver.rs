@@ -15,6 +15,7 @@ use super::{BoundOptions, FillProgress, PartBytes, ReadOptions};
 use crate::array::Array;
 use crate::cancel::CancelHandle;
 use crate::column::{ColumnMut, ColumnSet};
+use crate::condition::Meaning;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::read::fetch::{Waiting, block_on};
@@ -154,6 +155,7 @@ impl Reader {
             subarray,
             fields,
             condition: None,
+            meaning: Meaning::TileDb,
             layout: Layout::Global,
             memory_budget,
             limit: None,

@@ -61,6 +61,9 @@ impl Assembler<'_> {
             matching(self.array.context(), condition, &views, batch.cells)
         };
         let mut mask = evaluate(&condition.condition)?;
+        if condition.condition.tests_fills() {
+            return Ok(Some(mask));
+        }
         // Cells of fragments that lack an attribute do not read as its fill value: tests of it are
         // false for them.
         let mut others: HashMap<*const ArraySchema, Vec<u8>> = HashMap::new();

@@ -310,7 +310,7 @@ impl Conditions {
         let query = options
             .condition
             .as_ref()
-            .map(|c| BoundCondition::bind(c, schema, &enumerations))
+            .map(|c| BoundCondition::bind_as(c, options.meaning, schema, &enumerations))
             .transpose()?;
         let deletes = array
             .deletes()

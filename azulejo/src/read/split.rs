@@ -1,0 +1,449 @@
+//! Dividing a selection among several readers.
+//!
+//! A selection is cut along one dimension, between coordinates: no cell lies in two parts, and all
+//! versions of a cell lie in one. Dense arrays are cut between tiles, sparse ones where tiles of
+//! about the same number of cells end and few others go on.
+
+use crate::array::Array;
+use crate::error::Result;
+use crate::space::{DimSelection, PointColumn, Points, Subarray, TileGrid};
+use azulejo_format::fragment::Section;
+use azulejo_format::range::compare;
+use azulejo_format::schema::Dimension;
+use azulejo_format::{Physical, Range};
+use std::cmp::Ordering;
+
+/// Of more tiles than this only some are looked at.
+const MANY_TILES: usize = 1 << 16;
+
+impl Array {
+    /// Divides a selection into at most `parts` disjoint ones with about as many stored cells each,
+    /// ascending along the dimension that they are cut along. Together they select the same cells.
+    ///
+    /// There are fewer parts where there are too few tiles, or where tiles overlap so much that
+    /// several readers would read most of them more than once. Looks at metadata alone.
+    ///
+    /// ```
+    /// # use azulejo::format::{ArraySchema, Datatype};
+    /// # use azulejo::{Config, Context, Subarray};
+    /// # let context = Context::new(Config::default(), None)?;
+    /// let schema = ArraySchema::dense().dimension("x", 0i32..=99, 10)
+    ///     .attribute("a", Datatype::Float64).build()?;
+    /// context.array("mem://line").create(schema)?;
+    /// let parts = context.array("mem://line").open()?.split(&Subarray::all(), 4)?;
+    /// assert_eq!(parts.len(), 4);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Subarray::bind`], and of reading metadata.
+    pub fn split(&self, subarray: &Subarray, parts: usize) -> Result<Vec<Subarray>> {
+        let bound = subarray.bind(self.schema())?;
+        if parts < 2 {
+            return Ok(vec![bound]);
+        }
+        let selections = match bound {
+            Subarray::Box(selections) => selections,
+            // A sparse read brings a cell once, however often it is asked for.
+            Subarray::Points(points) if self.schema().is_dense() => {
+                return Ok(split_points(&points, self, parts));
+            }
+            points @ Subarray::Points(_) => return Ok(vec![points]),
+        };
+        let boxes = if self.schema().is_dense() {
+            let grid = TileGrid::new(self.schema())?;
+            let mut dimensions = grid.tile_order().to_vec();
+            split_dense(self, selections, &mut dimensions, parts)?
+        } else {
+            split_sparse(self, selections, parts)?
+        };
+        Ok(boxes.into_iter().map(Subarray::Box).collect())
+    }
+}
+
+/// Cuts a list of points into pieces.
+fn split_points(points: &Points, array: &Array, parts: usize) -> Vec<Subarray> {
+    let len = points.len(array.schema());
+    let dimensions = &array.schema().domain.dimensions;
+    let piece = len.div_ceil(parts).max(1);
+    let part = |start: usize| {
+        let cut = |(column, dimension): (&PointColumn, &Dimension)| {
+            let size = dimension.datatype.size();
+            let range = start * size..(start + piece).min(len) * size;
+            PointColumn {
+                data: column.data.get(range).unwrap_or_default().to_vec(),
+                offsets: None,
+            }
+        };
+        let coordinates = points.coordinates.iter().zip(dimensions).map(cut).collect();
+        Subarray::Points(Points { coordinates })
+    };
+    match len {
+        0 => vec![Subarray::Points(points.clone())],
+        _ => (0..len).step_by(piece).map(part).collect(),
+    }
+}
+
+/// Cuts a box between the tiles of one of some dimensions, slowest first; then its parts between
+/// those of another, until there are enough.
+fn split_dense(
+    array: &Array,
+    selections: Vec<DimSelection>,
+    dimensions: &mut Vec<usize>,
+    parts: usize,
+) -> Result<Vec<Vec<DimSelection>>> {
+    let Some((at, bands)) = bands(array, &selections, dimensions, parts)? else {
+        return Ok(vec![selections]);
+    };
+    let d = dimensions.remove(at);
+    let Some(dimension) = array.schema().domain.dimensions.get(d) else {
+        return Ok(vec![selections]);
+    };
+    let ends = bands.ends(dimension, parts);
+    let boxes = cut(array, &selections, d, dimension, &ends);
+    let more = parts / boxes.len().max(1);
+    if more < 2 {
+        return Ok(boxes);
+    }
+    let mut smaller = Vec::new();
+    for part in boxes {
+        smaller.extend(split_dense(array, part, &mut dimensions.clone(), more)?);
+    }
+    Ok(smaller)
+}
+
+/// What is selected along a dimension of the cells that were written: spans of offsets, ascending.
+struct Bands(Vec<(u64, u64)>);
+
+/// The dimension to cut along, by its place in `dimensions`: the first with enough tiles, else the
+/// one with most; `None` where all cells lie in one tile.
+fn bands(
+    array: &Array,
+    selections: &[DimSelection],
+    dimensions: &[usize],
+    parts: usize,
+) -> Result<Option<(usize, Bands)>> {
+    let written = array.non_empty_domain()?;
+    let current = array.schema().current_domain.ranges();
+    let mut best: Option<(u64, usize, Bands)> = None;
+    for (at, &d) in dimensions.iter().enumerate() {
+        let (Some(dimension), Some(selection)) =
+            (array.schema().domain.dimensions.get(d), selections.get(d))
+        else {
+            continue;
+        };
+        let Some(axis) = dimension.axis() else {
+            continue;
+        };
+        let written = written.as_ref().and_then(|domain| domain.ranges.get(d));
+        let current = current.and_then(|ranges| ranges.get(d));
+        let all = || (0, axis.last_offset());
+        let bounds = written.or(current).and_then(|r| axis.offsets_of(r));
+        let bounds = bounds.unwrap_or_else(all);
+        let chosen = match selection {
+            DimSelection::All => vec![bounds],
+            DimSelection::Ranges(ranges) => {
+                ranges.iter().filter_map(|r| axis.offsets_of(r)).collect()
+            }
+            DimSelection::Strided { range, .. } => axis.offsets_of(range).into_iter().collect(),
+        };
+        let within = |(start, end): (u64, u64)| (start.max(bounds.0), end.min(bounds.1));
+        let mut spans: Vec<(u64, u64)> = chosen.into_iter().map(within).collect();
+        spans.retain(|(start, end)| start <= end);
+        spans.sort_unstable();
+        let (Some(first), Some(last)) = (spans.first(), spans.iter().map(|s| s.1).max()) else {
+            continue;
+        };
+        let tiles = axis.tile_of(last) - axis.tile_of(first.0);
+        if best.as_ref().is_none_or(|(most, ..)| tiles > *most) {
+            best = Some((tiles, at, Bands(spans)));
+        }
+        if tiles >= parts as u64 - 1 {
+            break;
+        }
+    }
+    Ok(best
+        .filter(|(tiles, ..)| *tiles > 0)
+        .map(|(_, at, bands)| (at, bands)))
+}
+
+impl Bands {
+    /// The last coordinates of all parts but the last.
+    fn ends(&self, dimension: &Dimension, parts: usize) -> Vec<Vec<u8>> {
+        let Some(axis) = dimension.axis() else {
+            return Vec::new();
+        };
+        let len = |(start, end): &(u64, u64)| u128::from(end - start) + 1;
+        let total: u128 = self.0.iter().map(len).sum();
+        let last = self.0.iter().map(|span| span.1).max().unwrap_or(0);
+        let mut ends: Vec<u64> = Vec::new();
+        for part in 1..parts as u128 {
+            let target = total * part / parts as u128;
+            let mut left = target;
+            let span = self.0.iter().find(|span| {
+                let before = left;
+                left = left.saturating_sub(len(span));
+                before < len(span)
+            });
+            let Some(span) = span else { continue };
+            // The cut nearest to the offset: before or behind its tile.
+            let skipped: u128 = self.0.iter().take_while(|s| *s != span).map(len).sum();
+            let wanted = target.saturating_sub(skipped);
+            let offset = span
+                .0
+                .saturating_add(u64::try_from(wanted).unwrap_or(u64::MAX));
+            let tile = axis.tile_of(offset);
+            let (Some(start), Some(end)) = (axis.tile_start(tile), axis.tile_end(tile)) else {
+                continue;
+            };
+            let end = match start.checked_sub(1) {
+                Some(before) if offset - start <= end - offset => before,
+                _ => end,
+            };
+            let first = self.0.first().map_or(0, |span| span.0);
+            if (first..last).contains(&end) && ends.last().is_none_or(|before| *before < end) {
+                ends.push(end);
+            }
+        }
+        ends.into_iter().map(|end| axis.coordinate(end)).collect()
+    }
+}
+
+/// Cuts a box along the dimension where this leaves the fewest tiles in several parts.
+fn split_sparse(
+    array: &Array,
+    selections: Vec<DimSelection>,
+    parts: usize,
+) -> Result<Vec<Vec<DimSelection>>> {
+    let fragments = array.fragments();
+    let trees: Vec<_> = (0..fragments.len()).map(|i| (i, Section::RTree)).collect();
+    array.preload(&trees)?;
+    let tiles: u64 = fragments.iter().map(|f| f.tile_num()).sum();
+    let step = usize::try_from(tiles).unwrap_or(usize::MAX) / MANY_TILES + 1;
+    let dimensions = &array.schema().domain.dimensions;
+    let mut best: Option<(u64, usize, Vec<Vec<u8>>)> = None;
+    for (d, dimension) in dimensions.iter().enumerate() {
+        let mut spans = Vec::new();
+        for fragment in fragments.iter().filter(|f| !f.is_dense()) {
+            let tree = fragment.rtree()?;
+            for tile in (0..tree.tile_num()).step_by(step) {
+                let chosen = dimensions.iter().zip(&selections).enumerate();
+                let mut chosen = chosen.map(|(other, (dimension, selection))| {
+                    tree.tile_range(tile, other)
+                        .is_some_and(|range| meets(selection, dimension, &range.to_owned()))
+                });
+                if let Some(range) = tree.tile_range(tile, d)
+                    && chosen.all(|meets| meets)
+                {
+                    spans.push((range.start, range.end, fragment.tile_cell_num(tile as u64)));
+                }
+            }
+        }
+        // Where too many tiles go on behind the cuts, fewer and larger parts may do.
+        let mut fewer = parts.min(spans.len().max(1));
+        let mut found = quantiles(&spans, dimension, fewer);
+        while found.0.is_empty() && fewer > 2 {
+            fewer /= 2;
+            found = quantiles(&spans, dimension, fewer);
+        }
+        let (ends, cost) = found;
+        let better = |(least, _, cuts): &(u64, usize, Vec<Vec<u8>>)| {
+            ends.len() > cuts.len() || (ends.len() == cuts.len() && cost < *least)
+        };
+        if !ends.is_empty() && best.as_ref().is_none_or(better) {
+            best = Some((cost, d, ends));
+        }
+    }
+    let Some((_, d, ends)) = best else {
+        return Ok(vec![selections]);
+    };
+    match dimensions.get(d) {
+        Some(dimension) => Ok(cut(array, &selections, d, dimension, &ends)),
+        None => Ok(vec![selections]),
+    }
+}
+
+/// Whether a selection may hold coordinates of a range.
+fn meets(selection: &DimSelection, dimension: &Dimension, range: &Range) -> bool {
+    let datatype = dimension.datatype;
+    let overlaps = |other: &Range| {
+        let open = dimension.is_var() && other.end.is_empty() && !other.start.is_empty();
+        compare(datatype, &other.start, &range.end) != Ordering::Greater
+            && (open || compare(datatype, &range.start, &other.end) != Ordering::Greater)
+    };
+    match selection {
+        DimSelection::All => true,
+        DimSelection::Ranges(ranges) => ranges.iter().any(overlaps),
+        DimSelection::Strided { range, .. } => overlaps(range),
+    }
+}
+
+/// Where to end all parts but the last, and the cells of tiles that go on behind these ends. A cut
+/// through more cells than half a part has is not made.
+fn quantiles(
+    spans: &[(&[u8], &[u8], u64)],
+    dimension: &Dimension,
+    parts: usize,
+) -> (Vec<Vec<u8>>, u64) {
+    let order = |a: &[u8], b: &[u8]| compare(dimension.datatype, a, b);
+    let total: u64 = spans.iter().map(|span| span.2).fold(0, u64::saturating_add);
+    let mut by_start: Vec<(&[u8], u64)> = spans.iter().map(|s| (s.0, s.2)).collect();
+    let mut by_end: Vec<(&[u8], u64)> = spans.iter().map(|s| (s.1, s.2)).collect();
+    for list in [&mut by_start, &mut by_end] {
+        list.sort_by(|a, b| order(a.0, b.0));
+        let mut sum = 0u64;
+        for (_, cells) in list {
+            sum = sum.saturating_add(*cells);
+            *cells = sum;
+        }
+    }
+    // Cells of tiles that begin, or end, at a coordinate or before it.
+    let until = |list: &[(&[u8], u64)], at: &[u8]| {
+        let behind = list.partition_point(|(bound, _)| order(bound, at) != Ordering::Greater);
+        behind
+            .checked_sub(1)
+            .and_then(|i| list.get(i))
+            .map_or(0, |(_, sum)| *sum)
+    };
+    let share = (total / parts as u64).max(1);
+    let (mut ends, mut cost): (Vec<Vec<u8>>, u64) = (Vec::new(), 0);
+    let last = by_end.last().map(|(end, _)| *end);
+    for part in 1..parts as u64 {
+        let near = |far: u64| share * part - share / 4 + far;
+        let from = by_end.partition_point(|(_, sum)| *sum < near(0));
+        let to = by_end.partition_point(|(_, sum)| *sum < near(share / 2)) + 1;
+        let candidates = by_end.get(from..to.min(by_end.len())).unwrap_or_default();
+        let through = |end: &[u8]| until(&by_start, end).saturating_sub(until(&by_end, end));
+        let candidates = candidates.iter().step_by(candidates.len() / 32 + 1);
+        let best = candidates
+            .filter(|(end, _)| Some(*end) != last && !end.is_empty())
+            .map(|(end, _)| (through(end), *end))
+            .min_by(|a, b| a.0.cmp(&b.0));
+        let Some((cells, end)) = best else { continue };
+        let ascends = ends
+            .last()
+            .is_none_or(|before| order(before, end) == Ordering::Less);
+        if ascends && cells <= share / 2 {
+            ends.push(end.to_vec());
+            cost = cost.saturating_add(cells);
+        }
+    }
+    (ends, cost)
+}
+
+/// The parts of a box, the first up to the first end, and so on.
+fn cut(
+    array: &Array,
+    selections: &[DimSelection],
+    d: usize,
+    dimension: &Dimension,
+    ends: &[Vec<u8>],
+) -> Vec<Vec<DimSelection>> {
+    let current = array.schema().current_domain.ranges();
+    let domain = current
+        .and_then(|ranges| ranges.get(d))
+        .or(dimension.domain.as_ref());
+    let open = Range::default();
+    let domain = domain.unwrap_or(&open);
+    let mut parts = Vec::new();
+    let mut start: Option<Vec<u8>> = None;
+    for end in ends.iter().map(Some).chain([None]) {
+        let selection = selections.get(d).unwrap_or(&DimSelection::All);
+        let part = within(
+            selection,
+            dimension,
+            domain,
+            start.as_deref(),
+            end.map(Vec::as_slice),
+        );
+        if let Some(part) = part {
+            let mut of = selections.to_vec();
+            if let Some(selection) = of.get_mut(d) {
+                *selection = part;
+            }
+            parts.push(of);
+        }
+        start = end.and_then(|end| successor(dimension, end));
+        if start.is_none() {
+            break;
+        }
+    }
+    parts
+}
+
+/// What of a selection lies between two coordinates; `None` is no bound. Nothing if nothing does.
+fn within(
+    selection: &DimSelection,
+    dimension: &Dimension,
+    domain: &Range,
+    low: Option<&[u8]>,
+    high: Option<&[u8]>,
+) -> Option<DimSelection> {
+    let less = |a: &[u8], b: &[u8]| compare(dimension.datatype, a, b) == Ordering::Less;
+    let clip = |range: &Range| {
+        // Strings have no last: an empty end is none, unless the range is that of the empty string.
+        let endless = dimension.is_var() && range.end.is_empty() && !range.start.is_empty();
+        let start = low
+            .filter(|low| less(&range.start, low))
+            .unwrap_or(&range.start);
+        let end = high
+            .filter(|high| endless || less(high, &range.end))
+            .unwrap_or(&range.end);
+        let empty = less(end, start) && !(endless && high.is_none());
+        (!empty).then(|| Range::new(start, end))
+    };
+    match selection {
+        DimSelection::All if dimension.is_var() => {
+            let bounds = (low.unwrap_or(&domain.start), high.unwrap_or(&domain.end));
+            let start = if less(bounds.0, &domain.start) {
+                &domain.start
+            } else {
+                bounds.0
+            };
+            let beyond = !domain.end.is_empty() && less(&domain.end, bounds.1);
+            let end = if beyond { &domain.end } else { bounds.1 };
+            let empty = !end.is_empty() && less(end, start);
+            (!empty).then(|| DimSelection::Ranges(vec![Range::new(start, end)]))
+        }
+        DimSelection::All => clip(domain).map(|range| DimSelection::Ranges(vec![range])),
+        DimSelection::Ranges(ranges) => {
+            let ranges: Vec<Range> = ranges.iter().filter_map(clip).collect();
+            (!ranges.is_empty()).then_some(DimSelection::Ranges(ranges))
+        }
+        DimSelection::Strided { range, step } => {
+            let axis = dimension.axis()?;
+            let clipped = clip(range)?;
+            let (first, _) = axis.offsets_of(range)?;
+            let (start, last) = axis.offsets_of(&clipped)?;
+            let steps = (start - first).div_ceil((*step).max(1));
+            let start = first.checked_add(steps.checked_mul(*step)?)?;
+            (start <= last).then(|| DimSelection::Strided {
+                range: Range::new(axis.coordinate(start), clipped.end),
+                step: *step,
+            })
+        }
+    }
+}
+
+/// The next coordinate; `None` behind the last one of the type.
+fn successor(dimension: &Dimension, coordinate: &[u8]) -> Option<Vec<u8>> {
+    if dimension.is_var() {
+        return Some([coordinate, &[0]].concat());
+    }
+    match dimension.datatype.physical() {
+        // -0.0 and 0.0 are one coordinate.
+        Physical::F64 => {
+            let value = f64::from_le_bytes(*coordinate.first_chunk()?);
+            Some((value + 0.0).next_up().to_le_bytes().to_vec())
+        }
+        Physical::F32 => {
+            let value = f32::from_le_bytes(*coordinate.first_chunk()?);
+            Some((value + 0.0).next_up().to_le_bytes().to_vec())
+        }
+        _ => {
+            let axis = dimension.axis()?;
+            let next = axis.offset_of(coordinate)?.checked_add(1)?;
+            (next <= axis.last_offset()).then(|| axis.coordinate(next))
+        }
+    }
+}
