@@ -185,7 +185,7 @@ async fn open_listed(
             .retain(|fragment| names.contains(fragment.entry.file_name()));
     }
     let counts = |delete: &&DeleteFile| {
-        let names = part.deletes.as_ref();
+        let names = scope.deletes.as_ref();
         names.is_none_or(|names| names.contains(&delete.path))
     };
     let selected = select_deletes(&committed, time).filter(counts);

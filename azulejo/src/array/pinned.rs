@@ -75,7 +75,7 @@ impl ArrayHandle {
     /// [`Self::open`].
     pub fn open_pinned(&self, pinned: &PinnedSnapshot) -> Result<Array> {
         let names = |list: &[String]| Some(list.iter().cloned().collect::<HashSet<_>>());
-        let part = OpenScope {
+        let scope = OpenScope {
             fragments: names(&pinned.fragments),
             deletes: names(&pinned.deletes),
             schema: Some(pinned.schema.clone()),
@@ -87,7 +87,7 @@ impl ArrayHandle {
             &self.context,
             &uri,
             pinned.time_range,
-            &part,
+            &scope,
             Waiting::Blocks,
         );
         let array = block_on(opening)?.array()?;

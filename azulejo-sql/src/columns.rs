@@ -1,0 +1,234 @@
+//! The columns of an array's table: dimensions, then attributes.
+
+use crate::error::{Result, external};
+use azulejo::arrow::{ArrowConverter, ArrowOptions};
+use azulejo::column::ColumnType;
+use azulejo::format::datatype::Native;
+use azulejo::format::schema::{Attribute, Dimension};
+use azulejo::format::{CellValNum, Datatype, Physical};
+use azulejo::{Array, array::Snapshot};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// The key under which the field of a dimension tells where its domain begins.
+pub const DOMAIN_START: &str = "azulejo_domain_start";
+
+/// The key under which the field of a dimension tells how wide its tiles are.
+pub const TILE_EXTENT: &str = "azulejo_tile_extent";
+
+/// What a column is in the array.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// A dimension, by its index.
+    Dimension(usize),
+    /// An attribute, by its index.
+    Attribute(usize),
+}
+
+/// How values of a column lie in the array, as far as SQL's literals can be compared with them.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Stored {
+    /// Numbers of the type that Arrow shows.
+    Number(Physical),
+    /// A byte that is not 0 for true.
+    Bool,
+    /// 64-bit ticks of which Arrow shows multiples: days as they are, hours as seconds, ...
+    Ticks {
+        /// What one tick is in the unit that Arrow shows.
+        scale: i64,
+        /// The least and greatest tick that Arrow can show; others are null there.
+        shown: (i64, i64),
+    },
+    /// Strings of bytes.
+    Text,
+    /// Indices of labels, which are strings.
+    Labels,
+    /// Nothing that literals are compared with.
+    Other,
+}
+
+/// A column of a table.
+#[derive(Debug, Clone)]
+pub struct TableColumn {
+    /// Its type in the array.
+    pub column_type: ColumnType,
+    /// What it is.
+    pub place: Place,
+    /// What literals become.
+    pub stored: Stored,
+}
+
+impl TableColumn {
+    fn of_dimension(index: usize, dimension: &Dimension) -> Self {
+        let column_type = ColumnType::new(dimension.name.as_str(), dimension.datatype)
+            .with_cell_val_num(dimension.cell_val_num);
+        Self {
+            stored: stored(&column_type),
+            column_type,
+            place: Place::Dimension(index),
+        }
+    }
+
+    fn of_attribute(index: usize, attribute: &Attribute, array: &Snapshot) -> Result<Self> {
+        let enumeration = match &attribute.enumeration {
+            Some(name) => Some(array.enumeration(name).map_err(external)?),
+            None => None,
+        };
+        let column_type = ColumnType {
+            name: attribute.name.as_str().into(),
+            datatype: attribute.datatype,
+            cell_val_num: attribute.cell_val_num,
+            nullable: attribute.nullable,
+            enumeration,
+        };
+        Ok(Self {
+            stored: stored(&column_type),
+            column_type,
+            place: Place::Attribute(index),
+        })
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.column_type.name
+    }
+}
+
+/// How values of a type lie in the array.
+fn stored(column: &ColumnType) -> Stored {
+    use Datatype as D;
+    let (datatype, whole) = (column.datatype, column.cell_val_num == CellValNum::ONE);
+    if let Some(labels) = &column.enumeration {
+        let text = matches!(labels.datatype, D::StringAscii | D::StringUtf8 | D::Char)
+            && labels.cell_val_num.is_var()
+            && labels.values().all(|label| str::from_utf8(label).is_ok());
+        return if text && whole {
+            Stored::Labels
+        } else {
+            Stored::Other
+        };
+    }
+    match datatype {
+        // Fixed numbers of CHAR compare by the first alone.
+        D::StringAscii | D::StringUtf8 => Stored::Text,
+        D::Char if column.is_var() => Stored::Text,
+        _ if !whole => Stored::Other,
+        D::Bool => Stored::Bool,
+        D::DateTimeDay => Stored::Ticks {
+            scale: 1,
+            shown: (i32::MIN.into(), i32::MAX.into()),
+        },
+        D::DateTimeWeek => scaled(7 * 86_400),
+        D::DateTimeHour | D::TimeHour => scaled(3_600),
+        D::DateTimeMinute | D::TimeMinute => scaled(60),
+        D::DateTimeYear | D::DateTimeMonth => Stored::Other,
+        _ if datatype.is_integer()
+            || datatype.is_real()
+            || datatype.is_datetime()
+            || datatype.is_time() =>
+        {
+            Stored::Number(datatype.physical())
+        }
+        _ => Stored::Other,
+    }
+}
+
+fn scaled(scale: i64) -> Stored {
+    Stored::Ticks {
+        scale,
+        shown: (i64::MIN / scale, i64::MAX / scale),
+    }
+}
+
+/// All columns of an array's table, and their Arrow schema.
+#[derive(Debug, Clone)]
+pub struct TableColumns {
+    columns: Vec<TableColumn>,
+    schema: SchemaRef,
+}
+
+impl TableColumns {
+    /// The columns of an array. Reads its enumerations.
+    pub fn of(array: &Array) -> Result<Self> {
+        let of = array.schema();
+        let dimensions = of.domain.dimensions.iter().enumerate();
+        let mut columns: Vec<TableColumn> = dimensions
+            .map(|(i, d)| TableColumn::of_dimension(i, d))
+            .collect();
+        for (i, attribute) in of.attributes.iter().enumerate() {
+            columns.push(TableColumn::of_attribute(i, attribute, array)?);
+        }
+        let types = columns.iter().map(|column| &column.column_type);
+        let converter = ArrowConverter::new(types, ArrowOptions::default()).map_err(external)?;
+        // Plans compare schemas: what Arrow tells of TileDB's types would be in their way. Functions
+        // ask for the tiles of dimensions.
+        let bare = |(index, field): (usize, &Arc<Field>)| {
+            let bare = Field::new(field.name(), field.data_type().clone(), field.is_nullable());
+            match of.domain.dimensions.get(index) {
+                Some(dimension) => bare.with_metadata(tiles_of(dimension)),
+                None => bare,
+            }
+        };
+        let schema = converter.schema();
+        let fields: Vec<Field> = schema.fields().iter().enumerate().map(bare).collect();
+        Ok(Self {
+            columns,
+            schema: Arc::new(Schema::new(fields)),
+        })
+    }
+
+    /// The Arrow schema.
+    pub fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// The columns.
+    pub fn all(&self) -> &[TableColumn] {
+        &self.columns
+    }
+
+    /// A column by its index.
+    pub fn get(&self, index: usize) -> Option<&TableColumn> {
+        self.columns.get(index)
+    }
+
+    /// The index of the column with a name.
+    pub fn index_of(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|column| column.name() == name)
+    }
+
+    /// The type that Arrow shows of a column.
+    pub fn data_type(&self, index: usize) -> Option<&DataType> {
+        self.schema
+            .fields()
+            .get(index)
+            .map(|field| field.data_type())
+    }
+}
+
+/// Where the domain of a dimension begins and how wide its tiles are, if it has some.
+fn tiles_of(dimension: &Dimension) -> HashMap<String, String> {
+    fn text<T: Native + std::fmt::Display>(bytes: &[u8]) -> String {
+        T::read(bytes).to_string()
+    }
+    let (Some(domain), Some(extent)) = (&dimension.domain, &dimension.tile_extent) else {
+        return HashMap::new();
+    };
+    let show = |bytes: &[u8]| match dimension.datatype.physical() {
+        Physical::I8 => text::<i8>(bytes),
+        Physical::I16 => text::<i16>(bytes),
+        Physical::I32 => text::<i32>(bytes),
+        Physical::I64 => text::<i64>(bytes),
+        Physical::U8 => text::<u8>(bytes),
+        Physical::U16 => text::<u16>(bytes),
+        Physical::U32 => text::<u32>(bytes),
+        Physical::U64 => text::<u64>(bytes),
+        Physical::F32 => text::<f32>(bytes),
+        Physical::F64 => text::<f64>(bytes),
+    };
+    HashMap::from([
+        (DOMAIN_START.to_owned(), show(&domain.start)),
+        (TILE_EXTENT.to_owned(), show(extent)),
+    ])
+}

@@ -1,0 +1,11 @@
+//! Errors on their way through DataFusion.
+
+use datafusion::error::DataFusionError;
+
+/// What the traits of DataFusion give back.
+pub type Result<T, E = DataFusionError> = std::result::Result<T, E>;
+
+/// An error of the engine as one of DataFusion's; its message stays as it is.
+pub fn external(error: azulejo::Error) -> DataFusionError {
+    DataFusionError::External(Box::new(error))
+}

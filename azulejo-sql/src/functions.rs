@@ -1,0 +1,178 @@
+//! Functions that arrays ask for: which tile a coordinate lies in, how wide tiles are, and which
+//! part of a regular grid a number falls into.
+
+use crate::columns::{DOMAIN_START, TILE_EXTENT};
+use crate::error::Result;
+use datafusion::arrow::array::{ArrayRef, AsArray, Float64Array, Int64Array};
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float64Type, Int64Type};
+use datafusion::common::ScalarValue;
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::{
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    Volatility,
+};
+use std::sync::Arc;
+
+/// All functions.
+pub fn all() -> Vec<ScalarUDF> {
+    vec![
+        ScalarUDF::from(TileFunction::new("tile_of")),
+        ScalarUDF::from(TileFunction::new("extent_of")),
+        ScalarUDF::from(Bucket::new()),
+    ]
+}
+
+/// `tile_of(dimension)`, the number of the tile that a coordinate lies in, counted from the
+/// domain's start; `extent_of(dimension)`, the width of tiles.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct TileFunction {
+    name: &'static str,
+    signature: Signature,
+}
+
+impl TileFunction {
+    fn new(name: &'static str) -> Self {
+        Self {
+            name,
+            signature: Signature::any(1, Volatility::Immutable),
+        }
+    }
+
+    /// The domain's start and the extent of the dimension that an argument is.
+    fn tiles(&self, field: Option<&FieldRef>) -> Result<(f64, f64)> {
+        let known = |key: &str| field?.metadata().get(key)?.parse().ok();
+        match (known(DOMAIN_START), known(TILE_EXTENT)) {
+            (Some(start), Some(extent)) if extent > 0.0 => Ok((start, extent)),
+            _ => Err(DataFusionError::Plan(format!(
+                "{}: its argument must be a dimension with tiles",
+                self.name
+            ))),
+        }
+    }
+}
+
+impl ScalarUDFImpl for TileFunction {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
+        Ok(match self.name {
+            "tile_of" => DataType::Int64,
+            _ => DataType::Float64,
+        })
+    }
+
+    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
+        self.tiles(args.arg_fields.first())?;
+        let data_type = self.return_type(&[])?;
+        Ok(Arc::new(Field::new(self.name, data_type, true)))
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let (start, extent) = self.tiles(args.arg_fields.first())?;
+        if self.name == "extent_of" {
+            return Ok(ColumnarValue::Scalar(ScalarValue::Float64(Some(extent))));
+        }
+        let argument = args
+            .args
+            .first()
+            .ok_or_else(|| DataFusionError::Internal("a function without its argument".into()))?;
+        let values = argument.to_array(args.number_rows)?;
+        let tiles: Int64Array = match values.data_type() {
+            DataType::Float32 | DataType::Float64 => {
+                let values = cast(&values, &DataType::Float64)?;
+                let tile = |value: f64| ((value - start) / extent).floor() as i64;
+                values.as_primitive::<Float64Type>().unary(tile)
+            }
+            _ => {
+                let values = ticks(&values)?;
+                // Starts and extents beyond 2^53 are not whole in a double.
+                let (start, extent) = (start as i64, extent as i64);
+                let tile =
+                    |value: i64| (i128::from(value) - i128::from(start)).div_euclid(extent.into());
+                let values = values.as_primitive::<Int64Type>();
+                values
+                    .iter()
+                    .map(|value| i64::try_from(tile(value?)).ok())
+                    .collect()
+            }
+        };
+        Ok(ColumnarValue::Array(Arc::new(tiles)))
+    }
+}
+
+/// Whole numbers, or ticks of time, as 64-bit integers.
+fn ticks(values: &ArrayRef) -> Result<ArrayRef> {
+    let values = match values.data_type() {
+        DataType::Date32 => cast(values, &DataType::Int32)?,
+        _ => Arc::clone(values),
+    };
+    Ok(cast(&values, &DataType::Int64)?)
+}
+
+/// `bucket(number, width)`: the greatest multiple of the width that is not above the number.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Bucket {
+    signature: Signature,
+}
+
+impl Bucket {
+    fn new() -> Self {
+        Self {
+            signature: Signature::any(2, Volatility::Immutable),
+        }
+    }
+}
+
+impl ScalarUDFImpl for Bucket {
+    fn name(&self) -> &str {
+        "bucket"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        match types {
+            [a, b] if a.is_integer() && b.is_integer() => Ok(DataType::Int64),
+            [a, b] if a.is_numeric() && b.is_numeric() => Ok(DataType::Float64),
+            _ => Err(DataFusionError::Plan(
+                "bucket takes a number and a width; date_bin is the function for times".into(),
+            )),
+        }
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let [values, widths] = args.args.as_slice() else {
+            return Err(DataFusionError::Internal("bucket has two arguments".into()));
+        };
+        let (rows, data_type) = (args.number_rows, args.return_field.data_type());
+        let values = cast(&values.to_array(rows)?, data_type)?;
+        let widths = cast(&widths.to_array(rows)?, data_type)?;
+        let array: ArrayRef = if *data_type == DataType::Int64 {
+            let pairs = values.as_primitive::<Int64Type>().iter();
+            let pairs = pairs.zip(widths.as_primitive::<Int64Type>());
+            let bucket = |(value, width): (Option<i64>, Option<i64>)| {
+                let (value, width) = (value?, width.filter(|width| *width > 0)?);
+                value.div_euclid(width).checked_mul(width)
+            };
+            Arc::new(pairs.map(bucket).collect::<Int64Array>())
+        } else {
+            let pairs = values.as_primitive::<Float64Type>().iter();
+            let pairs = pairs.zip(widths.as_primitive::<Float64Type>());
+            let bucket = |(value, width): (Option<f64>, Option<f64>)| {
+                let (value, width) = (value?, width.filter(|width| *width > 0.0)?);
+                Some((value / width).floor() * width)
+            };
+            Arc::new(pairs.map(bucket).collect::<Float64Array>())
+        };
+        Ok(ColumnarValue::Array(array))
+    }
+}

@@ -1,0 +1,83 @@
+//! SQL on TileDB arrays: an array is a table of [DataFusion](datafusion)'s, its dimensions and
+//! attributes are the columns, its cells the rows.
+//!
+//! ```
+//! # use azulejo::format::{ArraySchema, Datatype};
+//! # use azulejo::{ColumnBuffers, ColumnSet, Config, Context, WriteOptions};
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let context = Context::new(Config::default(), None)?;
+//! let stations = context.array("mem://stations");
+//! stations.create(
+//!     ArraySchema::sparse()
+//!         .dimension("id", 0i64..=9_999, 1_000)
+//!         .attribute("height", Datatype::Float64)
+//!         .build()?,
+//! )?;
+//! let mut writer = stations.writer(WriteOptions::new())?;
+//! writer.write(&ColumnSet::of([
+//!     ColumnBuffers::of_values("id", vec![7i64, 3]),
+//!     ColumnBuffers::of_values("height", vec![2_956.0, 4.0]),
+//! ])?)?;
+//! writer.finish()?;
+//!
+//! let session = azulejo_sql::session(&context);
+//! session.register_table("stations", azulejo_sql::table(&stations)?)?;
+//! let high = session.sql("SELECT id FROM stations WHERE height > 1000").await?;
+//! assert_eq!(high.count().await?, 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `table` | the table: which filters it takes, how it is divided, what it is made of |
+//! | `columns` | its columns, and how their values lie in the array |
+//! | `filters`, `predicate`, `selection` | from `WHERE` to ranges of dimensions and conditions on cells |
+//! | `scan`, `part_stream` | the plan's leaf, and what each of its partitions does |
+//! | `statistics` | what plans may know before |
+//! | `time_travel`, `metadata_tables` | tables as they were; what there is to know of an array |
+//! | `external_table`, `catalog`, `functions` | `CREATE EXTERNAL TABLE`; groups and folders as catalogs; what arrays ask for |
+//! | `write`, `change` | `INSERT`, `DELETE`, `TRUNCATE` |
+//! | `aggregate_rule` | counts, sums, least and greatest values that the engine computes from metadata |
+
+mod aggregate_rule;
+mod catalog;
+mod change;
+mod columns;
+mod dialect;
+mod error;
+mod external_table;
+mod filters;
+mod functions;
+mod metadata_tables;
+mod part_stream;
+mod predicate;
+mod scan;
+mod selection;
+mod session;
+mod statistics;
+mod table;
+mod time_travel;
+mod write;
+
+pub use aggregate_rule::AggregateRule;
+pub use catalog::{ArrayCatalog, ArraySchemaProvider, OWN_SCHEMA};
+pub use external_table::ArrayTableFactory;
+pub use scan::ArrayScan;
+pub use session::{run, session, session_in, session_with, sql, statements};
+pub use table::{ArrayTable, TableOptions};
+
+use azulejo::ArrayHandle;
+use std::sync::Arc;
+
+/// The table of an array as it is when each query begins.
+///
+/// # Errors
+/// Those of opening the array.
+pub fn table(place: &ArrayHandle) -> datafusion::error::Result<Arc<ArrayTable>> {
+    Ok(Arc::new(ArrayTable::open(
+        place.clone(),
+        TableOptions::new(),
+    )?))
+}

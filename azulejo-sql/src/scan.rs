@@ -1,0 +1,415 @@
+//! The leaf of a plan that reads an array.
+
+use crate::columns::{Place, TableColumns};
+use crate::error::Result;
+use crate::part_stream::{self, PartRead};
+use crate::selection::{self, Selection};
+use crate::statistics;
+use crate::table::TableOptions;
+use azulejo::condition::{Condition, Meaning};
+use azulejo::format::Datatype;
+use azulejo::space::Layout;
+use azulejo::{Array, ReadOptions, Subarray};
+use datafusion::arrow::compute::SortOptions;
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::common::{Statistics, project_schema};
+use datafusion::datasource::source::DataSource;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::physical_expr::expressions::{Column, DynamicFilterTracking};
+use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_expr::{
+    EquivalenceProperties, LexOrdering, Partitioning, PhysicalExpr, PhysicalSortExpr,
+};
+use datafusion::physical_plan::execution_plan::SchedulingType;
+use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::physical_plan::{DisplayFormatType, SortOrderPushdownResult};
+use std::fmt;
+use std::sync::Arc;
+
+/// A scan of an array: one snapshot of it, a part of its cells for each partition.
+#[derive(Debug, Clone)]
+pub struct ArrayScan {
+    array: Array,
+    unwritten: bool,
+    columns: Arc<TableColumns>,
+    /// Indices of the columns that come out.
+    projection: Vec<usize>,
+    schema: SchemaRef,
+    selection: Selection,
+    /// What each partition reads; none if there is nothing to read.
+    parts: Arc<Vec<Subarray>>,
+    limit: Option<usize>,
+    /// The dimensions by which each partition is sorted, ascending.
+    order: Vec<usize>,
+    /// Filters that change while the plan runs; rows that they leave out may be left out.
+    dynamic: Vec<Arc<dyn PhysicalExpr>>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl ArrayScan {
+    /// A scan of the parts of a selection.
+    ///
+    /// # Errors
+    /// Columns that do not exist.
+    pub fn new(
+        array: Array,
+        options: &TableOptions,
+        columns: Arc<TableColumns>,
+        projection: Vec<usize>,
+        selection: Selection,
+        parts: Vec<Subarray>,
+    ) -> Result<Self> {
+        let schema = project_schema(columns.schema(), Some(&projection))?;
+        Ok(Self {
+            array,
+            unwritten: options.unwritten,
+            columns,
+            projection,
+            schema,
+            selection,
+            parts: Arc::new(parts),
+            limit: None,
+            order: Vec::new(),
+            dynamic: Vec::new(),
+            metrics: ExecutionPlanMetricsSet::new(),
+        })
+    }
+
+    /// At least so many rows are wanted, or all.
+    #[must_use]
+    pub fn limited(mut self, limit: Option<usize>) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// The snapshot that is read.
+    pub fn array(&self) -> &Array {
+        &self.array
+    }
+
+    /// The columns of the table.
+    pub fn columns(&self) -> &Arc<TableColumns> {
+        &self.columns
+    }
+
+    /// Indices of the columns that come out.
+    pub fn projection(&self) -> &[usize] {
+        &self.projection
+    }
+
+    /// Which cells are read.
+    pub fn selection(&self) -> &Selection {
+        &self.selection
+    }
+
+    /// What each partition reads.
+    pub fn parts(&self) -> &Arc<Vec<Subarray>> {
+        &self.parts
+    }
+
+    /// Whether cells of a dense array are rows that nobody wrote.
+    pub fn unwritten(&self) -> bool {
+        self.unwritten
+    }
+
+    /// The number of rows that are wanted, if not all.
+    pub fn limit(&self) -> Option<usize> {
+        self.limit
+    }
+
+    /// Whether fewer rows may come than are selected.
+    pub fn is_narrowed(&self) -> bool {
+        self.limit.is_some() || !self.dynamic.is_empty()
+    }
+
+    /// The dimensions by which each partition is sorted.
+    pub fn order(&self) -> &[usize] {
+        &self.order
+    }
+
+    /// The same scan, each partition sorted by some dimensions.
+    #[must_use]
+    pub fn ordered(mut self, order: Vec<usize>) -> Self {
+        self.order = order;
+        self
+    }
+
+    /// The same scan with other parts, as one of several that divide the work.
+    #[must_use]
+    pub fn with_parts(mut self, parts: Vec<Subarray>) -> Self {
+        self.parts = Arc::new(parts);
+        self
+    }
+
+    /// The condition that cells must meet.
+    pub fn condition(&self) -> Option<&Condition> {
+        match &self.selection {
+            Selection::Nothing => None,
+            Selection::Cells { condition, .. } => condition.as_ref(),
+        }
+    }
+
+    /// What the engine is asked for, for one part.
+    pub fn read_options(&self, part: Subarray) -> ReadOptions {
+        let mut options = ReadOptions::new()
+            .subarray(part)
+            .meaning(Meaning::Sql)
+            .layout(self.layout());
+        if !self.unwritten || self.condition().is_some() {
+            options = options.matching_only();
+        }
+        if let Some(condition) = self.condition() {
+            options = options.condition(condition.clone());
+        }
+        options
+    }
+
+    fn layout(&self) -> Layout {
+        match self.order.as_slice() {
+            [] => Layout::Unordered,
+            [0, ..] => Layout::RowMajor,
+            _ => Layout::ColMajor,
+        }
+    }
+
+    /// The names of the fields to read, at least one.
+    fn fields(&self) -> Vec<String> {
+        let name = |index: &usize| self.columns.get(*index).map(|c| c.name().to_owned());
+        let mut fields: Vec<String> = self.projection.iter().filter_map(name).collect();
+        if fields.is_empty() {
+            fields.extend(name(&0));
+        }
+        fields
+    }
+
+    /// The dimension that an output column is.
+    fn dimension_at(&self, output: usize) -> Option<usize> {
+        match self.columns.get(*self.projection.get(output)?)?.place {
+            Place::Dimension(d) => Some(d),
+            Place::Attribute(_) => None,
+        }
+    }
+
+    /// Whether Arrow orders the coordinates of a dimension as the engine does. It tells -0.0 from
+    /// 0.0, and what it cannot show is null.
+    fn orders_alike(&self, d: usize) -> bool {
+        let Some(dimension) = self.array.schema().domain.dimensions.get(d) else {
+            return false;
+        };
+        let nullable = self
+            .columns
+            .schema()
+            .fields()
+            .get(d)
+            .is_none_or(|f| f.is_nullable());
+        !dimension.datatype.is_real()
+            && (!nullable || dimension.datatype == Datatype::DateTimeDay && self.days_fit(d))
+    }
+
+    /// Whether all days of a dimension's domain have 32 bits.
+    fn days_fit(&self, d: usize) -> bool {
+        let dimension = self.array.schema().domain.dimensions.get(d);
+        let domain = dimension.and_then(|dimension| dimension.domain.as_ref());
+        domain.is_some_and(|domain| {
+            let (start, end) = domain.bounds::<i64>();
+            i32::try_from(start).is_ok() && i32::try_from(end).is_ok()
+        })
+    }
+}
+
+impl DataSource for ArrayScan {
+    fn open(
+        &self,
+        partition: usize,
+        context: Arc<TaskContext>,
+    ) -> Result<SendableRecordBatchStream> {
+        let read = PartRead {
+            array: self.array.clone(),
+            columns: Arc::clone(&self.columns),
+            schema: Arc::clone(&self.schema),
+            options: self.parts.get(partition).map(|part| {
+                let options = self.read_options(part.clone()).fields(self.fields());
+                match self.limit {
+                    Some(limit) => options.limit(limit as u64),
+                    None => options,
+                }
+            }),
+            dynamic: self.dynamic.clone(),
+            partitions: self.parts.len().max(1),
+        };
+        Ok(part_stream::open(read, partition, &context, &self.metrics))
+    }
+
+    fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = self
+            .schema
+            .fields()
+            .iter()
+            .map(|field| field.name().as_str());
+        let names = names.collect::<Vec<_>>().join(", ");
+        let (sep, end) = match format {
+            DisplayFormatType::TreeRender => ("\n", "\n"),
+            DisplayFormatType::Default | DisplayFormatType::Verbose => (", ", ""),
+        };
+        write!(f, "array={}{sep}columns=[{names}]", self.array.uri())?;
+        match &self.selection {
+            Selection::Nothing => write!(f, "{sep}nothing is selected")?,
+            Selection::Cells {
+                subarray,
+                condition,
+            } => {
+                let text = selection::show(subarray, self.array.schema());
+                if !text.is_empty() {
+                    write!(f, "{sep}subarray=[{text}]")?;
+                }
+                if let Some(condition) = condition {
+                    let labels = |name: &str| self.array.enumeration(name);
+                    let text = azulejo::condition::format(condition, self.array.schema(), &labels);
+                    write!(f, "{sep}condition=[{}]", text.unwrap_or_default())?;
+                }
+            }
+        }
+        write!(f, "{sep}partitions={}", self.parts.len())?;
+        if let Some(limit) = self.limit {
+            write!(f, "{sep}limit={limit}")?;
+        }
+        if !self.order.is_empty() {
+            let name = |d: &usize| self.columns.get(*d).map_or("", |c| c.name());
+            let order = self.order.iter().map(name).collect::<Vec<_>>().join(", ");
+            write!(f, "{sep}order=[{order}]")?;
+        }
+        if !self.dynamic.is_empty() {
+            let filters = self.dynamic.iter().map(ToString::to_string);
+            write!(
+                f,
+                "{sep}dynamic=[{}]",
+                filters.collect::<Vec<_>>().join(", ")
+            )?;
+        }
+        f.write_str(end)
+    }
+
+    fn output_partitioning(&self) -> Partitioning {
+        Partitioning::UnknownPartitioning(self.parts.len().max(1))
+    }
+
+    fn eq_properties(&self) -> EquivalenceProperties {
+        let sorted = |d: &usize| {
+            let output = self.projection.iter().position(|column| column == d)?;
+            let field = self.schema.fields().get(output)?;
+            let column = Arc::new(Column::new(field.name(), output));
+            Some(PhysicalSortExpr::new(
+                column,
+                SortOptions::new(false, false),
+            ))
+        };
+        let order: Vec<_> = self.order.iter().map_while(sorted).collect();
+        let schema = Arc::clone(&self.schema);
+        EquivalenceProperties::new_with_orderings(schema, LexOrdering::new(order))
+    }
+
+    fn scheduling_type(&self) -> SchedulingType {
+        SchedulingType::NonCooperative
+    }
+
+    fn partition_statistics(&self, partition: Option<usize>) -> Result<Arc<Statistics>> {
+        Ok(Arc::new(statistics::of_scan(self, partition)))
+    }
+
+    fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn DataSource>> {
+        Some(Arc::new(self.clone().limited(limit)))
+    }
+
+    fn fetch(&self) -> Option<usize> {
+        self.limit
+    }
+
+    fn metrics(&self) -> ExecutionPlanMetricsSet {
+        self.metrics.clone()
+    }
+
+    fn try_swapping_with_projection(
+        &self,
+        projection: &ProjectionExprs,
+    ) -> Result<Option<Arc<dyn DataSource>>> {
+        let mut columns = Vec::new();
+        for expr in projection.iter() {
+            let Some(column) = expr.expr.downcast_ref::<Column>() else {
+                return Ok(None);
+            };
+            let Some(index) = self.projection.get(column.index()).copied() else {
+                return Ok(None);
+            };
+            if column.name() != expr.alias || columns.contains(&index) {
+                return Ok(None);
+            }
+            columns.push(index);
+        }
+        let schema = project_schema(self.columns.schema(), Some(&columns))?;
+        Ok(Some(Arc::new(Self {
+            projection: columns,
+            schema,
+            ..self.clone()
+        })))
+    }
+
+    fn try_pushdown_filters(
+        &self,
+        filters: Vec<Arc<dyn PhysicalExpr>>,
+        _config: &ConfigOptions,
+    ) -> Result<FilterPushdownPropagation<Arc<dyn DataSource>>> {
+        // What never changes was asked for when the scan was planned.
+        let answers = vec![PushedDown::No; filters.len()];
+        let changing = |filter: &Arc<dyn PhysicalExpr>| {
+            DynamicFilterTracking::classify(filter).contains_dynamic_filter()
+        };
+        let dynamic: Vec<_> = filters.into_iter().filter(changing).collect();
+        let result = FilterPushdownPropagation::with_parent_pushdown_result(answers);
+        if dynamic.is_empty() {
+            return Ok(result);
+        }
+        let mut scan = self.clone();
+        scan.dynamic.extend(dynamic);
+        Ok(result.with_updated_node(Arc::new(scan)))
+    }
+
+    fn try_pushdown_sort(
+        &self,
+        order: &[PhysicalSortExpr],
+    ) -> Result<SortOrderPushdownResult<Arc<dyn DataSource>>> {
+        let dimension = |sort: &PhysicalSortExpr| {
+            let column = sort.expr.downcast_ref::<Column>()?;
+            let d = self.dimension_at(column.index())?;
+            (!sort.options.descending && self.orders_alike(d)).then_some(d)
+        };
+        let Some(dimensions) = order.iter().map(dimension).collect::<Option<Vec<_>>>() else {
+            return Ok(SortOrderPushdownResult::Unsupported);
+        };
+        let ndim = self.array.schema().domain.ndim();
+        let rows = dimensions.iter().copied().eq(0..dimensions.len());
+        let columns = dimensions
+            .iter()
+            .copied()
+            .eq((0..ndim).rev().take(dimensions.len()));
+        if dimensions.is_empty() || !(rows || columns) {
+            return Ok(SortOrderPushdownResult::Unsupported);
+        }
+        // A part of several ranges is sorted as a whole only if they ascend, which ours do.
+        let inner = Arc::new(self.clone().ordered(dimensions));
+        Ok(SortOrderPushdownResult::Exact { inner })
+    }
+
+    fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        let mut recursion = TreeNodeRecursion::Continue;
+        for filter in &self.dynamic {
+            recursion = recursion.visit_sibling(|| f(filter))?;
+        }
+        Ok(recursion)
+    }
+}

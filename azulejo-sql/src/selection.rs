@@ -1,0 +1,390 @@
+//! From predicates to what the engine reads: ranges of dimensions, and a condition on cells.
+
+use crate::columns::{Place, TableColumns};
+use crate::predicate::Predicate;
+use azulejo::Subarray;
+use azulejo::condition::{Comparison, Condition};
+use azulejo::format::schema::Dimension;
+use azulejo::format::{ArraySchema, Physical, Range};
+use azulejo::space::DimSelection;
+
+/// Which cells a scan reads.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Selection {
+    /// None at all.
+    Nothing,
+    /// Those of a box that meet a condition.
+    Cells {
+        /// The box.
+        subarray: Subarray,
+        /// What the cells in it must meet.
+        condition: Option<Condition>,
+    },
+}
+
+impl Selection {
+    /// The cells for which all predicates hold.
+    pub fn of(predicates: &[Predicate], columns: &TableColumns, schema: &ArraySchema) -> Self {
+        let dimensions = &schema.domain.dimensions;
+        let mut ranges: Vec<Option<Intervals>> = vec![None; dimensions.len()];
+        let mut conditions = Vec::new();
+        // What several conjuncts say of one dimension is looked at as one.
+        for predicate in predicates {
+            let parts = match predicate {
+                Predicate::And(parts) => parts.as_slice(),
+                predicate => std::slice::from_ref(predicate),
+            };
+            for part in parts {
+                if *part == Predicate::Constant(false) {
+                    return Self::Nothing;
+                }
+                let d = part.dimension(columns);
+                if let Some((d, dimension)) = d.and_then(|d| Some((d, dimensions.get(d)?)))
+                    && let Some(found) = Intervals::of(part, dimension, domain_of(schema, d))
+                    && let Some(known) = ranges.get_mut(d)
+                {
+                    if !found.exact {
+                        conditions.extend(part.to_condition(columns));
+                    }
+                    *known = Some(match known.take() {
+                        Some(known) => known.and(&found),
+                        None => found,
+                    });
+                    continue;
+                }
+                conditions.extend(part.to_condition(columns));
+            }
+        }
+        let mut selections = Vec::with_capacity(ranges.len());
+        for ((d, dimension), found) in dimensions.iter().enumerate().zip(ranges) {
+            let Some(found) = found else {
+                selections.push(DimSelection::All);
+                continue;
+            };
+            let ranges = found.ranges(dimension, domain_of(schema, d));
+            if ranges.is_empty() {
+                return Self::Nothing;
+            }
+            selections.push(DimSelection::Ranges(ranges));
+        }
+        let condition = conditions.into_iter().reduce(Condition::and);
+        Self::Cells {
+            subarray: Subarray::Box(selections),
+            condition,
+        }
+    }
+}
+
+/// The bounds of a dimension: of the part of the domain in use, if one is set.
+fn domain_of(schema: &ArraySchema, d: usize) -> Option<&Range> {
+    let current = schema
+        .current_domain
+        .ranges()
+        .and_then(|ranges| ranges.get(d));
+    let dimension = schema.domain.dimensions.get(d);
+    current.or_else(|| dimension.and_then(|dimension| dimension.domain.as_ref()))
+}
+
+/// Coordinates along a dimension: spans that ascend and do not touch.
+#[derive(Debug, Clone, PartialEq)]
+struct Intervals {
+    spans: Vec<(Bound, Bound)>,
+    /// Whether they hold no other coordinates than those asked for.
+    exact: bool,
+}
+
+/// A coordinate, or the place behind all coordinates.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+enum Bound {
+    /// A number in the order of the dimension: neighbours differ by 1.
+    Number(i128),
+    /// A string.
+    Text(Vec<u8>),
+    /// Behind all strings.
+    Endless,
+}
+
+impl Intervals {
+    fn new(mut spans: Vec<(Bound, Bound)>, exact: bool) -> Self {
+        spans.retain(|(start, end)| start <= end);
+        spans.sort();
+        let mut joined: Vec<(Bound, Bound)> = Vec::with_capacity(spans.len());
+        for (start, end) in spans {
+            match joined.last_mut() {
+                Some(last)
+                    if start <= last.1 || next(&last.1).is_some_and(|next| next == start) =>
+                {
+                    last.1 = last.1.clone().max(end);
+                }
+                _ => joined.push((start, end)),
+            }
+        }
+        Self {
+            spans: joined,
+            exact,
+        }
+    }
+
+    /// The coordinates for which a predicate about one dimension holds, or more.
+    fn of(predicate: &Predicate, dimension: &Dimension, domain: Option<&Range>) -> Option<Self> {
+        let all = whole(dimension, domain)?;
+        let of = |inner: &Predicate| Self::of(inner, dimension, domain);
+        Some(match predicate {
+            Predicate::Constant(true) => Self::new(vec![all], true),
+            Predicate::Constant(false) => Self::new(Vec::new(), true),
+            Predicate::IsNull { .. } => return None,
+            Predicate::And(parts) => {
+                let mut both = Self::new(vec![all], true);
+                for part in parts {
+                    both = both.and(&of(part)?);
+                }
+                both
+            }
+            Predicate::Or(parts) => {
+                let parts = parts.iter().map(of).collect::<Option<Vec<_>>>()?;
+                let exact = parts.iter().all(|part| part.exact);
+                Self::new(
+                    parts.into_iter().flat_map(|part| part.spans).collect(),
+                    exact,
+                )
+            }
+            Predicate::Compare { op, value, .. } => {
+                let at = bound(dimension, value)?;
+                let below = || (all.0.clone(), before(&at, dimension));
+                let above = || next(&at).map(|next| (next, all.1.clone()));
+                // Strings have no neighbour below.
+                let exact =
+                    !matches!(at, Bound::Text(_)) || !matches!(op, Comparison::Lt | Comparison::Ne);
+                let spans = match op {
+                    Comparison::Eq => vec![(at.clone(), at.clone())],
+                    Comparison::Le => vec![(all.0.clone(), at.clone())],
+                    Comparison::Ge => vec![(at.clone(), all.1.clone())],
+                    Comparison::Lt => vec![below()],
+                    Comparison::Gt => above().into_iter().collect(),
+                    Comparison::Ne => [below()].into_iter().chain(above()).collect(),
+                    Comparison::AlwaysTrue | Comparison::AlwaysFalse => return None,
+                };
+                Self::new(spans, exact)
+            }
+            Predicate::In {
+                values,
+                negated: false,
+                ..
+            } => {
+                let point = |value: &Vec<u8>| {
+                    let at = bound(dimension, value)?;
+                    Some((at.clone(), at))
+                };
+                Self::new(values.iter().map(point).collect::<Option<_>>()?, true)
+            }
+            Predicate::In { values, column, .. } => {
+                let differs = |value: &Vec<u8>| Predicate::Compare {
+                    column: *column,
+                    op: Comparison::Ne,
+                    value: value.clone(),
+                };
+                of(&Predicate::And(values.iter().map(differs).collect()))?
+            }
+        })
+    }
+
+    /// The coordinates of both.
+    fn and(&self, other: &Self) -> Self {
+        let mut spans = Vec::new();
+        let (mut a, mut b) = (self.spans.iter().peekable(), other.spans.iter().peekable());
+        while let (Some(left), Some(right)) = (a.peek(), b.peek()) {
+            let start = (&left.0).max(&right.0).clone();
+            let end = (&left.1).min(&right.1).clone();
+            if left.1 < right.1 {
+                a.next();
+            } else {
+                b.next();
+            }
+            spans.push((start, end));
+        }
+        Self::new(spans, self.exact && other.exact)
+    }
+
+    /// The spans as ranges within the domain.
+    fn ranges(&self, dimension: &Dimension, domain: Option<&Range>) -> Vec<Range> {
+        let Some(all) = whole(dimension, domain) else {
+            return Vec::new();
+        };
+        let within = self.and(&Self::new(vec![all], true));
+        let range = |(start, end): &(Bound, Bound)| {
+            Range::new(bytes(dimension, start), bytes(dimension, end))
+        };
+        let ranges = within.spans.iter().map(range);
+        // An endless range of strings must begin somewhere: without bounds it would be that of the
+        // empty string.
+        let whole =
+            |range: &Range| dimension.is_var() && range.start.is_empty() && range.end.is_empty();
+        let endless = within
+            .spans
+            .first()
+            .is_some_and(|span| span.1 == Bound::Endless);
+        ranges
+            .flat_map(|range| match whole(&range) && endless {
+                true => vec![Range::new("", ""), Range::new([0], "")],
+                false => vec![range],
+            })
+            .collect()
+    }
+}
+
+/// All coordinates of a dimension.
+fn whole(dimension: &Dimension, domain: Option<&Range>) -> Option<(Bound, Bound)> {
+    if dimension.is_var() {
+        let start = domain
+            .map(|domain| domain.start.clone())
+            .unwrap_or_default();
+        let end = domain
+            .map(|domain| domain.end.clone())
+            .filter(|end| !end.is_empty());
+        return Some((Bound::Text(start), end.map_or(Bound::Endless, Bound::Text)));
+    }
+    let domain = domain?;
+    Some((
+        bound(dimension, &domain.start)?,
+        bound(dimension, &domain.end)?,
+    ))
+}
+
+/// A coordinate as a bound.
+fn bound(dimension: &Dimension, value: &[u8]) -> Option<Bound> {
+    if dimension.is_var() {
+        return Some(Bound::Text(value.to_vec()));
+    }
+    if value.len() != dimension.datatype.size() {
+        return None;
+    }
+    Some(Bound::Number(match dimension.datatype.physical() {
+        Physical::I8 => i8::from_le_bytes(*value.first_chunk()?).into(),
+        Physical::I16 => i16::from_le_bytes(*value.first_chunk()?).into(),
+        Physical::I32 => i32::from_le_bytes(*value.first_chunk()?).into(),
+        Physical::I64 => i64::from_le_bytes(*value.first_chunk()?).into(),
+        Physical::U8 => u8::from_le_bytes(*value.first_chunk()?).into(),
+        Physical::U16 => u16::from_le_bytes(*value.first_chunk()?).into(),
+        Physical::U32 => u32::from_le_bytes(*value.first_chunk()?).into(),
+        Physical::U64 => u64::from_le_bytes(*value.first_chunk()?).into(),
+        // Of negative reals all bits but the sign turn around; -0.0 is 0.0.
+        Physical::F32 => {
+            let bits = (f32::from_le_bytes(*value.first_chunk()?) + 0.0)
+                .to_bits()
+                .cast_signed();
+            (bits ^ ((bits >> 31) & i32::MAX)).into()
+        }
+        Physical::F64 => {
+            let bits = (f64::from_le_bytes(*value.first_chunk()?) + 0.0)
+                .to_bits()
+                .cast_signed();
+            (bits ^ ((bits >> 63) & i64::MAX)).into()
+        }
+    }))
+}
+
+/// The bytes of a bound that lies in the domain; none for an endless one.
+fn bytes(dimension: &Dimension, bound: &Bound) -> Vec<u8> {
+    let number = match bound {
+        Bound::Endless => return Vec::new(),
+        Bound::Text(text) => return text.clone(),
+        Bound::Number(number) => *number,
+    };
+    match dimension.datatype.physical() {
+        Physical::F32 => {
+            let bits = number as i32;
+            (bits ^ ((bits >> 31) & i32::MAX)).to_le_bytes().to_vec()
+        }
+        Physical::F64 => {
+            let bits = number as i64;
+            (bits ^ ((bits >> 63) & i64::MAX)).to_le_bytes().to_vec()
+        }
+        physical => {
+            let bytes = number.to_le_bytes();
+            bytes.get(..physical.size()).unwrap_or_default().to_vec()
+        }
+    }
+}
+
+/// The coordinate behind another.
+fn next(bound: &Bound) -> Option<Bound> {
+    match bound {
+        Bound::Number(number) => Some(Bound::Number(number + 1)),
+        Bound::Text(text) => Some(Bound::Text([text.as_slice(), &[0]].concat())),
+        Bound::Endless => None,
+    }
+}
+
+/// The coordinate before another, or that one where there is none.
+fn before(bound: &Bound, dimension: &Dimension) -> Bound {
+    match bound {
+        // What would be -0.0 is 0.0.
+        Bound::Number(0) if dimension.datatype.is_real() => Bound::Number(-2),
+        Bound::Number(number) => Bound::Number(number - 1),
+        other => other.clone(),
+    }
+}
+
+/// What a box says of its dimensions, as predicates; `None` where they cannot say it.
+pub fn predicates_of(subarray: &Subarray, columns: &TableColumns) -> Option<Vec<Predicate>> {
+    let Subarray::Box(selections) = subarray else {
+        return None;
+    };
+    let mut predicates = Vec::new();
+    for (d, selection) in selections.iter().enumerate() {
+        let column = columns
+            .all()
+            .iter()
+            .position(|c| c.place == Place::Dimension(d))?;
+        let is_text = columns.get(column)?.column_type.is_var();
+        let ranges = match selection {
+            DimSelection::All => continue,
+            DimSelection::Ranges(ranges) => ranges,
+            DimSelection::Strided { .. } => return None,
+        };
+        let within = |range: &Range| {
+            let compare = |op, value: &[u8]| Predicate::Compare {
+                column,
+                op,
+                value: value.to_vec(),
+            };
+            let endless = is_text && range.end.is_empty() && !range.start.is_empty();
+            let end = (!endless).then(|| compare(Comparison::Le, &range.end));
+            Predicate::all(
+                [compare(Comparison::Ge, &range.start)]
+                    .into_iter()
+                    .chain(end),
+            )
+        };
+        predicates.push(Predicate::any(ranges.iter().map(within)));
+    }
+    Some(predicates)
+}
+
+/// A box as text: the dimensions that are restricted, and how.
+pub fn show(subarray: &Subarray, schema: &ArraySchema) -> String {
+    const SHOWN: usize = 3;
+    let Subarray::Box(selections) = subarray else {
+        return "points".into();
+    };
+    let mut shown = Vec::new();
+    for (selection, dimension) in selections.iter().zip(&schema.domain.dimensions) {
+        let DimSelection::Ranges(ranges) = selection else {
+            continue;
+        };
+        let text = |value: &[u8]| {
+            let condition = Condition::compare(dimension.name.as_str(), Comparison::Eq, value);
+            let none = |_: &str| Err(azulejo::Error::Internal("a dimension has no labels".into()));
+            let text = azulejo::condition::format(&condition, schema, &none).unwrap_or_default();
+            text.split_once(" = ")
+                .map_or_else(String::new, |(_, value)| value.to_owned())
+        };
+        let range = |range: &Range| format!("{}..={}", text(&range.start), text(&range.end));
+        let mut list: Vec<String> = ranges.iter().take(SHOWN).map(range).collect();
+        if ranges.len() > SHOWN {
+            list.push(format!("{} more", ranges.len() - SHOWN));
+        }
+        shown.push(format!("{} in {}", dimension.name, list.join(" or ")));
+    }
+    shown.join(", ")
+}

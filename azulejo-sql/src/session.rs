@@ -1,0 +1,90 @@
+//! Sessions that know arrays.
+
+use crate::aggregate_rule::AggregateRule;
+use crate::dialect::ArrayDialect;
+use crate::error::Result;
+use crate::external_table::{ArrayTableFactory, FILE_TYPE};
+use crate::functions;
+use crate::time_travel::ArrayRelations;
+use azulejo::Context;
+use datafusion::dataframe::DataFrame;
+use datafusion::execution::SessionStateBuilder;
+use datafusion::execution::runtime_env::RuntimeEnv;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use datafusion::sql::parser::{DFParserBuilder, Statement};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// A session of DataFusion's with everything that this crate adds.
+///
+/// Names keep their letter case: those of arrays' fields do.
+#[must_use]
+pub fn session(context: &Context) -> SessionContext {
+    session_with(context, SessionConfig::new().with_information_schema(true))
+}
+
+/// As [`session`], with settings of the caller's.
+#[must_use]
+pub fn session_with(context: &Context, config: SessionConfig) -> SessionContext {
+    session_in(context, config, Arc::default())
+}
+
+/// As [`session_with`], within bounds of the caller's, such as those on memory.
+#[must_use]
+pub fn session_in(
+    context: &Context,
+    config: SessionConfig,
+    environment: Arc<RuntimeEnv>,
+) -> SessionContext {
+    let config = config.set_bool("datafusion.sql_parser.enable_ident_normalization", false);
+    let state = SessionStateBuilder::new()
+        .with_config(config)
+        .with_runtime_env(environment)
+        .with_default_features()
+        .with_physical_optimizer_rule(Arc::new(AggregateRule))
+        .with_relation_planners(vec![Arc::new(ArrayRelations::new(context))])
+        .with_table_factory(FILE_TYPE.into(), Arc::new(ArrayTableFactory::new(context)))
+        .build();
+    let session = SessionContext::new_with_state(state).enable_url_table();
+    for function in functions::all() {
+        session.register_udf(function);
+    }
+    session
+}
+
+/// Runs the statements of a text, one after another, and gives the last one's rows; the others are
+/// run to their end.
+///
+/// It reads what [`SessionContext::sql`] reads, and `TIMESTAMP AS OF`.
+///
+/// # Errors
+/// Text that is no SQL, and whatever goes wrong.
+pub async fn sql(session: &SessionContext, text: &str) -> Result<Option<DataFrame>> {
+    let mut last: Option<DataFrame> = None;
+    for statement in statements(text)? {
+        if let Some(before) = last.take() {
+            before.collect().await?;
+        }
+        last = Some(run(session, statement).await?);
+    }
+    Ok(last)
+}
+
+/// The statements of a text.
+///
+/// # Errors
+/// Text that is no SQL.
+pub fn statements(text: &str) -> Result<VecDeque<Statement>> {
+    let dialect = ArrayDialect::default();
+    let mut parser = DFParserBuilder::new(text).with_dialect(&dialect).build()?;
+    parser.parse_statements()
+}
+
+/// Plans a statement; its rows come when they are asked for.
+///
+/// # Errors
+/// Names that do not exist, and whatever else cannot be planned.
+pub async fn run(session: &SessionContext, statement: Statement) -> Result<DataFrame> {
+    let plan = session.state().statement_to_plan(statement).await?;
+    session.execute_logical_plan(plan).await
+}

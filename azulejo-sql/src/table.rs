@@ -1,0 +1,312 @@
+//! An array as a table.
+
+use crate::change::ChangeExec;
+use crate::columns::TableColumns;
+use crate::error::{Result, external};
+use crate::filters;
+use crate::predicate::Predicate;
+use crate::scan::ArrayScan;
+use crate::selection::Selection;
+use crate::statistics;
+use crate::write::{self, ArraySink};
+use async_trait::async_trait;
+use azulejo::array::PinnedSnapshot;
+use azulejo::{Array, ArrayHandle, Subarray, TimeRange};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::{Constraint, Constraints, SchemaExt, Statistics};
+use datafusion::datasource::sink::DataSinkExec;
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::error::DataFusionError;
+use datafusion::logical_expr::dml::InsertOp;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::physical_plan::ExecutionPlan;
+use std::sync::Arc;
+
+/// Cells below which another partition does not pay.
+const CELLS_A_PARTITION: u64 = 1 << 16;
+
+/// How an array is shown as a table.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TableOptions {
+    /// What was written within this time; everything until now if not set. Such a table stays as it
+    /// is: others show at each query what has been written before it.
+    pub time: Option<TimeRange>,
+    /// Whether all cells of a dense array are rows: those that nobody wrote have fill values.
+    pub unwritten: bool,
+}
+
+impl TableOptions {
+    /// The array as it is when a query begins; of a dense one the cells that were written.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The array as it was at a time, in milliseconds since 1970.
+    #[must_use]
+    pub fn at(mut self, milliseconds: u64) -> Self {
+        self.time = Some(TimeRange::until(milliseconds));
+        self
+    }
+
+    /// All cells of a dense array, written or not.
+    #[must_use]
+    pub fn unwritten(mut self) -> Self {
+        self.unwritten = true;
+        self
+    }
+}
+
+/// An array as a table: its dimensions, then its attributes, are the columns; its cells the rows.
+///
+/// The columns are those of the array when the table was made. Each scan opens the array, and reads
+/// one snapshot of it.
+#[derive(Debug)]
+pub struct ArrayTable {
+    place: ArrayHandle,
+    options: TableOptions,
+    columns: Arc<TableColumns>,
+    constraints: Constraints,
+    /// The array as it was when the table was made.
+    array: Array,
+}
+
+impl ArrayTable {
+    /// The table of an array.
+    ///
+    /// # Errors
+    /// Those of opening the array, and of reading its enumerations.
+    pub fn open(place: ArrayHandle, options: TableOptions) -> Result<Self> {
+        let array = match options.time {
+            Some(time) => place.open_at(time),
+            None => place.open(),
+        };
+        Self::of(place, array.map_err(external)?, options)
+    }
+
+    /// The table of exactly what a snapshot names.
+    ///
+    /// # Errors
+    /// Those of [`ArrayHandle::open_pinned`].
+    pub fn open_pinned(
+        place: ArrayHandle,
+        pinned: &PinnedSnapshot,
+        options: TableOptions,
+    ) -> Result<Self> {
+        let array = place.open_pinned(pinned).map_err(external)?;
+        let options = TableOptions {
+            time: Some(pinned.time_range),
+            ..options
+        };
+        Self::of(place, array, options)
+    }
+
+    fn of(place: ArrayHandle, array: Array, options: TableOptions) -> Result<Self> {
+        let columns = Arc::new(TableColumns::of(&array)?);
+        // Without duplicates the dimensions are a key.
+        let key = !array.schema().allows_dups;
+        let dimensions = (0..array.schema().domain.ndim()).collect();
+        let constraints = key.then_some(Constraint::PrimaryKey(dimensions));
+        Ok(Self {
+            place,
+            options,
+            columns,
+            constraints: Constraints::new_unverified(constraints.into_iter().collect()),
+            array,
+        })
+    }
+
+    /// Where the array lies.
+    pub fn place(&self) -> &ArrayHandle {
+        &self.place
+    }
+
+    /// How it is shown.
+    #[must_use]
+    pub fn options(&self) -> &TableOptions {
+        &self.options
+    }
+
+    /// The columns.
+    #[must_use]
+    pub fn columns(&self) -> &Arc<TableColumns> {
+        &self.columns
+    }
+
+    /// The array as it was when the table was made.
+    #[must_use]
+    pub fn array(&self) -> &Array {
+        &self.array
+    }
+
+    /// The snapshot that a scan reads.
+    pub(crate) async fn current(&self) -> Result<Array> {
+        if self.options.time.is_some() {
+            return Ok(self.array.clone());
+        }
+        let place = self.place.clone();
+        let array = blocking(move || place.open()).await?;
+        if array.schema_name() != self.array.schema_name() {
+            let now = TableColumns::of(&array)?;
+            if now.schema() != self.columns.schema() {
+                return Err(DataFusionError::Plan(format!(
+                    "{}: its schema has changed since the table was made",
+                    self.place.uri()
+                )));
+            }
+        }
+        Ok(array)
+    }
+}
+
+/// Runs what waits for storage beside the threads that poll.
+pub async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> azulejo::Result<T> + Send + 'static,
+) -> Result<T> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| DataFusionError::External(Box::new(error)))?
+        .map_err(external)
+}
+
+#[async_trait]
+impl TableProvider for ArrayTable {
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(self.columns.schema())
+    }
+
+    fn constraints(&self) -> Option<&Constraints> {
+        Some(&self.constraints)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn statistics(&self) -> Option<Statistics> {
+        Some(statistics::of_array(
+            &self.array,
+            &self.columns,
+            self.options.unwritten,
+        ))
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> Result<Vec<TableProviderFilterPushDown>> {
+        let support = |filter: &&Expr| match filters::of_logical(filter, &self.columns) {
+            Some(_) => TableProviderFilterPushDown::Exact,
+            None => TableProviderFilterPushDown::Unsupported,
+        };
+        Ok(filters.iter().map(support).collect())
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let mut predicates: Vec<Predicate> = Vec::new();
+        for filter in filters {
+            let predicate = filters::of_logical(filter, &self.columns);
+            predicates.push(predicate.ok_or_else(|| {
+                DataFusionError::Plan(format!("{filter} cannot be told by the array alone"))
+            })?);
+        }
+        let array = self.current().await?;
+        let selection = Selection::of(&predicates, &self.columns, array.schema());
+        let parts = match &selection {
+            Selection::Nothing => Vec::new(),
+            Selection::Cells { subarray, .. } => {
+                let wanted = state.config().target_partitions();
+                let most = statistics::stored_cells(&array) / CELLS_A_PARTITION + 1;
+                let wanted = wanted.min(usize::try_from(most).unwrap_or(usize::MAX));
+                self.split(&array, subarray, wanted).await?
+            }
+        };
+        let columns = self.columns.all().len();
+        let projection = projection.map_or_else(|| (0..columns).collect(), Vec::clone);
+        let scan = ArrayScan::new(
+            array,
+            &self.options,
+            Arc::clone(&self.columns),
+            projection,
+            selection,
+            parts,
+        )?;
+        Ok(DataSourceExec::from_data_source(scan.limited(limit)))
+    }
+
+    async fn insert_into(
+        &self,
+        _state: &dyn Session,
+        input: Arc<dyn ExecutionPlan>,
+        op: InsertOp,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.writable("INSERT INTO")?;
+        if op == InsertOp::Overwrite {
+            return Err(DataFusionError::NotImplemented(format!(
+                "{op} of an array: TRUNCATE it first"
+            )));
+        }
+        let schema = self.columns.schema();
+        schema.logically_equivalent_names_and_types(&input.schema())?;
+        let sink = Arc::new(ArraySink::new(self));
+        Ok(Arc::new(DataSinkExec::new(input, sink, None)))
+    }
+
+    async fn delete_from(
+        &self,
+        _state: &dyn Session,
+        filters: Vec<Expr>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        self.writable("DELETE FROM")?;
+        self.delete(&filters).await
+    }
+
+    async fn truncate(&self, _state: &dyn Session) -> Result<Arc<dyn ExecutionPlan>> {
+        self.writable("TRUNCATE")?;
+        self.delete(&[]).await
+    }
+}
+
+impl ArrayTable {
+    /// The plan of a delete: nothing is deleted before it runs.
+    async fn delete(&self, filters: &[Expr]) -> Result<Arc<dyn ExecutionPlan>> {
+        let array = self.current().await?;
+        let delete = write::plan_delete(self, array, filters)?;
+        let uri = self.place.uri();
+        Ok(Arc::new(ChangeExec::new(
+            format!("delete from {uri}"),
+            move || match delete.clone() {
+                Some(delete) => delete.run(),
+                None => Ok(0),
+            },
+        )))
+    }
+
+    /// Only the present can be written to.
+    fn writable(&self, what: &str) -> Result<()> {
+        match self.options.time {
+            None => Ok(()),
+            Some(_) => Err(DataFusionError::Plan(format!(
+                "{what} {}: the table shows the array as it was at a time",
+                self.place.uri()
+            ))),
+        }
+    }
+
+    async fn split(
+        &self,
+        array: &Array,
+        subarray: &Subarray,
+        parts: usize,
+    ) -> Result<Vec<Subarray>> {
+        let (array, subarray) = (array.clone(), subarray.clone());
+        blocking(move || array.split(&subarray, parts)).await
+    }
+}

@@ -1,0 +1,398 @@
+//! Writing to arrays: `INSERT`, `DELETE`, `TRUNCATE`. Each is one fragment, or one delete, whose
+//! commit comes last: visible at once or not at all.
+
+use crate::columns::{Place, Stored, TableColumns};
+use crate::error::{Result, external};
+use crate::filters;
+use crate::predicate::Predicate;
+use crate::table::ArrayTable;
+use async_trait::async_trait;
+use azulejo::condition::{Comparison, Condition, Meaning};
+use azulejo::read::aggregate::{Aggregate, AggregateValue};
+use azulejo::{Array, ArrayHandle, ReadOptions, WriteOptions};
+use datafusion::arrow::array::RecordBatch;
+use datafusion::arrow::compute::{
+    SortColumn, concat_batches, lexsort_to_indices, take_record_batch,
+};
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::datasource::sink::DataSink;
+use datafusion::error::DataFusionError;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::Expr;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
+use futures_util::StreamExt;
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+
+/// Batches between the plan that makes rows and the thread that writes them.
+const BATCHES_AHEAD: usize = 4;
+
+/// What takes the rows of an `INSERT`.
+#[derive(Debug)]
+pub struct ArraySink {
+    place: ArrayHandle,
+    schema: SchemaRef,
+    dense: bool,
+    dimensions: usize,
+}
+
+impl ArraySink {
+    /// The sink of a table.
+    pub fn new(table: &ArrayTable) -> Self {
+        let schema = table.array().schema();
+        Self {
+            place: table.place().clone(),
+            schema: Arc::clone(table.columns().schema()),
+            dense: schema.is_dense(),
+            dimensions: schema.domain.ndim(),
+        }
+    }
+}
+
+impl DisplayAs for ArraySink {
+    fn fmt_as(&self, _format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ArraySink(array={})", self.place.uri())
+    }
+}
+
+#[async_trait]
+impl DataSink for ArraySink {
+    fn schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    async fn write_all(
+        &self,
+        mut data: SendableRecordBatchStream,
+        _context: &Arc<TaskContext>,
+    ) -> Result<u64> {
+        let (send, receive) = tokio::sync::mpsc::channel(BATCHES_AHEAD);
+        let (place, dimensions, dense) = (self.place.clone(), self.dimensions, self.dense);
+        let schema = Arc::clone(&self.schema);
+        let writing = tokio::task::spawn_blocking(move || match dense {
+            true => write_box(&place, &schema, dimensions, receive),
+            false => write_cells(&place, receive),
+        });
+        while let Some(batch) = data.next().await {
+            // Whoever writes has stopped at an error of its own, which it tells.
+            if send.send(Some(batch)).await.is_err() {
+                break;
+            }
+        }
+        // Without this word nothing is committed: a query that is given up leaves nothing behind.
+        let _ = send.send(None).await;
+        let written = writing.await;
+        written.map_err(|error| DataFusionError::External(Box::new(error)))?
+    }
+}
+
+/// Batches on their way to a writer, then `None`.
+type Batches = tokio::sync::mpsc::Receiver<Option<Result<RecordBatch>>>;
+
+/// The next batch; `None` behind the last one. That the query was given up is an error.
+fn receive(batches: &mut Batches) -> Result<Option<RecordBatch>> {
+    match batches.blocking_recv() {
+        Some(batch) => batch.transpose(),
+        None => Err(external(azulejo::Error::Cancelled)),
+    }
+}
+
+/// Writes the cells of a sparse array as they come. Whatever goes wrong, nothing is seen of them.
+fn write_cells(place: &ArrayHandle, mut batches: Batches) -> Result<u64> {
+    let mut rows = 0;
+    let mut writer = None;
+    while let Some(batch) = receive(&mut batches)? {
+        if batch.num_rows() == 0 {
+            continue;
+        }
+        let (writer, importer) = match &mut writer {
+            Some(known) => known,
+            none => {
+                let new = place.writer(WriteOptions::new()).map_err(external)?;
+                let importer = new.importer().map_err(external)?;
+                none.insert((new, importer))
+            }
+        };
+        let cells = importer.convert(&batch).map_err(external)?;
+        writer.write(&cells).map_err(external)?;
+        rows += batch.num_rows() as u64;
+    }
+    if let Some((writer, _)) = writer {
+        writer.finish().map_err(external)?;
+    }
+    Ok(rows)
+}
+
+/// Writes the cells of a dense array, which must fill a box: in any order, each once.
+fn write_box(
+    place: &ArrayHandle,
+    schema: &SchemaRef,
+    dimensions: usize,
+    mut batches: Batches,
+) -> Result<u64> {
+    use azulejo::format::{NdRectangle, Range};
+    let mut all = Vec::new();
+    while let Some(batch) = receive(&mut batches)? {
+        all.push(batch);
+    }
+    let rows = concat_batches(schema, &all)?;
+    if rows.num_rows() == 0 {
+        return Ok(0);
+    }
+    let keys = rows
+        .columns()
+        .iter()
+        .take(dimensions)
+        .map(|column| SortColumn {
+            values: Arc::clone(column),
+            options: None,
+        });
+    let order = lexsort_to_indices(&keys.collect::<Vec<_>>(), None)?;
+    let rows = take_record_batch(&rows, &order)?;
+
+    let snapshot = place.snapshot_to_write().map_err(external)?;
+    let of = &snapshot.schema().domain.dimensions;
+    // Coordinates as the array stores them: what a writer of a sparse array would take.
+    let types = of.iter().map(|dimension| {
+        azulejo::column::ColumnType::new(dimension.name.as_str(), dimension.datatype)
+    });
+    let importer = azulejo::arrow::ArrowImporter::new(types);
+    let places: Vec<usize> = (0..dimensions).collect();
+    let coordinates = importer
+        .convert(&rows.project(&places)?)
+        .map_err(external)?;
+    let mut offsets: Vec<Vec<u64>> = Vec::new();
+    for (dimension, column) in of.iter().zip(&coordinates.columns) {
+        let axis = dimension.axis().ok_or_else(|| {
+            DataFusionError::Internal(format!("dimension {} has no tiles", dimension.name))
+        })?;
+        let view = column.view();
+        let offset = |cell: usize| {
+            axis.offset_of(view.cell(cell)).ok_or_else(|| {
+                DataFusionError::Execution(format!(
+                    "row {cell} lies outside the domain of dimension {}",
+                    dimension.name
+                ))
+            })
+        };
+        offsets.push((0..column.cell_num).map(offset).collect::<Result<_>>()?);
+    }
+    let bounds: Vec<(u64, u64)> = offsets
+        .iter()
+        .map(|along| {
+            let least = along.iter().min().copied().unwrap_or(0);
+            (least, along.iter().max().copied().unwrap_or(0))
+        })
+        .collect();
+    let mut steps = vec![1u64; bounds.len()];
+    for d in (1..bounds.len()).rev() {
+        let len = bounds.get(d).map_or(0, |b| b.1 - b.0 + 1);
+        let step = steps.get(d).copied().unwrap_or(1).saturating_mul(len);
+        if let Some(before) = steps.get_mut(d - 1) {
+            *before = step;
+        }
+    }
+    // Sorted rows fill the box if each lies at its own number's place, and the last at its end.
+    let place_of = |row: usize| {
+        let along = offsets.iter().zip(&bounds).zip(&steps);
+        along.fold(0u64, |sum, ((offsets, bounds), step)| {
+            let offset = offsets.get(row).map_or(0, |offset| offset - bounds.0);
+            sum.saturating_add(offset.saturating_mul(*step))
+        })
+    };
+    let cells = bounds
+        .iter()
+        .fold(1u64, |cells, b| cells.saturating_mul(b.1 - b.0 + 1));
+    let fills = cells == rows.num_rows() as u64
+        && (0..rows.num_rows()).all(|row| place_of(row) == row as u64);
+    if !fills {
+        return Err(DataFusionError::Execution(format!(
+            "{}: rows of a dense array must fill a box, each cell once; there are {} rows for the {cells} cells between the least and greatest coordinates",
+            place.uri(),
+            rows.num_rows()
+        )));
+    }
+    let ranges = of
+        .iter()
+        .zip(&bounds)
+        .filter_map(|(dimension, (first, last))| {
+            let axis = dimension.axis()?;
+            Some(Range::new(axis.coordinate(*first), axis.coordinate(*last)))
+        });
+    let options = WriteOptions::new().subarray(NdRectangle {
+        ranges: ranges.collect(),
+    });
+    let mut writer = place.writer(options).map_err(external)?;
+    let importer = writer.importer().map_err(external)?;
+    let attributes: Vec<usize> = (dimensions..schema.fields().len()).collect();
+    let cells = importer
+        .convert(&rows.project(&attributes)?)
+        .map_err(external)?;
+    writer.write(&cells).map_err(external)?;
+    writer.finish().map_err(external)?;
+    Ok(rows.num_rows() as u64)
+}
+
+/// A delete that was found possible.
+#[derive(Debug, Clone)]
+pub struct Delete {
+    place: ArrayHandle,
+    array: Array,
+    /// What is stored.
+    condition: Condition,
+    /// The cells that it removes, as SQL sees them; `None`: all.
+    seen: Option<Condition>,
+    /// Fields that it compares and that can be null.
+    compared: Vec<String>,
+}
+
+/// The delete of the rows for which all filters are true; `None` if there can be none.
+///
+/// # Errors
+/// Filters that an array cannot keep as the condition of a delete, dense arrays.
+pub fn plan_delete(table: &ArrayTable, array: Array, filters: &[Expr]) -> Result<Option<Delete>> {
+    let columns = table.columns();
+    if array.schema().is_dense() {
+        return Err(DataFusionError::NotImplemented(format!(
+            "{}: cells of dense arrays cannot be deleted",
+            table.place().uri()
+        )));
+    }
+    let condition = |predicate: &Predicate| {
+        let condition = predicate.to_condition(columns);
+        condition.ok_or_else(|| DataFusionError::Internal("a predicate without a condition".into()))
+    };
+    let (mut seen, mut compared) = (Vec::new(), BTreeSet::new());
+    for filter in filters {
+        match filters::of_logical(filter, columns) {
+            Some(Predicate::Constant(true)) => {}
+            Some(Predicate::Constant(false)) => return Ok(None),
+            Some(predicate) if is_exact(&predicate, columns, &array) => {
+                seen.push(condition(&predicate)?);
+                nullable(&predicate, columns, &mut compared);
+            }
+            _ => {
+                return Err(DataFusionError::Plan(format!(
+                    "DELETE FROM {}: an array cannot keep {filter} as the condition of a delete",
+                    table.place().uri()
+                )));
+            }
+        }
+    }
+    let seen = seen.into_iter().reduce(Condition::and);
+    Ok(Some(Delete {
+        place: table.place().clone(),
+        condition: seen.clone().map_or_else(|| everything(&array), Ok)?,
+        compared: compared.into_iter().collect(),
+        seen,
+        array,
+    }))
+}
+
+impl Delete {
+    /// Deletes, and tells how many rows that were.
+    pub fn run(self) -> azulejo::Result<u64> {
+        // What is stored says which cells stay, and null cells fail every comparison.
+        let nulls: Vec<Aggregate> = self
+            .compared
+            .iter()
+            .cloned()
+            .map(Aggregate::NullCount)
+            .collect();
+        let counts = self.array.aggregate(ReadOptions::new(), &nulls)?;
+        let without = counts
+            .iter()
+            .all(|count| *count == AggregateValue::Unsigned(0));
+        if !without {
+            return Err(azulejo::Error::Unsupported(format!(
+                "DELETE FROM {}: a stored delete would take cells along that are null; there are some in {}",
+                self.place.uri(),
+                self.compared.join(", ")
+            )));
+        }
+        let mut options = ReadOptions::new().meaning(Meaning::Sql);
+        options.condition = self.seen;
+        let rows = match self.array.aggregate(options, &[Aggregate::Count])?.first() {
+            Some(AggregateValue::Unsigned(rows)) => *rows,
+            _ => return Err(azulejo::Error::Internal("a count that is no number".into())),
+        };
+        if rows > 0 {
+            self.place.delete_cells(&self.condition, None)?;
+        }
+        Ok(rows)
+    }
+}
+
+/// A condition that every cell meets.
+fn everything(array: &Array) -> Result<Condition> {
+    let dimension = array.schema().domain.dimensions.first();
+    let dimension =
+        dimension.ok_or_else(|| DataFusionError::Internal("an array without dimensions".into()))?;
+    let least = dimension.domain.as_ref().map(|domain| domain.start.clone());
+    let least = least.unwrap_or_default();
+    Ok(Condition::compare(
+        dimension.name.as_str(),
+        Comparison::Ge,
+        least,
+    ))
+}
+
+/// Whether a stored delete removes exactly the cells for which a predicate holds. A delete stores
+/// which cells stay, and compares NaN, and what a fragment lacks, in TileDB's way.
+fn is_exact(predicate: &Predicate, columns: &TableColumns, array: &Array) -> bool {
+    let everywhere = |index: usize| {
+        let Some(column) = columns.get(index) else {
+            return false;
+        };
+        let Place::Attribute(i) = column.place else {
+            return true;
+        };
+        let Some(attribute) = array.schema().attributes.get(i) else {
+            return false;
+        };
+        array.fragments().iter().all(|fragment| {
+            let stored = fragment
+                .schema()
+                .attributes
+                .iter()
+                .find(|a| a.name == attribute.name);
+            stored.is_some_and(|stored| {
+                (stored.datatype, stored.cell_val_num, stored.nullable)
+                    == (
+                        attribute.datatype,
+                        attribute.cell_val_num,
+                        attribute.nullable,
+                    )
+            })
+        })
+    };
+    match predicate {
+        Predicate::Constant(_) => false,
+        Predicate::Compare { column, op, .. } => {
+            let real = columns.get(*column).is_some_and(|c| {
+                matches!(c.stored, Stored::Number(physical) if !physical.is_integer())
+                    && matches!(c.place, Place::Attribute(_))
+            });
+            everywhere(*column) && (!real || matches!(op, Comparison::Eq))
+        }
+        Predicate::In { column, .. } | Predicate::IsNull { column, .. } => everywhere(*column),
+        Predicate::And(parts) | Predicate::Or(parts) => {
+            parts.iter().all(|part| is_exact(part, columns, array))
+        }
+    }
+}
+
+/// The columns that can be null and that a predicate compares.
+fn nullable(predicate: &Predicate, columns: &TableColumns, found: &mut BTreeSet<String>) {
+    match predicate {
+        Predicate::Compare { column, .. } | Predicate::In { column, .. } => {
+            let column = columns.get(*column).filter(|c| c.column_type.nullable);
+            found.extend(column.map(|column| column.name().to_owned()));
+        }
+        Predicate::And(parts) | Predicate::Or(parts) => {
+            parts.iter().for_each(|part| nullable(part, columns, found));
+        }
+        Predicate::Constant(_) | Predicate::IsNull { .. } => {}
+    }
+}

@@ -1,0 +1,277 @@
+//! Random SQL over random arrays, compared with DataFusion on the same rows in memory.
+
+mod support;
+
+use azulejo::{Config, Context};
+use azulejo_sql::{ArrayTable, TableOptions};
+use datafusion::arrow::datatypes::{DataType, TimeUnit};
+use datafusion::catalog::TableProvider;
+use datafusion::prelude::SessionContext;
+use std::sync::Arc;
+use support::{Numbers, TestResult, WORDS, make, rows_of, shared, text};
+
+/// Seeds of a usual run; `AZULEJO_SQL_SEEDS` asks for more, `AZULEJO_SQL_SEED` for one.
+const SEEDS: u64 = 24;
+
+/// Queries over each array.
+const QUERIES: usize = 40;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn arrays_answer_as_rows_in_memory() -> TestResult {
+    let number = |name: &str| std::env::var(name).ok().and_then(|text| text.parse().ok());
+    let seeds = match number("AZULEJO_SQL_SEED") {
+        Some(seed) => seed..seed + 1,
+        None => 0..number("AZULEJO_SQL_SEEDS").unwrap_or(SEEDS),
+    };
+    let (mut pushed, mut counted, mut queries) = (0, 0, 0);
+    for seed in seeds {
+        let mut numbers = Numbers(seed * 7_919 + 1);
+        let context = Context::new(Config::default(), None)?;
+        let place = context.array("mem://random");
+        make(&place, &mut numbers)?;
+        let table = shared(ArrayTable::open(place, TableOptions::new())?);
+        let ours = azulejo_sql::session(&context);
+        let theirs = azulejo_sql::session(&context);
+        theirs.register_table("a", Arc::new(rows_of(&table)?))?;
+        ours.register_table("a", table.clone())?;
+        let columns: Vec<(String, DataType)> = table
+            .schema()
+            .fields()
+            .iter()
+            .map(|f| (f.name().clone(), f.data_type().clone()))
+            .collect();
+        for _ in 0..QUERIES {
+            let query = Query::random(&columns, table.array().schema().domain.ndim(), &mut numbers);
+            let plan = plan(&ours, &query.sql).await?;
+            pushed += usize::from(plan.contains("condition=") || plan.contains("subarray="));
+            counted += usize::from(plan.contains("ArrayAggregateExec"));
+            queries += 1;
+            check(&ours, &theirs, &query)
+                .await
+                .map_err(|error| format!("seed {seed}: {}\n{error}\n{plan}", query.sql))?;
+        }
+    }
+    assert!(
+        pushed * 3 > queries,
+        "only {pushed} of {queries} queries were pushed down"
+    );
+    assert!(
+        counted * 40 > queries,
+        "only {counted} of {queries} queries were answered by metadata"
+    );
+    Ok(())
+}
+
+async fn plan(session: &SessionContext, sql: &str) -> TestResult<String> {
+    let batches = session
+        .sql(&format!("EXPLAIN FORMAT INDENT {sql}"))
+        .await?
+        .collect()
+        .await?;
+    Ok(text(&batches)?.join("\n"))
+}
+
+async fn check(ours: &SessionContext, theirs: &SessionContext, query: &Query) -> TestResult {
+    let run = async |session: &SessionContext| -> TestResult<Vec<String>> {
+        text(&session.sql(&query.sql).await?.collect().await?)
+    };
+    let (mut found, mut expected) = (run(ours).await?, run(theirs).await?);
+    match query.order {
+        // Rows that the order does not tell apart come in any order.
+        Some(keys) => {
+            let keys = |rows: &[String]| -> Vec<String> {
+                let key = |row: &String| row.split('|').take(keys).collect::<Vec<_>>().join("|");
+                rows.iter().map(key).collect()
+            };
+            assert_same(&keys(&found), &keys(&expected))?;
+            if query.limited {
+                return Ok(());
+            }
+        }
+        None if query.limited => {
+            return match found.len() == expected.len() {
+                true => Ok(()),
+                false => Err(format!("{} rows, not {}", found.len(), expected.len()).into()),
+            };
+        }
+        None => {}
+    }
+    found.sort();
+    expected.sort();
+    assert_same(&found, &expected)
+}
+
+fn assert_same(found: &[String], expected: &[String]) -> TestResult {
+    if found == expected {
+        return Ok(());
+    }
+    let differ = found.iter().zip(expected).find(|(a, b)| a != b);
+    Err(format!(
+        "{} rows, expected {}; the first that differ: {differ:?}",
+        found.len(),
+        expected.len()
+    )
+    .into())
+}
+
+struct Query {
+    sql: String,
+    /// The number of leading columns that the rows are ordered by.
+    order: Option<usize>,
+    limited: bool,
+}
+
+impl Query {
+    fn random(columns: &[(String, DataType)], ndim: usize, numbers: &mut Numbers) -> Self {
+        let filter = match numbers.below(6) {
+            0 => String::new(),
+            _ => format!(" WHERE {}", condition(columns, numbers, 2)),
+        };
+        let list = |columns: &[String]| columns.join(", ");
+        let (mut order, mut limited) = (None, false);
+        let sql = match numbers.below(8) {
+            0..=2 => {
+                let mut chosen: Vec<String> = Vec::new();
+                for _ in 0..=numbers.below(4) {
+                    let name = &numbers.pick(columns).0;
+                    if !chosen.contains(name) {
+                        chosen.push(name.clone());
+                    }
+                }
+                format!("SELECT {} FROM a{filter}", list(&chosen))
+            }
+            3 | 4 => {
+                let mut names: Vec<String> = columns[..ndim].iter().map(|c| c.0.clone()).collect();
+                if numbers.once_in(3) {
+                    names.reverse();
+                }
+                names.truncate(1 + numbers.below(ndim as u64) as usize);
+                order = Some(names.len());
+                let direction = if numbers.once_in(4) { " DESC" } else { "" };
+                let keys: Vec<String> = names.iter().map(|n| format!("{n}{direction}")).collect();
+                limited = numbers.once_in(2);
+                let limit = if limited {
+                    format!(" LIMIT {}", numbers.below(20))
+                } else {
+                    String::new()
+                };
+                let others = columns
+                    .iter()
+                    .map(|c| c.0.clone())
+                    .filter(|n| !names.contains(n));
+                let all: Vec<String> = names.iter().cloned().chain(others).collect();
+                format!(
+                    "SELECT {} FROM a{filter} ORDER BY {}{limit}",
+                    list(&all),
+                    list(&keys)
+                )
+            }
+            5 => {
+                limited = true;
+                format!("SELECT * FROM a{filter} LIMIT {}", numbers.below(30))
+            }
+            6 => {
+                let key = &numbers.pick(columns).0;
+                format!(
+                    "SELECT {key}, count(*), sum(i), min(s), max(t) FROM a{filter} GROUP BY {key}"
+                )
+            }
+            _ => {
+                let mut wanted = vec!["count(*)".to_owned()];
+                for _ in 0..numbers.below(4) {
+                    let (name, data_type) = numbers.pick(columns);
+                    wanted.push(match numbers.below(4) {
+                        0 => format!("count({name})"),
+                        1 if data_type.is_integer() => format!("sum({name})"),
+                        2 if *data_type != DataType::Boolean => format!("min({name})"),
+                        _ if *data_type != DataType::Boolean => format!("max({name})"),
+                        _ => format!("count({name})"),
+                    });
+                }
+                wanted.dedup();
+                format!(
+                    "SELECT {} FROM a{filter}",
+                    wanted
+                        .iter()
+                        .enumerate()
+                        .map(|(i, w)| format!("{w} AS c{i}"))
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                )
+            }
+        };
+        Self {
+            sql,
+            order,
+            limited,
+        }
+    }
+}
+
+/// A condition, up to `depth` connections deep.
+fn condition(columns: &[(String, DataType)], numbers: &mut Numbers, depth: u64) -> String {
+    if depth > 0 && numbers.once_in(2) {
+        let joint = if numbers.once_in(2) { "AND" } else { "OR" };
+        let (left, right) = (
+            condition(columns, numbers, depth - 1),
+            condition(columns, numbers, depth - 1),
+        );
+        let not = if numbers.once_in(4) { "NOT " } else { "" };
+        return format!("{not}({left} {joint} {right})");
+    }
+    let (name, data_type) = numbers.pick(columns).clone();
+    let not = if numbers.once_in(4) { "NOT " } else { "" };
+    let mut value = || literal(&name, &data_type, numbers);
+    let (one, two, three) = (value(), value(), value());
+    let op = *numbers.pick(&["=", "<>", "<", "<=", ">", ">="]);
+    let text = matches!(data_type, DataType::LargeUtf8);
+    match numbers.below(9) {
+        0 => format!("{name} IS {not}NULL"),
+        1 => format!("{name} {not}IN ({one}, {two}, {three})"),
+        2 => format!("{name} {not}BETWEEN {one} AND {two}"),
+        3 if text => format!("{name} {not}LIKE '{}%'", numbers.pick(&WORDS)),
+        4 if data_type == DataType::Boolean => format!("{not}{name}"),
+        5 => format!("{one} {op} {name}"),
+        6 => format!("{not}({name} {op} {one})"),
+        7 if numbers.once_in(4) => format!("{name} {not}IN ({one}, NULL)"),
+        _ => format!("{name} {op} {one}"),
+    }
+}
+
+fn literal(name: &str, data_type: &DataType, numbers: &mut Numbers) -> String {
+    match data_type {
+        DataType::Boolean => numbers.pick(&["true", "false"]).to_string(),
+        DataType::Float64 if name == "x" => format!("{:.1}", numbers.below(60) as f64 / 2.0 - 10.0),
+        DataType::Float64 => {
+            let reals = [
+                "0.0",
+                "-0.0",
+                "1.5",
+                "5.0",
+                "1e300",
+                "'inf'::DOUBLE",
+                "'NaN'::DOUBLE",
+            ];
+            numbers.pick(&reals).to_string()
+        }
+        DataType::Date32 => format!("DATE '1970-01-{:02}'", 1 + numbers.below(28)),
+        DataType::Timestamp(TimeUnit::Second, _) => format!(
+            "TIMESTAMP '1970-01-01 {:02}:{:02}:00'",
+            numbers.below(5),
+            numbers.pick(&[0, 30])
+        ),
+        DataType::Timestamp(..) => {
+            format!(
+                "TIMESTAMP '1970-01-01 00:00:0{}.{}'",
+                numbers.below(3),
+                numbers.pick(&[0, 25, 5])
+            )
+        }
+        DataType::Dictionary(..) => {
+            format!("'{}'", numbers.pick(&["red", "green", "blue", "grey"]))
+        }
+        DataType::LargeUtf8 => format!("'{}'", numbers.pick(&WORDS)),
+        DataType::UInt8 => numbers.below(70).to_string(),
+        _ => (numbers.below(40) as i64 - 14).to_string(),
+    }
+}

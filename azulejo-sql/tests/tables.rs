@@ -1,0 +1,449 @@
+//! What tables do, statement by statement.
+
+mod support;
+
+use azulejo::format::schema::CurrentDomain;
+use azulejo::format::{ArraySchema, Datatype, NdRectangle, Range};
+use azulejo::{ColumnBuffers, ColumnSet, Config, Context, WriteOptions};
+use azulejo_sql::{ArrayCatalog, TableOptions, session, sql, table};
+use datafusion::prelude::SessionContext;
+use std::sync::Arc;
+use support::{TestResult, text};
+
+async fn rows(session: &SessionContext, statement: &str) -> TestResult<Vec<String>> {
+    match sql(session, statement).await? {
+        Some(frame) => text(&frame.collect().await?),
+        None => Ok(Vec::new()),
+    }
+}
+
+/// The error of a statement.
+async fn refused(session: &SessionContext, statement: &str) -> String {
+    match rows(session, statement).await {
+        Ok(rows) => panic!("{statement} gave {rows:?}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+async fn plan(session: &SessionContext, statement: &str) -> TestResult<String> {
+    Ok(rows(session, &format!("EXPLAIN FORMAT INDENT {statement}"))
+        .await?
+        .join("\n"))
+}
+
+/// A dense array of 100 x 100 cells in tiles of 10 x 10, whose values are their places.
+fn grid(context: &Context, uri: &str) -> TestResult {
+    let place = context.array(uri);
+    let schema = ArraySchema::dense()
+        .dimension("y", 0i32..=99, 10)
+        .dimension("x", 0i32..=99, 10)
+        .attribute("v", Datatype::Int64)
+        .build()?;
+    place.create(schema)?;
+    let bounds = vec![Range::of(0i32, 99), Range::of(0i32, 99)];
+    let mut writer = place.writer(WriteOptions::new().subarray(NdRectangle { ranges: bounds }))?;
+    let values = ColumnBuffers::of_values("v", (0..10_000i64).collect::<Vec<_>>());
+    writer.write(&ColumnSet::of([values])?)?;
+    writer.finish()?;
+    Ok(())
+}
+
+#[tokio::test]
+async fn plans_say_what_the_array_does() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    grid(&context, "mem://grid")?;
+    let session = session(&context);
+    session.register_table("g", table(&context.array("mem://grid"))?)?;
+
+    let box_of = plan(
+        &session,
+        "SELECT v FROM g WHERE y BETWEEN 3 AND 5 AND x IN (1, 2, 9)",
+    )
+    .await?;
+    assert!(
+        box_of.contains("subarray=[y in 3..=5, x in 1..=2 or 9..=9]"),
+        "{box_of}"
+    );
+    assert!(!box_of.contains("FilterExec"), "{box_of}");
+    assert!(box_of.contains("columns=[v]"), "{box_of}");
+
+    let value = plan(&session, "SELECT y FROM g WHERE v > 9990 OR x = 3").await?;
+    assert!(
+        value.contains("condition=[") && !value.contains("FilterExec"),
+        "{value}"
+    );
+
+    let nothing = plan(&session, "SELECT y FROM g WHERE y > 500").await?;
+    assert!(nothing.contains("nothing is selected"), "{nothing}");
+
+    // What the array cannot tell stays with DataFusion.
+    let odd = plan(&session, "SELECT y FROM g WHERE v % 2 = 1").await?;
+    assert!(odd.contains("FilterExec"), "{odd}");
+
+    let sorted = plan(&session, "SELECT y, x, v FROM g ORDER BY y, x").await?;
+    assert!(
+        sorted.contains("order=[y, x]") && !sorted.contains("SortExec"),
+        "{sorted}"
+    );
+    let columns = plan(&session, "SELECT y, x, v FROM g ORDER BY x").await?;
+    assert!(
+        columns.contains("order=[x]") && !columns.contains("SortExec"),
+        "{columns}"
+    );
+
+    let counted = plan(&session, "SELECT count(*), max(v) FROM g WHERE y < 50").await?;
+    assert!(counted.contains("ArrayAggregateExec"), "{counted}");
+    let found = rows(
+        &session,
+        "SELECT count(*), min(v), max(v), sum(v) FROM g WHERE y < 50",
+    )
+    .await?;
+    assert_eq!(found, ["5000|0|4999|12497500"]);
+
+    let limited = plan(&session, "SELECT v FROM g LIMIT 7").await?;
+    assert!(limited.contains("limit=7"), "{limited}");
+    assert_eq!(rows(&session, "SELECT v FROM g LIMIT 7").await?.len(), 7);
+    assert_eq!(
+        rows(&session, "SELECT v FROM g ORDER BY y, x LIMIT 3").await?,
+        ["0", "1", "2"]
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn dense_rows_are_the_cells_that_were_written() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let place = context.array("mem://holes");
+    let schema = ArraySchema::dense().dimension("x", 0i32..=99, 10);
+    place.create(schema.attribute("v", Datatype::Int32).build()?)?;
+    for (first, last) in [(10, 19), (15, 30), (80, 81)] {
+        let ranges = vec![Range::of(first, last)];
+        let mut writer = place.writer(WriteOptions::new().subarray(NdRectangle { ranges }))?;
+        let values = ColumnBuffers::of_values("v", (first..=last).collect::<Vec<i32>>());
+        writer.write(&ColumnSet::of([values])?)?;
+        writer.finish()?;
+    }
+    let session = session(&context);
+    session.register_table("h", table(&place)?)?;
+    assert_eq!(
+        rows(&session, "SELECT count(*), sum(v) FROM h").await?,
+        ["23|581"]
+    );
+    assert_eq!(
+        rows(&session, "SELECT x FROM h WHERE x > 28 ORDER BY x").await?,
+        ["29", "30", "80", "81"]
+    );
+    let all = "SELECT count(*) FROM azulejo('mem://holes', unwritten => true)";
+    assert_eq!(rows(&session, all).await?, ["100"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn tables_as_they_were() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let place = context.array("mem://levels");
+    let schema = ArraySchema::sparse().dimension("x", 0i64..=9, 10);
+    place.create_at(schema.attribute("v", Datatype::Int32).build()?, 1)?;
+    let day = 86_400_000;
+    for (time, value) in [(day, 1), (2 * day, 2)] {
+        let mut writer = place.writer(WriteOptions::new().timestamp(time))?;
+        writer.write(&ColumnSet::of([
+            ColumnBuffers::of_values("x", vec![1i64]),
+            ColumnBuffers::of_values("v", vec![value]),
+        ])?)?;
+        writer.finish()?;
+    }
+    let session = session(&context);
+    session.register_table("t", table(&place)?)?;
+    for (from, value) in [
+        ("t", "2"),
+        ("t TIMESTAMP AS OF '1970-01-02'", "1"),
+        ("t TIMESTAMP AS OF '1970-01-03T00:00:00Z'", "2"),
+        (
+            "t FOR SYSTEM_TIME AS OF TIMESTAMP '1970-01-02 12:00:00'",
+            "1",
+        ),
+        ("'mem://levels'", "2"),
+        ("'mem://levels' TIMESTAMP AS OF '1970-01-02'", "1"),
+        ("azulejo('mem://levels')", "2"),
+        ("azulejo('mem://levels', at => '1970-01-02')", "1"),
+        ("azulejo('mem://levels', at => 86400000) AS u", "1"),
+    ] {
+        let statement = format!("SELECT v FROM {from}");
+        assert_eq!(rows(&session, &statement).await?, [value], "{statement}");
+    }
+    assert_eq!(
+        rows(&session, "SELECT v FROM t TIMESTAMP AS OF 5").await?,
+        [""; 0]
+    );
+    assert!(
+        refused(&session, "SELECT v FROM t VERSION AS OF 1")
+            .await
+            .contains("TIMESTAMP AS OF")
+    );
+    assert!(
+        refused(&session, "SELECT v FROM t TIMESTAMP AS OF 'soon'")
+            .await
+            .contains("soon")
+    );
+    let other = refused(
+        &session,
+        "CREATE TABLE m AS SELECT 1 AS a; SELECT * FROM m TIMESTAMP AS OF '1970-01-02'",
+    );
+    assert!(other.await.contains("no array"));
+    let wrong = refused(&session, "SELECT v FROM azulejo('mem://levels', when => 3)").await;
+    assert!(wrong.contains("when"), "{wrong}");
+    let past = "INSERT INTO past VALUES (1, 2)";
+    let options = TableOptions::new().at(day);
+    let then = azulejo_sql::ArrayTable::open(place.clone(), options)?;
+    session.register_table("past", Arc::new(then))?;
+    assert!(refused(&session, past).await.contains("as it was"));
+
+    let fragments = rows(
+        &session,
+        "SELECT cells, tiles, last FROM azulejo_fragments('mem://levels') ORDER BY last",
+    )
+    .await?;
+    assert_eq!(
+        fragments,
+        ["1|1|1970-01-02T00:00:00", "1|1|1970-01-03T00:00:00"]
+    );
+    let tiles = rows(
+        &session,
+        "SELECT tile, cells, bounds FROM azulejo_tiles('mem://levels')",
+    )
+    .await?;
+    assert_eq!(tiles, ["0|1|x in 1..=1"; 2]);
+    let history = rows(
+        &session,
+        "SELECT at, change FROM azulejo_history('mem://levels')",
+    )
+    .await?;
+    assert_eq!(
+        history,
+        ["1970-01-02T00:00:00|write", "1970-01-03T00:00:00|write"]
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_written_is_read() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = session(&context);
+    let create = "CREATE EXTERNAL TABLE t (id BIGINT, day DATE, name VARCHAR, f DOUBLE, PRIMARY KEY (id, day)) STORED AS AZULEJO LOCATION 'mem://new' OPTIONS ('domain.id' '0..999', 'tile.id' '100', 'capacity' '7')";
+    rows(&session, create).await?;
+    let schema = context.array("mem://new").open()?.schema().clone();
+    assert_eq!(
+        (
+            schema.domain.ndim(),
+            schema.attributes.len(),
+            schema.capacity
+        ),
+        (2, 2, 7)
+    );
+    let insert = "INSERT INTO t VALUES (1, '2024-05-01', 'a', 1.5), (2, '2024-05-02', NULL, NULL), (3, '2024-05-03', 'c', 'NaN')";
+    assert_eq!(rows(&session, insert).await?, ["3"]);
+    assert_eq!(context.array("mem://new").open()?.fragments().len(), 1);
+    // The same key again replaces; a key twice in one statement does not.
+    assert_eq!(
+        rows(
+            &session,
+            "INSERT INTO t (id, day, name) VALUES (1, '2024-05-01', 'b')"
+        )
+        .await?,
+        ["1"]
+    );
+    let twice = "INSERT INTO t VALUES (5, '2024-05-01', 'a', 1), (5, '2024-05-01', 'b', 1)";
+    assert!(!refused(&session, twice).await.is_empty());
+    let outside = "INSERT INTO t SELECT 900 + v, DATE '2024-05-01', 'x', 1 FROM generate_series(0, 200) AS g(v)";
+    assert!(!refused(&session, outside).await.is_empty());
+    let all = "SELECT id, day, name, f FROM t ORDER BY id, day";
+    let expected = ["1|2024-05-01|b|∅", "2|2024-05-02|∅|∅", "3|2024-05-03|c|NaN"];
+    assert_eq!(rows(&session, all).await?, expected);
+
+    // A stored delete would take null for unequal.
+    assert!(
+        refused(&session, "DELETE FROM t WHERE name <> 'b'")
+            .await
+            .contains("null")
+    );
+    assert_eq!(rows(&session, "DELETE FROM t WHERE id = 2").await?, ["1"]);
+    let expected = [expected[0], expected[2]];
+    // Nothing is deleted by looking at the plan.
+    plan(&session, "DELETE FROM t WHERE name <> 'b'").await?;
+    assert_eq!(rows(&session, all).await?, expected);
+    assert_eq!(
+        rows(&session, "DELETE FROM t WHERE name <> 'b'").await?,
+        ["1"]
+    );
+    assert_eq!(rows(&session, all).await?, expected[..1]);
+    // A stored delete would take NaN for smaller, or for greater.
+    assert!(
+        refused(&session, "DELETE FROM t WHERE f < 3")
+            .await
+            .contains("condition of a delete")
+    );
+    assert!(
+        refused(&session, "DELETE FROM t WHERE id % 2 = 0")
+            .await
+            .contains("condition of a delete")
+    );
+    rows(
+        &session,
+        "INSERT INTO t VALUES (7, '2024-05-01', 'x', 2), (8, '2024-05-01', 'y', 3)",
+    )
+    .await?;
+    assert_eq!(
+        rows(&session, "DELETE FROM t WHERE id BETWEEN 0 AND 1").await?,
+        ["1"]
+    );
+    assert_eq!(
+        rows(&session, "DELETE FROM t WHERE f = 2 OR name = 'z'").await?,
+        ["1"]
+    );
+    assert_eq!(rows(&session, all).await?, ["8|2024-05-01|y|3.0"]);
+    assert_eq!(rows(&session, "TRUNCATE TABLE t").await?, ["1"]);
+    assert_eq!(rows(&session, all).await?, [""; 0]);
+
+    let unknown = create
+        .replace("'capacity' '7'", "'sieze' '7'")
+        .replace("TABLE t", "TABLE u");
+    assert!(refused(&session, &unknown).await.contains("sieze"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn dense_rows_fill_a_box() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let session = session(&context);
+    rows(&session, "CREATE EXTERNAL TABLE d (y INT, x INT, v BIGINT NOT NULL, PRIMARY KEY (y, x)) STORED AS AZULEJO LOCATION 'mem://new_dense' OPTIONS ('dense' 'true', 'domain.y' '0..9', 'domain.x' '0..9', 'tile.y' '5', 'tile.x' '5')").await?;
+    let box_of = "INSERT INTO d SELECT y, x, y * 10 + x FROM generate_series(2, 4) AS a(y), generate_series(1, 3) AS b(x) ORDER BY x DESC, y";
+    assert_eq!(rows(&session, box_of).await?, ["9"]);
+    assert_eq!(
+        rows(&session, "SELECT v FROM d ORDER BY y, x LIMIT 4").await?,
+        ["21", "22", "23", "31"]
+    );
+    let hole = "INSERT INTO d VALUES (0, 0, 1), (1, 1, 2)";
+    assert!(refused(&session, hole).await.contains("fill a box"));
+    assert!(refused(&session, "DELETE FROM d").await.contains("dense"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn groups_and_folders_are_catalogs() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let folder = tempfile::tempdir()?;
+    let uri = |name: &str| folder.path().join(name).display().to_string();
+    grid(&context, &uri("one"))?;
+    context.group(&uri("inner")).create()?;
+    grid(&context, &uri("inner/two"))?;
+    let mut editor = context.group(&uri("inner")).edit()?;
+    editor.add(azulejo::group::NewMember::relative("two"))?;
+    editor.commit()?;
+    let catalog = ArrayCatalog::open(
+        &context,
+        &folder.path().display().to_string(),
+        TableOptions::new(),
+    )?;
+    let session = session(&context);
+    session.register_catalog("f", Arc::new(catalog));
+    assert_eq!(
+        rows(&session, "SELECT count(*) FROM f.public.one").await?,
+        ["10000"]
+    );
+    assert_eq!(
+        rows(&session, "SELECT count(*) FROM f.\"inner\".two").await?,
+        ["10000"]
+    );
+    let joined = "SELECT count(*) FROM f.public.one AS a JOIN f.\"inner\".two AS b ON a.x = b.x AND a.y = b.y WHERE b.v < 100";
+    assert_eq!(rows(&session, joined).await?, ["100"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn functions_of_tiles() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    grid(&context, "mem://functions")?;
+    let session = session(&context);
+    session.register_table("g", table(&context.array("mem://functions"))?)?;
+    let tiles = "SELECT tile_of(y) AS t, count(*) FROM g WHERE x < 5 GROUP BY t ORDER BY t LIMIT 2";
+    assert_eq!(rows(&session, tiles).await?, ["0|50", "1|50"]);
+    assert_eq!(
+        rows(&session, "SELECT DISTINCT extent_of(x) FROM g").await?,
+        ["10.0"]
+    );
+    let buckets = "SELECT bucket(v, 2500) AS b, count(*) FROM g GROUP BY b ORDER BY b";
+    assert_eq!(
+        rows(&session, buckets).await?,
+        ["0|2500", "2500|2500", "5000|2500", "7500|2500"]
+    );
+    assert_eq!(
+        rows(&session, "SELECT bucket(-7, 5), bucket(-0.5, 0.2)").await?,
+        ["-10|-0.6000000000000001"]
+    );
+    assert!(
+        refused(&session, "SELECT tile_of(v) FROM g")
+            .await
+            .contains("dimension")
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_current_domain_bounds_what_is_asked() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let place = context.array("mem://current");
+    let schema = ArraySchema::sparse()
+        .dimension("x", 0i32..=99, 10)
+        .attribute("v", Datatype::Int32)
+        .current_domain(vec![Range::of(0i32, 9)])
+        .build()?;
+    assert!(matches!(
+        schema.schema.current_domain,
+        CurrentDomain::NdRectangle(_)
+    ));
+    place.create(schema)?;
+    let session = session(&context);
+    session.register_table("c", table(&place)?)?;
+    rows(&session, "INSERT INTO c VALUES (1, 1), (9, 9)").await?;
+    assert_eq!(rows(&session, "SELECT v FROM c WHERE x > 5").await?, ["9"]);
+    assert_eq!(
+        rows(&session, "SELECT v FROM c WHERE x > 50").await?,
+        [""; 0]
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn filters_of_joins_and_of_the_first_rows_reach_running_scans() -> TestResult {
+    let context = Context::new(Config::default(), None)?;
+    let place = context.array("mem://long");
+    let schema = ArraySchema::sparse()
+        .dimension("id", 0i64..=9_999_999, 10_000)
+        .attribute("v", Datatype::Int64)
+        .build()?;
+    place.create(schema)?;
+    let mut writer = place.writer(WriteOptions::new())?;
+    let ids: Vec<i64> = (0..600_000).collect();
+    writer.write(&ColumnSet::of([
+        ColumnBuffers::of_values("id", ids.clone()),
+        ColumnBuffers::of_values("v", ids),
+    ])?)?;
+    writer.finish()?;
+    let session = session(&context);
+    session.register_table("l", table(&place)?)?;
+    rows(&session, "CREATE TABLE s AS VALUES (5), (500), (1000)").await?;
+    let joined = "SELECT sum(l.v) FROM l JOIN s ON l.id = s.column1";
+    assert_eq!(rows(&session, joined).await?, ["1505"]);
+    let analyzed = rows(&session, &format!("EXPLAIN ANALYZE {joined}"))
+        .await?
+        .join("\n");
+    assert!(analyzed.contains("dynamic=["), "{analyzed}");
+    let narrowed = analyzed.contains("output_rows=3,") && analyzed.contains("pieces_pruned=3");
+    assert!(narrowed, "{analyzed}");
+    assert_eq!(
+        rows(&session, "SELECT id FROM l ORDER BY v DESC LIMIT 2").await?,
+        ["599999", "599998"]
+    );
+    Ok(())
+}
