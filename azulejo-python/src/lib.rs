@@ -24,6 +24,11 @@ use pyo3::prelude::*;
 #[pymodule]
 #[pyo3(name = "_core")]
 fn core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let threading = module.py().import("threading")?;
+    let current = threading.call_method0("current_thread")?;
+    if current.is(&threading.call_method0("main_thread")?) {
+        work::note_main_thread();
+    }
     module.add_class::<context::Context>()?;
     module.add_class::<array::Array>()?;
     module.add_class::<reader::Reader>()?;

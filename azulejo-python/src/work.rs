@@ -4,8 +4,19 @@ use crate::error::raised;
 use azulejo::CancelHandle;
 use azulejo::Error;
 use pyo3::prelude::*;
+use std::sync::OnceLock;
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread::ThreadId;
 use std::time::Duration;
+
+/// The thread to which Python hands signals, once it is known.
+static MAIN: OnceLock<ThreadId> = OnceLock::new();
+
+/// Notes that the calling thread is Python's main thread.
+pub fn note_main_thread() {
+    // Whoever was first has said the same.
+    let _ = MAIN.set(std::thread::current().id());
+}
 
 /// How often Python is asked whether a signal has come, such as that of Ctrl-C.
 const SIGNALS: Duration = Duration::from_millis(50);
@@ -17,6 +28,13 @@ pub fn run<T: Send>(
     cancel: &CancelHandle,
     work: impl FnOnce() -> Result<T, Error> + Send,
 ) -> PyResult<T> {
+    if MAIN
+        .get()
+        .is_some_and(|main| *main != std::thread::current().id())
+    {
+        // No signal comes here.
+        return py.detach(work).map_err(|error| raised(py, &error));
+    }
     let outcome = py.detach(|| {
         let (done, waiting) = channel();
         std::thread::scope(|scope| {

@@ -1,5 +1,6 @@
 """What the package takes: memory beside a result, and time to be imported."""
 
+import pathlib
 import subprocess
 import sys
 
@@ -7,6 +8,7 @@ import numpy as np
 import pytest
 
 import azulejo_db as az
+from azulejo_db import _core
 
 PEAK = """
 import pathlib, re, sys
@@ -86,4 +88,6 @@ assert not {"pandas", "pyarrow", "xarray", "dask", "asyncio", "tiledb"} & set(sy
     )
     with capsys.disabled():
         print(f"\nimport azulejo_db, after numpy: {took * 1000:.0f} ms")
-    assert took < 0.1
+    # Unoptimised builds are many times as large.
+    optimised = pathlib.Path(_core.__file__).stat().st_size < 40 << 20
+    assert took < (0.1 if optimised else 1)

@@ -198,9 +198,10 @@ class Array:
         if isinstance(key, str):
             if key not in self.schema.attr_names:
                 raise KeyError(key)
-            return Array(
-                self._uri, self._mode, ctx=self._ctx, _attr=key, _range=self.core.time_range
-            )
+            # What is open already serves the view too.
+            view = Array.__new__(Array)
+            view.__dict__ |= self.__dict__ | {"_attr": key, "_asked": self.core.time_range}
+            return view
         return self._box(index_box(self, key))
 
     @property

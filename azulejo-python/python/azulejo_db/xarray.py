@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -141,7 +142,17 @@ class AzulejoStore(WritableCFDataStore):
 
     def _arrays(self) -> dict[str, Array]:
         group = self.group
-        return {name: group[name] for name in group if group.kind(name) == "array"}
+        names = [name for name in group if group.kind(name) == "array"]
+
+        def opened(name: str) -> Array:
+            array = group[name]
+            array.schema, array.core.metadata()  # looked at now, side by side
+            return array
+
+        if len(names) < 4:
+            return {name: opened(name) for name in names}
+        with ThreadPoolExecutor(8) as pool:
+            return dict(zip(names, pool.map(opened, names)))
 
     def get_attrs(self) -> dict[str, Any]:
         keys = _keys(self.group._metadata)
