@@ -174,7 +174,7 @@ capi! {
         if size == 0 {
             return Ok(());
         }
-        let time = azulejo::array::clock::next_timestamp();
+        let time = azulejo::clock::next_timestamp();
         import(&engine, uri, size, time, &mut |at, len| {
             let range = ReadRange::Bytes(at..at + len as u64);
             let read = location.storage.read(&[ReadRequest { path: location.path.clone(), range }])?;
@@ -208,7 +208,7 @@ capi! {
             return Ok(());
         }
         let engine = ctx.engine()?;
-        let time = azulejo::array::clock::next_timestamp();
+        let time = azulejo::clock::next_timestamp();
         import(&engine, uri, bytes.len() as u64, time, &mut |at, len| {
             let at = usize::try_from(at).unwrap_or(usize::MAX);
             Ok(bytes.get(at..at + len).unwrap_or_default().to_vec())

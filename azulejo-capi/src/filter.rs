@@ -1,4 +1,5 @@
 //! `tiledb_filter_t` and `tiledb_filter_list_t`.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 use crate::boundary::{Bytes, In, Kind, Out, OutBytes, Ptr, capi, capi_free};
 use crate::enums::{datatype, datatype_id};
@@ -74,7 +75,19 @@ fn unknown_option(filter: &Filter) -> Failure {
         | Filter::Xor => Failure::new(format!(
             "[TileDB::Filter] Error: Filter does not support options ({name})"
         )),
-        _ => Failure::new(format!(
+        Filter::Gzip { .. }
+        | Filter::Zstd { .. }
+        | Filter::Lz4 { .. }
+        | Filter::Rle { .. }
+        | Filter::Bzip2 { .. }
+        | Filter::DoubleDelta { .. }
+        | Filter::BitWidthReduction { .. }
+        | Filter::PositiveDelta { .. }
+        | Filter::Aes256Gcm
+        | Filter::Dictionary { .. }
+        | Filter::FloatScale { .. }
+        | Filter::Webp { .. }
+        | Filter::Delta { .. } => Failure::new(format!(
             "[TileDB::Filter] Error: {name} filter error; unknown option"
         )),
     }

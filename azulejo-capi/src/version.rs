@@ -32,7 +32,7 @@ pub extern "C" fn tiledb_offset_size() -> u64 {
 /// Milliseconds since 1970-01-01 UTC.
 #[unsafe(no_mangle)]
 pub extern "C" fn tiledb_timestamp_now_ms() -> u64 {
-    azulejo::array::clock::now()
+    azulejo::clock::now()
 }
 
 /// The name of the field of cell timestamps.

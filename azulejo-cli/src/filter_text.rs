@@ -1,4 +1,5 @@
 //! Filter pipelines for people.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 use azulejo::format::Datatype;
 use azulejo::format::filter::{Filter, Pipeline};

@@ -86,8 +86,6 @@ capabilities! {
     has_fill_value: 6;
     /// Attributes can be nullable (v7).
     has_nullable: 7;
-    /// Arrays of this version can be appended to; older ones have to be upgraded first (v7).
-    can_be_written: 7;
     /// File names are percent-encoded (v8 only, see [`Self::names_files_by_index`]).
     percent_encodes_file_names: 8;
     /// Data files are named by index (v9).

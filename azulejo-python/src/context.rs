@@ -31,7 +31,7 @@ pub fn knows_setting(name: &str) -> bool {
 /// Now, in milliseconds since 1970; later than every earlier write of this process.
 #[pyfunction]
 pub fn next_timestamp() -> u64 {
-    azulejo::array::clock::next_timestamp()
+    azulejo::clock::next_timestamp()
 }
 
 /// The names of all settings.

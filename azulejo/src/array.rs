@@ -1,7 +1,7 @@
 //! An array at a time: which schemas, fragments and deletes count, and where everything lies.
 
-pub mod clock;
 mod commit_files;
+mod condition;
 mod create;
 mod delete;
 mod delete_fragments;
@@ -11,15 +11,19 @@ mod footers;
 mod fragment;
 mod handle;
 mod head;
+mod load;
 mod loaded;
 mod lock;
 mod metadata;
 mod metadata_write;
+mod objects;
 mod open;
 mod pinned;
+pub(crate) mod removal;
 mod sections;
 mod snapshot;
 mod tile_object;
+mod time_range;
 pub(crate) mod timeline;
 
 pub use azulejo_format::schema::NewArray;
@@ -32,73 +36,20 @@ pub(crate) use head::Head;
 pub(crate) use lock::ArrayLock;
 pub(crate) use metadata::{read_details, read_metadata};
 pub use metadata_write::MetadataWriter;
-pub(crate) use open::{OpenScope, decode_at, legacy_schema, list, read_objects};
+pub(crate) use objects::{decode_at, read_objects, short_read_is_corrupt};
+pub(crate) use open::{OpenScope, legacy_schema, list};
 pub use pinned::PinnedSnapshot;
-pub(crate) use sections::short_read_is_corrupt;
 pub use snapshot::Snapshot;
 pub(crate) use tile_object::{clean_up_unseen, put_if_there, put_tile_if_there};
+pub use time_range::TimeRange;
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::storage::{StorePath, Waiting, block_on};
 use azulejo_format::NdRectangle;
 use azulejo_format::condition::Condition;
 use azulejo_format::fragment::Section;
-use azulejo_format::range::compare;
-use std::cmp::Ordering;
 use std::ops::Deref;
 use std::sync::Arc;
-
-/// A span of time in milliseconds since 1970-01-01 UTC, both ends included.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct TimeRange {
-    /// First millisecond.
-    pub start: u64,
-    /// Last millisecond; `u64::MAX` stands for the time of opening.
-    pub end: u64,
-}
-
-impl TimeRange {
-    /// Everything until now.
-    pub const ALL: Self = Self {
-        start: 0,
-        end: u64::MAX,
-    };
-
-    /// Everything up to and including a millisecond.
-    #[must_use]
-    pub const fn until(end: u64) -> Self {
-        Self { start: 0, end }
-    }
-
-    /// This range with a fixed end, which must not be before its start.
-    fn not_empty(self) -> Result<Self> {
-        let Self { start, end } = self.resolved();
-        if start > end {
-            return Err(Error::InvalidArgument(format!(
-                "a time range from {start} to {end} is empty"
-            )));
-        }
-        Ok(Self { start, end })
-    }
-
-    /// With a fixed end: what carries a time in the future does not count yet.
-    pub(crate) fn resolved(self) -> Self {
-        Self {
-            end: if self.end == u64::MAX {
-                clock::now()
-            } else {
-                self.end
-            },
-            ..self
-        }
-    }
-}
-
-impl Default for TimeRange {
-    fn default() -> Self {
-        Self::ALL
-    }
-}
 
 /// A delete: cells written at its time or before do not exist unless they meet its condition.
 #[derive(Debug, Clone, PartialEq)]
@@ -177,33 +128,13 @@ impl Array {
         let fragment =
             |&(i, section): &(usize, Section)| Some((self.contents.fragments.get(i)?, section));
         let wanted = wanted.iter().filter_map(fragment);
-        sections::load(self.context(), wanted, sections::Derive::Known, waiting).await
+        load::load(self.context(), wanted, load::Derive::Known, waiting).await
     }
 
     /// The box around all cells written, `None` if there are none.
     pub fn non_empty_domain(&self) -> Result<Option<NdRectangle>> {
-        let dimensions = &self.schema().domain.dimensions;
-        let mut domain: Option<NdRectangle> = None;
-        for more in self
-            .fragments()
-            .iter()
-            .filter_map(|f| f.footer().non_empty_domain.as_ref())
-        {
-            let Some(domain) = &mut domain else {
-                domain = Some(more.clone());
-                continue;
-            };
-            for ((range, more), dimension) in
-                domain.ranges.iter_mut().zip(&more.ranges).zip(dimensions)
-            {
-                if compare(dimension.datatype, &more.start, &range.start) == Ordering::Less {
-                    range.start.clone_from(&more.start);
-                }
-                if compare(dimension.datatype, &more.end, &range.end) == Ordering::Greater {
-                    range.end.clone_from(&more.end);
-                }
-            }
-        }
-        Ok(domain)
+        let boxes = self.fragments().iter();
+        let boxes = boxes.filter_map(|fragment| fragment.footer().non_empty_domain.as_ref());
+        Ok(self.schema().domain.around(boxes))
     }
 }

@@ -94,7 +94,7 @@ impl BufferPool {
         }
     }
 
-    /// Bytes, stored and decoded, that one call of [`load_tiles`](crate::read::load_tiles) may
+    /// Bytes, stored and decoded, that one call of [`load_tiles`](crate::read::load::load_tiles) may
     /// take.
     #[must_use]
     pub fn load_limit(&self) -> u64 {

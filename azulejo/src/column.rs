@@ -7,10 +7,10 @@ pub mod datetime;
 mod fill;
 #[cfg(feature = "ndarray")]
 mod ndarray;
-mod tile;
+pub(crate) mod tile;
 
 pub(crate) use fill::repeat_cell;
-pub use tile::Tile;
+pub(crate) use tile::Tile;
 
 use crate::error::{Error, Result};
 use arrow_buffer::{ArrowNativeType, Buffer, MutableBuffer};

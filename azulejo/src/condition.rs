@@ -14,18 +14,19 @@ mod evaluate;
 mod literal;
 mod parse;
 mod prune;
+mod sql;
 #[cfg(test)]
 mod tests;
 
 pub use azulejo_format::condition::{Comparison, Condition, FieldRef, ValueSet};
+pub use bind::EnumerationLookup;
 pub use parse::format;
+pub(crate) use parse::parse;
 pub(crate) use prune::{TileFieldStats, Tri};
 
-use crate::array::Snapshot;
 use crate::column::FieldView;
 use crate::error::Result;
 use azulejo_format::ArraySchema;
-use azulejo_format::schema::Enumeration;
 use std::sync::Arc;
 
 /// What a condition means where engines differ. Null cells are no difference: they fail every
@@ -43,56 +44,9 @@ pub enum Meaning {
     Sql,
 }
 
-/// Finds an enumeration by its name, loading it if need be.
-pub type EnumerationLookup<'a> = &'a dyn Fn(&str) -> Result<Arc<Enumeration>>;
-
-impl Snapshot {
-    /// Reads a condition on this array's cells from text, such as `a > 3 and b in ("x", "y") and c
-    /// is null`. Enumerations are read if it compares labels.
-    ///
-    /// - Comparisons: `=` or `==`, `!=` or `<>`, `<`, `<=`, `>`, `>=`; `in (..)`, `not in (..)`;
-    ///   `is null`, `is not null`.
-    /// - `and`, `or`, `not` (or `&&`, `||`, `!`) and parentheses; `not` binds strongest, then
-    ///   `and`. Keywords in any case.
-    /// - Names stand as they are if they are words (letters, digits, `_`, `.`, not beginning with
-    ///   a digit), else in backticks or quotes. `raw(name)` compares the stored index of an
-    ///   enumerated attribute instead of its label.
-    /// - Numbers: `-3`, `1_000`, `0xff`, `2.5e-3`, `inf`, `nan`; `true` and `false`; strings in
-    ///   single or double quotes, with `\n \r \t \0 \\ \' \" \xFF \u{1F600}`, a doubled quote
-    ///   standing for one; dates and times as strings (`'2020-01-31'`).
-    ///
-    /// ```
-    /// # use azulejo::format::{ArraySchema, Datatype};
-    /// # use azulejo::read::ReadOptions;
-    /// # use azulejo::{Config, Context};
-    /// # let context = Context::new(Config::default(), None)?;
-    /// # let schema = ArraySchema::sparse().dimension("x", 0i64..=9, 10)
-    /// #     .attribute("a", Datatype::Float64).build()?;
-    /// # context.array("mem://cells").create(schema)?;
-    /// let array = context.array("mem://cells").open()?;
-    /// let options = ReadOptions::new().condition(array.condition("a > 0.5 and x != 7")?);
-    /// assert_eq!(array.read(options)?.read_all()?.cell_num, 0);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) that shows the place in the text;
-    /// [`Error::SchemaMismatch`](crate::Error::SchemaMismatch) for names that the array lacks;
-    /// errors of reading enumerations.
-    pub fn condition(&self, text: &str) -> Result<Condition> {
-        parse::parse(text, self.schema(), &|name| self.enumeration(name))
-    }
-}
-
 /// A condition that fits a schema, ready to run over cells.
 #[derive(Debug, Clone)]
-pub(crate) struct BoundCondition {
-    fields: Vec<Arc<str>>,
-    shapes: Vec<bind::Shape>,
-    root: bind::Node,
-    /// With [`Meaning::Sql`]: the schema whose fill values cells have that a fragment lacks.
-    sql: Option<Arc<ArraySchema>>,
-}
+pub(crate) struct BoundCondition(bind::BoundTree);
 
 impl BoundCondition {
     /// Binds a condition to the array's schema. Labels of enumerated attributes become indices; the
@@ -106,7 +60,7 @@ impl BoundCondition {
         schema: &ArraySchema,
         enumerations: EnumerationLookup<'_>,
     ) -> Result<Self> {
-        bind::bind(condition, schema, enumerations, false)
+        bind::bind(condition, schema, enumerations, false).map(Self)
     }
 
     /// As [`Self::bind`], with a meaning.
@@ -121,13 +75,13 @@ impl BoundCondition {
     ) -> Result<Self> {
         match meaning {
             Meaning::TileDb => Self::bind(condition, schema, enumerations),
-            Meaning::Sql => bind::bind_sql(condition, schema, enumerations),
+            Meaning::Sql => sql::bind_sql(condition, schema, enumerations).map(Self),
         }
     }
 
     /// Whether cells that a fragment lacks are tested by what they read as.
     pub fn tests_fills(&self) -> bool {
-        self.sql.is_some()
+        self.0.sql.is_some()
     }
 
     /// Binds the negation, pushed down to the comparisons: cells for which a comparison is neither
@@ -141,7 +95,7 @@ impl BoundCondition {
         schema: &ArraySchema,
         enumerations: EnumerationLookup<'_>,
     ) -> Result<Self> {
-        bind::bind(condition, schema, enumerations, true)
+        bind::bind(condition, schema, enumerations, true).map(Self)
     }
 
     /// The same condition for the cells of one fragment: tests of attributes that its schema lacks
@@ -149,19 +103,22 @@ impl BoundCondition {
     /// which views to bring.
     #[must_use]
     pub fn for_fragment(&self, schema: &ArraySchema) -> Self {
-        bind::for_fragment(self, schema)
+        Self(match &self.0.sql {
+            Some(latest) => sql::with_fills(&self.0, latest, schema),
+            None => bind::for_fragment(&self.0, schema),
+        })
     }
 
     /// Names of the fields whose cells [`Self::evaluate`] looks at, each once.
     #[must_use]
     pub fn fields(&self) -> &[Arc<str>] {
-        &self.fields
+        &self.0.fields
     }
 
     /// The outcome if it is the same for every cell.
     #[must_use]
     pub fn constant(&self) -> Option<bool> {
-        match self.root {
+        match self.0.root {
             bind::Node::Constant(value) => Some(value),
             _ => None,
         }
@@ -175,13 +132,13 @@ impl BoundCondition {
     /// # Errors
     /// Views that do not fit the fields.
     pub fn evaluate(&self, views: &[FieldView<'_>], mask: &mut [u8]) -> Result<()> {
-        evaluate::evaluate(&self.root, views, mask)
+        evaluate::evaluate(&self.0.root, views, mask)
     }
 
     /// What statistics alone say about a tile. `stats` is asked by index into [`Self::fields`];
     /// `None` if nothing about that field is known or trusted.
     #[must_use]
     pub fn prune<'a>(&self, stats: &dyn Fn(usize) -> Option<TileFieldStats<'a>>) -> Tri {
-        prune::prune(&self.root, stats)
+        prune::prune(&self.0.root, stats)
     }
 }

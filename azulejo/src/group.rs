@@ -1,14 +1,11 @@
 //! Groups: folders that name arrays and other groups, wherever these lie.
 
 mod edit;
-mod folder;
 mod handle;
-mod walk;
 
+pub use crate::object_type::ObjectType;
 pub use edit::{GroupEditor, NewMember};
-pub use folder::{FolderEntry, ObjectType};
 pub use handle::GroupHandle;
-pub use walk::{Walk, WalkEntry};
 
 use crate::array::directory::DetailFiles;
 use crate::array::{TimeRange, read_details, read_metadata};

@@ -98,8 +98,9 @@
 //! ```
 //!
 //! An [`Array`] is an immutable snapshot: cheap to clone, to share between threads, and deaf to
-//! what others write meanwhile. Counts, sums and the like come from [`read::aggregate`], often
-//! without reading a cell.
+//! what others write meanwhile. Counts, sums and the like come from [`Array::aggregate`], often
+//! without reading a cell. With the feature `stream`, `ArrayHandle::open_async` and
+//! `Array::read_stream` do the same for an executor: nothing blocks while a storage answers.
 //!
 //! # Time travel
 //!
@@ -154,7 +155,8 @@
 //! | `webp` | yes | the filter for pictures, through libwebp |
 //! | `pure-rust` | | the same codecs in Rust, where those in C are left out: no C compiler is needed. Pictures are read only, and so are frames of Zstandard before 0.8, from 0.5 on |
 //! | `ndarray` | | dense results as `ndarray` views |
-//! | `stream` | | [`Array`]s read as asynchronous streams, on any executor |
+//! | `json` | | schemas, filters and values as JSON, in `azulejo::json` |
+//! | `stream` | | [`Array`]s opened and read asynchronously, as streams of batches, on any executor |
 //! | `object-store` | | S3, GCS, Azure and plain HTTP |
 //! | `testing` | | the suite that every [`storage::Storage`] must pass |
 #![deny(unsafe_code)]
@@ -164,6 +166,7 @@ pub mod array;
 mod buffer_pool;
 mod cancel;
 pub mod check;
+pub mod clock;
 pub mod column;
 pub mod condition;
 pub mod config;
@@ -178,6 +181,7 @@ pub mod label;
 mod large_pages;
 pub mod manifest;
 pub mod object;
+mod object_type;
 mod per_process;
 mod platform;
 pub mod read;
@@ -227,6 +231,21 @@ pub mod arrow {
     pub use arrow_array;
     pub use arrow_buffer;
     pub use arrow_schema;
+}
+
+/// Parts of the engine that this project's own programs look at, and that change without notice:
+/// the C library estimates sizes of results by the grid of tiles, and tests write arrays anew, tile
+/// by tile, in every format version.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::buffer_pool::{BufferPool, PoolBuffer};
+    pub use crate::column::tile::Tile;
+    pub use crate::read::decode::{Cells, TileRequest};
+    pub use crate::read::load::load_tiles;
+    pub use crate::space::tile_grid::{FragmentGrid, TileGrid};
+    pub use crate::write::commit::WrittenFragment;
+    pub use crate::write::fragment::{FragmentSink, FragmentSpec};
+    pub use crate::write::tile_view::TileView;
 }
 
 pub use array::{Array, ArrayHandle, TimeRange};

@@ -18,56 +18,15 @@
 
 mod sidecar;
 mod storage;
-mod tree;
 
-pub use tree::{Change, ManifestState, Manifests, WrittenManifest};
+pub use sidecar::{MANIFEST_FILE, Manifest};
 
 use crate::config::ManifestUse;
 use crate::context::{Context, Location};
 use crate::error::Result;
-use crate::storage::{Entry, Uri};
-use std::collections::BTreeMap;
+use crate::storage::Uri;
 use std::sync::Arc;
 use storage::ManifestStorage;
-
-/// The sidecar of an array or group, relative to its folder.
-pub const MANIFEST_FILE: &str = "__azulejo/manifest";
-
-/// The listings of an array or group at a moment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Manifest {
-    /// When the listings were begun, in milliseconds since 1970-01-01 UTC: all that was committed
-    /// before is in them.
-    pub made: u64,
-    /// By path relative to the object (empty for its own folder): what lies in a folder, sorted by
-    /// name. Folders of nested objects, such as the arrays of dimension labels and members of a
-    /// group, are named in what holds them and have manifests of their own.
-    pub folders: BTreeMap<String, Vec<Entry>>,
-}
-
-impl Manifest {
-    /// Files that it names.
-    #[must_use]
-    pub fn file_num(&self) -> usize {
-        self.folders
-            .values()
-            .flatten()
-            .filter(|entry| !entry.is_dir)
-            .count()
-    }
-
-    /// The size in bytes of a file, if the manifest names it with one; `path` is relative to the
-    /// object.
-    #[must_use]
-    pub fn size_of(&self, path: &str) -> Option<u64> {
-        let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
-        let entries = self.folders.get(folder)?;
-        let at = entries
-            .binary_search_by(|entry| entry.name.as_str().cmp(name))
-            .ok()?;
-        entries.get(at).filter(|entry| !entry.is_dir)?.size
-    }
-}
 
 /// Where something lies that is to be read: its listings come from a manifest where the settings
 /// say so.

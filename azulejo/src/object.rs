@@ -1,14 +1,21 @@
-//! Arrays and groups as a whole: deleting, moving and copying them.
+//! Arrays and groups as a whole: finding, deleting, moving and copying them, their manifests and
+//! named snapshots.
 
 mod delete;
+mod folder;
+mod manifests;
+mod snapshots;
 mod transfer;
+mod walk;
 
-pub(crate) use delete::finish_deletion;
+pub use folder::FolderEntry;
+pub use manifests::{Change, ManifestState, Manifests, WrittenManifest};
 pub use transfer::copy_file;
+pub use walk::{Walk, WalkEntry};
 
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::group::ObjectType;
+pub use crate::object_type::ObjectType;
 use crate::storage::Uri;
 
 /// An array or a group, and where it lies.

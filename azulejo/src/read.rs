@@ -3,12 +3,12 @@
 pub mod aggregate;
 mod bind;
 mod budget;
-mod decode;
+pub(crate) mod decode;
 mod dense;
 mod driver;
 mod fetch;
 mod gather;
-mod load;
+pub(crate) mod load;
 mod output;
 mod parallel;
 mod prefetch;
@@ -18,10 +18,10 @@ mod stored_tile;
 mod tile_statistics;
 mod whole_tiles;
 
-pub use crate::buffer_pool::{BufferPool, PoolBuffer};
-pub use crate::column::Tile;
-pub use bind::FillCell;
-pub use decode::{Cells, TileRequest};
+pub(crate) use crate::buffer_pool::{BufferPool, PoolBuffer};
+pub(crate) use crate::column::Tile;
+pub(crate) use bind::FillCell;
+pub(crate) use decode::{Cells, TileRequest};
 pub use driver::Reader;
 #[cfg(feature = "arrow")]
 pub use driver::record_batches::RecordBatches;
@@ -29,8 +29,6 @@ pub use driver::record_batches::RecordBatches;
 pub use driver::stream::ReadStream;
 #[cfg(all(feature = "stream", feature = "arrow"))]
 pub use driver::stream::RecordBatchStream;
-pub(crate) use gather::gather_slabs;
-pub use load::load_tiles;
 
 use crate::column::ColumnType;
 use crate::condition::Meaning;
@@ -153,7 +151,7 @@ impl ReadOptions {
 
 /// One column of a query, found in the array's latest schema.
 #[derive(Debug, Clone, PartialEq)]
-pub struct BoundField {
+pub(crate) struct BoundField {
     /// Name, type and shape.
     pub column_type: ColumnType,
     /// Which attribute or dimension of the latest schema it is. Fragments may number attributes
@@ -166,7 +164,7 @@ pub struct BoundField {
 /// Options checked against an array: the subarray has a selection per dimension (or points) of the
 /// right types with `start <= end`; fields exist; the layout suits the array.
 #[derive(Debug, Clone)]
-pub struct BoundOptions {
+pub(crate) struct BoundOptions {
     /// Which cells; validated.
     pub subarray: Subarray,
     /// The columns asked for, in order.

@@ -5,14 +5,10 @@
 //! has replaced what a snapshot shows, a [vacuum](crate::array::ArrayHandle::vacuum) leaves that
 //! alone.
 
-use crate::array::clock;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::group::ObjectType;
-use crate::object::ObjectHandle;
 use crate::storage::{ReadRange, ReadRequest, StorePath, Uri};
 use azulejo_format::path::MANIFEST_FOLDER;
-use std::collections::HashSet;
 
 /// The folder of snapshots in that of manifests.
 const FOLDER: &str = "snapshots";
@@ -35,113 +31,6 @@ pub struct NamedSnapshot {
     pub made: u64,
 }
 
-impl ObjectHandle {
-    /// Gives a moment (milliseconds since 1970-01-01 UTC; now unless given) a name: of an array, or
-    /// of a group and all its members, theirs included. Returns the URIs of those that have it now.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] if nothing lies there, [`Error::AlreadyExists`] if one of them has a
-    /// snapshot of that name, [`Error::InvalidArgument`] for a name that is none.
-    pub fn create_snapshot(&self, name: &str, at: Option<u64>) -> Result<Vec<String>> {
-        check_name(name)?;
-        let made = clock::now();
-        let at = at.unwrap_or(made);
-        let objects = self.with_members()?;
-        for (uri, location) in &objects {
-            if find(location, name)?.is_some() {
-                return Err(Error::AlreadyExists {
-                    uri: format!("{uri}@{name}"),
-                });
-            }
-        }
-        let body = format!("{MARK}\nat {at}\nmade {made}\n");
-        for (_, location) in &objects {
-            let Location { storage, path } = location;
-            storage.make_folder(&folder_of(path))?;
-            storage.put(
-                &folder_of(path).join(name),
-                body.clone().into_bytes().into(),
-            )?;
-        }
-        Ok(objects.into_iter().map(|(uri, _)| uri).collect())
-    }
-
-    /// The snapshots, by time.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] if nothing lies there, [`Error::Corrupt`] for a file that is none.
-    pub fn snapshots(&self) -> Result<Vec<NamedSnapshot>> {
-        let uri = Uri::parse(&self.uri)?;
-        let location = self.context.locate(&uri)?;
-        present(&location, &uri)?;
-        list(&location)
-    }
-
-    /// Removes the name of a moment, of a group with that of all members that have it. Nothing else
-    /// is removed: the next vacuum may.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] if there is no such snapshot.
-    pub fn remove_snapshot(&self, name: &str) -> Result<Vec<String>> {
-        check_name(name)?;
-        let mut removed = Vec::new();
-        for (uri, location) in self.with_members()? {
-            if find(&location, name)?.is_some() {
-                location
-                    .storage
-                    .delete(&[folder_of(&location.path).join(name)])?;
-                removed.push(uri);
-            }
-        }
-        match removed.is_empty() {
-            true => Err(Error::NotFound {
-                uri: format!("{}@{name}", self.uri),
-                what: "a named snapshot",
-            }),
-            false => Ok(removed),
-        }
-    }
-
-    /// The moment that a snapshot names.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] if there is none of that name.
-    pub fn snapshot_time(&self, name: &str) -> Result<u64> {
-        check_name(name)?;
-        let location = self.context.locate(&Uri::parse(&self.uri)?)?;
-        match find(&location, name)? {
-            Some(snapshot) => Ok(snapshot.at),
-            None => Err(Error::NotFound {
-                uri: format!("{}@{name}", self.uri),
-                what: "a named snapshot",
-            }),
-        }
-    }
-
-    /// The object, and of a group all members that are there.
-    fn with_members(&self) -> Result<Vec<(String, Location)>> {
-        let (mut objects, mut seen) = (Vec::new(), HashSet::new());
-        let mut todo = vec![self.uri.clone()];
-        while let Some(text) = todo.pop() {
-            let uri = Uri::parse(&text)?;
-            let location = self.context.locate(&uri)?;
-            if !seen.insert(uri.to_string()) {
-                continue;
-            }
-            let found = match present(&location, &uri) {
-                Err(Error::NotFound { .. }) if !objects.is_empty() => continue,
-                found => found?,
-            };
-            if found == ObjectType::Group {
-                let group = self.context.group(&text).open()?;
-                todo.extend(group.members().iter().map(|m| m.location.clone()));
-            }
-            objects.push((uri.to_string(), location));
-        }
-        Ok(objects)
-    }
-}
-
 /// The URI and the snapshot that `uri@NAME` names; `None` for what names none.
 pub(crate) fn split(uri: &str) -> Option<(&str, &str)> {
     let (object, name) = uri.rsplit_once('@')?;
@@ -162,18 +51,13 @@ pub(crate) fn list(location: &Location) -> Result<Vec<NamedSnapshot>> {
     Ok(snapshots)
 }
 
-fn present(location: &Location, uri: &Uri) -> Result<ObjectType> {
-    ObjectType::at(location)?.ok_or_else(|| Error::NotFound {
-        uri: uri.to_string(),
-        what: "an array or a group",
-    })
-}
-
-fn folder_of(object: &StorePath) -> StorePath {
+/// The folder of an object's snapshots.
+pub(crate) fn folder_of(object: &StorePath) -> StorePath {
     object.join(MANIFEST_FOLDER).join(FOLDER)
 }
 
-fn find(location: &Location, name: &str) -> Result<Option<NamedSnapshot>> {
+/// The snapshot of that name, if there is one.
+pub(crate) fn find(location: &Location, name: &str) -> Result<Option<NamedSnapshot>> {
     let path = folder_of(&location.path).join(name);
     let request = ReadRequest {
         path: path.clone(),
@@ -207,7 +91,7 @@ fn parse(name: &str, bytes: &[u8]) -> Option<NamedSnapshot> {
 }
 
 /// A name is a file's on every storage, and no time.
-fn check_name(name: &str) -> Result<()> {
+pub(crate) fn check_name(name: &str) -> Result<()> {
     let mut characters = name.chars();
     let first = characters.next().is_some_and(|c| c.is_ascii_alphabetic());
     let rest = characters.all(|c| c.is_ascii_alphanumeric() || "._-".contains(c));
@@ -217,6 +101,28 @@ fn check_name(name: &str) -> Result<()> {
     Err(Error::InvalidArgument(format!(
         "{name:?} is no name of a snapshot: letters, digits, `.`, `_` and `-`, a letter first"
     )))
+}
+
+/// The content of a snapshot's file.
+pub(crate) fn encode(at: u64, made: u64) -> String {
+    format!("{MARK}\nat {at}\nmade {made}\n")
+}
+
+/// The moment that a snapshot of the array or group at `uri` names.
+pub(crate) fn time_of(context: &Context, uri: &str, name: &str) -> Result<u64> {
+    check_name(name)?;
+    let location = context.locate(&Uri::parse(uri)?)?;
+    match find(&location, name)? {
+        Some(snapshot) => Ok(snapshot.at),
+        None => Err(not_found(uri, name)),
+    }
+}
+
+pub(crate) fn not_found(uri: &str, name: &str) -> Error {
+    Error::NotFound {
+        uri: format!("{uri}@{name}"),
+        what: "a named snapshot",
+    }
 }
 
 /// Opens what `uri@NAME` names with `open`, if `uri` as it is names nothing.
@@ -229,7 +135,7 @@ pub(crate) fn or_named<T>(
     let (Err(Error::NotFound { .. }), Some((object, name))) = (&found, split(uri)) else {
         return found;
     };
-    open(object, context.object(object).snapshot_time(name)?)
+    open(object, time_of(context, object, name)?)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! cases.
 
 mod axis_selection;
+mod bisect;
 pub(crate) mod cell_order;
 mod cell_slab;
 pub(crate) mod copy;
@@ -17,7 +18,8 @@ pub(crate) mod tile_grid;
 
 pub(crate) use axis_selection::{AxisSelection, Span};
 pub use azulejo_format::schema::Layout;
+pub(crate) use bisect::first_where;
 pub(crate) use cell_slab::CellSlab;
 pub use subarray::{DimSelection, PointColumn, Points, Subarray};
-pub use tile_grid::{FragmentGrid, TileGrid};
+pub(crate) use tile_grid::{FragmentGrid, TileGrid};
 pub(crate) use tile_grid::{dimension_order, same_types, tiled_alike};

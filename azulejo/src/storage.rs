@@ -13,6 +13,7 @@ mod memory;
 mod object;
 mod pending;
 mod power;
+mod refusal;
 mod request_log;
 mod settings;
 mod stores;
@@ -22,8 +23,9 @@ mod waiting;
 pub use io_stats::{IoCounts, IoOp, IoStats};
 pub use layer::StorageLayer;
 pub use local::LocalStorage;
+pub(crate) use local::is_temporary;
 #[doc(hidden)]
-pub use local::{Change, ChangeLog};
+pub use local::{ChangeLog, FileChange};
 pub use memory::MemoryStorage;
 #[cfg(feature = "object-store")]
 pub use object::ObjectStorage;
@@ -145,7 +147,9 @@ impl ReadRange {
             }),
             Self::AtMost(_) => Ok(0..size),
             Self::Bytes(range) if range.is_empty() => Ok(0..0),
-            Self::Bytes(range) if range.end > size => Err(memory::too_short(path, range.end, size)),
+            Self::Bytes(range) if range.end > size => {
+                Err(refusal::too_short(path, range.end, size))
+            }
             Self::Bytes(range) => Ok(range.clone()),
         }
     }

@@ -34,11 +34,11 @@
 //! is there ([`WrittenFragment::commit`]), the last step of all.
 
 mod buffer;
-mod commit;
+pub(crate) mod commit;
 mod dense;
 mod external_sort;
 mod filter;
-mod fragment;
+pub(crate) mod fragment;
 mod fragments;
 mod global;
 mod input;
@@ -50,15 +50,18 @@ mod sparse;
 pub(crate) mod stats;
 #[cfg(test)]
 mod tests;
+pub(crate) mod tile_view;
 mod uncommitted;
 mod validate;
 
-pub use commit::WrittenFragment;
-pub use fragment::{FragmentSink, FragmentSpec, TileView};
+pub(crate) use commit::WrittenFragment;
+pub(crate) use fragment::{FragmentSink, FragmentSpec};
 pub use options::{Duplicates, WriteLayout, WriteOptions};
+pub(crate) use tile_view::TileView;
 
-use crate::array::{ArrayHandle, Head, Snapshot, TimeRange, clock};
-use crate::column::{ColumnBuffers, ColumnSet, ColumnType, ColumnView, FieldView};
+use crate::array::{ArrayHandle, Head, Snapshot, TimeRange};
+use crate::clock;
+use crate::column::{ColumnBuffers, ColumnSet, ColumnType, ColumnView};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::space::Layout;
@@ -71,7 +74,7 @@ use azulejo_format::{ArraySchema, NdRectangle};
 use dense::DenseBox;
 use fragments::{Fragments, Split, Target};
 use global::GlobalWrite;
-use input::{FieldShape, Input};
+use input::{FieldShape, Input, dimensions_of};
 use sort::DuplicateRule;
 use std::sync::Arc;
 use validate::Bounds;
@@ -488,14 +491,4 @@ fn layout_of(schema: &ArraySchema, options: &WriteOptions) -> Result<WriteLayout
         }
         (_, layout) => Ok(layout),
     }
-}
-
-/// The views of the dimensions, in their order.
-fn dimensions_of<'a>(shapes: &[FieldShape], input: &Input<'a>) -> Vec<FieldView<'a>> {
-    shapes
-        .iter()
-        .zip(&input.fields)
-        .filter(|(shape, _)| shape.dimension)
-        .map(|(_, view)| *view)
-        .collect()
 }

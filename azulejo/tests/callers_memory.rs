@@ -94,12 +94,7 @@ fn given(array: &Array, options: &ReadOptions, room: usize, bytes: usize) -> Vec
     let mut rows = Vec::new();
     let (mut room, mut bytes) = (room, bytes);
     loop {
-        let types: Vec<ColumnType> = reader
-            .options()
-            .fields
-            .iter()
-            .map(|field| field.column_type.clone())
-            .collect();
+        let types: Vec<ColumnType> = reader.column_types().cloned().collect();
         let size = |kind: &ColumnType| {
             if kind.is_var() {
                 bytes

@@ -296,12 +296,7 @@ fn batches_and_buffers_follow_each_other() {
             }
 
             let mut reader = case.array.read(options()).expect("a plan");
-            let types: Vec<_> = reader
-                .options()
-                .fields
-                .iter()
-                .map(|f| f.column_type.clone())
-                .collect();
+            let types: Vec<_> = reader.column_types().cloned().collect();
             let mut room = 1 + dice.below(40) as usize;
             let mut cells = 0;
             loop {

@@ -11,7 +11,8 @@ use azulejo::config::ManifestUse;
 use azulejo::format::schema::{DataOrder, NewArray};
 use azulejo::format::{ArraySchema, Datatype};
 use azulejo::group::{NewMember, ObjectType};
-use azulejo::manifest::{Change, MANIFEST_FILE, Manifest};
+use azulejo::manifest::{MANIFEST_FILE, Manifest};
+use azulejo::object::Change;
 use azulejo::read::ReadOptions;
 use azulejo::storage::{
     Entry, LocalStorage, MemoryStorage, ReadRequest, Request, RequestLogStorage, Storage,
@@ -138,7 +139,7 @@ fn what_cannot_be_listed_is_read_by_its_manifest() {
             }
             other => panic!("{other}"),
         }
-        let before = azulejo::array::clock::now();
+        let before = azulejo::clock::now();
         let written = listing.object(URI).write_manifests().unwrap().written;
         assert_eq!((written.len(), written[0].uri.as_str()), (1, URI));
         assert_eq!(written[0].object_type, ObjectType::Array);
@@ -146,7 +147,7 @@ fn what_cannot_be_listed_is_read_by_its_manifest() {
         let array = blind.array(URI).open().unwrap();
         assert_eq!(coordinates(&array), [1, 2]);
         assert_eq!(array.listed_at(), Some(written[0].made));
-        assert!((before..=azulejo::array::clock::now()).contains(&written[0].made));
+        assert!((before..=azulejo::clock::now()).contains(&written[0].made));
         assert_eq!(
             blind.object(URI).object_type().unwrap(),
             Some(ObjectType::Array)

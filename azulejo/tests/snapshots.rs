@@ -176,7 +176,7 @@ fn to_write_the_latest_schema_counts_whatever_its_time() {
         .array("mem://many")
         .create(schema.build().unwrap())
         .unwrap();
-    let ahead = azulejo::array::clock::now() + 86_400_000;
+    let ahead = azulejo::clock::now() + 86_400_000;
     let attribute = Attribute::new("b", Datatype::Int8, CellValNum::ONE);
     let evolution = SchemaEvolution {
         add_attributes: vec![attribute],

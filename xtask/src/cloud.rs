@@ -17,6 +17,7 @@ mod proxy;
 mod requests;
 mod servers;
 mod static_files;
+mod streams;
 mod writers;
 
 use crate::Outcome;
@@ -161,11 +162,12 @@ pub fn run(options: &[&str]) -> Outcome {
     let only = options.first().copied().unwrap_or("");
     let mut tally = Tally::default();
     type Part = (&'static str, fn(&mut Stage, &mut Tally) -> Outcome);
-    let parts: [Part; 6] = [
+    let parts: [Part; 7] = [
         ("conformance", conformance::run),
         ("corpus", corpus::run),
         ("interop", interop::run),
         ("requests", requests::run),
+        ("streams", streams::run),
         ("faults", faults::run),
         ("writers", writers::run),
     ];

@@ -47,7 +47,7 @@ cargo xtask TASK
   interop messages [--seed N] [--count N]
                               messages of the C API that either library writes, the other reads; queries sent to and fro
   cloud [PART]                arrays on real servers, which it installs, starts and stops: conformance, corpus, interop,
-                              requests, faults, writers
+                              requests, streams, faults, writers
   cloud bench [--rounds N]    the reference beside us through an S3 server with 20 ms a request
   features                    every feature of the libraries alone compiles without a warning
   fixtures DIR                packs a selection of a corpus into azulejo/tests/fixtures

@@ -8,7 +8,7 @@ use crate::array::OpenArray;
 use crate::error::{Failure, Result};
 use crate::subarray::Ranges;
 use azulejo::read::ReadOptions;
-use azulejo::read::aggregate::{Aggregate, aggregate};
+use azulejo::read::aggregate::Aggregate;
 use azulejo::space::{DimSelection, Layout, Subarray};
 use azulejo::{Error, Reader};
 use azulejo_format::Datatype;
@@ -235,7 +235,7 @@ fn step(
                 .iter()
                 .map(|named| named.aggregate.clone())
                 .collect();
-            let values = aggregate(&open.array()?, options(state, open)?, &wanted)?;
+            let values = open.array()?.aggregate(options(state, open)?, &wanted)?;
             for (named, value) in state.aggregates.iter().zip(&values) {
                 let column = to_column(named, value);
                 for buffers in aggregates

@@ -6,7 +6,8 @@ use crate::error::Result;
 use crate::output::table::{Align, Table};
 use crate::session::Session;
 use crate::terminal::Output;
-use azulejo::group::{Group, ObjectType, WalkEntry};
+use azulejo::group::{Group, ObjectType};
+use azulejo::object::WalkEntry;
 use azulejo::storage::Uri;
 use serde_json::{Value as Json, json};
 

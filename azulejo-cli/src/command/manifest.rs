@@ -6,7 +6,7 @@ use crate::error::{CliError, Result};
 use crate::moment::timestamp_text;
 use crate::session::Session;
 use crate::size;
-use azulejo::manifest::{Change, ManifestState, Manifests, WrittenManifest};
+use azulejo::object::{Change, ManifestState, Manifests, WrittenManifest};
 use serde_json::{Value as Json, json};
 use std::io::Write;
 

@@ -3,6 +3,7 @@
 use super::Dimension;
 use crate::datatype::Datatype;
 use crate::error::Result;
+use crate::range::{NdRectangle, compare};
 use crate::version::FormatVersion;
 use crate::wire::{ByteReader, ByteWriter};
 
@@ -14,6 +15,28 @@ pub struct Domain {
 }
 
 impl Domain {
+    /// The box around boxes of this domain; `None` if there are none.
+    #[must_use]
+    pub fn around<'a>(
+        &self,
+        boxes: impl IntoIterator<Item = &'a NdRectangle>,
+    ) -> Option<NdRectangle> {
+        let mut boxes = boxes.into_iter();
+        let mut around = boxes.next()?.clone();
+        for more in boxes {
+            let ranges = around.ranges.iter_mut().zip(&more.ranges);
+            for ((range, more), dimension) in ranges.zip(&self.dimensions) {
+                if compare(dimension.datatype, &more.start, &range.start).is_lt() {
+                    range.start.clone_from(&more.start);
+                }
+                if compare(dimension.datatype, &more.end, &range.end).is_gt() {
+                    range.end.clone_from(&more.end);
+                }
+            }
+        }
+        Some(around)
+    }
+
     /// The number of dimensions.
     #[must_use]
     pub fn ndim(&self) -> usize {

@@ -1,7 +1,7 @@
 //! The files of an array's commits that are more than a name.
 
 use super::directory::{Directory, NamedEntry};
-use super::open::decode_at;
+use super::objects::decode_at;
 use super::timeline::{Committed, committed};
 use super::{ArrayLock, TimeRange};
 use crate::context::Location;

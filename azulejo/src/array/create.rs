@@ -1,13 +1,13 @@
 //! Creating arrays.
 
+use super::ArrayHandle;
+use super::removal::finish_deletion;
 use super::tile_object::{clean_up_unseen, put_tile};
-use super::{ArrayHandle, clock};
-use crate::check::is_temporary;
+use crate::clock;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::group::ObjectType;
-use crate::object::finish_deletion;
-use crate::storage::{Entry, Uri};
+use crate::object_type::ObjectType;
+use crate::storage::{Entry, Uri, is_temporary};
 use azulejo_format::ArraySchema;
 use azulejo_format::path::{
     ENUMERATIONS_FOLDER, LEGACY_SCHEMA_FILE, RootFolder, SCHEMA_FOLDER, enumeration_path,

@@ -3,7 +3,8 @@
 use super::head::Head;
 use super::tile_object::put_tile_if_there;
 use super::timeline::CommittedFragment;
-use super::{Array, ArrayHandle, Contents, DeleteCommit, clock};
+use super::{Array, ArrayHandle, Contents, DeleteCommit};
+use crate::clock;
 use crate::condition::{BoundCondition, Comparison, Condition, EnumerationLookup, FieldRef};
 use crate::error::{Error, Result};
 use azulejo_format::ArraySchema;

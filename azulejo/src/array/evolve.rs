@@ -1,11 +1,12 @@
 //! Changing an array's schema: evolution, and upgrading its format version.
 
+use super::ArrayHandle;
 use super::create::put_schema;
 use super::directory::sort_schemas;
 use super::head::{Commits, Head};
 use super::tile_object::{clean_up_unseen, put_tile};
 use super::timeline::CommittedFragment;
-use super::{ArrayHandle, clock};
+use crate::clock;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use azulejo_format::ArraySchema;

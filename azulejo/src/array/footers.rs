@@ -2,7 +2,8 @@
 //! has them.
 
 use super::fragment::NewFragment;
-use super::open::{FEW_TAILS, Schemas, TAIL_LEN, Unread, decode_at, generic_tile};
+use super::objects::{decode_at, generic_tile};
+use super::open::{FEW_TAILS, Schemas, TAIL_LEN, Unread};
 use super::timeline::{CommittedFragment, PartialOverlap, select_fragments};
 use super::{Contents, Fragment, TimeRange};
 use crate::context::{Context, Location};

@@ -1,13 +1,13 @@
 //! A fragment: its footer, and the parts of its metadata that are loaded when they are needed.
 
 use super::TimeRange;
-use super::sections::{Derive, Sections, load};
+use super::sections::Sections;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::storage::{StorePath, Waiting, block_on};
+use crate::storage::StorePath;
 use azulejo_format::fragment::{
-    Field, FilePart, Footer, FragmentStats, LegacyMetadata, RTree, Section, TileBounds,
-    TileNullCounts, TileOffsets, TileSums, data_file_name,
+    Field, FilePart, Footer, LegacyMetadata, TileBounds, TileNullCounts, TileOffsets, TileSums,
+    data_file_name,
 };
 use azulejo_format::path::FRAGMENT_METADATA_FILE;
 use azulejo_format::timestamped_name::TimestampedName;
@@ -34,7 +34,7 @@ pub struct TileStats<'a> {
 /// first.
 #[derive(Debug)]
 pub struct Fragment {
-    context: Context,
+    pub(super) context: Context,
     location: Location,
     name: TimestampedName,
     schema: Arc<ArraySchema>,
@@ -268,67 +268,6 @@ impl Fragment {
         self.tile_num.saturating_mul(self.tile_cells)
     }
 
-    /// Loads sections that are not loaded yet in one batch of reads and decodes them in parallel.
-    /// Sections that the fragment does not have are skipped.
-    pub fn preload(&self, sections: &[Section]) -> Result<()> {
-        self.preload_as(sections, Derive::Known)
-    }
-
-    /// As [`Self::preload`], but reads what is stored of sections that the footer tells of as well.
-    pub(crate) fn preload_stored(&self, sections: &[Section]) -> Result<()> {
-        self.preload_as(sections, Derive::Nothing)
-    }
-
-    fn preload_as(&self, sections: &[Section], derive: Derive) -> Result<()> {
-        let wanted = sections.iter().map(|section| (self, *section));
-        block_on(load(&self.context, wanted, derive, Waiting::Blocks))
-    }
-
-    /// The MBRs of a sparse fragment.
-    pub fn rtree(&self) -> Result<&RTree> {
-        self.load(Section::RTree)?;
-        self.loaded().rtree()
-    }
-
-    /// Minima, maxima, sums and null counts of the field's tiles; `None` if the fragment has none
-    /// (below v11, zipped coordinates) or the field is not in the fragment. How far they can be
-    /// trusted: [`StatsTrust`](azulejo_format::fragment::StatsTrust).
-    pub fn tile_stats(&self, field: Field) -> Result<Option<TileStats<'_>>> {
-        self.preload(&[
-            Section::TileMins(field),
-            Section::TileMaxs(field),
-            Section::TileSums(field),
-            Section::TileNullCounts(field),
-        ])?;
-        Ok(self.loaded().tile_stats(field))
-    }
-
-    /// Min, max, sum and null count of whole fields; `None` if the fragment has none.
-    pub fn stats(&self) -> Result<Option<&FragmentStats>> {
-        self.load(Section::FragmentStats)?;
-        Ok(self.sections().stats.get())
-    }
-
-    /// First and last coordinates in global order of the tiles along a dimension; `None` if the
-    /// fragment does not keep them (below v23, dense).
-    pub fn global_order_bounds(
-        &self,
-        dimension: usize,
-    ) -> Result<Option<(&TileBounds, &TileBounds)>> {
-        self.preload(&[
-            Section::GlobalOrderMins(dimension),
-            Section::GlobalOrderMaxs(dimension),
-        ])?;
-        Ok(self.sections().global_order(dimension))
-    }
-
-    /// Names of the delete commits that were applied when the fragment was written, relative to the
-    /// array.
-    pub fn processed_conditions(&self) -> Result<&[String]> {
-        self.load(Section::ProcessedConditions)?;
-        self.loaded().processed_conditions()
-    }
-
     /// The file that holds a part of a field. [`Error::Internal`] for a field that the fragment's
     /// schema does not have.
     pub fn data_path(&self, field: Field, part: FilePart) -> Result<StorePath> {
@@ -339,22 +278,6 @@ impl Fragment {
                 self.location.path
             ))),
         }
-    }
-
-    /// Where a tile lies in its file, filtered; checked against the file's size.
-    pub fn stored_tile_range(&self, field: Field, part: FilePart, tile: u64) -> Result<Range<u64>> {
-        self.load(match part {
-            FilePart::Data => Section::TileOffsets(field),
-            FilePart::Var => Section::TileVarOffsets(field),
-            FilePart::Validity => Section::TileValidityOffsets(field),
-        })?;
-        self.loaded().stored_tile_range(field, part, tile)
-    }
-
-    /// Unfiltered bytes of a tile of a var-length field's values.
-    pub fn var_tile_size(&self, field: Field, tile: u64) -> Result<u64> {
-        self.load(Section::TileVarSizes(field))?;
-        self.loaded().var_tile_size(field, tile)
     }
 
     /// Size in bytes of the metadata file.
@@ -399,14 +322,6 @@ impl Fragment {
         let from = usize::try_from(range.start.checked_sub(start)?).ok()?;
         let to = usize::try_from(range.end.checked_sub(start)?).ok()?;
         (from <= to && to <= self.metadata_tail.len()).then(|| self.metadata_tail.slice(from..to))
-    }
-
-    /// Loads a section that is not loaded yet, if the fragment has it.
-    fn load(&self, section: Section) -> Result<()> {
-        match self.sections().is_loaded(section, self.footer.slots) {
-            Some(false) => self.preload(&[section]),
-            Some(true) | None => Ok(()),
-        }
     }
 }
 

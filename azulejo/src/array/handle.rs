@@ -125,16 +125,6 @@ impl ArrayHandle {
         })
     }
 
-    /// Deletes the array, for good and at all times. Files that are not the format's stay, and so
-    /// does the folder then. A crash leaves an array that can be deleted again.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`](crate::Error::NotFound) if there is no array;
-    /// [`Error::InvalidArgument`](crate::Error::InvalidArgument) if it is a group.
-    pub fn delete(&self) -> Result<()> {
-        self.context.object(&self.uri).delete_array()
-    }
-
     /// The array's schemas alone, which is all that writing takes: the snapshot has no fragments,
     /// cells or key-values to read.
     ///

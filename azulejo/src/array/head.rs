@@ -3,7 +3,8 @@
 
 use super::commit_files::{Attempts, CommitFiles};
 use super::directory::{Directory, Listings};
-use super::open::{decode_at, no_array, read_objects};
+use super::objects::{decode_at, read_objects};
+use super::open::no_array;
 use super::tile_object::read_tile;
 use super::timeline::{Committed, committed, select_schema};
 use super::{ArrayLock, TimeRange};

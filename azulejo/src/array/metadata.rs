@@ -3,7 +3,7 @@
 
 use super::TimeRange;
 use super::directory::{DetailFiles, NamedEntry};
-use super::open::{decode_at, generic_tile, read_objects_as};
+use super::objects::{decode_at, generic_tile, read_objects_as};
 use super::timeline::select_details;
 use crate::context::{Context, Location};
 use crate::error::Result;

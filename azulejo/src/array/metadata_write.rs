@@ -2,10 +2,11 @@
 
 use super::head::Head;
 use super::tile_object::put_tile_if_there;
-use super::{ArrayHandle, Snapshot, clock};
+use super::{ArrayHandle, Snapshot};
+use crate::clock;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::group::ObjectType;
+use crate::object_type::ObjectType;
 use azulejo_format::Datatype;
 use azulejo_format::metadata::{MetadataEntry, MetadataValue, encode};
 use azulejo_format::path::{RootFolder, metadata_path};

@@ -3,17 +3,16 @@
 
 use super::commit_files::{Attempts, CommitFiles};
 use super::directory::{DetailFiles, Directory, Listings, NamedEntry, OtherObject};
-use super::sections::short_read_is_corrupt;
+use super::objects::{decode_at, generic_tile, read_objects_as};
 use super::timeline::{
     Committed, CommittedFragment, DeleteFile, replaced, select_deletes, select_schema,
 };
 use super::{DeleteCommit, TimeRange};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::storage::{ReadRange, ReadRequest, StorePath, Tail, Uri, Waiting, block_on};
+use crate::storage::{StorePath, Tail, Uri, Waiting, block_on};
 use azulejo_format::commit::{Delete, VacuumList};
 use azulejo_format::path::{FRAGMENT_METADATA_FILE, LEGACY_SCHEMA_FILE, RootFolder};
-use azulejo_format::tile::GenericTile;
 use azulejo_format::{ArraySchema, DecodeError};
 use bytes::Bytes;
 use rayon::prelude::*;
@@ -93,9 +92,6 @@ pub(crate) struct OpenScope {
     /// Whether only the schemas are looked at: no fragments, deletes, metadata.
     pub schemas_only: bool,
 }
-
-/// Objects of schemas, commits and key-values of this size are read whatever the memory budget.
-const SMALL_METADATA: u64 = 16 << 20;
 
 /// Opens the array at `uri`.
 pub(super) async fn open(
@@ -425,59 +421,4 @@ async fn read_files<'a>(
 /// The schema of fragments below format version 10, which name none.
 pub(crate) fn legacy_schema(schemas: &BTreeMap<String, Arc<ArraySchema>>) -> Option<&ArraySchema> {
     schemas.get(LEGACY_SCHEMA_FILE).map(|schema| &**schema)
-}
-
-/// Reads whole objects in one batch.
-///
-/// # Errors
-/// [`Error::Budget`] if one of them is larger than the memory that the context may take.
-pub(crate) fn read_objects<'a>(
-    context: &Context,
-    location: &Location,
-    paths: impl IntoIterator<Item = &'a str>,
-) -> Result<Vec<Bytes>> {
-    block_on(read_objects_as(context, location, paths, Waiting::Blocks))
-}
-
-/// As [`read_objects`], by whoever waits.
-pub(crate) async fn read_objects_as<'a>(
-    context: &Context,
-    location: &Location,
-    paths: impl IntoIterator<Item = &'a str>,
-    waiting: Waiting,
-) -> Result<Vec<Bytes>> {
-    // Small arrays are looked at with the smallest of budgets too.
-    let limit = context.config().memory_budget.max(SMALL_METADATA);
-    let requests: Vec<ReadRequest> = paths
-        .into_iter()
-        .map(|path| ReadRequest {
-            path: location.path.join(path),
-            range: ReadRange::AtMost(limit),
-        })
-        .collect();
-    if requests.is_empty() {
-        return Ok(Vec::new());
-    }
-    let read = waiting.read(&*location.storage, requests).await;
-    read.map_err(short_read_is_corrupt)
-}
-
-/// The payload of a generic tile.
-pub(crate) fn generic_tile(
-    context: &Context,
-    location: &Location,
-    path: &str,
-    bytes: &[u8],
-) -> Result<Vec<u8>> {
-    let tile = GenericTile::decode(bytes, context.key(), context.config().memory_budget);
-    Ok(decode_at(location, path, tile)?.data)
-}
-
-/// Says which object an error is about.
-pub(crate) fn decode_at<T>(
-    location: &Location,
-    path: &str,
-    decoded: Result<T, DecodeError>,
-) -> Result<T> {
-    decoded.map_err(|source| Error::decode(location.path.join(path).to_string(), source))
 }

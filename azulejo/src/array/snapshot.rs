@@ -3,7 +3,8 @@
 use super::commit_files::Attempts;
 use super::directory::{DetailFiles, sort_schemas};
 use super::metadata::read_metadata;
-use super::open::{self, OpenScope, Opened, Schemas, Unread, decode_at, read_objects_as};
+use super::objects::{decode_at, generic_tile, read_objects_as};
+use super::open::{self, OpenScope, Opened, Schemas, Unread};
 use super::{Array, Contents, TimeRange, footers};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
@@ -366,7 +367,7 @@ impl Snapshot {
         )
         .await?;
         for ((reference, path), bytes) in missing.into_iter().zip(&paths).zip(&read) {
-            let payload = open::generic_tile(self.context(), location, path, bytes)?;
+            let payload = generic_tile(self.context(), location, path, bytes)?;
             let enumeration = Arc::new(decode_at(location, path, Enumeration::decode(&payload))?);
             loaded.insert(reference.file_name.clone(), enumeration);
         }

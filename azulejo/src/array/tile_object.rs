@@ -1,10 +1,10 @@
 //! Objects that consist of one generic tile: schemas, enumerations, metadata, group details, delete
 //! conditions.
 
-use super::open::{decode_at, generic_tile, read_objects};
+use super::objects::{decode_at, generic_tile, read_objects};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::group::ObjectType;
+use crate::object_type::ObjectType;
 use crate::storage::{Storage, StorePath};
 use azulejo_format::FormatVersion;
 use azulejo_format::tile::GenericTile;

@@ -1,12 +1,13 @@
 //! Every cell of a fragment: decoded, and held against its order, its box and its statistics.
 
-use super::fragments::parts;
-use super::{CheckOptions, Fix, RESTORE, Report, Severity};
+use super::files::parts;
+use super::report::{CheckOptions, Fix, RESTORE, Report, Severity};
 use crate::array::{Array, Fragment};
 use crate::column::FieldView;
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::read::{BufferPool, Cells, Tile, TileRequest, load_tiles};
+use crate::read::load::load_tiles;
+use crate::read::{BufferPool, Cells, Tile, TileRequest};
 use crate::space::cell_order::CellOrder;
 use crate::space::keys::{self, KeyTile, Keys, RowSelection, Word};
 use crate::space::tile_grid::TileGrid;

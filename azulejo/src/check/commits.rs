@@ -1,6 +1,8 @@
 //! Commits against the fragments that are there.
 
-use super::{Fix, RESTORE, Report, Severity, files_below, fragments};
+use super::files::files_below;
+use super::fragments;
+use super::report::{Fix, RESTORE, Report, Severity};
 use crate::array::directory::NamedEntry;
 use crate::consolidate::ArrayFolder;
 use crate::context::Context;

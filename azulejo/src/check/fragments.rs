@@ -1,13 +1,15 @@
 //! Fragments: footers, sections, files.
 
-use super::{CheckOptions, Fix, RESTORE, Report, Severity, cells};
+use super::cells;
+use super::files::parts;
+use super::report::{CheckOptions, Fix, RESTORE, Report, Severity};
 use crate::array::directory::NamedEntry;
 use crate::array::{Array, Fragment, OpenScope, Snapshot, TimeRange};
 use crate::consolidate::ArrayFolder;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::storage::Uri;
-use azulejo_format::fragment::{Field, FilePart, Section, data_file_name};
+use azulejo_format::fragment::{Section, data_file_name};
 use azulejo_format::path::FRAGMENT_METADATA_FILE;
 use azulejo_format::timestamped_name::TimestampedName;
 use std::collections::{BTreeMap, HashSet};
@@ -150,19 +152,6 @@ fn fragments(
     }
     context.report(unit, before, total);
     Ok(())
-}
-
-/// The files of a field that a fragment must have, with their sizes.
-pub(super) fn parts(fragment: &Fragment, field: Field) -> Vec<(FilePart, Option<u64>)> {
-    let (footer, schema) = (fragment.footer(), fragment.schema());
-    let mut parts = vec![(FilePart::Data, footer.file_size(field))];
-    if field.is_var(schema) {
-        parts.push((FilePart::Var, footer.file_var_size(field)));
-    }
-    if field.is_nullable(schema) {
-        parts.push((FilePart::Validity, footer.file_validity_size(field)));
-    }
-    parts
 }
 
 /// Files and their sizes against the footer.

@@ -1,11 +1,11 @@
 //! Names, and the files that stand alone: schemas, enumerations, metadata, consolidated footers.
 
-use super::{Fix, RESTORE, Report, Severity};
+use super::report::{Fix, RESTORE, Report, Severity};
 use crate::array::directory::Listings;
 use crate::array::{decode_at, list, read_objects};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::storage::Entry;
+use crate::storage::{Entry, is_temporary};
 use azulejo_format::ArraySchema;
 use azulejo_format::commit::VacuumList;
 use azulejo_format::fragment::ConsolidatedFragmentMetadata;
@@ -23,11 +23,6 @@ pub(super) fn check(context: &Context, location: &Location, report: &mut Report)
     schemas(context, location, &listings, report)?;
     metadata(context, location, &listings, report)?;
     footers(context, location, &listings, report)
-}
-
-/// A file that Azulejo writes under another name before it gets its own.
-pub(crate) fn is_temporary(name: &str) -> bool {
-    name.starts_with(".azulejo-") && name.ends_with(".tmp")
 }
 
 fn strangers(location: &Location, listings: &Listings, report: &mut Report) -> Result<()> {

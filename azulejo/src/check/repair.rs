@@ -1,6 +1,6 @@
 //! Mending what can be mended without losing anything.
 
-use super::{CheckOptions, Finding, Fix, Report};
+use super::report::{CheckOptions, Finding, Fix, Report};
 use crate::array::ArrayHandle;
 use crate::error::Result;
 use crate::storage::Uri;

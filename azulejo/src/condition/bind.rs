@@ -1,13 +1,28 @@
 //! From a condition tree to one that fits a schema: names resolved, labels as indices, no
 //! negations.
 
-use super::{BoundCondition, Comparison, Condition, EnumerationLookup, FieldRef, evaluate};
+use super::{Comparison, Condition, FieldRef};
 use crate::error::{Error, Result};
 use azulejo_format::condition::ValueSet;
-use azulejo_format::schema::{Attribute, Enumeration};
+use azulejo_format::schema::Enumeration;
 use azulejo_format::{ArraySchema, CellValNum, Datatype, Physical};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+
+/// Finds an enumeration by its name, loading it if need be.
+pub type EnumerationLookup<'a> = &'a dyn Fn(&str) -> Result<Arc<Enumeration>>;
+
+/// A condition bound to a schema.
+#[derive(Debug, Clone)]
+pub(super) struct BoundTree {
+    /// Names of the fields that leaves look at.
+    pub fields: Vec<Arc<str>>,
+    /// What these fields were when it was bound.
+    pub shapes: Vec<Shape>,
+    pub root: Node,
+    /// With the meaning of SQL: the schema whose fill values cells have that a fragment lacks.
+    pub sql: Option<Arc<ArraySchema>>,
+}
 
 /// A bound tree. `And` and `Or` have at least two children, none of them constant.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,7 +40,7 @@ pub(super) enum Node {
 /// A test of one field. A null cell fails every test but [`Test::Null`].
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Leaf {
-    /// Index into [`BoundCondition::fields`].
+    /// Index into [`BoundTree::fields`].
     pub field: usize,
     /// The question.
     pub test: Test,
@@ -216,7 +231,7 @@ pub(super) fn bind(
     schema: &ArraySchema,
     enumerations: EnumerationLookup<'_>,
     negated: bool,
-) -> Result<BoundCondition> {
+) -> Result<BoundTree> {
     let mut binder = Binder {
         schema,
         enumerations,
@@ -229,31 +244,10 @@ pub(super) fn bind(
     Ok(compact(&binder.fields, &binder.shapes, root))
 }
 
-/// Binds with the meaning of SQL; the schema stays with the result for its fill values.
-pub(super) fn bind_sql(
-    condition: &Condition,
-    schema: &Arc<ArraySchema>,
-    enumerations: EnumerationLookup<'_>,
-) -> Result<BoundCondition> {
-    let mut bound = bind(condition, schema, enumerations, false)?;
-    bound.root.visit(&mut |leaf| {
-        if let Test::Number {
-            physical: Physical::F32 | Physical::F64,
-            total,
-            ..
-        } = &mut leaf.test
-        {
-            *total = true;
-        }
-    });
-    bound.sql = Some(Arc::clone(schema));
-    Ok(bound)
-}
-
 /// The condition over the fields that its tree still uses.
-fn compact(fields: &[Arc<str>], shapes: &[Shape], mut root: Node) -> BoundCondition {
+pub(super) fn compact(fields: &[Arc<str>], shapes: &[Shape], mut root: Node) -> BoundTree {
     let mut places = vec![None; fields.len()];
-    let mut bound = BoundCondition {
+    let mut bound = BoundTree {
         fields: Vec::new(),
         shapes: Vec::new(),
         root: Node::Constant(false),
@@ -271,10 +265,7 @@ fn compact(fields: &[Arc<str>], shapes: &[Shape], mut root: Node) -> BoundCondit
     bound
 }
 
-pub(super) fn for_fragment(bound: &BoundCondition, fragment: &ArraySchema) -> BoundCondition {
-    if let Some(latest) = &bound.sql {
-        return with_fills(bound, latest, fragment);
-    }
+pub(super) fn for_fragment(bound: &BoundTree, fragment: &ArraySchema) -> BoundTree {
     // A field that was dropped and added again with cells of another shape counts as absent: its
     // cells cannot be compared with values of the new type.
     let fields = bound.fields.iter().zip(&bound.shapes);
@@ -293,35 +284,8 @@ pub(super) fn for_fragment(bound: &BoundCondition, fragment: &ArraySchema) -> Bo
     compact(&bound.fields, &bound.shapes, root)
 }
 
-/// As [`for_fragment`] with the meaning of SQL: cells of a field that the fragment does not have,
-/// or has with another type, are what they read as, the fill value.
-fn with_fills(
-    bound: &BoundCondition,
-    latest: &Arc<ArraySchema>,
-    fragment: &ArraySchema,
-) -> BoundCondition {
-    let missing = |name: &Arc<str>| {
-        let attribute = latest.attributes.iter().find(|a| a.name == **name)?;
-        let type_of = |a: &Attribute| (a.datatype, a.cell_val_num, a.nullable);
-        let stored = fragment.attributes.iter().find(|a| a.name == **name);
-        let same = stored.is_some_and(|stored| type_of(stored) == type_of(attribute));
-        (!same).then_some(attribute)
-    };
-    let missing: Vec<Option<&Attribute>> = bound.fields.iter().map(missing).collect();
-    if missing.iter().all(Option::is_none) {
-        return bound.clone();
-    }
-    let root = bound.root.settled(&|leaf| {
-        let attribute = missing.get(leaf.field).copied().flatten()?;
-        Some(evaluate::of_fill(leaf, attribute))
-    });
-    let mut settled = compact(&bound.fields, &bound.shapes, root);
-    settled.sql = Some(Arc::clone(latest));
-    settled
-}
-
 impl Node {
-    fn visit(&mut self, act: &mut impl FnMut(&mut Leaf)) {
+    pub(super) fn visit(&mut self, act: &mut impl FnMut(&mut Leaf)) {
         match self {
             Self::Constant(_) => {}
             Self::Leaf(leaf) => act(leaf),
@@ -334,7 +298,7 @@ impl Node {
     }
 
     /// The tree with the answers of those tests that have one for all cells.
-    fn settled(&self, answer: &impl Fn(&Leaf) -> Option<bool>) -> Self {
+    pub(super) fn settled(&self, answer: &impl Fn(&Leaf) -> Option<bool>) -> Self {
         match self {
             Self::Leaf(leaf) => answer(leaf).map_or_else(|| self.clone(), Self::Constant),
             Self::And(children) => Self::all(children.iter().map(|c| c.settled(answer))),

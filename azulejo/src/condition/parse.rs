@@ -13,7 +13,7 @@ const MAX_DEPTH: usize = 128;
 
 /// Reads a condition; [`Snapshot::condition`](crate::array::Snapshot::condition) says how it is
 /// written.
-pub(super) fn parse(
+pub(crate) fn parse(
     text: &str,
     schema: &ArraySchema,
     enumerations: EnumerationLookup<'_>,

@@ -29,7 +29,7 @@ impl ArrayHandle {
         let _lock = ArrayLock::wait(&location);
         let array = context.array(uri).open()?;
         let version = array.schema().version;
-        if !version.can_be_written() {
+        if !version.is_writable() {
             return Err(Error::Unsupported(format!(
                 "{}: fragment metadata of arrays of format version {version} cannot be consolidated; upgrade the array first",
                 location.path

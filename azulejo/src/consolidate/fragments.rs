@@ -241,7 +241,7 @@ fn round(
     }
     let whole = context.array(uri).open()?;
     let version = whole.schema().version;
-    if !version.can_be_written() {
+    if !version.is_writable() {
         return Err(Error::Unsupported(format!(
             "{}: fragments of arrays of format version {version} cannot be consolidated; upgrade the array first",
             location.path

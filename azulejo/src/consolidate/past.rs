@@ -7,10 +7,10 @@ use super::FragmentOptions;
 use super::fragments::{Round, Written};
 use super::plan::around;
 use crate::array::{
-    Array, ArrayHandle, ArrayLock, NewArray, OpenScope, Snapshot, TimeRange, clock,
-    put_tile_if_there,
+    Array, ArrayHandle, ArrayLock, NewArray, OpenScope, Snapshot, TimeRange, put_tile_if_there,
 };
 use crate::cancel::Operation;
+use crate::clock;
 use crate::condition::{Comparison, Condition};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};

@@ -3,9 +3,7 @@
 
 use crate::array::Array;
 use crate::error::Result;
-use azulejo_format::range::compare;
 use azulejo_format::{ArraySchema, NdRectangle};
-use std::cmp::Ordering;
 
 /// Sets of fragments, each to be consolidated into fragments of about the size that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -152,24 +150,7 @@ pub(super) fn around(
     a: Option<&NdRectangle>,
     b: Option<&NdRectangle>,
 ) -> Option<NdRectangle> {
-    let (Some(a), Some(b)) = (a, b) else {
-        return a.or(b).cloned();
-    };
-    let mut around = a.clone();
-    for ((range, more), dimension) in around
-        .ranges
-        .iter_mut()
-        .zip(&b.ranges)
-        .zip(&schema.domain.dimensions)
-    {
-        if compare(dimension.datatype, &more.start, &range.start) == Ordering::Less {
-            range.start.clone_from(&more.start);
-        }
-        if compare(dimension.datatype, &more.end, &range.end) == Ordering::Greater {
-            range.end.clone_from(&more.end);
-        }
-    }
-    Some(around)
+    schema.domain.around(a.into_iter().chain(b))
 }
 
 #[cfg(test)]

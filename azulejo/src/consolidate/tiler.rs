@@ -204,7 +204,7 @@ pub(super) struct Tiler {
 }
 
 /// Cells of one tile.
-enum TilePiece {
+enum TilerPiece {
     Slice(Range<usize>),
     Built(Vec<ColumnBuffers>),
 }
@@ -224,7 +224,7 @@ impl Tiler {
         batch: &ColumnSet,
         push: &mut dyn FnMut(&[TileView<'_>], u64) -> Result<()>,
     ) -> Result<()> {
-        let mut pieces: Vec<TilePiece> = Vec::new();
+        let mut pieces: Vec<TilerPiece> = Vec::new();
         let mut bytes = 0u64;
         let mut at = 0;
         let cell_bytes = batch.memory_size() / batch.cell_num.max(1);
@@ -241,7 +241,7 @@ impl Tiler {
                 .map_or(0, |c| c.cell_num);
             let take = (cells - have).min(batch.cell_num - at);
             if take == cells && !self.shapes.is_cut() {
-                pieces.push(TilePiece::Slice(at..at + take));
+                pieces.push(TilerPiece::Slice(at..at + take));
                 self.shapes.skip();
                 bytes += (take * cell_bytes) as u64;
             } else {
@@ -261,7 +261,7 @@ impl Tiler {
                         .shapes
                         .finish(built.into_iter().map(ColumnBuilder::finish).collect())?;
                     bytes += whole.iter().map(|c| c.memory_size() as u64).sum::<u64>();
-                    pieces.push(TilePiece::Built(whole));
+                    pieces.push(TilerPiece::Built(whole));
                 }
             }
             at += take;
@@ -287,7 +287,7 @@ impl Tiler {
             let bytes = built.iter().map(|c| c.memory_size() as u64).sum();
             send(
                 &ColumnSet::default(),
-                &[TilePiece::Built(built)],
+                &[TilerPiece::Built(built)],
                 bytes,
                 push,
             )?;
@@ -298,14 +298,14 @@ impl Tiler {
 
 fn send(
     batch: &ColumnSet,
-    pieces: &[TilePiece],
+    pieces: &[TilerPiece],
     bytes: u64,
     push: &mut dyn FnMut(&[TileView<'_>], u64) -> Result<()>,
 ) -> Result<()> {
     let mut tiles = Vec::with_capacity(pieces.len());
     for piece in pieces {
         let fields: Vec<FieldView<'_>> = match piece {
-            TilePiece::Slice(cells) => batch
+            TilerPiece::Slice(cells) => batch
                 .columns
                 .iter()
                 .map(|column| {
@@ -313,7 +313,7 @@ fn send(
                     cut.ok_or_else(|| Error::Internal("a batch lacks cells".into()))
                 })
                 .collect::<Result<_>>()?,
-            TilePiece::Built(columns) => columns.iter().map(ColumnBuffers::view).collect(),
+            TilerPiece::Built(columns) => columns.iter().map(ColumnBuffers::view).collect(),
         };
         let cell_num = fields.first().map_or(0, |field| field.cell_num as u64);
         tiles.push(TileView {

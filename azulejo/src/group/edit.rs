@@ -1,7 +1,8 @@
 //! Creating groups, and changing their members and key-values.
 
 use super::{Group, GroupHandle, Member, ObjectType};
-use crate::array::{MetadataWriter, TimeRange, clock, put_tile_if_there};
+use crate::array::{MetadataWriter, TimeRange, put_tile_if_there};
+use crate::clock;
 use crate::error::{Error, Result};
 use crate::storage::Uri;
 use azulejo_format::group::{GroupDetails, GroupMember, GroupVersion, MemberKind};
@@ -95,7 +96,7 @@ impl GroupHandle {
     pub fn create(&self) -> Result<()> {
         let uri = Uri::parse(&self.uri)?;
         let location = self.context.locate(&uri)?;
-        crate::object::finish_deletion(&location)?;
+        crate::array::removal::finish_deletion(&location)?;
         if ObjectType::at(&location)?.is_some() {
             return Err(Error::AlreadyExists {
                 uri: uri.to_string(),

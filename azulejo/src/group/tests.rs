@@ -1,5 +1,6 @@
 use super::*;
 use crate::config::Config;
+use crate::object::WalkEntry;
 use azulejo_format::FormatVersion;
 use azulejo_format::datatype::Datatype;
 use azulejo_format::group::GroupVersion;

@@ -1,4 +1,5 @@
 //! Filter pipelines as JSON.
+#![warn(clippy::wildcard_enum_match_arm)]
 
 use azulejo_format::Datatype;
 use azulejo_format::filter::{Filter, Pipeline};

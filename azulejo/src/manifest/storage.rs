@@ -1,6 +1,6 @@
 //! A storage whose listings come from manifests where they must.
 
-use super::{MANIFEST_FILE, Manifest};
+use super::sidecar::{MANIFEST_FILE, Manifest};
 use crate::config::ManifestUse;
 use crate::error::{Error, Result};
 use crate::storage::{

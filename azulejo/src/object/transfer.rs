@@ -1,13 +1,12 @@
 //! Moving and copying arrays and groups.
 
-use super::delete::{finish_deletion, hide};
 use super::{ObjectHandle, find};
 use crate::array::ArrayLock;
-use crate::check::is_temporary;
+use crate::array::removal::{UNFINISHED_COPY, finish_deletion, hide};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::group::ObjectType;
-use crate::storage::{ReadRange, ReadRequest, Uri, path_in};
+use crate::object_type::ObjectType;
+use crate::storage::{ReadRange, ReadRequest, Uri, is_temporary, path_in};
 use azulejo_format::path::COMMITS_FOLDER;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -101,8 +100,6 @@ impl ObjectHandle {
     }
 }
 
-/// The file that says of which object a folder is to become a copy.
-pub(super) const UNFINISHED_COPY: &str = "__azulejo_copy";
 /// The second line of one that is to be moved, once all of the copy is there.
 const IS_WHOLE: &str = "whole";
 /// More bytes than a note can have.

@@ -18,8 +18,6 @@ mod accumulate;
 mod run;
 mod tile_facts;
 
-pub use run::aggregate;
-
 use crate::column::{ColumnType, FieldView};
 use crate::error::{Error, Result};
 use accumulate::{Number, Sum, bounds};
@@ -123,7 +121,7 @@ pub enum AggregateValue {
 
 /// Statistics of the cells of one field in a whole tile, as far as they are known and exact.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct TileFacts<'a> {
+pub(crate) struct TileFacts<'a> {
     /// Cells in the tile.
     pub cell_num: u64,
     /// The sum of the values; only if it did not overflow.
@@ -142,14 +140,19 @@ struct Wanted {
     sum: bool,
     min: bool,
     max: bool,
-    nulls: bool,
 }
 
 /// Running aggregates of one field.
 #[derive(Debug, Clone)]
-pub struct Aggregator {
+pub(crate) struct Aggregator {
     column_type: ColumnType,
     wanted: Wanted,
+    found: Found,
+}
+
+/// What the cells taken in come to.
+#[derive(Debug, Clone, Default)]
+struct Found {
     /// Values: cells that are not null.
     values: u64,
     nulls: u64,
@@ -191,10 +194,7 @@ impl Aggregator {
         for aggregate in aggregates {
             let (possible, what) = match aggregate {
                 Aggregate::Count => (true, "count"),
-                Aggregate::NullCount(_) => {
-                    wanted.nulls = true;
-                    (true, "null count")
-                }
+                Aggregate::NullCount(_) => (true, "null count"),
                 Aggregate::Sum(_) | Aggregate::Mean(_) => {
                     wanted.sum = true;
                     (sums, "sum or mean")
@@ -224,12 +224,7 @@ impl Aggregator {
         Ok(Self {
             column_type,
             wanted,
-            values: 0,
-            nulls: 0,
-            integer: 0,
-            real: 0.0,
-            min: None,
-            max: None,
+            found: Found::default(),
         })
     }
 
@@ -248,13 +243,9 @@ impl Aggregator {
     #[must_use]
     pub fn fork(&self) -> Self {
         Self {
-            values: 0,
-            nulls: 0,
-            integer: 0,
-            real: 0.0,
-            min: None,
-            max: None,
-            ..self.clone()
+            column_type: self.column_type.clone(),
+            wanted: self.wanted,
+            found: Found::default(),
         }
     }
 
@@ -302,14 +293,14 @@ impl Aggregator {
         };
         let selected = mask.map_or(view.cell_num as u64, count);
         let values = counted.map_or(view.cell_num as u64, count);
-        self.values += values;
-        self.nulls += selected - values;
+        self.found.values += values;
+        self.found.nulls += selected - values;
         if values == 0 {
             return Ok(());
         }
         if is_text(self.column_type.datatype) {
             self.update_text(view, counted);
-        } else if self.wanted.sum || self.wanted.min || self.wanted.max {
+        } else if self.wants_values() {
             let physical = self.column_type.datatype.physical();
             let data = view
                 .data
@@ -323,8 +314,8 @@ impl Aggregator {
     fn update_numbers<T: Number>(&mut self, data: &[u8], counted: Option<&[u8]>) {
         if self.wanted.sum {
             match T::sum(data, counted) {
-                Sum::Integer(sum) => self.integer += sum,
-                Sum::Real(sum) => self.real += sum,
+                Sum::Integer(sum) => self.found.integer += sum,
+                Sum::Real(sum) => self.found.real += sum,
             }
         }
         if (self.wanted.min || self.wanted.max)
@@ -335,8 +326,8 @@ impl Aggregator {
                 value.write(&mut bytes);
                 bytes
             };
-            self.lower(bytes(min));
-            self.raise(bytes(max));
+            self.lower(&bytes(min));
+            self.raise(&bytes(max));
         }
     }
 
@@ -353,12 +344,8 @@ impl Aggregator {
                 max = Some(cell);
             }
         }
-        if let Some(min) = min {
-            self.lower(min.to_vec());
-        }
-        if let Some(max) = max {
-            self.raise(max.to_vec());
-        }
+        min.into_iter().for_each(|min| self.lower(min));
+        max.into_iter().for_each(|max| self.raise(max));
     }
 
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
@@ -371,25 +358,17 @@ impl Aggregator {
         by_number!(self.column_type.datatype.physical(), T => numbers::<T>(a, b))
     }
 
-    fn lower(&mut self, min: Vec<u8>) {
-        if self.wanted.min
-            && self
-                .min
-                .as_ref()
-                .is_none_or(|old| self.compare(&min, old).is_lt())
-        {
-            self.min = Some(min);
+    fn lower(&mut self, min: &[u8]) {
+        let old = self.found.min.as_ref();
+        if self.wanted.min && old.is_none_or(|old| self.compare(min, old).is_lt()) {
+            self.found.min = Some(min.to_vec());
         }
     }
 
-    fn raise(&mut self, max: Vec<u8>) {
-        if self.wanted.max
-            && self
-                .max
-                .as_ref()
-                .is_none_or(|old| self.compare(&max, old).is_gt())
-        {
-            self.max = Some(max);
+    fn raise(&mut self, max: &[u8]) {
+        let old = self.found.max.as_ref();
+        if self.wanted.max && old.is_none_or(|old| self.compare(max, old).is_gt()) {
+            self.found.max = Some(max.to_vec());
         }
     }
 
@@ -428,80 +407,72 @@ impl Aggregator {
             return false;
         };
         let values = facts.cell_num - nulls;
-        self.values += values;
-        self.nulls += nulls;
+        self.found.values += values;
+        self.found.nulls += nulls;
         // Statistics of nulls mean nothing.
         if values == 0 {
             return true;
         }
         if let Some(sum) = facts.sum.filter(|_| self.wanted.sum) {
             match sum {
-                TileSum::Signed(sum) => self.integer += i128::from(sum),
-                TileSum::Unsigned(sum) => self.integer += i128::from(sum),
-                TileSum::Real(sum) => self.real += sum,
+                TileSum::Signed(sum) => self.found.integer += i128::from(sum),
+                TileSum::Unsigned(sum) => self.found.integer += i128::from(sum),
+                TileSum::Real(sum) => self.found.real += sum,
             }
         }
-        if let Some(min) = facts.min {
-            self.lower(min.to_vec());
-        }
-        if let Some(max) = facts.max {
-            self.raise(max.to_vec());
-        }
+        facts.min.into_iter().for_each(|min| self.lower(min));
+        facts.max.into_iter().for_each(|max| self.raise(max));
         true
     }
 
     /// Adds what another aggregator of the same field found.
     pub fn merge(&mut self, other: Self) {
-        self.values += other.values;
-        self.nulls += other.nulls;
-        self.integer += other.integer;
-        self.real += other.real;
-        if let Some(min) = other.min {
-            self.lower(min);
-        }
-        if let Some(max) = other.max {
-            self.raise(max);
-        }
+        self.found.values += other.found.values;
+        self.found.nulls += other.found.nulls;
+        self.found.integer += other.found.integer;
+        self.found.real += other.found.real;
+        other.found.min.into_iter().for_each(|min| self.lower(&min));
+        other.found.max.into_iter().for_each(|max| self.raise(&max));
     }
 
     /// The result of one of the aggregates asked for; counts are those of the cells taken in.
     #[must_use]
     pub fn finish(&self, aggregate: &Aggregate) -> AggregateValue {
         let datatype = self.column_type.datatype;
-        let bound = |bytes: &Option<Vec<u8>>| match bytes {
-            Some(bytes) => AggregateValue::Cell {
-                datatype,
-                bytes: bytes.clone(),
-            },
-            None if self.values > 0 => AggregateValue::Cell {
-                datatype,
-                bytes: nan(datatype),
-            },
-            None => AggregateValue::Null,
+        let bound = |bytes: &Option<Vec<u8>>| {
+            let nan = || (self.found.values > 0).then(|| nan(datatype));
+            match bytes.clone().or_else(nan) {
+                Some(bytes) => AggregateValue::Cell { datatype, bytes },
+                None => AggregateValue::Null,
+            }
         };
         let kind = SumKind::of(datatype, self.column_type.cell_val_num);
         match aggregate {
-            Aggregate::Count => AggregateValue::Unsigned(self.values + self.nulls),
-            Aggregate::NullCount(_) => AggregateValue::Unsigned(self.nulls),
-            Aggregate::Min(_) => bound(&self.min),
-            Aggregate::Max(_) => bound(&self.max),
-            Aggregate::Sum(_) if self.values == 0 && self.column_type.nullable => {
+            Aggregate::Count => AggregateValue::Unsigned(self.found.values + self.found.nulls),
+            Aggregate::NullCount(_) => AggregateValue::Unsigned(self.found.nulls),
+            Aggregate::Min(_) => bound(&self.found.min),
+            Aggregate::Max(_) => bound(&self.found.max),
+            Aggregate::Sum(_) if self.found.values == 0 && self.column_type.nullable => {
                 AggregateValue::Null
             }
             Aggregate::Sum(_) => match kind {
-                Some(SumKind::Real) => AggregateValue::Real(self.real),
+                Some(SumKind::Real) => AggregateValue::Real(self.found.real),
                 Some(SumKind::Unsigned) => {
-                    AggregateValue::Unsigned(u64::try_from(self.integer).unwrap_or(u64::MAX))
+                    AggregateValue::Unsigned(u64::try_from(self.found.integer).unwrap_or(u64::MAX))
                 }
                 _ => {
-                    let limit = if self.integer < 0 { i64::MIN } else { i64::MAX };
-                    AggregateValue::Signed(i64::try_from(self.integer).unwrap_or(limit))
+                    let limit = if self.found.integer < 0 {
+                        i64::MIN
+                    } else {
+                        i64::MAX
+                    };
+                    AggregateValue::Signed(i64::try_from(self.found.integer).unwrap_or(limit))
                 }
             },
-            Aggregate::Mean(_) if self.values == 0 => AggregateValue::Null,
+            Aggregate::Mean(_) if self.found.values == 0 => AggregateValue::Null,
             Aggregate::Mean(_) => AggregateValue::Real(match kind {
-                Some(SumKind::Real) => self.real / self.values as f64,
-                _ => integer_mean(self.integer, self.values),
+                Some(SumKind::Real) => self.found.real / self.found.values as f64,
+                _ => integer_mean(self.found.integer, self.found.values),
             }),
         }
     }

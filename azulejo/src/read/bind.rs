@@ -31,6 +31,11 @@ impl FillCell {
             valid: attribute.fill_validity,
         }
     }
+
+    /// A value that is none of an attribute.
+    fn valid(bytes: Vec<u8>) -> Self {
+        Self { bytes, valid: true }
+    }
 }
 
 impl ReadOptions {
@@ -121,43 +126,13 @@ pub(super) fn field(array: &Array, name: &str) -> Result<BoundField> {
     let schema = array.schema();
     match schema.field(name) {
         Some(FieldIndex::Attribute(i)) => {
-            let attribute = schema
-                .attribute(i)
-                .ok_or_else(|| Error::Internal("no such attribute".into()))?;
-            let enumeration = attribute
-                .enumeration
-                .as_ref()
-                .map(|e| array.enumeration(e))
-                .transpose()?;
-            let column_type = ColumnType {
-                name: name.into(),
-                datatype: attribute.datatype,
-                cell_val_num: attribute.cell_val_num,
-                nullable: attribute.nullable,
-                enumeration,
-            };
-            Ok(BoundField {
-                column_type,
-                field: Field::Attribute(i),
-                fill: FillCell::of(attribute),
-            })
+            let mut bound = stored_field(array, Field::Attribute(i))?;
+            let enumeration = schema.attribute(i).and_then(|a| a.enumeration.as_ref());
+            let enumeration = enumeration.map(|name| array.enumeration(name));
+            bound.column_type.enumeration = enumeration.transpose()?;
+            Ok(bound)
         }
-        Some(FieldIndex::Dimension(i)) => {
-            let dimension = schema
-                .dimension(i)
-                .ok_or_else(|| Error::Internal("no such dimension".into()))?;
-            let column_type =
-                ColumnType::new(name, dimension.datatype).with_cell_val_num(dimension.cell_val_num);
-            let fill = FillCell {
-                bytes: dimension.datatype.default_fill(),
-                valid: true,
-            };
-            Ok(BoundField {
-                column_type,
-                field: Field::Dimension(i),
-                fill,
-            })
-        }
+        Some(FieldIndex::Dimension(i)) => stored_field(array, Field::Dimension(i)),
         None if name == TIMESTAMPS && !schema.is_dense() => stored_field(array, Field::Timestamps),
         None => {
             let all: Vec<&str> = schema
@@ -187,35 +162,12 @@ pub(super) fn stored_field(array: &Array, field: Field) -> Result<BoundField> {
         }
         Field::Dimension(i) => {
             let dimension = schema.dimension(i).ok_or_else(none)?;
-            (
-                dimension.name.as_str(),
-                FillCell {
-                    bytes: datatype.default_fill(),
-                    valid: true,
-                },
-            )
+            let fill = FillCell::valid(datatype.default_fill());
+            (dimension.name.as_str(), fill)
         }
-        Field::Timestamps => (
-            TIMESTAMPS,
-            FillCell {
-                bytes: vec![0; 8],
-                valid: true,
-            },
-        ),
-        Field::DeleteTimestamps => (
-            "__delete_timestamps",
-            FillCell {
-                bytes: vec![0xff; 8],
-                valid: true,
-            },
-        ),
-        Field::DeleteConditions => (
-            "__delete_conditions",
-            FillCell {
-                bytes: vec![0xff; 8],
-                valid: true,
-            },
-        ),
+        Field::Timestamps => (TIMESTAMPS, FillCell::valid(vec![0; 8])),
+        Field::DeleteTimestamps => ("__delete_timestamps", FillCell::valid(vec![0xff; 8])),
+        Field::DeleteConditions => ("__delete_conditions", FillCell::valid(vec![0xff; 8])),
         Field::ZippedCoords => return Err(none()),
     };
     let mut column_type = ColumnType::new(name, datatype).with_cell_val_num(cell_val_num);

@@ -10,52 +10,15 @@ use crate::buffer_pool::{BufferPool, PoolBuffer};
 use crate::column::Tile;
 use crate::error::{Error, Result};
 use azulejo_format::datatype::CellValNum;
-use azulejo_format::filter::{FilterContext, Pipeline, Scratch};
+use azulejo_format::filter::{FilterContext, Pipeline};
 use azulejo_format::fragment::Field;
 use azulejo_format::tile::{coords_are_split, var_offsets};
-use std::cell::RefCell;
 use std::collections::HashMap;
-use std::ops::Range;
 use tasks::{DecodeTask, FilteredTile, run};
+pub(super) use tasks::{PARALLEL_BYTES, with_scratch};
 use tile_shape::TileShape;
+pub use tile_shape::{Cells, TileRequest};
 pub(super) use tile_shape::{StoredPart, fixed_parts, load_cost, stored_tiles};
-
-/// Work on fewer bytes than this stays on the calling thread: waking another costs more.
-pub(super) const PARALLEL_BYTES: usize = 128 * 1024;
-
-thread_local! {
-    static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::new());
-}
-
-/// Runs work with what this thread keeps for unfiltering.
-pub(super) fn with_scratch<R>(work: impl FnOnce(&mut Scratch) -> R) -> R {
-    SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
-        Ok(mut scratch) => work(&mut scratch),
-        Err(_) => work(&mut Scratch::new()),
-    })
-}
-
-/// Which cells of a tile are wanted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Cells {
-    /// All of them.
-    All,
-    /// Those in these ranges, ascending and disjoint; only the chunks that hold them are decoded.
-    Spans(Vec<Range<u64>>),
-}
-
-/// One field of one tile of one fragment.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct TileRequest {
-    /// Index of the fragment in [`Array::fragments`].
-    pub fragment: usize,
-    /// The field. Dimensions of fragments with zipped coordinates are split out of these.
-    pub field: Field,
-    /// Index of the tile in the fragment.
-    pub tile: u64,
-    /// Which cells of it.
-    pub cells: Cells,
-}
 
 /// Where decoded cells go instead of into a tile of their own: slices as long as the tile's data
 /// and validity.
@@ -124,6 +87,10 @@ impl<'a> TileBatch<'a> {
 
     /// Decodes what [`Self::needs`] names, whose bytes are given in that order. `targets` (none, or
     /// one a request) take what would otherwise go into the tiles, whose buffers then stay empty.
+    ///
+    /// For example a tile of the strings "ab", "" and "c" of which the last is wanted: first the
+    /// offsets 0, 2 and 2 are decoded, to which the length 3 is added; they say that the values'
+    /// bytes 2..3 are needed, and only the chunk that holds these is decoded.
     pub fn decode<B: AsRef<[u8]>>(
         &self,
         bytes: &[B],

@@ -454,13 +454,10 @@ impl DenseReader {
                 continue;
             }
             for tile in 0..fragment.tile_num() {
-                let request = |d| TileRequest {
-                    fragment: source.fragment,
-                    field: Field::Dimension(d),
-                    tile,
-                    cells: Cells::All,
-                };
-                let requests: Vec<_> = (0..self.plan.grid.ndim()).map(request).collect();
+                let dimensions = self.plan.grid.ndim();
+                let requests =
+                    TileRequest::coordinates(source.fragment, tile, dimensions, &Cells::All);
+                let requests: Vec<_> = requests.collect();
                 let coordinates = load(&self.fetcher, &requests, Vec::new()).await?;
                 overlay.add_stored(source, tile, &coordinates)?;
             }

@@ -14,7 +14,7 @@ use super::sparse::RangeSequence;
 use super::{BoundOptions, FillProgress, PartBytes, ReadOptions};
 use crate::array::Array;
 use crate::cancel::CancelHandle;
-use crate::column::{ColumnMut, ColumnSet};
+use crate::column::{ColumnMut, ColumnSet, ColumnType};
 use crate::condition::Meaning;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -166,10 +166,9 @@ impl Reader {
         Self::of_bound(array, options)
     }
 
-    /// What is read.
-    #[must_use]
-    pub fn options(&self) -> &BoundOptions {
-        &self.options
+    /// The types of the result's columns, in their order.
+    pub fn column_types(&self) -> impl ExactSizeIterator<Item = &ColumnType> {
+        self.options.fields.iter().map(|field| &field.column_type)
     }
 
     /// Cancels this read and no other, from any thread: its next step is

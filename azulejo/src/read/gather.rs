@@ -9,6 +9,7 @@ use crate::column::{ColumnBuffers, ColumnType, FieldView, Tile, repeat_cell};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::space::CellSlab;
+use crate::space::keys::RowSelection;
 use arrow_buffer::Buffer;
 use std::sync::Arc;
 
@@ -16,7 +17,7 @@ use std::sync::Arc;
 ///
 /// `tiles[slab.tile]` is the field's tile; `None` where the fragment has no such field, whose cells
 /// then read as `fill`.
-pub fn gather_slabs(
+pub(super) fn gather_slabs(
     context: &Context,
     slabs: &[CellSlab],
     tiles: &[Option<Arc<Tile>>],
@@ -40,13 +41,7 @@ pub(super) fn gather_bands(
     column_type: &ColumnType,
     fill: &FillCell,
 ) -> Result<ColumnBuffers> {
-    let views: Vec<_> = tiles.iter().map(|t| t.as_ref().map(|t| t.view())).collect();
-    let source = SlabSource {
-        views: &views,
-        placed: &[],
-        fill,
-        cell_size: column_type.cell_size(),
-    };
+    let source = SlabSource::new(tiles, &[], fill, column_type.cell_size());
     let beyond = || Error::Internal("a column beyond the address space".into());
     let cell_num = bands.cells;
     let bands = &bands.bands;
@@ -58,24 +53,19 @@ pub(super) fn gather_bands(
     }
     let (data, offsets) = if column_type.is_var() {
         let sums = source.var_sums(context, bands)?;
-        let total = sums
-            .iter()
-            .try_fold(0u64, |sum, n| sum.checked_add(*n))
-            .ok_or_else(beyond)?;
+        let total = sums.iter().try_fold(0u64, |sum, n| sum.checked_add(*n));
+        let total = total.ok_or_else(beyond)?;
         let mut offsets = vec![0u64; cell_num + 1];
-        let mut data = context
-            .buffers()
-            .take(usize::try_from(total).map_err(|_| beyond())?);
+        let len = usize::try_from(total).map_err(|_| beyond())?;
+        let mut data = context.buffers().take(len);
         source.var_bands(context, bands, &sums, (&mut data, &mut offsets, 0))?;
         if let Some(end) = offsets.last_mut() {
             *end = total;
         }
         (data, Some(Buffer::from_vec(offsets)))
     } else {
-        let size = source.cell_size;
-        let mut data = context
-            .buffers()
-            .take(cell_num.checked_mul(size).ok_or_else(beyond)?);
+        let len = cell_num.checked_mul(source.cell_size).ok_or_else(beyond)?;
+        let mut data = context.buffers().take(len);
         source.fixed_bands(context, bands, &mut data)?;
         (data, None)
     };
@@ -97,13 +87,7 @@ pub(super) fn gather_var(
     fill: &FillCell,
     out: VarOut<'_>,
 ) -> Result<usize> {
-    let views: Vec<_> = tiles.iter().map(|t| t.as_ref().map(|t| t.view())).collect();
-    let source = SlabSource {
-        views: &views,
-        placed: &[],
-        fill,
-        cell_size: 0,
-    };
+    let source = SlabSource::new(tiles, &[], fill, 0);
     let bands = &bands.bands;
     if let Some(out) = out.validity {
         source.validity_bands(context, bands, out)?;
@@ -125,23 +109,12 @@ pub(super) fn gather_fixed(
     (column_type, fill): (&ColumnType, &FillCell),
     (data, validity): (&mut [u8], Option<&mut [u8]>),
 ) -> Result<()> {
-    let unplaced = |slot: usize| placed.get(slot) != Some(&true);
-    if bands
-        .used
-        .iter()
-        .enumerate()
-        .all(|(slot, used)| used.cells == 0 || !unplaced(slot))
-    {
+    let mut used = bands.used.iter().enumerate();
+    if used.all(|(slot, used)| used.cells == 0 || placed.get(slot) == Some(&true)) {
         return Ok(());
     }
     let bands = &bands.bands;
-    let views: Vec<_> = tiles.iter().map(|t| t.as_ref().map(|t| t.view())).collect();
-    let source = SlabSource {
-        views: &views,
-        placed,
-        fill,
-        cell_size: column_type.cell_size(),
-    };
+    let source = SlabSource::new(tiles, placed, fill, column_type.cell_size());
     if let Some(out) = validity {
         source.validity_bands(context, bands, out)?;
     }
@@ -164,6 +137,14 @@ pub(super) struct Used {
 }
 
 impl Used {
+    /// All cells that are selected, wherever they go.
+    pub fn of(rows: &RowSelection) -> Self {
+        Self {
+            cells: rows.len() as u64,
+            slabs: 0,
+        }
+    }
+
     /// Adds what slabs need of each tile; returns how many cells they have.
     pub fn add(used: &mut [Self], slabs: &[CellSlab]) -> u64 {
         let mut cells = 0u64;
@@ -241,6 +222,9 @@ impl<'a> SlabBands<'a> {
     }
 
     /// Cuts slabs into those of each band: as much work each.
+    ///
+    /// For example a slab of a million cells is a band alone, and slabs of one cell share a band by
+    /// tens of thousands: each of these counts as 17 cells.
     fn cut(slabs: &[CellSlab]) -> Vec<&[CellSlab]> {
         let total = CellSlab::total(slabs);
         if slabs.len() < Self::FEW_SLABS && total < (PARALLEL_BYTES / 16) as u64 {
@@ -272,7 +256,8 @@ impl<'a> SlabBands<'a> {
 
 /// The cells that slabs point to.
 struct SlabSource<'a> {
-    views: &'a [Option<FieldView<'a>>],
+    /// By slot; `None`: fill values.
+    views: Vec<Option<FieldView<'a>>>,
     /// Tiles whose cells are in place.
     placed: &'a [bool],
     fill: &'a FillCell,
@@ -284,6 +269,21 @@ fn lacking() -> Error {
 }
 
 impl<'a> SlabSource<'a> {
+    fn new(
+        tiles: &'a [Option<Arc<Tile>>],
+        placed: &'a [bool],
+        fill: &'a FillCell,
+        cell_size: usize,
+    ) -> Self {
+        let view = |tile: &'a Option<Arc<Tile>>| tile.as_ref().map(|tile| tile.view());
+        Self {
+            views: tiles.iter().map(view).collect(),
+            placed,
+            fill,
+            cell_size,
+        }
+    }
+
     /// The tile of a slab; `None` for fill values.
     fn view(&self, slab: &CellSlab) -> Result<Option<&FieldView<'a>>> {
         if slab.tile == CellSlab::FILL {
@@ -323,10 +323,8 @@ impl<'a> SlabSource<'a> {
             match self.view(slab)? {
                 Some(view) => {
                     let start = slab.start as usize * size;
-                    let cells = view
-                        .data
-                        .get(start..start + place.len())
-                        .ok_or_else(lacking)?;
+                    let cells = view.data.get(start..start + place.len());
+                    let cells = cells.ok_or_else(lacking)?;
                     // Single cells are the rule where sparse fragments interleave: a fixed-size
                     // move, not a call.
                     match (place.first_chunk_mut::<N>(), cells.first_chunk::<N>()) {
@@ -355,11 +353,8 @@ impl<'a> SlabSource<'a> {
                     ..
                 }) => {
                     let start = slab.start as usize;
-                    place.copy_from_slice(
-                        validity
-                            .get(start..start + place.len())
-                            .ok_or_else(lacking)?,
-                    );
+                    let bytes = validity.get(start..start + place.len());
+                    place.copy_from_slice(bytes.ok_or_else(lacking)?);
                 }
                 Some(_) => place.fill(1),
                 None => place.fill(u8::from(self.fill.valid)),
@@ -385,23 +380,15 @@ impl<'a> SlabSource<'a> {
         out: &mut [u8],
     ) -> Result<()> {
         let pieces = split(out, bands.iter().map(|band| band.cells));
-        each(
-            context,
-            bands.iter().zip(pieces).collect(),
-            |(band, out)| self.validity(band.slabs, out),
-        )?;
-        Ok(())
+        let work = bands.iter().zip(pieces).collect();
+        each(context, work, |(band, out)| self.validity(band.slabs, out)).map(drop)
     }
 
     /// Writes the cells of bands, which are of fixed length.
     fn fixed_bands(&self, context: &Context, bands: &[SlabBand<'_>], out: &mut [u8]) -> Result<()> {
         let pieces = split(out, bands.iter().map(|band| band.cells * self.cell_size));
-        each(
-            context,
-            bands.iter().zip(pieces).collect(),
-            |(band, out)| self.fixed(band.slabs, out),
-        )?;
-        Ok(())
+        let work = bands.iter().zip(pieces).collect();
+        each(context, work, |(band, out)| self.fixed(band.slabs, out)).map(drop)
     }
 
     /// Bytes of the values of each band.

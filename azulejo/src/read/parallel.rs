@@ -15,6 +15,28 @@ pub(super) fn split<T>(mut slice: &mut [T], lens: impl Iterator<Item = usize>) -
     pieces
 }
 
+/// Bytes of which pieces are given away, in their order.
+pub(super) struct UnusedBytes<'o> {
+    /// Bytes in front of those that are left.
+    at: usize,
+    rest: &'o mut [u8],
+}
+
+impl<'o> UnusedBytes<'o> {
+    pub fn new(rest: &'o mut [u8]) -> Self {
+        Self { at: 0, rest }
+    }
+
+    /// Gives the bytes from `start` on away; `None` if they are gone or not there.
+    pub fn take(&mut self, start: usize, len: usize) -> Option<&'o mut [u8]> {
+        let skipped = start.checked_sub(self.at)?;
+        let (_, rest) = std::mem::take(&mut self.rest).split_at_mut_checked(skipped)?;
+        let (taken, rest) = rest.split_at_mut_checked(len)?;
+        (self.at, self.rest) = (start + len, rest);
+        Some(taken)
+    }
+}
+
 /// Runs `work` for each item: on all threads if there are several.
 pub(super) fn each<I: Send, R: Send>(
     context: &Context,
@@ -24,5 +46,6 @@ pub(super) fn each<I: Send, R: Send>(
     if items.len() < 2 {
         return items.into_iter().map(work).collect();
     }
-    context.install(|| items.into_par_iter().map(work).collect())
+    let each = || items.into_par_iter().with_max_len(1).map(work).collect();
+    context.install(each)
 }

@@ -11,6 +11,7 @@ mod range_sequence;
 mod selection;
 mod steps;
 mod tile;
+mod tile_cells;
 mod tiles;
 
 use super::BoundOptions;

@@ -17,69 +17,92 @@ pub(super) fn stats_sections(fragment: usize, field: Field) -> [(usize, Section)
     sections.map(|section| (fragment, section))
 }
 
-/// What is known for certain about a field's values in a tile.
+/// Statistics of a tile of a field, as far as their writer can be trusted.
+#[derive(Clone, Copy, Default)]
+pub(super) struct TrustedStats<'a> {
+    /// The number of nulls.
+    pub null_count: Option<u64>,
+    /// The least value that is not null, if there is one.
+    pub min: Option<&'a [u8]>,
+    /// The greatest such value.
+    pub max: Option<&'a [u8]>,
+    /// What the values add up to, unless that came to its type's limit on the way.
+    pub sum: Option<TileSum>,
+    /// The bounds are those of the text before each cell's first zero byte.
+    pub up_to_zero_byte: bool,
+}
+
+/// The stored statistics of a tile that can be trusted; `None` if there are none of the field.
+pub(super) fn trusted_stats(
+    fragment: &Fragment,
+    field: Field,
+    tile: usize,
+) -> Option<TrustedStats<'_>> {
+    let stats = fragment.loaded().tile_stats(field)?;
+    let (schema, version, dense) = (
+        fragment.schema(),
+        fragment.footer().version,
+        fragment.is_dense(),
+    );
+    let (datatype, cell_val_num) = field.layout(schema)?;
+    let mut trusted = TrustedStats::default();
+    if !field.is_nullable(schema) {
+        trusted.null_count = Some(0);
+    } else if StatsTrust::in_null_counts(field, schema, version, dense) {
+        let counts = stats.null_counts;
+        trusted.null_count = counts.and_then(|counts| counts.counts.get(tile).copied());
+    }
+    let kind = SumKind::of(datatype, cell_val_num);
+    let sum = kind.and_then(|kind| stats.sums?.get(tile, kind));
+    let trust = StatsTrust::of(field, schema, version, dense);
+    let believed = match trust {
+        StatsTrust::Exact | StatsTrust::UpToZeroByte => true,
+        StatsTrust::IfSumIsFinite => sum.is_some_and(|sum| !sum.may_have_overflowed()),
+        StatsTrust::Untrusted => false,
+    };
+    if believed {
+        trusted.min = stats.mins.and_then(|mins| mins.get(tile));
+        trusted.max = stats.maxs.and_then(|maxs| maxs.get(tile));
+        trusted.sum = sum;
+        trusted.up_to_zero_byte = trust == StatsTrust::UpToZeroByte;
+    }
+    Some(trusted)
+}
+
+/// What is known for certain about a field's values in a tile, to compare with a condition.
 pub(super) fn field_stats(
     fragment: &Fragment,
     field: Field,
     tile: usize,
     cell_num: u64,
 ) -> Result<Option<TileFieldStats<'_>>> {
-    if let Field::Dimension(d) = field {
-        let Some(range) = fragment.loaded().rtree()?.tile_range(tile, d) else {
-            return Ok(None);
-        };
-        let bounds = TileFieldStats {
-            cell_num,
-            min: Some(range.start),
-            max: Some(range.end),
-            null_count: Some(0),
-            up_to_zero_byte: false,
-        };
-        // NaN coordinates leave no trace in a box; and it holds them as they were before filters.
-        let schema = fragment.schema();
-        let real = field
-            .layout(schema)
-            .is_none_or(|(datatype, _)| datatype.is_real());
-        let kept = schema.filters_of(FieldIndex::Dimension(d)).keeps_values();
-        return Ok((!real && kept).then_some(bounds));
-    }
-    let nullable = field.is_nullable(fragment.schema());
-    let Some(stats) = fragment.loaded().tile_stats(field) else {
+    let Field::Dimension(d) = field else {
+        return Ok(trusted_stats(fragment, field, tile).map(|stats| {
+            // Bounds of nothing but nulls mean nothing.
+            let known = stats.null_count.is_some_and(|nulls| nulls < cell_num);
+            TileFieldStats {
+                cell_num,
+                min: stats.min.filter(|_| known),
+                max: stats.max.filter(|_| known),
+                null_count: stats.null_count,
+                up_to_zero_byte: stats.up_to_zero_byte,
+            }
+        }));
+    };
+    let Some(range) = fragment.loaded().rtree()?.tile_range(tile, d) else {
         return Ok(None);
     };
-    let (schema, version, dense) = (
-        fragment.schema(),
-        fragment.footer().version,
-        fragment.is_dense(),
-    );
-    // Writers count no nulls in var-length fields without min and max.
-    let counted = StatsTrust::in_null_counts(field, schema, version, dense);
-    let null_count = match stats.null_counts {
-        _ if !nullable => Some(0),
-        Some(counts) if counted => counts.counts.get(tile).copied(),
-        _ => None,
-    };
-    let trust = StatsTrust::of(field, schema, version, dense);
-    let trusted = match trust {
-        StatsTrust::Exact | StatsTrust::UpToZeroByte => true,
-        StatsTrust::IfSumIsFinite => stats.sums.is_some_and(|sums| {
-            let kind = field
-                .layout(fragment.schema())
-                .and_then(|(datatype, num)| SumKind::of(datatype, num));
-            kind.and_then(|kind| sums.get(tile, kind))
-                .is_some_and(|sum| match sum {
-                    TileSum::Real(sum) => sum.abs() < f64::MAX,
-                    TileSum::Signed(_) | TileSum::Unsigned(_) => true,
-                })
-        }),
-        StatsTrust::Untrusted => false,
-    };
-    let known = trusted && null_count.is_some_and(|nulls| nulls < cell_num);
-    Ok(Some(TileFieldStats {
+    // NaN coordinates leave no trace in a box; and it holds them as they were before filters.
+    let schema = fragment.schema();
+    let real = field
+        .layout(schema)
+        .is_none_or(|(datatype, _)| datatype.is_real());
+    let kept = schema.filters_of(FieldIndex::Dimension(d)).keeps_values();
+    Ok((!real && kept).then_some(TileFieldStats {
         cell_num,
-        min: stats.mins.filter(|_| known).and_then(|mins| mins.get(tile)),
-        max: stats.maxs.filter(|_| known).and_then(|maxs| maxs.get(tile)),
-        null_count,
-        up_to_zero_byte: trust == StatsTrust::UpToZeroByte,
+        min: Some(range.start),
+        max: Some(range.end),
+        null_count: Some(0),
+        up_to_zero_byte: false,
     }))
 }

@@ -72,9 +72,13 @@ impl HilbertCurve {
     pub fn positions(self, columns: &[Vec<u64>], out: &mut [u64]) {
         let table = Table::of(self.dim_num);
         match (table, columns) {
-            (Some(table), [a, b]) => table.positions(self.bits, [a, b], out),
-            (Some(table), [a, b, c]) => table.positions(self.bits, [a, b, c], out),
-            (Some(table), [a, b, c, d]) => table.positions(self.bits, [a, b, c, d], out),
+            (Some(table), [a, b]) => table.positions(self.bits, [a, b], out, |x| self.position(x)),
+            (Some(table), [a, b, c]) => {
+                table.positions(self.bits, [a, b, c], out, |x| self.position(x));
+            }
+            (Some(table), [a, b, c, d]) => {
+                table.positions(self.bits, [a, b, c, d], out, |x| self.position(x));
+            }
             _ => {
                 let mut x = vec![0; columns.len()];
                 for (i, out) in out.iter_mut().enumerate() {

@@ -8,8 +8,14 @@
 //! leading bits, and behind them the rank of its cell among the few that share these ([`ties`]).
 
 mod bound;
+mod columns;
+mod row_selection;
 mod text;
 mod ties;
+mod word;
+
+pub(crate) use row_selection::{KeyTile, RowSelection};
+pub(crate) use word::{CellBits, Word};
 
 use crate::column::FieldView;
 use crate::error::{Error, Result};
@@ -18,221 +24,11 @@ use crate::space::hilbert::HilbertCurve;
 use crate::space::ordinal::Ordinal;
 use azulejo_format::dispatch;
 use bound::Limit;
+use columns::{KeyColumn, KeyInput, KeySource, value};
 use rayon::prelude::*;
 use text::rank_strings;
 use ties::Ties;
-
-/// Which cells of a tile take part.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum RowSelection {
-    /// The first this many: all of the tile's.
-    All(u32),
-    /// These, ascending.
-    List(Vec<u32>),
-}
-
-impl RowSelection {
-    /// Number of cells.
-    pub(crate) fn len(&self) -> usize {
-        match self {
-            Self::All(n) => *n as usize,
-            Self::List(list) => list.len(),
-        }
-    }
-
-    /// One byte for each of `cells` cells: whether it takes part.
-    pub(crate) fn mask(&self, cells: usize) -> Vec<u8> {
-        let Self::List(list) = self else {
-            return vec![1; cells];
-        };
-        let mut mask = vec![0; cells];
-        for &cell in list {
-            if let Some(m) = mask.get_mut(cell as usize) {
-                *m = 1;
-            }
-        }
-        mask
-    }
-
-    /// Of as many cells as there are flags those that have `true`.
-    pub(crate) fn flagged(flags: impl ExactSizeIterator<Item = bool>) -> Self {
-        let cells = flags.len();
-        let mut list = vec![0; cells];
-        let mut count = 0;
-        // Without a branch: whether a cell is selected is hard to foresee.
-        for (cell, flag) in (0u32..).zip(flags) {
-            if let Some(place) = list.get_mut(count) {
-                *place = cell;
-            }
-            count += usize::from(flag);
-        }
-        if count == cells {
-            return Self::All(u32::try_from(cells).unwrap_or(u32::MAX));
-        }
-        list.truncate(count);
-        list.shrink_to_fit();
-        Self::List(list)
-    }
-
-    /// The cells whose bytes are not 0.
-    pub(crate) fn of_mask(mask: &[u8]) -> Self {
-        let count = mask.iter().filter(|m| **m != 0).count();
-        if count > mask.len() / 16 {
-            return Self::flagged(mask.iter().map(|m| *m != 0));
-        }
-        // Most words are 0.
-        let mut list = Vec::with_capacity(count);
-        let (words, rest) = mask.as_chunks::<8>();
-        let mut first = 0;
-        for word in words.iter().map(<[u8; 8]>::as_slice).chain([rest]) {
-            if word != [0; 8] {
-                list.extend(
-                    (first..)
-                        .zip(word)
-                        .filter(|(_, m)| **m != 0)
-                        .map(|(cell, _)| cell),
-                );
-            }
-            first += 8;
-        }
-        if mask.is_empty() {
-            Self::All(0)
-        } else {
-            Self::List(list)
-        }
-    }
-
-    /// Calls `f` with the place in the output and the cell, for each cell.
-    #[inline]
-    fn for_each(&self, mut f: impl FnMut(usize, usize)) {
-        match self {
-            Self::All(n) => (0..*n as usize).for_each(|i| f(i, i)),
-            Self::List(list) => list
-                .iter()
-                .enumerate()
-                .for_each(|(i, &cell)| f(i, cell as usize)),
-        }
-    }
-}
-
-/// A tile whose cells get keys.
-#[derive(Debug, Clone)]
-pub(crate) struct KeyTile<'a> {
-    /// Coordinates by dimension.
-    pub(crate) coordinates: Vec<FieldView<'a>>,
-    /// The cells that take part.
-    pub(crate) rows: &'a RowSelection,
-    /// What stands for the tile in keys; less means first among cells of equal coordinates.
-    pub(crate) slot: u32,
-}
-
-/// An unsigned integer that keys are packed in.
-pub(crate) trait Word:
-    Copy + Ord + Send + Sync + Default + std::fmt::Debug + 'static
-{
-    /// Its width.
-    const BITS: u32;
-    /// `self` with `bits` bits more at the bottom, which hold `value`; the top bits that fall out
-    /// are 0.
-    fn append(self, bits: u32, value: u64) -> Self;
-    /// The value without its last `bits` bits.
-    fn drop_low(self, bits: u32) -> Self;
-    /// The last `bits` bits, at most 64.
-    fn low(self, bits: u32) -> u64;
-    /// How many low bits to drop such that `bits` bits remain below those that both words share.
-    fn common_shift(self, other: Self, bits: u32) -> u32;
-}
-
-impl Word for u64 {
-    const BITS: u32 = 64;
-    #[inline]
-    fn append(self, bits: u32, value: u64) -> Self {
-        if bits >= 64 {
-            value
-        } else {
-            self << bits | value
-        }
-    }
-    #[inline]
-    fn drop_low(self, bits: u32) -> Self {
-        if bits >= 64 { 0 } else { self >> bits }
-    }
-    #[inline]
-    fn low(self, bits: u32) -> u64 {
-        if bits >= 64 {
-            self
-        } else {
-            self & ((1 << bits) - 1)
-        }
-    }
-    #[inline]
-    fn common_shift(self, other: Self, bits: u32) -> u32 {
-        (Self::BITS - (self ^ other).leading_zeros()).saturating_sub(bits)
-    }
-}
-
-impl Word for u128 {
-    const BITS: u32 = 128;
-    #[inline]
-    fn append(self, bits: u32, value: u64) -> Self {
-        self << bits | Self::from(value)
-    }
-    #[inline]
-    fn drop_low(self, bits: u32) -> Self {
-        self >> bits
-    }
-    #[inline]
-    #[expect(clippy::cast_possible_truncation, reason = "the low half is wanted")]
-    fn low(self, bits: u32) -> u64 {
-        (self as u64).low(bits)
-    }
-    #[inline]
-    fn common_shift(self, other: Self, bits: u32) -> u32 {
-        (Self::BITS - (self ^ other).leading_zeros()).saturating_sub(bits)
-    }
-}
-
-/// How cells are written in the low bits of a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct CellBits {
-    /// Bits of the slot.
-    pub(crate) slot: u32,
-    /// Bits of the place in the tile.
-    pub(crate) place: u32,
-}
-
-impl CellBits {
-    /// Enough for these tiles.
-    fn of(tiles: &[KeyTile<'_>]) -> Self {
-        let slots = tiles.iter().map(|t| u64::from(t.slot)).max().unwrap_or(0);
-        let places = tiles.iter().map(|t| match t.rows {
-            RowSelection::All(n) => u64::from(n.saturating_sub(1)),
-            RowSelection::List(list) => list.last().map_or(0, |&last| u64::from(last)),
-        });
-        Self {
-            slot: width(slots),
-            place: width(places.max().unwrap_or(0)),
-        }
-    }
-
-    /// All low bits.
-    pub(crate) const fn total(self) -> u32 {
-        self.slot + self.place
-    }
-
-    /// Slot and place of a key.
-    #[inline]
-    #[expect(
-        clippy::cast_possible_truncation,
-        reason = "both were u32 when they were packed"
-    )]
-    pub(crate) fn cell<W: Word>(self, key: W) -> (u32, u32) {
-        (
-            key.drop_low(self.place).low(self.slot) as u32,
-            key.low(self.place) as u32,
-        )
-    }
-}
+use word::width;
 
 /// Keys of each tile, in the order of its cells.
 #[derive(Debug)]
@@ -253,43 +49,6 @@ pub(crate) struct KeySet {
     /// Whether a string holds a byte that is no ASCII: its order is not that of the R-tree's
     /// bounds.
     pub(crate) non_ascii: bool,
-}
-
-/// Bits that a number takes.
-fn width(value: u64) -> u32 {
-    u64::BITS - value.leading_zeros()
-}
-
-/// One column of numbers.
-#[derive(Debug)]
-struct KeyColumn {
-    bits: u32,
-    source: KeySource,
-}
-
-#[derive(Debug)]
-enum KeySource {
-    /// Ordinals of a dimension, counted from `base`.
-    Ordinal { dimension: usize, base: u64 },
-    /// Indices of space tiles along a dimension, counted from `base`.
-    TileIndex {
-        dimension: usize,
-        split: TileSplit,
-        base: u64,
-    },
-    /// Places within the space tile along a dimension whose tile index comes before.
-    Place { dimension: usize, split: TileSplit },
-    /// Positions on the Hilbert curve, by tile and cell, counted from `base`.
-    Hilbert { positions: Vec<Vec<u64>>, base: u64 },
-    /// Coordinates that are equal wherever the columns before are.
-    Implied,
-    /// Ranks of strings, by tile and cell; `distinct` are the strings in order, each by tile and
-    /// cell.
-    Text {
-        dimension: usize,
-        ranks: Vec<Vec<u32>>,
-        distinct: Vec<(u32, u32)>,
-    },
 }
 
 /// Makes the keys of tiles, those within `[from, to)` if bounds are given.
@@ -316,7 +75,7 @@ pub(crate) fn build(
     };
     let bounds = [from, to];
     let keys = match narrow {
-        Some(ties) => Keys::Narrow(batch.keys(&ties, cell_bits, bounds)),
+        Some(ties) => Keys::Narrow(keys_of(&batch, &ties, cell_bits, bounds)),
         None => {
             let room = room(u128::BITS).unwrap_or(0);
             let ties = if all <= room {
@@ -324,7 +83,7 @@ pub(crate) fn build(
             } else {
                 ties::find::<u128>(&batch, room)
             };
-            Keys::Wide(batch.keys(&ties, cell_bits, bounds))
+            Keys::Wide(keys_of(&batch, &ties, cell_bits, bounds))
         }
     };
     Ok(KeySet {
@@ -334,104 +93,40 @@ pub(crate) fn build(
     })
 }
 
-/// Cells that get keys together, and the columns of these.
-struct KeyInput<'a> {
-    order: &'a CellOrder,
-    tiles: &'a [KeyTile<'a>],
-    columns: &'a [KeyColumn],
-}
-
-impl KeyInput<'_> {
-    /// The keys of each tile's cells that lie within `[from, to)`, as far as bounds are given.
-    fn keys<W: Word>(
-        &self,
-        ties: &Ties,
-        bits: CellBits,
-        [from, to]: [Option<&CellBound>; 2],
-    ) -> Vec<Vec<W>> {
-        let limit = |bound: &CellBound| Limit::<W>::new(self, bound, ties.prefix());
-        let (from, to) = (from.map(limit), to.map(limit));
-        let low = bits.total() + ties.bits();
-        let of_tile = |t: usize| {
-            let mut keys = self.pack(t, ties.prefix(), Some((ties, bits)));
-            if from.is_some() || to.is_some() {
-                let mut i = 0;
-                keys.retain(|key: &W| {
-                    let lead = key.drop_low(low);
-                    let below = |limit: &Limit<W>| limit.is_above(self, lead, (t, i));
-                    let within =
-                        !from.as_ref().is_some_and(&below) && to.as_ref().is_none_or(&below);
-                    i += 1;
-                    within
-                });
-            }
-            keys
-        };
-        (0..self.tiles.len()).into_par_iter().map(of_tile).collect()
-    }
-
-    /// The first `prefix` bits of the columns of a tile's cells; behind them, if asked for, the
-    /// ranks of ties and the cells themselves.
-    fn pack<W: Word>(&self, t: usize, prefix: u32, behind: Option<(&Ties, CellBits)>) -> Vec<W> {
-        let Some(tile) = self.tiles.get(t) else {
-            return Vec::new();
-        };
-        let cells = tile.rows.len();
-        let mut out = Vec::with_capacity(cells);
-        // Block by block through all columns: what was written last is still in the fastest cache.
-        while out.len() < cells {
-            let first = out.len();
-            out.resize(cells.min(first + BLOCK), W::default());
-            let out = out.get_mut(first..).unwrap_or_default();
-            let block = Block::of(tile.rows, first, out.len());
-            let mut left = prefix;
-            for column in self.columns {
-                let taken = column.bits.min(left);
-                left -= taken;
-                if taken > 0 {
-                    let shape = (taken, column.bits - taken);
-                    pack_column(self.order, column, t, tile, (first, &block), shape, out);
-                }
-            }
-            if let Some((ties, bits)) = behind {
-                ties.append(t, first, out);
-                let slot = u64::from(tile.slot);
-                block.for_each(out, |out, cell| {
-                    *out = out.append(bits.slot, slot).append(bits.place, cell as u64);
-                });
-            }
-        }
-        out
-    }
-
-    /// How many columns lie in the first `prefix` bits with all of theirs: the others tell apart
-    /// what these bits do not.
-    fn whole_columns(&self, prefix: u32) -> usize {
-        let mut sum = 0;
-        let whole = self.columns.iter().take_while(|column| {
-            sum += column.bits;
-            sum <= prefix
+/// The keys of each tile's cells that lie within `[from, to)`, as far as bounds are given.
+fn keys_of<W: Word>(
+    input: &KeyInput<'_>,
+    ties: &Ties,
+    bits: CellBits,
+    [from, to]: [Option<&CellBound>; 2],
+) -> Vec<Vec<W>> {
+    let limit = |bound: &CellBound| Limit::<W>::new(input, bound, ties.prefix());
+    let (from, to) = (from.map(limit), to.map(limit));
+    let low = bits.total() + ties.bits();
+    let of_tile = |t: usize| {
+        let slot = input.tiles.get(t).map_or(0, |tile| u64::from(tile.slot));
+        let mut keys = input.pack(t, ties.prefix(), &|first, block, out| {
+            ties.append(t, first, out);
+            block.for_each(out, |out: &mut W, cell| {
+                *out = out.append(bits.slot, slot).append(bits.place, cell as u64);
+            });
         });
-        whole.count()
-    }
-
-    /// The number of a cell, by its place among the selected ones of its tile, in a column.
-    fn number(&self, column: &KeyColumn, (t, i): (usize, usize)) -> u64 {
-        let mut number = [0u64];
-        if let Some(tile) = self.tiles.get(t) {
-            let block = Block::of(tile.rows, i, 1);
-            pack_column(
-                self.order,
-                column,
-                t,
-                tile,
-                (i, &block),
-                (column.bits, 0),
-                &mut number,
-            );
+        if from.is_some() || to.is_some() {
+            let mut i = 0;
+            keys.retain(|key: &W| {
+                let lead = key.drop_low(low);
+                let below = |limit: &Limit<W>| limit.is_above(input, lead, (t, i));
+                let within = !from.as_ref().is_some_and(&below) && to.as_ref().is_none_or(&below);
+                i += 1;
+                within
+            });
         }
-        number[0]
-    }
+        keys
+    };
+    (0..input.tiles.len())
+        .into_par_iter()
+        .map(of_tile)
+        .collect()
 }
 
 fn total(columns: &[KeyColumn]) -> u32 {
@@ -588,11 +283,6 @@ fn extremes(
         .reduce_with(|a, b| (a.0.min(b.0), a.1.max(b.1)))
 }
 
-#[inline]
-fn value<T: Ordinal>(data: &[u8], cell: usize) -> T {
-    T::read(data.get(cell * T::SIZE..).unwrap_or(&[]))
-}
-
 /// Whether cells of one position on the curve have equal coordinates.
 fn positions_imply_coordinates(
     order: &CellOrder,
@@ -685,127 +375,6 @@ fn hilbert_positions(
         positions
     };
     tiles.par_iter().map(of_tile).collect()
-}
-
-/// Cells whose keys are packed at a time.
-const BLOCK: usize = if cfg!(test) { 3 } else { 512 };
-
-/// Some of the selected cells of a tile.
-enum Block<'a> {
-    /// From this one on.
-    All(usize),
-    /// These.
-    List(&'a [u32]),
-}
-
-impl<'a> Block<'a> {
-    /// `len` of the selected cells of a tile, from the `first` on.
-    fn of(rows: &'a RowSelection, first: usize, len: usize) -> Self {
-        match rows {
-            RowSelection::All(_) => Self::All(first),
-            RowSelection::List(list) => {
-                Self::List(list.get(first..first + len).unwrap_or_default())
-            }
-        }
-    }
-
-    /// Calls `f` with each item of `out` and its cell.
-    #[inline]
-    fn for_each<W>(&self, out: &mut [W], mut f: impl FnMut(&mut W, usize)) {
-        match self {
-            Self::All(first) => out
-                .iter_mut()
-                .enumerate()
-                .for_each(|(i, out)| f(out, first + i)),
-            Self::List(list) => out
-                .iter_mut()
-                .zip(*list)
-                .for_each(|(out, &cell)| f(out, cell as usize)),
-        }
-    }
-}
-
-/// Appends the leading bits of a column's numbers to the keys of a block, whose first is the tile's
-/// selected cell `first`: so many bits, after so many at the end were dropped.
-fn pack_column<W: Word>(
-    order: &CellOrder,
-    column: &KeyColumn,
-    t: usize,
-    tile: &KeyTile<'_>,
-    (first, block): (usize, &Block<'_>),
-    (bits, drop): (u32, u32),
-    out: &mut [W],
-) {
-    fn mapped<T: Ordinal, W: Word>(
-        out: &mut [W],
-        view: FieldView<'_>,
-        block: &Block<'_>,
-        bits: u32,
-        map: impl Fn(T) -> u64,
-    ) {
-        match block {
-            Block::All(first) => {
-                let values = view
-                    .data
-                    .get(first * T::SIZE..)
-                    .unwrap_or_default()
-                    .chunks_exact(T::SIZE);
-                for (out, value) in out.iter_mut().zip(values) {
-                    *out = out.append(bits, map(T::read(value)));
-                }
-            }
-            Block::List(_) => block.for_each(out, |out, cell| {
-                *out = out.append(bits, map(value::<T>(view.data, cell)));
-            }),
-        }
-    }
-    fn given<W: Word, V: Copy + Into<u64>>(
-        out: &mut [W],
-        values: Option<&Vec<V>>,
-        first: usize,
-        bits: u32,
-        map: impl Fn(u64) -> u64,
-    ) {
-        let values = values
-            .and_then(|values| values.get(first..))
-            .unwrap_or_default();
-        for (out, value) in out.iter_mut().zip(values) {
-            *out = out.append(bits, map((*value).into()));
-        }
-    }
-    let of = |dimension: &usize| {
-        let of = order.dimensions().get(*dimension)?;
-        Some((of.datatype.physical(), *tile.coordinates.get(*dimension)?))
-    };
-    match &column.source {
-        KeySource::Ordinal { dimension, base } => {
-            let Some((physical, view)) = of(dimension) else {
-                return;
-            };
-            dispatch!(physical, T => mapped::<T, W>(out, view, block, bits, |v| (v.ordinal() - base) >> drop));
-        }
-        KeySource::TileIndex {
-            dimension,
-            split,
-            base,
-        } => {
-            let Some((physical, view)) = of(dimension) else {
-                return;
-            };
-            dispatch!(physical, T => mapped::<T, W>(out, view, block, bits, |v| (split.index(v) - base) >> drop));
-        }
-        KeySource::Place { dimension, split } => {
-            let Some((physical, view)) = of(dimension) else {
-                return;
-            };
-            dispatch!(physical, T => mapped::<T, W>(out, view, block, bits, |v| split.place(v.ordinal()) >> drop));
-        }
-        KeySource::Implied => {}
-        KeySource::Hilbert { positions, base } => {
-            given(out, positions.get(t), first, bits, |v| (v - base) >> drop);
-        }
-        KeySource::Text { ranks, .. } => given(out, ranks.get(t), first, bits, |v| v >> drop),
-    }
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 
 mod changes;
 mod delete;
+mod error;
 mod side_by_side;
 mod upload;
 
 use super::coalesce::{CoalescedRead, coalesce};
-use super::memory::{already_exists, not_found};
+use super::refusal::{already_exists, not_found};
 use super::{
     Append, Entry, FolderLock, Latency, LockFolder, ObjectReader, Pending, PendingList,
     PendingRead, PendingTails, PutNew, RandomAccess, ReadInto, ReadRange, ReadRequest, Storage,
@@ -19,7 +20,8 @@ use crate::platform::{HAS_THREADS, read_exact_at};
 use bytes::Bytes;
 use changes::Changes;
 #[doc(hidden)]
-pub use changes::{Change, ChangeLog};
+pub use changes::{ChangeLog, FileChange};
+use error::{io_error, is_missing, storage_error};
 use rayon::prelude::*;
 use side_by_side::{WAITING, side_by_side};
 use std::collections::HashMap;
@@ -672,8 +674,9 @@ impl LockFolder for LocalStorage {
     }
 }
 
-fn is_missing(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
+/// A file that is written under another name before it gets its own.
+pub(crate) fn is_temporary(name: &str) -> bool {
+    name.starts_with(".azulejo-") && name.ends_with(".tmp")
 }
 
 fn parent_of(path: &StorePath) -> Result<StorePath> {
@@ -738,26 +741,6 @@ fn read_range(path: &StorePath, file: &File, range: Range<u64>) -> Result<Bytes>
     read_exact_at(file, &mut bytes, range.start)
         .map_err(|source| storage_error("read", path, source))?;
     Ok(Bytes::from(bytes))
-}
-
-fn storage_error(op: &'static str, path: &StorePath, source: io::Error) -> Error {
-    let source = match source.kind() {
-        ErrorKind::NotSeekable => io::Error::new(ErrorKind::InvalidInput, "it is no regular file"),
-        _ => source,
-    };
-    Error::Storage {
-        op,
-        uri: path.to_string(),
-        source,
-    }
-}
-
-fn io_error(op: &'static str, path: &StorePath, source: io::Error) -> Error {
-    if is_missing(&source) {
-        not_found(path)
-    } else {
-        storage_error(op, path, source)
-    }
 }
 
 /// Fills pieces with the bytes from `offset` on; moves the file's cursor.

@@ -1,10 +1,10 @@
 //! Objects in memory: for tests and for data that need not outlive the process.
 
+use super::refusal::{already_exists, not_found};
 use super::{Entry, FolderLock, LockFolder, PutNew, ReadRequest, Storage, StorePath, Tail, Upload};
-use crate::error::{Error, Result};
+use crate::error::Result;
 use bytes::Bytes;
 use std::collections::{BTreeMap, HashSet, btree_map};
-use std::io;
 use std::ops::Bound;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 
@@ -28,19 +28,6 @@ impl MemoryStorage {
             .get(path.as_str())
             .cloned()
             .ok_or_else(|| not_found(path))
-    }
-}
-
-pub(super) fn not_found(path: &StorePath) -> Error {
-    Error::NotFound {
-        uri: path.to_string(),
-        what: "no such file",
-    }
-}
-
-pub(super) fn already_exists(path: &StorePath) -> Error {
-    Error::AlreadyExists {
-        uri: path.to_string(),
     }
 }
 
@@ -68,15 +55,6 @@ impl Upload for MemoryUpload {
         let mut objects = self.objects.write().unwrap_or_else(PoisonError::into_inner);
         objects.insert(self.path.as_str().to_owned(), Bytes::from(self.body));
         Ok(())
-    }
-}
-
-pub(super) fn too_short(path: &StorePath, end: u64, size: u64) -> Error {
-    let text = format!("the file has {size} bytes, but byte {end} is asked for");
-    Error::Storage {
-        op: "read",
-        uri: path.to_string(),
-        source: io::Error::new(io::ErrorKind::UnexpectedEof, text),
     }
 }
 

@@ -5,6 +5,7 @@
 //! all operations on a bucket share.
 
 mod aws_profile;
+mod bucket;
 mod cancelled;
 mod connect;
 mod counting;
@@ -16,93 +17,27 @@ mod tree;
 mod upload;
 
 use super::io_stats::{IoCounts, IoStats};
-use super::memory::{already_exists, not_found, too_short};
+use super::refusal::{already_exists, not_found, too_short};
 use super::{
     Entry, Pending, PendingList, PendingRead, PendingTails, PutNew, ReadInto, ReadRange,
     ReadRequest, Storage, StorePath, StoreSettings, Tail, Upload,
 };
 use crate::cancel::CancelHandle;
 use crate::error::{Error, Result};
+use bucket::{Abilities, AbortOnDrop, Limits, Shared, ended, key_of, object_key};
 use bytes::Bytes;
 use cancelled::Cancelled;
 use error::Secrets;
 use fetch::FetchedPart;
-use futures_util::StreamExt;
 use http::observed;
 use object_store::path::Path;
-use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
-use std::fmt;
-use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{channel, sync_channel};
+use object_store::{ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use std::sync::mpsc::channel;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
-use tokio::sync::Semaphore;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::JoinSet;
 
 /// Bodies longer than this are written in parts.
 const LONGEST_PUT: usize = 32 << 20;
-
-/// Sizes and bounds of a store's requests.
-#[derive(Debug, Clone)]
-struct Limits {
-    /// Two ranges of one object at most this far apart are read as one: about what a round trip's
-    /// time could carry.
-    gap: u64,
-    /// Ranges are joined up to this size, and longer ones are read in pieces of it.
-    piece: u64,
-    /// Requests in flight.
-    parallel: usize,
-    /// Parts of objects that are written in parts.
-    part: usize,
-    /// How often a body that broke off is continued.
-    tries: u32,
-    /// How long what was cancelled may take to be cleaned away: someone waits for that.
-    cleaning: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            gap: 512 << 10,
-            piece: 16 << 20,
-            parallel: 64,
-            part: 5 << 20,
-            tries: 8,
-            cleaning: Duration::from_secs(3),
-        }
-    }
-}
-
-/// What a store can do.
-#[derive(Debug, Clone, Copy)]
-struct Abilities {
-    /// Folders can be listed, objects written and deleted: all but plain web servers.
-    full: bool,
-    /// The end of an object can be asked for without knowing its size.
-    tails: bool,
-}
-
-/// What all operations on one bucket share.
-struct Shared {
-    store: Arc<dyn ObjectStore>,
-    limits: Limits,
-    abilities: Abilities,
-    /// Whether ends of objects are asked for as such, until the server refuses that.
-    tails: AtomicBool,
-    stats: IoStats,
-    /// One permit a small request, several for a large one.
-    gate: Arc<Semaphore>,
-    secrets: Secrets,
-}
-
-impl fmt::Debug for Shared {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Stores print their credentials.
-        f.debug_struct("Shared")
-            .field("limits", &self.limits)
-            .finish_non_exhaustive()
-    }
-}
 
 /// The objects of one bucket, container or web server. Cheap to clone.
 #[derive(Debug, Clone)]
@@ -132,7 +67,7 @@ impl ObjectStorage {
     /// [`Error::InvalidArgument`] for settings that contradict each other or lack something,
     /// [`Error::Unsupported`] for paths of other storages.
     pub fn connect(path: &StorePath, settings: &StoreSettings, stats: &IoStats) -> Result<Self> {
-        let mut storage = connect::connect(path, settings, stats)?;
+        let mut storage = Self::of(connect::connect(path, settings, stats)?);
         storage.connected = Some(Arc::new(Connected {
             path: path.clone(),
             settings: settings.clone(),
@@ -166,13 +101,13 @@ impl ObjectStorage {
             full: true,
             tails: true,
         };
-        Self::new(
+        Self::of(Shared::new(
             Arc::new(store),
             Limits::default(),
             abilities,
             &stats,
             Secrets::default(),
-        )
+        ))
     }
 
     /// The requests made of it.
@@ -181,24 +116,7 @@ impl ObjectStorage {
         self.shared().stats.counts()
     }
 
-    fn new(
-        store: Arc<dyn ObjectStore>,
-        limits: Limits,
-        abilities: Abilities,
-        stats: &IoStats,
-        secrets: Secrets,
-    ) -> Self {
-        let gate = Arc::new(Semaphore::new(limits.parallel));
-        let tails = AtomicBool::new(abilities.tails);
-        let shared = Shared {
-            store,
-            limits,
-            abilities,
-            tails,
-            stats: stats.clone(),
-            gate,
-            secrets,
-        };
+    fn of(shared: Shared) -> Self {
         Self {
             shared: Arc::new(shared),
             connected: None,
@@ -316,165 +234,6 @@ impl ObjectStorage {
             "cannot {op} {path}: web servers are for reading only"
         )))
     }
-}
-
-/// An operation under way, which is stopped when this is dropped.
-#[derive(Debug)]
-struct AbortOnDrop(AbortHandle);
-
-impl Drop for AbortOnDrop {
-    fn drop(&mut self) {
-        self.0.abort();
-    }
-}
-
-impl Shared {
-    fn run<T: Send + 'static>(
-        &self,
-        work: impl Future<Output = Result<T>> + Send + 'static,
-    ) -> Result<T> {
-        let (sender, receiver) = sync_channel(1);
-        let task = runtime::shared()?.spawn(async move {
-            // Nobody may be waiting any more, which is no error.
-            let _ = sender.send(work.await);
-        });
-        let _running = AbortOnDrop(task.abort_handle());
-        self.stats
-            .waiting(|| receiver.recv())
-            .unwrap_or_else(|_| Err(ended()))
-    }
-
-    fn error(
-        &self,
-        op: &'static str,
-        path: &StorePath,
-        failure: (object_store::Error, http::ServerAnswer),
-    ) -> Error {
-        error::convert(op, path, failure, &self.secrets)
-    }
-
-    /// What lies right below a folder.
-    async fn list(&self, dir: &StorePath, key: &Path) -> Result<Vec<Entry>> {
-        let prefix = (!key.as_ref().is_empty()).then_some(key);
-        let listing = observed(self.store.list_with_delimiter(prefix)).await;
-        let listing = listing.map_err(|failure| self.error("list", dir, failure))?;
-        let mut entries = Vec::with_capacity(listing.common_prefixes.len() + listing.objects.len());
-        let child = |path: &Path| {
-            let name = path.filename()?.to_owned();
-            // Some programs make an object with a folder's name to stand for it.
-            (path.parts_count() == key.parts_count() + 1).then_some(name)
-        };
-        for folder in &listing.common_prefixes {
-            entries.extend(child(folder).map(|name| Entry {
-                name,
-                is_dir: true,
-                size: Some(0),
-            }));
-        }
-        for object in &listing.objects {
-            let size = Some(object.size);
-            entries.extend(child(&object.location).map(|name| Entry {
-                name,
-                is_dir: false,
-                size,
-            }));
-        }
-        entries.sort_by(|a, b| (&a.name, a.is_dir).cmp(&(&b.name, b.is_dir)));
-        Ok(entries)
-    }
-
-    /// Everything below a folder.
-    async fn all_within(&self, path: &StorePath, key: &Path) -> Result<Vec<Path>> {
-        let collect = async {
-            let mut found = Vec::new();
-            let mut listing = self.store.list(Some(key));
-            while let Some(object) = listing.next().await {
-                found.push(object?.location);
-            }
-            Ok(found)
-        };
-        observed(collect)
-            .await
-            .map_err(|failure| self.error("list", path, failure))
-    }
-
-    async fn exists(&self, path: &StorePath, key: &Path) -> Result<bool> {
-        match observed(self.store.head(key)).await {
-            Ok(_) => Ok(true),
-            Err((object_store::Error::NotFound { .. }, _)) => Ok(false),
-            Err(failure) => Err(self.error("read", path, failure)),
-        }
-    }
-
-    /// Deletes objects, again where a connection broke: clients of stores do not know that this
-    /// does no harm.
-    async fn delete_all(&self, path: &StorePath, keys: Vec<Path>) -> Result<()> {
-        let mut attempt = 1;
-        loop {
-            let Err((error, answer)) = observed(self.delete_once(&keys)).await else {
-                return Ok(());
-            };
-            let is_broken = answer.status.is_none() && !answer.timed_out && !answer.unreachable;
-            if !is_broken || attempt >= self.limits.tries {
-                return Err(self.error("delete", path, (error, answer)));
-            }
-            tokio::time::sleep(pause(attempt)).await;
-            attempt += 1;
-        }
-    }
-
-    async fn delete_once(&self, keys: &[Path]) -> object_store::Result<()> {
-        let mut outcome = Ok(());
-        let keys: Vec<_> = keys.iter().cloned().map(Ok).collect();
-        let mut deleted = self
-            .store
-            .delete_stream(futures_util::stream::iter(keys).boxed());
-        while let Some(result) = deleted.next().await {
-            match result {
-                Ok(_) | Err(object_store::Error::NotFound { .. }) => {}
-                // The others go all the same: what is left makes the next attempt.
-                Err(error) => outcome = Err(error),
-            }
-        }
-        outcome
-    }
-}
-
-fn ended() -> Error {
-    Error::Internal("an operation on an object store ended without a result".into())
-}
-
-/// The object's name in its bucket.
-fn key_of(path: &StorePath) -> Result<Path> {
-    let Some((_, _, key)) = path.object_parts() else {
-        return Err(Error::Unsupported(format!(
-            "{path}: no path of an object store"
-        )));
-    };
-    let unnamed = |why: &dyn fmt::Display| {
-        Error::InvalidArgument(format!("{path}: no name for an object: {why}"))
-    };
-    // Members of groups may lie beside them; buckets know no such steps.
-    let mut parts: Vec<&str> = Vec::new();
-    for part in key.split('/') {
-        match part {
-            ".." if parts.pop().is_none() => return Err(unnamed(&"it leads out of the bucket")),
-            ".." | "." => {}
-            part => parts.push(part),
-        }
-    }
-    Path::parse(parts.join("/")).map_err(|e| unnamed(&e))
-}
-
-/// The object's name; an error for the bucket itself.
-fn object_key(path: &StorePath) -> Result<Path> {
-    let key = key_of(path)?;
-    if key.as_ref().is_empty() {
-        return Err(Error::InvalidArgument(format!(
-            "{path}: a whole bucket is no object"
-        )));
-    }
-    Ok(key)
 }
 
 /// Whether a path lies in a folder that holds files only, by its name: such are deleted by the
@@ -608,7 +367,8 @@ impl Storage for ObjectStorage {
     fn upload(&self, path: &StorePath) -> Result<Box<dyn Upload>> {
         self.writable("write", path)?;
         Ok(Box::new(upload::ObjectUpload::new(
-            self,
+            self.shared(),
+            &self.cancel,
             path,
             object_key(path)?,
         )))
@@ -722,13 +482,6 @@ impl PutNew for ObjectStorage {
             }
         })
     }
-}
-
-/// A pause before another attempt: longer each time, and of a random part of that.
-fn pause(attempt: u32) -> Duration {
-    let longest = (100u64 << attempt.min(6)).min(5_000);
-    let random = u64::from(uuid::Uuid::new_v4().as_bytes()[0]);
-    Duration::from_millis(longest / 2 + longest * random / 512)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! Filtering of tiles, in parallel: cut into tasks of about one size, whatever the sizes of tiles.
 
-use super::fragment::TileView;
 use super::stats::{StatsKind, TileSummary, summarize};
+use super::tile_view::TileView;
 use crate::column::FieldView;
 use crate::error::{Error, Result};
 use crate::storage::Upload;

@@ -4,6 +4,7 @@ use super::commit::WrittenFragment;
 use super::filter::{PARALLEL_BYTES, Stage, StoredColumn, Task};
 use super::metadata::{Collected, Facts, FileTiles};
 use super::stats::TileSummary;
+use super::tile_view::TileView;
 use crate::array::dense_tiles;
 use crate::column::FieldView;
 use crate::context::{Context, Location};
@@ -46,19 +47,6 @@ pub struct FragmentSpec {
     /// Delete commits that are applied already: their file names as
     /// [`crate::array::DeleteCommit::name`], sorted.
     pub processed_conditions: Vec<String>,
-}
-
-/// The cells of one tile.
-#[derive(Debug, Clone)]
-pub struct TileView<'a> {
-    /// Number of cells. A dense tile has those of a space tile, a sparse one the schema's capacity
-    /// but for the last.
-    pub cell_num: u64,
-    /// One view a field, in the order of [`FragmentSink::fields`].
-    pub fields: Vec<FieldView<'a>>,
-    /// Dense: which cells were written, ascending and disjoint; the others hold filling and count
-    /// in no statistics. `None` if all were.
-    pub written: Option<Vec<Range<u64>>>,
 }
 
 /// Writes one fragment, tile by tile. Nothing counts as part of the array before

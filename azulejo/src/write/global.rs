@@ -1,12 +1,13 @@
 //! Writes in the array's own order, over any number of calls.
 
+use super::TileView;
 use super::buffer::FieldBuffer;
 use super::fragments::Fragments;
+use super::input::dimensions_of;
 use super::input::{FieldShape, Input};
 use super::sort::{CHECKED, Disorder, DuplicateRule, disorders};
 use super::sparse::{band_tiles, push_slices};
 use super::validate::{describe_cell, describe_coordinates};
-use super::{TileView, dimensions_of};
 use crate::column::FieldView;
 use crate::error::{Error, Result};
 use crate::space::Layout;

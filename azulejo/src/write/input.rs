@@ -233,3 +233,13 @@ fn describe(datatype: Datatype, cell_val_num: CellValNum) -> String {
         CellValNum::Var => format!("cells of {datatype} of varying length"),
     }
 }
+
+/// The views of the dimensions, in their order.
+pub(super) fn dimensions_of<'a>(shapes: &[FieldShape], input: &Input<'a>) -> Vec<FieldView<'a>> {
+    shapes
+        .iter()
+        .zip(&input.fields)
+        .filter(|(shape, _)| shape.dimension)
+        .map(|(_, view)| *view)
+        .collect()
+}

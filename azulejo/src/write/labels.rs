@@ -2,7 +2,8 @@
 
 use super::dense::DenseBox;
 use super::{WriteLayout, WriteOptions, Writer, input, validate};
-use crate::array::{Snapshot, clock};
+use crate::array::Snapshot;
+use crate::clock;
 use crate::column::{ColumnBuffers, ColumnSet};
 use crate::error::{Error, Result};
 use crate::storage::Uri;

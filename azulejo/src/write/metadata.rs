@@ -2,8 +2,8 @@
 //! of it.
 
 use super::filter::StoredColumn;
-use super::fragment::TileView;
 use super::stats::{FragmentSummary, StatsKind, TileSummary};
+use super::tile_view::TileView;
 use crate::column::FieldView;
 use azulejo_format::fragment::{
     Field, FieldMetadata, FieldStats, FilePart, Footer, FragmentMetadata, FragmentStats,

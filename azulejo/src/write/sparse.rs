@@ -1,11 +1,12 @@
 //! Unordered writes: cells are sorted and gathered, a band of tiles at a time.
 
+use super::TileView;
 use super::buffer::FieldBuffer;
 use super::external_sort::{ExternalSort, sort_bytes};
 use super::fragments::Fragments;
+use super::input::dimensions_of;
 use super::input::{FieldShape, Input};
 use super::sort::{CHECKED, CellSequence, DuplicateRule, RUN, disorders, sort_cells};
-use super::{TileView, dimensions_of};
 use crate::error::{Error, Result};
 use crate::space::Layout;
 use crate::space::cell_order::CellOrder;

@@ -4,7 +4,7 @@
 //! system keeps: what is renamed does not lose both of its names, and a folder has one.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use azulejo::storage::Change;
+use azulejo::storage::FileChange;
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fs;
 use std::path::Path;
@@ -136,31 +136,31 @@ impl Disk {
     }
 
     /// What a change does to the disk.
-    pub fn apply(&mut self, root: &Path, change: &Change) {
+    pub fn apply(&mut self, root: &Path, change: &FileChange) {
         let inside = |path: &'_ Path| path.strip_prefix(root).map(Path::to_owned).ok();
         match change {
-            Change::MakeFolder(path) => {
+            FileChange::MakeFolder(path) => {
                 let node = self.new_node(Content::Folder(BTreeMap::new()));
                 self.mean(&inside(path).unwrap(), Some(node), None);
             }
-            Change::Create(path) => {
+            FileChange::Create(path) => {
                 let (synced, now) = Default::default();
                 let node = self.new_node(Content::File { synced, now });
                 self.mean(&inside(path).unwrap(), Some(node), None);
             }
-            Change::Write(path, bytes) => {
+            FileChange::Write(path, bytes) => {
                 let node = self.now(&inside(path).unwrap()).unwrap();
                 if let Content::File { now, .. } = &mut self.nodes[node] {
                     now.extend(bytes);
                 }
             }
-            Change::SyncFile(path) => {
+            FileChange::SyncFile(path) => {
                 let node = self.now(&inside(path).unwrap()).unwrap();
                 if let Content::File { synced, now } = &mut self.nodes[node] {
                     synced.clone_from(now);
                 }
             }
-            Change::SyncFolder(path) => {
+            FileChange::SyncFolder(path) => {
                 // What is above the root lasts.
                 let Some(path) = inside(path) else { return };
                 let Some(node) = self.now(&path) else { return };
@@ -174,7 +174,7 @@ impl Disk {
                 });
                 self.lasting.extend(lasting);
             }
-            Change::Rename(from, to) => {
+            FileChange::Rename(from, to) => {
                 let (from, to) = (inside(from).unwrap(), inside(to).unwrap());
                 let node = self.now(&from);
                 let rename = self.renames;
@@ -185,12 +185,12 @@ impl Disk {
                 self.mean(&from, None, Some((rename, false)));
                 self.mean(&to, node, Some((rename, true)));
             }
-            Change::Link(from, to) => {
+            FileChange::Link(from, to) => {
                 let node = self.now(&inside(from).unwrap());
                 self.mean(&inside(to).unwrap(), node, None);
             }
-            Change::Remove(path) => self.mean(&inside(path).unwrap(), None, None),
-            Change::RemoveFolder(path) => {
+            FileChange::Remove(path) => self.mean(&inside(path).unwrap(), None, None),
+            FileChange::RemoveFolder(path) => {
                 let path = inside(path).unwrap();
                 let node = self.now(&path).unwrap();
                 self.remove_below(node);

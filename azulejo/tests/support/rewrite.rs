@@ -12,10 +12,11 @@ use azulejo::format::fragment::{
 use azulejo::format::path::FRAGMENT_METADATA_FILE;
 use azulejo::format::schema::FieldIndex;
 use azulejo::format::tile::{GenericTile, GenericTileHeader};
-use azulejo::read::{BufferPool, TileRequest, load_tiles};
-use azulejo::space::TileGrid;
+use azulejo::internal::{
+    BufferPool, Cells, FragmentSink, FragmentSpec, TileGrid, TileRequest, TileView,
+    WrittenFragment, load_tiles,
+};
 use azulejo::storage::{ReadRange, ReadRequest};
-use azulejo::write::{FragmentSink, FragmentSpec, TileView, WrittenFragment};
 use bytes::Bytes;
 use std::fmt::Debug;
 use std::ops::Range;
@@ -230,7 +231,7 @@ pub fn copy_fragment(
                     fragment: index,
                     field: *field,
                     tile: *tile,
-                    cells: azulejo::read::Cells::All,
+                    cells: Cells::All,
                 })
             })
             .collect();

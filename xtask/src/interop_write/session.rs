@@ -119,11 +119,7 @@ impl Session {
                 .map(|c| (c.name.clone(), c.values.clone()))
                 .collect();
             let fragments = array.fragments().iter().map(|f| f.timestamped_name().t_end);
-            let clock = fragments
-                .max()
-                .unwrap_or(0)
-                .max(azulejo::array::clock::now())
-                + 1;
+            let clock = fragments.max().unwrap_or(0).max(azulejo::clock::now()) + 1;
             let mut model = Model::default();
             model.add(clock, coordinates, &columns);
             let log = vec![format!("{name} at {clock}")];

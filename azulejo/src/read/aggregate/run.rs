@@ -20,15 +20,7 @@ use rayon::prelude::*;
 /// Cells that one task looks at.
 const CELLS_A_TASK: usize = 1 << 17;
 
-/// Computes aggregates over the cells that `options` select; see [the module](super) for what
-/// counts. Fields and layout of the options do not matter.
-///
-/// Tiles that are wholly selected, that no condition, delete or other fragment touches, and whose
-/// statistics are known for certain, are not read.
-///
-/// # Errors
-/// Fields that do not exist or have no such aggregate; whatever goes wrong with reading.
-pub fn aggregate(
+fn aggregate(
     array: &Array,
     options: ReadOptions,
     aggregates: &[Aggregate],
@@ -100,7 +92,12 @@ async fn aggregate_as(
 }
 
 impl Array {
-    /// Computes aggregates over the cells that `options` select. See [`crate::read::aggregate`].
+    /// Computes aggregates over the cells that `options` select; see
+    /// [the module](crate::read::aggregate) for what counts. Fields and layout of the options do
+    /// not matter.
+    ///
+    /// Tiles that are wholly selected, that no condition, delete or other fragment touches, and
+    /// whose statistics are known for certain, are not read.
     ///
     /// # Errors
     /// Fields that do not exist or have no such aggregate; whatever goes wrong with reading.
@@ -203,7 +200,7 @@ impl WholeTiles for Totals {
             let Some(field) = same_field(fragment, aggregator.column_type()) else {
                 return Ok(false);
             };
-            let known = tile_facts(fragment, field, tile, cell_num)?;
+            let known = tile_facts(fragment, field, tile, cell_num);
             if !aggregator.can_use(&known) {
                 return Ok(false);
             }

@@ -2,9 +2,9 @@
 
 use super::TileFacts;
 use crate::array::Fragment;
-use crate::error::Result;
+use crate::read::tile_statistics::trusted_stats;
 use azulejo_format::datatype::{Native, dispatch};
-use azulejo_format::fragment::{Field, Section, StatsTrust, SumKind, TileSum};
+use azulejo_format::fragment::{Field, Section, TileSum};
 
 /// The sections of metadata that [`tile_facts`] looks at; without those about `values` only what
 /// counts nulls.
@@ -33,53 +33,32 @@ pub(super) fn tile_facts(
     field: Field,
     tile: usize,
     cell_num: u64,
-) -> Result<TileFacts<'_>> {
+) -> TileFacts<'_> {
     let schema = fragment.schema();
-    let (version, dense) = (fragment.footer().version, fragment.is_dense());
-    let nullable = field.is_nullable(schema);
     let mut facts = TileFacts {
         cell_num,
-        null_count: (!nullable).then_some(0),
+        null_count: (!field.is_nullable(schema)).then_some(0),
         sum: None,
         min: None,
         max: None,
     };
-    if !matches!(field, Field::Attribute(_)) {
-        return Ok(facts);
-    }
-    let Some(stats) = fragment.loaded().tile_stats(field) else {
-        return Ok(facts);
+    let attribute = matches!(field, Field::Attribute(_)).then(|| field.layout(schema));
+    let (Some((datatype, cell_val_num)), Some(stats)) =
+        (attribute.flatten(), trusted_stats(fragment, field, tile))
+    else {
+        return facts;
     };
-    let Some((datatype, cell_val_num)) = field.layout(schema) else {
-        return Ok(facts);
-    };
-    if nullable && StatsTrust::in_null_counts(field, schema, version, dense) {
-        facts.null_count = stats
-            .null_counts
-            .and_then(|counts| counts.counts.get(tile).copied());
-    }
-    let kind = SumKind::of(datatype, cell_val_num);
-    let sum = kind.and_then(|kind| stats.sums?.get(tile, kind));
-    let mins = stats.mins.and_then(|mins| mins.get(tile));
-    let maxs = stats.maxs.and_then(|maxs| maxs.get(tile));
-    match StatsTrust::of(field, schema, version, dense) {
-        StatsTrust::Untrusted => return Ok(facts),
-        StatsTrust::Exact => (facts.min, facts.max) = (mins, maxs),
-        StatsTrust::IfSumIsFinite => {
-            if sum.is_some_and(|sum| !sum.may_have_overflowed()) {
-                (facts.min, facts.max) = (mins, maxs);
-            }
-        }
-        StatsTrust::UpToZeroByte => {
-            // Cells that agree up to a zero byte are kept apart here. The one stored is the least
-            // of them if nothing follows; it is the greatest of them if nothing can follow.
-            let whole = |bytes: &&[u8]| !bytes.contains(&0);
-            facts.min = mins.filter(whole);
-            facts.max = maxs.filter(whole).filter(|_| !cell_val_num.is_var());
-        }
+    facts.null_count = stats.null_count;
+    (facts.min, facts.max) = (stats.min, stats.max);
+    if stats.up_to_zero_byte {
+        // Cells that agree up to a zero byte are kept apart here. The one stored is the least of
+        // them if nothing follows; it is the greatest of them if nothing can follow.
+        let whole = |bytes: &&[u8]| !bytes.contains(&0);
+        facts.min = stats.min.filter(whole);
+        facts.max = stats.max.filter(whole).filter(|_| !cell_val_num.is_var());
     }
     // A sum that reached its limit may have come back from there, and shows nothing of it.
-    if let (Some(min), Some(max), Some(sum)) = (facts.min, facts.max, sum) {
+    if let (Some(min), Some(max), Some(sum)) = (facts.min, facts.max, stats.sum) {
         let far = dispatch!(datatype.physical(), T => farthest::<T>(min, max));
         let limit = match sum {
             TileSum::Signed(_) => i64::MAX as f64,
@@ -91,7 +70,7 @@ pub(super) fn tile_facts(
             facts.sum = Some(sum);
         }
     }
-    Ok(facts)
+    facts
 }
 
 /// How far from 0 values get.

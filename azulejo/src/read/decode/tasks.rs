@@ -1,14 +1,29 @@
 //! Pieces of decoding that threads take.
 
-use super::{PARALLEL_BYTES, with_scratch};
 use crate::array::Array;
 use crate::error::{Error, Result};
 use crate::read::stored_tile::StoredTile;
 use azulejo_format::DecodeError;
-use azulejo_format::filter::{FilterContext, Pipeline};
+use azulejo_format::filter::{FilterContext, Pipeline, Scratch};
 use azulejo_format::tile::{Chunk, TileDecoder};
 use rayon::prelude::*;
+use std::cell::RefCell;
 use std::ops::Range;
+
+/// Work on fewer bytes than this stays on the calling thread: waking another costs more.
+pub(in crate::read) const PARALLEL_BYTES: usize = 128 * 1024;
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::new(Scratch::new());
+}
+
+/// Runs work with what this thread keeps for unfiltering.
+pub(in crate::read) fn with_scratch<R>(work: impl FnOnce(&mut Scratch) -> R) -> R {
+    SCRATCH.with(|scratch| match scratch.try_borrow_mut() {
+        Ok(mut scratch) => work(&mut scratch),
+        Err(_) => work(&mut Scratch::new()),
+    })
+}
 
 /// A stored tile, its bytes, and how these were filtered.
 #[derive(Clone, Copy)]

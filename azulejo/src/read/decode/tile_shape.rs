@@ -1,6 +1,5 @@
 //! What is known of a tile before it is read.
 
-use super::{Cells, TileRequest};
 use crate::array::Array;
 use crate::error::{Error, Result};
 use crate::read::stored_tile::{StoredTile, fragment_of};
@@ -9,6 +8,45 @@ use azulejo_format::fragment::{Field, FilePart};
 use azulejo_format::schema::FieldIndex;
 use azulejo_format::{ArraySchema, DecodeError};
 use std::ops::Range;
+
+/// Which cells of a tile are wanted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cells {
+    /// All of them.
+    All,
+    /// Those in these ranges, ascending and disjoint; only the chunks that hold them are decoded.
+    Spans(Vec<Range<u64>>),
+}
+
+/// One field of one tile of one fragment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TileRequest {
+    /// Index of the fragment in [`Array::fragments`].
+    pub fragment: usize,
+    /// The field. Dimensions of fragments with zipped coordinates are split out of these.
+    pub field: Field,
+    /// Index of the tile in the fragment.
+    pub tile: u64,
+    /// Which cells of it.
+    pub cells: Cells,
+}
+
+impl TileRequest {
+    /// The coordinates of cells of a tile: a request a dimension.
+    pub(in crate::read) fn coordinates(
+        fragment: usize,
+        tile: u64,
+        dimensions: usize,
+        cells: &Cells,
+    ) -> impl Iterator<Item = Self> {
+        (0..dimensions).map(move |d| Self {
+            fragment,
+            field: Field::Dimension(d),
+            tile,
+            cells: cells.clone(),
+        })
+    }
+}
 
 /// What is known of a tile before it is read.
 pub(super) struct TileShape<'a> {
@@ -75,16 +113,14 @@ impl<'a> TileShape<'a> {
             cell_val_num.cell_size(datatype).unwrap_or(0)
         };
         cell_num.checked_mul(cell_size.max(8)).ok_or_else(beyond)?;
-        let var = if cell_val_num.is_var() {
-            let len = usize::try_from(fragment.loaded().var_tile_size(field, request.tile)?)
-                .map_err(|_| beyond())?;
-            Some(VarShape {
+        let mut var = None;
+        if cell_val_num.is_var() {
+            let len = fragment.loaded().var_tile_size(field, request.tile)?;
+            var = Some(VarShape {
                 place: place(FilePart::Var),
-                len,
-            })
-        } else {
-            None
-        };
+                len: usize::try_from(len).map_err(|_| beyond())?,
+            });
+        }
         let mut shape = Self {
             schema,
             field,
@@ -107,6 +143,14 @@ impl<'a> TileShape<'a> {
         Ok(shape)
     }
 
+    /// With all stored tiles appended to a list.
+    fn of(array: &'a Array, request: &TileRequest, stored: &mut Vec<StoredTile>) -> Result<Self> {
+        Self::new(array, request, &mut |tile| {
+            stored.push(tile);
+            stored.len() - 1
+        })
+    }
+
     pub fn pipeline(&self) -> &'a Pipeline {
         match self.field {
             Field::Attribute(i) => self.schema.filters_of(FieldIndex::Attribute(i)),
@@ -121,16 +165,9 @@ impl<'a> TileShape<'a> {
 
     /// Bytes of the decoded tile.
     pub fn memory(&self) -> u64 {
-        let offsets = if self.var.is_some() {
-            (self.cell_num as u64 + 1).saturating_mul(16)
-        } else {
-            0
-        };
-        let validity = if self.validity.is_some() {
-            self.cell_num as u64
-        } else {
-            0
-        };
+        let cells = self.cell_num as u64;
+        let offsets = self.var.map_or(0, |_| (cells + 1).saturating_mul(16));
+        let validity = self.validity.map_or(0, |_| cells);
         (self.data_len() as u64)
             .saturating_add(offsets)
             .saturating_add(validity)
@@ -173,10 +210,7 @@ pub(in crate::read) fn fixed_parts<'a>(
         cells: Cells::All,
     };
     let mut stored = Vec::new();
-    let shape = TileShape::new(array, &request, &mut |tile| {
-        stored.push(tile);
-        stored.len() - 1
-    })?;
+    let shape = TileShape::of(array, &request, &mut stored)?;
     let part = |place: usize, ctx: FilterContext<'a>, pipeline: &'a Pipeline, cell_size| {
         let tile = *stored
             .get(place)
@@ -194,18 +228,11 @@ pub(in crate::read) fn fixed_parts<'a>(
         })
     };
     let values = part(shape.place, shape.ctx, shape.pipeline(), shape.cell_size)?;
+    let filters = &shape.schema.validity_filters;
     let validity = shape
         .validity
-        .map(|place| {
-            part(
-                place,
-                shape.ctx.validity(),
-                &shape.schema.validity_filters,
-                1,
-            )
-        })
-        .transpose()?;
-    Ok((values, validity))
+        .map(|place| part(place, shape.ctx.validity(), filters, 1));
+    Ok((values, validity.transpose()?))
 }
 
 /// The stored tiles that loading a request reads.
@@ -214,20 +241,13 @@ pub(in crate::read) fn stored_tiles(
     request: &TileRequest,
     stored: &mut Vec<StoredTile>,
 ) -> Result<()> {
-    TileShape::new(array, request, &mut |tile| {
-        stored.push(tile);
-        0
-    })?;
-    Ok(())
+    TileShape::of(array, request, stored).map(drop)
 }
 
 /// Bytes that loading a request takes: decoded, and stored.
 pub(in crate::read) fn load_cost(array: &Array, request: &TileRequest) -> Result<u64> {
     let mut stored = Vec::new();
-    let shape = TileShape::new(array, request, &mut |tile| {
-        stored.push(tile);
-        0
-    })?;
+    let shape = TileShape::of(array, request, &mut stored)?;
     let mut cost = shape.memory();
     for tile in &stored {
         cost = cost.saturating_add(tile.len(array)?);

@@ -10,11 +10,11 @@ use crate::column::{FieldView, repeat_cell};
 use crate::error::{Error, Result};
 use crate::read::BoundField;
 use crate::read::budget::Budget;
-use crate::read::decode::{Cells, StoredPart, TileRequest, fixed_parts, stored_tiles};
+use crate::read::decode::{Cells, StoredPart, fixed_parts, stored_tiles};
 use crate::read::fetch::Fetcher;
 use crate::read::output::{FieldOut, Filled, FixedBuffer, FixedOut};
 use crate::read::stored_tile::StoredTile;
-use crate::space::copy::fill_cells;
+use crate::space::copy::{CopyList, fill_cells};
 use azulejo_format::fragment::Field;
 use std::ops::Range;
 
@@ -105,21 +105,19 @@ impl Assembler<'_> {
 
     /// Makes cells whose mask is 0 read as fill values; coordinates stay as they are.
     fn refill(&self, mask: &[u8], out: &mut FixedOut<'_>) -> Result<()> {
-        match out.field.field {
-            Field::Attribute(_) => {
-                let FixedOut {
-                    field,
-                    data,
-                    validity,
-                } = out;
-                fill_masked(
-                    self.array.context(),
-                    mask,
-                    &field.fill,
-                    data,
-                    validity.as_deref_mut(),
-                )
-            }
+        let FixedOut {
+            field,
+            data,
+            validity,
+        } = out;
+        match field.field {
+            Field::Attribute(_) => fill_masked(
+                self.array.context(),
+                mask,
+                &field.fill,
+                data,
+                validity.as_deref_mut(),
+            ),
             _ => Ok(()),
         }
     }
@@ -138,19 +136,8 @@ impl Assembler<'_> {
             self.fetcher.prefetch(&self.stored(tasks, &fixed)?, room);
         }
         for field in var {
-            let mut stored = Vec::new();
-            for task in &batch.tasks {
-                if let Some(field) = field_in(self.array, task.fragment, field) {
-                    let request = TileRequest {
-                        fragment: task.fragment,
-                        field,
-                        tile: task.tile,
-                        cells: Cells::All,
-                    };
-                    stored_tiles(self.array, &request, &mut stored)?;
-                }
-            }
-            self.fetcher.prefetch(&stored, room);
+            self.fetcher
+                .prefetch(&self.stored(&batch.tasks, &[field])?, room);
         }
         Ok(())
     }
@@ -241,20 +228,17 @@ impl Assembler<'_> {
         Ok(groups)
     }
 
-    /// The stored tiles of fixed-length fields of some tasks.
+    /// The stored tiles of fields of some tasks.
     fn stored(&self, tasks: &[TileTask], fields: &[&BoundField]) -> Result<Vec<StoredTile>> {
-        let mut tiles = Vec::new();
+        let mut stored = Vec::new();
         for field in fields {
             for task in tasks {
-                if let Some(field) = field_in(self.array, task.fragment, field) {
-                    let (values, validity) =
-                        fixed_parts(self.array, task.fragment, field, task.tile)?;
-                    tiles.push(values.tile);
-                    tiles.extend(validity.map(|part| part.tile));
+                if let Some(request) = task.request(self.array, field, Cells::All) {
+                    stored_tiles(self.array, &request, &mut stored)?;
                 }
             }
         }
-        Ok(tiles)
+        Ok(stored)
     }
 
     /// The buffers to fill, and the stored tiles that they are filled from; what has no tile is
@@ -279,13 +263,8 @@ impl Assembler<'_> {
                 let (value, validity) = fixed_parts(self.array, task.fragment, field, task.tile)?;
                 self.check(task, value.cell_num)?;
                 if let (None, Some(out)) = (&validity, &mut out.validity) {
-                    fill_cells(
-                        &batch.copies,
-                        batch.copies.get(task.copies.clone()),
-                        &[1],
-                        out,
-                        &(0..batch.cells),
-                    )?;
+                    let copies = batch.copies.get(task.copies.clone());
+                    fill_cells(&batch.copies, copies, &[1], out, &(0..batch.cells))?;
                 }
                 values.push(Some(value));
                 validities.push(validity);
@@ -378,26 +357,15 @@ impl Assembler<'_> {
 /// Writes a field's fill value to the places of copies.
 fn fill(
     batch: &BatchPlan,
-    list: &crate::space::copy::CopyList,
+    list: &CopyList,
     copies: Range<usize>,
     out: &mut FixedOut<'_>,
 ) -> Result<()> {
-    let all = 0..batch.cells;
-    fill_cells(
-        list,
-        list.get(copies.clone()),
-        &out.field.fill.bytes,
-        out.data,
-        &all,
-    )?;
-    if let Some(validity) = &mut out.validity {
-        fill_cells(
-            list,
-            list.get(copies),
-            &[u8::from(out.field.fill.valid)],
-            validity,
-            &all,
-        )?;
+    let (copies, all) = (list.get(copies), 0..batch.cells);
+    let fill = &out.field.fill;
+    fill_cells(list, copies, &fill.bytes, out.data, &all)?;
+    match &mut out.validity {
+        Some(validity) => fill_cells(list, copies, &[u8::from(fill.valid)], validity, &all),
+        None => Ok(()),
     }
-    Ok(())
 }

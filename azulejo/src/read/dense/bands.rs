@@ -15,13 +15,14 @@ use crate::buffer_pool::{BufferPool, PoolBuffer};
 use crate::error::{Error, Result};
 use crate::read::decode::{PARALLEL_BYTES, StoredPart, with_scratch};
 use crate::read::fetch::{FetchedBytes, Fetcher, TileFile};
+use crate::read::parallel::{UnusedBytes, each};
 use crate::read::stored_tile::StoredTile;
 use crate::space::copy::{self, copy_part, place_rows};
 use azulejo_format::filter::Scratch;
 use azulejo_format::tile::{Chunk, ChunkPlace, TileDecoder, TileStep};
-use rayon::prelude::*;
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Stored chunks are about this long, so wanted cells closer than a fraction of it share chunks
 /// anyway.
@@ -61,13 +62,9 @@ pub(super) fn fill_layers(
     fetched: Option<&FetchedTiles>,
     threads: usize,
 ) -> Result<()> {
-    let widest = layers
-        .iter()
-        .map(|layer| layer.cell_size)
-        .max()
-        .unwrap_or(1);
+    let widest = layers.iter().map(|layer| layer.cell_size).max();
     let streams = layers.iter().map(|layer| layer.out.len()).sum::<usize>() >= STREAMED_BYTES;
-    let bands = bands(batch, tasks, widest, threads);
+    let bands = bands(batch, tasks, widest.unwrap_or(1), threads);
     let mut work = Vec::with_capacity(bands.len() * layers.len());
     for Layer {
         out,
@@ -75,48 +72,47 @@ pub(super) fn fill_layers(
         tiles,
     } in layers
     {
-        let mut rest = out;
-        let mut at = 0;
-        let tiles = std::sync::Arc::new(tiles);
+        let mut out = UnusedBytes::new(out);
+        let tiles = Arc::new(tiles);
         for band in &bands {
-            let skipped = ((band.cells.start - at) * cell_size).min(rest.len());
-            let (_, later) = rest.split_at_mut(skipped);
-            let (out, later) = later.split_at_mut((band.cells.len() * cell_size).min(later.len()));
-            rest = later;
-            at = band.cells.end;
-            work.push((band, out, cell_size, std::sync::Arc::clone(&tiles)));
+            let (start, len) = (band.cells.start * cell_size, band.cells.len() * cell_size);
+            let out = out.take(start, len).ok_or_else(outside)?;
+            work.push((band, out, cell_size, Arc::clone(&tiles)));
         }
     }
-    let run =
-        |(band, out, cell_size, tiles): (&OutputBand, &mut [u8], usize, std::sync::Arc<Vec<_>>)| {
-            with_scratch(|scratch| {
-                let mut filler = Filler {
-                    fetcher,
-                    pool: fetcher.pool(),
-                    batch,
-                    band: &band.cells,
-                    out,
-                    cell_size,
-                    streams,
-                    scratch,
-                    window: ReadWindow::default(),
-                    buffer: PoolBuffer::default(),
-                };
-                let mut file: Option<TileFile> = None;
-                for &task in &band.tasks {
-                    let part: Option<&StoredPart<'_>> = tiles.get(task).and_then(Option::as_ref);
-                    if let (Some(part), Some(task)) = (part, tasks.get(task)) {
-                        filler.tile(part, task, fetched, &mut file)?;
-                    }
+    let run = |(band, out, cell_size, tiles): (&OutputBand, &mut [u8], usize, Arc<Vec<_>>)| {
+        with_scratch(|scratch| {
+            let mut filler = Filler {
+                fetcher,
+                pool: fetcher.pool(),
+                batch,
+                band: &band.cells,
+                out,
+                cell_size,
+                streams,
+                scratch,
+                window: ReadWindow::default(),
+                buffer: PoolBuffer::default(),
+            };
+            let mut file: Option<TileFile> = None;
+            for &task in &band.tasks {
+                let part: Option<&StoredPart<'_>> = tiles.get(task).and_then(Option::as_ref);
+                if let (Some(part), Some(task)) = (part, tasks.get(task)) {
+                    filler.tile(part, task, fetched, &mut file)?;
                 }
-                Ok(())
-            })
-        };
-    if work.len() < 2 || threads < 2 {
-        return work.into_iter().try_for_each(run);
+            }
+            Ok(())
+        })
+    };
+    match threads {
+        // One tile is all that the budget allows.
+        0 | 1 => work.into_iter().try_for_each(run),
+        _ => each(fetcher.array().context(), work, run).map(drop),
     }
-    let context = fetcher.array().context();
-    context.install(|| work.into_par_iter().with_max_len(1).try_for_each(run))
+}
+
+fn outside() -> Error {
+    Error::Internal("a band lies outside the output".into())
 }
 
 /// Consecutive cells of the output, and the tasks that have some of them.
@@ -138,6 +134,10 @@ impl OutputBand {
 }
 
 /// Cuts the output into bands that share no tile, or, where these are too few, not many chunks.
+///
+/// For example two threads, which makes eight bands desirable. Eight large tiles that lie side by
+/// side in the output are a band each. One tile that fills all of the output is cut at ends of
+/// rows, into eight parts if it has 64 chunks; into two if it has only four.
 fn bands(
     batch: &BatchPlan,
     tasks: &[TileTask],
@@ -270,6 +270,12 @@ impl Filler<'_> {
         done.map_err(|error| in_file(short_read_is_corrupt(error), path))
     }
 
+    /// Takes what the band needs of one stored tile, chunk by chunk.
+    ///
+    /// For example a tile of 100,000 cells of 4 bytes in chunks of 16,384 cells, of which the band
+    /// wants 20,000 to 40,000. The first chunk's header is read and the chunk passed over; the
+    /// second and the third are read and decoded, and their parts of those cells are copied; what
+    /// follows is never looked at.
     fn chunks(
         &mut self,
         part: &StoredPart<'_>,

@@ -41,6 +41,10 @@ impl Cutter {
     /// The next box of at most `max_cells` cells for which `fits` gives a value, with that value.
     /// `None` if not even a single cell fits. `align` takes a dimension and a range of positions
     /// and says where best to end instead: behind its start and not behind its end.
+    ///
+    /// For example the box 0..4 by 0..10, rows first. With at most 25 cells it is cut into the rows
+    /// 0..2 and 2..4; with at most 7 into the cells 0..7 of the first row, its cells 7..10, the
+    /// cells 0..7 of the second, and so on.
     pub fn next<T>(
         &mut self,
         max_cells: u64,

@@ -165,6 +165,10 @@ impl<'a> Overlay<'a> {
 
     /// Adds what a dense fragment has of a box, cell by cell of the box; `tasks` are those of its
     /// tiles.
+    ///
+    /// For example one dimension, tiles of five cells from offset 0 on, and the box 3..7: its
+    /// positions come from the cells 3 and 4 of tile 0 and the cells 0 and 1 of tile 1, which makes
+    /// two tasks.
     fn add_box(
         &mut self,
         fragment: usize,

@@ -73,7 +73,7 @@ impl BatchPlan {
         let order = self
             .order
             .as_ref()
-            .map_or(0, |order| order.len() * size_of::<usize>());
+            .map_or(0, |order| size_of_val(&order[..]));
         (tasks + self.copies.memory() + self.fills.memory() + self.boxes.len() * 96 + order) as u64
     }
 
@@ -115,20 +115,20 @@ impl BatchPlan {
 }
 
 impl TileTask {
+    /// What loads cells of a field of the tile; `None` if its fragment has no such field.
+    pub fn request(&self, array: &Array, field: &BoundField, cells: Cells) -> Option<TileRequest> {
+        Some(TileRequest {
+            fragment: self.fragment,
+            field: field_in(array, self.fragment, field)?,
+            tile: self.tile,
+            cells,
+        })
+    }
+
     /// Bytes that loading the tile of a field takes, stored and decoded.
     pub fn load_cost(&self, array: &Array, field: &BoundField) -> Result<u64> {
-        match field_in(array, self.fragment, field) {
-            Some(field) => {
-                let request = TileRequest {
-                    fragment: self.fragment,
-                    field,
-                    tile: self.tile,
-                    cells: Cells::All,
-                };
-                load_cost(array, &request)
-            }
-            None => Ok(0),
-        }
+        let request = self.request(array, field, Cells::All);
+        request.map_or(Ok(0), |request| load_cost(array, &request))
     }
 }
 
@@ -194,6 +194,10 @@ impl DensePlan {
     }
 
     /// Appends a box to a batch.
+    ///
+    /// For example one dimension, a fragment with the offsets 0 to 9, and a later one with 4 to 6.
+    /// The box 2..8 becomes two tasks: the later fragment's with a copy of 4..7, and the older
+    /// one's with copies of 2..4 and 7..8.
     pub fn add_box(
         &self,
         batch: &mut BatchPlan,
@@ -231,20 +235,11 @@ impl DensePlan {
                     if cut.is_empty() {
                         continue;
                     }
-                    let found = taken.iter_mut().find(|(s, _)| *s == source as usize);
-                    let index = match found {
-                        Some((_, list)) => {
-                            list.extend(cut.iter().map(|piece| absolute(piece, combination)));
-                            continue;
-                        }
-                        None => source as usize,
-                    };
-                    taken.push((
-                        index,
-                        cut.iter()
-                            .map(|piece| absolute(piece, combination))
-                            .collect(),
-                    ));
+                    let pieces = cut.iter().map(|piece| absolute(piece, combination));
+                    match taken.iter_mut().find(|(s, _)| *s == source as usize) {
+                        Some((_, list)) => list.extend(pieces),
+                        None => taken.push((source as usize, pieces.collect())),
+                    }
                 }
                 for piece in remaining.iter() {
                     self.push_copy(&mut batch.fills, &placed, order, &spans, piece, tile);
@@ -467,6 +462,9 @@ impl Boxes {
     }
 
     /// Removes what lies in `window` and returns it.
+    ///
+    /// For example the window 1..3 by 1..9 takes 1..3 by 1..4 of the box 0..4 by 0..4, and leaves
+    /// 0..1 by 0..4, 3..4 by 0..4 and 1..3 by 0..1.
     fn take(&mut self, window: &[Range<u64>]) -> Boxes {
         let mut taken = Boxes::new(self.ndim);
         let mut left = Boxes::new(self.ndim);

@@ -13,6 +13,9 @@ use std::ops::Range;
 /// # Errors
 /// [`Error::InvalidArgument`] names a point that lies outside the domain, or the current domain if
 /// there is one.
+///
+/// For example the points 7, 22 and 8 in tiles of ten: by tile they are 7, 8 and 22, of which 7 and
+/// 8 are one copy, and the order of the result is [0, 2, 1].
 pub(super) fn point_batch(
     array: &Array,
     plan: &DensePlan,

@@ -1,6 +1,7 @@
 //! Cells that are stored as they are: read from their file to their rows, with no copy on the way.
 
 use crate::error::Result;
+use crate::read::parallel::UnusedBytes;
 use crate::space::copy::{Copy, CopyList, Window};
 use std::io::IoSliceMut;
 use std::ops::Range;
@@ -38,6 +39,10 @@ pub(super) fn is_worthwhile(list: &CopyList, copies: &[Copy], size: usize, len: 
 /// cells `window.out`; `spare`, as long as the chunk, takes what lies between them.
 ///
 /// `None` if the rows do not ascend on both sides, so that no safe slicing serves them.
+///
+/// For example two rows of 100 cells of 4 bytes, the first at cell 10 of the chunk, the second 150
+/// cells behind it: one read of the bytes 40..1040 in three pieces, of which the one in the middle
+/// goes to `spare`. Were they 5,000 cells apart, it would be two reads.
 pub(super) fn scattered_reads<'o>(
     list: &CopyList,
     copies: &[Copy],
@@ -50,7 +55,7 @@ pub(super) fn scattered_reads<'o>(
     let mut reads = Reads {
         reads: Vec::new(),
         rows,
-        out: Unused { at: 0, rest: out },
+        out: UnusedBytes::new(out),
         spare,
         ascend: true,
     };
@@ -65,29 +70,11 @@ pub(super) fn scattered_reads<'o>(
     Ok(reads.ascend.then_some(reads.reads))
 }
 
-/// The part of a slice that is not given away yet.
-struct Unused<'o> {
-    /// Bytes in front of it.
-    at: usize,
-    rest: &'o mut [u8],
-}
-
-impl<'o> Unused<'o> {
-    /// Gives the bytes from `start` on away; `None` if they are gone or not there.
-    fn take(&mut self, start: usize, len: usize) -> Option<&'o mut [u8]> {
-        let skipped = start.checked_sub(self.at)?;
-        let (_, rest) = std::mem::take(&mut self.rest).split_at_mut_checked(skipped)?;
-        let (taken, rest) = rest.split_at_mut_checked(len)?;
-        (self.at, self.rest) = (start + len, rest);
-        Some(taken)
-    }
-}
-
 struct Reads<'o> {
     reads: Vec<ScatteredRead<'o>>,
     /// About how many there are.
     rows: usize,
-    out: Unused<'o>,
+    out: UnusedBytes<'o>,
     spare: &'o mut [u8],
     ascend: bool,
 }

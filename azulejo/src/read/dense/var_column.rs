@@ -1,12 +1,12 @@
 //! Columns of var-length cells: lengths first, which say where each cell goes, then values.
 
 use super::assemble::Assembler;
-use super::plan::{BatchPlan, TileTask, field_in};
+use super::plan::{BatchPlan, TileTask};
 use crate::column::{ColumnBuffers, Tile};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::read::BoundField;
-use crate::read::decode::{PARALLEL_BYTES, TileRequest};
+use crate::read::decode::PARALLEL_BYTES;
 use crate::read::load::load;
 use crate::read::parallel::{each, split};
 use crate::space::copy::{Copy, Row, copy_cells, copy_lengths, copy_var, fill_cells};
@@ -22,17 +22,13 @@ impl Assembler<'_> {
     pub async fn var_column(&self, batch: &BatchPlan, field: &BoundField) -> Result<ColumnBuffers> {
         let (mut requests, mut loaded, mut lacking) = (Vec::new(), Vec::new(), Vec::new());
         for task in &batch.tasks {
-            let Some(found) = field_in(self.array, task.fragment, field) else {
-                lacking.push(task);
-                continue;
-            };
-            loaded.push(task);
-            requests.push(TileRequest {
-                fragment: task.fragment,
-                field: found,
-                tile: task.tile,
-                cells: self.wanted(batch, task, 8),
-            });
+            match task.request(self.array, field, self.wanted(batch, task, 8)) {
+                Some(request) => {
+                    loaded.push(task);
+                    requests.push(request);
+                }
+                None => lacking.push(task),
+            }
         }
         let tiles = load(self.fetcher, &requests, Vec::new()).await?;
         for (tile, task) in tiles.iter().zip(&loaded) {

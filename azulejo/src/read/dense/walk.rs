@@ -6,7 +6,7 @@ use super::plan::{BatchPlan, DensePlan, PositionBox};
 use super::points::point_batch;
 use crate::error::Result;
 use crate::read::budget::Budget;
-use crate::space::Points;
+use crate::space::{Points, first_where};
 use std::ops::Range;
 
 /// What is left to read.
@@ -174,16 +174,7 @@ fn align(plan: &DensePlan, dimension: usize, positions: Range<u64>) -> u64 {
     }
     // The first position of the last tile, if the selection ascends; anything in between is as good
     // otherwise.
-    let (mut low, mut high) = (positions.start, positions.end - 1);
-    while low < high {
-        let middle = low + (high - low) / 2;
-        if tile(middle) < last {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    low
+    first_where(positions.start..positions.end - 1, |at| tile(at) >= last)
 }
 
 /// Whether a box begins and ends between tiles along every dimension, or where the selection does.
@@ -201,18 +192,9 @@ fn tile_at(plan: &DensePlan, at: &[u64]) -> (PositionBox, Option<Vec<u64>>) {
     let end = |d: usize| {
         let (selection, extent) = (&plan.selection[d], plan.grid.extents()[d]);
         let tile = selection.offset_at(at[d]) / extent;
-        let (mut low, mut high) = (at[d], selection.len());
-        // The first position behind the tile; there are at most `extent` positions in it.
-        high = high.min(at[d].saturating_add(extent));
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if selection.offset_at(middle) / extent <= tile {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        low
+        // There are at most `extent` positions in a tile.
+        let last = selection.len().min(at[d].saturating_add(extent));
+        first_where(at[d]..last, |at| selection.offset_at(at) / extent > tile)
     };
     let tile: PositionBox = (0..at.len()).map(|d| at[d]..end(d)).collect();
     let mut next = at.to_vec();

@@ -1,7 +1,6 @@
 //! A read as Arrow record batches.
 
 use super::Reader;
-use crate::column::ColumnType;
 use crate::column::arrow::{ArrowConverter, ArrowOptions};
 use crate::error::{Error, Result};
 use arrow_array::{RecordBatch, RecordBatchReader};
@@ -45,13 +44,7 @@ impl Reader {
     /// # Errors
     /// Those of [`ArrowConverter::new`].
     pub fn record_batches(self, options: ArrowOptions) -> Result<RecordBatches> {
-        let types: Vec<&ColumnType> = self
-            .options
-            .fields
-            .iter()
-            .map(|field| &field.column_type)
-            .collect();
-        let converter = ArrowConverter::new(types, options)?;
+        let converter = ArrowConverter::new(self.column_types(), options)?;
         Ok(RecordBatches {
             reader: self,
             converter,

@@ -135,10 +135,9 @@ pub(in crate::read) fn room_of(fields: &[BoundField], out: &[ColumnMut<'_>]) -> 
                 .unwrap_or(usize::MAX),
         };
         let validity = out.validity.as_ref().map_or(0, |v| v.len());
-        if field.column_type.nullable {
-            data.min(validity)
-        } else {
-            data
+        match field.column_type.nullable {
+            true => data.min(validity),
+            false => data,
         }
     });
     rooms.min().unwrap_or(usize::MAX)
@@ -193,22 +192,21 @@ fn room(
         let (from, to) = byte_range(column, done + in_data, 1);
         (fit, error) = (in_data, too_small("data", to - from, data));
     }
-    if column.offsets.is_some() {
-        let have = out.offsets.as_ref().map_or(0, |o| o.len());
-        if have - cells_written.min(have) < fit {
-            (fit, error) = (
-                have - cells_written.min(have),
-                too_small("offsets", 8, have * 8),
-            );
-        }
-    }
-    if column.validity.is_some() {
-        let have = out.validity.as_ref().map_or(0, |v| v.len());
-        if have - cells_written.min(have) < fit {
-            (fit, error) = (
-                have - cells_written.min(have),
-                too_small("validity", 1, have),
-            );
+    // A cell has one of each.
+    let offsets = column
+        .offsets
+        .as_ref()
+        .map(|_| out.offsets.as_ref().map_or(0, |o| o.len()));
+    let validity = column
+        .validity
+        .as_ref()
+        .map(|_| out.validity.as_ref().map_or(0, |v| v.len()));
+    for (part, have, bytes) in [("offsets", offsets, 8), ("validity", validity, 1)] {
+        if let Some(have) = have
+            && have.saturating_sub(cells_written) < fit
+        {
+            fit = have.saturating_sub(cells_written);
+            error = too_small(part, bytes, have * bytes);
         }
     }
     (fit, error)

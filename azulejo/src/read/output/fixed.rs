@@ -70,7 +70,13 @@ impl<'o> FixedOut<'o> {
 
     /// The cells, once they are filled.
     pub fn view(&self, cell_num: usize) -> FieldView<'_> {
-        view(self.field, cell_num, self.data, self.validity.as_deref())
+        FieldView {
+            cell_num,
+            data: self.data,
+            offsets: None,
+            validity: self.validity.as_deref(),
+            cell_size: self.field.column_type.cell_size(),
+        }
     }
 }
 
@@ -106,10 +112,9 @@ impl FixedBuffer {
     pub fn of(fields: &[BoundField], cells: usize, pool: &BufferPool) -> Result<Vec<Self>> {
         let buffer = |field: &BoundField| {
             let kind = &field.column_type;
-            let bytes = if kind.is_var() {
-                Some(0)
-            } else {
-                cells.checked_mul(kind.cell_size())
+            let bytes = match kind.is_var() {
+                true => Some(0),
+                false => cells.checked_mul(kind.cell_size()),
             };
             let bytes =
                 bytes.ok_or_else(|| Error::Internal("a column beyond the address space".into()))?;
@@ -140,20 +145,5 @@ impl FixedBuffer {
             offsets: None,
             validity: self.validity.map(Into::into),
         }
-    }
-}
-
-fn view<'a>(
-    field: &BoundField,
-    cell_num: usize,
-    data: &'a [u8],
-    validity: Option<&'a [u8]>,
-) -> FieldView<'a> {
-    FieldView {
-        cell_num,
-        data,
-        offsets: None,
-        validity,
-        cell_size: field.column_type.cell_size(),
     }
 }

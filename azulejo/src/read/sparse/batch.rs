@@ -11,12 +11,12 @@ use crate::read::Cells;
 use crate::read::decode::stored_tiles;
 use crate::read::fetch::block_on;
 use crate::read::output::{Batch, Output, OutputMemory};
+use crate::read::parallel::each;
 use crate::read::stored_tile::StoredTile;
 use crate::space::CellSlab;
 use crate::space::cell_order::CellBound;
 use crate::space::keys::{self, KeySet, KeyTile, RowSelection};
 use azulejo_format::fragment::Field;
-use rayon::prelude::*;
 use std::collections::BTreeSet;
 
 /// Prefetching: asks for what portions surely need, in the order in which it is needed. That is
@@ -160,11 +160,12 @@ pub(super) async fn examine(query: &SparseQuery, slots: &mut [BatchTile<'_>]) ->
         }
         Ok(())
     };
-    if slots.len() <= some {
-        return examine(slots);
-    }
-    let examine_all = || slots.par_chunks_mut(some).try_for_each(examine);
-    query.array.context().install(examine_all)
+    each(
+        query.array.context(),
+        slots.chunks_mut(some).collect(),
+        examine,
+    )
+    .map(drop)
 }
 
 /// Works on each slot: on all threads if there are several, as waking one takes long for a tile.
@@ -173,15 +174,8 @@ fn each_slot<'s>(
     slots: &mut [BatchTile<'s>],
     work: impl Fn(usize, &mut BatchTile<'s>) -> Result<()> + Send + Sync,
 ) -> Result<()> {
-    if slots.len() < 2 {
-        let mut slots = slots.iter_mut().enumerate();
-        return slots.try_for_each(|(at, slot)| work(at, slot));
-    }
-    let each = || {
-        let slots = slots.par_iter_mut().enumerate();
-        slots.try_for_each(|(at, slot)| work(at, slot))
-    };
-    query.array.context().install(each)
+    let slots = slots.iter_mut().enumerate().collect();
+    each(query.array.context(), slots, |(at, slot)| work(at, slot)).map(drop)
 }
 
 async fn examine_together(query: &SparseQuery, slots: &mut [BatchTile<'_>]) -> Result<()> {

@@ -3,7 +3,8 @@
 //! A tile all of whose cells follow one another in the result is unfiltered where it belongs.
 
 use super::query::SparseQuery;
-use super::tile::{BatchTile, runs, single};
+use super::tile::BatchTile;
+use super::tile_cells::{runs, single};
 use super::tiles::{self, WantedTile, tiles_per_task};
 use crate::column::ColumnMut;
 use crate::error::{Error, Result};
@@ -12,9 +13,9 @@ use crate::read::decode::{DecodeTarget, stored_tiles};
 use crate::read::fetch::block_on;
 use crate::read::gather::{SlabBands, Used, gather_bands, gather_fixed, gather_var};
 use crate::read::output::{FieldOut, Filled, FixedOut};
+use crate::read::parallel::{UnusedBytes, each};
 use crate::read::{BoundField, Cells, FillProgress, Tile};
 use crate::space::CellSlab;
-use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -127,12 +128,7 @@ pub(super) async fn fill(
         |(members, slabs, outs): (&mut [BatchTile<'_>], Vec<CellSlab>, Vec<FieldOut<'_>>)| {
             block_on(fill_together(query, members, &slabs, outs)).map(drop)
         };
-    if work.len() < 2 {
-        work.into_iter().try_for_each(fill)?;
-    } else {
-        let fill_all = || work.into_par_iter().with_max_len(1).try_for_each(fill);
-        query.array.context().install(fill_all)?;
-    }
+    each(query.array.context(), work, fill)?;
     let placed = query.fields.iter().map(|_| Filled::Placed { values: 0 });
     Ok(placed.collect())
 }
@@ -195,7 +191,7 @@ async fn fill_together(
 }
 
 /// The tiles of one column, by slot.
-struct ColumnTiles<'w> {
+pub(super) struct ColumnTiles<'w> {
     tiles: Vec<Option<Arc<Tile>>>,
     /// Slots whose cells are unfiltered where they belong.
     placed: Vec<bool>,
@@ -205,7 +201,7 @@ struct ColumnTiles<'w> {
 }
 
 impl<'w> ColumnTiles<'w> {
-    fn new(
+    pub(super) fn new(
         query: &SparseQuery,
         slots: &'w [BatchTile<'_>],
         used: &[Used],
@@ -258,8 +254,8 @@ impl<'w> ColumnTiles<'w> {
         slots: &[BatchTile<'_>],
         whole: &[Option<usize>],
         bound: &BoundField,
-        mut data: &'w mut [u8],
-        mut validity: Option<&'w mut [u8]>,
+        data: &'w mut [u8],
+        validity: Option<&'w mut [u8]>,
     ) {
         let mut direct: Vec<(usize, usize)> = Vec::new();
         for (i, (wanted, at)) in self.wanted.iter().zip(&self.slots).enumerate() {
@@ -273,32 +269,28 @@ impl<'w> ColumnTiles<'w> {
         }
         direct.sort_unstable();
         let size = bound.column_type.cell_size();
-        let mut done = 0;
+        let mut data = UnusedBytes::new(data);
+        let mut validity = validity.map(UnusedBytes::new);
         for (start, i) in direct {
             let (Some(wanted), Some(at)) = (self.wanted.get_mut(i), self.slots.get(i)) else {
                 continue;
             };
             let cells = slots.get(*at).map_or(0, |slot| slot.tile.cell_num as usize);
-            let next = |rest: &mut &'w mut [u8], size: usize| {
-                let skipped = ((start - done) * size).min(rest.len());
-                let (_, later) = std::mem::take(rest).split_at_mut(skipped);
-                let (piece, later) = later.split_at_mut((cells * size).min(later.len()));
-                *rest = later;
-                piece
-            };
             wanted.target = DecodeTarget {
-                data: Some(next(&mut data, size)),
-                validity: validity.as_mut().map(|v| next(v, 1)),
+                data: data.take(start * size, cells * size),
+                validity: validity.as_mut().and_then(|v| v.take(start, cells)),
             };
             if let Some(placed) = self.placed.get_mut(*at) {
-                *placed = true;
+                *placed = wanted.target.data.is_some();
             }
-            done = start + cells;
         }
     }
 
     /// Loads what is wanted: the tiles, and which slots are placed, by slot.
-    async fn load(self, query: &SparseQuery) -> Result<(Vec<Option<Arc<Tile>>>, Vec<bool>)> {
+    pub(super) async fn load(
+        self,
+        query: &SparseQuery,
+    ) -> Result<(Vec<Option<Arc<Tile>>>, Vec<bool>)> {
         let mut tiles = self.tiles;
         let loaded = tiles::load_on_threads(query, self.wanted).await?;
         for (at, tile) in self.slots.into_iter().zip(loaded) {

@@ -6,14 +6,14 @@
 //! decodes coordinates anew: slow, but within the budget.
 
 use super::batch::{examine, keys_of, ordered, slots_of};
-use super::columns::cells_of;
+use super::columns::{ColumnTiles, cells_of};
 use super::plan::Portion;
 use super::query::SparseQuery;
-use super::tile::{BatchTile, single};
-use super::tiles::{self, WantedTile};
+use super::tile::BatchTile;
 use crate::column::ColumnSet;
 use crate::error::{Error, Result};
-use crate::read::{Cells, Tile, gather_slabs};
+use crate::read::gather::{Used, gather_slabs};
+use crate::read::{Cells, Tile};
 use crate::space::cell_order::CellBound;
 use crate::space::keys::{CellBits, KeySet, Keys, Word};
 use azulejo_format::fragment::Field;
@@ -78,6 +78,8 @@ pub(super) async fn read(query: &SparseQuery, portion: &Portion<'_>) -> Result<E
 
 /// A bound with about half of the cells below it, at least one; `None` if all cells have the same
 /// coordinates.
+///
+/// For example cells at 1, 1, 1, 4 and 9: the bound is 4, below which there are three.
 fn middle(
     query: &SparseQuery,
     members: &[BatchTile<'_>],
@@ -140,15 +142,10 @@ fn cells_by_slot(set: KeySet, slot_num: usize) -> Vec<Vec<u32>> {
             cells.push(place);
         }
     };
+    let bits = set.cell_bits;
     match set.keys {
-        Keys::Narrow(keys) => keys
-            .iter()
-            .flatten()
-            .for_each(|key| push(set.cell_bits.cell(*key))),
-        Keys::Wide(keys) => keys
-            .iter()
-            .flatten()
-            .for_each(|key| push(set.cell_bits.cell(*key))),
+        Keys::Narrow(keys) => keys.iter().flatten().for_each(|key| push(bits.cell(*key))),
+        Keys::Wide(keys) => keys.iter().flatten().for_each(|key| push(bits.cell(*key))),
     }
     cells
 }
@@ -171,35 +168,22 @@ async fn column_tiles(
     slots: &[BatchTile<'_>],
     column: usize,
 ) -> Result<Vec<Option<Arc<Tile>>>> {
-    let mut tiles: Vec<Option<Arc<Tile>>> = vec![None; slots.len()];
+    let used: Vec<Used> = slots.iter().map(|slot| Used::of(&slot.selected)).collect();
+    let spans = vec![Cells::All; slots.len()];
+    let mut tiles = Vec::with_capacity(slots.len());
     for group in groups(slots, query.budget.group) {
-        let (mut wanted, mut at) = (Vec::new(), Vec::new());
-        for i in group {
-            let Some(slot) = slots.get(i) else { continue };
-            let Some(field) = slot.of.fields.get(column).copied().flatten() else {
-                continue;
-            };
-            let Some(places) = slot.places.as_ref().filter(|places| !places.is_empty()) else {
-                continue;
-            };
-            match (slot.loaded.get(&field), tiles.get_mut(i)) {
-                (Some(tile), Some(place)) => *place = Some(Arc::clone(tile)),
-                _ => {
-                    at.push(i);
-                    wanted.push(WantedTile {
-                        request: slot.request(field, Cells::Spans(single(places))),
-                        may_be_cached: false,
-                        places: Some(places),
-                        target: Default::default(),
-                    });
-                }
-            }
-        }
-        for (i, tile) in at.into_iter().zip(tiles::load(query, wanted).await?) {
-            if let Some(place) = tiles.get_mut(i) {
-                *place = Some(tile);
-            }
-        }
+        let some = (
+            slots.get(group.clone()),
+            used.get(group.clone()),
+            spans.get(group),
+        );
+        let (Some(slots), Some(used), Some(spans)) = some else {
+            break;
+        };
+        let (loaded, _) = ColumnTiles::new(query, slots, used, spans, column)?
+            .load(query)
+            .await?;
+        tiles.extend(loaded);
     }
     Ok(tiles)
 }

@@ -8,7 +8,7 @@
 
 use super::query::SparseQuery;
 use super::tile::BatchTile;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::read::{PoolBuffer, Tile};
 use azulejo_format::fragment::Field;
 use std::collections::HashMap;
@@ -33,27 +33,14 @@ impl BatchTile<'_> {
         let cells = self.tile.cell_num as usize;
         let (mut times, mut conditions) = (vec![NONE; cells], vec![NONE; cells]);
         let deletes = query.array.deletes();
-        for test in self
-            .tile
-            .tests
-            .iter()
-            .filter_map(|test| self.of.tests.get(*test))
-        {
-            let Some((index, delete)) = test
+        for test in self.tests() {
+            let delete = test
                 .delete
-                .and_then(|index| Some((index, deletes.get(index)?)))
-            else {
+                .and_then(|index| Some((index, deletes.get(index)?)));
+            let Some((index, delete)) = delete else {
                 continue;
             };
-            let views = test
-                .fields
-                .iter()
-                .filter_map(|at| self.of.test_fields.get(*at))
-                .map(|field| {
-                    self.view(*field)
-                        .ok_or_else(|| Error::Internal("a condition's field was not loaded".into()))
-                });
-            let views = views.collect::<Result<Vec<_>>>()?;
+            let views = self.tested(test)?;
             let mut stays = vec![1u8; cells];
             test.condition.evaluate(&views, &mut stays)?;
             if let Some(until) = test.until {

@@ -38,39 +38,167 @@ pub(crate) fn merge(
     duplicates: MergeRule<'_>,
     results: &[Option<&[u8]>],
 ) -> Vec<CellSlab> {
+    let rules = Rules {
+        bits: set.cell_bits,
+        duplicates,
+        results,
+    };
     match set.keys {
-        Keys::Narrow(keys) => merge_words(keys, set.cell_bits, duplicates, results),
-        Keys::Wide(keys) => merge_words(keys, set.cell_bits, duplicates, results),
+        Keys::Narrow(keys) => rules.merge(keys),
+        Keys::Wide(keys) => rules.merge(keys),
     }
 }
 
-fn merge_words<W: Word>(
-    mut runs: Vec<Vec<W>>,
+/// Which cells stay, and how keys name them.
+#[derive(Clone, Copy)]
+struct Rules<'a> {
     bits: CellBits,
-    duplicates: MergeRule<'_>,
-    results: &[Option<&[u8]>],
-) -> Vec<CellSlab> {
-    runs.retain(|run| !run.is_empty());
-    let mut groups = group(runs, bits);
-    let slabs: Vec<Vec<CellSlab>> = if let [group] = groups.as_mut_slice() {
-        vec![merge_group(
-            std::mem::take(group),
-            bits,
-            duplicates,
-            results,
-        )]
-    } else {
-        groups
-            .into_par_iter()
-            .map(|group| merge_group(group, bits, duplicates, results))
-            .collect()
-    };
-    let mut slabs = slabs.into_iter();
-    let mut all = slabs.next().unwrap_or_default();
-    for more in slabs {
-        all.extend(more);
+    duplicates: MergeRule<'a>,
+    results: &'a [Option<&'a [u8]>],
+}
+
+impl Rules<'_> {
+    /// The cells of tiles' keys in order.
+    fn merge<W: Word>(self, mut runs: Vec<Vec<W>>) -> Vec<CellSlab> {
+        runs.retain(|run| !run.is_empty());
+        let mut groups = group(runs, self.bits);
+        let slabs: Vec<Vec<CellSlab>> = match groups.as_mut_slice() {
+            [group] => vec![self.merge_group(std::mem::take(group))],
+            _ => groups
+                .into_par_iter()
+                .map(|group| self.merge_group(group))
+                .collect(),
+        };
+        let mut slabs = slabs.into_iter();
+        let mut all = slabs.next().unwrap_or_default();
+        for more in slabs {
+            all.extend(more);
+        }
+        all
     }
-    all
+
+    fn merge_group<W: Word>(self, group: Vec<Vec<W>>) -> Vec<CellSlab> {
+        let total: usize = group.iter().map(Vec::len).sum();
+        let runs_of = |list: &Vec<W>| if list.is_sorted() { 1 } else { list.len() };
+        let runs: usize = group.iter().map(runs_of).sum();
+        if total > ONE_PIECE && runs > 4 {
+            let shift = partition_shift(&group, self.bits);
+            // What lies above is the same for all keys of a part.
+            return match shift <= u64::BITS {
+                true => self.sort_partitions(group, shift, |key| key.low(u64::BITS)),
+                false => self.sort_partitions(group, shift, |key| key),
+            };
+        }
+        let mut lists = group.into_iter();
+        let mut keys = lists.next().unwrap_or_default();
+        keys.reserve_exact(total - keys.len());
+        for list in lists {
+            keys.extend(list);
+        }
+        if !keys.is_sorted() {
+            // Stable sorts merge the runs that are there; every key is unique.
+            keys.sort();
+        }
+        self.emit(keys)
+    }
+
+    /// Partitions keys by the bits above `shift`, as what `short` makes of them, and sorts the
+    /// parts; their cells in order.
+    fn sort_partitions<W: Word, V: Word>(
+        self,
+        group: Vec<Vec<W>>,
+        shift: u32,
+        short: impl Fn(W) -> V + Send + Sync,
+    ) -> Vec<CellSlab> {
+        let some = group.len().div_ceil(rayon::current_num_threads()).max(1);
+        let partitions: Vec<Vec<Vec<V>>> = group
+            .par_chunks(some)
+            .map(|lists| partition(lists, shift, &short))
+            .collect();
+        drop(group);
+        let sort = |part: usize| {
+            let pieces = || partitions.iter().filter_map(|parts| parts.get(part));
+            let mut keys = Vec::with_capacity(pieces().map(Vec::len).sum());
+            pieces().for_each(|piece| keys.extend_from_slice(piece));
+            keys.sort_unstable();
+            self.emit(keys)
+        };
+        let parts = (0..1usize << PARTITION_BITS).into_par_iter();
+        parts.map(sort).collect::<Vec<_>>().concat()
+    }
+
+    /// The cells of sorted keys that stay.
+    ///
+    /// For example cells at 3 in the slots 0 and 1, and one at 5 in slot 1, where the first slot
+    /// stays: 3 of slot 0 and 5 of slot 1. If that cell at 3 is no result, none at 3 is: it has
+    /// replaced the other.
+    fn emit<W: Word>(self, keys: Vec<W>) -> Vec<CellSlab> {
+        let bits = self.bits;
+        let is_result = |slot: u32, place: u32| {
+            let mask = self.results.get(slot as usize).copied().flatten();
+            mask.is_none_or(|mask| mask.get(place as usize) == Some(&1))
+        };
+        let mut slabs = Vec::new();
+        let mut push = |key: W| {
+            let (slot, place) = bits.cell(key);
+            if is_result(slot, place) {
+                CellSlab::push_onto(&mut slabs, slot, place.into(), 1);
+            }
+        };
+        let time = |timestamp: &(dyn Fn(u32, u32) -> u64 + Sync), key: &W| {
+            let (slot, place) = bits.cell(*key);
+            timestamp(slot, place)
+        };
+        let low = bits.total();
+        let same = |a: &W, b: &W| a.drop_low(low) == b.drop_low(low);
+        match self.duplicates {
+            MergeRule::Keep => keys.into_iter().for_each(push),
+            MergeRule::First => {
+                let mut previous: Option<W> = None;
+                for key in keys {
+                    if previous.is_none_or(|previous| !same(&previous, &key)) {
+                        push(key);
+                    }
+                    previous = Some(key);
+                }
+            }
+            MergeRule::Latest(timestamp) => {
+                for cells in keys.chunk_by(same) {
+                    let winner = match cells {
+                        [only] => Some(*only),
+                        // Of equal timestamps `max_by_key` gives the last, so it looks from behind.
+                        _ => cells
+                            .iter()
+                            .rev()
+                            .max_by_key(|key| time(timestamp, key))
+                            .copied(),
+                    };
+                    winner.into_iter().for_each(&mut push);
+                }
+            }
+            MergeRule::Versions(timestamp) => {
+                let mut versions: Vec<(u64, W)> = Vec::new();
+                for cells in keys.chunk_by(same) {
+                    if let [only] = cells {
+                        push(*only);
+                        continue;
+                    }
+                    versions.clear();
+                    versions.extend(cells.iter().map(|key| (time(timestamp, key), *key)));
+                    versions.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
+                    versions.dedup_by_key(|(time, _)| *time);
+                    for (_, key) in &versions {
+                        let (slot, place) = bits.cell(*key);
+                        if !is_result(slot, place) {
+                            break;
+                        }
+                        push(*key);
+                    }
+                }
+            }
+        }
+        slabs
+    }
 }
 
 /// Lists of keys that do not share coordinates with, nor lie between, those of another group; in
@@ -109,47 +237,6 @@ fn group<W: Word>(runs: Vec<Vec<W>>, bits: CellBits) -> Vec<Vec<Vec<W>>> {
     groups
 }
 
-fn merge_group<W: Word>(
-    group: Vec<Vec<W>>,
-    bits: CellBits,
-    duplicates: MergeRule<'_>,
-    results: &[Option<&[u8]>],
-) -> Vec<CellSlab> {
-    let total: usize = group.iter().map(Vec::len).sum();
-    let runs = group
-        .iter()
-        .map(|list| if list.is_sorted() { 1 } else { list.len() })
-        .sum::<usize>();
-    if total > ONE_PIECE && runs > 4 {
-        let shift = partition_shift(&group, bits);
-        // What lies above is the same for all keys of a part.
-        let slabs: Vec<Vec<CellSlab>> = if shift <= u64::BITS {
-            sort_partitions(
-                group,
-                shift,
-                |key| key.low(u64::BITS),
-                bits,
-                duplicates,
-                results,
-            )
-        } else {
-            sort_partitions(group, shift, |key| key, bits, duplicates, results)
-        };
-        return slabs.concat();
-    }
-    let mut lists = group.into_iter();
-    let mut keys = lists.next().unwrap_or_default();
-    keys.reserve_exact(total - keys.len());
-    for list in lists {
-        keys.extend(list);
-    }
-    if !keys.is_sorted() {
-        // Stable sorts merge the runs that are there; every key is unique.
-        keys.sort();
-    }
-    emit(keys, bits, duplicates, results)
-}
-
 /// The place in keys of the highest bits in which they differ, the cell's bits apart:
 /// [`PARTITION_BITS`] from there on.
 fn partition_shift<W: Word>(group: &[Vec<W>], bits: CellBits) -> u32 {
@@ -173,34 +260,6 @@ fn partition_shift<W: Word>(group: &[Vec<W>], bits: CellBits) -> u32 {
     least.common_shift(most, PARTITION_BITS).max(bits.total())
 }
 
-/// Partitions keys by the bits above `shift`, as what `short` makes of them, and sorts the parts;
-/// their cells in order.
-fn sort_partitions<W: Word, V: Word>(
-    group: Vec<Vec<W>>,
-    shift: u32,
-    short: impl Fn(W) -> V + Send + Sync,
-    bits: CellBits,
-    duplicates: MergeRule<'_>,
-    results: &[Option<&[u8]>],
-) -> Vec<Vec<CellSlab>> {
-    let some = group.len().div_ceil(rayon::current_num_threads()).max(1);
-    let partitions: Vec<Vec<Vec<V>>> = group
-        .par_chunks(some)
-        .map(|lists| partition(lists, shift, &short))
-        .collect();
-    drop(group);
-    (0..1usize << PARTITION_BITS)
-        .into_par_iter()
-        .map(|part| {
-            let pieces = || partitions.iter().filter_map(|parts| parts.get(part));
-            let mut keys = Vec::with_capacity(pieces().map(Vec::len).sum());
-            pieces().for_each(|piece| keys.extend_from_slice(piece));
-            keys.sort_unstable();
-            emit(keys, bits, duplicates, results)
-        })
-        .collect()
-}
-
 /// Parts in order, unsorted within.
 fn partition<W: Word, V: Word>(
     lists: &[Vec<W>],
@@ -222,82 +281,6 @@ fn partition<W: Word, V: Word>(
         }
     }
     partitions
-}
-
-/// The cells of sorted keys that stay.
-fn emit<W: Word>(
-    keys: Vec<W>,
-    bits: CellBits,
-    duplicates: MergeRule<'_>,
-    results: &[Option<&[u8]>],
-) -> Vec<CellSlab> {
-    let is_result = |slot: u32, place: u32| {
-        results
-            .get(slot as usize)
-            .copied()
-            .flatten()
-            .is_none_or(|mask| mask.get(place as usize) == Some(&1))
-    };
-    let mut slabs = Vec::new();
-    let mut push = |key: W| {
-        let (slot, place) = bits.cell(key);
-        if is_result(slot, place) {
-            CellSlab::push_onto(&mut slabs, slot, place.into(), 1);
-        }
-    };
-    let low = bits.total();
-    let same = |a: &W, b: &W| a.drop_low(low) == b.drop_low(low);
-    match duplicates {
-        MergeRule::Keep => keys.into_iter().for_each(push),
-        MergeRule::First => {
-            let mut previous: Option<W> = None;
-            for key in keys {
-                if previous.is_none_or(|previous| !same(&previous, &key)) {
-                    push(key);
-                }
-                previous = Some(key);
-            }
-        }
-        MergeRule::Latest(timestamp) => {
-            for cells in keys.chunk_by(same) {
-                let time = |key: &W| {
-                    let (slot, place) = bits.cell(*key);
-                    timestamp(slot, place)
-                };
-                let winner = match cells {
-                    [only] => Some(*only),
-                    // Of equal timestamps `max_by_key` gives the last, so it looks from behind.
-                    _ => cells.iter().rev().max_by_key(|key| time(key)).copied(),
-                };
-                winner.into_iter().for_each(&mut push);
-            }
-        }
-        MergeRule::Versions(timestamp) => {
-            let mut versions: Vec<(u64, W)> = Vec::new();
-            for cells in keys.chunk_by(same) {
-                if let [only] = cells {
-                    push(*only);
-                    continue;
-                }
-                let time = |key: &W| {
-                    let (slot, place) = bits.cell(*key);
-                    timestamp(slot, place)
-                };
-                versions.clear();
-                versions.extend(cells.iter().map(|key| (time(key), *key)));
-                versions.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
-                versions.dedup_by_key(|(time, _)| *time);
-                for (_, key) in &versions {
-                    let (slot, place) = bits.cell(*key);
-                    if !is_result(slot, place) {
-                        break;
-                    }
-                    push(*key);
-                }
-            }
-        }
-    }
-    slabs
 }
 
 #[cfg(test)]

@@ -8,7 +8,9 @@
 //! are asked for.
 
 use super::query::{CellTest, FragmentQuery, SparseQuery};
+use super::tile_cells::runs;
 use crate::array::Fragment;
+use crate::column::{FieldView, Tile};
 use crate::condition::Tri;
 use crate::error::{Error, Result};
 use crate::read::load::load;
@@ -18,6 +20,7 @@ use crate::space::cell_order::{CellBound, CellOrder, Segment};
 use azulejo_format::CellValNum;
 use azulejo_format::fragment::{Field, RTree};
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// A tile that may hold results.
 #[derive(Debug, Clone)]
@@ -53,6 +56,26 @@ pub(super) struct Cluster {
     pub(super) keyed: bool,
 }
 
+impl Cluster {
+    /// Tiles that follow one another and need no keys: a cluster each.
+    fn singles(tiles: Range<usize>) -> impl Iterator<Item = Self> {
+        tiles.map(|start| Self {
+            start,
+            end: start + 1,
+            keyed: false,
+        })
+    }
+}
+
+/// From where on, and below where, cells are wanted.
+pub(super) type CellBounds = (Option<CellBound>, Option<CellBound>);
+
+/// Bytes that tiles take.
+pub(super) fn cost_of(tiles: &[&PlannedTile]) -> u64 {
+    let costs = tiles.iter().map(|tile| tile.cost);
+    costs.fold(0, u64::saturating_add)
+}
+
 /// Tiles of one batch that follow others in the result.
 #[derive(Debug, Clone)]
 pub(super) struct Portion<'a> {
@@ -61,7 +84,7 @@ pub(super) struct Portion<'a> {
     /// Whether cells have to be brought in order.
     pub keyed: bool,
     /// Only cells from this bound on, and below that one.
-    pub bounds: (Option<CellBound>, Option<CellBound>),
+    pub bounds: CellBounds,
 }
 
 /// What to read, in the order of the result.
@@ -94,7 +117,7 @@ impl SparsePlan {
             let fragment = query.fragment(of)?;
             let costs = TileCosts::new(query, of, fragment, !sequence)?;
             for tile in tiles.iter_mut() {
-                tile.cost = costs.of(of, fragment, tile)?;
+                tile.cost = costs.of(fragment, tile)?;
             }
             if !sequence {
                 let tree = fragment.loaded().rtree()?;
@@ -108,20 +131,10 @@ impl SparsePlan {
         }
         let mut tiles: Vec<PlannedTile> = parts.into_iter().flatten().collect();
         if sequence {
-            let clusters = (0..tiles.len())
-                .map(|i| Cluster {
-                    start: i,
-                    end: i + 1,
-                    keyed: false,
-                })
-                .collect();
+            let clusters = Cluster::singles(0..tiles.len()).collect();
             return Ok(Self { tiles, clusters });
         }
-        tiles.sort_by(|a, b| {
-            a.lower
-                .cmp(&b.lower)
-                .then_with(|| (a.part, a.tile).cmp(&(b.part, b.tile)))
-        });
+        sort(&mut tiles);
         let clusters = clusters(query, &tiles)?;
         Ok(Self { tiles, clusters })
     }
@@ -134,9 +147,23 @@ impl SparsePlan {
         tiles.unwrap_or_default()
     }
 
+    /// Those of a cluster's tiles that may have cells from a bound on.
+    pub(super) fn remaining(
+        &self,
+        cluster: &Cluster,
+        from: Option<&CellBound>,
+    ) -> Vec<&PlannedTile> {
+        let tiles = self.tiles_of(cluster).iter();
+        let has_some = |tile: &&PlannedTile| from.is_none_or(|from| tile.upper >= *from);
+        tiles.filter(has_some).collect()
+    }
+
     /// Looks at the first and last cells of a cluster's tiles, where their boxes do not bound them:
     /// along a Hilbert curve. The cluster may fall into several. Returns whether anything was
     /// learned.
+    ///
+    /// For example a tile whose first cell lies at the position 17 of the curve and whose last at
+    /// 40: of its box nothing followed for its place in the order, now it lies between the two.
     pub(super) async fn refine(&mut self, query: &SparseQuery, cluster: usize) -> Result<bool> {
         let Some(Cluster {
             start,
@@ -167,33 +194,17 @@ impl SparsePlan {
             let (group, others) = rest.split_at_mut(group);
             let mut requests = Vec::with_capacity(group.len() * dims);
             for tile in group.iter() {
-                let fragment = query
-                    .fragments
-                    .get(tile.part)
-                    .map_or(usize::MAX, |of| of.index);
                 let last = u64::from(tile.cell_num).saturating_sub(1);
-                let ends = if last == 0 {
-                    vec![0..1]
-                } else {
-                    vec![0..1, last..last + 1]
-                };
-                requests.extend((0..dims).map(|d| TileRequest {
-                    fragment,
-                    field: Field::Dimension(d),
-                    tile: tile.tile as u64,
-                    cells: Cells::Spans(ends.clone()),
-                }));
+                let ends = Cells::Spans(runs([0..1, last..last + 1].into_iter()));
+                let (fragment, tile) = (query.index_of(tile.part), tile.tile as u64);
+                requests.extend(TileRequest::coordinates(fragment, tile, dims, &ends));
             }
             let loaded = load(&query.fetcher, &requests, Vec::new()).await?;
             for (tile, columns) in group.iter_mut().zip(loaded.chunks(dims)) {
+                let views: Vec<FieldView<'_>> = columns.iter().map(Tile::view).collect();
                 let bound = |cell: u32| {
-                    let views: Vec<_> = columns.iter().map(|column| column.view()).collect();
-                    query.order.cell_bound(
-                        &views
-                            .iter()
-                            .map(|view| view.cell(cell as usize))
-                            .collect::<Vec<_>>(),
-                    )
+                    let cells = views.iter().map(|view| view.cell(cell as usize));
+                    query.order.cell_bound(&cells.collect::<Vec<_>>())
                 };
                 tile.lower = bound(0);
                 tile.upper = bound(tile.cell_num.saturating_sub(1));
@@ -201,11 +212,7 @@ impl SparsePlan {
             rest = others;
         }
         let tiles = self.tiles.get_mut(start..end).unwrap_or_default();
-        tiles.sort_by(|a, b| {
-            a.lower
-                .cmp(&b.lower)
-                .then_with(|| (a.part, a.tile).cmp(&(b.part, b.tile)))
-        });
+        sort(tiles);
         let parts = clusters(query, tiles)?;
         let parts = parts.into_iter().map(|c| Cluster {
             start: c.start + start,
@@ -269,23 +276,26 @@ fn tile_verdict(
     tile: usize,
     cell_num: u64,
 ) -> Result<Tri> {
-    if let Some(constant) = test.condition.constant() {
-        return Ok(if constant {
-            Tri::AllTrue
-        } else {
-            Tri::AllFalse
-        });
+    match test.condition.constant() {
+        Some(true) => return Ok(Tri::AllTrue),
+        Some(false) => return Ok(Tri::AllFalse),
+        None => {}
     }
-    let stats = test
-        .fields
-        .iter()
-        .map(|at| {
-            of.test_fields.get(*at).map_or(Ok(None), |field| {
-                field_stats(fragment, *field, tile, cell_num)
-            })
-        })
-        .collect::<Result<Vec<_>>>()?;
+    let fields = test.fields.iter().map(|at| of.test_fields.get(*at));
+    let stats = fields.map(|field| match field {
+        Some(field) => field_stats(fragment, *field, tile, cell_num),
+        None => Ok(None),
+    });
+    let stats = stats.collect::<Result<Vec<_>>>()?;
     Ok(test.condition.prune(&|i| stats.get(i).copied().flatten()))
+}
+
+/// Sorts tiles by their lower bounds.
+fn sort(tiles: &mut [PlannedTile]) {
+    tiles.sort_by(|a, b| {
+        let order = a.lower.cmp(&b.lower);
+        order.then_with(|| (a.part, a.tile).cmp(&(b.part, b.tile)))
+    });
 }
 
 fn bound(order: &CellOrder, tree: &RTree, tile: &mut PlannedTile) {
@@ -320,6 +330,10 @@ fn tighten(tiles: &mut [PlannedTile]) {
 }
 
 /// Cuts tiles, sorted by lower bound, where no bounds meet.
+///
+/// For example tiles from 0 to 9, 5 to 14 and 20 to 29: the first two are a cluster, the third
+/// another. If all are of one fragment whose order is that asked for, each is a cluster and nothing
+/// is compared.
 fn clusters(query: &SparseQuery, tiles: &[PlannedTile]) -> Result<Vec<Cluster>> {
     let same_order = query.order == query.stored_order;
     let mut clusters = Vec::new();
@@ -344,11 +358,7 @@ fn clusters(query: &SparseQuery, tiles: &[PlannedTile]) -> Result<Vec<Cluster>> 
             && !versions
             && (same_order || (members.len() == 1 && stored_in_order(query, first)?))
         {
-            clusters.extend((start..end).map(|i| Cluster {
-                start: i,
-                end: i + 1,
-                keyed: false,
-            }));
+            clusters.extend(Cluster::singles(start..end));
         } else {
             clusters.push(Cluster {
                 start,
@@ -447,7 +457,7 @@ impl TileCosts {
         Ok(costs)
     }
 
-    fn of(&self, _of: &FragmentQuery, fragment: &Fragment, tile: &PlannedTile) -> Result<u64> {
+    fn of(&self, fragment: &Fragment, tile: &PlannedTile) -> Result<u64> {
         let mut cost = self.cell.saturating_mul(tile.cell_num.into());
         for (field, times) in &self.var {
             let size = fragment.loaded().var_tile_size(*field, tile.tile as u64)?;

@@ -119,7 +119,10 @@ impl SparseQuery {
             )));
         }
         let merging = merging(array, &boxes);
-        let around = bounding_box(array, &boxes);
+        let around = schema
+            .domain
+            .around(boxes.iter().map(|(_, bounds)| *bounds));
+        let around = around.unwrap_or_default();
         let bounds: Vec<(&[u8], &[u8])> = around
             .ranges
             .iter()
@@ -171,6 +174,11 @@ impl SparseQuery {
         fragment_of(&self.array, of.index)
     }
 
+    /// The index in [`Array::fragments`] of one of [`Self::fragments`].
+    pub(super) fn index_of(&self, part: usize) -> usize {
+        self.fragments.get(part).map_or(usize::MAX, |of| of.index)
+    }
+
     /// Loads the parts of metadata that planning looks at.
     pub(super) async fn load_boxes(&self) -> Result<()> {
         let mut sections: Vec<(usize, Section)> = Vec::new();
@@ -217,49 +225,29 @@ fn merging(array: &Array, boxes: &[(usize, &NdRectangle)]) -> Vec<bool> {
         return merges;
     }
     for ((index, _), merges) in boxes.iter().zip(&mut merges) {
-        *merges = array
-            .fragments()
-            .get(*index)
-            .is_some_and(Fragment::has_timestamps);
+        let fragment = array.fragments().get(*index);
+        *merges = fragment.is_some_and(Fragment::has_timestamps);
     }
-    let datatypes: Vec<_> = schema
-        .domain
-        .dimensions
-        .iter()
-        .map(|d| d.datatype)
-        .collect();
-    let first = datatypes.first().copied();
-    let start = |i: usize| {
-        boxes
-            .get(i)
-            .and_then(|(_, b)| b.ranges.first())
-            .map_or(&[][..], |r| &r.start)
+    let dimensions = &schema.domain.dimensions;
+    let first = |i: usize| boxes.get(i).and_then(|(_, bounds)| bounds.ranges.first());
+    let start = |i: usize| first(i).map_or(&[][..], |range| &range.start);
+    let end = |i: usize| first(i).map_or(&[][..], |range| &range.end);
+    let Some(slowest) = dimensions.first().map(|d| d.datatype) else {
+        return merges;
     };
-    let end = |i: usize| {
-        boxes
-            .get(i)
-            .and_then(|(_, b)| b.ranges.first())
-            .map_or(&[][..], |r| &r.end)
-    };
-    let Some(first) = first else { return merges };
     let mut by_start: Vec<usize> = (0..boxes.len()).collect();
-    by_start.sort_by(|a, b| compare(first, start(*a), start(*b)));
+    by_start.sort_by(|a, b| compare(slowest, start(*a), start(*b)));
     for (at, &a) in by_start.iter().enumerate() {
         let later = by_start.iter().skip(at + 1);
-        for &b in later.take_while(|b| compare(first, start(**b), end(a)) != Ordering::Greater) {
+        for &b in later.take_while(|b| compare(slowest, start(**b), end(a)) != Ordering::Greater) {
             if merges.get(a) == Some(&true) && merges.get(b) == Some(&true) {
                 continue;
             }
             let (Some((_, x)), Some((_, y))) = (boxes.get(a), boxes.get(b)) else {
                 continue;
             };
-            let overlap = x
-                .ranges
-                .iter()
-                .zip(&y.ranges)
-                .zip(&datatypes)
-                .all(|((x, y), t)| x.as_ref().overlaps(y.as_ref(), *t));
-            if overlap {
+            let mut ranges = x.ranges.iter().zip(&y.ranges).zip(dimensions);
+            if ranges.all(|((x, y), d)| x.as_ref().overlaps(y.as_ref(), d.datatype)) {
                 for i in [a, b] {
                     if let Some(merges) = merges.get_mut(i) {
                         *merges = true;
@@ -269,30 +257,6 @@ fn merging(array: &Array, boxes: &[(usize, &NdRectangle)]) -> Vec<bool> {
         }
     }
     merges
-}
-
-/// The box around boxes.
-fn bounding_box(array: &Array, boxes: &[(usize, &NdRectangle)]) -> NdRectangle {
-    let mut all = boxes.iter().map(|(_, bounds)| *bounds);
-    let Some(mut around) = all.next().cloned() else {
-        return NdRectangle::default();
-    };
-    for bounds in all {
-        for ((range, more), dimension) in around
-            .ranges
-            .iter_mut()
-            .zip(&bounds.ranges)
-            .zip(&array.schema().domain.dimensions)
-        {
-            if compare(dimension.datatype, &more.start, &range.start) == Ordering::Less {
-                range.start.clone_from(&more.start);
-            }
-            if compare(dimension.datatype, &more.end, &range.end) == Ordering::Greater {
-                range.end.clone_from(&more.end);
-            }
-        }
-    }
-    around
 }
 
 /// The query's own condition, bound to the latest schema, and those of the deletes (of the cells
@@ -379,10 +343,7 @@ fn bind_fragment(
     index: usize,
     merges: bool,
 ) -> Result<FragmentQuery> {
-    let fragment = array
-        .fragments()
-        .get(index)
-        .ok_or_else(|| Error::Internal("a fragment that the array does not have".into()))?;
+    let fragment = fragment_of(array, index)?;
     let (opened, written) = (array.time_range(), fragment.time_range());
     let deletions = options
         .fields

@@ -1,10 +1,11 @@
 //! What a sparse read does next: as many clusters of its plan as the budget allows, or a part of
 //! one. Steps are values: whoever takes them does the IO.
 
-use super::plan::{Cluster, PlannedTile, Portion, SparsePlan};
+use super::plan::{CellBounds, Cluster, PlannedTile, Portion, SparsePlan, cost_of};
 use super::query::SparseQuery;
 use super::tiles;
 use crate::space::cell_order::{BoundPart, CellBound, DimensionOrder, Segment};
+use crate::space::first_where;
 
 /// Cells in one batch, however small they are.
 const MAX_CELLS: u64 = 1 << 30;
@@ -59,6 +60,26 @@ pub(super) struct BatchStep<'a> {
     pub cost: u64,
 }
 
+impl<'a> BatchStep<'a> {
+    /// A part of a cluster.
+    fn of_part(
+        tiles: Vec<&'a PlannedTile>,
+        keyed: bool,
+        bounds: CellBounds,
+        next: Position,
+    ) -> Self {
+        Self {
+            next,
+            cost: cost_of(&tiles),
+            portions: vec![Portion {
+                tiles,
+                keyed,
+                bounds,
+            }],
+        }
+    }
+}
+
 /// Cuts steps out of a plan.
 #[derive(Clone, Copy)]
 pub(super) struct SparseSteps<'a> {
@@ -70,6 +91,11 @@ pub(super) struct SparseSteps<'a> {
 
 impl<'a> SparseSteps<'a> {
     /// The step from a position on. Batches with more than `most` cells are small if they can be.
+    ///
+    /// For example clusters of 3, 5 and 9 MiB and batches of 10 MiB: the first step takes two
+    /// clusters, the second one. Had the last 90 MiB, a part of it would be taken; were that more
+    /// than all of the budget, and all of its tiles overlapped, they would be looked at some at a
+    /// time.
     pub fn step(&self, at: Position, most: u64) -> SparseStep<'a> {
         let Position {
             cluster: mut next,
@@ -80,18 +106,10 @@ impl<'a> SparseSteps<'a> {
         let budget = &self.query.budget;
         let batch_bytes = budget.batch.min(budget.result);
         while let Some(cluster) = self.plan.clusters.get(next) {
-            let tiles = self.plan.tiles_of(cluster);
-            let remaining =
-                |tile: &&PlannedTile| from.as_ref().is_none_or(|from| tile.upper >= *from);
-            let more = tiles
-                .iter()
-                .filter(remaining)
-                .fold(0u64, |sum, tile| sum.saturating_add(tile.cost));
-            let more_cells: u64 = tiles
-                .iter()
-                .filter(remaining)
-                .map(|tile| u64::from(tile.cell_num))
-                .sum();
+            let tiles = self.plan.remaining(cluster, from.as_ref());
+            let cells_of = |tile: &&PlannedTile| u64::from(tile.cell_num);
+            let more = cost_of(&tiles);
+            let more_cells: u64 = tiles.iter().map(cells_of).sum();
             let sum = cost.saturating_add(more);
             if sum > budget.total || cells + more_cells > MAX_CELLS {
                 if portions.is_empty() {
@@ -101,12 +119,8 @@ impl<'a> SparseSteps<'a> {
             }
             // Tiles that the last batch has taken in part have fewer cells left than they say: they
             // do not count here.
-            let whole = |tile: &&PlannedTile| from.as_ref().is_none_or(|from| tile.lower >= *from);
-            let whole_cells: u64 = tiles
-                .iter()
-                .filter(whole)
-                .map(|tile| u64::from(tile.cell_num))
-                .sum();
+            let whole = |tile: &&&PlannedTile| from.as_ref().is_none_or(|from| tile.lower >= *from);
+            let whole_cells: u64 = tiles.iter().filter(whole).map(cells_of).sum();
             let is_small = cells + whole_cells > most;
             // A long cluster is cut where that costs little, as its tiles are sorted faster in
             // parts that fit a cache.
@@ -122,17 +136,16 @@ impl<'a> SparseSteps<'a> {
             }
             cost += more;
             cells += more_cells;
-            let selected = tiles.iter().filter(remaining);
             match portions.last_mut() {
                 Some(last)
                     if last.keyed == cluster.keyed
                         && last.bounds == (None, None)
                         && from.is_none() =>
                 {
-                    last.tiles.extend(selected);
+                    last.tiles.extend(tiles);
                 }
                 _ => portions.push(Portion {
-                    tiles: selected.collect(),
+                    tiles,
                     keyed: cluster.keyed,
                     bounds: (from.clone(), None),
                 }),
@@ -166,6 +179,9 @@ impl<'a> SparseSteps<'a> {
 
     /// The first tiles of a cluster, and of their cells those below all others, if few of these
     /// tiles are needed again.
+    ///
+    /// For example tiles from 0 to 9, 5 to 14, 12 to 19 and 20 to 29. Cut before the second or the
+    /// third, one tile would be needed again; cut before the last, at 20, none.
     fn cut(
         &self,
         cluster: &Cluster,
@@ -181,11 +197,7 @@ impl<'a> SparseSteps<'a> {
         if !(cluster.keyed && bounded && self.query.fetcher.streams()) {
             return None;
         }
-        let tiles = self.plan.tiles_of(cluster);
-        let remaining: Vec<&PlannedTile> = tiles
-            .iter()
-            .filter(|tile| from.is_none_or(|from| tile.upper >= *from))
-            .collect();
+        let remaining = self.plan.remaining(cluster, from);
         // By number of tiles taken: how many of them are needed again, and the bound of the others.
         let again = |taken: usize| {
             let to = &remaining.get(taken)?.lower;
@@ -193,10 +205,9 @@ impl<'a> SparseSteps<'a> {
             let progress = from.is_none_or(|from| from < to);
             progress.then(|| (tiles.iter().filter(|tile| tile.upper >= *to).count(), to))
         };
-        let share = if tiles::is_small_tile(self.query, remaining.first()?) {
-            PART_SHARE_CACHED
-        } else {
-            PART_SHARE
+        let share = match tiles::is_small_tile(self.query, remaining.first()?) {
+            true => PART_SHARE_CACHED,
+            false => PART_SHARE,
         };
         let places = |bytes: u64| {
             let most = bytes.min(self.query.budget.part);
@@ -220,41 +231,25 @@ impl<'a> SparseSteps<'a> {
         let ((_, to), taken) = small.into_iter().chain(usual).find_map(places)?;
         let bounds = (from.cloned(), Some(to.clone()));
         let tiles = remaining.get(..taken)?.to_vec();
-        let cost = tiles
-            .iter()
-            .fold(0u64, |sum, tile| sum.saturating_add(tile.cost));
-        let portions = vec![Portion {
-            tiles,
-            keyed: true,
-            bounds,
-        }];
-        Some(BatchStep {
-            portions,
-            next: Position {
-                cluster: next,
-                from: Some(to.clone()),
-            },
-            cost,
-        })
+        let next = Position {
+            cluster: next,
+            from: Some(to.clone()),
+        };
+        Some(BatchStep::of_part(tiles, true, bounds, next))
     }
 
     /// The first part of a cluster that does not fit in the budget: the tiles with the lowest
     /// bounds, and of their cells those below all other tiles.
     fn split(&self, cluster: &Cluster, next: usize, from: Option<CellBound>) -> SparseStep<'a> {
-        let remaining = self.plan.tiles_of(cluster).iter();
-        let remaining =
-            remaining.filter(|tile| from.as_ref().is_none_or(|from| tile.upper >= *from));
         let (mut need, mut cells) = (0u64, 0u64);
-        let (mut taken, mut cost) = (Vec::new(), 0);
-        let mut to = None;
-        for tile in remaining {
+        let (mut taken, mut to) = (Vec::new(), None);
+        for tile in self.plan.remaining(cluster, from.as_ref()) {
             need = need.saturating_add(tile.cost);
             cells += u64::from(tile.cell_num);
             if need > self.query.budget.total || cells > MAX_CELLS {
                 to = Some(tile.lower.clone());
                 break;
             }
-            cost = need;
             taken.push(tile);
         }
         // What begins at the bound too is taken with it later.
@@ -267,20 +262,11 @@ impl<'a> SparseSteps<'a> {
             let external = self.external(cluster, next, from.as_ref());
             return external.unwrap_or(SparseStep::TooMany { tiles, need });
         }
-        let portions = vec![Portion {
-            tiles: taken,
-            keyed: cluster.keyed,
-            bounds: (from, to.clone()),
-        }];
         let next = Position {
             cluster: if to.is_some() { next } else { next + 1 },
-            from: to,
+            from: to.clone(),
         };
-        SparseStep::Batch(BatchStep {
-            portions,
-            next,
-            cost,
-        })
+        SparseStep::Batch(BatchStep::of_part(taken, cluster.keyed, (from, to), next))
     }
 
     /// The next part of a cluster too many of whose tiles overlap; `None` if one of them alone is
@@ -292,10 +278,7 @@ impl<'a> SparseSteps<'a> {
         from: Option<&CellBound>,
     ) -> Option<SparseStep<'a>> {
         let tiles = self.plan.tiles_of(cluster);
-        let remaining = tiles
-            .iter()
-            .filter(|tile| from.is_none_or(|from| tile.upper >= *from));
-        let mut remaining: Vec<&PlannedTile> = remaining.collect();
+        let mut remaining = self.plan.remaining(cluster, from);
         let total = self.query.budget.total;
         if !cluster.keyed || remaining.iter().any(|tile| tile.cost > total) {
             return None;
@@ -362,17 +345,8 @@ fn next_bound(
             })
             .sum()
     };
-    let (mut low, mut high) = (start.checked_add(1)?, most.checked_add(1)?);
-    if low > high {
-        return None;
-    }
-    while low < high {
-        let middle = low + (high - low).div_ceil(2);
-        if below(middle) <= target as f64 {
-            low = middle;
-        } else {
-            high = middle - 1;
-        }
-    }
-    Some(CellBound::at(low))
+    let (low, high) = (start.checked_add(1)?, most.checked_add(1)?);
+    // The last place below which there is no more than that, or else the first of all.
+    let last = || first_where(low..high, |x| below(x + 1) > target as f64);
+    (low <= high).then(|| CellBound::at(last()))
 }

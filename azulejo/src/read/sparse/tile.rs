@@ -1,40 +1,19 @@
 //! A tile of a batch: which of its cells exist, are selected and are results.
 
 use super::plan::{PlannedTile, Portion};
-use super::query::{FragmentQuery, SparseQuery};
+use super::query::{CellTest, FragmentQuery, SparseQuery};
+use super::tile_cells::{cut, single};
 use crate::array::Fragment;
 use crate::column::FieldView;
 use crate::error::{Error, Result};
-use crate::read::{Cells, PoolBuffer, Tile, TileRequest};
+use crate::read::{Cells, Tile, TileRequest};
 use crate::space::keys::RowSelection;
 use azulejo_format::fragment::{Field, RTree};
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// A share of a tile's cells that are few: their other coordinates are worth reading apart.
 const FEW: f64 = 0.25;
-
-/// Ascending ranges, those that touch joined.
-pub(super) fn runs(ranges: impl Iterator<Item = Range<u64>>) -> Vec<Range<u64>> {
-    let mut runs: Vec<Range<u64>> = Vec::new();
-    for range in ranges {
-        match runs.last_mut() {
-            Some(last) if range.start <= last.end => last.end = last.end.max(range.end),
-            _ => runs.push(range),
-        }
-    }
-    runs
-}
-
-/// Cells as runs of one each, those that touch joined.
-pub(super) fn single(cells: &[u32]) -> Vec<Range<u64>> {
-    runs(
-        cells
-            .iter()
-            .map(|&cell| u64::from(cell)..u64::from(cell) + 1),
-    )
-}
 
 /// A tile of a batch and what is known of its cells. Its place in the batch is its *slot*.
 pub(super) struct BatchTile<'a> {
@@ -104,17 +83,17 @@ impl<'a> BatchTile<'a> {
 
     /// Fields that say which cells exist and are selected, and in which order.
     pub(super) fn key_fields(&self, query: &SparseQuery) -> Vec<Field> {
-        let mut fields: Vec<Field> = if self.keyed {
-            (0..query.order.dimensions().len())
+        let mut fields: Vec<Field> = match self.keyed {
+            true => (0..query.order.dimensions().len())
                 .map(Field::Dimension)
-                .collect()
-        } else {
-            self.tile
+                .collect(),
+            false => self
+                .tile
                 .dimensions
                 .iter()
                 .copied()
                 .map(Field::Dimension)
-                .collect()
+                .collect(),
         };
         let decides = self.keyed && !query.allows_dups;
         if self.fragment.has_timestamps() && (decides || self.of.tests_timestamps() || query.times)
@@ -135,15 +114,28 @@ impl<'a> BatchTile<'a> {
         fields
     }
 
+    /// The conditions that its cells have to be tested by.
+    pub(super) fn tests(&self) -> impl Iterator<Item = &'a CellTest> {
+        let tests = self.tile.tests.iter();
+        tests.filter_map(|test| self.of.tests.get(*test))
+    }
+
+    /// The cells of the fields of a condition.
+    pub(super) fn tested(&self, test: &CellTest) -> Result<Vec<FieldView<'_>>> {
+        let fields = test
+            .fields
+            .iter()
+            .filter_map(|at| self.of.test_fields.get(*at));
+        let missing = || Error::Internal("a condition's field was not loaded".into());
+        fields
+            .map(|field| self.view(*field).ok_or_else(missing))
+            .collect()
+    }
+
     /// Fields that say which cells are results.
     pub(super) fn test_fields(&self, query: &SparseQuery) -> Vec<Field> {
-        let tests = self
-            .tile
-            .tests
-            .iter()
-            .filter_map(|test| self.of.tests.get(*test));
-        let tested = tests
-            .flat_map(|test| &test.fields)
+        let tested = self.tests().flat_map(|test| &test.fields);
+        let tested = tested
             .filter_map(|at| self.of.test_fields.get(*at))
             .copied();
         let deleted = self
@@ -163,20 +155,12 @@ impl<'a> BatchTile<'a> {
         if self.key_fields(query).len() < 2 {
             return None;
         }
-        let share = |d: usize| {
-            query
-                .selection
-                .share(d, self.tree.tile_range(self.tile.tile, d)?)
-        };
-        let shares = self
-            .tile
-            .dimensions
-            .iter()
-            .filter_map(|&d| Some((share(d)?, d)));
-        shares
-            .min_by(|a, b| a.0.total_cmp(&b.0))
-            .filter(|(share, _)| *share < FEW)
-            .map(|(_, d)| d)
+        let shares = self.tile.dimensions.iter().filter_map(|&d| {
+            let range = self.tree.tile_range(self.tile.tile, d)?;
+            Some((query.selection.share(d, range)?, d))
+        });
+        let least = shares.min_by(|a, b| a.0.total_cmp(&b.0));
+        least.filter(|(share, _)| *share < FEW).map(|(_, d)| d)
     }
 
     /// The cells whose other coordinates are worth a look.
@@ -224,15 +208,9 @@ impl<'a> BatchTile<'a> {
 
     /// The values of a field of timestamps.
     pub(super) fn times(&self, field: Field) -> Result<impl Iterator<Item = u64> + '_> {
-        let view = self
-            .view(field)
-            .ok_or_else(|| Error::Internal("timestamps were not loaded".into()))?;
-        Ok(view
-            .data
-            .as_chunks::<8>()
-            .0
-            .iter()
-            .map(|bytes| u64::from_le_bytes(*bytes)))
+        let missing = || Error::Internal("timestamps were not loaded".into());
+        let (times, _) = self.view(field).ok_or_else(missing)?.data.as_chunks();
+        Ok(times.iter().map(|bytes| u64::from_le_bytes(*bytes)))
     }
 
     /// Finds the cells that are no results though they exist: deleted, or failing the query's
@@ -256,31 +234,15 @@ impl<'a> BatchTile<'a> {
                 *m &= u8::from(time > until || time == u64::MAX);
             }
         }
-        for test in self
-            .tile
-            .tests
-            .iter()
-            .filter_map(|test| self.of.tests.get(*test))
-        {
-            let views = test
-                .fields
-                .iter()
-                .filter_map(|at| self.of.test_fields.get(*at))
-                .map(|field| {
-                    self.view(*field)
-                        .ok_or_else(|| Error::Internal("a condition's field was not loaded".into()))
-                });
-            let views = views.collect::<Result<Vec<_>>>()?;
+        for test in self.tests() {
+            let views = self.tested(test)?;
             match test.until {
                 None => test.condition.evaluate(&views, &mut mask)?,
                 Some(until) => {
                     let mut matching = mask.clone();
                     test.condition.evaluate(&views, &mut matching)?;
-                    for ((m, matches), time) in mask
-                        .iter_mut()
-                        .zip(matching)
-                        .zip(self.times(Field::Timestamps)?)
-                    {
+                    let times = self.times(Field::Timestamps)?;
+                    for ((m, matches), time) in mask.iter_mut().zip(matching).zip(times) {
                         *m &= u8::from(matches != 0 || time > until);
                     }
                 }
@@ -331,44 +293,4 @@ impl BatchTile<'_> {
         });
         bytes
     }
-}
-
-/// The cells of a tile at `places` as a tile.
-pub(super) fn cut(tile: &Tile, places: &[u32]) -> Tile {
-    let view = tile.view();
-    let mut data = Vec::with_capacity(places.len() * tile.cell_size);
-    let mut offsets = tile.offsets.as_ref().map(|_| vec![0u64]);
-    match (&mut offsets, tile.cell_size) {
-        (None, 8) => cells::<8>(&tile.data, places, &mut data),
-        (None, 4) => cells::<4>(&tile.data, places, &mut data),
-        (offsets, _) => {
-            for place in places {
-                data.extend_from_slice(view.cell(*place as usize));
-                if let Some(offsets) = offsets {
-                    offsets.push(data.len() as u64);
-                }
-            }
-        }
-    }
-    let valid = |place: &u32| u8::from(view.is_valid(*place as usize));
-    Tile {
-        data: PoolBuffer::from(data),
-        offsets,
-        validity: tile
-            .validity
-            .as_ref()
-            .map(|_| PoolBuffer::from(places.iter().map(valid).collect::<Vec<_>>())),
-        cell_num: places.len(),
-        cell_size: tile.cell_size,
-    }
-}
-
-/// Appends the cells of `N` bytes at `places`.
-fn cells<const N: usize>(from: &[u8], places: &[u32], out: &mut Vec<u8>) {
-    let from = from.as_chunks::<N>().0;
-    out.extend(
-        places
-            .iter()
-            .flat_map(|place| from.get(*place as usize).copied().unwrap_or([0; N])),
-    );
 }

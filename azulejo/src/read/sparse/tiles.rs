@@ -6,7 +6,7 @@
 
 use super::plan::PlannedTile;
 use super::query::SparseQuery;
-use super::tile::cut;
+use super::tile_cells::cut;
 use crate::error::Result;
 use crate::read::decode::DecodeTarget;
 use crate::read::fetch::block_on;
@@ -152,17 +152,9 @@ fn skips(spans: &[Range<u64>], chunk: u64, cells: u64) -> bool {
 
 /// Whether all dimensions of a tile may stay in the cache.
 pub(super) fn is_small_tile(query: &SparseQuery, tile: &PlannedTile) -> bool {
-    let fragment = query
-        .fragments
-        .get(tile.part)
-        .map_or(usize::MAX, |of| of.index);
     let dims = query.order.dimensions().len();
-    let mut requests = (0..dims).map(|d| TileRequest {
-        fragment,
-        field: Field::Dimension(d),
-        tile: tile.tile as u64,
-        cells: Cells::All,
-    });
+    let tile = (query.index_of(tile.part), tile.tile as u64);
+    let mut requests = TileRequest::coordinates(tile.0, tile.1, dims, &Cells::All);
     requests.all(|request| stays(query, &request).unwrap_or(false))
 }
 
@@ -203,7 +195,7 @@ mod tests {
                     .filter(|c| wanted(*c))
                     .map(|c| c..c + 1)
                     .collect();
-                let spans = super::super::tile::runs(spans.into_iter());
+                let spans = super::super::tile_cells::runs(spans.into_iter());
                 let left_out = (0..cells.div_ceil(chunk))
                     .any(|n| !(n * chunk..((n + 1) * chunk).min(cells)).any(wanted));
                 assert_eq!(

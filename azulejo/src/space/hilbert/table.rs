@@ -5,7 +5,6 @@
 //! states; few can be reached. A step looks up what the next bits of all dimensions become, and the
 //! state behind them.
 
-use super::HilbertCurve;
 use std::sync::OnceLock;
 
 /// Most dimensions that there is a table for: with more, that of single bits no longer fits in the
@@ -134,12 +133,14 @@ impl Table {
         }
     }
 
-    /// The positions of cells, whose buckets have `bits` bits a dimension.
+    /// The positions of cells, whose buckets have `bits` bits a dimension; `beyond` tells those of
+    /// cells whose buckets have more.
     pub(super) fn positions<const D: usize>(
         &self,
         bits: u32,
         columns: [&[u64]; D],
         out: &mut [u64],
+        beyond: impl Fn(&mut [u64; D]) -> u64,
     ) {
         let (step, wide) = (self.step, self.step * D as u32);
         let steps = bits.div_ceil(step);
@@ -154,7 +155,7 @@ impl Table {
             // What is out of its domain may have bits above.
             if x.iter().fold(0, |all, x| all | x) >> bits != 0 {
                 let mut x = x;
-                *out = HilbertCurve { dim_num: D, bits }.position(&mut x);
+                *out = beyond(&mut x);
                 continue;
             }
             let (mut state, mut position) = (u32::from(start), 0u64);

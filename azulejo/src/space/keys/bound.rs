@@ -1,6 +1,8 @@
 //! Bounds between batches as keys.
 
-use super::{KeyColumn, KeyInput, KeySource, KeyTile, Word};
+use super::columns::{KeyColumn, KeyInput, KeySource};
+use super::row_selection::KeyTile;
+use super::word::Word;
 use crate::space::cell_order::{BoundPart, CellBound, text_key};
 
 /// The least combination of the columns' numbers that is not below a bound: as the leading bits of

@@ -1,6 +1,6 @@
 //! Ranks of strings.
 
-use super::KeyTile;
+use super::row_selection::KeyTile;
 use rayon::prelude::*;
 use std::cmp::Ordering;
 

@@ -5,7 +5,8 @@
 //! by the columns as a whole, and the key of each gets its rank among those that share its leading
 //! bits. The others have rank 0.
 
-use super::{KeyInput, Word, width};
+use super::columns::KeyInput;
+use super::word::{Word, width};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -103,7 +104,9 @@ fn candidates<W: Word>(
     most: usize,
 ) -> Option<Vec<Candidate<W>>> {
     let tiles = (0..batch.tiles.len()).into_par_iter();
-    let words: Vec<Vec<W>> = tiles.map(|t| batch.pack(t, prefix, None)).collect();
+    let words: Vec<Vec<W>> = tiles
+        .map(|t| batch.pack(t, prefix, &|_, _, _| {}))
+        .collect();
     let filter = WordFilter::new(words.iter().map(Vec::len).sum());
     words
         .par_iter()

@@ -5,8 +5,8 @@
 //! noted here; [`Changes::sync_for`] makes all of them last that a file needs which is about to
 //! make them count.
 
+use super::error::{is_missing, storage_error};
 use super::side_by_side::{WAITING, side_by_side};
-use super::{is_missing, storage_error};
 use crate::error::Result;
 use crate::storage::StorePath;
 use std::collections::BTreeMap;
@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// One change, as tests see it that rebuild what a power failure leaves.
 #[doc(hidden)]
 #[derive(Debug, Clone)]
-pub enum Change {
+pub enum FileChange {
     MakeFolder(PathBuf),
     /// A new file without bytes, or one that has lost its own.
     Create(PathBuf),
@@ -35,7 +35,7 @@ pub enum Change {
 
 /// Changes in their order, for tests.
 #[doc(hidden)]
-pub type ChangeLog = Arc<Mutex<Vec<Change>>>;
+pub type ChangeLog = Arc<Mutex<Vec<FileChange>>>;
 
 /// Changes the file system. Clones know of each other's new names.
 #[derive(Debug, Clone, Default)]
@@ -53,7 +53,7 @@ struct Unsynced {
 
 impl Changes {
     /// Says what was changed, where somebody watches.
-    fn log(&self, change: impl FnOnce() -> Change) {
+    fn log(&self, change: impl FnOnce() -> FileChange) {
         if let Some(log) = &self.log {
             log.lock()
                 .unwrap_or_else(PoisonError::into_inner)
@@ -85,7 +85,7 @@ impl Changes {
             .parent()
             .filter(|parent| !parent.as_os_str().is_empty());
         match (fs::create_dir(path), parent) {
-            (Ok(()), _) => self.log(|| Change::MakeFolder(path.to_owned())),
+            (Ok(()), _) => self.log(|| FileChange::MakeFolder(path.to_owned())),
             (Err(e), Some(parent)) if e.kind() == ErrorKind::NotFound => {
                 self.make_folders(parent)?;
                 return self.make_folders(path);
@@ -115,53 +115,53 @@ impl Changes {
     /// A new file whose name need not last.
     pub fn create_temporary(&self, path: &Path) -> io::Result<File> {
         let file = File::create_new(path)?;
-        self.log(|| Change::Create(path.to_owned()));
+        self.log(|| FileChange::Create(path.to_owned()));
         Ok(file)
     }
 
     /// A file without bytes.
     pub fn create_empty(&self, path: &Path) -> io::Result<()> {
         File::create(path)?;
-        self.log(|| Change::Create(path.to_owned()));
+        self.log(|| FileChange::Create(path.to_owned()));
         Ok(())
     }
 
     /// Says what was written.
     pub fn written(&self, path: &Path, pieces: &[&[u8]]) {
-        self.log(|| Change::Write(path.to_owned(), pieces.concat()));
+        self.log(|| FileChange::Write(path.to_owned(), pieces.concat()));
     }
 
     /// Makes a file's bytes last.
     pub fn sync_file(&self, path: &Path, file: &File) -> io::Result<()> {
         file.sync_all()?;
-        self.log(|| Change::SyncFile(path.to_owned()));
+        self.log(|| FileChange::SyncFile(path.to_owned()));
         Ok(())
     }
 
     /// Gives a file or folder another name, in the place of a file that has it.
     pub fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::rename(from, to)?;
-        self.log(|| Change::Rename(from.to_owned(), to.to_owned()));
+        self.log(|| FileChange::Rename(from.to_owned(), to.to_owned()));
         Ok(())
     }
 
     /// Gives a file a name more, which must be new.
     pub fn link(&self, from: &Path, to: &Path) -> io::Result<()> {
         fs::hard_link(from, to)?;
-        self.log(|| Change::Link(from.to_owned(), to.to_owned()));
+        self.log(|| FileChange::Link(from.to_owned(), to.to_owned()));
         Ok(())
     }
 
     pub fn remove_file(&self, path: &Path) -> io::Result<()> {
         fs::remove_file(path)?;
-        self.log(|| Change::Remove(path.to_owned()));
+        self.log(|| FileChange::Remove(path.to_owned()));
         Ok(())
     }
 
     /// Removes a folder with all that it holds.
     pub fn remove_folder(&self, path: &Path) -> io::Result<()> {
         // What is left after an error is gone in part.
-        self.log(|| Change::RemoveFolder(path.to_owned()));
+        self.log(|| FileChange::RemoveFolder(path.to_owned()));
         let removed = fs::remove_dir_all(path);
         let mut unsynced = self.unsynced();
         unsynced
@@ -176,7 +176,7 @@ impl Changes {
         match sync_folder(folder) {
             Err(e) if !is_missing(&e) => return Err(e),
             Ok(()) => {
-                self.log(|| Change::SyncFolder(folder.to_owned()));
+                self.log(|| FileChange::SyncFolder(folder.to_owned()));
             }
             Err(_) => {}
         }

@@ -1,8 +1,8 @@
 //! Deleting files and folders.
 
 use super::changes::Changes;
+use super::error::{is_missing, storage_error};
 use super::side_by_side::{WAITING, busy, side_by_side};
-use super::{is_missing, storage_error};
 use crate::error::Result;
 use crate::storage::StorePath;
 use std::collections::BTreeSet;

@@ -1,7 +1,7 @@
 //! A file that is written piece by piece and lasts once it is finished.
 
 use super::changes::Changes;
-use super::storage_error;
+use super::error::storage_error;
 use crate::error::Result;
 use crate::storage::{StorePath, Upload};
 use std::fs::File;

@@ -1,8 +1,9 @@
 //! From a URI, settings and the environment to a client.
 
+use super::aws_profile;
+use super::bucket::{Abilities, Limits, Shared};
 use super::error::Secrets;
 use super::http::Connector;
-use super::{Abilities, Limits, ObjectStorage, aws_profile};
 use crate::error::{Error, Result};
 use crate::storage::io_stats::IoStats;
 use crate::storage::{ObjectScheme, StorePath, StoreSettings};
@@ -160,7 +161,7 @@ pub(super) fn connect(
     path: &StorePath,
     settings: &StoreSettings,
     stats: &IoStats,
-) -> Result<ObjectStorage> {
+) -> Result<Shared> {
     let Some((scheme, authority, _)) = path.object_parts() else {
         return Err(Error::Unsupported(format!(
             "{path}: no path of an object store"
@@ -193,7 +194,7 @@ pub(super) fn connect(
     })?;
     let full = !matches!(scheme, ObjectScheme::Http | ObjectScheme::Https);
     let tails = !matches!(scheme, ObjectScheme::Azure | ObjectScheme::Abfs);
-    Ok(ObjectStorage::new(
+    Ok(Shared::new(
         store,
         family.limits(),
         Abilities { full, tails },

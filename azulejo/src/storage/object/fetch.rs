@@ -1,11 +1,11 @@
 //! Many ranges of many objects: near ones joined, long ones cut, all of them asked for side by
 //! side.
 
+use super::bucket::{Limits, Shared, ended, object_key, pause};
 use super::http::{ServerAnswer, observed};
-use super::{Limits, Shared, ended, object_key, pause};
 use crate::error::{Error, Result};
 use crate::storage::coalesce::coalesce;
-use crate::storage::memory::too_short;
+use crate::storage::refusal::too_short;
 use crate::storage::{ReadRange, ReadRequest, StorePath, Tail};
 use bytes::Bytes;
 use futures_util::StreamExt;

@@ -115,23 +115,14 @@ fn near_ranges_are_one_request_and_long_ones_several() {
     );
     assert_eq!(gets(&[range(3..3)]), (0, 0));
     // Longer than a request may be.
-    let shared = Shared {
-        store: Arc::clone(&storage.shared().store),
-        limits: Limits {
-            piece: 1 << 20,
-            ..Limits::default()
-        },
-        abilities: storage.shared().abilities,
-        tails: AtomicBool::new(true),
-        stats: storage.shared().stats.clone(),
-        gate: Arc::clone(&storage.shared().gate),
-        secrets: Secrets::default(),
+    let limits = Limits {
+        piece: 1 << 20,
+        ..Limits::default()
     };
-    let pieces = ObjectStorage {
-        connected: None,
-        shared: Arc::new(shared),
-        cancel: CancelHandle::default(),
-    };
+    let (whole, secrets) = (storage.shared(), Secrets::default());
+    let store = Arc::clone(&whole.store);
+    let shared = Shared::new(store, limits, whole.abilities, &whole.stats, secrets);
+    let pieces = ObjectStorage::of(shared);
     let before = storage.io_stats();
     assert_eq!(
         pieces.read(&[range(1..(2 << 20) + 2)]).unwrap()[0].len(),

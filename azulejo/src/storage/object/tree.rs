@@ -1,10 +1,11 @@
 //! A folder with all folders below it, out of one flat listing: keys are what a store has, folders
 //! are parts of their names.
 
+use super::bucket::Shared;
 use super::http::observed;
-use super::{Entry, Shared, StorePath};
 use crate::error::Result;
 use crate::storage::path_in;
+use crate::storage::{Entry, StorePath};
 use futures_util::StreamExt;
 use object_store::ObjectStore;
 use object_store::path::Path;

@@ -1,9 +1,10 @@
 //! Objects written front to back: small ones at once, large ones in parts. They exist when they are
 //! finished, not before.
 
+use super::bucket::{AbortOnDrop, Shared, ended};
 use super::cancelled::Cancelled;
 use super::http::observed;
-use super::{AbortOnDrop, ObjectStorage, Shared, ended, runtime};
+use super::runtime;
 use crate::cancel::{CancelHandle, Operation};
 use crate::error::{Error, Result};
 use crate::storage::{StorePath, Upload};
@@ -124,11 +125,16 @@ impl Parts {
 }
 
 impl ObjectUpload {
-    pub(super) fn new(storage: &ObjectStorage, path: &StorePath, key: Path) -> Self {
+    pub(super) fn new(
+        shared: &Arc<Shared>,
+        cancel: &CancelHandle,
+        path: &StorePath,
+        key: Path,
+    ) -> Self {
         Self {
-            shared: Arc::clone(storage.shared()),
-            cancel: storage.cancel.clone(),
-            operation: storage.cancel.begin(),
+            shared: Arc::clone(shared),
+            cancel: cancel.clone(),
+            operation: cancel.begin(),
             path: path.clone(),
             key,
             buffer: Vec::new(),

@@ -3,7 +3,7 @@
 //! Each dimension's distinct coordinates are numbered in order; a point is the tuple of its
 //! numbers. A cell is selected if all its coordinates have numbers and their tuple is a point.
 
-use super::ranges::ordinal;
+use super::ranges::{ordinal, ordinal_range};
 use crate::column::FieldView;
 use crate::error::{Error, Result};
 use crate::space::ordinal::Ordinal;
@@ -32,10 +32,7 @@ impl Distinct {
             Self::Numbers {
                 physical, ordinals, ..
             } => {
-                let (low, high) = (
-                    ordinal(*physical, range.start),
-                    ordinal(*physical, range.end),
-                );
+                let (low, high) = ordinal_range(*physical, range);
                 (
                     ordinals.partition_point(|o| *o < low),
                     ordinals.partition_point(|o| *o <= high),

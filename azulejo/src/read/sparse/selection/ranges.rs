@@ -50,10 +50,7 @@ impl DimensionFilter {
             }
             DimSelection::Ranges(ranges) => Self::numbers(ranges, physical),
             DimSelection::Strided { range, step } => {
-                let (low, high) = (
-                    ordinal(physical, &range.start),
-                    ordinal(physical, &range.end),
-                );
+                let (low, high) = ordinal_range(physical, range.as_ref());
                 Self::Strided {
                     physical,
                     low,
@@ -80,7 +77,7 @@ impl DimensionFilter {
     fn numbers(ranges: &[Range], physical: Physical) -> Self {
         let mut sorted: Vec<(u64, u64)> = ranges
             .iter()
-            .map(|r| (ordinal(physical, &r.start), ordinal(physical, &r.end)))
+            .map(|r| ordinal_range(physical, r.as_ref()))
             .filter(|(low, high)| low <= high)
             .collect();
         sorted.sort_unstable();
@@ -123,10 +120,7 @@ impl DimensionFilter {
         match self {
             Self::All => true,
             Self::Numbers { physical, ranges } => {
-                let (low, high) = (
-                    ordinal(*physical, range.start),
-                    ordinal(*physical, range.end),
-                );
+                let (low, high) = ordinal_range(*physical, range);
                 last_at_or_before(ranges, high).is_some_and(|r| r.1 >= low)
             }
             Self::Strided {
@@ -134,7 +128,10 @@ impl DimensionFilter {
                 low,
                 high,
                 ..
-            } => ordinal(*physical, range.start) <= *high && ordinal(*physical, range.end) >= *low,
+            } => {
+                let (first, last) = ordinal_range(*physical, range);
+                first <= *high && last >= *low
+            }
             Self::Strings(ranges) => {
                 string_at_or_before(ranges, range.end).is_some_and(|(_, end)| {
                     end.as_ref().is_none_or(|end| end.as_slice() >= range.start)
@@ -148,10 +145,7 @@ impl DimensionFilter {
         match self {
             Self::All => true,
             Self::Numbers { physical, ranges } => {
-                let (low, high) = (
-                    ordinal(*physical, range.start),
-                    ordinal(*physical, range.end),
-                );
+                let (low, high) = ordinal_range(*physical, range);
                 last_at_or_before(ranges, low).is_some_and(|r| r.1 >= high)
             }
             Self::Strided {
@@ -160,9 +154,8 @@ impl DimensionFilter {
                 low,
                 high,
             } => {
-                *step == 1
-                    && ordinal(*physical, range.start) >= *low
-                    && ordinal(*physical, range.end) <= *high
+                let (first, last) = ordinal_range(*physical, range);
+                *step == 1 && first >= *low && last <= *high
             }
             Self::Strings(ranges) => string_at_or_before(ranges, range.start)
                 .is_some_and(|(_, end)| end.as_ref().is_none_or(|end| end.as_slice() >= range.end)),
@@ -174,10 +167,7 @@ impl DimensionFilter {
         let Self::Numbers { physical, ranges } = self else {
             return None;
         };
-        let (low, high) = (
-            ordinal(*physical, range.start),
-            ordinal(*physical, range.end),
-        );
+        let (low, high) = ordinal_range(*physical, range);
         let first = ranges.partition_point(|r| r.1 < low);
         let common = ranges.get(first..)?.iter().take_while(|r| r.0 <= high);
         let inside: f64 = common
@@ -228,6 +218,11 @@ pub(crate) fn ordinal(physical: Physical, bytes: &[u8]) -> u64 {
         T::read(bytes).ordinal()
     }
     dispatch!(physical, T => of::<T>(bytes))
+}
+
+/// The ordinals of a range's bounds.
+pub(crate) fn ordinal_range(physical: Physical, range: RangeRef<'_>) -> (u64, u64) {
+    (ordinal(physical, range.start), ordinal(physical, range.end))
 }
 
 fn last_at_or_before(ranges: &[(u64, u64)], value: u64) -> Option<(u64, u64)> {

@@ -1,11 +1,11 @@
 //! Making manifests, and holding them against what is there.
 
-use super::{MANIFEST_FILE, Manifest, without};
-use crate::array::clock;
+use super::ObjectHandle;
+use crate::clock;
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::group::ObjectType;
-use crate::object::ObjectHandle;
+use crate::manifest::{MANIFEST_FILE, Manifest, without};
+use crate::object_type::ObjectType;
 use crate::storage::{Entry, ReadRange, ReadRequest, StorePath, Uri};
 use azulejo_format::path::MANIFEST_FOLDER;
 use bytes::Bytes;

@@ -1,10 +1,11 @@
 //! Everything below a folder or group, members of groups included.
 
-use super::Member;
-use super::folder::{ObjectType, exists, subfolders};
+use super::ObjectHandle;
+use super::folder::{exists, subfolders};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
-use crate::object::ObjectHandle;
+use crate::group::Member;
+use crate::object_type::ObjectType;
 use crate::storage::{Entry, Uri};
 use std::collections::HashSet;
 
