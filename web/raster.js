@@ -132,6 +132,7 @@ export class RasterView {
           state.set({ [`i.${axis.name}`]: this.places[i] });
           tell();
           this.#reload();
+          if (this.lastLine) this.#plot(...this.lastLine);
         },
       });
       tell();
@@ -152,8 +153,14 @@ export class RasterView {
     this.message = el("div", { class: "message error", hidden: true });
     this.stage.append(this.readout, el("div", { class: "legend" }, this.legendCanvas, this.legendEnds), this.message);
     this.plotCanvas = el("canvas");
-    this.plotLabel = el("span", { class: "label" });
-    this.plotBox = el("div", { class: "plot", hidden: true }, this.plotCanvas, this.plotLabel);
+    this.plotWhere = el("span");
+    const along = choice(names, this.#alongName(names), (name) => {
+      state.set({ profile: name });
+      this.#plot(...this.lastLine);
+    });
+    const close = el("button", { type: "button", class: "quiet", "aria-label": "Close the plot", click: () => this.#unplot() }, "✕");
+    const label = el("div", { class: "label" }, `${this.attribute} along`, names.length > 1 ? along : names[0], this.plotWhere, close);
+    this.plotBox = el("div", { class: "plot", hidden: true }, this.plotCanvas, label);
     panel.append(bar, ...(sliders.length > 0 ? [el("div", { class: "bar" }, sliders)] : []), this.stage, this.plotBox);
     this.stage.addEventListener("pointermove", (event) => {
       this.#hover = [event.offsetX, event.offsetY];
@@ -349,12 +356,13 @@ export class RasterView {
       });
     }
     if (this.lastLine) {
+      const across = this.#alongName(this.axes.map((a) => a.name)) !== this.y?.name;
       const [px, py] = camera.pixel(this.lastLine[0] + 0.5, this.lastLine[1] + 0.5);
       paint.strokeStyle = style.getPropertyValue("--text");
       paint.setLineDash([4, 4]);
       paint.beginPath();
-      paint.moveTo(0, py);
-      paint.lineTo(camera.width, py);
+      paint.moveTo(across ? 0 : px, across ? py : 0);
+      paint.lineTo(across ? camera.width : px, across ? py : camera.height);
       paint.stroke();
       paint.setLineDash([]);
       paint.beginPath();
@@ -383,25 +391,41 @@ export class RasterView {
     this.readout.hidden = false;
   }
 
-  /** The line of cells across the picture through a place. */
+  /** The dimension along which values are plotted. */
+  #alongName(names) {
+    const chosen = state.get("profile");
+    return names.includes(chosen) ? chosen : this.x.name;
+  }
+
+  #unplot() {
+    this.lastLine = undefined;
+    state.set({ line: undefined });
+    this.plotBox.hidden = true;
+    this.draw();
+  }
+
+  /** The line of cells through a place. */
   async #plot(x, y) {
-    if (this.y && (y < 0 || y >= this.y.size)) return;
+    if (x < 0 || x >= this.x.size || (this.y && (y < 0 || y >= this.y.size))) return;
     this.#line?.abort();
     this.#line = new AbortController();
     this.lastLine = [x, y];
     state.set({ line: `${x},${y}` });
-    const [low, high] = this.x.written;
+    const along = this.axes.find((axis) => axis.name === this.#alongName(this.axes.map((a) => a.name)));
+    const [low, high] = along.written;
     const step = Math.max(1, Math.floor((high - low + 1) / 4096));
-    const select = { [this.x.name]: { range: this.x.bounds(low, high), step } };
+    const select = { [this.x.name]: this.x.coordinate(x) };
     if (this.y) select[this.y.name] = this.y.coordinate(y);
+    const at = this.axes.map((axis, i) => (axis === this.x ? x : axis === this.y ? y : this.places[i]));
+    select[along.name] = { range: along.bounds(low, high), step };
     this.draw();
     try {
       const values = await this.#read(select, this.#line.signal);
       this.plotBox.hidden = false;
-      const where = this.y ? ` at ${this.y.name} ${format.cell(this.y.coordinate(y), this.y.datatype)}` : "";
-      this.plotLabel.textContent = `${this.attribute} along ${this.x.name}${where}`;
-      const tick = (i) => format.cell(this.x.coordinate(low + i * step), this.x.datatype);
-      drawPlot(this.plotCanvas, values, { tick, mark: (x - low) / step });
+      const others = this.axes.flatMap((axis, i) => (axis === along ? [] : [`${axis.name} ${format.cell(axis.coordinate(at[i]), axis.datatype)}`]));
+      this.plotWhere.textContent = others.length > 0 ? `at ${others.join(", ")}` : "";
+      const tick = (i) => format.cell(along.coordinate(low + i * step), along.datatype);
+      drawPlot(this.plotCanvas, values, { tick, mark: (at[this.axes.indexOf(along)] - low) / step });
     } catch (error) {
       if (error.name !== "AbortError") this.#fail(error);
     }

@@ -68,7 +68,7 @@ pub(crate) async fn arrow(stream: ReadStream, raw: bool, limit: u64) -> Result<V
     use azulejo::arrow::ArrowOptions;
 
     let failed = |e: &dyn std::fmt::Display| Error::Internal(format!("Arrow: {e}"));
-    let mut batches = stream.record_batches(ArrowOptions { raw });
+    let mut batches = stream.record_batches(ArrowOptions::new().raw(raw));
     let mut writer: Option<StreamWriter<Vec<u8>>> = None;
     while let Some(batch) = next(&mut batches).await {
         let batch = batch?;

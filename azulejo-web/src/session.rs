@@ -106,13 +106,11 @@ fn connect(
     let key = key
         .transpose()
         .map_err(|e| Error::InvalidArgument(e.to_string()))?;
-    let config = Config {
-        // Numbers of JavaScript's are cut to what fits.
-        memory_budget: (memory as u64).max(1 << 20),
-        tile_cache: cache as u64,
-        threads: 1,
-        ..Config::default()
-    };
+    // Numbers of JavaScript's are cut to what fits.
+    let config = Config::new()
+        .memory_budget((memory as u64).max(1 << 20))
+        .tile_cache(cache as u64)
+        .threads(1);
     let storage = Arc::new(HostStorage::new(source));
     let context = Context::new(config, key)?;
     let context = match Uri::parse(root)? {

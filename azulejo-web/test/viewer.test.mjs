@@ -1,5 +1,6 @@
 // The viewer, driven by a script. With AZULEJO_PICTURES set to a folder it leaves pictures there.
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 import { launch, skip } from "./browser.mjs";
@@ -43,7 +44,7 @@ async function settled() {
 
 async function picture(name) {
   await page.mouse.move(0, 0);
-  if (pictures) await page.screenshot({ path: join(pictures, `${name}.png`) });
+  if (pictures) await page.screenshot({ path: join(pictures, `viewer-${name}.png`) });
 }
 
 /** Colours of the picture on a grid of places. */
@@ -152,6 +153,24 @@ test("the dark theme", { skip }, async () => {
   await page.waitForTimeout(200);
   await picture("dark");
   await page.keyboard.press("t");
+});
+
+test("azulejo view shows a folder of this machine", { skip }, async () => {
+  const options = ["view", `${arrays}/demo`, "--no-browser", "--site", site, "--json"];
+  const program = spawn(process.env.AZULEJO_PROGRAM, options);
+  try {
+    let text = "";
+    for await (const piece of program.stdout) {
+      text += piece;
+      if (text.includes("}")) break;
+    }
+    await page.goto(JSON.parse(text).url);
+    await page.locator("#tree [role=treeitem]", { hasText: "quakes" }).click();
+    await settled();
+    assert.ok((await colours()) > 10, "points have colours");
+  } finally {
+    program.kill();
+  }
 });
 
 test("errors are shown, and nothing else went wrong", { skip }, async () => {

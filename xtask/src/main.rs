@@ -58,6 +58,7 @@ cargo xtask TASK
   fuzz-corpus DIR             writes inputs for the fuzz targets, taken from a corpus
   web                         the engine as WebAssembly, without C, and its package for npm in azulejo-web/pkg
   web test                    builds that and tests it in node and, where there is one, in a browser
+  web pictures                does that and leaves pictures of the viewer in docs/images
   versus [--quick] [--rounds N] [--only ARRAY/PHASE]
                               the reference beside us on the same files, in turn; prints ratios
   versus growth               plots how cost grows with cells, tiles, fragments and threads, into docs/images
@@ -107,7 +108,8 @@ fn main() -> ExitCode {
         ["peer", rest @ ..] => peer::run(&root(), rest),
         ["fuzz-corpus", dir] => fuzz_corpus::write(Path::new(dir)),
         ["web"] => web::build(&root()),
-        ["web", "test"] => web::test(&root()),
+        ["web", "test"] => web::test(&root(), None),
+        ["web", "pictures"] => web::test(&root(), Some(&root().join("docs/images"))),
         ["versus", "capi", rest @ ..] => {
             versus::reference_library().and_then(|theirs| capi::versus(&root(), &theirs, rest))
         }

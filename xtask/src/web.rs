@@ -2,6 +2,7 @@
 
 mod demo;
 mod fixtures;
+mod zarr;
 
 use crate::Outcome;
 use std::fs;
@@ -38,15 +39,32 @@ pub fn build(root: &Path) -> Outcome {
     Ok(())
 }
 
+/// The command line, as tests build it.
+fn program(root: &Path) -> Result<PathBuf, String> {
+    run(Command::new("cargo").current_dir(root).args([
+        "build",
+        "--locked",
+        "--package",
+        "azulejo-cli",
+    ]))?;
+    let name = format!("target/debug/azulejo{}", std::env::consts::EXE_SUFFIX);
+    Ok(root.join(name))
+}
+
 /// What only compiles for the target is not seen by other lints.
 fn lint(root: &Path) -> Outcome {
     has_target(root)?;
     run(Command::new("cargo")
         .current_dir(root)
-        .args(["clippy", "--quiet", "--locked", "--package", "azulejo-web"])
+        .args([
+            "clippy",
+            "--quiet",
+            "--locked",
+            "--no-deps",
+            "--package",
+            "azulejo-web",
+        ])
         .args(["--target", TARGET, "--", "-D", "warnings"])
-        // There, files are nothing that closes.
-        .args(["-A", "clippy::drop_non_drop"])
         .env("RUSTFLAGS", "--cfg getrandom_backend=\"wasm_js\"")
         .env("CARGO_TARGET_DIR", root.join("target/web")))
 }
@@ -76,11 +94,13 @@ fn copy_files(from: &Path, to: &Path) -> Outcome {
 }
 
 /// Builds the package and tests it in node, on the packed corpus behind a web server.
-pub fn test(root: &Path) -> Outcome {
+pub fn test(root: &Path, pictures: Option<&Path>) -> Outcome {
     lint(root)?;
     build(root)?;
     let arrays = root.join("target/web/arrays");
     fixtures::unfold(&arrays)?;
+    let program = program(root)?;
+    zarr::test(root, &program, &arrays)?;
     let tests = root.join("azulejo-web/test");
     run(Command::new("npm")
         .current_dir(&tests)
@@ -89,6 +109,8 @@ pub fn test(root: &Path) -> Outcome {
         .current_dir(&tests)
         .args(["test"])
         .env("AZULEJO_ARRAYS", &arrays)
+        .env("AZULEJO_PROGRAM", program)
+        .envs(pictures.map(|folder| ("AZULEJO_PICTURES", folder)))
         .env("AZULEJO_SITE", root.join("target/web/site")))
 }
 
