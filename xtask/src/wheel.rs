@@ -94,7 +94,8 @@ pub fn build(root: &Path, python: &Path, dev: bool) -> Result<PathBuf, String> {
     tell(
         Command::new(python.with_file_name("maturin"))
             .current_dir(root.join("azulejo-python"))
-            .args(["build", "--profile", profile, "--out"])
+            .args(["build", "--profile", profile, "--compression-level", "9"])
+            .arg("--out")
             .arg(&folder),
     )?;
     let entries = std::fs::read_dir(&folder).map_err(|e| format!("{}: {e}", folder.display()))?;

@@ -49,6 +49,7 @@ class Array:
         self._asked = _range or (_time.first(since), _time.last(at))
         self._pid, self._core, self._schema = -1, None, None
         self._attrs: Metadata | None = None
+        self._stored: tuple[Any, dict] | None = None
         self._closed = False
         self.core  # noqa: B018 - what is not there is said now
 
@@ -168,13 +169,20 @@ class Array:
             (from_bytes(low, kind), from_bytes(high, kind)) for (low, high), kind in zip(found, kinds)
         )
 
+    def _key_values(self) -> dict[str, tuple[str, bytes]]:
+        """The key-values as they are stored, at the time of opening."""
+        core = self.core
+        if self._stored is None or self._stored[0] is not core:
+            self._stored = (core, core.metadata())
+        return self._stored[1]
+
     @property
     def attrs(self) -> Metadata:
         """The array's key-values."""
-        core = self.core
+        self.core  # noqa: B018 - of this process, and open
         if self._attrs is None:
             self._attrs = Metadata(
-                core.metadata,
+                self._key_values,
                 lambda changes: self._ctx.core.change_metadata(self._uri, False, changes),
             )
         return self._attrs

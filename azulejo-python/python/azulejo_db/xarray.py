@@ -146,7 +146,7 @@ class AzulejoStore(WritableCFDataStore):
 
         def opened(name: str) -> Array:
             array = group[name]
-            array.schema, array.core.metadata()  # looked at now, side by side
+            array.schema, array._key_values()  # looked at now, side by side
             return array
 
         if len(names) < 4:
@@ -191,7 +191,7 @@ class AzulejoStore(WritableCFDataStore):
                 raise ValueError(
                     f"{array.uri} is sparse: it is no grid of xarray's; open it with azulejo_db and query it"
                 )
-            keys = _keys(array.core.metadata())
+            keys = _keys(array._key_values())
             for attr in array.schema.attrs:
                 attribute = attr["name"]
                 label = attribute or name
