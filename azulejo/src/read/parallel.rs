@@ -4,6 +4,10 @@ use crate::context::Context;
 use crate::error::Result;
 use rayon::prelude::*;
 
+/// Work is divided into at least so many tasks, if it has as many items: pieces are large, and one may
+/// take much longer than another.
+const TASKS: usize = 256;
+
 /// Cuts a slice into pieces of these lengths; what is missing is left out.
 pub(super) fn split<T>(mut slice: &mut [T], lens: impl Iterator<Item = usize>) -> Vec<&mut [T]> {
     let mut pieces = Vec::new();
@@ -46,6 +50,9 @@ pub(super) fn each<I: Send, R: Send>(
     if items.len() < 2 {
         return items.into_iter().map(work).collect();
     }
-    let each = || items.into_par_iter().with_max_len(1).map(work).collect();
-    context.install(each)
+    let most = items.len().div_ceil(TASKS);
+    context.install(|| {
+        let items = items.into_par_iter().with_max_len(most);
+        items.map(work).collect()
+    })
 }
