@@ -31,6 +31,7 @@ mod rle;
 mod scratch;
 mod shuffle;
 mod step;
+mod string_sink;
 mod strings;
 #[cfg(test)]
 mod tests;

@@ -1,5 +1,6 @@
 //! Where objects lie: the one seam through which the engine does IO.
 
+mod block_on;
 mod cache;
 mod coalesce;
 #[cfg(any(test, feature = "testing"))]
@@ -14,12 +15,14 @@ mod object;
 mod pending;
 mod power;
 mod refusal;
+mod request;
 mod request_log;
 mod settings;
 mod stores;
 mod uri;
 mod waiting;
 
+pub(crate) use block_on::block_on;
 pub use io_stats::{IoCounts, IoOp, IoStats};
 pub use layer::StorageLayer;
 pub use local::LocalStorage;
@@ -34,11 +37,12 @@ pub use power::{
     Append, FolderLock, LockFolder, ObjectReader, PutNew, RandomAccess, TailVisitor, Tails,
 };
 pub(crate) use power::{open, shown_tails};
+pub use request::{Entry, ReadInto, ReadRange, ReadRequest, Tail};
 pub use request_log::{Request, RequestLog, RequestLogStorage};
 pub use settings::StoreSettings;
 pub(crate) use stores::Stores;
 pub use uri::{ObjectScheme, StorePath, Uri};
-pub(crate) use waiting::{Waiting, block_on};
+pub(crate) use waiting::Waiting;
 
 use crate::error::Result;
 use bytes::Bytes;
@@ -47,59 +51,6 @@ use std::ops::Range;
 
 /// Whether object stores and web servers were built in (feature `object-store`).
 pub const HAS_OBJECT_STORES: bool = cfg!(feature = "object-store");
-
-/// One entry of a listing.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
-    /// The entry's last path component.
-    pub name: String,
-    /// Whether it is a folder.
-    pub is_dir: bool,
-    /// Size in bytes of an object, 0 for a folder; `None` where a listing does not tell and asking
-    /// would cost.
-    pub size: Option<u64>,
-}
-
-/// A range of bytes of one object.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ReadRequest {
-    /// The object.
-    pub path: StorePath,
-    /// Which bytes of it.
-    pub range: ReadRange,
-}
-
-/// Which bytes of an object to read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ReadRange {
-    /// All of it.
-    All,
-    /// All of it, which is [`Error::Budget`](crate::Error::Budget) if that is more than so many
-    /// bytes: nothing of it is read then.
-    AtMost(u64),
-    /// These bytes; it is an error if the object is shorter.
-    Bytes(Range<u64>),
-}
-
-/// The end of an object.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Tail {
-    /// The last bytes.
-    pub bytes: Bytes,
-    /// Size in bytes of the whole object.
-    pub object_size: u64,
-}
-
-/// A range of bytes of one object, to be read into memory that the caller already has.
-#[derive(Debug)]
-pub struct ReadInto<'a> {
-    /// The object.
-    pub path: StorePath,
-    /// Offset of the first byte.
-    pub offset: u64,
-    /// Where the bytes go; filled whole or an error is returned.
-    pub out: &'a mut [u8],
-}
 
 /// An object being written front to back. Dropped unfinished, it leaves nothing.
 pub trait Upload: Send + Debug {
@@ -120,39 +71,6 @@ pub trait Upload: Send + Debug {
 
     /// Ends the object: it lasts from now on, through a power failure too.
     fn finish(self: Box<Self>) -> Result<()>;
-}
-
-impl ReadRange {
-    /// Bytes that it asks for as far as it says; 0 of a whole object.
-    #[must_use]
-    pub fn known_len(&self) -> u64 {
-        match self {
-            Self::All | Self::AtMost(_) => 0,
-            Self::Bytes(range) => range.end.saturating_sub(range.start),
-        }
-    }
-
-    /// The range in an object of this size.
-    ///
-    /// # Errors
-    /// [`Error::Storage`](crate::Error::Storage) if the object is shorter,
-    /// [`Error::Budget`](crate::Error::Budget) if it is longer than may be.
-    pub fn within(&self, path: &StorePath, size: u64) -> Result<Range<u64>> {
-        match self {
-            Self::All => Ok(0..size),
-            Self::AtMost(limit) if size > *limit => Err(crate::Error::Budget {
-                what: format!("all of {path}"),
-                need: size,
-                budget: *limit,
-            }),
-            Self::AtMost(_) => Ok(0..size),
-            Self::Bytes(range) if range.is_empty() => Ok(0..0),
-            Self::Bytes(range) if range.end > size => {
-                Err(refusal::too_short(path, range.end, size))
-            }
-            Self::Bytes(range) => Ok(range.clone()),
-        }
-    }
 }
 
 /// The path of what a folder has by a name, both paths relative to one place, whose own is empty.

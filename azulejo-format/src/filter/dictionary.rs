@@ -5,7 +5,7 @@
 //! dictionary (`u32`) and the dictionary: length and bytes of each string in order of first
 //! appearance. The data are the indices. Numbers inside dictionary and data are big-endian.
 
-use super::strings::{StringSink, Width};
+use super::string_sink::{StringSink, Width};
 use crate::error::{DecodeError, Result};
 use crate::wire::ByteReader;
 use std::collections::HashMap;

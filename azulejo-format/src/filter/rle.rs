@@ -6,7 +6,7 @@
 //! each run is its length, the string's length (both big-endian, of a width that the metadata
 //! names) and the string.
 
-use super::strings::{StringSink, Width};
+use super::string_sink::{StringSink, Width};
 use crate::error::{DecodeError, Result};
 use crate::wire::ByteReader;
 

@@ -4,6 +4,8 @@
 //!
 //! The metadata are those of [`super::shuffle`], with the length of the WebP file.
 
+mod options;
+
 #[cfg(feature = "webp")]
 pub(super) mod library;
 #[cfg(all(feature = "pure-rust", any(test, not(feature = "webp"))))]
@@ -14,10 +16,11 @@ use library as codec;
 #[cfg(all(feature = "pure-rust", not(feature = "webp")))]
 use rust as codec;
 
+pub(super) use options::Webp;
+
 use crate::error::{DecodeError, Result};
 use crate::wire::ByteReader;
-
-const NAME: &str = "WEBP";
+use options::NAME;
 
 /// What stands in for the library that is left out.
 #[cfg(not(any(feature = "webp", feature = "pure-rust")))]
@@ -38,31 +41,7 @@ mod codec {
     }
 }
 
-/// The filter's options.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Webp {
-    pub(super) quality: f32,
-    pub(super) format: u8,
-    pub(super) lossless: bool,
-    pub(super) rows: u16,
-    pub(super) row_len: u16,
-}
-
 impl Webp {
-    /// Bytes of a pixel.
-    #[cfg(any(feature = "webp", feature = "pure-rust"))]
-    fn depth(self) -> Result<usize> {
-        match self.format {
-            1 | 2 => Ok(3),
-            3 | 4 => Ok(4),
-            0 => Err(DecodeError::filter(NAME, "its input format is not set")),
-            id => {
-                let reason = format!("unknown input format {id}");
-                Err(DecodeError::filter(NAME, reason))
-            }
-        }
-    }
-
     /// Whether blue comes first in a pixel.
     #[cfg(any(feature = "webp", feature = "pure-rust"))]
     fn is_bgr(self) -> bool {

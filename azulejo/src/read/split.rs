@@ -225,7 +225,7 @@ fn split_sparse(
     for (d, dimension) in dimensions.iter().enumerate() {
         let mut spans = Vec::new();
         for fragment in fragments.iter().filter(|f| !f.is_dense()) {
-            let tree = fragment.rtree()?;
+            let tree = fragment.loaded().rtree()?;
             for tile in (0..tree.tile_num()).step_by(step) {
                 let chosen = dimensions.iter().zip(&selections).enumerate();
                 let mut chosen = chosen.map(|(other, (dimension, selection))| {

@@ -1,6 +1,8 @@
 //! Answers of a storage that are under way: futures, which a thread can also wait for.
 
-use super::{Entry, IoStats, Tail, block_on};
+use super::block_on::block_on;
+use super::io_stats::IoStats;
+use super::request::{Entry, Tail};
 use crate::error::{Error, Result};
 use crate::platform::Stopwatch;
 use bytes::Bytes;

@@ -1,6 +1,6 @@
 //! What every storage says of files that are not as they should be.
 
-use super::StorePath;
+use super::uri::StorePath;
 use crate::error::Error;
 use std::io;
 

@@ -1,11 +1,10 @@
 //! How work waits for a storage.
 
-use super::{Entry, ReadRequest, Storage, StorePath, Tail};
+use super::Storage;
+use super::request::{Entry, ReadRequest, Tail};
+use super::uri::StorePath;
 use crate::error::Result;
 use bytes::Bytes;
-use std::sync::Arc;
-use std::task::{Context, Poll, Wake, Waker};
-use std::thread::{self, Thread};
 
 /// Who drives a piece of work: a thread that may block, or an executor that polls it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,27 +51,5 @@ impl Waiting {
             Self::Blocks => storage.read_tails(&paths, len),
             Self::Polls => storage.start_read_tails(paths, len).await,
         }
-    }
-}
-
-/// Blocks this thread until a future is done.
-pub(crate) fn block_on<F: Future>(future: F) -> F::Output {
-    let mut future = std::pin::pin!(future);
-    let waker = Waker::from(Arc::new(Unpark(thread::current())));
-    loop {
-        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
-            Poll::Ready(output) => return output,
-            // Others may unpark this thread too; then the answer is looked for once more.
-            Poll::Pending => thread::park(),
-        }
-    }
-}
-
-/// Wakes a thread that has parked itself.
-struct Unpark(Thread);
-
-impl Wake for Unpark {
-    fn wake(self: Arc<Self>) {
-        self.0.unpark();
     }
 }

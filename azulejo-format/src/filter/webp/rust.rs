@@ -1,7 +1,7 @@
 //! The decoder in Rust. There is no encoder: what it wrote would be right, but not what libwebp
 //! writes.
 
-use super::{NAME, Webp};
+use super::options::{NAME, Webp};
 use crate::error::{DecodeError, Result};
 use image_webp::{DecodingError, WebPDecoder};
 use std::io::Cursor;
