@@ -47,7 +47,6 @@ pub(crate) use waiting::Waiting;
 use crate::error::Result;
 use bytes::Bytes;
 use std::fmt::Debug;
-use std::ops::Range;
 
 /// Whether object stores and web servers were built in (feature `object-store`).
 pub const HAS_OBJECT_STORES: bool = cfg!(feature = "object-store");
