@@ -6,14 +6,19 @@ pub mod zarr;
 
 use crate::error::{CliError, Result};
 use crate::interrupt;
-use std::io::Cursor;
+use std::io::{self, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tiny_http::{Header, Method, Request, Response, Server, StatusCode};
 
-/// Requests answered side by side.
-const THREADS: usize = 8;
-/// How often a thread without work looks whether the program is to end.
-const GLANCE: Duration = Duration::from_millis(200);
+/// Connections at a time; further ones wait.
+const MOST_CONNECTIONS: usize = 64;
+/// Between two looks for new connections, and whether the program is to end.
+const GLANCE: Duration = Duration::from_millis(5);
+/// How long a peer may take to send its request or to take a piece of the answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Bytes of a request's head.
+const LONGEST_HEAD: usize = 16 << 10;
 
 /// What is asked for: the path behind the token, whose escapes are gone, and the part of the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,9 +70,10 @@ impl Answer {
     }
 }
 
-/// A server that is bound to its port.
+/// A server that is bound to its port. Each connection brings one request: on one machine a new
+/// connection costs nothing, and idle ones would have to be kept in mind.
 pub struct Bound {
-    server: Server,
+    listener: TcpListener,
     port: u16,
     token: String,
 }
@@ -78,14 +84,14 @@ impl Bound {
         let failed = |e: &dyn std::fmt::Display| {
             CliError::usage(format!("cannot listen on 127.0.0.1:{port}: {e}"))
         };
-        let server = Server::http(("127.0.0.1", port)).map_err(|e| failed(&e))?;
-        let bound = server.server_addr().to_ip();
-        let port = bound.ok_or_else(|| failed(&"no address"))?.port();
+        let listener = TcpListener::bind(("127.0.0.1", port)).map_err(|e| failed(&e))?;
+        listener.set_nonblocking(true).map_err(|e| failed(&e))?;
+        let port = listener.local_addr().map_err(|e| failed(&e))?.port();
         let mut random = [0u8; 16];
         getrandom::fill(&mut random).map_err(|e| failed(&e))?;
         let token = random.iter().map(|byte| format!("{byte:02x}")).collect();
         Ok(Self {
-            server,
+            listener,
             port,
             token,
         })
@@ -98,41 +104,54 @@ impl Bound {
 
     /// Answers requests until the program is to end.
     pub fn run(&self, answer: &(dyn Fn(&Asked) -> Answer + Sync)) -> Result<()> {
+        let open = &AtomicUsize::new(0);
         std::thread::scope(|scope| {
-            for _ in 0..THREADS {
-                scope.spawn(|| {
-                    while interrupt::check().is_ok() {
-                        if let Ok(Some(request)) = self.server.recv_timeout(GLANCE) {
-                            self.handle(request, answer);
-                        }
-                    }
+            while interrupt::check().is_ok() {
+                let has_room = open.load(Ordering::Relaxed) < MOST_CONNECTIONS;
+                let accepted = has_room.then(|| self.listener.accept());
+                let Some(Ok((stream, _))) = accepted else {
+                    std::thread::sleep(GLANCE);
+                    continue;
+                };
+                open.fetch_add(1, Ordering::Relaxed);
+                scope.spawn(move || {
+                    // Whoever went away meanwhile is not told.
+                    let _ = self.handle(stream, answer);
+                    open.fetch_sub(1, Ordering::Relaxed);
                 });
             }
         });
         Ok(())
     }
 
-    fn handle(&self, request: Request, answer: &(dyn Fn(&Asked) -> Answer + Sync)) {
-        let header = |name: &'static str| {
-            let found = request.headers().iter().find(|h| h.field.equiv(name));
-            found.map(|header| header.value.as_str().to_owned())
-        };
-        let answer = match request.method() {
+    fn handle(
+        &self,
+        mut stream: TcpStream,
+        answer: &(dyn Fn(&Asked) -> Answer + Sync),
+    ) -> io::Result<()> {
+        stream.set_nonblocking(false)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_write_timeout(Some(PATIENCE))?;
+        let head = read_head(&mut stream)?;
+        let request = Request::parse(&head);
+        let answered = match &request {
+            None => Answer::error(400, "this is no request"),
             // Another host's name for this address is another page's trick.
-            _ if !self.is_ours(header("Host").as_deref()) => {
+            Some(request) if !self.is_ours(request.header("Host")) => {
                 Answer::error(403, "this server answers for 127.0.0.1 only")
             }
-            Method::Options => Answer::file("text/plain", Vec::new()),
-            Method::Get | Method::Head => {
-                match Asked::parse(request.url(), &self.token, header("Range").as_deref()) {
-                    Some(asked) => answer(&asked),
-                    None => Answer::error(404, "there is nothing"),
+            Some(request) => match request.method {
+                "GET" | "HEAD" => {
+                    match Asked::parse(request.target, &self.token, request.header("Range")) {
+                        Some(asked) => answer(&asked),
+                        None => Answer::error(404, "there is nothing"),
+                    }
                 }
-            }
-            _ => Answer::error(405, "this server is for reading only"),
+                _ => Answer::error(405, "this server is for reading only"),
+            },
         };
-        // Whoever went away meanwhile is not told.
-        let _ = request.respond(response(answer));
+        let is_head = request.is_some_and(|request| request.method == "HEAD");
+        write_answer(&mut stream, &answered, is_head)
     }
 
     fn is_ours(&self, host: Option<&str>) -> bool {
@@ -145,23 +164,84 @@ impl Bound {
     }
 }
 
-fn response(answer: Answer) -> Response<Cursor<Vec<u8>>> {
-    let mut headers = vec![
-        ("Content-Type", answer.content_type.to_owned()),
-        ("X-Content-Type-Options", "nosniff".to_owned()),
-        ("Referrer-Policy", "no-referrer".to_owned()),
-        ("Cache-Control", "no-store".to_owned()),
-    ];
-    headers.extend(answer.headers);
-    let headers = headers
-        .iter()
-        .filter_map(|(name, value)| Header::from_bytes(name.as_bytes(), value.as_bytes()).ok());
-    let len = answer.body.len();
-    let status = StatusCode(answer.status);
-    let body = Cursor::new(answer.body);
-    // In one piece: lengths tell readers what is missing.
-    Response::new(status, headers.collect(), body, Some(len), None)
-        .with_chunked_threshold(usize::MAX)
+/// The head of a request.
+struct Request<'a> {
+    method: &'a str,
+    target: &'a str,
+    headers: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Request<'a> {
+    fn parse(head: &'a str) -> Option<Self> {
+        let mut lines = head.split("\r\n");
+        let mut words = lines.next()?.split(' ');
+        let (method, target, version) = (words.next()?, words.next()?, words.next()?);
+        if !version.starts_with("HTTP/1.") || words.next().is_some() {
+            return None;
+        }
+        let headers = lines.filter_map(|line| {
+            let (name, value) = line.split_once(':')?;
+            Some((name, value.trim()))
+        });
+        Some(Self {
+            method,
+            target,
+            headers: headers.collect(),
+        })
+    }
+
+    fn header(&self, name: &str) -> Option<&'a str> {
+        let found = self
+            .headers
+            .iter()
+            .find(|(n, _)| n.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| *value)
+    }
+}
+
+/// Reads up to the empty line.
+fn read_head(stream: &mut TcpStream) -> io::Result<String> {
+    let (mut head, mut piece) = (Vec::new(), [0; 2048]);
+    loop {
+        if let Some(end) = head.windows(4).position(|window| window == b"\r\n\r\n") {
+            head.truncate(end);
+            return String::from_utf8(head).map_err(|_| io::ErrorKind::InvalidData.into());
+        }
+        let read = stream.read(&mut piece)?;
+        if read == 0 || head.len() + read > LONGEST_HEAD {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        head.extend(piece.iter().take(read));
+    }
+}
+
+fn write_answer(stream: &mut TcpStream, answer: &Answer, is_head: bool) -> io::Result<()> {
+    let reason = match answer.status {
+        200 => "OK",
+        206 => "Partial Content",
+        400 => "Bad Request",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        416 => "Range Not Satisfiable",
+        _ => "Error",
+    };
+    let mut head = format!(
+        "HTTP/1.1 {} {reason}\r\nContent-Type: {}\r\nContent-Length: {}\r\nConnection: close\r\n\
+         X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\nCache-Control: no-store\r\n",
+        answer.status,
+        answer.content_type,
+        answer.body.len()
+    );
+    for (name, value) in &answer.headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.push_str("\r\n");
+    stream.write_all(head.as_bytes())?;
+    if !is_head {
+        stream.write_all(&answer.body)?;
+    }
+    stream.flush()
 }
 
 impl Asked {
