@@ -3,6 +3,7 @@
 mod buffers;
 pub mod channel;
 pub mod content;
+mod cut;
 pub mod estimate;
 pub mod field;
 mod partial;

@@ -161,7 +161,10 @@ impl Writer {
         if !schema.is_dense() {
             fields.extend((0..schema.domain.ndim()).map(Field::Dimension));
         }
-        let shapes = FieldShape::of_all(&schema, &fields)?;
+        let mut shapes = FieldShape::of_all(&schema, &fields)?;
+        for shape in &mut shapes {
+            shape.torn = options.torn_values && !shape.dimension;
+        }
         let target = Target {
             location,
             schema,

@@ -304,4 +304,5 @@ def main():
     sys.exit(1 if judge.wrong else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

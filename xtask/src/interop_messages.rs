@@ -2,10 +2,23 @@
 //! their C APIs.
 
 use crate::{Outcome, capi, reference, root, versus};
+use std::path::PathBuf;
 use std::process::Command;
 
 /// Options: `--seed N` (the first of the random cases), `--count N` (how many).
 pub fn run(options: &[&str]) -> Outcome {
+    let theirs = versus::reference_library()?;
+    script("interop_messages", &[theirs], options)
+}
+
+/// `cargo xtask interop selections`: reads of parts of arrays that the reference wrote, through our
+/// C API, against a brute-force model. Options as for [`run`].
+pub fn selections(options: &[&str]) -> Outcome {
+    script("interop_selections", &[], options)
+}
+
+/// Runs a script with libraries, ours the last one, a folder, a seed and a count.
+fn script(name: &str, libraries: &[PathBuf], options: &[&str]) -> Outcome {
     let value = |name: &str, default: &str| {
         let at = options.iter().position(|option| *option == name);
         at.and_then(|at| options.get(at + 1).copied())
@@ -13,12 +26,12 @@ pub fn run(options: &[&str]) -> Outcome {
             .to_owned()
     };
     let root = root();
-    let theirs = versus::reference_library()?;
     let ours = capi::build(&root, true)?;
     reference::run(
         Command::new(reference::python()?)
-            .arg(root.join("xtask/python/interop_messages.py"))
-            .args([theirs, ours, root.join("target/interop-messages")])
+            .arg(root.join("xtask/python").join(format!("{name}.py")))
+            .args(libraries)
+            .args([ours, root.join("target").join(name)])
             .args([value("--seed", "1"), value("--count", "100")]),
     )
 }

@@ -46,6 +46,9 @@ cargo xtask TASK
                               random arrays that Azulejo writes, and on which both engines take turns, read identically
   interop messages [--seed N] [--count N]
                               messages of the C API that either library writes, the other reads; queries sent to and fro
+  interop selections [--seed N] [--count N]
+                              through the C API against a brute-force model: dense aggregates, lossy filters under conditions,
+                              shrunk domains, control characters
   cloud [PART]                arrays on real servers, which it installs, starts and stops: conformance, corpus, interop,
                               requests, streams, faults, writers
   cloud bench [--rounds N]    the reference beside us through an S3 server with 20 ms a request
@@ -92,12 +95,14 @@ fn main() -> ExitCode {
         ["interop"] => corpus::run(None)
             .and_then(|()| interop::run(&["--seed", "1", "--count", "200"]))
             .and_then(|()| interop_write::run(&["--seed", "1", "--count", "300", "--turns", "60"]))
-            .and_then(|()| interop_messages::run(&["--seed", "1", "--count", "40"])),
+            .and_then(|()| interop_messages::run(&["--seed", "1", "--count", "40"]))
+            .and_then(|()| interop_messages::selections(&["--seed", "1", "--count", "60"])),
         ["interop", "corpus"] => corpus::run(None),
         ["interop", "corpus", dir] => corpus::run(Some(Path::new(dir))),
         ["interop", "read", rest @ ..] => interop::run(rest),
         ["interop", "write", rest @ ..] => interop_write::run(rest),
         ["interop", "messages", rest @ ..] => interop_messages::run(rest),
+        ["interop", "selections", rest @ ..] => interop_messages::selections(rest),
         ["fixtures", dir] => fixtures::pack(Path::new(dir)),
         ["features"] => features::check(&root()),
         ["header"] => header::write(&root()),

@@ -73,7 +73,7 @@ pub fn sizes(
         None => Subarray::all(),
     };
     let array = open.array()?;
-    let selected: Vec<(&Fragment, Vec<u64>)> = array
+    let selected: Vec<(&Fragment, Vec<Part>)> = array
         .fragments()
         .iter()
         .map(|fragment| Ok((fragment, selected_tiles(schema, fragment, &subarray)?)))
@@ -86,7 +86,7 @@ pub fn sizes(
     } else {
         let tiles = selected
             .iter()
-            .flat_map(|(fragment, tiles)| tiles.iter().map(|t| fragment.tile_cell_num(*t)));
+            .flat_map(|(fragment, tiles)| tiles.iter().map(|(t, _)| fragment.tile_cell_num(*t)));
         tiles.fold(0, u64::saturating_add)
     };
     let mut sizes = Sizes::default();
@@ -94,16 +94,16 @@ pub fn sizes(
         Some(size) => sizes.data = cells.saturating_mul(size as u64),
         None => {
             sizes.offsets = cells.saturating_mul(8);
+            let mut bytes = 0.0;
             for (fragment, tiles) in &selected {
                 let Some(own) = fragment.field(name) else {
                     continue;
                 };
-                for tile in tiles {
-                    sizes.data = sizes
-                        .data
-                        .saturating_add(fragment.var_tile_size(own, *tile)?);
+                for (tile, share) in tiles {
+                    bytes += fragment.var_tile_size(own, *tile)? as f64 * share;
                 }
             }
+            sizes.data = bytes.ceil() as u64;
             if let (true, FieldIndex::Attribute(index)) = (schema.is_dense(), field) {
                 // Cells that nobody wrote are results too.
                 let fill = schema
@@ -119,13 +119,14 @@ pub fn sizes(
     Ok(sizes)
 }
 
+/// A tile, and which share of its cells is thought to be selected.
+type Part = (u64, f64);
+
 /// The tiles of a dense fragment in the box around a selection; `None` if that is not a box of the
 /// domain.
-fn touched(
-    schema: &ArraySchema,
-    fragment: &Fragment,
-    selections: &[DimSelection],
-) -> Result<Option<Vec<u64>>> {
+fn touched(fragment: &Fragment, selections: &[DimSelection]) -> Result<Option<Vec<Part>>> {
+    // The fragment's own grid: the array may have been written over an older one.
+    let schema = fragment.schema();
     let Some(written) = fragment.footer().non_empty_domain.as_ref() else {
         return Ok(Some(Vec::new()));
     };
@@ -141,11 +142,11 @@ fn touched(
     let Some(ranges) = hull.collect::<Option<Vec<Range>>>() else {
         return Ok(None);
     };
-    let (Some(selected), Some(bounds)) = (
-        grid.offsets_of(&NdRectangle { ranges }),
-        grid.offsets_of(written),
-    ) else {
+    let Some(bounds) = grid.offsets_of(written) else {
         return Ok(None);
+    };
+    let Some(selected) = grid.offsets_within(&NdRectangle { ranges }) else {
+        return Ok(Some(Vec::new()));
     };
     let both = selected
         .iter()
@@ -164,9 +165,21 @@ fn touched(
         .zip(&both)
         .map(|(axis, (first, last))| (axis.tile_of(*first), axis.tile_of(*last)))
         .unzip();
+    // As the reference, by how much of each tile the box takes.
+    let share = |at: &[u64]| -> f64 {
+        let along = at.iter().zip(grid.extents()).zip(&selected);
+        along
+            .map(|((tile, extent), (low, high))| {
+                let start = tile.saturating_mul(*extent);
+                let end = start.saturating_add(extent - 1);
+                let taken = high.min(&end).saturating_sub(*low.max(&start)) as f64 + 1.0;
+                taken / *extent as f64
+            })
+            .product()
+    };
     let (mut at, mut found) = (first.clone(), Vec::new());
     loop {
-        found.push(tiles.tile_index(&at));
+        found.push((tiles.tile_index(&at), share(&at)));
         let step = at.iter().zip(&last).rposition(|(at, last)| at < last);
         let Some(step) = step else {
             return Ok(Some(found));
@@ -201,17 +214,18 @@ fn selected_tiles(
     schema: &ArraySchema,
     fragment: &Fragment,
     subarray: &Subarray,
-) -> Result<Vec<u64>> {
+) -> Result<Vec<Part>> {
+    let whole = |tile: u64| (tile, 1.0);
     let Subarray::Box(selections) = subarray else {
-        return Ok((0..fragment.tile_num()).collect());
+        return Ok((0..fragment.tile_num()).map(whole).collect());
     };
     if fragment.is_dense() {
-        let all = || (0..fragment.tile_num()).collect();
-        return Ok(touched(schema, fragment, selections)?.unwrap_or_else(all));
+        let all = || (0..fragment.tile_num()).map(whole).collect();
+        return Ok(touched(fragment, selections)?.unwrap_or_else(all));
     }
     let mut tiles: Vec<u64> = (0..fragment.tile_num()).collect();
     if selections.iter().all(|s| matches!(s, DimSelection::All)) {
-        return Ok(tiles);
+        return Ok(tiles.into_iter().map(whole).collect());
     }
     let tree = fragment.rtree()?;
     for (index, selection) in selections.iter().enumerate() {
@@ -237,5 +251,5 @@ fn selected_tiles(
             })
         });
     }
-    Ok(tiles)
+    Ok(tiles.into_iter().map(whole).collect())
 }

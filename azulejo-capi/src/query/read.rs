@@ -2,6 +2,7 @@
 
 use super::buffers::{self, FieldBuffers, OffsetsFormat, OffsetsTarget};
 use super::channel::{NamedAggregate, to_column};
+use super::cut::Progress;
 use super::zipped::{self, Unzipped};
 use super::{Reason, State, Status};
 use crate::array::OpenArray;
@@ -23,6 +24,8 @@ pub struct ReadState {
     fields: Vec<String>,
     /// Whether aggregates and labels have been computed.
     rest_done: bool,
+    /// How far the reader is, where reads end with tiles.
+    progress: Option<Progress>,
 }
 
 /// Where a buffer's cells come from.
@@ -159,17 +162,18 @@ pub fn submit(state: &mut State, open: &OpenArray) -> Result<()> {
         Some(read) if state.status == Status::Incomplete => read,
         _ => {
             let names: Vec<String> = fields.iter().map(|b| b.name.clone()).collect();
+            let options = options(state, open)?;
+            let conditional = options.condition.is_some();
+            let progress = Progress::new(schema, &options.subarray, conditional);
             let reader = match names.is_empty() {
                 true => None,
-                false => Some(
-                    open.array()?
-                        .read(options(state, open)?.fields(names.clone()))?,
-                ),
+                false => Some(open.array()?.read(options.fields(names.clone()))?),
             };
             ReadState {
                 reader,
                 fields: names,
                 rest_done: false,
+                progress,
             }
         }
     };
@@ -218,6 +222,7 @@ fn step(
             open.snapshot().schema(),
             fields,
             format,
+            &mut read.progress,
         )?;
         if complete {
             read.reader = None;
@@ -277,6 +282,7 @@ fn fill(
     schema: &ArraySchema,
     fields: &[&FieldBuffers],
     format: OffsetsFormat,
+    cut: &mut Option<Progress>,
 ) -> Result<bool> {
     let ordered: Vec<&FieldBuffers> = names
         .iter()
@@ -303,6 +309,19 @@ fn fill(
         .zip(&mut targets)
         .map(|(buffers, target)| buffers::column_mut(buffers, target.as_mut()))
         .collect::<Result<Vec<_>>>()?;
+    if let Some(cells) = cut.as_ref().and_then(|cut| cut.limit(schema, &ordered)) {
+        for (column, buffers) in columns.iter_mut().zip(&ordered) {
+            let size = schema
+                .field(&buffers.name)
+                .and_then(|field| schema.cell_size(field));
+            let bytes = cells
+                .saturating_mul(size.unwrap_or(1))
+                .min(column.data.len());
+            column.data = std::mem::take(&mut column.data)
+                .get_mut(..bytes)
+                .unwrap_or_default();
+        }
+    }
     let progress = reader.read_into(&mut columns);
     drop(columns);
     let progress = match progress {
@@ -313,6 +332,9 @@ fn fill(
         }
         Err(error) => return Err(error.into()),
     };
+    if let Some(cut) = cut {
+        cut.advance(progress.cells);
+    }
     for ((buffers, target), written) in ordered.iter().zip(&mut targets).zip(&progress.written) {
         if let Some(place) = buffers.data {
             place.set_size(written.data);

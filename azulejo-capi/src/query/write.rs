@@ -242,7 +242,7 @@ fn options(state: &State, open: &OpenArray) -> Result<WriteOptions> {
         Layout::Global => WriteLayout::Global,
         Layout::Unordered | Layout::Hilbert => WriteLayout::Unordered,
     };
-    let mut options = WriteOptions::new().layout(layout);
+    let mut options = WriteOptions::new().layout(layout).torn_values();
     if let Some(time) = open.write_time() {
         options = options.timestamp(time);
     }

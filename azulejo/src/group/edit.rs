@@ -221,30 +221,28 @@ impl GroupEditor {
                     "a relative member lies in the group's folder; give its path from there",
                 );
             }
-            (path.to_owned(), self.group.location.path.join(path))
+            (path.to_owned(), Some(self.group.location.path.join(path)))
         } else {
-            let path = Uri::parse(&uri)?.path().clone();
-            (path.to_string(), path)
+            match Uri::parse(&uri) {
+                Ok(parsed) => (parsed.path().to_string(), Some(parsed.path().clone())),
+                // A place of a kind that only others know, such as a service's: who says what it is
+                // may list it.
+                Err(_) if known.is_some() && uri.contains("://") => (uri.clone(), None),
+                Err(error) => return Err(error),
+            }
         };
-        if location == self.group.location.path {
+        if location.as_ref() == Some(&self.group.location.path) {
             return refuse("a group cannot be a member of itself");
         }
+        let place = location.map_or_else(|| stored.clone(), |path| path.to_string());
         let found = match known {
             Some(known) => known,
-            None => match self
-                .group
-                .context
-                .object(&location.to_string())
-                .object_type()?
-            {
+            None => match self.group.context.object(&place).object_type()? {
                 Some(found) => found,
                 None => {
                     let what =
                         "neither an array nor a group; say which it will be to add it all the same";
-                    return Err(Error::NotFound {
-                        uri: location.to_string(),
-                        what,
-                    });
+                    return Err(Error::NotFound { uri: place, what });
                 }
             },
         };

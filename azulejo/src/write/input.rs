@@ -14,6 +14,8 @@ pub(super) struct FieldShape {
     pub nullable: bool,
     /// Whether it is a dimension.
     pub dimension: bool,
+    /// Whether cells may end within a value.
+    pub torn: bool,
 }
 
 impl FieldShape {
@@ -33,6 +35,7 @@ impl FieldShape {
                 cell_val_num,
                 nullable,
                 dimension,
+                torn: false,
             })
         };
         let shapes: Option<Vec<Self>> = fields.iter().map(shape).collect();
@@ -182,6 +185,7 @@ fn view<'a>(shape: &FieldShape, column: &ColumnView<'a>, ones: &'a [u8]) -> Resu
         let odd =
             |ends: &[u64]| matches!(ends, [start, end] if !(end - start).is_multiple_of(size));
         if size > 1
+            && !shape.torn
             && let Some(cell) = offsets.windows(2).position(odd)
         {
             return Err(Error::InvalidArgument(format!(

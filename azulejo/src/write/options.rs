@@ -61,6 +61,8 @@ pub struct WriteOptions {
     /// [`commit_fragments`](crate::array::ArrayHandle::commit_fragments) names them. Their cells
     /// may lie beyond the current domain, which can grow before or after that.
     pub uncommitted: bool,
+    /// Attributes' var-length cells may end within a value: what libtiledb lets its callers write.
+    pub torn_values: bool,
 }
 
 impl WriteOptions {
@@ -116,6 +118,13 @@ impl WriteOptions {
     #[must_use]
     pub fn memory_budget(mut self, bytes: u64) -> Self {
         self.memory_budget = Some(bytes);
+        self
+    }
+
+    /// Lets attributes' var-length cells end within a value.
+    #[must_use]
+    pub fn torn_values(mut self) -> Self {
+        self.torn_values = true;
         self
     }
 
