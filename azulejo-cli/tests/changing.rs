@@ -83,7 +83,11 @@ fn arrays_are_made_from_schemas() {
         expected
     );
     place.fails("info other", 3, "other");
+    // Nothing was added to it: the same command finds its work done.
+    place.run("create array --schema schema.json");
+    place.run("meta set array k 1");
     place.fails("create array --schema schema.json", 1, "already exists");
+    place.run("meta rm array k");
     place
         .command("create other --schema -")
         .write_stdin(SCHEMA)
@@ -206,6 +210,8 @@ fn metadata_is_set_and_removed() {
 fn groups_have_members_and_everything_can_move() {
     let place = Place::new();
     place.run("group create group");
+    place.run("group create group");
+    place.fails("group create array", 1, "already exists");
     place.run("copy array group/inner");
     place.run("group add group inner --relative");
     place.run("group add group array --name outside");

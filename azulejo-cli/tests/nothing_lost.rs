@@ -431,6 +431,9 @@ mod interrupted {
         bench.line("copy many many2");
         assert_eq!(bench.count("many2"), 31);
         assert!(bench.line("check many2 --deep").out.contains("all is well"));
+        // All of it is there.
+        bench.line("copy many many2");
+        bench.line("meta set many2 k 1");
         bench.fails("copy many many2", 1, "already exists");
         bench.line("delete many2 --yes");
         begin();
@@ -440,4 +443,24 @@ mod interrupted {
         assert_eq!(bench.count("many2"), 31);
         assert!(!bench.path().join("many").exists());
     }
+}
+
+#[test]
+fn an_import_that_was_cut_short_begins_again() {
+    let bench = Bench::new();
+    bench.write("d.csv", "id,q\n1,1\n2,2\n");
+    bench.write("e.csv", "id,q\n3,3\n");
+    bench.line("import d.csv d --dims id");
+    assert!(!bench.path().join("d/__azulejo_unfinished").exists());
+    bench.fails("import d.csv d --dims id", 2, "there already");
+    // As a process leaves it that was killed when it had written a part.
+    bench.write("d/__azulejo_unfinished", "import of d.csv");
+    bench.fails("import e.csv d --dims id", 2, "cut short");
+    assert_eq!(bench.count("d"), 2);
+    bench.line("import d.csv d --dims id");
+    assert_eq!(bench.line("cat d").out, "id,q\n1,1\n2,2\n");
+    assert!(bench.line("check d --deep").out.contains("all is well"));
+    bench.write("d/__azulejo_unfinished", "import of d.csv");
+    bench.line("delete d --yes");
+    assert!(!bench.path().join("d").exists());
 }

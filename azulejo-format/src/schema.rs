@@ -121,6 +121,9 @@ impl Layout {
     }
 }
 
+/// Each attribute of a schema takes a kilobyte and more of whoever works with it.
+const MOST_ATTRIBUTES: u32 = 1 << 16;
+
 impl ArraySchema {
     /// Reads a schema of any version from the unfiltered payload of its generic tile.
     ///
@@ -165,6 +168,14 @@ impl ArraySchema {
         };
         let domain = Domain::decode(r, version)?;
         let count = r.u32("number of attributes")?;
+        let at = r.offset();
+        if count > MOST_ATTRIBUTES {
+            return Err(DecodeError::invalid(
+                WHAT,
+                at,
+                "more attributes than any array has",
+            ));
+        }
         let count = r.check_count(count.into(), 17, "attributes")?;
         let attributes = (0..count)
             .map(|_| Attribute::decode(r, version))

@@ -33,7 +33,7 @@ pub(crate) use fragment::dense_tiles;
 pub use fragment::{Fragment, TileStats};
 pub use handle::ArrayHandle;
 pub(crate) use head::Head;
-pub(crate) use lock::ArrayLock;
+pub(crate) use lock::{ArrayLock, is_claim, remove_claims};
 pub(crate) use metadata::{read_details, read_metadata};
 pub use metadata_write::MetadataWriter;
 pub(crate) use objects::{decode_at, read_objects, short_read_is_corrupt};

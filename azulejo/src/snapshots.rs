@@ -61,7 +61,8 @@ pub(crate) fn find(location: &Location, name: &str) -> Result<Option<NamedSnapsh
     let path = folder_of(&location.path).join(name);
     let request = ReadRequest {
         path: path.clone(),
-        range: ReadRange::All,
+        // A little more than is looked at.
+        range: ReadRange::AtMost(1 << 20),
     };
     let bytes = match location.storage.read(&[request]) {
         Ok(mut read) => read.pop().unwrap_or_default(),

@@ -11,6 +11,8 @@ use azulejo::check::CheckOptions;
 use azulejo::column::{ColumnBuffers, ColumnSet};
 use azulejo::consolidate::{FragmentOptions, Mode, VacuumOptions};
 use azulejo::format::{ArraySchema, Datatype};
+use azulejo::group::NewMember;
+use azulejo::read::ReadOptions;
 use azulejo::write::WriteOptions;
 use azulejo::{Config, Context, Error, Result};
 use std::fs::{self, File};
@@ -137,4 +139,125 @@ fn no_walk_follows_links() {
     let copied = context.object(&uri).copy_to(copy.to_str().unwrap());
     assert!(matches!(copied, Err(Error::Unsupported(_))), "{copied:?}");
     assert!(!copy.exists());
+}
+
+/// All that a user may do with an array that may be anything.
+fn try_all(context: &Context, uri: &str) -> Vec<Error> {
+    let array = context.array(uri);
+    let read = || array.open()?.read(ReadOptions::new())?.read_all().map(drop);
+    let keys = || array.open()?.metadata().map(drop);
+    let mut results = vec![
+        read(),
+        keys(),
+        array.check(CheckOptions::default()).map(drop),
+        array.consolidate_commits().map(drop),
+        array.consolidate_fragment_metadata().map(drop),
+        array.consolidate(&FragmentOptions::default()).map(drop),
+        write(context, uri, 3),
+    ];
+    for mode in Mode::ALL {
+        results.push(array.vacuum(mode, VacuumOptions::default()).map(drop));
+    }
+    results.into_iter().filter_map(Result::err).collect()
+}
+
+#[test]
+fn a_folder_in_the_place_of_a_file_is_a_clear_error() {
+    let place = tempfile::tempdir().unwrap();
+    let context = context();
+    let made = place.path().join("made");
+    let uri = array(&context, &made);
+    let handle = context.array(&uri);
+    handle.consolidate(&FragmentOptions::default()).unwrap();
+    handle.consolidate_commits().unwrap();
+    handle.consolidate_fragment_metadata().unwrap();
+    let mut files = Vec::new();
+    let mut folders = vec![PathBuf::from(&uri)];
+    while let Some(folder) = folders.pop() {
+        let (inner, found): (Vec<_>, Vec<_>) = files_in(&folder)
+            .into_iter()
+            .partition(|path| path.is_dir());
+        folders.extend(inner);
+        files.extend(found);
+    }
+    assert!(files.len() > 10, "{files:?}");
+    for (number, file) in files.iter().enumerate() {
+        let copy = place.path().join(format!("copy{number}"));
+        context
+            .object(&uri)
+            .copy_to(copy.to_str().unwrap())
+            .unwrap();
+        let file = copy.join(file.strip_prefix(&uri).unwrap());
+        fs::remove_file(&file).unwrap();
+        fs::create_dir(&file).unwrap();
+        for error in try_all(&context, copy.to_str().unwrap()) {
+            assert!(
+                !matches!(error, Error::Internal(_)),
+                "{}: {error}",
+                file.display()
+            );
+        }
+    }
+}
+
+#[test]
+fn names_that_lead_out_of_an_array_reach_nothing() {
+    let place = tempfile::tempdir().unwrap();
+    let context = context();
+    let uri = array(&context, place.path());
+    let outside = array(&context, &place.path().join("outside"));
+    let victim = Path::new(&outside);
+    let fragment = files_in(&victim.join("__fragments")).remove(0);
+    let name = fragment.file_name().unwrap().to_str().unwrap();
+    let mine = files_in(&Path::new(&uri).join("__fragments")).remove(0);
+    let mine = mine.file_name().unwrap().to_str().unwrap().to_owned();
+    let all = |folder: &Path| {
+        let mut found = Vec::new();
+        let mut folders = vec![folder.to_owned()];
+        while let Some(folder) = folders.pop() {
+            for path in files_in(&folder) {
+                found.push(path.clone());
+                if path.is_dir() {
+                    folders.push(path);
+                }
+            }
+        }
+        found.sort();
+        found
+    };
+    let before = all(victim);
+    let lists = [
+        format!("/../outside/array/__fragments/{name}\n"),
+        format!("../outside/array/__fragments/{name}\n"),
+        format!("{}\n", fragment.display()),
+        format!("file://{}\n", fragment.display()),
+        "/__fragments/..\n/..\n..\n/\n.\n".to_owned(),
+        format!("__commits/../../outside/array/__commits/{name}.wrt\n"),
+    ];
+    for (number, list) in lists.iter().enumerate() {
+        for suffix in ["vac", "ign", "con"] {
+            let commits = Path::new(&uri).join("__commits");
+            let stem = format!("__{number}_9_0123456789abcdef0123456789abcdef_22");
+            // Of a fragment that is there, so that it counts.
+            let stem = if suffix == "vac" { mine.clone() } else { stem };
+            let file = commits.join(format!("{stem}.{suffix}"));
+            fs::write(&file, list).unwrap();
+            try_all(&context, &uri);
+            assert_eq!(all(victim), before, "{suffix} {list:?}");
+            let _ = fs::remove_file(&file);
+        }
+    }
+    // Members are where a group says, and only their being named is deleted with it.
+    context
+        .group(place.path().join("group").to_str().unwrap())
+        .create()
+        .unwrap();
+    let group = place.path().join("group").to_str().unwrap().to_owned();
+    let mut editor = context.group(&group).edit().unwrap();
+    assert!(editor.add(NewMember::relative("../outside/array")).is_err());
+    editor.add(NewMember::at(&outside)).unwrap();
+    editor.commit().unwrap();
+    context.object(&group).delete(false).unwrap();
+    assert_eq!(all(victim), before);
+    assert!(context.array(&outside).open().is_ok());
 }

@@ -4,6 +4,7 @@ use super::schema::show;
 use crate::args::CreateArgs;
 use crate::error::{CliError, Result};
 use crate::session::Session;
+use azulejo::Error;
 use azulejo::format::schema::NewArray;
 use azulejo::json::SchemaDocument;
 use serde_json::json;
@@ -23,14 +24,33 @@ pub fn run(session: &mut Session, args: &CreateArgs) -> Result<()> {
         }
         return show(&mut session.output, &document);
     }
-    match args.at {
-        Some(time) => session.context.array(&args.uri).create_at(array, time)?,
-        None => session.context.array(&args.uri).create(array)?,
+    let place = session.context.array(&args.uri);
+    let wanted = SchemaDocument::from(array.clone());
+    let created = match args.at {
+        Some(time) => place.create_at(array, time),
+        None => place.create(array),
+    };
+    match created {
+        // By this command, which then was cut short.
+        Err(Error::AlreadyExists { .. }) if is_new(session, &args.uri, &wanted)? => {}
+        created => created?,
     }
     if session.output.json {
         return session.output.write_json(&json!({ "created": args.uri }));
     }
     Ok(writeln!(session.output, "created {}", args.uri)?)
+}
+
+/// Whether an array with just this schema lies there, to which nothing was added.
+fn is_new(session: &Session, uri: &str, wanted: &SchemaDocument) -> Result<bool> {
+    let array = match session.context.array(uri).open() {
+        // A group, or an array of another key.
+        Err(Error::NotFound { .. } | Error::Encryption { .. }) => return Ok(false),
+        array => array?,
+    };
+    Ok(array.fragments().is_empty()
+        && array.metadata()?.is_empty()
+        && SchemaDocument::of(&array)?.to_json()? == wanted.to_json()?)
 }
 
 fn read_schema(file: &Path) -> Result<NewArray> {

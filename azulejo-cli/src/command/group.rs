@@ -3,6 +3,7 @@
 use crate::args::{AddArgs, GroupArgs, GroupCommand, TypeArg};
 use crate::error::Result;
 use crate::session::Session;
+use azulejo::Error;
 use azulejo::group::{NewMember, ObjectType};
 use serde_json::json;
 use std::io::Write;
@@ -11,7 +12,12 @@ use std::io::Write;
 pub fn run(session: &mut Session, args: &GroupArgs) -> Result<()> {
     let (done, uri) = match &args.command {
         GroupCommand::Create { uri } => {
-            session.context.group(uri).create()?;
+            let group = session.context.group(uri);
+            match group.create() {
+                // By this command, which then was cut short.
+                Err(Error::AlreadyExists { .. }) if is_empty(session, uri)? => {}
+                created => created?,
+            }
             ("created", uri)
         }
         GroupCommand::Add(args) => {
@@ -34,6 +40,16 @@ pub fn run(session: &mut Session, args: &GroupArgs) -> Result<()> {
             .write_json(&json!({ "group": uri, "members": members }));
     }
     Ok(writeln!(session.output, "{done} {uri}")?)
+}
+
+fn is_empty(session: &Session, uri: &str) -> Result<bool> {
+    match session.context.group(uri).open() {
+        Err(Error::NotFound { .. } | Error::Encryption { .. }) => Ok(false),
+        group => {
+            let group = group?;
+            Ok(group.members().is_empty() && group.metadata()?.is_empty())
+        }
+    }
 }
 
 fn add(session: &Session, args: &AddArgs) -> Result<()> {

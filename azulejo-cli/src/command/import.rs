@@ -29,7 +29,7 @@ pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
     }
     if !args.dry_run {
         // Before a long look at the file.
-        refuse_existing(session, &args.uri)?;
+        refuse_existing(session, args)?;
     }
     let plan = match &args.shape.schema {
         Some(file) => {
@@ -83,6 +83,8 @@ pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
         return dry_run(session, args, &plan);
     }
     let array = plan.array.clone();
+    let object = session.context.object(&args.uri);
+    object.begin_making(&source_text(args))?;
     match args.at {
         Some(at) => session.context.array(&args.uri).create_at(array, at)?,
         None => session.context.array(&args.uri).create(array)?,
@@ -100,7 +102,13 @@ pub fn run(session: &mut Session, args: &ImportArgs) -> Result<()> {
         }
     }
     let cells = result?;
+    session.context.object(&args.uri).end_making()?;
     report(session, args, &input, cells, &HashSet::new())
+}
+
+/// What is noted of a file while an array is being made of it.
+fn source_text(args: &ImportArgs) -> String {
+    format!("import of {}", args.file.display())
 }
 
 /// What the first look is for.
@@ -130,10 +138,21 @@ fn check_columns(args: &ImportArgs, names: &[String]) -> Result<()> {
     }
 }
 
-fn refuse_existing(session: &Session, uri: &str) -> Result<()> {
+fn refuse_existing(session: &Session, args: &ImportArgs) -> Result<()> {
+    let uri = &args.uri;
     // Mostly there is nothing, which one listing tells.
     if matches!(session.context.object(uri).object_type(), Ok(None)) {
         return Ok(());
+    }
+    match session.context.object(uri).unfinished() {
+        // It begins again.
+        Ok(Some(source)) if source == source_text(args) => return Ok(()),
+        Ok(Some(source)) => {
+            return Err(CliError::usage(format!(
+                "{uri} is what is left of an {source} that was cut short: delete it, or import that file again"
+            )));
+        }
+        Ok(None) | Err(_) => {}
     }
     match session.context.array(uri).open() {
         Ok(_) => Err(CliError::usage(format!(

@@ -60,7 +60,7 @@ impl Head {
     /// As [`Self::open`], while nobody else changes what the array consists of.
     pub fn locked(context: &Context, uri: &str) -> Result<(ArrayLock, Self)> {
         let location = context.locate(&Uri::parse(uri)?)?;
-        let lock = ArrayLock::wait(&location);
+        let lock = ArrayLock::wait(&location)?;
         Ok((lock, Self::open(context, uri)?))
     }
 

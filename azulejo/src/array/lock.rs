@@ -5,41 +5,74 @@
 //! long as nothing else changes (a new schema made of the latest, a list of all commits), holds the
 //! array's lock from its first look at the array to its last change of it.
 
+mod claim;
+
 use crate::context::Location;
+use crate::error::Result;
 use crate::storage::FolderLock;
+use claim::{Claim, Lease};
+pub(crate) use claim::{is_claim, remove_claims};
 use std::collections::HashSet;
-use std::sync::{Condvar, LazyLock, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, LazyLock, Mutex, PoisonError};
 
 /// Keeps others from changing what an array consists of, until it is dropped.
 ///
 /// Where the storage has locks of folders, others are all processes of the machine (and those of
-/// other machines, on network file systems that share such locks). Elsewhere they are the threads
-/// of this process.
+/// other machines, on network file systems that share such locks). Where it has none but can tell
+/// who is the first to write an object, as object stores can, others are all who can write there.
+/// Elsewhere they are the threads of this process.
 #[derive(Debug)]
 #[must_use]
 pub(crate) struct ArrayLock {
-    _lock: Lock,
+    lock: Lock,
 }
 
 #[derive(Debug)]
 enum Lock {
-    Folder { _lock: Box<dyn FolderLock> },
-    Process { _turn: Turn },
+    Folder {
+        _lock: Box<dyn FolderLock>,
+    },
+    /// The threads of a process take turns; the claim is given back first.
+    Claim {
+        claim: Option<Claim>,
+        _turn: Turn,
+    },
 }
 
 impl ArrayLock {
     /// Waits until nobody else holds the lock of the array or group at a location. Whoever holds it
     /// already must not ask for it again.
-    pub fn wait(location: &Location) -> Self {
+    ///
+    /// # Errors
+    /// Those of the storage.
+    pub fn wait(location: &Location) -> Result<Self> {
         let locking = location.storage.locking();
-        let folder = locking.and_then(|locking| locking.lock(&location.path));
-        let lock = match folder {
-            Some(lock) => Lock::Folder { _lock: lock },
-            None => Lock::Process {
-                _turn: Turn::wait(location.path.to_string()),
-            },
+        if let Some(lock) = locking.and_then(|locking| locking.lock(&location.path)) {
+            let lock = Lock::Folder { _lock: lock };
+            return Ok(Self { lock });
+        }
+        // Those who share a storage do not wait for each other over the network.
+        let of_storage = match location.storage.exclusive() {
+            Some(_) => Arc::as_ptr(&location.storage).addr(),
+            None => 0,
         };
-        Self { _lock: lock }
+        let turn = Turn::wait(format!("{of_storage} {}", location.path));
+        // A claim would make the folder.
+        let is_missing = locking.is_some() && location.storage.list(&location.path)?.is_empty();
+        let claim = match is_missing {
+            true => None,
+            false => Claim::wait(location, Lease::USUAL)?,
+        };
+        let lock = Lock::Claim { claim, _turn: turn };
+        Ok(Self { lock })
+    }
+
+    /// Whether it is still held: a process that stood still for long may have been taken for dead.
+    pub fn is_held(&self) -> bool {
+        match &self.lock {
+            Lock::Folder { .. } => true,
+            Lock::Claim { claim, .. } => claim.as_ref().is_none_or(Claim::is_held),
+        }
     }
 }
 

@@ -1,12 +1,14 @@
 //! Taking away the files of an array or a group, such that what a crash leaves is known for that.
 
-use super::ArrayLock;
+use super::{ArrayLock, is_claim};
 use crate::context::Location;
 use crate::error::Result;
 use crate::object_type::ObjectType;
 use crate::storage::{Entry, StorePath};
 use azulejo_format::path::{LOCK_FILE, RootEntry, RootFolder};
 
+/// The file that says of what an array is being made.
+pub(crate) const UNFINISHED: &str = "__azulejo_unfinished";
 /// The file that says of which object a folder is to become a copy.
 pub(crate) const UNFINISHED_COPY: &str = "__azulejo_copy";
 
@@ -32,7 +34,7 @@ pub(crate) fn finish_deletion(location: &Location) -> Result<bool> {
         return Ok(false);
     }
     // Maybe it is only under way.
-    let _lock = ArrayLock::wait(location);
+    let _lock = ArrayLock::wait(location)?;
     if ObjectType::at(location)?.is_none()
         && let Some(object_type) = remains(location)?
     {
@@ -84,7 +86,8 @@ pub(crate) fn delete_one(location: &Location, object_type: ObjectType) -> Result
         }
         entries = storage.list(&location.path)?;
     }
-    if entries.is_empty() {
+    // The claim on it goes with it.
+    if entries.iter().all(|entry| is_claim(&entry.name)) {
         storage.delete(std::slice::from_ref(&location.path))?;
     }
     Ok(())
@@ -108,8 +111,10 @@ fn rank_of(entry: &Entry, object_type: ObjectType) -> Option<usize> {
         // Who cannot list reads the manifest first.
         RootEntry::Folder(RootFolder::Manifest) => Some(0),
         RootEntry::Folder(RootFolder::Metadata) => Some(1),
-        // Of a move that was cut short.
-        RootEntry::Unknown if entry.name == UNFINISHED_COPY => Some(1),
+        // Of a move or an import that was cut short.
+        RootEntry::Unknown if [UNFINISHED_COPY, UNFINISHED].contains(&entry.name.as_str()) => {
+            Some(1)
+        }
         RootEntry::Unknown => (is_array && entry.name == LOCK_FILE).then_some(1),
         _ => is_array.then_some(1),
     }

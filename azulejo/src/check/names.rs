@@ -2,7 +2,7 @@
 
 use super::report::{Fix, RESTORE, Report, Severity};
 use crate::array::directory::Listings;
-use crate::array::{decode_at, list, read_objects};
+use crate::array::{decode_at, is_claim, list, read_objects};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::storage::{Entry, is_temporary};
@@ -115,7 +115,7 @@ fn strangers(location: &Location, listings: &Listings, report: &mut Report) -> R
 }
 
 fn is_lock(name: &str) -> bool {
-    name == azulejo_format::path::LOCK_FILE
+    name == azulejo_format::path::LOCK_FILE || is_claim(name)
 }
 
 /// Reads a file that is one generic tile and decodes it; what is wrong is a finding.

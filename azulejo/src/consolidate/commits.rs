@@ -21,7 +21,7 @@ impl ArrayHandle {
 
         let context = &crate::manifest::without(context);
         let location = context.locate(&Uri::parse(uri)?)?;
-        let _lock = ArrayLock::wait(&location);
+        let _lock = ArrayLock::wait(&location)?;
         let version = {
             let scope = OpenScope {
                 fragments: Some(HashSet::new()),

@@ -26,7 +26,7 @@ impl ArrayHandle {
 
         let context = &crate::manifest::without(context);
         let location = context.locate(&Uri::parse(uri)?)?;
-        let _lock = ArrayLock::wait(&location);
+        let _lock = ArrayLock::wait(&location)?;
         let array = context.array(uri).open()?;
         let version = array.schema().version;
         if !version.is_writable() {

@@ -236,7 +236,7 @@ fn round(
 ) -> Result<Step> {
     let replacements = |folder: &ArrayFolder| folder.files.replacements.len();
     if replacements(&ArrayFolder::at(context, location)?) > 0 {
-        let lock = ArrayLock::wait(location);
+        let lock = ArrayLock::wait(location)?;
         ArrayFolder::at(context, location)?.finish_replacements(&lock)?;
     }
     let whole = context.array(uri).open()?;
@@ -631,7 +631,7 @@ fn commit(array: &Array, old: &[&TimestampedName], written: Written) -> Result<b
     let location = array.location();
     // Another process may have consolidated or vacuumed the same fragments meanwhile. None can
     // between the look and the commit.
-    let _lock = ArrayLock::wait(location);
+    let lock = ArrayLock::wait(location)?;
     let now = ArrayFolder::at(array.context(), location)?;
     let counting = now.fragment_names()?;
     let gone: HashSet<String> = now
@@ -643,6 +643,7 @@ fn commit(array: &Array, old: &[&TimestampedName], written: Written) -> Result<b
         .iter()
         .map(ToString::to_string)
         .any(|name| !counting.contains(&name) || gone.contains(&name))
+        || !lock.is_held()
     {
         for fragment in written.fragments {
             fragment.discard()?;

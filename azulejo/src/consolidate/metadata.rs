@@ -27,7 +27,7 @@ impl ArrayHandle {
 
         let context = &crate::manifest::without(context);
         let location = context.locate(&Uri::parse(uri)?)?;
-        let _lock = ArrayLock::wait(&location);
+        let _lock = ArrayLock::wait(&location)?;
         let scope = OpenScope {
             fragments: Some(HashSet::new()),
             ..OpenScope::default()
@@ -50,7 +50,7 @@ impl GroupHandle {
 
         let context = &crate::manifest::without(context);
         let location = context.locate(&Uri::parse(uri)?)?;
-        let _lock = ArrayLock::wait(&location);
+        let _lock = ArrayLock::wait(&location)?;
         if context.object(uri).object_type()? != Some(ObjectType::Group) {
             // Opening tells best what lies there instead.
             context.group(uri).open()?;

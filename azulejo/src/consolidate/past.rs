@@ -59,7 +59,7 @@ impl ArrayHandle {
 
         let context = &crate::manifest::without(context);
         let location = context.locate(&Uri::parse(uri)?)?;
-        let _lock = ArrayLock::wait(&location);
+        let _lock = ArrayLock::wait(&location)?;
         let past = Past::open(context, uri, timestamp)?;
         let schema = past.now.schema();
         if !schema.is_dense() && !schema.version.has_deletes() {

@@ -165,7 +165,7 @@ impl ArrayHandle {
     pub fn vacuum(&self, mode: Mode, options: VacuumOptions) -> Result<Vacuumed> {
         let context = &crate::manifest::without(&self.context);
         let location = context.locate(&Uri::parse(&self.uri)?)?;
-        let lock = ArrayLock::wait(&location);
+        let lock = ArrayLock::wait(&location)?;
         let mut folder = ArrayFolder::at(context, &location)?;
         if mode == Mode::Fragments && !options.dry_run && folder.finish_replacements(&lock)? {
             folder = ArrayFolder::at(context, &location)?;
@@ -201,7 +201,7 @@ impl GroupHandle {
     pub fn vacuum_metadata(&self, options: VacuumOptions) -> Result<Vacuumed> {
         let context = &crate::manifest::without(&self.context);
         let location = context.locate(&Uri::parse(&self.uri)?)?;
-        let _lock = ArrayLock::wait(&location);
+        let _lock = ArrayLock::wait(&location)?;
         if ObjectType::at(&location)? != Some(ObjectType::Group) {
             // Opening tells best what lies there instead.
             self.open()?;

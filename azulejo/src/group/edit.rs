@@ -1,7 +1,7 @@
 //! Creating groups, and changing their members and key-values.
 
 use super::{Group, GroupHandle, Member, ObjectType};
-use crate::array::{MetadataWriter, TimeRange, put_tile_if_there};
+use crate::array::{ArrayLock, MetadataWriter, TimeRange, put_tile_if_there};
 use crate::clock;
 use crate::error::{Error, Result};
 use crate::storage::Uri;
@@ -307,6 +307,8 @@ impl GroupEditor {
         if self.changes.is_empty() {
             return Ok(());
         }
+        // What it writes makes a group of any folder: nobody may delete or move this one meanwhile.
+        let _lock = ArrayLock::wait(&self.group.location)?;
         self.group.check_exists()?;
         let version = self.version();
         let members = match version {

@@ -25,7 +25,7 @@ impl ObjectHandle {
         let plan = self.plan_deletion(recursive)?;
         for object in &plan {
             let (_, location, _) = find_or_remains(context, &object.uri)?;
-            let _lock = ArrayLock::wait(&location);
+            let _lock = ArrayLock::wait(&location)?;
             let (_, location, object_type) = find_or_remains(context, &object.uri)?;
             delete_one(&location, object_type)?;
         }

@@ -137,7 +137,7 @@ impl ObjectHandle {
         let path = location.path.join(MANIFEST_FILE);
         let read = location.storage.read(&[ReadRequest {
             path: path.clone(),
-            range: ReadRange::All,
+            range: ReadRange::AtMost(context.config().memory_budget),
         }]);
         let bytes = match read {
             Ok(read) => read.into_iter().next().unwrap_or_default(),

@@ -1,8 +1,8 @@
 //! Moving and copying arrays and groups.
 
 use super::{ObjectHandle, find};
-use crate::array::ArrayLock;
-use crate::array::removal::{UNFINISHED_COPY, finish_deletion, hide};
+use crate::array::removal::{UNFINISHED, UNFINISHED_COPY, finish_deletion, hide};
+use crate::array::{ArrayLock, is_claim, remove_claims};
 use crate::context::{Context, Location};
 use crate::error::{Error, Result};
 use crate::object_type::ObjectType;
@@ -34,11 +34,15 @@ impl ObjectHandle {
             return finish_move(&context.locate(&from_uri)?, &target);
         }
         let (_, location, _) = find(context, from)?;
-        let _lock = ArrayLock::wait(&location);
+        let _lock = ArrayLock::wait(&location)?;
         let begun = Note::at(&target)?.is_some();
         if !begun && std::mem::discriminant(&from_uri) == std::mem::discriminant(&to_uri) {
             refuse_taken(&target, &to_uri)?;
-            return location.storage.rename(&location.path, &target.path);
+            location.storage.rename(&location.path, &target.path)?;
+            return match location.storage.locking() {
+                Some(_) => Ok(()),
+                None => remove_claims(&target),
+            };
         }
         refuse_other(&target, &from_uri, &to_uri)?;
         let note = Note::moved(&from_uri);
@@ -100,6 +104,52 @@ impl ObjectHandle {
     }
 }
 
+impl ObjectHandle {
+    /// Notes that an array is about to be made of something else, such as a file: should the
+    /// process not live to [end](Self::end_making) it, the same begins again.
+    ///
+    /// What was left of the same `source` is deleted first.
+    ///
+    /// # Errors
+    /// [`Error::AlreadyExists`] if anything else lies there.
+    pub fn begin_making(&self, source: &str) -> Result<()> {
+        let uri = Uri::parse(&self.uri)?;
+        let target = self.context.locate(&uri)?;
+        let note = Note {
+            source: source.to_owned(),
+            is_whole: false,
+        };
+        if Note::at_path(&target, UNFINISHED)?.as_ref() == Some(&note) {
+            if ObjectType::at(&target)?.is_some() {
+                self.delete(false)?;
+            }
+        } else if ObjectType::at(&target)?.is_some() {
+            return Err(Error::AlreadyExists {
+                uri: uri.to_string(),
+            });
+        }
+        note.put_at(&target, UNFINISHED)
+    }
+
+    /// Says that an array is whole that [`Self::begin_making`] has begun.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    pub fn end_making(&self) -> Result<()> {
+        let target = self.context.locate(&Uri::parse(&self.uri)?)?;
+        target.storage.delete(&[target.path.join(UNFINISHED)])
+    }
+
+    /// Of what an array was to be made that is not whole, if it is one.
+    ///
+    /// # Errors
+    /// Those of the storage.
+    pub fn unfinished(&self) -> Result<Option<String>> {
+        let target = self.context.locate(&Uri::parse(&self.uri)?)?;
+        Ok(Note::at_path(&target, UNFINISHED)?.map(|note| note.source))
+    }
+}
+
 /// The second line of one that is to be moved, once all of the copy is there.
 const IS_WHOLE: &str = "whole";
 /// More bytes than a note can have.
@@ -125,12 +175,16 @@ impl Note {
     }
 
     fn at(location: &Location) -> Result<Option<Self>> {
+        Self::at_path(location, UNFINISHED_COPY)
+    }
+
+    fn at_path(location: &Location, name: &str) -> Result<Option<Self>> {
         let Location { storage, path } = location;
-        if storage.find(path, &[UNFINISHED_COPY])?.is_empty() {
+        if storage.find(path, &[name])?.is_empty() {
             return Ok(None);
         }
         let request = ReadRequest {
-            path: path.join(UNFINISHED_COPY),
+            path: path.join(name),
             range: ReadRange::AtMost(MAX_NOTE),
         };
         let text = storage.read(&[request])?.pop().unwrap_or_default();
@@ -141,11 +195,15 @@ impl Note {
     }
 
     fn put(&self, target: &Location) -> Result<()> {
+        self.put_at(target, UNFINISHED_COPY)
+    }
+
+    fn put_at(&self, target: &Location, name: &str) -> Result<()> {
         let mut text = self.source.clone();
         if self.is_whole {
             text = format!("{text}\n{IS_WHOLE}");
         }
-        let path = target.path.join(UNFINISHED_COPY);
+        let path = target.path.join(name);
         target.storage.put(&path, text.into_bytes().into())
     }
 
@@ -334,7 +392,7 @@ impl FileTree {
         let mut tree = Self::default();
         for (folder, entries) in listed {
             let inside = |name: &str| path_in(&folder, name);
-            let files = entries.iter().filter(|entry| !entry.is_dir);
+            let files = entries.iter().filter(|e| !e.is_dir && !is_claim(&e.name));
             tree.files
                 .extend(files.map(|entry| (inside(&entry.name), entry.size)));
             if !folder.is_empty() {

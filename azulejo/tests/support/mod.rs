@@ -8,6 +8,7 @@ pub mod facts;
 pub mod failing;
 pub mod faulty;
 pub mod model;
+pub mod operations;
 pub mod pack;
 pub mod rewrite;
 pub mod stepped;

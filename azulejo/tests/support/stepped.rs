@@ -2,7 +2,7 @@
 //! from start to end: two operations interleaved, the same way each time.
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
-use azulejo::error::Result;
+use azulejo::error::{Error, Result};
 use azulejo::storage::{
     Append, Entry, FolderLock, LockFolder, PendingList, PendingRead, PendingTails, PutNew,
     RandomAccess, ReadInto, ReadRequest, Storage, StorageLayer, StorePath, Tail, Upload,
@@ -111,6 +111,8 @@ pub struct SteppedStorage {
     inner: Arc<dyn Storage>,
     gate: Arc<Gate>,
     role: Role,
+    /// Whether folders have no locks, as on object stores.
+    claims: bool,
 }
 
 impl SteppedStorage {
@@ -119,6 +121,15 @@ impl SteppedStorage {
             inner,
             gate: Arc::clone(gate),
             role,
+            claims: false,
+        }
+    }
+
+    /// The same, as an object store: without locks of folders.
+    pub fn with_claims(self) -> Self {
+        Self {
+            claims: true,
+            ..self
         }
     }
 
@@ -185,11 +196,12 @@ impl StorageLayer for SteppedStorage {
     }
 
     fn exclusive(&self) -> Option<&dyn PutNew> {
-        None
+        self.claims.then_some(self as &dyn PutNew)
     }
 
     fn locking(&self) -> Option<&dyn LockFolder> {
-        self.inner.locking().map(|_| self as &dyn LockFolder)
+        let locking = self.inner.locking().filter(|_| !self.claims);
+        locking.map(|_| self as &dyn LockFolder)
     }
 
     fn size(&self, path: &StorePath) -> Result<u64> {
@@ -257,5 +269,18 @@ impl LockFolder for SteppedStorage {
             _inner: locking.lock(folder)?,
             gate: None,
         }))
+    }
+}
+
+impl PutNew for SteppedStorage {
+    fn put_new(&self, path: &StorePath, body: Bytes) -> Result<()> {
+        let storage = self.step();
+        let written = storage.exclusive().unwrap().put_new(path, body);
+        if self.role == Role::Second && matches!(written, Err(Error::AlreadyExists { .. })) {
+            // The other has it, and gives it back in its own time.
+            self.gate.release();
+            self.gate.wait_for(|state| state.place == Place::Ended);
+        }
+        written
     }
 }
