@@ -15,7 +15,10 @@
 mod support;
 
 use azulejo::Context;
+use azulejo::column::{ColumnBuffers, ColumnSet};
+use azulejo::read::ReadOptions;
 use azulejo::storage::{LocalStorage, MemoryStorage, Storage, StorePath};
+use azulejo::write::WriteOptions;
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
@@ -138,7 +141,7 @@ fn check(of: impl Fn(Before) -> bool) {
         in_part,
         wrong,
     } = count;
-    eprintln!("{states} states of {moments} moments, of {in_part} not all that there are");
+    println!("{states} states of {moments} moments, of {in_part} not all that there are");
     assert!(states > 40, "{states}");
     assert!(
         wrong.is_empty(),
@@ -173,7 +176,7 @@ fn dense_arrays() {
 fn fragments_that_wait_for_their_commit() {
     let folder = tempfile::tempdir().unwrap();
     let root = format!("{}/", folder.path().to_str().unwrap());
-    let plain = context(LocalStorage::new(), MemoryStorage::new());
+    let plain = context(LocalStorage::new(), Arc::new(MemoryStorage::new()));
     let before = Place {
         context: &plain,
         root: &root,
@@ -182,7 +185,7 @@ fn fragments_that_wait_for_their_commit() {
     let mut disk = Disk::of(folder.path());
 
     let (storage, log) = LocalStorage::watched();
-    let watched = context(storage, MemoryStorage::new());
+    let watched = context(storage, Arc::new(MemoryStorage::new()));
     let array = watched.array(&before.at("array"));
     let options = WriteOptions::new().timestamp(50).uncommitted();
     let mut writer = array.writer(options).unwrap();

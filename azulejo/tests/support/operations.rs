@@ -33,11 +33,11 @@ pub struct Place<'a> {
 }
 
 impl Place<'_> {
-    fn at(&self, name: &str) -> String {
+    pub fn at(&self, name: &str) -> String {
         format!("{}{name}", self.root)
     }
 
-    fn write(&self, x: i64, time: u64) -> Result<()> {
+    pub fn write(&self, x: i64, time: u64) -> Result<()> {
         let array = self.context.array(&self.at("array"));
         let mut writer = array.writer(WriteOptions::new().timestamp(time))?;
         let columns = [
@@ -48,7 +48,7 @@ impl Place<'_> {
         writer.finish().map(drop)
     }
 
-    fn write_dense(&self, from: i32, time: u64) -> Result<()> {
+    pub fn write_dense(&self, from: i32, time: u64) -> Result<()> {
         let array = self.context.array(&self.at("array"));
         let mut writer = array.writer(WriteOptions::new().timestamp(time))?;
         let columns = [ColumnBuffers::of_values(
@@ -59,14 +59,14 @@ impl Place<'_> {
         writer.finish().map(drop)
     }
 
-    fn put(&self, key: &str, time: u64) -> Result<()> {
+    pub fn put(&self, key: &str, time: u64) -> Result<()> {
         let array = self.context.array(&self.at("array"));
         let mut writer = array.change_metadata()?.at(time);
         writer.put(key, MetadataValue::new(Datatype::Int8, [1]))?;
         writer.commit()
     }
 
-    fn vacuum(&self, mode: Mode) -> Result<()> {
+    pub fn vacuum(&self, mode: Mode) -> Result<()> {
         let array = self.context.array(&self.at("array"));
         array.vacuum(mode, VacuumOptions::default()).map(drop)
     }

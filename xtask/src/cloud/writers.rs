@@ -6,8 +6,11 @@ use super::peer::Peer;
 use super::proxy::{Fault, Plan};
 use super::{Stage, Tally, s3_context, s3_uri};
 use crate::Outcome;
+use azulejo::Context;
 use azulejo::consolidate::Mode;
+use azulejo::format::{ArraySchema, Datatype};
 use std::process::{Child, Command};
+use std::time::Duration;
 
 /// Fragments of each writer.
 const WRITES: i64 = 14;
@@ -62,6 +65,16 @@ pub fn work(options: &[&str]) -> Outcome {
     }
 }
 
+fn create_with_duplicates(context: &Context, uri: &str) -> Outcome {
+    let schema = ArraySchema::sparse()
+        .dimension("x", 0..=LAST, 10)
+        .attribute("a", Datatype::Int32)
+        .var_attribute("s", Datatype::StringUtf8)
+        .allows_duplicates(true);
+    let schema = schema.build().map_err(|e| e.to_string())?;
+    context.array(uri).create(schema).map_err(|e| e.to_string())
+}
+
 struct Worker(Child);
 
 impl Drop for Worker {
@@ -85,13 +98,22 @@ pub fn run(stage: &mut Stage, tally: &mut Tally) -> Outcome {
         seed: 3,
         ..Plan::default()
     };
-    for (name, plan) in [("sound", Plan::default()), ("rough", rough)] {
+    for (name, plan, consolidators) in [
+        ("sound", Plan::default(), 1),
+        ("rough", rough, 1),
+        // Each on a machine of its own, as far as they know: only their claims keep them apart.
+        ("duplicates", Plan::default(), 3),
+    ] {
         tally.check(
-            &format!("two writers and a consolidator, {name} network"),
+            &format!("two writers, consolidators: {consolidators}, {name}"),
             || {
                 let uri = s3_uri(&format!("writers/{name}"));
                 let sound = s3_context(stage.sound.address, &[])?;
-                cells::create(&sound, &uri, false).map_err(|e| e.to_string())?;
+                if consolidators == 1 {
+                    cells::create(&sound, &uri, false).map_err(|e| e.to_string())?;
+                } else {
+                    create_with_duplicates(&sound, &uri)?;
+                }
                 stage.proxy.plan(plan);
                 let program = std::env::current_exe().map_err(|e| e.to_string())?;
                 let start = |words: &[&str]| -> Result<Worker, String> {
@@ -103,20 +125,24 @@ pub fn run(stage: &mut Stage, tally: &mut Tally) -> Outcome {
                         .args(words);
                     command.spawn().map(Worker).map_err(|e| e.to_string())
                 };
-                let mut workers = [
-                    start(&["write", "0"])?,
-                    start(&["write", "1"])?,
-                    start(&["consolidate"])?,
-                ];
+                let mut workers = vec![start(&["write", "0"])?, start(&["write", "1"])?];
+                for _ in 0..consolidators {
+                    workers.push(start(&["consolidate"])?);
+                }
+                // One that is killed, maybe with a claim, which another one takes over.
+                let mut killed = (consolidators > 1)
+                    .then(|| start(&["consolidate"]))
+                    .transpose()?;
+                if let Some(worker) = &mut killed {
+                    std::thread::sleep(Duration::from_millis(700));
+                    worker.0.kill().map_err(|e| e.to_string())?;
+                }
                 let mut outcome = Ok(());
-                for (worker, name) in
-                    workers
-                        .iter_mut()
-                        .zip(["first writer", "second writer", "consolidator"])
-                {
+                for (number, worker) in workers.iter_mut().enumerate() {
                     let status = worker.0.wait().map_err(|e| e.to_string())?;
                     if !status.success() {
-                        outcome = Err(format!("the {name}: {status}"));
+                        let name = if number < 2 { "writer" } else { "consolidator" };
+                        outcome = Err(format!("{name} {number}: {status}"));
                     }
                 }
                 stage.proxy.plan(Plan::default());
@@ -125,6 +151,11 @@ pub fn run(stage: &mut Stage, tally: &mut Tally) -> Outcome {
                 let expected = cells::expected(all);
                 let found = cells::read(&sound, &uri, 0, LAST).map_err(|e| e.to_string())?;
                 cells::compare(&found, &expected)?;
+                let array = sound.array(&uri).open().map_err(|e| e.to_string())?;
+                let (_, count) = cells::sum_of(&array, 0, LAST).map_err(|e| e.to_string())?;
+                if count != expected.len() as u64 {
+                    return Err(format!("{count} cells, not {}", expected.len()));
+                }
                 let mut peer = Peer::start(stage.sound.address)?;
                 cells::compare(&peer.read(&uri, 0, LAST)?, &expected)
                     .map_err(|e| format!("the reference: {e}"))?;
