@@ -1,3 +1,4 @@
+#![cfg(feature = "datafusion")]
 //! SQL on TileDB arrays: an array is a table of [DataFusion](datafusion)'s, its dimensions and
 //! attributes are the columns, its cells the rows.
 //!
@@ -28,6 +29,9 @@
 //! # Ok(())
 //! # }
 //! ```
+//!
+//! All of it stands behind the feature `datafusion`, as DataFusion takes longer to compile than all
+//! else in the workspace.
 //!
 //! | file | what it does |
 //! |---|---|
