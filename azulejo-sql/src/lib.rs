@@ -1,4 +1,3 @@
-#![cfg(feature = "datafusion")]
 //! SQL on TileDB arrays: an array is a table of [DataFusion](datafusion)'s, its dimensions and
 //! attributes are the columns, its cells the rows.
 //!
@@ -44,6 +43,7 @@
 //! | `external_table`, `catalog`, `functions` | `CREATE EXTERNAL TABLE`; groups and folders as catalogs; what arrays ask for |
 //! | `write`, `change` | `INSERT`, `DELETE`, `TRUNCATE` |
 //! | `aggregate_rule` | counts, sums, least and greatest values that the engine computes from metadata |
+#![cfg(feature = "datafusion")]
 
 mod aggregate_rule;
 mod catalog;
