@@ -1,7 +1,8 @@
-//! SQL on TileDB arrays: an array is a table of [DataFusion](datafusion)'s, its dimensions and
+//! SQL on TileDB arrays: an array is a table of [DataFusion](https://docs.rs/datafusion)'s, its dimensions and
 //! attributes are the columns, its cells the rows.
 //!
-//! ```
+#![cfg_attr(feature = "datafusion", doc = "```")]
+#![cfg_attr(not(feature = "datafusion"), doc = "```ignore")]
 //! # use azulejo::format::{ArraySchema, Datatype};
 //! # use azulejo::{ColumnBuffers, ColumnSet, Config, Context, WriteOptions};
 //! # #[tokio::main(flavor = "current_thread")]
