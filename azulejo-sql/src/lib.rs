@@ -1,5 +1,5 @@
-//! SQL on TileDB arrays: an array is a table of [DataFusion](https://docs.rs/datafusion)'s, its dimensions and
-//! attributes are the columns, its cells the rows.
+//! SQL on TileDB arrays: an array is a table of [DataFusion](https://docs.rs/datafusion)'s, its
+//! dimensions and attributes are the columns, its cells the rows.
 //!
 #![cfg_attr(feature = "datafusion", doc = "```")]
 #![cfg_attr(not(feature = "datafusion"), doc = "```ignore")]
