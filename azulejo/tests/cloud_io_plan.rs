@@ -183,8 +183,8 @@ fn a_tree_of_folders_is_one_listing() {
     let files = 1 + 20 * 4;
     assert_eq!(
         cost,
-        [5, files, 1, files + 1, 1],
-        "what lies there, all of it, whether the target is free or an unfinished copy; and the note of that"
+        [6, files, 1, files + 1, 1],
+        "what lies there, all of it, whether the target is free, a whole copy or an unfinished one, or a deletion to be finished; and the note of that"
     );
     assert_eq!(
         cloud.context.array(copy).open().unwrap().fragments().len(),
