@@ -18,7 +18,7 @@ use std::thread;
 /// Names are gone when this returns, through a power failure too: what is deleted next may be needed
 /// as long as these are there. The space of large files may be given back a moment later.
 pub(super) fn delete(paths: &[StorePath], changes: &Changes) -> Result<()> {
-    let held = Held::default();
+    let held = HeldFiles::default();
     // What a file system does to delete a file is work, most of it under locks.
     let result = side_by_side(paths.iter().collect(), busy(), |path| {
         delete_one(path, &held, changes)
@@ -32,7 +32,7 @@ pub(super) fn delete(paths: &[StorePath], changes: &Changes) -> Result<()> {
     })
 }
 
-fn delete_one(path: &StorePath, held: &Held, changes: &Changes) -> Result<()> {
+fn delete_one(path: &StorePath, held: &HeldFiles, changes: &Changes) -> Result<()> {
     let native = path.as_native();
     // Most are files, and systems refuse to delete a folder as one: only then it is asked what it
     // is.
@@ -49,7 +49,7 @@ fn delete_one(path: &StorePath, held: &Held, changes: &Changes) -> Result<()> {
     }
 }
 
-fn delete_folder(folder: &Path, held: &Held, changes: &Changes) -> io::Result<()> {
+fn delete_folder(folder: &Path, held: &HeldFiles, changes: &Changes) -> io::Result<()> {
     let mine = hold(folder);
     match changes.remove_folder(folder) {
         // Some file systems, those of networks above all, keep an open file under another name in
@@ -121,9 +121,9 @@ fn hold(folder: &Path) -> OpenFiles {
 
 /// Files that are closed when all names are gone.
 #[derive(Default)]
-struct Held(Mutex<Vec<OpenFiles>>);
+struct HeldFiles(Mutex<Vec<OpenFiles>>);
 
-impl Held {
+impl HeldFiles {
     fn keep(&self, files: OpenFiles) {
         self.0
             .lock()
