@@ -153,16 +153,19 @@ pub fn read_of(array: &Array, first: i64, last: i64) -> Result<Cells> {
 
 /// Sum and number of the cells of an array with the attribute `a`, from `first` to `last`.
 pub fn sum_of(array: &Array, first: i64, last: i64) -> Result<(i64, u64)> {
-    let within = Subarray::Box(vec![DimSelection::Ranges(vec![box_of(first, last)])]);
-    let set = array
-        .read(ReadOptions::new().fields(["a"]).subarray(within))?
-        .read_all()?;
+    let set = array.read(attribute_of(first, last))?.read_all()?;
     let column = set.column("a").and_then(|c| c.values::<i32>());
     let values = column.ok_or_else(|| azulejo::Error::Internal("a column is missing".into()))?;
     Ok((
         values.iter().map(|v| i64::from(*v)).sum(),
         values.len() as u64,
     ))
+}
+
+/// A read of the attribute of the cells from the first to the last.
+pub fn attribute_of(first: i64, last: i64) -> ReadOptions {
+    let within = Subarray::Box(vec![DimSelection::Ranges(vec![box_of(first, last)])]);
+    ReadOptions::new().fields(["a"]).subarray(within)
 }
 
 /// What [`sum_of`] must give where all cells are written.
