@@ -16,6 +16,8 @@ mod quickstart;
 mod selection;
 mod serve;
 mod snapshot;
+#[cfg(feature = "sql")]
+mod sql;
 mod time;
 mod tree;
 
@@ -36,6 +38,8 @@ pub use quickstart::QuickstartArgs;
 pub use selection::{CellArgs, ColumnArgs, OrderArg, SelectionArgs};
 pub use serve::{ServeArgs, ViewArgs};
 pub use snapshot::{HistoryArgs, RestoreArgs, SnapshotArgs, SnapshotCommand};
+#[cfg(feature = "sql")]
+pub use sql::SqlArgs;
 pub use time::TimeArgs;
 pub use tree::TreeArgs;
 
@@ -275,6 +279,16 @@ Types, domains, tile extents and filters are chosen from the data; --dry-run sho
   azulejo agg my_array max:temperature --range time=2024-05 --json
   azulejo agg my_array count mean:temperature stddev:temperature --by station,time:month")]
     Agg(AggArgs),
+    /// SQL over arrays, groups, folders, Parquet and CSV files
+    #[cfg(feature = "sql")]
+    #[command(after_help = "Examples:
+  azulejo sql \"SELECT count(*), max(temperature) FROM 'my_array' WHERE x < 10\"
+  azulejo sql \"SELECT * FROM azulejo('my_array', at => '2024-05-01') LIMIT 5\"
+  azulejo sql --table t=my_array --table u=s3://bucket/other 'SELECT * FROM t JOIN u USING (x)'
+  azulejo sql -f queries.sql --format ndjson
+  azulejo sql --catalog c=data/                         a shell; \\d shows the tables
+docs/sql.md has more.")]
+    Sql(SqlArgs),
     /// Many fragments, or files of other kinds, become few; nobody sees a difference
     #[command(after_help = "Examples:
   azulejo consolidate my_array

@@ -24,6 +24,8 @@ mod schema;
 mod serve;
 mod shell;
 mod snapshot;
+#[cfg(feature = "sql")]
+mod sql;
 mod transfer;
 mod tree;
 mod vacuum;
@@ -90,6 +92,8 @@ fn dispatch(session: &mut Session, command: Command) -> Result<()> {
         Command::Export(args) => export::run(session, &args),
         Command::Import(args) => import::run(session, &args),
         Command::Agg(args) => agg::run(session, args),
+        #[cfg(feature = "sql")]
+        Command::Sql(args) => sql::run(session, &args),
         Command::Consolidate(args) => consolidate::run(session, &args),
         Command::Check(args) => check::run(session, &args),
         Command::Manifest(args) => manifest::run(session, &args),

@@ -1,0 +1,146 @@
+//! `azulejo sql`: queries over arrays, groups, folders and files.
+
+mod rows;
+mod shell;
+
+use crate::args::{CatFormat, SqlArgs};
+use crate::error::{CliError, Result};
+use crate::interrupt;
+use crate::session::Session;
+use crate::terminal::Output;
+use azulejo_sql::{ArrayCatalog, TableOptions};
+use datafusion::error::DataFusionError;
+use datafusion::execution::memory_pool::FairSpillPool;
+use datafusion::execution::runtime_env::RuntimeEnvBuilder;
+use datafusion::prelude::{SessionConfig, SessionContext};
+use futures_util::StreamExt;
+use rows::Rows;
+use std::io::Read;
+use std::sync::Arc;
+use tokio::runtime::Runtime;
+
+/// A session of queries, and what runs them.
+struct Queries {
+    runtime: Runtime,
+    context: SessionContext,
+    format: CatFormat,
+}
+
+/// Runs the command.
+pub fn run(session: &mut Session, args: &SqlArgs) -> Result<()> {
+    let queries = Queries::new(session, args)?;
+    if queries.format == CatFormat::Arrow && Output::is_terminal() {
+        return Err(CliError::usage(
+            "an Arrow stream is no sight for a terminal; redirect it: > rows.arrow",
+        ));
+    }
+    match (&args.query, &args.file) {
+        (Some(query), _) => queries.run(session, query),
+        (None, Some(file)) => {
+            let mut text = String::new();
+            if file.as_os_str() == "-" {
+                std::io::stdin().read_to_string(&mut text)?;
+            } else {
+                text = std::fs::read_to_string(file).map_err(|e| CliError::io("read", file, e))?;
+            }
+            queries.run(session, &text)
+        }
+        (None, None) => shell::run(session, &queries),
+    }
+}
+
+impl Queries {
+    fn new(session: &Session, args: &SqlArgs) -> Result<Self> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .enable_all()
+            .build()?;
+        let partitions = args.partitions.unwrap_or(session.context.threads()).max(1);
+        let config = SessionConfig::new()
+            .with_information_schema(true)
+            .with_target_partitions(partitions);
+        // Joins, sorts and groups may take as much as reads may; what does not fit goes to disk.
+        let memory = usize::try_from(session.context.config().memory_budget).unwrap_or(usize::MAX);
+        let environment = RuntimeEnvBuilder::new()
+            .with_memory_pool(Arc::new(FairSpillPool::new(memory)))
+            .build_arc()
+            .map_err(error_of)?;
+        let context = azulejo_sql::session_in(&session.context, config, environment);
+        let queries = Self {
+            runtime,
+            context,
+            format: args.format.unwrap_or(match session.output.json {
+                true => CatFormat::Ndjson,
+                false if Output::is_terminal() => CatFormat::Table,
+                false => CatFormat::Csv,
+            }),
+        };
+        for table in &args.table {
+            let (name, uri) = named("--table", table)?;
+            let place = session.context.array(uri);
+            let table = azulejo_sql::table(&place).map_err(error_of)?;
+            queries
+                .context
+                .register_table(name, table)
+                .map_err(error_of)?;
+        }
+        for catalog in &args.catalog {
+            let (name, uri) = named("--catalog", catalog)?;
+            let catalog = ArrayCatalog::open(&session.context, uri, TableOptions::new());
+            let catalog = catalog.map_err(error_of)?;
+            queries.context.register_catalog(name, Arc::new(catalog));
+        }
+        Ok(queries)
+    }
+
+    /// Runs the statements of a text and writes their rows.
+    fn run(&self, session: &mut Session, text: &str) -> Result<()> {
+        let statements = azulejo_sql::statements(text).map_err(error_of)?;
+        for statement in statements {
+            self.runtime.block_on(self.statement(session, statement))?;
+        }
+        Ok(())
+    }
+
+    async fn statement(
+        &self,
+        session: &mut Session,
+        statement: datafusion::sql::parser::Statement,
+    ) -> Result<()> {
+        let frame = azulejo_sql::run(&self.context, statement)
+            .await
+            .map_err(error_of)?;
+        let mut rows = Rows::new(self.format, frame.schema().inner())?;
+        let mut batches = frame.execute_stream().await.map_err(error_of)?;
+        while let Some(batch) = batches.next().await {
+            interrupt::check()?;
+            rows.write(session, &batch.map_err(error_of)?)?;
+        }
+        rows.finish(session)
+    }
+}
+
+/// `NAME=URI`.
+fn named<'a>(option: &str, text: &'a str) -> Result<(&'a str, &'a str)> {
+    match text.split_once('=') {
+        Some((name, uri)) if !name.is_empty() && !uri.is_empty() => Ok((name, uri)),
+        _ => Err(CliError::usage(format!("{option} {text}: write NAME=URI"))),
+    }
+}
+
+/// An error of a query: the engine's as it is, all others as the fault of the query.
+fn error_of(error: DataFusionError) -> CliError {
+    if interrupt::check().is_err() {
+        return CliError::Interrupted;
+    }
+    match error {
+        DataFusionError::External(source) => match source.downcast::<azulejo::Error>() {
+            Ok(engine) => CliError::Engine(*engine),
+            Err(source) => CliError::usage(source.to_string()),
+        },
+        DataFusionError::Context(_, source) | DataFusionError::Diagnostic(_, source) => {
+            error_of(*source)
+        }
+        DataFusionError::IoError(source) => CliError::from(source),
+        error => CliError::usage(error.strip_backtrace()),
+    }
+}

@@ -1,0 +1,110 @@
+//! The shell: statements line by line, with a history, and a few commands of its own.
+
+use super::Queries;
+use crate::error::{CliError, Result};
+use crate::session::Session;
+use rustyline::DefaultEditor;
+use rustyline::error::ReadlineError;
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::PathBuf;
+
+const HELP: &str = "\\d          tables
+\\d TABLE    the columns of a table
+\\q          leave (or Ctrl-D)
+Statements end with a semicolon and may go over several lines.
+An array's URI in quotes is a table: SELECT * FROM 'my_array' LIMIT 3;
+";
+
+/// Reads statements until there are no more.
+pub fn run(session: &mut Session, queries: &Queries) -> Result<()> {
+    if !std::io::stdin().is_terminal() {
+        let mut text = String::new();
+        for line in std::io::stdin().lock().lines() {
+            text.push_str(&line?);
+            text.push('\n');
+        }
+        return queries.run(session, &text);
+    }
+    let mut editor = DefaultEditor::new().map_err(|error| unreadable(&error))?;
+    let history = history_file();
+    if let Some(file) = &history {
+        // There is none before the first time.
+        let _ = editor.load_history(file);
+    }
+    session.output.note("\\? shows help");
+    let mut statement = String::new();
+    loop {
+        let prompt = if statement.is_empty() {
+            "azulejo> "
+        } else {
+            "      -> "
+        };
+        let line = match editor.readline(prompt) {
+            Ok(line) => line,
+            // Ctrl-C gives up what was typed so far.
+            Err(ReadlineError::Interrupted) => {
+                statement.clear();
+                continue;
+            }
+            Err(ReadlineError::Eof) => break,
+            Err(error) => return Err(unreadable(&error)),
+        };
+        if statement.is_empty() && line.trim_start().starts_with('\\') {
+            let _ = editor.add_history_entry(&line);
+            match command(session, queries, line.trim()) {
+                Ok(true) => continue,
+                Ok(false) => break,
+                Err(error) => {
+                    complain(&error);
+                    continue;
+                }
+            }
+        }
+        statement.push_str(&line);
+        statement.push('\n');
+        if !line.trim_end().ends_with(';') {
+            continue;
+        }
+        let text = std::mem::take(&mut statement);
+        let _ = editor.add_history_entry(text.trim());
+        if let Err(error) = queries.run(session, &text) {
+            complain(&error);
+        }
+    }
+    if let Some(file) = &history {
+        let _ = editor.save_history(file);
+    }
+    Ok(())
+}
+
+/// A command of the shell's own; whether to go on.
+fn command(session: &mut Session, queries: &Queries, line: &str) -> Result<bool> {
+    match line.split_once(' ').map_or((line, ""), |(name, rest)| (name, rest.trim())) {
+        ("\\q", _) => return Ok(false),
+        ("\\d", "") => queries.run(
+            session,
+            "SELECT table_catalog, table_schema, table_name FROM information_schema.tables WHERE table_schema <> 'information_schema' ORDER BY 1, 2, 3",
+        )?,
+        ("\\d", table) => queries.run(session, &format!("DESCRIBE {table}"))?,
+        ("\\?" | "\\h", _) => {
+            session.output.write_all(HELP.as_bytes())?;
+            session.output.flush()?;
+        }
+        (name, _) => return Err(CliError::usage(format!("there is no command {name}; \\? shows them"))),
+    }
+    Ok(true)
+}
+
+fn complain(error: &CliError) {
+    anstream::eprintln!("{error}");
+}
+
+fn unreadable(error: &ReadlineError) -> CliError {
+    CliError::usage(format!("the terminal cannot be read: {error}"))
+}
+
+/// The file that keeps what was typed, in the user's folder.
+fn history_file() -> Option<PathBuf> {
+    let home = std::env::var_os(if cfg!(windows) { "USERPROFILE" } else { "HOME" })?;
+    Some(PathBuf::from(home).join(".azulejo_sql_history"))
+}

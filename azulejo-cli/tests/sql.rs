@@ -1,0 +1,78 @@
+//! `azulejo sql`.
+#![cfg(feature = "sql")]
+
+use assert_cmd::Command;
+use std::path::Path;
+
+fn azulejo(folder: &Path) -> Command {
+    let mut command = Command::cargo_bin("azulejo").expect("the program");
+    command.current_dir(folder);
+    command
+}
+
+fn output(command: &mut Command) -> (String, String) {
+    let output = command.output().expect("it runs");
+    let text = |bytes| String::from_utf8(bytes).expect("text");
+    (text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn queries_over_arrays_catalogs_and_files() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let folder = folder.path();
+    std::fs::write(folder.join("cells.csv"), "x,v\n1,10\n2,\n5,50\n").expect("a file");
+    azulejo(folder)
+        .args([
+            "import",
+            "cells.csv",
+            "data/cells",
+            "--dims",
+            "x",
+            "--quiet",
+        ])
+        .assert()
+        .success();
+    let run = |args: &[&str]| output(azulejo(folder).arg("sql").args(args));
+
+    let (rows, errors) = run(&["SELECT x, v FROM 'data/cells' WHERE x > 1 ORDER BY x"]);
+    assert_eq!(rows, "x,v\n2,\n5,50\n", "{errors}");
+    let (rows, _) = run(&["SELECT sum(v) AS s FROM 'data/cells'", "--format", "ndjson"]);
+    assert_eq!(rows, "{\"s\":60}\n");
+    let (rows, _) = run(&["SELECT max(v) AS m FROM 'data/cells'", "--format", "table"]);
+    assert!(
+        rows.contains('m') && rows.contains("50") && !rows.contains(','),
+        "{rows}"
+    );
+    let joined = "SELECT count(*) AS n FROM t JOIN c.public.cells AS u USING (x) JOIN 'cells.csv' AS f USING (x)";
+    let (rows, errors) = run(&["--table", "t=data/cells", "--catalog", "c=data", joined]);
+    assert_eq!(rows, "n\n3\n", "{errors}");
+    let (arrow, _) = {
+        let output = azulejo(folder)
+            .args(["sql", "SELECT 1", "--format", "arrow"])
+            .output();
+        (output.expect("it runs").stdout, ())
+    };
+    assert!(arrow.starts_with(&[0xff; 4]));
+
+    // Several statements, from a file and from standard input.
+    std::fs::write(
+        folder.join("q.sql"),
+        "CREATE VIEW w AS SELECT x FROM 'data/cells'; SELECT count(*) AS n FROM w;",
+    )
+    .expect("a file");
+    assert!(run(&["-f", "q.sql"]).0.ends_with("n\n3\n"));
+    let (rows, _) = output(azulejo(folder).arg("sql").write_stdin("SELECT 2 AS two;\n"));
+    assert_eq!(rows, "two\n2\n");
+
+    for (query, words) in [
+        ("SELECT nothing FROM 'data/cells'", "nothing"),
+        ("SELEC 1", "SELEC"),
+        ("SELECT * FROM 'data/none'", "none"),
+    ] {
+        let (rows, errors) = run(&[query]);
+        assert!(
+            rows.is_empty() && errors.contains(words),
+            "{query}: {rows} {errors}"
+        );
+    }
+}
