@@ -7,9 +7,10 @@ use async_trait::async_trait;
 use azulejo::Context;
 use azulejo::array::NewArray;
 use azulejo::arrow::ArrowFields;
+use azulejo::format::datatype::dispatch;
 use azulejo::format::filter::{Filter, Pipeline};
 use azulejo::format::schema::Dimension;
-use azulejo::format::{ArraySchema, CellValNum, Datatype, Physical, Range};
+use azulejo::format::{ArraySchema, Datatype, Physical, Range};
 use datafusion::arrow::datatypes::{DataType, Field, Schema, TimeUnit};
 use datafusion::catalog::{Session, TableProvider, TableProviderFactory};
 use datafusion::common::{Constraint, Constraints, ScalarValue};
@@ -138,9 +139,7 @@ impl Options {
             .filter(|(index, _)| !key.contains(index))
             .map(|(_, field)| field.as_ref().clone())
             .collect();
-        builder = builder
-            .arrow_fields(&plain(&Schema::new(rest)))
-            .map_err(external)?;
+        builder = builder.arrow_fields(&Schema::new(rest)).map_err(external)?;
         if let Some(capacity) = self.0.remove("capacity") {
             let capacity = capacity.parse().map_err(|_| {
                 DataFusionError::Plan(format!("capacity must be a number, not {capacity:?}"))
@@ -173,16 +172,8 @@ impl Options {
             ))
         })?;
         let mut dimension = Dimension {
-            name: name.clone(),
-            datatype,
-            cell_val_num: if datatype.is_string() {
-                CellValNum::Var
-            } else {
-                CellValNum::ONE
-            },
             filters: compressed(),
-            domain: None,
-            tile_extent: None,
+            ..Dimension::of_type(name, datatype)
         };
         if datatype.is_string() {
             return Ok(dimension);
@@ -220,19 +211,6 @@ impl Options {
     }
 }
 
-/// Columns as attributes hold them: what SQL calls text has views in Arrow.
-fn plain(columns: &Schema) -> Schema {
-    let plain = |field: &Arc<Field>| {
-        let field = field.as_ref().clone();
-        match field.data_type() {
-            DataType::Utf8View | DataType::Utf8 => field.with_data_type(DataType::LargeUtf8),
-            DataType::BinaryView | DataType::Binary => field.with_data_type(DataType::LargeBinary),
-            _ => field,
-        }
-    };
-    Schema::new(columns.fields().iter().map(plain).collect::<Vec<_>>())
-}
-
 /// The filters of new columns.
 fn compressed() -> Pipeline {
     Pipeline {
@@ -267,18 +245,9 @@ fn dimension_type(data_type: &DataType) -> Option<Datatype> {
 /// The bytes of a coordinate that is written as a number.
 fn coordinate(datatype: Datatype, text: &str) -> Option<Vec<u8>> {
     let text = text.trim();
-    Some(match datatype.physical() {
-        Physical::I8 => text.parse::<i8>().ok()?.to_le_bytes().to_vec(),
-        Physical::I16 => text.parse::<i16>().ok()?.to_le_bytes().to_vec(),
-        Physical::I32 => text.parse::<i32>().ok()?.to_le_bytes().to_vec(),
-        Physical::I64 => text.parse::<i64>().ok()?.to_le_bytes().to_vec(),
-        Physical::U8 => text.parse::<u8>().ok()?.to_le_bytes().to_vec(),
-        Physical::U16 => text.parse::<u16>().ok()?.to_le_bytes().to_vec(),
-        Physical::U32 => text.parse::<u32>().ok()?.to_le_bytes().to_vec(),
-        Physical::U64 => text.parse::<u64>().ok()?.to_le_bytes().to_vec(),
-        Physical::F32 => text.parse::<f32>().ok()?.to_le_bytes().to_vec(),
-        Physical::F64 => text.parse::<f64>().ok()?.to_le_bytes().to_vec(),
-    })
+    let number =
+        dispatch!(datatype.physical(), T => text.parse::<T>().ok()?.to_le_bytes().to_vec());
+    Some(number)
 }
 
 /// All numbers of a type but the last, which tiles must be able to count beyond.

@@ -56,15 +56,7 @@ pub fn write(
         to.reborrow().init_array_schema_latest(),
     )?;
     let all: Vec<SchemaContent> = all_schemas(open).into_iter().map(located).collect();
-    let mut list = to
-        .reborrow()
-        .init_array_schemas_all()
-        .init_entries(count(&all)?);
-    for (index, each) in (0u32..).zip(&all) {
-        let mut entry = list.reborrow().get(index);
-        entry.set_key(each.name.as_str())?;
-        schema::write(each, client_side, entry.init_value())?;
-    }
+    schema::write_all(&all, client_side, to.reborrow().init_array_schemas_all())?;
     let submits = "rest.use_refactored_array_open_and_query_submit";
     if open.settings().flag(submits) && !is_of_message(open) {
         write_directory(open, to.reborrow().init_array_directory())?;

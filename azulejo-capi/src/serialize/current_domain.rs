@@ -5,7 +5,7 @@ use super::values::{read_ranges, write_ranges};
 use super::words::{count, datatype_of};
 use crate::error::{Failure, Result};
 use azulejo_format::schema::{CurrentDomain, Dimension};
-use azulejo_format::{CellValNum, Datatype, NdRectangle, Range};
+use azulejo_format::{Datatype, NdRectangle, Range};
 
 /// Writes a current domain of an array with these dimensions.
 pub fn write(
@@ -53,18 +53,7 @@ pub fn read(from: current_domain::Reader<'_>) -> Result<CurrentDomain> {
     let mut ranges: Vec<Range> = Vec::new();
     for each in rectangle.get_ndranges()? {
         let datatype = datatype_of(each.get_type()?)?;
-        let dimension = Dimension {
-            name: String::new(),
-            datatype,
-            cell_val_num: if datatype.is_string() {
-                CellValNum::Var
-            } else {
-                CellValNum::ONE
-            },
-            filters: azulejo_format::filter::Pipeline::default(),
-            domain: None,
-            tile_extent: None,
-        };
+        let dimension = Dimension::of_type("", datatype);
         match <[Range; 1]>::try_from(read_ranges(&dimension, each)?) {
             Ok([range]) => ranges.push(range),
             Err(other) => {

@@ -8,9 +8,8 @@ use crate::boundary::{In, Out, Ptr, capi};
 use crate::buffer::Buffer;
 use crate::error::Result;
 use crate::evolution::EvolutionHandle;
-use azulejo_format::filter::Pipeline;
+use azulejo_format::Datatype;
 use azulejo_format::schema::{CurrentDomain, Dimension, Enumeration, SchemaEvolution};
-use azulejo_format::{CellValNum, Datatype};
 
 /// Changes, and the time that they are to have.
 type Timed = (SchemaEvolution, Option<(u64, u64)>);
@@ -57,27 +56,13 @@ fn write(
     range.set(0, start);
     range.set(1, end);
     if let Some(rectangle) = &from.expand_current_domain {
-        let dimensions: Vec<Dimension> = types.iter().copied().map(dimension).collect();
+        // Only their types count.
+        let unnamed = |datatype: &Datatype| Dimension::of_type("", *datatype);
+        let dimensions: Vec<Dimension> = types.iter().map(unnamed).collect();
         let current = CurrentDomain::NdRectangle(rectangle.clone());
         current_domain::write(&current, &dimensions, to.init_current_domain_to_expand())?;
     }
     Ok(())
-}
-
-/// A dimension of which only the type counts.
-fn dimension(datatype: Datatype) -> Dimension {
-    Dimension {
-        name: String::new(),
-        datatype,
-        cell_val_num: if datatype.is_string() {
-            CellValNum::Var
-        } else {
-            CellValNum::ONE
-        },
-        filters: Pipeline::default(),
-        domain: None,
-        tile_extent: None,
-    }
 }
 
 fn read(from: array_schema_evolution::Reader<'_>) -> Result<(Timed, Vec<Datatype>)> {

@@ -141,7 +141,16 @@ fn read_filter(from: filter::Reader<'_>) -> Result<Filter> {
             *lossless = options.get_lossless();
             (*y_extent, *x_extent) = (options.get_extent_y(), options.get_extent_x());
         }
-        _ => {}
+        // Options that a message leaves out stay as they are.
+        Filter::FloatScale { .. }
+        | Filter::Webp { .. }
+        | Filter::None
+        | Filter::Bitshuffle
+        | Filter::Byteshuffle
+        | Filter::Aes256Gcm
+        | Filter::ChecksumMd5
+        | Filter::ChecksumSha256
+        | Filter::Xor => {}
     }
     Ok(to)
 }

@@ -35,15 +35,7 @@ fn write(from: &Loaded, client_side: bool, mut to: fragment_info::Builder<'_>) -
             to.reborrow().init_array_schema_latest(),
         )?;
     }
-    let mut list = to
-        .reborrow()
-        .init_array_schemas_all()
-        .init_entries(count(&all)?);
-    for (index, each) in (0u32..).zip(&all) {
-        let mut entry = list.reborrow().get(index);
-        entry.set_key(each.name.as_str())?;
-        schema::write(each, client_side, entry.init_value())?;
-    }
+    schema::write_all(&all, client_side, to.reborrow().init_array_schemas_all())?;
     let fragments: Vec<FragmentDescription<'_>> = from.fragments().collect();
     let mut list = to.reborrow().init_fragment_info(count(&fragments)?);
     for (index, each) in (0u32..).zip(&fragments) {

@@ -224,12 +224,8 @@ fn labelled(schema: &ArraySchema, name: &str) -> Result<Dimension> {
         ))
     })?;
     Ok(Dimension {
-        name: name.to_owned(),
-        datatype: label.datatype,
         cell_val_num: label.cell_val_num,
-        filters: azulejo_format::filter::Pipeline::default(),
-        domain: None,
-        tile_extent: None,
+        ..Dimension::of_type(name, label.datatype)
     })
 }
 

@@ -170,13 +170,7 @@ capi! {
         let (latest, all) = (open.schema_handle().content(), array::all_schemas(&open));
         let answer = message::encode::<load_array_schema_response::Owned>(format, |mut to| {
             schema::write(&latest, false, to.reborrow().init_schema())?;
-            let mut list = to.init_array_schemas_all().init_entries(count(&all)?);
-            for (index, each) in (0u32..).zip(&all) {
-                let mut entry = list.reborrow().get(index);
-                entry.set_key(each.name.as_str())?;
-                schema::write(each, false, entry.init_value())?;
-            }
-            Ok(())
+            schema::write_all(&all, false, to.init_array_schemas_all())
         })?;
         response.get()?.fill(answer);
     }

@@ -2,7 +2,7 @@
 
 use super::message::{self, Format};
 use super::rest_capnp::{
-    array_create_request, array_schema, attribute, dimension, dimension_label, domain,
+    array_create_request, array_schema, attribute, dimension, dimension_label, domain, map,
 };
 use super::values::{halves, read_array, read_extent, write_array, write_extent};
 use super::words::{self, count, data, datatype_of};
@@ -98,6 +98,21 @@ fn write_body(from: &ArraySchema, mut to: array_schema::Builder<'_>) -> Result<(
         &from.domain.dimensions,
         to.init_current_domain(),
     )
+}
+
+/// Writes schemas, each under its name.
+pub fn write_all(
+    all: &[SchemaContent],
+    with_uri: bool,
+    to: map::Builder<'_, capnp::text::Owned, array_schema::Owned>,
+) -> Result<()> {
+    let mut list = to.init_entries(count(all)?);
+    for (index, each) in (0u32..).zip(all) {
+        let mut entry = list.reborrow().get(index);
+        entry.set_key(each.name.as_str())?;
+        write(each, with_uri, entry.init_value())?;
+    }
+    Ok(())
 }
 
 /// Writes an attribute.
@@ -317,19 +332,13 @@ fn read_dimension(from: dimension::Reader<'_>) -> Result<Dimension> {
         false => Some(read_extent(datatype, from.get_tile_extent())?),
     };
     Ok(Dimension {
-        name: from.get_name()?.to_str()?.to_owned(),
-        datatype,
-        cell_val_num: if datatype.is_string() {
-            CellValNum::Var
-        } else {
-            CellValNum::ONE
-        },
         filters: match from.has_filter_pipeline() {
             true => filter::read_pipeline(from.get_filter_pipeline()?)?,
             false => Pipeline::default(),
         },
         domain,
         tile_extent,
+        ..Dimension::of_type(from.get_name()?.to_str()?, datatype)
     })
 }
 

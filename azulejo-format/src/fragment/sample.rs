@@ -11,17 +11,9 @@ use crate::version::FormatVersion;
 /// A domain with one dimension a type: integers get a domain and an extent, strings neither.
 pub fn domain(datatypes: &[Datatype]) -> Domain {
     let dimension = |(i, datatype): (usize, &Datatype)| Dimension {
-        name: format!("d{i}"),
-        datatype: *datatype,
-        cell_val_num: if datatype.is_string() {
-            CellValNum::Var
-        } else {
-            CellValNum::ONE
-        },
-        filters: Pipeline::default(),
         domain: (!datatype.is_string())
             .then(|| Range::new(vec![0; datatype.size()], vec![1; datatype.size()])),
-        tile_extent: None,
+        ..Dimension::of_type(format!("d{i}"), *datatype)
     };
     Domain {
         dimensions: datatypes.iter().enumerate().map(dimension).collect(),

@@ -397,22 +397,29 @@ impl Dimension {
     #[must_use]
     pub fn new<T: Native>(name: impl Into<String>, domain: RangeInclusive<T>) -> Self {
         Self {
-            name: name.into(),
-            datatype: datatype_of(T::PHYSICAL),
-            cell_val_num: CellValNum::ONE,
-            filters: Pipeline::default(),
             domain: Some(Range::of(*domain.start(), *domain.end())),
-            tile_extent: None,
+            ..Self::of_type(name, datatype_of(T::PHYSICAL))
         }
     }
 
     /// A dimension of ASCII strings without filters of its own.
     #[must_use]
     pub fn string(name: impl Into<String>) -> Self {
+        Self::of_type(name, Datatype::StringAscii)
+    }
+
+    /// A dimension of a type, whose coordinates vary in length if it is one of strings, without
+    /// domain, tile extent and filters of its own.
+    #[must_use]
+    pub fn of_type(name: impl Into<String>, datatype: Datatype) -> Self {
         Self {
             name: name.into(),
-            datatype: Datatype::StringAscii,
-            cell_val_num: CellValNum::Var,
+            datatype,
+            cell_val_num: if datatype.is_string() {
+                CellValNum::Var
+            } else {
+                CellValNum::ONE
+            },
             filters: Pipeline::default(),
             domain: None,
             tile_extent: None,
