@@ -1,8 +1,8 @@
 //! Serialization: `tiledb_serialize_*`, `tiledb_deserialize_*` and the handlers of REST requests.
 //!
-//! `rest.capnp` says what messages look like; [`message`] writes and reads them, as Cap'n Proto or
-//! as [`json`]. One file holds one message, both directions. What comes in is as hostile as what is
-//! read from disk: see [`message::decode`].
+//! `rest.capnp` says what messages look like; `message` writes and reads them, as Cap'n Proto or
+//! as `json`. One file holds one message, both directions. What comes in is as hostile as what is
+//! read from disk: see `message::decode`.
 
 mod array;
 mod condition;
